@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#define HEAD_BYTES 65536 /* what is looked at to tell a text's format */
+#define HEAD_BYTES 65536 /* bytes read to recognise a text format */
 
 static void (*const checks[FILE_KIND_COUNT])(const char *path, struct check_report *report) = {
     [FILE_FIND_DB] = check_find_db,     [FILE_PERF_DB] = check_perf_db,
@@ -33,7 +33,7 @@ static bool read_head(const char *path, GString *head, GError **error)
     }
     do {
         if (!byte_source_read(source, piece, sizeof piece, &length, error)) {
-            /* Damage behind a head that tells the format is that format's to report. */
+            /* The head tells the format, whose own check will report the damage. */
             if (head->len > 0) {
                 g_clear_error(error);
             }
@@ -97,7 +97,7 @@ static bool text_kind(const char *path, const GString *head, enum file_kind *kin
     if (any_line_kind(head->str + byte_order_mark_length(head->str, head->len), kind)) {
         return true;
     }
-    /* Only an empty file, or lines of it that are all damaged, leave the word to the name. */
+    /* The name decides only for an empty file, or one whose first lines are all damaged. */
     g_autofree char *name = g_path_get_basename(path);
     if (file_name_kind(name, kind) && (*kind == FILE_FIND_DB || *kind == FILE_PERF_TEXT) &&
         memchr(head->str, '\0', head->len) == NULL) {
@@ -118,7 +118,7 @@ bool check_file_kind(const char *path, enum file_kind *kind, GError **error)
         *kind = FILE_SJDB;
         return true;
     }
-    /* The magic ends in a NUL, which the C string has anyway. */
+    /* SQLite's magic has a NUL as its 16th byte, as the string literal does. */
     if (head->len >= 16 && memcmp(head->str, "SQLite format 3", 16) == 0) {
         return sqlite_kind(path, kind, error);
     }
@@ -154,7 +154,7 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* A link to nothing is listed, too: it cannot be read. */
+/* Broken links are listed too, and reported as unreadable. */
 static void list_entry(const char *path, const char *name, GPtrArray *files)
 {
     enum file_kind kind;

@@ -9,11 +9,11 @@
 
 struct find_check {
     struct check_report *report;
-    GHashTable *keys, *solvers; /* solvers: of the line at hand */
-    GString *last;              /* key */
+    GHashTable *keys, *solvers; /* solvers: seen in the current line */
+    GString *last;              /* the key of the line before */
     GString *raw, *written;
-    int64_t line;    /* number of the line at hand */
-    double least_ms; /* that its problem takes on the target, 0 where that is not known */
+    int64_t line;    /* number of the current line */
+    double least_ms; /* least time of its problem on the target, 0 if unknown */
 };
 
 static void found(struct find_check *check, enum finding finding)
@@ -21,7 +21,8 @@ static void found(struct find_check *check, enum finding finding)
     check_found(check->report, finding, "line %" G_GINT64_FORMAT, check->line);
 }
 
-/* A key with a filter of three axes whose other parts have two, or whose layout is a 2D one. */
+/* Returns true for a malformed 3D key: its filter has three axes, but other parts have two, or its
+ * layout is a 2D one. */
 static bool looks_3d(const char *key)
 {
     const char *x = strchr(key, 'x');
@@ -132,7 +133,8 @@ static void check_text(struct find_check *check, const struct line *at, struct f
     }
 }
 
-/* Takes lines rather than find_db_next()'s, since parsing takes a line's text apart. */
+/* Reads lines rather than parsed ones, since the check compares each line's text with what is
+ * written back. */
 static void check_lines(struct find_check *check, LineReader *lines, struct find_line *line)
 {
     struct line at = {0};

@@ -39,7 +39,7 @@ static bool lists(const struct manifest *manifest, const char *name)
     return false;
 }
 
-/* Files with names that an export gives, and not in its list. */
+/* Files beside the manifest that have names of an export and are not listed. */
 static void check_unlisted(struct check_report *report, const char *folder,
                            const struct manifest *manifest)
 {

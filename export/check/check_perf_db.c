@@ -9,18 +9,18 @@
 
 struct perf_check {
     struct check_report *report;
-    /* where all is remembered */
+    /* rows in memory, if the order is not enough */
     GStringChunk *texts;
-    GHashTable *keys;    /* of config rows */
-    GHashTable *configs; /* id -> whether an entry uses it */
+    GHashTable *keys;    /* keys of config rows */
+    GHashTable *configs; /* id -> an entry uses it */
     GHashTable *pairs;   /* "solver config" */
-    /* where the last one is: ids are numbered from 1 then, and each row has an entry */
+    /* while rows are in order: their count so far, and the last one with an entry */
     int64_t rows, used;
     struct perf_row row;
     char *solver;
 };
 
-/* Problems of a row differ in the output's size alone, which no solver's target depends on. */
+/* The problems of a row differ only in output size, on which no solver's target depends. */
 static void check_row_solver(struct check_report *report, const struct perf_row *row,
                              const char *solver, const char *noun, int64_t number)
 {
@@ -70,7 +70,7 @@ static void check_config(struct perf_check *check, int64_t id, const struct perf
     }
 }
 
-/* Rows in order and numbered from 1 are neither doubled nor missing. */
+/* If ids count from 1 and rows are in order, none is doubled or missing. */
 static void note_config(struct perf_check *check, int64_t id, const struct perf_row *row)
 {
     if (!check->report->by_order) {
@@ -109,7 +109,7 @@ static bool check_configs(struct perf_check *check, PerfDb *db)
     return false;
 }
 
-/* Entries in order, with no row between them left out. */
+/* Checks entries that are in order: each config row must have one. */
 static void note_entry_in_order(struct perf_check *check, const struct perf_entry *entry)
 {
     bool same = entry->config == check->used && check->solver != NULL;
@@ -248,7 +248,7 @@ struct text_check {
     GString *raw, *written;
 };
 
-/* Keys are in the order of their rows, not of their texts. */
+/* Lines are ordered by row, not by the key's text. */
 static bool is_twice(struct text_check *check, const struct perf_text_line *line)
 {
     struct check_report *report = check->report;

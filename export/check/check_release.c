@@ -8,11 +8,11 @@
 
 #include <string.h>
 
-#define ENTRIES_MAX 1000 /* of a problem, that the format of .sjdb holds */
+#define ENTRIES_MAX 1000 /* most entries of a problem in a .sjdb */
 
 /* Params by "row solver". */
 struct perf_index {
-    char *name; /* of the file */
+    char *name; /* name of the file */
     GHashTable *params;
     GStringChunk *texts;
 };
@@ -26,19 +26,20 @@ struct compact {
 struct release {
     struct check_report *report;
     struct target target;
-    struct context context; /* of the target, where it is known whole */
+    struct context context; /* the target's, if it is fully known */
     bool knows_target;
-    /* Whether its limits are those of the device: of CPUs and unknown GPUs the id does not tell them. */
+    /* True if the device's limits are known. The ids of CPUs and of unknown GPUs do not imply them.
+     * */
     bool knows_limits;
     GPtrArray *finds;    /* char *: paths */
     GPtrArray *perfs;    /* struct perf_index * */
     GPtrArray *compacts; /* struct compact * */
     GHashTable *kernel_names;
-    GHashTable *kernels; /* "name\nargs" of all kernel-dbs, NULL without a kernel-db */
-    GHashTable *tunable; /* solvers that a perf-db names */
+    GHashTable *kernels; /* set of "name\nargs" of all kernel-dbs, NULL without any */
+    GHashTable *tunable; /* set of solvers that perf-dbs name */
     GHashTable *
-        sharing; /* perf-db row -> how many keys of find-dbs have it, where kernels are looked for */
-    GArray *without_code; /* struct missing_code: judged when all keys were read */
+        sharing; /* perf-db row -> number of find-db keys that share it; only kept if kernels are checked */
+    GArray *without_code; /* struct missing_code; judged when all keys are read */
 };
 
 struct missing_code {
@@ -94,7 +95,7 @@ static void index_row(struct release *release, struct perf_index *index, const s
     }
 }
 
-/* The file's own report names what cannot be read. */
+/* Unreadable rows are ignored here: the file's own report names them. */
 static void read_perf_db(struct release *release, const char *path)
 {
     struct perf_entry entry = {0};
@@ -173,12 +174,12 @@ static void (*const readers[FILE_KIND_COUNT])(struct release *release, const cha
 
 /* ---- an entry ---- */
 
-/* An entry that is looked for in the other files. */
+/* An entry whose counterparts are looked for in the other files. */
 struct wanted {
     const struct problem *problem;
-    const char *key, *row; /* row: of a perf-db */
+    const char *key, *row; /* row: key of the perf-db row */
     const char *solver;
-    const struct solver *ours; /* NULL for others' */
+    const struct solver *ours; /* NULL for a solver that is not ours */
     bool wins;
     char *place;
 };
@@ -189,7 +190,7 @@ static bool is_tunable(const struct release *release, const struct wanted *wante
            g_hash_table_contains(release->tunable, wanted->solver);
 }
 
-/* The params that its row has in the first perf-db that has them; NULL for none. */
+/* Returns the params of its row from the first perf-db that has them; NULL if none has. */
 static const char *look_for_params(struct release *release, const struct wanted *wanted)
 {
     const char *found = NULL;
@@ -217,7 +218,7 @@ static void miss_code(struct release *release, const struct wanted *wanted, cons
     g_array_append_val(release->without_code, missing);
 }
 
-/* Whether the kernels are there that the solver launches with these params. */
+/* Checks that the kernels exist which the solver launches with these params. */
 static void look_for_kernels(struct release *release, const struct wanted *wanted,
                              const char *params)
 {
@@ -267,7 +268,8 @@ static bool holds_entry(const struct compact *compact, const struct skipjackdb_p
     return false;
 }
 
-/* A .sjdb with solutions has those of all solvers of ours: nothing need be compiled. */
+/* A .sjdb with any solutions must have those of all our solvers, so that nothing need be compiled.
+ * */
 static void look_for_solution(struct release *release, const struct compact *compact,
                               const struct skipjackdb_problem *problem, const struct wanted *wanted)
 {
@@ -302,7 +304,8 @@ static bool has_launches(const struct release *release)
     return has;
 }
 
-/* A release may have some kinds of files alone; a half of one looks the same. */
+/* A release may consist of some kinds of files only. That cannot be told from one that lost files,
+ * so it is only worth knowing. */
 static void look_for_files(struct release *release, const struct wanted *wanted)
 {
     if (release->perfs->len == 0 && wanted->ours->space != NULL) {
@@ -321,7 +324,7 @@ static void look_for(struct release *release, const struct wanted *wanted)
     }
     const char *params = tunable ? look_for_params(release, wanted) : "";
     release->report->entries++;
-    /* Without a perf-db nothing tells which config is meant. */
+    /* Without params the config, and so the kernel, is unknown. */
     if (release->kernels != NULL && release->knows_target && wanted->ours != NULL &&
         params != NULL) {
         look_for_kernels(release, wanted, params);
@@ -331,7 +334,7 @@ static void look_for(struct release *release, const struct wanted *wanted)
 
 /* ---- find-dbs ---- */
 
-/* As libraries choose that trust the file: the first of the smallest time. */
+/* The winner as libraries choose it: the first entry of the smallest time. */
 static guint winner_of(const struct find_line *line)
 {
     const struct find_entry *entries = (const struct find_entry *)(void *)line->entries->data;
@@ -393,8 +396,8 @@ static void check_find_lines(struct release *release, const char *path)
     find_line_clear(&line);
 }
 
-/* Problems that share a perf-db row have the params of one of them: the kernels of the others may never have
- * been built. */
+/* Problems that share a perf-db row have the params of one of them. For the others, kernels with
+ * these params may never have been built, so a missing one is not unfit. */
 static void judge_missing_code(struct release *release)
 {
     for (guint i = 0; i < release->without_code->len; i++) {
@@ -408,7 +411,7 @@ static void judge_missing_code(struct release *release)
 
 /* ---- .sjdb files by themselves ---- */
 
-/* The entries of a problem are sorted by time. */
+/* Relies on entries sorted by time. */
 static void check_compact_entries(struct release *release, const struct compact *compact,
                                   const struct skipjackdb_problem *problem,
                                   const struct skipjackdb_entry *entries, size_t count)
@@ -458,7 +461,7 @@ static void release_clear(struct release *release)
     g_array_unref(release->without_code);
 }
 
-/* A manifest of the target tells what the device said. */
+/* Reads the device's limits from a manifest of the target. */
 static bool take_limits(const char *folder, struct target *target)
 {
     bool taken = false;
@@ -496,7 +499,7 @@ static void release_init(struct release *release, const char *folder,
     }
 }
 
-/* files: char *, paths of the release. */
+/* Checks one release; files: char *, its paths. */
 static struct check_report *check_release(const char *folder, const struct file_target *target,
                                           const GPtrArray *files, GHashTable *ours)
 {
@@ -523,7 +526,7 @@ static struct check_report *check_release(const char *folder, const struct file_
 
 /* ---- a folder's releases ---- */
 
-/* Files of one target. */
+/* The files of one target. */
 struct group {
     struct file_target target;
     GPtrArray *files; /* char *, borrowed */
@@ -537,8 +540,8 @@ static void group_free(void *data)
     g_free(group);
 }
 
-/* Files of a release have this in common: MIOpen's name of the target, else what is in front of the first
- * '.'. */
+/* Returns what names of one release have in common: MIOpen's name of the target, or the text up to
+ * the first '.'. */
 static char *group_name(const char *file, const struct file_target *target)
 {
     char buffer[TARGET_FILE_NAME_MAX];
@@ -568,14 +571,14 @@ static struct group *group_of(GHashTable *groups, GPtrArray *order, const char *
         g_hash_table_insert(groups, g_steal_pointer(&name), group);
         g_ptr_array_add(order, group);
     }
-    /* A .sjdb's name has the whole id, MIOpen's names lack partitions. */
+    /* Compares by MIOpen's name, since that of a .sjdb has more: a partition. */
     if (target.known == TARGET_WHOLE && !target.by_miopen) {
         group->target = target;
     }
     return group;
 }
 
-/* A kernel-db of an architecture serves its targets that have none of their own. */
+/* Adds a kernel-db of an architecture to each of its targets that has none of its own. */
 static void share_kernel_dbs(const GPtrArray *order)
 {
     for (guint i = 0; i < order->len; i++) {

@@ -1,23 +1,24 @@
 /*
- * The files of a folder as releases, one a target: what one file needs, another one has to hold. find-dbs
- * are compared with perf-dbs, kernel-dbs and .sjdb files of the same target. Reports are those of check.h;
- * in them `keys` are keys of find-dbs and of .sjdb files, `entries` those that were looked for elsewhere.
+ * Checks the files of each target in a folder together: find-db entries need their rows in a
+ * perf-db, their code objects in a kernel-db, and their counterpart in a .sjdb. In the reports of
+ * check_report.h, `keys` counts keys of find-dbs and .sjdb files, `entries` the entries that were
+ * looked for in other files.
  */
 #ifndef EXPORT_CHECK_RELEASE_H
 #define EXPORT_CHECK_RELEASE_H
 
 #include "export/check/check.h"
 
-/* Names (char *, keys of a set) that manifests of these files list. Files that are no readable manifest
- * are passed over. */
+/* Returns the set of file names (char *) that the manifests among these files list. Unreadable
+ * manifests are ignored. */
 GHashTable *check_names_of_manifests(const GPtrArray *files);
-/* The files that a manifest and those beside it are: itself, and what it lists and is there. Appends to
- * files (g_free). */
+/* Appends the manifest and the files that it lists and that exist. Elements are freed with
+ * g_free(). */
 void check_list_release(const char *manifest, GPtrArray *files);
 
-/* One report (struct check_report *, owned) of each target that has several of the files, which are of one
- * folder; users' own databases (.ufdb.txt, .udb, .ukdb) are no part of a release. ours: names in it that
- * manifests list. */
+/* Returns a report (struct check_report *, owned) for each target with several of the files, which
+ * are all in `folder`. Databases of users (.ufdb.txt, .udb, .ukdb) belong to no release. `ours`:
+ * file names that manifests list. */
 GPtrArray *check_releases(const char *folder, const GPtrArray *files, GHashTable *ours);
 
 #endif

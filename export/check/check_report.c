@@ -11,7 +11,7 @@
 
 static const struct {
     const char *name;
-    bool unfit, in_ours; /* in_ours: unfit where the file is ours */
+    bool unfit, in_ours; /* in_ours: unfit only in files of ours */
     bool listed;         /* all places are kept */
 } kinds[FINDING_COUNT] = {
     [FINDING_ZERO_TIME_WINS] = {"zero time wins", true, false, false},
@@ -300,7 +300,7 @@ bool check_report_clean(const struct check_report *report)
     return report->unreadable_count == 0 && report->changed == 0;
 }
 
-#define PRINTED_MAX 10 /* places on a terminal; --json has CHECK_PLACES_MAX */
+#define PRINTED_MAX 10 /* places printed as text; --json prints CHECK_PLACES_MAX */
 
 static void print_places(const struct check_report *report, FILE *out)
 {
@@ -322,7 +322,7 @@ static void print_places(const struct check_report *report, FILE *out)
     }
 }
 
-/* A finding whose places are listed: the first of them, one a line. */
+/* Prints the first places of a finding, one a line. */
 static void print_finding(const struct check_report *report, int finding, FILE *out)
 {
     const GPtrArray *places = report->places[finding];
@@ -342,7 +342,7 @@ static void print_finding(const struct check_report *report, int finding, FILE *
     }
 }
 
-/* The target that the report states: the name's, else that of the content. */
+/* The target to report: the name's, or else the content's. */
 static const struct file_target *target_said(const struct check_report *report)
 {
     return report->named.known != TARGET_UNKNOWN ? &report->named : &report->content;

@@ -11,8 +11,8 @@
 
 #include <stdio.h>
 
-/* What can be said of rows that were read. The numbers are this program's own; the names are what
- * scripts see. */
+/* Findings about valid rows and whole files. The numbers are private to this program; scripts see
+ * the names. */
 enum finding {
     FINDING_ZERO_TIME_WINS,
     FINDING_ZERO_TIME,
@@ -24,9 +24,9 @@ enum finding {
     FINDING_CONFIG_MISSING,
     FINDING_MD5_MISMATCH,
     FINDING_WORKSPACE_MISMATCH,
-    FINDING_OTHER_TARGET,    /* what the file holds is made for another target than its name says */
-    FINDING_OTHER_SOLVER,    /* a solver that cannot run on the target */
-    FINDING_IMPOSSIBLE_TIME, /* below what the problem needs at the target's peak */
+    FINDING_OTHER_TARGET, /* the content is made for another target than the file's name states */
+    FINDING_OTHER_SOLVER, /* the solver cannot run on the target */
+    FINDING_IMPOSSIBLE_TIME, /* less than the problem's operations take at the target's peak */
     FINDING_INDEX_MISSING,
     FINDING_MALFORMED_3D_KEY,
     FINDING_OUTPUT_OFF_FORMULA,
@@ -40,55 +40,59 @@ enum finding {
     FINDING_CARRIAGE_RETURN,
     FINDING_UNPRINTABLE_BYTE,
     FINDING_NO_FINAL_NEWLINE,
-    /* Made of manifests: */
-    FINDING_FILE_MISSING,  /* a file that it lists is not there */
-    FINDING_FILE_DIFFERS,  /* a file has another size or SHA-256 than it says */
-    FINDING_FILE_UNLISTED, /* a file with the release's names is not in its list */
+    /* Findings on manifests: */
+    FINDING_FILE_MISSING,  /* a listed file is missing */
+    FINDING_FILE_DIFFERS,  /* a file's size or SHA-256 differs from the list */
+    FINDING_FILE_UNLISTED, /* a file with one of the release's names is not listed */
     FINDING_INCOMPLETE,    /* the campaign was not complete when it was exported */
-    /* Made by comparing a release's files: */
-    FINDING_WINNER_UNTUNED,     /* a tunable solver wins a key and has no params in a perf-db */
+    /* Findings on the files of a release, compared with each other: */
+    FINDING_WINNER_UNTUNED,     /* a tunable solver wins a key, and no perf-db has its params */
     FINDING_ENTRY_UNTUNED,      /* likewise of an entry that does not win */
-    FINDING_WINNER_NO_CODE,     /* a kernel that the winner needs is not there */
+    FINDING_WINNER_NO_CODE,     /* a kernel of the winner is missing */
     FINDING_ENTRY_NO_CODE,      /* likewise of an entry that does not win */
     FINDING_SHARED_NO_CODE,     /* likewise, where several problems share the perf-db row */
-    FINDING_WINNER_NOT_IN_SJDB, /* it has no such entry for the key */
-    FINDING_PARAMS_INVALID,     /* the solver refuses them for the problem on this target */
-    FINDING_NO_PERF_DB, /* a tunable solver of ours wins, and the release has no perf-db at all */
-    FINDING_NO_KERNELS, /* a solver of ours wins, and it has neither a kernel-db nor a .sjdb with launches */
-    FINDING_CODE_UNSURE, /* other kernels are there than the target's id tells, whose limits it does not */
+    FINDING_WINNER_NOT_IN_SJDB, /* the .sjdb lacks the entry that wins the key */
+    FINDING_PARAMS_INVALID,     /* the solver refuses the params for the problem on this target */
+    FINDING_NO_PERF_DB,         /* a tunable solver of ours wins, and the release has no perf-db */
+    FINDING_NO_KERNELS, /* a solver of ours wins, and the release has neither a kernel-db nor a .sjdb with launches */
+    FINDING_CODE_UNSURE, /* the kernels differ from those that the target id implies, and the device's limits are unknown */
     FINDING_COUNT,
 };
 
-/* "zero time wins". Static. */
+/* The finding's name in reports: "zero time wins". Static. */
 const char *finding_name(enum finding finding);
-/* A file with it must not be shipped; the others are only good to know. */
+/* Returns true if a file with this finding must not be shipped. Other findings are only worth
+ * knowing. */
 bool finding_unfit(enum finding finding);
 
 struct unreadable {
     char *where, *reason; /* "line 12", "config 7", "file" */
 };
 
-/* Places kept of each sort; a report of a wholly damaged file stays small. All are counted. */
+/* Places kept of each kind, so that the report of a damaged file stays small. All are counted. */
 #define CHECK_PLACES_MAX 1000
 
 struct check_report {
     char *file;
-    const char *format; /* "find-db", ..., NULL when the content has no known format; static */
-    struct file_target named, content; /* what its name says of its target, and what is in it */
-    int64_t keys, entries;             /* what was read */
+    const char *format; /* "find-db", ...; NULL if the content has no known format; static */
+    struct file_target named, content; /* the target that its name states, and its content */
+    int64_t keys, entries;             /* rows that were read */
     int64_t unreadable_count;
     GPtrArray *unreadable; /* struct unreadable *, the first CHECK_PLACES_MAX */
-    int64_t changed;       /* keys or rows that were read and are written back differently */
-    GPtrArray *changed_at; /* where, the first CHECK_PLACES_MAX */
+    int64_t changed;       /* keys or rows that are written back differently */
+    GPtrArray *changed_at; /* their places, the first CHECK_PLACES_MAX */
     int64_t findings[FINDING_COUNT];
-    char *first[FINDING_COUNT];       /* where the finding was made first, NULL when never */
-    GPtrArray *places[FINDING_COUNT]; /* all of them, of findings that are listed; else NULL */
-    /* An export of this program wrote the file, and promises more of it: a manifest lists it, or a .sjdb says
-     * so itself. Only checks of releases set `ours`. */
+    char *first[FINDING_COUNT]; /* the first place, NULL without any */
+    GPtrArray
+        *places[FINDING_COUNT]; /* all places of findings that are listed one by one; else NULL */
+    /* True for files that our exports wrote, which must hold more: `ours` if a manifest lists the
+     * file, `says_ours` if a .sjdb names its campaign or golden version. Only checks of releases
+     * set `ours`. */
     bool ours, says_ours;
-    struct target_bounds bounds; /* of the name's target, else of the content's */
-    /* Of a file whose rows are in order, as ours are, the last one tells what comes twice. A check that
-     * goes by it ends at a row out of order, and is begun anew with all rows remembered. */
+    struct target_bounds bounds; /* of the target that the name states, else the content */
+    /* by_order: duplicates are found by comparing each row with the one before, which is enough for
+     * sorted files such as ours. A row out of order sets out_of_order; the file is then checked
+     * again with all rows in memory. */
     bool by_order, out_of_order;
 };
 

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define ENTRIES_MAX 1000 /* of a problem, that the format holds */
+#define ENTRIES_MAX 1000 /* most entries of a problem in the format */
 
 static void cannot_read(struct check_report *report, int code)
 {
@@ -17,7 +17,7 @@ static void cannot_read(struct check_report *report, int code)
                      "file");
 }
 
-/* A problem whose entries are judged, and the time that it takes on the target at the least. */
+/* A problem and its least time on the target. */
 struct judged_problem {
     bool known;
     struct problem problem;
@@ -65,7 +65,7 @@ static void check_entry(struct check_report *report, uint64_t number,
     }
 }
 
-/* Who chooses by an entry's workspace gives its solution that much. */
+/* A library allocates the workspace that the entry states, so the solution must not need more. */
 static void check_workspace(struct check_report *report, const skipjackdb *db, uint64_t number,
                             const struct skipjackdb_problem *problem,
                             const struct skipjackdb_entry *entry)
@@ -121,7 +121,7 @@ static int check_configs(struct check_report *report, const skipjackdb *db)
     return code;
 }
 
-/* That launches and their kernels are there was verified. */
+/* skipjackdb_verify() has already checked that launches and kernels exist. */
 static int check_solutions(struct check_report *report, const skipjackdb *db)
 {
     g_autofree struct skipjackdb_solution *solutions =
@@ -147,7 +147,7 @@ static int check_solutions(struct check_report *report, const skipjackdb *db)
     return code;
 }
 
-/* The code object was compared with its checksum already. */
+/* Reading compared the code object with its checksum. */
 static int check_kernel(struct check_report *report, const skipjackdb *db, uint64_t number)
 {
     struct skipjackdb_kernel kernel = {.size = sizeof kernel};
@@ -156,7 +156,8 @@ static int check_kernel(struct check_report *report, const skipjackdb *db, uint6
         return code != SKIPJACKDB_OK ? code : SKIPJACKDB_DAMAGED;
     }
     g_autofree char *text = g_malloc0(kernel.text_bytes + 2);
-    g_autofree char *bytes = g_malloc(kernel.code_bytes + 1); /* an empty one is there too */
+    g_autofree char *bytes =
+        g_malloc(kernel.code_bytes + 1); /* g_malloc(0) is NULL, which reads as failure */
     code = skipjackdb_kernel_read(db, number, text, kernel.text_bytes, bytes, kernel.code_bytes);
     if (code == SKIPJACKDB_OK) {
         const char *args = text + strlen(text) + 1;
@@ -178,7 +179,7 @@ static int check_kernels(struct check_report *report, const skipjackdb *db)
     return code;
 }
 
-/* The file's own word on its target. */
+/* Compares the target in the file's text with its name. */
 static void check_meta(struct check_report *report, const skipjackdb *db)
 {
     struct sjdb_meta meta;

@@ -54,7 +54,7 @@ static bool print(const struct check_report *report, const struct check_options 
     return check_report_clean(report);
 }
 
-/* Files of one folder, first each, then together. */
+/* Checks each file of a folder, then the files of each target together. */
 static bool check_together(const char *folder, const GPtrArray *files,
                            const struct check_options *options)
 {

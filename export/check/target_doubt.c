@@ -5,10 +5,11 @@
 
 /* ---- times ---- */
 
-/* Counting taps takes a step for each of them: keys of damaged files may hold any number. */
+/* Taps are counted one by one; damaged keys may hold any number, so there is a limit. */
 #define TAPS_MAX 4096
 
-/* Pairs of an output and a tap of the filter whose input is not padding, along one axis. */
+/* Counts the pairs of an output position and a filter tap, along one axis, whose input is not
+ * padding. */
 static double taps_inside(const struct problem *p, int axis)
 {
     double count = 0;
@@ -31,7 +32,7 @@ static bool can_be_counted(const struct problem *p)
     }
     for (int tensor = 0; tensor < TENSOR_COUNT; tensor++) {
         if (p->cast[tensor] != TYPE_NONE) {
-            return false; /* it may be computed in another type than the tensors' */
+            return false; /* a cast: it may be computed in another type than the tensors' */
         }
     }
     return p->groups > 0;
@@ -46,8 +47,8 @@ static double least_operations(const struct problem *p)
     return operations;
 }
 
-/* How much faster a device may be than its id tells: GPUs may be clocked beyond the products that peaks are
- * taken from, and of a CPU the name does not tell its vectors' width. */
+/* How much faster than its id implies a device may be. GPUs may be clocked higher than the product
+ * that the peak is taken from; a CPU's name does not state its vector width. */
 #define FASTER_GPU       1.25
 #define WIDEST_CPU_BYTES 64.0
 
@@ -57,7 +58,7 @@ static double slack(const struct target *target)
                                         : FASTER_GPU;
 }
 
-/* AMD's devices of gfx9 and gfx10 without matrix units. Later ones have some. */
+/* Devices of gfx9 and gfx10 without matrix units. Later generations have some. */
 static bool has_no_matrix_units(const struct target *target)
 {
     static const char *const archs[] = {"gfx803", "gfx900", "gfx902", "gfx904",
@@ -85,14 +86,14 @@ void target_bounds_init(struct target_bounds *bounds, const struct target *targe
         double least = target_least_ms(target, (enum data_type)type, many);
         bounds->operations_a_ms[type] = least > 0 ? many / least * slack(target) : 0;
     }
-    /* FP32 may be computed by units of narrower types (TF32, XF32), which are no faster than BF16's. */
+    /* FP32 may be computed as TF32 or XF32, which are at most as fast as BF16. */
     if (target->vendor != VENDOR_CPU) {
         bounds->operations_a_ms[TYPE_FP32] =
             MAX(bounds->operations_a_ms[TYPE_FP32], bounds->operations_a_ms[TYPE_BF16]);
     }
 }
 
-/* By the fastest of the tensors' types. */
+/* Uses the fastest of the three tensors' types. */
 double target_least_problem_ms(const struct target_bounds *bounds, const struct problem *problem)
 {
     double fastest = 0;
@@ -119,7 +120,7 @@ bool algorithm_does_all(const char *algorithm, size_t length)
 
 /* ---- solvers ---- */
 
-/* One of each kind of device that solvers are made for. */
+/* One device of each kind that solvers are written for. */
 static const char *const others[] = {
     "cpu-znver4_64", "gfx803_64",  "gfx90a68",      "gfx942130",     "gfx950100",      "gfx1030_36",
     "gfx1100_48",    "gfx1201_32", "sm_80_108_80g", "sm_90_132_80g", "sm_120_170_32g",
@@ -143,7 +144,7 @@ static char *ours_of_another(const struct target *target, const struct problem *
     for (size_t i = 0; i < G_N_ELEMENTS(others); i++) {
         struct target other;
         bool parsed = target_parse(others[i], &other, NULL);
-        /* A CPU's limits are better known to the machine that measured than by the CPU's name. */
+        /* A CPU's name does not state its limits, so a refusal of another CPU means nothing. */
         bool differs = other.vendor != target->vendor ||
                        (other.vendor != VENDOR_CPU && target_arch_known(target->arch) &&
                         strcmp(other.arch, target->arch) != 0);
@@ -154,7 +155,7 @@ static char *ours_of_another(const struct target *target, const struct problem *
     return NULL;
 }
 
-/* The solver of ours of that name, NULL for others. *name: it with its NUL. */
+/* Returns our solver of that name, or NULL. *name becomes the name with its NUL. */
 static const struct solver *find_ours(struct target_bounds *bounds, const char *text, size_t length,
                                       const char **name)
 {
@@ -171,7 +172,7 @@ static const struct solver *find_ours(struct target_bounds *bounds, const char *
     return bounds->seen[slot].ours;
 }
 
-/* MIOpen's solvers of these families are written for GPUs of AMD alone: in GCN's assembly, in HIP, for its matrix
+/* Solvers of MIOpen that are written for AMD's GPUs alone: in GCN assembly, in HIP, for matrix
  * units, or in composable kernels. */
 static bool is_of_amd(const char *solver)
 {

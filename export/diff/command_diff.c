@@ -26,7 +26,7 @@ struct diff_options {
     double noise_percent;
     char **files; /* A and B, then lists that stand behind the first */
     char **lists;
-    struct import_words words; /* what lists leave out */
+    struct import_words words; /* options that say what lists leave out */
     struct import_options list;
 };
 
@@ -74,8 +74,8 @@ static bool parse(int argc, char **argv, struct diff_options *options, GError **
            import_words_parse(&options->words, &options->list, error);
 }
 
-/* A shell's pattern behind --problems leaves all but its first list among the files. Borrowed;
- * NULL without lists. */
+/* A shell expands `--problems *.txt` so that all files but the first follow as plain words. Returns
+ * all lists (texts borrowed), or NULL without any. */
 static char **all_lists(const struct diff_options *options)
 {
     if (options->lists == NULL) {
@@ -92,7 +92,7 @@ static char **all_lists(const struct diff_options *options)
     return (char **)g_ptr_array_free(lists, FALSE);
 }
 
-/* 0: equal; 1: they differ, or cannot be compared. */
+/* Returns 0 if the files are equal, 1 if they differ or cannot be compared. */
 static int compare_files(const struct diff_options *options, const char *first, const char *second)
 {
     g_autoptr(GError) error = NULL;
@@ -118,7 +118,7 @@ static int compare_names(const char *const *a, const char *const *b)
     return strcmp(*a, *b);
 }
 
-/* The names of a folder's files that can be compared, ordered; NULL with an error. */
+/* Returns the sorted names of the files that can be compared; NULL with an error. */
 static GPtrArray *names_of(const char *folder, GError **error)
 {
     enum file_kind kind;
@@ -147,7 +147,7 @@ static bool same_bytes(const char *first, const char *second)
                                   g_mapped_file_get_contents(right), length) == 0);
 }
 
-/* The outcome of comparing two folders. Names are those of files that only one of them has. */
+/* The result of comparing two folders; the names are of files that one folder lacks. */
 struct folders {
     const char *first, *second;
     GPtrArray *only_first, *only_second;
@@ -206,7 +206,7 @@ static void compare_both(const struct diff_options *options, const char *name,
     }
 }
 
-/* Files of one name are compared; those with equal bytes are counted and else left out. */
+/* Compares files of equal names; files with equal bytes are only counted. */
 static int compare_folders(const struct diff_options *options, const char *first,
                            const char *second)
 {

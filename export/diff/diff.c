@@ -11,14 +11,14 @@
 #include <string.h>
 
 struct timed {
-    double ms[2]; /* of the winner; 0 where there is none */
+    double ms[2]; /* the winner's time in each file; 0 without one */
 };
 
 struct diff {
     struct merge merge;
     struct diff_report *report;
     bool all;
-    GHashTable *timed; /* key -> struct timed *, of the networks' problems */
+    GHashTable *timed; /* key -> struct timed *, for problems of networks */
 };
 
 static const char *keep(struct diff *diff, const char *text)
@@ -58,7 +58,7 @@ static void add_times(struct diff_times *times, const double ms[2], int64_t mult
     }
 }
 
-/* The mean of logarithms until the end, since a product of 100,000 ratios has no double. */
+/* Geometric mean as a mean of logarithms: a product of 100,000 ratios overflows a double. */
 struct mean {
     double sum, weight;
 };
@@ -78,7 +78,7 @@ static double mean_ratio(const struct mean *mean)
 
 /* ---- find-dbs ---- */
 
-/* Of equal times the first name, as files are sorted. */
+/* The fastest entry; of equal times the first by name, as files are sorted. */
 static const struct find_choice *winner(const GArray *choices, guint input)
 {
     const struct find_choice *best = NULL;
@@ -96,7 +96,7 @@ static const struct find_choice *winner(const GArray *choices, guint input)
     return best;
 }
 
-/* By what an entry says, in whichever form. */
+/* Compares the content of entries, whichever form they are written in. */
 static int compare_choices(const struct find_choice *a, const struct find_choice *b)
 {
     int order = span_compare(a->part.solver, b->part.solver);
@@ -120,7 +120,7 @@ static int compare_sides(const void *a, const void *b)
     return compare_choices(left, right);
 }
 
-/* Entries that stand twice say nothing more. */
+/* Drops repeated entries. */
 static guint drop_repeated(GPtrArray *choices, guint first)
 {
     guint kept = first;
@@ -132,7 +132,7 @@ static guint drop_repeated(GPtrArray *choices, guint first)
     return kept;
 }
 
-/* The same solvers with the same workspaces and algorithms, and times that differ by no more than the
+/* Returns true if solvers, workspaces and algorithms are equal and times differ by no more than the
  * noise. */
 static bool same_entries(const GArray *choices, double noise)
 {
@@ -223,7 +223,7 @@ static void compare_finds(struct diff *diff)
 
 /* ---- perf-dbs and kernel-dbs ---- */
 
-/* Of items in order, one side's text at a time: the last that a file says holds. */
+/* Walks sorted items and keeps one text for each side; of repeated ones the file's last counts. */
 struct sides {
     const char *text[2];
 };
@@ -287,7 +287,8 @@ static void compare_kernels(struct diff *diff)
 
 /* ---- networks ---- */
 
-/* All problems of the lists are among those that nobody measured: no time is put in. */
+/* Reads the lists as networks. No times are added, so usage reports all their problems as gaps,
+ * which diff then walks. */
 static bool read_lists(Usage *usage, const struct diff_lists *lists, struct usage_summary *uses,
                        GError **error)
 {
@@ -346,7 +347,7 @@ static void sum_networks(struct diff *diff, const struct usage_summary *uses)
 
 /* ---- all ---- */
 
-/* What is compared, and which files hold it. */
+/* The parts that can be compared, and the formats that hold them. */
 static const struct {
     bool holds[FILE_KIND_COUNT];
     void (*compare)(struct diff *diff);

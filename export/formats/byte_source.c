@@ -12,28 +12,28 @@
 
 #define INPUT_BYTES 65536
 
-/* Where unpacked bytes go: `used` of `size` are filled. */
+/* The buffer for unpacked bytes: `used` of `size` are filled. */
 struct room {
     char *bytes;
     size_t size, used;
 };
 
 enum unpack_step {
-    UNPACK_MORE,       /* goes on, with more input or more room */
+    UNPACK_MORE,       /* needs more input or more room */
     UNPACK_STREAM_END, /* the stream ended and its checksum is right */
     UNPACK_DAMAGED,
 };
 
-/* One way to pack bytes. */
+/* A compression format. */
 struct packing {
     const char *name, *ending;
     const char *leads; /* each stream begins with one of these bytes */
     bool (*begins)(const char *bytes, size_t length);
     bool (*start)(ByteSource *source);
-    /* Unpacks what it can of source->at[0 .. left) into the room and moves `at` and `left`. */
+    /* Unpacks from source->at[0 .. left) into the room and advances `at` and `left`. */
     enum unpack_step (*step)(ByteSource *source, struct room *room);
     void (*stop)(ByteSource *source);
-    bool checks_blocks; /* a checksum is compared for each block, else one for each stream */
+    bool checks_blocks; /* true: one checksum a block; false: one a stream */
 };
 
 struct byte_source {
@@ -42,13 +42,13 @@ struct byte_source {
     const struct packing *packing; /* NULL for plain bytes */
     bool in_stream;
     uint64_t taken, given,
-        verified; /* bytes: of the file, out of here, see byte_source_verified() */
+        verified; /* bytes read from the file, handed out, and confirmed: see byte_source_verified() */
     union {
         bz_stream bzip2;
         z_stream gzip;
         ZSTD_DStream *zstd;
     } state;
-    char *at; /* what is read of the file and not yet unpacked: at[0 .. left) */
+    char *at; /* bytes read and not yet unpacked: at[0 .. left) */
     size_t left;
     char input[INPUT_BYTES];
 };
@@ -102,7 +102,8 @@ static bool gzip_begins(const char *bytes, size_t length)
 static bool gzip_start(ByteSource *source)
 {
     source->state.gzip = (z_stream){0};
-    return inflateInit2(&source->state.gzip, 16 + MAX_WBITS) == Z_OK; /* 16: a gzip header */
+    return inflateInit2(&source->state.gzip, 16 + MAX_WBITS) ==
+           Z_OK; /* adding 16 makes zlib expect a gzip header */
 }
 
 static enum unpack_step gzip_step(ByteSource *source, struct room *room)
@@ -127,7 +128,7 @@ static void gzip_stop(ByteSource *source)
     inflateEnd(&source->state.gzip);
 }
 
-/* zstd's frame, or a frame to be skipped, which parallel packers put in front (RFC 8878, 3.1). */
+/* A zstd frame, or a skippable frame, which parallel compressors put in front (RFC 8878, 3.1). */
 static bool zstd_begins(const char *bytes, size_t length)
 {
     return starts_with(bytes, length, "\x28\xb5\x2f\xfd", 4) ||
@@ -199,7 +200,7 @@ static bool fill(ByteSource *source, GError **error)
     return true;
 }
 
-/* Takes over the file, NULL where it could not be opened (errno says why). */
+/* Takes the file over; NULL means that it could not be opened, and errno says why. */
 static ByteSource *open_stream(FILE *file, const char *path, GError **error)
 {
     struct stat status;
@@ -292,7 +293,7 @@ static bool damaged(const ByteSource *source, const char *what, GError **error)
     return false;
 }
 
-/* Between two streams: begins the next one. *ended when there is none. */
+/* Called between two packed streams: begins the next one, or sets *ended if there is none. */
 static bool begin_stream(ByteSource *source, bool *ended, GError **error)
 {
     if (source->left == 0 && !fill(source, error)) {
@@ -315,7 +316,7 @@ static bool begin_stream(ByteSource *source, bool *ended, GError **error)
     return true;
 }
 
-/* One step of unpacking; the room may stay empty though more follows. */
+/* Unpacks one step. The room may stay empty although more follows. */
 static bool unpack_some(ByteSource *source, struct room *room, GError **error)
 {
     size_t before = room->used;
@@ -336,8 +337,8 @@ static bool unpack_some(ByteSource *source, struct room *room, GError **error)
         source->in_stream = false;
     }
     source->given += room->used - before;
-    /* bzip2 compares a block's checksum behind its last byte: once it wants more input, all blocks
-     * that it began are verified. */
+    /* bzip2 compares a block's checksum after its last byte. When it asks for more input, all
+     * blocks that it has begun are therefore confirmed. */
     bool wants_input = source->packing->checks_blocks && room->used < room->size;
     if (wants_input || !source->in_stream) {
         source->verified = source->given;

@@ -3,7 +3,7 @@
 #include <elf.h>
 #include <string.h>
 
-/* AMD's numbers of architectures in ELF flags, from LLVM's AMDGPUUsage. */
+/* Numbers of AMD's architectures in ELF flags (LLVM's AMDGPUUsage page). */
 static const struct {
     unsigned number;
     const char *arch;
@@ -21,8 +21,8 @@ static const struct {
 };
 #define AMD_ARCH_MASK 0xffu
 
-/* NVIDIA: up to this version of the ABI the flags hold the architecture in their lowest byte, later in
- * the next one. */
+/* Up to this version of NVIDIA's ABI the lowest byte of the flags holds the architecture, later the
+ * next byte. */
 #define CUDA_ABI_LOW_ARCH 7
 
 static char *other_amd(const Elf64_Ehdr *header, const struct target *target)
@@ -39,7 +39,7 @@ static char *other_amd(const Elf64_Ehdr *header, const struct target *target)
     return g_strdup(arch != NULL ? arch : "an AMD GPU");
 }
 
-/* Code of an older device of the same major number runs on newer ones. */
+/* NVIDIA: code for an older device runs on newer ones of the same major number. */
 static char *other_cuda(const Elf64_Ehdr *header, const struct target *target)
 {
     int made = header->e_ident[EI_ABIVERSION] <= CUDA_ABI_LOW_ARCH
@@ -93,7 +93,8 @@ static bool take_number(const guint8 *code, size_t length, size_t *at, guint64 *
     return true;
 }
 
-/* "hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-" -> "gfx90a"; NULL for the host's part. */
+/* Takes the device from an entry of clang's bundle: "hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-" gives
+ * "gfx90a"; NULL for the host's entry. */
 static char *device_of(const char *name, size_t length)
 {
     g_autofree char *text = g_strndup(name, length);
@@ -135,7 +136,7 @@ static char *other_bundle(const guint8 *code, size_t length, const struct target
 
 char *code_other_target(const void *code, size_t length, const struct target *target)
 {
-    static const char pocl_magic[] = "poclbin"; /* with its 0 */
+    static const char pocl_magic[] = "poclbin"; /* including its NUL */
     if (length >= sizeof(Elf64_Ehdr) && memcmp(code, ELFMAG, SELFMAG) == 0) {
         return other_elf(code, target);
     }

@@ -6,7 +6,7 @@
 
 static const struct {
     const char *name, *ending;
-    const char *endings[2]; /* what a name that is read may end in */
+    const char *endings[2]; /* endings accepted when reading */
 } kinds[FILE_KIND_COUNT] = {
     [FILE_FIND_DB] = {"find-db", ".HIP.fdb.txt", {".fdb.txt", ".ufdb.txt"}},
     [FILE_PERF_DB] = {"perf-db", ".db", {".db", ".udb"}},
@@ -50,7 +50,7 @@ const char *file_kind_name(enum file_kind kind)
 
 /* ---- targets ---- */
 
-/* gfx names alone: NVIDIA's and CPUs' ids say more than an architecture. */
+/* Only gfx names: NVIDIA's and CPUs' ids hold more than an architecture. */
 static bool take_arch(const char *text, struct target *target)
 {
     g_autofree char *id = g_strconcat(text, "_1", NULL);
@@ -63,7 +63,7 @@ static bool take_arch(const char *text, struct target *target)
     return true;
 }
 
-/* "gfx90a_104". */
+/* Reads a decimal count above 64, which MIOpen does not write: "gfx90a_104". */
 static bool take_decimal(const char *text, struct target *target)
 {
     const char *last = strrchr(text, '_');
@@ -109,7 +109,8 @@ struct file_target file_name_target(const char *name)
     }
 }
 
-/* Settings of features that MIOpen's names spell: "+" is "_xnack", "-" is "_nosramecc". */
+/* LLVM's feature settings become MIOpen's spelling: "xnack+" is "_xnack", "sramecc-" is
+ * "_nosramecc". */
 struct file_target file_arch_target(const char *arch)
 {
     struct file_target found = {.known = TARGET_ARCH};
@@ -146,7 +147,7 @@ static bool has_feature(const struct target *target, const char *feature)
     return false;
 }
 
-/* One has it switched on, the other off. */
+/* Returns true if one target has a feature on and the other has it off. */
 static bool features_contradict(const struct target *a, const struct target *b)
 {
     static const char *const features[][2] = {{"_xnack", "_noxnack"}, {"_sramecc", "_nosramecc"}};

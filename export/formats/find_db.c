@@ -72,7 +72,7 @@ bool find_line_parse(char *text, struct find_line *line, GError **error)
     return true;
 }
 
-/* Pieces rather than a printf: files have hundreds of thousands of entries. */
+/* No printf: files have hundreds of thousands of entries. */
 static void append_fields(GString *out, const char *name, char separator, const char *time_text,
                           uint64_t workspace_bytes)
 {

@@ -5,7 +5,7 @@
 
 #define TIME_DIGITS_EXACT                                                                          \
     15                    /* 10^15 < 2^53: these digits and their power of ten are exact doubles */
-#define TIME_BYTES_MAX 64 /* longer texts are no times of any program */
+#define TIME_BYTES_MAX 64 /* no program writes longer times */
 
 bool span_equal(struct span a, struct span b)
 {
@@ -18,8 +18,9 @@ int span_compare(struct span a, struct span b)
     return order != 0 ? order : (a.length > b.length) - (a.length < b.length);
 }
 
-/* Eight bytes at a time. A byte below 0x20 sets the high bit of what is left of it less 0x20, one of
- * 0x7f that of it plus one; what is carried into its neighbours changes nothing any more. */
+/* Tests eight bytes at a time: subtracting 0x20 from each byte sets the high bit for bytes below
+ * 0x20, adding 1 sets it for 0x7f. A carry into the next byte occurs only after such a byte, when
+ * the answer is already no. */
 bool span_printable(struct span text)
 {
     const uint64_t each = UINT64_C(0x0101010101010101);
@@ -65,7 +66,8 @@ bool find_algorithm_known(struct span algorithm)
     return false;
 }
 
-/* Cuts what stands in front of `stop` off *rest; false, and nothing is cut, without one. */
+/* Takes the text in front of the first `stop` off *rest. Returns false and changes nothing if there
+ * is none. */
 static bool take_until(struct span *rest, char stop, struct span *taken)
 {
     const char *found = memchr(rest->at, stop, rest->length);
@@ -89,8 +91,8 @@ static bool any_time(struct span text, double *time_ms)
     return end != copy && *end == '\0' && isfinite(*time_ms);
 }
 
-/* Plain digits with at most one point are divided once, which rounds as strtod() does; the rest is
- * left to that. */
+/* Fast path: up to 15 digits with at most one point are an exact integer divided by an exact power
+ * of ten, which rounds once, as strtod() does. Anything else goes to strtod(). */
 static bool take_time(struct span text, double *time_ms)
 {
     static const double powers[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,

@@ -29,7 +29,8 @@ void find_table_free(struct find_table *table)
     }
 }
 
-/* Where to begin: a plain file's size and one more, which says that it ended. */
+/* First size of the buffer: a plain file's size, and one byte more so that the read which finds the
+ * end needs no growth. */
 static size_t first_size(const char *path)
 {
     struct stat status;
@@ -39,23 +40,24 @@ static size_t first_size(const char *path)
                : 1 << 16;
 }
 
-/* Room for that many bytes. In pages of 2 MiB, where the kernel gives them: at 4 kB each, the first
- * touch of pages would be a quarter of the time that merging takes. */
+/* Grows the buffer. Huge pages save a quarter of a merge's time, which first touches of 4 kB pages
+ * would take. */
 static char *grow(char *bytes, size_t room)
 {
     char *grown = g_realloc(bytes, room);
     char *end = grown + room;
     char *first = grown + (HUGE_PAGE_BYTES - (uintptr_t)grown % HUGE_PAGE_BYTES);
     if (room >= 2 * HUGE_PAGE_BYTES) {
-        /* Small pages serve as well, only slower. */
+        /* Ignored: small pages work too, only slower. */
         (void)madvise(first, (size_t)(end - first) / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES,
                       MADV_HUGEPAGE);
     }
     return grown;
 }
 
-/* The last `length` of the table's bytes were just read. *line_start is the offset of the last line that
- * began before them, and is moved on. Both limits keep a file that never ends, or a few packed bytes, from filling the memory. */
+/* Checks both limits after `length` bytes were read, so that neither an endless file nor a few
+ * packed bytes fill the memory. *line_start is the offset of the last line that began before them;
+ * it is advanced. */
 static bool check_limits(const struct find_table *table, const char *path, size_t length,
                          size_t *line_start, GError **error)
 {
@@ -128,8 +130,8 @@ static int compare_rows(const void *a, const void *b)
     return order != 0 ? order : (left->number > right->number) - (left->number < right->number);
 }
 
-/* Cuts the bytes into lines, but no more than a table may have and one; *number is that of the line behind
- * the last. */
+/* Splits the bytes into lines, at most one more than a table may have. *number becomes the number
+ * of the line after the last. */
 static void cut_lines(struct find_table *table, int64_t *number, find_bad_line *bad, void *data)
 {
     const char *at = table->bytes, *end = table->bytes + table->size;
@@ -156,7 +158,7 @@ static void cut_lines(struct find_table *table, int64_t *number, find_bad_line *
     }
 }
 
-/* A line that damage cut off is none. */
+/* Drops the last line if damage cut it off. */
 static void drop_torn_line(struct find_table *table)
 {
     while (table->size > 0 && table->bytes[table->size - 1] != '\n') {

@@ -6,7 +6,7 @@
 #include <bzlib.h>
 #include <string.h>
 
-/* Word for word what MIOpen makes. */
+/* MIOpen's schema, word for word. */
 #define KERNEL_SCHEMA                                                                              \
     "CREATE TABLE `kern_db` (`id` INTEGER PRIMARY KEY ASC,`kernel_name` TEXT NOT NULL,"            \
     "`kernel_args` TEXT NOT NULL,`kernel_blob` BLOB NOT NULL,`kernel_hash` TEXT NOT NULL,"         \
@@ -71,7 +71,7 @@ void kernel_db_writer_free(KernelDbWriter *writer)
     }
 }
 
-/* The bzip2 stream, or NULL when it would not be smaller. */
+/* Returns the bzip2 stream, or NULL if it is not smaller than the code. */
 static char *compress(GBytes *code, unsigned *length)
 {
     gsize size = 0;
@@ -81,8 +81,7 @@ static char *compress(GBytes *code, unsigned *length)
     }
     *length = (unsigned)size - 1;
     char *packed = g_malloc(*length);
-    /* 9: blocks of 900 kB, what MIOpen uses; bzip2 reads the source through a char * without
-     * writing. */
+    /* 9: blocks of 900 kB, as MIOpen uses. bzip2 takes a char * and only reads from it. */
     if (BZ2_bzBuffToBuffCompress(packed, length, (char *)bytes, (unsigned)size, 9, 0, 0) != BZ_OK) {
         g_clear_pointer(&packed, g_free);
     }
@@ -197,8 +196,8 @@ enum read_step kernel_db_at(KernelDb *db, int64_t id, struct kernel_entry *entry
 struct digests {
     GChecksum *md5, *sha256;
     int64_t bytes;
-    GByteArray *code; /* NULL: the bytes themselves are not asked for */
-    GByteArray *head; /* the first CODE_HEAD_BYTES, NULL likewise */
+    GByteArray *code; /* NULL if only the digests are wanted */
+    GByteArray *head; /* collects the first CODE_HEAD_BYTES; may be NULL */
 };
 
 static void digest_piece(struct digests *digests, const void *piece, size_t length)

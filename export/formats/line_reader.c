@@ -6,7 +6,7 @@
 
 struct line_reader {
     ByteSource *source;
-    size_t start, end; /* what is read and not yet given out: buffer[start .. end) */
+    size_t start, end; /* bytes read and not yet returned: buffer[start .. end) */
     bool at_end;
     int64_t number;
     char buffer[LINE_BYTES_MAX + 1]; /* one more for the line end or a NUL */
@@ -40,7 +40,7 @@ void line_reader_close(LineReader *reader)
     }
 }
 
-/* Reads more behind what is there, which moves to the front first. */
+/* Moves the unread bytes to the front and reads more behind them. */
 static bool fill(LineReader *reader, GError **error)
 {
     size_t length = 0;
@@ -56,7 +56,7 @@ static bool fill(LineReader *reader, GError **error)
     return true;
 }
 
-/* Gives up what is buffered, and all up to the next line end. */
+/* Skips everything up to the next line end. */
 static bool skip_line(LineReader *reader, GError **error)
 {
     size_t skipped = 0;

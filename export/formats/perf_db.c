@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Word for word what MIOpen's own files hold, quotes and spaces included. */
+/* MIOpen's schema, word for word, with its quotes and spaces, and one index more on
+ * perf_db(config). */
 #define PERF_SCHEMA                                                                                \
     "CREATE TABLE `config` (`id` INTEGER PRIMARY KEY ASC,`layout` TEXT NOT NULL,"                  \
     "`data_type` TEXT NOT NULL,`direction` TEXT NOT NULL,`spatial_dim` INT NOT NULL,"              \
@@ -400,8 +401,8 @@ static bool same_record(const struct perf_record *record, const struct perf_row 
            strcmp(params, record->params) == 0;
 }
 
-/* Reads entries beside the rows they belong to: both come in the order of their ids, and the rows
- * were given ids in the order of records. */
+/* Walks entries and config rows together: both are in the order of ids, and config rows got ids in
+ * the order of the records. */
 static bool same_records(PerfDb *db, const struct perf_source *source, guint *at, GError **error)
 {
     const struct perf_record *record = NULL;
@@ -441,7 +442,7 @@ bool perf_db_holds(const char *path, const GPtrArray *records, guint *at, GError
     return perf_db_holds_from(path, &source, at, error);
 }
 
-/* A line of the text form says what the next records do. */
+/* Returns true if a line of the text form holds the next records. */
 static bool same_line(const struct perf_text_line *line, const struct perf_source *source,
                       guint *at, GError **error)
 {

@@ -6,14 +6,14 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Small pieces are written and read together. */
+/* Small pieces are collected into writes and reads of this size. */
 #define WAIT_BYTES (64 * 1024)
 
 struct spool {
     char *beside;
     int fd; /* -1 until something is written */
     goffset end;
-    GByteArray *waiting; /* the last bytes before the end, not written yet */
+    GByteArray *waiting; /* the newest bytes, not written yet */
 };
 
 Spool *spool_new(const char *beside)

@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Page size and the rest are stated, not left to how SQLite was built. */
+/* Stated explicitly, so that the bytes do not depend on how SQLite was built. */
 #define CREATE_PRAGMAS                                                                             \
     "PRAGMA page_size = 4096; PRAGMA encoding = 'UTF-8'; PRAGMA auto_vacuum = NONE;"               \
     "PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; BEGIN;"
@@ -25,8 +25,9 @@ static void set_error(sqlite3 *db, const char *what, GError **error)
                 db != NULL ? sqlite3_errmsg(db) : "out of memory");
 }
 
-/* SQLite calls every failed write but that to a full disk "disk I/O error", and its error number is that of
- * whatever came last. A limit of the file's size is the cause that a user can mend. */
+/* SQLite reports every failed write, except on a full disk, as "disk I/O error", with an errno from
+ * whatever call came last. A file size limit is the cause that a user can remove, so the message
+ * names it. */
 static void set_write_error(sqlite3 *db, GError **error)
 {
     struct rlimit limit;
@@ -42,18 +43,19 @@ static void set_write_error(sqlite3 *db, GError **error)
 
 void sqlite_file_close(sqlite3 *db)
 {
-    /* Statements that are still open end with their own owners: close_v2 waits for them. */
+    /* close_v2 waits until the owners of open statements finalize them. */
     sqlite3_close_v2(db);
 }
 
-/* A copy of the file's content; unlinked by the caller once it is open. */
+/* Returns an unpacked copy, which the caller unlinks once it is open. */
 static char *unpack(const char *path, GError **error)
 {
     g_autoptr(ByteSource) source = byte_source_open(path, error);
     return source != NULL ? byte_source_unpack(source, SQLITE_FILE_BYTES_MAX, error) : NULL;
 }
 
-/* Content of unknown origin: its schema may call no functions, sizes inside pages are checked. */
+/* Protects against hostile files: the schema may call no functions, and sizes inside pages are
+ * checked. */
 static bool distrust(sqlite3 *db)
 {
     return sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL) == SQLITE_OK &&
@@ -82,8 +84,8 @@ static sqlite3 *open_finished(const char *path, const char *shown, GError **erro
     return db;
 }
 
-/* Is there something beside the file that SQLite would take changes from? A journal that is done with
- * has a zero in front, or nothing. */
+/* Returns true if SQLite would apply changes from a log or journal beside the file. A finished
+ * journal is empty or begins with a zero. */
 static bool has_changes(const char *path, const char *ending, char **beside)
 {
     *beside = g_strconcat(path, ending, NULL);
@@ -166,8 +168,8 @@ sqlite3 *sqlite_file_scratch(const char *path, const char *schema, GError **erro
     return create(path, SCRATCH_PRAGMAS, schema, error);
 }
 
-/* Packing writes every page again. A journal of the old ones would be in memory, for a file that is thrown
- * away where it fails. */
+/* VACUUM rewrites every page. A rollback journal would hold all old pages in memory, for a file
+ * that is deleted on failure anyway. */
 bool sqlite_file_finish(sqlite3 **db, GError **error)
 {
     bool done = sqlite_run(*db, "COMMIT; PRAGMA journal_mode = OFF; VACUUM", error);

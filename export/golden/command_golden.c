@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAMED_MAX 10 /* refusals that are named where no JSON is asked for */
+#define NAMED_MAX 10 /* refusals named without --json */
 
-/* Takes the value. */
+/* Prints a JSON value and drops its reference. */
 static void print_json(json_t *value)
 {
     char *text = json_dumps(value, JSON_COMPACT);
@@ -133,7 +133,7 @@ static void print_policy(const char *target, bool two_persons, bool json)
 
 /* ---- changes ---- */
 
-/* Times and drifts that are not known are 0. */
+/* JSON null for unknown times and drifts, which are 0. */
 static json_t *positive_or_null(double value)
 {
     return value > 0 ? json_real(value) : json_null();
@@ -227,7 +227,7 @@ static json_t *counts_json(const int *counts, int from, int to)
     return object;
 }
 
-/* *data: whether one was printed. */
+/* *data: true if a refusal was printed before. */
 static void print_refusal(void *data, const struct export_refusal *refusal)
 {
     bool *any = data;
@@ -338,7 +338,7 @@ static void print_remeasure(const struct golden_summary *summary)
     }
 }
 
-/* What was refused may be long: it is printed as it is read. */
+/* Streams the refusals, since there may be many. */
 static bool print_summary_json(const struct golden_summary *summary, const GPtrArray *rows,
                                GError **error)
 {
@@ -389,11 +389,11 @@ struct options {
     double noise, gain_percent;
     char *by, *note, *target, *two_persons;
     gboolean json, allow_drift, allow_incomplete, allow_unconfirmed, remeasure, yes, dry_run;
-    char **words; /* that are no options */
+    char **words; /* arguments that are no options */
     guint word_count;
 };
 
-/* Which of the options a verb takes. */
+/* Bits: the options that a verb accepts. */
 #define TAKES_TARGET  1u
 #define TAKES_BY      2u
 #define TAKES_NOTE    4u
@@ -404,13 +404,13 @@ struct options {
 struct verb {
     const char *name, *words, *does, *example;
     unsigned takes;
-    guint least, most; /* words */
+    guint least, most; /* how many words the verb takes */
     bool (*run)(const struct options *options, Store *store, GError **error);
 };
 
 /* ---- verbs ---- */
 
-/* The version that is named, or the only one that waits for an approval. */
+/* Finds the named version, or the only one that waits for approval. */
 static bool find_open(const struct options *options, Store *store, const char *target, int *version,
                       GError **error)
 {
@@ -438,7 +438,7 @@ static bool find_open(const struct options *options, Store *store, const char *t
                       target);
 }
 
-/* False with an error where entries were left out that no worker measures again. */
+/* Fails if entries were left out and no worker will measure them again. */
 static bool is_complete(const struct golden_summary *summary, GError **error)
 {
     int64_t under_way = summary->remeasure.asked + summary->remeasure.under_way;
@@ -553,7 +553,7 @@ static bool run_rollback(const struct options *options, Store *store, GError **e
     return true;
 }
 
-/* Prunes in a transaction and undoes it, to count what would go. */
+/* Counts what pruning would remove: prunes in a transaction and rolls it back. */
 static bool count_pruned(Store *store, const char *target, int before, const char *by,
                          struct golden_pruned *pruned, GError **error)
 {

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TAKES_AT_ONCE 5000 /* rows that are asked for in one statement */
+#define TAKES_AT_ONCE 5000 /* rows written by one statement */
 
 const char *golden_finding_name(enum golden_finding finding)
 {
@@ -56,7 +56,7 @@ struct comparison {
 
 /* ---- reading ---- */
 
-/* One whose job is not the campaign's has no problem: it stays an entry of its own, and is refused. */
+/* A result of a foreign job has no problem. It gets a key of its own and is refused later. */
 static char *entry_key(const struct result *result)
 {
     return result->problem_id != 0 ? golden_entry_key(result->problem_id, result->solver)
@@ -68,7 +68,7 @@ static void free_group(void *group)
     g_ptr_array_unref(group);
 }
 
-/* The results of each entry that the part has. */
+/* Groups a part's results by entry. */
 static GHashTable *group_by_entry(const GPtrArray *results)
 {
     GHashTable *groups = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, free_group);
@@ -86,7 +86,8 @@ static GHashTable *group_by_entry(const GPtrArray *results)
     return groups;
 }
 
-/* Rows of the base (struct golden_row *, each begins with its result) may not have the stack wanted. */
+/* `fits` is false if a row of the base (struct golden_row, which begins with its result) was
+ * measured under another stack than wanted. */
 static struct golden_job make_job(const char *key, const GPtrArray *group, enum golden_side side)
 {
     struct golden_job job = {.key = key, .best = group->pdata[0], .results = group, .fits = true};
@@ -101,7 +102,8 @@ static struct golden_job make_job(const char *key, const GPtrArray *group, enum 
     return job;
 }
 
-/* Puts first what measuring again has chosen, where it has a time of the second round. */
+/* Makes the config that measuring again has chosen the entry's first, if it has a time from the
+ * second round. */
 static void take_verdict(const struct comparison *comparison, struct golden_job *job)
 {
     const struct golden_verdict *verdict = g_hash_table_lookup(comparison->verdicts, job->key);
@@ -134,7 +136,7 @@ static bool add_part(struct comparison *comparison, enum golden_side side, const
     return true;
 }
 
-/* *count: of results. */
+/* *count becomes the number of results. */
 static bool read_side(struct comparison *comparison, enum golden_side side,
                       const struct export_wish *wish, const char *stack, int64_t *count,
                       GError **error)
@@ -160,7 +162,7 @@ static bool read_side(struct comparison *comparison, enum golden_side side,
 
 /* ---- judging ---- */
 
-/* GOLDEN_FINDING_COUNT where the base's entry holds. */
+/* Returns the reason why the base's entry no longer holds, or GOLDEN_FINDING_COUNT if it holds. */
 static enum golden_finding find_stale(const struct golden_entry *old)
 {
     if (!old->passes) {
@@ -169,7 +171,8 @@ static enum golden_finding find_stale(const struct golden_entry *old)
     return old->fits ? GOLDEN_FINDING_COUNT : GOLDEN_OTHER_STACK;
 }
 
-/* All that was kept of what is taken comes along: exports with limits choose among it. */
+/* Judges one entry. A taken entry brings all its kept configs: exports with limits choose among
+ * them. */
 static enum golden_finding judge(void *data, const struct golden_pair *pair)
 {
     const struct comparison *comparison = data;
@@ -208,7 +211,7 @@ static bool refuse(void *data, const struct export_refusal *refusal, GError **er
 static bool remeasure(void *data, const struct golden_dispute *disputes, int count, GError **error)
 {
     struct comparison *comparison = data;
-    g_auto(GStrv) solvers = solver_pins(); /* the gate takes no others */
+    g_auto(GStrv) solvers = solver_pins(); /* the gate passes no others */
     return !comparison->wish->remeasure ||
            store_remeasure_golden(
                comparison->store, comparison->summary->target, comparison->wish->campaign, disputes,
@@ -231,7 +234,7 @@ static bool ask(void *data, const struct golden_take *takes, int count, GError *
     return store_ask_golden(comparison->store, takes, count, &comparison->asked, error);
 }
 
-/* The counts include the winners that one login alone measured: the approver has to see them. */
+/* The counts for the approver, including the winners that one login alone measured. */
 static char *counts_json(const struct golden_summary *summary)
 {
     const int *counts = summary->counts;
@@ -264,7 +267,7 @@ static bool judge_all(struct comparison *comparison, GError **error)
            golden_spool_count(spool, summary->counts, error);
 }
 
-/* Makes no proposal where no entry is taken. */
+/* Writes the proposal, unless no entry is taken. */
 static bool propose_taken(struct comparison *comparison, GError **error)
 {
     struct golden_summary *summary = comparison->summary;
@@ -342,7 +345,7 @@ static bool find_base(Store *store, const struct golden_wish *wish, struct golde
     return true;
 }
 
-/* Its file has no name once it is open: it goes with this process. */
+/* Opens the scratch database in an unnamed file, which goes with the process. */
 static bool open_spool(struct golden_spool *spool, GError **error)
 {
     g_autofree char *folder = g_dir_make_tmp("skipjack-golden-XXXXXX", error);

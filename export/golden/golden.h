@@ -29,65 +29,66 @@
 
 struct golden_wish {
     int64_t campaign;
-    int base; /* the newest approved version, or it is refused; below 0 for that one */
+    int base; /* must be the newest approved version; below 0 for whichever that is */
     const char *by, *note;
-    /* Faster beyond the noise: the medians are further apart than `noise` times the mean of both
-     * interquartile ranges, and by `gain` of the old one at the least. */
+    /* Two medians differ beyond the noise if their distance exceeds `noise` times the mean of both
+     * interquartile ranges, and `gain` (a percentage) of the old one. */
     double noise, gain;
-    bool allow_incomplete; /* also of a campaign that is not complete (completeness.h) */
-    bool allow_drift; /* also what was measured while the device drifted (schema/store/drift.h) */
-    bool allow_unconfirmed; /* what is better counts without being measured again */
-    bool remeasure;         /* has what disagrees measured again */
+    bool allow_incomplete; /* allow a campaign that is not complete (completeness.h) */
+    bool allow_drift; /* allow results measured while the device drifted (schema/store/drift.h) */
+    bool allow_unconfirmed; /* take better entries without measuring again */
+    bool remeasure;         /* have disputed entries measured again */
 };
 #define GOLDEN_NOISE_FACTOR 1.0
-#define GOLDEN_GAIN_PERCENT 1.0 /* less is below what one process differs from the next */
+#define GOLDEN_GAIN_PERCENT 1.0 /* two processes differ by this much */
 
 enum golden_finding {
     GOLDEN_NEW_PROBLEM, /* taken: */
     GOLDEN_NEW_SOLVER,
-    GOLDEN_OTHER_REVISION, /* the base's is of a revision that the registry has not */
+    GOLDEN_OTHER_REVISION, /* the base's is of a solver revision that the registry lacks */
     GOLDEN_NOT_VALID,      /* the gate refuses the base's today */
-    GOLDEN_OTHER_STACK,    /* the base's was not measured under what the campaign asks for */
+    GOLDEN_OTHER_STACK, /* the base's was measured under software that the campaign does not ask for */
     GOLDEN_BETTER,
-    GOLDEN_CONFIRMED, /* the base's config stays, with the time that it took when measured again */
-    GOLDEN_BASE_FAILED,   /* the base's config failed when it was measured again */
-    GOLDEN_SHARED_KERNEL, /* the base's kernel has the name of another that was taken */
+    GOLDEN_CONFIRMED,     /* the base's config stays, with its new time */
+    GOLDEN_BASE_FAILED,   /* the base's config failed when measured again */
+    GOLDEN_SHARED_KERNEL, /* the base's code object shares its name with one that is taken */
     GOLDEN_WITHIN_NOISE,  /* not taken: */
     GOLDEN_WORSE,
-    GOLDEN_UNCONFIRMED, /* disagrees with the base, and was not measured again beside it yet */
+    GOLDEN_UNCONFIRMED, /* disagrees with the base, and was not measured again yet */
     GOLDEN_REFUSED,     /* by the gate */
-    /* Of the base, with nothing in the campaign to replace it: */
-    GOLDEN_STALE_LEFT,  /* does not hold any more */
-    GOLDEN_KERNEL_LEFT, /* its kernel has the name of another that was taken */
+    /* Entries of the base that the campaign cannot replace: */
+    GOLDEN_STALE_LEFT,  /* no longer valid */
+    GOLDEN_KERNEL_LEFT, /* its code object shares its name with one that is taken */
     GOLDEN_FINDING_COUNT,
 };
-#define GOLDEN_TAKEN_COUNT GOLDEN_WITHIN_NOISE /* those before it are reasons of rows */
-/* "new problem". Static. */
+#define GOLDEN_TAKEN_COUNT GOLDEN_WITHIN_NOISE /* findings below this one are reasons of rows */
+/* The finding's name: "new problem". Static. */
 const char *golden_finding_name(enum golden_finding finding);
 
-/* Winners without times of two logins that agree. */
+/* Winners whose time no second login has confirmed. */
 struct golden_logins {
-    int alone; /* that are taken: no other login can measure them, or unconfirmed ones are allowed */
-    int awaited; /* that are left out until another login measured them; they are among the disputes */
-    int disagreed; /* of the awaited ones: those that several logins measured, with other times */
+    int alone;     /* taken: no other login can measure them, or unconfirmed ones are allowed */
+    int awaited;   /* left out until another login measures them; also counted as disputes */
+    int disagreed; /* awaited ones that several logins measured with different times */
     char *measured_by,
-        *able; /* logins, joined by ", ": who measured these, and who can; NULL for none */
+        *able; /* logins, joined by ", ": those that measured these winners, and those that can; NULL for none */
 };
 struct golden_summary {
     char *target;
-    int base, version;                 /* version 0: there is nothing to propose */
-    bool is_new;                       /* false: it had been proposed before */
+    int base, version;                 /* version 0: nothing to propose */
+    bool is_new;                       /* false: the same had been proposed before */
     int counts[GOLDEN_FINDING_COUNT];  /* entries */
-    int disputes;                      /* entries to be measured again ... */
-    struct golden_remeasure remeasure; /* ... and what became of that, where it was wished */
+    int disputes;                      /* entries to be measured again */
+    struct golden_remeasure remeasure; /* the request to measure them, if the wish asked for it */
     struct golden_logins logins;
-    struct refusals refused;          /* as many as were counted */
+    struct refusals refused;          /* the refused results */
     struct completeness completeness; /* of the campaign */
 };
 void golden_summary_clear(struct golden_summary *summary);
 
-/* Proposes what the campaign brings. *summary is the caller's to clear, also on failure. EXPORT_ERROR_EMPTY
- * where the campaign has no results, EXPORT_ERROR_INCOMPLETE where it is not complete and that is not allowed. */
+/* Proposes a version. *summary is cleared by the caller, also after failure. EXPORT_ERROR_EMPTY if
+ * the campaign has no results, EXPORT_ERROR_INCOMPLETE if it is not complete and that is not
+ * allowed. */
 bool golden_propose(Store *store, const struct golden_wish *wish, struct golden_summary *summary,
                     GError **error);
 

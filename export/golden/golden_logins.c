@@ -12,7 +12,8 @@ static const struct golden_measurement *time_at(const struct golden_measured *me
     return &g_array_index(measured->times, struct golden_measurement, i);
 }
 
-/* Beyond their noise, devices of one target differ by as much as one device may drift. */
+/* Times of two logins agree if they differ by their noise, or by as much as one device may drift:
+ * two devices of a target differ by that, too. */
 static bool agree(const struct golden_wish *wish, const struct golden_measurement *a,
                   const struct golden_measurement *b)
 {
@@ -22,7 +23,8 @@ static bool agree(const struct golden_wish *wish, const struct golden_measuremen
             !drift_is_large(b->median_ms / a->median_ms));
 }
 
-/* The login that measured it, NULL where it is not known: a round that came in parts has several. */
+/* Returns the login that measured a time, or NULL if unknown: the parts of a round may come from
+ * several. */
 static const char *login_of(const struct golden_measurement *time)
 {
     return g_strv_length(time->logins) == 1 ? time->logins[0] : NULL;
@@ -91,7 +93,7 @@ enum golden_seconding golden_judge_logins(const struct golden_wish *wish,
     if (measured->times->len > 0 && login_of(time_at(measured, 0)) != NULL) {
         add_logins(first, time_at(measured, 0)->logins);
     }
-    /* Where it is not known who measured it, it takes two logins. */
+    /* If the measuring login is unknown, two logins must measure again. */
     guint two = g_hash_table_size(first) == 0 && !has_others(measured->able, all) ? 2 : 1;
     if (!several && (!has_others(measured->able, first) || g_strv_length(measured->able) < two)) {
         return GOLDEN_ALONE;
@@ -102,9 +104,10 @@ enum golden_seconding golden_judge_logins(const struct golden_wish *wish,
 
 /* ---- all winners ---- */
 
-/* stays: by problem the fastest of what is not replaced of the base. faster: entries to be taken that are faster
- * than that. rival: the golden entry that a winner is measured beside, as it was for its verdict, which would not
- * hold else. Numbers are of enum golden_finding: the first that is not taken, then those of verdicts. */
+/* stays: for each problem, the fastest entry of the base that is not replaced. faster: entries to
+ * be taken that beat it. rival: the golden entry beside which a winner is measured again; its
+ * verdict would be void without it. The parameters are enum golden_finding: the first that is not
+ * taken, then those of verdicts. */
 #define LEADERS                                                                                    \
     "CREATE TABLE stays AS SELECT b.problem_id, b.solver, min(b.median_ms) AS time"                \
     " FROM entries b WHERE b.side = 0 AND b.passes AND b.fits AND NOT EXISTS"                      \
@@ -135,7 +138,7 @@ struct inquiry {
     sqlite3_stmt *bar;
 };
 
-/* The name is added to a list that is joined by ", ", once. */
+/* Adds a name to a list joined by ", " unless it is there. */
 static void add_name(char **list, const char *name)
 {
     g_auto(GStrv) names = g_strsplit(*list != NULL ? *list : "", ", ", -1);
@@ -196,7 +199,8 @@ static bool judge_winners(const struct inquiry *inquiry, const struct golden_win
     return done;
 }
 
-/* After the place: up to as many as are asked about at once. *last: its place. */
+/* Judges the next piece of winners after a place, as many as one question holds. *last becomes the
+ * last one's place. */
 static bool judge_piece(const struct inquiry *inquiry, sqlite3_stmt *next, int64_t *last,
                         int *count, GError **error)
 {

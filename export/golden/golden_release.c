@@ -46,7 +46,7 @@ static json_t *version_json(const struct golden_version *version)
 
 /* ---- what it is made from ---- */
 
-/* A campaign or a stack, with what came from it. */
+/* A campaign or stack, with the counts of what came from it. */
 struct source {
     int64_t campaign;
     int entries, configs;
@@ -75,7 +75,7 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The keys in order, NULL-terminated; free with g_free(). */
+/* Returns the sorted keys, NULL-terminated; free with g_free(). */
 static char **names_of(GHashTable *table)
 {
     guint count = 0;
@@ -109,7 +109,7 @@ static json_t *campaigns_json(const GPtrArray *versions, GHashTable *campaigns)
     return list;
 }
 
-/* Sources by their names, which are the member `key` of each. */
+/* A JSON array of sources by name; `key` is the member for the name. */
 static json_t *sources_json(const char *key, GHashTable *table)
 {
     json_t *list = json_array();
@@ -122,11 +122,11 @@ static json_t *sources_json(const char *key, GHashTable *table)
     return list;
 }
 
-/* What all rows together are. */
+/* The sources of all rows together. */
 struct sources {
     GHashTable *campaigns, *stacks, *logins; /* name -> struct source */
     int64_t entries, configs, runs;
-    sqlite3 *db; /* keys of kernels, each once and in order */
+    sqlite3 *db; /* keys of kernels, sorted and distinct */
     sqlite3_stmt *add;
 };
 
@@ -145,7 +145,7 @@ static bool add_rows(struct sources *sources, const GPtrArray *rows, GError **er
 {
     for (guint i = 0; i < rows->len; i++) {
         const struct golden_row *row = rows->pdata[i];
-        /* Zeros in front: as texts they are in the order of their numbers. */
+        /* Leading zeros make the order of texts the order of numbers. */
         char *campaign = g_strdup_printf("%020" G_GINT64_FORMAT, (gint64)row->campaign);
         count_row(source_of(sources->campaigns, campaign), row);
         count_row(source_of(sources->stacks, g_strdup(row->result.stack)), row);
@@ -208,7 +208,7 @@ static void write_kernel(FILE *file, const struct kernel_row *kernel, bool first
     json_decref(object);
 }
 
-/* *any: one was written before. */
+/* *any: true once an element was written. */
 static bool write_known(FILE *file, Store *store, const GPtrArray *keys, bool *any, GError **error)
 {
     g_autoptr(GHashTable) known =
@@ -245,7 +245,8 @@ static bool write_kernels(FILE *file, Store *store, struct sources *sources, GEr
 
 /* ---- all of it ---- */
 
-/* Kernels are the manifest's last member: they are written before the brace that ends it. */
+/* Kernels are the manifest's last member and may be many: they are streamed in front of its closing
+ * brace. */
 static bool write_text(FILE *file, Store *store, json_t *manifest, struct sources *sources,
                        GError **error)
 {
@@ -271,7 +272,7 @@ static bool write_file(Store *store, json_t *manifest, struct sources *sources, 
     return written && (whole || export_io_error("write", path, error));
 }
 
-/* Its file has no name once it is open: it goes with this process. */
+/* Opens the scratch database in an unnamed file, which goes with the process. */
 static bool sources_init(struct sources *sources, const char *path, GError **error)
 {
     g_autofree char *temp = g_strconcat(path, ".keys", NULL);

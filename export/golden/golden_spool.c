@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-/* found: of a campaign's entry, a golden_finding. kept: configs of the campaign that may be taken. */
+/* found: the golden_finding of a campaign's entry. kept: configs of the campaign that may be taken.
+ * */
 #define SCHEMA                                                                                     \
     "CREATE TABLE entries (id INTEGER PRIMARY KEY, side INTEGER, key TEXT, job INTEGER,"           \
     " problem_id INTEGER, problem TEXT, solver TEXT, rank INTEGER, median_ms REAL, spread REAL,"   \
@@ -58,7 +59,8 @@ void golden_spool_close(struct golden_spool *spool)
 
 /* ---- entries ---- */
 
-/* The config that measuring again has chosen comes first, the others stay in their order behind it. */
+/* The rank of a result after measuring again: the chosen config becomes first, the others keep
+ * their order behind it. */
 static int rank_of(const struct golden_job *job, const struct result *result)
 {
     if (!job->confirmed) {
@@ -80,7 +82,8 @@ static bool keep_all(struct golden_spool *spool, const struct golden_job *job, G
     return true;
 }
 
-/* *id 0: there is none yet. *better: what is held is better. */
+/* Finds the entry that the spool holds for the job's key; *id 0 if none. *better becomes true if
+ * that one is better. */
 static bool find_held(struct golden_spool *spool, enum golden_side side,
                       const struct golden_job *job, int64_t *id, bool *better, GError **error)
 {
@@ -96,7 +99,7 @@ static bool find_held(struct golden_spool *spool, enum golden_side side,
     return step != READ_FAILED;
 }
 
-/* Those of its kernels that the store knows. */
+/* The result's kernels that the store knows. */
 static char **known_kernels(const struct gate *gate, const struct result *result)
 {
     GPtrArray *known = g_ptr_array_new();
@@ -137,7 +140,8 @@ static bool write_entry(struct golden_spool *spool, enum golden_side side, struc
                                 (int64_t)job->confirmed, reason, best->kept.config_text) &&
                           code_names_release(&spool->names[side], id, error);
     id = id == 0 ? sqlite3_last_insert_rowid(spool->db) : id;
-    /* Also of one in the base that does not pass it is asked whether its kernels kept their names. */
+    /* Entries of the base that do not pass are asked, too, whether their code objects kept their
+     * names. */
     return done && ((!passes && side == GOLDEN_FRESH) ||
                     code_names_add(&spool->names[side], id, gate, kernels, error));
 }
@@ -256,7 +260,7 @@ bool golden_spool_list_refused(struct golden_spool *spool,
         const struct export_refusal refusal = {
             .why = (enum refusal)sqlite3_column_int(query, 4),
             .job = sqlite3_column_int64(query, 0),
-            .problem = (char *)sqlite_text_at(query, 1), /* they are copied from here */
+            .problem = (char *)sqlite_text_at(query, 1), /* the callee copies these texts */
             .solver = (char *)sqlite_text_at(query, 2),
             .reason = (char *)sqlite_text_at(query, 3),
         };
@@ -268,7 +272,7 @@ bool golden_spool_list_refused(struct golden_spool *spool,
 
 /* ---- what has to be measured again ---- */
 
-/* By problem the base's winner, by its newest time. */
+/* For each problem the base's winner, by its newest time. */
 #define CHAMPIONS                                                                                  \
     "CREATE TABLE champions AS SELECT problem_id, solver, confirmed, spread, min(time) AS time"    \
     " FROM (SELECT b.problem_id, b.solver, coalesce(f.confirmed, 0) AS confirmed,"                 \
@@ -279,7 +283,7 @@ bool golden_spool_list_refused(struct golden_spool *spool,
     "CREATE TABLE challengers (entry INTEGER PRIMARY KEY, problem_id INTEGER, solver TEXT,"        \
     " confirmed INTEGER, has_base INTEGER, champion TEXT, champion_confirmed INTEGER);"
 
-/* Faster as golden.c has it. */
+/* Faster beyond the noise, as golden_compare() has it. */
 #define CHALLENGERS                                                                                \
     "INSERT INTO challengers SELECT f.id, f.problem_id, f.solver, f.confirmed, EXISTS"             \
     " (SELECT 1 FROM entries b WHERE b.side = 0 AND b.key = f.key), c.solver, c.confirmed"         \
@@ -353,7 +357,7 @@ bool golden_spool_list_disputes(struct golden_spool *spool, int piece,
 
 /* ---- names, counts, and what is taken ---- */
 
-/* A code object of the base has lost its name to one that is taken. */
+/* A code object of the base whose name one of the taken ones has. */
 #define LOSE                                                                                       \
     "UPDATE codes SET contested = 1 WHERE side = 0 AND NOT contested AND EXISTS"                   \
     " (SELECT 1 FROM codes f JOIN uses u ON u.code = f.id JOIN entries e ON e.id = u.owner"        \
@@ -365,7 +369,8 @@ bool golden_spool_list_disputes(struct golden_spool *spool, int piece,
     " (SELECT 1 FROM entries b WHERE b.side = 0 AND b.key = entries.key"                           \
     "  AND " CODE_NAMES_CONTESTED("b.id") ")"
 
-/* An entry that follows may take names that others follow in turn. Unconfirmed entries do not follow. */
+/* Repeats until nothing changes: an entry that follows may bring names that others must follow.
+ * Unconfirmed entries do not follow. */
 bool golden_spool_follow_names(struct golden_spool *spool, GError **error)
 {
     const int64_t taken = GOLDEN_TAKEN_COUNT;
@@ -402,7 +407,7 @@ static bool count_found(struct golden_spool *spool, int *counts, GError **error)
     return step == READ_END;
 }
 
-/* Of the base, with nothing in the campaign to replace it. */
+/* Counts entries of the base that the campaign cannot replace. */
 #define LEFT                                                                                       \
     "SELECT count(*) FILTER (WHERE NOT (b.passes AND b.fits)),"                                    \
     " count(*) FILTER (WHERE " CODE_NAMES_CONTESTED(                                               \

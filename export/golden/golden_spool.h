@@ -1,6 +1,7 @@
 /*
- * What a proposal compares, in a scratch database: the entries of the base and of the campaign, each with what
- * the gate says of its best config, its kernels, and all configs that were kept of it. Internal to the room.
+ * The two sides of a proposal in a scratch database: the entries of the base and of the campaign,
+ * each with the gate's verdict on its best config, its kernels, and all configs that were kept.
+ * Internal to the folder.
  */
 #ifndef EXPORT_GOLDEN_SPOOL_H
 #define EXPORT_GOLDEN_SPOOL_H
@@ -20,58 +21,62 @@ struct golden_spool {
 bool golden_spool_open(struct golden_spool *spool, const char *path, GError **error);
 void golden_spool_close(struct golden_spool *spool);
 
-/* The results of one job that belong to one entry; best is of the lowest rank. */
+/* The results of one job for one entry; `best` has the lowest rank. */
 struct golden_job {
-    const char *key; /* of the entry: a problem with a solver */
+    const char *key; /* the entry's: a problem with a solver */
     const struct result *best;
     const GPtrArray *results; /* struct result * */
-    bool fits;                /* all of them have the stack that is wanted */
+    bool fits;                /* all were measured under the wanted stack */
     bool
-        confirmed; /* best is what measuring again has chosen, of whatever rank: it becomes the first */
+        confirmed; /* measuring again has chosen `best`, which becomes the first whatever its rank */
 };
-/* Adds it to its entry; asks the gate for the best one where the entry has none that is better. */
+/* Adds a job to its entry. If the entry had nothing better, the gate judges the job's best result.
+ * */
 bool golden_spool_add(struct golden_spool *spool, enum golden_side side, struct gate *gate,
                       const struct golden_job *job, GError **error);
-/* When all of a side are added. Of entries whose code objects have one name the first one, by problem and
- * time, passes. */
+/* To be called when all jobs of a side are added. Where several entries have code objects of one
+ * name, the first one, by problem and time, passes. */
 bool golden_spool_settle(struct golden_spool *spool, enum golden_side side, GError **error);
 
-/* One side's entry; of the other one, where it has that key too, the rest. */
+/* One side of an entry. */
 struct golden_entry {
     bool passes, fits, confirmed;
-    enum refusal why; /* where it does not pass */
+    enum refusal why; /* if it does not pass */
     double median_ms, spread;
 };
 struct golden_pair {
-    int64_t id;      /* of the campaign's entry */
-    const char *key; /* of both */
+    int64_t id;      /* the campaign's entry */
+    const char *key; /* of both sides */
     struct golden_entry fresh, base;
-    bool has_base, has_problem; /* the base knows the entry; the problem, with any solver */
+    bool has_base, has_problem; /* the base has the entry; has the problem, with any solver */
 };
-/* Calls back for each of the campaign's entries, by problem and time; what it returns is found of it. */
+/* Calls `judge` for each entry of the campaign, by problem and time, and stores the finding that it
+ * returns. */
 bool golden_spool_judge(struct golden_spool *spool,
                         enum golden_finding (*judge)(void *data, const struct golden_pair *pair),
                         void *data, GError **error);
-/* Calls back for those of the campaign that do not pass, until it returns false. */
+/* Calls `refuse` for each entry of the campaign that does not pass, until it returns false. */
 bool golden_spool_list_refused(struct golden_spool *spool,
                                bool (*refuse)(void *data, const struct export_refusal *refusal,
                                               GError **error),
                                void *data, GError **error);
-/* Where an entry of the campaign would take the problem from the base's winner, being faster beyond the noise, and one
- * of both was not measured again: it is unconfirmed. */
+/* Makes an entry of the campaign unconfirmed if it would take its problem from the base's winner,
+ * being faster beyond the noise, and one of the two was not measured again. */
 bool golden_spool_doubt_winners(struct golden_spool *spool, double noise, double gain,
                                 GError **error);
-/* Calls back with pieces of the entries that have to be measured again, until it returns false. *count: of all. */
+/* Calls `dispute` with up to `piece` entries at a time that have to be measured again, until it
+ * returns false. *count becomes the number of all. */
 bool golden_spool_list_disputes(struct golden_spool *spool, int piece,
                                 bool (*dispute)(void *data, const struct golden_dispute *disputes,
                                                 int count, GError **error),
                                 void *data, int *count, GError **error);
-/* Takes also those whose entry in the base has a kernel of the name of another one that is taken. */
+/* Also takes the entries whose base has a code object with the name of one that is taken. */
 bool golden_spool_follow_names(struct golden_spool *spool, GError **error);
-/* counts[GOLDEN_FINDING_COUNT]. */
+/* Counts the entries by finding into counts[GOLDEN_FINDING_COUNT]. */
 bool golden_spool_count(struct golden_spool *spool, int *counts, GError **error);
 
-/* Calls back with pieces of what is taken, in the order of jobs, until it returns false. */
+/* Calls `take` with up to `piece` taken entries at a time, in the order of jobs, until it returns
+ * false. */
 bool golden_spool_list_takes(struct golden_spool *spool, int piece,
                              bool (*take)(void *data, const struct golden_take *takes, int count,
                                           GError **error),

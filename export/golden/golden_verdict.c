@@ -42,7 +42,7 @@ find_base(const struct golden_confirmation *confirmation)
     return NULL;
 }
 
-/* The fastest of the configs that are not the base's. */
+/* The fastest config that is not the base's. */
 static const struct golden_confirmed_config *
 find_fastest(const struct golden_confirmation *confirmation)
 {
@@ -67,7 +67,7 @@ static bool is_faster(const struct golden_wish *wish, const struct golden_confir
     return golden_compare(wish, &old, &fresh) == GOLDEN_BETTER;
 }
 
-/* NULL where the round says nothing. */
+/* Returns NULL if the round decides nothing. */
 static struct golden_verdict *decide(const struct golden_wish *wish,
                                      const struct golden_confirmation *confirmation)
 {

@@ -1,13 +1,14 @@
 /*
- * Verdicts on entries on which a campaign and the golden version disagreed
- * (golden.h): which config measuring again has chosen. Internal to the room.
+ * Verdicts on entries about which a campaign and the base disagreed: which config won when both
+ * were measured again (export/golden/GOLDEN.md). Internal to the folder.
  */
 #ifndef EXPORT_GOLDEN_VERDICT_H
 #define EXPORT_GOLDEN_VERDICT_H
 
 #include "export/golden/golden.h"
 
-/* GOLDEN_BETTER, GOLDEN_WORSE, or GOLDEN_WITHIN_NOISE as the wish has it. Spreads are over the medians. */
+/* Compares two times by the wish's noise and gain: GOLDEN_BETTER, GOLDEN_WORSE or
+ * GOLDEN_WITHIN_NOISE. A spread is the interquartile range divided by the median. */
 struct golden_time {
     double median_ms, spread;
 };
@@ -15,16 +16,16 @@ enum golden_finding golden_compare(const struct golden_wish *wish, const struct 
                                    const struct golden_time *fresh);
 
 struct golden_verdict {
-    char *config; /* that the entry is to have first */
+    char *config; /* the config that the entry gets first */
     enum golden_finding
-        finding; /* GOLDEN_CONFIRMED, GOLDEN_BETTER, GOLDEN_BASE_FAILED; GOLDEN_NEW_SOLVER
-                                    where the base has no such entry */
+        finding; /* GOLDEN_CONFIRMED, GOLDEN_BETTER, GOLDEN_BASE_FAILED, or GOLDEN_NEW_SOLVER if the base lacks the entry */
 };
-/* "problem_id solver" -> struct golden_verdict *, for entries that were measured again. There is no verdict where no
- * config was verified, and where the device drifted, unless the wish allows drift. */
+/* Returns the verdicts (struct golden_verdict *) by golden_entry_key() for entries that were
+ * measured again. An entry has none if no config was verified, or if the device drifted and the
+ * wish does not allow drift. */
 GHashTable *golden_read_verdicts(Store *store, const struct golden_wish *wish, const char *target,
                                  GError **error);
-/* The key of an entry. Free with g_free(). */
+/* The key of an entry: "problem_id solver". Free with g_free(). */
 char *golden_entry_key(int64_t problem_id, const char *solver);
 
 #endif

@@ -5,8 +5,8 @@
 struct choose_solvers {
     const struct problem *problem;
     struct context context;
-    const char **names;     /* of the table */
-    char (*algorithms)[64]; /* likewise; what is answered points here */
+    const char **names;     /* names in the solver table */
+    char (*algorithms)[64]; /* algorithms of the solver table; answers point here */
 };
 
 ChooseSolvers *choose_solvers_new(const struct target *target, const struct problem *problem,
@@ -33,8 +33,8 @@ void choose_solvers_free(ChooseSolvers *solvers)
     }
 }
 
-/* An entry's params may be those that a campaign's limit of the workspace made the default: they read back under
- * the workspace that the entry states. */
+/* A campaign with a workspace limit may have tuned under it. Params are valid if they are valid
+ * under the workspace that the entry states. */
 static bool params_fit(const ChooseSolvers *solvers, const struct solver *solver,
                        const struct skipjackdb_candidate *candidate)
 {
@@ -49,13 +49,13 @@ static bool params_fit(const ChooseSolvers *solvers, const struct solver *solver
                                NULL);
 }
 
-/* A database may name solvers of other libraries: of these nothing is said. */
+/* Unsure about solvers that are not in our table: databases may name other libraries' solvers. */
 static int is_applicable(void *user, const struct skipjackdb_problem *problem,
                          struct skipjackdb_candidate *candidate)
 {
     ChooseSolvers *solvers = user;
     int index = solver_index(candidate->solver);
-    (void)problem; /* the one that the solvers were made for */
+    (void)problem; /* always the problem given to choose_solvers_new() */
     if (index < 0) {
         return SKIPJACKDB_UNSURE;
     }
@@ -85,7 +85,7 @@ static double estimate(void *user, const struct skipjackdb_problem *problem, con
     const ChooseSolvers *solvers = user;
     const struct solver *solver = solver_find(name);
     (void)problem;
-    /* Estimates are made for problems that the solver can compute. */
+    /* Estimates are only defined for problems that the solver can compute. */
     return solver != NULL && solver_applicable(solver, solvers->problem, &solvers->context, NULL)
                ? solver->estimate(solvers->problem, &solvers->context)
                : 0;

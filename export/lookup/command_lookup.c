@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ENTRIES_MAX 1024 /* of a problem, that the format holds */
+#define ENTRIES_MAX 1024 /* most entries of a problem in the format */
 
 struct solver_tally {
     json_int_t entries, wins, params, solutions;
@@ -21,9 +21,9 @@ struct solver_tally {
 
 struct stats {
     const skipjackdb *db;
-    GHashTable *solvers; /* names, in the file, to struct solver_tally */
+    GHashTable *solvers; /* name (pointer into the file) -> struct solver_tally */
     json_int_t entries, perf_entries, solutions;
-    json_int_t coverage[DIRECTION_COUNT][DATA_TYPE_COUNT]; /* by the type of x */
+    json_int_t coverage[DIRECTION_COUNT][DATA_TYPE_COUNT]; /* by direction and the type of x */
 };
 
 static struct solver_tally *tally_of(struct stats *stats, const char *solver)
@@ -88,7 +88,7 @@ static int count_rows(struct stats *stats)
     return code;
 }
 
-/* Params of solutions count with those of rows. */
+/* Counts params of solutions together with those of rows. */
 static int count_solved(struct stats *stats)
 {
     g_autofree struct skipjackdb_solution *solutions =
@@ -240,16 +240,16 @@ static void print_stats_text(const json_t *stats)
 
 struct lookup {
     gboolean stats, json, dynamic, choose;
-    gint64 workspace_bytes; /* -1: any */
-    char *mode, *target;    /* of --choose; may be NULL */
+    gint64 workspace_bytes; /* -1 for no limit */
+    char *mode, *target;    /* options of --choose; may be NULL */
     char **words;           /* DB, KEY */
-    char **lists;           /* of problems, of --choose; NULL for a key */
+    char **lists;           /* lists of problems for --choose; NULL if a key is given */
 };
 
 /* By enum skipjackdb_mode. */
 static const char *const mode_names[] = {"normal", "fast", "hybrid"};
 
-/* Its number in the enum, or -1. */
+/* Returns the enum's number, or -1. */
 static int mode_of(const struct lookup *lookup)
 {
     for (int i = 0; lookup->mode != NULL && i < (int)G_N_ELEMENTS(mode_names); i++) {
@@ -260,7 +260,7 @@ static int mode_of(const struct lookup *lookup)
     return lookup->mode == NULL ? SKIPJACKDB_NORMAL : -1;
 }
 
-/* What --choose takes, and nothing else does. */
+/* Checks that options of --choose are given with --choose only. */
 static bool check_choose(const struct lookup *lookup, guint count, GError **error)
 {
     struct target target;
@@ -362,7 +362,7 @@ static bool within(const struct lookup *lookup, const struct skipjackdb_entry *e
            (!lookup->dynamic || (entry->flags & SKIPJACKDB_DYNAMIC) != 0);
 }
 
-/* NULL where the file is damaged, as *code says. */
+/* Returns NULL if the file is damaged; *code says how. */
 static json_t *entry_object(const skipjackdb *db, const struct skipjackdb_problem *problem,
                             const struct skipjackdb_entry *entry, bool best, int *code)
 {
@@ -382,7 +382,7 @@ static json_t *entry_object(const skipjackdb *db, const struct skipjackdb_proble
         "launches", launches);
 }
 
-/* The entries within the limits. */
+/* Collects the entries within the limits. */
 static int list_entries(const skipjackdb *db, const struct lookup *lookup, json_t *list)
 {
     struct skipjackdb_problem problem = {.size = sizeof problem};
@@ -432,7 +432,7 @@ static void print_table(const json_t *list)
     }
 }
 
-/* *reason says why there is no answer where the code alone does not. */
+/* *reason explains the failure if the code does not. */
 static int print_entries(const skipjackdb *db, const struct lookup *lookup, const char **reason)
 {
     json_t *list = json_array();
@@ -452,7 +452,8 @@ static int print_entries(const skipjackdb *db, const struct lookup *lookup, cons
     return code;
 }
 
-/* Lines that cannot be used are named; NULL where a list as a whole cannot be read, or holds nothing. */
+/* Reads lists of problems. Unusable lines are named on stderr; NULL if a list cannot be read or
+ * holds no problem. */
 static Import *read_lists(char **lists, GError **error)
 {
     const struct import_options options = {0};

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A database that is asked, beside its place in the order. */
+/* An open database with its distance in the order of asking. */
 struct shelf_file {
     skipjackdb *db;
     char *name;
@@ -20,8 +20,8 @@ struct shelf_file {
 
 struct shelf {
     GArray *files;             /* struct shelf_file, opened by name */
-    skipjackdb_folder *folder; /* or all of one */
-    GPtrArray *dbs, *names;    /* in the order in which they are asked; the first may be NULL */
+    skipjackdb_folder *folder; /* or all files of a folder */
+    GPtrArray *dbs, *names;    /* in the order of asking; the first of dbs may be NULL */
     uint32_t near;
 };
 
@@ -58,7 +58,7 @@ static void shelf_add(struct shelf *shelf, skipjackdb *db, const char *name)
     g_ptr_array_add(shelf->names, g_strdup(name));
 }
 
-/* Every file of the folder that opens; false in *whole, and a line on stderr, for the others. */
+/* Opens all files of the folder. A file that fails is named on stderr and sets *whole to false. */
 static bool open_folder(struct shelf *shelf, const char *path, const char *target, bool *whole,
                         GError **error)
 {
@@ -120,7 +120,7 @@ static bool sort_files(struct shelf *shelf, const char *target, GError **error)
     return true;
 }
 
-/* The leading files of the architecture. */
+/* Counts the leading files of the target's own architecture. */
 static uint32_t count_near(const struct shelf *shelf, const char *target)
 {
     uint32_t near = 0;
@@ -137,7 +137,8 @@ static uint32_t count_near(const struct shelf *shelf, const char *target)
     return near;
 }
 
-/* The first is the target's own, unless --target says that it is another's. */
+/* Sorts the files by nearness. The first named one counts as the target's own unless --target says
+ * otherwise. */
 static bool order_files(struct shelf *shelf, const char *target, GError **error)
 {
     if (target != NULL && !sort_files(shelf, target, error)) {
@@ -194,7 +195,7 @@ static json_t *number_or_null(uint64_t value)
     return value == SKIPJACKDB_UNKNOWN ? json_null() : json_integer((json_int_t)value);
 }
 
-/* What it comes from: a database's name and a problem's key, null for an estimate. */
+/* Adds the origin of an answer: the database's name and the problem's key, null for an estimate. */
 static void add_source(const struct shelf *shelf, const struct skipjackdb_choice *choice,
                        json_t *object)
 {
@@ -214,7 +215,8 @@ static void add_source(const struct shelf *shelf, const struct skipjackdb_choice
     json_object_set_new(object, "distance", json_real(choice->distance));
 }
 
-/* Launches are those of the problem itself on the target. NULL where they are damaged. */
+/* Launches are only given if they are for this problem on this target. NULL if the file is damaged.
+ * */
 static json_t *answer_object(const struct shelf *shelf, const struct skipjackdb_problem *problem,
                              const struct skipjackdb_choice *choice, const char *role)
 {
@@ -304,7 +306,7 @@ static void print_answers(const struct lookup_question *question, json_t *answer
     }
 }
 
-/* The target that our solvers are asked about. */
+/* Finds the target about which our solvers are asked. */
 static bool find_target(const struct lookup_question *question, struct target *target)
 {
     g_autofree char *name = question->target != NULL ? g_strdup(question->target)
@@ -315,7 +317,8 @@ static bool find_target(const struct lookup_question *question, struct target *t
     return target_parse(name, target, NULL);
 }
 
-/* The solution to run now, and the one to compile for later calls; NULL where the file that has them is damaged. */
+/* An array: the solution to run now, and the one to compile for later calls. NULL if the file that
+ * holds them is damaged. */
 static json_t *choices_json(const struct shelf *shelf, const struct skipjackdb_problem *problem,
                             const struct skipjackdb_choice *choice,
                             const struct skipjackdb_choice *later)
@@ -337,7 +340,7 @@ static json_t *choices_json(const struct shelf *shelf, const struct skipjackdb_p
     return answers;
 }
 
-/* The answers for a problem, a new reference; an empty array where no solution fits. */
+/* Returns the answers for a problem as a new reference; an empty array if no solution fits. */
 static json_t *ask(const struct lookup_question *question, const struct shelf *shelf,
                    const char *key, GError **error)
 {
@@ -383,7 +386,7 @@ static bool ask_one(const struct lookup_question *question, const struct shelf *
 
 /* ---- lists ---- */
 
-/* Counts the answer's way, "none" where there is no answer. */
+/* Counts how the answer was found; "none" without one. */
 static void count_way(json_t *ways, const json_t *answers)
 {
     const char *how = text_of(json_array_get(answers, 0), "how");

@@ -1,5 +1,6 @@
 /*
- * `skipjack lookup --choose`: the answer that a library gets for a problem, and how it was found.
+ * `skipjack lookup --choose`: the solver that a library would choose for a problem, and how it was
+ * found.
  */
 #ifndef EXPORT_LOOKUP_CHOOSE_H
 #define EXPORT_LOOKUP_CHOOSE_H
@@ -11,21 +12,21 @@
 #include <stdint.h>
 
 struct lookup_question {
-    char **paths; /* of databases, the target's own first, or of one folder */
+    char **paths; /* of databases, the target's own first; or a single folder */
     guint path_count;
-    const char *key; /* the problem, or NULL: */
+    const char *key; /* the problem, or NULL to ask for: */
     const ProblemList
-        *problems;      /* all of these, a line each and how many were found in which way */
-    const char *target; /* NULL: the one that the first is named after, if it is */
+        *problems;      /* all of these: a line each, and a count for each way of answering */
+    const char *target; /* NULL: the target in the first file's name, if any */
     uint64_t workspace_bytes;
     int mode; /* enum skipjackdb_mode */
     bool json;
 };
 
-/* Prints the answer. With a target, files are asked in the order of their nearness to it. Our own solvers
- * say whether they are applicable, and their estimates, where the target is known. *found is false where
- * there is no answer (for one of the problems); a file of a folder that cannot be opened is named on stderr, and *whole is false
- * then. False with an error where nothing can be asked. */
+/* Prints the answers. If the target is known, files are asked in the order of their nearness to it,
+ * and our own solvers are asked whether they are applicable and what they estimate. *found becomes
+ * false if a problem has no answer; *whole becomes false if a file of a folder cannot be opened,
+ * which is named on stderr. Returns false with an error if nothing can be asked. */
 bool lookup_choose(const struct lookup_question *question, bool *found, bool *whole,
                    GError **error);
 

@@ -42,7 +42,7 @@ static int list_args(const skipjackdb *db, const struct skipjackdb_problem *prob
     return code;
 }
 
-/* Name and options of the launch's kernel; g_free() the text. */
+/* Reads name and options of a kernel into a new text (g_free()). */
 static int read_identity(const skipjackdb *db, uint64_t number, char **text)
 {
     struct skipjackdb_kernel kernel = {.size = sizeof kernel};

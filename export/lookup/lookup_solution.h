@@ -1,5 +1,5 @@
 /*
- * How a solver computes a problem of a .sjdb, for people and for JSON.
+ * The launches by which a solver of a .sjdb computes a problem, as JSON and as text.
  */
 #ifndef EXPORT_LOOKUP_SOLUTION_H
 #define EXPORT_LOOKUP_SOLUTION_H
@@ -8,12 +8,13 @@
 
 #include <jansson.h>
 
-/* The launches of a solver's solution: kernel, options, entry, grid, block, local_bytes, args (kind, and
- * value, tensor, axis, factor where it has them; values of strides are those of packed tensors).
- * JSON's null where the file holds no solution; where it is damaged, NULL and *code says so. */
+/* Returns the launches of a solver's solution: kernel, options, entry, grid, block, local_bytes,
+ * args (kind, and value, tensor, axis or factor; strides are those of packed tensors). JSON's null
+ * if the file holds no solution. NULL with an enum skipjackdb_code in *code if the file is damaged.
+ * */
 json_t *lookup_launches(const skipjackdb *db, const struct skipjackdb_problem *problem,
                         const char *solver, int *code);
-/* A line a launch; nothing for null. */
+/* Prints a line a launch, and nothing for JSON's null. */
 void lookup_launches_print(const json_t *launches);
 
 #endif

@@ -39,7 +39,7 @@ struct words {
     gboolean json, mixed;
 };
 
-/* Which of the words it is; the first when it is not given. */
+/* Returns the index of the option's word, 0 if the option is not given. */
 static bool choose(const char *option, const char *word, const char *const *words, int count,
                    int *chosen, GError **error)
 {

@@ -17,9 +17,9 @@
 #define REMEDY                                                                                     \
     "name the files after their targets, or merge with --mixed-targets, which compares none"
 
-/* An input where one entry in so many cannot be of its target is another target's. MIOpen's files for
- * gfx1030, gfx942 and gfx900 have 276,643 entries that can be judged, and all are possible; under the name
- * of a slower target one in 260 or more is not. */
+/* An input is of another target if at least one entry in this many is impossible on its target.
+ * MIOpen's files of gfx1030, gfx942 and gfx900 have 276,643 entries that can be judged, and all are
+ * possible; under a slower target's name one in 260 or more is not. */
 #define DOUBTS_ONE_IN 1000
 
 static bool refuse(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
@@ -36,7 +36,7 @@ static bool refuse(GError **error, const char *format, ...)
 
 /* ---- what targets there are ---- */
 
-/* Adds what the file is of to what is known so far, which is of the file `whose`. */
+/* Combines a file's target with what is known so far, which came from the file `whose`. */
 static bool add_target(struct file_target *common, const char **whose,
                        const struct file_target *target, const char *path, GError **error)
 {
@@ -65,7 +65,7 @@ static bool add_output(struct file_target *common, const char *whose, const char
     return true;
 }
 
-/* Compares all inputs, as far as their targets are known by now, and the output. */
+/* Compares the targets of all inputs, as far as they are known by now, and of the output. */
 static bool compare_all(struct merge *merge, GError **error)
 {
     struct merge_report *report = merge->report;
@@ -183,7 +183,7 @@ static bool targets_judge(const struct merge *merge, GError **error)
     return true;
 }
 
-/* A row a format: how it is read, how it is written, which of the parts it cannot hold. */
+/* A row for each format: the parts it holds, how it is read and written. */
 static const struct merge_format {
     enum file_kind kind;
     bool find, perf, kernels, solutions;

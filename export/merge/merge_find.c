@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FEW 32 /* entries of a key up to which comparing each with each beats sorting well */
+#define FEW 32 /* up to this many entries, comparing each with each is faster than sorting */
 
 struct find_source {
     FindTable *table;
@@ -22,12 +22,11 @@ struct source_row {
 
 struct merge_finds {
     GArray *sources; /* struct find_source, in the order of inputs */
-    GArray *rows;    /* struct source_row: those of the key at hand */
-    GArray *choices; /* struct find_choice: their entries */
+    GArray *rows;    /* struct source_row: the rows of the current key */
+    GArray *choices; /* struct find_choice: the entries of these rows */
     GPtrArray *order, *chosen;
-    bool whole; /* none of their entries was left out */
-    /* The problem of the key at hand, and the time that it takes on the target at the least, 0 where that
-     * is not known. */
+    bool whole; /* no entry of these rows was left out */
+    /* The current key's problem, and its least time on the target, 0 if unknown. */
     struct problem problem;
     double least_ms;
 };
@@ -122,7 +121,7 @@ static bool first_key(const struct merge_finds *finds, struct span *key)
     return found;
 }
 
-/* All rows of the first key that is left, in the order of inputs and lines. */
+/* Takes all rows of the next key, in the order of inputs and lines. */
 static bool take_rows(struct merge_finds *finds, struct span *key)
 {
     g_array_set_size(finds->rows, 0);
@@ -142,8 +141,8 @@ static bool take_rows(struct merge_finds *finds, struct span *key)
     return true;
 }
 
-/* Keys have one spelling each, so equal texts are equal problems and the first row's key stands for
- * all. */
+/* A problem has one key, so equal texts are equal problems, and checking the first row's key is
+ * enough. */
 static bool check_key(struct merge *merge, struct span key)
 {
     char text[PROBLEM_KEY_MAX] = "";
@@ -175,7 +174,7 @@ static const char *judge_time(const struct merge *merge, const struct find_part 
     return part->time_ms == 0 && !merge->options->keep_zero ? "the time is 0" : NULL;
 }
 
-/* Why the entry cannot be of the target; NULL where it can be. Free with g_free(). */
+/* Returns why the entry is impossible on the target (g_free()), or NULL. */
 static char *judge_target(struct merge *merge, const struct find_part *part)
 {
     const struct merge_finds *finds = merge->finds;
@@ -189,8 +188,8 @@ static char *judge_target(struct merge *merge, const struct find_part *part)
                                part->solver.length);
 }
 
-/* Adds the row's entries; an impossible one is left out, and so is a line that is not read to its
- * end. */
+/* Adds the row's entries. An impossible entry is left out; so is a whole line with a syntax error.
+ * */
 static void take_entries(struct merge *merge, const struct source_row *from, guint rank)
 {
     GArray *choices = merge->finds->choices;
@@ -227,7 +226,7 @@ static void take_entries(struct merge *merge, const struct source_row *from, gui
     input->entries += choices->len - before;
 }
 
-/* By time as files are, a time of 0 behind all others; ties by name. */
+/* The order of files: by time, times of 0 last, ties by name. */
 static int compare_times(const struct find_choice *a, const struct find_choice *b)
 {
     bool a_zero = a->part.time_ms == 0, b_zero = b->part.time_ms == 0;
@@ -240,7 +239,7 @@ static int compare_times(const struct find_choice *a, const struct find_choice *
     return span_compare(a->part.solver, b->part.solver);
 }
 
-/* Entries of one solver come together; which solver comes first says nothing. */
+/* Groups entries by solver. The order of solvers does not matter, so lengths are compared first. */
 static int compare_solvers(const struct find_choice *a, const struct find_choice *b)
 {
     if (a->part.solver.length != b->part.solver.length) {
@@ -258,8 +257,8 @@ static gint compare_pointers(gconstpointer a, gconstpointer b, gpointer compare)
                                           *(const struct find_choice *const *)b);
 }
 
-/* A key has four entries at the most in nearly all files, where calls of a general sort would cost
- * more than all else; a line that was made to be long is sorted by one. */
+/* Insertion sort for the few entries that keys have in nearly all files: calls of a general sort
+ * would dominate a merge. Long lines get the general sort. */
 static void sort_choices(GPtrArray *choices, compare_choices *compare)
 {
     if (choices->len > FEW) {
@@ -278,7 +277,8 @@ static void sort_choices(GPtrArray *choices, compare_choices *compare)
 
 /* ---- choosing ---- */
 
-/* Whether a stays rather than b; both are in the array of choices, in the order of inputs. */
+/* Returns true if `a` is kept rather than `b`. Both point into the array of choices, which is in
+ * the order of inputs. */
 static bool preferred(const struct merge *merge, const struct find_choice *a,
                       const struct find_choice *b)
 {
@@ -292,7 +292,8 @@ static bool preferred(const struct merge *merge, const struct find_choice *a,
     return merge->options->prefer == MERGE_NEWEST ? a > b : a < b;
 }
 
-/* The preferred one; where `only` is not NULL, of its line, or NULL when that has none. */
+/* Returns the preferred entry. With `only`, an entry of the same line, or NULL if that line has
+ * none. */
 static const struct find_choice *best_of(const struct merge *merge, struct find_choice **choices,
                                          guint count, const struct find_choice *only)
 {
@@ -329,7 +330,7 @@ static void note_conflicts(struct merge *merge, struct span key, const struct fi
     }
 }
 
-/* One entry of each solver into finds->chosen. */
+/* Chooses one entry for each solver into finds->chosen. */
 static void choose(struct merge *merge, struct span key)
 {
     struct merge_finds *finds = merge->finds;
@@ -352,7 +353,8 @@ static void choose(struct merge *merge, struct span key)
     sort_choices(finds->chosen, compare_times);
 }
 
-/* Nothing to choose: one line, whose entries stand in their order, a solver once. */
+/* Returns true if there is nothing to choose: a single line, sorted, each solver once. Such a line
+ * is copied. */
 static bool stands_alone(const struct merge_finds *finds)
 {
     const struct find_choice *choices = (const struct find_choice *)(void *)finds->choices->data;
@@ -373,7 +375,7 @@ static bool stands_alone(const struct merge_finds *finds)
     return true;
 }
 
-/* The key's entries, chosen and in order, into *merged. */
+/* Fills *merged with the chosen entries in order. */
 static void merge_key(struct merge *merge, struct merged_find *merged)
 {
     struct merge_finds *finds = merge->finds;
@@ -431,7 +433,7 @@ bool merge_finds_run(struct merge *merge, merge_find_emit *emit, void *data, GEr
 
 /* ---- writing ---- */
 
-#define BLOCK_BYTES (1 << 18) /* stays in a core's own cache; more is no faster */
+#define BLOCK_BYTES (1 << 18) /* fits a core's own cache; larger blocks are no faster */
 
 struct find_writer {
     struct merge *merge;
@@ -441,7 +443,7 @@ struct find_writer {
     uint64_t bytes, sum;
 };
 
-/* Tells one text from another that a disk made of it: whichever word is different, the sum is. */
+/* A sum to notice bytes that a disk changed: a difference in any word changes it. */
 static uint64_t add_block(uint64_t sum, const char *block, size_t length)
 {
     for (size_t i = 0; i < length; i += sizeof sum) {
@@ -525,7 +527,7 @@ static bool put_entries(struct find_writer *writer, const struct merged_find *me
     return written == 0 || put(writer, "\n", 1, error);
 }
 
-/* One form throughout, the one that is asked for. */
+/* Returns true if all entries are in the form that is asked for. */
 static bool right_form(const struct merged_find *merged, bool older)
 {
     for (guint i = 0; i < merged->count; i++) {
@@ -568,7 +570,7 @@ static bool cannot_read(const char *path, GError **error)
     return false;
 }
 
-/* A whole block, or what is left; a negative number where it cannot be read. */
+/* Reads a whole block, or the rest; negative if it cannot be read. */
 static ssize_t read_block(int fd, char *block)
 {
     size_t held = 0;
@@ -594,8 +596,8 @@ static int64_t count_lines(const char *block, size_t length)
     return lines;
 }
 
-/* Every line was put together of parts that were read, so what is compared is the bytes, and that
- * they are as many lines as keys. */
+/* Reads the file back. Every line was made of parsed parts, so it is enough to compare the sum of
+ * the bytes, and the number of lines with the number of keys. */
 static bool read_back(const struct find_writer *writer, const char *path, GError **error)
 {
     uint64_t bytes = 0, sum = 0;

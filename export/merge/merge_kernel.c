@@ -1,8 +1,3 @@
-/*
- * Kernels are told apart by name and arguments and compared by hash. Code
- * objects stay where they are until they are written: an architecture's file
- * has hundreds of megabytes.
- */
 #include "export/merge/merge_kernel.h"
 #include "export/formats/code_target.h"
 
@@ -11,7 +6,7 @@
 struct merge_kernels {
     GPtrArray *dbs;   /* KernelDb * */
     GPtrArray *sjdbs; /* skipjackdb * */
-    GArray *items;    /* struct kernel_item, in the order they were read */
+    GArray *items;    /* struct kernel_item, in the order of reading */
 };
 
 static void item_clear(void *data)
@@ -138,7 +133,7 @@ static void add_sjdb_item(struct merge *merge, guint input, const char *text, ui
     note_target(merge, &item, code, length);
 }
 
-/* *code, and *text where that is not NULL: g_free() both. */
+/* Reads a kernel; *code and *text (if not NULL) are freed with g_free(). */
 static int read_sjdb_kernel(const skipjackdb *db, uint64_t number, char **text, char **code,
                             size_t *length)
 {
@@ -148,7 +143,7 @@ static int read_sjdb_kernel(const skipjackdb *db, uint64_t number, char **text, 
         return status != SKIPJACKDB_OK ? status : SKIPJACKDB_DAMAGED;
     }
     *length = kernel.code_bytes;
-    *code = g_malloc(kernel.code_bytes + 1); /* an empty one is there too */
+    *code = g_malloc(kernel.code_bytes + 1); /* g_malloc(0) is NULL, which reads as failure */
     if (text != NULL) {
         *text = g_malloc0(kernel.text_bytes + 2);
     }
@@ -225,7 +220,7 @@ static struct merge_side side_of(const struct kernel_item *item)
                                span_of(item->hash)};
 }
 
-/* Of a key's items, `count` of them in the order they were read. */
+/* The item to keep among the `count` items of one key, which are in the order of reading. */
 static const struct kernel_item *kept_of(const struct merge *merge, struct kernel_item **items,
                                          guint count)
 {
@@ -261,7 +256,7 @@ GPtrArray *merge_kernels_sorted(const struct merge *merge)
     return order;
 }
 
-/* Where the items that have the first one's name end. */
+/* Returns the end of the items that share the first one's name and args. */
 static guint end_of_key(const GPtrArray *order, guint first)
 {
     guint end = first + 1;
@@ -296,7 +291,7 @@ GPtrArray *merge_kernels_choose(struct merge *merge)
     return chosen;
 }
 
-/* A kernel-db's blob goes as it stands. */
+/* A blob of a kernel-db is copied without unpacking. */
 static bool write_kernel(const struct merge *merge, const struct kernel_item *item,
                          KernelDbWriter *writer, GError **error)
 {

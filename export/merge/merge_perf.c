@@ -6,7 +6,7 @@
 #include <string.h>
 
 struct merge_perfs {
-    GArray *items; /* struct perf_item, in the order they were read */
+    GArray *items; /* struct perf_item, in the order of reading */
 };
 
 static void item_clear(void *item)
@@ -48,7 +48,7 @@ static const char *judge_texts(const char *solver, const char *params)
                : "the solver or the params hold a byte that is not printable ASCII";
 }
 
-/* Problems of a row differ in the output's size alone, which no solver's target depends on. */
+/* The problems of a row differ only in output size, on which no solver's target depends. */
 static char *judge_target(struct merge *merge, const struct perf_row *row, const char *solver)
 {
     struct problem problem;
@@ -199,7 +199,7 @@ bool merge_perfs_read_text(struct merge *merge, guint input, GError **error)
 
 /* ---- choosing ---- */
 
-/* Items come in the order they were read within a row and solver. */
+/* By row and solver, then in the order of reading. */
 static int compare_items(const void *a, const void *b)
 {
     const struct perf_item *left = *(struct perf_item *const *)a;
@@ -217,7 +217,8 @@ static bool preferred(const struct merge *merge, const struct perf_item *a,
     return merge->options->prefer == MERGE_NEWEST ? a > b : a < b;
 }
 
-/* The preferred one; where `only` is not NULL, of its input, or NULL when that has none. */
+/* Returns the preferred record. With `only`, a record of the same input, or NULL if that input has
+ * none. */
 static const struct perf_item *best_of(const struct merge *merge, struct perf_item **items,
                                        guint count, const struct perf_item *only)
 {
@@ -255,7 +256,7 @@ static void note_conflicts(struct merge *merge, const struct perf_item *kept,
     }
 }
 
-/* How many of the items from `first` on are of its row, or of its row and solver. */
+/* Counts the items from `first` on that have its row, or its row and solver. */
 static guint run_length(struct perf_item **items, guint count, guint first, bool solver)
 {
     guint end = first + 1;
@@ -336,7 +337,8 @@ bool merge_perfs_write(struct merge *merge, const char *path, GError **error)
            (perf_db_holds(path, records, &at, error) || differs(at, error));
 }
 
-/* The text form divides solvers by ';' and their params by ':'. */
+/* Returns false if the text form cannot hold the record: it separates solvers by ';' and params by
+ * ':'. */
 static bool text_can_say(const struct perf_record *record)
 {
     return strpbrk(record->solver, ":;") == NULL && strchr(record->params, ';') == NULL;

@@ -158,7 +158,8 @@ void merge_report_print(const struct merge_report *report, FILE *out)
     print_places(report, out);
 }
 
-/* One element of an array that is printed as it is made: there may be as many as entries. */
+/* Prints one element of a JSON array. Arrays are streamed, since they may have as many elements as
+ * inputs have entries. */
 static void print_element(json_t *element, bool first, FILE *out)
 {
     char *dumped = json_dumps(element, JSON_COMPACT);
@@ -255,7 +256,7 @@ void merge_report_print_json(const struct merge_report *report, FILE *out)
                   "conflict_count", (json_int_t)report->conflict_count, "not_expressible",
                   json_losses(report), "clean", merge_report_clean(report));
     char *dumped = json_dumps(head, JSON_COMPACT);
-    /* Its closing brace follows behind the arrays. */
+    /* The closing brace is printed after the arrays. */
     fwrite(dumped, 1, strlen(dumped) - 1, out);
     free(dumped);
     json_decref(head);

@@ -1,8 +1,8 @@
 /*
- * .sjdb among what is merged: its find entries become lines of a find-db, its
- * params rows of a perf-db, its kernels those of a kernel-db, and what was chosen
- * of all goes into one file. What it knows of solvers beside their names goes with
- * them, and how they run with the entries that are kept.
+ * Reads and writes .sjdb files. Their find entries are added as lines of a find-db, params as rows
+ * of a perf-db, kernels as those of a kernel-db; writing puts all chosen parts into one file. What
+ * a .sjdb knows of solvers beside their names goes along, and solutions go with the entries that
+ * are kept.
  */
 #include "export/merge/merge_sjdb.h"
 #include "export/merge/merge_find.h"
@@ -17,17 +17,17 @@
 #include <math.h>
 #include <string.h>
 
-#define SOLUTIONS_MAX 1024 /* of a problem, that the format holds */
+#define SOLUTIONS_MAX 1024 /* most solutions of a problem in the format */
 
 struct solved_input {
     guint input;
     const skipjackdb *db;
-    const struct kernel_item **kernels; /* by number, once they are wanted */
+    const struct kernel_item **kernels; /* by number; filled when first needed */
 };
 
 struct merge_solutions {
-    GArray *inputs;      /* struct solved_input, as .sjdb files were read */
-    GHashTable *decided; /* "key\nsolver" and "key\n" to the input and 1 */
+    GArray *inputs;      /* struct solved_input, in the order of reading */
+    GHashTable *decided; /* "key\nsolver" and "key\n" -> index of the input and 1 */
     int64_t count;
 };
 
@@ -100,7 +100,7 @@ static struct solved_input *input_of(const struct merge *merge, guint input)
 
 /* ---- one solution ---- */
 
-/* Kernels of .sjdb files are numbered by file in the order in which these were read, as inputs here. */
+/* Finds the kernel items of each .sjdb file by their number in it. */
 static void name_kernels(const struct merge *merge)
 {
     GArray *inputs = merge->solutions->inputs;
@@ -128,7 +128,7 @@ static void set_arg(const struct skipjackdb_arg *from, struct launch_arg *to)
                             .real = (double)from->real};
 }
 
-/* *kernel: what it launches. */
+/* *kernel becomes the kernel that the launch runs. */
 static int read_launch(const struct solved_input *input, const struct skipjackdb_solution *solution,
                        uint32_t index, struct launch *launch, const struct kernel_item **kernel)
 {
@@ -155,7 +155,7 @@ static int read_launch(const struct solved_input *input, const struct skipjackdb
     return code;
 }
 
-/* *reason, static, where it is not read. */
+/* On failure *reason (static) says why. */
 static bool read_solution(const struct solved_input *input, const struct skipjackdb_solution *read,
                           struct solution *solution, struct sjdb_kernel_name *names,
                           const char **reason)
@@ -179,7 +179,8 @@ static bool read_solution(const struct solved_input *input, const struct skipjac
     return true;
 }
 
-/* What this program cannot hold, or what would run another code object, is left out, and named. */
+/* Adds a solution, or leaves it out and reports why: this program cannot hold it, or it would run
+ * another input's code object. */
 static bool add_solution(struct merge *merge, const struct solved_input *input, SjdbWriter *writer,
                          const struct problem *problem, const struct skipjackdb_solution *read)
 {
@@ -234,7 +235,7 @@ static void decide(struct merge_solutions *solutions, const char *key, const cha
                         GUINT_TO_POINTER(input + 1));
 }
 
-/* 0 where nothing was decided, else the input and 1. */
+/* Returns 0 if nothing was decided, otherwise the input's index and 1. */
 static guint decided(const struct merge_solutions *solutions, const char *key, const char *solver)
 {
     g_autofree char *name = g_strconcat(key, "\n", solver, NULL);
@@ -299,7 +300,7 @@ static bool has_entry(const skipjackdb *db, const struct skipjackdb_problem *pro
     return false;
 }
 
-/* An entry that was not kept took its solution with it. */
+/* A solution is not wanted if its entry was not kept. */
 static bool is_wanted(const struct merge *merge, const struct solved_input *input, const char *key,
                       const struct skipjackdb_problem *problem, const char *solver)
 {
@@ -360,7 +361,7 @@ static int64_t keep_other_solutions(struct merge *merge, SjdbWriter *writer)
     return kept;
 }
 
-#define ENTRIES_MAX 1000 /* of a problem, that the format holds */
+#define ENTRIES_MAX   1000 /* most entries of a problem in the format */
 
 struct merge_solver {
     unsigned revision;
@@ -386,8 +387,8 @@ struct sjdb_reading {
     struct skipjackdb_solution solutions[ENTRIES_MAX];
 };
 
-/* Of two files' words on a solver those of the newest stay where that is asked for, else the
- * first's. */
+/* Notes what a file says of a solver. The newest file's words count under --prefer newest,
+ * otherwise the first file's. */
 static void note_solver(struct merge *merge, const char *name, uint32_t revision, uint32_t flags)
 {
     bool known = g_hash_table_contains(merge->solvers, name);
@@ -400,7 +401,7 @@ static void note_solver(struct merge *merge, const char *name, uint32_t revision
     g_hash_table_insert(merge->solvers, g_strdup(name), g_memdup2(&solver, sizeof solver));
 }
 
-/* The shortest text that is read as the same time. */
+/* Appends the shortest text that reads back as the same time. */
 static void append_time(GString *text, double time_ms)
 {
     char buffer[G_ASCII_DTOSTR_BUF_SIZE];
@@ -415,7 +416,7 @@ static void append_time(GString *text, double time_ms)
     g_string_append(text, buffer);
 }
 
-/* With a library it is the older form's, whose cache key the format does not keep. */
+/* An entry with a library is of the older form. The .sjdb does not keep its cache key. */
 static void append_entry(GString *text, const struct skipjackdb_entry *entry)
 {
     bool older = entry->library[0] != '\0';
@@ -491,7 +492,7 @@ static bool perf_db_is_wanted(const struct merge *merge)
     return merge->report->kind == FILE_PERF_DB || merge->report->kind == FILE_PERF_TEXT;
 }
 
-/* Where a perf-db is written, a problem's own params become those of its row. */
+/* If a perf-db is written, a problem's own params become params of its row. */
 static int read_solved(struct sjdb_reading *reading, uint64_t number)
 {
     char key[SKIPJACKDB_KEY_MAX];
@@ -508,7 +509,7 @@ static int read_solved(struct sjdb_reading *reading, uint64_t number)
         code = skipjackdb_solutions(reading->db, number, reading->solutions,
                                     sizeof reading->solutions[0], ENTRIES_MAX, &count);
     }
-    /* A row says nothing of an epilogue: it is the plain convolution's. */
+    /* A row stands for the convolution without an epilogue. */
     bool has_row = perf_db_is_wanted(reading->merge) && problem.epilogue[0] == '\0' &&
                    problem_key_parse(key, &ours, &error);
     for (size_t i = 0; code == SKIPJACKDB_OK && i < MIN(count, ENTRIES_MAX); i++) {
@@ -586,7 +587,7 @@ bool merge_sjdb_read(struct merge *merge, guint input, GError **error)
 struct sjdb_writing {
     struct merge *merge;
     SjdbWriter *writer;
-    GPtrArray *texts; /* of the key at hand */
+    GPtrArray *texts; /* texts of the current key's entries */
     GArray *entries;  /* struct sjdb_find_entry */
     int64_t problems, rows, kernels, solutions;
 };
@@ -630,7 +631,7 @@ static bool write_find(void *data, const struct merged_find *merged, GError **er
     return true;
 }
 
-/* A row that its problem does not give back has no place: lookups ask by problem. */
+/* A row whose problem does not give the row back is left out: lookups ask by problem. */
 static void write_configs(struct sjdb_writing *writing)
 {
     struct merge_report *report = writing->merge->report;
@@ -680,7 +681,7 @@ static void set_solvers(const struct sjdb_writing *writing)
     }
 }
 
-/* Where the inputs' texts are not one, the target is all that is known. */
+/* If the inputs' texts differ, only the target is written. */
 static void set_meta(const struct merge *merge, SjdbWriter *writer)
 {
     const char *meta = common_meta(merge);
@@ -692,7 +693,7 @@ static void set_meta(const struct merge *merge, SjdbWriter *writer)
     }
 }
 
-/* Solutions of all problems. */
+/* Counts the solutions of all problems. */
 static int count_solutions(const skipjackdb *db, int64_t *all)
 {
     int code = SKIPJACKDB_OK;

@@ -39,7 +39,7 @@ void code_names_clear(struct code_names *names)
     memset(names, 0, sizeof *names);
 }
 
-/* The number of the code object; *id 0 where it is not known yet. */
+/* Finds the number of a code object; *id 0 if it is not known yet. */
 static bool find(struct code_names *names, const char *key, int64_t *id, GError **error)
 {
     enum read_step step = sqlite_ask(names->find, error, "lt", (int64_t)names->side, key);
@@ -93,7 +93,7 @@ static bool list_codes(struct code_names *names, int64_t owner, GArray *codes, G
     return step == READ_END;
 }
 
-/* *reason: its name is bound to another one. */
+/* *reason becomes a text if the name is reserved for another code object. */
 static bool find_rival(struct code_names *names, int64_t code, char **reason, GError **error)
 {
     enum read_step step = sqlite_ask(names->rival, error, "l", code);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAMED_MAX 10 /* refusals that are named where no JSON is asked for */
+#define NAMED_MAX 10 /* refusals named without --json */
 
 #define NO_LIMIT G_MININT64
 #define TOP_MOST 64 /* more than there are solvers that apply to one problem */
@@ -36,7 +36,7 @@ struct export_options {
     char *dir, *network, *tag, *golden, *target;
 };
 
-/* `words` stand beside the options. */
+/* Checks the options; `words` arguments are left beside them. */
 static bool is_possible(const struct export_options *options, int words, GError **error)
 {
     if (words > 0) {
@@ -203,7 +203,7 @@ static void print_text(json_t *value)
     json_decref(value);
 }
 
-/* *data: whether one was printed. */
+/* *data: true if a refusal was printed before. */
 static void print_refusal(void *data, const struct export_refusal *refusal)
 {
     bool *any = data;
@@ -236,7 +236,7 @@ static json_t *json_texts(const GPtrArray *texts)
     return list;
 }
 
-/* What was refused may be long: it is printed as it is read. */
+/* Streams the refusals, since there may be many. */
 static bool print_json(const struct export_summary *summary, GError **error)
 {
     bool any = false;

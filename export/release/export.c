@@ -25,23 +25,23 @@ static bool nothing(const struct export_wish *wish, const char *why, GError **er
     return false;
 }
 
-/* An export at work. */
+/* The state of one export. */
 struct export_work {
     Store *store;
     const struct export_wish *wish;
     const char *name; /* the campaign's */
-    bool built_only;  /* it is */
+    bool built_only;  /* the campaign is build-only */
     const struct export_manifest *manifest;
     struct gate gate;
     struct export_source source;
     struct export_folder folder;
-    struct release_folder there; /* what the folder held before */
+    struct release_folder there; /* what the folder held before this export */
     struct export_spool spool;
     struct export_summary *summary;
     int64_t results;
 };
 
-/* The release that is written; its part is json_decref()'s. */
+/* The release being written; the caller drops its `part`. */
 static struct release_name name_release(const struct export_work *work)
 {
     const struct export_wish *wish = work->wish;
@@ -54,7 +54,8 @@ static struct release_name name_release(const struct export_work *work)
     };
 }
 
-/* The last of the names, which export_folder_keep() moves before the others: wherever an export is killed, whose they are is known. */
+/* Writes the manifest, last in the list of names, since export_folder_keep() renames the last one
+ * first: if an export is killed then, the folder still says whose files it holds. */
 static bool write_manifest(struct export_work *work, const struct release_name *release,
                            GPtrArray *names, GError **error)
 {
@@ -118,7 +119,7 @@ static bool write_chosen(struct export_work *work, GError **error)
     if (summary->find_keys > 0) {
         return write_files(work, wish->what, error);
     }
-    /* Nothing for MIOpen's files, but something for our own. */
+    /* Nothing fits MIOpen's files, but the .sjdb may hold something. */
     int own = 0;
     if (!export_spool_count(&work->spool, "SELECT count(*) FROM candidates", 0, &own, error)) {
         return false;
@@ -126,7 +127,7 @@ static bool write_chosen(struct export_work *work, GError **error)
     if (own > 0 && (wish->what & EXPORT_COMPACT) != 0) {
         return write_files(work, EXPORT_COMPACT, error);
     }
-    /* Where all was refused, that is what there is to say. */
+    /* If all was refused, the refusals are the answer, not an error. */
     return summary->refused.count > 0 ||
            nothing(wish,
                    summary->beyond_limits > 0 ? "no result is within the limits"
@@ -134,7 +135,8 @@ static bool write_chosen(struct export_work *work, GError **error)
                    error);
 }
 
-/* Reads the code of every kernel chosen: damage in one is seldom alone. *found: of what was not known. */
+/* Reads the code of every chosen kernel, since damage is rarely alone. *found becomes true if new
+ * damage was found. */
 static bool find_damage(struct export_work *work, bool *found, GError **error)
 {
     struct planned_kernel kernel;
@@ -151,7 +153,7 @@ static bool find_damage(struct export_work *work, bool *found, GError **error)
     return step == READ_END;
 }
 
-/* What was counted of a choice is forgotten; another is made. */
+/* Resets the counts before a new choice is made. */
 static void summary_begin_anew(struct export_summary *summary)
 {
     struct refusals refused = summary->refused;
@@ -163,7 +165,8 @@ static void summary_begin_anew(struct export_summary *summary)
     refusals_begin_anew(&summary->refused);
 }
 
-/* *again: a code object that was chosen is damaged, the gate knows it now. */
+/* *again becomes true if a chosen code object is damaged: the gate knows it now, and the export is
+ * to be repeated. */
 static bool export_once(struct export_work *work, bool *again, GError **error)
 {
     g_autoptr(GError) failure = NULL;
@@ -186,7 +189,7 @@ static bool export_once(struct export_work *work, bool *again, GError **error)
     return done;
 }
 
-/* The folder is taken: no other export changes it meanwhile. */
+/* Looks into the folder, which is locked, so that no other export changes it. */
 static bool admit_folder(struct export_work *work, const char *dir, GError **error)
 {
     const struct release_name release = name_release(work);
@@ -213,7 +216,7 @@ static bool export_results(struct export_work *work, const char *target, const c
     return done;
 }
 
-/* The gate, for a whole campaign: who measured it, and how, nobody here knows. */
+/* Refuses a campaign measured elsewhere: nobody here knows who measured it, or how. */
 static bool is_ours(const struct campaign *campaign, GError **error)
 {
     if (!campaign_is_foreign(campaign)) {
@@ -227,7 +230,7 @@ static bool is_ours(const struct campaign *campaign, GError **error)
     return false;
 }
 
-/* What was built and not measured fills a kernel-db alone, and its workspaces are not known. */
+/* A build-only campaign gives a kernel-db alone, and its workspaces are unknown. */
 static bool suits_built(const struct export_wish *wish, GError **error)
 {
     if ((wish->what == EXPORT_ALL || wish->what == EXPORT_KERNELS) && !wish->limits_workspace &&
@@ -259,7 +262,8 @@ static bool look_at_completeness(struct export_work *work, const struct campaign
     return false;
 }
 
-/* Free with g_free(); NULL where there is no such campaign, or it may not ship. *name: the campaign's. */
+/* Returns the campaign's target (g_free()), and its name in *name; NULL if there is no such
+ * campaign, or it must not ship. */
 static char *find_target(struct export_work *work, char **name, GError **error)
 {
     Store *store = work->store;

@@ -1,12 +1,12 @@
 /*
- * Export of a campaign or a golden version into MIOpen's files: find-db, perf-db (SQLite and
- * text) and kernel-db, and into our own .sjdb, named after the target. Everything passes
- * the gate first (gate.h); the files are written into a temporary folder, read
- * back, compared, and only then renamed into place. The same results give the
- * same bytes. Memory does not grow with their number: they are read a part at a
- * time, and what is chosen lies in a scratch database in the temporary folder.
- * Of a campaign at work what is handed in meanwhile may be in them or not; a
- * job's results are read together.
+ * Exports a campaign or a golden version: MIOpen's find-db, perf-db (SQLite and text) and
+ * kernel-db, and our .sjdb, named after the target (export/README.md). Every result passes the gate
+ * first (gate.h). Files are written into a temporary folder, read back, compared and renamed into
+ * place. The same results give the same bytes.
+ *
+ * Memory does not grow with the number of results: they are read a part at a time, and what is
+ * chosen waits in a scratch database. If the campaign is still running, results handed in meanwhile
+ * may or may not be included, but a job's results are read together.
  */
 #ifndef EXPORT_EXPORT_H
 #define EXPORT_EXPORT_H
@@ -25,56 +25,62 @@
 #define EXPORT_COMPACT 8u
 #define EXPORT_ALL     (EXPORT_FIND | EXPORT_PERF | EXPORT_KERNELS | EXPORT_COMPACT)
 
-/* What goes into the files, of a campaign or of a golden version. */
+/* What to export. */
 struct export_wish {
     int64_t campaign;
-    const char *golden_target; /* not NULL: of its version, which is approved, and of no campaign */
+    const char *
+        golden_target; /* if not NULL: this target's golden version, which is approved, instead of a campaign */
     int golden_version;
-    unsigned what;            /* EXPORT_FIND, ... or'ed */
-    int top;                  /* entries of a find-db key, at least 1: see export_entries.h */
-    bool limits_workspace;    /* nothing that needs more than: */
-    uint64_t workspace_bytes; /* of the configs of a job the fastest one within it is taken */
-    bool dynamic_only;        /* nothing whose kernels are compiled for a shape */
-    bool allow_drift; /* also what was measured while the device drifted (schema/store/drift.h) */
-    const char *network, *tag; /* problems of these alone; NULL for all */
-    bool require_complete;     /* of a campaign: nothing, unless it is complete (completeness.h) */
-    bool replace;              /* files of another release of the target in the folder give way */
-    int part_results;          /* as many are in memory at a time; 0 for what is usual */
+    unsigned what;            /* bits: EXPORT_FIND, ... */
+    int top;                  /* entries of a find-db key, at least 1 (export_entries.h) */
+    bool limits_workspace;    /* take no config that needs more workspace than: */
+    uint64_t workspace_bytes; /* the limit; a job's fastest kept config within it is taken */
+    bool dynamic_only;        /* take no solver whose kernels are compiled for one shape */
+    bool
+        allow_drift; /* also take results measured while the device drifted (schema/store/drift.h) */
+    const char *network, *tag; /* only problems of this network or tag; NULL for all */
+    bool
+        require_complete; /* export nothing from a campaign that is not complete (completeness.h) */
+    bool replace;         /* remove files of another release of the target from the folder */
+    int part_results;     /* results in memory at a time; 0 for the default */
 };
 
 struct export_summary {
     int find_keys, find_entries;
     int perf_configs, perf_records;
     int kernels;
-    int built_configs; /* of a build-only campaign, which fills a kernel-db alone */
-    int merged;        /* perf records that gave way to another problem's of the same row */
+    int built_configs; /* of a build-only campaign, which gives a kernel-db alone */
+    int merged;        /* perf records replaced by another problem's of the same row */
     int beyond_limits; /* jobs without a result within the wish's limits */
-    int inexpressible; /* problems that MIOpen's keys cannot express: they have an epilogue, and are in
-                           the .sjdb alone */
+    int inexpressible; /* problems with an epilogue, which MIOpen's keys cannot express: in the .sjdb alone */
     struct refusals refused;
-    struct completeness completeness; /* of a campaign; of a golden version all 0 */
+    struct completeness completeness; /* of a campaign; all 0 for a golden version */
     GPtrArray *files;                 /* paths written, the manifest last */
-    GPtrArray *removed;               /* paths of another release that were removed */
+    GPtrArray *removed;               /* removed paths of another release */
 };
-/* For a zeroed summary: frees what is in it. */
+/* Frees what the summary holds; allowed for a zeroed one. */
 void export_summary_clear(struct export_summary *summary);
 
 /*
- * Writes the files that are wished for into dir, which is made when it is missing, and their manifest
- * (formats/manifest.h); older files of those names are replaced. Results refused by the gate are left out and
- * listed, the call still returns true. False, and no file of dir is changed, when the campaign or version is
- * unknown; has no results, or none within the wish (EXPORT_ERROR_EMPTY); was only built and other files than a
- * kernel-db are named (EXPORT_ERROR_CHECK); is not complete where that is asked for (EXPORT_ERROR_INCOMPLETE);
- * when dir holds files of another release of the target that are not to be replaced (EXPORT_ERROR_FOLDER); or
- * when a file cannot be written or does not read back. Each file is replaced whole, but one after
- * another: the manifest first, then a kernel-db, the find-db last; an export that was killed among them is
- * repeated. Exports into one folder take turns. Fills *summary (zeroed by the caller, also on failure the
- * caller's to clear). Counts are of what was chosen, whatever `what` says.
+ * Writes the wished files and their manifest (formats/manifest.h) into `dir`, which is made if it
+ * is missing, and replaces older files of those names. Results that the gate refuses are left out
+ * and listed in the summary; the call still succeeds.
+ *
+ * Files are replaced one after another, each as a whole: the manifest first, then the kernel-db,
+ * the find-db last. An export that was killed among them is simply repeated. Exports into one
+ * folder take turns. *summary is zeroed by the caller, and cleared by the caller also after
+ * failure. Its counts are of what was chosen, whatever wish->what says.
+ *
+ * Returns false, with no file of `dir` changed, if the campaign or version is unknown;
+ * EXPORT_ERROR_EMPTY: it has no results within the wish; EXPORT_ERROR_CHECK: it was only built and
+ * other files than a kernel-db are wished, or a file does not read back; EXPORT_ERROR_INCOMPLETE:
+ * it is not complete and that is required; EXPORT_ERROR_FOLDER: `dir` holds another release's files
+ * that must not be replaced; EXPORT_ERROR_IO: a file cannot be written.
  */
 bool export_campaign(Store *store, const struct export_wish *wish, const char *dir,
                      struct export_summary *summary, GError **error);
-/* Likewise, with another manifest: `write` makes it at path, and takes its member "files"; target is the
- * one that the database knows. */
+/* The same with another manifest. `write` writes it to `path` and takes `files`, its member of that
+ * name; `target` is the one that the database knows. */
 struct export_manifest {
     bool (*write)(void *data, const struct export_wish *wish, const struct target *target,
                   json_t *files, const char *path, GError **error);

@@ -12,8 +12,8 @@
 struct compact {
     const struct export_files *files;
     SjdbWriter *writer;
-    GArray *entries;           /* struct sjdb_find_entry, of the line at hand */
-    struct solution *solution; /* it is large */
+    GArray *entries;           /* struct sjdb_find_entry, of the current line */
+    struct solution *solution; /* a large struct, kept off the stack */
     int problems, found, solved, kernels;
 };
 
@@ -59,7 +59,7 @@ static void add_entry(struct compact *compact, const struct problem *problem,
     solver_algorithm(entry->solver, problem->direction, algorithm);
     const struct sjdb_find_entry found = {
         .solver = entry->solver->name,
-        .algorithm = g_intern_string(algorithm), /* there are few of them */
+        .algorithm = g_intern_string(algorithm), /* few distinct texts */
         .time_ms = entry->time_ms,
         .workspace_bytes = entry->workspace_bytes,
     };
@@ -122,7 +122,8 @@ static bool add_kernels(struct compact *compact, GError **error)
     return step == READ_END;
 }
 
-/* Nothing of it changes from one export of the same results to the next: a campaign's number would. */
+/* Writes only what stays equal between exports of the same results: not, for instance, the
+ * campaign's number. */
 static void set_meta(const struct compact *compact)
 {
     const struct export_wish *wish = compact->files->wish;
@@ -162,9 +163,8 @@ bool export_compact_write(const struct export_files *files, const char *path, GE
 
 /* ---- reading it back ---- */
 
-#define ANSWERS_MAX 64 /* of a problem: as many as there are solvers, and more */
-#define TEXTS_MAX                                                                                  \
-    4096 /* kernels whose names are remembered: solutions of a kind follow each other */
+#define ANSWERS_MAX 64   /* answers of a problem; more than there are solvers */
+#define TEXTS_MAX   4096 /* kernel names cached; consecutive solutions use the same kernels */
 
 struct reading {
     const struct export_files *files;
@@ -178,7 +178,7 @@ struct reading {
 
 /* ---- solutions ---- */
 
-/* "" where it cannot be read. Borrowed until the next call. */
+/* Returns a kernel's name and args, "" if it cannot be read. Valid until the next call. */
 static const char *kernel_text(struct reading *reading, uint64_t number)
 {
     struct skipjackdb_kernel kernel = {.size = sizeof kernel};

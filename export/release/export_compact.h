@@ -1,6 +1,7 @@
 /*
- * The .sjdb of an export: what the other files hold, and what they cannot: problems with an epilogue, the
- * params that a problem shares no row for, and how each solver runs. Internal to the room.
+ * The .sjdb of an export. It holds the entries of the other files, and what these cannot hold:
+ * problems with an epilogue, each problem's own params, and the launches of each solver. Internal
+ * to the folder.
  */
 #ifndef EXPORT_EXPORT_COMPACT_H
 #define EXPORT_EXPORT_COMPACT_H
@@ -8,7 +9,7 @@
 #include "export/release/export_write.h"
 
 bool export_compact_write(const struct export_files *files, const char *path, GError **error);
-/* Reads it back: EXPORT_ERROR_CHECK where it does not say what the plan says. */
+/* Reads the file back. EXPORT_ERROR_CHECK if it differs from the plan. */
 bool export_compact_verify(const struct export_files *files, const char *path, GError **error);
 
 #endif

@@ -38,7 +38,8 @@ static bool has_taken(const struct choice *choice, is_wanted wanted)
     return false;
 }
 
-/* The fastest that is wanted and not taken; false when there is no room or none. */
+/* Takes the fastest wanted entry that is not taken yet; false without room or without such an
+ * entry. */
 static bool take_fastest(struct choice *choice, is_wanted wanted)
 {
     for (int i = 0; i < choice->count && choice->room > 0; i++) {

@@ -44,7 +44,7 @@ static bool move_all(const char *folder, const char *dir, const GPtrArray *names
     return true;
 }
 
-/* What cannot be removed is in nobody's way: the next export tries again. */
+/* Removes a folder with its files. Failures are ignored: the next export tries again. */
 static void remove_folder(const char *folder)
 {
     const char *name;
@@ -75,8 +75,8 @@ static void remove_leftovers(const char *dir)
     }
 }
 
-/* Whoever had the folder may have removed it while others waited, or opened it: then there is none, or
- * another one of that name. */
+/* Returns true if the locked folder is still the one at the path: its last holder may have removed
+ * it while we waited. */
 static bool is_there(int fd, const char *dir)
 {
     struct stat held, named;
@@ -84,8 +84,9 @@ static bool is_there(int fd, const char *dir)
            held.st_ino == named.st_ino;
 }
 
-/* Opens it for who comes next in turn. Its fd stays -1 where it went meanwhile. The temporary folder of one
- * that was killed is nobody's while the lock is held; a file system that cannot lock folders keeps it. */
+/* Opens and locks the folder. The fd stays -1 if the folder vanished meanwhile. Under the lock, a
+ * temporary folder found there was left by a killed process and is removed; without locks in the
+ * file system it is kept. */
 static bool try_to_take(struct export_folder *folder, const char *dir, GError **error)
 {
     folder->is_new = !g_file_test(dir, G_FILE_TEST_EXISTS);
@@ -109,7 +110,7 @@ static bool try_to_take(struct export_folder *folder, const char *dir, GError **
 }
 
 #define TRIES_MAX                                                                                  \
-    1000 /* that many others come before, find nothing, and remove it: it is something else */
+    1000 /* after so many processes in turn that removed the folder, something else is wrong */
 
 bool export_folder_take(struct export_folder *folder, const char *dir, GError **error)
 {
@@ -177,7 +178,7 @@ void export_folder_leave(struct export_folder *folder)
 {
     remove_temp(folder);
     if (folder->dir != NULL && folder->is_new) {
-        /* Fails, and is meant to, where something is in it. */
+        /* Meant to fail if the folder is not empty. */
         g_rmdir(folder->dir);
     }
     if (folder->fd >= 0) {

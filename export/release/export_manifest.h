@@ -1,15 +1,15 @@
-/* The manifest of a campaign's export (formats/manifest.h). Internal to the room. */
+/* The manifest of a campaign's export (formats/manifest.h). Internal to release and golden. */
 #ifndef EXPORT_EXPORT_MANIFEST_H
 #define EXPORT_EXPORT_MANIFEST_H
 
 #include "export/release/export.h"
 
-/* Adds the members complete, jobs, jobs_ended and without_winner, and with `named` also
+/* Adds the members complete, jobs, jobs_ended and without_winner; with `named` also
  * problems_without_winner. */
 void export_add_completeness(json_t *object, const struct completeness *completeness, bool named);
-/* The part of a campaign or golden version that was asked for: the member "part". */
+/* The member "part": which part of the results the wish asks for. */
 json_t *export_part_json(const struct export_wish *wish);
-/* Writes TARGET.export.json. Takes files. */
+/* Writes TARGET.export.json. Takes the reference to `files`. */
 bool export_manifest_write(const struct target *target, const char *campaign, const char *results,
                            const struct export_wish *wish, const struct completeness *completeness,
                            json_t *files, const char *path, GError **error);

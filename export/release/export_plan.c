@@ -2,13 +2,13 @@
 
 #include <string.h>
 
-#define LOSERS_AT_ONCE 500 /* as many jobs are read again in one statement */
+#define LOSERS_AT_ONCE 500 /* jobs read again by one query */
 
 struct planner {
     const struct export_source *source;
     struct export_spool *spool;
     struct export_summary *summary;
-    GHashTable *jobs; /* of the part at hand: job id -> GPtrArray of its results */
+    GHashTable *jobs; /* of the current part: job id -> GPtrArray of its results */
 };
 
 static bool refuse(struct planner *planner, const struct result *result, enum refusal why,
@@ -57,8 +57,8 @@ static void group_by_job(struct planner *planner, const GPtrArray *results)
     }
 }
 
-/* What tuning saves against the default config, or against the slowest config kept where the
- * default's time is not. */
+/* The milliseconds that tuning saves compared with the default config, or with the slowest kept
+ * config if the default's time is unknown. */
 static double saved_ms(const GPtrArray *group, const struct result *result)
 {
     double slowest = 0;
@@ -84,7 +84,7 @@ static bool is_within_limits(const struct planner *planner, const struct result 
            (!wish->dynamic_only || result->dynamic);
 }
 
-/* The one with the lowest rank within the limits, NULL for none. */
+/* Returns the job's result of the lowest rank within the wish's limits; NULL for none. */
 static const struct result *result_looked_at(const struct planner *planner, const GPtrArray *group)
 {
     const struct result *first = NULL;
@@ -118,7 +118,7 @@ static bool gate_result(struct planner *planner, const struct result *result,
 {
     enum refusal why = REFUSAL_DAMAGED;
     g_autofree char *reason = NULL;
-    /* One whose row is damaged or whose job is not known has no problem to judge by. */
+    /* A damaged row, or one of an unknown job, has no problem to compare with the wish. */
     if (result->damage == NULL && result->problem_id != 0 && result->problem.epilogue[0] != '\0' &&
         !export_spool_add_epilogue(planner->spool, &result->problem, error)) {
         return false;
@@ -132,8 +132,8 @@ static bool gate_result(struct planner *planner, const struct result *result,
     return done;
 }
 
-/* Of a job the result that is looked at stands where it comes in the part; a job without one counts
- * where its best is. */
+/* Runs a part through the gate. A job is judged where its chosen result occurs in the part, or,
+ * without one, where its best result does. */
 static bool gate_part(struct planner *planner, const GPtrArray *results, GError **error)
 {
     group_by_job(planner, results);
@@ -174,7 +174,7 @@ static bool gate_all(struct planner *planner, int64_t *count, GError **error)
 
 /* ---- who has to give way to the params of a row ---- */
 
-/* The result of the same job that was measured with these params, NULL when it was not kept. */
+/* Returns the job's result with these params; NULL if it was not kept. */
 static const struct result *measured_with(const GPtrArray *group, const char *params)
 {
     for (guint i = 0; i < group->len; i++) {
@@ -186,8 +186,8 @@ static const struct result *measured_with(const GPtrArray *group, const char *pa
     return NULL;
 }
 
-/* As it was measured it stands in our own file alone; in MIOpen's in this form. *reason: another code
- * object has a name that it needs. */
+/* The `.sjdb` keeps the entry as measured; MIOpen's files get this converted form. *reason becomes
+ * a text if another code object has a name that it needs. */
 static bool move(struct planner *planner, const struct spool_loser *loser,
                  const struct candidate *candidate, char **reason, GError **error)
 {
@@ -200,7 +200,7 @@ static bool move(struct planner *planner, const struct spool_loser *loser,
            export_spool_set_files(spool, loser->id, SPOOL_OWN, error);
 }
 
-/* *workspace_bytes: with them. */
+/* *workspace_bytes becomes the workspace with these params. */
 static bool are_valid(const struct planner *planner, const struct result *result,
                       const char *params, uint64_t *workspace_bytes, char **reason)
 {
@@ -221,7 +221,7 @@ static bool are_valid(const struct planner *planner, const struct result *result
     return false;
 }
 
-/* An entry states the workspace that its row's params need, or it is none. */
+/* The entry must state the workspace that the row's params need, or it is refused. */
 static bool has_workspace(const struct planner *planner, const struct result *result,
                           const struct result *measured, uint64_t needed, char **reason)
 {
@@ -235,8 +235,8 @@ static bool has_workspace(const struct planner *planner, const struct result *re
     return false;
 }
 
-/* A problem whose row holds another's params: they must be valid for it too, and where its time
- * with them was measured, that is the time to state. */
+/* Converts an entry whose perf-db row got another problem's params: they must be valid for it, and
+ * the entry states the time with these params if that was measured. */
 static bool give_way(struct planner *planner, const struct spool_loser *loser,
                      const struct result *result, const GPtrArray *group, GError **error)
 {
@@ -349,7 +349,7 @@ static bool count(struct planner *planner, GError **error)
     return true;
 }
 
-/* Of a build-only campaign: all that passed, and its kernels. */
+/* Plans a build-only campaign: all that passed, and its kernels. */
 static bool count_built(struct planner *planner, GError **error)
 {
     struct export_summary *summary = planner->summary;
@@ -358,7 +358,8 @@ static bool count_built(struct planner *planner, GError **error)
            export_spool_count(planner->spool, COUNT_KERNELS, 0, &summary->kernels, error);
 }
 
-/* Names go to MIOpen's files first: what else there is takes none away from them. */
+/* MIOpen's files reserve names first, so entries that only the .sjdb holds take no name from them.
+ * */
 bool export_plan_make(const struct export_source *source, struct export_spool *spool,
                       struct export_summary *summary, int64_t *results, GError **error)
 {

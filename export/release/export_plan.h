@@ -1,8 +1,7 @@
 /*
- * What goes into the files, chosen from the results that pass the gate: a few
- * find-db entries a key, one perf record a config row and solver, and
- * every kernel that any of them needs. Results are gone through a part at a
- * time; what is chosen lies in the spool. Internal to the room.
+ * Chooses what goes into the files from the results that pass the gate: a few find-db entries for
+ * each key, one perf record for each row and solver, and every kernel that these need. Results are
+ * read a part at a time; what is chosen is kept in the spool. Internal to the folder.
  */
 #ifndef EXPORT_EXPORT_PLAN_H
 #define EXPORT_EXPORT_PLAN_H
@@ -12,8 +11,8 @@
 #include "export/release/export_spool.h"
 #include "export/release/gate.h"
 
-/* Fills the spool, which is open and empty. Counts into *summary, whose refused must be there; *results is how
- * many there were at all. */
+/* Fills the spool, which is open and empty. Adds counts to *summary, whose `refused` is
+ * initialised; *results becomes the number of all results. */
 bool export_plan_make(const struct export_source *source, struct export_spool *spool,
                       struct export_summary *summary, int64_t *results, GError **error);
 

@@ -3,7 +3,7 @@
 #include "schema/store/store_campaigns.h"
 #include "schema/store/store_golden.h"
 
-/* A job of a build-only campaign may have built as many. */
+/* most configs that a job of a build-only campaign has built */
 #define BUILT_CONFIGS 8
 
 static bool advance_built(const struct export_source *source, struct result_part *part,
@@ -50,7 +50,7 @@ static GPtrArray *list(const struct export_source *source, const struct result_p
     return results;
 }
 
-/* A golden version that is pruned meanwhile says so itself. */
+/* Always true: a golden version that is pruned meanwhile fails by itself. */
 static bool still_there(const struct export_source *source, GError **error)
 {
     const struct export_wish *wish = source->wish;

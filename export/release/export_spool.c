@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-/* line: the key and '=', which is how lines of a find-db sort. row: NULL where no params are chosen for it.
- * Losers are those that give way. */
+/* line: the key and '=', which sorts as lines of a find-db do. row: NULL if the candidate gets no
+ * perf-db record. losers: candidates whose row has another problem's params. */
 #define SCHEMA                                                                                     \
     "CREATE TABLE candidates (id INTEGER PRIMARY KEY, job INTEGER, line TEXT, solver TEXT,"        \
     " time_text TEXT, time_ms REAL, workspace INTEGER, row BLOB, params TEXT, weight REAL,"        \
@@ -117,7 +117,7 @@ bool export_spool_count(struct export_spool *spool, const char *sql, int value, 
 
 /* ---- params ---- */
 
-/* The row and solver of the last record. */
+/* Row and solver of the record before. */
 struct last_record {
     guint8 row[PERF_ROW_BLOB_MAX];
     size_t bytes;
@@ -217,7 +217,7 @@ static bool find_rivals(struct export_spool *spool, bool epilogues, GError **err
     return found;
 }
 
-/* *reason: it may not have its names. */
+/* Refuses a candidate that may not have its names; `reason` says why. */
 static bool refuse_rival(sqlite3_stmt *query, char *reason,
                          bool (*refuse)(void *data, const struct export_refusal *refusal,
                                         GError **error),
@@ -225,7 +225,7 @@ static bool refuse_rival(sqlite3_stmt *query, char *reason,
 {
     g_autofree char *problem = g_strdup(sqlite_text_at(query, 2));
     g_autofree char *solver = g_strdup(sqlite_text_at(query, 3));
-    problem[strlen(problem) - 1] = '\0'; /* the '=' */
+    problem[strlen(problem) - 1] = '\0'; /* drops the '=' */
     const struct export_refusal refusal = {.why = REFUSAL_KERNEL,
                                            .job = sqlite3_column_int64(query, 1),
                                            .problem = problem,
@@ -268,7 +268,7 @@ bool export_spool_bind_names(struct export_spool *spool, GError **error)
 
 /* ---- all of it ---- */
 
-/* Adds the first column of all rows. */
+/* Adds the first column of all rows to the checksum. */
 static bool sum_rows(struct export_spool *spool, const char *sql, GChecksum *sum, GError **error)
 {
     sqlite3_stmt *query = sqlite_statement(spool->db, sql, error);
@@ -301,7 +301,7 @@ char *export_spool_sum(struct export_spool *spool, GError **error)
 
 struct export_lines {
     sqlite3_stmt *query;
-    enum read_step step; /* of the query: READ_ROW where a line begins */
+    enum read_step step; /* of the query: READ_ROW if another line begins */
     int top;
     struct planned_line line;
     GStringChunk *params;
@@ -343,7 +343,7 @@ static void add_entry(ExportLines *lines)
 {
     sqlite3_stmt *query = lines->query;
     struct planned_entry entry = {
-        .solver = solver_find(sqlite_text_at(query, 1)), /* the gate has found it, too */
+        .solver = solver_find(sqlite_text_at(query, 1)), /* never NULL: the gate found it, too */
         .time_ms = sqlite3_column_double(query, 3),
         .workspace_bytes = (uint64_t)sqlite3_column_int64(query, 4),
         .params = g_string_chunk_insert(lines->params, sqlite_text_at(query, 5)),
@@ -424,7 +424,7 @@ enum read_step export_records_next(void *data, const struct perf_record **record
     enum read_step step = sqlite_step(records->query, error);
     if (step == READ_ROW) {
         perf_row_from_blob(&records->record.row, sqlite3_column_blob(records->query, 0));
-        /* SQLite keeps the texts until the next step; nobody frees this record. */
+        /* The texts belong to SQLite until the next step; the record is never freed. */
         records->record.solver = (char *)sqlite_text_at(records->query, 1);
         records->record.params = (char *)sqlite_text_at(records->query, 2);
         *record = &records->record;
@@ -438,7 +438,7 @@ struct export_kernels {
     sqlite3_stmt *query;
 };
 
-/* One row a name: settling names saw to it that all of them are one code object. */
+/* One row for each name: export_spool_settle_names() left one code object to each. */
 ExportKernels *export_kernels_open(struct export_spool *spool, int files, GError **error)
 {
     g_autoptr(ExportKernels) kernels = g_new0(ExportKernels, 1);

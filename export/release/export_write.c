@@ -105,7 +105,7 @@ static bool same_find_line(const struct planned_line *planned, const struct find
            problem_equal(&problem, &planned->problem);
 }
 
-/* *row counts the lines that are the same. */
+/* Compares a find-db with the plan; *row counts the equal lines. */
 static bool same_find_lines(FindDb *db, ExportLines *lines, guint *row, GError **error)
 {
     const struct planned_line *planned = NULL;
@@ -182,7 +182,7 @@ static bool verify_kernel_db(const struct export_files *files, const char *path,
 
 /* ---- all files ---- */
 
-/* In the order in which they get their names: what an entry needs is there before the entry. */
+/* In the order of renaming: what an entry needs is there before the entry. */
 static const struct {
     enum file_kind kind;
     unsigned what;
@@ -196,7 +196,7 @@ static const struct {
     {FILE_FIND_DB, EXPORT_FIND, write_find_db, verify_find_db},
 };
 
-/* Beside what the plan says: what `check` says of any file. */
+/* Runs `skipjack check` on the file, in addition to the comparison with the plan. */
 static bool passes_check(const char *path, GError **error)
 {
     g_autoptr(CheckReport) report = check_file(path);

@@ -72,13 +72,13 @@ void candidate_free(struct candidate *candidate)
     }
 }
 
-/* What the looks at a result share. */
+/* What the tests of one result share. Each may use what earlier ones have found. */
 struct look {
     struct gate *gate;
     const struct result *result;
-    const struct solver *solver; /* from look_at_solver() on */
-    struct solution solution;    /* from look_at_config() on */
-    char **keys;                 /* of its kernels, NULL-terminated */
+    const struct solver *solver; /* set by look_at_solver() */
+    struct solution solution;    /* set by look_at_config() */
+    char **keys;                 /* keys of its kernels, NULL-terminated */
 };
 
 static char *look_at_row(struct look *look)
@@ -154,7 +154,7 @@ static char *look_at_config(struct look *look)
     return NULL;
 }
 
-/* Who runs it gives it as much as its entry says. */
+/* A library allocates the workspace that the entry states. */
 static char *look_at_workspace(struct look *look)
 {
     uint64_t stated = look->result->kept.workspace_bytes, needed = look->solution.workspace_bytes;
@@ -170,7 +170,7 @@ static bool is_time(double ms)
     return isfinite(ms) && ms >= (double)FLT_MIN && ms <= (double)FLT_MAX;
 }
 
-/* The operations are those of the solution today, not those that the worker stated. */
+/* Counts the operations of the solution as it is made today, not those that the worker stated. */
 static char *look_at_time(struct look *look)
 {
     const struct outcome *outcome = &look->result->kept.outcome;
@@ -240,7 +240,7 @@ static char *check_kernel(const struct gate *gate, const struct solution *soluti
     return NULL;
 }
 
-/* Every launch of the solution has its kernel among those named. */
+/* Every launch of the solution must have its kernel among those that the result names. */
 static char *check_launches(const struct look *look)
 {
     for (int i = 0; i < look->solution.launch_count; i++) {
@@ -269,11 +269,11 @@ static char *look_at_kernels(struct look *look)
     return reason != NULL ? reason : check_launches(look);
 }
 
-/* Each look may use what those before it have found. */
+/* The tests in their order. */
 static const struct {
     enum refusal why;
     char *(*look)(struct look *look);
-    bool at_measured; /* alone */
+    bool at_measured; /* only for measured results */
 } looks[] = {
     {REFUSAL_DAMAGED, look_at_row, false},      {REFUSAL_FOREIGN, look_at_job, false},
     {REFUSAL_UNVERIFIED, look_at_rounds, true}, {REFUSAL_SOLVER, look_at_solver, false},

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Negative numbers come first when the sign's bit is turned. */
+/* Inverting the sign bit makes negative numbers sort first. */
 #define SIGN (UINT64_C(1) << 63)
 
 static guint8 *put_text(guint8 *to, const char *text)

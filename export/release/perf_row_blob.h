@@ -1,4 +1,5 @@
-/* A perf-db row as bytes whose order by memcmp() is that of perf_record_compare(). Internal to the room. */
+/* Stores a perf-db row as bytes whose memcmp() order is the order of perf_record_compare().
+ * Internal to the folder. */
 #ifndef EXPORT_PERF_ROW_BLOB_H
 #define EXPORT_PERF_ROW_BLOB_H
 
@@ -6,9 +7,9 @@
 
 #define PERF_ROW_BLOB_MAX (sizeof(struct perf_row))
 
-/* Returns how many bytes. */
+/* Returns the number of bytes. */
 size_t perf_row_to_blob(const struct perf_row *row, guint8 blob[PERF_ROW_BLOB_MAX]);
-/* For what that made. */
+/* The inverse, for bytes that perf_row_to_blob() made. */
 void perf_row_from_blob(struct perf_row *row, const guint8 *blob);
 
 #endif

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* What is before the three texts of one in the file, each with its NUL. */
+/* In the file, in front of a refusal's three NUL-terminated texts. */
 struct head {
     int64_t job;
     guint32 why, bytes;
@@ -95,7 +95,7 @@ bool refusals_add(struct refusals *refusals, const struct export_refusal *refusa
     return true;
 }
 
-/* *at moves behind it. */
+/* Reads the refusal at *at and advances *at. */
 static bool take(const struct refusals *refusals, goffset *at, GByteArray *room,
                  struct export_refusal *refusal, GError **error)
 {

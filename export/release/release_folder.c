@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define NAMED_MAX 3 /* files that a message names */
+#define NAMED_MAX 3 /* files named in a message */
 
 static bool lists(const GPtrArray *names, const char *name)
 {
@@ -28,7 +28,8 @@ static void add_where_there(GPtrArray *names, const char *dir, char *name)
 
 /* ---- whose the files are ---- */
 
-/* NULL: this release's, or nobody's. Else whose they are (g_free). */
+/* Returns whose the files are by their manifest (g_free()); NULL if they are this release's or
+ * nobody's. */
 static char *whose_by_manifest(struct release_folder *folder, const char *dir,
                                const struct release_name *release, bool golden)
 {
@@ -61,7 +62,7 @@ static bool is_listed(const struct manifest *manifest, const char *name)
     return false;
 }
 
-/* Where a manifest is this release's, a file that it does not list is somebody else's. */
+/* If the manifest is this release's, files that it does not list are somebody else's. */
 static char *whose_beside_manifest(const struct release_folder *folder)
 {
     for (guint i = 0; i < folder->names->len; i++) {
@@ -73,7 +74,8 @@ static char *whose_beside_manifest(const struct release_folder *folder)
     return NULL;
 }
 
-/* Older programs wrote a manifest for golden versions alone. */
+/* Older versions of this program wrote manifests for golden versions only, so a .sjdb without a
+ * manifest is asked. */
 static char *whose_by_sjdb(const struct release_folder *folder, const char *dir,
                            const struct release_name *release)
 {

@@ -1,6 +1,6 @@
 /*
- * The files of a target's release in a folder, and whose they are. Files of other targets may lie beside
- * them: libraries read one folder for all targets.
+ * Which files of a target are in a folder, and which release they belong to. Files of other targets
+ * may lie beside them, since libraries read one folder for all targets.
  */
 #ifndef EXPORT_RELEASE_FOLDER_H
 #define EXPORT_RELEASE_FOLDER_H
@@ -9,25 +9,26 @@
 
 struct release_folder {
     GPtrArray
-        *names; /* char *: the release's files of the target that are there, its manifests too */
-    Manifest *manifest; /* of the same release, or NULL */
-    bool other_part;    /* the manifest is of another part of it */
-    GPtrArray *stale;   /* char *: names that are another release's and are to be removed */
+        *names; /* char *: the target's files of this release in the folder, manifests included */
+    Manifest *manifest; /* of this release, or NULL */
+    bool other_part;    /* the manifest describes another part of the release */
+    GPtrArray *stale;   /* char *: files of another release that are to be removed */
 };
 
 /*
- * Looks into the folder, which need not be there. False with EXPORT_ERROR_FOLDER where it holds files of the
- * target that are not this release's: a manifest says so, or a .sjdb in a folder without one, or a file is in
- * no manifest. With replace they are listed as stale instead. Only files with names that a release has are ever
- * listed: TARGET and .kdb, .db, .db.txt, .sjdb, .HIP.fdb.txt, .export.json or .golden.json.
- * Clear *folder also after failure.
+ * Looks into the folder, which may be missing. False with EXPORT_ERROR_FOLDER if it holds files of
+ * the target from another release, as a manifest says, or a .sjdb in a folder without a manifest,
+ * or a file that no manifest lists. With `replace` such files are listed as stale instead. Only
+ * names that a release has are listed: TARGET and .kdb, .db, .db.txt, .sjdb, .HIP.fdb.txt,
+ * .export.json or .golden.json. Clear *folder also after failure.
  */
 bool release_folder_read(struct release_folder *folder, const char *dir,
                          const struct release_name *release, bool replace, GError **error);
 void release_folder_clear(struct release_folder *folder);
-/* Once it is known which files are written: files of another part of the release that stay beside them are
- * refused with EXPORT_ERROR_FOLDER, or become stale; likewise those with other results of the campaign. *kept: files of the same part that stay, and stay in the
- * manifest (struct manifest_file *, the folder's own). */
+/* To be called when the written files are known. Files that stay beside them but belong to another
+ * part of the release, or to other results of the campaign, are refused with EXPORT_ERROR_FOLDER,
+ * or become stale with `replace`. *kept: files of the same part, which stay in the manifest (struct
+ * manifest_file *, owned by *folder). */
 bool release_folder_settle(struct release_folder *folder, const char *dir,
                            const struct release_name *release, const GPtrArray *written,
                            bool replace, GPtrArray **kept, GError **error);

@@ -25,18 +25,18 @@ struct usage_options {
     gint64 campaign;
     char **databases, **lists;
     char *golden;              /* as given, later the target alone */
-    int version;               /* 0: the newest */
-    struct import_words words; /* what lists leave out */
+    int version;               /* 0 for the newest */
+    struct import_words words; /* options that say what lists leave out */
     struct import_options list;
 };
 
-/* The words with "--db A B" spelled out as "--db A --db B", so that a shell's pattern may stand
- * behind one option. NULL-terminated; the words are argv's own. */
+/* Rewrites "--db A B" as "--db A --db B", since a shell expands a pattern behind one option to
+ * several words. NULL-terminated; the words belong to argv. */
 static char **spell_out(int argc, char **argv)
 {
     static const char *const lists[] = {"--db", "--problems", NULL};
     GPtrArray *words = g_ptr_array_new();
-    char *list = NULL; /* whose values stand here */
+    char *list = NULL; /* the option that the following plain words belong to */
     for (int i = 0; i < argc; i++) {
         if (i > 0 && argv[i][0] == '-' && argv[i][1] != '\0') {
             list = g_strv_contains(lists, argv[i]) ? argv[i] : NULL;
@@ -49,7 +49,7 @@ static char **spell_out(int argc, char **argv)
     return (char **)g_ptr_array_free(words, FALSE);
 }
 
-/* "gfx90a68", or "gfx90a68:3". */
+/* Splits "gfx90a68" or "gfx90a68:3" into target and version. */
 static bool take_version(struct usage_options *options, GError **error)
 {
     char *colon = options->golden != NULL ? strchr(options->golden, ':') : NULL;
@@ -122,8 +122,8 @@ static bool parse(int argc, char **argv, struct usage_options *options, GError *
            import_words_parse(&options->words, &options->list, error);
 }
 
-/* A file that cannot be read is named, and the others still count. list: how lists are read, NULL for
- * databases. */
+/* Reads each file; one that fails is named, and the others still count. `list`: options for lists
+ * of problems, NULL for databases. */
 static bool read_each(Usage *usage, char **paths, const struct import_options *list)
 {
     bool all = true;
@@ -145,7 +145,8 @@ static bool name_target(const char *path, struct target *target)
     return target_parse(name, target, NULL);
 }
 
-/* Times of two devices are no choice that anybody has. */
+/* Warns if the databases are of different targets: nobody can choose between times of two devices.
+ * */
 static void warn_of_targets(char **paths)
 {
     struct target first, other;

@@ -5,10 +5,10 @@
 #include <jansson.h>
 #include <string.h>
 
-/* A problem of some network, with the fastest that is known for it. */
+/* A problem of some network, with its fastest solver so far. */
 struct timed {
-    struct problem problem; /* first: a timed is its own key */
-    const char *solver;     /* NULL: none yet */
+    struct problem problem; /* first member: the struct is its own key */
+    const char *solver;     /* NULL without one yet */
     double time_ms;
     bool entries;
 };
@@ -21,14 +21,14 @@ struct layer_use {
 struct network {
     const char *name;
     GArray *uses;       /* struct layer_use */
-    GHashTable *places; /* struct timed * -> its place in uses, from 1 */
+    GHashTable *places; /* struct timed * -> index in uses, from 1 */
 };
 
 struct usage {
     GStringChunk *names;
     GHashTable *problems; /* struct timed *, by problem */
     GPtrArray *networks;  /* struct network * */
-    GHashTable *by_name;  /* the same by their names */
+    GHashTable *by_name;  /* the networks by name */
 };
 
 static guint timed_hash(gconstpointer timed)
@@ -134,7 +134,7 @@ static struct usage_share *find_share(GArray *shares, const char *solver)
 {
     for (guint i = 0; i < shares->len; i++) {
         struct usage_share *share = &g_array_index(shares, struct usage_share, i);
-        if (share->solver == solver) { /* names are kept once each */
+        if (share->solver == solver) { /* names are interned, so pointers can be compared */
             return share;
         }
     }
@@ -246,9 +246,9 @@ void usage_summary_clear(struct usage_summary *summary)
 
 /* ---- printing ---- */
 
-#define NAME_COLUMNS    44 /* MIOpen's longest solver names */
+#define NAME_COLUMNS    44 /* as wide as MIOpen's longest solver name */
 #define NETWORK_COLUMNS 32
-#define GAPS_SHOWN      10 /* JSON has them all */
+#define GAPS_SHOWN      10 /* gaps printed as text; JSON has all */
 
 /* ---- for people ---- */
 

@@ -1,9 +1,8 @@
-/* Where usage takes networks and times from. */
+#include "export/usage/usage_read.h"
 #include "coordinator/import/import.h"
 #include "export/check/check.h"
 #include "export/formats/find_db.h"
 #include "export/sjdb/reader/skipjackdb.h"
-#include "export/usage/usage_read.h"
 #include "schema/store/store_campaigns.h"
 #include "schema/store/store_foreign.h"
 #include "schema/store/store_golden.h"
@@ -11,7 +10,7 @@
 
 #include <string.h>
 
-#define NAMED_MAX 5 /* lines of a file that are named; the others are counted */
+#define NAMED_MAX 5 /* lines of a file that are named; the rest is counted */
 
 static void say_unused(const char *path, int64_t line, int64_t count, const char *reason)
 {
@@ -39,7 +38,7 @@ static void say_skipped(const char *path, const Import *import)
     say_more(path, import->skipped->len, "skipjack import --dry-run --json");
 }
 
-/* A layer table names its networks; any other list is one. */
+/* A layer table names its networks; any other list is one network. */
 static void add_networks(Usage *usage, const char *path, const Import *import)
 {
     g_autofree char *name = import_file_name(path);
@@ -134,7 +133,7 @@ static bool read_find_db(Usage *usage, const char *path, GError **error)
 
 /* ---- .sjdb ---- */
 
-#define SJDB_ENTRIES_MAX 1024 /* of a problem; a file has no more */
+#define SJDB_ENTRIES_MAX 1024 /* most entries of a problem in a file */
 
 static int add_sjdb_problem(Usage *usage, const skipjackdb *db, uint64_t number,
                             struct skipjackdb_entry *entries)
@@ -193,7 +192,8 @@ bool usage_read_db(Usage *usage, const char *path, GError **error)
 
 /* ---- campaigns ---- */
 
-/* A problem comes with each of its solvers, always with its multiplicity. */
+/* Adds a problem once: it is listed for each of its solvers, with the same multiplicity each time.
+ * */
 static void add_once(Usage *usage, ProblemList *known, const char *network,
                      const struct problem *problem, int multiplicity)
 {
@@ -222,7 +222,7 @@ static bool add_jobs(Usage *usage, Store *store, const struct campaign *campaign
 
 struct foreign_use {
     Usage *usage;
-    const char *network; /* NULL: the problems are no network of their own */
+    const char *network; /* NULL if the problems are no network */
 };
 
 static void add_foreign(const struct problem *problem, const struct foreign_entry *entries,
@@ -295,7 +295,8 @@ bool usage_read_golden(Usage *usage, Store *store, const char *target, int versi
         if (as_network) {
             add_once(usage, known, network, &result->problem, result->multiplicity);
         }
-        /* An entry's others are kept for exports with limits, and may have been lucky. */
+        /* Only the best config counts. The others were kept for exports with limits, and one may
+         * have had a lucky time. */
         if (result->rank == 0) {
             usage_add_time(usage, &result->problem, result->solver, result->kept.outcome.median_ms);
         }
