@@ -8,8 +8,6 @@
 
 /* ---- the end of its claim ---- */
 
-static void build_job_move(struct build_job *job, enum build_job_event event, const void *detail);
-
 bool build_job_is_ending(const struct build_job *job)
 {
     return job->state >= BUILD_JOB_ENDING;
@@ -265,7 +263,7 @@ static const struct state_machine_row rows[] = {
 
 const struct state_machine build_job_machine = MACHINE_INIT("build job", states, events, rows);
 
-static void build_job_move(struct build_job *job, enum build_job_event event, const void *detail)
+void build_job_move(struct build_job *job, enum build_job_event event, const void *detail)
 {
     struct log_about about = work_about(&job->work);
     const struct state_machine_row *row =

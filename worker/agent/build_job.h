@@ -43,6 +43,9 @@ struct build_job {
  * until its claim has ended. */
 void build_job_take(Builder *builder, struct claimed *claimed);
 
+/* detail: a table of kernels with BUILD_JOB_LOOKED_UP, an error or NULL with BUILD_JOB_REFUSED and BUILD_JOB_ENDED,
+ * else NULL. */
+void build_job_move(struct build_job *job, enum build_job_event event, const void *detail);
 /* Proposes the next round of a waiting job whose target has a toolchain's version. */
 void build_job_plan(struct build_job *job);
 /* A kernel that one of its configs waited for is there; the round is stored with the last one. */

@@ -91,8 +91,8 @@ static const char head[] =
     "Each state machine of the agent, drawn from its table: a line of a drawing is a row of the table, "
     "with the event and, behind a slash, the function that runs after the move. A machine begins in its "
     "first state, and an event that its table does not allow aborts the agent. With `--log-level debug` the "
-    "agent logs each move (event `state`). `tests/worker/agent/test_state_machine` compares this page with the "
-    "tables, and writes it with `SKIPJACK_WRITE_STATES=1`.\n";
+    "agent logs each move (event `state`). `tests/worker/agent/test_moves` makes each move with its action; "
+    "`test_state_machine` compares this page with the tables, and writes it with `SKIPJACK_WRITE_STATES=1`.\n";
 
 static void add_names(GString *page, const char *title, const struct state_machine_name *names,
                       int count)
