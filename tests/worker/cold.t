@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# `worker --cold` and `--probe` on this machine's own device: what they are asked wrongly is named,
-# and a signal leaves nothing behind.
+# `worker --cold` and `--probe` on this machine's own device: wrong requests are refused with a reason, and a signal
+# leaves no files behind.
 use strict;
 use warnings;
 use File::Temp qw(tempdir);
@@ -22,7 +22,7 @@ sub read_file {
     return scalar(<$file>) // '';
 }
 
-# A file of layers, or of other text.
+# Writes the file that --cold reads.
 sub request {
     my ($text) = @_;
     open my $file, '>', "$folder/cold.json" or die $!;
@@ -31,7 +31,7 @@ sub request {
     return "$folder/cold.json";
 }
 
-# Standard output, standard error, exit status.
+# Returns standard output, standard error and exit status.
 sub run {
     my $output = `timeout 300 '$program' worker @_ 2>'$folder/errors'`;
     return ($output, read_file("$folder/errors"), $? >> 8);
@@ -104,7 +104,7 @@ for my $case (
     like $errors, $expected, 'and says why';
 }
 
-# Runs for hours.
+# This request would run for hours.
 my $long = layer('64-56-56-3x3-64-56-56-8-1x1-1x1-1x1-0-NCHW-FP32-F', '', 1000000);
 my $path = request(qq({"layers":[$long]}));
 my $pid = fork // die $!;

@@ -1,7 +1,7 @@
 #!/bin/sh
-# A worker that tunes on this machine's GPU for minutes: campaign after campaign over the same problems,
-# with other configs each, by one eval child, whose memory on the device stays what it was. It needs no
-# more than sh, timeout, awk and the program, so it also runs beside an unpacked bundle:
+# A worker tunes on this machine's GPU for minutes: campaign after campaign over the same problems, with other configs
+# each. One eval child serves all of them, and its memory on the device must not grow. The test needs only sh, timeout,
+# awk and the program, so it also runs beside an unpacked bundle:
 #
 #   SKIPJACK_TEST_DEVICE=gpu SKIPJACK=bundle/bin/skipjack sh gpu.t
 #
@@ -11,7 +11,7 @@ set -u
 
 program=${SKIPJACK:-build/skipjack}
 seconds=${GPU_TEST_SECONDS:-480}
-slack=64 # MiB that drivers take and give back as they like
+slack=64 # MiB by which a driver's own memory varies
 
 memory() {
     if [ -n "${GPU_TEST_MEMORY:-}" ]; then
@@ -64,7 +64,7 @@ check() { # NAME STATUS
     fi
 }
 
-# ---- work, and a sample of the memory each five seconds, however long a campaign takes
+# ---- campaigns, and a sample of the memory every five seconds
 
 echo "# $before MiB in use before"
 end=$(($(date +%s) + seconds)) lap=0 laps=0
@@ -105,13 +105,13 @@ sleep 2
 after=$(memory)
 echo "# $after MiB in use after"
 
-# ---- what is to be seen of it
+# ---- the results
 
 [ "$laps" -gt 0 ]
 check /gpu/campaigns_come_to_their_end $?
 ! grep -q '"eval_child_died"' "$folder/worker.log"
 check /gpu/one_process_measures_it_all $?
-# By medians, since a sample may meet tensors of a moment; the first third fills up what is kept.
+# Compares medians, since a sample may contain a problem's tensors. The first third is left out: caches still fill.
 median() { # FIRST LAST, of the samples
     sed -n "$1,$2p" "$folder/samples" | sort -n | awk '{ s[NR] = $1 } END { print s[int((NR + 1) / 2)] }'
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# What a worker tells: each line of its log, each line of its metrics, and its health while the
-# database goes and comes; and that nobody who can reach its port disturbs it.
+# A worker's log and metrics, line by line, and its health while the database goes and comes; no client of its port
+# disturbs it.
 use strict;
 use warnings;
 use Cwd qw(abs_path);

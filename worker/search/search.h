@@ -16,7 +16,7 @@
  *
  * A solver with a search of its own (struct solver's propose) replaces every strategy but "exhaustive". It gets
  * the whole history, each config once with its lowest median; failed and quarantined configs have the time
- * INFINITY. Of its proposals only new configs of the space in force are taken. Default, limits and rounds hold
+ * INFINITY. Only its proposals that are new configs of the space in force are taken. Default, limits and rounds hold
  * as they do for a strategy, and the job ends when the solver proposes nothing more.
  */
 #ifndef WORKER_SEARCH_H

@@ -16,7 +16,7 @@
 
 static TempFolder *folder;
 
-/* What the child says to a request, and how it ends: its frame, NULL for none, and its last words. */
+/* The child's answer to a request, NULL for none, and the end of its standard error. */
 struct answer {
     struct frame frame;
     int status;
@@ -65,7 +65,7 @@ static json_t *compile_request(const char *version, const char *file, const char
                      "copy", "options", "", "target", target_to_json(&target));
 }
 
-/* Code must not lie under a key that stands for another compiler's or another object's. */
+/* A key names its compiler's version and its source file, so code of another version or file is not returned. */
 static void only_what_was_asked_for_is_answered(void)
 {
     static const char other[] = "0000000000000000000000000000000000000000000000000000000000000000";
@@ -76,7 +76,7 @@ static void only_what_was_asked_for_is_answered(void)
     const struct {
         const char *version, *file, *hash, *failure, *words;
     } cases[] = {
-        /* The script leaves no object, and the ready one is none. */
+        /* The script writes no object file, and the prepared bytes are not a valid one. */
         {VERSION, "conv_direct_naive.cl", other, "compile error", ""},
         {VERSION, "gone.co", hash, "load error", ""},
         {"9.8", "conv_direct_naive.cl", other, NULL, "asked for '9.8'"},
@@ -93,7 +93,7 @@ static void only_what_was_asked_for_is_answered(void)
     }
 }
 
-/* What it prints goes into the database with its kernel. */
+/* A compiler's output is stored with its kernel in the database. */
 static void what_a_compiler_prints_is_bounded(void)
 {
     static const char none[] = "0000000000000000000000000000000000000000000000000000000000000000";
@@ -116,7 +116,7 @@ static void what_a_compiler_prints_is_bounded(void)
     answer_clear(&answer);
 }
 
-/* HIP 5.2's HIPRTC ends its process for gfx942, and the child is asked whether it serves it. */
+/* HIP 5.2's HIPRTC ends its process when it is asked for gfx942. */
 static void question_for_a_target_is_survived(void)
 {
     const struct toolchain *hiprtc = toolchain_find("hiprtc");
@@ -157,11 +157,10 @@ int main(int argc, char **argv)
     g_setenv("SKIPJACK_CLANG", clang, TRUE);
     g_setenv("SKIPJACK_OBJECTS", temp_folder_path(folder, ""), TRUE);
     g_setenv("TMPDIR", temp_folder_path(folder, ""), TRUE);
-    g_test_add_func("/build_child/only_what_was_asked_for_is_answered",
+    g_test_add_func("/build_child/another_version_or_file_is_not_answered",
                     only_what_was_asked_for_is_answered);
-    g_test_add_func("/build_child/what_a_compiler_prints_is_bounded",
-                    what_a_compiler_prints_is_bounded);
-    g_test_add_func("/build_child/question_for_a_target_is_survived",
+    g_test_add_func("/build_child/compiler_output_is_bounded", what_a_compiler_prints_is_bounded);
+    g_test_add_func("/build_child/compiler_that_ends_the_process_is_survived",
                     question_for_a_target_is_survived);
     return g_test_run();
 }

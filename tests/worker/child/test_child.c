@@ -70,7 +70,7 @@ static void serve_garbage(void)
     serve_hang();
 }
 
-/* Its frames must all arrive although it dies right after them. */
+/* Writes frames and dies at once; all frames must arrive. */
 static void serve_last_words(void)
 {
     for (int i = 0; i < 100; i++)
@@ -78,7 +78,7 @@ static void serve_last_words(void)
     kill(getpid(), SIGKILL);
 }
 
-/* A grandchild that outlives its parent, out of its group, and holds its pipes open. */
+/* Starts a grandchild in another process group, which outlives its parent and holds its pipes open. */
 static void serve_orphan(void)
 {
     if (fork() == 0) {
@@ -89,7 +89,7 @@ static void serve_orphan(void)
     kill(getpid(), SIGKILL);
 }
 
-/* Names a grandchild that hangs, as a compiler's own processes may. */
+/* Starts a grandchild that hangs, as a compiler's own processes may, and sends its process id. */
 static void serve_family(void)
 {
     pid_t grandchild = fork();
@@ -137,7 +137,7 @@ struct record {
     Child *child;
     int ups, frames, deaths, restarts;
     double deadline_seconds;
-    long kill_pid; /* -1: kill the child when it is up */
+    long kill_pid; /* -1: kill the child once it is up */
     enum child_end end;
     int code;
     char *text, *words, *last;
@@ -193,7 +193,7 @@ static void start(struct record *record, const char *role, uint64_t memory_bytes
     child_start(record->child);
 }
 
-/* Turns the loop until *count reaches its value, at most for as long as tests are patient. */
+/* Runs the loop until *count reaches the value, at most until the tests' common deadline. */
 static void run_until(struct record *record, const int *count, int value)
 {
     gint64 limit = patience_end();
@@ -279,7 +279,7 @@ static void test_silent_deaths_earn_growing_pauses(void)
     run(&record, "exit");
     g_assert_cmpint(record.deaths, ==, 4);
     g_assert_cmpint(record.ups, ==, 4);
-    /* 100, 200 and 400 ms, and what the process itself takes. */
+    /* Pauses of 100, 200 and 400 ms, and the time of the process itself. */
     g_assert_cmpint(record.gaps_us[1], >=, 95000);
     g_assert_cmpint(record.gaps_us[2], >=, 195000);
     g_assert_cmpint(record.gaps_us[3], >=, 395000);
@@ -368,7 +368,7 @@ struct family {
     long child, grandchild;
 };
 
-/* A parent in a process of its own, which says whom it has once all of them run. */
+/* Starts a parent in its own process, which reports its family's process ids once all of them run. */
 static pid_t start_family(struct family *family)
 {
     int to_us[2];
@@ -399,7 +399,7 @@ static void check_gone(long pid)
     bool gone = false;
     while (!gone && g_get_monotonic_time() < limit) {
         g_autofree char *stat = NULL;
-        /* A zombie that nobody collected is dead as well. */
+        /* A zombie counts as dead, too. */
         gone = !g_file_get_contents(path, &stat, NULL, NULL) || strstr(stat, ") Z ");
         g_usleep(10000);
     }
@@ -434,18 +434,19 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
-    g_test_add_func("/child/each_death_is_told_apart", test_each_death_is_told_apart);
-    g_test_add_func("/child/a_flood_keeps_its_last_words", test_a_flood_keeps_its_last_words);
+    g_test_add_func("/child/each_cause_of_death_is_reported", test_each_death_is_told_apart);
+    g_test_add_func("/child/end_of_a_long_output_is_kept", test_a_flood_keeps_its_last_words);
     g_test_add_func("/child/frames_before_death_all_arrive", test_frames_before_death_all_arrive);
-    g_test_add_func("/child/silent_deaths_earn_growing_pauses",
+    g_test_add_func("/child/deaths_without_an_answer_lengthen_the_pause",
                     test_silent_deaths_earn_growing_pauses);
-    g_test_add_func("/child/requests_come_back_and_the_end_is_orderly",
+    g_test_add_func("/child/requests_are_answered_and_the_end_is_orderly",
                     test_requests_come_back_and_the_end_is_orderly);
-    g_test_add_func("/child/signals_to_all_are_the_agents", test_signals_to_all_are_the_agents);
+    g_test_add_func("/child/children_ignore_signals_to_the_group",
+                    test_signals_to_all_are_the_agents);
     g_test_add_func("/child/memory_is_limited", test_memory_is_limited);
-    g_test_add_func("/child/freeing_kills_without_a_word", test_freeing_kills_without_a_word);
+    g_test_add_func("/child/freeing_kills_without_a_callback", test_freeing_kills_without_a_word);
     g_test_add_func("/child/children_die_with_their_parent", test_children_die_with_their_parent);
-    g_test_add_func("/child/what_a_child_started_dies_with_it",
+    g_test_add_func("/child/grandchildren_die_with_the_child",
                     test_what_a_child_started_dies_with_it);
     return g_test_run();
 }

@@ -6,7 +6,7 @@
 #include "schema/monitor/log.h"
 #include "worker/child/child_words.h"
 
-/* What the log got of what a child said in these pieces. */
+/* The log's lines after a child printed these pieces. */
 static char *logged(const char *const *pieces, bool is_logged)
 {
     static const char role[] = "eval";
@@ -80,9 +80,10 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
     g_assert_true(log_open("test", "text", "info", NULL));
-    g_test_add_func("/child_words/lines_come_whole", test_lines_come_whole);
-    g_test_add_func("/child_words/who_is_not_logged_is_silent", test_who_is_not_logged_is_silent);
-    g_test_add_func("/child_words/a_flood_is_cut_and_counted", test_a_flood_is_cut_and_counted);
-    g_test_add_func("/child_words/the_end_is_kept_as_text", test_the_end_is_kept_as_text);
+    g_test_add_func("/child_words/lines_are_logged_whole", test_lines_come_whole);
+    g_test_add_func("/child_words/unlogged_child_adds_no_lines", test_who_is_not_logged_is_silent);
+    g_test_add_func("/child_words/lines_over_the_limit_are_counted",
+                    test_a_flood_is_cut_and_counted);
+    g_test_add_func("/child_words/end_is_kept_as_valid_text", test_the_end_is_kept_as_text);
     return g_test_run();
 }

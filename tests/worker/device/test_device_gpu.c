@@ -1,4 +1,4 @@
-/* The GPUs' device over a double of both vendors' libraries, which fails on demand. */
+/* GPUs as devices, over a test double of both vendors' libraries, which fails on demand. */
 #include "worker/device/gpu_api.h"
 
 #include <glib/gstdio.h>
@@ -17,7 +17,7 @@ static const struct maker {
           &device_cuda},
   hip = {"SKIPJACK_HIP", "gfx90a_xnack84", "gfx90a_xnack84", "hip 6.4; driver 6.10.5", &device_hip};
 
-/* Each case is a process of its own: a library that is open stays so, and so does a fault. */
+/* Each case runs in its own process: an open library stays open, and a fault lasts. */
 static bool in_process(const struct maker *vendor, const char *wrong)
 {
     if (g_test_subprocess()) {
@@ -64,7 +64,7 @@ static void test_it_is_named_by_what_it_is(gconstpointer data)
     device_close(device);
 }
 
-/* UUID and address of the second device, the mode that its card is in, and the target that it is. */
+/* UUID and address of the second device, the partition mode of its card, and its target. */
 static const struct naming {
     const struct maker *vendor;
     const char *path, *wrong, *uuid, *address, *partition, *target;
@@ -111,7 +111,7 @@ static void test_which_one_it_is_is_told(gconstpointer data)
     device_close(device);
 }
 
-/* CUDA of older drivers does not name an instance so. */
+/* CUDA of older drivers does not say in a device's name that it is a MIG instance. */
 static void test_an_instance_is_known_by_its_library(void)
 {
     if (!in_process(&cuda, ""))
@@ -160,7 +160,7 @@ static void test_its_driver_is_told(gconstpointer data)
     device_close(device);
 }
 
-/* amdgpu of the kernel's own has no version, and rocm_smi prints the kernel's. */
+/* An amdgpu module that is a part of the kernel has no version; rocm_smi prints the kernel's release. */
 static void test_a_module_of_the_kernel_has_its_release(void)
 {
     if (!in_process(&hip, ""))
@@ -180,7 +180,7 @@ static void test_a_module_of_the_kernel_has_its_release(void)
     device_close(device);
 }
 
-/* A device's number goes to another one when one is lost, a UUID does not. */
+/* Numbers shift when a device is lost; UUIDs do not. */
 static void test_devices_are_found_by_name(void)
 {
     static const struct {
@@ -265,7 +265,7 @@ static void test_kernels_move_what_they_are_told(gconstpointer data)
     device_close(device);
 }
 
-/* More than a kernel may declare is allowed to a launch, up to what the GPU has. */
+/* A launch may use more local memory than a kernel may declare, up to all of the GPU's. */
 static void test_launches_get_the_local_memory_they_ask_for(void)
 {
     static const struct {
@@ -287,7 +287,7 @@ static void test_launches_get_the_local_memory_they_ask_for(void)
     device_close(device);
 }
 
-/* What goes wrong, and at which call it is told with which code. */
+/* A failure of the library, the call that returns it, and the error's code. */
 static const struct failure {
     const struct maker *vendor;
     const char *path, *wrong, *entry;
@@ -332,7 +332,7 @@ static void test_failures_are_told_apart(gconstpointer data)
     if (!strstr(error->message, failure->words))
         g_test_message("%s", error->message);
     g_assert_nonnull(strstr(error->message, failure->words));
-    if (failure->code == DEVICE_ERROR_FAULT) /* all that comes after it fails, too */
+    if (failure->code == DEVICE_ERROR_FAULT) /* every later call fails, too */
         g_assert_false(device->row->sync(device, NULL));
     device_close(device);
 }
@@ -346,13 +346,13 @@ static void test_times_may_be_wrong(void)
     struct device_event *end = device->row->record(device, NULL);
     double ms = 0;
     g_assert_true(device->row->elapsed(start, end, &ms, NULL));
-    g_assert_cmpfloat(ms, <, 0); /* measuring judges it */
+    g_assert_cmpfloat(ms, <, 0); /* measure() rejects it */
     device->row->event_free(start);
     device->row->event_free(end);
     device_close(device);
 }
 
-/* GPUs come first, those of both vendors, and each kind that is not here has its reason. */
+/* GPUs of both vendors come first, and the error names a reason for each runtime without devices. */
 static void test_devices_are_numbered_through(void)
 {
     if (!in_process(&cuda, ""))
@@ -372,13 +372,13 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
-    g_test_add_data_func("/device_gpu/cuda/it_is_named_by_what_it_is", &cuda,
+    g_test_add_data_func("/device_gpu/cuda/target_follows_from_the_properties", &cuda,
                          test_it_is_named_by_what_it_is);
-    g_test_add_data_func("/device_gpu/hip/it_is_named_by_what_it_is", &hip,
+    g_test_add_data_func("/device_gpu/hip/target_follows_from_the_properties", &hip,
                          test_it_is_named_by_what_it_is);
-    g_test_add_data_func("/device_gpu/cuda/kernels_move_what_they_are_told", &cuda,
+    g_test_add_data_func("/device_gpu/cuda/kernels_get_their_arguments", &cuda,
                          test_kernels_move_what_they_are_told);
-    g_test_add_data_func("/device_gpu/hip/kernels_move_what_they_are_told", &hip,
+    g_test_add_data_func("/device_gpu/hip/kernels_get_their_arguments", &hip,
                          test_kernels_move_what_they_are_told);
     for (size_t i = 0; i < G_N_ELEMENTS(namings); i++) {
         g_autofree char *path =
@@ -386,7 +386,7 @@ int main(int argc, char **argv)
                             namings[i].vendor == &cuda ? "cuda" : "hip", namings[i].path);
         g_test_add_data_func(path, &namings[i], test_which_one_it_is_is_told);
     }
-    g_test_add_func("/device_gpu/cuda/an_instance_is_known_by_its_library",
+    g_test_add_func("/device_gpu/cuda/nvml_names_an_instance",
                     test_an_instance_is_known_by_its_library);
     for (size_t i = 0; i < G_N_ELEMENTS(drivings); i++) {
         g_autofree char *path =
@@ -394,7 +394,7 @@ int main(int argc, char **argv)
                             drivings[i].vendor == &cuda ? "cuda" : "hip", drivings[i].path);
         g_test_add_data_func(path, &drivings[i], test_its_driver_is_told);
     }
-    g_test_add_func("/device_gpu/hip/a_module_of_the_kernel_has_its_release",
+    g_test_add_func("/device_gpu/hip/module_of_the_kernel_has_the_kernels_release",
                     test_a_module_of_the_kernel_has_its_release);
     g_test_add_func("/device_gpu/devices_are_found_by_name", test_devices_are_found_by_name);
     for (size_t i = 0; i < G_N_ELEMENTS(failures); i++) {
@@ -405,7 +405,7 @@ int main(int argc, char **argv)
     }
     g_test_add_func("/device_gpu/launches_get_the_local_memory_they_ask_for",
                     test_launches_get_the_local_memory_they_ask_for);
-    g_test_add_func("/device_gpu/times_may_be_wrong", test_times_may_be_wrong);
-    g_test_add_func("/device_gpu/devices_are_numbered_through", test_devices_are_numbered_through);
+    g_test_add_func("/device_gpu/negative_time_is_passed_on", test_times_may_be_wrong);
+    g_test_add_func("/device_gpu/gpus_are_numbered_first", test_devices_are_numbered_through);
     return g_test_run();
 }

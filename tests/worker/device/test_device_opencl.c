@@ -1,4 +1,4 @@
-/* The OpenCL device as PoCL gives it. */
+/* PoCL's device. */
 #include "worker/device/device.h"
 
 #include "kernels/toolchains/opencl.h"
@@ -13,7 +13,7 @@ static struct device *open_device(void)
     return device;
 }
 
-/* A config's workspace is a slice between guard zones, and its solution takes slices of it. */
+/* A workspace between guard zones is a slice, and a solution takes slices of it. */
 static void test_slices_have_slices(void)
 {
     struct device *device = open_device();
@@ -47,6 +47,6 @@ int main(int argc, char **argv)
     g_test_set_nonfatal_assertions();
     g_autoptr(TempFolder) folder = temp_folder_new();
     opencl_environment(temp_folder_path(folder, "pocl"), NULL);
-    g_test_add_func("/device_opencl/slices_have_slices", test_slices_have_slices);
+    g_test_add_func("/device_opencl/slice_of_a_slice_works", test_slices_have_slices);
     return g_test_run();
 }

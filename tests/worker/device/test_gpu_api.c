@@ -1,4 +1,4 @@
-/* The row of CUDA's numbers and symbols against cuda.h, where that is at hand: HIP's are its own headers'. */
+/* Compares CUDA's numbers and symbols with cuda.h, if it is installed. HIP's come from its own headers. */
 #include "worker/device/gpu_api.h"
 
 #if defined(__has_include)
@@ -67,7 +67,8 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
-    g_test_add_func("/gpu_api/numbers_are_cudas", test_numbers_are_cudas);
-    g_test_add_func("/gpu_api/codes_and_handles_are_alike", test_codes_and_handles_are_alike);
+    g_test_add_func("/gpu_api/attribute_numbers_are_cudas", test_numbers_are_cudas);
+    g_test_add_func("/gpu_api/status_codes_and_handles_equal_cudas",
+                    test_codes_and_handles_are_alike);
     return g_test_run();
 }

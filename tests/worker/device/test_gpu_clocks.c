@@ -1,5 +1,5 @@
-/* Clocks that are locked are given back, whatever becomes of who locked them; over a double of the vendor's
- * library. This program is its own guard. */
+/* Locked clocks are unlocked, however the process that locked them ends; over a test double of the vendor's library.
+ * This program is its own guard. */
 #include "worker/device/gpu_clocks.h"
 
 #include <fcntl.h>
@@ -49,7 +49,7 @@ static void test_what_is_locked_is_given_back(void)
     assert_log(log, "lock 1 1410\nreset 1\n");
 }
 
-/* The next process gets the GPU when its clocks are its own again. */
+/* The next process gets the GPU's lock only after the clocks are unlocked. */
 static void test_who_is_killed_gives_back_too(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
@@ -70,7 +70,7 @@ static void test_who_is_killed_gives_back_too(void)
     close(hold);
 }
 
-/* A container ends with all its processes at once: whoever measures next on the GPU mends it. */
+/* A container's end kills the guard, too: the next process that measures on the GPU unlocks the clocks. */
 static void test_what_a_killed_guard_left_is_given_back(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
@@ -131,7 +131,7 @@ static void test_a_clock_above_its_lock_is_not_locked(void)
     }
 }
 
-/* What one that locks says on standard error. */
+/* The standard error of a process that locks clocks. */
 static char *said_by_lock(const char *file)
 {
     g_autoptr(GError) error = NULL;
@@ -151,7 +151,7 @@ static char *said_by_lock(const char *file)
     return text;
 }
 
-/* In a container the usual folder does not last; on a host it does, for who may look. */
+/* In a container the usual folder vanishes with it; on a host it lasts, and root can see that it is the host's. */
 static void test_a_mark_that_would_be_lost_is_told(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
@@ -166,7 +166,7 @@ static void test_a_mark_that_would_be_lost_is_told(void)
     }
 }
 
-/* Its clocks are another worker's, too: CUDA, NVML or AMD's kernel driver say that it is one. */
+/* The parts of a card share its clocks. CUDA, NVML or AMD's kernel driver report that a device is a part. */
 static void test_a_part_of_a_card_leaves_the_clocks_alone(void)
 {
     static const struct {
@@ -198,16 +198,17 @@ int main(int argc, char **argv)
         return gpu_clocks_guard(argc - 3, argv + 3);
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
-    g_test_add_func("/gpu_clocks/what_is_locked_is_given_back", test_what_is_locked_is_given_back);
-    g_test_add_func("/gpu_clocks/who_is_killed_gives_back_too", test_who_is_killed_gives_back_too);
-    g_test_add_func("/gpu_clocks/what_a_killed_guard_left_is_given_back",
+    g_test_add_func("/gpu_clocks/locked_clocks_are_unlocked", test_what_is_locked_is_given_back);
+    g_test_add_func("/gpu_clocks/clocks_of_a_killed_process_are_unlocked",
+                    test_who_is_killed_gives_back_too);
+    g_test_add_func("/gpu_clocks/clocks_of_a_killed_guard_are_unlocked_by_the_next_process",
                     test_what_a_killed_guard_left_is_given_back);
-    g_test_add_func("/gpu_clocks/a_refusal_is_told", test_a_refusal_is_told);
-    g_test_add_func("/gpu_clocks/a_clock_above_its_lock_is_not_locked",
+    g_test_add_func("/gpu_clocks/refusal_of_the_driver_is_an_error", test_a_refusal_is_told);
+    g_test_add_func("/gpu_clocks/clock_above_its_lock_counts_as_unlocked",
                     test_a_clock_above_its_lock_is_not_locked);
-    g_test_add_func("/gpu_clocks/a_mark_that_would_be_lost_is_told",
+    g_test_add_func("/gpu_clocks/folder_that_is_lost_with_the_container_is_warned_of",
                     test_a_mark_that_would_be_lost_is_told);
-    g_test_add_func("/gpu_clocks/a_part_of_a_card_leaves_the_clocks_alone",
+    g_test_add_func("/gpu_clocks/parts_of_a_card_are_refused",
                     test_a_part_of_a_card_leaves_the_clocks_alone);
     return g_test_run();
 }

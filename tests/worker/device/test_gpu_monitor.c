@@ -1,4 +1,4 @@
-/* What watches GPUs, over a double of both vendors' libraries. */
+/* A GPU's sensors, over a test double of both vendors' libraries. */
 #include "worker/device/gpu_monitor.h"
 
 #include <string.h>
@@ -103,7 +103,7 @@ static void test_what_is_not_there_is_said(void)
     }
 }
 
-/* The driver of an older CUDA does not name it so. */
+/* The driver of an older CUDA does not report that a device is a MIG instance. */
 static void test_an_instance_is_known_by_its_library(void)
 {
     struct device_identity identity = cuda;
@@ -150,11 +150,12 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
-    g_test_add_func("/gpu_monitor/what_a_gpu_does_is_told", test_what_a_gpu_does_is_told);
-    g_test_add_func("/gpu_monitor/what_is_not_there_is_said", test_what_is_not_there_is_said);
-    g_test_add_func("/gpu_monitor/an_instance_is_known_by_its_library",
+    g_test_add_func("/gpu_monitor/samples_have_all_values", test_what_a_gpu_does_is_told);
+    g_test_add_func("/gpu_monitor/missing_library_or_gpu_is_an_error",
+                    test_what_is_not_there_is_said);
+    g_test_add_func("/gpu_monitor/nvml_names_an_instance",
                     test_an_instance_is_known_by_its_library);
-    g_test_add_func("/gpu_monitor/clocks_are_locked_and_given_back",
+    g_test_add_func("/gpu_monitor/clocks_are_locked_and_unlocked",
                     test_clocks_are_locked_and_given_back);
     return g_test_run();
 }

@@ -1,4 +1,4 @@
-/* A GPU's lock, held by one process at a time, and the cores near to it. */
+/* A GPU's lock, held by one process at a time, and the cores near the GPU. */
 #include "worker/device/gpu_place.h"
 
 #include <glib/gstdio.h>
@@ -13,7 +13,7 @@
 static const struct device_identity card = {.uuid = "GPU-1", .address = "0000:65:00.0"},
                                     other = {.address = "0000:66:00.0"}, nobody;
 
-/* What becomes of an attempt of a process of its own. */
+/* Tries to lock the GPU in another process, and returns the result. */
 static int try_elsewhere(const struct device_identity *identity)
 {
     pid_t child = fork();
@@ -44,7 +44,7 @@ static void test_one_process_holds_a_gpu(void)
     g_assert_cmpint(try_elsewhere(&nobody), ==, 2);
 }
 
-/* The one that is killed gives it up; until then the next one waits. */
+/* The second process waits until the first one, which holds the lock, is killed. */
 static void test_who_comes_second_waits(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
@@ -75,7 +75,7 @@ static void test_who_comes_second_waits(void)
     waitpid(child, NULL, 0);
 }
 
-/* The folder is open to all. */
+/* Every user may put a file or a link into the folder of locks. */
 static void test_what_somebody_laid_there_is_not_followed(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
@@ -90,9 +90,9 @@ static void test_what_somebody_laid_there_is_not_followed(void)
     g_assert_nonnull(strstr(error->message, "SKIPJACK_LOCKS"));
 }
 
-#define HIDDEN 2 /* TMPDIR is for its owner alone */
+#define HIDDEN 2 /* TMPDIR is a folder that only its owner can read */
 
-/* In a process of another user, who has a mask of its own; what it holds it holds until it is told. */
+/* A process of another user with its own umask, which keeps a lock until it is asked to release it. */
 struct other_user {
     pid_t process;
     int leash, result;
@@ -139,7 +139,7 @@ static int mode_of(const char *path)
     return g_stat(path, &status) == 0 ? (int)(status.st_mode & 0777) : -1;
 }
 
-/* The first folder is written to by one user alone, the second by all. */
+/* Only one user can write to the first folder; all users can write to the second. */
 static void test_users_with_other_rights_exclude_each_other(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
@@ -183,7 +183,7 @@ static void test_users_with_other_rights_exclude_each_other(void)
     g_chmod(narrow, 0755);
 }
 
-/* Another one in the next folder would exclude nobody. */
+/* A lock in the next folder would not exclude the owner of this one. */
 static void test_a_lock_that_cannot_be_opened_is_not_passed_by(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
@@ -203,7 +203,7 @@ static void test_a_lock_that_cannot_be_opened_is_not_passed_by(void)
     g_assert_false(held);
 }
 
-/* The second root has no such folder, the third another one of that name. */
+/* The second root lacks the folder; the third has a different folder of that name. */
 static void test_a_folder_of_the_hosts_lasts(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
@@ -260,14 +260,14 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
     g_test_add_func("/gpu_place/one_process_holds_a_gpu", test_one_process_holds_a_gpu);
-    g_test_add_func("/gpu_place/who_comes_second_waits", test_who_comes_second_waits);
-    g_test_add_func("/gpu_place/what_somebody_laid_there_is_not_followed",
+    g_test_add_func("/gpu_place/second_process_waits", test_who_comes_second_waits);
+    g_test_add_func("/gpu_place/links_and_fifos_of_others_are_refused",
                     test_what_somebody_laid_there_is_not_followed);
     g_test_add_func("/gpu_place/users_with_other_rights_exclude_each_other",
                     test_users_with_other_rights_exclude_each_other);
-    g_test_add_func("/gpu_place/a_lock_that_cannot_be_opened_is_not_passed_by",
+    g_test_add_func("/gpu_place/lock_that_cannot_be_opened_is_an_error",
                     test_a_lock_that_cannot_be_opened_is_not_passed_by);
-    g_test_add_func("/gpu_place/a_folder_of_the_hosts_lasts", test_a_folder_of_the_hosts_lasts);
-    g_test_add_func("/gpu_place/it_stays_near_its_gpu", test_it_stays_near_its_gpu);
+    g_test_add_func("/gpu_place/folder_of_the_host_lasts", test_a_folder_of_the_hosts_lasts);
+    g_test_add_func("/gpu_place/process_stays_near_its_gpu", test_it_stays_near_its_gpu);
     return g_test_run();
 }

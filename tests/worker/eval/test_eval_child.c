@@ -116,7 +116,7 @@ static void small_problem(struct problem *p)
     problem_set_output(p);
 }
 
-/* The naive kernel with `from` in its source changed `to`; NULL for none. */
+/* The naive kernel's code, with `from` in its source replaced by `to`; from NULL: unchanged. */
 static GBytes *build_source(const struct target *target, const char *file, const char *options,
                             const char *entry, const char *from, const char *to)
 {
@@ -156,8 +156,8 @@ static void send_kernel(struct peer *peer, const char *key, GBytes *code)
     peer_send(peer, json_pack("{s:s,s:s}", "op", "kernel", "key", key), code);
 }
 
-/* A request of one config for each key, NULL-terminated; the first is the default. judge: the key of
- * what verifies on the device, NULL for none. */
+/* A request with one config for each key of a NULL-terminated list; the first is the default. judge: the key of the
+ * device's judge, NULL for none. */
 static json_t *evaluate_request(struct peer *peer, int id, const char *const *keys,
                                 const char *judge)
 {
@@ -248,7 +248,7 @@ static void take_answers(struct peer *peer, int id, struct answers *answers)
     }
 }
 
-/* Right, and measured: what the time says depends on what else the machine does. */
+/* Whether a config was verified and measured. The outcome of its time depends on the machine's load. */
 static bool is_timed(enum failure failure)
 {
     return failure == FAILURE_NONE || failure == FAILURE_SLOW || failure == FAILURE_UNSTABLE;
@@ -288,13 +288,13 @@ static void test_good_kernel(void)
     g_assert_cmpint(peer_end(&peer), ==, 0);
 }
 
-/* The child makes the solutions of the campaign, too: the naive kernel of this solver is static in no case, and
- * it has nothing to tune. */
+/* The child solves under the campaign's limits, too. This solver's naive kernel is never static, and has nothing to
+ * tune. */
 static void test_limits_are_the_campaigns(void)
 {
     static const struct {
         struct context_limits limits;
-        const char *words; /* of the refusal; NULL where it is measured */
+        const char *words; /* of the refusal; NULL: it is measured */
     } cases[] = {
         {{.limits_workspace = true, .dynamic_only = true, .deterministic = true}, NULL},
         {{.tunable_only = true}, "only tunable solvers are asked for"},
@@ -343,8 +343,8 @@ static void test_bad_kernels(void)
     g_assert_cmpint(peer_end(&peer), ==, 0);
 }
 
-/* A work-item a place further on: the first element stays unwritten, one lands behind the tensor. */
-/* The same words come of the device's comparing as of the host's, also where the device is sick. */
+/* Shifts every work-item by one place: the first element is not written, and one is written behind the tensor. */
+/* The outcome's detail is the same whether host or device verifies, also for a device whose judge is wrong. */
 static void test_judged_on_device(void)
 {
     static const struct {
@@ -406,7 +406,7 @@ static void test_out_of_bounds(void)
     g_assert_cmpint(peer_end(&peer), ==, 0);
 }
 
-/* What the agent sees of a kernel that takes the process with it: the begin is the last word. */
+/* A kernel kills the process: the last frame that the agent gets is the config's "begin". */
 static void test_crash(void)
 {
     struct peer peer;
@@ -449,7 +449,7 @@ static void test_stop(void)
     struct answers answers;
     if (!start_or_skip(&peer))
         return;
-    /* Sent together: the stop is there before the second config is asked for. */
+    /* Both are sent together, so the stop arrives before the second config begins. */
     send_evaluate(&peer, 5, (const char *const[]){"absent", "absent", "absent", NULL});
     send_evaluate(&peer, 6, (const char *const[]){"absent", NULL});
     peer_send(&peer, json_pack("{s:s}", "op", "stop"), NULL);
@@ -472,7 +472,7 @@ static void test_broken_protocol(void)
     g_assert_cmpint(WEXITSTATUS(status), ==, 1);
 }
 
-/* Two layers of one kernel, the second four times as often. kernel: what the second one names. */
+/* Two layers with one kernel; the second runs four times as often. kernel: the key that the second one names. */
 static void send_cold(struct peer *peer, const char *kernel)
 {
     char text[PROBLEM_KEY_MAX];
@@ -519,15 +519,15 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
     g_test_add_func("/eval_child/good_kernel_is_measured", test_good_kernel);
-    g_test_add_func("/eval_child/limits_are_the_campaigns", test_limits_are_the_campaigns);
-    g_test_add_func("/eval_child/bad_kernels_fail_each_in_its_way", test_bad_kernels);
-    g_test_add_func("/eval_child/device_may_judge_itself_and_be_doubted", test_judged_on_device);
+    g_test_add_func("/eval_child/campaign_limits_apply", test_limits_are_the_campaigns);
+    g_test_add_func("/eval_child/each_bad_kernel_has_its_failure", test_bad_kernels);
+    g_test_add_func("/eval_child/device_verifies_itself_and_may_be_doubted", test_judged_on_device);
     g_test_add_func("/eval_child/write_outside_is_found", test_out_of_bounds);
-    g_test_add_func("/eval_child/crash_leaves_the_begin_behind", test_crash);
+    g_test_add_func("/eval_child/last_begin_names_the_config_that_crashed", test_crash);
     g_test_add_func("/eval_child/foreign_target_is_refused", test_refused_requests);
     g_test_add_func("/eval_child/stop_is_honoured_between_configs", test_stop);
-    g_test_add_func("/eval_child/cold_start_is_timed_or_ends_it", test_cold_start);
-    g_test_add_func("/eval_child/unknown_request_ends_it", test_broken_protocol);
+    g_test_add_func("/eval_child/cold_start_is_timed_or_ends_the_child", test_cold_start);
+    g_test_add_func("/eval_child/unknown_request_ends_the_child", test_broken_protocol);
     int status = g_test_run();
     g_autofree char *remove = g_strdup_printf("rm -rf '%s'", scratch);
     if (!scratch || !g_spawn_command_line_sync(remove, NULL, NULL, NULL, NULL))

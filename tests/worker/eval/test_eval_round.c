@@ -125,7 +125,7 @@ static void test_plain(void)
     farm_init(&farm, (const double[CONFIGS]){2, 1, 1.5});
     farm.request.baseline = 1;
     farm_run(&farm);
-    g_assert_cmpstr(farm.order, ==, "1021"); /* the default first and last */
+    g_assert_cmpstr(farm.order, ==, "1021"); /* the default config is first and last */
     g_assert_cmpfloat_with_epsilon(farm.end.drift, 1, 1e-6);
     g_assert_false(farm.end.repeated || farm.end.stopped);
     g_assert_cmpfloat_with_epsilon(farm.last[0].times.median_ms, 2, 1e-6);
@@ -136,7 +136,7 @@ static void test_drift(void)
 {
     struct farm farm;
     farm_init(&farm, (const double[CONFIGS]){1, 2, 1.5});
-    farm.run_ms[0][1] = 1.3; /* it got hot, and stays so */
+    farm.run_ms[0][1] = 1.3; /* the device got slower, and stays so */
     farm.run_ms[1][1] = 2.6;
     farm_run(&farm);
     g_assert_cmpstr(farm.order, ==, "0120120");
@@ -146,7 +146,7 @@ static void test_drift(void)
     farm_clear(&farm);
 }
 
-/* The limit is 15 % either way: below it a round stands, above it all is measured again. */
+/* The limit is 15 % either way: a round with less drift counts, one with more is measured again. */
 static void test_drift_limit(void)
 {
     static const struct {
@@ -189,7 +189,7 @@ static void test_slow(void)
     farm_clear(&farm);
 }
 
-/* A config that is measured again is to have a time, however slow it turns out to be. */
+/* With "keep" every config gets a time, however slow it is. */
 static void test_kept(void)
 {
     struct farm farm;
@@ -282,7 +282,7 @@ static void test_bad_config(void)
     farm_clear(&farm);
 }
 
-static bool pending; /* work that nobody has waited for */
+static bool pending; /* work was enqueued since the last sync */
 
 static bool fill_pending(struct device_memory *memory, int64_t offset, int64_t bytes, uint8_t value,
                          GError **error)
@@ -297,7 +297,7 @@ static bool sync_pending(struct device *device, GError **error)
     return fake_device_row.sync(device, error);
 }
 
-/* A GPU's busy seconds would else run on while there is nothing to do. */
+/* Without a wait at the end the GPU's busy seconds would count idle time. */
 static void test_waits(void)
 {
     struct device_row row = fake_device_row;
@@ -334,14 +334,14 @@ int main(int argc, char **argv)
     g_test_add_func("/eval_round/drift_counts_beyond_its_limit", test_drift_limit);
     g_test_add_func("/eval_round/lasting_drift_is_reported", test_drift_goes_on);
     g_test_add_func("/eval_round/slow_config_keeps_its_time", test_slow);
-    g_test_add_func("/eval_round/no_config_is_dropped_where_all_are_to_be_kept", test_kept);
+    g_test_add_func("/eval_round/kept_configs_are_never_dropped_as_slow", test_kept);
     g_test_add_func("/eval_round/default_is_never_dropped", test_known_best);
     g_test_add_func("/eval_round/impossible_times_are_refused", test_impossible);
     g_test_add_func("/eval_round/wrong_result_is_never_measured", test_wrong);
     g_test_add_func("/eval_round/stray_writes_of_timed_runs_are_found", test_strays_when_timed);
-    g_test_add_func("/eval_round/stop_ends_it_between_configs", test_stop);
+    g_test_add_func("/eval_round/stop_ends_the_round_between_configs", test_stop);
     g_test_add_func("/eval_round/bad_configs_fail_alone", test_bad_config);
     g_test_add_func("/eval_round/device_is_waited_for_at_the_end", test_waits);
-    g_test_add_func("/eval_round/tensors_that_do_not_fit_fail_it_all", test_too_large);
+    g_test_add_func("/eval_round/tensors_that_do_not_fit_fail_the_request", test_too_large);
     return g_test_run();
 }

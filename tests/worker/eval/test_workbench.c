@@ -1,5 +1,5 @@
-/* A workbench whose device verifies itself, run by PoCL or (SKIPJACK_TEST_DEVICE=gpu) on the first GPU: whom it
- * believes, and what gives way to whom where memory is short. */
+/* A workbench whose device verifies itself, on PoCL or (SKIPJACK_TEST_DEVICE=gpu) the first GPU: when the judge is
+ * overruled, and what is freed if memory is short. */
 #include "worker/eval/workbench.h"
 
 #include "solvers/framework/solver.h"
@@ -15,10 +15,10 @@ static struct device *device;
 static struct device_program *program;
 static const struct device_row *healthy;
 
-/* ---- what it tells the host is changed on the way ---- */
+/* ---- a device whose answers are changed ---- */
 
-static bool finds_wrong; /* what is right */
-static int samples;      /* reads of a sample's values */
+static bool finds_wrong; /* the judge calls right outputs wrong */
+static int samples;      /* reads of the sample's values: the reference was computed */
 
 static bool read_watched(struct device_memory *from, int64_t offset, void *to, int64_t bytes,
                          GError **error)
@@ -26,11 +26,11 @@ static bool read_watched(struct device_memory *from, int64_t offset, void *to, i
     bool done = healthy->read(from, offset, to, bytes, error);
     samples += bytes == 64;
     if (finds_wrong && bytes > 10000 && bytes % 24 == 0)
-        ((int64_t *)to)[bytes / 24 * 2] = 1; /* of the first group's elements */
+        ((int64_t *)to)[bytes / 24 * 2] = 1; /* wrong elements of the first workgroup */
     return done;
 }
 
-/* A workbench whose kernel is the naive one, right. */
+/* A workbench with the naive kernel, which is right. */
 struct trial {
     struct problem problem;
     struct device_program *naive;
@@ -75,8 +75,8 @@ static void trial_close(struct trial *t)
     workbench_close(&t->bench);
 }
 
-/* What it calls wrong the host looks at, and then its reference is computed again: once, unless it goes
- * on so. A second workbench finds the reference there, unless nobody has used it for too long. */
+/* The judge calls a right output wrong: the host compares, finds it right, and has the device's reference computed
+ * again. The next workbench takes the reference from the cache, unless it was unused for too long. */
 static void test_overruled(void)
 {
     static const struct {
@@ -107,14 +107,14 @@ static void test_overruled(void)
     device->row->program_free(trial.naive);
 }
 
-static int launches_left; /* until one is dropped without a word */
+static int launches_left; /* launches until one is dropped without an error */
 
 static bool launch_dropping(struct device *of, const struct device_launch *launch, GError **error)
 {
     return launches_left-- == 0 || healthy->launch(of, launch, error);
 }
 
-/* Two inputs are written and the kernel is launched before the comparison. */
+/* Launches 0 to 2 write two inputs and run the kernel; the dropped one is the comparison. */
 static void test_dropped(void)
 {
     g_autoptr(GError) error = NULL;
@@ -136,7 +136,7 @@ static void test_dropped(void)
     device->row->program_free(trial.naive);
 }
 
-/* Who writes behind the output may have written into references, which nobody guards. */
+/* A kernel that writes behind the output may have written into references, which have no guard zones. */
 static void test_strayed(void)
 {
     g_autoptr(GError) error = NULL;
@@ -156,8 +156,8 @@ static void test_strayed(void)
     workbench_verify(&trial.bench, &trial.invocation, "Direct", &verdict, &error);
     g_assert_no_error(error);
     g_assert_cmpint(verdict.failure, ==, FAILURE_OUT_OF_BOUNDS);
-    g_assert_cmpint(samples, >, 0);                  /* its own is computed anew */
-    g_assert_false(judge_cache_clear(means.judges)); /* and those of others when they are needed */
+    g_assert_cmpint(samples, >, 0); /* the problem's own reference is computed again */
+    g_assert_false(judge_cache_clear(means.judges)); /* the references of others were dropped */
     trial_verify(&trial);
     trial_close(&trial);
     judge_cache_free(means.judges);
@@ -191,7 +191,7 @@ static void test_crowded(void)
         samples = 0;
         trial_open(&trial, &means);
         g_assert_cmpint(refusals, ==, 0);
-        g_assert_cmpint(samples, >, 0); /* what was kept gave way */
+        g_assert_cmpint(samples, >, 0); /* the kept reference was freed, and is computed again */
         trial_verify(&trial);
         trial_close(&trial);
     }
@@ -200,7 +200,7 @@ static void test_crowded(void)
     device->row->program_free(trial.naive);
 }
 
-/* A config's workspace is worth more than the device's own verifying. */
+/* A workspace that finds no memory frees the judge, and the host verifies. */
 static void test_given_up(void)
 {
     const struct workbench_means means = {program, judge_cache_new(device), NULL};
@@ -217,7 +217,7 @@ static void test_given_up(void)
         g_assert_true(trial.bench.judge != NULL);
         refusals = 1;
         g_assert_false(workbench_workspace(&trial.bench, INT64_MAX / 2, &workspace, NULL));
-        g_assert_true(trial.bench.judge != NULL); /* it is no help there */
+        g_assert_true(trial.bench.judge != NULL); /* freeing it would not help */
         refusals = refused;
         bool found = workbench_workspace(&trial.bench, 5000, &workspace, &error);
         g_assert_true(found == (refused == 1));
@@ -234,7 +234,7 @@ static void test_given_up(void)
     device->row->program_free(trial.naive);
 }
 
-/* Inputs, reference, its largest magnitude, comparison: none of them is believed that was not made. */
+/* One of the judge's launches is dropped: of the inputs, the reference, its join or the comparison. Each is noticed. */
 static void test_dropped_at_first(void)
 {
     const struct workbench_means means = {program, NULL, NULL};
@@ -260,12 +260,13 @@ static void add_tests(struct device *opened, struct device_program *loaded)
     device = opened;
     healthy = opened->row;
     program = loaded;
-    g_test_add_func("/workbench/device_is_overruled_and_its_reference_kept", test_overruled);
-    g_test_add_func("/workbench/comparison_that_is_dropped_is_a_fault", test_dropped);
-    g_test_add_func("/workbench/nothing_dropped_is_believed", test_dropped_at_first);
-    g_test_add_func("/workbench/references_beside_stray_writes_are_made_anew", test_strayed);
-    g_test_add_func("/workbench/kept_references_give_way", test_crowded);
-    g_test_add_func("/workbench/workspace_takes_its_memory", test_given_up);
+    g_test_add_func("/workbench/host_overrules_the_device_and_its_reference_is_kept",
+                    test_overruled);
+    g_test_add_func("/workbench/dropped_comparison_is_a_device_fault", test_dropped);
+    g_test_add_func("/workbench/each_dropped_launch_is_noticed", test_dropped_at_first);
+    g_test_add_func("/workbench/references_are_computed_again_after_stray_writes", test_strayed);
+    g_test_add_func("/workbench/kept_references_are_freed_for_tensors", test_crowded);
+    g_test_add_func("/workbench/judge_is_freed_for_a_workspace", test_given_up);
 }
 
 int main(int argc, char **argv)

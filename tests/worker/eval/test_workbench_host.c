@@ -1,4 +1,4 @@
-/* Kernels written in C that do one thing wrong each, run and judged as a config is. */
+/* Kernels written in C, each with one fault, run and verified on a fake device as configs are. */
 #include "worker/eval/workbench.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@ enum fault {
     FAULT_NONE,
     FAULT_IDLE,      /* writes nothing: the output may still hold the result of a config before */
     FAULT_ELEMENT,   /* one product is missing */
-    FAULT_UNWRITTEN, /* one element */
+    FAULT_UNWRITTEN, /* one element is not written */
     FAULT_NAN,
     FAULT_INFINITY,
     FAULT_BEHIND, /* writes one element past the output */
@@ -21,7 +21,7 @@ enum fault {
     FAULT_ALL_ROUND, /* writes before x, and past the output and the workspace */
     FAULT_SPOILS_X,  /* writes into x and gets the wrong result */
     FAULT_LEAVES_X,  /* writes into x when it has the right one */
-    FAULT_LATE,      /* writes past the output where that was written before */
+    FAULT_LATE,      /* writes past the output from its second run on */
 };
 
 struct kernel {
@@ -29,7 +29,7 @@ struct kernel {
     struct problem problem;
     struct tensor tensors[TENSOR_COUNT];
     enum fault fault;
-    int runs;                   /* with it */
+    int runs;                   /* since the fault was set */
     void *memory[TENSOR_COUNT]; /* of the last run */
 };
 
@@ -174,7 +174,7 @@ static const struct {
     {FAULT_LEAVES_X, FAILURE_NONE, ""},
 };
 
-/* Each fault, and after it the right kernel again: nobody pays for another's fault. */
+/* Each fault, and after it the right kernel, which must not be blamed for the fault's damage. */
 static void judge_all(struct kernel *kernel)
 {
     struct workbench bench;
@@ -197,7 +197,7 @@ static void judge_all(struct kernel *kernel)
     workbench_close(&bench);
 }
 
-/* What a kernel does in timed runs alone is its own fault, too, and the next one's no more. */
+/* A kernel that strays only in timed runs is found; the next kernel is not blamed. */
 static void test_strays_when_timed(void)
 {
     g_autoptr(GError) error = NULL;
@@ -242,7 +242,7 @@ static void test_strides(void)
     struct invocation invocation;
     struct verdict verdict;
     kernel_init(&kernel, TYPE_FP32, TYPE_FP32);
-    /* Rows of 5 in 8 places: three between them must stay untouched. */
+    /* Rows of 5 elements in 8 places: the three places between rows must stay unchanged. */
     for (int t = 0; t < TENSOR_COUNT; t += TENSOR_Y)
         tensor_set_strides(&kernel.tensors[t], (const int64_t[TENSOR_AXES]){400, 32, 32, 8, 1});
     prepare(&kernel, &bench, &invocation);
@@ -268,7 +268,7 @@ static void test_copies(void)
     g_assert_true(bench.copies >= 2);
     invocation_clear(&invocation);
     workbench_close(&bench);
-    kernel.fake.info.memory_bytes = 150000; /* room for one set, and none to rotate in */
+    kernel.fake.info.memory_bytes = 150000; /* enough for one copy only */
     prepare(&kernel, &bench, &invocation);
     g_assert_cmpint(bench.copies, ==, 1);
     g_assert_false(bench.cold_caches);
@@ -298,11 +298,12 @@ static struct device_memory *alloc_nothing(struct device *device, int64_t bytes,
     return NULL;
 }
 
-/* What the driver leaves to nobody is no matter of who has the rest. */
+/* Tensors that need more memory than the driver leaves to any process are too large (SIZE); less is a lack of memory
+ * (MEMORY), which another process may have caused. */
 static void test_no_room(void)
 {
     static const struct {
-        int eighths; /* of the memory that the tensors with their guards need */
+        int eighths; /* the tensors with their guards need so many eighths of the device's memory */
         enum device_error code;
     } cases[] = {{9, DEVICE_ERROR_SIZE}, {8, DEVICE_ERROR_SIZE}, {6, DEVICE_ERROR_MEMORY}};
     struct device_row row = fake_device_row;
@@ -341,7 +342,7 @@ static void test_refused_launch(void)
 }
 
 /* Timed runs rotate through every copy, and each copy holds the inputs: a kernel that found its inputs in a cache,
- * or only in the first copy, would be timed at something else than its work. */
+ * or only in the first copy, would be timed doing something else than its work. */
 static void test_rotation(void)
 {
     g_autoptr(GError) error = NULL;
@@ -416,7 +417,8 @@ int main(int argc, char **argv)
     g_test_add_func("/workbench_host/copies_exceed_the_cache_where_memory_allows", test_copies);
     g_test_add_func("/workbench_host/tensors_that_do_not_fit_are_refused",
                     test_tensors_that_do_not_fit);
-    g_test_add_func("/workbench_host/memory_that_nobody_gets_is_a_matter_of_size", test_no_room);
+    g_test_add_func("/workbench_host/memory_that_no_process_gets_is_an_error_of_size",
+                    test_no_room);
     g_test_add_func("/workbench_host/refused_launch_is_an_error", test_refused_launch);
     g_test_add_func("/workbench_host/strays_when_timed_are_found", test_strays_when_timed);
     g_test_add_func("/workbench_host/timed_runs_rotate_through_copies_of_the_inputs",

@@ -1,4 +1,4 @@
-/* Measuring against a clock that moves as the test says. */
+/* Measuring with a fake device, whose clock follows a script. */
 #include "worker/measure/measure.h"
 
 #include <math.h>
@@ -17,7 +17,7 @@ static bool scripted_run(void *data, int64_t run, GError **error)
 {
     struct script *script = data;
     (void)error;
-    g_assert_cmpint(run, ==, script->runs); /* each run has the next number, for rotating */
+    g_assert_cmpint(run, ==, script->runs); /* runs are numbered in sequence */
     script->runs++;
     script->fake.clock_ms += script->base_ms * (script->factor ? script->factor(run) : 1);
     return true;
@@ -58,7 +58,7 @@ static void test_even(void)
     struct measurement m;
     run_measure(&script, &job, &m);
     g_assert_cmpfloat_with_epsilon(m.median_ms, 2.01, 0.001);
-    g_assert_cmpint(m.n, ==, 6); /* the fewest that have an interval */
+    g_assert_cmpint(m.n, ==, 6); /* the fewest readings with a 95 % interval */
     g_assert_false(m.slow || m.unstable);
 }
 
@@ -85,7 +85,7 @@ static double even_noise(int64_t run)
     return factor;
 }
 
-/* Readings end as soon as the median is known to 2 %: with the last one it is, and before that it was not. */
+/* Readings end once the median is known to 2 %: all readings together reach it, all but the last do not. */
 static void test_precision(void)
 {
     struct script script = {.base_ms = 1, .factor = even_noise};
@@ -122,7 +122,7 @@ static void test_short_runs(void)
     struct measure_job job = {.sample_seconds = 1, .floor_ms = 0.03};
     struct measurement m;
     run_measure(&script, &job, &m);
-    /* A reading of 300 runs holds one floor. */
+    /* A reading of 300 runs contains the floor once. */
     g_assert_cmpfloat_with_epsilon(m.median_ms, 0.0021, 0.00002);
     g_assert_cmpint(script.runs, >, 6 * 250);
 }
@@ -155,7 +155,7 @@ static void test_slow(void)
     g_assert_false(m.slow);
 }
 
-/* The naive kernel beside one that is a thousand times faster: its time is wanted, not its second digit. */
+/* The naive kernel, a thousand times slower than the best: its rough time is enough. */
 static void test_yardstick(void)
 {
     struct script script = {.base_ms = 100, .factor = small_noise};
@@ -167,15 +167,15 @@ static void test_yardstick(void)
     g_assert_cmpint(script.runs, ==, 3);
     g_assert_cmpint(m.n, ==, 3);
     g_assert_cmpfloat_with_epsilon(m.median_ms, 100, 2);
-    script.base_ms = 0.05; /* runs that the floor would be a part of */
+    script.base_ms = 0.05; /* short runs, of which the floor would be a part */
     job.best_ms = 0.001;
     run_measure(&script, &job, &m);
     g_assert_cmpint(m.n, >=, 6);
-    script.base_ms = 100; /* it may win */
+    script.base_ms = 100; /* less than 3 times the best: the config may win */
     job.best_ms = 40;
     run_measure(&script, &job, &m);
     g_assert_cmpint(m.n, >=, 6);
-    job.best_ms = 0.1; /* others of its round are compared with it */
+    job.best_ms = 0.1; /* other configs of the round are compared with it */
     job.alone = false;
     run_measure(&script, &job, &m);
     g_assert_cmpint(m.n, >=, 6);
@@ -186,7 +186,7 @@ static double slow_twice(int64_t run)
     return run < 2 ? 5 - (double)run : small_noise(run);
 }
 
-/* A device whose clocks are still low, or that is shared, makes a winner look hopeless at first. */
+/* A device with clocks still low, or with another process on it, makes a good config look slow at first. */
 static void test_yardstick_settles(void)
 {
     struct script script = {.base_ms = 2, .factor = slow_twice};
@@ -198,7 +198,7 @@ static void test_yardstick_settles(void)
     g_assert_cmpfloat_with_epsilon(m.median_ms, 2, 0.05);
 }
 
-/* In the time that its deadline leaves it. */
+/* An unstable config ends within measure_most_seconds(), on which its deadline is based. */
 static void test_unstable(void)
 {
     struct script script = {.base_ms = 1, .factor = two_speeds};
@@ -250,7 +250,7 @@ static double is_no_number(int64_t run)
     return run < 4 ? 1 : NAN;
 }
 
-/* Nobody waits for readings of a clock that stands still to fill their time. */
+/* A clock that stands still would never use up the time for readings: the first impossible reading ends it. */
 static void test_a_clock_gone_wrong(void)
 {
     double (*const factors[])(int64_t) = {stops, runs_backwards, is_no_number};
@@ -292,19 +292,20 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
     g_test_add_func("/measure/even_times_need_few_readings", test_even);
-    g_test_add_func("/measure/median_lies_amid_the_noise", test_noise);
+    g_test_add_func("/measure/median_of_noisy_times_is_found", test_noise);
     g_test_add_func("/measure/readings_end_when_the_median_is_known_to_two_percent",
                     test_precision);
     g_test_add_func("/measure/slow_first_runs_do_not_count", test_warm_up);
     g_test_add_func("/measure/short_runs_share_a_reading", test_short_runs);
-    g_test_add_func("/measure/spent_budget_ends_it", test_budget);
-    g_test_add_func("/measure/clearly_slower_is_dropped", test_slow);
+    g_test_add_func("/measure/spent_time_ends_a_sample", test_budget);
+    g_test_add_func("/measure/clearly_slower_config_is_dropped", test_slow);
     g_test_add_func("/measure/yardstick_needs_few_readings", test_yardstick);
-    g_test_add_func("/measure/yardstick_that_has_not_settled_is_measured", test_yardstick_settles);
+    g_test_add_func("/measure/yardstick_without_agreeing_readings_is_measured",
+                    test_yardstick_settles);
     g_test_add_func("/measure/wide_spread_is_unstable", test_unstable);
-    g_test_add_func("/measure/disturbance_that_passes_does_not_count", test_disturbance);
-    g_test_add_func("/measure/floor_is_what_events_take", test_floor);
-    g_test_add_func("/measure/a_clock_gone_wrong_ends_it", test_a_clock_gone_wrong);
+    g_test_add_func("/measure/disturbed_sample_does_not_count", test_disturbance);
+    g_test_add_func("/measure/floor_is_the_time_of_two_events", test_floor);
+    g_test_add_func("/measure/impossible_reading_ends_measuring", test_a_clock_gone_wrong);
     g_test_add_func("/measure/peaks_bound_the_time", test_possible);
     return g_test_run();
 }

@@ -25,7 +25,7 @@ static void test_quantiles(void)
     }
 }
 
-/* Ranks (from 1) of the usual tables of the sign test, two-sided 5 %. */
+/* The ranks (from 1) of printed tables of the sign test, two-sided 5 %. */
 static void test_interval(void)
 {
     static const struct {

@@ -37,7 +37,7 @@ static void test_round_trip(void)
     json_decref(head);
 }
 
-/* The damage and what a reader of a pipe says of it. */
+/* Damaged frames, and the error of reading them from a pipe. */
 static const struct damage {
     const char *bytes;
     gsize count;
@@ -99,7 +99,7 @@ static void test_take_byte_by_byte(void)
 
 static void test_take_refuses(void)
 {
-    for (gsize i = 3; i <= 7; i++) { /* the damages that need no end of stream */
+    for (gsize i = 3; i <= 7; i++) { /* damage that shows without the stream's end */
         g_autoptr(GError) error = NULL;
         g_autoptr(GByteArray) buffer = bytes_of(damages[i].bytes, damages[i].count);
         struct frame frame;
@@ -157,14 +157,14 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
-    g_test_add_func("/frames/come_back_as_they_were_written", test_round_trip);
+    g_test_add_func("/frames/are_read_as_they_were_written", test_round_trip);
     for (gsize i = 0; i < G_N_ELEMENTS(damages); i++) {
         g_autofree char *name = g_strdup_printf("/frames/damage_%d_is_named", (int)i);
         g_test_add_data_func(name, &damages[i], test_damage);
     }
-    g_test_add_func("/frames/are_taken_when_they_are_whole", test_take_byte_by_byte);
+    g_test_add_func("/frames/are_taken_once_they_are_whole", test_take_byte_by_byte);
     g_test_add_func("/frames/damage_in_a_buffer_is_refused", test_take_refuses);
-    g_test_add_func("/frames/target_comes_back", test_target);
+    g_test_add_func("/frames/target_is_read_as_it_was_written", test_target);
     g_test_add_func("/frames/damaged_target_names_the_field", test_target_refuses);
     return g_test_run();
 }

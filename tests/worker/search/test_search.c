@@ -1,4 +1,4 @@
-/* Proposals are a pure function of strategy, seed and history. */
+/* The search, over a small made-up space. */
 #include "worker/search/search.h"
 
 #include <math.h>
@@ -64,8 +64,7 @@ static bool was_tried(const struct tried_config *tried, int count, const struct 
     return false;
 }
 
-/* Walks coordinate by coordinate: the untried neighbours of the fastest config so far, and the end
- * where all of them are slower. */
+/* Proposes the untried neighbours of the fastest config so far; nothing once all of them are slower. */
 static int walk_coordinates(const struct problem *p, const struct context *context,
                             const struct tried_config *tried, int tried_count, int wanted,
                             struct perf_config *configs)
@@ -87,7 +86,7 @@ static int walk_coordinates(const struct problem *p, const struct context *conte
     return count;
 }
 
-/* Knows no rules: invalid configs, the default, what was tried before, and the same one twice. */
+/* Proposes invalid configs, the default, configs tried before, and one config twice. */
 static int propose_carelessly(const struct problem *p, const struct context *context,
                               const struct tried_config *tried, int tried_count, int wanted,
                               struct perf_config *configs)
@@ -157,7 +156,7 @@ static void fixture_clear(struct fixture *f)
     g_array_unref(f->quarantined);
 }
 
-/* Stores the next round in the history; its configs as text, "" when nothing is left. */
+/* Stores the next round in the history. Returns its configs as text, "" if nothing is left. */
 static char *next_round(struct fixture *f, int *default_index)
 {
     char text[CONFIG_TEXT_MAX];
@@ -229,7 +228,7 @@ static void test_nothing_is_drawn_twice(void)
         while (search_more(&f.search))
             g_free(next_round(&f, &default_index));
         g_assert_cmpint(count_distinct(&f, &all), ==, cases[c].distinct);
-        /* Only the default comes again: once in every round after the first. */
+        /* Only the default config is repeated, once in every round after the first. */
         g_assert_cmpint(all, ==, cases[c].distinct + (int)f.rounds->len - 1);
         g_autofree char *last = next_round(&f, &default_index);
         g_assert_cmpstr(last, ==, "");
@@ -264,7 +263,7 @@ static void test_equal_inputs_give_equal_rounds(void)
     fixture_clear(&other_problem);
 }
 
-/* The second config of the first round, over many seeds: each but the default about equally often. The
+/* The second config of the first round, over many seeds: each config except the default comes about equally often. The
  * bounds are six standard deviations of a fair draw. */
 static void test_random_is_uniform(void)
 {
@@ -308,8 +307,8 @@ static void test_quarantined_is_left_out(void)
     fixture_clear(&f);
 }
 
-/* They are never proposed again. Against the limit count the search's own configs and the default config, with
- * which every search begins. */
+/* Configs of another search are never proposed again. Only the search's own configs count against the limit, and the
+ * default config, with which every search begins. */
 static void test_configs_of_another_search_do_not_count_but_for_the_default(void)
 {
     for (int beyond_limit = 0; beyond_limit < 2; beyond_limit++) {
@@ -344,7 +343,7 @@ static void test_untunable_solver_has_one_round(void)
     fixture_clear(&f);
 }
 
-/* The farther from (1, 5) the slower; (2, 5) is wrong. */
+/* Times grow with the distance from (1, 5); (2, 5) fails. */
 static double made_up_time(const struct perf_config *config)
 {
     return 1 + abs(config->values[0] - 1) + abs(config->values[1] - 5);
@@ -403,7 +402,7 @@ static void test_own_search_replaces_the_strategy(void)
     }
 }
 
-/* A campaign that says exhaustive gets the whole space, from solvers with a search too. */
+/* An exhaustive campaign gets the whole space, also of a solver with a search of its own. */
 static void test_exhaustive_has_no_own_search(void)
 {
     struct fixture f;
@@ -437,7 +436,7 @@ static void test_careless_proposals_are_filtered(void)
     fixture_clear(&f);
 }
 
-/* What was taken out ends no walk, and is never the place to go on from. */
+/* A quarantined config counts as failed: the search neither ends at it nor continues from it. */
 static void test_own_search_sees_quarantined_as_failed(void)
 {
     struct fixture f;
@@ -479,19 +478,19 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
     g_test_add_func("/search/exhaustive_walks_in_order", test_exhaustive_walks_in_order);
-    g_test_add_func("/search/nothing_is_drawn_twice", test_nothing_is_drawn_twice);
+    g_test_add_func("/search/no_config_is_drawn_twice", test_nothing_is_drawn_twice);
     g_test_add_func("/search/equal_inputs_give_equal_rounds", test_equal_inputs_give_equal_rounds);
     g_test_add_func("/search/random_is_uniform", test_random_is_uniform);
-    g_test_add_func("/search/quarantined_is_left_out", test_quarantined_is_left_out);
-    g_test_add_func("/search/configs_of_another_search_do_not_count_but_for_the_default",
+    g_test_add_func("/search/quarantined_configs_are_not_proposed", test_quarantined_is_left_out);
+    g_test_add_func("/search/of_another_search_only_the_default_counts",
                     test_configs_of_another_search_do_not_count_but_for_the_default);
     g_test_add_func("/search/untunable_solver_has_one_round", test_untunable_solver_has_one_round);
     g_test_add_func("/search/own/replaces_the_strategy", test_own_search_replaces_the_strategy);
-    g_test_add_func("/search/own/exhaustive_has_none", test_exhaustive_has_no_own_search);
+    g_test_add_func("/search/own/exhaustive_ignores_it", test_exhaustive_has_no_own_search);
     g_test_add_func("/search/own/replays", test_own_search_replays);
     g_test_add_func("/search/own/careless_proposals_are_filtered",
                     test_careless_proposals_are_filtered);
-    g_test_add_func("/search/own/sees_quarantined_as_failed",
+    g_test_add_func("/search/own/quarantined_configs_count_as_failed",
                     test_own_search_sees_quarantined_as_failed);
     g_test_add_func("/search/every_strategy_fills_a_round", test_every_strategy_fills_a_round);
     return g_test_run();

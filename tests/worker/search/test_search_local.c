@@ -1,4 +1,4 @@
-/* Local search, and what a prior does to it: over a made-up space whose times are known. */
+/* Local search with and without a prior, over a made-up space with known times. */
 #include "worker/search/search.h"
 
 #include "schema/store/store_rounds.h"
@@ -48,7 +48,7 @@ static double valley(const struct perf_config *config)
     return 1 + pow(v[0] - 4, 2) + pow(v[1] - 6, 2) + pow(v[2] - 2, 2);
 }
 
-/* A wide one with its bottom at (2, 2, 2), and (8, 1, 8), which nothing leads to. */
+/* A wide valley with its bottom at (2, 2, 2), and a faster config (8, 1, 8) with slow neighbours. */
 static double hidden(const struct perf_config *config)
 {
     const int32_t *v = config->values;
@@ -56,7 +56,7 @@ static double hidden(const struct perf_config *config)
     return found ? 0.5 : 2 + abs(v[0] - 2) + abs(v[1] - 2) + abs(v[2] - 2);
 }
 
-/* The whole of it fails but where B is 1. */
+/* Every config fails unless B is 1. */
 static double mostly_failing(const struct perf_config *config)
 {
     return config->values[1] == 1 ? 1 + config->values[0] : INFINITY;
@@ -119,7 +119,7 @@ static void add_prior(struct fixture *f, int32_t a, int32_t b, int32_t c)
     g_array_append_val(f->prior, config);
 }
 
-/* Proposes and evaluates a round; its configs as text. */
+/* Proposes and evaluates a round. Returns its configs as text. */
 static char *next_round(struct fixture *f)
 {
     int default_index;
@@ -139,7 +139,7 @@ static char *next_round(struct fixture *f)
     return g_string_free(g_steal_pointer(&all), FALSE);
 }
 
-/* How many configs are evaluated until one takes no longer, the default counted once; 0 for never. */
+/* How many configs are evaluated until one is as fast as time_ms, the default counted once; 0 for never. */
 static int evaluations_until(struct fixture *f, double time_ms)
 {
     int count = 0;
@@ -155,7 +155,7 @@ static int evaluations_until(struct fixture *f, double time_ms)
     return 0;
 }
 
-/* A random draw finds one of 300 configs after 150 at the median. */
+/* A random draw needs 150 configs at the median to find one of 300. */
 static void climbs_to_the_bottom_of_a_valley(void)
 {
     for (int seed = 0; seed < 50; seed++) {
@@ -168,7 +168,7 @@ static void climbs_to_the_bottom_of_a_valley(void)
     }
 }
 
-/* Also what no neighbour leads to is found at last. */
+/* A fast config with slow neighbours is found at last, too. */
 static void ends_with_the_whole_space(void)
 {
     static time_fn *const times[] = {hidden, mostly_failing, failing};
@@ -191,7 +191,7 @@ static void ends_with_the_whole_space(void)
     }
 }
 
-/* After eight starts the neighbours of the fastest: each differs from it in one value. */
+/* After eight starts come the neighbours of the fastest config; each differs from it in one value. */
 static void neighbours_of_the_fastest_start_come_next(void)
 {
     struct fixture f;
@@ -267,7 +267,7 @@ static void prior_comes_after_the_default(void)
     fixture_clear(&f);
 }
 
-/* A job of few configs keeps half of them for what the prior does not know. */
+/* A job of few configs keeps half of them for configs that are not in the prior. */
 static void prior_takes_half_of_a_small_job(void)
 {
     struct fixture f;
@@ -311,7 +311,7 @@ int main(int argc, char **argv)
     g_test_add_func("/search_local/prior/comes_after_the_default", prior_comes_after_the_default);
     g_test_add_func("/search_local/prior/takes_half_of_a_small_job",
                     prior_takes_half_of_a_small_job);
-    g_test_add_func("/search_local/prior/spares_most_of_the_work",
+    g_test_add_func("/search_local/prior/saves_most_evaluations",
                     good_prior_spares_most_of_the_work);
     return g_test_run();
 }

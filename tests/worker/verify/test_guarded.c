@@ -2,7 +2,7 @@
 
 #include "tests/support/fake_device.h"
 
-/* Old contents of a workspace lie where the zone behind a smaller one is now. */
+/* A smaller workspace's zone begins where a larger one had its contents. */
 static void test_sizes(void)
 {
     static const int64_t sizes[] = {5000, 100, 300, 5000, 60000, 200};

@@ -1,5 +1,5 @@
-/* The device's judge, run by PoCL or (SKIPJACK_TEST_DEVICE=gpu) on the first GPU, beside the host's: the
- * same inputs, reference and verdicts. */
+/* The device's judge, on PoCL or (SKIPJACK_TEST_DEVICE=gpu) the first GPU, compared with the host: both have the same
+ * inputs, references and verdicts. */
 #include "worker/verify/judge.h"
 
 #include <math.h>
@@ -74,7 +74,7 @@ static void *read_back(const struct sides *s, enum tensor_role role)
     return data;
 }
 
-/* ---- what both must say ---- */
+/* ---- comparisons of host and device ---- */
 
 static void compare_inputs(const struct sides *s, const char *key)
 {
@@ -109,7 +109,7 @@ static void compare_references(const struct sides *s, const char *key)
     reference_unref(r);
 }
 
-/* The right output, with elements made wrong. Both sides count them. */
+/* Spoils some elements of the right output. Host and device must count the same. */
 static void compare_verdicts(struct sides *s, int wrong_elements, const char *key)
 {
     g_autoptr(GError) error = NULL;
@@ -132,7 +132,7 @@ static void compare_verdicts(struct sides *s, int wrong_elements, const char *ke
         judged.wrong != MIN(wrong_elements, s->host->count))
         g_error("%s: the device finds %" G_GINT64_FORMAT " wrong, the host says %s", key,
                 judged.wrong, verdict.detail);
-    /* In FP64 the references themselves differ in their last places. */
+    /* In FP64 the two references differ in their last places. */
     if (isfinite(verdict.error))
         g_assert_cmpfloat(fabs(judged.error - verdict.error), <=, 1e-6 * verdict.error + 0.3);
     else
@@ -197,7 +197,7 @@ static void test_random(void)
     }
 }
 
-/* Between rows of the output lies what is not its. */
+/* The rows of the output have gaps between them, which are not compared. */
 static void test_strided(void)
 {
     g_autoptr(GError) error = NULL;
@@ -218,7 +218,7 @@ static void test_strided(void)
     sides_clear(&s);
 }
 
-/* ---- a device that is sick: what it tells the host is changed on the way ---- */
+/* ---- a device whose answers are changed ---- */
 
 enum lie { LIE_VALUE, LIE_MAGNITUDE, LIE_NOTHING_WRONG, LIE_COUNT };
 static enum lie lie;
@@ -275,11 +275,11 @@ static void add_tests(struct device *opened, struct device_program *loaded)
     device = opened;
     healthy = opened->row;
     program = loaded;
-    g_test_add_func("/judge/table_of_problems_is_the_hosts", test_table);
-    g_test_add_func("/judge/random_problems_are_the_hosts", test_random);
-    g_test_add_func("/judge/output_with_holes_is_compared", test_strided);
-    g_test_add_func("/judge/sick_device_is_doubted", test_sick);
-    g_test_add_func("/judge/reference_beyond_the_device_is_refused", test_too_large);
+    g_test_add_func("/judge/agrees_with_the_host_on_a_table_of_problems", test_table);
+    g_test_add_func("/judge/agrees_with_the_host_on_random_problems", test_random);
+    g_test_add_func("/judge/output_with_gaps_is_compared", test_strided);
+    g_test_add_func("/judge/wrong_device_is_doubted", test_sick);
+    g_test_add_func("/judge/reference_too_large_for_the_device_is_refused", test_too_large);
 }
 
 int main(int argc, char **argv)

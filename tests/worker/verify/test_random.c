@@ -15,7 +15,7 @@ static void test_random(void)
     g_assert_cmpmem(a, 50 * sizeof(*a), b, 50 * sizeof(*b));
     g_assert_cmpfloat(a[0], !=, c[0]);
     g_assert_cmphex(random_bits(1234567, 0), ==,
-                    0x599ed017fb08fc85); /* the generator's own example */
+                    0x599ed017fb08fc85); /* published with the generator */
     for (int i = 0; i < 50; i++)
         g_assert_true(fabs(a[i]) >= 0.25 && fabs(a[i]) <= 1 && (double)(float)a[i] == a[i]);
 }

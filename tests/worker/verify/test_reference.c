@@ -162,7 +162,7 @@ static void test_sampling(void)
     reference_unref(some);
 }
 
-/* Another kernel adds it. */
+/* Another kernel adds the bias. */
 static void test_bias_is_no_matter(void)
 {
     const double x = 2, w = 3;
@@ -207,7 +207,7 @@ static void test_cache(void)
     g_assert_true(found == r);
     reference_unref(found);
     reference_cache_add(cache, &p, 3, r);
-    g_assert_null(reference_cache_find(cache, &p, 2)); /* used least recently */
+    g_assert_null(reference_cache_find(cache, &p, 2)); /* the least recently used one */
     found = reference_cache_find(cache, &p, 1);
     g_assert_true(found == r);
     reference_unref(found);
@@ -229,7 +229,7 @@ int main(int argc, char **argv)
     g_test_add_data_func("/reference/backward_weights_follows_the_definition",
                          GINT_TO_POINTER(DIRECTION_W), test_definition);
     g_test_add_func("/reference/large_problem_is_computed_in_part", test_sampling);
-    g_test_add_func("/reference/bias_of_a_key_is_no_matter", test_bias_is_no_matter);
+    g_test_add_func("/reference/bias_of_a_key_is_ignored", test_bias_is_no_matter);
     g_test_add_func("/reference/unknown_problem_is_refused", test_unknown_is_refused);
     g_test_add_func("/reference/cache_drops_the_least_recently_used", test_cache);
     return g_test_run();

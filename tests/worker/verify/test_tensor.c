@@ -52,7 +52,7 @@ static void test_all_values_come_back(void)
     }
 }
 
-/* The nearest half is the one whose neighbours are not nearer. */
+/* A float rounds to a half if neither of the half's neighbours is nearer. */
 static void test_rounding_is_to_the_nearest(void)
 {
     for (float value = 0x1p-26f; value < 60000.0f; value *= 1.000977f) {
