@@ -38,7 +38,7 @@ enum store_error {
                                that no importer, planner or worker writes. */
     STORE_ERROR_LOCKED, /* Another transaction holds a lock. Calls of a store try again and end as
                                STORE_ERROR_CONNECTION. */
-    STORE_ERROR_ACCESS, /* The login's role, or the way it connects, does not allow the call (README.md). */
+    STORE_ERROR_ACCESS, /* The login's role, or the way it connects, does not allow the call (ROLES.md). */
 };
 
 /* Whether the error is a deadlock: two transactions waited for each other, and the server undid this one
