@@ -1,8 +1,7 @@
 /*
- * The device sources of all built-in solvers, carried inside the program, so
- * that an installed worker needs no source tree. Made at build time from
- * kernels/device/ by kernels/tools/embed.c; each text stands alone, the dialect
- * header is already part of it.
+ * The device sources of all built-in solvers, part of the program, so that an installed worker needs no source
+ * tree. Made at build time from kernels/device/ by kernels/tools/embed.c. Each text contains its headers and
+ * has no comments.
  */
 #ifndef KERNELS_KERNEL_SOURCE_H
 #define KERNELS_KERNEL_SOURCE_H
@@ -10,9 +9,9 @@
 #include <stddef.h>
 
 struct kernel_source {
-    const char *file;   /* name within kernels/device/: "direct_fwd.cl" */
-    const char *text;   /* NUL-terminated, includes nothing */
-    const char *sha256; /* of text, 64 lower-case hex digits */
+    const char *file;   /* base name: "conv_fft.cl" */
+    const char *text;   /* NUL-terminated, without #include */
+    const char *sha256; /* of `text`, 64 lower-case hex digits */
 };
 
 /* Sorted by file (strcmp). */

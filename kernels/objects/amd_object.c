@@ -31,13 +31,13 @@ static bool header_read(const struct span *whole, Elf64_Ehdr *header, GError **e
     return true;
 }
 
-/* Notes are padded to four bytes, their names and contents too. */
+/* Notes, their names and their contents are padded to four bytes. */
 static uint64_t padded(uint64_t length)
 {
     return (length + 3) / 4 * 4;
 }
 
-/* The contents of the metadata among a segment's notes. */
+/* Finds the metadata among a segment's notes. */
 static bool notes_find(const struct span *notes, struct span *metadata)
 {
     uint64_t at = 0;
@@ -92,7 +92,7 @@ static const struct {
     {".group_segment_fixed_size", offsetof(struct amd_kernel, local_bytes)},
 };
 
-/* The place of a kernel's need by its name in the metadata, NULL for what does not matter here. */
+/* The field for a key of the metadata, NULL for keys that are not read. */
 static int64_t *need_of(struct amd_kernel *kernel, const struct msgpack_text *key)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(needs); i++)
@@ -101,7 +101,7 @@ static int64_t *need_of(struct amd_kernel *kernel, const struct msgpack_text *ke
     return NULL;
 }
 
-/* One kernel's map; *name is empty where it states none. */
+/* Reads one kernel's map; *name is empty where the map has no name. */
 static bool kernel_take(struct msgpack *cursor, struct amd_kernel *kernel,
                         struct msgpack_text *name)
 {
@@ -130,7 +130,7 @@ static bool kernel_take(struct msgpack *cursor, struct amd_kernel *kernel,
     return true;
 }
 
-/* All kernels; keeps the one called `entry` and says whether it was there. */
+/* Reads all kernels and keeps the one named `entry`. *found says whether it was there. */
 static bool kernels_take(struct msgpack *cursor, const char *entry, struct amd_object *object,
                          bool *found)
 {
@@ -233,7 +233,8 @@ void amd_kernel_facts(const struct amd_kernel *kernel, struct code_object *objec
 bool amd_object_suits(const char *object_target, const struct target *target)
 {
     static const struct {
-        const char *feature, *opposite; /* in the object's target and in ours */
+        const char *feature,
+            *opposite; /* the feature in the object's target, and its opposite in ours */
     } clashes[] = {
         {":sramecc-", "_sramecc"},
         {":sramecc+", "_nosramecc"},
@@ -253,7 +254,7 @@ bool amd_object_suits(const char *object_target, const struct target *target)
 
 void amd_target_name(const struct target *target, char name[AMD_TARGET_MAX])
 {
-    /* In the order that AMD's tools write them, the alphabet's. */
+    /* In the order in which AMD's tools write features: alphabetical. */
     static const struct {
         const char *suffix, *feature;
     } features[] = {

@@ -6,17 +6,17 @@
 
 #include "kernels/objects/span.h"
 
-#define ABI_LOW_ARCH 7 /* up to this the flags hold the architecture in their lowest byte */
+#define ABI_LOW_ARCH 7 /* up to this version the flags hold the architecture in their lowest byte */
 
-#define SECTION_INFO  (SHT_LOPROC + 0u) /* ".nv.info" and, of one kernel alone, ".nv.info.NAME" */
-#define FORMAT_VALUE  4                 /* an attribute with as many bytes as it says */
+#define SECTION_INFO  (SHT_LOPROC + 0u) /* ".nv.info" for all kernels, and ".nv.info.NAME" for one */
+#define FORMAT_VALUE  4                 /* a value of as many bytes as the attribute says */
 #define NEEDS_A_STACK 0x12
 #define NEEDS_REGS    0x2f
 #define NOTE_TOOL     ".note.nv.tkinfo"
 #define TOOL_RELEASE  ", V"
 
 struct cubin {
-    struct span whole, names; /* names: of the sections */
+    struct span whole, names; /* `names`: the sections' names */
     Elf64_Ehdr header;
 };
 
@@ -34,7 +34,7 @@ static bool section_at(const struct cubin *cubin, uint64_t index, Elf64_Shdr *se
            span_copy(&cubin->whole, from + index * sizeof(*section), section, sizeof(*section));
 }
 
-/* A section's bytes, where it has any in the file. */
+/* The bytes of a section; false where it has none in the file. */
 static bool section_bytes(const struct cubin *cubin, const Elf64_Shdr *section, struct span *bytes)
 {
     *bytes = (struct span){NULL, 0};
@@ -72,7 +72,7 @@ static bool cubin_open(GBytes *code, struct cubin *cubin, GError **error)
     return true;
 }
 
-/* Every section is whole, and the table of segments: a file that was cut short is none. */
+/* Whether the file holds every section and the table of segments; otherwise it was cut short. */
 static bool is_whole(const struct cubin *cubin)
 {
     struct span segments;
@@ -91,7 +91,7 @@ static bool is_whole(const struct cubin *cubin)
 
 /* ---- the kernel ---- */
 
-/* The kernel's number in a table of symbols. */
+/* Finds the kernel's number in a table of symbols. */
 static bool symbol_find(const struct span *table, const struct span *texts, const char *entry,
                         uint32_t *number)
 {
@@ -121,8 +121,8 @@ static bool kernel_find(const struct cubin *cubin, const char *entry, uint32_t *
     return false;
 }
 
-/* An attribute: its format and number, a byte each; then 16 bits that are its value or, in that format,
- * count the bytes that follow. What says something of a kernel begins with the kernel's number. */
+/* An attribute is a byte of format, a byte of number, and 16 bits: a value, or for FORMAT_VALUE the count of
+ * bytes that follow. Attributes of a kernel begin with the kernel's number. */
 static void info_take(const struct span *info, uint32_t kernel, struct cuda_object *object)
 {
     uint8_t head[2];
@@ -143,7 +143,7 @@ static void info_take(const struct span *info, uint32_t kernel, struct cuda_obje
     }
 }
 
-/* "Cuda compilation tools, release 13.0, V13.0.88" */
+/* The note's text is "Cuda compilation tools, release 13.0, V13.0.88". */
 static void compiler_take(const struct span *note, struct cuda_object *object)
 {
     const char *found = memmem(note->start, note->length, TOOL_RELEASE, strlen(TOOL_RELEASE));

@@ -13,17 +13,18 @@
     "libLLVM.so.21.1,libLLVM.so.20.1,libLLVM.so.19.1,libLLVM.so.18.1,libLLVM-17.so.1,"             \
     "libLLVM-16.so.1,libLLVM-15.so.1"
 #define LLVM_TRIPLE "amdgcn-amd-amdhsa"
-#define TEXT_MAX    256 /* an instruction as text */
-#define TABLES_MAX  4   /* of symbols, in a file */
+#define TEXT_MAX    256 /* the longest text of an instruction */
+#define TABLES_MAX  4   /* the most tables of symbols in a file */
 
-/* A text as LLVM's C++ functions take it: a class without a constructor of copies is passed as C's. */
+/* A string as LLVM's C++ functions take it (StringRef). A class without a copy constructor is passed as C
+ * passes a struct. */
 struct llvm_text {
     const char *start;
     size_t length;
 };
 
-/* As llvm-c/Disassembler.h declares them; what resolves symbols is left out. ParseArch is C++'s
- * llvm::AMDGPU::parseArchAMDGCN(), 0 for an unknown name: the disassembler aborts at one. */
+/* Declared as in llvm-c/Disassembler.h, without the functions that resolve symbols. ParseArch is C++'s
+ * llvm::AMDGPU::parseArchAMDGCN(), which returns 0 for an unknown name; the disassembler itself aborts there. */
 struct llvm {
     unsigned (*ParseArch)(struct llvm_text cpu);
     void (*TargetInfo)(void);
@@ -49,14 +50,14 @@ static const struct {
     {"LLVMDisasmInstruction", offsetof(struct llvm, Instruction)},
 };
 
-/* What is counted of AMD's; other instructions count in the total alone. */
+/* The AMD instructions that are counted; others count only in the total. */
 static const char *const amd_prefixes[] = {
     "v_mfma_",  "v_smfmac_", "v_wmma_",     "v_swmmac_",    "v_dot",       "v_pk_fma",     "v_fma_",
     "v_fmac_",  "v_mac_",    "global_load", "global_store", "buffer_load", "buffer_store", "flat_",
     "scratch_", "ds_",       "s_load_",     "s_buffer_",    "image_",
 };
 
-static GMutex lock; /* over the library, and its contexts */
+static GMutex lock; /* guards the library and its contexts */
 
 /* ---- LLVM's library ---- */
 
@@ -71,7 +72,7 @@ static bool functions_find(void *handle, struct llvm *llvm)
     return true;
 }
 
-/* Under the lock. The first that opens and has all of them, kept for the process's life. */
+/* Under the lock. Opens the first library that has all functions, and keeps it until the process ends. */
 static const struct llvm *llvm_open(void)
 {
     static struct llvm llvm;
@@ -97,7 +98,7 @@ static const struct llvm *llvm_open(void)
 
 /* ---- where the code lies ---- */
 
-/* A file of 64-bit ELF, as both vendors' objects are. */
+/* A 64-bit ELF file, as both vendors' objects are. */
 struct elf {
     struct span whole;
     Elf64_Ehdr header;
@@ -131,7 +132,7 @@ static bool section_bytes(const struct elf *elf, uint64_t index, struct span *by
            span_part(&elf->whole, section.sh_offset, section.sh_size, bytes);
 }
 
-/* The bytes that the symbol says are its own. */
+/* The bytes that a symbol covers. */
 static bool symbol_bytes(const struct elf *elf, const Elf64_Sym *symbol, struct span *code)
 {
     Elf64_Shdr section;
@@ -142,7 +143,7 @@ static bool symbol_bytes(const struct elf *elf, const Elf64_Sym *symbol, struct 
            span_part(&bytes, symbol->st_value - section.sh_addr, symbol->st_size, code);
 }
 
-/* The code of a function by its name, from a table of symbols. */
+/* The code of a function by its name, in one table of symbols. */
 static bool function_in(const struct elf *elf, uint64_t index, const Elf64_Shdr *table,
                         const char *name, struct span *code)
 {
@@ -160,7 +161,8 @@ static bool function_in(const struct elf *elf, uint64_t index, const Elf64_Shdr 
     return false;
 }
 
-/* A file has one table for its linker and one for its loader; many that overlap would take long. */
+/* Objects have one table for linkers and one for loaders. More than TABLES_MAX are refused: overlapping tables
+ * would take long to search. */
 static bool function_find(GBytes *object, const char *name, struct span *code)
 {
     struct elf elf;
@@ -189,7 +191,8 @@ static void count_one(GHashTable *counts, const char *name, size_t length)
     g_hash_table_replace(counts, g_steal_pointer(&key), GINT_TO_POINTER(count + 1));
 }
 
-/* "	v_fma_f32 v0, v1, v2, v3": the encoding, which may follow the name, is left out. */
+/* The text begins with a tab: "   v_fma_f32 v0, v1, v2, v3". The encoding that may follow the name ("_e32") is
+ * dropped. */
 static void count_amd_text(GHashTable *counts, const char *text)
 {
     static const char *const encodings[] = {"_e32", "_e64", "_sdwa", "_dpp"};
@@ -216,11 +219,11 @@ static void count_amd_one(gpointer counts, uint64_t at, const char *text)
     count_amd_text(counts, text);
 }
 
-/* Whether all of it could be read. */
+/* Disassembles the code and calls `seen` for each instruction. Returns whether all of it could be read. */
 static bool each_with(const struct llvm *llvm, void *context, const struct span *code,
                       instruction_seen seen, gpointer data)
 {
-    /* It takes the bytes as its own to change, and changes none. */
+    /* LLVM takes the bytes as writable but does not write them. */
     uint8_t *bytes = (uint8_t *)(uintptr_t)code->start;
     char text[TEXT_MAX];
     size_t size;
@@ -234,15 +237,15 @@ static bool each_with(const struct llvm *llvm, void *context, const struct span 
     return true;
 }
 
-/* No release disassembles what is older than gfx8: it aborts at a name that it knows otherwise. */
+/* No release disassembles CPUs older than gfx8: it aborts, although it knows their names. */
 static bool llvm_knows(const struct llvm *llvm, const char *cpu)
 {
     return !g_str_has_prefix(cpu, "gfx6") && !g_str_has_prefix(cpu, "gfx7") &&
            llvm->ParseArch((struct llvm_text){cpu, strlen(cpu)}) != 0;
 }
 
-/* gfx940 and gfx941 have gfx942's instructions, and newer releases of LLVM know that one alone, older ones
- * gfx940 alone. NULL for what this library cannot disassemble. */
+/* The CPU's name for this library, NULL where it cannot disassemble. gfx940, gfx941 and gfx942 have the same
+ * instructions; newer releases of LLVM know only gfx942, older ones only gfx940. */
 static const char *llvm_cpu(const struct llvm *llvm, const char *arch)
 {
     if ((strcmp(arch, "gfx940") == 0 || strcmp(arch, "gfx941") == 0) && llvm_knows(llvm, "gfx942"))

@@ -3,14 +3,15 @@
 #include <glib.h>
 #include <string.h>
 
-#define FAMILY_BITS 0x1ffu /* of the lowest word: what operands are follows, then the predicate */
+#define FAMILY_BITS                                                                                \
+    0x1ffu /* the family, in the lowest word; the kinds of operands and the predicate follow */
 
-/* A field of the second eight bytes that tells what the family's instruction works on. */
+/* A field of the second eight bytes that says on what data the family's instruction works. */
 #define FIELD_WIDTH_AT   9
 #define FIELD_WIDTH_BITS 7u
 
 struct variant {
-    uint64_t bits, value; /* of the second eight bytes */
+    uint64_t bits, value; /* the field's bits and value, in the second eight bytes */
     const char *name;
 };
 
@@ -41,7 +42,8 @@ static const struct variant ldg[] = LOADS("LDG"), stg[] = LOADS("STG"), lds[] = 
 static const struct {
     uint32_t family;
     const char *name;
-    const struct variant *variants; /* NULL for none; one that is not among them is called `name` */
+    /* NULL for a family without variants; a value that is not listed has the name `name` */
+    const struct variant *variants;
 } families[] = {
     {0x023, "FFMA", NULL},   {0x026, "IDP", NULL},    {0x037, "IMMA", NULL},
     {0x03c, "HMMA", hmma},   {0x03f, "DMMA", NULL},   {0x181, "LDG", ldg},

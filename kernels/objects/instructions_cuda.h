@@ -1,6 +1,6 @@
 /*
- * The instructions of NVIDIA's GPUs that instructions.h counts. NVIDIA does not document them; that the rows
- * of the table are what they say is seen by compiling kernels of known instructions (test_instructions.c).
+ * NVIDIA's instructions, as far as instructions.h counts them. NVIDIA does not document them:
+ * test_instructions.c checks the table by compiling kernels whose instructions are known.
  */
 #ifndef KERNELS_OBJECTS_INSTRUCTIONS_CUDA_H
 #define KERNELS_OBJECTS_INSTRUCTIONS_CUDA_H
@@ -9,9 +9,10 @@
 #include <stdint.h>
 
 #define CUDA_INSTRUCTION_BYTES 16
-#define CUDA_ARCH_LEAST        70 /* earlier ones have 8 bytes each, a fourth of them control words */
+/* earlier architectures have instructions of 8 bytes, every fourth a control word */
+#define CUDA_ARCH_LEAST        70
 
-/* What the instruction is called in the table, NULL for one that is not counted. */
+/* The name in the table, NULL for an instruction that is not counted. */
 const char *cuda_instruction_name(const uint8_t bytes[CUDA_INSTRUCTION_BYTES]);
 
 #endif

@@ -14,7 +14,7 @@ static size_t bytes_left(const struct msgpack *cursor)
     return (size_t)(cursor->end - cursor->at);
 }
 
-/* The number in `bytes` bytes behind the first one, most significant first. */
+/* Reads the big-endian number of `bytes` bytes behind the first byte. */
 static bool number_behind(const struct msgpack *cursor, int bytes, uint64_t *number)
 {
     if (bytes_left(cursor) < 1 + (size_t)bytes)
@@ -25,10 +25,10 @@ static bool number_behind(const struct msgpack *cursor, int bytes, uint64_t *num
     return true;
 }
 
-/* What the first byte of a value says. */
+/* The kind of a value, as its first byte says. */
 enum kind { KIND_OTHER, KIND_INT, KIND_TEXT, KIND_MAP, KIND_ARRAY };
 
-/* The head of a value: how long it is, and what number or count it holds. `payload` bytes follow it. */
+/* A value's head: its length, and its number or count. `payload` bytes follow it. */
 struct head {
     enum kind kind;
     size_t bytes;
@@ -36,7 +36,7 @@ struct head {
     uint64_t payload;
 };
 
-/* Kinds whose count or value is in the first byte itself. */
+/* Heads whose count or value is in the first byte. */
 static bool head_in_one(uint8_t first, struct head *head)
 {
     static const struct {
@@ -58,7 +58,7 @@ static bool head_in_one(uint8_t first, struct head *head)
     return false;
 }
 
-/* A number as the row of its kind means it: rows 0x10 to 0x13 are signed. */
+/* The number by the kind's row: rows 0x10 to 0x13 are signed. */
 static uint64_t number_of_row(uint64_t number, int row)
 {
     switch (row) {
@@ -69,10 +69,10 @@ static uint64_t number_of_row(uint64_t number, int row)
     }
 }
 
-/* How many bytes of number follow the first, 0xc0 to 0xdf, by kind; -1 for one that never comes. */
+/* First bytes 0xc0 to 0xdf: bytes of the number that follows, -1 for a byte that is never used. */
 static const struct {
     int bytes;
-    uint8_t fixed; /* payload beside what the number says */
+    uint8_t fixed; /* payload beside the number */
     bool counts;   /* the number is the payload's length */
     enum kind kind;
 } forms_behind[32] = {
@@ -83,7 +83,7 @@ static const struct {
     [0x04] = {1, 0, true, KIND_OTHER},   [0x05] = {2, 0, true, KIND_OTHER},
     [0x06] = {4, 0, true, KIND_OTHER}, /* binary */
     [0x07] = {1, 1, true, KIND_OTHER},   [0x08] = {2, 1, true, KIND_OTHER},
-    [0x09] = {4, 1, true, KIND_OTHER}, /* extension, its type a byte more */
+    [0x09] = {4, 1, true, KIND_OTHER}, /* extension: one more byte for its type */
     [0x0a] = {4, 0, false, KIND_OTHER},  [0x0b] = {8, 0, false, KIND_OTHER}, /* floats */
     [0x0c] = {1, 0, false, KIND_INT},    [0x0d] = {2, 0, false, KIND_INT},
     [0x0e] = {4, 0, false, KIND_INT},    [0x0f] = {8, 0, false, KIND_INT}, /* unsigned */
@@ -111,7 +111,7 @@ static bool head_behind(const struct msgpack *cursor, struct head *head)
     return true;
 }
 
-/* The head of the next value, whose payload is all there. */
+/* Reads the next value's head and checks that its whole payload is there. */
 static bool head_read(const struct msgpack *cursor, struct head *head)
 {
     if (bytes_left(cursor) == 0)
@@ -176,7 +176,7 @@ static uint64_t values_within(const struct head *head)
     }
 }
 
-/* left[] counts the values that each open map or array still lacks. */
+/* left[] counts the values that each open map or array still needs. */
 bool msgpack_skip(struct msgpack *cursor)
 {
     uint64_t left[DEPTH_MAX] = {1};

@@ -1,8 +1,7 @@
 /*
- * MessagePack, as far as a code object's metadata needs it: values are taken
- * one after another from bytes that nobody vouches for. Whatever is cut off,
- * of another kind or nested too deeply is refused, and nothing is allocated.
- * The format: github.com/msgpack/msgpack/blob/master/spec.md
+ * Reads MessagePack, as far as the metadata of code objects needs it: values one after another, from untrusted
+ * bytes. Values that are cut off, of another kind or nested too deeply are refused. Nothing is allocated.
+ * Format: github.com/msgpack/msgpack/blob/master/spec.md
  */
 #ifndef KERNELS_OBJECTS_MSGPACK_H
 #define KERNELS_OBJECTS_MSGPACK_H
@@ -15,21 +14,20 @@ struct msgpack {
     const uint8_t *at, *end;
 };
 
-/* A text within the bytes, not terminated. */
+/* A string within the bytes, not terminated. */
 struct msgpack_text {
     const char *start;
     size_t length;
 };
 bool msgpack_text_is(const struct msgpack_text *text, const char *other);
 
-/* Each takes the next value when it is of that kind, and else, or where the bytes end, returns false
- * and leaves the cursor where it is. A map's count is of pairs, which follow; an array's elements
- * likewise. */
+/* Each takes the next value if it is of that kind. Otherwise, or at the end, it returns false and leaves the
+ * cursor. A map's count is of pairs, which follow; an array's elements follow likewise. */
 bool msgpack_take_map(struct msgpack *cursor, uint32_t *count);
 bool msgpack_take_array(struct msgpack *cursor, uint32_t *count);
 bool msgpack_take_text(struct msgpack *cursor, struct msgpack_text *text);
 bool msgpack_take_int(struct msgpack *cursor, int64_t *value);
-/* Passes over any value with all that is in it. */
+/* Skips one value of any kind with all that it contains. */
 bool msgpack_skip(struct msgpack *cursor);
 
 #endif

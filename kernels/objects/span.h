@@ -1,6 +1,6 @@
 /*
- * A stretch of a code object's bytes. What lies in a file of others is taken out of it by these
- * functions alone: no offset and no length in it is believed, and nothing in it need be aligned.
+ * A range of bytes of a code object. All reads from such files go through these functions, which check every
+ * offset and length; nothing need be aligned.
  */
 #ifndef KERNELS_OBJECTS_SPAN_H
 #define KERNELS_OBJECTS_SPAN_H
@@ -15,7 +15,7 @@ struct span {
     size_t length;
 };
 
-/* The part of a span, where it holds all of it. */
+/* Sets *part where the whole range contains it. */
 static inline bool span_part(const struct span *whole, uint64_t offset, uint64_t length,
                              struct span *part)
 {
@@ -35,7 +35,7 @@ static inline bool span_copy(const struct span *whole, uint64_t offset, void *to
     return true;
 }
 
-/* The text at an offset, NULL where no NUL ends it within the span. */
+/* The string at an offset, NULL where no NUL ends it within the range. */
 static inline const char *span_text(const struct span *whole, uint64_t offset)
 {
     if (offset >= whole->length ||

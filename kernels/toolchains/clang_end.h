@@ -1,6 +1,6 @@
 /*
- * How a run of clang ended that left no code, told from its status and its last words: it refused the source, crashed
- * over it, or was kept by the machine from finishing.
+ * Why a run of clang left no code, by its exit status and its last words: it refused the source, crashed, or
+ * the machine did not let it finish.
  */
 #ifndef KERNELS_TOOLCHAINS_CLANG_END_H
 #define KERNELS_TOOLCHAINS_CLANG_END_H
@@ -9,11 +9,12 @@
 
 #define CLANG_WORDS_MAX 64
 
-/* What it crashed by, which may be in words; NULL where it did not. */
+/* How clang crashed, possibly in `words`; NULL where it did not. */
 const char *clang_crash_words(const struct compiler_run *run, char words[CLANG_WORDS_MAX]);
-/* What the machine, and not the source, made it fail of; NULL for nothing of that kind. crash: the above. */
+/* What failed on the machine (full disk, no memory, killed), NULL where nothing did. `crash` is
+ * clang_crash_words()'s result. */
 const char *clang_outside_words(const struct compiler_run *run, const char *crash);
-/* False, with KERNELS_ERROR_UNAVAILABLE, _CRASH or _COMPILE: what it was at, and how it ended. */
+/* Sets KERNELS_ERROR_UNAVAILABLE, _CRASH or _COMPILE with what was compiled and how clang ended. Returns false. */
 bool clang_failed(const struct compiler_run *run, const char *version, const char *what,
                   GError **error);
 

@@ -1,8 +1,7 @@
 /*
- * A program run to its end, without a shell, in a private folder of its own:
- * what it prints is captured, and all files it leaves go with the folder. Of
- * the environment it sees PATH alone; TMPDIR is the folder. It dies with its
- * caller; what it started itself is the caller's process group's to end.
+ * Runs a program to its end, without a shell, in a private folder. Its output is captured, and the folder is
+ * removed with all files that it leaves. Its environment is PATH, and TMPDIR with the folder. The program dies
+ * with its caller. Its own children are in the caller's process group, which must end them.
  */
 #ifndef KERNELS_TOOLCHAINS_COMPILER_RUN_H
 #define KERNELS_TOOLCHAINS_COMPILER_RUN_H
@@ -11,25 +10,25 @@
 
 typedef struct compiler_run {
     char *folder;
-    char *output; /* of the last run, standard error behind standard output, "" when nothing */
-    int status;   /* of the last run, as waitpid() gives it */
+    char *output; /* output of the last run, standard output then standard error, "" for none */
+    int status;   /* exit status of the last run, as waitpid() gives it */
 } CompilerRun;
 
-/* Makes the folder, below TMPDIR. KERNELS_ERROR_UNAVAILABLE when it cannot be made. */
+/* Makes the folder below TMPDIR. KERNELS_ERROR_UNAVAILABLE when it cannot. */
 bool compiler_run_open(struct compiler_run *run, GError **error);
-/* Removes the folder with all in it, whatever happened before; also after a failed compiler_run_open(). */
+/* Removes the folder and its files. Also allowed after a failed compiler_run_open(). */
 void compiler_run_close(struct compiler_run *run);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(CompilerRun, compiler_run_close)
 
 bool compiler_run_write(struct compiler_run *run, const char *name, const char *text,
                         GError **error);
-/* A file that the program left, NULL and no error when it left none. */
+/* The content of a file that the program left; NULL without an error where it left none. */
 GBytes *compiler_run_read(const struct compiler_run *run, const char *name);
 
-/* Runs argv[0], a path, in the folder. True when the program ran, however it ended; else
+/* Runs the program at path argv[0] in the folder. True when it ran, however it ended; otherwise
  * KERNELS_ERROR_UNAVAILABLE. */
 bool compiler_run_program(struct compiler_run *run, const char *const *argv, GError **error);
-/* The same with more of an environment: "NAME=VALUE", or a NAME whose value is the caller's, where it has one. */
+/* The same with additions to the environment: "NAME=VALUE", or "NAME" for the caller's value, if any. */
 bool compiler_run_program_with(struct compiler_run *run, const char *const *argv,
                                const char *const *settings, GError **error);
 

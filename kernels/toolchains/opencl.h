@@ -1,9 +1,7 @@
 /*
- * OpenCL, opened at run time: the program starts on machines without it. Both
- * who compiles for OpenCL (toolchain_opencl.c) and who launches on it (the
- * worker's device) use this one table of functions. Functions here may be
- * called from any thread; a library that could not be opened is tried again at
- * the next call.
+ * OpenCL, opened at run time, so that the program starts on machines without it. The compiler
+ * (toolchain_opencl.c) and the worker's device share this table of functions. Any thread may call these
+ * functions. A library that could not be opened is tried again at the next call.
  */
 #ifndef KERNELS_TOOLCHAINS_OPENCL_H
 #define KERNELS_TOOLCHAINS_OPENCL_H
@@ -48,39 +46,39 @@
     ROW(SetKernelArg)                                                                              \
     ROW(WaitForEvents)
 
-/* clBuildProgram is cl->BuildProgram, and so on. */
+/* OpenCL's functions: clBuildProgram is cl->BuildProgram. */
 struct opencl {
 #define OPENCL_MEMBER(name) __typeof__(&cl##name) name;
     OPENCL_FUNCTIONS(OPENCL_MEMBER)
 #undef OPENCL_MEMBER
 };
 
-/* Sets what PoCL reads when it is loaded; call first in a process that will use OpenCL. cache_dir
- * is PoCL's own folder for intermediate files, one a process that compiles. It is created; one that is
- * there already must belong to this user, and nobody else may write to it: else false, and
- * KERNELS_ERROR_UNAVAILABLE. With these settings a program's binary holds the finished code of kernels whose
- * workgroup size is an attribute, so that another process does not compile at its first launch. */
+/* Sets the environment that PoCL reads when it is loaded; call it first in a process that uses OpenCL.
+ * cache_dir is PoCL's folder for intermediate files, one for each process that compiles. It is created, or must
+ * belong to this user and be writable by nobody else; otherwise KERNELS_ERROR_UNAVAILABLE. With these settings
+ * a program's binary holds the finished code of kernels whose workgroup size is an attribute, so that another
+ * process need not compile at its first launch. */
 bool opencl_environment(const char *cache_dir, GError **error);
 
-/* The functions, kept for the process's life. NULL and KERNELS_ERROR_UNAVAILABLE without OpenCL. */
+/* The functions, valid until the process ends. NULL and KERNELS_ERROR_UNAVAILABLE without OpenCL. */
 const struct opencl *opencl_open(GError **error);
 
-/* All devices of all platforms into devices[], at most max. Returns how many, or -1 with an error
- * set when OpenCL is not here. */
+/* Writes up to `max` devices of all platforms. Returns their count, or -1 and an error where OpenCL is missing. */
 int opencl_devices(cl_device_id *devices, int max, GError **error);
 
-/* The first device that opencl_device_target() accepts. */
+/* The first device whose target opencl_device_target() can make. */
 bool opencl_host_device(cl_device_id *device, struct target *t, GError **error);
 
-/* The target that a device is: "cpu-skylake-avx512_2" for a CPU of PoCL's, its limits as the device
- * states them. KERNELS_ERROR_TARGET for other devices. */
+/* The device's target with the limits that the device reports: "cpu-skylake-avx512_2" for a CPU of PoCL.
+ * KERNELS_ERROR_TARGET for other devices. */
 bool opencl_device_target(cl_device_id device, struct target *t, GError **error);
 
-/* The platform's version as it enters a kernel's identity: "PoCL 3.1 LLVM 15.0.6". */
+/* The platform's version for a kernel's identity: "PoCL 3.1 LLVM 15.0.6". */
 #define OPENCL_VERSION_MAX 128
 bool opencl_device_version(cl_device_id device, char version[OPENCL_VERSION_MAX], GError **error);
 
-/* "CL_OUT_OF_RESOURCES"; "OpenCL error -9999" for codes without a name. Static or thread's own. */
+/* "CL_OUT_OF_RESOURCES", or "OpenCL error -9999" for an unknown code. Static, or the thread's own until its
+ * next call. */
 const char *opencl_error_name(cl_int status);
 
 #endif

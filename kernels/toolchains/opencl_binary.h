@@ -1,8 +1,7 @@
 /*
- * Whether a program's binary, as an OpenCL platform gives it, is whole. PoCL packs the files of its cache
- * into it as they lie on the disk, each behind its length (lib/CL/pocl_binary.c): a disk that was full
- * leaves one that loads, and brings the process down at the first launch. Other platforms' bytes are
- * their own affair.
+ * Checks that an OpenCL program's binary is complete. PoCL's binary is the files of its cache, each behind its
+ * length (lib/CL/pocl_binary.c). A full disk leaves a binary that loads and then crashes the process at the
+ * first launch. Binaries of other platforms are not checked.
  */
 #ifndef KERNELS_TOOLCHAINS_OPENCL_BINARY_H
 #define KERNELS_TOOLCHAINS_OPENCL_BINARY_H
@@ -10,7 +9,8 @@
 #include <glib.h>
 #include <stdbool.h>
 
-/* KERNELS_ERROR_OBJECT where it is empty, or PoCL's and holds no finished code, or some that is cut off. */
+/* KERNELS_ERROR_OBJECT for an empty binary, and for one of PoCL's without finished code or with code that is
+ * cut off. */
 bool opencl_binary_check(GBytes *binary, GError **error);
 
 #endif

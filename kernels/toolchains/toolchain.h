@@ -1,8 +1,7 @@
 /*
- * A toolchain turns a kernel's source into a code object for a target. It is
- * a small table of functions; the list of targets it can really compile is
- * asked before it is called. Compiling may crash or hang (a compiler is a
- * large program, and some run in this process): callers run it in a child.
+ * A toolchain turns a kernel's source into a code object for a target. It is a small table of functions and
+ * says which targets it serves before it is called. A compiler may crash or hang, and some run in the calling
+ * process: call toolchains in a child process.
  */
 #ifndef KERNELS_TOOLCHAINS_TOOLCHAIN_H
 #define KERNELS_TOOLCHAINS_TOOLCHAIN_H
@@ -13,25 +12,25 @@
 
 struct toolchain {
     const char *name;   /* "opencl", "clang", "hiprtc", "nvrtc" */
-    enum vendor vendor; /* whose processors it compiles for */
-    /* Its version as it enters the identity of a kernel for the target ("PoCL 3.1 LLVM 14.0.6"); NULL
-     * for all that it has, as a node describes itself. Owned by the toolchain, kept for the process's
-     * life. NULL and KERNELS_ERROR_UNAVAILABLE when it is not here, KERNELS_ERROR_TARGET when none of
-     * it compiles for the target. */
+    enum vendor vendor; /* vendor of the targets */
+    /* The version that enters a kernel's identity for the target ("PoCL 3.1 LLVM 14.0.6"); for a NULL target
+     * all versions that it has, as a node describes itself. Valid until the process ends. NULL and
+     * KERNELS_ERROR_UNAVAILABLE where the toolchain is missing, KERNELS_ERROR_TARGET where it does not serve
+     * the target. */
     const char *(*version)(const struct target *target, GError **error);
-    /* What it adds to every launch's options; part of a kernel's identity. */
+    /* Added to every launch's options; part of a kernel's identity. */
     const char *flags;
-    /* Text that it puts in front of every source, likewise; NULL for none. */
+    /* Text in front of every source, also part of the identity; NULL for none. */
     const char *prelude;
     bool (*can_compile)(const struct target *target, GError **error);
-    /* Code objects of equal input are equal byte for byte. */
+    /* Equal input gives equal bytes. */
     bool reproducible;
-    /* On success fills *object, owned by the caller. On KERNELS_ERROR_COMPILE and _CRASH object->log
-     * is set too. Called from any thread. */
+    /* On success the caller owns *object (code_object_clear()). On KERNELS_ERROR_COMPILE and _CRASH object->log
+     * is set too. Any thread. */
     bool (*compile)(const char *source, const char *options, const char *entry,
                     const struct target *target, struct code_object *object, GError **error);
-    /* The same for assembly, whose options (-DNAME=VALUE, whole numbers) become symbols; NULL when the
-     * toolchain assembles nothing. program.h chooses between the two. */
+    /* The same for assembly, whose options (-DNAME=VALUE, integers) become symbols. NULL for a toolchain that
+     * does not assemble. program.h calls one or the other. */
     bool (*assemble)(const char *source, const char *options, const char *entry,
                      const struct target *target, struct code_object *object, GError **error);
 };
@@ -39,32 +38,32 @@ struct toolchain {
 extern const struct toolchain *const toolchain_table[];
 extern const int toolchain_table_count;
 const struct toolchain *toolchain_find(const char *name);
-/* The toolchain that serves a target: the first in the table's order that is on this machine and compiles
- * for the target. SKIPJACK_TOOLCHAIN leaves only the one that it names, for targets of that one's vendor;
- * names (NULL-terminated, NULL for any) leaves only those. Compilers are tried, so this may take a second
- * the first time. NULL with KERNELS_ERROR_UNAVAILABLE, or _TARGET where all of them are here and none compiles for
- * the target; the message has each one's reason. */
+/* The toolchain for a target: the first in the table that is on this machine and compiles for it.
+ * SKIPJACK_TOOLCHAIN, for targets of the named toolchain's vendor, and `names` (NULL-terminated; NULL for all)
+ * restrict the choice. The first call tries compilers and may take a second. NULL with
+ * KERNELS_ERROR_UNAVAILABLE, or with KERNELS_ERROR_TARGET where all are present and none serves the target; the
+ * message has each one's reason. */
 const struct toolchain *toolchain_for_target(const struct target *target, const char *const *names,
                                              GError **error);
-/* The toolchains of the target's vendor that a campaign's constraints on the software stack ask for: "clang" of
- * "clang >= 15; driver >= 535". NULL where they ask for none of them; free with g_strfreev(). */
+/* The toolchains of the target's vendor that a campaign's software constraints name: "clang" for "clang >= 15;
+ * driver >= 535". NULL where they name none. Free with g_strfreev(). */
 char **toolchain_names_in(const char *stack, const struct target *target);
-/* Why a version of the toolchain does not meet a campaign's constraints on it ("clang >= 15 < 20", "clang 15"); NULL if
- * it does, and for constraints on other things. A node may have several clangs, and is admitted by the first: this is
- * asked of the one that compiles for the target. Free with g_free(). */
+/* Why a toolchain's version violates a campaign's constraints on it ("clang >= 15 < 20", "clang 15"); NULL
+ * where it does not, and for constraints on other software. A node may have several clangs: check the version
+ * that compiles for the target. Free with g_free(). */
 char *toolchain_lacks(const struct toolchain *toolchain, const char *version, const char *stack);
-/* Whether a node that describes its software so, "hiprtc HIPRTC 9.0; opencl PoCL 3.1", compiles for AMD's GPUs but
- * assembles nothing for them: kernels that are assembly are for other nodes. */
+/* Whether a node with this software description ("hiprtc HIPRTC 9.0; opencl PoCL 3.1") compiles for AMD's GPUs
+ * but cannot assemble for them. */
 bool toolchain_stack_only_compiles(const char *stack);
 
 #define KERNEL_KEY_LENGTH 64
-/* A kernel's identity: SHA-256 (hex) of its program's form, source with all it includes, options, entry, target arch
- * and features (for CPUs the CPU's name), toolchain, its version, flags and prelude. */
+/* Writes a kernel's identity: SHA-256 (hex) of the program's form, source or bytes, options, entry,
+ * architecture and features (for CPUs the CPU's name), and the toolchain with its version, flags and prelude. */
 void kernel_key(const char *source_sha256, const struct launch *launch, const struct target *target,
                 const struct toolchain *toolchain, const char *toolchain_version,
                 char key[KERNEL_KEY_LENGTH + 1]);
 
-/* The built-in source of a launch; KERNELS_ERROR_SOURCE when there is none. */
+/* The built-in source with this file name; KERNELS_ERROR_SOURCE where there is none. */
 struct kernel_source;
 const struct kernel_source *kernel_source_find(const char *file, GError **error);
 

@@ -1,6 +1,6 @@
 /*
- * The toolchains' rows, each defined in the file of its name. Only toolchain.c
- * needs them; everybody else walks the table.
+ * The toolchains' rows, each defined in the file of its name. Only toolchain.c needs them; everything else
+ * walks the table.
  */
 #ifndef KERNELS_TOOLCHAINS_TOOLCHAIN_ROWS_H
 #define KERNELS_TOOLCHAINS_TOOLCHAIN_ROWS_H

@@ -1,14 +1,14 @@
 /*
- * What solvers of kernels/device/implicit_gemm/conv_simt.cl share: how its items divide a block, and its launch for a
- * batch of matrix products C = A B whose operands lie in the workspace, FP32.
+ * Shared by the solvers that launch kernels/device/implicit_gemm/conv_simt.cl: how work-items divide a block,
+ * and the launch of a batch of FP32 matrix products C = A B with operands in the workspace.
  */
 #ifndef SOLVERS_IMPLICIT_GEMM_SIMT_COMMON_H
 #define SOLVERS_IMPLICIT_GEMM_SIMT_COMMON_H
 
 #include "solvers/framework/solution.h"
 
-/* What a block's items compute and load; of a and b LOAD neighbours at once, which are terms or lines
- * (rows of a, columns of b). */
+/* A block of sums, a work-item's tile in it, and the loads of a and b: load_a and load_b neighbours at once,
+ * along terms or along lines (rows of a, columns of b). */
 struct simt_block {
     int32_t block_m, block_n, tile_m, tile_n, block_k;
     int32_t load_a, load_b, stages;
@@ -16,34 +16,34 @@ struct simt_block {
 };
 
 int simt_items(const struct simt_block *block);
-/* Whether a workgroup of so many items at the most is made of waves of four by eight. */
+/* Whether the workgroup has at most `most` work-items, in waves of four by eight. */
 bool simt_items_suit(const struct simt_block *block, int most);
-/* Whether the items divide what is loaded of a, and of b. */
+/* Whether the loads of a, and of b, divide evenly among the work-items. */
 bool simt_items_share_a(const struct simt_block *block);
 bool simt_items_share_b(const struct simt_block *block);
-/* Whether the blocks and the kernel's tables fit local memory of so many bytes. */
+/* Whether blocks and the kernel's tables fit this much local memory. */
 bool simt_fits_local_memory(const struct simt_block *block, int64_t local_bytes);
 
 void simt_add_options(const struct simt_block *block, struct launch *launch);
 
-/* Where an operand begins in the workspace, in bytes, and how far its elements are apart, in elements:
- * lines (rows of a and c, columns of b), the others (terms of a and b, columns of c), groups, places. */
+/* Where an operand starts in the workspace (bytes), and its strides in elements: from line to line (rows of a
+ * and c, columns of b), from element to element of a line, from group to group, from place to place. */
 struct simt_operand {
     uint64_t offset;
     int64_t line, other, group, place;
 };
 
-/* places times groups products of one size. */
+/* A batch of places times groups products of equal size. */
 struct simt_product {
     int64_t rows, columns, terms, groups, places;
     struct simt_operand a, b, c;
-    int splits;         /* parts of the terms, from 1 */
-    int64_t part;       /* terms a part, whole blocks */
-    int64_t split_step; /* elements of c between the parts' results */
+    int splits;         /* parts of the terms (split-K), from 1 */
+    int64_t part;       /* terms of a part, whole blocks */
+    int64_t split_step; /* elements of c from one part's results to the next part's */
 };
 
-/* Four neighbours of each operand lie at a multiple of four, and may be loaded and stored past the last
- * line or column. */
+/* Adds the launch. Each operand's elements must come in aligned groups of four, and reads and writes past the
+ * last line or column must be allowed. */
 void simt_add_product(const struct simt_product *product, const struct simt_block *block,
                       struct solution *solution);
 

@@ -1,7 +1,7 @@
 /*
- * How a config of the solvers of AMD's matrix units (conv_matrix_amd.c) divides a problem: the matrix product that it is,
- * the instruction of the target, and what a workgroup, a wave and a lane of kernels/device/matrix_amd/conv_matrix_amd.cl
- * come to. A chunk is 16 bytes, what one load brings.
+ * How a config of ConvMfma and ConvWmma (conv_matrix_amd.c) divides a problem: the matrix product, the target's
+ * instruction, and the shares of a workgroup, a wave and a lane in
+ * kernels/device/matrix_amd/conv_matrix_amd.cl. A chunk is 16 bytes, which one load instruction moves.
  */
 #ifndef SOLVERS_MATRIX_AMD_MATRIX_AMD_SHAPE_H
 #define SOLVERS_MATRIX_AMD_MATRIX_AMD_SHAPE_H
@@ -10,9 +10,9 @@
 #include "solvers/problem/problem.h"
 
 #define MATRIX_AMD_CHUNK_BYTES 16
-#define WMMA_SIZE              16 /* rows, columns and terms of WMMA's instructions */
+#define WMMA_SIZE              16 /* rows, columns and terms of a WMMA instruction */
 
-/* The parameters of both solvers' spaces, in their order. */
+/* The parameters of both spaces, in order. */
 enum matrix_amd_param {
     MATRIX_AMD_BLOCK_M,
     MATRIX_AMD_BLOCK_N,
@@ -25,59 +25,59 @@ enum matrix_amd_param {
     MATRIX_AMD_PARAMS
 };
 
-/* Of an operand's element. */
+/* Bytes of an operand's element. */
 int matrix_amd_element_bytes(const struct problem *p);
-/* Elements of a chunk; and channels of a group, filled up to whole chunks. */
+/* Elements of a chunk; channels of a group rounded up to whole chunks. */
 int matrix_amd_chunk(const struct problem *p);
 int64_t matrix_amd_group_c(const struct problem *p);
 int64_t matrix_amd_group_k(const struct problem *p);
 
-/* Rows, columns and terms at each of `taps` filter positions; layers of the grid: groups, in W also filter
+/* Rows and columns, terms at each of `taps` filter positions, and layers of the grid: groups, in W times filter
  * positions. Doubles: rows may exceed 32 bits. */
 struct matrix_amd_product {
     double rows, columns, terms, taps, layers;
 };
 struct matrix_amd_product matrix_amd_product_of(const struct problem *p);
 
-/* Blocks that hold so many; and workgroups of one part. */
+/* Blocks that cover `count`; workgroups of one part. */
 int64_t matrix_amd_blocks(double count, int block);
 double matrix_amd_workgroups(const struct problem *p, const int32_t *values);
 
-/* Instructions that multiply UNIT by UNIT over UNIT_K terms. */
+/* An instruction that multiplies UNIT rows by UNIT columns over UNIT_K terms. */
 struct matrix_amd_unit {
-    int wmma;        /* 0: MFMA; else which generation of RDNA, 11 or 12 */
-    int wave;        /* lanes */
-    int lane_groups; /* that hold different terms of one row */
+    int wmma;        /* 0 for MFMA, else the generation of RDNA: 11 or 12 */
+    int wave;        /* lanes of a wave */
+    int lane_groups; /* groups of lanes that hold different terms of a row */
     int terms;       /* UNIT_K */
 };
 
-/* The target's instruction for a type of operands and a UNIT; false where it has none. */
+/* Finds the target's instruction for the operands' type and a UNIT; false where it has none. */
 bool matrix_amd_find_unit(const struct target *target, enum data_type type, int unit,
                           struct matrix_amd_unit *found);
 
-/* Instructions that a wave issues for a block of BLOCK_K terms: the main loop of the code object holds so many. */
+/* Matrix instructions of a wave for one block of BLOCK_K terms: the number in the code object's main loop. */
 int matrix_amd_instructions(const struct problem *p, const struct target *target,
                             const int32_t *values);
 
 struct matrix_amd_shape {
     struct matrix_amd_unit unit;
     int waves, items;
-    int row_chunks;       /* terms of a row in a block, in chunks */
-    int step_chunks;      /* of a row that one round of instructions takes */
-    int fragment_chunks;  /* that a lane holds of a row */
-    int tiles_m, tiles_n; /* of a wave */
-    int a_loads, b_loads; /* chunks that an item loads of each operand, a block of terms */
-    int result_bytes;     /* an element's */
+    int row_chunks;       /* chunks of a row in a block of terms */
+    int step_chunks;      /* chunks of a row for one round of instructions */
+    int fragment_chunks;  /* chunks of a row in a lane */
+    int tiles_m, tiles_n; /* tiles of a wave */
+    int a_loads, b_loads; /* chunks of each operand that a work-item loads for a block of terms */
+    int result_bytes;     /* bytes of a result's element */
 };
-/* False where the target has no such instruction. */
+/* False where the target lacks the instruction. */
 bool matrix_amd_find_shape(const struct problem *p, const struct target *target,
                            const int32_t *values, struct matrix_amd_shape *shape);
 
-/* Local memory of a workgroup: the blocks of terms, or the sums on their way out. */
+/* Bytes of local memory of a workgroup: the larger of the blocks of terms and the sums on their way to memory. */
 int64_t matrix_amd_local_bytes(const struct matrix_amd_shape *shape, const int32_t *values);
 
-/* Whether a lane has registers for so many sums and for what else it needs. MFMA's sums lie in accumulators: on
- * CDNA 1 a file of their own and as large, later the other half of one. */
+/* Whether a lane has registers for this many sums and other values. MFMA's sums are in accumulation registers:
+ * on CDNA 1 a register file of their own, later the other half of one file. */
 bool matrix_amd_registers_suffice(const struct target *target, const struct matrix_amd_shape *shape,
                                   int sums, int others);
 

@@ -1,6 +1,11 @@
 /*
- * How ConvTma divides a convolution: boxes of up to 64 positions, which the copy engine brings at once, and tiles of
- * the matrix product (kernels/device/matrix_nvidia/tma_work.h).
+ * How ConvTma divides a convolution into boxes of up to 64 positions, and the matrix product into tiles
+ * (kernels/device/matrix_nvidia/tma_work.h).
+ *
+ * A box is a cuboid of neighbouring positions of several images, rows and columns. Hopper's copy engine (TMA)
+ * copies the input elements under one filter position for a whole box by a single instruction, with zeros
+ * outside the tensor, so that no work-item computes addresses. Boxes should fill their 64 positions and have
+ * long rows. See NVIDIA's CUDA Programming Guide, "Tensor Memory Access".
  */
 #ifndef SOLVERS_MATRIX_NVIDIA_TMA_BOXES_H
 #define SOLVERS_MATRIX_NVIDIA_TMA_BOXES_H
@@ -9,17 +14,18 @@
 
 #define TMA_BOX_MOST 64 /* positions */
 
-/* Boxes over the positions of y, or in B over those of x of a phase of the stride. Where filter positions and places
- * are one and the same (1x1 without padding and stride), all positions are one line. */
+/* The boxes over y's positions; in B over the positions of x in one phase of the stride. A 1x1 filter without
+ * padding and stride has one box row over all positions, as there neighbours in memory are neighbours of the
+ * product. */
 struct tma_boxes {
-    int64_t n, in[AXIS_COUNT], out[AXIS_COUNT]; /* of the tensors as the kernel is to see them */
+    int64_t n, in[AXIS_COUNT], out[AXIS_COUNT]; /* sizes of the tensors as the kernel sees them */
     int64_t box_n, box[AXIS_COUNT];             /* positions of a box */
-    int64_t along[AXIS_COUNT], count;           /* boxes along an axis of a plane, and in all */
+    int64_t along[AXIS_COUNT], count;           /* boxes along each axis of a plane; boxes in all */
 };
-/* The boxes of which the fewest are needed; of those the longest lines. */
+/* Chooses the shape that needs the fewest boxes; among equals, the one with the longest rows. */
 void tma_boxes_init(struct tma_boxes *boxes, const struct problem *p);
 
-/* Blocks of rows and columns; tiles of all layers and parts; workgroups that go through them. */
+/* Blocks of rows and of columns; tiles of all layers and parts; workgroups, which loop over the tiles. */
 struct tma_grid {
     int64_t rows, columns, tiles, workgroups;
 };
