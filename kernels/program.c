@@ -93,7 +93,7 @@ static bool take_cuda_facts(GBytes *bytes, const char *entry, const struct targe
     return true;
 }
 
-/* What the object itself says; of a CPU's nothing. False where it is damaged, or another target's. */
+/* Checks the object and takes its facts; a CPU's object has none. False where it is damaged or another target's. */
 static bool take_facts(GBytes *bytes, const char *entry, const struct target *target,
                        struct code_object *object, GError **error)
 {
@@ -108,7 +108,7 @@ static bool take_facts(GBytes *bytes, const char *entry, const struct target *ta
     g_assert_not_reached();
 }
 
-/* An object may be replaced at any time, and its code must not lie under another one's key. */
+/* The file may be replaced at any time. Its code must not be stored under another object's key. */
 static bool check_asked_for(GBytes *bytes, const struct program *program, GError **error)
 {
     char hash[PROGRAM_HASH_LENGTH + 1];

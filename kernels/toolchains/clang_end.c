@@ -4,11 +4,11 @@
 #include <string.h>
 #include <sys/wait.h>
 
-/* clang's driver says this of a compiler process that a signal ended, and itself exits with 254. */
+/* The message of clang's driver for a compiler process that a signal ended; the driver exits with 254. */
 #define CRASH_WORDS         "unable to execute command: "
 #define EXIT_OF_CRASHED     254
-#define EXIT_INTERNAL_ERROR 70  /* LLVM gave up: "error in backend" */
-#define EXIT_SIGNAL         128 /* and the signal, where the driver compiles in its own process */
+#define EXIT_INTERNAL_ERROR 70  /* LLVM's own error: "error in backend" */
+#define EXIT_SIGNAL         128 /* plus the signal, where the driver compiles in its own process */
 #define EXIT_SIGNAL_BEHIND  160
 
 const char *clang_crash_words(const struct compiler_run *run, char words[CLANG_WORDS_MAX])

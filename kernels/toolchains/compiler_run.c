@@ -8,7 +8,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#define FOLDERS_OPEN 8 /* descriptors that removing a tree may hold */
+#define FOLDERS_OPEN 8 /* descriptors that removing the folder may use */
 
 bool compiler_run_open(struct compiler_run *run, GError **error)
 {
@@ -28,7 +28,7 @@ static int remove_entry(const char *path, const struct stat *status, int kind, s
     (void)status;
     (void)kind;
     (void)place;
-    /* What cannot be removed is left: the folder is a temporary one. */
+    /* Files that cannot be removed are left: the folder is temporary. */
     remove(path);
     return 0;
 }
@@ -64,7 +64,7 @@ GBytes *compiler_run_read(const struct compiler_run *run, const char *name)
                                                             : NULL;
 }
 
-/* In the new process, which ends with the one that waits for it. */
+/* Runs in the new process: it dies when its parent dies. */
 static void die_with_parent(gpointer data)
 {
     const pid_t *parent = data;

@@ -19,7 +19,7 @@ static const struct {
 #undef OPENCL_ROW
 };
 
-/* PoCL loads and runs the code that it finds in its folder, whoever put it there. */
+/* PoCL loads and runs any code in its folder, so nobody else may write there. */
 static bool check_private(const char *folder, GError **error)
 {
     struct stat status;
@@ -104,7 +104,7 @@ int opencl_devices(cl_device_id *devices, int max, GError **error)
         cl_uint found = 0;
         cl_int status = cl->GetDeviceIDs(platforms[i], CL_DEVICE_TYPE_ALL, (cl_uint)(max - count),
                                          devices + count, &found);
-        /* A platform without devices answers CL_DEVICE_NOT_FOUND; it adds none. */
+        /* A platform without devices answers CL_DEVICE_NOT_FOUND. */
         if (status == CL_SUCCESS)
             count += MIN((int)found, max - count);
     }
@@ -138,8 +138,8 @@ static bool device_text(const struct opencl *cl, cl_device_id device, cl_device_
     return cl->GetDeviceInfo(device, what, 255, text, NULL) == CL_SUCCESS;
 }
 
-/* PoCL states LLVM's name of the CPU behind the triple in CL_DEVICE_VERSION:
- * "OpenCL 3.0 PoCL HSTR: pthread-x86_64-pc-linux-gnu-skylake-avx512". */
+/* PoCL's CL_DEVICE_VERSION ends in LLVM's name of the CPU behind the triple: "OpenCL 3.0 PoCL HSTR:
+ * pthread-x86_64-pc-linux-gnu-skylake-avx512". */
 static bool pocl_cpu_name(const char *version, char *name, size_t size)
 {
     static const char system[] = "-linux-gnu-";
@@ -196,7 +196,7 @@ bool opencl_device_target(cl_device_id device, struct target *t, GError **error)
     return true;
 }
 
-/* The word after `label` up to white space or a comma, "" where there is none. */
+/* The word behind `label` up to white space or a comma, "" without one. */
 static void word_after(const char *text, const char *label, char *word, size_t size)
 {
     const char *at = strstr(text, label);

@@ -13,7 +13,7 @@ static bool refuse(GError **error, const char *what)
     return false;
 }
 
-/* Linkers write the section headers last. */
+/* Whether the section headers, which linkers write last, are there. */
 static bool is_whole_elf(const guint8 *bytes, gsize size)
 {
     Elf64_Ehdr header;
@@ -24,7 +24,7 @@ static bool is_whole_elf(const guint8 *bytes, gsize size)
     return header.e_shoff <= size && sections <= size - header.e_shoff;
 }
 
-/* The file at `at` of the whole: its length lies before it, 4 bytes, the least one first. */
+/* Whether the file at offset `at` is whole. Its length is in the 4 bytes before it, little-endian. */
 static bool is_whole_file(const guint8 *bytes, gsize size, gsize at)
 {
     guint32 length;

@@ -78,7 +78,7 @@ const struct toolchain *toolchain_for_target(const struct target *target, const 
     return NULL;
 }
 
-/* A constraint is a name, and behind it a blank or a comparison. */
+/* Whether the item is a constraint on `name`: the name, then a blank or a comparison. */
 static bool begins_with_name(const char *item, const char *name)
 {
     gsize length = strlen(name);
@@ -109,7 +109,8 @@ char **toolchain_names_in(const char *stack, const struct target *target)
     return NULL;
 }
 
-/* Compares as many parts as `wanted` has; a version with fewer parts is less. As version_meets() of the schema. */
+/* Compares as many parts as `wanted` has; a version with fewer parts is less. The schema's version_meets() does
+ * the same. */
 static int compare_versions(const char *present, const char *wanted)
 {
     for (;;) {
@@ -133,8 +134,8 @@ static bool meets(int compared, const char *operator)
                                *operator== '\0' : * operator==(compared < 0 ? '<' : '>');
 }
 
-/* An item that compares: its name, then "15", or one or more of ">= 15". Whether the version meets all of them;
- * true for other texts. */
+/* Whether the version meets an item: the name, then "15", or one or more of ">= 15". True for items on other
+ * software. */
 static bool meets_item(const char *item, const char *name, const char *version)
 {
     const char *at = item + strspn(item, " \t\n") + strlen(name);
@@ -211,7 +212,7 @@ void kernel_key(const char *source_sha256, const struct launch *launch, const st
     };
     gsize count = G_N_ELEMENTS(parts) - (toolchain->prelude ? 0 : 1);
 
-    /* The terminating NUL goes in too: it keeps neighbouring parts apart. */
+    /* The terminating NUL is hashed too, to separate neighbouring parts. */
     for (gsize i = 0; i < count; i++)
         g_checksum_update(sum, (const guchar *)parts[i], (gssize)strlen(parts[i]) + 1);
     g_strlcpy(key, g_checksum_get_string(sum), KERNEL_KEY_LENGTH + 1);

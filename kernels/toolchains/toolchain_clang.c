@@ -1,11 +1,9 @@
 /*
- * Compiles and assembles for AMD's GPUs with clang as a process, without HIP's
- * headers and device libraries. Several clangs may be here, since each knows
- * the architectures of its time: SKIPJACK_CLANG names them, by name or path,
- * joined by commas (unset: CLANG_DEFAULT), and a target is compiled by the
- * first that really compiles for it, which is tried once a process. Newer ones
- * come first, since they know more of the older chips' hazards too; the version
- * of the code object is the one that all of AMD's runtimes of today load.
+ * Compiles and assembles for AMD's GPUs by clang processes, without HIP's headers and device libraries. A node
+ * may have several clangs, since each release knows the architectures of its time. SKIPJACK_CLANG lists them by
+ * name or path, separated by commas (unset: CLANG_DEFAULT). A target is compiled by the first that compiles a
+ * trial for it; the trial is made once in a process. Newer clangs come first, because they also know more of
+ * older chips' hazards. Code objects have version 4, which all of AMD's current runtimes load.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,18 +22,18 @@
 #define CLANG_TRIPLE  "amdgcn-amd-amdhsa"
 #define ARGUMENTS_MAX 512 /* far more than the options of a launch can be */
 
-/* A clang of this machine, kept for the process's life. */
+/* An installed clang, kept until the process ends. */
 struct clang {
-    char *path; /* links resolved: what it needs lies beside it */
+    char *path; /* links resolved, since its tools are found beside it */
     char *version;
-    GHashTable *serves; /* a target's name -> why it does not compile for it, "" when it does */
+    GHashTable *serves; /* a target's name -> why clang does not compile for it, "" where it does */
 };
 
-static GMutex lock; /* over what is known of the clangs */
+static GMutex lock; /* guards what is known of the clangs */
 
 /* ---- running it ---- */
 
-/* The words of a text, which points into them, appended to a command line. */
+/* Appends the words of a text, pointing into it, to a command line. */
 static void add_words(const char **argv, int *argc, char **words)
 {
     for (; *words; words++) {
@@ -109,8 +107,8 @@ static bool run_assembler(struct compiler_run *run, const struct clang *clang, c
 
 /* ---- which clangs are here ---- */
 
-/* "Debian clang version 19.1.7 (3~deb12u1)" becomes "19.1.7 Debian (3~deb12u1)": whose build it is
- * belongs to it, since vendors change what a release does. NULL for another text. */
+/* "Debian clang version 19.1.7 (3~deb12u1)" becomes "19.1.7 Debian (3~deb12u1)". The vendor is part of the
+ * version, since vendors change a release. NULL for another text. */
 static char *version_text(const char *output)
 {
     g_autofree char *line = g_strndup(output, strcspn(output, "\n"));
@@ -144,7 +142,7 @@ static char *ask_version(const char *path, GError **error)
     return version;
 }
 
-/* AMD's linker is looked for beside clang, since one of another release may come first in PATH. */
+/* AMD's linker must be beside clang: PATH may have another release's first. */
 static bool has_linker(const char *path)
 {
     g_autofree char *folder = g_path_get_dirname(path);
@@ -180,7 +178,7 @@ static struct clang *clang_new(const char *path, GError **error)
     return clang;
 }
 
-/* The first in PATH that is a clang: a compiler's cache may come before it by its name. */
+/* The first clang of that name in PATH. A compiler cache of the same name may come before it. */
 static struct clang *clang_in_path(const char *name)
 {
     g_auto(GStrv) folders = g_strsplit(g_getenv("PATH") ? g_getenv("PATH") : "", ":", -1);
@@ -195,7 +193,7 @@ static struct clang *clang_in_path(const char *name)
     return clang;
 }
 
-/* By name or path. What is said is of the first of that name. */
+/* Opens a clang by name or path. Errors are about the first file of that name. */
 static struct clang *clang_open(const char *name, GError **error)
 {
     char *first = real_program(name);
@@ -209,7 +207,7 @@ static struct clang *clang_open(const char *name, GError **error)
     return clang;
 }
 
-/* Under the lock. One that is not here is looked for again the next time. */
+/* Under the lock. A missing clang is looked for again at the next call. */
 static struct clang *clang_find(const char *name, GError **error)
 {
     static GHashTable *clangs;
@@ -235,7 +233,7 @@ static const char *clang_list(void)
 
 /* ---- which of them serves a target ---- */
 
-/* The reason of a compiler that does not know the target, which it names; NULL for another end. */
+/* The message of a compiler that does not know the target, NULL where the run ended otherwise. */
 static char *refusal(const struct compiler_run *run, const char *target)
 {
     const char *line = strstr(run->output, "error: ");
@@ -248,8 +246,8 @@ static char *refusal(const struct compiler_run *run, const char *target)
     return strstr(reason, target) || strstr(reason, CLANG_TRIPLE) ? g_steal_pointer(&reason) : NULL;
 }
 
-/* Compiles next to nothing. What the compiler says against the target, "" for nothing; NULL when it
- * did not get as far as that. */
+/* Compiles a trial. Returns the compiler's reason against the target, "" without one; NULL where the trial did
+ * not finish. */
 static char *try_target(const struct clang *clang, const char *target, GError **error)
 {
     g_auto(CompilerRun) run = {0};
@@ -275,8 +273,8 @@ static char *try_target(const struct clang *clang, const char *target, GError **
     return reason;
 }
 
-/* Under the lock. Whether it compiles for the target, with the reason appended where not. What is kept
- * is what it says of the target: a trial that failed of something else (error) is made again. */
+/* Under the lock. Whether clang compiles for the target; otherwise the reason is appended. Only the compiler's
+ * own answers are remembered: a trial that failed for another reason (error) is made again. */
 static bool clang_serves(struct clang *clang, const char *target, GString *reasons, GError **error)
 {
     const char *reason = g_hash_table_lookup(clang->serves, target);
@@ -294,8 +292,9 @@ static bool clang_serves(struct clang *clang, const char *target, GString *reaso
     return *reason == '\0';
 }
 
-/* Under the lock. The first that serves the target; NULL with what is said against each. One that could
- * not be tried ends the search: the next one's code is not what a key with its version stands for. */
+/* Under the lock. The first clang that serves the target, or NULL with each one's reason. A clang that could
+ * not be tried ends the search: a later clang's code would be stored under a key that later nodes do not
+ * expect. */
 static struct clang *clang_search(char **names, const char *target, GString *reasons, bool *any)
 {
     for (; *names; names++) {
@@ -349,7 +348,7 @@ static bool clang_can_compile(const struct target *target, GError **error)
     return clang_for(target, error) != NULL;
 }
 
-/* All that are here, kept as the other versions are. */
+/* The versions of all clangs of this machine; kept until the process ends. */
 static const char *all_versions(GError **error)
 {
     static GHashTable *kept;
@@ -390,7 +389,7 @@ static const char *clang_version(const struct target *target, GError **error)
 
 /* ---- compiling ---- */
 
-/* Takes what the compiler left, when it left something with that entry. */
+/* Takes the object that the compiler left, if it has the entry. */
 static bool take_object(const struct compiler_run *run, const struct clang *clang,
                         const char *entry, struct code_object *object, GError **error)
 {

@@ -1,6 +1,6 @@
 /*
- * Compiles for the CPU of this machine through PoCL. The binary is taken after
- * the build; under opencl_environment()'s settings it holds the finished code.
+ * Compiles for this machine's CPU through PoCL. The binary is taken after the build; with
+ * opencl_environment()'s settings it holds the finished code.
  */
 #include <string.h>
 
@@ -8,12 +8,12 @@
 #include "kernels/toolchains/opencl_binary.h"
 #include "kernels/toolchains/toolchain_rows.h"
 
-/* PoCL has clang read a header that declares all of OpenCL's functions, 18,000 lines and a third of the time
- * that a kernel takes. The header's own guard, among the flags, keeps it out; what kernels call is declared
- * here, with the same attributes. */
+/* PoCL lets clang read a header with all of OpenCL's functions: 18,000 lines, a third of a kernel's compile
+ * time. The header's own guard, among the flags, skips it; the functions that kernels call are declared here
+ * with the same attributes. */
 #define WITHOUT_HEADER "-D_OPENCL_H_"
 static const char declarations[] =
-    /* Vectors that are wider than the CPU's registers are passed among functions of one program alone. */
+    /* Vectors wider than the CPU's registers are passed only among functions of one program. */
     "#pragma clang diagnostic ignored \"-Wpsabi\"\n"
     "#define OPENCL_OVER __attribute__((overloadable))\n"
     "#define OPENCL_CONST OPENCL_OVER __attribute__((const))\n"
@@ -33,7 +33,7 @@ static const char declarations[] =
     "void OPENCL_OVER __attribute__((convergent)) barrier(cl_mem_fence_flags);\n"
     "#line 1\n";
 
-/* This machine's CPU as OpenCL shows it, found at first use and kept for the process's life. */
+/* This machine's CPU as an OpenCL device, found at first use and kept until the process ends. */
 struct host {
     cl_device_id device;
     cl_context context;
@@ -133,7 +133,7 @@ static GBytes *take_binary(const struct opencl *cl, cl_program program, GError *
     return g_bytes_new_take(g_steal_pointer(&binary), size);
 }
 
-/* Checks that the entry is there, and asks for the local memory it declares. */
+/* Checks that the entry exists, and takes the local memory that it declares. */
 static bool take_entry(const struct opencl *cl, const struct host *host, cl_program program,
                        const char *entry, struct code_object *object, GError **error)
 {
@@ -157,7 +157,7 @@ static bool take_entry(const struct opencl *cl, const struct host *host, cl_prog
     return true;
 }
 
-/* Whether the platform makes a program of it again, as the process that launches will ask of it. */
+/* Whether the platform makes a program of the binary, as the launching process will. */
 static bool loads(const struct opencl *cl, const struct host *host, GBytes *code, const char *entry,
                   struct code_object *object, GError **error)
 {
@@ -177,7 +177,7 @@ static bool loads(const struct opencl *cl, const struct host *host, GBytes *code
     return loaded;
 }
 
-/* The compiler said that all is well and left what is not: it is asked once more, as after a crash. */
+/* A binary that is damaged although the compiler succeeded is treated like a crash: the kernel is compiled again. */
 static bool check_binary(const struct opencl *cl, const struct host *host, const char *entry,
                          struct code_object *object, GError **error)
 {

@@ -2,9 +2,9 @@
 
 #include <math.h>
 
-/* One tile past a tensor's end, so that rounding a size up cannot overflow either. */
+/* One tile past a tensor's end, so that sizes rounded up to tiles fit too. */
 #define OFFSET_MARGIN (1 << 20)
-/* Positions of an axis that a tile may have past the last one: the longest, ConvDirectTiled's, has 512. */
+/* The most positions of an axis that a tile covers past the last one; ConvDirectTiled's longest tile has 512. */
 #define TILE_MARGIN   1024
 
 int64_t conv_divide_up(int64_t count, int64_t by)
@@ -111,8 +111,8 @@ void conv_gemm_sizes(const struct problem *p, double *m, double *n, double *k)
                                        : out;
 }
 
-/* Kernels reckon positions of tiles that end past the tensor, round up to whole strides, and multiply
- * a dilation by what a stride has of it: all that stays below 2^31 too. */
+/* Kernels compute positions of tiles that end past the tensor, round up to whole strides, and multiply a
+ * dilation by up to a stride's worth of positions. All results must stay below 2^31. */
 static bool positions_fit_32_bits(const struct problem *p)
 {
     const double most = INT32_MAX - OFFSET_MARGIN;
@@ -230,12 +230,12 @@ bool conv_is_nchw_fp32_forward(const struct problem *p, const char **reason)
     return true;
 }
 
-/* The outputs from..end-1 read inside the input; end is never below from. */
+/* Outputs from..end-1, which read inside the input; end is at least from. */
 struct outputs {
     int64_t from, end;
 };
 
-/* Of the outputs first..out-1 those that do so through a filter position. */
+/* The outputs among first..out-1 that read inside the input through one filter position. */
 static struct outputs outputs_inside(const struct problem *p, int axis, int64_t first,
                                      int64_t filter)
 {
@@ -273,10 +273,9 @@ int64_t conv_stride_period(const struct problem *p, enum axis axis)
     return p->stride[axis] / conv_gcd(p->stride[axis], p->dilation[axis]);
 }
 
-/* Input positions of an axis that some output reads. Filter position f reads offset + o * stride; f
- * less `period` reads the same positions moved down by `shift` outputs, so only the outputs from
- * out - shift on bring new positions. Positions of other filter positions differ modulo the stride.
- */
+/* Input positions of an axis that some output reads. Filter position f reads offset + o * stride. Filter
+ * position f - period reads the same positions, each `shift` outputs later, so that only its outputs from out -
+ * shift on read new positions. Filter positions of different remainders modulo the stride share none. */
 static int64_t touched_positions(const struct problem *p, int axis)
 {
     int64_t stride = p->stride[axis], dilation = p->dilation[axis], touched = 0;
@@ -300,8 +299,8 @@ static int64_t touched_filter_positions(const struct problem *p, int axis)
     return touched;
 }
 
-/* Outputs of an axis that read inside the input at all. From the last filter position to the first
- * their ranges only move up. */
+/* Outputs of an axis that read inside the input. The ranges of the filter positions, taken from the last to the
+ * first, only move up, so that overlaps are between neighbours. */
 static int64_t touched_outputs(const struct problem *p, int axis)
 {
     int64_t touched = 0, reached = 0;
@@ -314,7 +313,7 @@ static int64_t touched_outputs(const struct problem *p, int axis)
     return touched;
 }
 
-/* Elements of an axis that the convolution looks at: what meets padding alone is left out. */
+/* Elements of an axis that affect the result; elements that meet only padding do not. */
 static int64_t touched(const struct problem *p, enum tensor_role role, int axis)
 {
     switch (role) {
@@ -324,7 +323,8 @@ static int64_t touched(const struct problem *p, enum tensor_role role, int axis)
     }
 }
 
-/* An input's elements that count, or all of an output's, without what blocked layouts add. */
+/* Bytes of an input's elements that affect the result, or of all elements of an output, without the padding of
+ * blocked layouts. */
 static double meant_bytes(const struct problem *p, enum tensor_role role)
 {
     bool is_written = role == problem_output_role(p);

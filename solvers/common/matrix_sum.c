@@ -2,10 +2,10 @@
 
 #include "solvers/common/conv_common.h"
 
-/* As conv_matrix_sum.cl has them. */
+/* As in conv_matrix_sum.cl. */
 #define SUM_ITEMS    128
 #define SUMS_AN_ITEM 4
-/* Items that share an element's parts, where there are so many. */
+/* The most work-items that share the parts of an element. */
 #define SUM_SHARES   8
 #define SUM_BYTES    4
 

@@ -5,32 +5,32 @@
 
 #include "solvers/common/conv_common.h"
 
-/* As conv_transpose.cl has them. */
+/* As in conv_transpose.cl. */
 #define ITEMS         256
 #define TILE          64
-/* As conv_transpose_blocks.cl has them. */
+/* As in conv_transpose_blocks.cl. */
 #define BLOCK_ITEMS   128
 #define CHUNK_BYTES   16
 #define CHUNK_MOST    8
 #define SLAB_BYTES    8192
-/* Chunks of channels side by side that fill a line of a cache. */
+/* Chunks of neighbouring channels that fill a cache line. */
 #define CHUNKS_A_LINE 8
-/* Parts of planes that are worth an instruction each. */
+/* The least bytes of a plane that are worth an instruction. */
 #define PART_BYTES    8
-/* Planes of fewer positions are copied element by element: most of a tile would be idle. */
+/* Planes of fewer positions are copied element by element, since most of a tile would be idle. */
 #define TILED_PLANE   16
-/* Workgroups, and elements of a plane: items and counts fit 31 bits. */
+/* The most workgroups, and the most elements of a plane: work-items and counts must fit 31 bits. */
 #define BLOCKS_MOST   0x1p23
 #define ELEMENTS_MOST 0x1p31
 
-/* A tensor as planes of channels by positions: images, or the filters of a group. */
+/* A tensor as planes of channels by positions: an image, or the filters of a group. */
 struct side {
     enum tensor_role role;
     int64_t batches, groups, channels, positions;
     int64_t padded_batches, padded_channels;
 };
 
-/* Elements from each to the next. */
+/* Distances in elements. */
 struct steps {
     int64_t batch, group, channel, position;
 };
@@ -88,7 +88,7 @@ uint64_t matrix_transform_bytes(const struct problem *p, int chunk)
     return bytes;
 }
 
-/* By tiles and element by element: which of them, layouts say. */
+/* Whether both ways of copying serve the tensor. Which one is used depends on the layouts. */
 static bool move_is_served(const struct side *side)
 {
     double plane = (double)side->padded_channels * (double)side->positions;
@@ -115,7 +115,7 @@ bool matrix_transform_serves(const struct problem *p, int chunk, const char **re
 
 /* ---- the launches ---- */
 
-/* Filters are groups of batches, images batches of groups. */
+/* Steps from group to group and from batch to batch. Filters are groups of batches, images are batches of groups. */
 static struct steps steps_of(const struct side *side, bool channels_last, bool is_padded)
 {
     int64_t channels = is_padded ? side->padded_channels : side->channels;
@@ -134,14 +134,14 @@ static struct steps steps_of(const struct side *side, bool channels_last, bool i
     return steps;
 }
 
-/* What a launch moves: rows by columns as conv_transpose.cl has them. */
+/* A copy: rows by columns as in conv_transpose.cl. */
 struct move {
     struct steps from, to;
     int64_t rows, columns, fill, from_row, from_column, to_row, planes, blocks;
     bool is_tiled;
 };
 
-/* Into the workspace, where channels are last and filled up. */
+/* The copy into the workspace, where channels are innermost and rounded up to chunks. */
 static struct move move_in(const struct problem *p, const struct side *side)
 {
     bool is_last = p->layout[side->role] == LAYOUT_NHWC;
@@ -158,7 +158,7 @@ static struct move move_in(const struct problem *p, const struct side *side)
     return move;
 }
 
-/* And out of it. */
+/* The copy back out of the workspace. */
 static struct move move_out(const struct problem *p, const struct side *side)
 {
     bool is_last = p->layout[side->role] == LAYOUT_NHWC;
@@ -182,7 +182,7 @@ static int64_t blocks_of(const struct move *move)
     return conv_divide_up(move->rows * move->fill, ITEMS);
 }
 
-/* A tensor and the workspace, in the order in which a launch that moves has them. */
+/* Adds the tensor and the workspace as source and destination of a copy. */
 static void add_ends(const struct side *side, uint64_t offset, bool is_in, struct launch *launch)
 {
     if (!is_in)
@@ -219,14 +219,14 @@ static void add_move(const struct problem *p, const struct side *side, const str
     launch_set_line(launch, sizes[0] * move->planes * ITEMS, ITEMS);
 }
 
-/* How conv_transpose_blocks.cl moves planes, where it can. */
+/* How conv_transpose_blocks.cl copies planes. */
 struct block_move {
     int vector, channel_blocks;
     bool is_slab;
     int64_t blocks;
 };
 
-/* The least power of 2 that is no less than `count`, `most` at the most. */
+/* The least power of 2 that is at least `count`; at most `most`. */
 static int power_within(int64_t count, int most)
 {
     int power = 1;
@@ -294,7 +294,7 @@ static void add_block_move(const struct problem *p, const struct side *side,
     launch_set_line(launch, move->blocks * planes * BLOCK_ITEMS, BLOCK_ITEMS);
 }
 
-/* A tensor into the workspace, or out of it. */
+/* Adds the copy of a tensor into the workspace or out of it. */
 static void add_side(const struct problem *p, const struct side *side, uint64_t offset, bool is_in,
                      struct solution *solution)
 {

@@ -5,9 +5,9 @@
 
 #include "solvers/common/conv_common.h"
 
-/* Beside the tiles a kernel keeps tables of where rows, columns and terms lie. */
+/* Bytes of the kernel's tables of offsets for each row, column and term. */
 #define TABLE_BYTES 16
-/* What a grid's second and third axis may have on every GPU. */
+/* The most workgroups along a grid's second and third axis on every GPU. */
 #define GRID_MOST   65535
 
 int tile_block_m(const int32_t *values)
@@ -31,13 +31,14 @@ bool tile_workgroup_suits_target(const struct problem *p, const struct context *
     return items >= 64 && items <= MIN(256, context->target->max_workgroup);
 }
 
-/* Lanes of a CPU's vector register; a GPU loads 16 bytes at once. */
+/* Elements of a vector: a CPU's register, or a GPU's load of 16 bytes. */
 static int best_vector(const struct context *context)
 {
     return context_is_cpu(context) ? CLAMP(context->target->vector_bytes / 4, 4, 16) : 4;
 }
 
-/* Compilers often prefer half of the widest registers, of which there are then as many. */
+/* Half of the widest vector is allowed as well: compilers often prefer half of the widest registers, of which a
+ * CPU has as many. */
 bool tile_vector_suits_target(const struct problem *p, const struct context *context,
                               const int32_t *values)
 {
@@ -47,8 +48,8 @@ bool tile_vector_suits_target(const struct problem *p, const struct context *con
     return values[TILE_VEC] == best || (context_is_cpu(context) && values[TILE_VEC] * 2 == best);
 }
 
-/* Sums, a row of columns and one of rows: of 255 registers half are kept for addresses and loads. A
- * CPU has 32 vector registers where they are 64 bytes wide, else 16. */
+/* Counts the sums, one vector of each column and one of each row. A GPU's work-item has 255 registers, and half
+ * are kept for addresses and loads. A CPU has 32 vector registers where they are 64 bytes wide, else 16. */
 bool tile_sums_fit_registers(const struct problem *p, const struct context *context,
                              const int32_t *values)
 {
@@ -60,7 +61,8 @@ bool tile_sums_fit_registers(const struct problem *p, const struct context *cont
     return rows * vectors * vec + rows + vectors * vec <= 128;
 }
 
-/* A CPU's two units have a latency of four cycles; a GPU's other waves fill in. */
+/* A CPU needs as many independent sums as its two units have in four cycles of latency. On a GPU other waves
+ * fill the time. */
 bool tile_sums_hide_latency(const struct problem *p, const struct context *context,
                             const int32_t *values)
 {
@@ -68,7 +70,7 @@ bool tile_sums_hide_latency(const struct problem *p, const struct context *conte
     return values[TILE_M] * values[TILE_VECTORS] >= (context_is_cpu(context) ? 8 : 2);
 }
 
-/* More than one round of a tile would push a GPU's sums out of its registers. */
+/* Several tiles, one after the other, would push a GPU's sums out of its registers. */
 bool tile_repeats_suit_target(const struct problem *p, const struct context *context,
                               const int32_t *values)
 {
@@ -92,7 +94,7 @@ bool tile_block_fits_local_memory(const struct problem *p, const struct context 
     int64_t bytes = lines * terms * (int64_t)sizeof(float) + (lines + terms) * TABLE_BYTES;
 
     (void)p;
-    /* Long rounds are for CPUs, whose tile stays in the first-level cache; GPUs overlap short ones. */
+    /* Long rounds of terms suit CPUs, whose tile stays in the first-level cache. GPUs overlap short ones. */
     if (context_is_cpu(context))
         return terms >= 64 && bytes <= 128 * 1024;
     return terms <= 32 && bytes <= MIN(context->target->local_bytes, 48 * 1024);

@@ -1,10 +1,9 @@
 /*
- * Convolution for CPUs with vectors of output channels; see conv_cpu_blocked.cl and conv_cpu_pad.cl.
- * Covers forward and backward data, 2D and 3D, every layout (channels in blocks too), FP32, FP16 and
- * BF16 in any mixture and INT8 to INT32 (forward), groups, stride, dilation, tensors that are not
- * packed. Its copy of the input is needed but for FP32 inputs without padding and stride, and it has
- * zeros between the numbers for a strided convolution's backward direction, which costs that much
- * more arithmetic. The shape is not compiled in: one binary a config and types.
+ * Convolutions on CPUs with vectors of output channels (conv_cpu_blocked.cl, conv_cpu_pad.cl). F and B, 2D and
+ * 3D, every layout (channels in blocks too), FP32, FP16 and BF16 in any mixture and INT8 to INT32 (F), groups,
+ * stride, dilation, tensors that are not packed. The input is copied with its padding first, unless it is FP32
+ * without padding and stride. For B with a stride the copy has zeros between the numbers, which costs that much
+ * more arithmetic. Dynamic: one binary for a config and types.
  */
 #include "solvers/common/conv_common.h"
 #include "solvers/cpu/conv_cpu_tile.h"
@@ -16,12 +15,12 @@ enum { VEC, TILE_V, TILE_W, CRS_BLOCK, PARAM_COUNT };
 #define TILE_W_MIN     4
 #define TILE_W_MAX     28
 #define CRS_BLOCK_MIN  256
-/* Output positions a work-item, in whole tiles: enough to use its weights again and again, few
- * enough for their sums to stay in a CPU's second cache. */
+/* Output positions of a work-item, in whole tiles: enough to reuse its weights, few enough that their sums stay
+ * in a CPU's second-level cache. */
 #define ITEM_POSITIONS 448
-/* Work-items a thread of the CPU at least, where there are tiles for them. */
+/* The least work-items for each CPU thread, where there are enough tiles. */
 #define ITEMS_A_THREAD 4
-/* Input channels a work-item of conv_cpu_pad.cl. */
+/* Input channels of a work-item of conv_cpu_pad.cl. */
 #define PAD_CHANNELS   16
 
 static const char *const sources[] = {"conv_cpu_blocked.cl", "conv_cpu_pad.cl", NULL};
@@ -36,11 +35,11 @@ static const struct space_param params[PARAM_COUNT] = {
 /* The convolution as the kernel sees it: an input with phases and padding, an output. */
 struct view {
     enum tensor_role in, out;
-    int64_t channels, k;         /* all groups' */
-    int64_t in_size[AXIS_COUNT]; /* the input's own */
+    int64_t channels, k;         /* of all groups */
+    int64_t in_size[AXIS_COUNT]; /* without padding */
     int64_t out_size[AXIS_COUNT];
     int64_t pad[AXIS_COUNT], stride[AXIS_COUNT];
-    int64_t spread[AXIS_COUNT];                   /* the input counts as lying that far apart */
+    int64_t spread[AXIS_COUNT]; /* distance at which the input's elements are placed */
     int64_t phases[AXIS_COUNT], size[AXIS_COUNT]; /* of the copy */
     double elements;                              /* of the copy */
 };
@@ -67,7 +66,7 @@ static void view_init(struct view *view, const struct problem *p)
     }
 }
 
-/* Where an item's tiles lie in a row of that width: one row of all positions where it can be. */
+/* Output positions that a work-item treats as one row: all positions of a plane where they are contiguous. */
 static int64_t row_width(const struct problem *p, const struct view *view)
 {
     bool is_pointwise = p->fil[AXIS_D] == 1 && p->fil[AXIS_H] == 1 && p->fil[AXIS_W] == 1;
@@ -109,7 +108,7 @@ static bool positions_fill_tiles(const struct problem *p, const struct context *
     return tile_wastes_little(row_width(p, &view), values[TILE_W], TILE_W_MIN);
 }
 
-/* A block that holds no more of this problem than the smallest one does is the same again. */
+/* Of blocks that hold the whole problem only the smallest is valid. */
 static bool crs_block_is_distinct(const struct problem *p, const struct context *context,
                                   const int32_t *values)
 {
@@ -132,9 +131,9 @@ static const struct space_constraint constraints[] = {
 
 static const struct space space = {PARAM_COUNT, params, G_N_ELEMENTS(constraints), constraints};
 
-/* The kernel reads the input itself where the copy would hold the same numbers (it is larger where a
- * filter reaches past the input), and where a tile that is wider than a row stays inside a plane
- * either from the row's begin or to its end. */
+/* The input is read in place where a copy would hold the same numbers, and where a tile wider than a row stays
+ * inside a plane, either from the row's start or to its end. (A copy is larger where the filter reaches past
+ * the input.) */
 static bool reads_in_place(const struct problem *p, const struct view *view, int tile_w)
 {
     if (p->type[view->in] != TYPE_FP32 || problem_layout_block(p->layout[view->in]) > 1 ||
@@ -157,7 +156,7 @@ static uint64_t blocked_workspace_bytes(const struct problem *p, const struct co
     view_init(&view, p);
     if (reads_in_place(p, &view, TILE_W_MAX))
         return 0;
-    /* A last tile reads past the end. */
+    /* The last tile may read past the end. */
     return ((uint64_t)view.elements + TILE_W_MAX) * sizeof(float);
 }
 
@@ -187,8 +186,8 @@ static bool blocked_is_applicable(const struct problem *p, const struct context 
     return true;
 }
 
-/* Few channels need few lanes. Measured on ResNet-50 with AVX-512: 16,2,7 comes near the best for every layer.
- * Without AVX-512 there are half as many registers, and without AVX a vector takes two of them. */
+/* Few channels need few lanes. Measured on ResNet-50 with AVX-512, 16,2,7 is near the best for every layer.
+ * Without AVX-512 there are half as many registers, and without AVX a vector takes two. */
 static void blocked_default_config(const struct problem *p, const struct context *context,
                                    struct perf_config *config)
 {
@@ -202,7 +201,7 @@ static void blocked_default_config(const struct problem *p, const struct context
     *config = (struct perf_config){PARAM_COUNT, {vec, tile_v, vectors / tile_v, CRS_BLOCK_MIN}};
 }
 
-/* Measured beside the naive kernel, where tiles are full and no zeros are multiplied. */
+/* Measured relative to the naive kernel, with full tiles and no zeros multiplied. */
 static double blocked_estimate(const struct problem *p, const struct context *context)
 {
     struct perf_config config;
@@ -259,7 +258,7 @@ static void add_pad_launch(const struct problem *p, const struct view *view,
         (const int[3]){1, 1, 1});
 }
 
-/* Strides n c d h w of the copy, then how far phases d h w lie apart. */
+/* Adds the copy's strides n c d h w, then the distances of its phases d h w. */
 static void add_copy_strides(const struct view *view, struct launch *launch)
 {
     int64_t strides[8];
@@ -314,8 +313,8 @@ static void add_strides_of_all(const struct problem *p, const struct view *view,
     add_strides(launch, view->out);
 }
 
-/* Channel blocks of the weights' output and input channels (c's alone lie in blocks) and of the
- * output, then whether the filter is turned round. */
+/* Adds the channel blocks of the weights' output and input channels (only c can be in blocks) and of the
+ * output, then whether the filter is mirrored. */
 static void add_blocks(const struct problem *p, const struct view *view, struct launch *launch)
 {
     bool forward = p->direction == DIRECTION_F;
@@ -327,8 +326,8 @@ static void add_blocks(const struct problem *p, const struct view *view, struct 
     launch_arg_int32(launch, !forward);
 }
 
-/* Parts of an output plane's tiles: no more tiles in one than its sums have room for, and parts enough
- * for all threads. others: work-items beside them, for each part. */
+/* Parts of an output plane's tiles: each has at most as many tiles as its sums have room for, and all threads
+ * have parts. `others` are the work-items for each part. */
 static int64_t count_items(const struct view *view, const struct context *context, int tile_w,
                            int64_t others)
 {

@@ -1,6 +1,6 @@
 /*
- * Forward convolution with the shape compiled in, over a padded copy of x split by the stride's
- * phases; see conv_cpu_direct.cl and conv_cpu_pack.cl.
+ * Forward convolution with the shape compiled in, over a padded copy of x that is divided into the stride's
+ * phases (conv_cpu_direct.cl, conv_cpu_pack.cl).
  */
 #include "solvers/common/conv_common.h"
 #include "solvers/cpu/conv_cpu_tile.h"
@@ -10,9 +10,9 @@ enum { VEC, TILE_VECTORS, TILE_K, PARAM_COUNT };
 
 static const char *const sources[] = {"conv_cpu_direct.cl", "conv_cpu_pack.cl", NULL};
 
-/* How x lies in the workspace, by axis (H and W alone are used). */
+/* The copy of x in the workspace, by axis; only H and W are used. */
 struct copy {
-    int64_t phases[AXIS_COUNT]; /* positions within the stride that filter positions fall on */
+    int64_t phases[AXIS_COUNT]; /* remainders modulo the stride that filter positions have */
     int64_t size[AXIS_COUNT];   /* rows, pitch */
     double elements;            /* of all images and channels; exact where the solver applies */
 };
@@ -27,7 +27,7 @@ static void copy_shape(const struct problem *p, struct copy *copy)
     }
 }
 
-/* Output positions counted along rows of the copy's pitch, without what follows the last one. */
+/* Output positions in rows of the copy's pitch, without the rest of the last row. */
 static int64_t position_count(const struct problem *p, const struct copy *copy)
 {
     return (p->out[AXIS_H] - 1) * copy->size[AXIS_W] + p->out[AXIS_W];
@@ -37,7 +37,7 @@ static int64_t position_count(const struct problem *p, const struct copy *copy)
 #define VEC_MAX          16
 #define TILE_VECTORS_MAX 4
 #define TILE_K_MIN       4
-/* Channel tiles a work-item: enough to use its part of x again, few enough for many threads. */
+/* Channel tiles of a work-item: enough to reuse its part of x, few enough for many threads. */
 #define TILES_A_BLOCK    16
 
 static const struct space_param params[PARAM_COUNT] = {
@@ -87,7 +87,7 @@ static const struct space_constraint constraints[] = {
 
 static const struct space space = {PARAM_COUNT, params, G_N_ELEMENTS(constraints), constraints};
 
-/* Elements of the copy with room for a last tile that reads past it. */
+/* Elements of the copy, with those that a last tile reads past it. */
 static int64_t workspace_elements(const struct copy *copy)
 {
     return (int64_t)copy->elements + VEC_MAX * TILE_VECTORS_MAX;
@@ -124,7 +124,7 @@ static bool cpu_direct_is_applicable(const struct problem *p, const struct conte
 static double cpu_direct_estimate(const struct problem *p, const struct context *context)
 {
     (void)context;
-    /* Measured beside the naive kernel: little is gained where few channels share x. */
+    /* Measured relative to the naive kernel: few channels gain little from sharing x. */
     return p->k / p->groups >= TILE_K_MIN ? 39.0 : 4.0;
 }
 
@@ -135,7 +135,7 @@ static void cpu_direct_default_config(const struct problem *p, const struct cont
     *config = (struct perf_config){PARAM_COUNT, {8, 1, tile_default_k(context->target)}};
 }
 
-/* True where the copy would be x itself and no tile reads past the end. */
+/* Whether the copy would equal x and no tile reads past the end. */
 static bool reads_x_in_place(const struct problem *p, const struct copy *copy, int64_t tile)
 {
     for (int a = AXIS_H; a <= AXIS_W; a++) {
@@ -187,7 +187,7 @@ static void add_options(const struct problem *p, const struct copy *copy,
         {"ROWS", copy->size[AXIS_H]},
         {"STRIDE_H", p->stride[AXIS_H]},
         {"STRIDE_W", p->stride[AXIS_W]},
-        /* Wide filters are left as loops, for the sake of compile time. */
+        /* Wide filters stay loops, to compile in reasonable time. */
         {"UNROLL", p->fil[AXIS_W] <= 7 ? p->fil[AXIS_W] : 1},
     };
 

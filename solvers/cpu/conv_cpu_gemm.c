@@ -1,11 +1,11 @@
-/* Forward convolution as a matrix product over unfolded input; see conv_cpu_gemm.cl. */
+/* Forward convolution as a matrix product that unfolds the input block by block (conv_cpu_gemm.cl). */
 #include "solvers/common/conv_common.h"
 #include "solvers/cpu/conv_cpu_tile.h"
 #include "solvers/framework/solver_rows.h"
 
 enum { VEC, TILE_VECTORS, TILE_K, CRS_BLOCK, K_BLOCK, PARAM_COUNT };
 
-/* Output positions a work-item, in panels of TILE_VECTORS * VEC. */
+/* Output positions of a work-item, in panels of TILE_VECTORS * VEC. */
 #define ITEM_PIXELS   64
 #define CRS_BLOCK_MIN 256
 #define K_BLOCK_MIN   64
@@ -34,7 +34,7 @@ static bool sums_hide_latency(const struct problem *p, const struct context *con
     return tile_hides_latency(context->target, values[VEC], values[TILE_VECTORS], values[TILE_K]);
 }
 
-/* A block that holds no more of this problem than the smallest one does is the same again. */
+/* Of blocks that hold the whole problem only the smallest is valid. */
 static bool crs_block_is_distinct(const struct problem *p, const struct context *context,
                                   const int32_t *values)
 {
@@ -69,7 +69,7 @@ static bool cpu_gemm_is_applicable(const struct problem *p, const struct context
     return conv_is_nchw_fp32_forward(p, reason);
 }
 
-/* Measured beside the naive kernel: unfolding x pays where many channels use it. */
+/* Measured relative to the naive kernel: unfolding x pays where many channels use it. */
 static double cpu_gemm_estimate(const struct problem *p, const struct context *context)
 {
     (void)context;

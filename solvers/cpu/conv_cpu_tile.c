@@ -1,6 +1,6 @@
 #include "solvers/cpu/conv_cpu_tile.h"
 
-/* x86's AVX-512 has 32 vector registers, what came before it 16. */
+/* AVX-512 has 32 vector registers, earlier x86 16. */
 static int vector_registers(const struct target *target)
 {
     return target->vector_bytes >= 64 ? 32 : 16;

@@ -1,8 +1,8 @@
 /*
- * 1x1 convolutions in AMD assembly, in the manner of MIOpen's ConvAsm1x1U: stride 1, no padding, FP32,
- * packed NCHW, 2D, one group; F, and B as F with the filter transposed; gfx900, gfx906, gfx908, gfx90a and
- * gfx942. Static: all of the shape and the config are symbols of conv_asm_1x1.s, which says what they
- * mean. It is assembled and interpreted by the tests; it has not run on a device yet.
+ * 1x1 convolutions in AMD assembly, after MIOpen's ConvAsm1x1U: stride 1, no padding, FP32, packed NCHW, 2D,
+ * one group; F, and B as F with the filter transposed; gfx900, gfx906, gfx908, gfx90a and gfx942. Static: the
+ * shape and the config are symbols of conv_asm_1x1.s, which explains them. Tests assemble and interpret it; it
+ * has not run on a device.
  */
 #include "solvers/common/conv_common.h"
 #include "solvers/framework/solver_rows.h"
@@ -12,9 +12,9 @@
 enum { READ_SIZE, CHUNKS, K_MULT, C_MULT, WAVES_C, PARAM_COUNT };
 
 #define WAVE_SIZE     64
-#define FILTERS_MAX   32  /* twice as many scalar registers hold a step's part of the filter */
-#define REGISTERS_MAX 128 /* leaves room for two waves a SIMD at least */
-#define REACH_BYTES   (1 << 20) /* a scalar load's own offset */
+#define FILTERS_MAX   32  /* a step's part of the filter is in twice as many scalar registers */
+#define REGISTERS_MAX 128 /* allows at least two waves on a SIMD */
+#define REACH_BYTES   (1 << 20) /* the range of a scalar load's own offset */
 #define GRID_MAX      65535     /* workgroups along the second axis */
 
 static const char *const sources[] = {"conv_asm_1x1.s", NULL};
@@ -31,7 +31,7 @@ static const struct space_param params[PARAM_COUNT] = {
 
 /* ---- sizes ---- */
 
-/* Channels that are summed over and those computed, whichever way it goes. */
+/* Channels that are summed over; channels that are computed. B exchanges them. */
 static int64_t inputs_of(const struct problem *p)
 {
     return p->direction == DIRECTION_F ? p->c : p->k;
@@ -47,7 +47,7 @@ static int64_t image_of(const struct problem *p)
     return p->in[AXIS_H] * p->in[AXIS_W];
 }
 
-/* As the kernel lays them out: indices, two sets of x, and sums. */
+/* Vector registers as the kernel assigns them: indices, two sets of x, and sums. */
 static int64_t registers_of(const int32_t *values)
 {
     int64_t items = (int64_t)values[CHUNKS] * values[READ_SIZE];
@@ -135,7 +135,7 @@ static bool holds(const struct problem *p, const struct context *context, const 
     return true;
 }
 
-/* The largest value of a parameter up to `most` that all constraints allow; 1 always is. */
+/* Sets a parameter to its largest value up to `most` that all constraints allow; the value 1 always holds. */
 static void raise_value(const struct problem *p, const struct context *context, int param,
                         int32_t most, int32_t *values)
 {
@@ -189,7 +189,7 @@ static bool is_pointwise(const struct problem *p)
     return p->spatial_dim == 2 && p->groups == 1;
 }
 
-/* Offsets in bytes are 32 bits, positions 31. */
+/* Offsets in bytes must fit 32 bits, positions 31. */
 static bool sizes_fit(const struct problem *p)
 {
     const double most = 2147483647.0;
@@ -217,7 +217,7 @@ static bool conv_asm_1x1_is_applicable(const struct problem *p, const struct con
     return false;
 }
 
-/* A guess: it does what the tiles of products in local memory do, with less around. */
+/* A guess: as much work as the tiles of matrix products, with less around it. */
 static double conv_asm_1x1_estimate(const struct problem *p, const struct context *context)
 {
     (void)p;
@@ -227,9 +227,9 @@ static double conv_asm_1x1_estimate(const struct problem *p, const struct contex
 
 /* ---- the launch ---- */
 
-/* Any q below 2^31 over `by` is q * MAGIC / 2^(32 + SHIFT), rounded down: with l the logarithm of `by`,
- * rounded up, MAGIC = floor(2^(31 + l) / by) + 1 exceeds the exact factor by less than 2^-31 of it
- * (Granlund and Montgomery, "Division by Invariant Integers using Multiplication", 1994). */
+/* A number q below 2^31 divided by `by` is q * MAGIC / 2^(32 + SHIFT), rounded down. With l = ceil(log2(by)),
+ * MAGIC = floor(2^(31 + l) / by) + 1 exceeds the exact factor by less than a 2^-31 part (Granlund and
+ * Montgomery, "Division by Invariant Integers using Multiplication", 1994). */
 static void add_division(struct launch *launch, int64_t by)
 {
     int log = 0;

@@ -1,9 +1,11 @@
-/* The plain convolution: every direction, layout and type that the dialect knows, nothing to tune.
+/*
+ * The plain convolution, a work-item for each output element: every direction, layout and type of the dialect.
+ * Not tunable. Other solvers' estimates are relative to it.
  */
 #include "solvers/common/conv_common.h"
 #include "solvers/framework/solver_rows.h"
 
-/* Work-items a workgroup, as conv_direct_naive.cl states it. */
+/* Work-items of a workgroup, as in conv_direct_naive.cl. */
 #define BLOCK_ITEMS 64
 
 static const char *const sources[] = {"conv_direct_naive.cl", NULL};
@@ -33,7 +35,7 @@ static bool types_are_served(const struct problem *p, const char **reason)
     return true;
 }
 
-/* Elements without what blocked layouts add: one work-item each. */
+/* Elements of the output without the padding of blocked layouts. */
 static double output_items(const struct problem *p)
 {
     enum tensor_role role = problem_output_role(p);

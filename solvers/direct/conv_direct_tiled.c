@@ -1,9 +1,10 @@
 /*
- * Forward convolution in two dimensions by tiles in registers and local memory. Every layout whose
- * channels are not in blocks, any strides of tensors; FP32, FP16, BF16 in any mixture, INT8; groups;
- * any stride, dilation and padding. Static: the shape but for the batch is compiled in. Limits: the
- * inputs and weights of the smallest tile fit local memory, which filters of some thousand positions
- * do not, and fewer than 2^31 work-items. Revisions 1 and 2 of this name were another kernel.
+ * Direct forward convolution of 2D images. A workgroup computes a block of outputs; it copies the patch of x
+ * that the block reads, and the weights, into local memory, and each work-item keeps a tile of sums in
+ * registers. Every layout whose channels are not in blocks, with any strides; FP32, FP16 and BF16 in any
+ * mixture, INT8; groups; any stride, dilation and padding. Static: the shape without the batch is compiled in.
+ * Limits: the smallest tile's inputs and weights must fit local memory (filters of some thousand positions do
+ * not), and fewer than 2^31 work-items.
  */
 #include <string.h>
 
@@ -37,7 +38,7 @@ static const struct space_param params[PARAM_COUNT] = {
     [BLOCK_C] = {"BLOCK_C", 5, (const int32_t[]){1, 4, 16, 64, 256}},
 };
 
-/* Tiles for what is smaller than those, or has a filter too large for them. */
+/* Tiles for images too small, or filters too large, for the tiles above. */
 static const struct space_param spare_params[PARAM_COUNT] = {
     [THREADS_K] = {"THREADS_K", 3, (const int32_t[]){1, 8, 64}},
     [THREADS_H] = {"THREADS_H", 2, (const int32_t[]){1, 8}},
@@ -52,8 +53,7 @@ static const struct space_param spare_params[PARAM_COUNT] = {
 
 /* ---- what the kernel makes of a problem ---- */
 
-/* An axis of a block of outputs, and of the patch of x that it reads, which holds every step-th
- * position. */
+/* One axis of a block of outputs and of the patch of x that it reads. The patch holds every step-th position. */
 struct axis_plan {
     int64_t block, blocks, step, patch;
 };
@@ -75,7 +75,7 @@ struct tile_plan {
     int64_t items, block_k, block_c, workgroups, local_bytes;
 };
 
-/* As conv_direct_tiled.cl lays the patch and the filter's weights out. */
+/* The layout of the patch and the weights in conv_direct_tiled.cl. */
 static int64_t count_local_bytes(const struct problem *p, const struct context *context,
                                  const struct tile_plan *plan)
 {
@@ -104,7 +104,7 @@ static void plan_tile(const struct problem *p, const struct context *context, co
 
 /* ---- spaces ---- */
 
-/* A CPU's item is a workgroup and computes with vector registers. */
+/* On a CPU a workgroup is one work-item with vector registers. */
 static bool workgroup_suits_target(const struct problem *p, const struct context *context,
                                    const int32_t *values)
 {
@@ -116,7 +116,7 @@ static bool workgroup_suits_target(const struct problem *p, const struct context
     return items >= 64 && items <= MIN(256, context->target->max_workgroup);
 }
 
-/* Lanes of a CPU's register or half of them, for short rows; 16 bytes on a GPU. */
+/* A CPU's register or half of one, for short rows; 16 bytes on a GPU. */
 static bool vector_suits_target(const struct problem *p, const struct context *context,
                                 const int32_t *values)
 {
@@ -133,7 +133,7 @@ static int tile_vectors(const int32_t *values)
     return values[TILE_K] * values[TILE_H] * values[TILE_W];
 }
 
-/* Beside its sums a CPU needs a register for a source and one for a weight. */
+/* A CPU also needs a register for an input and one for a weight. */
 static bool sums_fit_registers(const struct problem *p, const struct context *context,
                                const int32_t *values)
 {
@@ -143,8 +143,8 @@ static bool sums_fit_registers(const struct problem *p, const struct context *co
     return tile_vectors(values) * values[VEC] <= 64;
 }
 
-/* A CPU's two units have a latency of four cycles; a GPU's other waves fill in, but what an item
- * loads is to be used more than twice. */
+/* A CPU needs sums for two units with a latency of four cycles. On a GPU other waves fill the time, but each
+ * loaded element should be used more than twice. */
 static bool sums_hide_latency(const struct problem *p, const struct context *context,
                               const int32_t *values)
 {
@@ -152,7 +152,7 @@ static bool sums_hide_latency(const struct problem *p, const struct context *con
     return tile_vectors(values) >= (context_is_cpu(context) ? 8 : 4);
 }
 
-/* Less than twice as many outputs as there are, along each axis. */
+/* A block has less than twice the outputs along each axis. */
 static bool block_suits_sizes(const struct problem *p, const struct context *context,
                               const int32_t *values)
 {
@@ -162,7 +162,7 @@ static bool block_suits_sizes(const struct problem *p, const struct context *con
            values[THREADS_W] * values[TILE_W] * values[VEC] < 2 * p->out[AXIS_W];
 }
 
-/* Channels that stay in local memory need not be laid there again for the next output channels. */
+/* Where all channels stay in local memory, the next output channels need not copy them again. */
 static bool repeat_saves_loads(const struct problem *p, const struct context *context,
                                const int32_t *values)
 {
@@ -173,7 +173,7 @@ static bool repeat_saves_loads(const struct problem *p, const struct context *co
            (values[BLOCK_C] >= p->c / p->groups && block * values[REPEAT_K] < 2 * k_count);
 }
 
-/* The values are four times one another: of those that hold all channels the first is enough. */
+/* Values of CHANNELS are four times one another. Of those that hold all channels only the smallest is valid. */
 static bool channels_fill_block(const struct problem *p, const struct context *context,
                                 const int32_t *values)
 {
@@ -224,7 +224,7 @@ static const struct space spare = {PARAM_COUNT, spare_params, G_N_ELEMENTS(spare
 
 /* ---- the solver ---- */
 
-/* The smallest tiles of each target: where none of these is valid, nor is any for a large filter. */
+/* The smallest tiles of each target. Where they are not valid, no tile is, as for a large filter. */
 static bool smallest_tile_is_valid(const struct problem *p, const struct context *context)
 {
     static const struct {
@@ -246,7 +246,7 @@ static bool smallest_tile_is_valid(const struct problem *p, const struct context
     return false;
 }
 
-/* Large tiles first, then those that suit small images, few output channels and large filters. */
+/* Large tiles first, then tiles for small images, few output channels and large filters. */
 static bool find_wish(const struct problem *p, const struct context *context,
                       struct perf_config *config)
 {
@@ -322,8 +322,7 @@ static bool find_spare_wish(const struct problem *p, const struct context *conte
     return false;
 }
 
-/* What is tried first where nothing is known; where that is not valid, the first of the space in
- * force. */
+/* The first valid wish, or the first config of the space in force where no wish is valid. */
 static void direct_tiled_default_config(const struct problem *p, const struct context *context,
                                         struct perf_config *config)
 {
@@ -360,7 +359,7 @@ static bool channels_are_densest(const struct problem *p, enum tensor_role role)
     return p->layout[role] == LAYOUT_NHWC;
 }
 
-/* Products that the innermost loops spell out, in vectors. */
+/* The most products, in vectors, that the innermost loops unroll. */
 #define PRODUCTS_A_ROW  128
 #define PRODUCTS_IN_ALL 256
 

@@ -53,7 +53,7 @@ static const struct driver_flag flags[] = {
     TEXT('R', "wei_cast_type", TEXT_WEI_CAST),
     TEXT('T', "out_cast_type", TEXT_OUT_CAST),
     TEXT('t', "time", TEXT_TIME),
-    /* rocMLIR's words */
+    /* rocMLIR's flags */
     TEXT(0, "operation", TEXT_OPERATION),
     NUMBER(0, "padding_h", NUMBER_PAD_H, 0),
     NUMBER(0, "padding_w", NUMBER_PAD_W, 0),
@@ -91,7 +91,7 @@ void driver_values_init(struct driver_values *values)
     }
 }
 
-/* Long names come with one dash, too: rocMLIR's "-perf_priority". */
+/* A long name may have one dash, as rocMLIR's "-perf_priority" has. */
 const struct driver_flag *driver_flag_find(const char *word, size_t length)
 {
     if (length < 2 || word[0] != '-') {
@@ -131,7 +131,7 @@ bool driver_values_set(struct driver_values *values, const struct driver_flag *f
     }
     g_assert(flag->kind == FLAG_NUMBER);
     char *end = NULL;
-    int64_t number = strtoll(text, &end, 10); /* at its limits when out of range */
+    int64_t number = strtoll(text, &end, 10); /* saturates out of range */
     values->numbers[flag->index] = CLAMP(number, INT32_MIN, (int64_t)INT32_MAX + 1);
     values->has_forw = values->has_forw || flag->index == NUMBER_FORW;
     return end != text;

@@ -3,10 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/*
- * rocMLIR's spelling: digits for the spatial axes (0 is the outermost), Z Y X in filters, K for the
- * output's channels and for the filter's N, G for the group. Returns our letter, 0 when unknown.
- */
+/* Translates a letter of rocMLIR's layouts: digits are spatial axes (0 is the outermost), Z Y X axes of
+ * filters, K the output's channels and the filter's N, G the group. Returns our letter, 0 for an unknown one. */
 static char plain_letter(char letter, enum tensor_role role, int spatial_dim)
 {
     static const char spatial[] = "DHW";
@@ -23,8 +21,8 @@ static char plain_letter(char letter, enum tensor_role role, int spatial_dim)
     return letter != '\0' && strchr("NCDHW", letter) != NULL ? letter : 0;
 }
 
-/* Memory is the same with and without G where G stands just outside the axis it divides: the
- * channels of x and y, the K of a filter. */
+/* A layout with G has the memory of the layout without it where G is the neighbour outside of the axis that it
+ * divides: the channels of x and y, the K of a filter. */
 static bool group_is_transparent(const char *text, enum tensor_role role, int spatial_dim)
 {
     const char *group = strchr(text, 'G');
@@ -38,7 +36,7 @@ static bool fail(const char *text, const char *why, GError **error)
     return false;
 }
 
-/* rocMLIR's names are often in small letters; the c of a block ("NCHWc4") is small in any. */
+/* rocMLIR's names may be in small letters. The c of a block ("NCHWc4") is always small. */
 static void to_capitals(const char *text, char out[TEXT_SIZE])
 {
     bool small = strpbrk(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == NULL;

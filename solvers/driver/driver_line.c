@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Quotes stand between words, too: lines are copied from scripts. */
+/* Quotes separate words too, since lines are copied from scripts. */
 #define SPACES " \t\r\n\v\f\"'`"
 
 static const char driver_path[] = "./bin/MIOpenDriver";
@@ -21,7 +21,7 @@ struct word {
 static const struct {
     const char *word;
     enum data_type type;
-    int directions; /* 0 where flags say them */
+    int directions; /* 0 where flags give them */
 } commands[] = {
     {"conv", TYPE_FP32, 0},
     {"convfp16", TYPE_FP16, 0},
@@ -34,7 +34,7 @@ static const struct {
     {"conv_bwd_weight", TYPE_FP32, 4},
 };
 
-/* Primitives whose lines stand in the same logs, each also with the suffix of a data type. */
+/* Other primitives in the same logs; each may have a data type's suffix. */
 static const char *const others[] = {
     "CBAInfer",
     "CatTensor",
@@ -90,7 +90,7 @@ static struct word next_word(const char **at)
     *at += strspn(*at, SPACES);
     struct word word = {*at, strcspn(*at, SPACES)};
     if (word.length > 0 && word.text[0] == '#') {
-        word.length = 0; /* a comment; "-#" is a flag and begins otherwise */
+        word.length = 0; /* a comment; the flag "-#" begins with a dash */
         return word;
     }
     *at += word.length;
@@ -102,7 +102,7 @@ static bool word_is(struct word word, const char *text)
     return strlen(text) == word.length && memcmp(text, word.text, word.length) == 0;
 }
 
-/* What scripts put between commands. */
+/* Separators that scripts put between commands. */
 static bool is_separator(struct word word)
 {
     return strspn(word.text, ",;\\") >= word.length;
@@ -126,17 +126,17 @@ static void give_up(struct driver_line *out, enum driver_line_kind kind, const c
     g_strlcpy(out->reason, valid, sizeof out->reason);
     const char *end;
     if (!g_utf8_validate(out->reason, -1, &end)) {
-        out->reason[end - out->reason] = '\0'; /* never half a character at the cut */
+        out->reason[end - out->reason] = '\0'; /* do not cut a character in half */
     }
 }
 
-/* For messages: long words of binary files need no more. */
+/* Length of a word in messages: words of binary files may be long. */
 static int shown(struct word word)
 {
     return (int)MIN(word.length, 40u);
 }
 
-/* A driver's name, alone or at the end of a path. */
+/* Whether the word is a driver's name, alone or at the end of a path. */
 static bool is_driver(struct word word)
 {
     static const char *const names[] = {"MIOpenDriver", "MIOpenDriver.exe", "rocmlir-gen"};
@@ -151,7 +151,7 @@ static bool is_driver(struct word word)
     return false;
 }
 
-/* "OpenDriver", "r": what is left of the driver's path when a line lost its start. */
+/* Whether the word is the end of a driver's path ("OpenDriver", "r"), in a line whose start was cut off. */
 static bool is_torn_driver(struct word word)
 {
     return word.length < sizeof driver_path &&
@@ -201,7 +201,7 @@ static bool is_other(struct word word)
     return false;
 }
 
-/* A flag's word may hold its value, too: "--batchsize=8". */
+/* The length of a flag's name. Its word may hold the value, as in "--batchsize=8". */
 static size_t flag_length(struct word word)
 {
     const char *end = word.length > 0 ? memchr(word.text, '=', word.length) : NULL;
@@ -213,7 +213,7 @@ static const struct driver_flag *find_flag(struct word word)
     return driver_flag_find(word.text, flag_length(word));
 }
 
-/* Such a rest and its command, which nothing stands in front of. */
+/* Whether the line begins with the end of a driver's path and a command. */
 static bool is_torn_opening(struct word word, const char *behind)
 {
     struct word second = next_word(&behind);
@@ -221,14 +221,14 @@ static bool is_torn_opening(struct word word, const char *behind)
            (find_command(second) >= 0 || is_other(second));
 }
 
-/* What stands in front of the flags. */
+/* The part of a line before its flags. */
 struct opening {
     enum data_type type;
-    int directions; /* from a function's name, 0 when none is there */
+    int directions; /* from a function's name, 0 without one */
 };
 
-/* Skips a logger's or a launcher's prefix ("srun -n 1"): everything in front of a driver, or a
- * function's name with its colon. */
+/* Skips the prefix of a logger or launcher ("srun -n 1"): everything before a driver, or a function's name with
+ * its colon. */
 static struct word skip_prefix(const char **at, struct opening *opening, bool *driver)
 {
     const char *scan = *at;
@@ -255,8 +255,7 @@ static struct word skip_prefix(const char **at, struct opening *opening, bool *d
     return first;
 }
 
-/* Sets *at to the first flag. False with out's kind and reason set when the line has no flags to
- * read. */
+/* Sets *at to the first flag. On false, a line without usable flags, out's kind and reason are set. */
 static bool read_opening(const char **at, struct opening *opening, struct driver_line *out)
 {
     bool driver;
@@ -296,7 +295,7 @@ static bool looks_like_flag(struct word word)
            find_flag(word) != NULL;
 }
 
-/* Behind the '=' of a flag's word, else the next word. Length 0 where neither gives a value. */
+/* A flag's value: behind '=' in its own word, else the next word. Length 0 without a value. */
 static struct word take_value(struct word name, const char **at)
 {
     size_t length = flag_length(name);
@@ -313,7 +312,7 @@ static struct word take_value(struct word name, const char **at)
     return value;
 }
 
-/* One flag with its value. False with the reason set when it cannot be used. */
+/* Reads one flag with its value. On false, a flag that cannot be used, the reason is set. */
 static bool read_flag(struct word name, const char **at, struct driver_values *values,
                       struct driver_line *out)
 {
@@ -341,14 +340,14 @@ static bool read_flag(struct word name, const char **at, struct driver_values *v
     return true;
 }
 
-/* A shell's operator: what follows is said to the shell. */
+/* Whether the word is a shell's operator, behind which the line is no longer the driver's. */
 static bool ends_command(struct word word)
 {
     size_t digits = strspn(word.text, "12") == 1 && word.length > 1;
     return word.length > 0 && strchr(digits > 0 ? "><" : "|&><", word.text[digits]) != NULL;
 }
 
-/* All flags up to the line's end, or the shell's part of it. */
+/* Reads all flags up to the line's end or a shell's operator. */
 static bool read_flags(const char *at, struct driver_values *values, struct driver_line *out)
 {
     struct word word;
@@ -394,7 +393,7 @@ void driver_line_parse(const char *line, struct driver_line *out)
     out->kind = DRIVER_LINE_CONV;
 }
 
-/* The command word for the types, NULL where the driver has none. */
+/* The command word for the problem's types, NULL where the driver has none. */
 static const char *command_word(const struct problem *p)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(commands); i++) {
@@ -428,7 +427,7 @@ static void write_numbers(struct text_writer *writer, const struct problem *p)
     text_write(writer, " --group_count %" PRId64 " --bias %d", p->groups, p->bias);
 }
 
-/* Layouts without their block, which the driver takes as a flag of its own, one for all tensors. */
+/* Writes layouts without their block: the driver takes the block as one flag for all tensors. */
 static bool write_layouts(struct text_writer *writer, const struct problem *p)
 {
     static const char *const names[TENSOR_COUNT] = {"in_layout", "fil_layout", "out_layout"};

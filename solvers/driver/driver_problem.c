@@ -23,7 +23,7 @@ static void copy_sizes(const struct driver_values *values, enum driver_number fi
     }
 }
 
-/* The d flags of a 2D line say nothing, whatever they hold. */
+/* Depth flags of a 2D line are ignored. */
 static bool set_numbers(const struct driver_values *values, struct problem *p, GError **error)
 {
     const int64_t *numbers = values->numbers;
@@ -35,7 +35,7 @@ static bool set_numbers(const struct driver_values *values, struct problem *p, G
     p->n = numbers[NUMBER_BATCH];
     p->c = numbers[NUMBER_IN_CHANNELS];
     p->k = numbers[NUMBER_OUT_CHANNELS];
-    p->groups = numbers[NUMBER_GROUPS] == 0 ? 1 : numbers[NUMBER_GROUPS]; /* as the driver does */
+    p->groups = numbers[NUMBER_GROUPS] == 0 ? 1 : numbers[NUMBER_GROUPS]; /* as in the driver */
     p->bias = numbers[NUMBER_BIAS] != 0;
     copy_sizes(values, NUMBER_IN_D, p, p->in);
     copy_sizes(values, NUMBER_FIL_D, p, p->fil);
@@ -64,7 +64,8 @@ static bool check_modes(const struct driver_values *values, GError **error)
     return true;
 }
 
-/* MIOpenDriver lets pad_mode decide only for plain convolutions that are not really dilated. */
+/* As in MIOpenDriver, pad_mode applies only to convolutions that are not transposed and not dilated, or have a
+ * 1x1 filter. */
 static void apply_pad_mode(const struct driver_values *values, struct problem *p)
 {
     bool same = strcmp(values->texts[TEXT_PAD_MODE], "same") == 0;
@@ -85,7 +86,7 @@ static void apply_pad_mode(const struct driver_values *values, struct problem *p
     }
 }
 
-/* Absent layouts follow those given: a list that names one means all three. */
+/* A missing layout is taken from those given: a list that names one layout means all three. */
 static bool set_layouts(const struct driver_values *values, struct problem *p, GError **error)
 {
     static const enum driver_text order[] = {TEXT_IN_LAYOUT, TEXT_OUT_LAYOUT, TEXT_FIL_LAYOUT};
@@ -130,7 +131,7 @@ static bool set_types(const struct driver_values *values, enum data_type type, s
     return true;
 }
 
-/* rocMLIR's word for the direction, where a line has one. */
+/* rocMLIR's word for the direction. */
 static bool read_operation(const struct driver_values *values, int *directions, GError **error)
 {
     static const char *const words[DIRECTION_COUNT] = {"conv", "conv_bwd_data", "conv_bwd_weight"};
@@ -168,7 +169,7 @@ static bool choose_directions(const struct driver_values *values, const struct p
     return true;
 }
 
-/* A plain or transposed convolution's fields become a valid problem. */
+/* Makes a valid problem of the fields of a plain or transposed convolution. */
 static bool finish(const struct driver_values *values, const struct problem *fields,
                    enum direction direction, struct problem *p, GError **error)
 {

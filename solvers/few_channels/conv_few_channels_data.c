@@ -1,7 +1,7 @@
 /*
- * B of 2D convolutions with 1 to 4 input channels and one group: the gradient of a network's images. FP32, FP16 and
- * BF16, NCHW and NHWC, packed tensors; any padding, strides and dilation whose sums fit registers. Static: filter,
- * stride and dilation are compiled in, sizes of images but for how a row is divided are arguments. GPUs.
+ * The gradient of a network's images: B of 2D convolutions with 1 to 4 input channels and one group. FP32, FP16
+ * and BF16, NCHW and NHWC, packed tensors; any padding; strides and dilation whose sums fit registers. Static:
+ * filter, stride, dilation and the division of a row are compiled in. GPUs.
  */
 #include <string.h>
 
@@ -11,18 +11,20 @@
 
 enum { TILE_W, MOST_W, ITEMS, STEP_K, PARAM_COUNT };
 
-/* An item's sums and what it reads of a row of y at once, in registers; and multiplications that are spelled out. */
+/* Registers for a work-item's sums and its piece of a row of y; multiplications unrolled. */
 #define REGISTERS_MOST 144
 #define UNROLLED_MOST  2048
-/* Work-items of the smallest workgroups: those of others are less than four times as many. */
+/* The most work-items of the smallest workgroups; other workgroups give less than four times as many. */
 #define WORK_MOST      0x1p29
 
 static const char *const sources[] = {"conv_few_channels_b.cl", NULL};
 
 static const struct space_param params[PARAM_COUNT] = {
     {"TILE_W", 3, (const int32_t[]){4, 8, 16}},
-    {"MOST_W", 4, (const int32_t[]){8, 16, 32, 64}}, /* items along a row, divided evenly */
-    {"ITEMS", 3, (const int32_t[]){64, 128, 256}},   /* of a workgroup at the most */
+    {"MOST_W", 4,
+     (const int32_t[]){8, 16, 32,
+                       64}}, /* the most work-items along a row, which divide it evenly */
+    {"ITEMS", 3, (const int32_t[]){64, 128, 256}}, /* the most of a workgroup */
     {"STEP_K", 3, (const int32_t[]){4, 8, 16}},
 };
 
@@ -30,7 +32,7 @@ static const int32_t smallest[PARAM_COUNT] = {4, 8, 64, 4};
 
 /* ---- how the kernel divides x ---- */
 
-/* x's positions along an axis by cells of the stride, which the padding's start begins. */
+/* The first stride-sized cell of x's positions along an axis, counted from the start of the padding. */
 static int64_t first_cell(const struct problem *p, enum axis axis)
 {
     return p->pad[axis] / p->stride[axis];
@@ -58,7 +60,7 @@ static struct division divide(const struct problem *p, const int32_t *values)
     return d;
 }
 
-/* Positions of y beyond the first that a cell's sums read along an axis. */
+/* Further positions of y that a cell's sums read along an axis. */
 static int64_t reach(const struct problem *p, enum axis axis)
 {
     return (p->fil[axis] - 1) * p->dilation[axis] / p->stride[axis];
@@ -69,7 +71,7 @@ static int64_t count_weights(const struct problem *p)
     return p->c * p->fil[AXIS_H] * p->fil[AXIS_W];
 }
 
-/* Of y's part and the filters of STEP_K channels, or of the results on their way out. */
+/* Bytes of y's part and the filters of STEP_K channels, or of results on their way to memory. */
 static double local_bytes_of(const struct problem *p, const int32_t *values)
 {
     struct division d = divide(p, values);
@@ -106,7 +108,7 @@ static bool taps_are_spelled_out(const struct problem *p, const struct context *
     return (double)count_weights(p) * values[TILE_W] <= UNROLLED_MOST;
 }
 
-/* No narrower row of items would do. */
+/* Of equal divisions of a row only the narrowest is valid. */
 static bool row_is_needed(const struct problem *p, const struct context *context,
                           const int32_t *values)
 {
@@ -175,7 +177,7 @@ static bool few_channels_data_is_applicable(const struct problem *p, const struc
     return true;
 }
 
-/* What is tried first where nothing is known, by measuring on an H200; the last always is in the space. */
+/* Defaults, measured on an H200; the last is always valid. */
 static const int32_t wishes[][PARAM_COUNT] = {
     {4, 16, 128, 8},
     {4, 8, 128, 8},
@@ -189,7 +191,7 @@ static void few_channels_data_default_config(const struct problem *p, const stru
     space_choose_first(&space, p, context, wishes[0], G_N_ELEMENTS(wishes), config);
 }
 
-/* Above kernels that fill up channels to a block. */
+/* Above solvers that pad channels up to a block. */
 static double few_channels_data_estimate(const struct problem *p, const struct context *context)
 {
     (void)p;

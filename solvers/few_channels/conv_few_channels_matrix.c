@@ -1,9 +1,12 @@
 /*
- * F of 2D convolutions with 1 to 4 input channels and one group on NVIDIA's matrix units: a network's first layer.
- * FP16 and BF16, NHWC and NCHW, packed tensors; lines of x are whole chunks of 16 bytes and positions a whole number
- * of pairs of elements apart; NHWC: output channels in eights, NCHW: columns of y in fours. Any padding, strides and
- * filter that local memory can hold, dilation of rows. Static: filter, strides and what they make of the padding are
- * compiled in. NVIDIA's GPUs from sm_80 on.
+ * A network's first layer on NVIDIA's matrix units: F of 2D convolutions with 1 to 4 input channels and one
+ * group. FP16 and BF16, NHWC and NCHW, packed tensors. Rows of x must be whole chunks of 16 bytes, and
+ * positions a whole number of pairs of elements apart; NHWC needs output channels in eights, NCHW columns of y
+ * in fours. Any padding; strides and filters that fit local memory; dilation of rows. Static: filter and
+ * strides are compiled in. sm_80 and later.
+ *
+ * Padding three channels up to a chunk of eight would waste most of the work. Instead the terms are the
+ * filter's whole row, channels and columns together: in memory they are consecutive elements of a row of x.
  */
 #include <string.h>
 
@@ -15,14 +18,14 @@ enum { TILES_M, WARPS_H, MOST_W, COLUMNS, RESIDENT, PARAM_COUNT };
 
 #define WARP_ITEMS       32
 #define ITEMS_MOST       512
-#define POSITIONS        16 /* of a warp, side by side */
+#define POSITIONS        16 /* of a warp, along a row */
 #define CHUNK_ELEMENTS   8
 #define CHUNK_BYTES      16
-/* Registers of an item beside its sums, where it has all that it wants and at the least; and a unit's. */
+/* Registers of a work-item beside its sums, wanted and at least; registers of a unit. */
 #define REGISTERS_BESIDE 64
 #define REGISTERS_LEAST  40
 #define REGISTERS_UNIT   65536
-/* Products that are spelled out. */
+/* The most products unrolled. */
 #define UNROLLED_MOST    1024
 
 static const char *const sources[] = {"conv_few_channels_f.cl", NULL};
@@ -30,9 +33,10 @@ static const char *const sources[] = {"conv_few_channels_f.cl", NULL};
 static const struct space_param params[PARAM_COUNT] = {
     {"TILES_M", 3, (const int32_t[]){1, 2, 4}}, /* rows of y of a warp */
     {"WARPS_H", 3, (const int32_t[]){1, 2, 4}},
-    {"MOST_W", 4, (const int32_t[]){1, 2, 4, 8}}, /* warps along a row, which are divided evenly */
+    {"MOST_W", 4,
+     (const int32_t[]){1, 2, 4, 8}}, /* the most warps along a row, which divide it evenly */
     {"COLUMNS", 2, (const int32_t[]){32, 64}},
-    {"RESIDENT", 4, (const int32_t[]){1, 2, 4, 8}}, /* workgroups of a unit */
+    {"RESIDENT", 4, (const int32_t[]){1, 2, 4, 8}}, /* workgroups on a unit */
 };
 
 static const int32_t smallest[PARAM_COUNT] = {1, 1, 1, 32, 1};
@@ -49,7 +53,7 @@ static int64_t items_of(const struct problem *p, const int32_t *values)
     return WARP_ITEMS * warps_w_of(p, values) * values[WARPS_H];
 }
 
-/* Pairs of terms of a filter's line, filled up to fours. */
+/* Pairs of terms of a filter's row, rounded up to fours. */
 static int64_t pair_pitch(const struct problem *p)
 {
     int64_t early = few_channels_lead(p) % 2;
@@ -64,7 +68,7 @@ static int64_t steps_of(const struct problem *p)
     return conv_divide_up(lines * pair_pitch(p), CHUNK_ELEMENTS);
 }
 
-/* Two parts of x, and the filters in the order of lanes. */
+/* Bytes of two parts of x, and of the filters in the order of lanes. */
 static double local_bytes_of(const struct problem *p, const int32_t *values)
 {
     int64_t rows = (values[TILES_M] * values[WARPS_H] - 1) * p->stride[AXIS_H] +
@@ -109,7 +113,7 @@ static bool rows_suit_image(const struct problem *p, const struct context *conte
     return rows == 1 || rows < 2 * p->out[AXIS_H];
 }
 
-/* No fewer warps along a row would do. */
+/* Of equal divisions of a row only the one with the fewest warps is valid. */
 static bool warps_suit_row(const struct problem *p, const struct context *context,
                            const int32_t *values)
 {
@@ -146,7 +150,7 @@ static bool parts_fit_local_memory(const struct problem *p, const struct context
     return local_bytes_of(p, values) <= (double)target_dynamic_local_bytes(context->target);
 }
 
-/* All of a unit's workgroups have tiles and room. */
+/* All of a unit's workgroups have tiles and local memory. */
 static bool workgroups_suit_unit(const struct problem *p, const struct context *context,
                                  const int32_t *values)
 {
@@ -213,7 +217,7 @@ static bool few_channels_matrix_is_applicable(const struct problem *p,
     return true;
 }
 
-/* What is tried first where nothing is known; the last always is in the space. */
+/* Defaults; the last is always valid. */
 static const int32_t wishes[][PARAM_COUNT] = {
     {2, 1, 8, 64, 2}, {2, 2, 8, 32, 2}, {2, 1, 8, 64, 1}, {2, 2, 8, 32, 1}, {1, 2, 4, 64, 1},
     {1, 2, 4, 32, 1}, {1, 1, 4, 32, 1}, {1, 1, 2, 32, 1}, {1, 1, 1, 32, 1},
@@ -226,7 +230,7 @@ static void few_channels_matrix_default_config(const struct problem *p,
     space_choose_first(&space, p, context, wishes[0], G_N_ELEMENTS(wishes), config);
 }
 
-/* Above kernels that move x first. */
+/* Above solvers that copy x first. */
 static double few_channels_matrix_estimate(const struct problem *p, const struct context *context)
 {
     (void)p;

@@ -1,9 +1,9 @@
 /*
- * W of 2D convolutions with 1 to 4 input channels and one group on NVIDIA's matrix units: the weights' gradient of a
- * network's first layer. FP16 and BF16, NHWC, packed tensors; output channels in eights and lines of x whole chunks
- * of 16 bytes; any padding, strides and filter that registers and local memory can hold, dilation of rows. Static:
- * filter, strides and what they make of the padding are compiled in. Rows of y are divided into parts, whose sums
- * lie in the workspace and are added up. NVIDIA's GPUs from sm_80 on.
+ * The weights' gradient of a network's first layer on NVIDIA's matrix units: W of 2D convolutions with 1 to 4
+ * input channels and one group. FP16 and BF16, NHWC, packed tensors; output channels in eights, rows of x in
+ * whole chunks of 16 bytes; any padding; strides and filters that fit registers and local memory; dilation of
+ * rows. Static: filter and strides are compiled in. Rows of y are divided into parts, whose sums are added up
+ * from the workspace. sm_80 and later.
  */
 #include <string.h>
 
@@ -16,17 +16,19 @@ enum { BLOCK_K, SHARES, MOST_W, PARTS, PARAM_COUNT };
 
 #define WARP_ITEMS     32
 #define ITEMS_MOST     512
-#define POSITIONS      16 /* of a step of the product */
+#define POSITIONS      16 /* of one matrix instruction */
 #define CHUNK_ELEMENTS 8
 #define CHUNK_BYTES    16
-#define SUMS_MOST      128 /* of an item, in registers */
+#define SUMS_MOST      128 /* registers of a work-item */
 
 static const char *const sources[] = {"conv_few_channels_matrix_w.cl", "conv_matrix_sum.cl", NULL};
 
 static const struct space_param params[PARAM_COUNT] = {
     {"BLOCK_K", 3, (const int32_t[]){16, 32, 64}},
     {"SHARES", 3, (const int32_t[]){1, 2, 4}},
-    {"MOST_W", 4, (const int32_t[]){16, 32, 64, 128}}, /* positions at a time, divided evenly */
+    {"MOST_W", 4,
+     (const int32_t[]){16, 32, 64,
+                       128}}, /* the most positions at a time, which divide a row evenly */
     {"PARTS", 9, (const int32_t[]){1, 32, 64, 128, 256, 384, 512, 768, 1024}},
 };
 
@@ -39,7 +41,7 @@ static int64_t items_of(const struct problem *p, const int32_t *values)
     return WARP_ITEMS * values[SHARES] * p->fil[AXIS_H];
 }
 
-/* Positions of a row that are in local memory at a time: steps that the shares divide. */
+/* Positions of a row in local memory at a time: whole steps for all shares. */
 static int64_t step_of(const struct problem *p, const int32_t *values)
 {
     int64_t turn = (int64_t)POSITIONS * values[SHARES];
@@ -47,7 +49,7 @@ static int64_t step_of(const struct problem *p, const int32_t *values)
     return conv_divide_up(few_channels_even(p->out[AXIS_W], values[MOST_W]), turn) * turn;
 }
 
-/* Parts that keep sums short enough; 0 where no config has so many. */
+/* The fewest parts that keep sums short enough; 0 where no config has so many. */
 static int32_t least_parts(const struct problem *p)
 {
     for (int i = 0; i < params[PARTS].count; i++) {
@@ -63,7 +65,8 @@ static int64_t tiles_n(const struct problem *p)
     return conv_divide_up(p->fil[AXIS_W] * p->c, CHUNK_ELEMENTS);
 }
 
-/* Two stages of lines of x and positions of y, these an odd number of chunks long. */
+/* Bytes of two stages of rows of x and positions of y; the latter have an odd number of chunks, against bank
+ * conflicts. */
 static double local_bytes_of(const struct problem *p, const int32_t *values)
 {
     int64_t step = step_of(p, values);
@@ -84,7 +87,7 @@ static bool sums_fit_registers(const struct problem *p, const struct context *co
     return values[BLOCK_K] / POSITIONS * tiles_n(p) * 4 <= SUMS_MOST;
 }
 
-/* No more than twice the rows of w, but for the smallest block. */
+/* At most twice the rows of w, except for the smallest block. */
 static bool block_suits_channels(const struct problem *p, const struct context *context,
                                  const int32_t *values)
 {
@@ -98,7 +101,7 @@ static bool items_suit_target(const struct problem *p, const struct context *con
     return items_of(p, values) <= MIN(ITEMS_MOST, context->target->max_workgroup);
 }
 
-/* Each share has positions, and no narrower step would do. */
+/* Each share has positions, and of equal divisions only the narrowest step is valid. */
 static bool step_suits_row(const struct problem *p, const struct context *context,
                            const int32_t *values)
 {
@@ -119,7 +122,7 @@ static uint64_t part_bytes(const struct problem *p, const int32_t *values)
            (uint64_t)(few_channels_parts(p, values[PARTS]) * values[SHARES]) * sizeof(float);
 }
 
-/* The fewest parts are for what has no room for more. */
+/* The fewest parts are valid only where the workspace allows no more. */
 static bool parts_suit_rows(const struct problem *p, const struct context *context,
                             const int32_t *values)
 {
@@ -180,7 +183,7 @@ static bool few_channels_matrix_w_is_applicable(const struct problem *p,
     return least_parts(p) > 0;
 }
 
-/* What is tried first where nothing is known; the last always is in the space, with the fewest parts. */
+/* Defaults; the last is always valid with the fewest parts. */
 static const int32_t wishes[][PARTS] = {
     {64, 1, 128}, {64, 1, 64}, {32, 1, 128}, {32, 1, 64}, {16, 1, 32}, {16, 1, 16},
 };
@@ -200,7 +203,7 @@ static void few_channels_matrix_w_default_config(const struct problem *p,
                               config);
 }
 
-/* The most within the limit; the fewest parts where there is no room for more. */
+/* The most within the limit; the fewest parts where the limit allows none. */
 static uint64_t few_channels_matrix_w_workspace_bytes(const struct problem *p,
                                                       const struct context *context)
 {
@@ -221,7 +224,7 @@ static uint64_t few_channels_matrix_w_workspace_bytes(const struct problem *p,
     return most;
 }
 
-/* Above kernels that move x first. */
+/* Above solvers that copy x first. */
 static double few_channels_matrix_w_estimate(const struct problem *p, const struct context *context)
 {
     (void)p;

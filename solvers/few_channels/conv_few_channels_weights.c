@@ -1,8 +1,8 @@
 /*
- * W of 2D convolutions with 1 to 4 input channels and one group: the weights' gradient of a network's first layer.
- * FP32, FP16 and BF16, NCHW and NHWC, packed tensors; any padding, strides and dilation whose sums fit registers.
- * Static: filter, stride and dilation are compiled in. Rows of y are divided into parts, whose sums lie in the
- * workspace and are added up; w has a multiple of four elements. GPUs.
+ * The weights' gradient of a network's first layer: W of 2D convolutions with 1 to 4 input channels and one
+ * group. FP32, FP16 and BF16, NCHW and NHWC, packed tensors; any padding; strides and dilation whose sums fit
+ * registers; a multiple of four weights. Static: filter, stride and dilation are compiled in. Rows of y are
+ * divided into parts, whose sums are added up from the workspace. GPUs.
  */
 #include <string.h>
 
@@ -13,12 +13,12 @@
 
 enum { TILE_K, ITEMS_K, SHARES, MOST_W, PARTS, PARAM_COUNT };
 
-/* An item's sums and what it reads at once, in registers; multiplications that are spelled out. */
+/* Registers for a work-item's sums and operands; multiplications unrolled. */
 #define REGISTERS_MOST     176
-#define REGISTERS_MOST_AMD 128 /* whose compilers load further ahead */
+#define REGISTERS_MOST_AMD 128 /* AMD's compilers load further ahead */
 #define UNROLLED_MOST      1024
 #define ITEMS_MOST         512
-/* Positions that an item multiplies at once. */
+/* Positions that a work-item multiplies at once. */
 #define POSITIONS          4
 
 static const char *const sources[] = {"conv_few_channels_w.cl", "conv_matrix_sum.cl", NULL};
@@ -27,7 +27,9 @@ static const struct space_param params[PARAM_COUNT] = {
     {"TILE_K", 4, (const int32_t[]){1, 2, 4, 8}},
     {"ITEMS_K", 4, (const int32_t[]){4, 8, 16, 32}},
     {"SHARES", 5, (const int32_t[]){1, 2, 4, 8, 16}},
-    {"MOST_W", 4, (const int32_t[]){16, 32, 64, 128}}, /* positions at a time, divided evenly */
+    {"MOST_W", 4,
+     (const int32_t[]){16, 32, 64,
+                       128}}, /* the most positions at a time, which divide a row evenly */
     {"PARTS", 9, (const int32_t[]){1, 32, 128, 256, 384, 512, 768, 1024, 2048}},
 };
 
@@ -45,7 +47,7 @@ static int64_t block_of(const int32_t *values)
     return (int64_t)values[ITEMS_K] * values[TILE_K];
 }
 
-/* Positions of a row that are in local memory at a time. */
+/* Positions of a row in local memory at a time. */
 static int64_t step_of(const struct problem *p, const int32_t *values)
 {
     return few_channels_up_to_fours(few_channels_even(p->out[AXIS_W], values[MOST_W]));
@@ -62,7 +64,7 @@ static double sums_of(const struct problem *p, const int32_t *values)
     return (double)values[TILE_K] * (double)p->c * (double)p->fil[AXIS_W];
 }
 
-/* Rows of y and x, or the sums that shares add up. */
+/* Bytes of rows of y and x, or of the sums that shares add up. */
 static double local_bytes_of(const struct problem *p, const int32_t *values)
 {
     int64_t step = step_of(p, values);
@@ -99,7 +101,7 @@ static bool sums_are_spelled_out(const struct problem *p, const struct context *
     return POSITIONS * sums_of(p, values) <= UNROLLED_MOST;
 }
 
-/* No more than twice the rows of w, but for the smallest block. */
+/* At most twice the rows of w, except for the smallest block. */
 static bool block_suits_channels(const struct problem *p, const struct context *context,
                                  const int32_t *values)
 {
@@ -116,7 +118,7 @@ static bool items_suit_target(const struct problem *p, const struct context *con
            (values[SHARES] == 1 || items_of(p, smallest) * values[SHARES] <= ITEMS_MOST);
 }
 
-/* Each share has positions, and no narrower step would do. */
+/* Each share has positions, and of equal divisions only the narrowest step is valid. */
 static bool step_suits_row(const struct problem *p, const struct context *context,
                            const int32_t *values)
 {
@@ -179,7 +181,7 @@ static bool few_channels_weights_is_applicable(const struct problem *p,
     return true;
 }
 
-/* What is tried first where nothing is known, by measuring on an H200; the last always is in the space. */
+/* Defaults, measured on an H200; the last is always valid. */
 static const int32_t wishes[][PARAM_COUNT] = {
     {2, 32, 1, 64, 1}, {4, 8, 4, 128, 1}, {4, 8, 4, 64, 1}, {4, 8, 1, 64, 1}, {2, 8, 4, 32, 1},
     {2, 4, 4, 32, 1},  {2, 8, 1, 16, 1},  {1, 8, 1, 16, 1}, {1, 4, 1, 16, 1},
@@ -194,7 +196,7 @@ static void few_channels_weights_default_config(const struct problem *p,
                               config);
 }
 
-/* The most within the limit; a part where there is no room for one. */
+/* The most within the limit; one part where the limit allows none. */
 static uint64_t few_channels_weights_workspace_bytes(const struct problem *p,
                                                      const struct context *context)
 {
@@ -211,7 +213,7 @@ static uint64_t few_channels_weights_workspace_bytes(const struct problem *p,
     return most;
 }
 
-/* Above kernels that fill up channels to a block. */
+/* Above solvers that pad channels up to a block. */
 static double few_channels_weights_estimate(const struct problem *p, const struct context *context)
 {
     (void)p;
@@ -221,7 +223,7 @@ static double few_channels_weights_estimate(const struct problem *p, const struc
 
 /* ---- the launch ---- */
 
-/* What runs fastest in y, in all of it and in the part that is in local memory. */
+/* Whether y's innermost runs, in memory and in local memory, are whole chunks. */
 static bool y_is_in_chunks(const struct problem *p, const int32_t *values)
 {
     if (few_channels_is_nhwc(p))

@@ -19,7 +19,7 @@ static bool tensors_are_alike(const struct problem *p)
     return true;
 }
 
-/* Kernels find an image once, and count in int within it. */
+/* Kernels compute an image's address once and count in int within the image. */
 static bool images_fit_32_bits(const struct problem *p)
 {
     double x = (double)p->c * (double)p->in[AXIS_H] * (double)p->in[AXIS_W];

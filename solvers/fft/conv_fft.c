@@ -23,7 +23,7 @@
 
 /* Positions along an axis from which a filter is large. */
 #define LARGE_FILTER 5
-/* Strides and dilations up to here cannot take positions past 31 bits beside a reach that fits. */
+/* Strides and dilations up to this keep positions within 31 bits where the reach fits. */
 #define STEP_MOST    (1 << 19)
 
 static const char *const sources[] = {"conv_fft.cl", "conv_fft_product.cl", NULL};
@@ -47,8 +47,8 @@ static bool filter_is_served(const struct problem *p, const char **reason)
         *reason = "needs a filter that leaves a transform of 64 by 64 a tile of 16, or the output";
         return false;
     }
-    /* Else inputs between filter positions, which no output reads, could be all there is: rounding
-     * them would show beside sums of nothing. */
+    /* Otherwise inputs that no output reads, between filter positions, could outweigh all others, and their
+     * rounding errors would show in small sums. */
     if (p->out[AXIS_H] < p->dilation[AXIS_H] / plan.h.step ||
         p->out[AXIS_W] < p->dilation[AXIS_W] / plan.w.step) {
         *reason = "needs as many outputs along an axis as the dilation skips to";
@@ -57,10 +57,10 @@ static bool filter_is_served(const struct problem *p, const char **reason)
     return true;
 }
 
-/* Work-items of a launch that are surely counted in 32 bits, on every device. */
+/* Work-items that every device counts in 32 bits. */
 #define ITEMS_MOST INT32_MAX
 
-/* An item transforms two rows of a plane; LANES planes of a row of them lie side by side. */
+/* A work-item transforms two rows of a plane; LANES planes are transformed together. */
 static bool transforms_fit(const struct fft_plan *plan)
 {
     for (int t = 0; t < TENSOR_COUNT; t++) {
@@ -72,7 +72,7 @@ static bool transforms_fit(const struct fft_plan *plan)
     return true;
 }
 
-/* An item of the product computes at least 8 sums, of which blocks may have four times too many. */
+/* A work-item of the product computes at least 8 sums, and padding may make blocks four times too many. */
 static bool product_fits(const struct fft_plan *plan)
 {
     return (plan->channels + 15) * (plan->columns + 15) * plan->groups * 4 / 8 <= ITEMS_MOST &&
@@ -90,7 +90,7 @@ static bool plans_fit(const struct problem *p, const char **reason)
             *reason = "needs fewer planes: 32 bits count the work-items that transform them";
             return false;
         }
-        /* Up to there sizes are exact. */
+        /* Up to this, sizes in doubles are exact. */
         if (fft_default_bytes(&plan) > 0x1p52) {
             *reason = "needs spectra of fewer than 2^52 bytes";
             return false;
@@ -124,9 +124,8 @@ static uint64_t fft_workspace_bytes(const struct problem *p, const struct contex
     return (uint64_t)fft_most_bytes(p);
 }
 
-/* Measured beside the naive kernel on a CPU: 14 times its speed for as many operations. On a GPU the
- * number stands beside those of the other portable kernels: a 5x5 on an H200 took a tenth of
- * ConvIm2ColGemm's time. */
+/* Measured on a CPU: 14 times the naive kernel's speed for equal operations. On a GPU relative to the other
+ * portable kernels: a 5x5 on an H200 took a tenth of ConvIm2ColGemm's time. */
 static double fft_estimate(const struct problem *p, const struct context *context)
 {
     double speed = context_is_cpu(context) ? 14 : 20;
@@ -156,8 +155,8 @@ static void add_axes(struct launch *launch, const int64_t sizes[AXIS_COUNT])
     add_pair(launch, sizes[AXIS_H], sizes[AXIS_W]);
 }
 
-/* A launch that transforms tensor `role`: LANES planes of `count` side by side for each of `rows`
- * planes of each group. */
+/* Adds the launch that transforms tensor `role`: LANES planes at once, `count` planes for each of `rows` of
+ * each group. */
 static struct launch *add_transform(const struct recipe *recipe, enum tensor_role role,
                                     const char *entry, double count, double rows)
 {

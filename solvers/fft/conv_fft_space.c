@@ -35,7 +35,7 @@ int fft_product_items(const struct context *context, const int32_t *values)
     return context_is_cpu(context) ? 1 : tiles_of(values);
 }
 
-/* As fft.h lays them out. */
+/* As in fft.h. */
 static int64_t planes_bytes(int size, int lanes)
 {
     return (int64_t)2 * size * (size / 2 + 1) * lanes * (int64_t)sizeof(float);
@@ -85,7 +85,7 @@ static int default_lanes(const struct context *context, int size)
     return lanes;
 }
 
-/* Tiles fill a CPU's registers; a GPU's are as tall as leaves enough items. */
+/* Tiles fill a CPU's registers. A GPU's tiles are as tall as the number of work-items allows. */
 static void set_default_tile(const struct context *context, int32_t *values)
 {
     int vec = fft_vector_lanes(context);
@@ -123,7 +123,7 @@ static bool size_is_useful(const struct problem *p, const struct context *contex
     return fft_plan_is_useful(p, &plan);
 }
 
-/* Where a smaller size takes an image in one tile, a larger one only transforms more. */
+/* Where a smaller transform holds an image in one tile, a larger one only costs more. */
 static bool size_is_needed(const struct problem *p, const struct context *context,
                            const int32_t *values)
 {
@@ -134,7 +134,7 @@ static bool size_is_needed(const struct problem *p, const struct context *contex
     return values[FFT_SIZE] == FFT_SIZE_MIN || plan.h.tiles * plan.w.tiles != 1;
 }
 
-/* A CPU's lanes are a vector's, a GPU's share the work with the items of their plane. */
+/* A CPU's lanes are a vector's. On a GPU lanes times work-items of a plane make the workgroup. */
 static bool lanes_suit_target(const struct problem *p, const struct context *context,
                               const int32_t *values)
 {
@@ -174,8 +174,8 @@ static bool spectra_fit_workspace(const struct problem *p, const struct context 
     return slices_bytes(&plan, values[FFT_BLOCK_K], values[FFT_BLOCK_N]) <= fft_most_bytes(p);
 }
 
-/* A CPU's sums, columns and one weight fit 32 vector registers of 64 bytes, 16 shorter ones; a GPU's
- * half of 255 of one element. */
+/* A CPU's sums, columns and one weight must fit 32 vector registers of 64 bytes, or 16 shorter ones; a GPU's
+ * half of 255 registers. */
 static bool sums_fit_registers(const struct problem *p, const struct context *context,
                                const int32_t *values)
 {
@@ -189,7 +189,7 @@ static bool sums_fit_registers(const struct problem *p, const struct context *co
     return 2 * (rows + 1) * (columns / vec) + 2 <= (context->target->vector_bytes >= 64 ? 32 : 16);
 }
 
-/* A CPU's two multiply-add units have a latency of four cycles; a GPU's other waves fill in. */
+/* A CPU needs sums for two units with a latency of four cycles. On a GPU other waves fill the time. */
 static bool sums_hide_latency(const struct problem *p, const struct context *context,
                               const int32_t *values)
 {
@@ -198,7 +198,7 @@ static bool sums_hide_latency(const struct problem *p, const struct context *con
            2 * values[FFT_TILE_K] * values[FFT_TILE_N] / fft_vector_lanes(context) >= 8;
 }
 
-/* The smallest blocks have tiles for half of what would be best. */
+/* The smallest blocks may have half of the wanted work-items. */
 static bool items_fit_workgroup(const struct problem *p, const struct context *context,
                                 const int32_t *values)
 {
@@ -213,7 +213,7 @@ static bool items_fit_workgroup(const struct problem *p, const struct context *c
            items <= MIN(GPU_ITEMS_MAX, context->target->max_workgroup);
 }
 
-/* A CPU's caches need no staging. */
+/* CPUs have caches and need no staging in local memory. */
 static bool stage_suits_target(const struct problem *p, const struct context *context,
                                const int32_t *values)
 {

@@ -59,8 +59,8 @@ double fft_plan_planes(const struct fft_plan *plan, enum tensor_role role)
     return plan->groups * terms * channels * columns;
 }
 
-/* Of one complex row, as the stages of fft.h do it: each butterfly adds and subtracts, and turns by
- * its angle, which is free for multiples of a quarter turn and cheap for those of an eighth. */
+/* Operations for one complex row, as the stages of fft.h do them: each butterfly adds, subtracts and rotates by
+ * its angle. A multiple of a quarter turn costs nothing, a multiple of an eighth little. */
 static double row_flops(int size)
 {
     double flops = 0;
@@ -73,8 +73,8 @@ static double row_flops(int size)
     return flops;
 }
 
-/* Of one plane with that many pairs of rows to transform: the rows, the columns, and what takes pairs
- * of real ones apart or puts them together. */
+/* Operations for one plane with so many pairs of rows: rows, columns, and the step that separates or joins
+ * pairs of real rows. */
 static double plane_flops(int size, double pairs)
 {
     int half = size / 2;

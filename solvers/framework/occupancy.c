@@ -4,19 +4,16 @@
 #include <stdbool.h>
 #include <string.h>
 
-/*
- * The register files of a SIMD. AMD's as LLVM's AMDGPUBaseInfo.cpp has them, of waves as wide as solvers'
- * targets run them (target_limits.c); NVIDIA's from its table of technical specifications by compute
- * capability: a quarter of a multiprocessor's 65,536 registers of 32 lanes. A row matches architectures that begin with its name,
- * the first one that does.
- */
+/* The register files of a SIMD. AMD's are LLVM's (AMDGPUBaseInfo.cpp) for the wave width of target_limits.c.
+ * NVIDIA's are a quarter of a multiprocessor's 65,536 registers of 32 lanes, by compute capability. A row
+ * matches architectures whose names begin with its name; the first match counts. */
 static const struct file {
     const char *arch;
-    int registers; /* a lane's, of all waves together */
-    int granule;   /* as many are given out at a time */
-    int waves;     /* at most */
-    bool shared;   /* accumulation registers are of the same file */
-    int scalar; /* registers of all waves together, in granules of 16; 0 where they limit nothing */
+    int registers; /* of a lane, of all waves together */
+    int granule;   /* registers are assigned in multiples of this */
+    int waves;     /* the most waves */
+    bool shared;   /* accumulation registers are in the same file */
+    int scalar; /* scalar registers of all waves together, assigned in multiples of 16; 0 where they are no limit */
 } files[] = {
     {"gfx90a", 512, 8, 8, true, 800},   {"gfx94", 512, 8, 8, true, 800},
     {"gfx95", 512, 8, 8, true, 800},    {"gfx803", 256, 4, 10, false, 800},

@@ -217,15 +217,15 @@ static char *solver_hash_compute(const struct solver *solver)
         const char *hash = kernel_source_hash(*source);
         g_autofree char *line = g_strdup_printf("%s %s\n", *source, hash ? hash : "");
 
-        /* A row that names a text which is not built in is a bug of the build. A ready object is not
-         * built in: its bytes are in its kernels' identity. */
+        /* A missing text is a bug of the build. Ready objects are not built in; their kernels' identities hold
+         * their bytes. */
         g_assert(hash || program_kind_of(*source) == PROGRAM_OBJECT);
         g_checksum_update(sum, (const guchar *)line, -1);
     }
     return g_strdup(g_checksum_get_string(sum));
 }
 
-/* Computed once a solver and kept for the process's life; threads may ask at the same time. */
+/* Computed once for each solver and kept. Threads may ask at the same time. */
 const char *solver_hash(const struct solver *solver)
 {
     static GMutex lock;

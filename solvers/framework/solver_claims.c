@@ -1,27 +1,27 @@
 #include "solvers/framework/solver_claims.h"
 
-/* Spaces are counted no further. */
+/* Spaces are counted up to here. */
 #define CONFIGS_MAX 100000
 
 #define BATCH        2
 #define SIZE         28
 #define CHANNELS     128
 #define GROUPS       4
-/* Where the channels above are not served: of an image, whose size then is another. */
+/* Channels for solvers that serve few: an image's, and then the image has another size. */
 #define FEW_CHANNELS 2
 #define FEW_SIZE     32
 
 const int claim_filters[CLAIM_FILTER_COUNT] = {1, 2, 3, 5, 7, 31};
 
 static const char *const target_ids[] = {"gfx90a68", "sm_90_132_80g", "cpu-skylake-avx512_2"};
-/* Beside them, of a vendor's other kind of matrix unit: solvers of instructions alone differ there. */
+/* Further targets for solvers with instructions of one vendor, whose other kind of matrix unit they may not serve. */
 static const char *const native_target_ids[] = {"gfx1100_48"};
 
-/* One problem to ask about, and what serving it shows. */
+/* One problem that solvers are asked about, and the claims that serving it proves. */
 struct probe {
     enum solver_feature feature;
     int filter;              /* index in claim_filters */
-    bool depthwise, grouped; /* whatever the feature */
+    bool depthwise, grouped; /* in any feature's problem */
     bool few;
     struct problem problem;
 };
@@ -54,7 +54,7 @@ static int64_t group_count(const struct probe *probe)
     return probe->feature == FEATURE_GROUPS || probe->grouped ? GROUPS : 1;
 }
 
-/* The tensor that differs is the one that is written, so that no solver need convert on reading. */
+/* The output tensor differs, so that a solver need not convert what it reads. */
 static void mix(struct problem *p, enum solver_feature feature)
 {
     enum tensor_role output = problem_output_role(p);
@@ -67,7 +67,7 @@ static void mix(struct problem *p, enum solver_feature feature)
         p->type[output] = p->type[output] == TYPE_FP32 ? TYPE_FP16 : TYPE_FP32;
 }
 
-/* False where there is no such problem. */
+/* False where no such problem exists. */
 static bool make_problem(struct probe *probe, enum direction direction, enum layout layout,
                          enum data_type type)
 {
@@ -108,8 +108,8 @@ static void note_solution(const struct solver *solver, const struct problem *p,
         claims->without_workspace = true;
 }
 
-/* The default, and of the space the 1st, 2nd, 4th, 8th config and so on: from all its corners, at
- * the cost of a walk. */
+/* Notes the default's solution and those of the space's 1st, 2nd, 4th, 8th config and so on, which reach all
+ * parts of the space in one walk. */
 static void note_configs(const struct solver *solver, const struct problem *p,
                          const struct context *context, struct solver_claims *claims)
 {
@@ -131,8 +131,8 @@ static void note_configs(const struct solver *solver, const struct problem *p,
     claims->most_configs = MAX(claims->most_configs, count);
 }
 
-/* Walking spaces is what takes time: plain FP32 problems tell as much as all, and others are looked
- * at where these have told nothing of the direction in the layout, or nothing at all. */
+/* Walking spaces takes most of the time. Plain FP32 problems suffice where a solver serves them; other problems
+ * are used only for a direction and layout where those gave nothing. */
 static bool configs_matter(const struct probe *probe, const struct solver_claims *claims)
 {
     const struct problem *p = &probe->problem;
@@ -174,7 +174,7 @@ static bool is_served(const struct solver *solver, struct probe *probe,
            solver_applicable(solver, &probe->problem, context, NULL);
 }
 
-/* Who serves few channels a group may serve with groups, or of images alone, what it does not serve without. */
+/* Tries the plainest problem, then variants: a solver of few channels in a group may serve groups or images only. */
 static bool is_served_somehow(const struct solver *solver, struct probe *probe,
                               const struct context *context, const struct problem *base)
 {

@@ -53,8 +53,8 @@ bool context_is_cpu(const struct context *context)
     return context->target->vendor == VENDOR_CPU;
 }
 
-/* The first constraint that looks at exactly the first `count` parameters and does not hold, or
- * NULL. A constraint on the problem alone (needs 0) counts as one on the first parameter. */
+/* The first broken constraint among those that read exactly the first `count` parameters, NULL without one. A
+ * constraint on the problem alone (needs 0) counts to the first parameter. */
 static const struct space_constraint *broken_at(const struct space *space, const struct problem *p,
                                                 const struct context *context,
                                                 const int32_t *values, int count)
@@ -77,14 +77,14 @@ void space_walk_init(struct space_walk *walk, const struct space *space, const s
     walk->context = context;
 }
 
-/* Fills the values of the parameters before `depth` from the walk's indices. */
+/* Sets the values before parameter `depth` from the walk's indices. */
 static void walk_values(const struct space_walk *walk, int depth, int32_t *values)
 {
     for (int i = 0; i < depth; i++)
         values[i] = walk->space->params[i].values[walk->index[i]];
 }
 
-/* Depth first: a prefix that breaks a constraint is left without looking at what follows it. */
+/* Depth first. A prefix that breaks a constraint is skipped with all its continuations. */
 bool space_walk_next(struct space_walk *walk, struct perf_config *config)
 {
     const struct space *space = walk->space;
@@ -138,7 +138,7 @@ int64_t space_count_up_to(const struct space *space, const struct problem *p,
     return count;
 }
 
-/* splitmix64: the next number of the sequence that *state stands in. */
+/* splitmix64's next number. */
 static uint64_t next_random(uint64_t *state)
 {
     uint64_t value = *state += 0x9e3779b97f4a7c15u;
@@ -148,8 +148,7 @@ static uint64_t next_random(uint64_t *state)
     return value ^ (value >> 31);
 }
 
-/* One number below `count`, each as likely: what lies past the last whole multiple is drawn again.
- */
+/* A uniform number below `count`. Numbers past the last whole multiple of `count` are drawn again. */
 static uint64_t draw_below(uint64_t *state, uint64_t count)
 {
     uint64_t most = UINT64_MAX - UINT64_MAX % count, value;
@@ -160,7 +159,7 @@ static uint64_t draw_below(uint64_t *state, uint64_t count)
     return value % count;
 }
 
-/* The n-th config seen takes the place of the one kept with a chance of 1/n. */
+/* Reservoir sampling: the n-th config replaces the kept one with probability 1/n. */
 bool space_draw(const struct space *space, const struct problem *p, const struct context *context,
                 uint64_t *state, struct perf_config *config)
 {
@@ -176,8 +175,7 @@ bool space_draw(const struct space *space, const struct problem *p, const struct
     return seen > 0;
 }
 
-/* The valid values of parameter i with all others as they are, the nearest to `at` on either side
- * alone where `adjacent`. */
+/* Appends configs that differ in parameter i; with `adjacent` only the nearest valid values below and above `at`. */
 static int neighbours_along(const struct space *space, const struct problem *p,
                             const struct context *context, const struct perf_config *config, int i,
                             bool adjacent, GArray *neighbours)
@@ -191,7 +189,7 @@ static int neighbours_along(const struct space *space, const struct problem *p,
         if (other.values[i] == config->values[i] ||
             !space_contains(space, p, context, &other, NULL))
             continue;
-        /* Of the values below, a later one is nearer and replaces what was found. */
+        /* Values ascend, so that a later value below is nearer. */
         if (adjacent && other.values[i] < config->values[i])
             g_array_set_size(neighbours, before);
         g_array_append_val(neighbours, other);
@@ -259,7 +257,7 @@ const char *perf_config_format(const struct perf_config *config, char buffer[CON
     return buffer;
 }
 
-/* One canonical decimal: no leading zeros, no "-0", within 32 bits. */
+/* Reads a canonical decimal of 32 bits: no leading zeros, no "-0". */
 static bool parse_value(const char **cursor, int32_t *value)
 {
     const char *text = *cursor;

@@ -7,18 +7,18 @@
 #include <string.h>
 
 #define UNITS_MAX         100000
-#define DECIMAL_UNITS_MAX 64 /* MIOpen writes more in hexadecimal */
+#define DECIMAL_UNITS_MAX 64 /* MIOpen writes larger counts in hexadecimal */
 
-/* In an id a feature comes before those of later rows, and is there once. */
+/* Features come in this order in an id, each at most once. */
 static const char *const feature_names[][2] = {{"_nosramecc", "_sramecc"}, {"_noxnack", "_xnack"}};
 
-/* AMD's modes: how the compute dies of a card are grouped, then its memory. */
+/* AMD's compute modes (how a card's dies are grouped) and memory modes. */
 static const char *const compute_modes[] = {"dpx", "tpx", "qpx", "cpx"};
 static const char *const memory_modes[] = {"nps2", "nps4", "nps8"};
 #define WHOLE_COMPUTE "spx"
 #define WHOLE_MEMORY  "nps1"
 
-#define INSTANCE "mig" /* of NVIDIA's */
+#define INSTANCE "mig" /* NVIDIA's prefix */
 
 void target_set_id(struct target *t)
 {
@@ -67,7 +67,7 @@ static void take_features(struct text_cursor *cursor, struct target *t)
 
 /* ---- parts of a card ---- */
 
-/* Takes the mode that comes next, and returns it; NULL where no mode does. */
+/* Takes and returns the next mode, NULL where none follows. */
 static const char *take_mode(struct text_cursor *cursor, const char *const *modes, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -82,7 +82,7 @@ static void add_part(struct target *t, const char *part)
     g_strlcat(t->partition, part, sizeof t->partition);
 }
 
-/* A number and a letter ("1g"): slices of a card. */
+/* Takes a number and a letter ("1g"): slices of a card. */
 static bool take_slices(struct text_cursor *cursor, char kind, GString *slices)
 {
     struct text_cursor at = *cursor;
@@ -94,8 +94,8 @@ static bool take_slices(struct text_cursor *cursor, char kind, GString *slices)
     return true;
 }
 
-/* Slices of compute instance and GPU instance, between which a driver writes a dot; none where the profile
- * is not known. */
+/* Takes the slices of a compute instance and of a GPU instance. Drivers write a dot between them, and no slices
+ * for an unknown profile. */
 static void take_instance(struct text_cursor *cursor, struct target *t)
 {
     g_autoptr(GString) part = g_string_new(INSTANCE);
@@ -109,7 +109,7 @@ static void take_instance(struct text_cursor *cursor, struct target *t)
     add_part(t, part->str);
 }
 
-/* At the end of an id, each part behind a "_". */
+/* Takes the partition at the end of an id; each part follows a "_". */
 static void take_partition(struct text_cursor *cursor, struct target *t)
 {
     struct text_cursor at = *cursor;
@@ -141,7 +141,7 @@ bool target_set_partition(struct target *t, const char *words)
     t->partition[0] = '\0';
     if (text_take_literal(&cursor, INSTANCE)) {
         text_take_char(&cursor, ' ');
-        /* Memory, which the id has already, and media engines may follow the slices. */
+        /* Memory (which the id already has) and media engines may follow the slices. */
         take_instance(&cursor, t);
         if (*cursor.at == '\0' || *cursor.at == '.')
             return true;
@@ -191,7 +191,7 @@ static bool take_hex_units(struct text_cursor *cursor, int *units)
     return number > DECIMAL_UNITS_MAX;
 }
 
-/* Reads what follows an architecture's name of this length. */
+/* Parses an id whose architecture's name has this length. */
 static bool parse_amd_at(const char *id, size_t arch_length, struct target *t)
 {
     struct text_cursor cursor = {id, id + arch_length};
@@ -202,15 +202,14 @@ static bool parse_amd_at(const char *id, size_t arch_length, struct target *t)
     t->arch[arch_length] = '\0';
     take_features(&cursor, t);
     bool decimal = text_take_char(&cursor, '_');
-    /* A count in hexadecimal can only be told from a name that is known. */
+    /* Only a known architecture's name shows where a hexadecimal count begins. */
     bool taken = decimal ? take_units(&cursor, &t->compute_units)
                          : target_arch_known(t->arch) && take_hex_units(&cursor, &t->compute_units);
     take_partition(&cursor, t);
     return taken && *cursor.at == '\0';
 }
 
-/* The longest name of a known architecture with which the rest makes sense; else any name in front
- * of an underscore. */
+/* Tries the longest known architecture with which the rest parses, then any name before an underscore. */
 static bool parse_amd(const char *id, struct target *t)
 {
     size_t whole = strspn(id + 3, "0123456789abcdef") + 3;
@@ -301,7 +300,8 @@ int target_compute_capability(const struct target *t)
     return (int)MIN(g_ascii_strtoull(t->arch + strlen("sm_"), NULL, 10), INT_MAX);
 }
 
-/* What any device stays below by far: a workgroup's memory, a register's bytes, items of a workgroup. */
+/* Upper bounds that every device is far below: local memory, bytes of a vector register, work-items of a
+ * workgroup. */
 #define LOCAL_BYTES_MAX  (1ll << 40)
 #define VECTOR_BYTES_MAX 4096
 #define WORKGROUP_MAX    (1 << 20)

@@ -4,24 +4,21 @@
 
 enum speed { SPEED_FP32, SPEED_FP16, SPEED_BF16, SPEED_INT8, SPEED_COUNT };
 
-/*
- * What is known of GPUs, from vendors' public data sheets and architecture guides. Peaks are upper bounds:
- * the highest boost clock and memory speed of any product of that architecture, 0 where a product line has
- * no common figure; operations are those of the fastest unit that takes the type, matrix units (dense)
- * among them, and a multiply-add is two. Where a type is not computed with, its speed is that of what it
- * is computed as. From gfx10 on HIP may count workgroup processors (two compute units each) as units, so
- * their rows are a pair's. A row matches an architecture's whole name; for devices that differ in memory the
- * first row whose memory_gib reaches the device's is the one.
- */
+/* Limits of GPUs, from vendors' data sheets and architecture guides. Peaks are upper bounds: the highest boost
+ * clock and memory speed of any product of the architecture, 0 where products differ too much. Operations are
+ * those of the fastest unit for the type, dense matrix units included; a multiply-add is two. A type that is
+ * computed as another has the other's speed. From gfx10 on HIP may count workgroup processors (two compute
+ * units), so these rows are for a pair. A row matches a whole architecture name; among rows that differ in
+ * memory the first whose memory_gib reaches the device's counts. */
 static const struct limits {
     const char *arch;
-    int memory_gib; /* up to, 0 for any */
+    int memory_gib; /* the most memory, 0 for any */
     int wave_size;
-    double ops_a_clock[SPEED_COUNT]; /* a unit: FP32, FP16, BF16, INT8 */
+    double ops_a_clock[SPEED_COUNT]; /* of a unit: FP32, FP16, BF16, INT8 */
     double clock_ghz;
     double gigabytes;  /* a second */
-    int local_kib;     /* that a workgroup may have; NVIDIA: where its launch asks for it */
-    int registers_kib; /* a unit */
+    int local_kib;     /* the most for a workgroup; on NVIDIA the most that a launch may request */
+    int registers_kib; /* of a unit */
 } limits_table[] = {
     // clang-format off
     {"gfx803", 0, 64, {128, 128, 128, 128}, 1.55, 512, 64, 256},
@@ -77,8 +74,7 @@ static const struct limits {
     // clang-format on
 };
 
-/* CPUs whose widest vectors are not the 32 bytes of AVX2; a row matches names that begin with
- * it. */
+/* CPUs whose widest vectors are not AVX2's 32 bytes. A row matches names that begin with its name. */
 static const struct {
     const char *prefix;
     int vector_bytes;
@@ -163,15 +159,15 @@ static void set_cpu_limits(struct target *t)
             break;
         }
     }
-    t->local_bytes = 256 * 1024; /* what a core's own cache holds; PoCL reports at least that */
+    t->local_bytes = 256 * 1024; /* a core's own cache; PoCL reports at least this */
     t->max_workgroup = 4096;
     t->wave_size = 1;
-    /* 8 GHz, two multiply-adds (4 operations) of the widest vector of 4-byte lanes, a thread. */
+    /* 8 GHz, and in each thread two multiply-adds (4 operations) on each 4-byte lane of the widest vector. */
     t->peak_flops = 8e9 * 4 * (t->vector_bytes / 4) * t->compute_units;
     t->peak_bytes = 0;
 }
 
-/* gfx9 and older run 64 wide; gfx10 and later, and NVIDIA, 32 wide. */
+/* gfx9 and older have waves of 64; gfx10 and later, and NVIDIA, of 32. */
 static int default_wave(const struct target *t)
 {
     return t->vendor == VENDOR_AMD && strlen(t->arch) <= strlen("gfx90a") ? 64 : 32;
@@ -186,7 +182,7 @@ void target_set_limits(struct target *t)
     const struct limits *limits = find_limits(t);
     t->vector_bytes = 0;
     t->max_workgroup = 1024;
-    /* NVIDIA: what a kernel may declare; more needs an opt-in at launch. */
+    /* NVIDIA: the most that a kernel may declare; a launch may request more. */
     t->local_bytes = t->vendor == VENDOR_NVIDIA                ? 48 * 1024
                      : limits != NULL && limits->local_kib > 0 ? limits->local_kib * INT64_C(1024)
                                                                : 64 * 1024;
@@ -214,7 +210,7 @@ int64_t target_register_bytes(const struct target *t)
     return limits != NULL ? limits->registers_kib * INT64_C(1024) : 0;
 }
 
-/* What a type is computed as, where it is none of those. */
+/* The speed class as which a type is computed. */
 static enum speed speed_of(enum data_type type)
 {
     switch (type) {
@@ -227,7 +223,7 @@ static enum speed speed_of(enum data_type type)
     }
 }
 
-/* A target that is in no table: eight times what a type gains by its width. */
+/* For an unknown target: eight times the gain by the type's width. */
 static double unknown_speedup(const struct target *t, enum data_type type)
 {
     double packed = MAX(1, 4 / MAX(1, data_type_bytes(type)));

@@ -1,9 +1,8 @@
 /*
- * Convolutions of 1x1 filters without padding as one matrix product, straight from the tensors: a
- * stride is a longer step through x. F, B and W; 2D and 3D; every layout whose channels are not in
- * blocks, any strides; FP32, FP16, BF16, INT8 forward; groups; stride. Dynamic. B of a strided
- * convolution clears x first; W may split its long sums (SPLITS), whose parts then lie in the
- * workspace.
+ * Convolutions of 1x1 filters without padding as one matrix product of the tensors in place; a stride is a
+ * longer step through x. F, B and W; 2D and 3D; every layout whose channels are not in blocks, any strides of
+ * tensors; FP32, FP16, BF16, INT8 forward; groups; stride. Dynamic. B with a stride clears x first. W may split
+ * its long sums (SPLITS, split_sum.h).
  */
 #include "solvers/common/conv_common.h"
 #include "solvers/common/split_sum.h"
@@ -12,7 +11,7 @@
 
 #define PARAM_COUNT (TILE_SPLITS + 1)
 
-/* Items of a workgroup of conv_clear_x.cl. */
+/* Work-items of a workgroup of conv_clear_x.cl. */
 #define CLEAR_ITEMS 64
 
 static const char *const sources[] = {"gemm.cl", "conv_clear_x.cl", "conv_sum_splits.cl", NULL};
@@ -64,7 +63,7 @@ static bool gemm_1x1_is_applicable(const struct problem *p, const struct context
                           reason);
 }
 
-/* The most that any config takes: W alone splits. */
+/* The most that any config takes; only W splits. */
 static uint64_t gemm_1x1_workspace_bytes(const struct problem *p, const struct context *context)
 {
     const struct tile_product product = product_of(p);
@@ -92,7 +91,7 @@ static void gemm_1x1_default_config(const struct problem *p, const struct contex
 
 #define STRIDE(axis, times) ((struct gemm_step){axis, times})
 
-/* Rows are y's channels, columns its positions: y = w x. Axes N C D H W as they are numbered. */
+/* y = w x: rows are y's channels, columns its positions. Axes are numbered N C D H W. */
 static void set_forward(const struct problem *p, struct gemm *gemm)
 {
     gemm_tensor(gemm, &gemm->a, TENSOR_W);
@@ -108,7 +107,7 @@ static void set_forward(const struct problem *p, struct gemm *gemm)
     gemm->batch[1].c = STRIDE(1, p->k / p->groups);
 }
 
-/* Rows are x's channels, columns the positions that some output reads: x = w' y. */
+/* x = w' y: rows are x's channels, columns the positions that some output reads. */
 static void set_backward(const struct problem *p, struct gemm *gemm)
 {
     gemm_tensor(gemm, &gemm->a, TENSOR_W);
@@ -124,7 +123,7 @@ static void set_backward(const struct problem *p, struct gemm *gemm)
     gemm->batch[1].c = STRIDE(1, p->c / p->groups);
 }
 
-/* Rows are y's channels, columns x's, terms the positions: w = y x'. */
+/* w = y x': rows are y's channels, columns x's channels, terms the positions. */
 static void set_weights(const struct problem *p, struct gemm *gemm)
 {
     gemm_tensor(gemm, &gemm->a, TENSOR_Y);
@@ -140,7 +139,7 @@ static void set_weights(const struct problem *p, struct gemm *gemm)
     gemm->batch[1].c = STRIDE(0, p->k / p->groups);
 }
 
-/* The parts lie in the workspace as dense copies of w. */
+/* The parts are packed copies of w in the workspace. */
 static void split_weights(const struct problem *p, const int32_t *values, struct gemm *gemm,
                           struct solution *solution)
 {

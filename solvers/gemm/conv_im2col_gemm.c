@@ -1,9 +1,9 @@
 /*
- * Convolutions as a matrix product with unfolded input in the workspace: F and W unfold x, B
- * multiplies first and folds the product back. F, B and W; 2D and 3D; every layout whose channels are
- * not in blocks, any strides; FP32, FP16, BF16, INT8 forward; groups, stride, dilation, any padding.
- * Dynamic. A 1x1 filter that needs no unfolding is left to ConvGemm1x1. The workspace holds an
- * element for every output position, filter position and channel of x.
+ * Convolutions as a matrix product with an unfolded input, col, in the workspace (im2col). col has an element
+ * for every output position, filter position and channel of x. F and W unfold x first; B multiplies first and
+ * folds the product back (col2im). F, B and W; 2D and 3D; every layout whose channels are not in blocks, any
+ * strides of tensors; FP32, FP16, BF16, INT8 forward; groups, stride, dilation, any padding. Dynamic.
+ * ConvGemm1x1 serves 1x1 filters that need no unfolding.
  */
 #include "solvers/common/conv_common.h"
 #include "solvers/common/split_sum.h"
@@ -12,11 +12,11 @@
 
 #define PARAM_COUNT (TILE_SPLITS + 1)
 
-/* Items of a workgroup of conv_col2im.cl. */
+/* Work-items of a workgroup of conv_col2im.cl. */
 #define FOLD_ITEMS         64
-/* Items of a workgroup of conv_im2col.cl on a GPU, which takes a line. */
+/* Work-items of a workgroup of conv_im2col.cl on a GPU, which unfolds a line. */
 #define UNFOLD_ITEMS       128
-/* Workgroups of it at most; each then takes several lines. */
+/* The most workgroups of conv_im2col.cl; each may unfold several lines. */
 #define UNFOLD_GROUPS_MOST (1 << 22)
 
 static const char *const sources[] = {"gemm.cl", "conv_im2col.cl", "conv_col2im.cl",
@@ -27,7 +27,7 @@ static const struct space_param params[PARAM_COUNT] = {
     TILE_SPLITS_PARAM,
 };
 
-/* Filter positions of a channel, and output positions of all images. */
+/* Filter positions; output positions of all images. */
 static double filter_count(const struct problem *p)
 {
     return (double)p->fil[AXIS_D] * (double)p->fil[AXIS_H] * (double)p->fil[AXIS_W];
@@ -43,19 +43,19 @@ static double col_elements(const struct problem *p)
     return (double)p->c * filter_count(p) * position_count(p);
 }
 
-/* B's products are summed once more when they are folded, so they keep full precision. */
+/* B adds up its products once more when it folds them, so they keep FP32. */
 static enum data_type col_type(const struct problem *p)
 {
     return p->direction == DIRECTION_B ? TYPE_FP32 : p->type[TENSOR_X];
 }
 
-/* Bytes of col, to where the parts of split sums begin. */
+/* Bytes of col; the parts of split sums follow. */
 static uint64_t col_bytes(const struct problem *p)
 {
     return workspace_align((uint64_t)col_elements(p) * (uint64_t)data_type_bytes(col_type(p)));
 }
 
-/* Forward k by positions, backward col's terms by positions, for weights k by col's terms. */
+/* F: k by positions over col's terms. B: col's terms by positions over k. W: k by col's terms over positions. */
 static struct tile_product product_of(const struct problem *p)
 {
     double c_terms = (double)(p->c / p->groups) * filter_count(p);
@@ -146,7 +146,7 @@ static void im2col_default_config(const struct problem *p, const struct context 
     config->count = PARAM_COUNT;
 }
 
-/* True where x's channels lie next to each other, and col's are to do so too. */
+/* Whether x's channels are neighbours in memory; then col's are as well. */
 static bool is_by_term(const struct problem *p)
 {
     int64_t strides[5];
@@ -212,8 +212,8 @@ static void add_fold_launch(const struct problem *p, struct solution *solution)
 #define STRIDE(axis, times) ((struct gemm_step){axis, times})
 #define ELEMENTS(count)     ((struct gemm_step){GEMM_ELEMENTS, count})
 
-/* Sets the axes of a dimension that runs over terms (channels and filter positions, in col's order),
- * with w's strides (or, where w's parts lie densely, elements) as steps[of_w]. */
+/* Sets the axes of col's terms (channels and filter positions, in col's order). steps[of_w] are w's strides, or
+ * elements where w's parts are packed. */
 static void set_terms(const struct problem *p, bool dense_w, int of_w, struct gemm_axis axes[])
 {
     bool by_term = is_by_term(p);
@@ -235,7 +235,7 @@ static void set_terms(const struct problem *p, bool dense_w, int of_w, struct ge
     }
 }
 
-/* Likewise for the positions of the output, with y's strides as steps[of_y]. */
+/* Sets the axes of output positions; steps[of_y] are y's strides. */
 static void set_positions(const struct problem *p, int of_y, struct gemm_axis axes[])
 {
     int64_t step = is_by_term(p) ? (int64_t)filter_count(p) * p->c : 1;
@@ -251,7 +251,7 @@ static void set_positions(const struct problem *p, int of_y, struct gemm_axis ax
     axes[0].steps[1 - of_y] = ELEMENTS(step);
 }
 
-/* Elements of col between two groups' channels. */
+/* Elements of col from one group's channels to the next group's. */
 static int64_t group_step(const struct problem *p)
 {
     int64_t c_count = p->c / p->groups;
@@ -260,7 +260,7 @@ static int64_t group_step(const struct problem *p)
                          : c_count * (int64_t)filter_count(p) * (int64_t)position_count(p);
 }
 
-/* y = w col: rows are y's channels, columns positions, terms those of col. */
+/* y = w col: rows are y's channels, columns positions, terms col's terms. */
 static void set_forward(const struct problem *p, struct gemm *gemm)
 {
     int64_t k_count = p->k / p->groups;
@@ -276,7 +276,7 @@ static void set_forward(const struct problem *p, struct gemm *gemm)
     gemm->batch[1].c = STRIDE(1, k_count);
 }
 
-/* col = w' y: rows are col's terms, columns positions, terms of the sums y's channels. */
+/* col = w' y: rows are col's terms, columns positions, terms y's channels. */
 static void set_backward(const struct problem *p, struct gemm *gemm)
 {
     int64_t k_count = p->k / p->groups;
@@ -292,8 +292,7 @@ static void set_backward(const struct problem *p, struct gemm *gemm)
     gemm->batch[1].c = ELEMENTS(group_step(p));
 }
 
-/* w = y col': rows are y's channels, columns col's terms, terms of the sums positions. Parts of split
- * sums lie behind col. */
+/* w = y col': rows are y's channels, columns col's terms, terms positions. Parts of split sums follow col. */
 static void set_weights(const struct problem *p, const int32_t *values, struct gemm *gemm,
                         struct solution *solution)
 {

@@ -45,7 +45,7 @@ static int64_t count_of(const struct gemm_axis axes[GEMM_AXES])
     return count;
 }
 
-/* Elements of a step where tensors are packed: what loads are arranged for. */
+/* Elements of a step where the tensor is packed, which decides how loads are arranged. */
 static int64_t packed_step(const struct gemm *gemm, const struct gemm_operand *operand,
                            struct gemm_step step)
 {
@@ -57,7 +57,7 @@ static int64_t packed_step(const struct gemm *gemm, const struct gemm_operand *o
     return strides[step.axis] * step.times;
 }
 
-/* The step of the axis that runs fastest among those of more than one place. */
+/* The step of the fastest axis that has more than one element. */
 static int64_t fastest_step(const struct gemm *gemm, const struct gemm_operand *operand,
                             const struct gemm_axis axes[GEMM_AXES], int which)
 {
@@ -114,7 +114,7 @@ static void add_steps(const struct gemm_operand *operand, const struct gemm_axis
         add_step(operand, axes[i].steps[which], launch);
 }
 
-/* All but the first axis' count: an index says how far along that it is. */
+/* All counts but the first axis', which no index exceeds. */
 static void add_counts(const struct gemm_axis axes[GEMM_AXES], struct launch *launch)
 {
     for (int i = 1; i < GEMM_AXES; i++)
@@ -164,7 +164,7 @@ void gemm_add_launch(const struct gemm *gemm, const struct context *context, con
 }
 
 #define GRID_MOST    65535
-/* Rows of the blocks that tile_default_config() falls back to. */
+/* Rows of the widest block, to which tile_default_config() falls back. */
 #define WIDE_BLOCK_M 32
 
 bool gemm_grid_fits(const struct problem *p, double m, double layers, const char **reason)

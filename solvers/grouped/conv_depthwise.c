@@ -1,11 +1,10 @@
 /*
- * Depthwise convolutions: one input channel a group, several groups, any number of output channels a
- * group. F, B and W; 2D and 3D; every layout whose channels are not in blocks, any strides of tensors;
- * FP32, FP16, BF16 in any mixture, INT8 forward; any stride, dilation and padding, filters that reach
- * past the padded input among them. Static: the filter's size, stride, dilation and the channels of a
- * group are compiled in, so that loops over taps unroll; sizes of images are arguments. B gathers. W
- * may split its sums (SPLITS), whose parts then lie in the workspace. Limit: fewer than 2^31
- * work-items.
+ * Depthwise convolutions: several groups with one input channel each and any number of output channels. F, B
+ * and W; 2D and 3D; every layout whose channels are not in blocks, any strides of tensors; FP32, FP16, BF16 in
+ * any mixture, INT8 forward; any stride, dilation and padding, filters longer than the padded input included.
+ * Static: filter size, stride, dilation and channels of a group are compiled in, so that loops over filter
+ * positions unroll; image sizes are arguments. B gathers. W may split its sums (SPLITS, split_sum.h). Limit:
+ * fewer than 2^31 work-items.
  */
 #include "solvers/common/conv_common.h"
 #include "solvers/common/split_sum.h"
@@ -15,7 +14,7 @@
 static const char *const sources[] = {"conv_depthwise.cl", "conv_depthwise_w.cl",
                                       "conv_sum_splits.cl", NULL};
 
-/* Items along an axis where tiles are smallest: B's are whole rounds of the stride's phases. */
+/* Work-items along an axis with the smallest tiles; B's tiles are whole rounds of the stride's phases. */
 static double count_items(const struct problem *p, int axis)
 {
     int64_t stride = MIN(p->stride[axis], p->in[axis]);
@@ -141,7 +140,7 @@ static void solve_data(const struct problem *p, const struct context *context,
     launch_set_line(launch, plan.tiles, values[DEPTHWISE_ITEMS]);
 }
 
-/* How far the copies of w that parts of the sums make lie apart, and their strides: they are dense. */
+/* Adds the distance of the parts, which are packed copies of w, and their strides. */
 static void add_part_strides(const struct problem *p, struct launch *launch)
 {
     int64_t steps[AXIS_COUNT], step = 1;

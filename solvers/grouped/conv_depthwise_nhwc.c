@@ -1,16 +1,15 @@
 /*
- * Depthwise convolutions of channels last on GPUs: one channel a group in and out, 2D, packed NHWC. F, B
- * and W; FP32, FP16, BF16 in any mixture, INT8 forward; filters of up to 7x7 whose positions lie at most
- * 32 apart, strides up to 4, any padding. Static: all of the shape but the batch is compiled in.
- * An item has VECTOR neighbouring channels, which it loads and stores at once. B gathers. W may split
- * its sums (LOAD), whose parts then lie in the workspace.
+ * Depthwise convolutions with channels last on GPUs: one channel in and out for each group, 2D, packed NHWC. F,
+ * B and W; FP32, FP16, BF16 in any mixture, INT8 forward; filters of up to 7x7 that span at most 32 positions,
+ * strides up to 4, any padding. Static: the shape without the batch is compiled in. A work-item has VECTOR
+ * neighbouring channels, which it loads and stores at once. B gathers. W may split its sums (LOAD).
  */
 #include "solvers/common/conv_common.h"
 #include "solvers/common/split_sum.h"
 #include "solvers/framework/solver_rows.h"
 #include "solvers/grouped/depthwise_nhwc_plan.h"
 
-/* As conv_depthwise_nhwc_sum.cl has them. */
+/* As in conv_depthwise_nhwc_sum.cl. */
 #define SUM_ITEMS    256
 #define SUM_ELEMENTS 16
 
@@ -29,7 +28,7 @@ static bool tensors_are_served(const struct problem *p, const char **reason)
     return p->spatial_dim == 2;
 }
 
-/* All taps of a tile are spelled out. */
+/* All filter positions of a tile are unrolled. */
 static bool shape_is_served(const struct problem *p, const char **reason)
 {
     *reason = "needs filters of up to 7x7, at most 32 positions long, and strides up to 4";
@@ -41,8 +40,8 @@ static bool shape_is_served(const struct problem *p, const char **reason)
     return true;
 }
 
-/* Of the smallest tiles there are no more items than elements, but for those past the ends. W has an int for
- * where an element of w is. */
+/* The smallest tiles have at most one work-item for each element, and some past the ends. W keeps the place of
+ * an element of w in an int. */
 static bool items_fit_32_bits(const struct problem *p)
 {
     double weights = (double)p->c * (double)p->fil[AXIS_H] * (double)p->fil[AXIS_W];

@@ -1,9 +1,10 @@
 /*
- * Convolutions with up to 64 channels a group on NVIDIA's matrix units, from patches of the source in local memory that
- * all filter positions share. F, B and W of 2D, all tensors packed, NHWC or NCHW, FP16 or BF16; any filter, stride,
- * dilation and padding whose patch fits local memory, in W filters whose sums fit registers. Static: all but the
- * number of images is compiled in. NVIDIA's GPUs from sm_80 on. What is not NHWC with the channels of a group in chunks
- * of 16 bytes is moved first. W's positions may be split (SPLITS) into parts, whose sums then lie in the workspace.
+ * Convolutions with up to 64 channels in a group on NVIDIA's matrix units. A workgroup holds a patch of the
+ * source in local memory, which all filter positions share. F, B and W of 2D, all tensors packed, NHWC or NCHW,
+ * FP16 or BF16; any filter, stride, dilation and padding whose patch fits local memory, in W filters whose sums
+ * fit registers. Static: all but the number of images is compiled in. sm_80 and later. Tensors that are not
+ * NHWC with the channels of a group in chunks of 16 bytes are copied first. W may divide positions into parts
+ * (SPLITS), whose sums are added up from the workspace.
  */
 #include <string.h>
 
@@ -13,26 +14,26 @@
 #include "solvers/framework/solver_rows.h"
 #include "solvers/grouped/grouped_shape.h"
 
-/* Groups of hardly a channel would be filled up with zeros. */
+/* Groups of fewer channels would mostly be padding. */
 #define CHANNELS_LEAST   4
 #define ITEMS_MOST       512
 #define REGISTERS_UNIT   65536
-/* Of an item: what is left for sums and the filter, and what goes beside them. */
+/* Registers of a work-item for sums and filter, and for everything else. */
 #define REGISTERS_MOST   176
 #define REGISTERS_BESIDE 48
-/* Products that a kernel spells out: more fill the cache of instructions. */
+/* The most products unrolled in a kernel: more do not fit the instruction cache. */
 #define PRODUCTS_MOST    1536
 #define BLOCKS_MOST      0x1p30
-/* Columns of all images, with those of a tile behind the last one. */
+/* Columns of all images, with those of a tile past the last one. */
 #define COLUMNS_MOST     0x1p30
 #define SIZE_MOST        (1 << 24)
-/* Of the filter. */
+/* The most elements of the filter. */
 #define ELEMENTS_MOST    0x1p30
 
-/* Parts of W's positions: tiles of each at the least, and workgroups of a unit at the most. */
+/* W's parts: the least tiles of a part, and the most workgroups of a unit. */
 #define TILES_A_PART      2
 #define WORKGROUPS_A_UNIT 8
-/* Of F and B at a time on a unit, so that some load while others compute. */
+/* F and B: workgroups wanted on a unit at once, so that some load while others compute. */
 #define WORKGROUPS_WANTED 3
 
 static const char *const sources[] = {"conv_grouped.cl",          "conv_grouped_w.cl",
@@ -68,7 +69,7 @@ static bool groups_are_whole(const struct problem *p, const struct context *cont
            (groups == 1 || groups * MAX(grouped_c(p), grouped_k(p)) <= 2 * GROUPED_CHANNELS_MOST);
 }
 
-/* A warp has whole groups, or a group's even part. */
+/* A warp has whole groups, or an even part of one. */
 static bool warps_share_channels(const struct problem *p, const struct context *context,
                                  const int32_t *values)
 {
@@ -115,7 +116,7 @@ static bool keep_suits_direction(const struct problem *p, const struct context *
     return values[GROUPED_KEEP] || p->direction != DIRECTION_W;
 }
 
-/* Of W's sums; those of others are short. */
+/* Terms of W's sums; the others' sums are short. */
 static double terms_of(const struct problem *p)
 {
     return p->direction == DIRECTION_W
@@ -193,7 +194,7 @@ static bool types_are_served(const struct problem *p, const char **reason)
     return true;
 }
 
-/* It suits all that is served, but for W's parts. */
+/* Valid for every served problem, except for W's parts. */
 static const struct perf_config smallest = {GROUPED_PARAM_COUNT, {1, 16, 1, 1, 1, 1}};
 
 static bool sizes_are_served(const struct problem *p, const char **reason)
@@ -242,7 +243,8 @@ static bool is_applicable(const struct problem *p, const struct context *context
            any_config_fits(p, context, reason);
 }
 
-/* Of a line of 128 bytes of channels, the fastest on an H200 come first; at last what suits all that is served. */
+/* Defaults for lines of 128 bytes of channels, fastest on an H200 first; the last is valid for every served
+ * problem. */
 static const int32_t data_defaults[][GROUPED_SPLITS] = {
     {8, 32, 8, 4, 1}, {8, 32, 4, 4, 1}, {4, 32, 8, 4, 1}, {4, 32, 4, 4, 1}, {7, 32, 2, 2, 1},
     {4, 32, 2, 2, 1}, {7, 32, 1, 4, 0}, {4, 32, 2, 4, 0}, {4, 32, 1, 4, 0}, {4, 16, 1, 1, 1},
@@ -253,7 +255,8 @@ static const int32_t weights_defaults[][GROUPED_SPLITS] = {
     {7, 16, 1, 1, 1}, {4, 16, 1, 1, 1}, {2, 16, 1, 1, 1}, {1, 16, 1, 1, 1},
 };
 
-/* Whether the rows hold a config of lines that long, so many of whose workgroups a unit's local memory takes. */
+/* Chooses the first row that fits lines of this length and this many workgroups in a unit's local memory.
+ * Returns whether there is one. */
 static bool choose_default(const struct problem *p, const struct context *context,
                            const int32_t rows[][GROUPED_SPLITS], size_t count, int workgroups,
                            struct perf_config *config)
@@ -313,7 +316,8 @@ static uint64_t workspace_bytes(const struct problem *p, const struct context *c
     return parts_bytes(p, splits) + matrix_transform_bytes(p, GROUPED_CHUNK);
 }
 
-/* Groups of eight are a quarter of what others fill up to; from 64 channels on those do as well. */
+/* Groups of eight channels do a quarter of the work of solvers that pad them; from 64 channels on padding costs
+ * nothing. */
 static double estimate(const struct problem *p, const struct context *context)
 {
     struct perf_config config;

@@ -5,11 +5,11 @@
 #include "solvers/common/conv_common.h"
 #include "solvers/common/split_sum.h"
 
-/* Registers that an item has for what the config makes of it: beside these there are addresses. */
+/* Registers of a work-item for what the config decides; others hold addresses. */
 #define REGISTERS   200
-/* What an item keeps of w, and W's sums, at most. */
+/* The most elements of w, or sums of W, that a work-item keeps. */
 #define SUMS_MOST   104
-/* A tile is spelled out: so many multiply-accumulates take a second or so to compile. */
+/* The most multiply-accumulates of a tile, which is unrolled: they take about a second to compile. */
 #define MACS_MOST   2400
 #define VECTOR_MOST 8
 #define PIECE_BYTES 16
@@ -35,7 +35,7 @@ static int64_t count_taps(const struct problem *p)
     return p->fil[AXIS_H] * p->fil[AXIS_W];
 }
 
-/* Tiles along an axis. B's begin at whole strides of the padded axis. */
+/* Tiles along an axis. B's tiles begin at whole strides of the padded axis. */
 static int64_t count_tiles(const struct problem *p, enum axis axis, int32_t tile)
 {
     int64_t stride = p->stride[axis];
@@ -45,7 +45,7 @@ static int64_t count_tiles(const struct problem *p, enum axis axis, int32_t tile
     return conv_divide_up(p->in[axis] + p->pad[axis] % stride, tile * stride);
 }
 
-/* Positions along an axis that a tile reads, and results that one of them meets at most. */
+/* Positions along an axis that a tile reads, and the most results that one of them meets. */
 static int64_t span_of(const struct problem *p, enum axis axis, int32_t tile, int64_t filter)
 {
     int64_t reach = (filter - 1) * p->dilation[axis];
@@ -69,7 +69,7 @@ static int64_t words_of(const struct problem *p, enum tensor_role role, int32_t 
     return conv_divide_up((int64_t)vector * data_type_bytes(p->type[role]), 4);
 }
 
-/* W: rows of the filter whose sums fit an item's registers, as many in each pass. */
+/* W: filter rows whose sums fit a work-item's registers, evenly over the passes. */
 static int64_t filter_rows(const struct problem *p, int32_t vector)
 {
     int64_t most = MAX(SUMS_MOST / (p->fil[AXIS_W] * vector), 1);
@@ -82,8 +82,8 @@ static bool keeps_weights(const struct problem *p, int32_t vector)
     return count_taps(p) * vector <= SUMS_MOST;
 }
 
-/* Registers of an item. The row that is under way is there packed, and of it a position unpacked; W has its
- * outputs both ways. */
+/* Registers of a work-item. The current row is packed, with one position unpacked; W has its outputs in both
+ * forms. */
 static int64_t count_registers(const struct problem *p, const int32_t *values)
 {
     int32_t vector = values[NHWC_VECTOR], tile_h = values[NHWC_TILE_H],
@@ -100,7 +100,7 @@ static int64_t count_registers(const struct problem *p, const int32_t *values)
     return count + vector * ((keeps_weights(p, vector) ? count_taps(p) : 2) + rows * tile_w);
 }
 
-/* Parts so large that all compute units are done at about the same time. */
+/* The parts are so large that all compute units finish at about the same time. */
 static void plan_weights(struct depthwise_nhwc_plan *plan, const struct problem *p,
                          const struct context *context, const int32_t *values, int64_t units)
 {
@@ -140,7 +140,7 @@ static bool items_suit_target(const struct problem *p, const struct context *con
     return values[NHWC_ITEMS] <= context->target->max_workgroup;
 }
 
-/* The widest that is loaded in one piece, half of it, and less where there are many taps. */
+/* The widest vector that is loaded in one piece, half of it, and less where there are many filter positions. */
 static bool vector_suits_channels(const struct problem *p, const struct context *context,
                                   const int32_t *values)
 {
@@ -162,7 +162,7 @@ static bool tile_suits_size(const struct problem *p, enum axis axis, int32_t til
     return tile == 1 || tile < 2 * size;
 }
 
-/* What would not be kept in registers is read at each use, for a single row. */
+/* Rows that do not fit registers are read at each use; then a tile has one row. */
 static bool rows_are_shared(const struct problem *p, const struct context *context,
                             const int32_t *values)
 {
@@ -184,7 +184,7 @@ static bool tile_fits_registers(const struct problem *p, const struct context *c
                MACS_MOST;
 }
 
-/* W: a workgroup's items hand on a row of the filter at a time. */
+/* W: work-items of a workgroup add up one filter row at a time in local memory. */
 static bool sums_fit_local_memory(const struct problem *p, const struct context *context,
                                   const int32_t *values)
 {
@@ -202,7 +202,7 @@ static bool parts_fit_workspace(const struct problem *p, const struct context *c
     return split_sum_bytes(p, (int)plan.splits) <= context->workspace_limit;
 }
 
-/* Most items of a part have a unit. */
+/* Most work-items of a part have a unit. */
 static bool parts_leave_work(const struct problem *p, const struct context *context,
                              const int32_t *values)
 {
@@ -212,7 +212,7 @@ static bool parts_leave_work(const struct problem *p, const struct context *cont
     return plan.splits > 1 && plan.part * 2 >= plan.position_items;
 }
 
-/* One part alone is for what fills a good part of the target, or cannot be split. */
+/* One part is valid only where it fills a good share of the target, or cannot be split. */
 static bool load_suits_target(const struct problem *p, const struct context *context,
                               const int32_t *values)
 {
@@ -254,7 +254,7 @@ uint64_t depthwise_nhwc_workspace_bytes(const struct problem *p, const struct co
     return split_sum_bytes(p, (int)parts);
 }
 
-/* Few large parts leave units of a GPU idle, many small ones write more than they read. */
+/* Few large parts leave units of a GPU idle; many small ones write more than they read. */
 static void choose_load(const struct problem *p, const struct context *context, int32_t *values)
 {
     for (int32_t load = 3; load > 0; load--) {
@@ -265,7 +265,7 @@ static void choose_load(const struct problem *p, const struct context *context, 
     values[NHWC_LOAD] = 0;
 }
 
-/* W: of many items, unless these leave too few workgroups. */
+/* W: many work-items, unless they leave too few workgroups. */
 static void choose_items(const struct problem *p, const struct context *context, int32_t *values)
 {
     for (int i = params[NHWC_ITEMS].count - 1; i >= 0 && values[NHWC_LOAD] == 0; i--) {
@@ -274,14 +274,13 @@ static void choose_items(const struct problem *p, const struct context *context,
     }
 }
 
-/* What is tried first where nothing is known, by measuring on an H200: four channels leave room for
- * many items. */
+/* Defaults, measured on an H200; four channels allow many work-items. */
 void depthwise_nhwc_default_config(const struct problem *p, const struct context *context,
                                    struct perf_config *config)
 {
     static const int32_t tiles[][2] = {{4, 4}, {4, 2}, {2, 4}, {2, 2}, {1, 4}, {1, 2}, {1, 1}};
     static const int32_t vectors[] = {4, 8, 2, 1};
-    /* The largest ones pay for W alone, where rows of x that a stride widens leave room. */
+    /* The largest tiles pay in W only where rows of x, widened by the stride, leave registers. */
     bool is_narrow = p->stride[AXIS_H] * p->stride[AXIS_W] == 1;
     gsize first = p->direction != DIRECTION_W ? 2 : is_narrow ? 0 : 1;
     gsize count = G_N_ELEMENTS(tiles) - first;

@@ -28,9 +28,9 @@ enum depthwise_lanes depthwise_lanes(const struct problem *p)
     }
 }
 
-/* An axis as an item sees it (conv_depthwise.cl): taps a result has at most, how far the source's
- * positions of neighbours in a tile and of neighbouring taps lie apart, and how many results there
- * are that tiles are made of. */
+/* An axis as a work-item sees it (conv_depthwise.cl): the most filter positions of a result, the distances in
+ * the source of a tile's neighbours and of neighbouring filter positions, and the number of results that tiles
+ * cover. */
 struct axis_view {
     int64_t taps, source_step, tap_step, results;
 };
@@ -52,14 +52,14 @@ static int64_t tile_positions(const struct problem *p, const int32_t *values)
     return values[DEPTHWISE_TILE_W] * (depthwise_lanes(p) == LANES_W ? values[DEPTHWISE_VEC] : 1);
 }
 
-/* Elements of the source's row that a tile reads through one tap. */
+/* Elements of the source's row that a tile reads through one filter position. */
 static int64_t tile_span(const struct problem *p, const int32_t *values)
 {
     return (tile_positions(p, values) - 1) * view_axis(p, AXIS_W).source_step + 1;
 }
 
-/* A staged row's most elements (vectors, unless lanes run along it): a GPU keeps it in registers, a
- * CPU in its first-level cache. */
+/* The most elements of a row held at once (vectors, unless lanes run along the row): in a GPU's registers, or
+ * in a CPU's first-level cache. */
 static int64_t longest_row(const struct problem *p, const struct context *context,
                            const int32_t *values)
 {
@@ -68,14 +68,14 @@ static int64_t longest_row(const struct problem *p, const struct context *contex
     return context_is_cpu(context) ? 32 : 64 / values[DEPTHWISE_VEC];
 }
 
-/* Registers that a tile's sums take, or what they multiply at once: lanes on a GPU, vectors on a CPU. */
+/* Registers of a tile's sums, or of what they are multiplied with: lanes on a GPU, vectors on a CPU. */
 static int64_t tile_registers(const struct context *context, const int32_t *values)
 {
     return (int64_t)values[DEPTHWISE_TILE_H] * values[DEPTHWISE_TILE_W] *
            (context_is_cpu(context) ? 1 : values[DEPTHWISE_VEC]);
 }
 
-/* W: filter columns whose sums an item may keep in registers, and the workgroup in local memory. */
+/* W: filter columns whose sums fit a work-item's registers and the workgroup's local memory. */
 static int64_t most_columns(const struct problem *p, const struct context *context,
                             const int32_t *values)
 {
@@ -88,10 +88,10 @@ static int64_t most_columns(const struct problem *p, const struct context *conte
 }
 
 #define MACS_A_CHUNK 512
-/* A GPU's registers also hold the addresses of what is being loaded. */
+/* A GPU's registers also hold the addresses of running loads. */
 #define GPU_CHUNK    16
 
-/* Filter columns whose sources are staged together. */
+/* Filter columns whose sources are loaded together. */
 static int64_t chunk_columns(const struct problem *p, const struct context *context,
                              const int32_t *values)
 {
@@ -114,8 +114,8 @@ static int64_t count_taps(const struct problem *p)
 #define WEIGHTS_IN_HAND     32
 #define CPU_WEIGHTS_IN_HAND 64
 
-/* Whether all taps are spelled out. A CPU's rows lie in memory. With several slices the masks of all
- * that lies outside would need more scalar registers than a wave of 64 has. */
+/* Whether all filter positions are unrolled. A CPU's rows are in memory. With several slices the masks of
+ * positions outside need more scalar registers than a wave of 64 has. */
 static bool unrolls(const struct problem *p, const struct context *context, const int32_t *values)
 {
     int64_t taps = count_taps(p), lanes = depthwise_lanes(p) == LANES_C ? values[DEPTHWISE_VEC] : 1;
@@ -126,7 +126,7 @@ static bool unrolls(const struct problem *p, const struct context *context, cons
            chunk_columns(p, context, values) == view_axis(p, AXIS_W).taps;
 }
 
-/* W: items of a workgroup that lie side by side along the channels, a power of two. */
+/* W: work-items of a workgroup along the channels, a power of two. */
 static int64_t channel_items(const struct problem *p, const int32_t *values)
 {
     int64_t vectors = conv_divide_up(p->k, values[DEPTHWISE_VEC]), items = 1;
@@ -137,7 +137,7 @@ static int64_t channel_items(const struct problem *p, const int32_t *values)
     return items;
 }
 
-/* W: vectors of outputs that a channel's sums go over, in units of TILE_W. */
+/* W: vectors of outputs that a channel's sums run over, in units of TILE_W. */
 static int64_t count_units(const struct problem *p, const int32_t *values)
 {
     int64_t images =
@@ -159,7 +159,7 @@ static int64_t count_workgroups(const struct problem *p, const struct context *c
            conv_divide_up(p->fil[AXIS_W], chunk_columns(p, context, values));
 }
 
-/* Items of F and B: one a tile of each axis, channel (vector) and image (vector). */
+/* F and B: a work-item for each tile of each axis, channel (vector) and image (vector). */
 static int64_t count_tiles(const struct problem *p, const int32_t *values)
 {
     const int64_t *sizes = p->direction == DIRECTION_F ? p->out : p->in;
@@ -215,7 +215,7 @@ static int widest_vector(const struct context *context)
     return CLAMP(context->target->vector_bytes / 4, 8, 16);
 }
 
-/* On a CPU vectors take turns with single elements where a stride is too long for them. */
+/* On a CPU vectors alternate with single elements where the stride is too long for them. */
 static bool vector_suits_target(const struct problem *p, const struct context *context,
                                 const int32_t *values)
 {
@@ -261,7 +261,7 @@ static bool sums_fit_registers(const struct problem *p, const struct context *co
     return tile_registers(context, values) <= most;
 }
 
-/* No more than twice as many positions as there are, but for the smallest tile. */
+/* At most twice the positions that there are, except for the smallest tile. */
 static bool tile_suits_sizes(const struct problem *p, const struct context *context,
                              const int32_t *values)
 {
@@ -284,7 +284,7 @@ static bool repeat_has_work(const struct problem *p, const struct context *conte
                                                2 * view_axis(p, AXIS_W).results);
 }
 
-/* Every item of a part has several units. */
+/* Every work-item of a part has several units. */
 static bool splits_leave_work(const struct problem *p, const struct context *context,
                               const int32_t *values)
 {
@@ -318,7 +318,7 @@ static const struct space_constraint constraints[] = {
 const struct space depthwise_space = {DEPTHWISE_PARAM_COUNT, params, G_N_ELEMENTS(constraints),
                                       constraints};
 
-/* A part has two units at least. */
+/* A part has at least two units. */
 uint64_t depthwise_workspace_bytes(const struct problem *p, const struct context *context)
 {
     int64_t outputs = p->n * p->out[AXIS_D] * p->out[AXIS_H] * p->out[AXIS_W];
@@ -335,7 +335,7 @@ uint64_t depthwise_workspace_bytes(const struct problem *p, const struct context
     return most;
 }
 
-/* Few large parts leave units of a GPU idle, many small ones write more than they read. */
+/* Few large parts leave units of a GPU idle; many small ones write more than they read. */
 static void choose_splits(const struct problem *p, const struct context *context, int32_t *values)
 {
     int64_t wanted = context_is_cpu(context) ? context->target->compute_units
@@ -351,9 +351,8 @@ static void choose_splits(const struct problem *p, const struct context *context
     }
 }
 
-/* What is tried first where nothing is known, by measuring on a CPU, for GPUs of what spills no
- * register; the last of each kind is always
- * in the space, on CPUs one of the last two. */
+/* Defaults: measured on a CPU; for GPUs those without spills. The last of each kind is always valid, on CPUs
+ * one of the last two. */
 static const struct wish {
     bool cpu, weights, along_w;
     int32_t values[DEPTHWISE_PARAM_COUNT];

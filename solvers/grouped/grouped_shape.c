@@ -7,7 +7,7 @@
 
 #define CHUNK_BYTES 16
 #define WARP_ITEMS  32
-#define TILE_ROWS   16 /* positions of a product */
+#define TILE_ROWS   16 /* positions of a matrix instruction */
 
 /* ---- the source's patch, as grouped.h has it ---- */
 
@@ -16,7 +16,7 @@ static bool is_backward(const struct problem *p)
     return p->direction == DIRECTION_B;
 }
 
-/* Positions of an axis; source places from one to the next. */
+/* Positions of an axis; source elements from one position to the next. */
 static double positions(const struct problem *p, enum axis axis)
 {
     return is_backward(p) ? (double)conv_divide_up(p->in[axis], p->stride[axis])
@@ -28,7 +28,7 @@ static double step(const struct problem *p, enum axis axis)
     return is_backward(p) ? 1 : (double)p->stride[axis];
 }
 
-/* Source places that a position meets, from the first to the last. */
+/* Source elements from the first to the last that a position meets. */
 static double span(const struct problem *p, enum axis axis)
 {
     double filter = ((double)p->fil[axis] - 1) * (double)p->dilation[axis];
@@ -86,7 +86,7 @@ static int64_t source_of(const struct problem *p)
     return is_backward(p) ? grouped_k(p) : grouped_c(p);
 }
 
-/* Bytes of a place of so many chunks, in local memory. */
+/* Bytes of local memory for a source element of this many chunks, padded against bank conflicts. */
 static double place_bytes(double chunks)
 {
     return (fmod(chunks, 2) == 0 ? chunks + 1 : chunks) * CHUNK_BYTES;
@@ -130,7 +130,7 @@ double grouped_used_part(const struct problem *p, const int32_t *values)
            (grouped_tiles(p, values) * tile);
 }
 
-/* Of the filter columns that a phase meets, steps of two chunks. */
+/* Steps of two chunks over the filter columns that a phase meets. */
 static double steps_of(const struct problem *p)
 {
     double period = is_backward(p) ? (double)conv_stride_period(p, AXIS_W) : 1;
@@ -144,7 +144,7 @@ static double phases(const struct problem *p, enum axis axis)
     return is_backward(p) ? (double)p->stride[axis] : 1;
 }
 
-/* W: sums that an item has. */
+/* W: sums of a work-item. */
 static double grouped_sums(const struct problem *p, const int32_t *values)
 {
     return (double)p->fil[AXIS_H] * steps_of(p) * values[GROUPED_WARP_TILES] * 4;
@@ -156,7 +156,7 @@ static double patch_bytes(const struct problem *p, const int32_t *values)
            place_bytes((double)values[GROUPED_GROUPS] * (double)source_of(p) / GROUPED_CHUNK);
 }
 
-/* Two tiles of x and y, or the sums of a warp each of the channels where others are added to them. */
+/* W: bytes of two tiles of x and y, or of one warp's sums where warps add up theirs. */
 static double weights_local_bytes(const struct problem *p, const int32_t *values)
 {
     double tile = (double)values[GROUPED_TILE_H] * values[GROUPED_TILE_W];

@@ -40,22 +40,23 @@ enum fix {
     FIX_ALL = (1 << FIX_COUNT) - 1
 };
 
-/* The kernel's tables beside the tile's: a column's and a term's coordinates, three of 4 bytes, and a
- * term's places, four. */
+/* Bytes of the kernel's tables beside the tile's: a column's or term's coordinates (three of 4 bytes) and a
+ * term's offsets (four). */
 #define COORDINATE_BYTES 12
 #define PLACES_BYTES     16
-/* What a grid's third axis may have on every GPU. */
+/* The most workgroups along a grid's third axis on every GPU. */
 #define GRID_MOST        65535
-/* Rows that fit it in the blocks that tile_default_config() falls back to. */
+/* Rows that fit the grid with the blocks to which tile_default_config() falls back. */
 #define ROWS_MOST        (32.0 * GRID_MOST)
-/* Elements of w whose parts' bytes are still counted in 64 bits. */
+/* The most elements of w whose parts' bytes fit 64 bits. */
 #define WEIGHTS_MOST     0x1p50
 
 static const char *const sources[] = {"conv_implicit_gemm.cl", "conv_sum_splits.cl", NULL};
 
 /* ---- the product ---- */
 
-/* Layers of the grid: groups, and each group's phases of input positions (kernel's header). */
+/* Layers of the grid: groups; in B times the phases of input positions, one for each remainder modulo the
+ * stride (conv_implicit_gemm.cl). */
 static double layer_count(const struct problem *p)
 {
     double layers = (double)p->groups;
@@ -65,7 +66,7 @@ static double layer_count(const struct problem *p)
     return layers;
 }
 
-/* The columns of the fullest layer: B's first phase. */
+/* Columns of the layer that has the most: B's first phase. */
 static double column_count(const struct problem *p)
 {
     double m, n, k;
@@ -90,7 +91,7 @@ static struct tile_product product_of(const struct problem *p)
     return product;
 }
 
-/* Workgroups of one part, each of which takes so many blocks of columns. */
+/* Workgroups of one part; each computes REPEAT_N blocks of columns. */
 static double workgroup_count(const struct tile_product *product, const int32_t *values)
 {
     struct tile_product repeats = *product;
@@ -116,8 +117,8 @@ static bool tables_fit_local_memory(const struct problem *p, const struct contex
 
 TILE_PRODUCT_CONSTRAINTS(product_of)
 
-/* One item's columns can be many, and more of them than a block's are better where there are more; a
- * GPU's items have theirs in registers. */
+/* A CPU's work-item can compute several blocks of columns, and should where there are enough columns. A GPU's
+ * work-item has one block in registers. */
 static bool repeats_leave_work(const struct problem *p, const struct context *context,
                                const int32_t *values)
 {
@@ -129,8 +130,9 @@ static bool repeats_leave_work(const struct problem *p, const struct context *co
     return repeats == 1 ? block > columns : block * repeats <= 2 * columns;
 }
 
-/* With less than one workgroup a unit, and more parts to be had, some units are idle; a limit on the
- * workspace does not count here, so that what is valid under one is valid without. */
+/* Splits are valid up to two workgroups for each unit, and below one workgroup for each unit only where no more
+ * parts are possible. The workspace limit is left out, so that a config that is valid under a limit is valid
+ * without it. */
 static bool splits_suit_target(const struct problem *p, const struct context *context,
                                const int32_t *values)
 {
@@ -203,11 +205,11 @@ static bool is_applicable(const struct problem *p, const struct context *context
     return p->direction != DIRECTION_W || m * n * (double)p->groups <= WEIGHTS_MOST;
 }
 
-/* Rows that few channels do not fill are wasted. */
+/* Narrow tiles for few rows, since empty rows of a tile are computed too. */
 static void fit_tile_to_rows(const struct context *context, double m, int32_t *values)
 {
     if (context_is_cpu(context)) {
-        /* Large tiles are faster where they fit: an element that is gathered then meets more rows. */
+        /* On a CPU large tiles are faster where they fit: each gathered element is used for more rows. */
         values[TILE_M] = m > 16 ? 8 : 4;
         values[TILE_REPEAT_M] = m > 32 ? 8 : 4;
     } else if (m <= 16) {
@@ -234,8 +236,7 @@ static void default_config(const struct problem *p, const struct context *contex
         tile_default_splits(&product, context, values, workgroup_count(&product, values));
 }
 
-/* On CPUs as measured beside ConvCpuGemm, whose estimate is 38; a block that is not filled takes as
- * long as one that is. */
+/* CPU figures are measured relative to ConvCpuGemm (38). A partly filled block takes as long as a full one. */
 static double dynamic_estimate(const struct problem *p, const struct context *context)
 {
     const struct tile_product product = product_of(p);
@@ -249,7 +250,7 @@ static double dynamic_estimate(const struct problem *p, const struct context *co
 
 /* ---- the launch ---- */
 
-/* Which of a tensor's axes neighbours in memory differ in; w's images are its rows k. */
+/* The axis along which a tensor's elements are neighbours in memory; images of w are its rows k. */
 enum innermost { INNERMOST_IMAGE, INNERMOST_CHANNEL, INNERMOST_WIDTH };
 
 static enum innermost innermost_of(const struct problem *p, enum tensor_role role)
@@ -262,10 +263,10 @@ static enum innermost innermost_of(const struct problem *p, enum tensor_role rol
     }
 }
 
-/* The tensors as operands of the product c = a b, and the one that has the positions beside b. */
+/* The operands of c = a b. `other` is the tensor that has the positions beside b. */
 static const struct operands {
     enum tensor_role a, b, c, other;
-    enum innermost a_row, c_row; /* the axis of a and c that rows are */
+    enum innermost a_row, c_row; /* the axis of a and of c that rows are */
     enum innermost w_channel;    /* the axis of w that channels of b are */
     const char *option;
 } operands_of[DIRECTION_COUNT] = {
@@ -277,9 +278,9 @@ static const struct operands {
                      INNERMOST_CHANNEL, "DIRECTION_W"},
 };
 
-/* Orders of columns and terms follow the layouts alone, so that one binary serves all shapes: b's
- * first, since it is gathered again and again, and another tensor's where b's says nothing. A CPU's
- * item loads terms one after the other, rows or columns within: whole vectors are stored so. */
+/* Options for the order of columns and terms. They depend on layouts only, so that one binary serves all
+ * shapes: b's layout decides, since b is gathered repeatedly, and the other tensor's where b's leaves it open.
+ * A CPU's work-item loads term by term, rows or columns within, so that whole vectors are stored. */
 static void add_orders(const struct problem *p, const struct context *context, bool is_split,
                        struct launch *launch)
 {
@@ -351,7 +352,7 @@ static void add_options(const struct problem *p, const struct context *context,
     add_orders(p, context, is_split, launch);
 }
 
-/* Parts lie densely in the workspace, as a packed w of NCHW does. */
+/* Parts are packed in the workspace like a w of NCHW. */
 static void add_dense_strides(const struct problem *p, struct launch *launch)
 {
     int64_t stride[5] = {0, 0, 0, 0, 1};
@@ -396,9 +397,9 @@ static void set_grid(const struct problem *p, const int32_t *values, int splits,
                   launch);
 }
 
-/* Multiply-accumulates, padding's zeros among them. B has those of input positions and the filter
- * positions that reach them, none between strides: each filter position reaches the positions alike
- * modulo the stride. */
+/* Multiply-accumulates, padding included. B counts pairs of input positions and the filter positions that reach
+ * them, without those that a stride skips: a filter position reaches positions of one remainder modulo the
+ * stride. */
 static double product_macs(const struct problem *p)
 {
     double macs = (double)p->n * (double)p->k * (double)(p->c / p->groups);
@@ -473,7 +474,7 @@ static bool static_solve(const struct problem *p, const struct context *context,
 
 static const int32_t default_fix[FIX_COUNT] = {1, 1, 0, 0, 0};
 
-/* Between the two forms that fix nothing and all. */
+/* Between the forms that fix nothing and everything. */
 static double partial_estimate(const struct problem *p, const struct context *context)
 {
     return (context_is_cpu(context) ? 0.97 : 1.05) * dynamic_estimate(p, context);
@@ -512,10 +513,10 @@ static bool partial_solve(const struct problem *p, const struct context *context
  * the best tile with each choice flipped alone, so that a part's gain is measured with all else equal. At last all
  * flips that gained, together. */
 
-/* Tiles spread over their space in its order, and how many may be tried with the best's neighbours. */
+/* Tiles spread over their space in its order, and the most tiles together with the best one's neighbours. */
 #define TILES_SPREAD 16
-#define TILES_MOST   26 /* with five choices and one of them together: a job's 32 configs */
-/* Less than this share of a time is noise. */
+#define TILES_MOST   26 /* with the five flips and their combination: the 32 configs of a job */
+/* A gain of less than 1 % is noise. */
 #define GAIN         0.99
 
 struct search {
@@ -570,8 +571,8 @@ static void offer_spread_tiles(struct search *search)
     }
 }
 
-/* The fastest of those with the default choice, the earliest of equals; NULL where all failed. *count
- * is how many were tried. */
+/* The fastest of the tried tiles with the default choice, the earliest among equals; NULL where all failed.
+ * *count is the number tried. */
 static const struct tried_config *best_tile(const struct search *search, int *count)
 {
     const struct tried_config *best = NULL;
@@ -631,7 +632,7 @@ static void offer_what_gained(struct search *search, const struct tried_config *
     offer(search, &together);
 }
 
-/* Each step is taken where the ones before have nothing left to try. */
+/* Each step begins when the steps before have nothing left to try. */
 static int propose(const struct problem *p, const struct context *context,
                    const struct tried_config *tried, int tried_count, int wanted,
                    struct perf_config *configs)

@@ -1,11 +1,11 @@
 /*
- * Convolutions as one matrix product per group on a GPU's plain units, as fast as these get: F, B and W
- * of 2D, all tensors packed, FP32 and of one layout, NCHW or NHWC; groups, stride, dilation, any padding.
- * Dynamic. B of strides goes by phases, without products with zeros. Long sums may be split
- * (SPLITS), whose parts then lie in the workspace.
+ * Convolutions as one matrix product for each group on a GPU's vector units, close to their peak. F, B and W of
+ * 2D, all tensors packed, FP32 and of one layout, NCHW or NHWC; groups, stride, dilation, any padding. Dynamic.
+ * B with a stride computes each phase of input positions apart, so that nothing is multiplied by zeros. Long
+ * sums may be split (SPLITS, split_sum.h).
  *
- * LOAD_A and LOAD_B are how many neighbours an item loads at once, ASYNC whether elements go into local
- * memory beside its own work (NVIDIA's from sm_80 on), STAGES how many blocks of terms are there.
+ * Parameters: LOAD_A and LOAD_B neighbours are loaded at once; ASYNC copies to local memory without registers
+ * while the work-item computes (NVIDIA from sm_80 on); STAGES blocks of terms are in local memory.
  */
 #include "solvers/implicit_gemm/conv_simt.h"
 
@@ -13,7 +13,7 @@
 #include "solvers/common/split_sum.h"
 #include "solvers/framework/solver_rows.h"
 
-/* Tensors whose offsets fit 32 bits, also a little past their ends. */
+/* Elements of a tensor whose offsets, a little past the end too, fit 32 bits. */
 #define ELEMENTS_MOST ((INT64_C(1) << 31) - (1 << 24))
 
 static const char *const sources[] = {"conv_simt.cl", "conv_sum_splits.cl", NULL};
@@ -50,7 +50,7 @@ static bool conv_simt_is_applicable(const struct problem *p, const struct contex
     return conv_simt_fits_grid(p, context);
 }
 
-/* Beside ConvImplicitGemm's 34, which reads an element at a time. */
+/* Relative to ConvImplicitGemm (34), which loads element by element. */
 static double conv_simt_estimate(const struct problem *p, const struct context *context)
 {
     const struct tile_product product = simt_product_sizes(p);
@@ -73,7 +73,7 @@ static void add_options(const struct problem *p, const int32_t *values, struct l
     launch_sort_options(launch);
 }
 
-/* The strides n c h w; of w's parts those of a packed w of NCHW. */
+/* Adds strides n c h w; for parts of w those of a packed NCHW w. */
 static void add_strides(const struct problem *p, enum tensor_role role, bool is_split,
                         struct launch *launch)
 {
@@ -89,7 +89,7 @@ static void add_strides(const struct problem *p, enum tensor_role role, bool is_
     }
 }
 
-/* Elements from a group's operands to the next one's, a b c, and of one place. */
+/* Adds the distances in elements between groups of a, b and c, and of one place. */
 static void add_groups(const struct problem *p, struct launch *launch)
 {
     int64_t x[5], w[5], y[5], c = p->c / p->groups, k = p->k / p->groups;

@@ -5,13 +5,13 @@
 #include "solvers/common/conv_common.h"
 
 #define SPLITS_MOST   512
-/* A block's rows and columns at the least. */
+/* The least rows and columns of a block. */
 #define LEAST_ROWS    32
 #define LEAST_COLUMNS 64
-/* W alone has these, where little else is there to share: blocks of so few columns, and of so many terms. */
+/* Blocks of so few columns and so many terms are for W only, whose products may have few rows and columns. */
 #define FEW_COLUMNS   32
 #define MANY_TERMS    32
-/* Work-items that a unit may get of parts of sums: about two rounds of what it holds at once. */
+/* The most work-items that splitting may give a unit: about twice what it holds at once. */
 #define ITEMS_A_UNIT  1024.0
 static const struct space_param params[SIMT_PARAM_COUNT] = {
     {"BLOCK_M", 4, (const int32_t[]){32, 64, 128, 256}},
@@ -47,8 +47,8 @@ double conv_simt_workgroups(const struct tile_product *product, const int32_t *v
 
 /* ---- how operands lie ---- */
 
-/* Whether neighbours in memory are terms, in a and in b. By layout and config alone, so that one
- * binary serves all shapes; rows of a 1x1 filter of B are neighbours where they come in fours. */
+/* Whether a's and b's neighbours in memory are terms. Layout and config alone decide, so that one binary serves
+ * all shapes. In B with a 1x1 filter rows are neighbours where they come in fours. */
 static bool a_is_by_term(const struct problem *p, const int32_t *values)
 {
     if (simt_is_nhwc(p))
@@ -61,7 +61,7 @@ static bool b_is_by_term(const struct problem *p)
     return simt_is_nhwc(p) == (p->direction != DIRECTION_W);
 }
 
-/* Of the values only those before `known` are looked at. */
+/* Reads only the values before parameter `known`. */
 static struct simt_block block_of(const struct problem *p, const int32_t *values, int known)
 {
     struct simt_block block = {.block_m = values[SIMT_BLOCK_M],
@@ -101,7 +101,7 @@ static bool items_suit_target(const struct problem *p, const struct context *con
     return simt_items_suit(&block, context->target->max_workgroup);
 }
 
-/* A term's products are to be many for what is read of it, and their sums to leave registers. */
+/* A work-item's tile must have enough products for each element it reads, and leave registers free. */
 static bool sums_fit_registers(const struct problem *p, const struct context *context,
                                const int32_t *values)
 {
@@ -126,7 +126,7 @@ static bool block_suits_sizes(const struct problem *p, const struct context *con
            (values[SIMT_BLOCK_N] <= LEAST_COLUMNS || values[SIMT_BLOCK_N] < 2 * product.n);
 }
 
-/* Many terms at once bring long pieces of memory where a block has few products for what it reads. */
+/* Many terms at once read longer pieces of memory, which pays in blocks with few products for each element read. */
 static bool terms_suit_block(const struct problem *p, const struct context *context,
                              const int32_t *values)
 {
@@ -145,8 +145,8 @@ static bool blocks_fit_grid(const struct problem *p, const struct context *conte
            UINT32_MAX / 2;
 }
 
-/* Where four can be loaded at once nothing else pays, but for terms, which come one by one where they
- * are to be copied past registers. */
+/* Where four neighbours can be loaded at once other loads do not pay, except single terms that are copied past
+ * registers. */
 static bool load_suits(bool has_quads, bool by_term, const struct context *context, int32_t load)
 {
     if (load == 4)
@@ -173,7 +173,7 @@ static bool b_suits_items(const struct problem *p, const struct context *context
            simt_items_share_b(&block);
 }
 
-/* One of the operands at least is to be copied, and none to come term by term for nothing. */
+/* At least one operand must be copied, and no operand term by term without a need. */
 static bool async_suits_target(const struct problem *p, const struct context *context,
                                const int32_t *values)
 {
@@ -195,7 +195,7 @@ static bool stages_fit_local_memory(const struct problem *p, const struct contex
            simt_fits_local_memory(&block, context->target->local_bytes);
 }
 
-/* Parts are for too few workgroups for the units, and terms enough. */
+/* Terms are split where there are too few workgroups for the units and enough terms. */
 static bool splits_suit_target(const struct problem *p, const struct context *context,
                                const int32_t *values)
 {
@@ -233,7 +233,7 @@ bool conv_simt_fits_grid(const struct problem *p, const struct context *context)
 
 /* ---- the default ---- */
 
-/* F and B add up what is as large as a tensor: their parts get few, of some length. */
+/* In F and B a part is as large as a tensor, so parts are few and have at least this many terms. */
 #define DATA_PART_TERMS 256
 
 static int32_t default_terms(const struct problem *p, const int32_t *block)
@@ -242,7 +242,7 @@ static int32_t default_terms(const struct problem *p, const int32_t *block)
                                                                                         : 16;
 }
 
-/* Parts that a block begins with: W as many as it may have, the others until units have two workgroups. */
+/* The splits of a default: in W as many as allowed, in F and B until units have two workgroups. */
 static int32_t default_splits(const struct problem *p, const struct context *context,
                               const int32_t *block)
 {
@@ -264,8 +264,8 @@ static int32_t default_splits(const struct problem *p, const struct context *con
     return splits;
 }
 
-/* How much of a block's work counts: what is there of it, and how evenly units get such blocks; smaller
- * ones read more for a product, and parts are to be added up. */
+/* A block's relative speed: the filled share of its work, how evenly units get blocks, fewer reads for each
+ * product in large blocks, and the cost of adding up parts. */
 static double block_worth(const struct problem *p, const struct context *context,
                           const int32_t *values)
 {
@@ -284,8 +284,8 @@ static double block_worth(const struct problem *p, const struct context *context
            (workgroups < at_once ? filled : (1 + filled) / 2) * (0.7 + 0.3 * lines);
 }
 
-/* What a default may be: of W, whose rows and columns are often few, blocks of as few, with half the sums an
- * item, so that more items wait for memory. */
+/* Blocks of defaults. W, which often has few rows and columns, also has small blocks with half the sums in a
+ * work-item, so that more work-items wait for memory at once. */
 static const int32_t data_blocks[][SIMT_BLOCK_K] = {
     {128, 128, 8, 8}, {64, 128, 8, 8}, {64, 64, 8, 4}, {32, 128, 8, 8}};
 static const int32_t weights_blocks[][SIMT_BLOCK_K] = {
@@ -324,8 +324,8 @@ void conv_simt_default_config(const struct problem *p, const struct context *con
     values[SIMT_SPLITS] = default_splits(p, context, values);
 }
 
-/* The most that any config has: now blocks of many sums an item leave the most to split, now those that
- * leave the fewest rows and columns empty. */
+/* The most that any config has. Either blocks with many sums leave the most to split, or blocks that waste the
+ * fewest rows and columns. */
 uint64_t conv_simt_workspace_bytes(const struct problem *p, const struct context *context)
 {
     int32_t splits = 1;

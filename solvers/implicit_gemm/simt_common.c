@@ -2,16 +2,16 @@
 
 #include "solvers/common/conv_common.h"
 
-/* What a kernel may declare on every GPU. */
+/* Local memory that a kernel may declare on every GPU. */
 #define LOCAL_MOST   (48 * 1024)
-/* A line of a block in local memory is so much longer. */
+/* Floats by which a line of a block is longer in local memory, against bank conflicts. */
 #define PAD          4
-/* Bytes of the kernel's tables: 64 terms' and 33 places, each of 16; a row's two offsets; a column's offset
- * and spot. */
+/* Bytes of the kernel's tables: 64 terms and 33 places of 16 bytes; two offsets of a row; offset and spot of a
+ * column. */
 #define TABLE_BYTES  ((64 + 33) * 16)
 #define ROW_BYTES    8
 #define COLUMN_BYTES 20
-/* A block that an item loads is marked by the bits of a word. */
+/* A work-item marks its loads of a block by the bits of a word. */
 #define LOADS_MOST   32
 
 int simt_items(const struct simt_block *block)
@@ -27,7 +27,7 @@ bool simt_items_suit(const struct simt_block *block, int most)
            items >= 64 && items <= MIN(256, most);
 }
 
-/* The kernel's items along an operand's neighbours and beside them, ACROSS() and so on. */
+/* The kernel's division of work-items along and across an operand's neighbours (ACROSS() there). */
 static bool items_share(bool by_term, int32_t load, int32_t lines, int32_t terms, int items)
 {
     int across = by_term ? MAX(8 / load, items / lines) : MIN(lines / load, items);
@@ -78,8 +78,8 @@ void simt_add_options(const struct simt_block *block, struct launch *launch)
     launch_option_int(launch, "INNER_BATCH", 0);
 }
 
-/* The product as a forward 1x1 convolution of one image, one line high: columns are its positions,
- * terms its channels. Strides n c h w of x, w and y. */
+/* The product as a forward 1x1 convolution of one image of one row: columns are positions, terms channels. Adds
+ * strides n c h w of x, w and y. */
 static void add_strides(const struct simt_product *product, struct launch *launch)
 {
     const int64_t strides[] = {

@@ -12,7 +12,7 @@ int64_t simt_taps(const struct problem *p)
     return p->fil[AXIS_H] * p->fil[AXIS_W];
 }
 
-/* A 1x1 filter that meets every second position of every second line. */
+/* Whether a 1x1 filter reads every second position of every second row. */
 static bool is_spread(const struct problem *p)
 {
     for (int a = AXIS_H; a <= AXIS_W; a++) {
@@ -22,8 +22,7 @@ static bool is_spread(const struct problem *p)
     return p->direction == DIRECTION_B && simt_taps(p) == 1 && !simt_is_nhwc(p);
 }
 
-/* The most positions of the filter along an axis that reach one input position: walk_along() of
- * kernels/device/implicit_gemm/conv_walk.h. */
+/* The most filter positions of an axis that reach one input position, as in walk_along() of conv_walk.h. */
 static int64_t reaching_taps(const struct problem *p, int axis)
 {
     return conv_divide_up(p->fil[axis],
@@ -51,7 +50,7 @@ struct tile_product simt_product_sizes(const struct problem *p)
     return product;
 }
 
-/* A 1x1 filter that moves over positions as they lie, and rows of positions in fours. */
+/* Whether a 1x1 filter reads positions in memory order, in complete groups of four. */
 static bool positions_are_plain(const struct problem *p, bool any_stride)
 {
     bool stride_1 = p->stride[AXIS_H] == 1 && p->stride[AXIS_W] == 1;
@@ -80,7 +79,7 @@ bool simt_b_has_quads(const struct problem *p)
     return positions_are_plain(p, backward);
 }
 
-/* The same of c, or of the parts of w, which lie as NCHW does. */
+/* The same for c, or for the parts of w, whose layout is NCHW's. */
 static bool c_has_quads(const struct problem *p, bool is_split)
 {
     int64_t c = p->c / p->groups, k = p->k / p->groups;

@@ -29,28 +29,27 @@
 #define PARAMS  MATRIX_AMD_PARAMS
 
 #define CHUNK_BYTES       MATRIX_AMD_CHUNK_BYTES
-#define GRID_MOST         65535 /* what a grid's second and third axis have on every GPU */
-/* Work-items along the first axis are 32 bits: the shortest block has 16 of them a row. */
+#define GRID_MOST         65535 /* the most workgroups along a grid's second and third axis on every GPU */
+/* The most rows: work-items along the first axis are counted in 32 bits, and the shortest block has 16 for a row. */
 #define ROWS_MOST         0x0ff00000
-/* A position's channels of all groups are reckoned in int. */
+/* The kernel counts a position's channels of all groups in int. */
 #define CHANNELS_MOST     (INT32_MAX - (1 << 20))
 #define WAVES_MOST        8
-#define LOADS_MOST        8 /* chunks that an item has under way of one operand */
-/* Vector registers of a lane beside its sums, fragments and loads: MFMA's, and WMMA's, where the compiler has more
- * fragments under way at a time. */
+#define LOADS_MOST        8 /* the most chunks of one operand that a work-item loads at once */
+/* Vector registers of a lane beside sums, fragments and loads. WMMA's compiler has more fragments in flight. */
 #define REGISTERS_MFMA    80
 #define REGISTERS_WMMA    112
-/* A block's rows and columns at the least, and chunks of a row. */
+/* The least rows and columns of a block; the chunks of a row. */
 #define BLOCK_LEAST       32
 #define ROW_CHUNKS_LEAST  4
 #define ROW_CHUNKS_MOST   8
-/* A part has so many blocks of terms at the least, and a unit so many workgroups where terms are split. */
+/* The least blocks of terms of a part; the most workgroups of a unit where terms are split. */
 #define STEPS_A_PART      4
 #define WORKGROUPS_A_UNIT 2
 
-/* Groups of fewer channels would mostly be filled up with zeros. */
+/* Groups of fewer channels would mostly be padding. */
 #define CHANNELS_LEAST   4
-/* What is left of a solver's worth where tensors are moved, roughly. */
+/* Roughly the speed that is left where tensors are copied first. */
 #define USED_BY_MOVES    0.7
 #define SPLIT_BYTES_MOST 0x1p50
 
@@ -71,7 +70,7 @@ static bool waves_suit_block(const struct problem *p, const struct context *cont
            shape.items <= context->target->max_workgroup;
 }
 
-/* Steps are whole, and there are no more terms in a block than there are. */
+/* A block's terms are whole steps, and at most the problem's terms. */
 static bool terms_suit_unit(const struct problem *p, const struct context *context,
                             const int32_t *values)
 {
@@ -85,7 +84,7 @@ static bool terms_suit_unit(const struct problem *p, const struct context *conte
             values[BLOCK_K] <= matrix_amd_product_of(p).terms);
 }
 
-/* What is turned around on its way is stored by whole words. */
+/* Operands that are transposed on their way are stored in whole words. */
 static bool items_share_loads(const struct problem *p, const struct context *context,
                               const int32_t *values)
 {
@@ -140,7 +139,7 @@ static bool blocks_fit_local_memory(const struct problem *p, const struct contex
 
 /* ---- the workspace ---- */
 
-/* Of w with whole chunks of channels. */
+/* Elements of w with whole chunks of channels. */
 static double part_elements(const struct problem *p)
 {
     return (double)p->groups * (double)matrix_amd_group_k(p) * (double)matrix_amd_group_c(p) *
@@ -165,7 +164,7 @@ static bool workspace_fits(const struct problem *p, const struct context *contex
            workspace_align((uint64_t)bytes) + transform_bytes(p) <= context->workspace_limit;
 }
 
-/* W alone has parts: where there are too few workgroups for the units, and terms enough. */
+/* Only W has parts: where there are too few workgroups for the units and enough terms. */
 static bool splits_suit_target(const struct problem *p, const struct context *context,
                                const int32_t *values)
 {
@@ -341,7 +340,7 @@ static void add_plane(struct launch *launch, const int64_t *sizes)
     launch_arg_int32(launch, sizes[AXIS_W]);
 }
 
-/* 16 counts, c and k those of a group. */
+/* Adds 16 counts; c and k are a group's. */
 static void add_shape(const struct problem *p, struct launch *launch)
 {
     const int64_t *const planes[] = {p->in, p->out, p->fil, p->pad, p->stride, p->dilation};
@@ -419,7 +418,7 @@ static void mfma_default_config(const struct problem *p, const struct context *c
     choose_default(p, context, mfma_defaults, G_N_ELEMENTS(mfma_defaults), config);
 }
 
-/* In FP32 the units do twice what the others do (ConvSimt: 90), in narrower types up to sixteen times. */
+/* FP32 on matrix units is twice as fast as on vector units (ConvSimt: 90), narrower types up to sixteen times. */
 static double mfma_estimate(const struct problem *p, const struct context *context)
 {
     struct perf_config config;
@@ -467,7 +466,7 @@ static void wmma_default_config(const struct problem *p, const struct context *c
     choose_default(p, context, wmma_defaults, G_N_ELEMENTS(wmma_defaults), config);
 }
 
-/* The units do up to eight times what the others do. */
+/* Matrix units are up to eight times as fast as vector units. */
 static double wmma_estimate(const struct problem *p, const struct context *context)
 {
     struct perf_config config;

@@ -7,7 +7,7 @@
 
 #define CHUNK_BYTES      MATRIX_AMD_CHUNK_BYTES
 #define SIMDS_A_UNIT     4
-#define REGISTERS_A_LANE 256 /* of each kind: what an instruction can name */
+#define REGISTERS_A_LANE 256 /* registers of each kind that an instruction can name */
 
 /* ---- the product ---- */
 
@@ -60,12 +60,12 @@ int matrix_amd_element_bytes(const struct problem *p)
 
 /* ---- instructions ---- */
 
-/* MFMA: by the type, the UNIT and the architecture from which on it is there. BF16 has twice the terms from
- * CDNA 2, INT8 from CDNA 3 on. */
+/* MFMA instructions by type, UNIT and first architecture. BF16 has twice the terms from CDNA 2 on, INT8 from
+ * CDNA 3 on. */
 static const struct {
     enum data_type type;
     int unit, terms;
-    const char *arch; /* NULL: all that have MFMA */
+    const char *arch; /* NULL: every architecture with MFMA */
 } mfma_table[] = {
     {TYPE_FP32, 32, 2, NULL},      {TYPE_FP32, 16, 4, NULL},     {TYPE_FP16, 32, 8, NULL},
     {TYPE_FP16, 16, 16, NULL},     {TYPE_BF16, 32, 4, "gfx908"}, {TYPE_BF16, 16, 8, "gfx908"},
@@ -140,13 +140,14 @@ int matrix_amd_instructions(const struct problem *p, const struct target *target
     return shape.tiles_m * shape.tiles_n * (values[MATRIX_AMD_BLOCK_K] / shape.unit.terms);
 }
 
-/* A row of the tile is one chunk longer, and each eight rows one more (matrix_blocks_amd.h). */
+/* Against bank conflicts a row of the tile is one chunk longer, and each eight rows one more
+ * (matrix_blocks_amd.h). */
 static int tile_chunks(int rows, int row_chunks)
 {
     return rows * (row_chunks + 1) + rows / 8;
 }
 
-/* Bytes of the blocks of terms, or of the sums on their way out. */
+/* Bytes of the blocks of terms, or of sums on their way to memory. */
 int64_t matrix_amd_local_bytes(const struct matrix_amd_shape *shape, const int32_t *values)
 {
     int64_t blocks = (int64_t)values[MATRIX_AMD_BUFFERS] *
@@ -157,8 +158,8 @@ int64_t matrix_amd_local_bytes(const struct matrix_amd_shape *shape, const int32
     return MAX(blocks, shape->waves * values[MATRIX_AMD_UNIT] * line) * CHUNK_BYTES;
 }
 
-/* More than a wave on a SIMD share its registers. What vector registers do not hold is kept in accumulators
- * that sums leave. */
+/* Several waves on a SIMD share its registers. Accumulation registers that sums leave free hold what vector
+ * registers cannot. */
 bool matrix_amd_registers_suffice(const struct target *target, const struct matrix_amd_shape *shape,
                                   int sums, int others)
 {

@@ -1,8 +1,9 @@
 /*
- * Convolutions on a GPU's matrix units: products of 16 by 8 by 16 (INT8: 32) with FP32 (INT32) sums. F, B and W of 2D,
- * all tensors packed, NHWC or NCHW and of FP16 or BF16, F also of INT8 with an INT32 result; groups, stride, dilation, any padding.
- * Dynamic. NVIDIA's GPUs from sm_80 on. What is not NHWC with the channels of a group in chunks of 16 bytes is moved first. Terms may be split (SPLITS) into parts,
- * whose sums then lie in the workspace.
+ * Convolutions on NVIDIA's matrix units by mma instructions: products of 16 by 8 by 16 (INT8: 32) with FP32
+ * (INT32) sums. F, B and W of 2D, all tensors packed, NHWC or NCHW, FP16 or BF16; F also INT8 with an INT32
+ * result; groups, stride, dilation, any padding. Dynamic. sm_80 and later. Tensors that are not NHWC with the
+ * channels of a group in chunks of 16 bytes are copied first. Terms may be split into parts (SPLITS), whose
+ * sums are added up from the workspace.
  */
 #include <string.h>
 
@@ -15,7 +16,7 @@ enum { BLOCK_M, BLOCK_N, WARP_M, WARP_N, BLOCK_K, STAGES, SPLITS, PARAM_COUNT };
 
 #define ELEMENTS_A_LOAD  8 /* 16 bytes */
 #define WARP_ITEMS       32
-/* Registers of an item beside its sums, and a unit's. */
+/* Registers of a work-item beside its sums; registers of a unit. */
 #define REGISTERS_BESIDE 112
 #define REGISTERS_UNIT   65536
 static const char *const sources[] = {"conv_matrix.cl", "conv_matrix_sum.cl", "conv_transpose.cl",
@@ -44,8 +45,7 @@ static struct matrix_blocks blocks_of(const int32_t *values)
                                   values[SPLITS]};
 }
 
-/* Bytes of the blocks of terms that are under way, or of the sums on their way out, behind the places that W
- * notes. */
+/* Bytes of the blocks of terms in flight behind W's notes on positions, or of sums on their way to memory. */
 static int64_t local_bytes_of(const struct problem *p, const int32_t *values)
 {
     const struct matrix_blocks blocks = blocks_of(values);
@@ -110,7 +110,7 @@ static bool splits_suit_target(const struct problem *p, const struct context *co
     return matrix_splits_suit(p, context, &blocks);
 }
 
-/* Blocks of terms that do not come need no stage. */
+/* More stages than blocks of terms are useless. */
 static bool stages_suit_terms(const struct problem *p, const struct context *context,
                               const int32_t *values)
 {
@@ -172,7 +172,7 @@ static uint64_t conv_matrix_workspace_bytes(const struct problem *p, const struc
     return matrix_workspace_bytes(p, context, &largest);
 }
 
-/* Matrix units do eight times what the others do, where blocks are filled. */
+/* Matrix units are eight times as fast as vector units in full blocks. */
 static double conv_matrix_estimate(const struct problem *p, const struct context *context)
 {
     struct perf_config config;

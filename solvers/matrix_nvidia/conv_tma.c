@@ -1,9 +1,17 @@
 /*
- * Convolutions on Hopper's matrix units, their operands brought by its copy engine: workgroups that stay, one warp that
- * orders copies ahead, and groups of four warps that multiply. F, B and W of 2D, all tensors packed, of FP16 or
- * BF16; one group, or groups of channels in 64; stride (up to 8 in F and W), dilation, any padding. Dynamic. NVIDIA's
- * sm_90 alone. What is not NHWC with channels in chunks of 16 bytes is moved first. Terms may be split into parts: a
- * cluster of workgroups adds up its own, others lie in the workspace, before the maps of tensors that workgroups make.
+ * Convolutions on Hopper's matrix units with operands brought by the copy engine (TMA). F, B and W of 2D, all
+ * tensors packed, FP16 or BF16; one group, or groups with channels in 64; stride (up to 8 in F and W),
+ * dilation, any padding. Dynamic. sm_90 only. Tensors that are not NHWC with channels in chunks of 16 bytes are
+ * copied first.
+ *
+ * Workgroups are persistent: each takes tile after tile until none is left. Within a workgroup one warp orders
+ * copies of blocks of terms into a ring of stages, some blocks ahead; warpgroups of four warps multiply the
+ * blocks (wgmma) and then store the tile. This is the persistent, warp-specialised scheme of NVIDIA's CUTLASS.
+ *
+ * Terms may be split (split-K) in two ways. A team is a cluster of workgroups, each of which sums a part of a
+ * tile's terms; they add up their sums through each other's local memory (distributed shared memory), so that
+ * nothing goes through the workspace. Other parts are added up from the workspace, in front of the tensor maps
+ * that workgroups make there.
  */
 #include "solvers/matrix_nvidia/conv_tma.h"
 #include "solvers/common/conv_common.h"
@@ -13,8 +21,9 @@
 
 #define GROUP_CHANNELS 64
 #define STRIDE_MOST    8
-#define TENSOR_BYTES   0x1p40 /* a map's strides are shorter; that of one line is the whole tensor */
-#define TILES_MOST     (INT32_MAX - (1 << 20)) /* with room for the step behind the last one */
+/* a tensor map's strides are shorter; the map of a single line has the whole tensor as stride */
+#define TENSOR_BYTES   0x1p40
+#define TILES_MOST     (INT32_MAX - (1 << 20)) /* leaves room for the step past the last tile */
 
 static const char *const sources[] = {"conv_tma.cl", "conv_matrix_sum.cl", "conv_transpose.cl",
                                       "conv_transpose_blocks.cl", NULL};
@@ -41,7 +50,7 @@ static bool tensors_are_served(const struct problem *p, const char **reason)
     return MAX(MAX(x, y), w) * (double)p->groups * MATRIX_ELEMENT_BYTES < TENSOR_BYTES;
 }
 
-/* Workgroups count the tiles of all layers and parts; the smallest tiles are the most. */
+/* Workgroups count the tiles of all layers and parts in int; the smallest tiles are the most. */
 static bool tiles_are_served(const struct problem *p, const struct context *context,
                              const char **reason)
 {
@@ -74,7 +83,7 @@ static bool is_applicable(const struct problem *p, const struct context *context
            matrix_serves(p, &rest, reason) && tiles_are_served(p, &rest, reason);
 }
 
-/* Beside ConvWgmma, whose items find the addresses of all that they load. */
+/* Above ConvWgmma, whose work-items compute the addresses of all they load. */
 static double estimate(const struct problem *p, const struct context *context)
 {
     struct perf_config config;
@@ -106,7 +115,7 @@ static void add_plane(struct launch *launch, const int64_t size[AXIS_COUNT])
     launch_arg_int32(launch, size[AXIS_H]);
 }
 
-/* As the kernel's SHAPE_PARAMETERS has them. */
+/* In the order of the kernel's SHAPE_PARAMETERS. */
 static void add_shape(const struct problem *p, const struct tma_boxes *boxes,
                       const struct tma_grid *grid, int splits, struct launch *launch)
 {
@@ -141,7 +150,7 @@ static bool solve(const struct problem *p, const struct context *context,
     const int32_t *values = config->values;
     const int64_t elements = (int64_t)matrix_result_elements(p);
     const int splits = conv_tma_blocks(p, context, values).splits, items = conv_tma_items(values);
-    const int parts = splits / values[TMA_TEAM]; /* in the workspace, if there are several */
+    const int parts = splits / values[TMA_TEAM]; /* in the workspace, if more than one */
     struct launch *launch = solution_add_launch(solution, "conv_tma.cl", "conv_tma");
     struct tma_boxes boxes;
     struct tma_grid grid;

@@ -12,29 +12,29 @@
 #define ITEMS_THAT_COPY  128
 #define REGISTERS_UNIT   65536
 #define REGISTERS_STEP   8
-#define REGISTERS_LEAST  26   /* of an item, its sums aside, for the compiler to begin */
-#define REGISTERS_FEWEST 72   /* of an item, with which nothing spills */
+#define REGISTERS_LEAST  26   /* of a work-item beside its sums, as the compiler needs at least */
+#define REGISTERS_FEWEST 72   /* of a work-item, with which nothing spills */
 #define BARRIERS_BYTES   16   /* of a stage */
-#define STAGED_BYTES     2048 /* that a warp stores through */
+#define STAGED_BYTES     2048 /* of a warp, for storing */
 #define STAGES_LEAST     3
 #define STAGES_MOST      8
-/* A unit's local memory has so much more than a workgroup may have, and keeps so much of each. */
+/* Local memory that a unit has beyond a workgroup's most, and keeps for each workgroup. */
 #define LOCAL_KEPT       1024
 #define TO_FILL          0 /* as many parts as give each workgroup of a unit a tile */
-/* An H200's 132 units have room for 30 clusters of four workgroups and 15 of eight, not for 32 and 16: one unit in
- * so many is left over. */
+/* An H200's 132 units hold 30 clusters of four workgroups and 15 of eight, instead of 33 and 16: one unit of
+ * this many is left over. */
 #define UNITS_LEFT       11
 
-/* Cycles, such that of the configs that were measured on an H200 (25 problems of ResNet-50 and MobileNetV2) nearly the
- * fastest have the fewest: 2 % slower than those. */
+/* Cycles, fitted to configs measured on an H200 (25 problems of ResNet-50 and MobileNetV2): the config with the
+ * fewest estimated cycles is 2 % slower than the fastest. */
 #define MACS_A_CYCLE     2048
-#define CYCLES_ROW       4.0  /* of a block of terms: to load a row's 64 */
-#define CYCLES_COLUMN    1.7  /* and a column's, which neighbours load too */
-#define CYCLES_SUM       0.18 /* that is stored */
+#define CYCLES_ROW       4.0  /* of a block of terms: loading the 64 terms of a row */
+#define CYCLES_COLUMN    1.7  /* and of a column, which neighbouring workgroups load too */
+#define CYCLES_SUM       0.18 /* of a sum that is stored */
 #define CYCLES_TEAM      1000.0
 #define CYCLES_TEAM_SUM  0.4
-#define CYCLES_SPLIT     11500.0 /* of another launch */
-#define CYCLES_PART_BYTE 0.12    /* of parts that are written and read, for one unit */
+#define CYCLES_SPLIT     11500.0 /* of the second launch */
+#define CYCLES_PART_BYTE 0.12    /* of a byte of parts written and read, for one unit */
 
 static const struct space_param params[TMA_PARAM_COUNT] = {
     {"BLOCK_M", 4, (const int32_t[]){64, 128, 192, 256}},
@@ -62,7 +62,7 @@ struct context conv_tma_beside_maps(const struct context *context)
     return rest;
 }
 
-/* Parts that fill the units are fewer than twice as many as the most of those that are named. */
+/* Parts that fill the units are less than twice the most of the named numbers. */
 uint64_t conv_tma_workspace_bytes(const struct problem *p, const struct context *context)
 {
     static const struct matrix_blocks largest = {256, 256, TMA_BLOCK_K, 1};
@@ -76,7 +76,7 @@ uint64_t conv_tma_workspace_bytes(const struct problem *p, const struct context 
 
 /* ---- how a config divides the work ---- */
 
-/* Workgroups that are under way at once. */
+/* Workgroups that run at once. */
 static int places_of(const struct context *context, const int32_t *values)
 {
     return context->target->compute_units * values[TMA_RESIDENT];
@@ -110,19 +110,19 @@ int conv_tma_items(const int32_t *values)
     return values[TMA_BLOCK_M] / ROWS_A_GROUP * ITEMS_A_GROUP + ITEMS_THAT_COPY;
 }
 
-/* Beside the stages: maps, and what warps store through, 16 rows each. */
+/* Local memory beside the stages: tensor maps, and 16 rows for each storing warp. */
 static int64_t bytes_beside(const int32_t *values)
 {
     return (int64_t)values[TMA_BLOCK_M] / 16 * STAGED_BYTES + TMA_MAPS_BYTES;
 }
 
-/* Of a stage. */
+/* Bytes of a stage. */
 static int64_t operands_bytes(const int32_t *values)
 {
     return (int64_t)(values[TMA_BLOCK_M] + values[TMA_BLOCK_N]) * LINE_BYTES;
 }
 
-/* As many as there is room for, whatever the problem. */
+/* As many stages as local memory holds, whatever the problem. */
 int conv_tma_stages(const struct context *context, const int32_t *values)
 {
     int64_t local = target_dynamic_local_bytes(context->target) + LOCAL_KEPT;
@@ -168,7 +168,7 @@ static bool stages_fit_local_memory(const struct problem *p, const struct contex
     return conv_tma_stages(context, values) >= STAGES_LEAST;
 }
 
-/* A team's sums lie where its stages were. */
+/* A team's sums are put where the stages were. */
 static bool sums_fit_stages(const struct problem *p, const struct context *context,
                             const int32_t *values)
 {
@@ -179,7 +179,7 @@ static bool sums_fit_stages(const struct problem *p, const struct context *conte
            sums <= conv_tma_stages(context, values) * operands_bytes(values);
 }
 
-/* So a team has no other tile behind its first; tiles are those of one part. */
+/* A team has one tile only. Tiles are those of one part. */
 static bool team_suits(const struct context *context, int64_t tiles, const int32_t *values)
 {
     int places = places_of(context, values);
@@ -209,7 +209,7 @@ static bool teams_suit_target(const struct problem *p, const struct context *con
     return team_suits(context, tiles_of(p, &boxes, values), values);
 }
 
-/* What fills the units is no other number of parts than those that are named anyway. A team's parts lie in no
+/* TO_FILL is valid only where it means another number of parts than the named ones. A team's parts need no
  * workspace. */
 static bool splits_suit_target(const struct problem *p, const struct context *context,
                                const int32_t *values)
@@ -240,13 +240,13 @@ const struct space conv_tma_space = {TMA_PARAM_COUNT, params, G_N_ELEMENTS(const
 
 struct choice {
     struct tma_boxes boxes;
-    double steps, sums;              /* blocks of terms of a tile, and sums of the result */
-    int64_t tiles;                   /* of one part, of the blocks that are tried */
-    double least;                    /* cycles */
-    int32_t values[TMA_PARAM_COUNT]; /* of those with the fewest */
+    double steps, sums;              /* blocks of terms of a tile, and elements of the result */
+    int64_t tiles;                   /* of one part, with the blocks that are tried */
+    double least;                    /* the fewest cycles so far */
+    int32_t values[TMA_PARAM_COUNT]; /* of the config with the fewest cycles */
 };
 
-/* Blocks of terms of a tile, in B of a usual phase. */
+/* Blocks of terms of a tile, in B of an average phase. */
 static double steps_of(const struct problem *p, const struct tma_boxes *boxes)
 {
     double taps = (double)p->fil[AXIS_H] * (double)p->fil[AXIS_W];
@@ -259,7 +259,7 @@ static double steps_of(const struct problem *p, const struct tma_boxes *boxes)
            ceil((double)matrix_k_of(p) / TMA_BLOCK_K);
 }
 
-/* What adding up the parts of a tile takes, or of all of them. */
+/* Cycles for adding up the parts of a tile, or all of them. */
 static double adding_cycles(const struct choice *choice, const struct context *context,
                             const int32_t *values, int splits)
 {
@@ -272,7 +272,7 @@ static double adding_cycles(const struct choice *choice, const struct context *c
     return CYCLES_SPLIT + CYCLES_PART_BYTE * 2 * parts_bytes / context->target->compute_units;
 }
 
-/* Of the slowest unit, the start that all configs have left out. */
+/* Cycles of the slowest unit, without the start, which is equal for all configs. */
 static double cycles_of(const struct choice *choice, const struct context *context,
                         const int32_t *values, int splits)
 {
@@ -299,7 +299,7 @@ static void try_values(const struct problem *p, const struct context *context,
     memcpy(choice->values, values, sizeof(choice->values));
 }
 
-/* Of these blocks, each number of parts. */
+/* Tries each number of parts with these blocks. */
 static void try_parts(const struct problem *p, const struct context *context, int32_t *values,
                       struct choice *choice)
 {

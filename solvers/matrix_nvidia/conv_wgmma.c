@@ -1,9 +1,9 @@
 /*
- * Convolutions on Hopper's matrix units, which read their operands from local memory and work beside the
- * loads (wgmma). F, B and W of 2D, all tensors packed, NHWC or NCHW and of FP16 or BF16, F also of INT8 with an INT32 result; groups,
- * stride, dilation, any padding. Dynamic. NVIDIA's sm_90 alone. What is not NHWC with the channels of a group in
- * chunks of 16 bytes is moved first. Terms may be split
- * (SPLITS) into parts, whose sums then lie in the workspace.
+ * Convolutions on Hopper's matrix units by wgmma instructions, which read operands from local memory and run
+ * while work-items load the next block. F, B and W of 2D, all tensors packed, NHWC or NCHW, FP16 or BF16; F
+ * also INT8 with an INT32 result; groups, stride, dilation, any padding. Dynamic. sm_90 only. Tensors that are
+ * not NHWC with the channels of a group in chunks of 16 bytes are copied first. Terms may be split into parts
+ * (SPLITS), whose sums are added up from the workspace.
  */
 #include "solvers/common/matrix_sum.h"
 #include "solvers/framework/solver_rows.h"
@@ -15,7 +15,7 @@ enum { BLOCK_M, BLOCK_N, STAGES, NEAR, SPLITS, PARAM_COUNT };
 #define ITEMS_A_GROUP    128
 #define ROWS_A_GROUP     64
 #define REGISTERS_UNIT   65536
-#define REGISTERS_BESIDE 64 /* of an item, its sums aside */
+#define REGISTERS_BESIDE 64 /* of a work-item beside its sums */
 #define STAGES_LEAST     3
 
 static const char *const sources[] = {"conv_wgmma.cl", "conv_matrix_sum.cl", "conv_transpose.cl",
@@ -41,7 +41,7 @@ static int items_of(const int32_t *values)
     return values[BLOCK_M] / ROWS_A_GROUP * ITEMS_A_GROUP;
 }
 
-/* Bytes of the blocks of terms that are there, or of the sums on their way out, behind the places that W notes. */
+/* Bytes of the blocks of terms behind W's notes on positions, or of sums on their way to memory. */
 static int64_t local_bytes_of(const struct problem *p, const int32_t *values)
 {
     const struct matrix_blocks blocks = blocks_of(values);
@@ -53,7 +53,7 @@ static int64_t local_bytes_of(const struct problem *p, const int32_t *values)
     return MAX(places + stages, sums);
 }
 
-/* A single filter position reads nothing twice. */
+/* With one filter position nothing is read twice, so NEAR gains nothing. */
 static bool near_suits_filter(const struct problem *p, const struct context *context,
                               const int32_t *values)
 {
@@ -88,7 +88,7 @@ static bool splits_suit_target(const struct problem *p, const struct context *co
     return matrix_splits_suit(p, context, &blocks);
 }
 
-/* Blocks of terms that do not come need no stage. */
+/* More stages than blocks of terms are useless. */
 static bool stages_suit_terms(const struct problem *p, const struct context *context,
                               const int32_t *values)
 {
@@ -126,7 +126,7 @@ static bool is_applicable(const struct problem *p, const struct context *context
     return matrix_serves(p, context, reason);
 }
 
-/* The smallest comes first: it suits every problem. */
+/* The smallest block comes first, because it is valid for every problem. */
 static void default_config(const struct problem *p, const struct context *context,
                            struct perf_config *config)
 {
@@ -156,7 +156,7 @@ static uint64_t workspace_bytes(const struct problem *p, const struct context *c
     return matrix_workspace_bytes(p, context, &largest);
 }
 
-/* Beside ConvMatrix, whose units do half as much in the same time. */
+/* Relative to ConvMatrix, whose instructions are half as fast. */
 static double estimate(const struct problem *p, const struct context *context)
 {
     struct perf_config config;

@@ -1,10 +1,11 @@
 /*
- * 1x1 convolutions on Hopper's matrix units, which take operands with either axis innermost: tensors of NCHW stay
- * as they are. F, B and W of 2D, all tensors packed, NCHW and of FP16 or BF16; groups; stride (in B 2, and an even
- * image); no padding. Static: a kernel's loads are pointers and constants. NVIDIA's sm_90 alone.
+ * 1x1 convolutions on Hopper's matrix units, which take operands with either axis innermost, so that NCHW
+ * tensors need no copy. F, B and W of 2D, all tensors packed, NCHW, FP16 or BF16; groups; stride (in B 2, and
+ * even images); no padding. Static: a kernel's addresses are pointers and constants. sm_90 only.
  *
- * In F and B a workgroup computes CHAIN blocks of positions one after the other, while RESIDENT rows of the filter
- * stay in local memory. In W terms may be split (SPLITS) into parts, whose sums then lie in the workspace.
+ * In F and B a workgroup computes CHAIN blocks of positions one after the other; with RESIDENT the filter's
+ * rows stay in local memory meanwhile. In W terms may be split into parts (SPLITS), whose sums are added up
+ * from the workspace.
  */
 #include <string.h>
 
@@ -20,18 +21,18 @@ enum { BLOCK_M, BLOCK_N, STAGES, RESIDENT, CHAIN, SPLITS, PARAM_COUNT };
 #define ITEMS_A_GROUP     128
 #define ROWS_A_GROUP      64
 #define REGISTERS_UNIT    65536
-#define REGISTERS_BESIDE  64 /* of an item, its sums aside */
+#define REGISTERS_BESIDE  64 /* of a work-item beside its sums */
 #define STAGES_LEAST      3
 #define CHANNELS_LEAST    8
-#define GRID_MOST         65535 /* what a grid's third axis has on every GPU */
+#define GRID_MOST         65535 /* the most workgroups along a grid's third axis on every GPU */
 #define BLOCKS_MOST       0x1p24
-#define POSITIONS_MOST    (0x1p30 - 0x1p12) /* twice as many and a block fit an int */
-/* Of a workgroup, whose loads are pointers and constants. */
+#define POSITIONS_MOST    (0x1p30 - 0x1p12) /* twice as many, and a block, fit an int */
+/* Cycles of a workgroup's start; its addresses are pointers and constants. */
 #define START_CYCLES      1000
-/* A part has so many blocks of terms at the least, and a unit so many workgroups of parts at most. */
+/* The least blocks of terms of a part; the most workgroups of a unit where terms are split. */
 #define STEPS_A_PART      4
 #define WORKGROUPS_A_UNIT 4
-/* conv_matrix_sum.cl adds up fours. */
+/* conv_matrix_sum.cl adds up elements in fours. */
 #define SUMS_AT_ONCE      4
 #define VECTOR_MOST       8 /* 16 bytes */
 
@@ -54,7 +55,7 @@ static int64_t plane_of(const struct problem *p)
     return p->out[AXIS_H] * p->out[AXIS_W];
 }
 
-/* Rows, columns and terms as kernels/device/matrix_nvidia/matrix_planes.h has them. */
+/* Rows, columns and terms as in kernels/device/matrix_nvidia/matrix_planes.h. */
 struct product {
     int64_t rows, columns, terms;
 };
@@ -75,7 +76,7 @@ static int64_t all_steps(const struct problem *p)
     return conv_divide_up(product_of(p).terms, BLOCK_K);
 }
 
-/* Blocks of terms that the longest part has. */
+/* Blocks of terms of the longest part. */
 static int64_t steps_of(const struct problem *p, const int32_t *values)
 {
     return conv_divide_up(all_steps(p), values[SPLITS]);
@@ -103,7 +104,7 @@ static int items_of(const int32_t *values)
     return values[BLOCK_M] / ROWS_A_GROUP * ITEMS_A_GROUP;
 }
 
-/* Neighbours that are loaded at once where lines of so many elements begin one behind the other. */
+/* Neighbours loaded at once, where lines of this many elements follow each other. */
 static int vector_of(int64_t line)
 {
     int vector = VECTOR_MOST;
@@ -113,7 +114,7 @@ static int vector_of(int64_t line)
     return vector;
 }
 
-/* Results on their way out, the filter's rows that stay, and the blocks of terms that are there. */
+/* Bytes of the results on their way to memory, the filter's resident rows, and the blocks of terms. */
 static int64_t local_bytes_of(const struct problem *p, const int32_t *values)
 {
     int64_t staging = values[SPLITS] > 1 ? 0 : (int64_t)values[BLOCK_M] * BLOCK_K * ELEMENT_BYTES;
@@ -128,7 +129,7 @@ static int64_t local_bytes_of(const struct problem *p, const int32_t *values)
 
 /* ---- the space ---- */
 
-/* No more than twice what there is, but for the smallest. */
+/* At most twice the product's rows and columns, except for the smallest block. */
 static bool block_suits_sizes(const struct problem *p, const struct context *context,
                               const int32_t *values)
 {
@@ -149,7 +150,7 @@ static bool sums_fit_registers(const struct problem *p, const struct context *co
     return items_of(values) * (sums + REGISTERS_BESIDE) <= REGISTERS_UNIT;
 }
 
-/* W has no columns that follow each other; elsewhere each unit is to have a chain. */
+/* W has no columns that follow each other. Elsewhere each unit needs a chain. */
 static bool chain_suits_target(const struct problem *p, const struct context *context,
                                const int32_t *values)
 {
@@ -161,7 +162,7 @@ static bool chain_suits_target(const struct problem *p, const struct context *co
            (double)layer_blocks(p, values) * (double)p->groups >= units / 2;
 }
 
-/* What stays must be met again. */
+/* Resident rows pay only where a chain reuses them. */
 static bool resident_suits_chain(const struct problem *p, const struct context *context,
                                  const int32_t *values)
 {
@@ -200,7 +201,7 @@ static bool splits_suit_target(const struct problem *p, const struct context *co
            workgroups_of(p, values) <= (double)WORKGROUPS_A_UNIT * context->target->compute_units;
 }
 
-/* Blocks of terms that do not come need no stage. */
+/* More stages than blocks of terms are useless. */
 static bool stages_suit_terms(const struct problem *p, const struct context *context,
                               const int32_t *values)
 {
@@ -303,7 +304,7 @@ static double cycles_of(const struct problem *p, const struct context *context,
     return matrix_cycles(context, &blocks, &effort);
 }
 
-/* The candidate with the splits that take least. */
+/* Compares the candidate with the splits that take the fewest cycles. */
 static void consider(const struct problem *p, const struct context *context, int32_t *values,
                      struct perf_config *config, double *least)
 {
@@ -320,8 +321,8 @@ static void consider(const struct problem *p, const struct context *context, int
     }
 }
 
-/* A chain hides what begins and ends a block, and rows that stay are not read again; for as long as all units have
- * work. */
+/* Lengthens the chain, which hides the start and end of blocks and saves reading resident rows again, as long
+ * as all units have work. */
 static void lengthen(const struct problem *p, const struct context *context,
                      struct perf_config *config)
 {
@@ -343,7 +344,7 @@ static void lengthen(const struct problem *p, const struct context *context,
     }
 }
 
-/* The smallest block comes first: it suits every problem. */
+/* The smallest block comes first, because it is valid for every problem. */
 static void default_config(const struct problem *p, const struct context *context,
                            struct perf_config *config)
 {
@@ -360,7 +361,7 @@ static void default_config(const struct problem *p, const struct context *contex
     lengthen(p, context, config);
 }
 
-/* Of the most parts that a config has. */
+/* Workspace of the most parts of any config. */
 static uint64_t workspace_bytes(const struct problem *p, const struct context *context)
 {
     int32_t values[] = {256, 256, STAGES_LEAST, 0, 1, MATRIX_SPLITS_MOST};
@@ -370,7 +371,7 @@ static uint64_t workspace_bytes(const struct problem *p, const struct context *c
     return (uint64_t)parts_bytes(p, values[SPLITS]);
 }
 
-/* Beside ConvWgmma, which moves such tensors first. */
+/* Above ConvWgmma, which copies such tensors first. */
 static double estimate(const struct problem *p, const struct context *context)
 {
     const struct product product = product_of(p);

@@ -9,22 +9,22 @@
 #define CHUNK_BYTES       16
 #define ELEMENTS_A_CHUNK  8 /* of 16 bits */
 #define CHANNELS_LEAST    4
-#define GRID_MOST         65535 /* what a grid's third axis has on every GPU */
+#define GRID_MOST         65535 /* the most workgroups along a grid's third axis on every GPU */
 #define BLOCKS_MOST       0x1p24
-/* Places that kernels reckon in int, with room for a block past the last one. */
+/* Places that kernels count in int, a block past the last one included. */
 #define PLACES_MOST       (INT32_MAX - (1 << 20))
-/* Of a workgroup. */
+/* Cycles of a workgroup's start. */
 #define START_CYCLES      2000
-/* A part has so many blocks of terms at the least. */
+/* The least blocks of terms of a part. */
 #define STEPS_A_PART      4
-/* Workgroups that a unit gets at most where terms are split for the units' sake. */
+/* The most workgroups of a unit where terms are split to fill units. */
 #define WORKGROUPS_A_UNIT 4
-/* What is left to the product of the time beside tensors that are moved. */
+/* The share of speed that is left where tensors are copied first. */
 #define USED_BY_MOVES     0.7
 
 /* ---- the product ---- */
 
-/* Filter positions that a phase of B meets at the most, and its positions along an axis. */
+/* The most filter positions that a phase of B meets along an axis; a phase's positions along an axis. */
 static int64_t phase_taps(const struct problem *p, enum axis axis)
 {
     return conv_divide_up(p->fil[axis], conv_stride_period(p, axis));
@@ -40,7 +40,7 @@ static double taps_of(const struct problem *p)
     return (double)p->fil[AXIS_H] * (double)p->fil[AXIS_W];
 }
 
-/* Channels of 16 bytes, in which loads come. */
+/* Channels in 16 bytes, which is one load. */
 static int chunk_of(const struct problem *p)
 {
     return CHUNK_BYTES / (int)data_type_bytes(p->type[TENSOR_X]);
@@ -123,7 +123,7 @@ double matrix_used_part(const struct problem *p, const struct matrix_blocks *blo
 
 /* ---- parts ---- */
 
-/* Of the result with whole loads of channels. */
+/* Elements of the result with channels rounded up to whole loads. */
 double matrix_result_elements(const struct problem *p)
 {
     double c = (double)matrix_c_of(p) * (double)p->groups,
@@ -152,7 +152,7 @@ static uint64_t transform_bytes(const struct problem *p)
     return matrix_transform_bytes(p, chunk_of(p));
 }
 
-/* In the workspace as a solution lays it out. */
+/* As the solution divides the workspace. */
 static bool parts_fit(const struct problem *p, const struct context *context, int splits)
 {
     if (matrix_product_of(p).layers * splits > GRID_MOST ||
@@ -175,7 +175,7 @@ bool matrix_splits_suit(const struct problem *p, const struct context *context,
                (double)WORKGROUPS_A_UNIT * context->target->compute_units;
 }
 
-/* In W what is stored is small beside what is read; elsewhere parts pay only where units would be idle. */
+/* In W the result is small compared with what is read; in F and B parts pay only where units would be idle. */
 int matrix_default_splits(const struct problem *p, const struct context *context,
                           const struct matrix_blocks *blocks)
 {
@@ -192,10 +192,9 @@ int matrix_default_splits(const struct problem *p, const struct context *context
     return parts.splits;
 }
 
-/*
- * A block of terms costs its operations, 4096 a cycle, or its loads, of which second-level caches give a unit 28
- * bytes a cycle; a workgroup some for its start and its stores; parts that they are written and read.
- */
+/* A block of terms costs the larger of its operations, at 4096 a cycle, and its loads, at 28 bytes a cycle of
+ * the second-level cache for each unit. A workgroup adds its start and its stores, parts their writing and
+ * reading. */
 double matrix_cycles(const struct context *context, const struct matrix_blocks *blocks,
                      const struct matrix_effort *effort)
 {
@@ -267,7 +266,7 @@ static bool tensors_are_served(const struct problem *p, const char **reason)
     return matrix_transform_serves(p, chunk_of(p), reason);
 }
 
-/* Groups of hardly a channel would be filled up with zeros. */
+/* Groups of fewer channels would mostly be padding. */
 static bool groups_are_served(const struct problem *p, const char **reason)
 {
     *reason = "needs groups of four channels and more";
@@ -280,8 +279,8 @@ static double span(const struct problem *p, enum axis axis)
     return ((double)p->fil[axis] - 1) * (double)p->dilation[axis] + 1;
 }
 
-/* Positions of the tensor that the filter moves over, with what begins before it and ends behind it: a place there
- * is one number, to which a filter position's is added. */
+/* Positions of the gathered tensor, with the padding around it. The kernel numbers them, and adds a filter
+ * position's number to a position's. */
 static double places_of(const struct problem *p)
 {
     const int64_t *size = p->direction == DIRECTION_B ? p->out : p->in;
@@ -291,7 +290,7 @@ static double places_of(const struct problem *p)
     return ((double)p->n * (double)size[AXIS_H] + h) * (double)size[AXIS_W] + w;
 }
 
-/* Also a position's channels, of all groups, and a filter's elements, whatever the direction. */
+/* Checks also a position's channels of all groups and a filter's elements, in every direction. */
 static bool places_fit_32_bits(const struct problem *p, const char **reason)
 {
     double c = (double)matrix_c_of(p),
@@ -340,10 +339,9 @@ static void add_plane(struct launch *launch, int64_t h, int64_t w)
     launch_arg_int32(launch, w);
 }
 
-/*
- * A number below 2^31 divided by `by` is (high(number * multiplier) + number) >> shift, high() the upper 32
- * bits of 64. Granlund and Montgomery, "Division by invariant integers using multiplication", 1994.
- */
+/* A number below 2^31 divided by `by` is (high(number * multiplier) + number) >> shift, where high() is the
+ * upper 32 bits of a 64-bit product (Granlund and Montgomery, "Division by Invariant Integers using
+ * Multiplication", 1994). */
 void matrix_add_divisor(struct launch *launch, int64_t by)
 {
     int shift = 0;

@@ -4,7 +4,7 @@
 #include "solvers/matrix_nvidia/matrix_common.h"
 
 #define PANEL     64  /* channels of a panel of W's columns */
-#define SPAN_MOST 256 /* positions of an axis from a box's first to its last */
+#define SPAN_MOST 256 /* the most positions of an axis from a box's first to its last */
 
 static bool is_one_line(const struct problem *p)
 {
@@ -29,7 +29,7 @@ static void set_sizes(struct tma_boxes *boxes, const struct problem *p)
     boxes->in[AXIS_W] = boxes->out[AXIS_W] = p->n * p->out[AXIS_H] * p->out[AXIS_W];
 }
 
-/* What boxes divide. */
+/* Positions that boxes divide. */
 static int64_t places(const struct tma_boxes *boxes, const struct problem *p, enum axis axis)
 {
     if (p->direction == DIRECTION_B)
@@ -37,7 +37,7 @@ static int64_t places(const struct tma_boxes *boxes, const struct problem *p, en
     return boxes->out[axis];
 }
 
-/* The longest box along an axis: a map has the places between its positions too. */
+/* The longest box along an axis; a tensor map also covers the positions that a stride skips. */
 static int64_t longest(const struct tma_boxes *boxes, const struct problem *p, enum axis axis)
 {
     int64_t stride = p->direction == DIRECTION_B ? 1 : p->stride[axis];

@@ -9,7 +9,7 @@
 
 enum argument_kind { ARGUMENT_NUMBER, ARGUMENT_TYPE, ARGUMENT_LAYOUT, ARGUMENT_SCOPE };
 
-/* Every step that may follow a '+', with its arguments. */
+/* The steps with their arguments. */
 static const struct step {
     const char *name;
     int count;

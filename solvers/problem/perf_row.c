@@ -12,7 +12,7 @@ const char *const perf_row_columns[PERF_ROW_INTS] = {
     "dilation_d",  "bias",          "group_count",
 };
 
-/* Indices into values[]; a size's three numbers stand in the order h, w, d. */
+/* Indices into values[]. A size's three numbers are in the order h, w, d. */
 enum { SPATIAL_DIM, IN_CHANNELS, IN, FIL = 5, OUT_CHANNELS = 8, BATCH, PAD, STRIDE = 13 };
 enum { DILATION = 16, BIAS = 19, GROUPS };
 
@@ -88,7 +88,7 @@ static bool texts_to_problem(const struct perf_row *row, struct problem *p, GErr
     return true;
 }
 
-/* MIOpen's neutral values of the depth axis in 2D rows become ours. */
+/* Checks that the depth axis of a 2D row has MIOpen's neutral values, and sets ours. */
 static bool neutral_depth(const struct perf_row *row, struct problem *p, GError **error)
 {
     if (p->spatial_dim == 3) {
@@ -104,7 +104,7 @@ static bool neutral_depth(const struct perf_row *row, struct problem *p, GError 
     return true;
 }
 
-/* The least forward input of this output, for B and W rows, which hold only the output's size. */
+/* Sets the least forward input that gives this output. B and W rows have only the output's size. */
 static void set_least_input(struct problem *p)
 {
     for (int a = 0; a < AXIS_COUNT; a++) {

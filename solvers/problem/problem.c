@@ -5,8 +5,7 @@
 
 #define AXES 5 /* N C D H W */
 
-/* Logical axes (0 N, 1 C, 2 D, 3 H, 4 W) of each layout, outermost first. The D of a 2D layout is
- * 1. */
+/* The logical axes (0 N, 1 C, 2 D, 3 H, 4 W) of each layout, outermost first. In 2D layouts D is 1. */
 static const struct {
     int order[AXES];
     int block;
@@ -35,7 +34,7 @@ void problem_init(struct problem *p)
     }
 }
 
-/* Within this range no sum or product of the size formulas can overflow 63 bits. */
+/* Numbers in this range cannot overflow 63 bits in any sum or product of the size formulas. */
 static bool in_range(int64_t value)
 {
     return value >= 0 && value <= INT32_MAX;
@@ -52,7 +51,7 @@ void problem_set_output(struct problem *p)
     for (int a = 0; a < AXIS_COUNT; a++) {
         p->out[a] = 1;
         if (!axis_in_range(p, a)) {
-            continue; /* problem_validate() names the field */
+            continue; /* problem_validate() reports the field */
         }
         int64_t span = p->in[a] + 2 * p->pad[a] - p->dilation[a] * (p->fil[a] - 1) - 1;
         if (span > 0) {
@@ -132,7 +131,7 @@ bool problem_from_transposed(const struct problem *t, const int64_t output_pad[A
 
 #define FIELD_COUNT (7 + 6 * AXIS_COUNT + 3 * TENSOR_COUNT + 1)
 
-/* All numbers of a problem in declaration order. Padding bytes of the struct must not count. */
+/* The numbers of a problem in declaration order, for comparing and hashing without the struct's padding bytes. */
 static void flatten(const struct problem *p, int64_t fields[FIELD_COUNT])
 {
     const int64_t head[] = {p->kind, p->direction, p->spatial_dim, p->n, p->c, p->k, p->groups};

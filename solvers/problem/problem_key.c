@@ -54,7 +54,7 @@ static void write_options(struct text_writer *writer, const struct problem *p,
     }
 }
 
-/* `ending` is what stands for the direction: "-F", or "" in a shape's key. */
+/* `ending` is the direction's part: "-F", or "" in a shape's key. */
 static void write_key(const struct problem *p, const char *ending, char buffer[PROBLEM_KEY_MAX])
 {
     struct problem_sides sides;
@@ -102,7 +102,7 @@ const char *problem_shape_key(const struct problem *p, char buffer[PROBLEM_KEY_M
     return buffer;
 }
 
-/* The first 'x' stands in the filter's part: one 'x' there in a 2D key, two in a 3D key. */
+/* The dimensions of a key: the filter's part has the first 'x', and has two of them in 3D. */
 static int dimensions(const char *key)
 {
     const char *at = strchr(key, 'x');
@@ -130,7 +130,7 @@ static bool take_count(struct text_cursor *cursor, int64_t *value)
     return text_take_number(cursor, value) && text_take_char(cursor, '-');
 }
 
-/* What stands in front of the bias. in/out are the key's own sides, as tensors of the problem. */
+/* Reads the part before the bias flag. in and out are the key's sides as tensors of the problem. */
 static const char *take_numbers(struct text_cursor *cursor, struct problem *p,
                                 const struct problem_sides *sides)
 {
@@ -247,7 +247,8 @@ static bool take_epilogue(struct text_cursor *cursor, struct problem *p, GError 
     return true;
 }
 
-/* The direction stands behind what depends on it: the last letter in front of any option. */
+/* Finds the direction before parsing, since the parts before it depend on it: it is the last letter before the
+ * options. */
 static bool peek_direction(const char *key, enum direction *direction)
 {
     const char *end = key + strcspn(key, "_+");

@@ -80,7 +80,7 @@ bool direction_parse(char letter, enum direction *direction)
 
 /* ---- words of other programs ---- */
 
-/* Layers with a mixed policy of Keras compute in the type that it names. */
+/* Keras' mixed policies are named after the type of their computations. */
 static const struct {
     const char *word; /* in small letters */
     enum data_type type;
@@ -98,7 +98,7 @@ static const struct {
     {"mixed_float16", TYPE_FP16}, {"mixed_bfloat16", TYPE_BF16},
 };
 
-/* Behind the name of the module that a type is printed with. */
+/* A type's printed name without its module ("torch."). */
 static const char *without_module(const char *word)
 {
     static const char *const modules[] = {"torch.", "tf.", "np.", "numpy.", "jnp."};

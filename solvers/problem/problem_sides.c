@@ -37,7 +37,7 @@ const char *problem_types_name(const struct problem *p, char buffer[32])
     return buffer;
 }
 
-/* No type's name begins with another's, so the first that fits is the one. */
+/* No type's name is the beginning of another's, so the first match is right. */
 static bool take_type(struct text_cursor *cursor, enum data_type *type)
 {
     for (int i = TYPE_NONE + 1; i < DATA_TYPE_COUNT; i++) {

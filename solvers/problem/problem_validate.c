@@ -18,7 +18,7 @@ static bool invalid(GError **error, const char *format, ...)
 
 #define AXIS_FIELD(field, axis) (offsetof(struct problem, field) + (axis) * sizeof(int64_t))
 
-/* Each number with the range it may take; neutral is its only value on axis D of a 2D problem. */
+/* Each number with its range. `neutral` is its only value on axis D of a 2D problem. */
 static const struct {
     const char *name;
     size_t offset;
@@ -115,7 +115,7 @@ static bool validate_axis(const struct problem *p, int a, GError **error)
     return true;
 }
 
-/* True when the bytes of a packed tensor with these sizes can be counted in 63 bits. */
+/* Whether the bytes of a packed tensor with these sizes fit 63 bits. */
 static bool countable(int64_t outer, int64_t channels, const int64_t spatial[AXIS_COUNT])
 {
     int64_t bytes = 8; /* of the widest type */

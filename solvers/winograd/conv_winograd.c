@@ -1,17 +1,15 @@
 /*
- * 3x3 convolutions of stride 1 by Winograd's minimal filtering, in tiles of 2x2 or 4x4 positions (TILE) of
- * y, of x for B: F(2x2,3x3) or F(4x4,3x3) for F and B, F(3x3,2x2) or F(3x3,4x4) for W. Both operands are transformed
- * into planes in the workspace, one for each of the 16 or 36 places of a tile; the planes are
- * multiplied as a batch of matrices, and the products transformed back. F, B and W; 2D; every layout
- * whose channels are not in blocks, any strides; FP32, FP16 and BF16 in any mixture, planes in FP32;
- * groups; any padding. Dynamic.
+ * 3x3 convolutions of stride 1 by Winograd's minimal filtering (winograd_plan.h has a short account of it) in
+ * tiles of 2x2 or 4x4 positions (TILE) of y, in B of x: F(2x2,3x3) or F(4x4,3x3) for F and B, F(3x3,2x2) or
+ * F(3x3,4x4) for W.
  *
- * On GPUs the product of the planes may be conv_simt.cl's (SIMT), whose tile is of the same parameters.
+ * F, B and W; 2D; every layout whose channels are not in blocks, any strides of tensors; FP32, FP16 and BF16 in
+ * any mixture, planes in FP32; groups; any padding. Dynamic. On GPUs the planes may be multiplied by
+ * conv_simt.cl (SIMT), whose tile has the same parameters.
  *
- * Accuracy: sums stay in FP32, but the transforms take differences of neighbours, so an element's
- * error follows the largest magnitudes of its tile rather than its own, and tiles of 4x4 lose more than
- * those of 2x2. Held by tests to 128 u times the tensor's largest magnitude, u = 2^-24.
- * INT8 is left out: the filters' transforms have halves.
+ * Accuracy: sums are FP32, but the transforms take differences of neighbours, so that an element's error
+ * follows the largest magnitude in its tile. Tiles of 4x4 lose more than those of 2x2. Tests allow 128 u times
+ * the tensor's largest magnitude, u = 2^-24. INT8 is not served, because the filters' transforms have halves.
  */
 #include <string.h>
 
@@ -34,15 +32,15 @@ static const struct space_param params[PARAM_COUNT] = {
     {"SIMT", 2, (const int32_t[]){0, 1}},
 };
 
-/* Vectors of a CPU; a GPU's items take one column each. */
+/* A CPU's vector lanes; a GPU's work-item has one column. */
 static int lanes_of(const struct context *context)
 {
     return context_is_cpu(context) ? 8 : 1;
 }
 
-/* An upper bound of the workspace's elements and of a transform's work-items (a row of a plane has
- * whole workgroups of 64), before anything is counted in integers: 36 places of tensors rounded up to
- * whole tiles and pitches. */
+/* Upper bounds of the workspace's elements and of a transform's work-items (a plane's row has whole workgroups
+ * of 64), in doubles, before any integer can overflow: 36 places of tensors rounded up to whole tiles and
+ * pitches. */
 static bool sizes_fit(const struct problem *p, const char **reason)
 {
     double patches = (double)p->n * (double)(MAX(p->in[AXIS_H], p->out[AXIS_H]) + 4) *
@@ -84,7 +82,7 @@ static bool winograd_is_applicable(const struct problem *p, const struct context
 
 /* ---- the space ---- */
 
-/* Rows are channels, columns of F and B and terms of W patches. */
+/* Rows are channels. Columns of F and B, and terms of W, are patches. */
 static struct tile_product product_of(const struct problem *p, int tile)
 {
     double k_count = (double)(p->k / p->groups), c_count = (double)(p->c / p->groups), patches;
@@ -112,7 +110,7 @@ static bool tile_fits_workspace(const struct problem *p, const struct context *c
     return plan.c.offset + plan.part_bytes <= context->workspace_limit;
 }
 
-/* The smallest tiles make the most patches, and the grid is largest with them. */
+/* The smallest tiles make the most patches and the largest grid. */
 static bool block_suits_sizes(const struct problem *p, const struct context *context,
                               const int32_t *values)
 {
@@ -190,8 +188,8 @@ static int most_parts(const struct tile_product *product, const struct context *
     return parts;
 }
 
-/* The most that a config takes which the context allows, or what the smallest takes where it allows
- * none: now tiles of 2x2 have more, now those of 4x4. */
+/* The most that a config within the context's limit takes; where none is within it, what the smallest takes.
+ * Either TILE may need more. */
 static uint64_t winograd_workspace_bytes(const struct problem *p, const struct context *context)
 {
     uint64_t most = 0, least = UINT64_MAX;
@@ -209,8 +207,8 @@ static uint64_t winograd_workspace_bytes(const struct problem *p, const struct c
     return most > 0 ? most : least;
 }
 
-/* How much of a block's work counts: what is there of it, and how evenly units get such blocks; smaller
- * ones read more for a product. */
+/* A block's relative speed: the filled share of its work, how evenly units get blocks, and fewer reads for each
+ * product in large blocks. */
 static double block_worth(const struct context *context, const struct tile_product *product,
                           const int32_t *values)
 {
@@ -222,7 +220,7 @@ static double block_worth(const struct context *context, const struct tile_produ
            conv_used_part(workgroups, context->target->compute_units) * (0.7 + 0.3 * lines);
 }
 
-/* Parts of the sums until units have enough work. */
+/* Splits until units have enough work. */
 static int32_t parts_of(const struct context *context, const struct tile_product *product,
                         const int32_t *values)
 {
@@ -235,7 +233,8 @@ static int32_t parts_of(const struct context *context, const struct tile_product
     return splits;
 }
 
-/* The best of its blocks, of which those of 128 items did best on an H200; none where the alignment does not suit. */
+/* Chooses the best block of conv_simt.cl, if the alignment suits it. Blocks of 128 work-items were the fastest
+ * on an H200. */
 static void choose_simt(const struct problem *p, const struct context *context,
                         const struct tile_product *product, int32_t *values)
 {
@@ -260,8 +259,8 @@ static void choose_simt(const struct problem *p, const struct context *context,
     }
 }
 
-/* What tiles cost, in operations: a GPU does ten or more while it moves a byte. Each plane's value is
- * written and read again. */
+/* A tile's cost in operations. A GPU does ten or more while it moves a byte; each value of a plane is written
+ * and read once. */
 static double tile_cost(const struct problem *p, int tile)
 {
     struct winograd_plan plan;
@@ -274,7 +273,7 @@ static double tile_cost(const struct problem *p, int tile)
     return product + 10 * bytes;
 }
 
-/* CPUs keep to the small tiles, whose patches stay in registers. */
+/* CPUs take the small tiles, whose patches stay in registers. */
 static int default_tile(const struct problem *p, const struct context *context)
 {
     bool large = !context_is_cpu(context) && tile_cost(p, 4) < tile_cost(p, 2);
@@ -312,7 +311,7 @@ static double winograd_estimate(const struct problem *p, const struct context *c
 
 /* ---- launches ---- */
 
-/* Height and width of the tensor, filters being images of 3x3. */
+/* Height and width of the tensor; filters are images of 3x3. */
 static const int64_t *sizes_of(const struct problem *p, enum tensor_role role)
 {
     return role == TENSOR_X ? p->in : role == TENSOR_W ? p->fil : p->out;
@@ -331,7 +330,7 @@ static void add_tensor_args(const struct problem *p, const struct winograd_plane
     launch_arg_int32(launch, planes->tiles[1]);
 }
 
-/* The options that both kernels have, and the grid; returns how many workgroups a row has. */
+/* Adds the options that both transforms have, and the grid. Returns the workgroups of a row. */
 static int64_t set_up(const struct problem *p, const struct context *context,
                       const struct winograd_planes *planes, const char *transform,
                       struct launch *launch)

@@ -22,7 +22,7 @@ static void count_tiles(const struct problem *p, int tile, int64_t tiles[2])
     tiles[1] = conv_divide_up(sizes[AXIS_W], tile);
 }
 
-/* A pitch of whole vectors lets items store vectors past the last column. */
+/* A pitch of whole vectors, so that work-items may store vectors past the last column. */
 static void set_planes(struct winograd_planes *planes, bool by_channel)
 {
     int64_t patches = planes->images * planes->tiles[0] * planes->tiles[1];
@@ -34,7 +34,7 @@ static void set_planes(struct winograd_planes *planes, bool by_channel)
     planes->filled = planes->columns;
 }
 
-/* W: patches are terms, which come in fours where they follow each other. */
+/* W: patches are terms, rounded up to fours where they are neighbours. */
 static void fill_quads(struct winograd_planes *planes)
 {
     if (!planes->by_channel)
@@ -94,7 +94,7 @@ static struct gemm_step elements(int64_t count)
     return (struct gemm_step){GEMM_ELEMENTS, count};
 }
 
-/* Elements between channels, and between patches, within a plane. */
+/* Elements between channels, and between patches, in a plane. */
 static int64_t channel_step(const struct winograd_planes *planes)
 {
     return planes->by_channel ? 1 : planes->pitch;
@@ -123,8 +123,8 @@ static void set_batches(const struct problem *p, const struct winograd_plan *pla
     gemm->batch[1].c = elements(c_group);
 }
 
-/* F and B: rows are the output's channels, columns patches, terms the input's channels. The filters'
- * planes have k as images and a group's c as channels. */
+/* F and B: rows are the output's channels, columns patches, terms the input's channels. In the filters' planes
+ * k are images and a group's c channels. */
 static void set_data_product(const struct problem *p, const struct winograd_plan *plan,
                              struct gemm *gemm)
 {
@@ -140,7 +140,7 @@ static void set_data_product(const struct problem *p, const struct winograd_plan
     set_batches(p, plan, k_count * a->pitch, terms * channel_step(b), rows * channel_step(c), gemm);
 }
 
-/* W: rows are y's channels, columns x's, terms patches. */
+/* W: rows are y's channels, columns x's channels, terms patches. */
 static void set_weights_product(const struct problem *p, const struct winograd_plan *plan,
                                 struct gemm *gemm)
 {
@@ -165,14 +165,14 @@ static bool groups_fill_quads(const struct problem *p, int64_t count)
     return p->groups == 1 || count % 4 == 0;
 }
 
-/* W: the patches, and the zeros behind them where both operands have such. */
+/* W: patches, with the zeros behind them where both operands have them. */
 static int64_t weights_terms(const struct winograd_plan *plan)
 {
     return plan->a.by_channel || plan->b.by_channel ? winograd_patches(&plan->b) : plan->b.filled;
 }
 
-/* Terms that follow each other must come in fours, and so must the channels of a group where they follow
- * each other; pitches always do, and W's patches are filled up where both operands have them so. */
+/* Neighbouring terms must come in fours, and neighbouring channels of a group too. Pitches always do; W's
+ * patches are rounded up where both operands have them so. */
 bool winograd_has_quads(const struct problem *p, const struct winograd_plan *plan)
 {
     int64_t c = p->c / p->groups, k = p->k / p->groups;
