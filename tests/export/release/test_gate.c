@@ -4,10 +4,30 @@
 #include <math.h>
 #include <string.h>
 
+/* A solver of two launches, made of the scene's last one by main(). */
+static struct solver two_launches;
+
+static bool solve_in_two(const struct problem *p, const struct context *context,
+                         const struct perf_config *config, struct solution *solution,
+                         GError **error)
+{
+    static const int64_t items[3] = {64, 1, 1};
+    static const int block[3] = {64, 1, 1};
+    if (!export_scene_solvers[4].solve(p, context, config, solution, error))
+        return false;
+    struct launch *second = solution_add_launch(solution, "conv.cl", "conv");
+    launch_option_int(second, "SECOND", 1);
+    launch_set_grid(second, items, block);
+    return true;
+}
+
 /* In place of the program's own table. */
 const struct solver *const solver_table[] = {
-    &export_scene_solvers[0], &export_scene_solvers[1], &export_scene_solvers[2],
-    &export_scene_solvers[3], &export_scene_solvers[4],
+    &export_scene_solvers[0],
+    &export_scene_solvers[1],
+    &export_scene_solvers[2],
+    &export_scene_solvers[3],
+    &two_launches,
 };
 const int solver_table_count = EXPORT_SCENE_SOLVERS;
 
@@ -56,6 +76,22 @@ static void spoil_nan(struct result *result)
 static void spoil_tiny(struct result *result)
 {
     result->kept.outcome.median_ms = 1e-60;
+}
+
+static void spoil_infinite(struct result *result)
+{
+    result->kept.outcome.median_ms = (double)INFINITY;
+}
+
+/* More than a float holds, as MIOpen keeps times. */
+static void spoil_huge(struct result *result)
+{
+    result->kept.outcome.median_ms = 1e39;
+}
+
+static void spoil_drift(struct result *result)
+{
+    result->drift = 1.2;
 }
 
 /* Whatever operations the worker stated. */
@@ -132,6 +168,9 @@ static void result_that_does_not_pass_is_named_with_the_reason(void)
         {spoil_zero, REFUSAL_TIME, "not a positive number"},
         {spoil_nan, REFUSAL_TIME, "not a positive number"},
         {spoil_tiny, REFUSAL_TIME, "not a positive number"},
+        {spoil_infinite, REFUSAL_TIME, "not a positive number"},
+        {spoil_huge, REFUSAL_TIME, "not a positive number"},
+        {spoil_drift, REFUSAL_DRIFT, "1.20 times as long at the end"},
         {spoil_minimum, REFUSAL_TIME, "is no median"},
         {spoil_count, REFUSAL_TIME, "is no median"},
         {spoil_impossible, REFUSAL_TIME, "is impossible, gfx90a68 needs"},
@@ -170,6 +209,28 @@ static void kernel_of_another_target_is_refused(void)
     export_scene_clear(&scene);
 }
 
+static void every_launch_has_its_kernel(void)
+{
+    struct export_scene scene;
+    export_scene_init(&scene);
+    struct result *result = export_scene_add(&scene, 1, EXPORT_SCENE_FORWARD, "ConvPair", "", 1);
+    export_scene_choose(&scene);
+    g_assert_nonnull(
+        strstr(export_scene_reason(&scene, 0),
+               "does not name the kernel conv.cl of its solution (options '-DSECOND=1')"));
+    export_scene_clear(&scene);
+
+    export_scene_init(&scene);
+    result = export_scene_add(&scene, 1, EXPORT_SCENE_FORWARD, "ConvPair", "", 1);
+    export_scene_add_kernel(&scene, "second", "-DSECOND=1", "second");
+    g_free(result->kept.kernel_keys);
+    result->kept.kernel_keys = g_strdup("1:,second");
+    export_scene_choose(&scene);
+    g_assert_cmpstr(export_scene_reason(&scene, 0), ==, "");
+    g_assert_cmpuint(scene.kernels->len, ==, 2);
+    export_scene_clear(&scene);
+}
+
 static void least_time_follows_the_peak_and_the_type(void)
 {
     struct target target;
@@ -192,10 +253,14 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
+    two_launches = export_scene_solvers[4];
+    two_launches.name = "ConvPair";
+    two_launches.solve = solve_in_two;
     g_test_add_func("/export_plan/result_that_does_not_pass_is_named_with_the_reason",
                     result_that_does_not_pass_is_named_with_the_reason);
     g_test_add_func("/export_plan/kernel_of_another_target_is_refused",
                     kernel_of_another_target_is_refused);
+    g_test_add_func("/export_plan/every_launch_has_its_kernel", every_launch_has_its_kernel);
     g_test_add_func("/export_plan/least_time_follows_the_peak_and_the_type",
                     least_time_follows_the_peak_and_the_type);
     return g_test_run();

@@ -198,7 +198,7 @@ static void key_changes_with_each_ingredient(void)
     struct launch launch = {.entry = "a", .options = "-DA=1"};
     struct toolchain other = *toolchain;
     struct target target = host;
-    char keys[12][KERNEL_KEY_LENGTH + 1];
+    char keys[13][KERNEL_KEY_LENGTH + 1];
 
     kernel_key("aa", &launch, &target, toolchain, "1", keys[0]);
     kernel_key("ab", &launch, &target, toolchain, "1", keys[1]);
@@ -228,7 +228,11 @@ static void key_changes_with_each_ingredient(void)
     kernel_key("aa", &launch, &target, &other, "1", keys[10]);
     other.prelude = NULL;
     kernel_key("aa", &launch, &target, &other, "1", keys[11]);
-    for (int i = 0; i < 12; i++) {
+    /* The same letters as in the first key, parted elsewhere. */
+    launch.entry = "1a";
+    g_strlcpy(launch.options, "-DA=", sizeof(launch.options));
+    kernel_key("aa", &launch, &target, toolchain, "1", keys[12]);
+    for (int i = 0; i < 13; i++) {
         g_assert_cmpuint(strlen(keys[i]), ==, KERNEL_KEY_LENGTH);
         for (int j = 0; j < i; j++)
             g_assert_cmpstr(keys[i], !=, keys[j]);

@@ -54,6 +54,10 @@ static void spoil_revision(struct job *job)
 {
     job->revision++;
 }
+static void spoil_old_revision(struct job *job)
+{
+    job->revision--;
+}
 static void spoil_strategy(struct job *job)
 {
     job->strategy[0] = 'R';
@@ -107,6 +111,7 @@ static const struct {
     {spoil_damage, "a row is damaged"},
     {spoil_solver, "*no solver 'XonvCpuGemm'*"},
     {spoil_revision, "*revision*"},
+    {spoil_old_revision, "*revision*"},
     {spoil_strategy, "*strategy 'Random'*"},
     {spoil_size, "*rounds of 2147483647 configs*"},
     {spoil_limit, "*-1 in all*"},

@@ -70,6 +70,7 @@ static void test_noise(void)
     run_measure(&script, &job, &m);
     g_assert_cmpfloat_with_epsilon(m.median_ms, 2, 0.02);
     g_assert_cmpfloat(m.min_ms, >=, 1.98);
+    g_assert_cmpfloat(m.min_ms, <, m.median_ms);
     g_assert_cmpfloat(m.spread, <, 0.02);
 }
 
@@ -105,6 +106,22 @@ static void test_precision(void)
         g_test_message("%d readings: %g", count, precision);
         g_assert_true((precision <= 0.02) == (last == 0));
     }
+}
+
+/* A config that is 10 % slower than the best may still win: it gets as many readings as it would alone. One that is
+ * 40 % slower does not. */
+static void test_near_the_best(void)
+{
+    struct script script = {.base_ms = 1.1, .factor = even_noise};
+    struct measure_job job = {.sample_seconds = 100};
+    struct measurement alone, near, far;
+    run_measure(&script, &job, &alone);
+    job.best_ms = 1;
+    run_measure(&script, &job, &near);
+    job.best_ms = 1.1 / 1.4;
+    run_measure(&script, &job, &far);
+    g_assert_cmpint(near.n, ==, alone.n);
+    g_assert_cmpint(far.n, <, alone.n);
 }
 
 static void test_warm_up(void)
@@ -295,6 +312,7 @@ int main(int argc, char **argv)
     g_test_add_func("/measure/median_of_noisy_times_is_found", test_noise);
     g_test_add_func("/measure/readings_end_when_the_median_is_known_to_two_percent",
                     test_precision);
+    g_test_add_func("/measure/nearly_the_best_is_measured_to_the_end", test_near_the_best);
     g_test_add_func("/measure/slow_first_runs_do_not_count", test_warm_up);
     g_test_add_func("/measure/short_runs_share_a_reading", test_short_runs);
     g_test_add_func("/measure/spent_time_ends_a_sample", test_budget);

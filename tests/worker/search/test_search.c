@@ -204,6 +204,27 @@ static int count_distinct(const struct fixture *f, int *all)
     return (int)g_hash_table_size(seen);
 }
 
+/* One seed serves all jobs of a campaign: another solver draws in another order. */
+static void test_solvers_draw_apart(void)
+{
+    struct solver other = tunable;
+    struct fixture f;
+    int default_index;
+    other.name = "Other";
+    fixture_init(&f, "random", 17, 0, 10);
+    g_autofree char *first = next_round(&f, &default_index);
+    fixture_clear(&f);
+    fixture_init(&f, "random", 17, 0, 10);
+    g_autofree char *again = next_round(&f, &default_index);
+    fixture_clear(&f);
+    fixture_init(&f, "random", 17, 0, 10);
+    f.search.solver = &other;
+    g_autofree char *others = next_round(&f, &default_index);
+    fixture_clear(&f);
+    g_assert_cmpstr(first, ==, again);
+    g_assert_cmpstr(first, !=, others);
+}
+
 static void test_nothing_is_drawn_twice(void)
 {
     static const struct {
@@ -477,6 +498,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
+    g_test_add_func("/search/solvers_of_a_seed_draw_apart", test_solvers_draw_apart);
     g_test_add_func("/search/exhaustive_walks_in_order", test_exhaustive_walks_in_order);
     g_test_add_func("/search/no_config_is_drawn_twice", test_nothing_is_drawn_twice);
     g_test_add_func("/search/equal_inputs_give_equal_rounds", test_equal_inputs_give_equal_rounds);

@@ -78,6 +78,7 @@ struct fixture {
     GArray *prior;
     struct search search;
     time_fn *time;
+    bool all_slow; /* each config is dropped early, as slower than another solver's best */
 };
 
 static void free_round(gpointer round)
@@ -130,7 +131,9 @@ static char *next_round(struct fixture *f)
     for (int i = 0; i < round->config_count; i++) {
         round->configs[i] = g_array_index(configs, struct perf_config, i);
         double time_ms = f->time(&round->configs[i]);
-        round->outcomes[i].failure = isfinite(time_ms) ? FAILURE_NONE : FAILURE_WRONG_RESULT;
+        round->outcomes[i].failure = f->all_slow         ? FAILURE_SLOW
+                                     : isfinite(time_ms) ? FAILURE_NONE
+                                                         : FAILURE_WRONG_RESULT;
         round->outcomes[i].median_ms = isfinite(time_ms) ? time_ms : 0.001;
         g_string_append_printf(all, "%s%s", i ? " " : "",
                                perf_config_format(&round->configs[i], text));
@@ -191,11 +194,31 @@ static void ends_with_the_whole_space(void)
     }
 }
 
-/* After eight starts come the neighbours of the fastest config; each differs from it in one value. */
-static void neighbours_of_the_fastest_start_come_next(void)
+static int count_differences(const struct perf_config *a, const struct perf_config *b)
+{
+    int differences = 0;
+    for (int v = 0; v < 3; v++)
+        differences += a->values[v] != b->values[v];
+    return differences;
+}
+
+/* A config with that time, in a round of its own. */
+static void add_round(struct fixture *f, struct perf_config config, double time_ms)
+{
+    struct round *round = round_new(1);
+    round->configs[0] = config;
+    round->outcomes[0].failure = FAILURE_NONE;
+    round->outcomes[0].median_ms = time_ms;
+    g_ptr_array_add(f->rounds, round);
+}
+
+/* After eight starts come the neighbours of the fastest config; each differs from it in one value. The rough times of configs
+ * that were dropped as slow order them, too; of several times of a config the lowest counts. */
+static void check_neighbours_of_the_fastest(bool all_slow, bool is_measured_again)
 {
     struct fixture f;
     fixture_init(&f, "local", 5, 0, valley);
+    f.all_slow = all_slow;
     g_free(next_round(&f));
     g_free(next_round(&f));
     struct tried_config best = {.time_ms = INFINITY};
@@ -205,15 +228,41 @@ static void neighbours_of_the_fastest_start_come_next(void)
             if (valley(&round->configs[i]) < best.time_ms)
                 best = (struct tried_config){round->configs[i], valley(&round->configs[i])};
     }
+    if (is_measured_again)
+        add_round(&f, best.config, 1000);
     g_free(next_round(&f));
-    const struct round *third = g_ptr_array_index(f.rounds, 2);
+    const struct round *third = g_ptr_array_index(f.rounds, f.rounds->len - 1);
     g_assert_cmpint(third->config_count, ==, 5);
-    for (int i = 1; i < third->config_count; i++) {
-        int differences = 0;
-        for (int v = 0; v < 3; v++)
-            differences += third->configs[i].values[v] != best.config.values[v];
-        g_assert_cmpint(differences, ==, 1);
-    }
+    for (int i = 1; i < third->config_count; i++)
+        g_assert_cmpint(count_differences(&third->configs[i], &best.config), ==, 1);
+    fixture_clear(&f);
+}
+
+static void neighbours_of_the_fastest_start_come_next(void)
+{
+    check_neighbours_of_the_fastest(false, false);
+    check_neighbours_of_the_fastest(true, false);
+    check_neighbours_of_the_fastest(false, true);
+}
+
+/* Nothing near the fastest is left to try: the climb goes on from the next one within half as much time again. */
+static void second_climb_starts_within_half_again(void)
+{
+    static const struct perf_config fastest = {.count = 3, .values = {4, 6, 1}};
+    static const struct perf_config second = {.count = 3, .values = {1, 1, 8}};
+    struct fixture f;
+    fixture_init(&f, "local", 5, 0, valley);
+    add_round(&f, fastest, 1);
+    add_round(&f, second, 1.4);
+    g_autoptr(GArray) neighbours = g_array_new(FALSE, FALSE, sizeof(struct perf_config));
+    space_neighbours(&space, &f.problem, &f.context, &fastest, false, neighbours);
+    for (guint i = 0; i < neighbours->len; i++)
+        add_round(&f, g_array_index(neighbours, struct perf_config, i), 10);
+    g_free(next_round(&f));
+    const struct round *next = g_ptr_array_index(f.rounds, f.rounds->len - 1);
+    g_assert_cmpint(next->config_count, >=, 4);
+    for (int i = next->config_count - 4; i < next->config_count; i++)
+        g_assert_cmpint(count_differences(&next->configs[i], &second), ==, 1);
     fixture_clear(&f);
 }
 
@@ -307,6 +356,8 @@ int main(int argc, char **argv)
     g_test_add_func("/search_local/ends_with_the_whole_space", ends_with_the_whole_space);
     g_test_add_func("/search_local/neighbours_of_the_fastest_start_come_next",
                     neighbours_of_the_fastest_start_come_next);
+    g_test_add_func("/search_local/second_climb_starts_within_half_again",
+                    second_climb_starts_within_half_again);
     g_test_add_func("/search_local/equal_inputs_give_equal_rounds", equal_inputs_give_equal_rounds);
     g_test_add_func("/search_local/prior/comes_after_the_default", prior_comes_after_the_default);
     g_test_add_func("/search_local/prior/takes_half_of_a_small_job",

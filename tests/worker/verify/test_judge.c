@@ -220,7 +220,7 @@ static void test_strided(void)
 
 /* ---- a device whose answers are changed ---- */
 
-enum lie { LIE_VALUE, LIE_MAGNITUDE, LIE_NOTHING_WRONG, LIE_COUNT };
+enum lie { LIE_VALUE, LIE_MAGNITUDE, LIE_NOTHING_SEEN, LIE_ALL_RIGHT, LIE_COUNT };
 static enum lie lie;
 static const struct device_row *healthy;
 
@@ -232,8 +232,11 @@ static bool read_lies(struct device_memory *from, int64_t offset, void *to, int6
         ((double *)to)[5] += 1e-9;
     if (lie == LIE_MAGNITUDE && bytes == 32)
         ((float *)to)[2] *= 1.001f;
-    if (lie == LIE_NOTHING_WRONG && bytes > 10000)
+    if (lie == LIE_NOTHING_SEEN && bytes > 10000)
         memset(to, 0, (gsize)bytes);
+    /* The last of three arrays counts the elements that are wrong. */
+    if (lie == LIE_ALL_RIGHT && bytes > 10000)
+        memset((char *)to + bytes / 3 * 2, 0, (gsize)bytes / 3);
     return done;
 }
 
@@ -254,6 +257,28 @@ static void test_sick(void)
         g_assert_error(error, WORKER_ERROR, WORKER_ERROR_DOUBT);
         sides_clear(&s);
     }
+}
+
+/* It was healthy when the reference was made, and then compares nothing. */
+static void test_falls_sick(void)
+{
+    g_autoptr(GError) error = NULL;
+    struct device_row row = *healthy;
+    struct tolerance tolerance;
+    struct judged judged;
+    struct problem p;
+    struct sides s;
+    g_assert_true(problem_key_parse(keys[0], &p, NULL));
+    sides_init(&s, &p);
+    g_assert_true(sides_judge(&s, &error));
+    tolerance_init(&tolerance, &p, "Direct", s.host->length);
+    row.read = read_lies;
+    lie = LIE_NOTHING_SEEN;
+    device->row = &row;
+    g_assert_false(judge_compare(s.judge, s.parts[s.out], &tolerance, &judged, &error));
+    device->row = healthy;
+    g_assert_error(error, WORKER_ERROR, WORKER_ERROR_DOUBT);
+    sides_clear(&s);
 }
 
 static void test_too_large(void)
@@ -279,6 +304,7 @@ static void add_tests(struct device *opened, struct device_program *loaded)
     g_test_add_func("/judge/agrees_with_the_host_on_random_problems", test_random);
     g_test_add_func("/judge/output_with_gaps_is_compared", test_strided);
     g_test_add_func("/judge/wrong_device_is_doubted", test_sick);
+    g_test_add_func("/judge/device_that_turns_wrong_is_doubted", test_falls_sick);
     g_test_add_func("/judge/reference_too_large_for_the_device_is_refused", test_too_large);
 }
 

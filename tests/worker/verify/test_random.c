@@ -14,6 +14,11 @@ static void test_random(void)
     g_autofree double *c = random_dense(&tensor, TENSOR_X, 2);
     g_assert_cmpmem(a, 50 * sizeof(*a), b, 50 * sizeof(*b));
     g_assert_cmpfloat(a[0], !=, c[0]);
+    g_autofree double *filter = random_dense(&tensor, TENSOR_W, 1);
+    for (int i = 0; i < 50; i++) {
+        g_assert_cmpfloat(a[i], !=, filter[i]); /* tensors have numbers of their own */
+        g_assert_cmpfloat(a[i], !=, a[(i + 1) % 50]);
+    }
     g_assert_cmphex(random_bits(1234567, 0), ==,
                     0x599ed017fb08fc85); /* published with the generator */
     for (int i = 0; i < 50; i++)
