@@ -7,7 +7,7 @@
 
 #include "export/check/check_report.h"
 
-/* Sets *kind to the format of the file's content. EXPORT_ERROR_KIND if it is none of the formats. */
+/* Sets *kind to the format of the file's content. EXPORT_ERROR_KIND for any other content. */
 bool check_file_kind(const char *path, enum file_kind *kind, GError **error);
 
 /* Checks one file, or a manifest with the files that it lists. Never NULL; free with check_report_free(). */

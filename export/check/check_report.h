@@ -1,6 +1,7 @@
 /*
- * What a check found in a file: rows that cannot be read, rows that are written back differently, and findings about
- * valid rows, each counted and with its first place. Checks of files, of releases and of manifests fill one.
+ * The result of checking a file: rows that cannot be read, rows that are written back differently,
+ * and findings about valid rows, each counted and with its first place. Checks of files, of
+ * releases and of manifests fill one.
  */
 #ifndef EXPORT_CHECK_REPORT_H
 #define EXPORT_CHECK_REPORT_H

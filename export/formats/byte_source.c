@@ -293,7 +293,7 @@ static bool damaged(const ByteSource *source, const char *what, GError **error)
     return false;
 }
 
-/* Called between two packed streams: begins the next one, or sets *ended if there is none. */
+/* Called between two packed streams: begins the next one, or sets *ended after the last one. */
 static bool begin_stream(ByteSource *source, bool *ended, GError **error)
 {
     if (source->left == 0 && !fill(source, error)) {

@@ -1,5 +1,5 @@
 /*
- * What can go wrong in this room, and how reading a file row by row ends.
+ * Errors of this room, and the results of reading a file row by row.
  */
 #ifndef EXPORT_EXPORT_ERROR_H
 #define EXPORT_EXPORT_ERROR_H

@@ -47,7 +47,7 @@ struct file_target file_name_target(const char *name);
 /* Reads LLVM's name of an architecture, with or without feature settings
  * ("gfx90a:sramecc+:xnack-"). */
 struct file_target file_arch_target(const char *arch);
-/* Reads a target's id; TARGET_UNKNOWN if the text is none. */
+/* Reads a target's id; TARGET_UNKNOWN for any other text. */
 struct file_target file_id_target(const char *id);
 /* Returns false if the two contradict each other: different targets, or, where only the
  * architecture of one is known, different architectures or features. An unknown target contradicts

@@ -66,8 +66,8 @@ bool find_algorithm_known(struct span algorithm)
     return false;
 }
 
-/* Takes the text in front of the first `stop` off *rest. Returns false and changes nothing if there
- * is none. */
+/* Takes the text in front of the first `stop` off *rest. Returns false and changes nothing without
+ * one. */
 static bool take_until(struct span *rest, char stop, struct span *taken)
 {
     const char *found = memchr(rest->at, stop, rest->length);

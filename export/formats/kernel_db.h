@@ -44,7 +44,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(KernelDb, kernel_db_close)
 
 /* Reads the next row in the order of ids; entry->id is also set for READ_BAD. */
 enum read_step kernel_db_next(KernelDb *db, struct kernel_entry *entry, GError **error);
-/* Reads the row with this id; READ_END if there is none. Not to be mixed with kernel_db_next(). */
+/* Reads the row with this id; READ_END if no row has it. Not to be mixed with kernel_db_next(). */
 enum read_step kernel_db_at(KernelDb *db, int64_t id, struct kernel_entry *entry, GError **error);
 
 /* Computes MD5 and SHA-256 (hexadecimal, either may be NULL) by decompressing the blob in pieces.
@@ -63,7 +63,8 @@ GBytes *kernel_entry_unpack(const struct kernel_entry *entry, GError **error);
 
 /* The unique index of MIOpen's files is there. */
 bool kernel_db_has_index(KernelDb *db);
-/* What SQLite's own integrity check says, NULL when that is nothing. Free with g_free(). */
+/* Returns the first finding of SQLite's integrity check, NULL for a sound file. Free with g_free().
+ * */
 char *kernel_db_damage(KernelDb *db);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * What all SQLite formats share: opening a finished file, plain or packed, for reading; making a
- * new one whose bytes depend only on its content; statements; errors as GErrors.
+ * Shared by all SQLite formats: opening a finished file, plain or packed, for reading; making a new
+ * one whose bytes depend only on its content; statements; errors as GErrors.
  */
 #ifndef EXPORT_SQLITE_FILE_H
 #define EXPORT_SQLITE_FILE_H

@@ -71,7 +71,7 @@ struct golden_logins {
     int awaited;   /* left out until another login measures them; also counted as disputes */
     int disagreed; /* awaited ones that several logins measured with different times */
     char *measured_by,
-        *able; /* logins, joined by ", ": those that measured these winners, and those that can; NULL for none */
+        *able; /* logins, joined by ", ": who measured these winners, and who can; NULL for none */
 };
 struct golden_summary {
     char *target;

@@ -1,14 +1,16 @@
 /*
- * Merges several files into one: every key once, with the entries that a policy chooses (export/merge/MERGE.md). Formats
- * are told apart by content, and inputs may differ in format; the output's name says the format that is written. The
- * same inputs in the same order give the same bytes.
+ * Merges several files into one: every key once, with the entries that a policy chooses
+ * (export/merge/MERGE.md). The content of an input says its format, and inputs may differ in
+ * format; the output's name says the format that is written. The same inputs in the same order give
+ * the same bytes.
  */
 #ifndef EXPORT_MERGE_H
 #define EXPORT_MERGE_H
 
 #include "export/merge/merge_report.h"
 
-/* Which of two entries of one key and solver is kept. Where a policy cannot decide, the first named input wins. */
+/* The policy that decides between two entries of one key and solver. Where it cannot, the first
+ * named input wins. */
 enum merge_prefer {
     MERGE_NEWEST,  /* the input that is named last, there the later line */
     MERGE_FASTEST, /* the smaller time; perf-dbs and kernel-dbs hold no times */

@@ -1,6 +1,7 @@
 /*
- * What a merge did: the inputs with their targets, what was left out, which entries contradicted each other, and what the
- * output's format cannot express. diff reports unreadable lines with it, too.
+ * The result of a merge: the inputs with their targets, what was left out, which entries
+ * contradicted each other, and what the output's format cannot express. diff reports unreadable
+ * lines with it, too.
  */
 #ifndef EXPORT_MERGE_REPORT_H
 #define EXPORT_MERGE_REPORT_H
@@ -13,7 +14,7 @@
 #define MERGE_NAMED_MAX  10     /* conflicts named in text output */
 #define MERGE_PLACES_MAX 100000 /* places kept; all are counted */
 
-/* What an output's format cannot express. */
+/* Parts of the inputs that the output's format cannot express. */
 enum merge_loss {
     LOSS_FIND,
     LOSS_PERF,

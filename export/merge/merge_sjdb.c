@@ -1,8 +1,7 @@
 /*
  * Reads and writes .sjdb files. Their find entries are added as lines of a find-db, params as rows
- * of a perf-db, kernels as those of a kernel-db; writing puts all chosen parts into one file. What
- * a .sjdb knows of solvers beside their names goes along, and solutions go with the entries that
- * are kept.
+ * of a perf-db, kernels as those of a kernel-db; writing puts all chosen parts into one file. Facts
+ * about solvers beside their names go along, and solutions go with the entries that are kept.
  */
 #include "export/merge/merge_sjdb.h"
 #include "export/merge/merge_find.h"
@@ -361,7 +360,7 @@ static int64_t keep_other_solutions(struct merge *merge, SjdbWriter *writer)
     return kept;
 }
 
-#define ENTRIES_MAX   1000 /* most entries of a problem in the format */
+#define ENTRIES_MAX 1000 /* most entries of a problem in the format */
 
 struct merge_solver {
     unsigned revision;
@@ -509,7 +508,7 @@ static int read_solved(struct sjdb_reading *reading, uint64_t number)
         code = skipjackdb_solutions(reading->db, number, reading->solutions,
                                     sizeof reading->solutions[0], ENTRIES_MAX, &count);
     }
-    /* A row stands for the convolution without an epilogue. */
+    /* A row means the convolution without an epilogue. */
     bool has_row = perf_db_is_wanted(reading->merge) && problem.epilogue[0] == '\0' &&
                    problem_key_parse(key, &ours, &error);
     for (size_t i = 0; code == SKIPJACKDB_OK && i < MIN(count, ENTRIES_MAX); i++) {

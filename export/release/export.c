@@ -119,7 +119,7 @@ static bool write_chosen(struct export_work *work, GError **error)
     if (summary->find_keys > 0) {
         return write_files(work, wish->what, error);
     }
-    /* Nothing fits MIOpen's files, but the .sjdb may hold something. */
+    /* MIOpen's files would be empty, but the .sjdb may hold something. */
     int own = 0;
     if (!export_spool_count(&work->spool, "SELECT count(*) FROM candidates", 0, &own, error)) {
         return false;

@@ -72,7 +72,7 @@ void candidate_free(struct candidate *candidate)
     }
 }
 
-/* What the tests of one result share. Each may use what earlier ones have found. */
+/* State shared by the tests of one result. Each may use what earlier ones have found. */
 struct look {
     struct gate *gate;
     const struct result *result;

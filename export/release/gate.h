@@ -1,9 +1,9 @@
 /*
  * Judges every result before it may be exported (export/release/GATE.md): its job, its verified
- * round, its solver's revision, its config, its workspace, its time, and its kernels. Nothing that
- * can be computed here is taken on the worker's word. A result that does not pass comes with the
- * reason; nothing is repaired. Conflicts between the kernels of different results are settled
- * later, when all are known (code_names.h).
+ * round, its solver's revision, its config, its workspace, its time, and its kernels. The gate
+ * computes again whatever it can, instead of trusting the worker. A result that does not pass comes
+ * with the reason; it is never repaired. Conflicts between the kernels of different results are
+ * settled later, when all are known (code_names.h).
  */
 #ifndef EXPORT_GATE_H
 #define EXPORT_GATE_H

@@ -1,6 +1,6 @@
 /*
- * Which files of a target are in a folder, and which release they belong to. Files of other targets
- * may lie beside them, since libraries read one folder for all targets.
+ * Lists a target's files in a folder, and finds out which release they belong to. Files of other
+ * targets may be beside them, since libraries read one folder for all targets.
  */
 #ifndef EXPORT_RELEASE_FOLDER_H
 #define EXPORT_RELEASE_FOLDER_H

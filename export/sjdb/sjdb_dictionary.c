@@ -36,7 +36,7 @@ const guint8 *sjdb_dictionary_get(const struct sjdb_dictionary *dictionary, guin
     return dictionary->bytes->data + start;
 }
 
-/* The slot that has the string, or the free one where it belongs. */
+/* Returns the string's slot, or the free slot where it belongs. */
 static guint32 *slot_of(const struct sjdb_dictionary *dictionary, const void *bytes, gsize count)
 {
     guint32 mask = dictionary->slot_count - 1;
@@ -54,7 +54,8 @@ static guint32 *slot_of(const struct sjdb_dictionary *dictionary, const void *by
     }
 }
 
-/* Hashes are not kept: they take less time again than memory all the while. */
+/* Doubles the table. Hashes are computed again rather than stored: memory is scarcer here than
+ * time. */
 static void grow(struct sjdb_dictionary *dictionary)
 {
     guint32 strings = sjdb_dictionary_count(dictionary);

@@ -9,23 +9,23 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What the table says of a section, and where its bytes are until they are written. */
+/* A section: its row in the table, and where its bytes wait. */
 struct section {
     uint32_t kind, width;
-    uint64_t count, length, checksum; /* the length with the zeros behind the items */
+    uint64_t count, length, checksum; /* length: including the zeros behind the items */
     const Spool *spool;
     goffset start;
-    uint64_t bytes; /* spooled: all but those zeros */
+    uint64_t bytes; /* spooled bytes, without these zeros */
 };
 
 struct sjdb_file {
     GArray *sections; /* struct section */
     Spool *spool;
     char *path;
-    GError *error; /* the first one of the spool */
+    GError *error; /* the spool's first error */
 };
 
-/* So many bytes are in memory at a time; whole words, so that checksums can go on. */
+/* Bytes in memory at a time; whole words, so that checksums can continue. */
 #define CHUNK_BYTES (256 * 1024)
 #define CHUNK_WORDS 4096
 static const uint8_t zeros[SJDB_PAD_BYTES + SJDB_ALIGN_BYTES];
@@ -48,7 +48,7 @@ void sjdb_file_free(SjdbFile *file)
     g_free(file);
 }
 
-/* Returns where the bytes lie. */
+/* Spools bytes and returns their offset. */
 static goffset keep(SjdbFile *file, const void *bytes, gsize count)
 {
     goffset start = 0;
@@ -72,7 +72,7 @@ void sjdb_bits_clear(struct sjdb_bits *bits)
     bits->count = 0;
 }
 
-/* The first so many bytes of the words, which are all of them. */
+/* Spools the first `count` bytes of the words and empties them. */
 static void spool_words(struct sjdb_bits *bits, gsize count)
 {
     uint64_t *words = (uint64_t *)(void *)bits->words->data;
@@ -104,7 +104,8 @@ void sjdb_bits_append(struct sjdb_bits *bits, uint64_t value, unsigned width)
         return;
     }
     if (shift == 0) {
-        /* All words are full: there may be more of them, where numbers reached over the last one's end. */
+        /* All words are complete. There may be more than CHUNK_WORDS, since a number may reach over
+         * the last one's end. */
         if (bits->words->len >= CHUNK_WORDS) {
             spool_words(bits, bits->words->len * sizeof(uint64_t));
             g_array_set_size(bits->words, 0);
@@ -120,13 +121,13 @@ void sjdb_bits_append(struct sjdb_bits *bits, uint64_t value, unsigned width)
     bits->count += width;
 }
 
-/* Items end with zeros that may be read, and the next section begins at a whole word. */
+/* Zeros behind items: readers may load them, and sections begin at whole words. */
 static gsize padding_of(gsize length)
 {
     return SJDB_PAD_BYTES + (SJDB_ALIGN_BYTES - length % SJDB_ALIGN_BYTES);
 }
 
-/* The checksum is that of the whole words among the bytes; `rest` are those behind them. */
+/* Adds a section. Its checksum so far covers whole words; `rest` are the bytes behind them. */
 static void add_section(SjdbFile *file, struct section *section, const void *rest,
                         uint64_t checksum)
 {
@@ -171,7 +172,7 @@ void sjdb_file_add_bits(SjdbFile *file, uint32_t kind, struct sjdb_bits *bits, u
 void sjdb_file_add(SjdbFile *file, uint32_t kind, const uint64_t *items, gsize count)
 {
     struct sjdb_bits bits;
-    uint64_t all = 1; /* items of no bits are not allowed */
+    uint64_t all = 1; /* items of 0 bits are not allowed */
     sjdb_bits_init(&bits, file);
     for (gsize i = 0; i < count; i++) {
         all |= items[i];
@@ -196,7 +197,7 @@ void sjdb_file_add_bytes(SjdbFile *file, uint32_t kind, const void *bytes, gsize
                 sjdb_checksum_words(bytes, count, SJDB_CHECK_SEED));
 }
 
-/* The next chunk of a section, the last one with the zeros behind it. Returns its size. */
+/* Reads the next chunk of a section, the last one with its zeros. Returns its size. */
 static gsize read_chunk(const struct section *section, uint64_t done, guint8 *room, GError **error)
 {
     gsize items = MIN(section->bytes - done, CHUNK_BYTES);
@@ -236,7 +237,7 @@ static void append_number(GByteArray *bytes, uint64_t value, guint size)
     g_byte_array_append(bytes, (const guint8 *)&little, size);
 }
 
-/* Header and table; offsets count from the file's begin. */
+/* Makes header and table; offsets count from the beginning of the file. */
 static GByteArray *make_head(const SjdbFile *file)
 {
     GByteArray *head = g_byte_array_new();
@@ -295,7 +296,7 @@ static bool put_all(FILE *to, const char *path, const SjdbFile *file, GError **e
     for (guint i = 0; done && i < file->sections->len; i++) {
         done = put_section(to, path, &g_array_index(file->sections, struct section, i), error);
     }
-    /* Its name must not outlive its bytes. */
+    /* Synced before the rename, so that a crash cannot leave the name without the bytes. */
     return done && ((fflush(to) == 0 && fsync(fileno(to)) == 0) || failed(path, errno, error));
 }
 

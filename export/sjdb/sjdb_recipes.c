@@ -33,7 +33,7 @@ void sjdb_recipes_clear(struct sjdb_recipes *recipes)
 
 bool sjdb_recipes_check(const struct solution *solution, GError **error)
 {
-    /* Of no target: what a workgroup may be is asked where the solution is made. */
+    /* No target: limits of workgroups are checked where the solution is made. */
     static const struct target any;
     if (!solution_validate(solution, &any, error)) {
         return false;
@@ -82,7 +82,7 @@ static guint32 add_form(struct sjdb_dictionary *forms, const struct launch *laun
     return sjdb_dictionary_add(forms, numbers->data, numbers->len);
 }
 
-/* What the form leaves open. */
+/* Appends an argument's value, which the form does not contain. */
 static void append_value(GByteArray *numbers, const struct launch_arg *arg)
 {
     float real = (float)arg->real;
@@ -100,7 +100,7 @@ static void append_value(GByteArray *numbers, const struct launch_arg *arg)
     }
 }
 
-/* The launch's record, with ids in place of ranks; its length in front. */
+/* Appends the launch's record, with ids instead of ranks and its length in front. */
 static void append_launch(struct sjdb_recipes *recipes, const struct launch *launch, uint64_t entry,
                           uint64_t kernel, GByteArray *solution)
 {
@@ -139,7 +139,7 @@ guint32 sjdb_recipes_add(struct sjdb_recipes *recipes, const struct solution *so
 
 /* ---- writing ---- */
 
-/* What ids become: ranks by id, NULL until they are known. */
+/* Ranks by id, NULL until they are known. */
 struct ranks {
     const GArray *texts, *kernels;
     GArray *forms, *launches;
@@ -150,8 +150,8 @@ static uint64_t rank_of(const GArray *ranks, uint64_t id)
     return g_array_index(ranks, guint32, id);
 }
 
-/* Writes the sorter's strings as records, each once, and gives back where the record of each number below
- * count stands. */
+/* Writes the sorter's strings as records, without duplicates. Returns the record's number for each
+ * number below `count`. */
 static GArray *write_sorted(SjdbSorter *sorter, guint32 count, enum sjdb_kind starts_kind,
                             SjdbFile *file, GError **error)
 {
@@ -205,7 +205,7 @@ static GArray *write_forms(const struct sjdb_recipes *recipes, const struct rank
     return sorter != NULL ? write_sorted(sorter, count, SJDB_FORM_STARTS, file, error) : NULL;
 }
 
-/* A solution's numbers on their way to the sorter. `next` is the number of what is added. */
+/* State of handing solutions to the sorter. `next` is the next one's number. */
 struct sorting {
     const struct ranks *ranks;
     SjdbSorter *sorter;
@@ -246,7 +246,7 @@ static bool sort_recipe(struct sorting *sorting, const guint8 *at, GError **erro
     return sjdb_sorter_add(sorting->sorter, record->data, record->len, sorting->next++, error);
 }
 
-/* Every solution to the sorter, in the order of their coming. */
+/* Hands every solution to the sorter, in the order of adding. */
 static bool sort_solutions(const struct sjdb_recipes *recipes, struct sorting *sorting,
                            bool (*sort)(struct sorting *sorting, const guint8 *at, GError **error),
                            GError **error)

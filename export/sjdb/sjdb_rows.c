@@ -52,7 +52,7 @@ void sjdb_rows_rename(struct sjdb_rows *rows, int field, const GArray *ranks, bo
         } else if (fields[field] > 0) {
             fields[field] = 1 + (uint64_t)g_array_index(ranks, guint32, fields[field] - 1);
         }
-        /* No two numbers have one rank, so rows stay distinct. */
+        /* Ranks are distinct, so rows stay distinct. */
         sjdb_rows_add(&renamed, fields);
     }
     sjdb_rows_clear(rows);
@@ -61,7 +61,7 @@ void sjdb_rows_rename(struct sjdb_rows *rows, int field, const GArray *ranks, bo
 
 struct ordering {
     const struct sjdb_rows *rows;
-    uint64_t *hashes; /* by id; NULL: by field alone */
+    uint64_t *hashes; /* by id; NULL to order by field alone */
 };
 
 static gint compare_ids(gconstpointer a, gconstpointer b, gpointer data)
@@ -129,7 +129,7 @@ void sjdb_make_distinct(GArray *numbers)
     g_array_set_size(numbers, kept);
 }
 
-/* Where a number stands among such numbers, which hold it. */
+/* The index of a number in a sorted list that contains it. */
 static uint64_t index_of(const GArray *distinct, uint64_t number)
 {
     guint low = 0, high = distinct->len;
@@ -144,7 +144,8 @@ static uint64_t index_of(const GArray *distinct, uint64_t number)
     return low;
 }
 
-/* Thousands of equal numbers take turns: what repeats is dropped on the way. */
+/* Duplicates are removed whenever this many numbers have been collected, since columns have few
+ * distinct ones. */
 #define WAIT_LEAST 1024
 
 void sjdb_column_init(struct sjdb_column *column)

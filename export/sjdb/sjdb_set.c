@@ -4,7 +4,7 @@
 
 struct answer {
     guint32 choice, value;
-    guint32 next; /* of the problem, and 1; 0 for none */
+    guint32 next; /* the problem's answer before it, + 1; 0 for none */
 };
 
 void sjdb_set_builder_init(struct sjdb_set_builder *builder, const char *path)
@@ -31,7 +31,7 @@ void sjdb_set_builder_clear(struct sjdb_set_builder *builder)
     g_clear_pointer(&builder->answers, g_array_unref);
 }
 
-/* The problem, which has nothing yet where it is new. */
+/* Returns the problem's id, adding it without items if it is new. */
 static guint32 add_problem(struct sjdb_set_builder *builder,
                            const struct skipjackdb_problem *problem, uint64_t epilogue)
 {
@@ -155,17 +155,17 @@ bool sjdb_set_items(const struct sjdb_set_builder *builder, guint32 problem, GAr
     return true;
 }
 
-/* A problem in the order of the file. */
+/* A problem, sorted into the file's order. */
 struct record {
     guint32 shape, variant; /* ranks */
     guint32 problem;
 };
 
-/* What writing a set needs at hand. */
+/* State of writing a set. */
 struct writing {
     const struct sjdb_set_builder *builder;
     const struct sjdb_times *times;
-    const GArray *values; /* what ids become, NULL where values are numbers */
+    const GArray *values; /* ranks by id, NULL if values are numbers */
     uint32_t base;
     SjdbFile *file;
     GArray *shape_order, *variant_order, *choice_order; /* ids, guint32 */
@@ -191,7 +191,8 @@ static gint compare_choices(gconstpointer a, gconstpointer b)
     return (one > other) - (one < other);
 }
 
-/* Those of a problem; answers by solver, of which their choices alone differ. */
+/* Reads a problem's items; answers are sorted by solver, which is all that their choices differ in.
+ * */
 static bool take_items(const struct writing *writing, guint32 problem, GArray *items,
                        GError **error)
 {
@@ -242,7 +243,7 @@ static void fail_twice(const struct sjdb_set_builder *builder, GError **error)
                 "the problem '%s' comes twice: merge its entries first", key);
 }
 
-/* Finds the order of shapes, variants, choices and problems in the file. */
+/* Determines the order of shapes, variants, choices and problems in the file. */
 static void put_in_order(struct writing *writing)
 {
     const struct sjdb_set_builder *builder = writing->builder;
@@ -285,7 +286,8 @@ static uint64_t shape_hash(const struct writing *writing, guint rank)
     return sjdb_fields_hash(fields, SJDB_SHAPE_FIELDS);
 }
 
-/* First shape of each bucket, and the number of shapes; false when a bucket is too full. */
+/* Fills in the first shape of each bucket, and the number of shapes; false if a bucket is too full.
+ * */
 static bool fill_buckets(const struct writing *writing, unsigned bits, GArray *buckets)
 {
     guint shapes = writing->shape_order->len, at = 0;
@@ -320,11 +322,10 @@ static void write_buckets(const struct writing *writing)
     sjdb_file_add_array(writing->file, writing->base + SJDB_FINGERPRINTS, prints);
 }
 
-/* What the rows of shapes have beside their fields. */
+/* The two columns of shape rows beside their fields. */
 struct shape_rows {
     const struct writing *writing;
-    GArray *sets,
-        *bases; /* guint32, by rank: the set of its variants, its first problem's number */
+    GArray *sets, *bases; /* guint32, by rank: variant set; number of the first problem */
 };
 
 static void get_shape_row(const void *data, gsize rank, uint64_t *cells)
@@ -360,7 +361,7 @@ static void write_shapes(const struct writing *writing, struct sjdb_lists *sets)
     sjdb_table_write(&table, &kinds, writing->file);
 }
 
-/* Slots at most half full; more of them when a variant would stand too far from its own. */
+/* Fills the slots at most half. Doubles them if a variant would be too far from its first slot. */
 static bool fill_slots(const struct writing *writing, GArray *slots)
 {
     memset(slots->data, 0, (gsize)slots->len * sizeof(uint64_t));
@@ -404,7 +405,7 @@ static void write_lists(const struct writing *writing, const struct sjdb_lists *
     sjdb_file_add_array(writing->file, writing->base + starts + 1, lists->items);
 }
 
-/* How each choice's values are kept. */
+/* Encoding of each choice's values. */
 struct codings {
     const struct writing *writing;
     struct sjdb_column *columns; /* by rank */
@@ -478,7 +479,7 @@ static void write_choices(const struct writing *writing)
     }
 }
 
-/* Appends what a problem with these items adds; its list into choices. */
+/* Appends a problem's payload and puts its list of choices into `choices`. */
 static void append_payload(const struct writing *writing, const GArray *items,
                            const struct sjdb_column *codings, GArray *choices,
                            struct sjdb_bits *payload)
@@ -497,7 +498,7 @@ static void append_payload(const struct writing *writing, const GArray *items,
     }
 }
 
-/* What the file says of each problem, in the order of the records. */
+/* Columns of the problems, in the order of the records. */
 struct problem_columns {
     struct sjdb_lists lists;
     struct sjdb_bits payload;

@@ -6,7 +6,7 @@
 #include <glib/gstdio.h>
 #include <unistd.h>
 
-/* What is sorted at a time takes as much memory as pages may. */
+/* SQLite sorts in runs of this cache size (4 MiB). */
 #define SCHEMA "PRAGMA cache_size = -4096; CREATE TABLE strings (bytes BLOB, number INTEGER)"
 
 struct sjdb_sorter {
@@ -14,7 +14,7 @@ struct sjdb_sorter {
     sqlite3_stmt *add, *next;
 };
 
-/* A name that nobody has, for as long as the file needs one. */
+/* Makes the file under a random name and unlinks it when it is open. */
 static bool open_beside(SjdbSorter *sorter, const char *beside, GError **error)
 {
     g_autofree char *name = g_strdup_printf("%s.sort-XXXXXX", beside);

@@ -5,11 +5,11 @@
 #include <math.h>
 #include <string.h>
 
-/* What find-dbs print: six significant digits, and never finer than a nanosecond when a time is
- * under a millisecond. */
+/* Find-dbs print six significant digits, and times under a millisecond never finer than a
+ * nanosecond. */
 #define USUAL_DIGITS 6
 
-/* Rare times that may wait to be made distinct. */
+/* Rare times collected before duplicates are removed. */
 #define RARE_WAIT 1024
 
 static uint64_t bits_of(double value)
@@ -28,7 +28,7 @@ static int usual_digits(double value)
     return digits;
 }
 
-/* The value as mantissa / 10^digits; digits are the usual ones where that is exact. */
+/* Splits the value into mantissa / 10^digits, with the usual digits if that is exact. */
 static bool as_decimal(double value, int *digits, uint64_t *mantissa)
 {
     if (!isfinite(value) || signbit(value)) {
@@ -81,8 +81,8 @@ void sjdb_times_count(struct sjdb_times *times, double value)
     }
 }
 
-/* How many of the ranges are worth having: each widens all codes, and saves its own times a double
- * each. */
+/* Chooses how many ranges to have: each one may widen all codes, and saves a double for each of its
+ * times. */
 static int best_count(const struct sjdb_tally *tallies, uint64_t count)
 {
     uint64_t codes = 0, rare = count;
@@ -103,7 +103,7 @@ static int best_count(const struct sjdb_tally *tallies, uint64_t count)
     return best;
 }
 
-/* The code within the ranges, or none. */
+/* Finds the code in a range; false for a rare time. */
 static bool range_code(const struct sjdb_times *times, double value, uint64_t *code)
 {
     int digits = 0;

@@ -7,14 +7,15 @@
 
 #include <string.h>
 
-/* The reader's numbers are the ones of solvers/: a problem passes from one to the other as it is. */
+/* The enums of the reader and of solvers/ have equal numbers, so problems are copied without
+ * mapping. */
 _Static_assert((int)DIRECTION_F == SKIPJACKDB_F && (int)DIRECTION_W == SKIPJACKDB_W, "directions");
 _Static_assert((int)TYPE_NONE == SKIPJACKDB_NO_TYPE && (int)TYPE_BF8 == SKIPJACKDB_BF8, "types");
 _Static_assert((int)LAYOUT_NCHW == SKIPJACKDB_NCHW && (int)LAYOUT_NDHWC == SKIPJACKDB_NDHWC,
                "layouts");
 _Static_assert(EPILOGUE_MAX == SKIPJACKDB_EPILOGUE_MAX, "epilogues");
 
-/* Texts with an id in the order of their coming. */
+/* Interned texts, with ids in the order of adding. */
 struct names {
     GHashTable *ids;
     GPtrArray *names;
@@ -26,7 +27,7 @@ struct solver_facts {
 
 struct sjdb_writer {
     struct names texts, solvers;
-    GArray *facts; /* struct solver_facts, by solver's id */
+    GArray *facts; /* struct solver_facts, by id of the solver */
     char *path, *meta;
     struct sjdb_set_builder find, perf, solved;
     struct sjdb_kernels kernels;
@@ -63,7 +64,7 @@ static gint compare_names(gconstpointer a, gconstpointer b, gpointer data)
     return strcmp(names->pdata[*(const guint32 *)a], names->pdata[*(const guint32 *)b]);
 }
 
-/* Ids in the order of their names. */
+/* Returns the ids sorted by name. */
 static GArray *names_order(const struct names *names)
 {
     GArray *order = g_array_new(FALSE, FALSE, sizeof(guint32));
@@ -129,7 +130,7 @@ void sjdb_writer_set_solver(SjdbWriter *writer, const char *name, unsigned revis
     };
 }
 
-/* 0 for no text, else one more than its id. */
+/* Returns the text's id + 1, or 0 for no text. */
 static uint64_t add_text(SjdbWriter *writer, const char *text)
 {
     return text == NULL || text[0] == '\0' ? 0 : 1 + (uint64_t)names_add(&writer->texts, text);
@@ -177,7 +178,8 @@ bool sjdb_writer_add_find(SjdbWriter *writer, const struct problem *problem,
             [CHOICE_SOLVER] = add_solver(writer, entries[i].solver),
             [CHOICE_ALGORITHM] = add_text(writer, entries[i].algorithm),
             [CHOICE_LIBRARY] = add_text(writer, entries[i].library),
-            /* Most entries need no workspace: as a choice of their own, they need no bits for it. */
+            /* Most entries need no workspace. A choice of their own saves the bits of that number.
+             * */
             [CHOICE_IDLE] = entries[i].workspace_bytes == 0,
         };
         items[i].choice = sjdb_rows_add(&writer->find.choices, choice);
@@ -189,7 +191,8 @@ bool sjdb_writer_add_find(SjdbWriter *writer, const struct problem *problem,
     return true;
 }
 
-/* The problem stands for its row: what the row does not say, it has in one way only. */
+/* Makes the problem that is the row's normal form: fields that the row lacks have one fixed value.
+ * */
 static bool row_problem(const struct perf_row *row, struct problem *problem, GError **error)
 {
     struct perf_row again;
@@ -207,7 +210,7 @@ static bool row_problem(const struct perf_row *row, struct problem *problem, GEr
     return true;
 }
 
-/* The place of the solver's answer for the problem; false where it has none. */
+/* Finds the place of the solver's answer for the problem; false if it has one already. */
 static bool find_place(SjdbWriter *writer, struct sjdb_set_builder *set,
                        const struct problem *problem, guint32 solver, struct sjdb_set_place *place)
 {
@@ -340,7 +343,7 @@ static bool write_find(SjdbWriter *writer, const struct sjdb_renaming *renaming,
     return written;
 }
 
-/* Texts are all known by now. */
+/* All texts are known at this point. */
 static bool write_sets(SjdbWriter *writer, const GArray *text_rank, const GArray *solver_rank,
                        SjdbFile *file, GError **error)
 {

@@ -1,8 +1,8 @@
 /*
- * Which solvers networks use: how many problems each solver wins, and its share of the winners'
- * time, for each network and over all. The winner of a problem is its fastest solver; a time that
- * is not over 0 was never measured and wins nothing. Times are weighted by multiplicity. Shares are
- * of the time of the problems that have a winner.
+ * Sums up which solvers networks use: how many problems each solver wins, and its share of the
+ * winners' time, for each network and over all. The winner of a problem is its fastest solver; a
+ * time that is not over 0 was never measured and wins nothing. Times are weighted by multiplicity.
+ * Shares are of the time of the problems that have a winner.
  */
 #ifndef EXPORT_USAGE_H
 #define EXPORT_USAGE_H
@@ -23,8 +23,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Usage, usage_free)
  * add up. */
 void usage_add_problem(Usage *usage, const char *network, const struct problem *problem,
                        int64_t multiplicity);
-/* Adds a measured time. Problems that no network has are ignored, so networks are added first. Of
- * equal times the first solver by name wins. */
+/* Adds a measured time. Problems that no network has are ignored, so networks are added first. The
+ * first solver by name wins among equal times. */
 void usage_add_time(Usage *usage, const struct problem *problem, const char *solver,
                     double time_ms);
 

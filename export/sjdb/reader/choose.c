@@ -1,25 +1,25 @@
 /* The best answer for a problem, whether it is held or not. */
 #include "export/sjdb/reader/choose.h"
 
-#define NAMES_MAX 1024 /* solvers of a file that are asked for an estimate */
+#define NAMES_MAX 1024 /* most solvers of a file that the caller is asked to estimate */
 
 struct question {
     skipjackdb *const *dbs;
     size_t count;
     const struct skipjackdb_problem *problem;
     struct skipjackdb_rules rules;
-    uint32_t flags; /* that the answer must have */
+    uint32_t flags; /* flags that the answer must have */
 };
 
-/* Where candidates come from. */
+/* A database that candidates come from. */
 struct source {
     int32_t how;
-    size_t index;                /* of the database; their count for none */
+    size_t index;                /* index of the database; the number of databases for none */
     const struct skipjackdb *db; /* NULL for none */
 };
 
-/* A solver that the target's own file does not know at all is hardly one that runs there. A file of no
- * solvers tells nothing. */
+/* Skips a solver that the target's own file does not name at all: it hardly runs there. A file
+ * without solvers says nothing about this. */
 static bool is_foreign(const struct question *question, const struct source *source,
                        const char *solver)
 {
@@ -30,7 +30,7 @@ static bool is_foreign(const struct question *question, const struct source *sou
            !sjdb_solver_find(&look, solver, &number);
 }
 
-/* Launches are those of a problem on a target: of no other. */
+/* Launches are only valid for their problem and target. */
 static int read_solution(const struct question *question, const struct source *source,
                          struct skipjackdb_choice *choice)
 {
@@ -47,7 +47,7 @@ static int read_solution(const struct question *question, const struct source *s
     return code;
 }
 
-/* The problem's own params, else those of the one that the candidate comes from. */
+/* Reads the problem's own params, or else those of the problem that the candidate comes from. */
 static int read_params(const struct question *question, const struct source *source,
                        const struct sjdb_candidate *candidate, struct skipjackdb_choice *choice)
 {
@@ -99,7 +99,7 @@ static void make_choice(const struct source *source, const struct sjdb_candidate
     };
 }
 
-/* What the caller knows better becomes the choice's. */
+/* Asks the caller about the candidate. What the caller corrects goes into the choice. */
 static int ask_caller(const struct question *question, struct skipjackdb_choice *choice)
 {
     const struct skipjackdb_rules *rules = &question->rules;
@@ -117,7 +117,8 @@ static int ask_caller(const struct question *question, struct skipjackdb_choice 
         return SKIPJACKDB_UNSURE;
     }
     int answer = rules->applicable(rules->user, question->problem, &candidate);
-    if (candidate.params != choice->params) { /* then it is not what the file holds launches of */
+    if (candidate.params !=
+        choice->params) { /* other params: the file's launches are not for them */
         choice->marks &= ~(uint32_t)SKIPJACKDB_READY;
     }
     choice->algorithm = candidate.algorithm;
@@ -134,7 +135,7 @@ static int ask_caller(const struct question *question, struct skipjackdb_choice 
     return answer;
 }
 
-/* Whether the candidate is an answer: SKIPJACKDB_NOT_FOUND where it is not. */
+/* Tries a candidate; SKIPJACKDB_NOT_FOUND if it is no answer. */
 static int try_candidate(const struct question *question, const struct source *source,
                          const struct sjdb_candidate *candidate, struct skipjackdb_choice *choice)
 {
@@ -159,7 +160,7 @@ static int try_candidate(const struct question *question, const struct source *s
                : SKIPJACKDB_NOT_FOUND;
 }
 
-/* The first one in their order that is an answer. */
+/* Picks the first candidate that is an answer. */
 static int pick(const struct question *question, const struct source *source,
                 const struct sjdb_candidates *list, struct skipjackdb_choice *choice)
 {
@@ -189,7 +190,7 @@ static int ask_solved(const struct question *question, const struct source *sour
     return code == SKIPJACKDB_OK ? pick(question, source, &list, choice) : code;
 }
 
-/* Asks databases in their order, exactly or for what is near. */
+/* Asks the databases in order: for this very problem, or for near ones. */
 static int ask_dbs(const struct question *question, bool exact, size_t first, size_t end,
                    struct skipjackdb_choice *choice)
 {
@@ -218,7 +219,7 @@ static int ask_dbs(const struct question *question, bool exact, size_t first, si
     return code;
 }
 
-/* Keeps the highest estimates. */
+/* Keeps the solvers with the highest estimates. */
 static void add_estimate(struct sjdb_candidates *list, const struct skipjackdb_entry *entry,
                          double estimate)
 {
@@ -317,8 +318,8 @@ static int answer(const struct question *question, uint32_t flags, struct skipja
     return code == SKIPJACKDB_NOT_FOUND ? choose_by_estimates(&asked, choice) : code;
 }
 
-/* What is answered may have to be compiled: then a dynamic one is looked for, to be run until that is
- * there. */
+/* Hybrid mode: if the answer has to be compiled, a dynamic solver is looked for, to be run until
+ * then. */
 static int choose_both(const struct question *question, struct skipjackdb_choice *choice,
                        struct skipjackdb_choice *later)
 {

@@ -1,19 +1,19 @@
 /*
- * How this library answers for a problem that a file does not hold. Internal to the library.
+ * Chooses a solver for a problem that a file need not hold. Internal to the library.
  */
 #ifndef EXPORT_READER_CHOOSE_H
 #define EXPORT_READER_CHOOSE_H
 
 #include "export/sjdb/reader/view.h"
 
-/* So many problems vote. Held-out keys of MIOpen's find-dbs are answered better by 16 than by 1, 4 or 8,
- * and no better by 32. */
+/* The number of problems that vote. For held-out keys of MIOpen's find-dbs, 16 gives better answers
+ * than 1, 4 or 8, and 32 no better ones. */
 #define SJDB_NEIGHBOURS 16
 
-/* Distances are kept in whole numbers: sums are then the same everywhere. */
+/* Distances are integers in these units, so that sums are equal on all machines. */
 #define SJDB_DISTANCE_UNIT 65536
 
-/* The logarithm to base 2 in units of a distance, by straight lines between the powers of two. */
+/* The logarithm to base 2 in distance units, linear between powers of two. */
 static inline uint64_t sjdb_logarithm(uint64_t value)
 {
     if (value <= 1) {
@@ -33,35 +33,37 @@ struct sjdb_neighbours {
     struct sjdb_neighbour list[SJDB_NEIGHBOURS]; /* nearest first */
 };
 
-/* The problems with find entries that are nearest to this one: of its direction, types, layouts, casts
- * and number of dimensions. Reads each shape once, and problems of those that are near enough. */
+/* Finds the problems with find entries that are nearest: of the same direction, types, layouts,
+ * casts and number of dimensions. Reads each shape once, and the problems of shapes that are near
+ * enough. */
 int sjdb_nearest(const struct skipjackdb *db, const struct skipjackdb_problem *problem,
                  struct sjdb_neighbours *found);
 
 /* One solver that may be the answer. */
 struct sjdb_candidate {
     struct skipjackdb_entry entry; /* time and workspace scaled to the problem asked for */
-    double order;                  /* the smaller, the sooner it is asked */
+    double order;                  /* candidates with smaller values are asked first */
     uint64_t number, distance;     /* the problem it comes from */
 };
-/* What is asked at most: problems have hardly more entries than four, targets a few dozens of solvers. */
+/* Most candidates: problems rarely have more than four entries, and targets have a few dozen
+ * solvers. */
 #define SJDB_CANDIDATES 64
 struct sjdb_candidates {
     uint32_t count;
     struct sjdb_candidate list[SJDB_CANDIDATES];
 };
 
-/* The entries of a problem of the database, by their times. */
+/* The entries of a problem of the database, fastest first. */
 int sjdb_candidates_exact(const struct skipjackdb *db, const struct skipjackdb_problem *problem,
                           struct sjdb_candidates *found);
-/* Those that the file says how to run the problem by, also beside its entries: it has no times of them, or only of
- * the fastest. In their order in the file. */
+/* Solvers with launches for the problem, in the order of the file; also those without an entry,
+ * whose times the file lacks. */
 int sjdb_candidates_solved(const struct skipjackdb *db, const struct skipjackdb_problem *problem,
                            struct sjdb_candidates *found);
-/* The solvers of the nearest problems, by their votes. */
+/* The solvers of the nearest problems, most votes first. */
 int sjdb_candidates_near(const struct skipjackdb *db, const struct skipjackdb_problem *problem,
                          struct sjdb_candidates *found);
-/* The number of a solver that the file names; false where it does not. */
+/* Finds the number of a solver; false if the file does not name it. */
 bool sjdb_solver_find(struct sjdb_look *look, const char *solver, uint64_t *number);
 
 #endif

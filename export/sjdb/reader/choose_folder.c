@@ -1,4 +1,4 @@
-/* A folder of databases, in the order in which they are asked. */
+/* A folder of databases in the order of asking. */
 #include "export/sjdb/reader/choose.h"
 
 #include <dirent.h>
@@ -9,21 +9,21 @@
 
 struct member {
     char *name;
-    skipjackdb *db; /* NULL: code says why */
+    skipjackdb *db; /* NULL if it did not open; `code` says why */
     int32_t code;
     int32_t kinship;
     uint64_t distance;
 };
 
 struct skipjackdb_folder {
-    struct member *members; /* in their order; those that did not open stand last */
+    struct member *members; /* in the order of asking; those that did not open come last */
     size_t count;
     skipjackdb **dbs;
     size_t db_count;
     uint32_t near;
 };
 
-/* Of equally near ones the name decides: what a folder lists in which order is chance. */
+/* The name decides between equally near files, since a folder lists its files in any order. */
 static int compare_members(const void *left, const void *right)
 {
     const struct member *a = left, *b = right;
@@ -65,7 +65,8 @@ static int add_member(struct skipjackdb_folder *folder, const char *path, const 
     return member->code == SKIPJACKDB_MEMORY ? SKIPJACKDB_MEMORY : SKIPJACKDB_OK;
 }
 
-/* NULL with errno 0 at the end; each call may fail, where the folder is of another machine. */
+/* Returns NULL with errno 0 at the end. Each call may fail, for instance on a network file system.
+ * */
 static const struct dirent *next_entry(DIR *stream)
 {
     errno = 0;
@@ -98,7 +99,7 @@ static int read_folder(struct skipjackdb_folder *folder, const char *path, const
     return code;
 }
 
-/* With one place more than there are members: the target's own may be missing. */
+/* Allocates one place more than members: the target's own file may be missing. */
 static int list_dbs(struct skipjackdb_folder *folder)
 {
     folder->dbs = calloc(folder->count + 1, sizeof *folder->dbs);

@@ -1,22 +1,23 @@
-/* Which problems are near to one. */
+/* Finds the problems of a file that are nearest to a given one. */
 #include "export/sjdb/reader/choose.h"
 
-/* How two values of a field are compared: a factor of 2 in a size counts 1, in whichever size; other
- * differences what is written here. */
+/* How two values of a field are compared. A factor of 2 in any size counts 1; the table gives the
+ * weight of other differences. */
 enum comparison {
-    FREE,  /* follows from other fields */
-    SIZE,  /* the difference of the logarithms */
-    OTHER, /* `weight` where they differ */
-    EQUAL, /* must be the same */
+    FREE,  /* no difference: it follows from other fields */
+    SIZE,  /* difference of the logarithms */
+    OTHER, /* `weight` if they differ */
+    EQUAL, /* problems that differ here are never near */
 };
 struct rule {
     enum comparison comparison;
     uint32_t weight;
 };
 
-#define OTHER_KERNEL   8 /* another filter, stride or dilation on an axis; another kind of groups */
+#define OTHER_KERNEL                                                                               \
+    8 /* for another filter, stride or dilation on an axis, or another kind of groups */
 #define OTHER_EPILOGUE 2
-#define OTHER_EDGE     1 /* padding, bias */
+#define OTHER_EDGE     1 /* for other padding or bias */
 #define THREE(...)     __VA_ARGS__, __VA_ARGS__, __VA_ARGS__
 
 /* In the order of sjdb_shape_fields(). */
@@ -39,22 +40,24 @@ static const struct rule variant_rules[SJDB_VARIANT_FIELDS] = {
     THREE({EQUAL, 0}), {EQUAL, 0}, {OTHER, OTHER_EPILOGUE},
 };
 
-/* More than all differences of two problems together, and far from overflow when summed. */
+/* More than all differences of two problems together, and far from overflow in a sum. */
 #define NEVER (UINT32_C(1) << 30)
 
-/* Distances that are made once for a scan: of the values of the shapes' dictionaries, of the variants. What
- * has no room is computed each time. */
+/* Distances computed once for a scan: of the values in the shapes' dictionaries, and of the
+ * variants. Those that do not fit here are computed each time. */
 #define READY_MAX 8192
 
 struct scan {
     struct sjdb_look look;
     const struct sjdb_set *set;
-    uint64_t shape[SJDB_SHAPE_FIELDS], variant[SJDB_VARIANT_FIELDS]; /* asked for */
-    uint64_t limit;  /* what is not nearer is of no use */
-    uint64_t budget; /* problems that may still be looked at: a file has no more */
+    uint64_t shape[SJDB_SHAPE_FIELDS], variant[SJDB_VARIANT_FIELDS]; /* of the problem asked for */
+    uint64_t limit; /* only problems nearer than this are of use */
+    uint64_t
+        budget; /* bound on the problems still to be read: the file's own number, so that damage cannot prolong a scan */
     struct sjdb_neighbours *found;
-    const uint32_t *values[SJDB_SHAPE_FIELDS]; /* of each varying column; NULL: not made ready */
-    const uint32_t *variants;                  /* likewise */
+    const uint32_t
+        *values[SJDB_SHAPE_FIELDS]; /* by varying column; NULL if not computed in advance */
+    const uint32_t *variants;       /* by variant; NULL if not computed in advance */
     uint32_t ready_count, ready[READY_MAX];
 };
 
@@ -70,7 +73,7 @@ static uint32_t difference(const struct rule *rule, uint64_t one, uint64_t other
     return rule->comparison == EQUAL ? NEVER : rule->weight * SJDB_DISTANCE_UNIT;
 }
 
-/* The distance with that of the columns which are the same in all rows. */
+/* Adds the distance of the columns that are equal in all rows. */
 static uint64_t constants_distance(const struct sjdb_table *table, const struct rule *rules,
                                    const uint64_t *wanted)
 {
@@ -82,7 +85,7 @@ static uint64_t constants_distance(const struct sjdb_table *table, const struct 
     return distance;
 }
 
-/* Of a variant; NEVER and more where it cannot be near. */
+/* The distance of a variant; NEVER or more if it cannot be near. */
 static uint64_t variant_distance(struct scan *scan, uint64_t variant)
 {
     const struct sjdb_table *variants = &scan->set->variants;
@@ -95,7 +98,7 @@ static uint64_t variant_distance(struct scan *scan, uint64_t variant)
     return distance;
 }
 
-/* Room for so many distances, or NULL. */
+/* Takes room for `count` distances from the ready ones; NULL without room. */
 static uint32_t *take_ready(struct scan *scan, uint64_t count)
 {
     uint32_t *taken = scan->ready + scan->ready_count;
@@ -128,7 +131,7 @@ static void make_ready(struct scan *scan)
     }
 }
 
-/* Of a shape, added to that of what all have in common; no further than to where it is too far. */
+/* The distance of a shape on top of what all rows share. Stops adding when it is too far. */
 static uint64_t shape_distance(struct scan *scan, uint64_t shape, uint64_t distance)
 {
     const struct sjdb_table *shapes = &scan->set->shapes;
@@ -150,7 +153,7 @@ static uint64_t shape_distance(struct scan *scan, uint64_t shape, uint64_t dista
     return distance;
 }
 
-/* None, one group a channel, or something between: kernels for these are different ones. */
+/* Ungrouped, depthwise, or in between: these have different kernels. */
 static int kind_of_groups(uint64_t groups, uint64_t channels)
 {
     return groups <= 1 ? 0 : groups == channels ? 1 : 2;
@@ -216,7 +219,7 @@ int sjdb_nearest(const struct skipjackdb *db, const struct skipjackdb_problem *p
     uint64_t epilogue = 0;
     found->count = 0;
     scan.budget = set->part[SJDB_PROBLEM_LISTS].count;
-    if (problem->epilogue[0] != '\0') { /* one that the file does not have is another one */
+    if (problem->epilogue[0] != '\0') { /* an epilogue that the file lacks differs from all */
         int64_t text = sjdb_text_number(&scan.look, problem->epilogue);
         epilogue = text < 0 ? UINT64_MAX : (uint64_t)text + 1;
     }

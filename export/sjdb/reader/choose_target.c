@@ -1,12 +1,13 @@
-/* Which targets are alike. */
+/* Compares targets: how near is one to another? */
 #include "export/sjdb/reader/choose.h"
 
 #include <stdlib.h>
 
 #define UNITS_MAX      100000
-/* Parts of a distance, the weightier above: generations apart; a newer generation is further than an
- * older one, whose code it often runs; another name or other features; another part of a card, or a whole
- * one; units, then memory, as the difference of their logarithms, which takes 21 bits. */
+/* A distance between targets, from the most significant bits down: generations apart; whether the
+ * other is newer, which is worse, since newer devices run much code of older ones but not the
+ * reverse; another name or features; another part of a card; units, then memory, as differences of
+ * logarithms of 21 bits. */
 #define GENERATION_BIT 45
 #define NEWER_BIT      44
 #define NAME_BIT       43
@@ -19,9 +20,9 @@ struct target {
     enum vendor vendor;
     const char *arch;
     size_t arch_length;
-    const char *features; /* what stands between the architecture and the units */
+    const char *features; /* text between architecture and units */
     size_t features_length;
-    const char *partition; /* behind units and memory, of a part of a card */
+    const char *partition; /* text behind units and memory: a part of a card */
     size_t partition_length;
     uint32_t family, generation;
     uint64_t units, memory;
@@ -29,8 +30,8 @@ struct target {
 
 enum amd_family { GCN = 1, CDNA, RDNA };
 
-/* The first beginning that fits counts. Generations go on from GCN to CDNA, which came of it; RDNA is far
- * from both. */
+/* The first matching prefix counts. Generations number GCN and then CDNA, which descends from it;
+ * RDNA is far from both. */
 static const struct amd_name {
     const char *begin;
     uint32_t family, generation;
@@ -61,7 +62,7 @@ static bool take_units(const char **at, int base, uint64_t *units)
     return *units >= 1 && *units <= UNITS_MAX;
 }
 
-/* An id may be the begin of a file's name. */
+/* An id ends at the text's end, or at the '.' of a file name. */
 static bool at_end(const char *at)
 {
     return *at == '\0' || *at == '.';
@@ -78,7 +79,7 @@ static void name_amd(struct target *target)
     }
 }
 
-/* Leaves behind the first of the names, if one is next. */
+/* Skips the first of the names that comes next, if any. */
 static void take_one_of(const char **at, const char *const *names, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -89,7 +90,7 @@ static void take_one_of(const char **at, const char *const *names, size_t count)
     }
 }
 
-/* Each once, in this order. */
+/* Takes features, each at most once, in this order. */
 static void take_features(const char **at, struct target *target)
 {
     static const char *const sramecc[] = {"_nosramecc", "_sramecc"};
@@ -100,7 +101,7 @@ static void take_features(const char **at, struct target *target)
     target->features_length = (size_t)(*at - target->features);
 }
 
-/* "1c", "12g": a number up to 99 without a zero in front. */
+/* Takes a number up to 99 without a leading zero and its letter: "1c", "12g". */
 static bool take_slices(const char **at, char kind)
 {
     const char *end = *at;
@@ -114,7 +115,8 @@ static bool take_slices(const char **at, char kind)
     return true;
 }
 
-/* AMD's modes of compute and memory ("_cpx_nps4"), NVIDIA's instance ("_mig1g", "_mig1c2g"). */
+/* Takes a part of a card: AMD's compute and memory modes ("_cpx_nps4"), or NVIDIA's instance
+ * ("_mig1g", "_mig1c2g"). */
 static void take_partition(const char **at, struct target *target)
 {
     static const char *const compute[] = {"_dpx", "_tpx", "_qpx", "_cpx"};
@@ -133,7 +135,8 @@ static void take_partition(const char **at, struct target *target)
     target->partition_length = (size_t)(*at - target->partition);
 }
 
-/* "gfx90a68", "gfx908_xnack_60": names have three characters behind "gfx", from gfx10 on four. */
+/* Reads "gfx90a68" or "gfx908_xnack_60". Names have three characters after "gfx", from gfx10 on
+ * four. */
 static bool read_amd(const char *id, struct target *target)
 {
     size_t length = id[3] == '1' ? 7 : 6;
@@ -157,7 +160,7 @@ static bool read_amd(const char *id, struct target *target)
     return at_end(at);
 }
 
-/* "sm_90_132_80g": the compute capability without its point, multiprocessors, GiB. */
+/* Reads "sm_90_132_80g": compute capability without its point, multiprocessors, GiB. */
 static bool read_nvidia(const char *id, struct target *target)
 {
     const char *at = id + strlen("sm_");
@@ -186,8 +189,8 @@ static bool read_nvidia(const char *id, struct target *target)
     return at_end(at);
 }
 
-/* "cpu-znver4_2": LLVM's name, threads. Names of one family begin with the same letters ("znver"), and may
- * go on with a generation. */
+/* Reads "cpu-znver4_2": LLVM's name, threads. Names of one family begin with the same letters
+ * ("znver"), sometimes followed by a generation. */
 static bool read_cpu(const char *id, struct target *target)
 {
     const char *units = memrchr(id, '_', strcspn(id, "."));

@@ -1,10 +1,10 @@
-/* Which solvers may be the answer, from what a file holds. */
+/* Lists the solvers that may be the answer, from what a file holds. */
 #include "export/sjdb/reader/choose.h"
 
 #include <float.h>
 
-/* A neighbour's vote for its fastest solver is 1 / (NEAR + distance), for others less by how much slower
- * they are. */
+/* A neighbour's vote for its fastest solver weighs 1 / (NEAR + distance); for other solvers less,
+ * in proportion to their slowness. */
 #define NEAR 0.5
 
 static bool is_time(double time_ms)
@@ -23,7 +23,7 @@ static struct sjdb_candidate *add(struct sjdb_candidates *found,
     return candidate;
 }
 
-/* The first of them, where there are more than anybody asks. */
+/* Reads the problem's entries, at most as many as are ever asked. */
 static int read_entries(const struct skipjackdb *db, uint64_t number,
                         struct skipjackdb_entry *entries, size_t *count)
 {
@@ -81,7 +81,7 @@ static double product(const int64_t *sizes)
     return (double)sizes[0] * (double)sizes[1] * (double)sizes[2];
 }
 
-/* Items of x, w, y. */
+/* Counts the elements of x, w and y. */
 static void count_items(const struct skipjackdb_problem *p, double *items)
 {
     items[0] = (double)p->n * (double)p->c * product(p->in);
@@ -90,7 +90,7 @@ static void count_items(const struct skipjackdb_problem *p, double *items)
     items[2] = (double)p->n * (double)p->k * product(p->out);
 }
 
-/* Each item of y is a sum over the filter's items of its channel, in every direction. */
+/* Each element of y is a sum over the filter of its channel, in every direction. */
 static double operations(const struct skipjackdb_problem *p)
 {
     double items[3];
@@ -98,7 +98,8 @@ static double operations(const struct skipjackdb_problem *p)
     return items[1] * (double)p->n * product(p->out);
 }
 
-/* A workspace holds tensors, whole or in part, changed in form: it grows as one of them at the most. */
+/* A workspace holds tensors or parts of them in another form, so it grows at most as one of them
+ * does. */
 static uint64_t scale_workspace(uint64_t bytes, const struct skipjackdb_problem *from,
                                 const struct skipjackdb_problem *to)
 {
@@ -122,7 +123,7 @@ static double scale_time(double time_ms, const struct skipjackdb_problem *from,
     return is_time(scaled) ? scaled : 0;
 }
 
-/* One neighbour with its entries. */
+/* A neighbouring problem with its entries. */
 struct voter {
     const struct skipjackdb_problem *asked;
     struct skipjackdb_problem problem;
@@ -148,12 +149,14 @@ static int read_voter(const struct skipjackdb *db, struct voter *voter)
     return code;
 }
 
-/* The first problem that names a solver, which is the nearest one, says what it takes. */
+/* Finds or adds the solver's candidate. The nearest problem that names it gives time and workspace.
+ * */
 static struct sjdb_candidate *candidate_of(struct sjdb_candidates *found, const struct voter *voter,
                                            const struct skipjackdb_entry *entry)
 {
     for (uint32_t i = 0; i < found->count; i++) {
-        if (found->list[i].entry.solver == entry->solver) { /* a text stands once in a file */
+        if (found->list[i].entry.solver ==
+            entry->solver) { /* texts are unique in a file, so pointers can be compared */
             return &found->list[i];
         }
     }

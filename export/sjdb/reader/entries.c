@@ -1,4 +1,5 @@
-/* What is known of a problem: its list of choices, and what its payload adds to each. */
+/* Reads the entries of a problem: its list of choices, and from its payload a time and a value for
+ * each. */
 #include "export/sjdb/reader/view.h"
 
 void sjdb_items_init(struct sjdb_look *look, const struct sjdb_set *set, uint64_t number,
@@ -59,7 +60,7 @@ bool sjdb_items_next(struct sjdb_look *look, struct sjdb_items *items, struct sj
     return !look->damaged;
 }
 
-/* A text of which 0 is none. */
+/* Text number + 1, or 0 for none. */
 static const char *text_or_none(struct sjdb_look *look, const struct sjdb_array *numbers,
                                 uint64_t choice)
 {

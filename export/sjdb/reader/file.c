@@ -34,7 +34,7 @@ const char *skipjackdb_version(void)
     return "1.1";
 }
 
-/* A section as the table states it. */
+/* A row of the section table. */
 struct section {
     uint32_t kind, width;
     uint64_t offset, count, length, checksum;
@@ -51,8 +51,9 @@ static void read_section(const struct skipjackdb *db, size_t index, struct secti
     section->checksum = sjdb_le64(at + 32);
 }
 
-/* Whether it lies in the file and its items in it, with what may be read behind them. Items of no
- * bits would let a small file claim any number of them. */
+/* Checks that the section is within the file, its items within the section, and the bytes that may
+ * be read behind them, too. Items of 0 bits are refused: a small file could claim any number of
+ * them. */
 static bool section_fits(const struct skipjackdb *db, const struct section *section)
 {
     if (section->offset > db->length || section->length > db->length - section->offset ||
@@ -81,7 +82,7 @@ static bool is_row(uint32_t kind)
     return kind >= SJDB_FIND && (part == SJDB_SHAPES || part == SJDB_VARIANTS);
 }
 
-/* Unknown kinds are those of a newer minor version: they are left alone. */
+/* Unknown kinds are ignored: a newer minor version wrote them. */
 static bool take_section(struct skipjackdb *db, const struct section *section)
 {
     if (!section_fits(db, section)) {
@@ -101,7 +102,7 @@ static bool take_section(struct skipjackdb *db, const struct section *section)
     return true;
 }
 
-/* Arrays that the file does not have are empty. */
+/* Makes arrays without a section empty. */
 static void fill_absent(struct skipjackdb *db, struct sjdb_array *arrays, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -138,7 +139,8 @@ static bool read_columns(struct sjdb_look *look, const struct sjdb_array *widths
     return !look->damaged && offset == table->rows.width;
 }
 
-/* The table whose rows are that part of the set: widths, starts and values follow them. */
+/* Reads the table whose rows are this part of the set; its widths, starts and values are the parts
+ * after it. */
 static bool read_table(struct sjdb_look *look, const struct sjdb_array *part, int fields,
                        int columns, struct sjdb_table *table)
 {
@@ -166,7 +168,7 @@ static bool read_table(struct sjdb_look *look, const struct sjdb_array *part, in
     return !look->damaged;
 }
 
-/* The counts that lookups rely on without asking. */
+/* Checks the counts that lookups rely on. */
 static bool read_set(struct skipjackdb *db, struct sjdb_set *set)
 {
     const struct sjdb_array *part = set->part;
@@ -185,7 +187,7 @@ static bool read_set(struct skipjackdb *db, struct sjdb_set *set)
                       &set->variants);
 }
 
-/* Texts are handed out as they lie: the last byte ends the last of them. */
+/* Texts are returned as pointers into the file, so the last byte must end the last text. */
 static bool texts_end(const struct sjdb_array *texts)
 {
     return texts->count == 0 || (texts->width == 8 && texts->bytes[texts->count - 1] == '\0');
@@ -201,7 +203,7 @@ static bool read_range(struct sjdb_look *look, uint64_t index, struct sjdb_time_
     return digits <= SJDB_DIGITS_MAX;
 }
 
-/* How wide times are follows from how many codes there are. */
+/* The width of times follows from the number of their codes. */
 static bool read_times(struct skipjackdb *db)
 {
     const struct sjdb_array *ranges = &db->single[SJDB_TIME_RANGES];
@@ -313,7 +315,7 @@ out:;
     return code;
 }
 
-/* Maps the file, unless path is NULL: then bytes are there already. */
+/* Opens a file; if path is NULL, the caller's bytes. */
 static int open_any(const char *path, const void *bytes, size_t length, skipjackdb **db)
 {
     struct skipjackdb *made = calloc(1, sizeof *made);

@@ -1,14 +1,14 @@
-/* Code objects: identities by hash, contents in groups of a zstd frame each. */
+/* Reads code objects: found by the hash of name and args, stored in groups, each one zstd frame. */
 #include "export/sjdb/reader/view.h"
 
 #include <stdlib.h>
 #include <zstd.h>
 
-/* A group while it is unpacked, from its begin on. */
+/* A group that is being unpacked from its beginning. */
 struct unpacking {
     ZSTD_DCtx *context;
     ZSTD_inBuffer frame;
-    uint64_t at; /* of the content: what was handed out */
+    uint64_t at; /* bytes of the content returned so far */
 };
 
 struct place {
@@ -53,7 +53,7 @@ static void unpacking_clear(struct unpacking *unpacking)
     ZSTD_freeDCtx(unpacking->context);
 }
 
-/* The next bytes of the content; false where it ends before, or is damaged. */
+/* Unpacks the next bytes of the content; false if it ends before, or is damaged. */
 static bool unpack(struct unpacking *unpacking, void *room, size_t bytes)
 {
     ZSTD_outBuffer out = {room, bytes, 0};
@@ -72,7 +72,7 @@ static bool unpack(struct unpacking *unpacking, void *room, size_t bytes)
     return true;
 }
 
-/* Goes on to that place of the content. */
+/* Unpacks and drops everything up to this place of the content. */
 static bool unpack_to(struct unpacking *unpacking, uint64_t place)
 {
     char passed[16384];
@@ -88,7 +88,7 @@ static bool unpack_to(struct unpacking *unpacking, uint64_t place)
     return true;
 }
 
-/* Two texts that end where they should. */
+/* Checks that the two texts end where they should. */
 static bool texts_hold(const char *text, uint64_t bytes)
 {
     const char *middle = bytes > 0 ? memchr(text, '\0', (size_t)bytes) : NULL;
@@ -97,7 +97,7 @@ static bool texts_hold(const char *text, uint64_t bytes)
                text + bytes - 1;
 }
 
-/* Text and code have the rooms that the place names. */
+/* `text` and `code` have the sizes that the place states. */
 static bool unpack_kernel(struct unpacking *unpacking, const struct place *place, char *text,
                           void *code)
 {
@@ -108,7 +108,7 @@ static bool unpack_kernel(struct unpacking *unpacking, const struct place *place
            sjdb_checksum(code, (size_t)place->code_bytes, SJDB_CHECK_SEED) == place->check;
 }
 
-/* A caller's room, or one of our own where the caller has no use for it. */
+/* Returns the caller's buffer, or one of our own if the caller does not want the bytes. */
 static void *room_or_own(void *room, uint64_t bytes, void **own)
 {
     *own = room == NULL ? malloc(bytes > 0 ? (size_t)bytes : 1) : NULL;
@@ -179,7 +179,7 @@ int skipjackdb_kernel_read(const skipjackdb *db, uint64_t number, char *text, si
     return read_kernel(&look, &place, text, code);
 }
 
-/* The first of the hashes that is not below. */
+/* The index of the first hash that is not smaller. */
 static uint64_t first_hash(struct sjdb_look *look, uint64_t hash)
 {
     const struct sjdb_array *hashes = single(look, SJDB_KERNEL_HASHES);
@@ -195,7 +195,7 @@ static uint64_t first_hash(struct sjdb_look *look, uint64_t hash)
     return low;
 }
 
-/* Whether the kernel is the one of that name and args; if so, its code lies in code. */
+/* Checks that the kernel has this name and args; if so, its code is in `code`. */
 static int read_if_named(struct sjdb_look *look, const struct place *place, const char *name,
                          const char *args, void *code)
 {
@@ -242,7 +242,7 @@ int skipjackdb_kernel(const skipjackdb *db, const char *name, const char *args, 
     return look.damaged ? SKIPJACKDB_DAMAGED : status;
 }
 
-/* The hash leads to the kernel. */
+/* Checks that the hash leads to this kernel. */
 static bool hash_leads_to(struct sjdb_look *look, const char *text, uint64_t number)
 {
     const struct sjdb_array *hashes = single(look, SJDB_KERNEL_HASHES);
@@ -274,7 +274,7 @@ static int verify_kernel(struct sjdb_look *look, struct unpacking *unpacking, ui
     return status;
 }
 
-/* Kernels stand in the order of their groups: each group is unpacked once. */
+/* Kernels are numbered by group, so each group is unpacked once. */
 int sjdb_verify_kernels(const struct skipjackdb *db)
 {
     struct sjdb_look look = {db, false};

@@ -1,11 +1,11 @@
-/* A problem's key as text: MIOpen's find-db key, with an epilogue behind it. */
+/* Parses and prints the key of a problem: MIOpen's find-db key, with an epilogue behind it. */
 #include "export/sjdb/reader/view.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 
-/* What the key says of a tensor that stands in front of the filter, or behind it. */
+/* The fields of one tensor, in the key in front of the filter or behind it. */
 struct side {
     int64_t channels, size[3];
     int32_t layout, type, cast;
@@ -26,7 +26,7 @@ static inline uint64_t digit_value(char c)
     return (unsigned char)(c - '0');
 }
 
-/* Nobody has sizes of 19 digits, but keys may. */
+/* Slow path for 19 digits, which only odd keys have: fits int64_t? */
 static bool fits(const char *digit, const char *end)
 {
     uint64_t number = 0;
@@ -39,7 +39,7 @@ static bool fits(const char *digit, const char *end)
     return true;
 }
 
-/* Digits without a leading zero, at most INT64_MAX. */
+/* Takes digits without a leading zero, at most INT64_MAX. */
 static inline bool take_number(const char **at, int64_t *value)
 {
     const char *digit = *at;
@@ -61,7 +61,7 @@ static inline bool take_number(const char **at, int64_t *value)
     return true;
 }
 
-/* Whether the word stands there; words are short. */
+/* Returns true if the text begins with the word. A loop, since words are short. */
 static inline bool begins_with(const char *at, const struct word *word)
 {
     size_t i = 0;
@@ -83,7 +83,7 @@ static bool take_count(const char **at, int64_t *value)
     return take_number(at, value) && take_char(at, '-');
 }
 
-/* One number an axis, the last followed by '-'. */
+/* Takes one number for each axis, the last followed by '-'. */
 static bool take_sizes(const char **at, int first_axis, char separator, int64_t *sizes)
 {
     for (int a = first_axis; a < 3; a++) {
@@ -94,7 +94,8 @@ static bool take_sizes(const char **at, int first_axis, char separator, int64_t 
     return true;
 }
 
-/* The front side's numbers tell 2D (three) from 3D (four): the filter's first is followed by 'x'. */
+/* Takes the front side. Three numbers mean 2D, four 3D: the first number that 'x' follows is the
+ * filter's. */
 static bool take_front(const char **at, struct skipjackdb_problem *p, struct side *front)
 {
     int64_t numbers[5];
@@ -164,7 +165,7 @@ static int32_t default_layout(const struct skipjackdb_problem *p)
     return p->spatial_dim == 3 ? SKIPJACKDB_NCDHW : SKIPJACKDB_NCHW;
 }
 
-/* One word where all three are the default, else three. */
+/* Takes the layouts: one word if all three are the default, else three. */
 static bool take_layouts(const char **at, struct skipjackdb_problem *p, struct side *front,
                          struct side *back)
 {
@@ -181,7 +182,7 @@ static bool take_layouts(const char **at, struct skipjackdb_problem *p, struct s
     return three != all_are(layouts, default_layout(p));
 }
 
-/* No type's name begins with another's. */
+/* No type name is a prefix of another. */
 static bool take_type(const char **at, int32_t *type)
 {
     if (**at != 'F' && **at != 'B' && **at != 'I') {
@@ -197,7 +198,7 @@ static bool take_type(const char **at, int32_t *type)
     return false;
 }
 
-/* One word where all three are equal, else three in a row. */
+/* Takes the types: one word if all three are equal, else three in a row. */
 static bool take_types(const char **at, struct skipjackdb_problem *p, struct side *front,
                        struct side *back)
 {
@@ -248,7 +249,7 @@ static bool take_options(const char **at, struct skipjackdb_problem *p, struct s
            take_cast(at, 'o', &back->cast);
 }
 
-/* Steps are not taken apart: a text that is not canonical is one that no database holds. */
+/* Copies the epilogue unparsed: no database holds a text that is not canonical. */
 static bool take_epilogue(const char *at, struct skipjackdb_problem *p)
 {
     size_t length = strlen(at);
@@ -297,7 +298,7 @@ int skipjackdb_problem_set_output(struct skipjackdb_problem *p)
     return SKIPJACKDB_OK;
 }
 
-/* For B and W the side in front is y. */
+/* For B and W the side in front of the filter is y. */
 int skipjackdb_problem_parse(const char *key, struct skipjackdb_problem *p)
 {
     struct side front = {.size = {1, 1, 1}}, back = {.size = {1, 1, 1}};
@@ -318,7 +319,7 @@ int skipjackdb_problem_parse(const char *key, struct skipjackdb_problem *p)
 
 struct writer {
     char *buffer;
-    size_t size, length; /* length as it would be with room for all */
+    size_t size, length; /* length: what the whole text needs, as snprintf() counts */
 };
 
 __attribute__((format(printf, 2, 3))) static void put(struct writer *writer, const char *format,

@@ -1,4 +1,4 @@
-/* Where a problem is: by shape, then by variant within the shape's set. */
+/* Finds a problem's number: by its shape, then by its variant within the shape's set. */
 #include "export/sjdb/reader/view.h"
 
 static uint64_t bucket_number(const struct sjdb_set *set, uint64_t hash)
@@ -6,7 +6,7 @@ static uint64_t bucket_number(const struct sjdb_set *set, uint64_t hash)
     return set->bucket_bits > 0 ? hash >> (64 - set->bucket_bits) : 0;
 }
 
-/* Shapes whose hash begins with the bucket's bits. */
+/* The shapes whose hash begins with the bucket's bits. */
 static void bucket_of(struct sjdb_look *look, const struct sjdb_set *set, uint64_t hash,
                       uint64_t *first, uint64_t *end)
 {
@@ -19,7 +19,7 @@ static void bucket_of(struct sjdb_look *look, const struct sjdb_set *set, uint64
     }
 }
 
-/* Whether the table's varying columns have these fields' values; of a table that is not narrow. */
+/* Compares the varying columns of a row in a table that is not narrow. */
 static bool wide_row_is(struct sjdb_look *look, const struct sjdb_table *table, uint64_t row,
                         const uint64_t *fields)
 {
@@ -31,8 +31,8 @@ static bool wide_row_is(struct sjdb_look *look, const struct sjdb_table *table, 
     return different == 0;
 }
 
-/* Fingerprints and slots nearly always tell, so that comparing everything costs less than asking each
- * time. */
+/* Fingerprints and slots nearly always decide, so comparing all columns at once is cheaper than
+ * stopping at the first difference. */
 static bool row_is(struct sjdb_look *look, const struct sjdb_table *table, uint64_t row,
                    const uint64_t *fields)
 {
@@ -103,8 +103,8 @@ static bool find_variant(struct sjdb_look *look, const struct sjdb_set *set, con
     return false;
 }
 
-/* Where the variant stands in the shape's set; sets are ascending. Halving without a branch: which half
- * it is cannot be foretold. */
+/* Finds the variant's position in the shape's set, which is ascending. The binary search has no
+ * branch, because no processor can predict which half it is. */
 static bool find_rank(struct sjdb_look *look, const struct sjdb_set *set, uint64_t which,
                       uint64_t variant, uint64_t *rank)
 {
@@ -125,7 +125,7 @@ static bool find_rank(struct sjdb_look *look, const struct sjdb_set *set, uint64
     return sjdb_get(look, items, low) == variant;
 }
 
-/* What will be asked for soon: memory is slower than all that is computed here. */
+/* Prefetches an item, since memory is slower than all computations here. */
 static void fetch(const struct sjdb_array *array, uint64_t index)
 {
     if (index < array->count) {
@@ -133,7 +133,8 @@ static void fetch(const struct sjdb_array *array, uint64_t index)
     }
 }
 
-/* 0 for none, else one more than the text's number; false where no problem here has it. */
+/* Sets the epilogue's field: 0 for none, else text number + 1. False if no problem of the file has
+ * it. */
 static bool epilogue_number(struct sjdb_look *look, const struct skipjackdb_problem *problem,
                             uint64_t *number)
 {
@@ -180,7 +181,7 @@ int sjdb_set_find(const struct skipjackdb *db, const struct sjdb_set *set,
     return look.damaged ? SKIPJACKDB_DAMAGED : found ? SKIPJACKDB_OK : SKIPJACKDB_NOT_FOUND;
 }
 
-/* The last shape whose first problem is not behind the number. */
+/* The last shape whose first problem's number is not above the given one. */
 static uint64_t shape_of(struct sjdb_look *look, const struct sjdb_set *set, uint64_t number)
 {
     uint64_t low = 0, high = set->part[SJDB_SHAPES].count;
@@ -195,7 +196,7 @@ static uint64_t shape_of(struct sjdb_look *look, const struct sjdb_set *set, uin
     return low;
 }
 
-/* The variant with that rank in the set; -1 where the set ends before it. */
+/* The variant at this position of the set; -1 behind its end. */
 static int64_t variant_of(struct sjdb_look *look, const struct sjdb_set *set, uint64_t which,
                           uint64_t rank)
 {

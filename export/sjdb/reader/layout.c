@@ -35,7 +35,7 @@ static const char *const kind_names[] = {
     [SJDB_FORMS] = "forms",
 };
 
-/* Names of the sets of problems: find's first. */
+/* Names of the parts of the three sets of problems: find, perf, solved. */
 #define PART(number, text) [number] = {"find " text, "perf " text, "solved " text}
 static const char *const part_names[SJDB_PART_COUNT][SJDB_SET_COUNT] = {
     PART(SJDB_BUCKETS, "buckets"),
@@ -81,7 +81,8 @@ static uint64_t mix(uint64_t hash, uint64_t word)
     return hash ^ hash >> 29;
 }
 
-/* Every step is one to one in the hash and in the word: one changed word always shows. */
+/* Each step is a bijection of both the hash and the word, so a single changed word always changes
+ * the sum. */
 uint64_t sjdb_checksum_words(const void *bytes, size_t size, uint64_t seed)
 {
     const uint8_t *at = bytes;
@@ -111,8 +112,7 @@ uint64_t sjdb_kernel_hash(const char *name, const char *args)
     return sjdb_checksum(args, strlen(args), hash);
 }
 
-/* Fields are small numbers: two fit a word, and what overlaps in large ones only makes hashes
- * alike. */
+/* Fields are small, so two fit a word. Large values overlap and only cause collisions. */
 uint64_t sjdb_fields_hash(const uint64_t *fields, int count)
 {
     uint64_t hash = ODD_B;
@@ -141,7 +141,7 @@ int64_t sjdb_formula_output(const struct skipjackdb_problem *problem, int axis)
         return 1;
     }
     if (stride == 1) {
-        return span + 1; /* a division is slow, and most strides are 1 */
+        return span + 1; /* most strides are 1, and a division is slow */
     }
     return span <= UINT32_MAX ? (uint32_t)span / (uint32_t)stride + INT64_C(1) : span / stride + 1;
 }

@@ -1,4 +1,4 @@
-/* Perf configs: rows of a perf-db, each kept as the problem that is its normal form. */
+/* Reads perf configs: rows of a perf-db, each stored as the problem that is its normal form. */
 #include "export/sjdb/reader/view.h"
 
 static bool in_range(int64_t value)
@@ -6,7 +6,8 @@ static bool in_range(int64_t value)
     return value >= 0 && value <= INT32_MAX;
 }
 
-/* The least forward input of this output: B and W rows hold only the output's size. */
+/* Sets the smallest forward input that gives this output: B and W rows hold only the output's size.
+ * */
 static bool least_input(struct skipjackdb_problem *p, int axis)
 {
     if (!in_range(p->out[axis]) || !in_range(p->fil[axis]) || !in_range(p->pad[axis]) ||
@@ -19,7 +20,8 @@ static bool least_input(struct skipjackdb_problem *p, int axis)
     return true;
 }
 
-/* What the row does not say becomes what skipjackdb_perf_at() gives. False for sizes that no row has. */
+/* Sets the fields that a row lacks to the values of skipjackdb_perf_at(). False for sizes that no
+ * row has. */
 static bool make_normal(struct skipjackdb_problem *p)
 {
     bool forward = p->direction == SKIPJACKDB_F;
@@ -81,7 +83,7 @@ int skipjackdb_perf_entries(const skipjackdb *db, uint64_t number,
     return db == NULL ? SKIPJACKDB_USAGE : sjdb_set_entries(db, &db->perf, number, &into, count);
 }
 
-/* Those of the perf-db row that the problem has. */
+/* The params in the problem's perf-db row. */
 static int row_params(const skipjackdb *db, const struct skipjackdb_problem *problem,
                       const char *solver, const char **params)
 {

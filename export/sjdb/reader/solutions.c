@@ -1,13 +1,13 @@
-/* How solvers compute problems: recipes, launches and forms, numbers of 7 bits a byte. */
+/* Reads how solvers compute problems: recipes, launches and forms, stored as LEB128 numbers. */
 #include "export/sjdb/reader/view.h"
 
-/* What is left of a record. */
+/* The unread rest of a record. */
 struct cursor {
     struct sjdb_look *look;
     const uint8_t *at, *end;
 };
 
-/* The record with that number of the bytes that follow the kind of its starts. */
+/* The record with this number; its bytes are in the section after that of its starts. */
 static struct cursor record_at(struct sjdb_look *look, enum sjdb_kind starts_kind, uint64_t number)
 {
     const struct sjdb_array *starts = &look->db->single[starts_kind];
@@ -28,7 +28,7 @@ static uint64_t take(struct cursor *cursor)
         uint8_t byte = *cursor->at++;
         uint64_t part = byte & 0x7f;
         if (part << shift >> shift != part) {
-            break; /* it has more than 64 bits */
+            break; /* more than 64 bits */
         }
         value |= part << shift;
         if (byte < 0x80) {
@@ -40,7 +40,7 @@ static uint64_t take(struct cursor *cursor)
     return 0;
 }
 
-/* A number from 1, or from 0, up to a limit. */
+/* Takes a number between `least` and a limit. */
 static uint64_t take_within(struct cursor *cursor, uint64_t least, uint64_t most)
 {
     uint64_t value = take(cursor);
@@ -76,7 +76,7 @@ int skipjackdb_solved_find(const skipjackdb *db, const struct skipjackdb_problem
     return sjdb_set_find(db, &db->solved, problem, number);
 }
 
-/* Numbers of a recipe's launches, each at least one byte. */
+/* Counts a recipe's launches, each of which takes at least one byte. */
 static uint32_t count_launches(struct cursor launches)
 {
     uint32_t count = 0;
@@ -150,7 +150,7 @@ int skipjackdb_solution(const skipjackdb *db, const struct skipjackdb_problem *p
 
 /* ---- launches ---- */
 
-/* Behind the launch's number of its form; returns the form's arguments. */
+/* Reads the launch's form number; returns the form's arguments. */
 static struct cursor take_form(struct cursor *cursor, struct skipjackdb_launch *launch)
 {
     struct cursor form = record_at(cursor->look, SJDB_FORM_STARTS, take(cursor));
@@ -163,7 +163,7 @@ static struct cursor take_form(struct cursor *cursor, struct skipjackdb_launch *
     return form;
 }
 
-/* Up to the arguments' values, which stay in *values; their kinds in *form. */
+/* Reads a launch up to its arguments: their values stay in *values, their kinds in *form. */
 static void read_launch(struct sjdb_look *look, uint64_t number, struct skipjackdb_launch *launch,
                         struct cursor *values, struct cursor *form)
 {
@@ -194,7 +194,7 @@ int skipjackdb_launch_at(const skipjackdb *db, const struct skipjackdb_solution 
     }
     struct cursor cursor = record_at(&look, SJDB_RECIPE_STARTS, solution->number);
     for (uint32_t passed = 0; passed < index + 2; passed++) {
-        take(&cursor); /* params, workspace, the launches before */
+        take(&cursor); /* skips params, workspace and the launches before */
     }
     read_launch(&look, take(&cursor), launch, &values, &form);
     return look.damaged ? SKIPJACKDB_DAMAGED : SKIPJACKDB_OK;
@@ -202,13 +202,13 @@ int skipjackdb_launch_at(const skipjackdb *db, const struct skipjackdb_solution 
 
 /* ---- arguments ---- */
 
-/* Whatever a caller's problem holds, nothing overflows. */
+/* Saturating product: the caller's problem may hold any numbers. */
 static int64_t times(int64_t one, int64_t other)
 {
     return (int64_t)((uint64_t)one * (uint64_t)other);
 }
 
-/* Logical axes from the outermost to the innermost. */
+/* Axes of each layout, outermost first. */
 static const uint8_t axis_orders[][5] = {
     [SKIPJACKDB_NCHW] = {0, 1, 2, 3, 4},   [SKIPJACKDB_NHWC] = {0, 2, 3, 4, 1},
     [SKIPJACKDB_CHWN] = {1, 2, 3, 4, 0},   [SKIPJACKDB_NCHWC4] = {0, 1, 2, 3, 4},
@@ -255,7 +255,7 @@ int skipjackdb_strides(const struct skipjackdb_problem *problem, int32_t tensor,
     return SKIPJACKDB_OK;
 }
 
-/* What the form says of an argument, and its value. */
+/* Reads an argument: its kind from the form, its value from the launch. */
 static void take_arg(struct cursor *form, struct cursor *values, struct skipjackdb_arg *arg)
 {
     uint32_t bits;
@@ -279,7 +279,7 @@ static void take_arg(struct cursor *form, struct cursor *values, struct skipjack
     }
 }
 
-/* Both records end with the last argument. */
+/* Checks that both records end with the last argument. */
 static bool read_args(struct sjdb_look *look, struct cursor *form, struct cursor *values,
                       const int64_t strides[3][5], uint32_t count, struct skipjackdb_arg *args,
                       size_t arg_size)
@@ -328,7 +328,7 @@ int skipjackdb_args(const skipjackdb *db, const struct skipjackdb_launch *launch
 
 /* ---- verifying ---- */
 
-/* A launch of its own, and where it takes part in a recipe. */
+/* Checks a launch by itself, or as part of a recipe. */
 static bool launch_holds(struct sjdb_look *look, uint64_t number, uint64_t workspace_bytes)
 {
     static const int64_t strides[3][5];
@@ -349,7 +349,7 @@ static bool launch_holds(struct sjdb_look *look, uint64_t number, uint64_t works
     return true;
 }
 
-/* Also of a launch that no recipe has. */
+/* Checks all launches, also those that no recipe uses. */
 static bool launches_hold(struct sjdb_look *look)
 {
     uint64_t starts = look->db->single[SJDB_LAUNCH_STARTS].count;

@@ -1,7 +1,7 @@
-/* Reads every record once and compares what lookups take on trust between checks of bounds. */
+/* Reads every record once and checks what lookups rely on beyond bounds. */
 #include "export/sjdb/reader/view.h"
 
-/* What a caller would get for the problem: its fields, found again under its number. */
+/* Checks that a problem's fields lead back to its number, as a caller would look it up. */
 static bool problem_holds(const struct skipjackdb *db, const struct sjdb_set *set, uint64_t number)
 {
     struct skipjackdb_problem problem = {.size = sizeof problem};
@@ -10,7 +10,7 @@ static bool problem_holds(const struct skipjackdb *db, const struct sjdb_set *se
            sjdb_set_find(db, set, &problem, &found) == SKIPJACKDB_OK && found == number;
 }
 
-/* The payload begins where the last one ended; returns where this one ends. */
+/* Checks that the problem's payload begins where the last one ended; returns its end. */
 static uint64_t payload_end(struct sjdb_look *look, const struct sjdb_set *set, uint64_t number,
                             uint64_t begin)
 {
@@ -54,7 +54,7 @@ bool sjdb_starts_hold(struct sjdb_look *look, const struct sjdb_array *starts,
     return ascending && !look->damaged && last == items->count;
 }
 
-/* Texts are in order, and solvers in that of their names. */
+/* Checks that texts are sorted, and solvers sorted by name. */
 static bool names_hold(const struct skipjackdb *db)
 {
     struct sjdb_look look = {db, false};

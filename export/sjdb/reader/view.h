@@ -1,7 +1,7 @@
 /*
- * How this library sees a mapped file: arrays of packed numbers, none of which is read past its
- * end. A number asked for beyond an array's end is 0 and marks the look as damaged, so that callers
- * ask once, at their end. Internal to the library.
+ * A mapped file as arrays of packed numbers. No read goes past an array's end: a number asked for
+ * beyond it is 0 and marks the look as damaged, so callers check once, at their end. Internal to
+ * the library.
  */
 #ifndef EXPORT_READER_VIEW_H
 #define EXPORT_READER_VIEW_H
@@ -13,48 +13,50 @@
 
 struct sjdb_array {
     const uint8_t *bytes; /* SJDB_PAD_BYTES follow the items; never NULL */
-    uint64_t count, mask; /* mask: the bits of an item; of rows none */
-    uint32_t width;       /* bits of an item: up to 64, but for rows */
+    uint64_t count, mask; /* mask: the bits of an item; unused for rows */
+    uint32_t width;       /* bits of an item, up to 64; more for rows of tables */
 };
 
 struct sjdb_column {
-    uint32_t offset; /* bits, from the row's begin */
+    uint32_t offset; /* in bits, from the row's beginning */
     uint32_t width;
     uint64_t mask;
-    uint64_t first, count; /* its dictionary; count 0: the number itself is the value */
+    uint64_t first, count; /* its dictionary; count 0 if the number itself is the value */
 };
 
-/* A column as rows are compared by it: what lookups spend most of their time on. */
+/* A column prepared for comparing rows, on which lookups spend most of their time. */
 struct sjdb_comparison {
     uint64_t mask;
-    uint64_t dictionary; /* its first bit among the values */
-    uint64_t count;      /* as the column's */
+    uint64_t dictionary; /* first bit of its dictionary in the values */
+    uint64_t count;      /* size of its dictionary */
     uint32_t offset, field;
 };
 
 struct sjdb_table {
     struct sjdb_array rows, values;
     struct sjdb_column column[SJDB_SHAPE_COLUMNS];
-    /* Columns of one value need no reading: those of more, and what the others are. */
+    /* Columns with a single value need not be read: varying_count columns are read, constant_count
+     * are not. */
     int varying_count, constant_count;
-    bool narrow; /* no number of the table has more than SJDB_NARROW bits */
+    bool narrow; /* no number of the table is wider than SJDB_NARROW bits */
     struct sjdb_comparison varying[SJDB_SHAPE_FIELDS];
     uint8_t constant[SJDB_SHAPE_FIELDS];
-    uint64_t constant_value[SJDB_SHAPE_FIELDS]; /* as constant[] lists them */
+    uint64_t constant_value[SJDB_SHAPE_FIELDS]; /* in the order of constant[] */
 };
 
-/* A choice with all that its numbers lead to. */
+/* A choice with its numbers resolved. */
 struct sjdb_choice {
     const char *solver, *algorithm, *library;
-    uint64_t first, count; /* its dictionary of values; count 0: the code is the value */
+    uint64_t first, count; /* its dictionary of values; count 0 if the code is the value */
     uint32_t revision, flags;
-    uint32_t width; /* of a value's code */
-    bool whole;     /* otherwise one of the numbers is wrong */
+    uint32_t width; /* bits of a value's code */
+    bool whole;     /* false if one of its numbers is invalid */
 };
-/* So many are made ready when a file is opened; it takes a bounded time, and files have fewer. */
+/* Choices resolved when a file is opened. The limit bounds the time of opening; real files have
+ * fewer. */
 #define SJDB_READY_CHOICES 128
 
-/* One of the sets of problems. */
+/* A set of problems: with find entries, perf rows, or solutions. */
 struct sjdb_set {
     struct sjdb_array part[SJDB_PART_COUNT];
     struct sjdb_table shapes, variants;
@@ -76,16 +78,16 @@ struct sjdb_time_range {
 struct skipjackdb {
     const uint8_t *bytes;
     size_t length;
-    bool mapped; /* by this library */
+    bool mapped; /* mapped by this library, which unmaps it */
     uint32_t section_count;
     struct sjdb_array single[SJDB_SINGLES]; /* by enum sjdb_kind */
     struct sjdb_set find, perf, solved;
     struct sjdb_time_range times[SJDB_TIME_RANGES_MAX];
     uint32_t time_range_count;
-    uint64_t first_rare; /* codes from here on are numbers of rare times */
+    uint64_t first_rare; /* codes from here on index the rare times */
 };
 
-/* One question to a database. */
+/* The state of one query. */
 struct sjdb_look {
     const struct skipjackdb *db;
     bool damaged;
@@ -110,19 +112,19 @@ static inline uint64_t sjdb_mask(uint32_t width)
     return width >= 64 ? UINT64_MAX : (UINT64_C(1) << width) - 1;
 }
 
-#define SJDB_NARROW 57 /* bits that eight bytes hold from any bit of their first on */
+#define SJDB_NARROW 57 /* bits that eight bytes hold at any bit offset */
 
-/* Bits up to SJDB_NARROW that begin at a bit; 8 bytes from there on must be readable. */
+/* Reads up to SJDB_NARROW bits at a bit offset; 8 bytes from there must be readable. */
 static inline uint64_t sjdb_few_bits(const uint8_t *bytes, uint64_t bit, uint64_t mask)
 {
     return sjdb_le64(bytes + (bit >> 3)) >> (bit & 7) & mask;
 }
 
-/* width bits (up to 64) that begin at a bit; 9 bytes from there on must be readable. */
+/* Reads `width` bits (up to 64) at a bit offset; 9 bytes from there must be readable. */
 static inline uint64_t sjdb_bits(const uint8_t *bytes, uint64_t bit, uint32_t width, uint64_t mask)
 {
     uint64_t value = sjdb_few_bits(bytes, bit, UINT64_MAX);
-    if (width > SJDB_NARROW) { /* only then it may reach into a ninth byte */
+    if (width > SJDB_NARROW) { /* wider numbers may reach into a ninth byte */
         value |= (uint64_t)bytes[(bit >> 3) + 8] << 1 << (63 - (bit & 7));
     }
     return value & mask;
@@ -138,7 +140,7 @@ static inline uint64_t sjdb_get(struct sjdb_look *look, const struct sjdb_array 
     return sjdb_bits(array->bytes, index * array->width, array->width, array->mask);
 }
 
-/* A column of a row; the row's index must be below the rows' count. */
+/* Reads a column of a row; the row's index must be valid. */
 static inline uint64_t sjdb_cell(struct sjdb_look *look, const struct sjdb_table *table,
                                  uint64_t row, int which)
 {
@@ -153,26 +155,26 @@ static inline uint64_t sjdb_cell(struct sjdb_look *look, const struct sjdb_table
         return 0;
     }
     const struct sjdb_array *values =
-        &table->values; /* dictionaries lie in them: opening saw to it */
+        &table->values; /* opening checked that dictionaries are within the values */
     return sjdb_bits(values->bytes, (column->first + cell) * values->width, values->width,
                      values->mask);
 }
 
-/* A text by number; "" marks damage. */
+/* Returns a text by its number; "" for an invalid one, which marks damage. */
 const char *sjdb_text(struct sjdb_look *look, uint64_t number);
-/* The number of a text, or -1. */
+/* Returns the number of a text, or -1. */
 int64_t sjdb_text_number(struct sjdb_look *look, const char *text);
 
-/* A problem's place in a set. */
+/* Finds a problem's number in a set, and the reverse. */
 int sjdb_set_find(const struct skipjackdb *db, const struct sjdb_set *set,
                   const struct skipjackdb_problem *problem, uint64_t *number);
 int sjdb_set_problem(const struct skipjackdb *db, const struct sjdb_set *set, uint64_t number,
                      struct skipjackdb_problem *problem);
 
-/* Reads a problem's payload item by item: choice by choice of its list. */
+/* Reads a problem's payload, an item for each choice of its list. */
 struct sjdb_items {
     const struct sjdb_set *set;
-    uint64_t bit;       /* of the payload */
+    uint64_t bit;       /* position in the payload */
     uint64_t next, end; /* list items */
 };
 struct sjdb_item {
@@ -182,11 +184,11 @@ struct sjdb_item {
 };
 void sjdb_items_init(struct sjdb_look *look, const struct sjdb_set *set, uint64_t number,
                      struct sjdb_items *items);
-/* False at the end, and where the look is damaged. */
+/* Returns false at the end, and if the look is damaged. */
 bool sjdb_items_next(struct sjdb_look *look, struct sjdb_items *items, struct sjdb_item *item);
 
-/* Where a problem's entries go, and how one is made of an item. A caller may be compiled with a later
- * header and have larger ones: what is behind ours becomes 0. */
+/* Where entries are written, and how one is made of an item. entry_size is the caller's size of the
+ * struct, which may be larger than ours if a later header was used; the rest is zeroed. */
 struct sjdb_entries {
     void *entries;
     size_t made_size, entry_size, room;
@@ -195,10 +197,10 @@ struct sjdb_entries {
 int sjdb_set_entries(const struct skipjackdb *db, const struct sjdb_set *set, uint64_t number,
                      const struct sjdb_entries *into, size_t *count);
 
-/* Into *choice; what is wrong marks the look as damaged. */
+/* Resolves a choice; an invalid number marks the look as damaged. */
 void sjdb_choice_read(struct sjdb_look *look, const struct sjdb_set *set, uint64_t number,
                       struct sjdb_choice *choice);
-/* The choice made ready, or read into *spare. */
+/* Returns the resolved choice, or resolves it into *spare. */
 static inline const struct sjdb_choice *sjdb_choice_of(struct sjdb_look *look,
                                                        const struct sjdb_set *set, uint64_t number,
                                                        struct sjdb_choice *spare)
@@ -211,27 +213,27 @@ static inline const struct sjdb_choice *sjdb_choice_of(struct sjdb_look *look,
     return spare;
 }
 
-/* Copies a struct to a caller, who may be compiled with a later header and have a larger one: what is
- * behind ours becomes 0. */
+/* Copies a struct to the caller's, which may be larger if a later header was used; the rest is
+ * zeroed. */
 static inline void sjdb_hand_out(const void *made, size_t size, void *room, size_t room_size)
 {
     memcpy(room, made, size);
     memset((char *)room + size, 0, room_size - size);
 }
 
-/* Params, workspace and launches of a recipe; the solver's fields stay. */
+/* Reads params, workspace and launches of a recipe; the solver's fields are not changed. */
 void sjdb_recipe_read(struct sjdb_look *look, uint64_t number,
                       struct skipjackdb_solution *solution);
 
-/* Goes through all records. */
+/* Check all records of their kind. */
 int sjdb_verify_records(const struct skipjackdb *db);
 int sjdb_verify_kernels(const struct skipjackdb *db);
 int sjdb_verify_solutions(const struct skipjackdb *db);
-/* Whether these are where each part of the items begins, and the end of the last. */
+/* Checks that starts are ascending and within the items; they have one more for the end. */
 bool sjdb_starts_hold(struct sjdb_look *look, const struct sjdb_array *starts,
                       const struct sjdb_array *items);
 
-/* Whether a struct that a caller hands in reaches as far as this library's first version had it. */
+/* Checks that the caller's struct is at least as large as in this library's first version. */
 #define SJDB_SIZED(pointer) ((pointer) != NULL && (pointer)->size >= sizeof *(pointer))
 
 #endif

@@ -19,7 +19,7 @@ static size_t type_bytes(int32_t type)
     }
 }
 
-/* Of 0 and powers of two, a half has nothing but sign and exponent. */
+/* For 0 and powers of two, a half has only a sign and an exponent. */
 static uint16_t half_of(int value)
 {
     int exponent = 0;
@@ -77,7 +77,7 @@ static double load(int32_t type, const void *stored, int64_t at)
 
 /* ---- tensors ---- */
 
-/* How many channels lie side by side. */
+/* Channels in a block of the layout. */
 static int64_t block_of(int32_t layout)
 {
     switch (layout) {
@@ -121,13 +121,13 @@ static int64_t count_of(const struct tensor *t)
     return t->sizes[0] * t->sizes[1] * t->sizes[2] * t->sizes[3] * t->sizes[4];
 }
 
-/* Of a position in depth, height and width. */
+/* Index of a position in depth, height and width. */
 static int64_t spatial_place(const struct tensor *t, const int64_t at[3])
 {
     return at[0] * t->strides[2] + at[1] * t->strides[3] + at[2] * t->strides[4];
 }
 
-/* Of the element with that number, counted N C D H W. */
+/* Offset of the element with this number, counted in the order N C D H W. */
 static int64_t place_of(const struct tensor *t, int64_t number)
 {
     int64_t at[5];
@@ -161,11 +161,12 @@ int32_t output_of(const struct skipjackdb_problem *problem)
 struct work {
     const struct skipjackdb_problem *p;
     const struct tensor *tensors;
-    double *values[TENSORS]; /* of the two that are given */
-    double *sums, *sizes;    /* of the output: its terms' sum, and that of their sizes */
+    double *values[TENSORS]; /* values of the two given tensors */
+    double *sums, *sizes; /* of each output: the sum of its terms, and of their absolute values */
 };
 
-/* Where output position o and filter position f meet in x; false where that is beside it. */
+/* Finds the position in x where output position o and filter position f meet; false in the padding.
+ * */
 static bool meet(const struct skipjackdb_problem *p, const int64_t o[3], const int64_t f[3],
                  int64_t in[3])
 {
@@ -178,8 +179,8 @@ static bool meet(const struct skipjackdb_problem *p, const int64_t o[3], const i
     return true;
 }
 
-/* Every product of a convolution binds an element of x, one of w and one of y. Which of them is the sum
- * is all that the directions differ in. */
+/* Each product of a convolution has an element of x, one of w and one of y. The directions differ
+ * only in which of the three is the sum. */
 static void add_terms(const struct work *work, const int64_t o[3], const int64_t f[3],
                       const int64_t in[3])
 {
@@ -245,7 +246,7 @@ static double allowed_off(const struct tensor *a, const struct tensor *b, const 
     return largest < 0x1p24 ? 0 : 16 * 0x1p-24 * largest;
 }
 
-/* Also what is no number is wrong: it is not within anything. */
+/* A NaN is wrong, too: it is not within any tolerance. */
 static double error_at(const struct tensor *output, int64_t at, double sum, double off)
 {
     bool whole = output->type == SKIPJACKDB_INT8 || output->type == SKIPJACKDB_INT32;

@@ -11,19 +11,20 @@
 
 /* Prints "run_convolution: " and the message, and exits with 1. */
 _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Zeros; ends the program where there is no memory. */
+/* Returns zeroed memory; exits without memory. */
 void *allocate(size_t count, size_t size);
 
-/* A packed tensor in memory, as it is stored. */
+/* A packed tensor in memory. */
 struct tensor {
     int32_t type;                  /* enum skipjackdb_type */
     int64_t sizes[5];              /* N C D H W, of the filter K C D H W */
-    int64_t strides[5], *channels; /* in elements; where each channel begins */
+    int64_t strides[5], *channels; /* strides in elements; offset of each channel */
     size_t bytes;
     void *stored;
 };
 void tensor_init(struct tensor *tensor, const struct skipjackdb_problem *problem, int32_t which);
-/* Whole numbers from -2 to 2, the same each time. What stands beside a layout's last channels is 0. */
+/* Fills the tensor with integers from -2 to 2, the same ones each time. Padding channels of blocked
+ * layouts are 0. */
 void tensor_fill(struct tensor *tensor, uint64_t seed);
 void tensor_clear(struct tensor *tensor);
 

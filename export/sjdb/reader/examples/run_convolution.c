@@ -49,7 +49,7 @@ struct launch {
 struct run {
     const struct skipjackdb_problem *problem;
     struct tensor tensors[TENSORS];
-    int copies; /* of every tensor: a run finds none of its own in the caches */
+    int copies; /* of every tensor, so that a run finds nothing of its own in the caches */
     struct buffer **buffers[TENSORS];
     struct buffer *workspace;
     struct launch launches[SKIPJACKDB_LAUNCHES_MAX];
@@ -74,7 +74,8 @@ static void load_kernel(const skipjackdb *db, struct launch *launch)
     free(code);
 }
 
-/* All but tensors, which change from run to run. Strides are ready: our tensors are packed. */
+/* All arguments but tensors, which change from run to run. Strides are right as they are: our
+ * tensors are packed. */
 static void set_value(const struct skipjackdb_arg *arg, struct buffer *workspace,
                       struct value *value)
 {
@@ -122,7 +123,7 @@ static void load_launches(const skipjackdb *db, const struct skipjackdb_solution
     }
 }
 
-/* Everything that the cache holds is to be pushed out between two runs with the same copy. */
+/* Enough copies to replace the whole cache between two runs with the same copy. */
 static int choose_copies(const struct run *run, const struct device_facts *facts)
 {
     uint64_t set = 1, limit = facts->memory_bytes / 8;
@@ -145,7 +146,7 @@ static void make_buffers(struct run *run, const struct device_facts *facts)
             run->buffers[t][i] = buffer_new(run->tensors[t].bytes);
             if (t != output_of(run->problem)) {
                 buffer_write(run->buffers[t][i], run->tensors[t].stored);
-            } else { /* no number, or -1: what is not written shows */
+            } else { /* NaN, or -1: elements that are not written show up */
                 buffer_fill(run->buffers[t][i], 0xff);
             }
         }
@@ -197,7 +198,7 @@ static void run_free(struct run *run)
 
 #define READINGS_MAX 200
 #define SAMPLE_MS    1000.0
-#define FLOOR_SHARE  20 /* a reading lasts so many times what reading the clock takes */
+#define FLOOR_SHARE  20 /* a reading lasts this many times longer than reading the clock */
 #define BATCH_MAX    1000
 
 /* Milliseconds of `batch` runs from run *next on. */
@@ -222,7 +223,7 @@ static double median(double *values, int count)
     return count % 2 == 1 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
-/* What a reading of nothing takes. */
+/* The time of a reading without any runs. */
 static double clock_floor(struct run *run)
 {
     double values[16];
@@ -271,7 +272,7 @@ static void usage(void)
     exit(2);
 }
 
-/* Digits alone. */
+/* Parses a number of digits only. */
 static uint64_t read_number(const char *text, uint64_t most)
 {
     char *end = NULL;
@@ -309,7 +310,7 @@ static struct wish read_wish(int argc, char **argv)
     return wish;
 }
 
-/* The fastest entry, or that of the solver which is asked for. */
+/* Finds the fastest entry, or the named solver's. */
 static struct skipjackdb_entry find_entry(const skipjackdb *db, const struct wish *wish,
                                           const struct skipjackdb_problem *problem)
 {
@@ -399,7 +400,7 @@ static void prepare(const skipjackdb *db, const struct wish *wish, struct run *r
     report->device = facts->name;
 }
 
-/* Whether the result is right. */
+/* Checks the result. */
 static bool run_and_report(const skipjackdb *db, const struct wish *wish,
                            const struct skipjackdb_problem *problem)
 {

@@ -3,7 +3,8 @@
 
 #include <stdlib.h>
 
-/* All that is called of the driver, which needs no toolkit: handles are pointers, addresses numbers. */
+/* The part of the driver that is used. It needs no toolkit: handles are pointers, addresses are
+ * numbers. */
 typedef struct module *module;
 typedef struct function *function;
 typedef struct event *event;
@@ -35,7 +36,7 @@ int cuEventElapsedTime(float *ms, event from, event to);
 int cuEventDestroy_v2(event made);
 
 #define L2_CACHE_SIZE     38 /* CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE */
-/* More local memory is to be asked for: CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES. */
+/* Requests more local memory: CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES. */
 #define LOCAL_BYTES_FREE  (48 * 1024)
 #define LOCAL_BYTES_ASKED 8
 
@@ -133,7 +134,7 @@ void buffer_free(struct buffer *buffer)
 struct kernel *kernel_load(const void *code, size_t bytes, const char *entry)
 {
     struct kernel *made = allocate(1, sizeof *made);
-    (void)bytes; /* the object says itself where it ends */
+    (void)bytes; /* the object states its own size */
     check(cuModuleLoadData(&made->module, code), "load a code object on this device");
     check(cuModuleGetFunction(&made->function, made->module, entry),
           "find the kernel in its code object");
@@ -146,7 +147,7 @@ void kernel_free(struct kernel *kernel)
     free(kernel);
 }
 
-/* A grid is counted in workgroups here. */
+/* CUDA counts a grid in workgroups. */
 void kernel_launch(struct kernel *kernel, const int64_t grid[3], const int32_t block[3],
                    uint64_t local_bytes, const struct value *values, uint32_t count)
 {

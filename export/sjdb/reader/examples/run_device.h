@@ -13,28 +13,28 @@
 
 struct device_facts {
     char name[128];
-    uint64_t memory_bytes, largest_bytes; /* of all memory; of one buffer */
+    uint64_t memory_bytes, largest_bytes; /* of all memory; largest possible buffer */
     uint64_t cache_bytes;
 };
-/* The device of that number, from 0. */
+/* Opens a device by its number, from 0. */
 void device_open(int number, struct device_facts *facts);
 void device_close(void);
 
 struct buffer;
 struct buffer *buffer_new(size_t bytes);
-/* What lies `offset` bytes behind the buffer's begin, up to its end; to be freed before the buffer. */
+/* The rest of the buffer from byte `offset` on; freed before the buffer. */
 struct buffer *buffer_part(struct buffer *whole, size_t offset);
 void buffer_fill(struct buffer *buffer, uint8_t byte);
 void buffer_write(struct buffer *buffer, const void *from);
 void buffer_read(struct buffer *buffer, void *to);
-void buffer_free(struct buffer *buffer); /* NULL is fine */
+void buffer_free(struct buffer *buffer); /* NULL is allowed */
 
 struct kernel;
-/* The kernel called `entry` of a code object. */
+/* Loads the kernel `entry` of a code object. */
 struct kernel *kernel_load(const void *code, size_t bytes, const char *entry);
 void kernel_free(struct kernel *kernel);
 
-/* An argument: a buffer where there is one, else the first `bytes` bytes of the value. */
+/* An argument: a buffer, or without one the first `bytes` bytes of the value. */
 struct value {
     struct buffer *buffer;
     size_t bytes;
@@ -44,14 +44,15 @@ struct value {
         float float32;
     } as;
 };
-/* Launches follow each other. grid counts work-items; local_bytes more are given as local memory. */
+/* Launches a kernel; launches run one after the other. grid counts work-items; local_bytes is
+ * dynamic local memory. */
 void kernel_launch(struct kernel *kernel, const int64_t grid[3], const int32_t block[3],
                    uint64_t local_bytes, const struct value *values, uint32_t count);
 
-/* A moment between launches, by the device's own clock. */
+/* Records a moment between launches by the device's clock. */
 struct moment;
 struct moment *moment_new(void);
-/* Milliseconds between two moments, once the device has come to the second one. Frees both. */
+/* Returns the milliseconds between two moments, waiting for the second one. Frees both. */
 double moments_apart(struct moment *from, struct moment *to);
 
 #endif
