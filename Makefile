@@ -145,7 +145,7 @@ fault_files := $(device_files) $(sort $(wildcard tests/faults/*.cl tests/faults/
 migration_files := $(sort $(wildcard schema/sql/tables/*.sql))
 definition_files := $(sort $(wildcard schema/sql/functions/*.sql))
 
-$(BUILD)/embed: kernels/tools/embed.c $(BUILD)/list/CFLAGS
+$(BUILD)/embed: kernels/tools/embed.c schema/sql/numbers.h $(BUILD)/list/CFLAGS
 	$(call run,CC) $(CC) $(CFLAGS) -o $@ $< $(LIBS)
 
 define embedded

@@ -15,9 +15,40 @@ named() {
     fi
 }
 
-echo 1..2
+# Numbers of schema/sql/numbers.h by their bare digits, where they are compared: each of these lines is wrong.
+bare='failures?(\[[^]]*\])?\)? *([=<>]+|(NOT )?IN \(|BETWEEN|&& ARRAY\[) *[0-9]'
+bare="$bare|(failures?|said)(\[[^]]*\])? (NOT )?IN \([^)]*[0-9]|failures && ARRAY\[[^]]*[0-9]"
+bare="$bare|[0-9] *[=<>]+ (ALL|ANY) \(([a-z]\.)?(failures|kinds)"
+bare="$bare|coalesce\([a-z]*\.?failure, [0-9]|[ .](reason|kind) *[=<>]+ *[0-9]|failure BETWEEN [^ ]* AND [0-9]"
+
+# shared_numbers LABEL FILE...: no code of the files has such a number; comments may.
+shared_numbers() {
+    label=$1
+    shift
+    found=$(sed -s 's/--.*//' "$@" | grep -nE "$bare")
+    if [ -z "$found" ]; then echo "ok - $label"; else
+        echo "$found" | sed 's/^/# /'
+        echo "not ok - $label"
+    fi
+}
+
+# The lines of C that are literals, as statements are.
+literals=$(mktemp)
+trap 'rm -f "$literals"' EXIT
+find schema -name '*.c' -exec grep -hE '^ *"' {} + >"$literals"
+
+echo 1..5
 named 'no shell is started' '[^_a-z](system|popen)\(|"(/bin/)?sh"|g_spawn_command_line'
-# export/formats/perf_db.c, import_sqlite.c: the names of columns, which SQLite takes no parameters for.
+# export/formats/perf_db.c, coordinator/import/import_sqlite.c: the names of columns, which SQLite takes no parameters for.
 # schema/store/blockers.c: what status advises; it is never sent.
 named 'no value is printed into a statement' \
-    'printf\("(SELECT|INSERT|UPDATE|DELETE) ' '^export/formats/(perf_db|import_sqlite)\.c:|^schema/store/blockers\.c:'
+    'printf\("(SELECT|INSERT|UPDATE|DELETE) ' '^export/formats/perf_db\.c:|^coordinator/import/import_sqlite\.c:|^schema/store/blockers\.c:'
+shared_numbers 'SQL names the numbers that it shares with C' schema/sql/tables/*.sql schema/sql/functions/*.sql
+shared_numbers 'so do the statements in C' "$literals"
+# The pattern finds what it is for.
+missed=''
+for line in 'e.failure = 13' 'f.failure IN (@FAILURE_NONE, 16)' '0 <= ALL (i.failures)' 'o.failures && ARRAY[0, 16]' \
+    'failure BETWEEN 1 AND 14' 'f.reason >= 5' 'w.kind = 3' 'coalesce(worst.failure, 14)' 'o.failures[at] = 0'; do
+    echo "$line" | grep -qE "$bare" || missed="$missed $line"
+done
+if [ -z "$missed" ]; then echo 'ok - bare numbers are found'; else echo "not ok - bare numbers are found: not$missed"; fi

@@ -13,8 +13,11 @@
  * kernel's hash and nothing has to be compiled or measured again for it. There
  * are no #line directives: the hash does not depend on the folder of the build.
  *
- * Definitions are CREATE OR REPLACE statements. Comments between them are left out.
+ * In SQL @NAME stands for a number of schema/sql/numbers.h. Definitions are CREATE OR
+ * REPLACE statements. Comments between them are left out.
  */
+#include "schema/sql/numbers.h"
+
 #include <glib.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -167,6 +170,37 @@ static GHashTable *read_headers(char **paths)
     return headers;
 }
 
+static const struct {
+    const char *name, *number;
+} numbers[] = {
+#define X(name, number, text) {#name, #number},
+    SQL_NUMBERS(X)
+#undef X
+};
+
+/* The SQL with numbers in place of @NAME. */
+static char *with_numbers(const char *path, const char *sql)
+{
+    static const char word[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_";
+    GString *out = g_string_new(NULL);
+    for (const char *c = sql; *c; c++) {
+        bool begins = *c == '@' && (c == sql || !g_ascii_isalnum(c[-1]));
+        size_t length = begins ? strspn(c + 1, word) : 0;
+        size_t i = 0;
+        while (length > 0 && i < G_N_ELEMENTS(numbers) &&
+               (strlen(numbers[i].name) != length || strncmp(c + 1, numbers[i].name, length) != 0))
+            i++;
+        if (i == G_N_ELEMENTS(numbers))
+            fail(path, "names a number with @ that schema/sql/numbers.h lacks");
+        if (length > 0)
+            g_string_append(out, numbers[i].number);
+        else
+            g_string_append_c(out, *c);
+        c += length;
+    }
+    return g_string_free(out, FALSE);
+}
+
 /* The files sorted by name, so that the output does not depend on the order given. */
 static GPtrArray *read_texts(char **paths)
 {
@@ -178,8 +212,12 @@ static GPtrArray *read_texts(char **paths)
         struct text *text = g_new0(struct text, 1);
         text->name = g_path_get_basename(*path);
         g_autofree char *raw = read_text(*path);
-        text->body =
-            g_str_has_suffix(*path, ".cl") ? expand(*path, raw, headers) : g_steal_pointer(&raw);
+        if (g_str_has_suffix(*path, ".cl"))
+            text->body = expand(*path, raw, headers);
+        else if (g_str_has_suffix(*path, ".sql"))
+            text->body = with_numbers(*path, raw);
+        else
+            text->body = g_steal_pointer(&raw);
         text->sha256 = g_compute_checksum_for_string(G_CHECKSUM_SHA256, text->body, -1);
         g_ptr_array_add(texts, text);
     }

@@ -4,24 +4,9 @@
 #include <string.h>
 
 static const char *const names[FAILURE_COUNT] = {
-    [FAILURE_NONE] = "ok",
-    [FAILURE_NOT_APPLICABLE] = "not applicable",
-    [FAILURE_COMPILE_ERROR] = "compile error",
-    [FAILURE_COMPILE_TIMEOUT] = "compile timeout",
-    [FAILURE_COMPILER_CRASH] = "compiler crash",
-    [FAILURE_LOAD_ERROR] = "load error",
-    [FAILURE_LAUNCH_ERROR] = "launch error",
-    [FAILURE_DEVICE_FAULT] = "device fault",
-    [FAILURE_RUN_TIMEOUT] = "run timeout",
-    [FAILURE_WRONG_RESULT] = "wrong result",
-    [FAILURE_OUT_OF_BOUNDS] = "wrote out of bounds",
-    [FAILURE_TIME_IMPOSSIBLE] = "time impossible",
-    [FAILURE_UNSTABLE] = "unstable",
-    [FAILURE_WORKER_LOST] = "worker lost",
-    [FAILURE_REFUSED_BY_CHECK] = "refused by check",
-    [FAILURE_PENDING] = "pending",
-    [FAILURE_SLOW] = "slow",
-    [FAILURE_OVER_LIMITS] = "over limits",
+#define X(name, number, text) [number] = text,
+    FAILURE_NUMBERS(X)
+#undef X
 };
 
 const char *failure_name(enum failure failure)

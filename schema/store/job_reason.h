@@ -6,22 +6,23 @@
 #ifndef SCHEMA_STORE_JOB_REASON_H
 #define SCHEMA_STORE_JOB_REASON_H
 
+#include "schema/sql/numbers.h"
+
 #include <stdint.h>
 
+/*
+ * JOB_REASON_NEW_PROBLEM: no earlier campaign of the target had the problem.
+ * NEW_SOLVER: the problem was there, with other solvers. NEW_REVISION: the solver was
+ * there, in another revision. OTHER_STACK: measured with a stack that this campaign does
+ * not admit. UNFINISHED: still open, or cancelled. OTHER_SEARCH: finished with another
+ * strategy, seed or limits. LOST_CODE: finished, but the code of its results was dropped.
+ * ANSWERED: this campaign takes its results over and does not tune the job.
+ */
 enum job_reason {
-    JOB_REASON_UNKNOWN = -1,     /* the campaign is build-only, or older than this record */
-    JOB_REASON_NEW_PROBLEM = 0,  /* no earlier campaign of the target had the problem */
-    JOB_REASON_NEW_SOLVER = 1,   /* the problem was there, with other solvers */
-    JOB_REASON_NEW_REVISION = 2, /* the solver was there, in another revision */
-    JOB_REASON_ONLY_BUILT = 3,
-    JOB_REASON_OTHER_STACK = 4, /* measured with a stack that this campaign does not admit */
-    JOB_REASON_FAILED = 5,
-    JOB_REASON_UNFINISHED = 6,   /* still open, or cancelled */
-    JOB_REASON_OTHER_SEARCH = 7, /* finished with another strategy, seed or limits */
-    JOB_REASON_BUDGET_CUT = 8,
-    JOB_REASON_LOST_CODE = 9, /* finished, but the code of its results was dropped */
-    JOB_REASON_ANSWERED =
-        10, /* finished: this campaign takes its results over and does not tune the job */
+    JOB_REASON_UNKNOWN = -1, /* the campaign is build-only, or older than this record */
+#define X(name, number, text) name = number,
+    JOB_REASON_NUMBERS(X)
+#undef X
 };
 #define JOB_REASON_COUNT 11
 

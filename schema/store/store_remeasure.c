@@ -7,9 +7,9 @@
 static json_t *kinds_to_json(unsigned what)
 {
     json_t *kinds = json_array();
-    for (int bit = 0; bit < 3; bit++) {
-        if ((what & (1u << bit)) != 0)
-            json_array_append_new(kinds, json_integer(bit + 1));
+    for (int kind = REMEASURE_KIND_WINNERS; kind <= REMEASURE_KIND_UNSTABLE; kind++) {
+        if ((what & (1u << kind)) != 0)
+            json_array_append_new(kinds, json_integer(kind));
     }
     return kinds;
 }

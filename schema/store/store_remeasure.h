@@ -12,13 +12,19 @@
 #ifndef SCHEMA_STORE_STORE_REMEASURE_H
 #define SCHEMA_STORE_STORE_REMEASURE_H
 
+#include "schema/sql/numbers.h"
 #include "schema/store/store.h"
 
-#define REMEASURE_WINNERS  1u /* kept results: each job's winner and its runners-up */
-#define REMEASURE_DEFAULTS 2u /* default configs with a time */
-#define REMEASURE_UNSTABLE                                                                         \
-    4u /* unstable when measured last, or timed in a round that drifted (drift.h) */
-#define REMEASURE_ALL (REMEASURE_WINNERS | REMEASURE_DEFAULTS | REMEASURE_UNSTABLE)
+enum remeasure_kind {
+#define X(name, number, text) name = number,
+    REMEASURE_NUMBERS(X)
+#undef X
+};
+#define REMEASURE_WINNERS  (1u << REMEASURE_KIND_WINNERS) /* kept results: winners and runners-up */
+#define REMEASURE_DEFAULTS (1u << REMEASURE_KIND_DEFAULTS) /* default configs with a time */
+/* Unstable when measured last, or timed in a round that drifted (drift.h). */
+#define REMEASURE_UNSTABLE (1u << REMEASURE_KIND_UNSTABLE)
+#define REMEASURE_ALL      (REMEASURE_WINNERS | REMEASURE_DEFAULTS | REMEASURE_UNSTABLE)
 
 struct remeasure_wish {
     unsigned what;              /* REMEASURE_... or'ed */

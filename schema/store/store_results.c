@@ -208,6 +208,10 @@ static gpointer read_judged(const json_t *object)
     return result;
 }
 
+/* FAILURE_NONE in the statement below. */
+#define NO_FAILURE "0"
+G_STATIC_ASSERT(FAILURE_NONE == 0);
+
 /* The values of all configs are one array: those of config i follow those of config i - 1. */
 #define SELECT_VERIFIED                                                                            \
     "EXISTS (SELECT 1 FROM rounds b JOIN outcomes o USING (campaign_id, job_id, number)"           \
@@ -215,7 +219,7 @@ static gpointer read_judged(const json_t *object)
     " CROSS JOIN LATERAL (SELECT coalesce(sum(c), 0)::integer AS values"                           \
     "                     FROM unnest(b.config_counts[:at - 1]) AS c) AS before"                   \
     " WHERE b.campaign_id = $1 AND b.job_id = r.job_id AND NOT o.is_open"                          \
-    " AND o.failures[at] = 0 AND o.n[at] = r.n AND o.min_ms[at] = r.min_ms"                        \
+    " AND o.failures[at] = " NO_FAILURE " AND o.n[at] = r.n AND o.min_ms[at] = r.min_ms"           \
     " AND b.kernel_keys[at] = r.kernel_keys"                                                       \
     " AND b.config_values[before.values + 1:before.values + b.config_counts[at]] = r.config)"
 

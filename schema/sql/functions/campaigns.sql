@@ -445,8 +445,9 @@ BEGIN
     INSERT INTO job_ends (campaign_id, job_id, state, rounds, failure, detail, by_budget, fence,
                           claimed_by)
     SELECT campaign, e.id, CASE WHEN v.verified THEN 'done' ELSE 'failed' END::job_state,
-           b.round_no, CASE WHEN v.verified THEN 0 ELSE coalesce(worst.failure, 14) END,
-           CASE WHEN worst.failure IN (7, 8)
+           b.round_no, CASE WHEN v.verified THEN @FAILURE_NONE
+                             ELSE coalesce(worst.failure, @FAILURE_REFUSED_BY_CHECK) END,
+           CASE WHEN worst.failure IN (@FAILURE_DEVICE_FAULT, @FAILURE_RUN_TIMEOUT)
                 THEN concat(worst.words, faulted_before(campaign, e.id))
                 WHEN v.verified OR worst.failure IS NOT NULL THEN worst.words
                 ELSE 'it ended without an outcome of any config' END,
@@ -454,12 +455,13 @@ BEGIN
     FROM unnest(ending) AS b CROSS JOIN LATERAL unnest(b.job_ids) AS e(id)
     CROSS JOIN LATERAL (SELECT EXISTS (
         SELECT 1 FROM outcomes o WHERE o.campaign_id = campaign AND o.job_id = e.id
-        AND o.number < b.round_no AND o.failures && ARRAY[0, 16]::smallint[])) AS v(verified)
+        AND o.number < b.round_no AND o.failures && ARRAY[@FAILURE_NONE, @FAILURE_SLOW]::smallint[]))
+        AS v(verified)
     LEFT JOIN LATERAL (
         SELECT f.failure, min(f.detail)
         FROM round_rows r, unnest(r.failures, r.details) AS f(failure, detail)
         WHERE NOT v.verified AND r.campaign_id = campaign AND r.job_id = e.id
-          AND r.number < b.round_no AND f.failure <> 15
+          AND r.number < b.round_no AND f.failure <> @FAILURE_PENDING
         GROUP BY f.failure ORDER BY count(*) DESC, f.failure LIMIT 1
     ) AS worst(failure, words) ON true;
 END $$;

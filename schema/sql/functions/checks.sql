@@ -14,12 +14,12 @@ BEGIN
     END IF;
 END $$;
 
--- Why a job, a config or a kernel came to nothing: the numbers of failure.h
--- that say so.
+-- Refuses numbers other than those by which a job, a config or a kernel fails.
 CREATE OR REPLACE FUNCTION check_failure(number integer) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 BEGIN
-    IF coalesce(number NOT BETWEEN 1 AND 14 AND number <> 17, true) THEN
+    IF coalesce(number NOT BETWEEN @FAILURE_NOT_APPLICABLE AND @FAILURE_REFUSED_BY_CHECK
+                AND number <> @FAILURE_OVER_LIMITS, true) THEN
         PERFORM refuse_value(format('%s is no failure', number));
     END IF;
 END $$;
@@ -46,8 +46,8 @@ BEGIN
     END IF;
 END $$;
 
--- Failures 0, 13 and 16 (verified, worker lost, slow) come of no build, 15 is what
--- waits for evaluation.
+-- Building ends with a failure, or pending: the config waits for evaluation. It cannot end
+-- as verified, slow or worker lost.
 CREATE OR REPLACE FUNCTION check_handed_built(campaign bigint, items rounds[]) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -72,8 +72,10 @@ BEGIN
                       CASE WHEN i.config_counts[1] = ALL (i.config_counts)
                            THEN i.config_counts[1] * size ELSE sum_of(i.config_counts) END) IS NOT TRUE
                 THEN 'the values of its configs are not as many as it says'
-            WHEN (1 <= ALL (i.failures) AND 17 >= ALL (i.failures) AND 13 <> ALL (i.failures)
-                  AND 16 <> ALL (i.failures)) IS NOT TRUE
+            WHEN (@FAILURE_NOT_APPLICABLE <= ALL (i.failures)
+                  AND @FAILURE_OVER_LIMITS >= ALL (i.failures)
+                  AND @FAILURE_WORKER_LOST <> ALL (i.failures)
+                  AND @FAILURE_SLOW <> ALL (i.failures)) IS NOT TRUE
                 THEN 'building ends with no such failure'
             WHEN (array_position(i.kernel_keys, NULL) IS NULL
                   AND length(array_to_string(i.kernel_keys, '')) <= 390 * size
@@ -96,7 +98,7 @@ BEGIN
     END LOOP;
 END $$;
 
--- What the rows say by themselves. Verified are failures 0 and 16 (slow).
+-- What the rows say by themselves. Configs with no failure, or slow ones, are verified.
 CREATE OR REPLACE FUNCTION check_handed_outcomes(items outcomes[], whole boolean) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -112,8 +114,10 @@ BEGIN
                   AND cardinality(i.spread) = size AND cardinality(i.error) = size
                   AND cardinality(i.eval_seconds) = size) IS NOT TRUE
                 THEN 'the arrays of its round differ in length'
-            WHEN (0 <= ALL (i.failures) AND 17 >= ALL (i.failures) AND 13 <> ALL (i.failures)
-                  AND (NOT whole OR 15 <> ALL (i.failures))) IS NOT TRUE
+            WHEN (@FAILURE_NONE <= ALL (i.failures)
+                  AND @FAILURE_OVER_LIMITS >= ALL (i.failures)
+                  AND @FAILURE_WORKER_LOST <> ALL (i.failures)
+                  AND (NOT whole OR @FAILURE_PENDING <> ALL (i.failures))) IS NOT TRUE
                 THEN 'evaluating ends with no such failure'
             WHEN (0 <= ALL (i.n) AND 0 <= ALL (i.min_ms) AND 0 <= ALL (i.median_ms)
                   AND 1e12 > ALL (i.median_ms) AND 0 <= ALL (i.spread) AND 1e12 > ALL (i.spread)
@@ -128,7 +132,7 @@ BEGIN
             END;
         FOR at IN 1..size LOOP
             EXIT WHEN why IS NOT NULL;
-            IF (i.failures[at] NOT IN (0, 16) OR i.n[at] > 0 AND i.min_ms[at] > 0
+            IF (i.failures[at] NOT IN (@FAILURE_NONE, @FAILURE_SLOW) OR i.n[at] > 0 AND i.min_ms[at] > 0
                 AND i.median_ms[at] >= i.min_ms[at] AND i.error[at] <= 1) IS NOT TRUE THEN
                 why := 'a config counts as verified without a time, or beyond its tolerance';
             END IF;
@@ -177,7 +181,9 @@ LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
     why text := CASE
         WHEN (k_key ~ '^[0-9a-f]{64}$') IS NOT TRUE THEN 'its key is not 64 hexadecimal digits'
-        WHEN (k_failure IN (0, 2, 3, 4, 5)) IS NOT TRUE THEN 'compiling ends with no such failure'
+        WHEN (k_failure IN (@FAILURE_NONE, @FAILURE_COMPILE_ERROR, @FAILURE_COMPILE_TIMEOUT,
+                            @FAILURE_COMPILER_CRASH, @FAILURE_LOAD_ERROR)) IS NOT TRUE
+            THEN 'compiling ends with no such failure'
         WHEN (octet_length(k_options) <= 1024 AND octet_length(k_log) <= 4194304) IS NOT TRUE
             THEN 'its options or its log are too long'
         WHEN (k_seconds >= 0 AND k_seconds < 1e9) IS NOT TRUE THEN 'its time cannot be'
@@ -250,7 +256,7 @@ BEGIN
         FOREACH at IN ARRAY array_positions(owners, r.job_id) LOOP
             k := kept[at];
             place := array_position(o.median_ms, k.median_ms);
-            CONTINUE WHEN o.failures[place] = 0 AND o.min_ms[place] = k.min_ms
+            CONTINUE WHEN o.failures[place] = @FAILURE_NONE AND o.min_ms[place] = k.min_ms
                 AND o.n[place] = k.n AND r.kernel_keys[place] = k.kernel_keys
                 AND values_each = ALL (r.config_counts)
                 AND r.config_values[values_each * (place - 1) + 1:values_each * place] = k.config;

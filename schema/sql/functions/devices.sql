@@ -127,7 +127,8 @@ DECLARE
 BEGIN
     from_round := coalesce((SELECT max(o.number) + 1 FROM outcomes o
                             WHERE o.campaign_id = campaign AND o.job_id = job
-                              AND NOT o.is_open AND o.failures && ARRAY[0, 16]::smallint[]), 0);
+                              AND NOT o.is_open
+                              AND o.failures && ARRAY[@FAILURE_NONE, @FAILURE_SLOW]::smallint[]), 0);
     DELETE FROM job_ends e WHERE e.campaign_id = campaign AND e.job_id = job;
     PERFORM drop_open_rounds(campaign, ARRAY[job], from_round);
     INSERT INTO bundles (campaign_id, solver_id, state, round_no, position, job_ids)
@@ -160,7 +161,8 @@ BEGIN
     END IF;
     IF NOT EXISTS (SELECT 1 FROM job_ends e
                    WHERE e.campaign_id = campaign AND e.job_id = job AND e.state = 'failed'
-                     AND e.failure IN (7, 8) AND (mine IS NULL OR e.claimed_by = ANY (mine))) THEN
+                     AND e.failure IN (@FAILURE_DEVICE_FAULT, @FAILURE_RUN_TIMEOUT)
+                     AND (mine IS NULL OR e.claimed_by = ANY (mine))) THEN
         RETURN;
     END IF;
     PERFORM 1 FROM campaigns c WHERE c.id = campaign AND c.state <> 'cancelled' FOR NO KEY UPDATE;
@@ -169,7 +171,8 @@ BEGIN
     END IF;
     PERFORM 1 FROM job_ends e
     WHERE e.campaign_id = campaign AND e.job_id = job AND e.state = 'failed'
-      AND e.failure IN (7, 8) AND (mine IS NULL OR e.claimed_by = ANY (mine))
+      AND e.failure IN (@FAILURE_DEVICE_FAULT, @FAILURE_RUN_TIMEOUT)
+      AND (mine IS NULL OR e.claimed_by = ANY (mine))
     FOR UPDATE;
     IF NOT FOUND THEN
         RETURN;

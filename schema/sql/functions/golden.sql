@@ -294,7 +294,7 @@ BEGIN
         CROSS JOIN LATERAL (SELECT coalesce(sum(e), 0)::integer AS values
                             FROM unnest(b.config_counts[:at - 1]) AS e) AS before
         WHERE b.campaign_id = campaign AND b.job_id = r.job_id AND NOT o.is_open
-          AND o.failures[at] = 0 AND o.n[at] = r.n AND o.min_ms[at] = r.min_ms
+          AND o.failures[at] = @FAILURE_NONE AND o.n[at] = r.n AND o.min_ms[at] = r.min_ms
           AND b.kernel_keys[at] = r.kernel_keys
           AND b.config_values[before.values + 1:before.values + b.config_counts[at]] = r.config);
     GET DIAGNOSTICS copied = ROW_COUNT;
@@ -395,7 +395,7 @@ BEGIN
         CROSS JOIN LATERAL (SELECT coalesce(sum(e), 0)::integer AS values
                             FROM unnest(b.config_counts[:at - 1]) AS e) AS before
         WHERE b.campaign_id = campaign AND b.job_id = r.job_id AND NOT o.is_open
-          AND o.failures[at] = 0 AND o.n[at] = r.n AND o.min_ms[at] = r.min_ms
+          AND o.failures[at] = @FAILURE_NONE AND o.n[at] = r.n AND o.min_ms[at] = r.min_ms
           AND b.kernel_keys[at] = r.kernel_keys
           AND b.config_values[before.values + 1:before.values + b.config_counts[at]] = r.config);
     GET DIAGNOSTICS copied = ROW_COUNT;

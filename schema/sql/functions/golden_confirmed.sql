@@ -90,7 +90,7 @@ BEGIN
                            WITH ORDINALITY AS f(failure, median_ms, spread, size, at)
                 CROSS JOIN LATERAL (SELECT coalesce(sum(n), 0)::integer AS values
                                     FROM unnest(r.config_counts[:f.at - 1]) AS n) AS before
-                WHERE r.campaign_id = campaign AND r.job_id = i.job AND f.failure = 0
+                WHERE r.campaign_id = campaign AND r.job_id = i.job AND f.failure = @FAILURE_NONE
                   AND array_to_string(r.config_values[before.values + 1:before.values + f.size], ',')
                       = i.config), '[]'),
             'golden', (SELECT jsonb_build_object('median_ms', g.median_ms, 'spread', g.spread,
@@ -162,7 +162,7 @@ BEGIN
             WHERE EXISTS (SELECT FROM jobs j JOIN solvers s ON s.id = j.solver_id
                           WHERE j.campaign_id = campaign AND j.id = job
                             AND s.name || ':' || s.revision || ':' || s.hash = ANY (its_solvers)));
-        IF wished IS NULL OR (item.rival IS NOT NULL AND g.since IS NULL) OR e.failure = 13
+        IF wished IS NULL OR (item.rival IS NOT NULL AND g.since IS NULL) OR e.failure = @FAILURE_WORKER_LOST
            OR (barred <> '{}' AND able <@ barred) THEN
             impossible := impossible + 1;
             CONTINUE;

@@ -111,7 +111,7 @@ LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force
 SET enable_bitmapscan = off SET enable_seqscan = off AS $$
 BEGIN
     IF NOT EXISTS (SELECT FROM job_ends e WHERE e.campaign_id = campaign AND e.job_id = ANY (ids)
-                   AND e.failure = 13 AND e.fence = held_fence) THEN
+                   AND e.failure = @FAILURE_WORKER_LOST AND e.fence = held_fence) THEN
         RETURN;
     END IF;
     PERFORM FROM campaigns c WHERE c.id = campaign AND c.state <> 'cancelled' FOR NO KEY UPDATE;
@@ -120,7 +120,7 @@ BEGIN
     END IF;
     WITH revived AS (
         DELETE FROM job_ends e
-        WHERE e.campaign_id = campaign AND e.job_id = ANY (ids) AND e.failure = 13
+        WHERE e.campaign_id = campaign AND e.job_id = ANY (ids) AND e.failure = @FAILURE_WORKER_LOST
           AND e.fence = held_fence
         RETURNING e.*)
     INSERT INTO bundles (campaign_id, solver_id, state, round_no, position, job_ids, strikes,
@@ -136,7 +136,7 @@ CREATE OR REPLACE FUNCTION revives(at_build smallint[], said smallint[]) RETURNS
 LANGUAGE plpgsql IMMUTABLE SET search_path = skipjack, pg_temp AS $$
 BEGIN
     FOR at IN 1..cardinality(at_build) LOOP
-        IF at_build[at] <> 15 AND said[at] IN (0, 16) THEN
+        IF at_build[at] <> @FAILURE_PENDING AND said[at] IN (@FAILURE_NONE, @FAILURE_SLOW) THEN
             RETURN true;
         END IF;
     END LOOP;
@@ -194,9 +194,9 @@ BEGIN
     END LOOP;
 END $$;
 
--- Ends jobs that no bundle holds any more: done, or failed with their
--- commonest failure when configs were tried and none was ever verified (0 and
--- 16, "slow", are verified). had_rounds: how many each had.
+-- Ends jobs that no bundle holds any more: done, or failed with their commonest failure if
+-- configs were tried and none was ever verified (slow ones are). had_rounds: how many
+-- rounds each job had.
 CREATE OR REPLACE FUNCTION end_jobs(b bundles, ids bigint[], budget boolean, had_rounds integer)
     RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
@@ -213,7 +213,7 @@ LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 BEGIN
     INSERT INTO job_ends (campaign_id, job_id, state, rounds, failure, by_budget, fence,
                           claimed_by)
-    SELECT b.campaign_id, job, 'done', had_rounds, 0, budget, b.fence, b.claimed_by
+    SELECT b.campaign_id, job, 'done', had_rounds, @FAILURE_NONE, budget, b.fence, b.claimed_by
     FROM unnest(ids) AS job;
 END $$;
 
@@ -227,11 +227,11 @@ BEGIN
     SELECT f.failure, min(f.detail) AS words INTO worst
     FROM outcomes o, unnest(o.failures, o.details) AS f(failure, detail)
     WHERE o.campaign_id = b.campaign_id AND o.job_id = job AND o.number = b.round_no
-      AND f.failure BETWEEN 1 AND 14
+      AND f.failure BETWEEN @FAILURE_NOT_APPLICABLE AND @FAILURE_REFUSED_BY_CHECK
     GROUP BY f.failure ORDER BY count(*) DESC, f.failure LIMIT 1;
     INSERT INTO job_ends (campaign_id, job_id, state, rounds, failure, detail, by_budget, fence,
                           claimed_by)
-    VALUES (b.campaign_id, job, 'failed', b.round_no + 1, coalesce(worst.failure, 12), worst.words,
+    VALUES (b.campaign_id, job, 'failed', b.round_no + 1, coalesce(worst.failure, @FAILURE_UNSTABLE), worst.words,
             budget, b.fence, b.claimed_by);
 END $$;
 
@@ -297,7 +297,7 @@ BEGIN
     INSERT INTO job_ends (campaign_id, job_id, state, rounds, failure, detail, strikes, fence,
                           lost_state, claimed_by)
     VALUES (campaign, job, 'failed', b.round_no, why, words, b.strikes, b.fence,
-            CASE WHEN why = 13 THEN CASE WHEN b.state IN ('ready', 'building') THEN 'ready'
+            CASE WHEN why = @FAILURE_WORKER_LOST THEN CASE WHEN b.state IN ('ready', 'building') THEN 'ready'
                                          ELSE 'built' END END::job_state, b.claimed_by);
     PERFORM settle_campaign(campaign, 0);
 END $$;
@@ -336,8 +336,8 @@ LANGUAGE sql SET search_path = skipjack, pg_temp AS $$
 $$;
 
 -- Takes a locked bundle from a worker that was lost: a strike for each job,
--- which go on one by one, and the third since the last stored round makes a
--- failure (13, worker lost).
+-- which go on one by one. The third strike since the last stored round makes the job fail
+-- as worker lost.
 CREATE OR REPLACE FUNCTION lose_bundle(b bundles) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
@@ -359,7 +359,7 @@ BEGIN
     END IF;
     INSERT INTO job_ends (campaign_id, job_id, state, rounds, failure, detail, strikes, fence,
                           lost_state, claimed_by)
-    SELECT b.campaign_id, job, 'failed', b.round_no, 13, words, b.strikes + 1, b.fence,
+    SELECT b.campaign_id, job, 'failed', b.round_no, @FAILURE_WORKER_LOST, words, b.strikes + 1, b.fence,
            back, b.claimed_by
     FROM unnest(b.job_ids) AS job;
     PERFORM settle_campaign(b.campaign_id, 0);
@@ -404,7 +404,7 @@ BEGIN
               AND EXISTS (SELECT 1 FROM unnest(r.kernel_keys, r.failures) AS c(keys, failure),
                                         unnest(string_to_array(c.keys, ',')) AS wanted(key)
                           LEFT JOIN kernels k ON k.key = wanted.key
-                          WHERE c.failure = 15 AND k.code_place IS NULL));
+                          WHERE c.failure = @FAILURE_PENDING AND k.code_place IS NULL));
         CONTINUE WHEN ids = '{}';
         PERFORM take_jobs(b, ids);
         PERFORM drop_open_rounds(b.campaign_id, ids, b.round_no);
@@ -426,7 +426,8 @@ CREATE OR REPLACE VIEW job_rows AS
            CASE WHEN b.remeasures THEN b.strikes::integer
                 ELSE coalesce(e.strikes, b.strikes, 0) END AS strikes,
            b.worker_id,
-           CASE WHEN b.remeasures THEN 0 ELSE coalesce(e.failure, 0) END AS failure,
+           CASE WHEN b.remeasures THEN @FAILURE_NONE ELSE coalesce(e.failure, @FAILURE_NONE) END
+               AS failure,
            CASE WHEN b.remeasures THEN NULL ELSE e.detail END AS detail,
            coalesce(e.reused, false) AS reused, coalesce(e.by_budget, false) AS by_budget
     FROM jobs j

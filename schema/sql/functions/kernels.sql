@@ -74,8 +74,9 @@ BEGIN
             SELECT EXCLUDED.failure, EXCLUDED.log, EXCLUDED.seconds, EXCLUDED.code,
                    EXCLUDED.code_sha256, EXCLUDED.built_by, EXCLUDED.code_place,
                    EXCLUDED.code_name, EXCLUDED.code_bytes
-            WHERE (k.code_place IS NULL AND k.failure = 0 AND EXCLUDED.code_place IS NOT NULL)
-               OR (k.failure IN (3, 4) AND EXCLUDED.failure IN (0, 2))
+            WHERE (k.code_place IS NULL AND k.failure = @FAILURE_NONE AND EXCLUDED.code_place IS NOT NULL)
+               OR (k.failure IN (@FAILURE_COMPILE_TIMEOUT, @FAILURE_COMPILER_CRASH)
+                   AND EXCLUDED.failure IN (@FAILURE_NONE, @FAILURE_COMPILE_ERROR))
             UNION ALL
             SELECT k.failure, k.log, k.seconds, k.code, k.code_sha256, k.built_by, k.code_place,
                    k.code_name, k.code_bytes
@@ -111,7 +112,7 @@ RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp AS $$
 BEGIN
     PERFORM check_worker(k_built_by);
-    IF k_failure <> 0 THEN
+    IF k_failure <> @FAILURE_NONE THEN
         PERFORM check_failure(k_failure);
     END IF;
     RETURN put_kernel(k_key, k_file, k_entry, k_options, k_arch, k_toolchain, k_version, k_failure,
@@ -130,7 +131,7 @@ BEGIN
     END IF;
     UPDATE kernels SET registers = nullif(k_registers, -1), spills = nullif(k_spills, -1),
         scratch_bytes = nullif(k_scratch, -1), local_bytes = nullif(k_local, -1)
-    WHERE key = k_key AND built_by = k_built_by AND failure = 0
+    WHERE key = k_key AND built_by = k_built_by AND failure = @FAILURE_NONE
       AND coalesce(registers, spills, scratch_bytes, local_bytes) IS NULL;
 END $$;
 
@@ -151,7 +152,7 @@ BEGIN
     END IF;
     UPDATE kernels SET accumulation_registers = nullif(k_accumulation, -1),
         scalar_registers = nullif(k_scalar, -1), instructions = k_instructions
-    WHERE key = k_key AND built_by = k_built_by AND failure = 0
+    WHERE key = k_key AND built_by = k_built_by AND failure = @FAILURE_NONE
       AND coalesce(accumulation_registers, scalar_registers) IS NULL AND instructions IS NULL;
 END $$;
 
@@ -160,7 +161,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = skipjack, pg_temp AS $$
     SELECT kernel_json(k) FROM ask_for_kernels(ARRAY(
         SELECT j.key FROM kernels j
         WHERE j.file = 'judge.cl' AND j.arch = its_arch AND j.code_place IS NOT NULL
-          AND j.failure = 0)) AS k
+          AND j.failure = @FAILURE_NONE)) AS k
 $$;
 
 CREATE OR REPLACE FUNCTION skipjack_work.proof_kernels(its_arch text) RETURNS SETOF jsonb
@@ -168,7 +169,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = skipjack, pg_temp AS $$
     SELECT kernel_json(k) FROM ask_for_kernels(ARRAY(
         SELECT p.key FROM kernels p
         WHERE p.file = 'conv_direct_naive.cl' AND p.entry = 'conv_naive_f' AND p.arch = its_arch
-          AND p.code_place IS NOT NULL AND p.failure = 0)) AS k
+          AND p.code_place IS NOT NULL AND p.failure = @FAILURE_NONE)) AS k
 $$;
 
 -- Whether the worker holds a claim to measure a job with that kernel.
@@ -224,7 +225,7 @@ BEGIN
         SELECT DISTINCT i.job_id, one.key
         FROM unnest(items) AS i, unnest(i.kernel_keys, i.failures) AS c(keys, failure),
              unnest(string_to_array(c.keys, ',')) AS one(key)
-        WHERE i.fence = b.fence AND i.job_id = ANY (b.job_ids) AND c.failure = 15
+        WHERE i.fence = b.fence AND i.job_id = ANY (b.job_ids) AND c.failure = @FAILURE_PENDING
     ), asked AS (
         UPDATE kernels k SET used_at = clock_timestamp()
         WHERE k.key IN (SELECT w.key FROM wanted w) RETURNING k.key, k.code_place)
@@ -245,13 +246,13 @@ DECLARE
     others text[] := '{}';
 BEGIN
     noted := ARRAY(SELECT k.key FROM kernels k
-                   WHERE k.key = ANY (wanted) AND (k.code_place IS NOT NULL OR k.failure = 2)
+                   WHERE k.key = ANY (wanted) AND (k.code_place IS NOT NULL OR k.failure = @FAILURE_COMPILE_ERROR)
                    FOR NO KEY UPDATE SKIP LOCKED);
     UPDATE kernels k SET used_at = clock_timestamp() WHERE k.key = ANY (noted);
     IF cardinality(noted) < cardinality(wanted) THEN
         others := ARRAY(SELECT k.key FROM kernels k
                         WHERE k.key = ANY (wanted) AND k.key <> ALL (noted)
-                          AND (k.code_place IS NOT NULL OR k.failure = 2)
+                          AND (k.code_place IS NOT NULL OR k.failure = @FAILURE_COMPILE_ERROR)
                           AND k.used_at > clock_timestamp() - interval '30 minutes'
                         FOR KEY SHARE SKIP LOCKED);
     END IF;

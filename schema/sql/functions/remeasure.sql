@@ -1,9 +1,10 @@
 -- Measuring again: opening ended jobs for rounds of exactly the configs wished for.
 
--- The configs of ended jobs that may be measured again, each once: 1 what was kept (winners and their
--- runners-up), 2 default configs, 3 what was unstable when it was measured last, or has its newest time
--- from a round that drifted beyond the limit. carried: "name:revision:hash" of solvers; jobs of others
--- are left out. Jobs that failed are of use where they failed as unstable (12).
+-- The configs of ended jobs that may be measured again, each once, with its kind: kept
+-- results (winners and runners-up), default configs, and configs that were unstable when
+-- measured last or whose newest time is from a round that drifted beyond the limit.
+-- carried: "name:revision:hash" of solvers; jobs of other solvers are left out, and so are
+-- failed jobs unless they failed as unstable.
 CREATE OR REPLACE FUNCTION remeasurable(campaign bigint, kinds integer[], drift_limit double precision,
                              carried text[])
 RETURNS TABLE (job_id bigint, rounds integer, kind integer, config integer[])
@@ -17,15 +18,15 @@ BEGIN
             FROM job_ends e
             JOIN jobs j ON j.campaign_id = campaign AND j.id = e.job_id
             JOIN solvers s ON s.id = j.solver_id
-            WHERE e.campaign_id = campaign AND (e.state = 'done' OR e.failure = 12)
+            WHERE e.campaign_id = campaign AND (e.state = 'done' OR e.failure = @FAILURE_UNSTABLE)
               AND s.name || ':' || s.revision || ':' || s.hash = ANY (carried)
               AND e.job_id NOT IN (SELECT unnest(b.job_ids) FROM bundles b
                                    WHERE b.campaign_id = campaign)),
         suspects AS MATERIALIZED (
             SELECT o.job_id AS id, min(o.number) AS number
             FROM outcomes o
-            WHERE 3 = ANY (kinds) AND o.campaign_id = campaign AND NOT o.is_open
-              AND (o.failures && ARRAY[12]::smallint[] OR o.drift > drift_limit
+            WHERE @REMEASURE_KIND_UNSTABLE = ANY (kinds) AND o.campaign_id = campaign AND NOT o.is_open
+              AND (o.failures && ARRAY[@FAILURE_UNSTABLE]::smallint[] OR o.drift > drift_limit
                    OR (o.drift > 0 AND o.drift < 1 / drift_limit))
             GROUP BY o.job_id),
         newest AS (
@@ -43,15 +44,17 @@ BEGIN
                                        AS config) AS c
             ORDER BY r.job_id, c.config, r.number DESC),
         wished AS (
-            SELECT k.job_id AS id, CASE WHEN k.is_default AND k.rank > 0 THEN 2 ELSE 1 END AS kind,
-                   k.config
-            FROM results k WHERE k.campaign_id = campaign AND 1 = ANY (kinds)
+            SELECT k.job_id AS id,
+                   CASE WHEN k.is_default AND k.rank > 0 THEN @REMEASURE_KIND_DEFAULTS
+                        ELSE @REMEASURE_KIND_WINNERS END AS kind, k.config
+            FROM results k WHERE k.campaign_id = campaign AND @REMEASURE_KIND_WINNERS = ANY (kinds)
             UNION ALL
-            SELECT k.job_id, 2, k.config
-            FROM results k WHERE k.campaign_id = campaign AND k.is_default AND 2 = ANY (kinds)
+            SELECT k.job_id, @REMEASURE_KIND_DEFAULTS, k.config
+            FROM results k WHERE k.campaign_id = campaign AND k.is_default
+              AND @REMEASURE_KIND_DEFAULTS = ANY (kinds)
             UNION ALL
-            SELECT n.id, 3, n.config FROM newest n
-            WHERE n.failure = 12 OR (n.failure = 0 AND n.drifted))
+            SELECT n.id, @REMEASURE_KIND_UNSTABLE, n.config FROM newest n
+            WHERE n.failure = @FAILURE_UNSTABLE OR (n.failure = @FAILURE_NONE AND n.drifted))
         SELECT DISTINCT ON (w.id, w.config) w.id, e.rounds, w.kind, w.config
         FROM wished w JOIN ended e ON e.id = w.id
         WHERE w.kind = ANY (kinds)
@@ -142,9 +145,9 @@ BEGIN
         FROM wished w WHERE asks GROUP BY w.job_id, w.rounds, w.place)
     SELECT counts || jsonb_build_object(
                'jobs', count(DISTINCT w.job_id), 'rounds', count(DISTINCT (w.job_id, w.place)),
-               'winners', count(*) FILTER (WHERE w.kind = 1),
-               'defaults', count(*) FILTER (WHERE w.kind = 2),
-               'unstable', count(*) FILTER (WHERE w.kind = 3))
+               'winners', count(*) FILTER (WHERE w.kind = @REMEASURE_KIND_WINNERS),
+               'defaults', count(*) FILTER (WHERE w.kind = @REMEASURE_KIND_DEFAULTS),
+               'unstable', count(*) FILTER (WHERE w.kind = @REMEASURE_KIND_UNSTABLE))
     INTO counts FROM wished w;
     IF asks AND (counts->>'jobs')::bigint > 0 THEN
         PERFORM open_remeasures(campaign);

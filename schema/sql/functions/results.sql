@@ -289,7 +289,7 @@ DECLARE
     before integer;
 BEGIN
     FOREACH at IN ARRAY coalesce(array_positions(o.median_ms, k.median_ms), '{}') LOOP
-        IF o.failures[at] = 0 AND o.min_ms[at] = k.min_ms AND o.n[at] = k.n
+        IF o.failures[at] = @FAILURE_NONE AND o.min_ms[at] = k.min_ms AND o.n[at] = k.n
            AND r.kernel_keys[at] = k.kernel_keys THEN
             before := coalesce(sum_of(r.config_counts[:at - 1]), 0);
             IF r.config_values[before + 1:before + r.config_counts[at]] = k.config THEN

@@ -26,7 +26,7 @@ BEGIN
         PERFORM copy_deliveries(c, o, array_agg(p.fresh), array_agg(p.old), array_agg(n), array_agg(n))
         FROM unnest(fresh, old, had) AS p(fresh, old, had)
         CROSS JOIN LATERAL generate_series(0, p.had - 1) AS n;
-        PERFORM note_origins(c.id, fresh, array_fill(10::smallint, ARRAY[cardinality(fresh)]),
+        PERFORM note_origins(c.id, fresh, array_fill(@JOB_REASON_ANSWERED::smallint, ARRAY[cardinality(fresh)]),
                              array_fill(o.id, ARRAY[cardinality(fresh)]),
                              array_fill(0, ARRAY[cardinality(fresh)]),
                              array_fill(0, ARRAY[cardinality(fresh)]));
@@ -36,8 +36,8 @@ BEGIN
     RETURN wanted - cardinality(lacking);
 END $$;
 
--- For each job of c whose problem campaign o had with other solvers: reason 2 where one of them is another
--- revision of the job's solver, else 1.
+-- For each job of c whose problem campaign o had with other solvers: whether one of them is
+-- another revision of the job's solver (new revision) or none is (new solver).
 CREATE OR REPLACE FUNCTION same_problems_of(c campaigns, o campaigns, lacking bigint[])
     RETURNS TABLE (fresh_id bigint, reason smallint)
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan
@@ -49,8 +49,8 @@ DECLARE
                             FROM solvers s);
 BEGIN
     RETURN QUERY
-        SELECT f.id, max(CASE WHEN all_revisions->f.solver_id::text @> to_jsonb(old.solver_id) THEN 2
-                              ELSE 1 END)::smallint
+        SELECT f.id, max(CASE WHEN all_revisions->f.solver_id::text @> to_jsonb(old.solver_id)
+                              THEN @JOB_REASON_NEW_REVISION ELSE @JOB_REASON_NEW_SOLVER END)::smallint
         FROM unnest(lacking) AS wanted(id)
         CROSS JOIN LATERAL (SELECT * FROM jobs j WHERE j.campaign_id = c.id
                             AND j.id = wanted.id OFFSET 0) AS f
@@ -70,18 +70,19 @@ SET enable_mergejoin = off AS $$
 BEGIN
     RETURN QUERY
         SELECT f.id, old.id, CASE
-            WHEN o.build_only THEN 3
-            WHEN measured.stack IS NOT NULL AND NOT stack_matches(c.stack, measured.stack) THEN 4
-            WHEN e.job_id IS NULL THEN 6
-            WHEN e.by_budget THEN 8
-            WHEN e.state = 'failed' THEN 5
+            WHEN o.build_only THEN @JOB_REASON_ONLY_BUILT
+            WHEN measured.stack IS NOT NULL AND NOT stack_matches(c.stack, measured.stack)
+                THEN @JOB_REASON_OTHER_STACK
+            WHEN e.job_id IS NULL THEN @JOB_REASON_UNFINISHED
+            WHEN e.by_budget THEN @JOB_REASON_BUDGET_CUT
+            WHEN e.state = 'failed' THEN @JOB_REASON_FAILED
             WHEN EXISTS (SELECT FROM results k
                          CROSS JOIN LATERAL unnest(string_to_array(k.kernel_keys, ',')) AS u(key)
                          CROSS JOIN LATERAL (SELECT n.code_place FROM kernels n WHERE n.key = u.key
                                              OFFSET 0) AS code
                          WHERE k.campaign_id = o.id AND k.job_id = old.id
-                           AND code.code_place IS NULL) THEN 9
-            ELSE 7 END::smallint
+                           AND code.code_place IS NULL) THEN @JOB_REASON_LOST_CODE
+            ELSE @JOB_REASON_OTHER_SEARCH END::smallint
         FROM unnest(lacking) AS wanted(id)
         CROSS JOIN LATERAL (SELECT * FROM jobs j WHERE j.campaign_id = c.id
                             AND j.id = wanted.id OFFSET 0) AS f
@@ -121,7 +122,7 @@ BEGIN
                             AND EXISTS (SELECT 1 FROM outcomes v
                                         WHERE v.campaign_id = o.id AND v.job_id = old.id
                                           AND NOT v.is_open
-                                          AND v.failures && ARRAY[0, 16]::smallint[])
+                                          AND v.failures && ARRAY[@FAILURE_NONE, @FAILURE_SLOW]::smallint[])
                             AND (o.stack = c.stack
                                  OR NOT EXISTS (SELECT 1 FROM outcomes v
                                                 WHERE v.campaign_id = o.id AND v.job_id = old.id
@@ -209,7 +210,7 @@ BEGIN
         CROSS JOIN LATERAL configs_of(r.config_counts, r.config_values) AS v
         -- A default config that fails once, when it is measured again to show drift, keeps its time.
         ORDER BY p.fresh, v.config,
-                 m.failures[v.at] = 0
+                 m.failures[v.at] = @FAILURE_NONE
                  OR EXISTS (SELECT FROM remeasures w WHERE w.campaign_id = o.id
                             AND w.job_id = p.old AND w.number = r.number) DESC,
                  r.number DESC),
@@ -226,14 +227,17 @@ BEGIN
                                  CROSS JOIN LATERAL (SELECT n.code_place FROM kernels n
                                                      WHERE n.key = u.key OFFSET 0) AS code
                                  WHERE code.code_place IS NULL)
-                           LIMIT 1) AS k ON e.failure = 0
-        WHERE e.failure IN (0, 1, 2, 9, 10, 16, 17) AND NOT (e.drifted AND e.failure IN (0, 16))
+                           LIMIT 1) AS k ON e.failure = @FAILURE_NONE
+        WHERE e.failure IN (@FAILURE_NONE, @FAILURE_NOT_APPLICABLE, @FAILURE_COMPILE_ERROR,
+                            @FAILURE_WRONG_RESULT, @FAILURE_OUT_OF_BOUNDS, @FAILURE_SLOW,
+                            @FAILURE_OVER_LIMITS)
+          AND NOT (e.drifted AND e.failure IN (@FAILURE_NONE, @FAILURE_SLOW))
           AND NOT EXISTS (SELECT FROM held h WHERE h.fresh = e.fresh AND h.config = e.config)),
     taken AS MATERIALIZED (
         SELECT e.*, e.first_number - 1 + dense_rank() OVER (PARTITION BY e.fresh ORDER BY e.number)
                     AS place
         FROM known e
-        WHERE e.failure <> 0 OR e.kept_rank IS NOT NULL
+        WHERE e.failure <> @FAILURE_NONE OR e.kept_rank IS NOT NULL
            OR (e.all_kept AND e.kept_count > 0 AND NOT narrower)),
     copies AS MATERIALIZED (
         SELECT t.fresh, t.old, t.number AS old_number, t.place::integer AS number,
@@ -247,7 +251,7 @@ BEGIN
                array_agg(r.details[t.at] ORDER BY t.at) AS build_details,
                array_agg(r.build_seconds[t.at] ORDER BY t.at) AS build_seconds,
                sum(r.build_seconds[t.at]) AS total_build_seconds,
-               count(*) FILTER (WHERE r.failures[t.at] = 15)::integer AS built,
+               count(*) FILTER (WHERE r.failures[t.at] = @FAILURE_PENDING)::integer AS built,
                array_agg(m.failures[t.at] ORDER BY t.at) AS failures,
                array_agg(m.details[t.at] ORDER BY t.at) AS details,
                array_agg(m.n[t.at] ORDER BY t.at) AS n,
@@ -305,7 +309,7 @@ BEGIN
     SELECT x.fresh, x.old, x.old_number, x.number, x.configs FROM copies x
     UNION ALL
     SELECT e.fresh, e.old, NULL, NULL, count(*)::integer FROM newest e
-    WHERE e.drifted AND e.failure IN (0, 16) GROUP BY e.fresh, e.old;
+    WHERE e.drifted AND e.failure IN (@FAILURE_NONE, @FAILURE_SLOW) GROUP BY e.fresh, e.old;
 END $$;
 
 -- Their rounds and results are copied, so that each campaign owns what it reports and may be
@@ -317,7 +321,7 @@ SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off
 SET enable_mergejoin = off AS $$
 BEGIN
     INSERT INTO job_ends (campaign_id, job_id, state, rounds, failure, reused, fence)
-    SELECT c.id, p.fresh, 'done', p.had, 0, true, 0 FROM unnest(fresh, had) AS p(fresh, had);
+    SELECT c.id, p.fresh, 'done', p.had, @FAILURE_NONE, true, 0 FROM unnest(fresh, had) AS p(fresh, had);
     INSERT INTO rounds
     SELECT c.id, p.fresh, r.number, 0, r.stack, r.config_counts, r.config_values, r.kernel_keys,
            r.failures, r.details, r.build_seconds, r.kernels, r.evaluated, r.pending,
@@ -432,13 +436,13 @@ BEGIN
         EXIT WHEN lacking = '{}';
         distant := ARRAY(SELECT d FROM unnest(distant) AS d EXCEPT
                          SELECT i.job_id FROM job_origins i
-                         WHERE i.campaign_id = c.id AND i.reason >= 2 ORDER BY 1);
+                         WHERE i.campaign_id = c.id AND i.reason >= @JOB_REASON_NEW_REVISION ORDER BY 1);
         PERFORM note_origins(c.id, array_agg(f.fresh_id), array_agg(f.reason),
                              array_agg(o.id), array_agg(0), array_agg(0))
         FROM same_problems_of(c, o, distant) AS f HAVING count(*) > 0;
         SELECT array_agg(f.fresh_id), array_agg(f.reason),
-               array_agg(f.fresh_id) FILTER (WHERE f.reason >= 5),
-               array_agg(f.old_id) FILTER (WHERE f.reason >= 5)
+               array_agg(f.fresh_id) FILTER (WHERE f.reason >= @JOB_REASON_FAILED),
+               array_agg(f.old_id) FILTER (WHERE f.reason >= @JOB_REASON_FAILED)
         INTO ids, reasons, fresh, old
         FROM same_jobs_of(c, o, ARRAY(SELECT j.id FROM jobs j WHERE j.campaign_id = c.id AND j.id = ANY (lacking)
                                       AND j.solver_id IN (SELECT p.solver_id FROM jobs p

@@ -73,7 +73,7 @@ BEGIN
     UNION ALL
     SELECT unnest(string_to_array(keys, ','))
     FROM job_ends e, rounds r, unnest(r.kernel_keys) AS keys
-    WHERE e.campaign_id = campaign AND e.failure = 13
+    WHERE e.campaign_id = campaign AND e.failure = @FAILURE_WORKER_LOST
       AND r.campaign_id = campaign AND r.job_id = e.job_id AND r.number >= e.rounds
     ON CONFLICT DO NOTHING;
     IF EXISTS (SELECT FROM campaigns c WHERE c.id = campaign AND c.build_only) THEN

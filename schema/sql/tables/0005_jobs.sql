@@ -72,10 +72,10 @@ CREATE TABLE job_ends (
     lost_state  job_state,
     claimed_by  bigint,
     PRIMARY KEY (campaign_id, job_id),
-    CHECK ((failure <> 0) = (state = 'failed')),
-    CHECK ((lost_state IS NOT NULL) = (failure = 13)),
+    CHECK ((failure <> @FAILURE_NONE) = (state = 'failed')),
+    CHECK ((lost_state IS NOT NULL) = (failure = @FAILURE_WORKER_LOST)),
     CONSTRAINT end_is_fit CHECK (
-        (failure BETWEEN 0 AND 14 OR failure = 17) AND coalesce(length(detail), 0) <= 65536)
+        (failure BETWEEN @FAILURE_NONE AND @FAILURE_REFUSED_BY_CHECK OR failure = @FAILURE_OVER_LIMITS) AND coalesce(length(detail), 0) <= 65536)
 ) PARTITION BY LIST (campaign_id);
 
 -- How much of a job's question earlier campaigns had answered when its campaign was

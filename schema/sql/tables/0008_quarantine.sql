@@ -14,6 +14,6 @@ CREATE TABLE quarantine (
     login       text NOT NULL DEFAULT '',
     PRIMARY KEY (solver_id, problem_id, target, config),
     CONSTRAINT quarantine_is_fit CHECK (
-        failure BETWEEN 1 AND 14 AND cardinality(config) <= 16 AND length(detail) <= 65536)
+        failure BETWEEN @FAILURE_NOT_APPLICABLE AND @FAILURE_REFUSED_BY_CHECK AND cardinality(config) <= 16 AND length(detail) <= 65536)
 );
 CREATE INDEX quarantine_target ON quarantine (target);
