@@ -278,9 +278,7 @@ int command_import(int argc, char **argv)
     given.goes_on = import_goes_on;
     import = import_new(&given);
     bool all_read = read_files(import, argv + 1);
-    problems_say_replaced(import);
-    problems_say_joined(import);
-    problems_say_biased(import);
+    problems_say_notes(import);
     bool stores = !options.dry_run && problem_list_count(import->problems) > 0;
     if (!import_stopped() && stores && !import_store(import, options.tag, &error) &&
         !import_stopped()) {

@@ -1,16 +1,406 @@
 #include "coordinator/import/import_foreign.h"
-#include "schema/store/store_foreign.h"
 
 #include "coordinator/cli/cli.h"
-#include "coordinator/import/import_foreign_rows.h"
 #include "coordinator/import/import_reader.h"
 #include "coordinator/process/machine.h"
 #include "export/formats/byte_source.h"
 #include "export/formats/file_name.h"
+#include "export/formats/find_db.h"
 #include "export/formats/line_reader.h"
+#include "export/formats/perf_db.h"
 #include "schema/store/store_campaigns.h"
+#include "schema/store/store_foreign.h"
+#include "schema/store/store_problems.h"
+#include "solvers/problem/problem_key.h"
 
 #include <string.h>
+
+/* ---- rows, which gather until some thousand go to the database at once ---- */
+
+struct foreign_rows {
+    Store *store; /* NULL: rows are counted and forgotten */
+    int64_t campaign;
+    struct foreign_file *file;
+    void (*progress)(const char *path, int64_t entries);
+    GArray *problems; /* struct problem */
+    GArray *times;    /* struct foreign_time; its problems are places in `problems` until stored */
+    GArray *params;   /* struct foreign_params, likewise; with no problem there, rows of problems */
+    GStringChunk *names;
+};
+
+/* ---- the single formats ---- */
+
+struct foreign_reading {
+    struct foreign_import *import;
+    struct foreign_file *file;
+    struct foreign_rows rows;
+};
+
+/* A statement with so many rows takes some 100 ms and a few MB on either side. */
+#define ROWS_AT_ONCE 5000
+
+static void foreign_rows_init(struct foreign_rows *rows, Store *store, int64_t campaign)
+{
+    *rows = (struct foreign_rows){.store = store, .campaign = campaign};
+    rows->problems = g_array_new(FALSE, FALSE, sizeof(struct problem));
+    rows->times = g_array_new(FALSE, FALSE, sizeof(struct foreign_time));
+    rows->params = g_array_new(FALSE, FALSE, sizeof(struct foreign_params));
+    rows->names = g_string_chunk_new(1 << 16);
+}
+
+static void foreign_rows_clear(struct foreign_rows *rows)
+{
+    g_array_unref(rows->problems);
+    g_array_unref(rows->times);
+    g_array_unref(rows->params);
+    g_string_chunk_free(rows->names);
+}
+
+/* Returns the problem's place. */
+static int64_t foreign_rows_problem(struct foreign_rows *rows, const struct problem *problem)
+{
+    g_array_append_val(rows->problems, *problem);
+    return rows->problems->len - 1;
+}
+
+/* Texts are copied. */
+static void foreign_rows_time(struct foreign_rows *rows, const struct foreign_time *time)
+{
+    struct foreign_time kept = *time;
+    kept.solver = g_string_chunk_insert_const(rows->names, time->solver);
+    kept.algorithm = g_string_chunk_insert_const(rows->names, time->algorithm);
+    g_array_append_val(rows->times, kept);
+    rows->file->entries++;
+}
+
+static void foreign_rows_params(struct foreign_rows *rows, const struct foreign_params *params)
+{
+    struct foreign_params kept = *params;
+    kept.solver = g_string_chunk_insert_const(rows->names, params->solver);
+    kept.params = g_string_chunk_insert_const(rows->names, params->params);
+    g_array_append_val(rows->params, kept);
+    rows->file->entries++;
+}
+
+/* Stores the problems that gathered (and nothing else did) and appends their ids. */
+static bool foreign_rows_store_problems(struct foreign_rows *rows, GArray *ids, GError **error)
+{
+    guint count = rows->problems->len, before = ids->len;
+    g_array_set_size(ids, before + count); /* without a store they stay 0 */
+    if (rows->store != NULL && count > 0 &&
+        !store_put_problems(rows->store, (const struct problem *)(const void *)rows->problems->data,
+                            (int)count, NULL, &g_array_index(ids, int64_t, before), error)) {
+        return false;
+    }
+    g_array_set_size(rows->problems, 0);
+    return true;
+}
+
+/* Where no problem gathered beside them, params name rows of problems already. */
+static void places_to_ids(struct foreign_rows *rows, const GArray *ids)
+{
+    for (guint i = 0; i < rows->times->len; i++) {
+        struct foreign_time *time = &g_array_index(rows->times, struct foreign_time, i);
+        time->problem = g_array_index(ids, int64_t, time->problem);
+        time->row_problem = g_array_index(ids, int64_t, time->row_problem);
+    }
+    for (guint i = 0; i < rows->params->len && ids->len > 0; i++) {
+        struct foreign_params *params = &g_array_index(rows->params, struct foreign_params, i);
+        params->problem = g_array_index(ids, int64_t, params->problem);
+    }
+}
+
+static bool store_rows(struct foreign_rows *rows, GError **error)
+{
+    int times = (int)rows->times->len, params = (int)rows->params->len, added = 0, more = 0;
+    const void *time = rows->times->data, *config = rows->params->data;
+    if ((times > 0 &&
+         !store_add_foreign_times(rows->store, rows->campaign, time, times, &added, error)) ||
+        (params > 0 &&
+         !store_add_foreign_params(rows->store, rows->campaign, config, params, &more, error))) {
+        return false;
+    }
+    rows->file->repeated += times + params - added - more;
+    return true;
+}
+
+/* Stores what has gathered: all of it, or where that is not much yet nothing. After it places begin
+ * anew. */
+static bool foreign_rows_store(struct foreign_rows *rows, bool all, GError **error)
+{
+    if (!all && rows->problems->len + rows->times->len + rows->params->len < ROWS_AT_ONCE) {
+        return true;
+    }
+    g_autoptr(GArray) ids = g_array_new(FALSE, TRUE, sizeof(int64_t));
+    if (!foreign_rows_store_problems(rows, ids, error)) {
+        return false;
+    }
+    places_to_ids(rows, ids);
+    if (rows->store != NULL && !store_rows(rows, error)) {
+        return false;
+    }
+    g_array_set_size(rows->times, 0);
+    g_array_set_size(rows->params, 0);
+    g_string_chunk_clear(rows->names);
+    if (rows->progress != NULL) {
+        rows->progress(rows->file->path, rows->file->entries);
+    }
+    return true;
+}
+
+#define CONFIGS_AT_ONCE 5000
+#define TIME_MAX_MS     1e12 /* the store's own limit, some decades */
+
+/* ---- what is left out ---- */
+
+G_GNUC_PRINTF(3, 4)
+static void leave_out(struct foreign_reading *reading, int64_t line, const char *format, ...)
+{
+    reading->file->left_out++;
+    if (reading->import->left_out++ >= FOREIGN_SKIPS_KEPT) {
+        return;
+    }
+    struct foreign_skip *skip = g_new0(struct foreign_skip, 1);
+    va_list arguments;
+    va_start(arguments, format);
+    g_autofree char *reason = g_strdup_vprintf(format, arguments);
+    va_end(arguments);
+    skip->file = reading->file->path;
+    skip->line = line;
+    skip->reason = g_utf8_make_valid(reason, -1);
+    g_ptr_array_add(reading->import->skips, skip);
+}
+
+/* ---- find-dbs ---- */
+
+/* The problem that a perf-db names for this one and for all that share its row. */
+static int64_t row_place(struct foreign_rows *rows, const struct problem *problem, int64_t place)
+{
+    struct perf_row row;
+    struct problem stands;
+    perf_row_from_problem(problem, &row);
+    if (!perf_row_to_problem(&row, &stands, NULL) || problem_equal(&stands, problem)) {
+        return place;
+    }
+    return foreign_rows_problem(rows, &stands);
+}
+
+static void add_time(struct foreign_reading *reading, int64_t line, const struct find_entry *entry,
+                     int64_t place, int64_t stands)
+{
+    if (!(entry->time_ms > 0 && entry->time_ms < TIME_MAX_MS)) {
+        leave_out(reading, line, "%s: a time of %s ms was never measured", entry->solver,
+                  entry->time_text);
+    } else if (entry->workspace_bytes > INT64_MAX) {
+        leave_out(reading, line, "%s: no memory has a workspace of %" G_GUINT64_FORMAT " bytes",
+                  entry->solver, entry->workspace_bytes);
+    } else {
+        const struct foreign_time time = {place,          stands,
+                                          entry->time_ms, (int64_t)entry->workspace_bytes,
+                                          entry->solver,  entry->algorithm};
+        foreign_rows_time(&reading->rows, &time);
+    }
+}
+
+static void add_find_line(struct foreign_reading *reading, int64_t number,
+                          const struct find_line *line)
+{
+    struct problem problem;
+    g_autoptr(GError) error = NULL;
+    if (!problem_key_parse(line->key, &problem, &error) || !problem_validate(&problem, &error)) {
+        leave_out(reading, number, "%s", error->message);
+        return;
+    }
+    int64_t place = foreign_rows_problem(&reading->rows, &problem);
+    int64_t stands = row_place(&reading->rows, &problem, place);
+    reading->file->problems++;
+    for (guint i = 0; i < line->entries->len; i++) {
+        add_time(reading, number, &g_array_index(line->entries, struct find_entry, i), place,
+                 stands);
+    }
+}
+
+/* Each reads the whole of reading->file; EXPORT_ERROR, or the store's. */
+static bool foreign_read_find_db(struct foreign_reading *reading, GError **error)
+{
+    g_autoptr(FindDb) db = find_db_open(reading->file->path, error);
+    struct find_line line;
+    struct line at;
+    enum read_step step = READ_ROW;
+    bool stored = db != NULL;
+    find_line_init(&line);
+    while (stored && (step == READ_ROW || step == READ_BAD)) {
+        g_autoptr(GError) reason = NULL;
+        step = find_db_next(db, &line, &at, &reason);
+        if (step == READ_ROW) {
+            add_find_line(reading, at.number, &line);
+        } else if (step == READ_BAD) {
+            leave_out(reading, at.number, "%s", reason->message);
+        } else if (step == READ_FAILED) {
+            g_propagate_error(error, g_steal_pointer(&reason));
+        }
+        stored = step != READ_FAILED && foreign_rows_store(&reading->rows, step == READ_END, error);
+    }
+    find_line_clear(&line);
+    return stored;
+}
+
+/* ---- perf-dbs, text ---- */
+
+static void add_params(struct foreign_reading *reading, int64_t line, int64_t problem,
+                       const char *solver, const char *params)
+{
+    if (solver[0] == '\0' || params[0] == '\0') {
+        leave_out(reading, line, "%s has no params", solver[0] != '\0' ? solver : "a solver");
+        return;
+    }
+    const struct foreign_params row = {problem, solver, params};
+    foreign_rows_params(&reading->rows, &row);
+}
+
+static void add_perf_line(struct foreign_reading *reading, const struct line *at,
+                          struct perf_text_line *line)
+{
+    struct problem problem;
+    g_autoptr(GError) error = NULL;
+    if (!perf_text_line_parse(at->text, line, &error) ||
+        !perf_row_to_problem(&line->row, &problem, &error)) {
+        leave_out(reading, at->number, "%s", error->message);
+        return;
+    }
+    int64_t place = foreign_rows_problem(&reading->rows, &problem);
+    reading->file->problems++;
+    for (guint i = 0; i < line->solvers->len; i++) {
+        add_params(reading, at->number, place, line->solvers->pdata[i], line->params->pdata[i]);
+    }
+}
+
+static bool foreign_read_perf_text(struct foreign_reading *reading, GError **error)
+{
+    g_autoptr(LineReader) lines = line_reader_open(reading->file->path, error);
+    struct perf_text_line line;
+    struct line at;
+    enum read_step step = READ_ROW;
+    bool stored = lines != NULL;
+    perf_text_line_init(&line);
+    while (stored && (step == READ_ROW || step == READ_BAD)) {
+        g_autoptr(GError) reason = NULL;
+        step = line_reader_next(lines, &at, &reason);
+        if (step == READ_ROW) {
+            add_perf_line(reading, &at, &line);
+        } else if (step == READ_BAD) {
+            leave_out(reading, at.number, "%s", reason->message);
+        } else if (step == READ_FAILED) {
+            g_propagate_error(error, g_steal_pointer(&reason));
+        }
+        stored = step != READ_FAILED && foreign_rows_store(&reading->rows, step == READ_END, error);
+    }
+    perf_text_line_clear(&line);
+    return stored;
+}
+
+/* ---- perf-dbs, SQLite ---- */
+
+/* The rows of the table config come in the order of their ids, so both arrays are sorted: 16 bytes a
+ * row are all that stays of it. */
+struct config_rows {
+    GArray *ids, *problems; /* int64_t: of config, of problems */
+};
+
+static bool store_configs(struct foreign_reading *reading, struct config_rows *configs,
+                          GError **error)
+{
+    return foreign_rows_store_problems(&reading->rows, configs->problems, error);
+}
+
+static bool read_configs(struct foreign_reading *reading, PerfDb *db, struct config_rows *configs,
+                         GError **error)
+{
+    for (;;) {
+        g_autoptr(GError) reason = NULL;
+        struct perf_row row;
+        struct problem problem;
+        int64_t id = 0;
+        enum read_step step = perf_db_next_config(db, &id, &row, &reason);
+        if (step == READ_FAILED) {
+            g_propagate_error(error, g_steal_pointer(&reason));
+            return false;
+        }
+        if (step == READ_END) {
+            return store_configs(reading, configs, error);
+        }
+        if (step == READ_BAD || !perf_row_to_problem(&row, &problem, &reason)) {
+            leave_out(reading, id, "config: %s", reason->message);
+            continue;
+        }
+        foreign_rows_problem(&reading->rows, &problem);
+        g_array_append_val(configs->ids, id);
+        reading->file->problems++;
+        if (reading->rows.problems->len >= CONFIGS_AT_ONCE &&
+            !store_configs(reading, configs, error)) {
+            return false;
+        }
+    }
+}
+
+static int compare_ids(gconstpointer a, gconstpointer b)
+{
+    int64_t one = *(const int64_t *)a, other = *(const int64_t *)b;
+    return (one > other) - (one < other);
+}
+
+static void add_perf_entry(struct foreign_reading *reading, const struct config_rows *configs,
+                           const struct perf_entry *entry)
+{
+    guint place;
+    if (!g_array_binary_search(configs->ids, &entry->config, compare_ids, &place)) {
+        leave_out(reading, entry->id,
+                  "perf_db: %s has params for config %" G_GINT64_FORMAT
+                  ", which is not there or cannot be used",
+                  entry->solver, entry->config);
+        return;
+    }
+    add_params(reading, entry->id, g_array_index(configs->problems, int64_t, place), entry->solver,
+               entry->params);
+}
+
+static bool read_entries(struct foreign_reading *reading, PerfDb *db,
+                         const struct config_rows *configs, GError **error)
+{
+    enum read_step step;
+    do {
+        g_autoptr(GError) reason = NULL;
+        struct perf_entry entry = {0};
+        step = perf_db_next_entry(db, &entry, &reason);
+        if (step == READ_ROW) {
+            add_perf_entry(reading, configs, &entry);
+        } else if (step == READ_BAD) {
+            leave_out(reading, entry.id, "perf_db: %s", reason->message);
+        } else if (step == READ_FAILED) {
+            g_propagate_error(error, g_steal_pointer(&reason));
+            return false;
+        }
+        if (!foreign_rows_store(&reading->rows, step == READ_END, error)) {
+            return false;
+        }
+    } while (step != READ_END);
+    return true;
+}
+
+static bool foreign_read_perf_db(struct foreign_reading *reading, GError **error)
+{
+    g_autoptr(PerfDb) db = perf_db_open(reading->file->path, error);
+    if (db == NULL) {
+        return false;
+    }
+    struct config_rows configs = {g_array_new(FALSE, FALSE, sizeof(int64_t)),
+                                  g_array_new(FALSE, TRUE, sizeof(int64_t))};
+    bool read =
+        read_configs(reading, db, &configs, error) && read_entries(reading, db, &configs, error);
+    g_array_unref(configs.ids);
+    g_array_unref(configs.problems);
+    return read;
+}
 
 #define LOOK_AT_LINES 50
 

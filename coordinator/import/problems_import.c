@@ -30,7 +30,7 @@ bool list_options(const struct import_words *words, struct import_options *optio
     return false;
 }
 
-void problems_say_replaced(const Import *import)
+static void say_replaced(const Import *import)
 {
     if (import->replaced > 0)
         fprintf(stderr,
@@ -39,7 +39,7 @@ void problems_say_replaced(const Import *import)
                 import->replaced);
 }
 
-void problems_say_joined(const Import *import)
+static void say_joined(const Import *import)
 {
     for (guint i = 0; i < import->networks->len; i++) {
         const struct import_network *network = g_ptr_array_index(import->networks, i);
@@ -49,7 +49,7 @@ void problems_say_joined(const Import *import)
     }
 }
 
-void problems_say_biased(const Import *import)
+static void say_biased(const Import *import)
 {
     int biased = 0;
     for (int i = 0; i < problem_list_count(import->problems); i++)
@@ -60,6 +60,13 @@ void problems_say_biased(const Import *import)
             "bias is 1 in the keys of %d problems; MIOpen looks up bias 0 where another kernel adds "
             "the bias, as in PyTorch: for such layers make it 0, or remove the column\n",
             biased);
+}
+
+void problems_say_notes(const Import *import)
+{
+    say_replaced(import);
+    say_joined(import);
+    say_biased(import);
 }
 
 Import *problems_import(char *const *files, const struct import_words *words, GError **error)
@@ -73,8 +80,6 @@ Import *problems_import(char *const *files, const struct import_words *words, GE
             return NULL;
     }
     say_skipped(import);
-    problems_say_replaced(import);
-    problems_say_joined(import);
-    problems_say_biased(import);
+    problems_say_notes(import);
     return g_steal_pointer(&import);
 }

@@ -14,14 +14,9 @@ bool list_options(const struct import_words *words, struct import_options *optio
  * NULL when a file as a whole cannot be read. */
 Import *problems_import(char *const *files, const struct import_words *words, GError **error);
 
-/* Prints on stderr in how many lines an option replaced the line's own value; prints nothing for
- * 0. */
-void problems_say_replaced(const Import *import);
-/* Says on stderr which networks have the layers of several files: files of one name in two folders are one
- * network. */
-void problems_say_joined(const Import *import);
-/* Prints on stderr how many problems have a bias in their keys, if any: MIOpen looks up no such
- * key for a layer of PyTorch or Keras. */
-void problems_say_biased(const Import *import);
+/* Prints notices on stderr: how many lines had a value that an option replaced; networks with the layers of several
+ * files (files of one name in two folders are one network); and how many problems have a bias in their keys, since
+ * MIOpen looks up no such key for a layer of PyTorch or Keras. */
+void problems_say_notes(const Import *import);
 
 #endif
