@@ -1,10 +1,10 @@
 /*
- * What verifying needs of a device beside the kernel that is judged: random inputs
- * (worker/verify/random.h has the same numbers), the reference in FP64 with each element's magnitude
- * (reference.h), and the comparison (verify.h). Types, layouts and shapes are arguments: one object
- * serves all problems of a target. Elements are counted in logical order, N C D H W.
+ * Verifies results on the device: makes random inputs (the same numbers as worker/verify/random.h), computes
+ * the reference in FP64 with each element's magnitude (reference.h), and compares outputs (verify.h). Types,
+ * layouts and shapes are arguments: one object serves all problems of a target. Elements are counted in logical
+ * order, N C D H W.
  *
- * A type's number is worker/verify/judge.c's: 0 FP32, 1 FP16, 2 BF16, 3 INT8, 4 INT32, 5 FP64.
+ * Types are numbered as in worker/verify/judge.c: 0 FP32, 1 FP16, 2 BF16, 3 INT8, 4 INT32, 5 FP64.
  */
 #include "coordinates.h"
 
@@ -38,7 +38,7 @@ DEVICE void store_any(int type, GLOBAL unsigned char *data, i64 at, double value
     }
 }
 
-/* A tensor: its type, channel block, sizes but that of N, strides. */
+/* A tensor: type, channel block, sizes without N, strides. */
 #define TENSOR                                                                                     \
     int type, int block, int c_count, int d_count, int h_count, int w_count, i64 n_stride,         \
         i64 c_stride, i64 d_stride, i64 h_stride, i64 w_stride
@@ -67,7 +67,7 @@ DEVICE u64 random_bits(u64 seed, u64 index)
     return z ^ (z >> 31);
 }
 
-/* Every step is exact, so it is no matter whether a compiler joins two of them. */
+/* Every step is exact, so that fused operations give the same result. */
 DEVICE double random_value(int type, u64 bits)
 {
     double sign = (bits & 1) != 0 ? -1 : 1;
@@ -93,7 +93,8 @@ KERNEL(ITEMS, 1, 1) judge_random(GLOBAL unsigned char *data, i64 count, i64 seed
         size += product < 0 ? -product : product;                                                  \
     } while (0)
 
-/* Element `index` of part `part` of `parts`, which share W's longest loops; one part computes all. */
+/* Element `index` of part `part` of `parts`. Parts divide W's longest loop; a single part computes the whole
+ * element. */
 KERNEL(ITEMS, 1, 1)
 judge_reference(GLOBAL const unsigned char *x, GLOBAL const unsigned char *w,
                 GLOBAL const unsigned char *y, GLOBAL double *value, GLOBAL float *magnitude,
@@ -182,7 +183,7 @@ judge_reference(GLOBAL const unsigned char *x, GLOBAL const unsigned char *w,
     magnitude[place] = (float)size;
 }
 
-/* Adds the parts into the first one; each group tells the largest magnitude of its elements. */
+/* Adds the parts to the first one; each group stores its elements' largest magnitude. */
 KERNEL(ITEMS, 1, 1)
 judge_join(GLOBAL double *value, GLOBAL float *magnitude, GLOBAL float *largest, i64 count,
            int parts, int group_count)
@@ -210,9 +211,8 @@ judge_join(GLOBAL double *value, GLOBAL float *magnitude, GLOBAL float *largest,
 
 /* ---- the comparison ---- */
 
-/* Of each group's elements: how many were looked at and how many are wrong, and the largest error over its
- * tolerance (1e300 for what is no number). tensor_wide: the magnitude that stands for every element's, below 0
- * for none; exact: no error is allowed. */
+/* Stores for each group: the elements compared, how many are wrong, and the largest error over its tolerance
+ * (1e300 for NaN). tensor_wide: one magnitude for all elements, below 0 for none; exact: no error is allowed. */
 KERNEL(ITEMS, 1, 1)
 judge_compare(GLOBAL const unsigned char *got, GLOBAL const double *value,
               GLOBAL const float *magnitude, GLOBAL double *ratios, GLOBAL i64 *looks,

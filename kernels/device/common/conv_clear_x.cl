@@ -1,7 +1,6 @@
 /*
- * Sets x[n][c][d][h][w] to zero before a kernel that writes only those
- * positions which some output reads. There are `items` work-items; each goes on
- * by as many.
+ * Sets x[n][c][d][h][w] to zero, before a kernel that writes only the positions that some output reads. There
+ * are `items` work-items; each takes every items-th element.
  *
  * Option: TYPE_X, the stored type.
  */

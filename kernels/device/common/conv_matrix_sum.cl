@@ -1,10 +1,10 @@
 /*
- * Adds up the parts that conv_matrix.cl, conv_wgmma.cl and conv_matrix_amd.cl leave where their terms are
- * split: result[i] = the sum over `splits` of parts[split][i], in a fixed order. An item has four of the `count` elements, a multiple
- * of 4, and every SHARES-th part of them; what the items of an element have is added in local memory, so that many
- * parts of few elements are read by many items.
+ * Split-K: adds up the parts of kernels for matrix units. result[i] is the sum over `splits` of
+ * parts[split][i], in a fixed order. A work-item has four of the `count` elements, a multiple of 4, and every
+ * SHARES-th part of them; the work-items of an element add up their sums in local memory. So many parts of few
+ * elements are read by many work-items.
  *
- * Options: TYPE, the stored type; LANE, what sums are (float or int); SHARES, a power of 2 up to 64.
+ * Options: TYPE, the stored type; LANE, the sums' type (float or int); SHARES, a power of 2 up to 64.
  */
 #include "dialect.h"
 

@@ -1,11 +1,11 @@
 /*
- * Adds up the parts that kernels with split sums leave: w[k][c][d][h][w] = the
- * sum over `splits` of parts[split][k][c][d][h][w], which lie densely in the
- * workspace. The order of the sum is fixed, so equal inputs give equal results.
- * Of each element `lanes` work-items, a power of two up to 32, sum parts each,
- * so that many parts of few elements are read at once; a workgroup has 256 /
- * lanes elements side by side and goes on by `step`. Where w is dense too, no
- * place has to be found by dividing.
+ * Split-K: adds up the parts of kernels on vector units. w[k][c][d][h][w] is the sum over `splits` of
+ * parts[split][k][c][d][h][w], which are packed in the workspace. The order of the sum is fixed, so equal
+ * inputs give equal results.
+ *
+ * `lanes` work-items, a power of two up to 32, share the parts of one element, so that many parts of few
+ * elements are read at once. A workgroup has 256 / lanes neighbouring elements and advances by `step`. Where w
+ * is packed too, its offsets need no division.
  *
  * Option: TYPE_W, the stored type.
  */

@@ -1,14 +1,14 @@
 /*
- * Moves a tensor between layouts that have channels last and others, and fills up the channels of a group with
- * zeros: planes of rows by columns, of `groups` groups a batch, a plane's strides being arguments.
+ * Copies a tensor between layouts with channels last and other layouts, and pads the channels of a group with
+ * zeros. The copy is of planes of rows by columns, `groups` for each batch, with a plane's strides as
+ * arguments.
  *
- *   TILED 1: to[column][row] = from[row][column], whose columns lie side by side in `from` and whose rows do in
- *            `to`: a block of 64 by 64 goes through local memory, so that both sides are met in order. Rows from
- *            `rows` to `fill` are zeros.
- *   TILED 0: to[row][column] = from[row][column], an item each, columns side by side in `to` alone. Columns from
- *            `columns` to `fill` are zeros.
+ *   TILED 1: to[column][row] = from[row][column]. Columns are neighbours in `from`, rows in `to`. A block of 64 by 64
+ *            goes through local memory, so that both sides are accessed in order. Rows from `rows` to `fill` are zeros.
+ *   TILED 0: to[row][column] = from[row][column], one element for each work-item. Columns are neighbours in `to` only.
+ *            Columns from `columns` to `fill` are zeros.
  *
- * Batches from `batches` on are zeros. A grid of `blocks` workgroups a plane.
+ * Batches from `batches` on are zeros. Grid: `blocks` workgroups for each plane.
  *
  * Options: TENSOR (x, w or y: the entry's name), BYTES (1, 2 or 4: of an element), TILED.
  */
@@ -24,7 +24,7 @@ typedef unsigned int element;
 
 #define ITEMS 256
 #define TILE  64
-/* A column's elements of 32 lines lie in 32 banks. */
+/* The pitch puts a column's elements of 32 lines into 32 banks. */
 #define PITCH (TILE + 4 / BYTES)
 #define STEP  (ITEMS / TILE)
 

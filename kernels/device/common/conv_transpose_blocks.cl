@@ -1,17 +1,18 @@
 /*
- * Moves a tensor between planes of positions (NCHW) and channels last (NHWC, those of a group filled up to
- * whole chunks with zeros), by chunks on the side of the channels: 16 bytes, or 8 of single bytes, of which a square
- * would take too many registers.
+ * Copies a tensor between planes of positions (NCHW) and channels last (NHWC, the channels of a group padded
+ * with zeros to whole chunks). The channels' side is accessed in chunks of 16 bytes, or of 8 for single bytes,
+ * whose 16 by 16 squares would take too many registers.
  *
- *   SLAB 0: an item has as many channels as a chunk holds, and as many positions: it loads and stores both ways in
- *           chunks, or parts of VECTOR elements where planes begin at no others, and exchanges them in registers.
- *   SLAB 1: for small planes of any length. CHANNEL_BLOCKS chunks of channels of all positions, which lie in one
- *           piece, go through local memory as they are; an item moves a position's chunk.
+ *   SLAB 0: a work-item has a square of a chunk's channels by as many positions. It loads and stores chunks on both
+ *           sides (parts of VECTOR elements where planes are not aligned to chunks) and transposes in registers.
+ *   SLAB 1: for small planes of any length. CHANNEL_BLOCKS chunks of channels of all positions, contiguous in memory,
+ *           go through local memory unchanged; a work-item copies a position's chunk.
  *
- * Batches from `batches` on are zeros. A grid of `blocks` workgroups a plane, of which there are `groups` a batch.
+ * Batches from `batches` on are zeros. Grid: `blocks` workgroups for each plane, `groups` planes for each
+ * batch.
  *
- * Options: TENSOR (x, w or y: the entry's name), BYTES (1, 2 or 4: of an element), IN (1: to channels last, 0: from
- * there), SLAB, VECTOR, CHANNEL_BLOCKS (a power of 2: the chunks of channels of a workgroup).
+ * Options: TENSOR (x, w or y: the entry's name), BYTES (1, 2 or 4: of an element), IN (1: to channels last, 0:
+ * from there), SLAB, VECTOR, CHANNEL_BLOCKS (a power of 2: the chunks of channels of a workgroup).
  */
 #include "dialect.h"
 
@@ -41,7 +42,7 @@ struct ALIGNED(VECTOR *BYTES) part {
 #define PART_AT(pointer)  (*(GLOBAL struct part *)(GLOBAL void *)(pointer))
 #define PART_IN(pointer)  (*(GLOBAL const struct part *)(GLOBAL const void *)(pointer))
 
-/* A plane: `channels` (`fill` with zeros) of `positions`, which are `pitch` apart where channels are last. */
+/* A plane: `channels`, padded to `fill`, of `positions`, which are `pitch` elements apart where channels are last. */
 struct plane {
     int channels, fill, positions, pitch, is_there;
 };
@@ -59,10 +60,11 @@ DEVICE void zero(struct chunk *chunk)
         chunk->at[i] = 0;
 }
 
-/* A block's parts of VECTOR positions lie so far apart that those of neighbouring items are side by side. */
+/* The distance of a work-item's parts of VECTOR positions, such that parts of neighbouring work-items are
+ * contiguous. */
 #define PART_STEP (ITEMS / CHANNEL_BLOCKS * VECTOR)
 
-/* Of a channel a block's positions, the first of which is `first`. */
+/* Loads a block's positions of one channel, from `first` on. */
 DEVICE void load_line(struct chunk *to, GLOBAL const element *line, int first, int positions)
 {
     for (int i = 0; i < PARTS; i++) {
@@ -131,7 +133,7 @@ DEVICE void move_block(GLOBAL const element *from, GLOBAL element *to, const str
 
 #define CHUNK_LOCAL(pointer) (*(LOCAL_POINTER struct chunk *)(LOCAL_POINTER void *)(pointer))
 
-/* Between a position's chunks of channels and the slab. */
+/* Copies between a position's chunks of channels and the slab. */
 DEVICE void move_chunks(LOCAL_POINTER element *slab, GLOBAL const element *from, GLOBAL element *to,
                         const struct plane *plane, int first, int item)
 {

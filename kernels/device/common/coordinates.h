@@ -1,10 +1,9 @@
 /*
- * Where elements lie: coordinates taken off a flat index, positions that a
- * convolution brings together, channels in blocks.
+ * Coordinates: taking them off a flat index, positions that a convolution combines, channels in blocks.
  */
 #include "dialect.h"
 
-/* Takes the fastest of the remaining coordinates off a flat index. */
+/* Takes the fastest remaining coordinate off a flat index. */
 DEVICE int take(int *rest, int count)
 {
     int coordinate = *rest % count;
@@ -12,7 +11,7 @@ DEVICE int take(int *rest, int count)
     return coordinate;
 }
 
-/* The same for an index that 32 bits do not hold. */
+/* The same for an index of 64 bits. */
 DEVICE int take_long(i64 *rest, int count)
 {
     int coordinate = (int)(*rest % count);
@@ -29,7 +28,7 @@ DEVICE int source_of(int in, int f, int out, int pad, int stride, int dilation)
     return at / stride;
 }
 
-/* Offset of channel c where channels lie in blocks of `block`, the block innermost. */
+/* Offset of channel c where channels are in blocks of `block`, the block innermost. */
 DEVICE i64 channel_offset(int c, int block, i64 stride)
 {
     return block == 1 ? c * stride : c / block * stride + c % block;

@@ -24,8 +24,8 @@
 #endif
 #pragma OPENCL FP_CONTRACT ON
 #define KERNEL(x, y, z) __kernel __attribute__((reqd_work_group_size(x, y, z))) void
-/* What is not inlined at once may be left with a local array's address of its own, another one than
- * PoCL then gives the kernel. */
+/* Functions are always inlined: PoCL gives a function that is not inlined another address of a local array than
+ * the kernel. */
 #define DEVICE static inline __attribute__((always_inline))
 #define GLOBAL __global
 #define LOCAL_ARRAY __local
@@ -47,7 +47,7 @@ typedef long i64;
 typedef long long i64;
 
 #if defined(__HIP__)
-/* AMD's compiler alone, without HIP's headers. */
+/* For AMD's compiler alone, without HIP's headers. */
 #define KERNEL(x, y, z)                                                                            \
     extern "C" __attribute__((global)) __attribute__((amdgpu_flat_work_group_size(                 \
         (x) * (y) * (z), (x) * (y) * (z)))) void
@@ -116,7 +116,7 @@ DEVICE float from_BF16(unsigned short stored)
     return u.value;
 }
 
-/* Rounds to nearest, ties to even; a NaN stays one. */
+/* Rounds to nearest, ties to even; a NaN stays a NaN. */
 DEVICE unsigned short to_BF16(float value)
 {
     union float_bits u;
@@ -128,7 +128,7 @@ DEVICE unsigned short to_BF16(float value)
 
 #if defined(__HIP__)
 
-/* AMD's GPUs convert by one instruction each way, by the rules below. */
+/* AMD's GPUs have one instruction each way, with the rules below. */
 DEVICE float from_FP16(unsigned short stored)
 {
     return (float)__builtin_bit_cast(_Float16, stored);
@@ -157,7 +157,7 @@ DEVICE float from_FP16(unsigned short stored)
     return u.value;
 }
 
-/* Rounds to nearest, ties to even; 65520 and more become infinite. */
+/* Rounds to nearest, ties to even; from 65520 on the result is infinite. */
 DEVICE unsigned short to_FP16(float value)
 {
     union float_bits u;
@@ -170,7 +170,7 @@ DEVICE unsigned short to_FP16(float value)
     } else if (u.bits >= 0x477ff000u) {
         result = 0x7c00u;
     } else if (u.bits < 0x38800000u) {
-        /* Below 2^-14 the result is a multiple of 2^-24, the last place of 0.5: adding rounds. */
+        /* Below 2^-14 results are multiples of 2^-24, which is the last place of 0.5: adding 0.5 rounds. */
         u.value += 0.5f;
         result = u.bits - 0x3f000000u;
     } else {
@@ -199,16 +199,16 @@ typedef LANE vec;
 #elif defined(__OPENCL_VERSION__)
 
 typedef DIALECT_JOIN(LANE, VEC) vec;
-/* A vector is aligned to its size, so unaligned ones go through vload and vstore. */
+/* Vector types are aligned to their size; vload and vstore take any alignment. */
 #define vec_load(pointer) DIALECT_JOIN(vload, VEC)(0, pointer)
 #define vec_store(pointer, value) DIALECT_JOIN(vstore, VEC)(value, 0, pointer)
 #define vec_splat(value) ((vec)(value))
 /* sum + a * b, with one rounding where the device has it */
 #define vec_madd(sum, a, b) ((a) * (b) + (sum))
-/* value where keep is not 0, else 0 (whatever value is, a NaN too) */
+/* value where keep is not 0, else 0 (also where value is a NaN) */
 #define vec_keep(value, keep) select((vec)(0), value, (keep) != (vec)(0))
 
-/* lanes of a and b in turns, from their lower halves: a0 b0 a1 b1 ... */
+/* lanes of a and b alternating, from their lower halves: a0 b0 a1 b1 ... */
 DEVICE vec vec_zip_low(vec a, vec b)
 {
     vec result;
@@ -217,7 +217,7 @@ DEVICE vec vec_zip_low(vec a, vec b)
     return result;
 }
 
-/* and from their upper halves */
+/* the same from their upper halves */
 DEVICE vec vec_zip_high(vec a, vec b)
 {
     vec result;

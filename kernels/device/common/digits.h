@@ -1,11 +1,9 @@
 /*
- * Flat indices of up to four axes, the last running fastest, taken apart into
- * places along each.
+ * Splits flat indices of up to four axes, the last one fastest, into places along each axis.
  */
 #include "dialect.h"
 
-/* An index of a dimension that is spread over up to four axes, the last running fastest: how many
- * there are of each but the first. */
+/* The counts of all axes but the first, which no index exceeds. */
 struct tile_digits {
     int second, third, fourth;
 };
@@ -26,7 +24,7 @@ DEVICE struct tile_place tile_split(struct tile_digits digits, int index)
     return place;
 }
 
-/* The place that follows. */
+/* The next place. */
 DEVICE struct tile_place tile_step(struct tile_digits digits, struct tile_place place)
 {
     if (++place.at[3] < digits.fourth)

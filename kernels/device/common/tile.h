@@ -1,16 +1,15 @@
 /*
- * The tile that matrix-product kernels share. A workgroup of THREADS_M by
- * THREADS_N items computes a block of BLOCK_M rows by BLOCK_N columns, BLOCK_K
- * terms at a time: a kernel lays those into local memory as a[term][row] and
- * b[term][column], zero where there are none, and tile_multiply() adds their
- * products. An item keeps the sums of TILE_M rows, REPEAT_M times over, by
- * TILE_VECTORS vectors of VEC columns. On a GPU REPEAT_M is 1 and sums stay in
- * registers; on a CPU one item is a workgroup and a tile's sums are taken
- * through the registers once a round of BLOCK_K terms.
+ * The tile of sums that matrix-product kernels on vector units share.
  *
- * Options: THREADS_M, THREADS_N, VEC, TILE_M, TILE_VECTORS, REPEAT_M, BLOCK_K,
- * and LANE where sums are not float; TYPE_C and C_RUNS, the product's stored type,
- * and 1 to store runs of VEC neighbouring columns as vectors (FP32 only).
+ * A workgroup of THREADS_M by THREADS_N work-items computes a block of BLOCK_M rows by BLOCK_N columns, BLOCK_K
+ * terms at a time. The kernel copies the terms into local memory as a[term][row] and b[term][column], with
+ * zeros past the ends, and tile_multiply() adds their products. A work-item has the sums of TILE_M rows,
+ * REPEAT_M times over, by TILE_VECTORS vectors of VEC columns. On a GPU REPEAT_M is 1 and sums stay in
+ * registers. On a CPU a workgroup is one work-item, and each tile's sums pass through the registers once for
+ * each round of BLOCK_K terms.
+ *
+ * Options: THREADS_M, THREADS_N, VEC, TILE_M, TILE_VECTORS, REPEAT_M, BLOCK_K; LANE where sums are not float;
+ * TYPE_C, the product's stored type; C_RUNS, 1 to store VEC neighbouring columns as a vector (FP32 only).
  */
 #include "dialect.h"
 #include "digits.h"
@@ -18,19 +17,19 @@
 #define THREADS (THREADS_M * THREADS_N)
 #define BLOCK_M (THREADS_M * TILE_M * REPEAT_M)
 #define BLOCK_N (THREADS_N * TILE_VECTORS * VEC)
-/* Runs of VEC columns in a block. */
+/* Vectors of VEC columns in a block. */
 #define BLOCK_RUNS (THREADS_N * TILE_VECTORS)
 
 #define ITEM ((int)LOCAL_ID(0))
 #define ITEM_M (ITEM / THREADS_N)
 #define ITEM_N (ITEM % THREADS_N)
 
-/* The row and the first column of an item's sum [repeat][i][v] within the block. */
+/* Row and first column within the block of a work-item's sum [repeat][i][v]. */
 #define TILE_ROW(repeat, i) (((repeat) * THREADS_M + ITEM_M) * TILE_M + (i))
 #define TILE_COLUMN(v) (((v) * THREADS_N + ITEM_N) * VEC)
 
-/* Where sums live in registers every index of them must be a constant; where they do not, unrolling
- * only costs compile time. An enum, since NVIDIA's compiler takes no macro in this place. */
+/* Sums in registers need constant indices, so these loops are unrolled; elsewhere unrolling only costs compile
+ * time. An enum, since NVIDIA's compiler takes no macro here. */
 #if REPEAT_M == 1
 enum {
     TILE_UNROLL_ROWS = TILE_M,
@@ -94,7 +93,7 @@ DEVICE void tile_multiply(LOCAL_POINTER const LANE *a, LOCAL_POINTER const LANE 
     }
 }
 
-/* Whether VEC columns, whose offsets are given (-1 for none), lie next to each other in memory. */
+/* Whether VEC columns with these offsets (-1 for none) are neighbours in memory. */
 DEVICE int tile_is_run(LOCAL_POINTER const i64 *columns)
 {
     int is_run = columns[0] >= 0;
@@ -103,7 +102,7 @@ DEVICE int tile_is_run(LOCAL_POINTER const i64 *columns)
     return is_run;
 }
 
-/* Stores VEC sums of a row at the columns' offsets, -1 for none. */
+/* Stores VEC sums of a row at the columns' offsets; -1 for no column. */
 DEVICE void tile_store_run(GLOBAL STORAGE(TYPE_C) *c, LOCAL_POINTER const i64 *columns, vec sums)
 {
     LANE lanes[VEC];
@@ -121,7 +120,7 @@ DEVICE void tile_store_run(GLOBAL STORAGE(TYPE_C) *c, LOCAL_POINTER const i64 *c
     }
 }
 
-/* Stores an item's sums, each where the offsets of its row and column, -1 for none, add up to. */
+/* Stores a work-item's sums at the sums of their row's and column's offsets; -1 for no row or column. */
 DEVICE void tile_store(GLOBAL STORAGE(TYPE_C) *c, LOCAL_POINTER const i64 *rows,
                        LOCAL_POINTER const i64 *columns, vec (*sums)[TILE_M][TILE_VECTORS])
 {

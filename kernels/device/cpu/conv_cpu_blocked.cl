@@ -1,19 +1,16 @@
 /*
- * Convolution over a padded copy of the input, or the input itself where
- * nothing is padded, written for a CPU's vector units: a vector holds output
- * channels, and a tile of sums is TILE_W neighbouring positions of an output
- * row by TILE_V vectors of channels. Each step takes a term's weights for all
- * those channels and multiplies them by TILE_W numbers of the input.
+ * Convolution over a padded copy of the input, or over the input itself where nothing is padded, for a CPU's
+ * vector units. A vector holds output channels; a tile of sums is TILE_W neighbouring positions of an output
+ * row by TILE_V vectors of channels. Each step multiplies a term's weights for all these channels by TILE_W
+ * numbers of the input.
  *
- * One work-item computes up to TILES tiles of TILE_V * VEC channels. It goes
- * through the sum's terms (input channels times filter positions) CRS_BLOCK at
- * a time: it lays out their weights by blocks of channels in private memory,
- * where they stay near while all tiles use them. Partial sums stay private too.
+ * One work-item computes up to TILES tiles of TILE_V * VEC channels. It takes the terms (input channels times
+ * filter positions) CRS_BLOCK at a time and copies their weights, by blocks of channels, into private memory,
+ * where all tiles use them from the cache. Partial sums are private too.
  *
- * Forward, or backward data: then the input is y, the output x, and the filter
- * is turned round. The shape, all strides and the layouts' channel blocks are
- * arguments. Options: TYPE_W and TYPE_OUT name stored types, PLAIN_W and
- * PLAIN_OUT are 1 where these are LANE's own.
+ * Forward, or backward data: then the input is y, the output x, and the filter is mirrored. The shape, all
+ * strides and the layouts' channel blocks are arguments. Options: TYPE_W and TYPE_OUT are stored types; PLAIN_W
+ * and PLAIN_OUT are 1 where these are LANE's own.
  */
 #include "coordinates.h"
 
@@ -22,7 +19,7 @@
 
 /* ---- the terms of a sum, and their weights ---- */
 
-/* An axis of the filter, and how its positions lie in the input and in the filter. */
+/* An axis of the filter, and the distances of its positions in the input and in the filter. */
 struct filter_axis {
     int count, phases, stride, dilation;
     i64 phase_step, in_step, w_step;
@@ -33,7 +30,7 @@ struct filter {
     i64 in_c, w_out, w_in;
     int out_block, in_block; /* channel blocks of the filter's layout */
     int positions, c_count, is_turned;
-    int contiguous;    /* the weights of an output channel lie in the order of terms */
+    int contiguous;    /* the weights of an output channel are stored in the order of terms */
     int channels_last; /* the order of terms: filter positions, then input channels */
 };
 
@@ -51,7 +48,7 @@ DEVICE struct filter_axis make_axis(int count, int phases, int stride, int dilat
     return axis;
 }
 
-/* Weights that lie in the order of terms, the one or the other, can be taken by whole vectors. */
+/* Chooses the order of terms in which weights are contiguous, if either is, so that they can be loaded as vectors. */
 DEVICE void choose_order(struct filter *filter)
 {
     i64 row = filter->w.count, plane = row * filter->h.count, c_count = filter->c_count;
@@ -72,7 +69,7 @@ DEVICE i64 in_offset(const struct filter_axis *axis, int f)
            (i64)(f * axis->dilation / axis->stride) * axis->in_step;
 }
 
-/* Where a term of the sum lies in the input, and among the weights of an output channel. */
+/* Finds a term's offsets in the input, and among an output channel's weights. */
 DEVICE void find_term(const struct filter *filter, int term, i64 *in, i64 *weight)
 {
     int c = filter->channels_last ? term % filter->c_count : term / filter->positions;
@@ -86,8 +83,8 @@ DEVICE void find_term(const struct filter *filter, int term, i64 *in, i64 *weigh
               f / row % rows * filter->h.w_step + f % row * filter->w.w_step;
 }
 
-/* The same for `length` terms from first on. Divisions are slow, so a term is found from the one that
- * is a channel before it, where that is among them. */
+/* The same for `length` terms from first on. Divisions are slow, so a term is computed from the term one
+ * channel before, where that one is in the block. */
 DEVICE void find_terms(const struct filter *filter, int first, int length, i64 *in, i64 *weight)
 {
     int back = filter->in_block > 1 ? length : filter->channels_last ? 1 : filter->positions;
@@ -104,7 +101,7 @@ DEVICE void find_terms(const struct filter *filter, int first, int length, i64 *
     }
 }
 
-/* Turns a square of vectors: lane i of vector j becomes lane j of vector i. */
+/* Transposes a square of vectors: lane i of vector j becomes lane j of vector i. */
 DEVICE void transpose(vec square[VEC])
 {
     vec zipped[VEC];
@@ -121,8 +118,8 @@ DEVICE void transpose(vec square[VEC])
     }
 }
 
-/* Lays the weights of VEC output channels from k on out, TILE_K apart, for `length` terms from first
- * on. Channels past k_left repeat the last one. */
+/* Copies the weights of VEC output channels from k on, TILE_K apart, for `length` terms from first on. Channels
+ * past k_left repeat the last one. */
 DEVICE void lay_out_weights(const struct filter *filter, GLOBAL const STORAGE(TYPE_W) * w, int k,
                             int k_left, int first, int length, const i64 *terms, LANE *block)
 {
@@ -153,17 +150,17 @@ DEVICE void lay_out_weights(const struct filter *filter, GLOBAL const STORAGE(TY
 
 /* ---- tiles ---- */
 
-/* Rows of the output, cut into tiles, and which of them a work-item computes. */
+/* The output's rows divided into tiles, and a work-item's share of them. */
 struct tiles {
     int width, height; /* of an output plane */
-    int a_row;         /* tiles */
-    int back_row;      /* in a row that is narrower than a tile: where tiles end with it from */
+    int a_row;         /* tiles of a row */
+    int back_row;      /* in rows narrower than a tile: the first row whose tile ends with the row */
     int first, end;
 };
 
-/* Where a tile begins in its row. One that would reach past the row's end ends there instead; in a
- * row that is narrower than a tile, numbers of the next rows are read too and not used, or those of
- * the rows before where no more follow. */
+/* The start of a tile in its row. A tile that would pass the row's end ends there instead. In rows narrower
+ * than a tile it also reads numbers of the next rows, which are not used, or of the rows before where no rows
+ * follow. */
 DEVICE int tile_start(const struct tiles *tiles, int tile)
 {
     int last = tiles->width - TILE_W, start = tile % tiles->a_row * TILE_W;
@@ -172,17 +169,15 @@ DEVICE int tile_start(const struct tiles *tiles, int tile)
     return start < last ? start : last;
 }
 
-/* Where that is in a channel of a tensor with those strides. */
+/* The tile's offset in a channel of a tensor with those strides. */
 DEVICE i64 tile_offset(const struct tiles *tiles, int tile, i64 d, i64 h, i64 w)
 {
     int row = tile / tiles->a_row;
     return row / tiles->height * d + row % tiles->height * h + tile_start(tiles, tile) * w;
 }
 
-/*
- * Adds `length` terms to a tile's sums. It is there twice, since a compiler that knows that
- * neighbours lie side by side needs no register for each of them.
- */
+/* Adds `length` terms to a tile's sums. There are two versions: with a constant step of 1 the compiler needs no
+ * register for each neighbour's address. */
 #define ADD_TILE(name, STEP)                                                                       \
     DEVICE void name(GLOBAL const LANE *in, i64 step, const i64 *terms, const LANE *weights,       \
                      int length, LANE *sums, int is_first)                                         \
@@ -218,7 +213,7 @@ DEVICE i64 tile_offset(const struct tiles *tiles, int tile, i64 d, i64 h, i64 w)
 ADD_TILE(add_tile, 1)
 ADD_TILE(add_spread_tile, step)
 
-/* Where results go. */
+/* The output tensor. */
 struct output {
     i64 c, w;
     int block; /* of channels */
@@ -238,7 +233,7 @@ DEVICE void store_run(GLOBAL STORAGE(TYPE_OUT) * out, const struct output *to, i
     }
     if (k_left >= VEC && to->block == 1 && to->w == 1 && count >= VEC) {
         for (int next = 0; next < count; next += VEC) {
-            /* The last square reaches back over the one before. */
+            /* The last square overlaps the one before. */
             int start = next < count - VEC ? next : count - VEC;
             vec square[VEC];
             UNROLL
@@ -259,7 +254,7 @@ DEVICE void store_run(GLOBAL STORAGE(TYPE_OUT) * out, const struct output *to, i
     }
 }
 
-/* How many tiles from `tile` on lie behind each other in a row, or in rows without gaps. */
+/* The number of tiles from `tile` on that are contiguous in a row, or in rows without gaps. */
 DEVICE int run_length(const struct tiles *tiles, int tile, int has_gaps)
 {
     int whole = tiles->width / TILE_W, left = tiles->end - tile;
@@ -269,9 +264,9 @@ DEVICE int run_length(const struct tiles *tiles, int tile, int has_gaps)
     return whole < 1 ? 1 : whole < left ? whole : left;
 }
 
-/* Grid: `items` parts of an output plane's tiles, blocks of TILE_K channels of a group, images times
- * groups. in_* are strides of the copy or the input, phase_* how far its phases lie apart, and
- * has_slack says that a tile may read past its end; k_count and size_* are the output's. */
+/* Grid: `items` parts of an output plane's tiles, blocks of TILE_K channels of a group, images times groups.
+ * in_* are strides of the copy or the input, phase_* the distances of its phases; has_slack: a tile may read
+ * past its end; k_count and size_* are the output's. */
 KERNEL(1, 1, 1) conv_cpu_blocked(GLOBAL const LANE *RESTRICT in,
                                  GLOBAL const STORAGE(TYPE_W) * RESTRICT w,
                                  GLOBAL STORAGE(TYPE_OUT) * RESTRICT out, i64 in_n, i64 in_c,
@@ -307,7 +302,7 @@ KERNEL(1, 1, 1) conv_cpu_blocked(GLOBAL const LANE *RESTRICT in,
     filter.is_turned = is_turned;
     choose_order(&filter);
     term_count = c_count * filter.positions;
-    /* A plane without gaps on either side is one long row. */
+    /* A plane without gaps in input and output is one long row. */
     is_flat = filter.positions == 1 && in_h == size_w * in_w && out_h == size_w * out_w;
     tiles.width = is_flat ? size_w * size_h : size_w;
     tiles.height = is_flat ? 1 : size_h;
@@ -343,7 +338,7 @@ KERNEL(1, 1, 1) conv_cpu_blocked(GLOBAL const LANE *RESTRICT in,
     to.block = out_block;
     is_flat = out_h == size_w * out_w && out_d == size_h * out_h;
     for (int tile = tiles.first, run; tile < tiles.end; tile += run) {
-        /* A tile that was moved back leaves what is another's to that. */
+        /* A tile that was moved back stores only its own positions. */
         int start = tile_start(&tiles, tile), from = tile % tiles.a_row * TILE_W - start;
         int end = tiles.width - start;
         run = run_length(&tiles, tile, !is_flat);

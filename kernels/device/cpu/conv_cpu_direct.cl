@@ -1,15 +1,12 @@
 /*
- * Forward convolution of one shape, NCHW FP32, written for a CPU's vector
- * units. x lies as conv_cpu_pack_x leaves it (or as it is, where that is the same),
- * so that VEC neighbouring positions of the output, counted along rows of
- * PITCH, read VEC neighbouring floats through each filter position. Positions
- * from OUT_W to PITCH of a row are computed and not stored.
+ * Forward convolution of one shape, NCHW FP32, for a CPU's vector units. x is the copy that conv_cpu_pack_x
+ * makes (or x itself where they are equal), in which VEC neighbouring output positions, counted along rows of
+ * PITCH, read VEC neighbouring floats through each filter position. Positions from OUT_W to PITCH of a row are
+ * computed but not stored.
  *
- * One work-item computes TILE_VECTORS * VEC positions of K_BLOCK output
- * channels, TILE_K at a time with their sums in registers. The whole shape is
- * compiled in: C_COUNT and K_COUNT (channels of a group), GROUPS, FIL_H, FIL_W,
- * OUT_H, OUT_W, ROWS and PITCH of the copy, PHASES_H, PHASES_W, STRIDE_*,
- * DILATION_*.
+ * One work-item computes TILE_VECTORS * VEC positions of K_BLOCK output channels, TILE_K at a time with their
+ * sums in registers. The whole shape is compiled in: C_COUNT and K_COUNT (channels of a group), GROUPS, FIL_H,
+ * FIL_W, OUT_H, OUT_W, ROWS and PITCH of the copy, PHASES_H, PHASES_W, STRIDE_*, DILATION_*.
  */
 #include "dialect.h"
 
@@ -18,11 +15,11 @@
 #define CHANNEL (PHASES_H * PHASES_W * PHASE)
 #define CRS (C_COUNT * FIL_H * FIL_W)
 
-/* Where filter row r and column s begin within a channel of the copy. */
+/* Offset of filter row r and column s within a channel of the copy. */
 #define ROW_OFFSET(r) ((r) % PHASES_H * (PHASES_W * PHASE) + (r) * DILATION_H / STRIDE_H * PITCH)
 #define COLUMN_OFFSET(s) ((s) % PHASES_W * PHASE + (s) * DILATION_W / STRIDE_W)
 
-/* True where VEC positions from q on lie next to each other in y. */
+/* Whether VEC positions from q on are neighbours in y. */
 #if PITCH == OUT_W
 #define IS_WHOLE(q, row, column) ((q) + VEC <= OUT_H * OUT_W)
 #else

@@ -1,13 +1,11 @@
 /*
- * Forward convolution as a matrix product, NCHW FP32, written for a CPU's
- * vector units: y (k by pixels) = w (k by crs) times the unfolded x (crs by
- * pixels), where crs runs over channels and filter positions as w lies in
- * memory, and pixels over the flattened output of one image.
+ * Forward convolution as a matrix product, NCHW FP32, for a CPU's vector units: y (k by pixels) = w (k by crs)
+ * times the unfolded x (crs by pixels). crs runs over channels and filter positions in w's order, pixels over
+ * the output of one image.
  *
- * One work-item computes PANELS panels of TILE_VECTORS * VEC pixels for K_BLOCK
- * output channels. It unfolds CRS_BLOCK rows of x at a time into private
- * memory, then walks its channels TILE_K at a time with a tile of sums in
- * registers. The shape is given by arguments: one binary serves all problems.
+ * One work-item computes PANELS panels of TILE_VECTORS * VEC pixels for K_BLOCK output channels. It unfolds
+ * CRS_BLOCK rows of x at a time into private memory, then takes its channels TILE_K at a time with a tile of
+ * sums in registers. The shape is given by arguments: one binary serves all problems.
  */
 #include "dialect.h"
 
@@ -18,11 +16,11 @@ struct shape {
     int pad_h, pad_w, stride_h, stride_w, dilation_h, dilation_w;
     int plane;      /* elements of one input channel */
     int contiguous; /* neighbouring outputs read neighbouring inputs through each filter position */
-    int before, after; /* elements of x that may be read before and from this image and group on */
+    int before, after; /* elements of x before this image and group, and from it on, that may be read */
 };
 
-/* Offsets within a plane that VEC pixels from p on read through filter position (r, s), and 1 or 0
- * where that lies inside the input or not. Offsets outside are 0, so that all can be read. */
+/* Offsets within a plane that VEC pixels from p on read through filter position (r, s), and 1 or 0 for inside
+ * or outside of the input. Offsets outside are 0, so that all can be read. */
 DEVICE void find_sources(const struct shape *shape, int p, int rs, int *offset, float *keep)
 {
     int dy = rs / shape->fil_w * shape->dilation_h - shape->pad_h;
@@ -42,8 +40,8 @@ DEVICE void find_sources(const struct shape *shape, int p, int rs, int *offset, 
     }
 }
 
-/* Unfolds VEC pixels from p on, filter position rs of the channels first_c to last_c, into rows of
- * PANEL floats that lie rs_count rows apart. */
+/* Unfolds VEC pixels from p on for filter position rs of the channels first_c to last_c, into rows of PANEL
+ * floats that are rs_count rows apart. */
 DEVICE void unfold(const struct shape *shape, GLOBAL const float *x, int p, int rs, int first_c,
                    int last_c, float *rows)
 {

@@ -1,10 +1,10 @@
 /*
- * Lays a padded copy of x into a workspace so that strided convolutions read
- * neighbouring inputs as neighbours: each plane is split by the filter
- * positions' phases within the stride. Phase (ph, pw) holds, at (row, column),
+ * Copies x with its padding into a workspace so that strided convolutions read neighbouring inputs as
+ * neighbours: each plane is divided into the phases that filter positions have within the stride. Phase (ph,
+ * pw) holds at (row, column)
  *   x[row * stride_h + ph * dilation_h % stride_h - pad_h][likewise for w]
- * or 0 outside of x. The copy is [n * c][phases_h][phases_w][rows][pitch].
- * Nothing is compiled in: one binary serves all problems.
+ * or 0 outside of x. The copy is [n * c][phases_h][phases_w][rows][pitch]. The shape is given by arguments: one
+ * binary serves all problems.
  */
 #include "dialect.h"
 

@@ -1,16 +1,13 @@
 /*
- * Lays a padded copy of an input tensor into a workspace, where a convolution
- * finds all that it reads as numbers of one type, neighbours beside each
- * other, and no edges. Each channel is split by the phases that positions of
- * the filter have within the stride; phase (pd, ph, pw) holds at (depth, row,
- * column)
+ * Copies an input tensor with its padding into a workspace, where a convolution finds numbers of one type,
+ * neighbours next to each other, and no edges. Each channel is divided into the phases that filter positions
+ * have within the stride; phase (pd, ph, pw) holds at (depth, row, column)
  *   in[depth * stride_d + pd * dilation_d % stride_d - pad_d][likewise h, w]
- * or 0 outside. Where `spread` is above 1, the input counts as lying that far
- * apart with zeros between (backward data). The copy is
- * [n][channels][phases_d][phases_h][phases_w][size_d][size_h][size_w].
+ * or 0 outside. Where `spread` is above 1, the input's elements are placed that far apart with zeros between
+ * (backward data). The copy is [n][channels][phases_d][phases_h][phases_w][size_d][size_h][size_w].
  *
- * Options: TYPE names the input's type, LANE the copy's. Everything else is an
- * argument; `block` is the channel block of the input's layout.
+ * Options: TYPE, the input's type; LANE, the copy's. Everything else is an argument; `block` is the channel
+ * block of the input's layout.
  */
 #include "coordinates.h"
 
@@ -18,15 +15,15 @@
 #define LANE float
 #endif
 
-/* Channels a work-item: enough to use whole cache lines where they lie side by side. */
+/* Channels of a work-item: enough to use whole cache lines where channels are innermost. */
 #define CHANNELS 16
 
-/* How one axis of the copy reads the input. */
+/* One axis of the copy as it reads the input. */
 struct axis {
     int size, in, first, step, spread;
 };
 
-/* Which input position a position of the copy shows, or -1. */
+/* The input position at a position of the copy, or -1. */
 DEVICE int input_at(const struct axis *axis, int position)
 {
     int at = axis->first + position * axis->step;
@@ -35,7 +32,7 @@ DEVICE int input_at(const struct axis *axis, int position)
     return at / axis->spread;
 }
 
-/* One row of one channel. */
+/* Copies one row of one channel. */
 DEVICE void copy_row(GLOBAL const STORAGE(TYPE) * in, i64 in_w, const struct axis *axis,
                      GLOBAL LANE *row)
 {
@@ -70,7 +67,7 @@ DEVICE void copy_row(GLOBAL const STORAGE(TYPE) * in, i64 in_w, const struct axi
         row[i] = (LANE)0;
 }
 
-/* The same row of `count` channels that lie side by side. */
+/* The same for a row of `count` channels that are innermost. */
 DEVICE void copy_pixels(GLOBAL const STORAGE(TYPE) * in, i64 in_w, const struct axis *axis,
                         GLOBAL LANE *row, i64 plane, int count)
 {

@@ -1,12 +1,10 @@
 /*
- * The plain convolution in its three directions: one work-item an output
- * element, every stride a run-time argument. It is the last resort and what
- * the others are compared with, so it is kept as simple as it can be.
+ * The plain convolution in its three directions: a work-item for each output element, every stride an argument.
+ * It is the last resort and the standard for other kernels, so it is kept simple.
  *
- * Options: TYPE_X, TYPE_W, TYPE_Y name the stored types, ACC is the type of
- * the sum, BLOCK_X, BLOCK_W, BLOCK_Y are the channel blocks of the layouts
- * (1 where channels are not blocked). One of DIRECTION_F, DIRECTION_B and DIRECTION_W
- * chooses the entry, so that no other is compiled beside it.
+ * Options: TYPE_X, TYPE_W, TYPE_Y are the stored types, ACC the sum's type, BLOCK_X, BLOCK_W, BLOCK_Y the
+ * layouts' channel blocks (1 where channels are not blocked). DIRECTION_F, DIRECTION_B or DIRECTION_W chooses
+ * the one entry that is compiled.
  */
 #include "coordinates.h"
 

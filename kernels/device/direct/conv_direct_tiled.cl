@@ -1,25 +1,19 @@
 /*
- * Forward convolution in two dimensions by tiles, its shape compiled in, every
- * stride of a tensor an argument.
+ * Forward convolution of 2D images by tiles, with the shape compiled in and every tensor stride an argument.
  *
- * A workgroup of THREADS_K by THREADS_H by THREADS_W items computes BLOCK_K
- * channels of BLOCK_H by BLOCK_W outputs, REPEAT_K times for one block of
- * channels after the other. It lays what these outputs read of BLOCK_C input
- * channels, and the filter's weights for them, into local memory and
- * multiplies; then come the next BLOCK_C. An item keeps the sums of TILE_K
- * channels by TILE_H rows by TILE_W vectors of outputs in registers.
+ * A workgroup of THREADS_K by THREADS_H by THREADS_W work-items computes BLOCK_K channels of BLOCK_H by BLOCK_W
+ * outputs, REPEAT_K times for consecutive blocks of channels. It copies what these outputs read of BLOCK_C
+ * input channels, and the filter's weights for them, into local memory and multiplies; then the next BLOCK_C
+ * follow. A work-item has the sums of TILE_K channels by TILE_H rows by TILE_W vectors of outputs in registers.
  *
- * The patch holds every PATCH_STEP_H-th row and PATCH_STEP_W-th column of the
- * input, which is all that is read of it. Its columns are taken apart by their
- * phase within the stride, so that what neighbouring outputs read through a
- * filter position lies side by side.
+ * The patch holds every PATCH_STEP_H-th row and PATCH_STEP_W-th column of the input, which is all that is read.
+ * Its columns are divided by their phase within the stride, so that neighbouring outputs read neighbours
+ * through a filter position.
  *
- * Options beside these: VEC, LANE; TYPE_X, TYPE_W, TYPE_Y; GROUPS; C_COUNT and
- * K_COUNT, channels of a group; IN_, OUT_, FIL_, PAD_, STRIDE_ and DILATION_ each
- * with H and W. X_BY_C, W_BY_C: channels are the densest axis of the tensor.
- * ITEMS_BY_K: items of a workgroup follow each other along the channels of y.
- * FILTER_IN_PLACE: weights are read where they are, as a CPU likes it.
- * UNROLL_H, UNROLL_W: filter positions that are spelled out.
+ * Other options: VEC, LANE; TYPE_X, TYPE_W, TYPE_Y; GROUPS; C_COUNT and K_COUNT, channels of a group; IN_,
+ * OUT_, FIL_, PAD_, STRIDE_ and DILATION_, each with H and W. X_BY_C, W_BY_C: channels are the tensor's densest
+ * axis. ITEMS_BY_K: neighbouring work-items have neighbouring channels of y. FILTER_IN_PLACE: weights are read
+ * from memory, which is faster on a CPU. UNROLL_H, UNROLL_W: filter positions unrolled.
  */
 #include "coordinates.h"
 
@@ -33,7 +27,7 @@
 #define BLOCKS_H COUNT_BLOCKS(OUT_H, BLOCK_H)
 #define BLOCKS_W COUNT_BLOCKS(OUT_W, BLOCK_W)
 
-/* Rows and columns of the patch between neighbouring outputs, and between filter positions. */
+/* Rows and columns of the patch from output to output, and from filter position to filter position. */
 #define OUT_STEP_H (BLOCK_H > 1 ? STRIDE_H / PATCH_STEP_H : 1)
 #define OUT_STEP_W (BLOCK_W > 1 ? STRIDE_W / PATCH_STEP_W : 1)
 #define TAP_STEP_H (DILATION_H / PATCH_STEP_H)
@@ -42,18 +36,18 @@
 #define PATCH_H ((BLOCK_H - 1) * OUT_STEP_H + (FIL_H - 1) * TAP_STEP_H + 1)
 #define PATCH_W ((BLOCK_W - 1) * OUT_STEP_W + (FIL_W - 1) * TAP_STEP_W + 1)
 
-/* Whole vectors of four, so that aligned ones can be loaded as such; channels lie an odd number of
- * them apart, which spreads them over the banks. */
+/* Rounded up to vectors of four, for aligned loads. Channels are an odd number of them apart, which spreads
+ * them over the banks. */
 #define PHASE_LENGTH ((PATCH_W + OUT_STEP_W - 1) / OUT_STEP_W)
 #define ROW_LENGTH ((PHASE_LENGTH * OUT_STEP_W + 3) / 4 * 4)
 #define PLANE (PATCH_H * ROW_LENGTH | 4)
 #define COLUMN_PLACE(column) ((column) % OUT_STEP_W * PHASE_LENGTH + (column) / OUT_STEP_W)
 
 #define TAPS (FIL_H * FIL_W)
-/* Odd numbers of fours as well. */
+/* An odd number of fours as well. */
 #define FILTER_ROW (BLOCK_K % 8 == 0 ? BLOCK_K + 4 : BLOCK_K)
 
-/* An enum, since not every compiler takes a macro behind `unroll`. */
+/* An enum, since some compilers take no macro behind `unroll`. */
 enum { TAP_ROWS_AT_ONCE = UNROLL_H, TAP_COLUMNS_AT_ONCE = UNROLL_W };
 
 struct strides {
@@ -64,8 +58,8 @@ struct place {
     int group, k, h, w; /* of the block's first output; k within the group */
 };
 
-/* Lays `count` channels of x, the first at x, into the patch, zero outside of the input. Items run
- * along INNER, the axis that is densest in memory. */
+/* Copies `count` channels of x, the first at x, into the patch, with zeros outside of the input. Work-items run
+ * along INNER, the densest axis in memory. */
 #if X_BY_C
 #define INNER BLOCK_C
 #define OUTER (PATCH_H * PATCH_W)
@@ -98,8 +92,8 @@ DEVICE void stage_patch(GLOBAL const STORAGE(TYPE_X) *x, struct strides strides,
     }
 }
 
-/* Lays weights of `count` input and BLOCK_K output channels, the first ones at w, into filter[c][tap][k];
- * those past the last output channel are that one's. */
+/* Copies weights of `count` input and BLOCK_K output channels, the first at w, into filter[c][tap][k]. Channels
+ * past the last output channel repeat it. */
 DEVICE void stage_filter(GLOBAL const STORAGE(TYPE_W) *w, struct strides strides,
                          struct place block, int count, LOCAL_POINTER LANE *filter)
 {
@@ -119,7 +113,7 @@ DEVICE void stage_filter(GLOBAL const STORAGE(TYPE_W) *w, struct strides strides
     }
 }
 
-/* Where an item's tile begins within the block. */
+/* The start of a work-item's tile within the block. */
 struct tile {
     int k, h, w; /* w counts vectors */
 };
@@ -139,7 +133,7 @@ DEVICE struct tile find_tile(int item)
     return tile;
 }
 
-/* Adds the products of one filter position; patch points at what the tile's first output reads. */
+/* Adds the products of one filter position; `patch` points to the tile's first input. */
 DEVICE void add_tap(LOCAL_POINTER const LANE *patch, const LANE *weights,
                     vec (*sums)[TILE_H][TILE_W])
 {
@@ -168,9 +162,9 @@ DEVICE void copy_sums(vec (*to)[TILE_H][TILE_W], vec (*from)[TILE_H][TILE_W])
     }
 }
 
-/* Adds the products of `count` channels. Sums are copied, since a variable that lives across a barrier
- * is none that a CPU keeps in registers. The filter is what stage_filter() laid down, or w itself,
- * whose channels of the tile begin at k_at[]. */
+/* Adds the products of `count` channels. Sums are copied to a local variable, because a CPU keeps no variable
+ * in registers across a barrier. The filter is stage_filter()'s copy, or w itself, in which the tile's channels
+ * begin at k_at[]. */
 #if FILTER_IN_PLACE
 #define FILTER_POINTER GLOBAL const STORAGE(TYPE_W) *
 #else

@@ -2,14 +2,14 @@
  * B of 2D convolutions with few input channels: x[n][c][ih][iw] = the sum over k and the filter of y times w,
  * all tensors packed.
  *
- * Positions of x, counted from the padding's start, lie STRIDE to a cell: ih = STRIDE_H * i + phase - pad. A tap r of
- * the filter meets one phase alone, r * DILATION % STRIDE, and there y's row i - r * DILATION / STRIDE. An item
- * computes TILE_W neighbouring cells with all their phases and channels, so that a value of y that it reads is
- * multiplied by every weight that it meets; a workgroup has ITEMS_H rows of ITEMS_W items. The part of y that it
- * needs comes to local memory STEP_K channels at a time, and their filters with it.
+ * Positions of x, counted from the padding's start, are grouped in cells of STRIDE: ih = STRIDE_H * i + phase -
+ * pad. A filter position r meets one phase, r * DILATION % STRIDE, and reads there y's row i - r * DILATION /
+ * STRIDE. A work-item computes TILE_W neighbouring cells with all their phases and channels, so that each value
+ * of y that it reads is multiplied by every weight that meets it. A workgroup has ITEMS_H rows of ITEMS_W
+ * work-items. It copies its part of y into local memory STEP_K channels at a time, together with their filters.
  *
- * Options: TYPE, NHWC, C, FIL_H, FIL_W, STRIDE_H, STRIDE_W, DILATION_H, DILATION_W; TILE_W (a multiple of 4), ITEMS_W,
- * ITEMS_H, STEP_K; CHUNKED, 1 where NHWC's k is whole chunks of 16 bytes, and STEP_K too.
+ * Options: TYPE, NHWC, C, FIL_H, FIL_W, STRIDE_H, STRIDE_W, DILATION_H, DILATION_W; TILE_W (a multiple of 4),
+ * ITEMS_W, ITEMS_H, STEP_K; CHUNKED, 1 where NHWC's k and STEP_K are whole chunks of 16 bytes.
  */
 #include "few_channels.h"
 
@@ -24,7 +24,7 @@
 #define REACH_H      SHIFT_H(FIL_H - 1)
 #define REACH_W      SHIFT_W(FIL_W - 1)
 
-/* The part of y, and what an item reads of a row of it. */
+/* The part of y, and a work-item's span of one of its rows. */
 #define ROWS    (ITEMS_H + REACH_H)
 #define COLUMNS (ITEMS_W * TILE_W + UP_TO_FOURS(REACH_W))
 #define PLACES  (ROWS * COLUMNS)
@@ -32,7 +32,7 @@
 
 #define REGISTERS (STRIDE_H * STRIDE_W * C * TILE_W + SPAN + 64)
 
-/* Results of a row of cells on their way out. */
+/* Results of a row of cells on their way to memory. */
 #define CELL_COLUMNS (ITEMS_W * TILE_W * STRIDE_W)
 #define RESULTS      (ITEMS_H * C * CELL_COLUMNS)
 #define STAGED       (STEP_K * (PLACES + WEIGHTS_PITCH))
@@ -46,7 +46,7 @@ struct image {
     int k, in_h, in_w, out_h, out_w, pad_h, pad_w;
 };
 
-/* The channels from `first` on of y's part that begins at row and column. */
+/* Copies the channels from `first` on of y's part, which begins at row and column. */
 DEVICE void stage_y(LOCAL_POINTER float *to, GLOBAL const ELEMENT *y, const struct image *image,
                     int row, int column, int first, int item)
 {
@@ -76,7 +76,7 @@ DEVICE void stage_y(LOCAL_POINTER float *to, GLOBAL const ELEMENT *y, const stru
     }
 }
 
-/* Their filters, the channels of a position side by side. */
+/* Copies their filters, with the channels of a position as neighbours. */
 DEVICE void stage_w(LOCAL_POINTER float *to, GLOBAL const ELEMENT *w, int channels, int first,
                     int item)
 {
@@ -91,7 +91,7 @@ DEVICE void stage_w(LOCAL_POINTER float *to, GLOBAL const ELEMENT *w, int channe
     }
 }
 
-/* One channel of y: the item's span of each row times each weight. */
+/* Adds one channel of y: the work-item's span of each row times each weight. */
 DEVICE void add_channel(struct sums *sums, LOCAL_POINTER const float *y,
                         LOCAL_POINTER const float *w)
 {
@@ -119,7 +119,7 @@ DEVICE void add_channel(struct sums *sums, LOCAL_POINTER const float *y,
 
 /* ---- out ---- */
 
-/* The item's results of a phase of rows, as they will lie in x. */
+/* Puts the work-item's results of a phase of rows in the order of x. */
 DEVICE void lay_results(LOCAL_POINTER float *to, const struct sums *sums, int phase, int item)
 {
     const int row = item / ITEMS_W, first = item % ITEMS_W * TILE_W * STRIDE_W;
@@ -140,7 +140,7 @@ DEVICE void lay_results(LOCAL_POINTER float *to, const struct sums *sums, int ph
     }
 }
 
-/* They belong to row ih, of cells' rows STRIDE_H apart, from column iw on. */
+/* Stores them in row ih, for rows of cells STRIDE_H apart, from column iw on. */
 DEVICE void store_results(GLOBAL ELEMENT *x, LOCAL_POINTER const float *from,
                           const struct image *image, int first_ih, int first_iw, int item)
 {

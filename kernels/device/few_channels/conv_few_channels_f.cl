@@ -1,21 +1,21 @@
 /*
- * F of 2D convolutions with few input channels on NVIDIA's matrix units (mma.sync): y[n][oh][ow][k] = the sum over
- * the filter of x times w, packed tensors, all NHWC or all NCHW, FP16 or BF16.
+ * F of 2D convolutions with few input channels on NVIDIA's matrix units (mma.sync): y[n][oh][ow][k] = the sum
+ * over the filter of x times w, packed tensors, all NHWC or all NCHW, FP16 or BF16.
  *
- * What a position reads of a line of x, the filter's columns (NHWC: with their channels), lies side by side in memory:
- * these are terms, and no channel is filled up. A part of x comes to local memory as it lies, in chunks of 16 bytes
- * (cp.async), and a lane's pair of neighbouring terms is one word of it wherever the position begins, since positions
- * are an even number of elements apart. LEAD elements of a line's first chunk come before the filter's first term;
- * where LEAD is odd a pair begins an element earlier. Pairs of a line of the filter are filled up to fours; what is
- * no term counts as zero, on both sides.
+ * A position reads consecutive elements of a row of x: the filter's columns, in NHWC with their channels. These
+ * are the terms, so that no channels have to be padded. A part of x is copied to local memory unchanged, in
+ * chunks of 16 bytes (cp.async). A lane's pair of neighbouring terms is one word of it wherever the position
+ * begins, since positions are an even number of elements apart. LEAD elements of a row's first chunk precede
+ * the filter's first term; where LEAD is odd a pair begins one element earlier. Pairs of a filter row are
+ * padded to fours; padding counts as zero in both operands.
  *
- * A warp computes TILES_M rows of 16 positions by COLUMNS of k. NHWC: rows of the product are positions and columns
- * are k, NCHW: the other way, so that a lane's sums lie side by side in y. A workgroup has WARPS_H by WARPS_W warps,
- * keeps its filters in local memory in the order in which lanes read them, and goes through every `groups`th of the
- * tiles that it begins with, while the next one is on its way.
+ * A warp computes TILES_M rows of 16 positions by COLUMNS of k. In NHWC the product's rows are positions and
+ * its columns k, in NCHW the reverse, so that a lane's sums are neighbours in y. A workgroup has WARPS_H by
+ * WARPS_W warps and keeps its filters in local memory in the order in which lanes read them. It takes every
+ * groups-th tile and loads the next one meanwhile.
  *
- * Options: TYPE (FP16 or BF16), LANE, NHWC, C, FIL_H, FIL_W, STRIDE_H, STRIDE_W, DILATION_H, LEAD; TILES_M, WARPS_H,
- * WARPS_W, COLUMNS (a multiple of 32).
+ * Options: TYPE (FP16 or BF16), LANE, NHWC, C, FIL_H, FIL_W, STRIDE_H, STRIDE_W, DILATION_H, LEAD; TILES_M,
+ * WARPS_H, WARPS_W, COLUMNS (a multiple of 32).
  */
 #include "dialect.h"
 
@@ -27,11 +27,11 @@
 #define BLOCK_H (TILES_M * WARPS_H)
 #define BLOCK_W (16 * WARPS_W)
 
-/* Elements of x from a column to the next, and planes of channels. */
+/* Elements of x from column to column, and planes of channels. */
 #define STEP   (NHWC ? C : 1)
 #define PLANES (NHWC ? 1 : C)
 
-/* Terms of a line of the filter, in pairs; eights of them, two to a step of the product. */
+/* Terms of a filter row, in pairs; eights of them, of which a matrix instruction takes two. */
 #define TERMS      (FIL_W * STEP)
 #define EARLY      (LEAD % 2)
 #define PAIRS      ((TERMS + EARLY + 1) / 2)
@@ -39,14 +39,14 @@
 #define LINES      (FIL_H * PLANES)
 #define STEPS      ((LINES * PAIR_PITCH / 4 + 1) / 2)
 
-/* The part of x: lines of each plane. */
+/* The part of x: rows of each plane. */
 #define PART_H        ((BLOCK_H - 1) * STRIDE_H + (FIL_H - 1) * DILATION_H + 1)
 #define PART_WIDTH    (LEAD - EARLY + (BLOCK_W - 1) * STRIDE_W * STEP + 2 * PAIR_PITCH)
 #define PART_CHUNKS   ((PART_WIDTH + 7) / 8)
 #define LINE_BYTES    (PART_CHUNKS * CHUNK_BYTES)
 #define PART_BYTES    (PLANES * PART_H * LINE_BYTES)
 #define PLACE_BYTES   (STRIDE_W * STEP * 2) /* from a position to the next */
-/* Filters of a step: four words of each lane for every 16 of k. */
+/* Filters of one step: four words of each lane for every 16 of k. */
 #define STEP_BYTES    (COLUMNS / 16 * 32 * 16)
 #define FILTERS_BYTES (STEPS * STEP_BYTES)
 
@@ -88,7 +88,8 @@ DEVICE struct tile find_tile(const struct image *image, int number)
     return tile;
 }
 
-/* The part of x that a tile reads on its way to `place`; zeros where x ends. Lines of x are whole chunks. */
+/* Loads the part of x that a tile reads, asynchronously, to `place`, with zeros outside of x. Rows of x are
+ * whole chunks. */
 DEVICE void load_part(LOCAL_POINTER unsigned char *memory, unsigned place,
                       GLOBAL const half_bits *x, const struct image *image, int number, int item)
 {
@@ -110,7 +111,7 @@ DEVICE void load_part(LOCAL_POINTER unsigned char *memory, unsigned place,
 
 /* ---- filters ---- */
 
-/* Two terms of the filter of k, zeros where there are none. */
+/* Two terms of the filter of k, with zeros past the filter. */
 DEVICE unsigned filter_pair(GLOBAL const half_bits *w, const struct image *image, int k, int eight,
                             int pair_of_four)
 {
@@ -128,8 +129,8 @@ DEVICE unsigned filter_pair(GLOBAL const half_bits *w, const struct image *image
     return pair;
 }
 
-/* A lane's four words: two operands b of 8 columns, k in an order that gives a lane of sums eight k side by side; or
- * one operand a of 16 rows. */
+/* A lane's four words: two operands b of 8 columns each, in an order of k that gives a lane eight neighbouring
+ * sums; or one operand a of 16 rows. */
 DEVICE void lay_filters(LOCAL_POINTER unsigned char *to, GLOBAL const half_bits *w,
                         const struct image *image, int first_k, int item)
 {
@@ -157,15 +158,15 @@ DEVICE void load_filters(LOCAL_POINTER unsigned char *from, unsigned *to)
 
 /* ---- the product ---- */
 
-/* Which of a pair are terms, by the pair's number in its line. */
+/* A mask of the terms in a pair, by the pair's number in its row. */
 DEVICE unsigned terms_of_pair(int pair)
 {
     int term = pair * 2 - EARLY;
     return (term >= 0 && term < TERMS ? 0xffffu : 0u) | (term + 1 < TERMS ? 0xffff0000u : 0u);
 }
 
-/* The lane's pair of eight terms; `part` is where its position and pair begin. The first and the last four pairs of
- * a line have some that are no terms: these masks are theirs. */
+/* The lane's pair among eight terms; `part` is the start of its position and pair. The masks are those of the
+ * first and the last four pairs of a row, which are not all terms. */
 struct masks {
     unsigned first, last;
 };
@@ -193,7 +194,7 @@ DEVICE void multiply_part(LOCAL_POINTER unsigned char *memory,
         unsigned places[TILES_M][4];
         UNROLL for (int i = 0; i < TILES_M; i++) UNROLL for (int e = 0; e < 4; e++)
         {
-            /* NHWC: registers of an operand a; NCHW: of two operands b, whose positions take turns. */
+            /* NHWC: registers of an operand a. NCHW: registers of two operands b, whose positions alternate. */
             const int at = i * (STRIDE_H * LINE_BYTES) +
                            (NHWC ? e % 2 * (8 * PLACE_BYTES) : e / 2 * (2 * PLACE_BYTES));
             places[i][e] = load_pair(part + at, step * 2 + (NHWC ? e / 2 : e % 2), masks);
@@ -218,7 +219,7 @@ DEVICE void multiply_part(LOCAL_POINTER unsigned char *memory,
 
 #if NHWC
 
-/* A lane's sums are, for every 32 columns, 8 k of two positions. */
+/* For every 32 columns a lane has the sums of 8 k of two positions. */
 DEVICE void store_sums(GLOBAL half_bits *y, LANE sums[TILES_DOWN][TILES_ACROSS][4],
                        const struct image *image, int oh, int ow, int k, int lane)
 {
@@ -240,7 +241,7 @@ DEVICE void store_sums(GLOBAL half_bits *y, LANE sums[TILES_DOWN][TILES_ACROSS][
 
 #else
 
-/* A lane's sums are, for every 16 of k, four positions of two of them. */
+/* For every 16 of k a lane has the sums of four positions of two k. */
 DEVICE void store_sums(GLOBAL half_bits *y, LANE sums[TILES_DOWN][TILES_ACROSS][4],
                        const struct image *image, int oh, int ow, int k, int lane)
 {

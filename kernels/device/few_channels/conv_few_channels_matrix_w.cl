@@ -1,19 +1,20 @@
 /*
- * W of 2D convolutions with few input channels on NVIDIA's matrix units (mma.sync): the sum over positions of y times
- * x for each k, filter position and channel; packed tensors, NHWC, FP16 or BF16.
+ * W of 2D convolutions with few input channels on NVIDIA's matrix units (mma.sync): the sum over positions of y
+ * times x for each k, filter position and channel; packed tensors, NHWC, FP16 or BF16.
  *
- * Rows of the product are k, terms are positions, columns what a position reads of a line of x, the filter's columns
- * with their channels, side by side in memory. STEP_W positions of a row of y and the lines of x that they meet come
- * to local memory as they lie, in chunks of 16 bytes (cp.async); y is turned by the load into registers (ldmatrix),
- * a pair of terms of x is two halves a position apart. LEAD elements of a line's first chunk come before the
- * filter's first column.
+ * The product's rows are k, its terms positions, its columns what a position reads of a row of x: the filter's
+ * columns with their channels, consecutive in memory. STEP_W positions of a row of y, and the rows of x that
+ * they meet, are copied to local memory unchanged, in chunks of 16 bytes (cp.async). y is transposed by the
+ * load into registers (ldmatrix); a pair of terms of x is two halfwords one position apart. LEAD elements of a
+ * row's first chunk precede the filter's first column.
  *
- * A warp has one row of the filter and BLOCK_K of k; SHARES of them take turns at steps of 16 positions. A workgroup
- * goes through `part` rows of y, the next positions on their way, and leaves each share's sums as w lies, FP32, in
- * the workspace: parts to be added up.
+ * A warp has one row of the filter and BLOCK_K of k; SHARES warps of them alternate at steps of 16 positions. A
+ * workgroup takes `part` rows of y, loads the next positions meanwhile, and writes each share's sums to the
+ * workspace in w's order, FP32: parts to be added up.
  *
- * Options: TYPE (FP16 or BF16), LANE, C, FIL_H, FIL_W, STRIDE_H, STRIDE_W, DILATION_H, LEAD; BLOCK_K (a multiple of
- * 16), STEP_W (of 16 times SHARES), SHARES; RAGGED, 1 where rows of y end within a step of 16.
+ * Options: TYPE (FP16 or BF16), LANE, C, FIL_H, FIL_W, STRIDE_H, STRIDE_W, DILATION_H, LEAD; BLOCK_K (a
+ * multiple of 16), STEP_W (a multiple of 16 times SHARES), SHARES; RAGGED, 1 where rows of y end within a step
+ * of 16.
  */
 #include "dialect.h"
 
@@ -26,7 +27,7 @@
 #define TILES_M (BLOCK_K / 16)
 #define TILES_N ((TERMS + 7) / 8)
 
-/* Lines of x and positions of y in local memory, in bytes; a position ends elsewhere in the banks than it begins. */
+/* Bytes of rows of x and positions of y in local memory; a position ends in another bank than it begins. */
 #define PLACE_BYTES (STRIDE_W * C * 2)
 #define LINE_CHUNKS ((LEAD + (STEP_W - 1) * STRIDE_W * C + TILES_N * 8 + 7) / 8)
 #define LINE_BYTES  (LINE_CHUNKS * CHUNK_BYTES)
@@ -43,7 +44,7 @@ struct image {
     int k, in_h, in_w, out_h, out_w, pad_h, pad_w;
 };
 
-/* STEP_W positions of y's row (of all images) from column `first` on, and what they meet. */
+/* Loads STEP_W positions of y's row (of all images) from column `first` on, and what they meet of x. */
 DEVICE void load_positions(LOCAL_POINTER unsigned char *memory, unsigned place,
                            GLOBAL const half_bits *y, GLOBAL const half_bits *x,
                            const struct image *image, int row, int first, int channel, int item)
@@ -72,7 +73,7 @@ DEVICE void load_positions(LOCAL_POINTER unsigned char *memory, unsigned place,
     }
 }
 
-/* Two positions' elements; `count` of the positions from here on are in y's row. */
+/* Elements of two positions; `count` of the positions from here on are in y's row. */
 DEVICE unsigned pair_at(LOCAL_POINTER unsigned char *line, int count)
 {
     unsigned low = LOCAL_HALF(line, 0), high = LOCAL_HALF(line, PLACE_BYTES);
@@ -83,7 +84,8 @@ DEVICE unsigned pair_at(LOCAL_POINTER unsigned char *line, int count)
     return low | high << 16;
 }
 
-/* 16 positions; `line` is where the lane's column begins for its first pair, `from` the lane's line of y. */
+/* Multiplies 16 positions; `line` is the start of the lane's column for its first pair, `from` the lane's row
+ * of y. */
 DEVICE void multiply_step(LOCAL_POINTER unsigned char *memory, LANE sums[TILES_M][TILES_N][4],
                           LOCAL_POINTER unsigned char *line, unsigned from, int count, int item)
 {

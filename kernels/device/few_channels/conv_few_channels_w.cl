@@ -2,26 +2,27 @@
  * W of 2D convolutions with few input channels: the sum over positions of y times x for each k, channel and
  * filter position, all tensors packed.
  *
- * An item keeps the sums of TILE_K rows of w, ITEMS_K apart, for all channels and columns of one row of the filter.
- * It goes along a row of y four positions at a time: what it reads of x, a stretch of a row of each channel, meets
- * all its rows of w, and what it reads of y all of the stretch. A workgroup has a block of k, every row of the
- * filter and SHARES items for each, which take turns along the row; in the end their sums are added in local memory.
- * It goes through `part` rows of y and leaves its sums as w lies, FP32, in the workspace: parts to be added up.
+ * A work-item has the sums of TILE_K rows of w, ITEMS_K apart, for all channels and columns of one filter row.
+ * It moves along a row of y four positions at a time. The piece of a row of each channel of x that it reads
+ * meets all its rows of w, and each value of y that it reads meets all of that piece. A workgroup has a block
+ * of k, every filter row, and SHARES work-items for each, which alternate along the row; at the end their sums
+ * are added in local memory. It takes `part` rows of y and writes its sums to the workspace in w's order, FP32:
+ * parts to be added up.
  *
- * Options: TYPE, NHWC, C, FIL_H, FIL_W, STRIDE_H, STRIDE_W, DILATION_H, DILATION_W; TILE_K, ITEMS_K, SHARES; STEP_W,
- * positions of a row that are in local memory at a time, a multiple of 4; CHUNKED, 1 where what runs fastest in y (k in
- * NHWC, columns in NCHW) is whole chunks of 16 bytes, in y and in a part; X_CHUNKED, 1 where lines of x are.
+ * Options: TYPE, NHWC, C, FIL_H, FIL_W, STRIDE_H, STRIDE_W, DILATION_H, DILATION_W; TILE_K, ITEMS_K, SHARES;
+ * STEP_W, positions of a row in local memory at a time, a multiple of 4; CHUNKED, 1 where y's innermost runs (k
+ * in NHWC, columns in NCHW) are whole chunks of 16 bytes, in y and in a part; X_CHUNKED, 1 where rows of x are.
  */
 #include "few_channels.h"
 
 #define ITEMS   (ITEMS_K * FIL_H * SHARES)
 #define BLOCK_K (ITEMS_K * TILE_K)
 
-/* Rows end elsewhere in the banks than they begin. */
+/* Rows end in another bank than they begin. */
 #define Y_PITCH (STEP_W + 4)
 #define X_WIDTH ((STEP_W - 1) * STRIDE_W + (FIL_W - 1) * DILATION_W + 1)
 #define X_PITCH (UP_TO_FOURS(X_WIDTH) + 4)
-/* What four positions need of a row of x. */
+/* Elements of a row of x that four positions read. */
 #define SPAN    UP_TO_FOURS(3 * STRIDE_W + (FIL_W - 1) * DILATION_W + 1)
 
 #define SUMS        (TILE_K * C * FIL_W)
@@ -38,13 +39,13 @@ struct image {
     int k, in_h, in_w, out_h, out_w, pad_h, pad_w;
 };
 
-/* Loads that are under way together. */
+/* Loads in flight together. */
 #define BATCH        8
 #define BATCH_CHUNKS 4
 
 #if CHUNKED
 
-/* Where chunk `at` of y's part begins: k runs along it in NHWC, columns in NCHW. */
+/* The start of chunk `at` of y's part: k runs along it in NHWC, columns in NCHW. */
 struct y_place {
     int k, column;
 };
@@ -71,7 +72,7 @@ DEVICE void lay_y(LOCAL_POINTER float *to, struct chunk chunk)
 #endif
 }
 
-/* STEP_W positions of y's row from column `first` on, for the block of k from channel on. */
+/* Loads STEP_W positions of y's row from column `first` on, for the block of k from `channel` on. */
 DEVICE void stage_y(LOCAL_POINTER float *to, GLOBAL const ELEMENT *y, const struct image *image,
                     int oh, int first, int channel, int item)
 {
@@ -125,12 +126,12 @@ DEVICE void stage_y(LOCAL_POINTER float *to, GLOBAL const ELEMENT *y, const stru
 
 #endif
 
-/* x's rows as lines of memory: in NHWC all channels of a row are one. */
+/* x's rows as lines of memory: in NHWC all channels of a row are one line. */
 #define STEP       (NHWC ? C : 1)
 #define LINES      (NHWC ? FIL_H : C * FIL_H)
 #define LINE_WIDTH (X_WIDTH * STEP)
 
-/* Element `at` of the line for local memory. */
+/* Writes element `at` of the line to local memory. */
 DEVICE void lay_x(LOCAL_POINTER float *to, int line, int at, float value)
 {
     int place = NHWC ? (at % C * FIL_H + line) * X_PITCH + at / C : line * X_PITCH + at;
@@ -138,7 +139,7 @@ DEVICE void lay_x(LOCAL_POINTER float *to, int line, int at, float value)
         to[place] = value;
 }
 
-/* The line's place in x, of its element `at` counted from where the line begins; there: 0 where x has none. */
+/* The offset in x of the line's element `at`; `there` is 0 where x has no such element. */
 DEVICE int find_x(const struct image *image, int line, int at, int first_h, int *there)
 {
     int ih = first_h + line % FIL_H * DILATION_H, width = image->in_w * STEP;
@@ -148,10 +149,10 @@ DEVICE int find_x(const struct image *image, int line, int at, int first_h, int 
 
 #if X_CHUNKED
 
-/* Chunks of a line, which may begin within the first. */
+/* Chunks of a line, which may begin within the first chunk. */
 #define LINE_CHUNKS ((LINE_WIDTH + 2 * CHUNK - 2) / CHUNK)
 
-/* The rows of x that they meet, from the filter's first column on. */
+/* Loads the rows of x that the positions meet, from the filter's first column on. */
 DEVICE void stage_x(LOCAL_POINTER float *to, GLOBAL const ELEMENT *x, const struct image *image,
                     int oh, int first, int item)
 {
@@ -205,7 +206,7 @@ DEVICE void stage_x(LOCAL_POINTER float *to, GLOBAL const ELEMENT *x, const stru
 
 #endif
 
-/* Four positions: y from the item's first row of w on, x from the filter's row on. */
+/* Multiplies four positions: y from the work-item's first row of w on, x from the filter row on. */
 DEVICE void add_positions(struct sums *sums, LOCAL_POINTER const float *y,
                           LOCAL_POINTER const float *x)
 {
@@ -225,7 +226,7 @@ DEVICE void add_positions(struct sums *sums, LOCAL_POINTER const float *y,
     }
 }
 
-/* The shares one after the other add to what local memory holds; the last one has the whole. */
+/* The shares, one after the other, add their sums to local memory; the last one has the total. */
 DEVICE void add_shares(struct sums *sums, LOCAL_POINTER float *memory, int place, int share)
 {
     for (int turn = 0; turn < SHARES; turn++) {

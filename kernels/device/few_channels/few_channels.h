@@ -1,13 +1,13 @@
 /*
- * What kernels of few input channels share: their loops over registers, elements as they come from memory,
- * four floats of local memory at once.
+ * Shared by kernels of few input channels: loops over registers, elements as they are stored, groups of four
+ * floats in local memory.
  *
- * Before it is included: TYPE, that of all three tensors; NHWC, 1 where channels run fastest, 0 for NCHW.
+ * Defined before it is included: TYPE, of all three tensors; NHWC, 1 where channels are innermost, 0 for NCHW.
  */
 #include "dialect.h"
 
-/* Loops over what lies in registers, and those whose loads should be under way together. Compilers of CPUs would
- * take long over them. */
+/* Loops over values in registers, and loops whose loads should be in flight together. Not unrolled on CPUs,
+ * whose compilers would take long. */
 #if defined(__OPENCL_VERSION__)
 #define UNROLL        _Pragma("nounroll")
 #define UNROLL_STAGES _Pragma("nounroll")
@@ -16,7 +16,8 @@
 #define UNROLL_STAGES _Pragma("unroll 4")
 #endif
 
-/* An entry of ITEMS items that need so many REGISTERS, roughly: what a unit of NVIDIA's has is theirs alone. */
+/* An entry of ITEMS work-items that need roughly this many REGISTERS. On NVIDIA a unit's registers are divided
+ * among its workgroups by this. */
 #define RESIDENT_MOST 16
 #define RESIDENT_FIT  (65536 / (ITEMS * REGISTERS))
 #define RESIDENT                                                                                   \
@@ -41,11 +42,11 @@ struct ALIGNED(16) quad {
 #define IS_WIDE_FP16 0
 #define IS_WIDE_BF16 0
 #define IS_WIDE      DIALECT_JOIN(IS_WIDE_, TYPE)
-/* Elements of 16 bytes. */
+/* Elements in 16 bytes. */
 #define CHUNK        (IS_WIDE ? 4 : 8)
 #define ELEMENT      STORAGE(TYPE)
 
-/* NVIDIA's GPUs convert by one instruction, by dialect.h's rules. */
+/* NVIDIA's GPUs have one instruction each way, with dialect.h's rules. */
 #if !defined(__OPENCL_VERSION__) && !defined(__HIP__)
 DEVICE float few_from_FP16(unsigned short stored)
 {
@@ -83,7 +84,7 @@ struct ALIGNED(16) chunk {
     unsigned int word[4];
 };
 
-/* 16 bytes, zeros where they are not `there`. */
+/* Loads 16 bytes, or zeros where not `there`. */
 DEVICE struct chunk load_chunk(GLOBAL const ELEMENT *from, int there)
 {
     struct chunk chunk = {{0, 0, 0, 0}};

@@ -1,27 +1,25 @@
 /*
- * Forward convolution through Fourier transforms of overlapping tiles
- * (overlap-save): what surrounds the product of spectra (conv_fft_product.cl).
+ * Forward convolution by Fourier transforms of overlapping tiles (overlap-save): the transforms around the
+ * product of spectra (conv_fft_product.cl). solvers/fft/fft_plan.h has an account of the method.
  *
- * A strided convolution is the sum of one convolution a phase, each of stride
- * 1, where phase r of x is x[i * stride + r - pad] and of w the filter positions
- * at i * stride + r. So spectra have `terms` planes a group: channels times
- * phases. An image's output is cut into tiles of tile_h by tile_w, each computed
- * from SIZE by SIZE elements of every phase; spectra of x and y have a column
- * for each tile of each image, those of w for each output channel of a group.
+ * A strided convolution is the sum of one convolution of stride 1 for each phase. Phase r of x is x[i * stride
+ * + r - pad], and of w the filter positions i * stride + r. So the spectra of a group have `terms` planes:
+ * channels times phases. An image's output is cut into tiles of tile_h by tile_w, each computed from SIZE by
+ * SIZE elements of every phase. Spectra of x and y have a column for each tile of each image, those of w for
+ * each output channel of a group.
  *
  *   x: [frequency][group][block of columns][term][re, im][BLOCK]
  *   w: [frequency][group][block of channels][term][re, im][BLOCK]
  *   y: [frequency][group][block of columns][channel][re, im][BLOCK]
  *
- * Columns past the last one of a block are left as they are where a workgroup
- * of LANES planes has none; nothing that is stored depends on them.
+ * Columns past the last one of a block may stay unwritten; no stored result depends on them.
  *
- * Options: those of fft.h, TYPE_X, TYPE_W or TYPE_Y, and one of PART_X, PART_W
- * and PART_Y, which chooses the entry.
+ * Options: those of fft.h, TYPE_X, TYPE_W or TYPE_Y, and one of PART_X, PART_W and PART_Y, which chooses the
+ * entry.
  */
 #include "fft.h"
 
-/* Elements of a spectrum before the item's lane in frequency 0: `row` counts terms or channels. */
+/* Elements of a spectrum before the work-item's lane in frequency 0; `row` counts terms or channels. */
 #define SPECTRUM_AT(group, blocks, column, rows, row)                                              \
     (((((i64)(group) * (blocks) + (column) / BLOCK) * (rows) + (row)) * 2) * BLOCK +               \
      (column) % BLOCK)
@@ -83,15 +81,15 @@ conv_fft_x(GLOBAL const STORAGE(TYPE_X) *RESTRICT x, GLOBAL float *RESTRICT spec
 #endif
 #ifdef PART_W
 
-/* The filter position that an index of a phase stands for, or -1 where there is none. */
+/* The filter position of an index of a phase, -1 for an index past the filter. */
 DEVICE int tap_at(int index, int phase, int stride, int dilation, int count)
 {
     int at = index * stride + phase;
     return at % dilation == 0 && at / dilation < count ? at / dilation : -1;
 }
 
-/* Grid: terms, groups and LANES channels, the first fastest. taps_h and taps_w say how many
- * indices of a phase filter positions have at most. */
+/* Grid: terms, groups and LANES channels, the first fastest. taps_h and taps_w are the most filter positions of
+ * a phase. */
 KERNEL(ITEMS, 1, 1)
 conv_fft_w(GLOBAL const STORAGE(TYPE_W) *RESTRICT w, GLOBAL float *RESTRICT spectra, i64 w_k,
            i64 w_c, i64 w_h, i64 w_w, int groups, int c_count, int k_count, int phases_h,
@@ -129,7 +127,7 @@ conv_fft_w(GLOBAL const STORAGE(TYPE_W) *RESTRICT w, GLOBAL float *RESTRICT spec
 #endif
 #ifdef PART_Y
 
-/* What the transforms of x and w and the two inverse ones multiply by. */
+/* The scale of the transforms of x and w and of the two inverse transforms together. */
 #define SCALE (1.0f / (4.0f * SIZE * SIZE))
 
 /* Grid: channels of a group, groups and LANES columns, the first fastest. */

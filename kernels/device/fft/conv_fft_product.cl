@@ -1,10 +1,9 @@
 /*
- * The complex matrix product of spectra, one for each frequency and group:
- * y (channels by columns) = conj(w) (channels by terms) times x (terms by
- * columns), laid out as conv_fft.cl says. On a GPU a workgroup computes a block
- * of BLOCK_K channels by BLOCK_N columns, a tile of TILE_K by TILE_N an item,
- * from STAGE terms at a time in local memory. On a CPU (STAGE 0) one item
- * computes the block tile by tile, straight from the spectra.
+ * The complex matrix product of spectra, one for each frequency and group: y (channels by columns) = conj(w)
+ * (channels by terms) times x (terms by columns), in conv_fft.cl's layout. On a GPU a workgroup computes a
+ * block of BLOCK_K channels by BLOCK_N columns, a tile of TILE_K by TILE_N for each work-item, from STAGE terms
+ * at a time in local memory. On a CPU (STAGE 0) one work-item computes the block tile by tile from the spectra
+ * themselves.
  *
  * Options: VEC, BLOCK_K, BLOCK_N, TILE_K, TILE_N (a multiple of VEC), STAGE.
  */
@@ -64,7 +63,7 @@ DEVICE void clear(vec (*re)[VECTORS], vec (*im)[VECTORS])
     }
 }
 
-/* y begins at the tile's first channel and column; k_left channels are there. */
+/* y begins at the tile's first channel and column; k_left channels exist. */
 DEVICE void store(vec (*re)[VECTORS], vec (*im)[VECTORS], GLOBAL float *y, int k_left)
 {
 #pragma unroll

@@ -1,19 +1,15 @@
 /*
- * Real two-dimensional Fourier transforms of planes of SIZE by SIZE elements,
- * LANES planes side by side in local memory. An item takes VEC planes, one on a
- * GPU and all LANES of them on a CPU (where VEC is given as an option), and of
- * these JOBS items share the rows and columns. A transform is never scaled; what
- * transform_rows() and transform_column() make of a plane is twice its spectrum.
+ * Real two-dimensional Fourier transforms of planes of SIZE by SIZE elements, LANES planes side by side in
+ * local memory. A work-item has VEC planes: one on a GPU, all LANES of them on a CPU (where VEC is an option).
+ * JOBS work-items share the rows and columns of a plane. Transforms are not scaled; transform_rows() and
+ * transform_column() give twice the spectrum.
  *
- * Planes are real, so two rows are transformed as one complex row, and the
- * spectrum's columns 0 and SIZE/2, real after that, as one complex column. Of
- * the spectrum FREQUENCIES numbers are kept: SIZE/2 + 1 of column 0, as many of
- * column SIZE/2, then SIZE of each column between; the others are their
- * conjugates.
+ * Planes are real, so two rows are transformed as one complex row, and the spectrum's columns 0 and SIZE/2,
+ * which are then real, as one complex column. FREQUENCIES numbers of a spectrum are kept: SIZE/2 + 1 of column
+ * 0, as many of column SIZE/2, and SIZE of each column between. The others are their conjugates.
  *
- * Options: SIZE (16, 32, 64), LANES, JOBS (1 or SIZE/2), BLOCK (planes that lie
- * together in the workspace), VEC (absent: 1; more only in OpenCL, whose vectors
- * have operators).
+ * Options: SIZE (16, 32, 64), LANES, JOBS (1 or SIZE/2), BLOCK (planes that are neighbours in the workspace),
+ * VEC (absent: 1; more only in OpenCL, whose vectors have operators).
  */
 #include "dialect.h"
 
@@ -24,8 +20,8 @@ typedef float vec;
 #define vec_store(pointer, value) (*(pointer) = (value))
 #endif
 
-/* A GPU holds a row in registers, so all its indices must be constants; a CPU has it in its cache.
- * (NVIDIA's compiler takes no macro in a pragma.) */
+/* A GPU holds a row in registers, so all its indices must be constants; a CPU has it in its cache. (NVIDIA's
+ * compiler takes no macro in a pragma.) */
 enum { UNROLL_ROW = VEC > 1 ? 1 : SIZE };
 
 #define HALF (SIZE / 2)
@@ -36,7 +32,7 @@ enum { UNROLL_ROW = VEC > 1 ? 1 : SIZE };
 #define ITEM_LANE (ITEM % LANE_ITEMS * VEC)
 #define ITEM_JOB (ITEM / LANE_ITEMS)
 
-/* Filling and emptying planes: runs of neighbouring elements of one plane, for memory's sake. */
+/* Planes are filled and emptied in runs of neighbouring elements of one plane, for contiguous accesses to memory. */
 #if JOBS > 1
 #define RUN 8
 #define RUN_LANES LANES
@@ -44,23 +40,23 @@ enum { UNROLL_ROW = VEC > 1 ? 1 : SIZE };
 #define RUN 1
 #define RUN_LANES 1
 #endif
-/* Planes that an item fills. */
+/* Planes that a work-item fills. */
 #define FILLED (LANES / RUN_LANES)
 #define RUN_ROWS (ITEMS / (RUN * RUN_LANES))
 #define RUN_COLUMN (ITEM % RUN)
 #define RUN_LANE (ITEM / RUN % RUN_LANES)
 #define RUN_ROW (ITEM / (RUN * RUN_LANES))
 
-/* Rows lie in two halves, even and odd ones, and are one column longer than they need: so items
- * side by side use all banks of local memory. A row is complex, HALF columns in two parts, or real,
- * its second half in the second part. */
+/* Rows are in two halves, even and odd rows, and one column longer than needed, so that neighbouring work-items
+ * use different banks. A row is complex, HALF columns in two parts, or real, with its second half in the second
+ * part. */
 #define PITCH (HALF + 1)
 #define PLANES_FLOATS (2 * SIZE * PITCH * LANES)
 #define COMPLEX_AT(part, row, column)                                                              \
     ((((part) * SIZE + (row) % 2 * HALF + (row) / 2) * PITCH + (column)) * LANES)
 #define REAL_AT(row, column) COMPLEX_AT((column) / HALF, row, (column) % HALF)
 
-/* The place of frequency i in a row that fft_forward() leaves and fft_inverse() takes. */
+/* The place of frequency i in a row after fft_forward() and before fft_inverse(). */
 #define PLACE(i)                                                                                   \
     (((i) % 2 * 32 + (i) / 2 % 2 * 16 + (i) / 4 % 2 * 8 + (i) / 8 % 2 * 4 + (i) / 16 % 2 * 2 +      \
       (i) / 32 % 2) /                                                                              \
@@ -69,7 +65,7 @@ enum { UNROLL_ROW = VEC > 1 ? 1 : SIZE };
 
 #define EIGHTH_ROOT 0.70710678118654752f
 
-/* Of i 64ths of a turn, up to a quarter. */
+/* cos of i 64ths of a turn, up to a quarter turn. */
 DEVICE float quarter_cosine(int i)
 {
     switch (i) {
@@ -93,7 +89,7 @@ DEVICE float quarter_cosine(int i)
     }
 }
 
-/* Of i 64ths of a turn, up to a half. */
+/* cos of i 64ths of a turn, up to a half turn. */
 DEVICE float cosine(int i)
 {
     float value = quarter_cosine(i <= 16 ? i : 32 - i);
@@ -105,8 +101,8 @@ DEVICE float sine(int i)
     return quarter_cosine(i <= 16 ? 16 - i : i - 16);
 }
 
-/* One stage of the forward transform: sums, and differences turned back by their angle. Everything
- * but the elements is constant once this is unrolled. */
+/* One stage of the forward transform: sums, and differences rotated back by their angle. After unrolling
+ * everything but the elements is constant. */
 DEVICE void forward_stage(vec *re, vec *im, int span)
 {
 #pragma unroll
@@ -136,8 +132,7 @@ DEVICE void forward_stage(vec *re, vec *im, int span)
     }
 }
 
-/* One stage of the inverse: the second elements turned on by their angle, then sums and differences.
- */
+/* One stage of the inverse: the second elements are rotated forward by their angle, then sums and differences. */
 DEVICE void inverse_stage(vec *re, vec *im, int span)
 {
 #pragma unroll
@@ -170,7 +165,7 @@ DEVICE void inverse_stage(vec *re, vec *im, int span)
     }
 }
 
-/* Elements in their order to frequencies in that of PLACE. */
+/* Transforms elements in order to frequencies in the order of PLACE. */
 DEVICE void fft_forward(vec *re, vec *im)
 {
     if (SIZE >= 64)
@@ -183,7 +178,7 @@ DEVICE void fft_forward(vec *re, vec *im)
     forward_stage(re, im, 1);
 }
 
-/* And back, SIZE times as large. */
+/* The inverse of fft_forward(), times SIZE. */
 DEVICE void fft_inverse(vec *re, vec *im)
 {
     inverse_stage(re, im, 1);
@@ -196,8 +191,8 @@ DEVICE void fft_inverse(vec *re, vec *im)
         inverse_stage(re, im, 32);
 }
 
-/* Two real rows in place: columns 0 .. HALF - 1 of twice their spectra, where column 0 holds those
- * of 0 and of HALF, both real and not doubled. */
+/* Transforms two real rows in place to columns 0 .. HALF - 1 of twice their spectra. Column 0 holds those of 0
+ * and of HALF, both real and not doubled. */
 DEVICE void transform_rows(LOCAL_POINTER float *planes, int lane, int pair)
 {
     vec re[SIZE], im[SIZE];
@@ -222,7 +217,7 @@ DEVICE void transform_rows(LOCAL_POINTER float *planes, int lane, int pair)
     }
 }
 
-/* A frequency's real part, and BLOCK elements further its imaginary one; frequencies are `step`
+/* Stores a frequency's real part, and BLOCK elements further its imaginary part; frequencies are `step`
  * elements apart. */
 #define STORE_FREQUENCY(spectrum, re, im)                                                          \
     do {                                                                                           \
@@ -230,7 +225,7 @@ DEVICE void transform_rows(LOCAL_POINTER float *planes, int lane, int pair)
         vec_store((spectrum) + BLOCK, im);                                                         \
     } while (0)
 
-/* One column to the spectrum, which begins at this item's lane. */
+/* Transforms one column into the spectrum, which begins at this work-item's lane. */
 DEVICE void transform_column(LOCAL_POINTER const float *planes, int lane, int column,
                              GLOBAL float *spectrum, i64 step)
 {
@@ -261,7 +256,7 @@ DEVICE void transform_column(LOCAL_POINTER const float *planes, int lane, int co
     }
 }
 
-/* The inverse of transform_column(), but for the factor. */
+/* The inverse of transform_column(), without its factor. */
 DEVICE void restore_column(LOCAL_POINTER float *planes, int lane, int column,
                            GLOBAL const float *spectrum, i64 step)
 {
@@ -297,7 +292,7 @@ DEVICE void restore_column(LOCAL_POINTER float *planes, int lane, int column,
     }
 }
 
-/* The inverse of transform_rows(), but for the factor. */
+/* The inverse of transform_rows(), without its factor. */
 DEVICE void restore_rows(LOCAL_POINTER float *planes, int lane, int pair)
 {
     vec re[SIZE], im[SIZE];

@@ -1,11 +1,9 @@
 /*
- * Unfolds x for a matrix product: col holds, for every position of the output
- * and every channel and filter position (a term), the input that the filter
- * position meets there, or 0 outside of x. The columns of one image are
- * neighbours (BY_TERM 0: [c][fil][n][out]) or the channels are (BY_TERM 1:
- * [n][out][fil][c]), as x has them. A workgroup takes a line, that is all
- * but the last few coordinates, of which its items take ITEMS_H by ITEMS_W at a
- * time, and goes on by as many lines as there are `groups`.
+ * Unfolds x for a matrix product (im2col): for every output position, channel and filter position (a term), col
+ * holds the input that the filter position meets there, or 0 outside of x. As in x, either the columns of an
+ * image are neighbours (BY_TERM 0: [c][fil][n][out]) or the channels (BY_TERM 1: [n][out][fil][c]). A workgroup
+ * takes one line, which is all but the last few coordinates, ITEMS_H by ITEMS_W elements at a time, and every
+ * groups-th line after it.
  *
  * Options: TYPE_X, BY_TERM, ITEMS_H, ITEMS_W.
  */
@@ -19,7 +17,7 @@
 
 #if BY_TERM
 
-/* Lines are output positions, rows filter positions, and the channels follow each other. */
+/* Lines are output positions, rows filter positions, columns channels. */
 KERNEL(ITEMS_H *ITEMS_W, 1, 1)
 conv_im2col(GLOBAL const STORAGE(TYPE_X) *RESTRICT x, GLOBAL STORAGE(TYPE_X) *RESTRICT col, i64 x_n,
             i64 x_c, i64 x_d, i64 x_h, i64 x_w, int c_count, int n_count, SIZES,
@@ -46,7 +44,7 @@ conv_im2col(GLOBAL const STORAGE(TYPE_X) *RESTRICT x, GLOBAL STORAGE(TYPE_X) *RE
 
 #else
 
-/* Lines are terms and images, rows and columns those of the output. */
+/* Lines are terms and images; rows and columns are the output's. */
 KERNEL(ITEMS_H *ITEMS_W, 1, 1)
 conv_im2col(GLOBAL const STORAGE(TYPE_X) *RESTRICT x, GLOBAL STORAGE(TYPE_X) *RESTRICT col, i64 x_n,
             i64 x_c, i64 x_d, i64 x_h, i64 x_w, int c_count, int n_count, SIZES,

@@ -1,24 +1,21 @@
 /*
- * A batched matrix product C = A B of tensors: rows (m), columns (n) and terms
- * (k) are each spread over up to four axes with strides of their own, so that
- * convolutions whose input needs no unfolding, unfolded input and transformed
- * tiles are products as they lie. Grid: column blocks, row blocks, then
- * batches times splits: with SPLITS each sums a part of the terms into a matrix
- * of its own, to be added up by another kernel.
+ * A batched matrix product C = A B of tensors in place: rows (m), columns (n) and terms (k) are each made of up
+ * to four axes with strides of their own. Convolutions that need no unfolding, unfolded inputs and Winograd's
+ * planes are such products. Grid: column blocks, row blocks, then batches times splits. With SPLITS (split-K)
+ * each split sums a part of the terms into its own matrix, to be added up by another kernel.
  *
- * Options: those of tile.h; TYPE_A and TYPE_B the stored types; A_BY_K and
- * B_BY_K, 1 where neighbouring terms lie next to each other in memory, else 0;
- * B_RUNS, 1 to load runs of VEC neighbouring columns as vectors (FP32 only).
+ * Options: those of tile.h; TYPE_A and TYPE_B, the stored types; A_BY_K and B_BY_K, 1 where neighbouring terms
+ * are neighbours in memory, else 0; B_RUNS, 1 to load VEC neighbouring columns as a vector (FP32 only).
  */
 #include "tile.h"
 
-/* Where an element of an operand lies, but for one of its two dimensions; -1 past the end. */
+/* An element's offset along one of the operand's two dimensions; -1 past the end. */
 #define OFFSET(place, s)                                                                           \
     ((place).at[0] * s##0 + (place).at[1] * s##1 + (place).at[2] * s##2 + (place).at[3] * s##3)
 
 #define STRIDES(s) i64 s##0, i64 s##1, i64 s##2, i64 s##3
 
-/* Lays a's terms of the block's rows into a_tile, zero where an offset is -1. */
+/* Copies a's terms of the block's rows into a_tile, with zeros where an offset is -1. */
 DEVICE void load_rows(GLOBAL const STORAGE(TYPE_A) *a, LOCAL_POINTER const i64 *a_row,
                       LOCAL_POINTER const i64 *a_term, LOCAL_POINTER LANE *a_tile)
 {
@@ -32,7 +29,7 @@ DEVICE void load_rows(GLOBAL const STORAGE(TYPE_A) *a, LOCAL_POINTER const i64 *
     }
 }
 
-/* The same of b's columns. */
+/* The same for b's columns. */
 DEVICE void load_columns(GLOBAL const STORAGE(TYPE_B) *b, LOCAL_POINTER const i64 *b_column,
                          LOCAL_POINTER const i64 *b_term, LOCAL_POINTER LANE *b_tile)
 {
@@ -99,7 +96,7 @@ gemm(GLOBAL const STORAGE(TYPE_A) *RESTRICT a, GLOBAL const STORAGE(TYPE_B) *RES
     }
     tile_clear(sums);
     for (int k = first_k; k < end_k; k += BLOCK_K) {
-        /* Each item finds the places of a few neighbouring terms. */
+        /* Each work-item finds the places of a few neighbouring terms. */
         int terms = (BLOCK_K + THREADS - 1) / THREADS;
         struct tile_place place = tile_split(k_digits, k + ITEM * terms);
         BARRIER();

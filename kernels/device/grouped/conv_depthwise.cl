@@ -1,22 +1,18 @@
 /*
- * F and B of convolutions with one input channel a group (w is k by 1 by the
- * filter), 2D and 3D, every stride of a tensor an argument. B gathers, so both
- * are one kernel.
+ * F and B of convolutions with one input channel in each group (w is k by 1 by the filter), 2D and 3D, every
+ * tensor stride an argument. B gathers, so that one kernel serves both.
  *
- * A result's element (y for F, x for B) is a sum over taps. For F a tap is a
- * filter position, and neighbouring results read the source STRIDE apart. For
- * B the filter positions that meet an element lie PERIOD apart, from one on
- * that its phase within the stride decides; results that lie STRIDE apart read
- * neighbours in the source through the same taps.
+ * A result's element (y for F, x for B) is a sum over taps. For F a tap is a filter position, and neighbouring
+ * results read the source STRIDE apart. For B the filter positions that meet an element are PERIOD apart, from
+ * one that depends on the element's phase within the stride; results that are STRIDE apart read neighbours in
+ * the source through the same taps.
  *
- * An item computes TILE_H rows of TILE_W vectors of such results, and does so
- * REPEAT times along the row. Items follow each other along the axis that
- * lanes run along (depthwise.h).
+ * A work-item computes TILE_H rows of TILE_W vectors of such results, REPEAT times along the row. Neighbouring
+ * work-items are neighbours along the axis of the lanes (depthwise.h).
  *
- * Options beside depthwise.h's: DIRECTION_F or DIRECTION_B; TYPE_X, TYPE_W,
- * TYPE_Y; MULTIPLIER (k over c); FIL_, STRIDE_, DILATION_ and PERIOD_ each with
- * D, H and W; ITEMS, TILE_H, REPEAT; UNROLL, 1 where all taps are spelled out
- * and w's are kept in registers, else 0.
+ * Options beside depthwise.h's: DIRECTION_F or DIRECTION_B; TYPE_X, TYPE_W, TYPE_Y; MULTIPLIER (k over c);
+ * FIL_, STRIDE_, DILATION_ and PERIOD_, each with D, H and W; ITEMS, TILE_H, REPEAT; UNROLL, 1 where all taps
+ * are unrolled and their weights are in registers, else 0.
  */
 #ifdef DIRECTION_F
 #define SOURCE TYPE_X
@@ -32,7 +28,7 @@
 #define TAP_STEP_D DILATION_D
 #define TAP_STEP_H DILATION_H
 #define TAP_STEP_W DILATION_W
-/* The filter position of a tap; FIL or more where there is none. */
+/* The filter position of a tap; FIL or more for a tap past the filter. */
 #define FILTER_AT(first, tap, taps, period) (tap)
 #else
 #define SOURCE TYPE_Y
@@ -53,7 +49,7 @@
 
 #include "depthwise.h"
 
-/* Rows of the source that a tile reads lie ROW_STEP apart. */
+/* Rows of the source that a tile reads are ROW_STEP apart. */
 #define SPAN_H ((TILE_H - 1) * SOURCE_STEP_H + (TAPS_H - 1) * TAP_STEP_H + 1)
 #define ROW_STEP (TILE_H > 1 ? 1 : TAP_STEP_H)
 
@@ -73,13 +69,13 @@ typedef LANE weight;
 #define SPREAD_WEIGHT(value) vec_splat(value)
 #endif
 
-/* A tile along an axis: the position of its first result, that of the source which this one reads
- * through the first tap, and (B) the least filter position that meets it. */
+/* A tile along an axis: the position of its first result, the source position that this result reads through
+ * the first tap, and (B) the least filter position that meets it. */
 struct start {
     int result, source, filter;
 };
 
-/* Tile `unit` of an axis. For B the stride's phases take turns. */
+/* Tile `unit` of an axis. In B consecutive units are different phases of the stride. */
 DEVICE struct start find_start(int unit, int tile, int size, int pad, int fil, int stride,
                                int dilation, int period, int taps)
 {
@@ -123,7 +119,7 @@ struct steps {
     i64 n, c, d, h, w;
 };
 
-/* An item's tile, and where what it reads begins for the source channel under way. */
+/* A work-item's tile, and the start of its source in the current channel. */
 struct tile {
     struct start d, h, w;
     struct sizes source;
@@ -132,7 +128,7 @@ struct tile {
     i64 source_at, weight_at;
 };
 
-/* w at a tap; anything where that is no filter position. */
+/* w at a tap; any value for a tap past the filter. */
 DEVICE weight load_weight(GLOBAL const STORAGE(TYPE_W) *w, const struct tile *tile, int tap_d,
                           int tap_h, int tap_w)
 {
@@ -158,8 +154,7 @@ DEVICE void keep_weights(GLOBAL const STORAGE(TYPE_W) *w, const struct tile *til
             load_weight(w, tile, i / (TAPS_H * TAPS_W), i / TAPS_W % TAPS_H, i % TAPS_W);
 }
 
-/* Adds what a row of the source, r rows behind the tile's first one, gives through CHUNK_W taps from
- * `first` on. */
+/* Adds the products of a source row, r rows behind the tile's first one, with CHUNK_W taps from `first` on. */
 DEVICE void add_row(GLOBAL const STORAGE(TYPE_W) *w, const struct tile *tile,
                     const weight *weights, const row_element *row, int tap_d, int r, int first,
                     vec (*sums)[TILE_W])
@@ -189,7 +184,7 @@ DEVICE void add_row(GLOBAL const STORAGE(TYPE_W) *w, const struct tile *tile,
     }
 }
 
-/* Adds what one channel of the source gives to the tile `along` source positions behind the start. */
+/* Adds the products of one source channel to the tile, `along` source positions behind the start. */
 DEVICE void add_channel(GLOBAL const STORAGE(SOURCE) *source, GLOBAL const STORAGE(TYPE_W) *w,
                         const struct tile *tile, const weight *weights, int along,
                         vec (*sums)[TILE_W])
@@ -250,7 +245,7 @@ DEVICE void store_sums(GLOBAL STORAGE(RESULT) *result, struct sizes first, struc
     }
 }
 
-/* Where channel j of those that the item's result channels read, and its w, begin. */
+/* Finds the start of the j-th channel that the work-item's result channels read, and of its weights. */
 DEVICE void find_channel(struct tile *tile, struct sizes first, int j)
 {
     tile->source_at = j * tile->source_steps.c;
@@ -269,7 +264,7 @@ DEVICE void find_channel(struct tile *tile, struct sizes first, int j)
 #endif
 }
 
-/* The offsets of lanes from there. */
+/* The offsets of lanes from that start. */
 DEVICE void find_tile_lanes(struct tile *tile, struct sizes first, struct sizes sizes)
 {
 #if defined(LANES_N)
@@ -283,7 +278,7 @@ DEVICE void find_tile_lanes(struct tile *tile, struct sizes first, struct sizes 
 #endif
 }
 
-/* Sizes are the result's, but for source_*. */
+/* Sizes are the result's; source_* are the source's. */
 KERNEL(ITEMS, 1, 1)
 conv_depthwise(GLOBAL const STORAGE(SOURCE) *RESTRICT source,
                GLOBAL const STORAGE(TYPE_W) *RESTRICT w, GLOBAL STORAGE(RESULT) *RESTRICT result,

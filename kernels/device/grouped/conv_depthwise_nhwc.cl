@@ -1,15 +1,15 @@
 /*
- * F and B of depthwise convolutions (one channel a group, in and out) whose packed tensors have channels
- * innermost. B gathers, so both are one kernel: results are sums over taps of a source.
+ * F and B of depthwise convolutions (one channel in and out of each group) on packed tensors with channels
+ * innermost. B gathers, so that one kernel serves both: results are sums over taps of a source.
  *
- * An item computes TILE_H rows by TILE_W columns of results (B: so many whole strides) for VECTOR
- * channels. It goes down the rows of the source that these meet, each loaded once, and adds what a
- * position gives to all results it meets, by conditions that constants decide. Items follow each
- * other along the channels, then the columns.
+ * A work-item computes TILE_H rows by TILE_W columns of results (B: whole strides of them) for VECTOR channels.
+ * It goes down the source rows that these results meet, loads each row once, and adds a position's products to
+ * all results that it meets; which ones is known at compile time. Neighbouring work-items have neighbouring
+ * channels, then columns.
  *
- * Options: DIRECTION_F or DIRECTION_B; TYPE_X, TYPE_W, TYPE_Y; LANE; CHANNELS; FIL_, STRIDE_, DILATION_,
- * PAD_, IN_ and OUT_, each with H and W; ITEMS, VECTOR, TILE_H, TILE_W; KEEP_WEIGHTS, 1 where an item
- * has all of its w in registers, else 0.
+ * Options: DIRECTION_F or DIRECTION_B; TYPE_X, TYPE_W, TYPE_Y; LANE; CHANNELS; FIL_, STRIDE_, DILATION_, PAD_,
+ * IN_ and OUT_, each with H and W; ITEMS, VECTOR, TILE_H, TILE_W; KEEP_WEIGHTS, 1 where a work-item has all its
+ * weights in registers, else 0.
  */
 #include "vector.h"
 
@@ -23,7 +23,7 @@
 #define ROWS                                        TILE_H
 #define COLUMNS                                     TILE_W
 #define SPAN(tile, fil, stride, dilation)           (((tile)-1) * (stride) + ((fil)-1) * (dilation) + 1)
-/* Where a tile's results and what they read begin, and how many results a tensor has before a tile. */
+/* The first result of a tile, the first source position it reads, and the results of a tensor before a tile. */
 #define RESULT_AT(tile, stride, pad)                (tile)
 #define SOURCE_AT(tile, fil, stride, dilation, pad) ((tile) * (stride) - (pad))
 #define TILES(size, tile, stride, pad)              (((size) + (tile)-1) / (tile))
@@ -56,7 +56,7 @@
 
 DEFINE_PACKED_STORE(store_lanes, RESULT)
 
-/* The tap through which a result reads a place in the tile's span of the source, -1 for none. */
+/* The tap through which a result reads a place of the tile's source span, -1 for none. */
 DEVICE int tap_between(int result, int place, int fil, int stride, int dilation)
 {
 #ifdef DIRECTION_F
@@ -67,7 +67,7 @@ DEVICE int tap_between(int result, int place, int fil, int stride, int dilation)
     return way >= 0 && way % dilation == 0 && way / dilation < fil ? way / dilation : -1;
 }
 
-/* The last row of the span that a row of results reads, of the span where it reads none. */
+/* The last row of the span that a row of results reads; the last row of all where it reads none. */
 DEVICE int last_row_of(int result)
 {
     int last = -1;
@@ -77,7 +77,7 @@ DEVICE int last_row_of(int result)
     return last < 0 ? SPAN_H - 1 : last;
 }
 
-/* An item's w, tap by tap. */
+/* A work-item's weights, tap by tap. */
 struct weights {
 #if KEEP_WEIGHTS
     LANE lane[TAPS][VECTOR];
@@ -86,7 +86,7 @@ struct weights {
 #endif
 };
 
-/* A channel's taps lie side by side, and the item's channels one behind the other. */
+/* A channel's taps are neighbours; the work-item's channels follow each other. */
 DEVICE void find_weights(GLOBAL const STORAGE(TYPE_W) * w, int channel, struct weights *weights)
 {
 #if KEEP_WEIGHTS
@@ -113,7 +113,7 @@ DEVICE LANE weight_at(const struct weights *weights, int tap, int lane)
 #endif
 }
 
-/* Adds what column q of row r of the span gives. */
+/* Adds the products of column q of row r of the span. */
 DEVICE void add_position(const struct weights *weights, const LANE *values, int r, int q,
                          LANE (*sums)[COLUMNS][VECTOR])
 {
@@ -133,13 +133,13 @@ DEVICE void add_position(const struct weights *weights, const LANE *values, int 
     }
 }
 
-/* An item's tile: where its results and its span of the source begin. */
+/* A work-item's tile: the start of its results and of its source span. */
 struct tile {
     int channel, result_h, result_w, source_h, source_w;
     i64 result_at, source_at;
 };
 
-/* Adds what row r of the span gives. */
+/* Adds the products of row r of the span. */
 DEVICE void add_row(GLOBAL const STORAGE(SOURCE) * source, const struct tile *tile,
                     const struct weights *weights, int r, LANE (*sums)[COLUMNS][VECTOR])
 {
@@ -216,7 +216,7 @@ conv_depthwise_nhwc(GLOBAL const STORAGE(SOURCE) * RESTRICT source,
         }
     }
 #else
-        /* Spelled out, all of w would be under way at once. */
+        /* Not unrolled, since all weights would then be in flight at once. */
 #pragma unroll 1
     for (int r = 0; r < SPAN_H; r++)
         add_row(source, &tile, &weights, r, sums);

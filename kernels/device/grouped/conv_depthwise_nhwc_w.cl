@@ -1,18 +1,17 @@
 /*
- * W of depthwise convolutions (one channel a group, in and out) whose packed tensors have channels
- * innermost:
+ * W of depthwise convolutions (one channel in and out of each group) on packed tensors with channels innermost:
  *
  *   w[c][f] = sum over n and o of y[n][o][c] * x[n][o * STRIDE - pad + f * DILATION][c]
  *
- * An item sums FILTER_ROWS rows of the filter for VECTOR channels, over units of TILE_H by TILE_W outputs.
- * It goes down the rows of x that a unit meets, each loaded once. A workgroup has CHANNEL_ITEMS items
- * along the channels, and POSITION_ITEMS of each of these, which take turns at the units of one
- * part of the outputs; their sums are added in local memory in a fixed order. Where there are
- * several parts, w is a workspace with the sums of each, channels innermost.
+ * A work-item sums FILTER_ROWS filter rows for VECTOR channels, over units of TILE_H by TILE_W outputs. It goes
+ * down the rows of x that a unit meets and loads each once. A workgroup has CHANNEL_ITEMS work-items along the
+ * channels, and for each of them POSITION_ITEMS work-items, which alternate at the units of one part of the
+ * outputs; their sums are added in local memory in a fixed order. With several parts, w is a workspace with the
+ * sums of each, channels innermost.
  *
  * Options: TYPE_X, TYPE_Y, TYPE_W; PARTS, 1 where w is a workspace (TYPE_W is FP32 then), else 0; LANE;
- * CHANNELS; FIL_, STRIDE_, DILATION_, PAD_, IN_ and OUT_, each with H and W; CHANNEL_ITEMS,
- * POSITION_ITEMS, VECTOR, TILE_H, TILE_W, FILTER_ROWS.
+ * CHANNELS; FIL_, STRIDE_, DILATION_, PAD_, IN_ and OUT_, each with H and W; CHANNEL_ITEMS, POSITION_ITEMS,
+ * VECTOR, TILE_H, TILE_W, FILTER_ROWS.
  */
 #include "vector.h"
 
@@ -26,14 +25,14 @@
 #define TILES_W        ((OUT_W + TILE_W - 1) / TILE_W)
 #define ROW_SUMS       (FIL_W * GROUP_CHANNELS)
 
-/* Positions of x that some output may read: those behind count as outside, whatever they hold. */
+/* Positions of x that some output may read. Positions behind them count as outside, whatever they hold. */
 #define LEAST(a, b) ((a) < (b) ? (a) : (b))
 #define READ(in, out, stride, pad, fil, dilation)                                                  \
     LEAST(in, ((out)-1) * (stride) + ((fil)-1) * (dilation) + 1 - (pad))
 #define READ_H READ(IN_H, OUT_H, STRIDE_H, PAD_H, FIL_H, DILATION_H)
 #define READ_W READ(IN_W, OUT_W, STRIDE_W, PAD_W, FIL_W, DILATION_W)
 
-/* Whether 0 <= at < end, whatever sign the end has. */
+/* Whether 0 <= at < end, where end may be negative. */
 DEVICE int is_within(int at, int end)
 {
     return end > 0 && (unsigned int)at < (unsigned int)end;
@@ -65,7 +64,7 @@ DEVICE void load_outputs(GLOBAL const STORAGE(TYPE_Y) * y, struct unit unit, int
     }
 }
 
-/* The row of the filter through which a row of outputs reads one of the unit's span, -1 for none. */
+/* The filter row through which a row of outputs reads a row of the unit's span, -1 for none. */
 DEVICE int tap_between(int output, int r)
 {
     int way = r - output * STRIDE_H;
@@ -73,7 +72,7 @@ DEVICE int tap_between(int output, int r)
                                                                                : -1;
 }
 
-/* Adds what row r of the unit's span of x gives. */
+/* Adds the products of row r of the unit's span of x. */
 DEVICE void add_row(const struct packed *row, struct packed (*outputs)[TILE_W], int r,
                     LANE (*sums)[FIL_W][VECTOR])
 {
@@ -115,7 +114,7 @@ DEVICE void add_unit(GLOBAL const STORAGE(TYPE_X) * x, GLOBAL const STORAGE(TYPE
     }
 }
 
-/* Adds up a row of the filter over the items of a channel, and stores it. */
+/* Adds up a filter row over the work-items of a channel, and stores it. */
 DEVICE void store_row(GLOBAL STORAGE(TYPE_W) * w, int first_channel, int row, int item,
                       LANE (*sums)[VECTOR], LOCAL_POINTER LANE *shared)
 {

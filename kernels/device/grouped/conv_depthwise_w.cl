@@ -1,19 +1,16 @@
 /*
- * W of convolutions with one input channel a group (x's channel is y's over
- * MULTIPLIER), 2D and 3D, every stride of a tensor an argument:
+ * W of convolutions with one input channel in each group (x's channel is y's over MULTIPLIER), 2D and 3D, every
+ * tensor stride an argument:
  *
  *   w[k][f] = sum over n and o of y[n][k][o] * x[n][k / MULTIPLIER][o * STRIDE - pad + f * DILATION]
  *
- * A workgroup sums TILE_H rows by CHUNK_W columns of the filter for its
- * channels over one part of the outputs, in units of TILE_W vectors of a row. Items
- * take turns at the units and add up what they have in local memory, always
- * in the same order. Where there are several parts, w is a workspace with a
- * copy for each of them, SPLIT_STEP apart.
+ * A workgroup sums TILE_H rows by CHUNK_W columns of the filter for its channels over one part of the outputs,
+ * in units of TILE_W vectors of a row. Work-items alternate at the units and add up their sums in local memory,
+ * in a fixed order. With several parts, w is a workspace with a copy for each, SPLIT_STEP apart.
  *
- * Options beside depthwise.h's: TYPE_X, TYPE_Y; TYPE_W (FP32 for a
- * workspace); MULTIPLIER; FIL_, STRIDE_ and DILATION_ each with D, H and W;
- * ITEMS, TILE_H; CHANNEL_ITEMS, how many items lie side by side along the
- * channels (1 but for LANES_C).
+ * Options beside depthwise.h's: TYPE_X, TYPE_Y; TYPE_W (FP32 for a workspace); MULTIPLIER; FIL_, STRIDE_ and
+ * DILATION_, each with D, H and W; ITEMS, TILE_H; CHANNEL_ITEMS, the work-items along the channels (1 except
+ * with LANES_C).
  */
 #define SOURCE TYPE_X
 #define SOURCE_STEP_W STRIDE_W
@@ -29,7 +26,7 @@
 
 #define POSITION_ITEMS (ITEMS / CHANNEL_ITEMS)
 
-/* The channels that an item has, and the sums it hands on. */
+/* A work-item's channels, and the sums it hands on. */
 #ifdef LANES_C
 #define ITEM_CHANNELS VEC
 #else
@@ -79,7 +76,7 @@ struct steps {
     i64 n, c, d, h, w;
 };
 
-/* What does not change while an item takes its units. */
+/* What stays constant while a work-item takes its units. */
 struct sum_up {
     struct sizes in, out;
     struct steps x_steps, y_steps;
@@ -89,7 +86,7 @@ struct sum_up {
     struct lanes x_lanes, y_lanes;
 };
 
-/* Vector v of y at a unit, zero where there are no outputs. */
+/* Vector v of y at a unit, zeros where there are no outputs. */
 DEVICE vec load_outputs(GLOBAL const STORAGE(TYPE_Y) *y, struct sum_up *job, struct digits unit,
                         int v)
 {
@@ -115,9 +112,9 @@ DEVICE vec load_outputs(GLOBAL const STORAGE(TYPE_Y) *y, struct sum_up *job, str
     return vec_load(values);
 }
 
-/* The line of x that a unit reads through row t of the workgroup's filter positions. Positions past
- * the last one that an output reads count as outside, whatever they hold; of all others, also those
- * that a stride passes over, lanes without an output make zero, and they must be finite for that. */
+/* The line of x that a unit reads through row t of the workgroup's filter rows. Positions past the last one
+ * that an output reads count as outside, whatever they hold. All other positions, also those that a stride
+ * skips, must be finite, since lanes without an output multiply them by zero. */
 DEVICE struct line find_line(const struct sum_up *job, struct digits unit, int t)
 {
     struct line line;
@@ -163,7 +160,7 @@ DEVICE void add_unit(GLOBAL const STORAGE(TYPE_X) *x, GLOBAL const STORAGE(TYPE_
     }
 }
 
-/* Leaves an item's sums, ITEM_SUMS of them, ITEMS apart. */
+/* Writes a work-item's sums, ITEM_SUMS of them, ITEMS apart, to local memory. */
 DEVICE void leave_sums(vec (*sums)[CHUNK_W], LOCAL_POINTER float *partial)
 {
 #pragma unroll
@@ -196,8 +193,8 @@ DEVICE void store_weights(GLOBAL STORAGE(TYPE_W) *w, struct steps steps, const s
     }
 }
 
-/* Grid: a workgroup for each run of channels, columns, rows, slices and part of the outputs; `units` a
- * part. */
+/* Grid: a workgroup for each run of channels, columns, rows, slices and part of the outputs; a part has `units`
+ * units. */
 KERNEL(ITEMS, 1, 1)
 conv_depthwise_w(GLOBAL const STORAGE(TYPE_X) *RESTRICT x,
                  GLOBAL const STORAGE(TYPE_Y) *RESTRICT y, GLOBAL STORAGE(TYPE_W) *RESTRICT w,

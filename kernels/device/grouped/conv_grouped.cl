@@ -1,13 +1,14 @@
 /*
- * F and B of convolutions with few channels a group on NVIDIA's matrix units (mma.sync); grouped.h says what a tile is.
+ * F and B of convolutions with few channels in a group on NVIDIA's matrix units (mma.sync); grouped.h describes
+ * tiles.
  *
- * A workgroup brings its groups' filter and a patch of the source into local memory (cp.async); each of its warps
- * computes the rows of 16 columns of positions by WARP_TILES * 8 channels, by products of 16 positions by 8 channels by 16 terms:
- * filter columns and channels of a group.
+ * A workgroup copies its groups' filter and a patch of the source into local memory (cp.async). Each warp
+ * computes the rows of 16 columns of positions by WARP_TILES * 8 channels, by products of 16 positions by 8
+ * channels by 16 terms: filter columns and channels of a group.
  *
- *   KEEP 1  the filter stays in registers and the patch goes by, row by row: what is read of a row serves
- *           all of the filter's rows, and rows of the result leave as soon as they are done
- *   KEEP 0  the sums of all rows stay in registers and the filter goes by
+ *   KEEP 1  the filter stays in registers and the patch passes row by row: a row that is read once serves all of the
+ *           filter's rows, and rows of the result are stored as soon as they are complete
+ *   KEEP 0  the sums of all rows stay in registers and the filter passes
  *
  * Options: those of grouped.h, KEEP.
  */
@@ -16,12 +17,12 @@
 #define STAGES        4
 #define ROWS_A_STAGE  ((PATCH_H + STAGES - 1) / STAGES)
 #define RESULT_ROWS   (TILE_H * PHASES_H)
-/* A filter's lines, of k, as they lie in memory: filter rows, columns, c. */
+/* Lines of a filter, one for each k, as in memory: filter rows, columns, c. */
 #define FILTER_LINES  (GROUPS * GROUP_K)
 #define FILTER_CHUNKS (FIL_H * FIL_W * GROUP_C / 8)
 #define FILTER_PITCH  ((FILTER_CHUNKS | 1) * CHUNK_BYTES)
 #define FILTER_BYTES  (FILTER_LINES * FILTER_PITCH)
-/* 16 positions of a warp's channels, on their way out. */
+/* 16 positions of a warp's channels, on their way to memory. */
 #define OUT_TURNS     (WARP_TILES % 2 == 0 && 8 % WARP_TILES == 0)
 #define OUT_PITCH     ((OUT_TURNS ? WARP_TILES : WARP_TILES | 1) * CHUNK_BYTES)
 #define OUT_BYTES     (16 * OUT_PITCH)
@@ -41,7 +42,7 @@ DEVICE void load_filter(LOCAL_POINTER unsigned char *memory, unsigned to, GLOBAL
     }
 }
 
-/* Where a lane's line begins of the warp's first tile: k, or in B terms of it. */
+/* The start of a lane's line in the warp's first tile: a k, in B a term of it. */
 DEVICE int filter_line(const struct warp *warp)
 {
 #if defined(DIRECTION_B)
@@ -52,7 +53,7 @@ DEVICE int filter_line(const struct warp *warp)
 #endif
 }
 
-/* From there to another tile's, and to a chunk of a row's terms. */
+/* From there the distance to another tile's line, and to a chunk of a row's terms. */
 DEVICE int filter_tile_at(int tile)
 {
 #if defined(DIRECTION_B)
@@ -78,7 +79,7 @@ DEVICE int filter_at(const struct taps *taps, int r, int chunk)
 #define FILTER_TURNS 0
 #endif
 
-/* Operand b of all tiles: 8 channels by a step of row r's terms. */
+/* Loads operand b of all tiles: 8 channels by a step of row r's terms. */
 DEVICE void load_step(LOCAL_POINTER unsigned char *memory, unsigned to[WARP_TILES][2],
                       unsigned line, const struct taps *taps, int r, int step, int item)
 {
@@ -102,7 +103,7 @@ DEVICE void load_step(LOCAL_POINTER unsigned char *memory, unsigned to[WARP_TILE
 
 /* ---- the source ---- */
 
-/* Operand a: 16 positions by a step of terms, the position's place being the lane's. */
+/* Loads operand a: 16 positions by a step of terms, from the lane's place. */
 DEVICE void load_places(LOCAL_POINTER unsigned char *memory, unsigned *to, unsigned place,
                         const struct taps *taps, int row, int group, int step, int item)
 {
@@ -117,7 +118,7 @@ DEVICE void load_places(LOCAL_POINTER unsigned char *memory, unsigned *to, unsig
 
 /* ---- the result ---- */
 
-/* Where the positions that a lane stores begin, their row aside; below 0: there is none. */
+/* The start of the positions that a lane stores, without their row; below 0: no position. */
 struct ends {
     i64 at[OUT_STORES];
 };
@@ -143,15 +144,15 @@ struct ALIGNED(CHUNK_BYTES) chunk {
     unsigned words[4];
 };
 
-/* Chunks of a position change places by its number, so that they lie in different banks either way; those that
- * are no power of 2 are an odd number instead. */
+/* Chunks of a position are permuted by its number, so that they are in different banks both ways; chunk counts
+ * that are no power of 2 are padded to odd ones instead. */
 DEVICE int out_at(int position, int chunk)
 {
     int turned = OUT_TURNS ? chunk ^ (position * WARP_TILES / 8 & (WARP_TILES - 1)) : chunk;
     return position * OUT_PITCH + turned * CHUNK_BYTES;
 }
 
-/* A row of a warp's sums through local memory, so that 16 bytes are stored at a time. */
+/* Stores a row of a warp's sums through local memory, 16 bytes at a time. */
 DEVICE void store_row(LOCAL_POINTER unsigned char *staged, GLOBAL half_bits *result,
                       LANE sums[WARP_TILES][4], const struct ends *ends, int row, int there,
                       int lane)
@@ -196,7 +197,7 @@ DEVICE void multiply_row(LOCAL_POINTER unsigned char *memory, LANE sums[WARP_TIL
 
 #if KEEP
 
-/* Which row of the result the filter's row r adds to from a row of the patch; below 0: none. */
+/* The row of the result to which filter row r adds from a row of the patch; below 0: none. */
 DEVICE int row_met(int h, int r)
 {
     int d = h - SHIFT_H(r);
@@ -213,7 +214,7 @@ DEVICE int last_met(int row)
     return last + row / PHASES_H * STEP_H;
 }
 
-/* Rows come in stages. */
+/* Rows are loaded in stages. */
 #if defined(MATRIX_EMULATED)
 #define AWAIT_ROW(h) BARRIER()
 #else
@@ -260,7 +261,7 @@ DEVICE void compute(LOCAL_POINTER unsigned char *memory, LOCAL_POINTER unsigned 
     const int item = work->warp.item;
     UNROLL for (int phase = 0; phase < PHASES_W; phase++)
     {
-        /* The last row is for what does not count. */
+        /* The extra row takes sums that do not count. */
         LANE sums[RESULT_ROWS + 1][WARP_TILES][4];
         unsigned filter[FIL_H][STEPS_MOST][WARP_TILES][2];
         const struct taps taps = find_taps(phase);
@@ -331,7 +332,7 @@ DEVICE void compute(LOCAL_POINTER unsigned char *memory, LOCAL_POINTER unsigned 
             LANE sums[TILE_H + 1][WARP_TILES][4];
             UNROLL for (int row = 0; row <= TILE_H; row++)
                 UNROLL for (int i = 0; i < WARP_TILES * 4; i++) sums[row][i / 4][i % 4] = 0;
-            /* Spelled out, compilers would have more on its way than there are registers. */
+            /* Not unrolled, since compilers would keep more in flight than there are registers. */
             ROLLED for (int r = 0; r < FIL_H; r++)
             {
                 const int is_met = PHASE_H(r) == phase_h;

@@ -1,13 +1,14 @@
 /*
- * W of convolutions with few channels a group on NVIDIA's matrix units (mma.sync); grouped.h says what a tile is.
+ * W of convolutions with few channels in a group on NVIDIA's matrix units (mma.sync); grouped.h describes
+ * tiles.
  *
- * A workgroup sums over every `parts`-th of all tiles. While it computes one, the next one's patch of x and its positions of y
- * are on their way into local memory (cp.async). Products have 16 rows (two chunks of a filter row's columns and channels)
- * by 8 columns (k) by 16 terms (positions of a row). A warp has the sums of all filter positions by its k of 16 of the tile's
- * columns, in registers; a row of x that was read once meets all of the filter's rows. At last the sums of columns
- * side by side are added in local memory.
+ * A workgroup sums over every parts-th tile. While it computes one tile, the next one's patch of x and
+ * positions of y are copied into local memory (cp.async). Products have 16 rows (two chunks of a filter row's
+ * columns and channels) by 8 columns (k) by 16 terms (positions of a row). A warp has the sums of all filter
+ * positions by its k of 16 of the tile's columns in registers; each row of x is read once and meets all of the
+ * filter's rows. At the end the sums of neighbouring warps are added in local memory.
  *
- * Options: those of grouped.h with DIRECTION_W; SPLIT: sums stay as they are, a part behind the other, for
+ * Options: those of grouped.h with DIRECTION_W; SPLIT: sums are stored as parts, one behind the other, for
  * conv_matrix_sum.cl.
  */
 #include "grouped.h"
@@ -106,7 +107,7 @@ struct work {
     unsigned place, out; /* where the lane's position lies in a stage, of x and of y */
 };
 
-/* Which row of positions the filter's row r meets in a row of the patch; below 0: none. */
+/* The row of positions that filter row r meets in a row of the patch; below 0: none. */
 DEVICE int row_met(int h, int r)
 {
     int d = h - SHIFT_H(r);
@@ -144,7 +145,7 @@ DEVICE void multiply_tile(LOCAL_POINTER unsigned char *memory, const struct work
 
 #define SUMS (FIL_H * STEPS_MOST * WARP_TILES * 4)
 
-/* Sums of warps side by side along the columns are added to the first one's. */
+/* Adds the sums of warps that share channels to the first warp's. */
 DEVICE void add_warps(LOCAL_POINTER unsigned char *memory, const struct warp *warp,
                       LANE sums[FIL_H + 1][STEPS_MOST][WARP_TILES][4])
 {
@@ -167,7 +168,7 @@ DEVICE void add_warps(LOCAL_POINTER unsigned char *memory, const struct warp *wa
     }
 }
 
-/* An item has c lane / 4 of each chunk of a step, and of a tile's k the pair lane % 4. */
+/* A work-item has c lane / 4 of each chunk of a step, and the pair lane % 4 of a tile's k. */
 DEVICE void store_sums(GLOBAL RESULT *result, const struct work *work, int bundle,
                        LANE sums[FIL_H + 1][STEPS_MOST][WARP_TILES][4])
 {
@@ -190,7 +191,7 @@ conv_grouped_w(GLOBAL const half_bits *RESTRICT x, GLOBAL const half_bits *RESTR
                GLOBAL RESULT *RESTRICT result, int images, int tiles,
                int parts LOCAL_MEMORY_PARAMETER)
 {
-    /* The last row is for what does not count. */
+    /* The extra row takes sums that do not count. */
     LANE sums[FIL_H + 1][STEPS_MOST][WARP_TILES][4];
     const int item = (int)LOCAL_ID(0), bundle = (int)GROUP_ID(0) % BUNDLES;
     const int part = (int)GROUP_ID(0) / BUNDLES;

@@ -1,16 +1,14 @@
 /*
- * What the two kernels of depthwise convolutions share: how the lanes of a
- * vector lie in memory, and rows of a tensor in registers, zero outside of it.
+ * Shared by the two kernels of depthwise convolutions: the order of a vector's lanes in memory, and rows of a
+ * tensor in registers, with zeros outside.
  *
- * A vector's lanes run along the axis that is densest in memory: LANES_W,
- * LANES_C or LANES_N. With LANES_W a row is a row of numbers, taken apart by its
- * phase within the stride so that what a vector needs lies side by side in it;
- * else it is a row of vectors. The tile that is computed from a row covers
- * POSITIONS positions, SOURCE_STEP_W apart in the row, each read through CHUNK_W
- * taps that lie TAP_STEP_W apart.
+ * A vector's lanes run along the axis that is densest in memory: LANES_W, LANES_C or LANES_N. With LANES_W a
+ * row is a row of numbers, divided by phase within the stride so that a vector reads neighbours; else it is a
+ * row of vectors. A tile covers POSITIONS positions, SOURCE_STEP_W apart in the row, each read through CHUNK_W
+ * taps that are TAP_STEP_W apart.
  *
- * Options: LANES_W, LANES_C or LANES_N; VEC, LANE, TILE_W (vectors of a tile's
- * row), CHUNK_W. SOURCE, SOURCE_STEP_W and TAP_STEP_W are defined before.
+ * Options: LANES_W, LANES_C or LANES_N; VEC, LANE, TILE_W (vectors in a tile's row), CHUNK_W. SOURCE,
+ * SOURCE_STEP_W and TAP_STEP_W are defined before.
  */
 #include "coordinates.h"
 
@@ -46,14 +44,14 @@ DEVICE int divide_up(int count, int by)
     return (count + by - 1) / by;
 }
 
-/* How far a vector's lanes lie from a place, and whether side by side. */
+/* The offsets of a vector's lanes, and whether the lanes are neighbours. */
 struct lanes {
     i64 at[VEC];
     int together;
 };
 
-/* Of VEC indices from `first` on; `sharers` of them in a row lie at the same place. Those past the
- * last of `count` lie where that one does. */
+/* The offsets of VEC indices from `first` on; `sharers` consecutive ones have the same offset. Indices past the
+ * last of `count` have the last one's. */
 DEVICE void find_lanes(int first, int count, int sharers, i64 step, struct lanes *lanes)
 {
     lanes->together = 1;
@@ -84,16 +82,16 @@ DEVICE void find_lanes(int first, int count, int sharers, i64 step, struct lanes
 DEFINE_LOAD_LANES(load_source, SOURCE)
 #endif
 
-/* A row of a tensor: where its first position is, how far the next, how many there are. */
+/* A row of a tensor: its first position's offset, the step to the next, the number of positions. */
 struct line {
     i64 at, step;
     int size;
-    int inside; /* 0 where there is no such row: all of it is zero */
+    int inside; /* 0 for a row outside of the tensor, which is all zeros */
 };
 
 #if ROWS_IN_MEMORY
 
-/* Lays SPAN_W positions from `first` on into row[], zero where there are none. */
+/* Copies SPAN_W positions from `first` on into row[], with zeros outside. */
 DEVICE void stage_row(GLOBAL const STORAGE(SOURCE) *source, const struct line *line,
                       const struct lanes *lanes, int first, row_element *row)
 {
@@ -126,8 +124,8 @@ DEVICE void stage_row(GLOBAL const STORAGE(SOURCE) *source, const struct line *l
 
 #else
 
-/* The same free of branches, so that compilers load but once what is read twice. Places follow from
- * each other: as multiples of the step, which all rows share, they would all be kept in registers. */
+/* The same without branches, so that compilers merge repeated loads. Offsets are computed from each other: as
+ * multiples of the step, which all rows share, they would all occupy registers. */
 DEVICE void stage_row(GLOBAL const STORAGE(SOURCE) *source, const struct line *line,
                       const struct lanes *lanes, int first, row_element *row)
 {

@@ -1,17 +1,18 @@
 /*
- * Convolutions of groups of few channels, NHWC: a patch of the source with its halo in local memory, from which all
- * filter positions read. All but the number of images is compiled in.
+ * Convolutions of groups of few channels, NHWC: a patch of the source with its halo in local memory, from which
+ * all filter positions read. All but the number of images is compiled in.
  *
  *   DIRECTION_F, _W  the source is x; a position is one of y's
  *   DIRECTION_B      the source is y; a position is STRIDE_H by STRIDE_W neighbours of x, its phases
  *
- * A workgroup's tile is TILE_H rows of TILE_W positions by GROUPS groups. Columns are counted through the images,
- * each of which is a line of the columns that it reads, padding among them: a tile may reach into the next image.
- * Place d of the source from a position's first one is met through the filter's row (column) whose SHIFT is d.
+ * A workgroup's tile is TILE_H rows of TILE_W positions by GROUPS groups. Columns are counted through all
+ * images; an image contributes the columns that it reads, padding included, so that a tile may reach into the
+ * next image. The source element at distance d from a position's first one is met through the filter row
+ * (column) whose SHIFT is d.
  *
- * Before it is included: the shape (GROUP_C and GROUP_K of a group, ALL_GROUPS, IN_, FIL_, OUT_, PAD_, STRIDE_ and DILATION_,
- * each H and W, PERIOD_W: filter columns from one that meets a phase to the next), TYPE, LANE (float),
- * TILE_H, TILE_W, GROUPS; WARP_TILES, the eights of result channels that a warp has.
+ * Defined before it is included: the shape (GROUP_C and GROUP_K of a group, ALL_GROUPS, IN_, FIL_, OUT_, PAD_,
+ * STRIDE_ and DILATION_, each with H and W; PERIOD_W, the distance of filter columns that meet one phase),
+ * TYPE, LANE (float), TILE_H, TILE_W, GROUPS; WARP_TILES, result channels of a warp in eights.
  */
 #include "dialect.h"
 
@@ -28,7 +29,7 @@
 #define STEP_W            1
 #define PHASES_H          STRIDE_H
 #define PHASES_W          STRIDE_W
-/* Rounded up, of either sign. */
+/* a / b rounded up, for either sign of a. */
 #define QUOTIENT_UP(a, b) ((a) > 0 ? ((a) + (b)-1) / (b) : -(-(a) / (b)))
 #define MEETS_H(r)        QUOTIENT_UP(PAD_H - (r)*DILATION_H, STRIDE_H)
 #define MEETS_W(s)        QUOTIENT_UP(PAD_W - (s)*DILATION_W, STRIDE_W)
@@ -71,13 +72,13 @@
 #define ROW_TILES     ((PLANE_H + TILE_H - 1) / TILE_H)
 #define ROUNDED(a, b) (((a) + (b)-1) / (b) * (b))
 
-/* An image's columns, and a tile's: as many as it can have, whichever image's column it begins with. */
+/* An image's columns; a tile's columns, the most over all places where it may begin. */
 #define LINE_W       ROUNDED((PLANE_W - 1) * STEP_W + SPAN_W, STEP_W)
 #define LINE_ENDS    ((TILE_W + PLANE_W - 2) / PLANE_W)
 #define PATCH_W      ((TILE_W - 1) * STEP_W + LINE_ENDS * (LINE_W - PLANE_W * STEP_W) + SPAN_W)
 #define PATCH_H      ((TILE_H - 1) * STEP_H + SPAN_H)
-/* Those that stand alike within the step lie together, so that what is read at once lies in different banks: a place
- * has an odd number of chunks. */
+/* Columns of equal remainder within the step are stored together, so that a read spreads over the banks; a
+ * column has an odd number of chunks. */
 #define SECTION      ((PATCH_W + STEP_W - 1) / STEP_W)
 #define CHUNKS       (GROUPS * SOURCE_GROUP / 8)
 #define PLACE_CHUNKS (CHUNKS | 1)
@@ -89,10 +90,8 @@
 
 /* ---- instructions beside matrix_nvidia.h's ---- */
 
-/*
- * Whether something is done that has a barrier when it is emulated, is known when it is compiled. No barrier may be in a branch,
- * so what is emulated is always done and told whether it counts.
- */
+/* Whether a step with a barrier is needed is known at compile time. No barrier may be in a branch, so when
+ * emulated the step is always done and gets a flag that says whether it counts. */
 #if defined(MATRIX_EMULATED)
 #define IF_COMPILED(condition)
 #define WARP_BARRIER() BARRIER()
@@ -185,7 +184,7 @@ DEVICE int line_of(int position)
     return place.image * LINE_W + place.w * STEP_W;
 }
 
-/* Bundles of groups run fastest, so that neighbouring channels are read together; then come rows. */
+/* Bundles of groups run fastest, so that neighbouring channels are read together; then rows. */
 DEVICE struct tile tile_of(int number)
 {
     struct tile tile;
@@ -199,7 +198,8 @@ DEVICE struct tile tile_of(int number)
 
 /* ---- what is loaded ---- */
 
-/* Chunks of a patch's row that an item loads, and where they begin in the source, the row aside; below 0: outside. */
+/* Chunks of a patch's row that a work-item loads, and their offsets in the source without the row; below 0:
+ * outside. */
 #define ROW_CHUNKS (PATCH_W * CHUNKS)
 #define ROW_LOADS  ((ROW_CHUNKS + ITEMS - 1) / ITEMS)
 
@@ -220,7 +220,7 @@ DEVICE void find_columns(struct columns *columns, const struct tile *tile, int i
     }
 }
 
-/* Rows of the patch on their way; what lies outside of the source arrives as zeros. */
+/* Loads rows of the patch asynchronously, with zeros outside of the source. */
 DEVICE void load_patch(LOCAL_POINTER unsigned char *memory, unsigned to,
                        GLOBAL const half_bits *source, const struct columns *columns,
                        const struct tile *tile, int first, int rows, int item)
@@ -245,10 +245,8 @@ DEVICE void load_patch(LOCAL_POINTER unsigned char *memory, unsigned to,
 
 /* ---- a filter's row ---- */
 
-/*
- * The filter's columns that a phase meets, and their channels, eight a chunk: chunk j is column
- * first + j / SOURCE_CHUNKS * PERIOD_W. Two chunks are a step, 16 terms.
- */
+/* The filter columns that a phase meets, with their channels, eight to a chunk: chunk j is column first + j /
+ * SOURCE_CHUNKS * PERIOD_W. Two chunks are a step of 16 terms. */
 #define SOURCE_CHUNKS (SOURCE_GROUP / 8)
 #define STEPS_MOST    (((FIL_W + PERIOD_W - 1) / PERIOD_W * SOURCE_CHUNKS + 1) / 2)
 
@@ -270,7 +268,7 @@ DEVICE int column_of(const struct taps *taps, int chunk)
     return taps->first + chunk / SOURCE_CHUNKS * PERIOD_W;
 }
 
-/* Chunks of a step, and its second one, or the first again where there is none. */
+/* A step's chunks; where it has no second one, the first is repeated. */
 DEVICE int chunks_of(const struct taps *taps, int step)
 {
     return taps->chunks - 2 * step > 1 ? 2 : 1;
@@ -281,7 +279,7 @@ DEVICE int second_of(const struct taps *taps, int step)
     return 2 * step + chunks_of(taps, step) - 1;
 }
 
-/* From a position's place in the patch to a chunk of what a row of the filter meets. */
+/* The distance from a position's place in the patch to a chunk that a filter row meets. */
 DEVICE int source_at(const struct taps *taps, int chunk)
 {
     int d = SHIFT_W(column_of(taps, chunk));
@@ -308,6 +306,6 @@ DEVICE struct warp find_warp(int item)
 
 /* The group of a warp's tile, counted from its first one. */
 #define GROUP_OF(tile) ((tile)*8 / RESULT_GROUP)
-/* The groups that a warp has, and tiles of each. */
+/* The groups of a warp, and the tiles of each. */
 #define WARP_GROUPS    (GROUP_OF(WARP_TILES - 1) + 1)
 #define GROUP_TILES    (WARP_TILES / WARP_GROUPS)

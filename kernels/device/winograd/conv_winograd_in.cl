@@ -1,22 +1,20 @@
 /*
- * Takes patches of a tensor (x, y, or the filters) to their Winograd transform
- * in the workspace: the patch of tile (th, tw) begins at th * step - pad_h, tw *
- * step - pad_w, and is zero outside of the tensor's height and width. With
- * FLIP 1 the patch is turned around, as backward data needs its filters. Columns from
- * `columns` to `filled` are zeros.
+ * Transforms patches of a tensor (x, y, or the filters) into Winograd's planes in the workspace. The patch of
+ * tile (th, tw) begins at th * step - pad_h, tw * step - pad_w, and is zero outside of the tensor. With FLIP 1
+ * the patch is mirrored, as backward data needs its filters. Columns from `columns` to `filled` are zeros.
  *
- * Options: TYPE, FLIP, BY_CHANNEL, VEC (columns an item), ITEMS (a workgroup's),
- * TRANSFORM (winograd.h). Grid: `row_blocks` workgroups for each row of a plane.
+ * Options: TYPE, FLIP, BY_CHANNEL, VEC (columns of a work-item), ITEMS (of a workgroup), TRANSFORM
+ * (winograd.h). Grid: `row_blocks` workgroups for each row of a plane.
  */
 #include "winograd.h"
 
 #if TAKES_PIECES && !FLIP && (TAKE(X6) || TAKE(W4_6))
 #define LOADS_LINES 1
-/* Elements of a patch's line before the first of a piece: the padding that goes with a step of 4. */
+/* Elements of a patch's line before the first piece: the padding that goes with a step of 4. */
 enum { BEFORE = FROM == 6 ? 1 : 0 };
 
-/* Loads a line's values from w on, zeros outside of the width; BEFORE of them come first. A line that is
- * not there has no width. */
+/* Loads a line's values from w on, with zeros outside of the width; BEFORE of them come first. A missing line
+ * has width 0. */
 DEVICE void load_line(GLOBAL const float *from, int w, int width, int piece, float *values)
 {
     const struct quad none = {{0, 0, 0, 0}};

@@ -1,16 +1,15 @@
 /*
- * Takes products of Winograd transforms back to a tensor: the sum of `splits`
- * sets of planes (winograd.h), transformed to TO by TO values that begin at th *
- * TO, tw * TO of tile (th, tw) and are stored where they lie within the tensor's
- * height and width.
+ * Transforms products of Winograd's planes back to a tensor: the sum of `splits` sets of planes (winograd.h)
+ * becomes TO by TO values that begin at th * TO, tw * TO for tile (th, tw). Values inside of the tensor are
+ * stored.
  *
- * Options: TYPE, BY_CHANNEL, VEC (columns an item), ITEMS (a workgroup's),
- * TRANSFORM. Grid: `row_blocks` workgroups for each row of a plane.
+ * Options: TYPE, BY_CHANNEL, VEC (columns of a work-item), ITEMS (of a workgroup), TRANSFORM. Grid:
+ * `row_blocks` workgroups for each row of a plane.
  */
 #include "winograd.h"
 
 #if TAKES_PIECES && (TAKE(Y2_4) || TAKE(Y4_6))
-/* Stores a line's values from w on as far as the width goes. */
+/* Stores a line's values from w on, up to the width. */
 DEVICE void store_line(GLOBAL float *to, int w, int width, int piece, const vec *values)
 {
     if (piece == 4 && TO == 4 && w + 4 <= width) {
@@ -36,8 +35,8 @@ DEVICE void store_line(GLOBAL float *to, int w, int width, int piece, const vec 
 #if BY_CHANNEL && VEC == 1 && ITEMS > 1 && (TAKE(Y3_4) || TAKE(Y3_6))
 #define STAGES_FILTERS 1
 
-/* Neighbouring channels' filters often lie in one piece, but each item has one of them: through local
- * memory they are stored side by side. Called by all items of a workgroup. */
+/* Stores filters through local memory: neighbouring channels' filters are contiguous, but each work-item has
+ * one of them. All work-items of a workgroup call it. */
 DEVICE void store_staged(LOCAL_POINTER float *staged, const vec *values,
                          GLOBAL STORAGE(TYPE) *to, int count, i64 channel_stride, i64 h_stride,
                          i64 w_stride)
@@ -61,7 +60,7 @@ DEVICE void store_staged(LOCAL_POINTER float *staged, const vec *values,
 #else
 #define STAGES_FILTERS 0
 
-/* Stores a tile from h, w on as far as height and width go; its values lie VEC apart. */
+/* Stores a tile from h, w on, up to height and width; its values are VEC apart. */
 DEVICE void store_values(GLOBAL STORAGE(TYPE) *to, i64 h_stride, i64 w_stride, int height, int width,
                          int first_h, int first_w, const float *values)
 {

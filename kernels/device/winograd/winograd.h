@@ -1,14 +1,13 @@
 /*
- * Winograd's minimal filtering in one dimension, with the interpolation points
- * 0, 1, -1, infinity (4 values) and 0, 1, -1, 2, -2, infinity (6 values): m
- * outputs of a filter of r taps take m + r - 1 products. After Lavin and Gray,
- * "Fast Algorithms for Convolutional Neural Networks" (2016); F(3,2) and F(3,4) by
- * the same construction. Each function takes one line of a patch to the transformed
- * line or back; a patch is transformed along columns and then along rows.
+ * Winograd's minimal filtering in one dimension: m outputs of a filter of r taps take m + r - 1
+ * multiplications. The interpolation points are 0, 1, -1, infinity (4 values) and 0, 1, -1, 2, -2, infinity (6
+ * values). F(2,3) and F(4,3) are those of Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks"
+ * (2015); F(3,2) and F(3,4) follow from the same construction. Each function transforms one line of a patch, or
+ * transforms it back; a patch is transformed along columns and then along rows.
  *
- * TRANSFORM chooses: X4 and X6 take inputs, W3_4 and W3_6 a filter of three taps to 4
- * and 6 values, W2_4 and W4_6 one of two and of four; Y2_4, Y3_4, Y3_6 and Y4_6 give
- * 2 to 4 outputs back from so many values.
+ * TRANSFORM chooses: X4 and X6 transform inputs; W3_4 and W3_6 transform a filter of three taps to 4 and 6
+ * values, W2_4 and W4_6 one of two and of four taps; Y2_4, Y3_4, Y3_6 and Y4_6 give 2 to 4 outputs from 4 or 6
+ * values.
  */
 #include "dialect.h"
 
@@ -152,18 +151,15 @@ DEVICE void transform_patch(const vec *patch, vec *result)
         transform_line(partly + i * FROM, result + i * TO);
 }
 
-/* Loops over the lanes of a vector and over patches are unrolled where values are in registers. */
+/* Loops over a vector's lanes and over patches are unrolled where values are in registers. */
 enum {
     UNROLL_FROM = VEC == 1 ? FROM : 1,
     UNROLL_TO = VEC == 1 ? TO : 1,
 };
 
-/*
- * Transformed values lie as planes, one for each place in the patch. A plane has
- * a row of `pitch` values for each channel, over images and tiles (BY_CHANNEL 0),
- * or one for each image and tile, over channels (1). An item has VEC values of a
- * row.
- */
+/* The layout of transformed values: a plane for each place in the patch. A plane has a row of `pitch` values
+ * for each channel, over images and tiles (BY_CHANNEL 0), or a row for each image and tile, over channels (1).
+ * A work-item has VEC values of a row. */
 struct place {
     int image, channel, tile_h, tile_w;
 };
@@ -179,11 +175,8 @@ DEVICE struct place find_place(int row, int at, int tiles_h, int tiles_w)
     return place;
 }
 
-/*
- * Several neighbours of a line at once, where an item has one column: a patch's
- * lines are then pieces of the tensor's, at the same distance from a multiple of
- * 4 or 2 elements everywhere.
- */
+/* Several neighbours of a line are loaded at once where a work-item has one column: a patch's lines are then
+ * pieces of the tensor's lines, all aligned alike to 4 or 2 elements. */
 #define WORD_FP32 4
 #define WORD_FP16 2
 #define WORD_BF16 2
@@ -196,7 +189,7 @@ struct ALIGNED(8) pair {
     float lane[2];
 };
 
-/* 4 or 2 where lines' neighbours are a tensor's, and all lines begin at a multiple of so many elements;
+/* 4 or 2 where a line's neighbours are neighbours in the tensor and all lines are aligned to so many elements;
  * else 1. */
 DEVICE int piece_of(i64 address, i64 image_stride, i64 channel_stride, i64 h_stride, i64 w_stride)
 {
