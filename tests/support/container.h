@@ -15,13 +15,13 @@ struct container {
     int answer_fd;
 };
 
-/* What runs inside. It writes to `answer` what container_answer() returns, and may close it and go on. The
- * container ends when it returns. */
+/* The function that runs inside. It writes to `answer` the text that container_answer() returns; it may
+ * close `answer` and go on. The container ends when the function returns. */
 typedef void (*ContainerBody)(FILE *answer);
 
-/* Starts `body` in a container with that host name, with an empty folder mounted on `hidden` unless that is
- * NULL. False and *reason (free with g_free()) where the kernel refuses such namespaces. The test must
- * have no other thread. */
+/* Starts `body` in a container with that host name. An empty folder is mounted on `hidden` unless that is
+ * NULL. False with *reason (free with g_free()) if the kernel refuses such namespaces. The test must have
+ * no other thread. */
 bool container_start(struct container *container, const char *host, const char *hidden,
                      ContainerBody body, char **reason);
 /* Waits until the body closes its answer, and returns it. Free with g_free(). */

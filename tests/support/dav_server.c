@@ -25,7 +25,7 @@ struct dav_server {
     pid_t process;
 };
 
-/* The port is free again when the server takes it; others on this machine rarely are as fast. */
+/* Finds a free port. The port is free when Apache opens it, unless another program is faster. */
 static int free_port(void)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -48,7 +48,7 @@ static bool answers(int port)
     return connected;
 }
 
-/* One process serves all, so no connection may keep it waiting. */
+/* One process serves all connections, so none may keep it waiting. */
 static const char *const plain_text =
     "ServerRoot \"%1$s\"\nServerName 127.0.0.1\nListen 127.0.0.1:%2$d\n"
     "PidFile \"%1$s/pid\"\nErrorLog \"%1$s/log\"\nMutex file:%1$s\n"

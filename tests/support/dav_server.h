@@ -13,8 +13,8 @@
 #define DAV_PASSWORD "not a secret"
 
 typedef struct dav_server DavServer;
-/* NULL with the reason in *missing (static) where Apache or its modules are not installed. Ends the
- * program where they are and the server does not start. */
+/* NULL with a static text in *missing if Apache or its modules are not installed. Ends the program if they
+ * are, and the server does not start. */
 DavServer *dav_server_new(bool tls, const char **missing);
 void dav_server_free(DavServer *server);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(DavServer, dav_server_free)
@@ -22,9 +22,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(DavServer, dav_server_free)
 /* "webdav+http://127.0.0.1:PORT/blobs" */
 const char *dav_server_url(const DavServer *server);
 int dav_server_port(const DavServer *server);
-/* The certificate that verifies it. */
+/* The file with the certificate that verifies the server. */
 const char *dav_server_certificate(const DavServer *server);
-/* How many files lie in its folder. */
+/* The number of files in the server's folder. */
 int dav_server_files(const DavServer *server);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The embedded PostgreSQL of the test's SKIPJACK_HOME, which it starts and stops itself. What returns nothing asserts
- * that it succeeds.
+ * The embedded PostgreSQL of the test's SKIPJACK_HOME, which the test starts and
+ * stops itself. Functions without a result assert that they succeed.
  */
 #ifndef TESTS_SUPPORT_OWN_CLUSTER_H
 #define TESTS_SUPPORT_OWN_CLUSTER_H
@@ -12,7 +12,7 @@ void own_cluster_start(void);
 void own_cluster_stop(void);
 /* Clear with embedded_status_clear(). */
 struct embedded_status own_cluster_status(void);
-/* Runs one statement on the database in use; its first value. Free with g_free(). */
+/* Runs one statement on the database in use and returns its first value. Free with g_free(). */
 char *own_cluster_ask(const char *sql);
 void own_cluster_expect(const char *sql, const char *expected);
 

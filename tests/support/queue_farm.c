@@ -96,7 +96,7 @@ GPtrArray *farm_claim(Store *store, int64_t worker, enum pool pool, int batch, d
     return jobs;
 }
 
-/* One job, or NULL when none is claimable. Free with job_free(). */
+/* One job, or NULL if none is claimable. Free with job_free(). */
 struct job *farm_claim_one(struct farm *farm, int worker, enum pool pool)
 {
     g_autoptr(GPtrArray) jobs = farm_claim(farm->store, farm->workers[worker], pool, 1, 60);

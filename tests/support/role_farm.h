@@ -1,7 +1,7 @@
 /*
- * A farm whose nodes have logins of their own, on the scratch database: node1
- * and node2 are workers, boss is a coordinator, guest a reader, and stranger
- * has no role.
+ * A farm whose nodes have their own logins, on the scratch database: node1 and
+ * node2 are workers, boss is a coordinator, guest a reader, and stranger has no
+ * role.
  */
 #ifndef TESTS_SUPPORT_ROLE_FARM_H
 #define TESTS_SUPPORT_ROLE_FARM_H
@@ -9,7 +9,7 @@
 #include "tests/support/queue_farm.h"
 
 struct role_farm {
-    struct farm farm; /* its store is node1's; its workers are one of node1, one of node2 */
+    struct farm farm; /* its store is node1's; it has a worker of node1 and one of node2 */
     Store *two, *boss, *guest;
 };
 
@@ -24,7 +24,7 @@ char *role_url(const char *login);
 Store *role_open(const char *login);
 /* Registers a worker under that node's name. */
 int64_t role_enter(Store *store, const char *node, const char *process);
-/* done is false and the error is this one, whose message has the words; clears it. */
+/* Asserts that `done` is false and that the error has this code and contains the words; clears the error. */
 void role_expect_refused(bool done, GError **error, int code, const char *words);
 /* The first value that the statement gives. */
 void role_expect_count(Store *store, const char *sql, const char *expected);

@@ -20,7 +20,7 @@ static char *url;
 static pid_t owner;
 static bool durable;
 
-/* The error by its place: what is called sets it after arguments were read. */
+/* Takes a pointer to the error: the call that sets it runs after the arguments were read. */
 static void require(bool done, GError *const *error)
 {
     if (!done)
@@ -46,8 +46,8 @@ static void clean_up(void)
     nftw(home, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* A test that aborts or is killed runs no exit handler: a process that waits for its end does. It
- * sees the end of the pipe whose other end only the test holds. */
+/* A killed test runs no exit handler. A watching process sees the end of a pipe whose other end only the
+ * test holds, and then stops the server. */
 static void watch_for_death(void)
 {
     int ends[2];

@@ -11,8 +11,8 @@
 
 /* The scratch home, created without a database in it. Static. */
 const char *scratch_home(void);
-/* For what times it: called first, leaves the database as it is in the field. Else it does without
- * fsync, since nothing in it need survive a power cut. */
+/* For benchmarks: call it first, and the database runs with its usual settings. Tests run it without
+ * fsync, since their data need not survive a power cut. */
 void scratch_durable(void);
 /* The URL of its database with all migrations applied, static; ends the program when that fails. */
 const char *scratch_db_url(void);

@@ -1,5 +1,5 @@
-/* Code objects that move between the database and stores outside, while others write and read them and movers are
- * killed. */
+/* Moving code objects between the database and stores outside, while other processes write and read them
+ * and movers are killed. */
 #include "schema/blobs/blobs.h"
 
 #include "schema/store/store_kernels.h"
@@ -36,7 +36,7 @@ static void test_code_moves_there_and_back(void)
     }
 }
 
-/* What is lost for good is forgotten on demand, and compiled again. */
+/* Lost code is forgotten on demand and compiled again. */
 static void test_lost_objects_are_forgotten_on_demand(void)
 {
     g_autoptr(ObjectServer) server = object_server_new();
@@ -91,7 +91,7 @@ static void move_in_child(void)
     _exit(0);
 }
 
-/* Kills a mover after a while that differs each time; true where it was not done yet. */
+/* Kills a mover after a time that differs each call. Returns true if it was not done yet. */
 static bool kill_mover(int milliseconds)
 {
     int status = 0;

@@ -1,5 +1,5 @@
-/* Stores of code objects against real servers: an S3-compatible one that checks signatures and fails
- * on demand, and Apache's WebDAV, also over TLS. */
+/* Stores of code objects against real servers: an S3-compatible one that checks signatures and fails on
+ * demand, and Apache's WebDAV, also over TLS. */
 #include "schema/blobs/blob_store.h"
 #include "tests/support/dav_server.h"
 #include "tests/support/object_server.h"
@@ -50,7 +50,7 @@ static void expect_nothing(BlobStore *store, const char *name)
     g_assert_error(error, STORE_ERROR, STORE_ERROR_NOT_FOUND);
 }
 
-/* What every store can do. */
+/* The operations that every kind of store supports. */
 static void exercise(BlobStore *store)
 {
     g_autoptr(GError) error = NULL;
@@ -80,7 +80,7 @@ static void exercise(BlobStore *store)
 static void test_s3_by_path(void)
 {
     g_autoptr(ObjectServer) server = object_server_new();
-    /* What a path may hold is signed as it is sent. */
+    /* The signature covers every character that a path may contain. */
     const char *const prefixes[] = {"", "/", "farm", "farm/a%20b+c/~x'(1)*,=/"};
     for (gsize i = 0; i < G_N_ELEMENTS(prefixes); i++) {
         g_autofree char *url = object_server_url(server, prefixes[i]);
@@ -328,7 +328,7 @@ static void test_webdav_on_apache(void)
     g_unsetenv("NETRC");
 }
 
-/* Elsewhere than on this machine a password goes over TLS alone. */
+/* To other machines a password is sent over TLS only. */
 static void test_password_is_not_sent_in_the_clear(void)
 {
     static const char *const urls[] = {"webdav+http://blobs.example/folder",
@@ -363,7 +363,7 @@ static void test_certificate_is_verified(void)
     g_assert_nonnull(strstr(error->message, "certificate"));
     g_setenv("CURL_CA_BUNDLE", dav_server_certificate(server), TRUE);
     exercise(store);
-    /* The right certificate of another host is no better. */
+    /* A valid certificate of another host is refused, too. */
     g_autofree char *other =
         g_strdup_printf("webdav+https://localhost:%d/blobs", dav_server_port(server));
     g_autoptr(BlobStore) stranger = open_url(other);
@@ -382,9 +382,9 @@ static const struct {
     {"/blob_store/s3/objects_come_back_by_path", test_s3_by_path},
     {"/blob_store/s3/objects_come_back_by_host", test_s3_by_host},
     {"/blob_store/s3/credentials_come_from_environment_or_file", test_s3_credentials},
-    {"/blob_store/s3/secrets_are_not_told", test_secrets_are_not_told},
-    {"/blob_store/s3/what_may_pass_is_tried_again", test_what_may_pass_is_tried_again},
-    {"/blob_store/s3/what_does_not_pass_is_an_error", test_what_does_not_pass_is_an_error},
+    {"/blob_store/s3/errors_contain_no_secret", test_secrets_are_not_told},
+    {"/blob_store/s3/transient_failure_is_retried", test_what_may_pass_is_tried_again},
+    {"/blob_store/s3/permanent_failure_is_reported_at_once", test_what_does_not_pass_is_an_error},
     {"/blob_store/s3/server_that_is_gone_is_a_lost_connection",
      test_server_that_is_gone_is_a_lost_connection},
     {"/blob_store/s3/too_large_object_is_refused", test_too_large_object_is_refused},

@@ -1,4 +1,4 @@
-/* Where code objects are: stored, read and collected, in a real PostgreSQL and on a real HTTP server that fails on
+/* Code objects: stored, read and collected, in a real PostgreSQL and on a real HTTP server that fails on
  * demand. */
 #include "schema/blobs/blobs.h"
 
@@ -20,8 +20,8 @@ static void test_code_is_where_the_setting_says(void)
     g_autoptr(GError) error = NULL;
     blob_codes_put(store, 0, 2);
     blob_codes_use(store, url);
-    blob_codes_put(other, 2, 3); /* another node follows at once */
-    blob_codes_put(store, 2, 1); /* the first writer wins, and nothing of the second stays */
+    blob_codes_put(other, 2, 3); /* another node uses the new place at once */
+    blob_codes_put(store, 2, 1); /* the first writer wins; nothing of the second writer stays */
     g_assert_cmpint(blob_codes_in_rows(), ==, 2);
     blob_codes_expect(store, 0, 5);
     blob_codes_expect(other, 0, 5);
@@ -110,7 +110,7 @@ static void test_wrong_bytes_are_never_a_kernel(void)
     g_assert_cmpint(blob_codes_move(store, false, &moved), ==, 3);
     g_assert_cmpint(moved, ==, 0);
     blob_codes_expect_place(store, url, 3, 0);
-    object_server_damage(server); /* mends them again */
+    object_server_damage(server); /* restores the bytes */
     blob_codes_expect(store, 0, 3);
 }
 
@@ -145,7 +145,7 @@ static void test_store_that_is_away_loses_nothing(void)
     g_assert_cmpint(object_server_objects(server), ==, 2);
 }
 
-/* An upload that was given up as a dead process's cannot end any more: it is done again. */
+/* An upload that a sweep gave up, since it seemed to be a dead process's, cannot end: it is done again. */
 static void test_upload_that_was_given_up_does_not_count(void)
 {
     g_autoptr(ObjectServer) server = object_server_new();

@@ -34,14 +34,14 @@ static void jobs_and_winners_are_counted(void)
     struct farm farm;
     farm_init(&farm, &(struct order){.jobs = 3});
     expect(&farm, 0, 3);
-    farm_work(&farm, 0, true, 1); /* a winner, and rounds to come */
+    farm_work(&farm, 0, true, 1); /* a job with a winner and rounds to come */
     expect(&farm, 0, 2);
     farm_work(&farm, 0, false, 1);
     expect(&farm, 1, 1);
     farm_clear(&farm);
 }
 
-/* A problem that no solver serves has no job: what was noted of it tells. */
+/* A problem that no solver serves has no job, only an event. */
 static void problems_without_a_solver_have_no_winner(void)
 {
     struct farm farm;
@@ -59,7 +59,7 @@ static void problems_without_a_solver_have_no_winner(void)
                     "campaign 7 is not complete: 1 of its 1 jobs have ended, 1 problem has no "
                     "winner (a-key)");
     completeness_clear(&found);
-    /* A tag without that problem misses nothing. */
+    /* A tag without the problem is complete. */
     g_assert_true(store_do(farm.store, &error,
                            "INSERT INTO problem_tags (problem_id, tag)"
                            " SELECT problem_id, 'mine' FROM jobs",
@@ -97,7 +97,7 @@ int main(int argc, char **argv)
     g_test_add_func("/completeness/jobs_and_winners_are_counted", jobs_and_winners_are_counted);
     g_test_add_func("/completeness/problems_without_a_solver_have_no_winner",
                     problems_without_a_solver_have_no_winner);
-    g_test_add_func("/completeness/what_is_only_built_is_complete_when_built",
+    g_test_add_func("/completeness/build_only_campaign_is_complete_when_built",
                     what_is_only_built_is_complete_when_built);
     return g_test_run();
 }

@@ -1,4 +1,4 @@
-/* The farm at a glance, as each role may ask for it, and what workers tell of themselves. */
+/* The farm's state, as each role may read it, and the reports of workers. */
 #include "schema/farm/farm.h"
 
 #include <locale.h>
@@ -109,7 +109,7 @@ static void test_workers_tell_what_their_devices_are(void)
     role_farm_clear(&f);
 }
 
-/* One worker's nonsense would spoil the sums of all. */
+/* Impossible numbers of one worker must not change the sums of all. */
 static void test_what_is_no_count_is_refused(void)
 {
     struct role_farm f;
@@ -139,13 +139,14 @@ static void test_upkeep_is_one_at_a_time(void)
     g_assert_false(begun);
     g_assert_true(farm_end_upkeep(f.boss, 1, "all", &error));
     g_assert_true(farm_begin_upkeep(other, 60, &begun, &error));
-    g_assert_false(begun); /* it was done just now */
+    g_assert_false(begun); /* upkeep was done just now */
     g_assert_true(farm_begin_upkeep(other, 0, &begun, &error));
     g_assert_true(begun);
-    g_assert_true(farm_end_upkeep(other, 1, NULL, &error)); /* stopped: the next one may at once */
+    g_assert_true(farm_end_upkeep(other, 1, NULL, &error)); /* upkeep was stopped: the next
+                                                             * session may begin at once */
     g_assert_true(farm_begin_upkeep(other, 60, &begun, &error));
     g_assert_true(begun);
-    g_clear_pointer(&other, store_close); /* killed in the middle */
+    g_clear_pointer(&other, store_close); /* the session is killed during upkeep */
     for (int i = 0; i < 200 && !(farm_begin_upkeep(f.boss, 0, &begun, &error) && begun); i++)
         g_usleep(10000);
     g_assert_true(begun);
@@ -155,7 +156,7 @@ static void test_upkeep_is_one_at_a_time(void)
     role_farm_clear(&f);
 }
 
-/* Also of a login that the asking one may not look at. */
+/* The limit of another login is read as well. */
 static void test_a_snapshot_that_is_held_is_seen(void)
 {
     struct role_farm f;
@@ -174,7 +175,7 @@ static void test_a_snapshot_that_is_held_is_seen(void)
     role_farm_clear(&f);
 }
 
-/* A node that was taken away ends no worker of its own. */
+/* Workers of a node that was removed never end themselves. */
 static void test_who_is_silent_for_a_day_is_gone(void)
 {
     struct role_farm f;
@@ -219,14 +220,14 @@ int main(int argc, char **argv)
     role_farm_make_logins();
     g_test_add_func("/farm_view/jobs_are_counted_where_they_stand",
                     test_jobs_are_counted_where_they_stand);
-    g_test_add_func("/farm_view/workers_tell_what_they_did", test_workers_tell_what_they_did);
-    g_test_add_func("/farm_view/workers_tell_what_their_devices_are",
+    g_test_add_func("/farm_view/workers_report_their_work", test_workers_tell_what_they_did);
+    g_test_add_func("/farm_view/workers_report_their_devices",
                     test_workers_tell_what_their_devices_are);
-    g_test_add_func("/farm_view/what_is_no_count_is_refused", test_what_is_no_count_is_refused);
+    g_test_add_func("/farm_view/invalid_count_is_refused", test_what_is_no_count_is_refused);
     g_test_add_func("/farm_view/upkeep_is_one_at_a_time", test_upkeep_is_one_at_a_time);
     g_test_add_func("/farm_view/a_snapshot_that_is_held_is_seen",
                     test_a_snapshot_that_is_held_is_seen);
-    g_test_add_func("/farm_view/who_is_silent_for_a_day_is_gone",
+    g_test_add_func("/farm_view/worker_silent_for_a_day_is_not_shown",
                     test_who_is_silent_for_a_day_is_gone);
     return g_test_run();
 }

@@ -1,4 +1,4 @@
-/* Upkeep against a real PostgreSQL: what it drops, what stays, and that it stops nobody. */
+/* Upkeep against a real PostgreSQL: what it drops, what it keeps, and that it blocks no other session. */
 #include "schema/farm/upkeep.h"
 #include "schema/store/store_kernels.h"
 
@@ -71,7 +71,7 @@ static void test_code_that_somebody_needs_stays(void)
     for (int i = 0; i < 6; i++)
         put_kernel(farm.store, i, "code");
 
-    /* A build under way has asked for all of them. */
+    /* A build under way has asked for all kernels. */
     struct job *job = farm_claim_one(&farm, 0, POOL_BUILD);
     for (int i = 0; i < 6; i++)
         put_kernel(farm.store, i, "code");
@@ -97,7 +97,7 @@ static void test_code_that_somebody_needs_stays(void)
     g_assert_true(has_code(farm.store, 0) && has_code(farm.store, 1));
     g_assert_cmpint(collect(farm.store, &at_once).parts[UPKEEP_CODE].count, ==, 0);
 
-    /* Kept by another campaign alone: round 1 of the build-only one has kernels 1 and 0. */
+    /* Needed by another campaign only: round 1 of the build-only campaign has kernels 1 and 0. */
     put_kernel(farm.store, 77, "winner");
     job = farm_claim_one(&farm, 0, POOL_EVAL);
     farm_round(&farm, job, 0, false, 1);
@@ -116,14 +116,14 @@ static void test_code_that_somebody_needs_stays(void)
     job_free(job);
     farm_expect_campaign(&farm, build_only, "done");
     g_assert_cmpint(collect(farm.store, &at_once).parts[UPKEEP_CODE].count, ==, 0);
-    farm_change(&farm, "drop"); /* the other campaign; kernel 1 is built for this one too */
+    farm_change(&farm, "drop"); /* the other campaign, for which kernel 1 is built, too */
     report = collect(farm.store, &at_once);
     g_assert_cmpint(report.parts[UPKEEP_CODE].count, ==, 1);
     g_assert_true(has_code(farm.store, 0) && has_code(farm.store, 1));
     farm_clear(&farm);
 }
 
-/* A campaign takes over another's results, which is dropped: its kernels stay. */
+/* A campaign takes over the results of another, which is then dropped: the kernels stay. */
 static void test_code_that_a_later_campaign_took_over_stays(void)
 {
     struct farm farm;
@@ -174,7 +174,7 @@ static void test_old_rows_go_and_young_ones_stay(void)
         g_assert_cmpint(report.parts[UPKEEP_EVENTS].count, ==, i < 2 ? 4 : 0);
         g_assert_cmpint(report.parts[UPKEEP_WORKERS].count, ==, i < 2 ? 1 : 0);
         g_assert_cmpint(report.parts[UPKEEP_CODE].count, ==, i < 2 ? 1 : 0);
-        /* What loses its code is a kernel without code from then on. */
+        /* A kernel whose code is dropped counts as a kernel without code. */
         g_assert_cmpint(report.parts[UPKEEP_KERNELS].count, ==, i == 0 ? 1 : i == 1 ? 2 : 0);
     }
     g_assert_cmpint(ask(farm.store, "SELECT count(*) FROM kernels"), ==, 2);
@@ -184,7 +184,7 @@ static void test_old_rows_go_and_young_ones_stay(void)
     farm_clear(&farm);
 }
 
-/* A table that was detached by somebody who was killed before dropping it. */
+/* A table detached by a process that was killed before it dropped the table. */
 static void test_detached_tables_are_dropped_too(void)
 {
     struct farm farm;
@@ -205,8 +205,8 @@ static void test_detached_tables_are_dropped_too(void)
     farm_clear(&farm);
 }
 
-/* Cut off for hours, a builder's jobs were lost and its code collected: what it hands in then would be
- * evaluated without code. */
+/* A builder was cut off for hours: its jobs were lost and its code collected. The round that it then hands
+ * in would be evaluated without code. */
 static void test_late_round_whose_code_is_gone_is_built_again(void)
 {
     struct farm farm;
@@ -254,7 +254,7 @@ static void wait_for(Store *store, const char *sql)
     g_assert_cmpint(ask(store, sql), >, 0);
 }
 
-/* The search stops before it looks at rounds until that has happened. */
+/* The search for needed kernels stops before it reads rounds, until the round is handed in. */
 static void test_round_that_is_stored_during_the_search_keeps_its_code(void)
 {
     static const char stop_sql[] =
@@ -347,7 +347,7 @@ static void test_several_at_once_free_each_object_once_while_jobs_go_on(void)
     farm_clear(&farm);
 }
 
-/* A row that somebody holds is left alone, not waited for; and what was asked for since stays. */
+/* Upkeep does not wait for a locked row, and keeps code that was asked for since its search. */
 static void test_row_that_is_held_is_not_waited_for(void)
 {
     struct farm farm;
@@ -409,21 +409,21 @@ static const struct {
     const char *name;
     void (*run)(void);
 } tests[] = {
-    {"/upkeep/code/that_somebody_needs_stays", test_code_that_somebody_needs_stays},
-    {"/upkeep/code/that_a_later_campaign_took_over_stays",
+    {"/upkeep/code/needed_code_stays", test_code_that_somebody_needs_stays},
+    {"/upkeep/code/code_taken_over_by_a_later_campaign_stays",
      test_code_that_a_later_campaign_took_over_stays},
-    {"/upkeep/code/of_a_round_that_is_stored_during_the_search_stays",
+    {"/upkeep/code/code_of_a_round_stored_during_the_search_stays",
      test_round_that_is_stored_during_the_search_keeps_its_code},
-    {"/upkeep/code/late_round_without_it_is_built_again",
+    {"/upkeep/code/late_round_without_code_is_built_again",
      test_late_round_whose_code_is_gone_is_built_again},
     {"/upkeep/detached_tables_are_dropped_too", test_detached_tables_are_dropped_too},
     {"/upkeep/old_rows_go_and_young_ones_stay", test_old_rows_go_and_young_ones_stay},
     {"/upkeep/several_at_once_free_each_object_once_while_jobs_go_on",
      test_several_at_once_free_each_object_once_while_jobs_go_on},
     {"/upkeep/row_that_is_held_is_not_waited_for", test_row_that_is_held_is_not_waited_for},
-    {"/upkeep/one_that_is_killed_leaves_the_rest_to_the_next",
+    {"/upkeep/killed_run_leaves_the_rest_to_the_next",
      test_one_that_is_killed_leaves_the_rest_to_the_next},
-    {"/upkeep/one_that_is_stopped_leaves_the_rest", test_one_that_is_stopped_leaves_the_rest},
+    {"/upkeep/stopped_run_leaves_the_rest", test_one_that_is_stopped_leaves_the_rest},
 };
 
 int main(int argc, char **argv)

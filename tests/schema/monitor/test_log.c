@@ -16,7 +16,7 @@ static void capture(void)
     dup2(pipe_ends[1], STDERR_FILENO);
 }
 
-/* What was written since capture(); at most a pipe's room. */
+/* The bytes written since capture(), at most a pipe's capacity. */
 static char *captured(void)
 {
     char bytes[65536];
@@ -73,7 +73,7 @@ static void test_a_line_is_one_object(void)
     json_decref(line);
 }
 
-/* Whatever a compiler prints: one valid line, in one write that no other can split. */
+/* Any output of a compiler becomes one valid line, in one write, which other writers cannot split. */
 static void test_any_bytes_make_a_valid_line(void)
 {
     g_autofree char *quotes = g_strnfill(9000, '"'), *bells = g_strnfill(9000, '\a');
@@ -143,7 +143,7 @@ static void test_what_repeats_is_counted(void)
     g_assert_cmpuint(left_out, ==, 0);
     g_assert_false(log_due(&limit, &left_out));
     g_assert_false(log_due(&limit, &left_out));
-    limit.next_us = 1; /* the minute is over */
+    limit.next_us = 1; /* a minute later */
     g_assert_true(log_due(&limit, &left_out));
     g_assert_cmpuint(left_out, ==, 2);
 }
@@ -157,7 +157,7 @@ int main(int argc, char **argv)
     g_test_add_func("/log/a_long_message_is_cut_at_a_character",
                     test_a_long_message_is_cut_at_a_character);
     g_test_add_func("/log/people_see_who_and_what_first", test_people_see_who_and_what_first);
-    g_test_add_func("/log/words_that_are_none_are_refused", test_words_that_are_none_are_refused);
-    g_test_add_func("/log/what_repeats_is_counted", test_what_repeats_is_counted);
+    g_test_add_func("/log/unknown_words_are_refused", test_words_that_are_none_are_refused);
+    g_test_add_func("/log/repeated_messages_are_counted", test_what_repeats_is_counted);
     return g_test_run();
 }

@@ -23,9 +23,9 @@
 #define HELD      100 /* sockets of each: together more than the server serves at a time */
 #define REQUESTS  20
 #define REQUEST_SECONDS                                                                            \
-    20 /* many times what an answer takes, and more than a connection may last */
-#define ATTACK_SECONDS  400 /* however the test ends */
-#define UNANSWERED_MOST 2   /* then it is given up */
+    20 /* many times the time of an answer, and longer than a connection may last */
+#define ATTACK_SECONDS  400 /* ends with the test, even if that is killed */
+#define UNANSWERED_MOST 2   /* then the client gives up */
 
 static uv_loop_t loop;
 static int port;
@@ -65,7 +65,7 @@ static void die_with_the_test(void)
 
 static void send_more(int fd, const char *bytes)
 {
-    /* Bytes that cannot be sent now are sent the next time; a closed connection shows in poll(). */
+    /* Bytes that the socket does not take now are sent the next time; poll() shows a closed connection. */
     if (send(fd, bytes, strlen(bytes), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
         return;
 }
@@ -77,7 +77,7 @@ static void open_half(struct pollfd *one)
         send_more(one->fd, "GET /health HTTP/1.1\r\nHost: ");
 }
 
-/* Sends a byte now and then, and opens each connection anew that the server closes. */
+/* Sends a byte now and then, and replaces each connection that the server closes. */
 static void attack(void)
 {
     struct pollfd sockets[HELD];
@@ -121,7 +121,7 @@ static bool is_healthy(void)
     return g_str_has_prefix(answer, "HTTP/1.1 200 ");
 }
 
-/* Ends with how many of the requests had no answer. */
+/* The exit status is the number of requests without an answer. */
 static void ask(void)
 {
     int unanswered = 0;
@@ -150,7 +150,7 @@ static void tick(uv_timer_t *timer)
     (void)timer;
 }
 
-/* Serves until the child ends. Returns its exit status, -1 where it does not end. */
+/* Serves until the child ends. Returns its exit status, -1 if it does not end. */
 static int serve_until_ended(pid_t child)
 {
     gint64 deadline = patience_end();
@@ -195,7 +195,7 @@ static void test_new_request_is_served_while_others_reopen(void)
     g_assert_cmpint(serve_until_ended(start(ask)), ==, 0);
     for (int i = 0; i < ATTACKERS; i++)
         attackers[i] = start(attack);
-    /* They have their sockets, and some of these were closed. */
+    /* The clients hold their sockets; the server has closed some. */
     gint64 until = g_get_monotonic_time() + G_USEC_PER_SEC;
     while (g_get_monotonic_time() < until)
         uv_run(&loop, UV_RUN_ONCE);
@@ -207,7 +207,7 @@ static void test_new_request_is_served_while_others_reopen(void)
     close_server(monitor, &timer);
 }
 
-/* A process with few files keeps some for its work, and for the connection that asks. */
+/* With few file descriptors the server leaves some for the process's work and for the next client. */
 static void test_few_files_are_not_all_connections(void)
 {
     struct rlimit files, few;
@@ -218,7 +218,7 @@ static void test_few_files_are_not_all_connections(void)
     g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &files), ==, 0);
 }
 
-/* The oldest ends, not the newest, and only where there are too many. */
+/* Only above the limit a connection is closed: the oldest, not the newest. */
 static void test_oldest_unfinished_request_is_closed_first(void)
 {
     struct rlimit files;

@@ -1,4 +1,4 @@
-/* How a process begins whose parent ignored and blocked signals. */
+/* Processes whose parent ignored or blocked signals. */
 #include "schema/monitor/signals.h"
 
 #include <glib.h>

@@ -41,11 +41,11 @@ static void test_tls_is_asked_of_all_but_this_machine(void)
         {"2001:db8::1", NULL, "prefer", false, TLS_RAISED},
         {"127.0.0.1.example", NULL, "prefer", false, TLS_RAISED},
         {"localhost.example", NULL, "prefer", false, TLS_RAISED},
-        /* Lists: one elsewhere is enough, wherever it stands. */
+        /* Lists of hosts: one remote host is enough, at any position. */
         {"/run/postgresql,db.example", NULL, "prefer", false, TLS_RAISED},
         {"db.example,localhost", NULL, "disable", false, TLS_REFUSED},
         {"localhost,127.0.0.1", NULL, "disable", false, TLS_AS_ASKED},
-        /* The address decides, not the name that goes with it. */
+        /* hostaddr decides, not the host's name. */
         {"localhost", "10.0.0.1", "prefer", false, TLS_RAISED},
         {"db.example", "127.0.0.1", "disable", false, TLS_AS_ASKED},
         {NULL, "10.0.0.1", "disable", false, TLS_REFUSED},
@@ -91,7 +91,7 @@ static void test_environment_and_service_are_seen(void)
     g_unsetenv("PGSERVICEFILE");
 }
 
-/* The server's own word for a parameter of the connection would not tell: libpq's does. */
+/* libpq's value tells whether the parameter was sent; the server's own value would not. */
 static void expect_used(const char *more, const char *keyword, const char *expected)
 {
     g_autoptr(GError) error = NULL;
@@ -205,7 +205,7 @@ static const char *why_no_network(void)
                : "cannot give the network an address";
 }
 
-/* A certificate that the server's user may read, as PostgreSQL wants it. */
+/* Makes a certificate and a key that the server's user can read, with the mode that PostgreSQL demands. */
 static void make_certificate(const char *folder)
 {
     const struct passwd *user = getpwnam("postgres") ? getpwnam("postgres") : getpwnam("nobody");
@@ -232,7 +232,7 @@ static void execute(const char *sql)
     PQfinish(connection);
 }
 
-/* With TLS on or off, asking logins from elsewhere for their password. */
+/* Restarts the server with TLS on or off, asking remote logins for a password. */
 static void restart_server(bool tls)
 {
     g_autoptr(GError) error = NULL;
@@ -265,7 +265,7 @@ static void admit_logins_from_elsewhere(void)
     embedded_status_clear(&status);
 }
 
-/* Whether the connection that the string opens is encrypted; -1 where none is opened. */
+/* Whether the connection that the string opens is encrypted; -1 if none is opened. */
 static int is_encrypted(const char *url, char **message)
 {
     g_autoptr(GError) error = NULL;
@@ -336,19 +336,19 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
-    g_test_add_func("/connection/tls_is_asked_of_all_but_this_machine",
+    g_test_add_func("/connection/remote_servers_need_tls",
                     test_tls_is_asked_of_all_but_this_machine);
     g_test_add_func("/connection/environment_and_service_are_seen",
                     test_environment_and_service_are_seen);
-    g_test_add_func("/connection/no_message_has_a_part_of_the_string",
+    g_test_add_func("/connection/messages_never_quote_the_string",
                     test_no_message_has_a_part_of_the_string);
-    g_test_add_func("/connection/what_is_printed_has_no_password",
+    g_test_add_func("/connection/printed_string_has_no_password",
                     test_what_is_printed_has_no_password);
     g_test_add_func("/connection/child_gets_the_rule_and_no_password",
                     test_child_gets_the_rule_and_no_password);
-    g_test_add_func("/connection/server_elsewhere_is_spoken_to_by_tls",
+    g_test_add_func("/connection/remote_server_is_used_over_tls",
                     test_server_elsewhere_is_spoken_to_by_tls);
-    g_test_add_func("/connection/missing_and_wrong_passwords_are_said",
+    g_test_add_func("/connection/missing_and_wrong_passwords_are_reported",
                     test_missing_and_wrong_passwords_are_said);
     g_test_add_func("/connection/url_wins_over_our_defaults", test_url_wins_over_our_defaults);
     return g_test_run();

@@ -1,4 +1,4 @@
-/* The embedded PostgreSQL: real ones in scratch folders, really killed. */
+/* The embedded PostgreSQL: real servers in scratch folders, really killed. */
 #include "schema/server/embedded.h"
 #include "schema/server/postgres_server.h"
 #include "tests/support/own_cluster.h"
@@ -99,7 +99,7 @@ static void test_busy_backend_of_a_killed_server_is_waited_for(void)
     PQfinish(connection);
 }
 
-/* Whoever starts next finds it alive still, shutting down, or gone with its backends behind it. */
+/* The next command finds the server alive, shutting down, or dead with backends that outlive it. */
 static void test_server_going_down_is_started_again(void)
 {
     static const int signals[] = {SIGKILL, SIGINT, SIGTERM, SIGQUIT};
@@ -113,7 +113,8 @@ static void test_server_going_down_is_started_again(void)
     }
 }
 
-/* SIGTERM's shutdown lasts as long as its clients, who may be waiting for a server to come back. */
+/* The shutdown by SIGTERM waits for the server's clients, which may in turn wait for a server to come
+ * back. */
 static void test_client_does_not_hold_up_a_shutdown(void)
 {
     bool embedded;
@@ -150,7 +151,7 @@ static void test_stale_pid_file_of_another_process_is_seen_through(void)
     embedded_clear(&embedded);
 }
 
-/* Two processes find nothing and both start it. */
+/* Two processes find no server and both start it. */
 static void test_two_processes_at_once_make_one_server(void)
 {
     pid_t children[3];
@@ -168,7 +169,7 @@ static void test_two_processes_at_once_make_one_server(void)
     own_cluster_expect("SELECT 1", "1");
 }
 
-/* Ctrl-C goes to the group, and whoever reads our output waits for the end of every writer. */
+/* Ctrl-C goes to the process group; and a reader of our output waits until every writer has closed it. */
 static void test_server_neither_dies_with_its_starter_nor_holds_its_pipe(void)
 {
     int ends[2];
@@ -344,7 +345,7 @@ static void test_killed_creation_of_the_database_is_made_good(void)
     embedded_clear(&embedded);
 }
 
-/* An interrupted DROP DATABASE leaves a database that nobody can connect to. */
+/* An interrupted DROP DATABASE leaves a database that refuses connections. */
 static void test_half_removed_database_is_made_again(void)
 {
     own_cluster_start();

@@ -1,4 +1,4 @@
-/* Homes of the embedded PostgreSQL: half made, too long, closed, another user's. */
+/* Homes of the embedded PostgreSQL: half made, with too long a path, closed, or owned by another user. */
 #include "schema/server/embedded.h"
 
 #include "schema/store/store_problems.h"
@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Runs `body` with another home, which is stopped and left to the scratch folder's end. */
+/* Runs `body` with another home. Its server is stopped afterwards; the scratch folder keeps its files. */
 static void with_home(const char *home, void (*body)(const char *home))
 {
     g_setenv("SKIPJACK_HOME", home, TRUE);
@@ -46,7 +46,7 @@ static void test_half_made_cluster_is_made_anew(void)
     with_home(home, check_half_made);
 }
 
-/* The initdb of a starter that was killed goes on for seconds, and nobody else's may suffer. */
+/* initdb goes on for seconds after its parent was killed, and must not disturb another command's. */
 static void check_killed_initdb(const char *home)
 {
     g_autofree char *made = g_build_filename(home, "postgres", "data.new", "base", NULL);
@@ -122,8 +122,8 @@ static void test_closed_parent_is_named_with_the_remedy(void)
     g_setenv("SKIPJACK_HOME", scratch_home(), TRUE);
 }
 
-/* All of it as a user who is not root: in a child, since there is no way back. The way to the home
- * is open to one of the user's groups alone. */
+/* Runs the test as a user other than root, in a child, since dropping root is final. Only one of the
+ * user's groups can pass the folders above the home. */
 static void test_user_without_privileges_has_a_database_too(void)
 {
     const struct passwd *nobody = getpwnam("nobody");
@@ -171,13 +171,13 @@ static void test_home_may_have_a_comma(void)
 {
     g_autofree char *home = g_build_filename(scratch_home(), "one,two", NULL);
     g_autofree char *made = g_build_filename(scratch_home(), "half", NULL);
-    /* A home that moves saves the time of an initdb. */
+    /* Renaming the home saves an initdb. */
     if (g_rename(made, home) != 0)
         g_test_message("'%s' is not there: another one is made", made);
     with_home(home, check_comma);
 }
 
-/* Some user's number that no entry of /etc/passwd has. */
+/* A user number without an entry in /etc/passwd. */
 static uid_t nameless_user(void)
 {
     uid_t uid = 54321;
@@ -257,7 +257,8 @@ static bool drop_ptrace(void)
     return syscall(SYS_capset, &header, sets) == 0;
 }
 
-/* Containers seldom have CAP_SYS_PTRACE. Without it root may not see where another user's process works. */
+/* Without CAP_SYS_PTRACE, which containers seldom give, root cannot see the working folder of another
+ * user's process. */
 static void test_server_is_found_without_ptrace(void)
 {
     own_cluster_start();
@@ -285,7 +286,7 @@ static bool start_with_an_empty_home(GError **error)
     return embedded_start(error);
 }
 
-/* The working folder has no end of folders above it where it is named without a slash. */
+/* A path without a slash has no last folder: walking up from it must end. */
 static void test_empty_home_is_the_one_of_the_user(void)
 {
     const struct passwd *nobody = getpwnam("nobody");

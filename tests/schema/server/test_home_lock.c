@@ -1,4 +1,5 @@
-/* One server a home: another container finds the home in use, and uses it or leaves it alone. */
+/* One server for each home: another container finds the home in use, and uses its server or leaves the
+ * home alone. */
 #include "schema/server/embedded.h"
 #include "schema/server/home_lock.h"
 #include "schema/server/postgres_server.h"

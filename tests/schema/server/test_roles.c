@@ -171,12 +171,12 @@ static void test_a_coordinator_runs_campaigns(void)
     farm_work(&f.farm, 0, false, 1);
     g_assert_true(upkeep_run(f.boss, &options, &report, &error));
     g_assert_no_error(error);
-    /* It may work itself, also for workers that are not its own. */
+    /* A coordinator may act as a worker, also for workers of other logins. */
     g_assert_true(store_heartbeat(f.boss, f.farm.workers[1], &error));
     store_change(&f, "retry");
     store_change(&f, "cancel");
     store_change(&f, "drop");
-    /* Their space is free, the tables are the owner's to drop. */
+    /* The tables are empty; only their owner can drop them. */
     role_expect_count(f.boss, "SELECT count(*) FROM dropped_partitions", "7");
     role_expect_count(f.boss,
                       "SELECT sum(pg_relation_size(format('%I', child)::regclass))"
@@ -207,7 +207,7 @@ static void test_a_login_has_its_own_connections(void)
     for (gsize i = 0; i < G_N_ELEMENTS(open); i++)
         PQfinish(open[i]);
     Store *reader = role_open("guest");
-    /* A new worker's login gets a limit by itself. */
+    /* A new worker's login gets a limit of connections by default. */
     role_expect_count(reader,
                       "SELECT string_agg(rolname || ' ' || CASE WHEN rolconnlimit ="
                       " current_setting('max_connections')::integer / 2 THEN 'half'"
@@ -273,7 +273,7 @@ static void test_who_lacks_a_role_is_told(void)
     role_farm_clear(&f);
 }
 
-/* How many sessions the owner ends while the node's login keeps a transaction open. */
+/* The number of sessions that the owner ends while the node's login keeps a transaction open. */
 static void expect_ends(const char *owner_url, const char *node_url, const char *count)
 {
     g_autoptr(GError) error = NULL;
@@ -288,7 +288,7 @@ static void expect_ends(const char *owner_url, const char *node_url, const char 
     store_close(owner);
 }
 
-/* A farm's database belongs to a plain login: it needs no right over the server. */
+/* A farm's database belongs to an ordinary login, without rights over the server. */
 static void test_a_plain_owner_migrates_and_gives(void)
 {
     struct role_farm f;

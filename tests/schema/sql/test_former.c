@@ -1,6 +1,6 @@
 /* A database of the former migrations 0001 to 0071, with a farm's work in it, becomes one of the baseline.
- * former_farm.sql.zst is a dump of such a database: campaigns that are done, in the middle of their work, paused, only
- * built and foreign; rounds, results, golden versions, quarantined configs, networks, devices, events. */
+ * former_farm.sql.zst is a dump of such a database. It has done, active, paused, build-only and foreign
+ * campaigns, rounds, results, golden versions, quarantined configs, networks, devices and events. */
 #include "schema/sql/former.h"
 #include "schema/sql/migrate.h"
 #include "schema/store/store_campaigns.h"

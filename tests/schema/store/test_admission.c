@@ -1,4 +1,4 @@
-/* Who may work on which campaign, in which order, and why not. */
+/* Admission: which workers may work on which campaign, in which order, and the reasons of refusals. */
 #include "schema/store/store_campaigns.h"
 #include "schema/store/store_events.h"
 #include "schema/store/store_private.h"
@@ -31,7 +31,7 @@ static char *lacks(Store *store, const char *wanted)
 static void test_constraints_are_ranges_or_exact(void)
 {
     static const struct {
-        const char *wanted, *lacks; /* part of the reason, "" where it is met */
+        const char *wanted, *lacks; /* part of the reason, "" if the constraint is met */
     } cases[] = {
         {"", ""},
         {"clang 15", ""},
@@ -109,7 +109,8 @@ static int64_t add(struct farm *farm, struct campaign campaign)
     return id;
 }
 
-/* One that no worker reports would never be met; the toolchains and devices of this program are known. */
+/* A constraint that no worker reports could never be met: only toolchains and devices of this program are
+ * allowed. */
 static void test_names_that_nobody_reports_are_refused(void)
 {
     static const char *const wrong[] = {"drivr >= 535", "gcc 12", "clang >= 15; rocm >= 6"};
@@ -187,7 +188,7 @@ static void test_long_constraints_are_refused(void)
     campaign = (struct campaign){.stack = short_number};
     g_assert_cmpint(make_campaign(store, &campaign, &error), ==, 0);
     g_assert_error(error, STORE_ERROR, STORE_ERROR_STATE);
-    /* Nor does the table, in another way. */
+    /* The table refuses it, too, if it is written in another way. */
     char good[] = "clang >= 9";
     g_clear_error(&error);
     campaign = (struct campaign){.stack = good};
@@ -243,7 +244,7 @@ static void test_a_pool_is_worked_on_by_its_label_alone(void)
     farm_clear(&farm);
 }
 
-/* What concerns whom: reasons of nobody are "". */
+/* Cases: a constraint, and the workers that it binds. "" means no refusal. */
 static void test_constraints_bind_whom_they_concern(void)
 {
     static const struct worker_device h200[] = {
@@ -263,7 +264,7 @@ static void test_constraints_bind_whom_they_concern(void)
                                            .eval_only = true,
                                            .devices = h200,
                                            .device_count = 1},
-                                    /* Its program says nothing of its devices' software. */
+                                    /* The worker's program reports no software of its devices. */
         older = {.node = "o",
                  .process = "p",
                  .target = "sm_90_132_140g",
@@ -295,7 +296,7 @@ static void test_constraints_bind_whom_they_concern(void)
          "its stack has no hip, asked for is \"hip >= 6\": it is \"cuda 13.0; driver 580.159.03\""},
         {&older, "driver >= 535", "sm_90_132_140g",
          "its stack has no driver, asked for is \"driver >= 535\": it is \"cuda 13.0\""},
-        /* A job may go to any of its devices of that target. */
+        /* A job may go to any device of the worker with that target. */
         {&several, "driver >= 580", "sm_90_132_140g",
          "to measure, its driver is 535.104.05, asked for is \"driver >= 580\""},
         {&several, "driver >= 535; nvrtc >= 13", "sm_90_132_140g", ""},
@@ -304,7 +305,7 @@ static void test_constraints_bind_whom_they_concern(void)
         {&several, "driver >= 600; nvrtc >= 14", "sm_90_132_140g",
          "to build, its nvrtc is 13.0, asked for is \"nvrtc >= 14\"; to measure, its driver is "
          "535.104.05"},
-        /* Its CPU has no driver, whatever its GPUs have. */
+        /* A CPU has no driver, whatever driver the worker's GPUs have. */
         {&several, "driver >= 535", "cpu-znver4_64",
          "to measure, its stack has no driver, asked for is \"driver >= 535\": it is \"opencl PoCL "
          "3.1 LLVM 14.0.6\""},
@@ -331,7 +332,7 @@ static void test_constraints_bind_whom_they_concern(void)
     farm_clear(&farm);
 }
 
-/* Those who say why and those who give out jobs agree. */
+/* The function that gives reasons and the function that gives out jobs agree. */
 static void test_who_is_admitted_gets_jobs(void)
 {
     static const struct worker_device device = {
@@ -369,7 +370,7 @@ static void test_who_is_admitted_gets_jobs(void)
     farm_clear(&farm);
 }
 
-/* Rows of one campaign that the server stumbles over: an error each time one is to be claimed. */
+/* Rows of one campaign over which the server fails: each claim of them is an error. */
 static void break_claims_of(struct farm *farm, int64_t campaign)
 {
     g_autoptr(GError) error = NULL;
@@ -422,7 +423,7 @@ static void test_refusals_say_why(void)
     relabel(&farm, &info);
     g_autofree char *other = reason_of(&farm, add(&farm, (struct campaign){.target = target}));
     g_assert_cmpstr(other, ==, "its target is gfx90a68, the campaign is for gfx1030_36");
-    /* It builds nothing, so that its compiler does not matter. */
+    /* A worker that builds nothing: its compiler does not matter. */
     int64_t compiled_newer = add(&farm, (struct campaign){.stack = newer});
     g_autofree char *measured = reason_of(&farm, compiled_newer);
     g_assert_cmpstr(measured, ==, "");
@@ -484,7 +485,7 @@ static void test_priority_comes_first_then_the_share(void)
     farm_clear(&farm);
 }
 
-/* Else the later one had all workers until it has worked as long. */
+/* Otherwise the later campaign would get all workers until it has worked as long. */
 static void test_who_comes_later_shares_from_then_on(void)
 {
     struct farm farm;
@@ -507,7 +508,7 @@ static void test_who_comes_later_shares_from_then_on(void)
     farm_clear(&farm);
 }
 
-/* One that no node suits stays where it began; what comes later does not begin there. */
+/* A campaign that no node suits keeps its initial working time; later campaigns do not begin there. */
 static void test_who_waits_for_nodes_holds_nobody_back(void)
 {
     struct farm farm;
@@ -563,19 +564,19 @@ int main(int argc, char **argv)
     g_test_add_func("/admission/long_constraints_are_refused", test_long_constraints_are_refused);
     g_test_add_func("/admission/an_error_of_one_campaign_leaves_the_others",
                     test_an_error_of_one_campaign_leaves_the_others);
-    g_test_add_func("/admission/names_that_nobody_reports_are_refused",
+    g_test_add_func("/admission/unknown_constraint_names_are_refused",
                     test_names_that_nobody_reports_are_refused);
     g_test_add_func("/admission/constraints_bind_whom_they_concern",
                     test_constraints_bind_whom_they_concern);
-    g_test_add_func("/admission/who_is_admitted_gets_jobs", test_who_is_admitted_gets_jobs);
+    g_test_add_func("/admission/admitted_worker_gets_jobs", test_who_is_admitted_gets_jobs);
     g_test_add_func("/admission/a_pool_is_worked_on_by_its_label_alone",
                     test_a_pool_is_worked_on_by_its_label_alone);
     g_test_add_func("/admission/refusals_say_why", test_refusals_say_why);
     g_test_add_func("/admission/priority_comes_first_then_the_share",
                     test_priority_comes_first_then_the_share);
-    g_test_add_func("/admission/who_comes_later_shares_from_then_on",
+    g_test_add_func("/admission/later_campaign_shares_from_its_start",
                     test_who_comes_later_shares_from_then_on);
-    g_test_add_func("/admission/who_waits_for_nodes_holds_nobody_back",
+    g_test_add_func("/admission/campaign_without_nodes_delays_no_other",
                     test_who_waits_for_nodes_holds_nobody_back);
     g_test_add_func("/admission/another_share_counts_from_then_on",
                     test_another_share_counts_from_then_on);

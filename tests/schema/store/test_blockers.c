@@ -1,4 +1,5 @@
-/* A worker's login that keeps a transaction open stops nobody else for long, and is named. */
+/* A worker's login that keeps a transaction open blocks other sessions only briefly, and `status` names
+ * it. */
 #include "schema/store/blockers.h"
 
 #include "schema/blobs/blobs.h"
@@ -32,7 +33,7 @@ static void say(PGconn *connection, const char *sql)
     PQclear(rows);
 }
 
-/* Does as the worker of node2 would, in a transaction that stays open. */
+/* Runs a statement as node2's worker, in a transaction that stays open. */
 G_GNUC_PRINTF(1, 2)
 static PGconn *keep_open(const char *format, ...)
 {
@@ -45,7 +46,7 @@ static PGconn *keep_open(const char *format, ...)
     g_assert_cmpint(PQstatus(connection), ==, CONNECTION_OK);
     say(connection, "SET skipjack.secret ="
                     " '2222222222222222222222222222222222222222222222222222222222222222'");
-    /* The login's own timeout is a default that any session may change. */
+    /* A session may change its login's timeout. */
     say(connection, "SET idle_in_transaction_session_timeout = 0");
     say(connection, "BEGIN");
     say(connection, sql);
@@ -64,7 +65,7 @@ static void owner_do(const char *sql)
 static void init(struct role_farm *f, int jobs)
 {
     role_farm_init(f, jobs);
-    /* No session is ended, so a call that waits for one waits until its patience ends. */
+    /* No session may be ended, so a blocked call waits until its patience ends. */
     owner_do("UPDATE lease_watch SET open_seconds = 1e6");
     store_set_patience(f->farm.store, PATIENCE_SECONDS);
     store_set_patience(f->boss, PATIENCE_SECONDS);
@@ -86,7 +87,7 @@ static void put(Store *store, int64_t worker, const char *its_key, GError **erro
     g_bytes_unref(row.code);
 }
 
-/* As on a server where no superuser closed them (roles.c). */
+/* As on a server where no superuser has run `db roles` (roles.c). */
 static void allow_advisory_locks(void)
 {
     owner_do(
@@ -196,7 +197,7 @@ static void test_working_time_counts_beside_open_parts(void)
     g_autoptr(GPtrArray) own = farm_claim(f.two, f.farm.workers[1], POOL_BUILD, 1, 60);
     g_assert_cmpuint(own->len, ==, 1);
     g_assert_true(store_add_spent(f.farm.store, f.farm.campaign, 1, &error));
-    /* All parts there are, as sessions of other numbers would hold them. */
+    /* All parts of a campaign's working time, as sessions with other numbers would lock them. */
     PGconn *open = PQconnectdb(scratch_db_url());
     say(open, "BEGIN; UPDATE skipjack.campaign_spent SET seconds = seconds + 1");
     g_assert_true(store_add_spent(f.farm.store, f.farm.campaign, 2, &error));
@@ -222,7 +223,7 @@ static void test_campaigns_are_changed_beside_an_open_claim(void)
     clear(&f);
 }
 
-/* The keys that our programs locked once, and those of identities. */
+/* The advisory keys that programs locked formerly, and those of identities. */
 static void test_advisory_locks_stop_nobody(void)
 {
     struct role_farm f;
@@ -256,7 +257,8 @@ static void test_advisory_locks_stop_nobody(void)
     clear(&f);
 }
 
-/* They fill a table of the server's: nobody can connect any more. Nor may files fill its disk. */
+/* Advisory locks fill a table of the server, which then refuses connections. A session's files must not
+ * fill the disk either. */
 static void test_workers_take_no_advisory_locks(void)
 {
     struct role_farm f;
@@ -272,7 +274,8 @@ static void test_workers_take_no_advisory_locks(void)
     clear(&f);
 }
 
-/* The campaign's row, for a job that another worker failed; a kernel's row, for one that is not measured. */
+/* The campaign's row is locked for a job that another worker failed; a kernel's row for a job that is not
+ * measured. */
 static void test_rows_of_others_are_not_held(void)
 {
     struct role_farm f;
@@ -296,7 +299,7 @@ static void test_rows_of_others_are_not_held(void)
     clear(&f);
 }
 
-/* A campaign that is made holds the tables for as long as that takes: another one waits, and is made. */
+/* Creating a campaign holds locks on tables until it ends: another creation waits, and then succeeds. */
 static void test_campaigns_that_are_made_wait_for_each_other(void)
 {
     struct role_farm f;
@@ -314,7 +317,7 @@ static void test_campaigns_that_are_made_wait_for_each_other(void)
 
 /* ---- the session is ended ---- */
 
-/* From now on nobody keeps a transaction open. */
+/* From here on no session keeps a transaction open. */
 static void be_strict(void)
 {
     owner_do("UPDATE lease_watch SET open_seconds = 0.2, watched_at = '-infinity'");
@@ -344,7 +347,7 @@ static void test_beats_end_what_stays_open(void)
     struct role_farm f;
     g_autoptr(GError) error = NULL;
     init(&f, 1);
-    be_strict(); /* before the session holds that row */
+    be_strict(); /* before the session locks the row */
     PGconn *open = keep_open("SELECT skipjack_work.heartbeat(%" G_GINT64_FORMAT ")",
                              (gint64)f.farm.workers[1]);
     gint64 end = patience_end();
@@ -358,7 +361,7 @@ static void test_beats_end_what_stays_open(void)
     clear(&f);
 }
 
-/* A key that is being put is waited for; so is the row of a campaign that is dropped. */
+/* A put waits for another put of the same key, and for a campaign's row that a drop has locked. */
 static void test_who_waited_in_vain_goes_on(void)
 {
     struct role_farm f;
@@ -386,7 +389,7 @@ static void test_who_waited_in_vain_goes_on(void)
     clear(&f);
 }
 
-/* Others of the login's sessions may queue for the same lock. */
+/* Other sessions of the login may queue for the same lock. */
 static void test_all_sessions_of_the_login_end(void)
 {
     struct role_farm f;
@@ -412,7 +415,7 @@ static void test_all_sessions_of_the_login_end(void)
 
 static gint stop_holding;
 
-/* One of several sessions that hold a key after one another, none for longer than a transaction may be open. */
+/* One of several sessions that hold a key in turn, each for less than the limit of a transaction. */
 static gpointer hold_now_and_then(gpointer data)
 {
     PGconn *connection = data;
@@ -440,7 +443,7 @@ static void test_sessions_that_take_turns_keep_nobody_waiting(void)
         threads[i] = g_thread_new("holder", hold_now_and_then, holders[i]);
     }
     g_usleep(G_USEC_PER_SEC / 2);
-    /* Shorter than the queue that it begins behind. */
+    /* Shorter than the queue for the lock. */
     store_do(f.farm.store, &error, "SET lock_timeout = '200ms'", "");
     g_assert_true(store_heartbeat(f.farm.store, f.farm.workers[0], &error));
     g_assert_no_error(error);

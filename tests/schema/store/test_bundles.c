@@ -1,4 +1,4 @@
-/* Jobs that move together: claimed in parts, handed in together, lost one by one; and what is dropped. */
+/* Bundles: jobs that are claimed in parts, handed in together, lost one by one; and dropping them. */
 #include "schema/store/store_campaigns.h"
 #include "schema/store/store_private.h"
 #include "schema/store/store_queue.h"
@@ -124,7 +124,7 @@ static void test_batches_go_round(void)
     farm_clear(&farm);
 }
 
-/* Each on its own is slow: a claim would stand still for a campaign of many. */
+/* Settling jobs one by one would be slow: a claim would stop for a campaign of many jobs. */
 static void test_spent_jobs_end_many_at_a_time(void)
 {
     struct farm farm;
@@ -165,7 +165,7 @@ static void test_claim_takes_part_of_a_bundle(void)
     farm_clear(&farm);
 }
 
-/* Of a batch the one that was claimed again is refused, the others are stored. */
+/* In a batch, the job that was claimed again is refused; the others are stored. */
 static void test_refused_one_keeps_nobody_back(void)
 {
     struct farm farm;
@@ -186,7 +186,7 @@ static void test_refused_one_keeps_nobody_back(void)
     farm_clear(&farm);
 }
 
-/* Of jobs that a worker died with one may be the reason: each then goes on alone. */
+/* Any one of the jobs that a worker died with may be the cause: each then goes on alone. */
 static void test_lost_jobs_go_on_alone(void)
 {
     struct farm farm;
@@ -208,7 +208,7 @@ static void test_lost_jobs_go_on_alone(void)
     farm_clear(&farm);
 }
 
-/* A store goes on where its last claim ended; what comes back before that place is found too. */
+/* A claim begins where the store's last claim ended; jobs that return before that place are found as well. */
 static void test_what_came_back_is_found(void)
 {
     struct farm farm;
@@ -247,7 +247,7 @@ static void test_dropped_campaign_leaves_nothing(void)
     farm_clear(&farm);
 }
 
-/* Somebody reads: the campaign is gone at once, its tables when they are free. */
+/* With a reader, the campaign is gone at once and its tables when the reader has ended. */
 static void test_drop_waits_for_no_reader(void)
 {
     struct farm farm;
@@ -279,7 +279,8 @@ int main(int argc, char **argv)
     g_test_add_func("/bundles/claim_takes_part_of_one", test_claim_takes_part_of_a_bundle);
     g_test_add_func("/bundles/refused_one_keeps_nobody_back", test_refused_one_keeps_nobody_back);
     g_test_add_func("/bundles/lost_jobs_go_on_alone", test_lost_jobs_go_on_alone);
-    g_test_add_func("/bundles/what_came_back_is_found", test_what_came_back_is_found);
+    g_test_add_func("/bundles/returned_bundle_behind_the_cursor_is_found",
+                    test_what_came_back_is_found);
     g_test_add_func("/bundles/dropped_campaign_leaves_nothing",
                     test_dropped_campaign_leaves_nothing);
     g_test_add_func("/bundles/drop_waits_for_no_reader", test_drop_waits_for_no_reader);

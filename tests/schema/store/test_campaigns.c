@@ -1,4 +1,4 @@
-/* Campaigns against a real PostgreSQL: how they end, what they share, what stays. */
+/* Campaigns against a real PostgreSQL: how they end, what they share, what they leave. */
 #include "schema/store/store_campaigns.h"
 #include "schema/store/store_events.h"
 #include "schema/store/store_kernels.h"
@@ -113,7 +113,7 @@ static void test_build_only_campaign_is_done_when_built(void)
     farm_clear(&farm);
 }
 
-/* Each once, also where several configs use it, and no other campaign's. */
+/* Each kernel is listed once, also if several configs use it, and no kernel of another campaign. */
 static void test_kernels_of_a_campaign_are_listed(void)
 {
     struct farm farm;
@@ -164,7 +164,7 @@ static void test_last_job_of_many_ends_the_campaign(void)
     farm_clear(&farm);
 }
 
-/* What a race leaves behind: no open job, and nobody who saw it. */
+/* The state after a race: no open job, and no call that noticed it. */
 static void test_claim_ends_a_campaign_that_nobody_settled(void)
 {
     struct farm farm;
@@ -214,7 +214,7 @@ static void expect_limits(const struct context_limits *are, const struct context
     g_assert_true(context_limits_equal(are, should));
 }
 
-/* The plan, builders and evaluators ask solvers under the same limits. */
+/* Planning, building and evaluating ask solvers under the same limits. */
 static void test_jobs_carry_their_campaigns_limits(void)
 {
     static const struct context_limits cases[] = {
@@ -356,7 +356,7 @@ static void test_second_campaign_takes_over_what_the_first_found(void)
     farm_clear(&farm);
 }
 
-/* As a worker's login could leave them behind before finish_job() asked for a round. */
+/* Jobs as a worker's login could leave them before finish_job() demanded a round. */
 static void test_what_ended_without_an_outcome_answers_nobody(void)
 {
     struct farm farm;
@@ -375,7 +375,7 @@ static void test_what_ended_without_an_outcome_answers_nobody(void)
     farm_clear(&farm);
 }
 
-/* A code object that was lost can only be built again by a job that is not taken over. */
+/* Lost code can only be built again by a job that is not taken over. */
 static void test_what_lost_its_code_is_measured_again(void)
 {
     struct farm farm;
@@ -416,7 +416,7 @@ static void test_whole_space_answers_for_every_seed(void)
     farm_clear(&farm);
 }
 
-/* What ended by itself under one strategy, and whether that answers for another. */
+/* Cases: a search that ended by itself under one strategy, and whether it answers for another. */
 static void test_own_search_answers_for_no_whole_space(void)
 {
     static const struct {
@@ -520,7 +520,7 @@ static void test_kernels_of_open_rounds_and_results_stay(void)
     farm_clear(&farm);
 }
 
-/* The round of a job that was given up may still come, and then needs its kernels. */
+/* The round of a job whose worker was given up may still arrive, and then needs its kernels. */
 static void test_kernels_of_a_job_that_was_given_up_stay(void)
 {
     struct farm farm;
@@ -571,15 +571,14 @@ static const struct {
     {"/campaigns/paused_one_gives_out_nothing", test_paused_campaign_gives_out_nothing},
     {"/campaigns/second_one_takes_over_what_the_first_found",
      test_second_campaign_takes_over_what_the_first_found},
-    {"/campaigns/what_ended_without_an_outcome_answers_nobody",
+    {"/campaigns/job_without_an_outcome_answers_no_other",
      test_what_ended_without_an_outcome_answers_nobody},
-    {"/campaigns/what_lost_its_code_is_measured_again", test_what_lost_its_code_is_measured_again},
+    {"/campaigns/result_without_code_is_measured_again", test_what_lost_its_code_is_measured_again},
     {"/campaigns/whole_space_answers_for_every_seed", test_whole_space_answers_for_every_seed},
     {"/campaigns/own_search_answers_for_no_whole_space",
      test_own_search_answers_for_no_whole_space},
-    {"/campaigns/kernels/those_of_a_job_that_was_given_up_stay",
-     test_kernels_of_a_job_that_was_given_up_stay},
-    {"/campaigns/kernels/those_of_open_rounds_and_results_stay",
+    {"/campaigns/kernels/kernels_of_a_lost_job_stay", test_kernels_of_a_job_that_was_given_up_stay},
+    {"/campaigns/kernels/kernels_of_open_rounds_and_results_stay",
      test_kernels_of_open_rounds_and_results_stay},
 };
 

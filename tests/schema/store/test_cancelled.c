@@ -1,4 +1,4 @@
-/* Nothing of a cancelled campaign is worked on any more, whatever was under way. */
+/* A cancelled campaign gets no more work, whatever was under way. */
 #include "schema/store/store_campaigns.h"
 #include "schema/store/store_private.h"
 #include "schema/store/store_queue.h"
@@ -33,7 +33,7 @@ static gpointer cancel_in_thread(gpointer data)
     return NULL;
 }
 
-/* Until somebody waits for what the store's transaction holds. */
+/* Waits until another session waits for a lock of the store's transaction. */
 static void await_waiter(const struct farm *farm, Store *holder)
 {
     for (gint64 limit = patience_end(); g_get_monotonic_time() < limit; g_usleep(10000)) {
@@ -49,15 +49,15 @@ static void await_waiter(const struct farm *farm, Store *holder)
     g_assert_not_reached();
 }
 
-/* While cancelling waits for the first bundle, the second is built by somebody, and its round is being
- * stored by somebody else when cancelling comes to it. */
+/* While cancelling waits for the first bundle, one worker builds the second, and another one is storing
+ * its round when cancelling reaches it. */
 static void test_no_bundle_that_turns_over_meanwhile_is_left(void)
 {
     struct farm farm;
     farm_init(&farm, &(struct order){.jobs = 2});
     g_autoptr(Store) holder = open_store();
     g_autoptr(Store) storing = open_store();
-    /* A connection's first seconds of a campaign lock its row. */
+    /* A connection's first working time for a campaign locks the campaign's row. */
     store_add_spent(storing, farm.campaign, 1, NULL);
     run_sql(holder, "BEGIN");
     run_sql(holder, "SELECT FROM bundles ORDER BY id LIMIT 1 FOR UPDATE");
@@ -84,7 +84,7 @@ static void test_no_bundle_that_turns_over_meanwhile_is_left(void)
     farm_clear(&farm);
 }
 
-/* It failed since its worker was given up; what that hands in late would open it again. */
+/* The job failed because its worker was given up; a round handed in late would open it again. */
 static void test_late_result_brings_no_job_back(void)
 {
     static const struct {
@@ -113,9 +113,9 @@ static const struct {
     const char *name;
     void (*run)(void);
 } tests[] = {
-    {"/cancelled/no_bundle_that_turns_over_meanwhile_is_left",
+    {"/cancelled/bundle_that_moves_during_cancelling_is_removed",
      test_no_bundle_that_turns_over_meanwhile_is_left},
-    {"/cancelled/late_result_brings_no_job_back", test_late_result_brings_no_job_back},
+    {"/cancelled/late_result_reopens_no_job", test_late_result_brings_no_job_back},
 };
 
 int main(int argc, char **argv)

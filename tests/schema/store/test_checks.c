@@ -1,5 +1,5 @@
-/* What workers hand in and cannot be is refused by the database with an error of its own, and nothing of it
- * is stored: the same round, as it should be, is taken right after. */
+/* Impossible values that workers hand in: the database refuses each with its own error and stores nothing
+ * of it. The same round with possible values is accepted right after. */
 #include "schema/store/store_kernels.h"
 #include "schema/store/store_private.h"
 #include "schema/store/store_queue.h"
@@ -175,7 +175,7 @@ static void over_limits(struct handed_in *h)
     h->round->outcomes[1].failure = FAILURE_OVER_LIMITS;
 }
 
-/* Of a build it is a config's end, and may be a job's. */
+/* For a build this failure ends a config, and may end a job. */
 static void what_exceeds_limits_is_taken(void)
 {
     struct farm farm;
@@ -276,7 +276,7 @@ static bool work_a_batch(struct farm *farm, enum pool pool)
     return jobs->len > 0;
 }
 
-/* By whatever way, of the campaign's tables. */
+/* Counts scans of the campaign's tables, of any kind. */
 static double rows_read(struct farm *farm)
 {
     store_do(farm->store, NULL, "SELECT pg_stat_force_next_flush()", "");
@@ -320,7 +320,7 @@ static void put_kernels(Store *store, int first, int count, bool built)
     }
 }
 
-/* The planner knows of no kernel without code before many came. */
+/* The planner's statistics know no kernel without code until there are many. */
 static void what_others_answer_is_read_by_keys(void)
 {
     struct farm farm;
@@ -370,7 +370,7 @@ static void a_young_job_of_many_rounds_is_read_by_keys(void)
         round_free(round);
     }
     round_free(first);
-    /* Each claim tells all rounds before it, and the first one's result is looked for among them. */
+    /* Each claim returns all earlier rounds, among which the first one's result is searched for. */
     double read = rows_read(&farm);
     g_test_message("%.1f rows a round before", read / (DEEP_ROUNDS * DEEP_ROUNDS / 2));
     g_assert_cmpfloat(read, <, 12 * (DEEP_ROUNDS * DEEP_ROUNDS / 2));
@@ -379,7 +379,7 @@ static void a_young_job_of_many_rounds_is_read_by_keys(void)
 
 /* ---- a job that is named twice ---- */
 
-/* An earlier round before the open one: what is refused is handed in again one by one. */
+/* An earlier round, before the open one: a refused batch is handed in again one by one. */
 static void a_job_named_twice_is_refused(void)
 {
     struct farm farm;
@@ -415,13 +415,13 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
-    g_test_add_func("/checks/what_cannot_be_is_refused", what_cannot_be_is_refused);
-    g_test_add_func("/checks/what_exceeds_limits_is_taken", what_exceeds_limits_is_taken);
-    g_test_add_func("/checks/one_of_many_is_refused_and_the_rest_is_stored",
+    g_test_add_func("/checks/impossible_values_are_refused", what_cannot_be_is_refused);
+    g_test_add_func("/checks/failure_over_limits_is_accepted", what_exceeds_limits_is_taken);
+    g_test_add_func("/checks/refused_item_of_a_batch_leaves_the_rest_stored",
                     one_of_many_is_refused_and_the_rest_is_stored);
     g_test_add_func("/checks/a_kernel_is_checked_too", a_kernel_is_checked_too);
     g_test_add_func("/checks/a_young_campaign_is_read_by_keys", a_young_campaign_is_read_by_keys);
-    g_test_add_func("/checks/what_others_answer_is_read_by_keys",
+    g_test_add_func("/checks/answers_of_other_campaigns_are_read_by_keys",
                     what_others_answer_is_read_by_keys);
     g_test_add_func("/checks/a_young_job_of_many_rounds_is_read_by_keys",
                     a_young_job_of_many_rounds_is_read_by_keys);

@@ -1,4 +1,4 @@
-/* What is known of devices while rounds were measured. */
+/* Conditions of devices during measurements. */
 #include "schema/store/conditions.h"
 
 #include <locale.h>
@@ -58,7 +58,7 @@ static void test_what_travels_as_json_is_the_same(void)
     g_assert_cmpint(read.samples, ==, 0);
 }
 
-/* Moving up all that is behind each second round would take minutes of it. */
+/* Merging in place, by moving the rest of the array for every second row, would take minutes. */
 static void test_many_jobs_are_merged_in_little_time(void)
 {
     enum { JOBS = 400000, CPU_SECONDS = 10 };
@@ -90,7 +90,8 @@ static const struct conditions *only_job(GPtrArray *rows, int64_t job)
     return &row->seen;
 }
 
-/* Over its rounds and over what several children saw of one; and for whom the results are taken over. */
+/* A job's conditions sum up its rounds, and several children's samples of one round. They are copied for a
+ * job that takes the results over. */
 static void test_a_job_keeps_what_its_device_did(void)
 {
     const struct order order = {.jobs = 1, .configs_limit = 4};
@@ -234,19 +235,18 @@ int main(int argc, char **argv)
     setlocale(LC_ALL, "");
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
-    g_test_add_func("/store_conditions/samples_add_up", test_samples_add_up);
-    g_test_add_func("/store_conditions/what_travels_as_json_is_the_same",
-                    test_what_travels_as_json_is_the_same);
-    g_test_add_func("/store_conditions/many_jobs_are_merged_in_little_time",
+    g_test_add_func("/conditions/samples_add_up", test_samples_add_up);
+    g_test_add_func("/conditions/json_round_trip_is_exact", test_what_travels_as_json_is_the_same);
+    g_test_add_func("/conditions/many_jobs_are_merged_in_little_time",
                     test_many_jobs_are_merged_in_little_time);
-    g_test_add_func("/store_conditions/a_job_keeps_what_its_device_did",
+    g_test_add_func("/conditions/a_job_keeps_what_its_device_did",
                     test_a_job_keeps_what_its_device_did);
-    g_test_add_func("/store_conditions/a_job_that_is_retried_forgets_its_device",
+    g_test_add_func("/conditions/a_job_that_is_retried_forgets_its_device",
                     test_a_job_that_is_retried_forgets_its_device);
-    g_test_add_func("/store_conditions/a_round_that_the_budget_ends_has_none",
+    g_test_add_func("/conditions/a_round_that_the_budget_ends_has_none",
                     test_a_round_that_the_budget_ends_has_none);
-    g_test_add_func("/store_conditions/who_lost_the_job_adds_nothing",
+    g_test_add_func("/conditions/worker_that_lost_the_job_adds_nothing",
                     test_who_lost_the_job_adds_nothing);
-    g_test_add_func("/store_conditions/what_cannot_be_is_refused", test_what_cannot_be_is_refused);
+    g_test_add_func("/conditions/impossible_values_are_refused", test_what_cannot_be_is_refused);
     return g_test_run();
 }

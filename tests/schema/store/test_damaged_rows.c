@@ -1,5 +1,5 @@
-/* Rows that no importer, planner or worker makes, written straight into the database: whoever reads them
- * is told, and nothing else happens. */
+/* Rows that no importer, planner or worker writes, written straight into the database: every reader
+ * reports an error, and nothing else happens. */
 #include "schema/store/store_events.h"
 #include "schema/store/store_private.h"
 #include "schema/store/store_problems.h"
@@ -49,7 +49,7 @@ static void expect_damaged(struct farm *farm, gsize i)
     g_assert_nonnull(job);
     g_test_message("%s", job->damage ? job->damage : claims[i].sql);
     g_assert_true(job->damage && g_pattern_match_simple(claims[i].words, job->damage));
-    /* It can be failed, and the reason is there to read. */
+    /* The job can be failed, and the reason is stored. */
     g_assert_true(store_fail_job(farm->store, job, FAILURE_REFUSED_BY_CHECK, job->damage, NULL));
     g_autoptr(StoreRows) ends =
         store_read(farm->store, NULL, "SELECT failure, detail FROM job_ends", "");
@@ -155,7 +155,7 @@ static void numbers_beyond_all_measure_are_read(void)
     g_autoptr(GError) error = NULL;
     farm_init(&farm, &(struct order){.jobs = 1});
     farm_work(&farm, 0, false, 1);
-    /* PostgreSQL writes it with 301 digits, and what is no number as a text. */
+    /* PostgreSQL writes the number with 301 digits, and NaN as a text. */
     run(&farm, "UPDATE results SET flops = 1e300, median_ms = 'NaN'");
     g_autoptr(GPtrArray) results = store_list_results(farm.store, farm.campaign, &error);
     g_assert_no_error(error);
@@ -169,10 +169,10 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
-    g_test_add_func("/damaged_rows/a_claim_tells_what_is_damaged", a_claim_tells_what_is_damaged);
+    g_test_add_func("/damaged_rows/claimed_job_describes_its_damage",
+                    a_claim_tells_what_is_damaged);
     g_test_add_func("/damaged_rows/a_list_with_a_damaged_row_is_an_error",
                     a_list_with_a_damaged_row_is_an_error);
-    g_test_add_func("/damaged_rows/numbers_beyond_all_measure_are_read",
-                    numbers_beyond_all_measure_are_read);
+    g_test_add_func("/damaged_rows/huge_numbers_are_read", numbers_beyond_all_measure_are_read);
     return g_test_run();
 }

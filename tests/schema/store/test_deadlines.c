@@ -1,4 +1,4 @@
-/* Deadlines of campaigns, and what else may be set of one later. */
+/* Deadlines of campaigns, and other values that can be changed later. */
 #include "schema/store/store_campaigns.h"
 #include "schema/store/store_queue.h"
 #include "tests/support/queue_farm.h"
@@ -23,9 +23,9 @@ static void nothing_is_claimed_past_a_deadline(void)
     struct job *building = farm_claim_one(&farm, 0, POOL_BUILD);
     set_deadline(&farm, in_seconds(-1));
     farm_expect_campaign(&farm, farm.campaign, CAMPAIGN_OVERDUE);
-    g_assert_null(farm_claim_one(&farm, 0, POOL_BUILD)); /* first rounds neither */
+    g_assert_null(farm_claim_one(&farm, 0, POOL_BUILD)); /* not even first rounds */
 
-    /* A job that a worker holds may be handed in; its next step is not begun. */
+    /* A held job may be handed in; its next step does not begin. */
     farm_built(&farm, building, 0);
     g_assert_null(farm_claim_one(&farm, 0, POOL_EVAL));
     farm_expect_job(&farm, "built", 0, FAILURE_NONE);
@@ -104,7 +104,7 @@ static void a_deadline_may_be_there_from_the_beginning(void)
     farm_clear(&farm);
 }
 
-/* One of the changes cannot be: the others are not made. */
+/* One of the changes is impossible: the others are not made either. */
 static void changes_are_made_together_or_not_at_all(void)
 {
     struct farm farm;

@@ -1,4 +1,4 @@
-/* How long GPUs had work while jobs were evaluated. */
+/* Device use: how long GPUs had work while jobs were evaluated. */
 
 #include <locale.h>
 #include <math.h>
@@ -44,7 +44,8 @@ static void test_a_job_adds_its_claims_up(void)
     expect_use(&farm, id, 5, 1.5);
     g_assert_true(store_release_job(farm.store, job, NULL));
     struct job *again = farm_claim_one(&farm, 0, POOL_EVAL);
-    g_assert_true(store_device_use(farm.store, job, &second, NULL)); /* who has it no more */
+    g_assert_true(store_device_use(farm.store, job, &second, NULL)); /* which no longer holds the
+                                                                      * job */
     expect_use(&farm, id, 5, 1.5);
     g_assert_true(store_device_use(farm.store, again, &second, NULL)); /* busy all the time */
     expect_use(&farm, id, 7, 3.5);
@@ -72,7 +73,7 @@ int main(int argc, char **argv)
     setlocale(LC_ALL, "");
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
-    g_test_add_func("/store_device_use/a_job_adds_its_claims_up", test_a_job_adds_its_claims_up);
-    g_test_add_func("/store_device_use/what_cannot_be_is_refused", test_what_cannot_be_is_refused);
+    g_test_add_func("/device_use/a_job_adds_its_claims_up", test_a_job_adds_its_claims_up);
+    g_test_add_func("/device_use/impossible_values_are_refused", test_what_cannot_be_is_refused);
     return g_test_run();
 }

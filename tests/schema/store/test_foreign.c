@@ -176,7 +176,7 @@ static void it_stays_as_it_was_imported(void)
     expect_content(store, id, CONTENT);
 }
 
-/* Its target is the worker's and it is the only campaign. */
+/* The foreign campaign has the worker's target and is the only one. */
 static void nobody_can_claim_of_it(void)
 {
     struct farm farm;
@@ -233,8 +233,8 @@ int main(int argc, char **argv)
                     times_and_params_come_back_together);
     g_test_add_func("/foreign/same_identity_is_imported_once", same_identity_is_imported_once);
     g_test_add_func("/foreign/half_an_import_is_none", half_an_import_is_none);
-    g_test_add_func("/foreign/no_time_is_taken_that_cannot_be", no_time_is_taken_that_cannot_be);
-    g_test_add_func("/foreign/it_stays_as_it_was_imported", it_stays_as_it_was_imported);
+    g_test_add_func("/foreign/impossible_times_are_refused", no_time_is_taken_that_cannot_be);
+    g_test_add_func("/foreign/imported_campaign_cannot_change", it_stays_as_it_was_imported);
     g_test_add_func("/foreign/nobody_can_claim_of_it", nobody_can_claim_of_it);
     g_test_add_func("/foreign/dropping_it_leaves_nothing", dropping_it_leaves_nothing);
     g_test_add_func("/foreign/coordinators_import_and_readers_look",

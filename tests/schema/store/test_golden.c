@@ -1,4 +1,4 @@
-/* Golden versions in a real PostgreSQL: their line, who may do what, and what stays with them. */
+/* Golden versions in a real PostgreSQL: their line, rights, and what stays with them. */
 #include "schema/store/store_golden.h"
 
 #include "schema/farm/upkeep.h"
@@ -39,7 +39,7 @@ static void put_kernel(struct role_farm *f, int number)
     g_bytes_unref(row.code);
 }
 
-/* A campaign of boss's with that many jobs, each measured. Kernel 0 is that of all of them. */
+/* Creates a campaign of the coordinator boss with `count` jobs, each measured. All have kernel 0. */
 static void begin(struct role_farm *f, int jobs)
 {
     role_farm_init(f, jobs);
@@ -48,7 +48,7 @@ static void begin(struct role_farm *f, int jobs)
         farm_work(&f->farm, 0, false, 1);
 }
 
-/* Proposes the campaign's results from the one numbered `first` on, as whoever it is. */
+/* Proposes the campaign's results from number `first` on, under the given name. */
 static int propose_some(Store *store, const struct role_farm *f, int base, guint first,
                         GError **error)
 {
@@ -63,7 +63,7 @@ static int propose_some(Store *store, const struct role_farm *f, int base, guint
                                          result->kept.outcome.median_ms, "new problem"};
         g_array_append_val(takes, take);
     }
-    /* In two pieces, as many come. */
+    /* Asks in two pieces, as for many results. */
     int half = (int)takes->len / 2;
     int64_t asked = 0;
     const struct golden_take *all = (const struct golden_take *)(void *)takes->data;
@@ -97,7 +97,7 @@ static void approve(const struct role_farm *f, int version)
     g_assert_no_error(error);
 }
 
-/* What tells one version's content from another's. */
+/* A text that differs between versions with different content. */
 static char *content_of(Store *store, int version)
 {
     g_autoptr(GError) error = NULL;
@@ -175,7 +175,7 @@ static void test_of_two_on_one_base_one_is_approved(void)
     begin(&f, 2);
     g_assert_cmpint(propose(&f, 0, 1), ==, 1);
     int64_t first = f.farm.campaign;
-    /* Another campaign takes the results over. */
+    /* Another campaign takes over the results. */
     f.farm.campaign = farm_create(f.boss, &(struct order){.jobs = 2, .seed = 9}, NULL);
     g_assert_cmpint(propose(&f, 0, 0), ==, 2);
     approve(&f, 2);
@@ -312,7 +312,7 @@ static void test_two_persons_are_two_logins(void)
     g_assert_true(store_approve_golden(deputy, TARGET, 1, "Bob", &error));
     g_assert_no_error(error);
 
-    /* A rollback waits for somebody else too. */
+    /* A rollback needs a second person, too. */
     propose(&f, 1, 0);
     g_assert_true(store_approve_golden(deputy, TARGET, 2, "Bob", &error));
     const struct golden_rollback rollback = {.target = TARGET, .to = 1, .by = "Ann", .note = ""};
@@ -321,7 +321,7 @@ static void test_two_persons_are_two_logins(void)
         g_assert_no_error(error);
         g_assert_true(version == 3 && !approved);
     }
-    /* The owner's login is one that several may share: names tell. */
+    /* Several people may share the owner's login: their names tell them apart. */
     g_assert_true(store_approve_golden(owner, TARGET, 3, "Cid", &error));
     g_assert_no_error(error);
     g_assert_true(store_set_golden_policy(owner, TARGET, false, "Cid", &error));
@@ -394,7 +394,8 @@ static void test_content_and_code_outlive_the_campaign(void)
     g_autofree char *before = content_of(f.guest, 1);
     g_assert_true(store_change_campaign(f.boss, f.farm.campaign, "drop", &error));
     put_kernel(&f, 5);
-    g_assert_cmpint(collect(f.boss), ==, 1); /* that of nobody; an open proposal's stays */
+    g_assert_cmpint(collect(f.boss), ==, 1); /* dropped: a version's that nothing needs; kept:
+                                              * an open proposal's */
     approve(&f, 1);
     g_assert_cmpint(collect(f.boss), ==, 0);
     g_autofree char *after = content_of(f.guest, 1);
@@ -477,13 +478,13 @@ int main(int argc, char **argv)
     role_farm_make_logins();
     g_test_add_func("/golden/line/a_version_counts_when_it_is_approved",
                     test_a_version_counts_when_it_is_approved);
-    g_test_add_func("/golden/line/of_two_on_one_base_one_is_approved",
+    g_test_add_func("/golden/line/one_of_two_proposals_on_a_base_is_approved",
                     test_of_two_on_one_base_one_is_approved);
     g_test_add_func("/golden/line/a_rollback_has_the_content_of_the_older_one",
                     test_a_rollback_has_the_content_of_the_older_one);
-    g_test_add_func("/golden/line/what_was_not_verified_or_has_no_code_is_refused",
+    g_test_add_func("/golden/line/unverified_result_or_one_without_code_is_refused",
                     test_what_was_not_verified_or_has_no_code_is_refused);
-    g_test_add_func("/golden/line/one_that_is_killed_has_changed_nothing",
+    g_test_add_func("/golden/line/killed_approval_changes_nothing",
                     test_one_that_is_killed_has_changed_nothing);
     g_test_add_func("/golden/who/two_persons_are_two_logins", test_two_persons_are_two_logins);
     g_test_add_func("/golden/who/readers_look_and_workers_see_nothing",
@@ -492,7 +493,7 @@ int main(int argc, char **argv)
                     test_content_and_code_outlive_the_campaign);
     g_test_add_func("/golden/code_of_a_withdrawn_proposal_goes",
                     test_code_of_a_withdrawn_proposal_goes);
-    g_test_add_func("/golden/what_is_pruned_is_gone_and_the_rest_is_whole",
+    g_test_add_func("/golden/pruned_version_is_gone_and_later_ones_are_whole",
                     test_what_is_pruned_is_gone_and_the_rest_is_whole);
     return g_test_run();
 }

@@ -8,7 +8,7 @@
 
 #include <locale.h>
 
-/* Takes a job through both pools by that worker of the farm. */
+/* Takes a job through both pools by the given worker. */
 static void work(struct farm *farm, int worker)
 {
     struct job *job = farm_claim_one(farm, worker, POOL_BUILD);
@@ -40,7 +40,7 @@ static void results_name_the_login_that_measured_them(void)
     g_assert_cmpstr(last->login, ==, "node2");
     g_autoptr(GPtrArray) some = store_list_measured(f.guest, f.farm.campaign, "node2", &error);
     g_assert_cmpuint(some->len, ==, 2);
-    /* Its own row goes, its name stays. */
+    /* The worker's row is dropped; its name stays with the result. */
     g_autoptr(Store) owner = store_open(scratch_db_url(), &error);
     g_assert_true(store_do(owner, &error, "DELETE FROM workers WHERE login = 'node2'", ""));
     g_autoptr(GPtrArray) later = store_list_measured(f.guest, f.farm.campaign, "node2", &error);
@@ -48,7 +48,7 @@ static void results_name_the_login_that_measured_them(void)
     role_farm_clear(&f);
 }
 
-/* A worker that says that its solution needs no operations is not believed: the problem needs some. */
+/* A worker cannot claim that its solution needs no operations: the problem needs some. */
 static void forged_times_are_refused(void)
 {
     static const char *const targets[] = {"gfx90a68", "cpu-znver4_16"};

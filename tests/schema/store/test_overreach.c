@@ -25,7 +25,7 @@ static PGconn *connect_as(const char *login)
 static const struct overreach {
     const char *login, *sql;
 } overreaches[] = {
-    /* No table, and no inner function, for a worker. */
+    /* A worker may use neither tables nor inner functions. */
     {"node1", "SELECT * FROM skipjack.workers"},
     {"node1", "SELECT * FROM skipjack.worker_secrets"},
     {"node1", "SELECT * FROM skipjack.jobs"},
@@ -56,7 +56,7 @@ static const struct overreach {
     {"node1", "SET ROLE skipjack_coordinator"},
     {"node1", "SET SESSION AUTHORIZATION skipjack"},
     {"node1", "GRANT skipjack_coordinator TO node1"},
-    /* Without a secret nobody's. */
+    /* Without a secret the session is no worker's. */
     {"node1", "CREATE TEMP TABLE mine (id bigint)"},
     {"guest", "CREATE TEMP TABLE mine (id bigint)"},
     {"node1", "SELECT lo_create(0)"},
@@ -71,7 +71,7 @@ static const struct overreach {
     {"node1", "SELECT skipjack_work.refusals(0, 0)"},
     {"node1", "SELECT skipjack_work.put_devices(0, '[]')"},
     {"node1", "SELECT skipjack_work.set_device_service(0, 0, 'it smells')"},
-    /* A reader reads. */
+    /* A reader may read, and nothing else. */
     {"guest", "SELECT * FROM skipjack.worker_secrets"},
     {"guest", "UPDATE skipjack.campaigns SET state = 'done'"},
     {"guest", "INSERT INTO skipjack.events (kind, detail) VALUES ('x', 'y')"},
@@ -104,7 +104,7 @@ static const struct overreach {
     {"boss", "CREATE OR REPLACE VIEW skipjack.entry_points AS"
              " SELECT 'skipjack_reader' AS role, 'x' AS name, true AS as_owner"},
     {"boss", "CREATE TRIGGER t AFTER INSERT ON skipjack.events EXECUTE FUNCTION pg_temp.f()"},
-    /* Whoever is in none of the roles. */
+    /* A login without any of the roles. */
     {"stranger", "SELECT * FROM skipjack.campaigns"},
     {"stranger", "SELECT skipjack_work.migrations()"},
     {"stranger", "SELECT skipjack_work.list_workers(NULL)"},
@@ -163,7 +163,7 @@ static void test_results_of_anothers_claim_are_refused(void)
     job_free(job);
     job = farm_claim_one(&f.farm, 0, POOL_EVAL);
     expect_foreign(&f, job, &error);
-    /* Lost, nobody holds it; the fence is the first node's still, and nobody else's. */
+    /* A lost job has no holder; its fence is still the first node's, and no other login may use it. */
     g_assert_true(store_worker_lost(f.farm.store, f.farm.workers[0], &error));
     expect_foreign(&f, job, &error);
     farm_round(&f.farm, job, 0, false, 1);
@@ -216,7 +216,7 @@ static void test_nobody_acts_as_another_worker(void)
                         words);
     role_expect_refused(store_list_refusals(f.two, one, 0, &error) != NULL, &error,
                         STORE_ERROR_ACCESS, words);
-    /* Nor spends the time, or fills the diary, of campaigns that it never worked on. */
+    /* A worker cannot spend time, or write events, for campaigns that it never worked on. */
     role_expect_refused(store_add_spent(f.two, f.farm.campaign, 1e6, &error), &error,
                         STORE_ERROR_ACCESS, "never had a job");
     role_expect_refused(store_event(f.two, "x", f.farm.campaign, 0, f.farm.workers[1], "", &error),
@@ -241,7 +241,7 @@ static void test_registering_again_takes_the_same_secret(void)
     role_farm_clear(&f);
 }
 
-/* Another login that enters the same process first, as it can be read off the list, takes nothing away. */
+/* Another login that registers the same process first, having read it off the list, takes nothing away. */
 static void test_each_login_has_its_own_registrations(void)
 {
     struct role_farm f;
@@ -278,7 +278,8 @@ static bool enter_numbered(Store *store, int number, GError **error)
     return store_register_worker(store, &info, &worker, error);
 }
 
-/* Also with the same secret. Silent ones do not count, and what ended is forgotten where a login keeps many. */
+/* The bound holds also with the same secret. Silent workers do not count, and ended ones of a login with
+ * many are forgotten. */
 static void test_registrations_have_a_limit(void)
 {
     enum { MOST = 64 };
@@ -302,7 +303,7 @@ static void test_registrations_have_a_limit(void)
     role_farm_clear(&f);
 }
 
-/* No worker has worked longer than since its first claim. */
+/* A worker cannot report more working time than has passed since its first claim. */
 static void test_working_time_has_passed(void)
 {
     struct role_farm f;
@@ -343,7 +344,7 @@ static void test_only_the_dead_of_the_same_node_and_login_are_buried(void)
     g_assert_no_error(error);
     role_expect_refused(store_worker_ended(next, f.farm.workers[0], &error), &error,
                         STORE_ERROR_ACCESS, "does not act");
-    /* Who only says that it is the same node. */
+    /* A login that merely claims to be of the same node. */
     role_enter(f.two, "one", "p10");
     role_expect_refused(store_worker_lost(f.two, f.farm.workers[0], &error), &error,
                         STORE_ERROR_ACCESS, "does not act");
@@ -434,7 +435,8 @@ static void test_what_another_worker_quarantined_stays(void)
     role_farm_clear(&f);
 }
 
-/* The first round has to be evaluated before a job can be done; else later campaigns would take it over. */
+/* A job can be done only after its first round was evaluated: later campaigns would take it over
+ * otherwise. */
 static void test_a_job_without_a_round_is_not_done(void)
 {
     struct role_farm f;
@@ -447,7 +449,7 @@ static void test_a_job_without_a_round_is_not_done(void)
     role_expect_count(f.guest, "SELECT count(*) FROM job_ends", "0");
     farm_create(f.boss, &(struct order){.jobs = 1}, &reused);
     g_assert_cmpint(reused, ==, 0);
-    /* A worker without anything to propose from the beginning says that the job failed. */
+    /* A worker that has nothing to propose from the beginning reports the job as failed. */
     g_assert_true(store_fail_job(f.farm.store, job, FAILURE_REFUSED_BY_CHECK, "none", &error));
     g_assert_no_error(error);
     role_expect_count(f.guest, "SELECT state || ' ' || failure FROM job_ends", "failed 14");
@@ -455,7 +457,7 @@ static void test_a_job_without_a_round_is_not_done(void)
     role_farm_clear(&f);
 }
 
-/* Leases are looked through by whoever beats: one that is no time would end all beats. */
+/* Every heartbeat reads the leases: one with an invalid time would make all heartbeats fail. */
 static struct job *claim_for(struct role_farm *f, double lease_seconds)
 {
     GPtrArray *jobs = farm_claim(f->farm.store, f->farm.workers[0], POOL_BUILD, 1, lease_seconds);
@@ -502,7 +504,7 @@ static void test_values_that_cannot_be_are_refused(void)
                    "working time");
     expect_bounded(store_add_spent(f.farm.store, f.farm.campaign, -1, &error), &error,
                    "working time");
-    /* Numbers this long are none that versions are compared by. */
+    /* Versions are not compared by numbers as long as this. */
     g_autofree char *digits = g_strnfill(200000, '9');
     struct worker_info info = {.node = "one", .process = "p1", .stack = digits};
     expect_bounded(store_register_worker(f.farm.store, &info, &worker, &error), &error, "words");
@@ -578,14 +580,14 @@ static void test_what_runs_as_the_owner_is_fixed_and_closed(void)
                       "SELECT count(*) FROM pg_proc WHERE NOT prosecdef"
                       " AND pronamespace = 'skipjack_work'::regnamespace",
                       "0");
-    /* Every name of entry_points is a function's. */
+    /* Every name in entry_points is a function. */
     role_expect_count(f.guest,
                       "SELECT string_agg(name, ' ') FROM entry_points e WHERE NOT EXISTS (SELECT 1"
                       " FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace"
                       " WHERE e.name IN (p.proname, n.nspname || '.' || p.proname)"
                       " AND n.nspname IN ('skipjack', 'skipjack_work'))",
                       "");
-    /* Nothing but the upkeep's functions runs with a coordinator's own rights. */
+    /* Only upkeep's functions run with a coordinator's own rights. */
     role_expect_count(f.guest,
                       "SELECT count(*) FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace"
                       " WHERE n.nspname = 'skipjack' AND NOT p.prosecdef"

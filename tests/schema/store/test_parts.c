@@ -1,4 +1,4 @@
-/* A campaign by parts of its problems: each is in one part, with all that came of it. */
+/* A campaign read in parts of its problems: each problem is in one part, with all that belongs to it. */
 #include "schema/store/conditions.h"
 #include "schema/store/store_private.h"
 
@@ -7,7 +7,7 @@
 
 #include "tests/support/queue_farm.h"
 
-#define JOBS 5 /* each of a problem of its own */
+#define JOBS 5 /* each with a problem of its own */
 
 static void work(struct farm *farm)
 {
@@ -30,7 +30,7 @@ static void worked_farm(struct farm *farm)
         work(farm);
 }
 
-/* Takes the list: it has so many rows of each of the jobs, and none of others. */
+/* Frees the list, after checking that it has `count` rows of each of the jobs and no others. */
 static void expect_jobs(GPtrArray *list, const GPtrArray *jobs, guint each, int64_t (*job)(void *))
 {
     g_autoptr(GHashTable) known = g_hash_table_new(g_int64_hash, g_int64_equal);
@@ -60,7 +60,7 @@ static int64_t of_conditions(void *row)
     return ((struct job_conditions *)row)->job;
 }
 
-/* The jobs of a part, whose other lists are of these alone. */
+/* Lists a part's jobs, and checks that its other lists have rows of these jobs only. */
 static GPtrArray *expect_part(struct farm *farm, const struct problem_part *part)
 {
     Store *store = farm->store;

@@ -1,4 +1,4 @@
-/* The queue against a real PostgreSQL, with as many connections as a case has workers. */
+/* The queue against a real PostgreSQL, with one connection for each worker. */
 #include "schema/server/embedded.h"
 #include "schema/store/store_campaigns.h"
 #include "schema/store/store_private.h"
@@ -232,7 +232,7 @@ static void test_late_round_opens_the_campaign_again(void)
     farm_clear(&farm);
 }
 
-/* Nobody could beat while the server was down, so nobody is lost the moment it is back. */
+/* No worker could send a heartbeat while the server was down: none is lost when it is back. */
 static void test_lease_begins_anew_with_the_server(void)
 {
     struct farm farm;
@@ -266,7 +266,7 @@ static void test_beat_renews_every_lease(void)
     const struct worker_row *row = workers->pdata[0];
     g_assert_cmpint(row->leases, ==, 2);
     g_assert_cmpfloat(row->beat_age_seconds, <, 600);
-    /* A lease never ends before the server has run for as long. */
+    /* A lease never ends before the server has run for that time. */
     g_assert_true(store_do(farm.store, &error, "UPDATE bundles SET lease_seconds = 0.001", ""));
     g_assert_true(store_do(farm.store, &error, an_hour_passes, "l", farm.workers[0]));
     farm_look_at_leases(&farm);
@@ -276,7 +276,7 @@ static void test_beat_renews_every_lease(void)
     farm_clear(&farm);
 }
 
-/* As an agent whose work hangs in a way that its beats do not show. */
+/* An agent whose work hangs although it sends heartbeats. */
 static void test_beats_without_progress_end(void)
 {
     static const char hours_pass[] =
@@ -287,12 +287,12 @@ static void test_beats_without_progress_end(void)
     farm_init(&farm, &(struct order){.jobs = 1});
     struct job *job = farm_claim_one(&farm, 1, POOL_BUILD);
     g_assert_true(store_do(farm.store, &error, hours_pass, "i", 3));
-    farm_look_at_leases(&farm); /* it is the holder who beats */
+    farm_look_at_leases(&farm); /* the holder itself sends the heartbeat */
     farm_expect_job(&farm, "building", 0, FAILURE_NONE);
     g_assert_true(store_do(farm.store, &error, hours_pass, "i", 1));
     farm_look_at_leases(&farm);
     farm_expect_job(&farm, "ready", 1, FAILURE_NONE);
-    /* What is flushed is progress. */
+    /* Stored partial outcomes count as progress. */
     farm_built(&farm, job, 0);
     job_free(job);
     job = farm_claim_one(&farm, 1, POOL_EVAL);
@@ -360,7 +360,7 @@ static void test_partial_outcomes_survive_a_lost_lease(void)
     farm_clear(&farm);
 }
 
-/* What a lost connection leaves behind: jobs are claimed, and the store knows no more than its token. */
+/* The state after a lost connection: jobs are claimed, and the store knows only the claim's token. */
 static void test_claim_whose_answer_was_lost_is_released(void)
 {
     struct farm farm;
@@ -390,7 +390,7 @@ static gpointer release_in_thread(gpointer data)
     return NULL;
 }
 
-/* The connection broke, and behind it the claim is still under way. */
+/* The connection broke while the server was still working on the claim. */
 static void test_claim_that_commits_late_is_released_too(void)
 {
     struct farm farm;
@@ -449,9 +449,9 @@ static const struct {
     {"/queue/claim/late_result_is_refused", test_late_result_is_refused},
     {"/queue/claim/result_after_the_lease_ran_out_is_accepted",
      test_result_after_the_lease_ran_out_is_accepted},
-    {"/queue/claim/one_whose_answer_was_lost_is_released",
+    {"/queue/claim/claim_with_a_lost_answer_is_released",
      test_claim_whose_answer_was_lost_is_released},
-    {"/queue/claim/one_that_commits_late_is_released_too",
+    {"/queue/claim/claim_that_commits_late_is_released",
      test_claim_that_commits_late_is_released_too},
     {"/queue/claim/works_again_when_the_server_is_back",
      test_claim_works_again_when_the_server_is_back},

@@ -1,4 +1,4 @@
-/* Ended jobs measure configs again, in rounds of exactly those that are wished. */
+/* Ended jobs measure the wished configs again, in rounds of exactly those configs. */
 #include "schema/store/store_remeasure.h"
 
 #include "schema/store/store_campaigns.h"
@@ -59,8 +59,8 @@ static void build_wish(struct farm *farm, int number)
     job_free(job);
 }
 
-/* Hands in the wished round of a job that was claimed to be evaluated: all of its configs failed, or the
- * first took so long and is kept. */
+/* Hands in the wished round of a claimed job. Either all configs failed, or the first took `ms` and is
+ * kept. */
 static void hand_in(struct farm *farm, struct job *job, double ms, enum failure failure)
 {
     g_autoptr(GError) error = NULL;
@@ -91,7 +91,7 @@ static void evaluate_wish(struct farm *farm, double ms, enum failure failure)
     hand_in(farm, job, ms, failure);
 }
 
-/* Its jobs are done: each has one round, whose first config took 2 ms and is kept. */
+/* Makes a campaign whose jobs are done: each has one round, whose first config took 2 ms and is kept. */
 static void begin(struct farm *farm, const struct order *order)
 {
     farm_init(farm, order);
@@ -170,7 +170,7 @@ static void a_dry_run_changes_nothing(void)
     farm_clear(&farm);
 }
 
-/* Each config that drifted or was unstable when it was measured last is found once. */
+/* Each config that drifted or was unstable in its newest measurement is found once. */
 static void unstable_configs_and_those_of_rounds_that_drifted_are_found(void)
 {
     struct farm farm;
@@ -240,7 +240,7 @@ static void a_spent_budget_does_not_cut_it_short_and_its_time_counts(void)
     farm_clear(&farm);
 }
 
-/* A job that the budget cut short goes on where the budget is larger by the time that all was measured again. */
+/* A job that the budget ended goes on if the budget is larger when all configs were measured again. */
 static void a_job_that_a_budget_cut_short_can_still_go_on(void)
 {
     struct farm farm;
@@ -279,7 +279,7 @@ static void a_worker_that_dies_costs_a_strike_and_nothing_else(void)
     farm_clear(&farm);
 }
 
-/* Each way in which it may come to nothing. */
+/* Each way in which a wished round may fail. */
 static void lose_three_times(struct farm *farm)
 {
     for (int i = 0; i < 3; i++)
@@ -343,7 +343,7 @@ static void a_winner_that_fails_this_time_is_no_result_any_more(void)
     evaluate_wish(&farm, 0, FAILURE_UNSTABLE);
     g_assert_cmpfloat(best_ms(&farm), ==, 0);
     farm_expect_job(&farm, "failed", 0, FAILURE_UNSTABLE);
-    /* It can be measured once more. */
+    /* The job can be measured again afterwards. */
     g_assert_cmpint(remeasure(&farm, REMEASURE_UNSTABLE, false).unstable, ==, 1);
     build_wish(&farm, 2);
     evaluate_wish(&farm, 3, FAILURE_NONE);
@@ -431,7 +431,7 @@ static void retry_leaves_what_measures_again_alone(void)
     farm_clear(&farm);
 }
 
-/* A coordinator asks for it, by its role; a worker's login sees the wish alone. */
+/* Coordinators may ask for measuring again; a worker's login sees only the wish. */
 static void a_coordinator_asks_and_workers_do_it(void)
 {
     struct role_farm roles;
@@ -475,7 +475,7 @@ int main(int argc, char **argv)
                     a_job_that_a_budget_cut_short_can_still_go_on);
     g_test_add_func("/remeasure/a_worker_that_dies_costs_a_strike_and_nothing_else",
                     a_worker_that_dies_costs_a_strike_and_nothing_else);
-    g_test_add_func("/remeasure/what_comes_to_nothing_leaves_the_job_as_it_was",
+    g_test_add_func("/remeasure/failed_round_leaves_the_job_as_it_was",
                     what_comes_to_nothing_leaves_the_job_as_it_was);
     g_test_add_func("/remeasure/a_winner_that_fails_this_time_is_no_result_any_more",
                     a_winner_that_fails_this_time_is_no_result_any_more);
@@ -483,7 +483,7 @@ int main(int argc, char **argv)
                     a_round_beyond_the_wish_is_refused);
     g_test_add_func("/remeasure/jobs_at_work_and_other_revisions_are_left_alone",
                     jobs_at_work_and_other_revisions_are_left_alone);
-    g_test_add_func("/remeasure/what_was_not_measured_here_cannot_be_measured_again",
+    g_test_add_func("/remeasure/foreign_and_build_only_campaigns_are_refused",
                     what_was_not_measured_here_cannot_be_measured_again);
     g_test_add_func("/remeasure/retry_leaves_what_measures_again_alone",
                     retry_leaves_what_measures_again_alone);

@@ -1,5 +1,5 @@
-/* A farm's database is dumped half way, goes on, and is restored: with PostgreSQL's own programs and a
- * real HTTP server for code objects. */
+/* A farm's database is dumped in the middle of its work, goes on, and is restored: with PostgreSQL's own
+ * programs and a real HTTP server for code objects. */
 #include "schema/blobs/blobs.h"
 #include "schema/commands/commands.h"
 #include "schema/farm/upkeep.h"
@@ -40,7 +40,7 @@ static void run(const char *const *argv)
     g_assert_cmpint(status, ==, 0);
 }
 
-/* `skipjack db ...` on that database; its exit status. What it prints is not for the test's output. */
+/* Runs `skipjack db ...` on that database and returns its exit status. Its output is discarded. */
 static int command(const char *url, const char *verb, const char *first, const char *second)
 {
     const char *argv[] = {"db", verb, first, second, NULL};
@@ -80,7 +80,7 @@ static struct job *build_one(struct farm *farm, int worker)
     return job;
 }
 
-/* What workers hold when the dump is made, and after it. */
+/* The jobs that workers hold when the dump is made, and afterwards. */
 struct held {
     struct job *before, *after;
 };
@@ -96,7 +96,7 @@ static void work_until_the_dump(struct farm *farm, struct held *held)
     job_free(built);
 }
 
-/* Everything but the last job ends, and what nobody needs then is dropped. */
+/* All jobs but the last end, and upkeep drops what is no longer needed. */
 static void work_after_the_dump(struct farm *farm, struct held *held)
 {
     struct upkeep_options options = {.kernel_days = -1, .event_days = -1, .worker_days = -1};
@@ -139,7 +139,7 @@ static void expect_refused(Store *store, const struct job *job)
     round_free(round);
 }
 
-/* The first beat is enough: leases end and numbers go on far away, and only once. */
+/* The first heartbeat ends leases and raises numbers, and no later one does. */
 static void expect_a_new_epoch(struct farm *farm, const struct held *held)
 {
     g_autoptr(GError) error = NULL;
@@ -209,7 +209,7 @@ static void test_restored_farm_goes_on_and_nothing_is_done_twice(void)
     farm.store = store_open(to, &error);
     g_assert_no_error(error);
     expect_a_new_epoch(&farm, &held);
-    /* Of before the dump, and nobody has claimed it since: it is welcome. */
+    /* A result from before the dump, whose job has not been claimed since, is accepted. */
     farm_built(&farm, held.before, 0);
     g_assert_cmpint(command(to, "blobs", "--check", NULL), ==, 1);
     g_assert_cmpint(ask(farm.store, "SELECT count(*) FROM bundles WHERE state = 'built'"), ==, 2);
@@ -227,7 +227,7 @@ static void test_restored_farm_goes_on_and_nothing_is_done_twice(void)
     rmdir(folder);
 }
 
-/* Tables are restored in place, under a session that has looked before. */
+/* Restores tables in place, while a session is connected that has used them before. */
 static void test_session_that_goes_on_begins_the_epoch_too(void)
 {
     struct farm farm;
@@ -251,7 +251,7 @@ static void test_session_that_goes_on_begins_the_epoch_too(void)
     rmdir(folder);
 }
 
-/* Of a copy of a server's files only people know that it is one. */
+/* A copy of a server's files cannot be recognised: its operator has to say so. */
 static void test_epoch_can_be_begun_by_hand(void)
 {
     struct farm farm;

@@ -1,4 +1,4 @@
-/* Jobs that a sick device ended go to another one, but once. */
+/* Jobs that a sick device ended go to another device, but only once. */
 #include "schema/store/store_events.h"
 #include "tests/support/queue_farm.h"
 #include "tests/support/role_farm.h"
@@ -8,7 +8,7 @@
 
 #define FAULT "the eval child died on GPU-b"
 
-/* The campaign's one job, built, given to a worker that measures. */
+/* The campaign's only job, built and claimed by a worker that measures. */
 static struct job *claim_built(struct farm *farm, int worker)
 {
     struct job *job = farm_claim_one(farm, worker, POOL_BUILD);
@@ -89,7 +89,7 @@ static void test_a_second_device_ends_it(void)
     farm_clear(&farm);
 }
 
-/* Of a round that ended with nothing verified: the job ends with its commonest failure. */
+/* Hands in a round without a verified config: the job fails with its commonest failure. */
 static void test_rounds_without_a_result_go_with_it(void)
 {
     struct farm farm;
@@ -157,7 +157,7 @@ static void expect_quarantine(struct farm *farm, guint count)
     g_assert_cmpuint(rows->len, ==, count);
 }
 
-/* As an agent does whose device was found sick with the job at hand. */
+/* Acts as an agent whose device is found sick during a job. */
 static void fault_at_hand(struct farm *farm, struct job *job, int worker, const char *device)
 {
     struct perf_config config = {.count = 2, .values = {0, 0}};
@@ -196,7 +196,7 @@ static void test_one_at_hand_ends_with_a_second_device(void)
     farm_clear(&farm);
 }
 
-/* The worker lives on, and so does its device; a call of which it heard nothing is made again. */
+/* The worker and its device go on; a call whose answer was lost is repeated. */
 static void test_a_device_that_comes_back_ends_it_too(void)
 {
     struct farm farm;
@@ -213,7 +213,8 @@ static void test_a_device_that_comes_back_ends_it_too(void)
     farm_clear(&farm);
 }
 
-/* Quarantines of jobs that ended are taken back by who ended them, and jobs returned by nobody else. */
+/* Only the worker that quarantined a config of an ended job can lift that, and only the job's worker can
+ * return it. */
 static void test_a_node_returns_its_own_alone(void)
 {
     struct role_farm f;
@@ -242,17 +243,17 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
-    g_test_add_func("/returned_jobs/it_is_ready_for_another_device",
+    g_test_add_func("/returned_jobs/returned_job_is_ready_for_another_device",
                     test_it_is_ready_for_another_device);
     g_test_add_func("/returned_jobs/a_second_device_ends_it", test_a_second_device_ends_it);
-    g_test_add_func("/returned_jobs/one_at_hand_ends_with_a_second_device",
+    g_test_add_func("/returned_jobs/held_job_fails_with_a_second_device",
                     test_one_at_hand_ends_with_a_second_device);
     g_test_add_func("/returned_jobs/a_device_that_comes_back_ends_it_too",
                     test_a_device_that_comes_back_ends_it_too);
     g_test_add_func("/returned_jobs/rounds_without_a_result_go_with_it",
                     test_rounds_without_a_result_go_with_it);
-    g_test_add_func("/returned_jobs/what_was_verified_stays", test_what_was_verified_stays);
-    g_test_add_func("/returned_jobs/other_ends_stay", test_other_ends_stay);
+    g_test_add_func("/returned_jobs/verified_results_stay", test_what_was_verified_stays);
+    g_test_add_func("/returned_jobs/jobs_that_ended_otherwise_stay_ended", test_other_ends_stay);
     role_farm_make_logins();
     g_test_add_func("/returned_jobs/a_node_returns_its_own_alone",
                     test_a_node_returns_its_own_alone);

@@ -1,4 +1,4 @@
-/* The store against a real PostgreSQL: what goes in comes out. */
+/* The store against a real PostgreSQL: values are read back as they were stored. */
 #include "schema/server/embedded.h"
 #include "schema/store/store_events.h"
 #include "schema/store/store_kernels.h"
@@ -21,7 +21,7 @@ static void make_problem(struct problem *p, int64_t channels)
     problem_set_output(p);
 }
 
-/* A full disk passes: whoever hands in keeps what it has, as when the server is away. */
+/* A full disk passes: a worker keeps its results, as when the server is unreachable. */
 static void test_server_without_room_is_asked_again(void)
 {
     g_autoptr(Store) store = scratch_store();
@@ -101,7 +101,7 @@ static void test_network_keeps_its_order(void)
     g_assert_error(error, STORE_ERROR, STORE_ERROR_NOT_FOUND);
 }
 
-/* A part of a card is a target of its own, with the words that tell it from the whole one. */
+/* A partition of a GPU is a target of its own; its words distinguish it from the whole GPU. */
 static void test_targets_keep_features_and_partitions(void)
 {
     static const char *const ids[] = {"gfx942_38_cpx_nps4", "gfx942_38", "gfx90a_xnack68",
@@ -121,7 +121,7 @@ static void test_targets_keep_features_and_partitions(void)
     g_autoptr(GPtrArray) all = store_list_targets(store, &error);
     g_assert_no_error(error);
     g_assert_cmpuint(all->len, ==, G_N_ELEMENTS(ids));
-    /* As an older program stored a whole card. */
+    /* A whole GPU as an older program stored it. */
     struct target read;
     g_assert_true(
         store_do(store, &error, "UPDATE targets SET partition = NULL WHERE id = 'gfx942_38'", ""));
@@ -380,7 +380,7 @@ int main(int argc, char **argv)
                     test_targets_keep_features_and_partitions);
     g_test_add_func("/store/put_target/target_learns_from_its_device",
                     test_target_learns_from_its_device);
-    g_test_add_func("/store/put_kernel/what_a_compiler_says_is_kept",
+    g_test_add_func("/store/put_kernel/compiler_facts_are_stored",
                     test_what_a_compiler_says_is_kept);
     g_test_add_func("/store/put_kernel/first_writer_of_a_kernel_wins",
                     test_first_writer_of_a_kernel_wins);

@@ -1,4 +1,4 @@
-/* What is handed in as rows in binary form is read back as it was. */
+/* Rounds that are handed in as binary rows are read back unchanged. */
 #include "schema/store/store_private.h"
 #include "schema/store/store_queue.h"
 #include "schema/store/store_rows.h"
@@ -11,7 +11,7 @@
 
 #define CONFIGS 300
 
-/* Configs of 0 to CONFIG_MAX values, and texts that JSON and arrays write with care. */
+/* Configs of 0 to CONFIG_MAX values, and texts that JSON and arrays must escape. */
 static struct round *make_odd_round(void)
 {
     static const char *const texts[] = {"", "plain", "a \"quote\", {a,b} \\ and\n\ttab", "NULL",
@@ -64,7 +64,7 @@ static void odd_rounds_are_read_back(void)
     farm_clear(&farm);
 }
 
-/* What no database takes is mended, not refused: the work was done. */
+/* Values that no database stores are replaced, not refused: the work was done. */
 static void foreign_bytes_and_numbers_are_mended(void)
 {
     struct farm farm;

@@ -22,7 +22,8 @@ static int64_t ask(struct farm *farm, const char *sql, int64_t campaign)
     return g_ascii_strtoll(PQgetvalue(rows, 0, 0), NULL, 10);
 }
 
-/* The campaign's first job: why, from where, and how many configs it took over. */
+/* The first job of the campaign: its reason, the campaign that gave the reason, and the number of configs
+ * taken over. */
 static void expect_origin(struct farm *farm, int64_t campaign, enum job_reason reason,
                           int64_t source, int configs)
 {
@@ -33,7 +34,7 @@ static void expect_origin(struct farm *farm, int64_t campaign, enum job_reason r
     g_assert_cmpint(job->configs_taken, ==, configs);
 }
 
-/* The rounds that a worker is given of the only claimable job of campaigns but the first. */
+/* The rounds in a claim of the only claimable job, of any campaign but the first. */
 static struct job *claim_of(struct farm *farm, int64_t campaign)
 {
     execute(farm, "UPDATE campaigns SET priority = id");
@@ -43,7 +44,7 @@ static struct job *claim_of(struct farm *farm, int64_t campaign)
     return job;
 }
 
-/* Two rounds of two configs; the budget ends it then. */
+/* Two rounds of two configs, after which the budget ends the job. */
 static void cut_by_budget(struct farm *farm)
 {
     farm_init(farm,
@@ -107,7 +108,8 @@ static void what_a_budget_cut_short_goes_on_where_it_was(void)
     farm_clear(&farm);
 }
 
-/* It draws other configs, and knows what the first one measured beside its own limit. */
+/* Another seed tries other configs. It knows the first search's outcomes, which do not count for its
+ * limit. */
 static void another_search_knows_what_was_measured(void)
 {
     static const struct order others[] = {
@@ -126,7 +128,7 @@ static void another_search_knows_what_was_measured(void)
     farm_clear(&farm);
 }
 
-/* A job whose search has nothing more to try is done with what it took over. */
+/* A job is done if what it took over leaves its search nothing to try. */
 static void kept_results_are_there_without_a_round(void)
 {
     struct farm farm;
@@ -146,7 +148,7 @@ static void kept_results_are_there_without_a_round(void)
     farm_clear(&farm);
 }
 
-/* Each config comes once: from the newest campaign that measured it. */
+/* Each config is taken over once, from the newest campaign that measured it. */
 static void several_campaigns_add_up(void)
 {
     struct farm farm;
@@ -176,8 +178,8 @@ static void several_campaigns_add_up(void)
     farm_clear(&farm);
 }
 
-/* What another search took over in between still counts for the limit of the search that tried it, and is known
- * when the campaign that measured it is gone. */
+/* Configs that another search took over in between still count for the limit of the search that tried
+ * them, also after the campaign that measured them was dropped. */
 static void what_was_taken_over_is_taken_over_again(void)
 {
     static const struct {
@@ -236,7 +238,8 @@ static void what_cannot_be_trusted_is_measured_again(void)
     }
 }
 
-/* The code of kept results is there, but that of one was lost. Verified configs that were not kept have none. */
+/* Kept results have their code, except one whose code was lost. Verified configs that were not kept have
+ * none. */
 static void what_lost_its_code_is_not_taken_over(void)
 {
     struct farm farm;
@@ -254,7 +257,7 @@ static void what_lost_its_code_is_not_taken_over(void)
     g_bytes_unref(kernel.code);
     execute(&farm, "UPDATE kernels SET code = NULL, code_place = NULL WHERE key LIKE '%1'");
     int64_t next = farm_create(farm.store, &order, NULL);
-    expect_origin(&farm, next, JOB_REASON_LOST_CODE, farm.campaign, 2); /* the wrong ones */
+    expect_origin(&farm, next, JOB_REASON_LOST_CODE, farm.campaign, 2); /* the wrong configs */
     struct job *job = claim_of(&farm, next);
     g_assert_cmpuint(job->rounds->len, ==, 2);
     g_assert_cmpint(((const struct round *)job->rounds->pdata[0])->config_count, ==, 1);
@@ -291,7 +294,7 @@ static void reasons_tell_what_was_there_before(void)
     farm_clear(&farm);
 }
 
-/* Software that the new campaign admits is the same, in whatever words it was asked for. */
+/* Constraints that are spelled differently but mean the same software are equal. */
 static void finished_jobs_answer_where_their_stack_is_admitted(void)
 {
     static const struct {
@@ -333,7 +336,7 @@ static void configs_within_a_smaller_workspace_come(void)
     farm_clear(&farm);
 }
 
-/* The login that measured is copied, too: a result is no stronger than the login that it rests on. */
+/* The login that measured is copied, too: a result is as trustworthy as that login. */
 static void who_measured_comes_along(void)
 {
     struct farm farm;

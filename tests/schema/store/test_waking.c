@@ -1,4 +1,4 @@
-/* Idle workers are woken, a few at a time, by what appears for them. */
+/* Work that appears wakes idle workers, a few at a time. */
 #include "schema/store/store_private.h"
 #include "schema/store/store_queue.h"
 #include "schema/store/store_workers.h"
@@ -58,7 +58,8 @@ static void crowd_clear(struct crowd *crowd)
         store_close(crowd->stores[i]);
 }
 
-/* What was sent before a call's commit is there once another call of the same connection is through. */
+/* Notifications sent before one call's commit have arrived when another call of the same connection
+ * returns. */
 static bool is_woken(struct crowd *crowd, int index)
 {
     g_autoptr(GError) error = NULL;
@@ -87,7 +88,7 @@ static void test_a_campaign_wakes_a_few(void)
     g_assert_cmpint(count_woken(&crowd), ==, 0);
     farm_create(farm.store, &(struct order){.jobs = 40}, NULL);
     g_assert_cmpint(count_woken(&crowd), ==, 4);
-    /* Who was woken and does not answer is left alone: the next campaign wakes others. */
+    /* A worker that was woken and does not answer is left alone: the next campaign wakes others. */
     farm_create(farm.store, &(struct order){.jobs = 40, .seed = 1}, NULL);
     g_assert_cmpint(count_woken(&crowd), ==, 4);
     farm_create(farm.store, &(struct order){.jobs = 40, .seed = 2}, NULL);
@@ -108,7 +109,7 @@ static void test_who_takes_a_full_claim_wakes_two(void)
     g_assert_cmpint(count_woken(&crowd), ==, 2);
     g_assert_cmpint(claim_as(&crowd, 1, POOL_BUILD, "gfx90a68", 2), ==, 2);
     g_assert_cmpint(count_woken(&crowd), ==, 2);
-    /* The last job is no full claim. */
+    /* A claim of the last job is not a full claim. */
     g_assert_cmpint(claim_as(&crowd, 2, POOL_BUILD, "gfx90a68", 2), ==, 1);
     g_assert_cmpint(count_woken(&crowd), ==, 0);
     crowd_clear(&crowd);
@@ -206,7 +207,7 @@ static void test_a_new_connection_hears_again(void)
         while (!lost && poll(&ready, 1, 10000) == 1)
             g_assert_false(store_woken(crowd.stores[i], &lost));
         g_assert_true(lost);
-        /* A lost call is repeated by whoever made it. */
+        /* The caller repeats a lost call. */
         store_heartbeat(crowd.stores[i], crowd.workers[i], NULL);
         g_assert_false(is_woken(&crowd, i));
     }
@@ -222,13 +223,12 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
     g_test_add_func("/waking/a_campaign_wakes_a_few", test_a_campaign_wakes_a_few);
-    g_test_add_func("/waking/who_takes_a_full_claim_wakes_two",
-                    test_who_takes_a_full_claim_wakes_two);
+    g_test_add_func("/waking/full_claim_wakes_two", test_who_takes_a_full_claim_wakes_two);
     g_test_add_func("/waking/only_those_it_suits_are_woken", test_only_those_it_suits_are_woken);
-    g_test_add_func("/waking/what_is_built_wakes_who_evaluates",
+    g_test_add_func("/waking/built_job_wakes_an_evaluating_worker",
                     test_what_is_built_wakes_who_evaluates);
-    g_test_add_func("/waking/what_comes_back_wakes_somebody", test_what_comes_back_wakes_somebody);
-    g_test_add_func("/waking/who_is_asked_to_drain_hears_it_at_once",
+    g_test_add_func("/waking/returned_job_wakes_a_worker", test_what_comes_back_wakes_somebody);
+    g_test_add_func("/waking/drain_request_arrives_at_once",
                     test_who_is_asked_to_drain_hears_it_at_once);
     g_test_add_func("/waking/a_new_connection_hears_again", test_a_new_connection_hears_again);
     return g_test_run();

@@ -26,7 +26,7 @@ static void execute(Store *store, const char *sql)
     g_assert_no_error(error);
 }
 
-/* A campaign of one job, whose winner is "0,0" with 8 channels; and what it won is gathered. */
+/* Makes a campaign of one job, whose winner is "0,0" with 8 channels, and gathers its winner. */
 static void farm_with_a_winner(struct farm *farm)
 {
     farm_init(farm, &(struct order){.jobs = 1});
@@ -64,7 +64,7 @@ static void prior_is_what_won_nearby(void)
         farm_init(&farm, &(struct order){.jobs = 1, .searches = cases[i].searches});
         farm_work(&farm, 0, false, 1);
         gather(farm.store);
-        /* The first job is answered by the one that ended. */
+        /* The ended campaign answers the first job. */
         int64_t campaign = create(farm.store, cases[i].strategy, 2, cases[i].searches);
         struct job *job = farm_claim_one(&farm, 0, POOL_BUILD);
         expect_prior(job, cases[i].expected);
@@ -79,7 +79,7 @@ static void prior_is_what_won_nearby(void)
     }
 }
 
-/* Whoever builds its rounds is given the same, whatever became of where it came from. */
+/* Every builder of the job's rounds gets the same prior, even if the winners' campaigns are dropped. */
 static void prior_of_a_job_never_changes(void)
 {
     struct farm farm;
@@ -105,7 +105,8 @@ static void prior_of_a_job_never_changes(void)
     job = farm_claim_one(&farm, 0, POOL_EVAL);
     farm_round(&farm, job, 0, true, 1);
     job_free(job);
-    /* A job that begins when nothing is known is given nothing; the other's next round what it had. */
+    /* A job that begins without winners gets an empty prior; a job's next round gets its first round's
+     * prior. */
     job = farm_claim_one(&farm, 0, POOL_BUILD);
     g_assert_cmpint(job->id, !=, id);
     expect_prior(job, NULL);
@@ -119,7 +120,7 @@ static void prior_of_a_job_never_changes(void)
     farm_clear(&farm);
 }
 
-/* Who repeats them finds with the rounds what they began with. */
+/* The prior is stored with the rounds, for repeating the search. */
 static void jobs_that_are_taken_over_bring_theirs(void)
 {
     struct farm farm;
@@ -142,7 +143,7 @@ static void jobs_that_are_taken_over_bring_theirs(void)
 
 /* ---- what is near ---- */
 
-/* A winner of solver S on that target, called by its config. */
+/* A winner of solver S on the target; its name is its config. */
 static void add_winner(Store *store, const struct problem *problem, const char *target,
                        const char *config)
 {
@@ -274,7 +275,7 @@ static void only_our_solvers_are_taken_from_foreign_campaigns(void)
     role_expect_count(store, "SELECT count(*) FROM winner_marks", "0");
 }
 
-/* Also when its campaign was dropped. */
+/* Also after its campaign was dropped. */
 static void fastest_of_all_campaigns_counts(void)
 {
     struct farm farm;
@@ -284,7 +285,8 @@ static void fastest_of_all_campaigns_counts(void)
     farm_work(&farm, 1, false, 1); /* 3 ms */
     gather(farm.store);
     role_expect_count(farm.store, WINNERS, "ConvTest 1,0");
-    execute(farm.store, "DELETE FROM outcomes"); /* or the next campaign would take them over */
+    execute(farm.store, "DELETE FROM outcomes"); /* otherwise the next campaign would take them
+                                                  * over */
     farm.campaign =
         farm_create(farm.store, &(struct order){.jobs = 1, .seed = 2, .configs_limit = 3}, NULL);
     farm_work(&farm, 0, false, 1); /* 2 ms */
@@ -299,7 +301,7 @@ static void fastest_of_all_campaigns_counts(void)
     farm_clear(&farm);
 }
 
-/* A campaign that ends, and one that goes on after its end, is looked at again. */
+/* A campaign is gathered again when it ends, and when it goes on after its end. */
 static void campaigns_are_gathered_as_they_go(void)
 {
     struct farm farm;
@@ -326,7 +328,7 @@ static void campaigns_are_gathered_as_they_go(void)
     farm_clear(&farm);
 }
 
-/* Jobs that end while the campaign is read: it is done, but not all of it was seen. */
+/* Jobs that end during gathering: the campaign is done then, but not all its jobs were read. */
 static void campaign_that_ends_meanwhile_is_gathered_again(void)
 {
     struct farm farm;
@@ -426,9 +428,9 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
     role_farm_make_logins();
-    g_test_add_func("/winners/prior/is_what_won_nearby", prior_is_what_won_nearby);
-    g_test_add_func("/winners/prior/of_a_job_never_changes", prior_of_a_job_never_changes);
-    g_test_add_func("/winners/prior/of_jobs_that_are_taken_over_comes_along",
+    g_test_add_func("/winners/prior/nearby_winners_are_the_prior", prior_is_what_won_nearby);
+    g_test_add_func("/winners/prior/prior_of_a_job_never_changes", prior_of_a_job_never_changes);
+    g_test_add_func("/winners/prior/prior_of_a_job_taken_over_is_copied",
                     jobs_that_are_taken_over_bring_theirs);
     g_test_add_func("/winners/nearest/by_target_and_size_come_first",
                     nearest_by_target_and_size_come_first);
