@@ -75,6 +75,6 @@ int command_child(int argc, char **argv)
     for (size_t i = 0; argc > 1 && i < G_N_ELEMENTS(roles); i++)
         if (strcmp(argv[1], roles[i].name) == 0)
             return run_role(&roles[i], argc - 2, argv + 2);
-    fprintf(stderr, "child: this command is started by skipjack worker alone\n");
+    fprintf(stderr, "child: only skipjack worker starts this command\n");
     return 2;
 }

@@ -62,59 +62,60 @@ static int fail(const GError *error)
 
 static const GOptionEntry entries[] = {
     {"build", 0, 0, G_OPTION_ARG_INT, &given.build,
-     "Kernels compiled at once (default: the processors, beside GPUs without one for each and "
-     "one more); 0 builds nothing",
+     "Kernels compiled at once (default: the number of processors; beside GPUs one less for each "
+     "GPU, and one more less); 0 builds nothing",
      "N"},
     {"eval", 0, 0, G_OPTION_ARG_STRING, &given.eval,
-     "Devices to measure on, as numbers or UUIDs: 0,1 (default: all, every GPU, or the first "
-     "device where there is none; local: the first; none: only build)",
+     "Devices to measure on, as numbers or UUIDs: 0,1; all: every GPU, or the first device of a "
+     "machine without GPUs (default); local: the first device; none: only build",
      "LIST"},
     {"until-empty", 0, 0, G_OPTION_ARG_NONE, &given.until_empty,
      "End when nothing is left to claim", NULL},
-    {"campaign", 0, 0, G_OPTION_ARG_INT64, &given.campaign, "Work on this campaign alone", "ID"},
+    {"campaign", 0, 0, G_OPTION_ARG_INT64, &given.campaign, "Work only on this campaign", "ID"},
     {"label", 0, 0, G_OPTION_ARG_STRING_ARRAY, &given.labels,
-     "Also work on campaigns of that pool; may be repeated", "X"},
+     "Also work on campaigns of this pool; may be repeated", "X"},
     {"drain-at", 0, 0, G_OPTION_ARG_STRING, &given.drain_at,
-     "End then as SIGTERM does: " WHEN_FORMS, "TIME"},
+     "End in order, as by SIGTERM, at this time: " WHEN_FORMS, "TIME"},
     {"drain", 0, 0, G_OPTION_ARG_STRING, &given.drain,
-     "Ask the workers that run on a node (skipjack status) to end so, and do nothing else", "NODE"},
+     "Ask the workers of a node (skipjack status lists them) to end in order, and do nothing else",
+     "NODE"},
     {"embedded", 0, 0, G_OPTION_ARG_NONE, &given.embedded,
-     "Use the embedded database where SKIPJACK_DB is not set", NULL},
-    {"batch", 0, 0, G_OPTION_ARG_INT, &given.batch, "Jobs a claim (default: 8)", "N"},
+     "Use the embedded database if SKIPJACK_DB is not set", NULL},
+    {"batch", 0, 0, G_OPTION_ARG_INT, &given.batch, "Jobs in a claim (default: 8)", "N"},
     {"lease", 0, 0, G_OPTION_ARG_DOUBLE, &given.lease_seconds,
-     "A silent worker's jobs return after that (default: 60)", "SECONDS"},
+     "A worker without heartbeats loses its jobs after this time (default: 60)", "SECONDS"},
     {"compile-timeout", 0, 0, G_OPTION_ARG_DOUBLE, &given.compile_timeout_seconds,
-     "A kernel's limit (default: 120)", "SECONDS"},
+     "Time a kernel's compilation may take (default: 120)", "SECONDS"},
     {"run-timeout", 0, 0, G_OPTION_ARG_DOUBLE, &given.run_timeout_seconds,
-     "A config's limit, or that of --cold's runs, beside what the operations need (default: "
-     "60)",
+     "Time that a config, or --cold's runs, may take in addition to what the operations need "
+     "(default: 60)",
      "SECONDS"},
     {"sample-seconds", 0, 0, G_OPTION_ARG_DOUBLE, &given.sample_seconds,
-     "Time a config's repeats may take (default: 0.3)", "SECONDS"},
+     "Device time for a config's readings (default: 0.3)", "SECONDS"},
     {"fault-limit", 0, 0, G_OPTION_ARG_INT, &given.fault_limit,
-     "Configs or jobs in a row that break a GPU before it has to prove, by a plain convolution, "
-     "that it can compute, or is out of service (default: 5); 0: never",
+     "After so many configs or jobs in a row that break a GPU, it must compute a plain convolution "
+     "right, or it is out of service (default: 5); 0: never",
      "N"},
     {"lock-clocks", 0, 0, G_OPTION_ARG_INT, &given.lock_mhz,
-     "Lock the GPUs' clocks at that until this worker ends, however it does, where their driver "
-     "allows it; most want root for it (default: the driver chooses)",
+     "Lock the GPUs' clocks until this worker ends, however it ends; most drivers allow that to "
+     "root only (default: the driver chooses the clocks)",
      "MHZ"},
     {"log", 0, 0, G_OPTION_ARG_STRING, &given.log,
-     "What it says on stderr: text, or json, an object a line (default: SKIPJACK_LOG; text on a "
-     "terminal, json elsewhere)",
+     "Form of the log on stderr: text, or json with one object a line (default: SKIPJACK_LOG; else "
+     "text on a terminal, json elsewhere)",
      "FORM"},
     {"log-level", 0, 0, G_OPTION_ARG_STRING, &given.log_level,
-     "From which level on: debug, info, warning, error (default: SKIPJACK_LOG_LEVEL; info)",
+     "Lowest level to log: debug, info, warning or error (default: SKIPJACK_LOG_LEVEL; else info)",
      "LEVEL"},
     {"metrics", 0, 0, G_OPTION_ARG_STRING, &given.metrics,
-     "Serve /metrics (for Prometheus) and /health there; without an address on 127.0.0.1",
+     "Serve /metrics (for Prometheus) and /health at this port (default address: 127.0.0.1)",
      "[ADDRESS:]PORT"},
     {"probe", 0, 0, G_OPTION_ARG_NONE, &given.probe,
-     "Print this node's devices, each as a line of JSON, and end; needs no database; takes --eval",
+     "Print this node's devices, one line of JSON each, and end; needs no database; takes --eval",
      NULL},
     {"cold", 0, 0, G_OPTION_ARG_FILENAME, &given.cold,
-     "Compile, load and run twice what FILE lists, from empty caches, print the times as JSON "
-     "and end; needs no database; takes --eval and the timeouts",
+     "Compile, load and run twice the layers that FILE lists, with empty caches; print the times as "
+     "JSON and end; needs no database; takes --eval and the timeouts",
      "FILE"},
     {NULL, 0, 0, 0, NULL, NULL, NULL},
 };
@@ -137,7 +138,7 @@ static bool arguments_parse(int argc, char **argv, GError **error)
     if (!cli_parse_options(&cli, &argc, &argv, error))
         return false;
     if (argc > 1)
-        return cli_misuse(error, "it takes options only, and '%s' is none", argv[1]);
+        return cli_misuse(error, "it takes options only, not '%s'", argv[1]);
     return true;
 }
 
@@ -213,9 +214,9 @@ static const char *arguments_wrong(const struct arguments *a)
     if (a->lock_mhz < 0 || a->lock_mhz > LOCK_CLOCKS_MOST)
         return "--lock-clocks takes MHz: 1410 locks them at 1.41 GHz";
     if (!(a->lease_seconds >= 1 && a->lease_seconds <= SECONDS_MOST))
-        return "--lease takes from one second to a week, 604800";
+        return "--lease takes from 1 to 604800 seconds, a week";
     if (!is_timeout(a->compile_timeout_seconds) || !is_timeout(a->run_timeout_seconds))
-        return "a timeout takes more than 0 seconds, and a week, 604800, at most";
+        return "a timeout takes more than 0 and at most 604800 seconds, a week";
     if (!(a->sample_seconds > 0 && a->sample_seconds <= 60))
         return "--sample-seconds takes more than 0 and at most 60 seconds";
     return NULL;

@@ -18,8 +18,8 @@ static const struct toolchain *toolchain_open(const char *name, const struct tar
 {
     const struct toolchain *toolchain = toolchain_find(name);
     if (!toolchain) {
-        g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_UNAVAILABLE, "no toolchain is called '%s'",
-                    name);
+        g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_UNAVAILABLE,
+                    "this program has no toolchain '%s'", name);
         return NULL;
     }
     *version = toolchain->version(target, error);
@@ -37,7 +37,7 @@ static bool compile(const struct compile_request *request, struct code_object *o
     /* The code will be stored under a key with the requested version: another version must not compile it. */
     if (strcmp(version, request->version) != 0) {
         g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_UNAVAILABLE,
-                    "%s is here as '%s', asked for '%s': was it changed while the worker runs?",
+                    "%s is installed as '%s', not as '%s': was it changed while the worker runs?",
                     request->toolchain, version, request->version);
         return false;
     }
@@ -178,8 +178,8 @@ static bool serve(int out, json_t *head, GError **error)
     for (size_t i = 0; op && i < G_N_ELEMENTS(requests); i++)
         if (strcmp(op, requests[i].op) == 0)
             return requests[i].serve(out, head, error);
-    g_set_error(error, WORKER_ERROR, WORKER_ERROR_FRAME, "a build child knows no request '%s'",
-                op ? op : "");
+    g_set_error(error, WORKER_ERROR, WORKER_ERROR_FRAME,
+                "a build child cannot serve the request '%s'", op ? op : "");
     return false;
 }
 

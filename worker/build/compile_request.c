@@ -17,7 +17,7 @@ bool compile_request_read(json_t *head, struct compile_request *request, GError 
     }
     if (!launch_options_valid(program->options)) {
         g_set_error(error, WORKER_ERROR, WORKER_ERROR_FRAME,
-                    "not a compile request: its options are not -DNAME=VALUE alone");
+                    "not a compile request: an option is not -DNAME=VALUE");
         return false;
     }
     return target_from_json(target, &request->target, error);

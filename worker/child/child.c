@@ -296,7 +296,8 @@ static char *death_text(const Child *child, const struct process *process)
     case CHILD_TIMEOUT:
         return g_strdup_printf("the %s child did not answer in time and was killed", child->role);
     case CHILD_PROTOCOL:
-        return g_strdup_printf("the %s child wrote what is no frame and was killed", child->role);
+        return g_strdup_printf("the %s child wrote bytes that are not a frame and was killed",
+                               child->role);
     case CHILD_CRASHED:
         return g_strdup_printf("the %s child was ended by SIG%s", child->role,
                                sigabbrev_np(process->signal) ? sigabbrev_np(process->signal) : "?");

@@ -33,8 +33,8 @@ static const struct device_row *find_row(int *index, GError **error)
         describe(kinds, row, count, why);
         rest -= MAX(count, 0);
     }
-    g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_UNAVAILABLE,
-                "there is no device %d that can be used here: %s", *index, kinds->str);
+    g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_UNAVAILABLE, "no usable device %d: %s", *index,
+                kinds->str);
     return NULL;
 }
 
@@ -73,8 +73,7 @@ static bool find_uuid(const char *uuid, int *index, GError **error)
             return true;
         g_string_append_printf(others, " %s", *identity.uuid ? identity.uuid : "one without");
     }
-    g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_UNAVAILABLE,
-                "there is no GPU %s that can be used here, but%s", uuid,
+    g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_UNAVAILABLE, "no usable GPU %s, but%s", uuid,
                 others->len ? others->str : " none at all");
     return false;
 }

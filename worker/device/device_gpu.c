@@ -82,8 +82,8 @@ static bool check_attributes(const int *values, GError **error)
         return true;
     g_set_error(
         error, DEVICE_ERROR, DEVICE_ERROR_UNAVAILABLE,
-        "the GPU says that it has %d units of %d lanes, %d work-items and %d bytes of local "
-        "memory a workgroup: its library is of a version that is not known here",
+        "the GPU reports %d units of %d lanes, %d work-items and %d bytes of local "
+        "memory in a workgroup, which no GPU has: this program does not know its library's version",
         values[GPU_UNITS], values[GPU_WAVE], values[GPU_ITEMS_MAX], values[GPU_LOCAL_BYTES]);
     return false;
 }

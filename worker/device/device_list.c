@@ -50,8 +50,8 @@ static char **all_gpus(GError **error)
                       NULL, &status, &why) ||
         !g_spawn_check_wait_status(status, &why)) {
         g_set_error(error, WORKER_ERROR, WORKER_ERROR_CHILD,
-                    "cannot list this machine's GPUs: %s (--eval none, or a device's number, does "
-                    "without)",
+                    "cannot list this machine's GPUs: %s (--eval none, or a device's number, needs "
+                    "no list)",
                     why->message);
         return NULL;
     }
@@ -91,7 +91,7 @@ static bool check_devices(char **devices, GError **error)
             return fail(*device, "is neither", error);
         for (char **other = devices; other < device; other++)
             if (is_same(*other, *device))
-                return fail(*device, "is there twice", error);
+                return fail(*device, "is listed twice", error);
     }
     return devices[0] || fail("", "is nothing", error);
 }

@@ -87,7 +87,7 @@ static bool find_device(int index, struct opencl_device *d, GError **error)
         return false;
     if (index >= count) {
         g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_UNAVAILABLE,
-                    "there is no device %d: OpenCL has %d that can be used here", index, count);
+                    "no device %d: OpenCL has %d usable devices", index, count);
         return false;
     }
     d->id = usable[index];

@@ -178,7 +178,7 @@ static bool cuda_allow_local(const struct gpu_library *library, hipFunction_t ke
 
     return gpu_symbol(library, "cuFuncSetAttribute", &set_attribute, error) &&
            gpu_check(library, set_attribute(kernel, CUDA_DYNAMIC_LOCAL, (int)bytes),
-                     DEVICE_ERROR_LAUNCH, "get the local memory that a launch asks for", error);
+                     DEVICE_ERROR_LAUNCH, "allow a launch's local memory", error);
 }
 
 static const char *cuda_error_name(const struct gpu_library *library, int status)
@@ -188,7 +188,7 @@ static const char *cuda_error_name(const struct gpu_library *library, int status
 
     if (gpu_symbol(library, "cuGetErrorName", &get_name, NULL))
         get_name(status, &name);
-    return name ? name : "an error that CUDA has no name for";
+    return name ? name : "an unnamed CUDA error";
 }
 
 static bool cuda_uuid_text(const char bytes[16], struct device_identity *identity)
@@ -286,8 +286,8 @@ static bool hip_name_target(const struct gpu_library *library, hipDevice_t id,
     name = find_gcn_name(properties);
     if (!name) {
         g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_UNAVAILABLE,
-                    "the GPU does not say its architecture: its HIP is of a version that is not "
-                    "known here");
+                    "the GPU does not report its architecture: this program does not know its "
+                    "version of HIP");
         return false;
     }
     target->vendor = VENDOR_AMD;
@@ -302,7 +302,7 @@ static const char *hip_error_name(const struct gpu_library *library, int status)
 
     if (gpu_symbol(library, "hipGetErrorName", &get_name, NULL))
         name = get_name((hipError_t)status);
-    return name ? name : "an error that HIP has no name for";
+    return name ? name : "an unnamed HIP error";
 }
 
 /* HIP's UUID is a text: the 16 digits that ROCR_VISIBLE_DEVICES takes after "GPU-". A GPU without one reports

@@ -35,7 +35,7 @@ static bool is_whole(const struct device_identity *identity, GError **error)
     if (*identity->partition == '\0' || g_str_has_prefix(identity->partition, WHOLE))
         return true;
     g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_UNAVAILABLE,
-                "the device is a part of a card (%s), and the clocks are those of all parts",
+                "the device is a part of a card (%s), and all parts share their clocks",
                 identity->partition);
     return false;
 }

@@ -40,7 +40,8 @@ static GpuMonitor *monitor_start(enum vendor vendor, GError **error)
     int status;
 
     if (vendor == VENDOR_CPU) {
-        g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_UNAVAILABLE, "no library watches a CPU");
+        g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_UNAVAILABLE,
+                    "a CPU has no library that watches it");
         return NULL;
     }
     monitor = g_new0(GpuMonitor, 1);
@@ -144,5 +145,5 @@ bool gpu_monitor_lock(GpuMonitor *monitor, int mhz, GError **error)
 
 bool gpu_monitor_unlock(GpuMonitor *monitor, GError **error)
 {
-    return done(monitor, monitor->row->unlock(monitor), "give the clocks back", error);
+    return done(monitor, monitor->row->unlock(monitor), "unlock the clocks", error);
 }

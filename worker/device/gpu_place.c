@@ -143,8 +143,8 @@ static int lock_first(char *const *paths, gsize *which, GError **error)
         if (!paths[*which + 1] || lies_there(paths[*which])) {
             g_set_error(
                 error, DEVICE_ERROR, DEVICE_ERROR_UNAVAILABLE,
-                "cannot open the GPU's lock '%s': %s (let all read it; or SKIPJACK_LOCKS names "
-                "another folder, the same for all who measure on it)",
+                "cannot open the GPU's lock '%s': %s (make it readable for all users, or let SKIPJACK_LOCKS "
+                "name another folder, the same for all who measure on the GPU)",
                 paths[*which], g_strerror(errno));
             return -1;
         }

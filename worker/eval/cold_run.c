@@ -54,7 +54,7 @@ static bool read_layer(struct cold_network *network, const json_t *object, GErro
                        &workspace_bytes) != 0)
         return fail_frame(why.text, error);
     if (layer->runs < 1 || layer->runs > COLD_RUNS_MAX || !eval_config_read(object, &layer->config))
-        return fail_frame("a layer is not what it should be", error);
+        return fail_frame("a layer's runs, config or kernels are missing or wrong", error);
     if (!eval_work_find(problem, solver, &layer->problem, &layer->solver, error))
         return false;
     solver_result_context(layer->solver, &layer->problem, &network->target, &layer->config.config,
@@ -71,7 +71,7 @@ static bool read_network(struct cold_network *network, const json_t *request, GE
     if (!target_from_json(json_object_get(request, "target"), &network->target, error))
         return false;
     if (!json_is_array(layers))
-        return fail_frame("it has no layers", error);
+        return fail_frame("it has no list of layers", error);
     for (size_t i = 0; i < json_array_size(layers); i++) {
         if (!read_layer(network, json_array_get(layers, i), error))
             return false;
@@ -88,7 +88,7 @@ static bool solve_layers(struct cold_network *network, GError **error)
                           &layer->solution, error))
             return false;
         if (layer->config.kernel_count != layer->solution.launch_count)
-            return fail_frame("a layer has not a kernel for each launch", error);
+            return fail_frame("a layer needs one kernel for each launch", error);
     }
     return true;
 }

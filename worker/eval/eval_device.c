@@ -49,7 +49,7 @@ static void lock_clocks(struct eval_device *opened)
         return;
     if (!gpu_clocks_lock(&opened->clocks, info->target.vendor, &opened->identity, (int)mhz,
                          opened->hold, &why)) {
-        fprintf(stderr, "the clocks stay as the driver chooses them: %s\n", why->message);
+        fprintf(stderr, "cannot lock the clocks, the driver chooses them: %s\n", why->message);
         return;
     }
     opened->locked_mhz = (int)mhz;

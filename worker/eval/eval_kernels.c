@@ -58,7 +58,8 @@ struct device_program *eval_kernels_program(struct eval_kernels *kernels, const 
     struct stored *stored = g_hash_table_lookup(kernels->stored, key);
 
     if (!stored) {
-        g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_LOAD, "the kernel %.12s was not sent", key);
+        g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_LOAD, "the kernel %.12s was not received",
+                    key);
         return NULL;
     }
     if (!stored->program)

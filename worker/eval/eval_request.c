@@ -80,7 +80,7 @@ bool eval_work_find(const char *key, const char *name, struct problem *p,
 
     *solver = solver_find(name);
     if (!*solver)
-        g_set_error(error, WORKER_ERROR, WORKER_ERROR_INVALID, "there is no solver '%s' here",
+        g_set_error(error, WORKER_ERROR, WORKER_ERROR_INVALID, "this program has no solver '%s'",
                     name);
     else if (!problem_key_parse(key, p, &reason) || !problem_validate(p, &reason))
         g_set_error(error, WORKER_ERROR, WORKER_ERROR_INVALID, "cannot evaluate: %s",
@@ -113,9 +113,9 @@ bool eval_request_read(const json_t *head, struct eval_request *request, GError 
     request->keep = keep != 0;
     if (!isfinite(request->best_ms) || request->best_ms < 0 || !isfinite(request->sample_seconds) ||
         request->sample_seconds < 0)
-        return fail_frame("a time is negative", error);
+        return fail_frame("best_ms and sample_seconds must be finite and at least 0", error);
     if (!read_configs(configs, baseline, request))
-        return fail_frame("its configs are not what they should be", error);
+        return fail_frame("a config's index, values or kernels are missing or wrong", error);
     return target_from_json(target, &request->target, error) &&
            limits_from_json(limits, &request->limits, error) &&
            eval_work_find(problem, solver, &request->problem, &request->solver, error);

@@ -53,7 +53,7 @@ static bool load_programs(struct state *s, const struct eval_config *config,
 {
     if (config->kernel_count != solution->launch_count) {
         g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_LOAD,
-                    "%d kernels were sent for a solution of %d launches", config->kernel_count,
+                    "received %d kernels for a solution of %d launches", config->kernel_count,
                     solution->launch_count);
         return false;
     }
@@ -92,8 +92,8 @@ static void judge_times(const struct state *s, const struct solution *solution,
     if (!(times->min_ms > 0) || times->min_ms < possible_ms) {
         outcome->failure = FAILURE_TIME_IMPOSSIBLE;
         g_snprintf(outcome->detail, sizeof(outcome->detail),
-                   "measured %.6g ms, and the target cannot do it in less than %.6g ms",
-                   times->min_ms, possible_ms);
+                   "measured %.6g ms, but the target needs at least %.6g ms", times->min_ms,
+                   possible_ms);
     } else if (times->slow) {
         outcome->failure = FAILURE_SLOW;
         g_snprintf(outcome->detail, sizeof(outcome->detail),
@@ -101,7 +101,7 @@ static void judge_times(const struct state *s, const struct solution *solution,
     } else if (times->unstable) {
         outcome->failure = FAILURE_UNSTABLE;
         g_snprintf(outcome->detail, sizeof(outcome->detail),
-                   "half of %d times spread over %.0f %% of their median", times->n,
+                   "the middle half of %d times is %.0f %% of their median wide", times->n,
                    times->spread * 100);
     }
 }

@@ -119,7 +119,7 @@ static bool give_judge_up(struct workbench *bench, GError **error)
     }
     g_clear_pointer(&bench->judge, judge_free);
     g_set_error_literal(&bench->refusal, DEVICE_ERROR, DEVICE_ERROR_MEMORY,
-                        "a workspace needs the memory of the device's reference");
+                        "the device's reference was freed for a workspace");
     return true;
 }
 
@@ -170,7 +170,7 @@ static bool fits_device(const struct workbench *bench, GError **error)
     if (all <= info->memory_bytes && largest <= info->largest_bytes)
         return true;
     g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_SIZE,
-                "the tensors with their guards have %" G_GINT64_FORMAT
+                "the tensors with their guard zones take %" G_GINT64_FORMAT
                 " bytes, the largest %" G_GINT64_FORMAT "; the device has %" G_GINT64_FORMAT
                 ", %" G_GINT64_FORMAT " for one",
                 all, largest, info->memory_bytes, info->largest_bytes);

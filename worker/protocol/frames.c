@@ -84,7 +84,7 @@ static bool read_bytes(int fd, GByteArray *into, uint32_t wanted, uint32_t *got,
 static bool fail_short(uint32_t got, GError **error)
 {
     g_set_error(error, WORKER_ERROR, WORKER_ERROR_FRAME,
-                "the stream ended %u bytes into a part of a frame", got);
+                "the stream ended %u bytes into a frame's header or body", got);
     return false;
 }
 

@@ -80,7 +80,8 @@ static bool vendor_set(const json_t *value, enum vendor *vendor)
 static bool fail_field(const char *name, GError **error)
 {
     g_set_error(error, WORKER_ERROR, WORKER_ERROR_FRAME,
-                "cannot read a request's target: '%s' is missing or not what it should be", name);
+                "cannot read a request's target: '%s' is missing or has a wrong type or size",
+                name);
     return false;
 }
 

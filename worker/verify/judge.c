@@ -235,7 +235,7 @@ static bool read_largest(struct judge *judge, GError **error)
     }
     if (!sound)
         g_set_error_literal(error, WORKER_ERROR, WORKER_ERROR_DOUBT,
-                            "the device did not look for its reference's largest magnitude");
+                            "the device did not report its reference's largest magnitude");
     return sound;
 }
 

@@ -79,7 +79,7 @@ static void only_what_was_asked_for_is_answered(void)
         /* The script writes no object file, and the prepared bytes are not a valid one. */
         {VERSION, "conv_direct_naive.cl", other, "compile error", ""},
         {VERSION, "gone.co", hash, "load error", ""},
-        {"9.8", "conv_direct_naive.cl", other, NULL, "asked for '9.8'"},
+        {"9.8", "conv_direct_naive.cl", other, NULL, "not as '9.8'"},
         {VERSION, "gone.co", other, NULL, "not the object that was asked for"},
     };
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {

@@ -236,7 +236,7 @@ static void test_each_death_is_told_apart(void)
          "the hang child did not answer in time and was killed", "hanging"},
         {"hang", 0, -1, CHILD_CRASHED, SIGKILL, "the hang child was ended by SIGKILL", NULL},
         {"garbage", 5, 0, CHILD_PROTOCOL, SIGKILL,
-         "the garbage child wrote what is no frame and was killed", NULL},
+         "the garbage child wrote bytes that are not a frame and was killed", NULL},
         {"orphan", 5, 0, CHILD_CRASHED, SIGKILL, "the orphan child was ended by SIGKILL", ""},
     };
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {

@@ -337,7 +337,7 @@ static void test_bad_kernels(void)
     g_assert_nonnull(strstr(answers.detail[0], "expected"));
     g_assert_cmpint(answers.failure[1], ==, FAILURE_LOAD_ERROR);
     g_assert_cmpint(answers.failure[2], ==, FAILURE_LOAD_ERROR);
-    g_assert_nonnull(strstr(answers.detail[2], "was not sent"));
+    g_assert_nonnull(strstr(answers.detail[2], "was not received"));
     g_assert_true(is_timed(answers.failure[3]));
     answers_clear(&answers);
     g_assert_cmpint(peer_end(&peer), ==, 0);
@@ -356,7 +356,7 @@ static void test_judged_on_device(void)
         {"sick", "value[place] = sum;", "value[place] = place % 5 == 3 ? 0 : sum;", false, true,
          "the device's reference is wrong: "},
         {"good", NULL, NULL, false, false, "cannot find the kernel 'judge_random'"},
-        {"absent", NULL, NULL, false, false, "the kernel absent was not sent"},
+        {"absent", NULL, NULL, false, false, "the kernel absent was not received"},
     };
     struct peer peer;
     g_autofree char *words = NULL;
