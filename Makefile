@@ -61,8 +61,8 @@ MAKEFLAGS += --no-builtin-rules
 all: $(BUILD)/skipjack reader
 
 # ---- Rooms. Each folder with its subfolders is one archive, and a test links only
-# the archives that its own room may know: a room's broken file stays that room's. What
-# kernels compile is run by the worker's devices.
+# the archives that its own room may know: a room's broken file stays that room's. Tests of
+# kernels/ also link worker/, whose devices run the kernels.
 
 rooms := solvers kernels schema worker export coordinator
 # Folders of coordinator that other rooms may know: archives of their own.
@@ -182,10 +182,10 @@ endef
 $(foreach room,$(rooms) faults chaos bench,$(eval $(call test_program,$(room))))
 $(eval $(call test_program,fuzz,-fsanitize=fuzzer))
 
-# What an example computes is in no archive.
+# Examples are in no archive: their test links the object.
 $(BUILD)/tests/export/sjdb/reader/test_run_check: $(call objects,export/sjdb/reader/examples/run_check.c)
 
-# What tests open in place of a GPU's runtime library, and of what watches one.
+# Doubles of a GPU's runtime library and of the libraries that watch GPUs; tests open them in their place.
 gpu_double := $(BUILD)/tests/gpu_double.so
 $(gpu_double): $(wildcard tests/support/gpu_double*.c) tests/support/gpu_double.h $(BUILD)/list/CFLAGS
 	$(call run,LINK) $(CC) $(CFLAGS) $(sanitize) -fPIC -shared -o $@ $(filter %.c,$^)
@@ -225,8 +225,8 @@ $(BUILD)/tests/kernels/test_program: $(call objects,gen/faults/kernel_sources.c 
 sanitized_build := build/sanitized
 make_sanitized = $(parallel) CC=clang SANITIZE=address,undefined,fuzzer-no-link BUILD=$(sanitized_build) \
 	EXTRA_CFLAGS='$(EXTRA_CFLAGS) -g1'
-# Left out: tests whose time is a compiler's (test_conv_kernels stands for all that run kernels), tests of
-# build/skipjack itself, and find-dbs of 100,000 keys, which a fuzz target reads.
+# Left out: tests that mostly compile kernels (except test_conv_kernels), tests of build/skipjack itself, and find-dbs
+# of 100,000 keys, which a fuzz target reads.
 unsanitized := $(BUILD)/tests/kernels/test_conv_% $(BUILD)/tests/kernels/device/% %_compile %_opencl %_find_db \
 	$(addprefix %/test_,build_child eval_child workbench judge agent agent_row prior db_blobs golden_command report_rejected)
 sanitized_tests := $(patsubst $(BUILD)/%,$(sanitized_build)/%,$(BUILD)/tests/kernels/test_conv_kernels \
@@ -313,7 +313,7 @@ test-chaos:
 # with the device's memory watched. A GPU host without a compiler gets what gpu_tests lists, made here, beside
 # an unpacked bundle with PostgreSQL (make bundle), and runs each by itself: programs as PROGRAM --tap, the
 # script by sh, with SKIPJACK=.../skipjack, SKIPJACK_PG_BIN=.../usr/lib/postgresql/15/bin, LD_LIBRARY_PATH=.../lib
-# and SKIPJACK_TEST_DEVICE=gpu. What they say is TAP.
+# and SKIPJACK_TEST_DEVICE=gpu. They print TAP.
 gpu_tests := $(BUILD)/tests/kernels/conv_family $(BUILD)/tests/kernels/device/winograd/test_conv_winograd \
 	$(BUILD)/tests/kernels/device/few_channels/test_conv_few_channels $(BUILD)/tests/worker/verify/test_judge \
 	$(BUILD)/tests/worker/eval/test_workbench $(BUILD)/tests/faults/test_kills tests/worker/gpu.t
@@ -382,7 +382,7 @@ $(benches): bench-%: $(BUILD)/skipjack FORCE
 	$(if $(wildcard tests/bench/bench_$*.c),$(parallel) $(BUILD)/tests/bench/bench_$*)
 	$(if $(wildcard tests/bench/bench_$*.c),$(BUILD)/tests/bench/bench_$*,tests/bench/bench_$*.sh)
 
-# What a release is made by, beside its peers; a part is one benchmark of its own.
+# The programs that make a release, compared with their peers; each part is a benchmark of its own.
 release_parts := merge sjdb sjdb_kernels choose export
 bench-release: bench-deps
 	$(MAKE) --no-print-directory DEPS=true $(release_parts:%=bench-%)

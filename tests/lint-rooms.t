@@ -1,5 +1,5 @@
 #!/bin/sh
-# What tests/lint-rooms lets pass and what it names.
+# Trees that tests/lint-rooms passes, and trees that it refuses with the reason.
 # shellcheck disable=SC2086 # the lines of what was found are joined
 set -u
 

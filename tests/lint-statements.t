@@ -1,11 +1,11 @@
 #!/bin/sh
 # Program code starts no shell, and no value is printed into a statement: parameters carry
-# them. What is there all the same is listed with its reason.
+# them. The exceptions are listed with their reasons.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 rooms='solvers kernels schema worker export coordinator'
 
-# named LABEL PATTERN ALLOWED: no line of C matches, but for those of allowed files.
+# named LABEL PATTERN ALLOWED: no line of C matches, except in files that ALLOWED matches.
 named() {
     # shellcheck disable=SC2086 # the rooms are words
     found=$(grep -rnE --include='*.[ch]' "$2" $rooms | grep -vE "${3:-^$}")

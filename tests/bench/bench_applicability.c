@@ -1,13 +1,12 @@
 /*
- * How long solvers take to say whether they serve a problem, over random
- * problems: with small numbers and with numbers of several digits, plain and
- * with all that keys can say, of any shape and with small filters without
- * stride; half of each. Each is asked about on one target, the targets taking
- * turns, and so often in a row that the clock's own time is no matter (it is
- * printed, and not subtracted); a solver's data and branches are warm then,
- * which "in passing" is not: there the whole table is asked once a problem.
- * To serve takes all of a rule's questions, to refuse perhaps one: the median
- * of what is served stands beside that of all.
+ * How long a solver takes to say whether it serves a problem. Half of the random problems have small numbers, half
+ * have numbers of several digits; half are plain, half use all fields of a key; half have any shape, half have
+ * small filters without stride.
+ *
+ * A question is repeated until the clock's own time no longer matters (the benchmark prints that time and does not
+ * subtract it), so the solver's data and branches are warm. The row "in passing" asks the whole table once a problem,
+ * with cold data. A solver that serves a problem checks all its rules, one that refuses may stop at the first: the
+ * median of served problems is printed beside the median of all.
  */
 #include "solvers/framework/solver.h"
 #include "tests/support/random_problem.h"

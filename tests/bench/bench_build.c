@@ -5,9 +5,10 @@
  * all of its compilers serve. hipcc compiles the same text, once as it is and
  * once behind HIP's header, as kernels written for hipcc begin. The assembly
  * form is what clang makes of the kernel, written out before the clock starts.
- * What counts is processor time, of the processes too, so that other work on
- * the machine is no matter; wall time stands beside it. Targets are tried, and
- * a library is opened, before. All build the same kernels of a target.
+ * The result counts processor time, including that of child processes, so other
+ * work on the machine does not matter; wall time is printed beside it. Targets are
+ * tried and libraries opened before the clock starts. All toolchains of a target
+ * build the same kernels.
  */
 #include <stdio.h>
 #include <string.h>

@@ -33,7 +33,7 @@ static double thread_ns(void)
     return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
 }
 
-/* Who wins how often: of all problems, and of those of one direction, type and filter. */
+/* How often each solver wins: among all problems, and among those of one direction, type and filter. */
 struct winners {
     GHashTable *classes; /* text to a table of solvers to counts */
     GPtrArray *solvers;

@@ -3,9 +3,9 @@
  * the winners (a finished campaign costs nothing; without one it tunes), then
  * each forward layer is run by its winner through PoCL and by oneDNN with as
  * many threads, in turns, since a machine's speed changes for seconds at a
- * time. What is compared favours oneDNN: its weights and tensors lie in the
- * format it likes best before it is timed, while ours are plain and what a
- * solution does to lay them out is part of its time.
+ * time. The comparison favours oneDNN: its weights and tensors are in the format
+ * that it prefers before the clock starts, ours are plain, and a solution's own
+ * reordering is part of its time.
  *
  * usage: bench_onednn [WORD...]   what follows `skipjack tune`, by default
  *        coordinator/networks/resnet50-v1.5.csv with $DEMO_ARGS, as `make demo`
@@ -37,7 +37,7 @@
 #define TURN_SECONDS 0.3
 #define REST_MS      20 /* OpenMP's threads spin for a while when they have nothing to do */
 
-/* Of the OpenMP runtime that Debian's oneDNN is built with. */
+/* From the OpenMP runtime that Debian's oneDNN is built with; declared here because it has no header of its own. */
 void omp_set_num_threads(int count);
 
 static void must(dnnl_status_t status, const char *what)
@@ -325,7 +325,7 @@ static bool measure_layer(struct solution_runner *runner, const struct onednn *o
 
 /* ---- the winners ---- */
 
-/* What `skipjack tune ... --json` prints; its progress goes to standard error. */
+/* Returns the JSON that `skipjack tune ... --json` prints; its progress goes to standard error. */
 static json_t *tune(int count, char **words)
 {
     const char *demo = g_getenv("DEMO_ARGS");

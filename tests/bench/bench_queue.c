@@ -271,7 +271,7 @@ static void measure(Store *store, int64_t campaign, int nodes, int jobs)
     crowd_clear(&crowd);
 }
 
-/* What the server does for a connection before it is as fast as it gets. */
+/* The server's time for a new connection until its caches are filled. */
 static void measure_connections(Store *store, int64_t campaign)
 {
     struct crowd crowd;
@@ -301,7 +301,7 @@ static void measure_load(Store *store, int64_t campaign, int jobs)
     measure_connections(store, campaign);
 }
 
-/* What is left of it would be found by the nodes that should idle. */
+/* Drops the campaign, so that the idle nodes measured next find no work. Returns the seconds it took. */
 static double drop(Store *store, int64_t campaign)
 {
     g_autoptr(GError) error = NULL;
@@ -340,7 +340,7 @@ static void measure_snapshot(Store *store)
 
 /* ---- how it grows, and goes ---- */
 
-/* What grows with jobs: bytes of each, with indexes. */
+/* Bytes that each job and each problem adds to the database, with indexes. */
 struct slopes {
     double job, problem, jobs_a_problem;
 };

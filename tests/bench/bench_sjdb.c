@@ -1,9 +1,10 @@
 /*
- * What .sjdb costs beside what ships today: bytes beside the bzip2 of the find-db and the perf-db,
- * time and memory to open a file and look the first problem up beside parsing the text into a hash
- * table, and lookups by key, warm and in random order, by one and by eight threads, beside that hash
- * table and beside SQLite, as MIOpen ships it and with the index that its join lacks. Files are MIOpen's
- * own, of SKIPJACK_DATA. What is opened is in the page cache; memory is what the process gains.
+ * .sjdb compared with the formats that ship today, on MIOpen's own files from SKIPJACK_DATA:
+ * - bytes, compared with the bzip2 of the find-db and the perf-db;
+ * - time and memory to open a file and look up the first problem, compared with parsing the text into a hash table.
+ *   Files are in the page cache; memory is what the process gains;
+ * - lookups by key in random order, warm, by one and by eight threads, compared with that hash table and with SQLite,
+ *   as MIOpen ships it and with the index that its join lacks.
  */
 #include "export/formats/find_db.h"
 #include "export/formats/perf_db.h"
@@ -141,7 +142,8 @@ static void run_first(const char *program, const char *way, const char *path, co
 struct peer {
     const char *name;
     int lookups; /* a thread and round */
-    /* What a thread holds, and one lookup; the number keeps it from being optimised away. */
+    /* begin() returns a thread's own state; look_up() does one lookup, whose result is summed so that the compiler
+     * cannot remove it. */
     void *(*begin)(const void *source);
     double (*look_up)(void *held, int index);
     void (*end)(void *held);

@@ -1,5 +1,5 @@
 /*
- * What tensors that are not packed cost: for each solver whose tensors may have any strides, a
+ * The cost of tensors that are not packed: for each solver whose tensors may have any strides, a
  * mid-size layer in each direction, packed and with a few elements behind each row, plane and image,
  * on this machine's CPU. The two take turns (packed, padded, packed, padded, ...), since a machine's
  * speed changes; shown are the medians and their ratio. Both run one solution, the default config's:

@@ -8,8 +8,8 @@
  *   open         all goes through; connections that lost bytes are reset
  *   delay MS     all goes through, that much later
  *   cut          every connection is reset; new ones go through
- *   half-open    what clients send arrives, answers do not, and nobody is told
- *   blackhole    nothing arrives on either side, and nobody is told
+ *   half-open    requests arrive, answers do not, and no error is signalled
+ *   blackhole    nothing arrives on either side, and no error is signalled
  */
 #include <arpa/inet.h>
 #include <glib.h>

@@ -1,5 +1,4 @@
-/* What chaos goes by finds what it looks for: a farm that nobody disturbed passes, and each damage to its
- * database is named. */
+/* chaos_check() itself: a farm that nobody disturbed passes, and each kind of damage to its database is named. */
 #include "tests/support/chaos_check.h"
 #include "tests/support/patience.h"
 

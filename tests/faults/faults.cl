@@ -34,7 +34,7 @@ KERNEL(64, 1, 1) conv_faults(GLOBAL const float *x, GLOBAL const float *w, GLOBA
     for (int c = 0; c < c_count; c++)
         sum += x[c * pixels + pixel] * w[k * c_count + c];
 #if defined(__HIP__) && FAULT == 0
-    /* Scratch memory, as the endless loop has: a reason not to run it, but for the default config. */
+    /* Scratch memory, as the endless loop has: every config but the default is refused for it. */
     volatile float held[4];
     held[k & 3] = sum;
     sum = held[pixel & 3];

@@ -16,7 +16,7 @@
 
 #define PROBLEM "4-6-6-1x1-5-6-6-1-0x0-1x1-1x1-0-NCHW-FP32-F\n"
 #define TARGET  "gfx90a_xnack84"
-#define UUIDS   "GPU-d0d1d2d3d4d5d60" /* of both, but for their last digit */
+#define UUIDS   "GPU-d0d1d2d3d4d5d60" /* of both GPUs, without the last digit */
 
 #define SEVERAL 8
 
@@ -77,7 +77,7 @@ static void wait_for_clocks(const char *what)
     g_assert_true(clocks_are(what));
 }
 
-/* What a command prints; words: it and what it is given, parted by blanks. */
+/* Returns what a command prints. `words` are the command and its arguments, separated by blanks. */
 static char *said_by(const char *words)
 {
     g_auto(GStrv) argv = NULL;
@@ -111,7 +111,7 @@ static void wait_for_end(Store *store, int64_t campaign)
     g_test_fail_printf("campaign %" G_GINT64_FORMAT " did not end", (gint64)campaign);
 }
 
-/* Both GPUs measure where none is named, and each is told apart. */
+/* Without --eval both GPUs measure, and reports distinguish them. */
 static void test_a_throttled_device_is_reported(void)
 {
     g_autoptr(GError) error = NULL;
@@ -175,8 +175,8 @@ static void work(const char *const *arguments)
     g_assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-/* A farm's campaign over some problems, built, then worked on by devices, its export in the folder of that name. One
- * claim brings all jobs: who idles takes some of the other's. */
+/* Creates a campaign over some problems, builds it, has the devices measure it and exports it to the folder `name`.
+ * One claim takes all jobs, so an idle device takes over some of the other device's. Returns the campaign's id. */
 static int64_t work_on(Store *store, const char *devices, const char *name)
 {
     static const char *const named[] = {"--solvers", "ConvDirectNaive", "--target", TARGET, NULL};

@@ -1,6 +1,6 @@
 /*
  * Whole campaigns on a GPU whose library is a double (tests/support/gpu_double.c): kernels are compiled by AMD's
- * real toolchain, computed on the host, and fail as they are told. Whatever fails is named, the rest of its
+ * real toolchain, computed on the host, and fail on command. Each failure is reported by name, the rest of its
  * job goes on, and no job is lost.
  */
 #include <signal.h>
@@ -40,7 +40,7 @@ static bool is_good(enum failure failure)
     return failure == FAILURE_NONE || failure == FAILURE_SLOW || failure == FAILURE_UNSTABLE;
 }
 
-/* Each outcome of ConvWays' configs, by way; FAILURE_NONE stands for all that were verified. */
+/* Each outcome of ConvWays' configs, by way; FAILURE_NONE means any outcome of a verified config. */
 static void assert_outcomes(Store *store, int64_t campaign, const enum failure expected[WAYS])
 {
     g_autoptr(GError) error = NULL;
@@ -166,7 +166,7 @@ static void test_a_device_that_vanishes_is_awaited(void)
     assert_all_good(store, campaign);
 }
 
-/* Of two devices so many are out, and the farm knows what so many are. */
+/* Two devices exist, of which `out` are out of service and `known` have a UUID. */
 static void assert_devices(Store *store, guint out, guint known)
 {
     g_autoptr(GError) error = NULL;
@@ -180,7 +180,7 @@ static void assert_devices(Store *store, guint out, guint known)
     farm_free(farm);
 }
 
-/* The first of two; what became of it before the worker was entered is told then. */
+/* The first of two devices fails before the worker is registered; its event is written after the registration. */
 static void test_a_device_that_never_opened_keeps_nobody_waiting(void)
 {
     static const char *const both[] = {"--eval", "1,0", "--sample-seconds", "0.01", "--build",
@@ -236,8 +236,8 @@ static void test_memory_that_is_taken_fails_few_jobs(void)
     assert_all_good(store, campaign);
 }
 
-/* Of 64 MiB half is somebody else's: of the one problem the device has hardly enough in all, the other one may
- * be luckier some other time, and the third is as good as ever. */
+/* Another process holds half of the device's 64 MiB. The first problem hardly fits into all of it; the second would
+ * fit without the other process; the third always fits. */
 static void test_a_problem_too_large_for_what_is_left_fails_alone(void)
 {
     static const char problems[] =

@@ -78,7 +78,7 @@ static void assert_progress(Store *store, int64_t campaign, int done, int failed
     g_assert_cmpint(progress.failed, ==, failed);
 }
 
-/* Of one solver, which might as well have been to blame. */
+/* Sicknesses that one solver sees: the solver might be to blame as well. */
 static const struct sickness {
     const char *path, *words, *why;
     const char *const *solvers, *const *worker;
@@ -115,7 +115,7 @@ static void test_a_sick_device_is_taken_out_of_service(gconstpointer data)
     g_assert_cmpint(live_assert_done(store, campaign, sickness->jobs), ==, sickness->jobs);
 }
 
-/* The kernels of one crash whatever they compute; the other's are measured all the same. */
+/* All kernels of one solver crash; the other solver's kernels are still measured. */
 static void test_a_solver_that_crashes_is_not_the_devices_fault(void)
 {
     static const char *const four[] = {
@@ -155,7 +155,7 @@ static void test_others_go_on_beside_a_sick_device(void)
     g_assert_cmpuint(count_quarantine(store), ==, 0);
 }
 
-/* Whatever it is asked to compute from then on: what comes next on the farm is the other GPU. */
+/* The double fails every launch. After the first GPU is out of service the second one gets the job. */
 static void test_a_config_breaks_two_devices_at_most(void)
 {
     if (!gpu_farm_use(&gpu_hip))
@@ -220,7 +220,7 @@ static void test_a_device_that_comes_back_is_lost_once_more(void)
     g_assert_cmpuint(count_quarantine(store), ==, 1);
 }
 
-/* Of what hung before, too, nothing is known but that the device is lost. */
+/* A config that hung before its device was lost is not quarantined: the device may have been the reason. */
 static void test_what_a_lost_device_condemned_is_free_again(void)
 {
     if (!gpu_farm_use(&gpu_hip))

@@ -19,7 +19,8 @@
 static const char problems[] = "16-12-12-3x3-16-12-12-1-1x1-1x1-1x1-0-NCHW-FP32-F\n"
                                "8-10-10-1x1-24-10-10-1-0x0-1x1-1x1-0-NCHW-FP32-F\n"
                                "12-9-9-3x3-8-9-9-1-1x1-1x1-1x1-0-NCHW-FP32-F\n";
-/* Of a CPU, or of a GPU where SKIPJACK_TEST_DEVICE says so: a tuned solver and one that has one config. */
+/* The campaign's options for a CPU and, with SKIPJACK_TEST_DEVICE=gpu, for a GPU: a solver with a space and one
+ * with a single config. */
 static const struct kind {
     const char *request[7], *tune[7];
 } on_cpu = {{"--configs", "5", "--seed", "3", "--solvers", "ConvCpuDirect,ConvDirectNaive", NULL},
@@ -33,7 +34,7 @@ static const struct kind *kind = &on_cpu;
 static const char *const quick[] = {"--eval", "0", "--sample-seconds", "0.05", "--lease",
                                     "120",    NULL};
 
-/* What the campaign comes to when nobody disturbs it. */
+/* The outcomes of the same campaign without kills. */
 static char *undisturbed;
 
 static const char *program(void)

@@ -1,5 +1,4 @@
-/* Frames from a peer that writes anything: as the agent's buffer takes them. What is taken comes back
- * when it is encoded again. */
+/* The agent's frame buffer with any bytes from its peer. A frame that is taken encodes to the same bytes again. */
 #include <stdlib.h>
 
 #include "worker/eval/eval_request.h"

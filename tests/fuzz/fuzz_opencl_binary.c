@@ -1,5 +1,5 @@
 /* A program's binary as a driver gives it, which a full disk may have cut anywhere: PoCL's magic is put before
- * half of them, so that its files are looked into. What is refused says why. */
+ * half of them, so that its files are looked into. A refusal sets an error. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
