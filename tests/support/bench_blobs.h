@@ -1,7 +1,7 @@
 /*
- * What code objects cost: bytes a second through the places where they may be,
- * and what a job of a large space leaves behind. Functions print, and end the
- * program where something fails.
+ * The cost of code objects: bytes a second through each place that may keep them,
+ * and the rows that a job of a large space leaves behind. Functions print their
+ * results and end the program if something fails.
  */
 #ifndef TESTS_SUPPORT_BENCH_BLOBS_H
 #define TESTS_SUPPORT_BENCH_BLOBS_H
@@ -14,8 +14,8 @@ void bench_blobs(Store *store);
 struct bench_kernels {
     double bytes_with_code, bytes_without_code;
 };
-/* One job of so many configs, each with a kernel of its own, tried to the end in rounds: what lies in
- * which table, with and without upkeep meanwhile. The table of kernels should be empty before. */
+/* Runs one job of `configs` configs, each with a kernel of its own, round by round to its end: the bytes of each table,
+ * with and without upkeep meanwhile. The table of kernels should be empty before. */
 struct bench_kernels bench_retention(int configs);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * What idle nodes cost the server, and how soon they are at work. Nodes are
+ * The server's time for idle nodes, and the delay until they work. Nodes are
  * simulated: their own statements at their own intervals, over a few
  * connections instead of two each.
  */

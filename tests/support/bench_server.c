@@ -54,8 +54,8 @@ int64_t bench_table_bytes(Store *store, const char *table)
                table);
 }
 
-/* What /proc says of a process: its parent, and its user and system time with that of its ended
- * children; fields 4 and 14 to 17 of its stat, which come after the name in parentheses. */
+/* Reads /proc/PID/stat: the parent, the process' own user and system time, and that of its ended children (fields 4 and
+ * 14 to 17; the name in parentheses comes before them). */
 static bool read_process(const char *pid, int64_t *parent, double *own, double *ended)
 {
     g_autofree char *path = g_build_filename("/proc", pid, "stat", NULL);
@@ -85,7 +85,7 @@ static int64_t postmaster(void)
     return strtoll(text, NULL, 10);
 }
 
-/* Of the postmaster's children that are there. */
+/* Seconds of the postmaster's children that still run. */
 static double children_seconds(int64_t server)
 {
     int64_t parent;
@@ -99,8 +99,9 @@ static double children_seconds(int64_t server)
     return seconds;
 }
 
-/* The postmaster is the parent of all: the time of those that ended is among its own, and those that
- * end now have theirs until it has seen it. So it is looked at again until none ended meanwhile. */
+/* The postmaster is the parent of all server processes. It counts a child's time once it has noticed the child's end, so
+ * a child that ends between two readings could be counted twice or not at all: the readings are repeated until no
+ * child ended between them. */
 double bench_server_cpu_seconds(void)
 {
     int64_t server = postmaster(), parent;

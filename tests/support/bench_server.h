@@ -1,7 +1,7 @@
 /*
- * What benchmarks of the queue share: a server for hundreds of connections,
- * what it costs, campaigns of any size, and pgbench beside our own store.
- * Functions end the program where something fails.
+ * Shared by the benchmarks of the queue: a server for hundreds of connections, its
+ * processor time, campaigns of any size, and pgbench to compare with.
+ * Functions end the program if something fails.
  */
 #ifndef TESTS_SUPPORT_BENCH_SERVER_H
 #define TESTS_SUPPORT_BENCH_SERVER_H
@@ -20,7 +20,7 @@ int bench_connections(Store *store);
 double bench_server_cpu_seconds(void);
 /* Rows of a table. */
 int64_t bench_count(Store *store, const char *table);
-/* Of a table with all of its partitions, indexes and TOAST. */
+/* Bytes of a table with all of its partitions, indexes and TOAST. */
 int64_t bench_table_bytes(Store *store, const char *table);
 
 /* "name:revision:hash" of the solvers of bench_campaign(), NULL-terminated. */

@@ -176,7 +176,7 @@ static void check_simulated(struct chaos_check *check, struct chaos *chaos)
     }
 }
 
-/* What killing, stopping and a busy machine may make of a job whose configs are all right. */
+/* Whether killing, stopping and a busy machine may cause this failure of a job whose configs are all right. */
 static bool is_true_reason(enum failure failure)
 {
     return failure == FAILURE_UNSTABLE || failure == FAILURE_DEVICE_FAULT ||

@@ -1,6 +1,6 @@
 /*
- * What has to be true of a farm when chaos is over, from three witnesses: the database, the workers'
- * logs of what they were told is stored, and the results of an undisturbed farm.
+ * Checks a farm after chaos against three witnesses: the database, the workers' logs of acknowledged results, and
+ * the results of an undisturbed farm.
  */
 #ifndef TESTS_SUPPORT_CHAOS_CHECK_H
 #define TESTS_SUPPORT_CHAOS_CHECK_H

@@ -50,7 +50,7 @@ struct chaos {
     guint32 seed;
     GRand *random;
     bool namespaces;
-    const char *only_loopback; /* why there are none */
+    const char *only_loopback; /* why there are no namespaces; else NULL */
     const char *programs;      /* folder of proxy and sim_worker */
     const char *skipjack;
     char *url; /* past the proxies */

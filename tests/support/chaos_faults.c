@@ -78,7 +78,7 @@ static const char *stop_agent(struct chaos *chaos)
     return stop_actor(chaos, true);
 }
 
-/* A child of an agent that runs, 0 where there is none now. */
+/* Returns a child of a running agent, or 0 if no agent has a child now. */
 static pid_t any_child(struct chaos *chaos, const char *words, const char **node)
 {
     const struct actor *actor = any_actor(chaos, true);
@@ -305,7 +305,7 @@ const struct fault_row *fault_at(int index)
     return &rows[index];
 }
 
-/* Who holds what, asked before: afterwards the server may be away. */
+/* Lists the held jobs before the fault, since afterwards the server may be away. */
 static StoreRows *held_jobs(struct chaos *chaos)
 {
     g_autoptr(GError) error = NULL;

@@ -1,6 +1,6 @@
 /*
- * What is done to a chaos farm, a row each: a fault strikes somebody at random, and says which jobs were
- * held there at that moment.
+ * The table of faults of a chaos farm. A fault strikes a random process or host and reports the jobs that it held at
+ * that moment.
  */
 #ifndef TESTS_SUPPORT_CHAOS_FAULTS_H
 #define TESTS_SUPPORT_CHAOS_FAULTS_H

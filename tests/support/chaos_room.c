@@ -80,7 +80,8 @@ static int remove_entry(const char *path, const struct stat *status, int type, s
     return remove(path);
 }
 
-/* Of mounts of its own it lies in one, and is gone with them; else the first process removes it. */
+/* With mounts of its own the room's folder is in one of them and vanishes with it; without them the first process
+ * removes the folder. */
 static void make_folder(const char *pattern)
 {
     room.folder = g_mkdtemp(g_strdup(pattern));

@@ -27,7 +27,7 @@ char *room_make_host(int number);
 /* Takes the host's link down, or up again. */
 void room_link_host(int number, bool up);
 
-/* What a process is started with. */
+/* Arguments and surroundings of a process. */
 struct room_process {
     const char *const *argv;
     const char *const *environment; /* NAME=VALUE, beside the test's own; or NULL */

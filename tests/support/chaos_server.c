@@ -100,8 +100,8 @@ static bool answers(void)
     return PQping(url) == PQPING_OK;
 }
 
-/* After a kill, the former server's processes may be there still for a moment: a new one then ends at
- * once, and is started again. */
+/* After a kill, the old server's processes may remain for a moment: a new server then ends at once, so starting is
+ * repeated until patience ends. */
 void server_start(void)
 {
     gint64 limit = patience_end();

@@ -143,7 +143,7 @@ static int between(GRand *random, int least, int most)
     return g_rand_int_range(random, least, most + 1);
 }
 
-/* Which dimension gets more than a tile. */
+/* The dimension that gets more than a tile. */
 enum much { MUCH_OF_NOTHING, MANY_CHANNELS, MANY_FILTERS, MANY_POSITIONS };
 
 #define WHOLE_CHANNELS  16

@@ -1,7 +1,7 @@
 /*
  * Random convolutions of the kinds that solvers are made for, small enough for a CPU to compute at
- * once, in every combination of direction, layouts and types: a cell. What a solver claims is found
- * by asking it about many of each.
+ * once, in every combination of direction, layouts and types (a cell). A solver's claims are found by
+ * asking it about many problems of each cell.
  */
 #ifndef TESTS_SUPPORT_CONV_KINDS_H
 #define TESTS_SUPPORT_CONV_KINDS_H

@@ -20,12 +20,13 @@ void conv_shape_problem(const struct conv_shape *shape, enum direction direction
 /* This machine's device, and GPUs whose kernels it runs as well. */
 enum { CONTEXT_HOST, CONTEXT_AMD, CONTEXT_NVIDIA, CONTEXT_COUNT };
 
-/* The runner for the device under test, in a hurry (solution_run.h); NULL where there is none. A context
+/* The runner for the device under test, in a hurry (solution_run.h); NULL without a device. A context
  * refers to its target. */
 struct solution_runner *conv_contexts_init(TempFolder *folder, struct target targets[CONTEXT_COUNT],
                                            struct context contexts[CONTEXT_COUNT]);
 
-/* A program of tests that run in these contexts, which are gone after it; all are skipped where there is no device. */
+/* A test program's main(): opens the contexts, adds the tests, runs them and frees the contexts. Without a device all
+ * tests are skipped. */
 int conv_contexts_main(int argc, char **argv,
                        void (*add_tests)(struct solution_runner *runner,
                                          const struct context *contexts));

@@ -80,7 +80,7 @@ static double random_value(enum data_type type, GRand *random)
     return sign * g_rand_double_range(random, 0.25, 1);
 }
 
-/* What the type keeps of a value is what the sum is made from. */
+/* The reference uses the values as rounded to the tensor's type. */
 static void fill_input(struct conv_trial *trial, enum tensor_role role, GRand *random)
 {
     const struct problem *p = &trial->p;
@@ -234,7 +234,7 @@ int64_t conv_trial_stray(const struct conv_trial *trial)
 
 /* ---- both, as a test's verdict ---- */
 
-/* What runs now, for the last words of a program that a kernel brings down. */
+/* The config under way, printed by the signal handler if its kernel crashes the program. */
 static char under_way[PROBLEM_KEY_MAX + CONFIG_TEXT_MAX + 128];
 
 static void say_last_words(int number)

@@ -1,6 +1,6 @@
 /*
  * One convolution with random data in memory, run by a solver's solution and
- * held against a sum in double precision. Nothing may be written but the
+ * compared with a sum in double precision. A kernel may write only the
  * output's own elements: every buffer has a guard zone before and behind its
  * tensor, tensors that are not packed have holes, and all of it, as the output
  * before the run, is filled with NaN.

@@ -25,7 +25,7 @@ static void none(const struct problem *p, const struct context *context, struct 
     config->count = 0;
 }
 
-/* What is right for a forward input of 56 is not always right for one of 55. 16 needs a workspace. */
+/* Config 8 fits even heights only, so a config of one problem may be invalid for another. */
 static bool fits(const struct problem *p, const struct context *context, const int32_t *values)
 {
     (void)context;

@@ -13,7 +13,8 @@
 #define EXPORT_SCENE_WORKSPACE 4096
 #define EXPORT_SCENE_FORWARD   "64-56-56-3x3-64-56-56-16-1x1-1x1-1x1-0-NCHW-FP32-F"
 
-/* What solver_table of the test has to hold: that is not here, where all other tests would find it. */
+/* The test program's solver_table has to hold these. The table is not defined here, because every test that links
+ * tests/support would get it. */
 #define EXPORT_SCENE_SOLVERS 5
 extern const struct solver export_scene_solvers[EXPORT_SCENE_SOLVERS];
 
@@ -37,7 +38,7 @@ struct result *export_scene_add(struct export_scene *scene, int64_t job, const c
                                 const char *solver, const char *config, double time_ms);
 /* Plans the export, and keeps as texts what was planned. */
 void export_scene_choose(struct export_scene *scene);
-/* Of a refusal, "" where there are fewer. */
+/* The reason of refusal number `index`; "" if there are fewer refusals. */
 const char *export_scene_reason(const struct export_scene *scene, guint index);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * A device in this process, for tests: memory is the host's, a kernel is a C
- * function, and the clock moves only as kernels say. Nothing in it depends on
- * what else the machine does.
+ * function, and only kernels move the clock: results do not depend on other work
+ * of the machine.
  */
 #ifndef TESTS_SUPPORT_FAKE_DEVICE_H
 #define TESTS_SUPPORT_FAKE_DEVICE_H

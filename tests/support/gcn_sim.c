@@ -73,7 +73,7 @@ static void wave_run(struct wave *wave)
     }
 }
 
-/* What the launch leaves in registers; all others hold what nobody put there. */
+/* Sets the registers that a launch sets; all others hold poison. */
 static void wave_init(struct wave *wave, const struct gcn_launch *launch, const GArray *ops,
                       const int64_t group[2], int number)
 {

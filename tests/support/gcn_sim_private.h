@@ -1,5 +1,5 @@
 /*
- * What the interpreter's files share: a wave's state, and instructions as they are run. Internal to
+ * Shared by the interpreter's files: a wave's state, and decoded instructions. Internal to
  * gcn_sim.c and gcn_ops.c.
  */
 #ifndef TESTS_GCN_SIM_PRIVATE_H
@@ -62,7 +62,7 @@ struct row {
     uint32_t (*two)(uint32_t a, uint32_t b);
 };
 
-/* NULL for a name that is none of those known here. */
+/* The row of an instruction; NULL for an unknown name. */
 const struct row *gcn_row(const char *name);
 
 /* Ends the run; the first one counts. */

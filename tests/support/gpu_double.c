@@ -1,21 +1,31 @@
 /*
- * A GPU's runtime library that has no GPU: HIP's and CUDA's functions under both names, over the host's
- * memory, for tests to open as they open the vendors'. A code object is a real one, or text, "kernel NAME ..."
- * with the names of its kernels; of kernels it knows some by name (gpu_double_kernels.c) and computes
- * them on the host. "copy" copies its first argument's bytes to its second's (as many as its third says), "fault"
- * leaves the context beyond recovery, "hang" lasts for ever. Times are a model's.
+ * A double of HIP's and of CUDA's runtime library, for tests to open in place of the vendor's. It has no GPU: memory is
+ * the host's, times follow a model. A code object is a real one, or a text, "kernel NAME ..." with the names of its
+ * kernels. The double knows some kernels by name and computes them on the host (gpu_double_kernels.c). Others: "copy"
+ * copies as many bytes as its third argument says from its first to its second; "fault" leaves the context unusable;
+ * "hang" never ends.
  *
- * What goes wrong besides is said by words joined by commas, in GPU_DOUBLE or in the file that
- * GPU_DOUBLE_FILE names: "none" (no device), "memory" (nothing left), "crowded" (no more than a page at a time),
- * "shared" (half of the second device's is somebody else's), "load", "units" (a wave of one lane: an attribute's number means something else), "nameless" (it knows
- * neither UUID nor PCI address), "instance" (its devices are parts of a card, and named so), "part" (they are a
- * card's fourth function), "vega" (HIP's are gfx900, which it says to lack what no gfx900 has), "vanish" (the device is lost once
- * it was synchronised with), "dead" (with "#N" device N alone: it does not open).
- * The following hold for every launch, or with "@N" for launches of a kernel
- * whose variant is N, or with "#N" on device N: "launch" (refused), "fault", "glitch" (a fault, but once), "hang", "gone" (the device
- * is lost, and none is there for later processes while FILE.gone exists), "off" (it is lost, or hangs with "hang", and does not open while
- * FILE.off0 exists, where its number is 0), "wrong" (its first result is), and
- * for times read after such a launch "elapsed" (backwards), "zero", "nan", "fast" (a millionth).
+ * Faults are words joined by commas, in GPU_DOUBLE or in the file that GPU_DOUBLE_FILE names. Words for the whole library:
+ *   none       there is no device
+ *   memory     no memory is left
+ *   crowded    no allocation above a page
+ *   shared     another process holds half of the second device's memory
+ *   load       loading a code object fails
+ *   units      a wave has one lane: an attribute's number means something else
+ *   nameless   devices have neither UUID nor PCI address
+ *   instance   devices are parts of a card, and named so
+ *   part       devices are a card's fourth function
+ *   vega       HIP's devices are gfx900, without the features that no gfx900 has
+ *   vanish     a device is lost once it was synchronised with
+ *   dead       no device opens; "dead#N": device N does not
+ * Words for every launch; with "@N" for launches of a kernel whose variant is N, with "#N" on device N:
+ *   launch     the launch is refused
+ *   fault      the launch ends in a fault; "glitch": once only
+ *   hang       the launch never ends
+ *   gone       the device is lost, and later processes find no device while FILE.gone exists
+ *   off        the device is lost (with "hang": hangs), and device 0 does not open while FILE.off0 exists
+ *   wrong      the first result is wrong
+ *   elapsed, zero, nan, fast   times read after the launch are negative, 0, no number, a millionth
  */
 #include <elf.h>
 #include <math.h>
@@ -106,7 +116,7 @@ int cuDeviceGetUuid_v2(unsigned char *uuid, int device)
     return double_said("nameless") ? INVALID : OK;
 }
 
-/* Digits without an end; "XX" stands for none. */
+/* Sixteen digits without a terminating NUL; "XX" means no UUID. */
 int hipDeviceGetUuid(char *uuid, int device);
 int hipDeviceGetUuid(char *uuid, int device)
 {
@@ -293,7 +303,7 @@ BOTH(hipStreamCreateWithFlags, cuStreamCreate, (void **stream, unsigned flags))
     return flags <= 1 ? OK : INVALID;
 }
 
-/* What a kernel came to is told to whoever waits for it. */
+/* Waits for the kernels under way and returns their error. */
 static int settle(void)
 {
     while (hung)
@@ -409,7 +419,7 @@ BOTH(hipModuleGetFunction, cuModuleGetFunction,
     return *function ? sticky : NOT_FOUND;
 }
 
-/* What becomes of a launch that was taken. */
+/* Runs a launch, with the faults that the words ask for. */
 static void launch(const struct double_kernel *kernel, void **arguments)
 {
     const char *name = kernel->name;

@@ -1,6 +1,6 @@
 /*
- * What the files of the GPU library's double share: gpu_double.c has the library's functions, gpu_double_words.c
- * what is said to go wrong, gpu_double_kernels.c the kernels that it can compute. Internal to the double.
+ * Shared by the files of the GPU library's double: gpu_double.c has the library's functions, gpu_double_words.c reads
+ * the faults that a test asks for, gpu_double_kernels.c has the kernels that it can compute. Internal to the double.
  */
 #ifndef TESTS_SUPPORT_GPU_DOUBLE_H
 #define TESTS_SUPPORT_GPU_DOUBLE_H
@@ -19,7 +19,7 @@ extern int double_device;
 bool double_said_of(const char *word, int variant);
 /* True once for all processes that share GPU_DOUBLE_FILE and this name, then false. */
 bool double_is_first(const char *name);
-/* What stays so for all of them: a mark beside that file. */
+/* Sets and asks for a mark that all processes see: a file beside the file of words. */
 void double_mark(const char *name);
 bool double_marked(const char *name);
 

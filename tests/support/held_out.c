@@ -9,7 +9,7 @@
 #define PART        10 /* one of so many is held out */
 #define ENTRIES_MAX 16
 
-/* Of the key, or of what all problems of its shape have in common. */
+/* Whether the problem is held out: chosen by a hash of its key or, with by_shape, of its shape's. */
 static bool is_held_out(const char *key, const struct skipjackdb_problem *problem, bool by_shape)
 {
     struct skipjackdb_problem shape = {.size = sizeof shape};

@@ -35,7 +35,7 @@ void held_tally_clear(struct held_tally *tally);
 /* The answer for a problem that is held out; NULL for none, time_ms 0 where nothing was expected. */
 void held_tally_add(struct held_tally *tally, const struct held_out *held, guint index,
                     const char *solver, double time_ms);
-/* Of the answers that were measured, the geometric mean of their time over the fastest's. */
+/* The geometric mean, over measured answers, of the answer's time divided by the fastest config's. */
 double held_tally_cost(const struct held_tally *tally);
 /* The median factor between the expected time and the measured one. */
 double held_tally_error(struct held_tally *tally);

@@ -1,4 +1,4 @@
-/* What an import came to, held against what it should. */
+/* Compares the totals of an import with the expected ones. */
 #ifndef TESTS_SUPPORT_IMPORT_TOTALS_H
 #define TESTS_SUPPORT_IMPORT_TOTALS_H
 

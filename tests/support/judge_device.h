@@ -4,9 +4,9 @@
 
 #include "worker/device/device.h"
 
-/* PoCL's CPU, or with SKIPJACK_TEST_DEVICE=gpu the first GPU; NULL where there is none. */
+/* Opens PoCL's CPU, or with SKIPJACK_TEST_DEVICE=gpu the first GPU; NULL if there is no such device. */
 struct device *judge_device_open(void);
-/* A kernel source of ours; what goes wrong ends the test program. */
+/* Compiles and loads a kernel source of this project; an error ends the test program. */
 struct device_program *judge_device_load(struct device *device, const char *file,
                                          const char *options, const char *entry);
 

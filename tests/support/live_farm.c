@@ -116,7 +116,7 @@ static bool has_words(long pid, const char *words)
     return length > 0 && strstr(line, words);
 }
 
-/* 0 where there is none. */
+/* Returns a child whose command line has the words, or 0. */
 static pid_t find_child(pid_t parent, const char *words)
 {
     g_autofree char *path =

@@ -35,9 +35,8 @@ void live_child_ends(pid_t parent, const char *words);
  * machine's noise made restless passes as well: it ran whole. Returns how many are done. */
 int live_assert_done(Store *store, int64_t campaign, int jobs);
 
-/* What became of a campaign's configs: a line each, sorted, with its reason where it was rejected and
- * "verified" where it ran right (whether such a one is fast, slow or restless is up to the machine's
- * noise). Free with g_free(). */
+/* The outcomes of a campaign's configs, a line each, sorted: the reason if the config was rejected, else "verified"
+ * (whether a verified config is fast, slow or unstable depends on the machine's noise). Free with g_free(). */
 char *live_outcomes(Store *store, int64_t campaign);
 
 #endif

@@ -1,10 +1,15 @@
 /*
- * NVML and rocm_smi without a GPU, for tests to open as they open the vendors': they know the two devices
- * that gpu_double.c has, by UUID and PCI address. MONITOR_DOUBLE says what they tell, words joined by commas:
- * "hot", "brake", "slowdown", "capped" (why the clocks are held back), "instance" (NVML knows MIG instances
- * alone), "moved" (rocm_smi's struct of clocks as it is since ROCm 6), "old" (a function that newer drivers
- * have is as if it failed), "undriven" (the driver's version is not known), "refused" (clocks cannot be locked), "talks" (to standard output). What was done to the clocks is added to
- * the file that MONITOR_DOUBLE_LOG names, a line "lock N MHZ" or "reset N" each.
+ * Doubles of NVML and rocm_smi, for tests to open in place of the vendors' libraries. They know the two devices of
+ * gpu_double.c, by UUID and PCI address. MONITOR_DOUBLE sets their answers, words joined by commas:
+ *   hot, brake, slowdown, capped   the reason why clocks are held back
+ *   instance   NVML knows MIG instances only
+ *   moved      rocm_smi's struct of clocks has the layout of ROCm 6
+ *   old        a function of newer drivers fails
+ *   undriven   the driver's version is unknown
+ *   refused    clocks cannot be locked
+ *   talks      the library writes to standard output
+ * Each change of the clocks is appended to the file that MONITOR_DOUBLE_LOG names: "lock N MHZ" or "reset N", a line
+ * each.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /*
  * PoCL keeps some memory until the process ends. A program that runs PoCL
- * under LeakSanitizer includes this once, so that leaks of our own still show. What C++ allocates is never ours.
+ * under LeakSanitizer includes this once, so that leaks of our own still show. All memory that C++ allocates is PoCL's.
  */
 #ifndef TESTS_SUPPORT_POCL_LEAKS_H
 #define TESTS_SUPPORT_POCL_LEAKS_H

@@ -1,7 +1,7 @@
 /*
  * Simulated jobs: solvers whose configs' times and failures are a hash of problem, solver and config,
- * so that what a campaign comes to is known, whoever works and whatever happens to them. A job has two
- * rounds of four configs. Of every 16th job all configs are wrong, so it has to fail.
+ * so that a campaign's results are known, whichever workers run it and whatever happens to them. A job has two
+ * rounds of four configs. All configs of every 16th job are wrong, so that job has to fail.
  */
 #ifndef TESTS_SUPPORT_SIM_SOLVER_H
 #define TESTS_SUPPORT_SIM_SOLVER_H
@@ -22,7 +22,7 @@ int64_t sim_campaign(Store *store, int jobs);
 struct round *sim_build(const struct job *job);
 /* The open round of a job that was claimed for evaluating, evaluated. Borrowed from the job. */
 struct round *sim_evaluate(const struct job *job);
-/* What is worth keeping of all the job's rounds, best first; returns how many (0 to SIM_KEPT). They
+/* Chooses the results of the job's rounds that are kept, best first; returns their number (0 to SIM_KEPT). They
  * borrow from the job; texts holds their configs' text. */
 struct sim_texts {
     char text[SIM_KEPT][32];
@@ -31,8 +31,8 @@ int sim_keep(const struct job *job, struct kept kept[SIM_KEPT], struct sim_texts
 /* Whether the job goes on after its open round. */
 bool sim_has_more(const struct job *job);
 
-/* What became of a campaign: a line a job with its end and a line each kept result, sorted, without
- * ids. The table has the job's key -> its lines. Free with g_hash_table_unref(). */
+/* The results of a campaign without ids: per job a line with its end and a line for each kept result, sorted. The
+ * table maps a job's key to its lines. Free with g_hash_table_unref(). */
 GHashTable *sim_results(Store *store, int64_t campaign);
 
 #endif

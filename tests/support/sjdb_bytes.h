@@ -1,6 +1,6 @@
 /*
- * The bytes of a small .sjdb, to be damaged and sealed again so that only what lies behind the
- * checksums can tell; and everything that can be asked of a database, asked.
+ * The bytes of a small .sjdb, for tests that damage them and renew the checksums, so that only the checks behind the
+ * checksums can notice; and a function that asks a database every question of the reader's interface.
  */
 #ifndef TESTS_SUPPORT_SJDB_BYTES_H
 #define TESTS_SUPPORT_SJDB_BYTES_H
@@ -20,7 +20,7 @@ struct sjdb_place {
     uint64_t offset, count, length;
 };
 guint sjdb_bytes_sections(const guint8 *bytes);
-/* What the table says, be it true or not. */
+/* The section's place as the table states it, right or wrong. */
 void sjdb_bytes_section(guint8 *bytes, guint index, struct sjdb_place *place);
 /* The section of that kind, which must be there. */
 void sjdb_bytes_find(GByteArray *bytes, uint32_t kind, struct sjdb_place *place);

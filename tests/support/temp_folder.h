@@ -19,7 +19,7 @@ const char *temp_folder_write(TempFolder *folder, const char *name, const void *
 /* Writes it compressed by bzip2. */
 const char *temp_folder_write_bzip2(TempFolder *folder, const char *name, const void *bytes,
                                     gsize length);
-/* A file's whole content; aborts when there is none. */
+/* Returns a file's whole content; aborts if it cannot be read. */
 GBytes *temp_folder_read(const char *path);
 
 #endif
