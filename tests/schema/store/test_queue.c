@@ -173,6 +173,51 @@ static void test_late_result_is_refused(void)
     farm_clear(&farm);
 }
 
+/* The other worker has stored the round already: the late one must not hear that its own is stored. */
+static void test_late_result_of_a_stored_round_is_refused(void)
+{
+    struct farm farm;
+    g_autoptr(GError) error = NULL;
+    farm_init(&farm, &(struct order){.jobs = 1});
+    struct job *late = farm_claim_and_lose(&farm, POOL_BUILD);
+    struct job *now = farm_claim_one(&farm, 1, POOL_BUILD);
+    farm_built(&farm, now, 0);
+    g_assert_false(farm_try_built(&farm, late, 0, &error));
+    g_assert_error(error, STORE_ERROR, STORE_ERROR_FENCE);
+    g_clear_error(&error);
+    farm_built(&farm, now, 0); /* its own again is no error */
+    job_free(late);
+    job_free(now);
+    late = farm_claim_and_lose(&farm, POOL_EVAL);
+    now = farm_claim_one(&farm, 1, POOL_EVAL);
+    farm_round(&farm, now, 0, true, 1);
+    g_assert_false(farm_try_round(&farm, late, 0, true, 1, &error));
+    g_assert_error(error, STORE_ERROR, STORE_ERROR_FENCE);
+    farm_round(&farm, now, 0, true, 1);
+    job_free(late);
+    job_free(now);
+    farm_clear(&farm);
+}
+
+/* Two claims take a part each of the same bundle. */
+static void test_each_part_of_a_bundle_has_its_own_fence(void)
+{
+    struct farm farm;
+    GPtrArray *parts[2];
+    farm_init(&farm, &(struct order){.jobs = 2100}); /* more jobs than bundles: each holds two */
+    for (int i = 0; i < 2; i++) {
+        parts[i] = farm_claim(farm.store, farm.workers[i], POOL_BUILD, 1, 60);
+        g_assert_cmpuint(parts[i]->len, ==, 1);
+    }
+    const struct job *first = parts[0]->pdata[0], *second = parts[1]->pdata[0];
+    g_assert_cmpint(first->id, !=, second->id);
+    g_assert_cmpint(first->fence, >, 0);
+    g_assert_cmpint(second->fence, >, first->fence);
+    g_ptr_array_unref(parts[0]);
+    g_ptr_array_unref(parts[1]);
+    farm_clear(&farm);
+}
+
 static void test_result_after_the_lease_ran_out_is_accepted(void)
 {
     struct farm farm;
@@ -447,6 +492,10 @@ static const struct {
     {"/queue/claim/worker_gets_only_what_it_carries", test_worker_gets_only_what_it_carries},
     {"/queue/claim/two_workers_never_get_one_job", test_two_workers_never_get_one_job},
     {"/queue/claim/late_result_is_refused", test_late_result_is_refused},
+    {"/queue/claim/late_result_of_a_stored_round_is_refused",
+     test_late_result_of_a_stored_round_is_refused},
+    {"/queue/claim/each_part_of_a_bundle_has_its_own_fence",
+     test_each_part_of_a_bundle_has_its_own_fence},
     {"/queue/claim/result_after_the_lease_ran_out_is_accepted",
      test_result_after_the_lease_ran_out_is_accepted},
     {"/queue/claim/claim_with_a_lost_answer_is_released",
