@@ -9,7 +9,7 @@
 #include "kernels/objects/code_object.h"
 #include "solvers/framework/target.h"
 
-/* What a kernel needs; -1 where the object does not state it. */
+/* Needs of a kernel; -1 where the object does not state one. */
 struct amd_kernel {
     /* Vector registers include accumulation registers where both share a file (gfx90a and later). */
     int64_t vector_registers, scalar_registers, accumulation_registers;

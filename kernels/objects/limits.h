@@ -13,7 +13,7 @@
  * some registers; the longest Fourier transform needs a little more. AMD's limit is 0. */
 #define LIMITS_CUDA_SCRATCH_BYTES 96
 
-/* What exceeds the target, in words; NULL where nothing does. -1 means not reported and exceeds nothing.
+/* The needs that exceed the target, in words; NULL without any. -1 means not reported and exceeds nothing.
  * local_bytes: declared and requested together. CPUs have no limits. Free with g_free(). */
 char *limits_excess(const struct target *target, int64_t scratch_bytes, int64_t local_bytes);
 

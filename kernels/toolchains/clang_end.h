@@ -11,8 +11,7 @@
 
 /* How clang crashed, possibly in `words`; NULL where it did not. */
 const char *clang_crash_words(const struct compiler_run *run, char words[CLANG_WORDS_MAX]);
-/* What failed on the machine (full disk, no memory, killed), NULL where nothing did. `crash` is
- * clang_crash_words()'s result. */
+/* The machine's failure (full disk, no memory, killed), NULL without one. `crash` is clang_crash_words()'s result. */
 const char *clang_outside_words(const struct compiler_run *run, const char *crash);
 /* Sets KERNELS_ERROR_UNAVAILABLE, _CRASH or _COMPILE with what was compiled and how clang ended. Returns false. */
 bool clang_failed(const struct compiler_run *run, const char *version, const char *what,

@@ -30,7 +30,7 @@ struct rtc_functions {
 };
 #define RTC_FUNCTIONS (sizeof(struct rtc_functions) / sizeof(void *))
 
-/* What differs between the libraries. */
+/* The differences between the libraries. */
 struct rtc_row {
     const char *name;                   /* "NVRTC", for messages */
     const char *symbols[RTC_FUNCTIONS]; /* as struct rtc_functions */

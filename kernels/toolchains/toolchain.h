@@ -63,7 +63,7 @@ void kernel_key(const char *source_sha256, const struct launch *launch, const st
                 const struct toolchain *toolchain, const char *toolchain_version,
                 char key[KERNEL_KEY_LENGTH + 1]);
 
-/* The built-in source with this file name; KERNELS_ERROR_SOURCE where there is none. */
+/* The built-in source with this file name; KERNELS_ERROR_SOURCE for an unknown name. */
 struct kernel_source;
 const struct kernel_source *kernel_source_find(const char *file, GError **error);
 

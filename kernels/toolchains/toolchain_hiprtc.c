@@ -30,7 +30,7 @@
 #define TRIAL_SETTING "SKIPJACK_HIPRTC_TRIAL"
 #define TRIAL_ANSWER  "answer"
 
-/* What a trial found out about a target. */
+/* A trial's result for a target. */
 struct verdict {
     /* Interned: the library's version with the compiler's release; NULL where it does not serve the target. */
     const char *version;

@@ -108,7 +108,7 @@ static bool positions_fill_tiles(const struct problem *p, const struct context *
     return tile_wastes_little(row_width(p, &view), values[TILE_W], TILE_W_MIN);
 }
 
-/* Of blocks that hold the whole problem only the smallest is valid. */
+/* Only the smallest of the blocks that hold the whole problem is valid. */
 static bool crs_block_is_distinct(const struct problem *p, const struct context *context,
                                   const int32_t *values)
 {

@@ -34,7 +34,7 @@ static bool sums_hide_latency(const struct problem *p, const struct context *con
     return tile_hides_latency(context->target, values[VEC], values[TILE_VECTORS], values[TILE_K]);
 }
 
-/* Of blocks that hold the whole problem only the smallest is valid. */
+/* Only the smallest of the blocks that hold the whole problem is valid. */
 static bool crs_block_is_distinct(const struct problem *p, const struct context *context,
                                   const int32_t *values)
 {

@@ -173,7 +173,7 @@ static bool repeat_saves_loads(const struct problem *p, const struct context *co
            (values[BLOCK_C] >= p->c / p->groups && block * values[REPEAT_K] < 2 * k_count);
 }
 
-/* Values of CHANNELS are four times one another. Of those that hold all channels only the smallest is valid. */
+/* Each value of CHANNELS is four times the one before. Only the smallest that holds all channels is valid. */
 static bool channels_fill_block(const struct problem *p, const struct context *context,
                                 const int32_t *values)
 {

@@ -108,7 +108,7 @@ static bool taps_are_spelled_out(const struct problem *p, const struct context *
     return (double)count_weights(p) * values[TILE_W] <= UNROLLED_MOST;
 }
 
-/* Of equal divisions of a row only the narrowest is valid. */
+/* Only the narrowest of the widths that divide a row equally is valid. */
 static bool row_is_needed(const struct problem *p, const struct context *context,
                           const int32_t *values)
 {

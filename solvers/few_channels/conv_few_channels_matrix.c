@@ -113,7 +113,7 @@ static bool rows_suit_image(const struct problem *p, const struct context *conte
     return rows == 1 || rows < 2 * p->out[AXIS_H];
 }
 
-/* Of equal divisions of a row only the one with the fewest warps is valid. */
+/* Only the fewest warps that divide a row equally are valid. */
 static bool warps_suit_row(const struct problem *p, const struct context *context,
                            const int32_t *values)
 {

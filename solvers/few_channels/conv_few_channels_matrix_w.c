@@ -65,7 +65,7 @@ static int64_t tiles_n(const struct problem *p)
     return conv_divide_up(p->fil[AXIS_W] * p->c, CHUNK_ELEMENTS);
 }
 
-/* Bytes of two stages of rows of x and positions of y; the latter have an odd number of chunks, against bank
+/* Bytes of two stages of rows of x and positions of y. Positions have an odd number of chunks, against bank
  * conflicts. */
 static double local_bytes_of(const struct problem *p, const int32_t *values)
 {

@@ -9,7 +9,7 @@
 #include "solvers/framework/target.h"
 #include "solvers/problem/problem.h"
 
-/* What a solver is asked about beside the problem: the target, and limits. A plan, a worker's job and a report
+/* The target and the limits under which a solver is asked about a problem. A plan, a worker's job and a report
  * take the campaign's limits; `solvers --problem` and `lookup --choose` take the user's; all else has none. */
 struct context {
     const struct target *target;
@@ -84,7 +84,7 @@ int64_t space_count(const struct space *space, const struct problem *p,
 int64_t space_count_up_to(const struct space *space, const struct problem *p,
                           const struct context *context, int64_t most);
 
-/* Draws a valid config, each with the same probability; false where there is none. *state is the random state,
+/* Draws a valid config, each with the same probability; false for an empty space. *state is the random state,
  * any value at first; equal states give equal draws. */
 bool space_draw(const struct space *space, const struct problem *p, const struct context *context,
                 uint64_t *state, struct perf_config *config);

@@ -6,10 +6,10 @@ enum speed { SPEED_FP32, SPEED_FP16, SPEED_BF16, SPEED_INT8, SPEED_COUNT };
 
 /* Limits of GPUs, from vendors' data sheets and architecture guides. Peaks are upper bounds: the highest boost
  * clock and memory speed of any product of the architecture, 0 where products differ too much. Operations are
- * those of the fastest unit for the type, dense matrix units included; a multiply-add is two. A type that is
- * computed as another has the other's speed. From gfx10 on HIP may count workgroup processors (two compute
- * units), so these rows are for a pair. A row matches a whole architecture name; among rows that differ in
- * memory the first whose memory_gib reaches the device's counts. */
+ * those of the fastest unit for the type, dense matrix units included; a multiply-add is two. Types without
+ * units of their own have the speed of the type as which they are computed. From gfx10 on HIP may count
+ * workgroup processors (two compute units), so these rows are for a pair. A row matches a whole architecture
+ * name; among rows that differ in memory the first whose memory_gib reaches the device's counts. */
 static const struct limits {
     const char *arch;
     int memory_gib; /* the most memory, 0 for any */

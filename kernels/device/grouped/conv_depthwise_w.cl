@@ -76,7 +76,7 @@ struct steps {
     i64 n, c, d, h, w;
 };
 
-/* What stays constant while a work-item takes its units. */
+/* Values that stay constant while a work-item takes its units. */
 struct sum_up {
     struct sizes in, out;
     struct steps x_steps, y_steps;

@@ -104,7 +104,7 @@ DEVICE void load_columns(LOCAL_POINTER unsigned char *memory, unsigned to[WARP_T
 struct work {
     struct warp warp;
     struct taps taps;
-    unsigned place, out; /* where the lane's position lies in a stage, of x and of y */
+    unsigned place, out; /* offsets of the lane's position in a stage, of x and of y */
 };
 
 /* The row of positions that filter row r meets in a row of the patch; below 0: none. */

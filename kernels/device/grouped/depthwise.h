@@ -27,7 +27,7 @@
 #define PHASE_LENGTH ((SPAN_W + TILE_STEP_W - 1) / TILE_STEP_W)
 #define ROW_LENGTH (PHASE_LENGTH * TILE_STEP_W)
 #define ROW_PLACE(i) ((i) % TILE_STEP_W * PHASE_LENGTH + (i) / TILE_STEP_W)
-/* What vector v of the tile reads through a tap of the chunk. */
+/* The elements that vector v of the tile reads through a tap of the chunk. */
 #define ROW_AT(row, v, tap) vec_load((row) + ROW_PLACE((tap) * TAP_STEP_W) + (v) * VEC)
 typedef LANE row_element;
 #define SPREAD_ROW(value) (value)

@@ -1,30 +1,26 @@
 /*
- * Convolutions as one matrix product per group, whose operands are gathered
- * straight from the tensors (an implicit unfolding). One of DIRECTION_F,
- * DIRECTION_B and DIRECTION_W says which:
+ * Convolutions as one matrix product for each group, whose operands are gathered from the tensors themselves
+ * (implicit unfolding). One of DIRECTION_F, DIRECTION_B and DIRECTION_W is defined:
  *
  *        rows (m)   columns (n)                terms (k)                  a   b   c
  *   F    k          batch, output positions    c, filter positions        w   x   y
  *   B    c          batch, input positions     k, filter positions        w   y   x
  *   W    k          c, filter positions        batch, output positions    y   x   w
  *
- * B takes the input positions in phases, those alike modulo the stride: each
- * meets only the filter positions that reach it, and no product is with a zero
- * between strides. Grid: column blocks, row blocks, then groups times phases
- * (B) or parts of the terms (W), which go to matrices of their own, c_part
+ * B computes the input positions in phases, which are the positions of one remainder modulo the stride. A phase
+ * meets only the filter positions that reach it, so that nothing is multiplied by zeros between strides. Grid:
+ * column blocks, row blocks, then groups times phases (B) or parts of the terms (W). Parts are written c_part
  * elements apart, for another kernel to add up.
  *
- * One of columns and terms are filter positions and channels, the other
- * positions and images. Tables in local memory say for each where it lies in b
- * and how far along each axis: an element is where the sum of a column's and a
- * term's place is inside of b.
+ * Columns are filter positions and channels while terms are positions and images, or the reverse. Tables in
+ * local memory hold the offset in b and the coordinates of each column and each term. An element of b is at the
+ * sum of its column's and its term's offsets, and exists where the sum of their coordinates is inside of b.
  *
- * Options: those of tile.h and conv_shape.h; TYPE_A, TYPE_B, TYPE_C the stored
- * types; REPEAT_N blocks of columns a workgroup, 1 unless THREADS is 1;
- * INNER_CHANNEL, 1 where channels run faster than filter positions, INNER_BATCH,
- * 1 where images run faster than positions; A_BY_TERM and B_BY_TERM, 1 where
- * neighbouring items load neighbouring terms; B_RUNS and C_RUNS, 1 to load and
- * store runs of VEC neighbouring columns as vectors (C_RUNS: FP32 alone).
+ * Options: those of tile.h and conv_shape.h; TYPE_A, TYPE_B, TYPE_C, the stored types; REPEAT_N, blocks of
+ * columns of a workgroup, 1 unless THREADS is 1; INNER_CHANNEL, 1 where channels run faster than filter
+ * positions; INNER_BATCH, 1 where images run faster than positions; A_BY_TERM and B_BY_TERM, 1 where
+ * neighbouring work-items load neighbouring terms; B_RUNS and C_RUNS, 1 to load and store VEC neighbouring
+ * columns as vectors (C_RUNS: FP32 only).
  */
 #include "tile.h"
 #include "conv_shape.h"
@@ -33,7 +29,7 @@
 #define COLUMNS (REPEAT_N * BLOCK_N)
 #define RUNS (REPEAT_N * BLOCK_RUNS)
 
-/* A workgroup of one item has nobody to wait for. */
+/* A workgroup of one work-item needs no barrier. */
 #if THREADS == 1
 #define TILE_BARRIER()
 #else
@@ -42,7 +38,7 @@
 
 /* ---- tables of columns and terms ---- */
 
-/* Columns (all of a workgroup's, or from one of them on) or a round's terms. */
+/* Columns (all of a workgroup's, or from one on) or the terms of a round. */
 struct table {
     LOCAL_POINTER i64 *in_b, *in_other; /* in_other: -1 past the end */
     LOCAL_POINTER int *d, *h, *w;
@@ -60,8 +56,8 @@ DEVICE void write_spot(struct table table, int index, struct spot spot)
 #endif
 }
 
-/* What no sum with a coordinate brings back inside. Columns past the end have it along one axis and
- * terms along another: two of them would add up to 0. */
+/* A coordinate so far outside that no sum with another one is inside. Columns past the end have it on one axis
+ * and terms past the end on another, since two of them would add up to 0. */
 #define OUTSIDE ((int)0x80000000u)
 
 DEVICE void write_columns(struct walks walks, struct table columns, int first, int count)
@@ -77,7 +73,7 @@ DEVICE void write_columns(struct walks walks, struct table columns, int first, i
     }
 }
 
-/* The places of a round's terms lie in local memory, since they are looked at but once a round. */
+/* The places of a round's terms are in local memory, because they are used only once in a round. */
 #define OF_PLACE(number, term) places[(number)*BLOCK_K + (term)]
 
 DEVICE void write_place(LOCAL_POINTER int *places, int term, struct tile_place place)
@@ -86,8 +82,7 @@ DEVICE void write_place(LOCAL_POINTER int *places, int term, struct tile_place p
         OF_PLACE(i, term) = place.at[i];
 }
 
-/* Writes a round's terms, of which `left` are left, and moves their places by the `step` to the next
- * round's. */
+/* Writes a round's terms, of which `left` are left, and moves their places by `step` to the next round's. */
 DEVICE void write_terms(struct walks walks, struct table terms, LOCAL_POINTER int *places,
                         struct tile_place step, int left)
 {
@@ -114,14 +109,14 @@ DEVICE int is_inside(struct walk walk, int column, int term)
     return (unsigned int)column + (unsigned int)term < (unsigned int)walk.limit;
 }
 
-/* Items are laid over a tile of rows of `inner` elements: ACROSS of them along each row, DOWN rows at
- * a time. */
+/* The division of work-items over a tile's rows of `inner` elements: ACROSS of them along each row, DOWN rows
+ * at a time. */
 #define ACROSS(inner) ((inner) < THREADS ? (inner) : THREADS)
 #define DOWN(inner) (THREADS / ACROSS(inner))
 #define STEPS(inner, outer) (((outer) + DOWN(inner) - 1) / DOWN(inner))
-/* So that several loads are under way at once. */
+/* Unrolled, so that several loads are in flight. */
 #define UNROLL(steps) (THREADS == 1 ? 1 : (steps) < 8 ? (steps) : 8)
-/* An item that would come past the last row, or behind those that are laid over a row. */
+/* Whether a work-item would be past the last row, or beyond those that a row takes. */
 #define IS_IDLE(inner, outer, row)                                                                 \
     (((outer) % DOWN(inner) != 0 && (row) >= (outer)) ||                                           \
      (THREADS % ACROSS(inner) != 0 && ITEM >= ACROSS(inner) * DOWN(inner)))
@@ -141,8 +136,7 @@ enum {
     B_UNROLL = UNROLL(B_STEPS),
 };
 
-/* A term past the end is zero; a row past the end lies where another does, and its sums go nowhere.
- */
+/* A term past the end is zero. A row past the end has another row's offset, and its sums are not stored. */
 DEVICE void load_a(GLOBAL const STORAGE(TYPE_A) *RESTRICT a, LOCAL_POINTER LANE *tile,
                    LOCAL_POINTER const i64 *rows, struct table terms)
 {
@@ -171,8 +165,8 @@ DEVICE int is_there(struct walks walks, struct table columns, int column, struct
     return inside;
 }
 
-/* The element of b, or zero. Outside of it the first element is read: loads that depend on a branch
- * would wait for one another. */
+/* An element of b, or zero. Outside of b the first element is read instead, since loads in branches would wait
+ * for each other. */
 DEVICE LANE load_one(GLOBAL const STORAGE(TYPE_B) *RESTRICT b, struct walks walks,
                      struct table columns, int column, struct table terms, int term)
 {
@@ -186,8 +180,8 @@ DEVICE LANE load_one(GLOBAL const STORAGE(TYPE_B) *RESTRICT b, struct walks walk
 
 #if B_RUNS
 
-/* The coordinates that a run spans, FIRST_W being OUTSIDE where one of its columns is past the end;
- * IS_RUN where they follow each other in memory. */
+/* The coordinates that a run spans; FIRST_W is OUTSIDE where a column is past the end. IS_RUN where the columns
+ * are neighbours in memory. */
 enum { IS_RUN, FIRST_D, LAST_D, FIRST_H, LAST_H, FIRST_W, LAST_W, RUN_FIELDS };
 #define OF_RUN(field, run) runs[(field)*RUNS + (run)]
 
@@ -232,7 +226,7 @@ DEVICE int is_run_inside(struct walks walks, LOCAL_POINTER const int *runs, int 
     return inside;
 }
 
-/* b's elements, from a group's first to the last one: what may be read, inside or not. */
+/* Elements of b from a group's first to its last: the range that may be read. */
 DEVICE i64 b_extent(struct walks walks)
 {
     return 1 + (walks.images - 1) * walks.b_image + (walks.channels - 1) * walks.b_channel +
@@ -260,7 +254,7 @@ DEVICE void load_run(GLOBAL const STORAGE(TYPE_B) *RESTRICT b, LOCAL_POINTER LAN
     }
 }
 
-/* The tile of BLOCK_N columns from number `first` on. */
+/* Loads the tile of BLOCK_N columns from number `first` on. */
 DEVICE void load_b(GLOBAL const STORAGE(TYPE_B) *RESTRICT b, LOCAL_POINTER LANE *tile,
                    struct walks walks, struct table columns, struct table terms, int first)
 {
@@ -293,8 +287,8 @@ DEVICE void load_b(GLOBAL const STORAGE(TYPE_B) *RESTRICT b, LOCAL_POINTER LANE 
 
 /* ---- the product ---- */
 
-/* What of the arguments is what in each direction. STRIDES are those of b, of the filter and of the
- * positions beside b, as struct walks has them; the others are steps and starts in a, b and c. */
+/* The arguments by direction. STRIDES are those of b, of the filter and of the tensor with the other positions,
+ * as in struct walks; the others are steps and starts in a, b and c. */
 #if defined(DIRECTION_B)
 #define STRIDES                                                                                    \
     y_n, y_k, y_d, y_h, y_w, w_k, d.filter_step *w_d, h.filter_step *w_h, w.filter_step *w_w, x_n, \

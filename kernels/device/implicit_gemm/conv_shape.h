@@ -1,14 +1,11 @@
 /*
- * What convolution kernels are told of the tensors' strides and of the shape:
- * STRIDE_PARAMETERS and SHAPE_PARAMETERS are the arguments that the solvers'
- * conv_add_stride_args() and conv_add_shape_args() add, and CONV_SHAPE gathers
- * the latter into a struct.
+ * Strides and shape as arguments of convolution kernels. STRIDE_PARAMETERS and SHAPE_PARAMETERS are the
+ * arguments that the solvers' conv_add_stride_args() and conv_add_shape_args() add; CONV_SHAPE gathers the
+ * latter into a struct.
  *
- * Options: FIX_<NAME>=value has the compiler know that argument, whatever is
- * passed: FIX_N, FIX_GROUPS, FIX_C and FIX_K (of a group), and for each axis D,
- * H and W FIX_IN_D, FIX_FIL_D, FIX_OUT_D, FIX_PAD_D, FIX_STRIDE_D and
- * FIX_DILATION_D. SPATIAL is 2 or 3; the depth of a 2D problem is known.
- * Include dialect.h before.
+ * Options: FIX_<NAME>=value compiles an argument in, whatever is passed: FIX_N, FIX_GROUPS, FIX_C and FIX_K (of
+ * a group), and for each axis D, H and W FIX_IN_D, FIX_FIL_D, FIX_OUT_D, FIX_PAD_D, FIX_STRIDE_D and
+ * FIX_DILATION_D. SPATIAL is 2 or 3; the depth of a 2D problem is known. Include dialect.h before.
  */
 #define STRIDE_PARAMETERS                                                                          \
     i64 x_n, i64 x_c, i64 x_d, i64 x_h, i64 x_w, i64 w_k, i64 w_c, i64 w_d, i64 w_h, i64 w_w,      \
@@ -29,7 +26,7 @@
 #define FIX_DILATION_D 1
 #endif
 
-/* What is not fixed is the argument. */
+/* Values that are not fixed are the arguments. */
 #ifndef FIX_N
 #define FIX_N shape_n
 #endif

@@ -1,31 +1,27 @@
 /*
- * Convolutions as one matrix product per group, in FP32, for units without
- * matrices. One of DIRECTION_F, DIRECTION_B and DIRECTION_W says which:
+ * Convolutions as one matrix product for each group, in FP32, on a GPU's vector units. One of DIRECTION_F,
+ * DIRECTION_B and DIRECTION_W is defined:
  *
  *        rows (m)   columns (n)                terms (k)                  a   b   c
  *   F    k          batch, output positions    c, filter positions        w   x   y
  *   B    c          batch, input positions     k, filter positions        w   y   x
  *   W    k          c, filter positions        batch, output positions    y   x   w
  *
- * B takes the input positions in phases, those alike modulo the stride: each
- * meets only the filter positions that reach it; of a 1x1 filter of stride 2 the
- * first phase alone has products, and may store the zeros of the others with them
- * (c_quads, simt.h), which are then no work of their own. Grid: row blocks within column
- * blocks, so that neighbouring workgroups gather the same of b; one; then groups
- * within places within phases (B) within parts of the terms, which go to matrices of
- * their own, c_part elements apart, for another kernel to add up. There are
- * several places where such products are a batch, Winograd's planes: F with 1x1
- * filters, in whatever order rows, columns and terms lie.
+ * B computes the input positions in phases, which are the positions of one remainder modulo the stride; a phase
+ * meets only the filter positions that reach it. With a 1x1 filter of stride 2 only the first phase has
+ * products. It may store the zeros of the other phases with its sums (c_quads, simt.h).
  *
- * An item loads the same rows and columns for each block of terms. Tables in
- * local memory say where they lie, and where the terms do, made ahead:
- * an element is where a column's and a term's place add up, if that is inside
- * of b.
+ * Grid: row blocks within column blocks, so that neighbouring workgroups gather the same part of b; one; then
+ * groups within places within phases (B) within parts of the terms. Parts are written c_part elements apart,
+ * for another kernel to add up. Several places are a batch of such products, as of Winograd's planes: F with
+ * 1x1 filters and any strides of rows, columns and terms.
  *
- * Options: those of simt.h, conv_shape.h and conv_walk.h; LOAD_A and LOAD_B, 4 to
- * load four neighbours at once, which are there together or not, else 1; A_BY_TERM
- * and B_BY_TERM, 1 where terms are neighbours in memory; C_BY_ROW, 1 where rows of
- * c are. All tensors have fewer than 2^31 elements.
+ * A work-item loads the same rows and columns for each block of terms. Tables in local memory, made ahead, hold
+ * offsets and coordinates of rows, columns and terms, as in conv_implicit_gemm.cl.
+ *
+ * Options: those of simt.h, conv_shape.h and conv_walk.h; LOAD_A and LOAD_B, 4 to load four neighbours at once,
+ * all of which exist or none, else 1; A_BY_TERM and B_BY_TERM, 1 where terms are neighbours in memory;
+ * C_BY_ROW, 1 where rows of c are. All tensors have fewer than 2^31 elements.
  */
 #define WALK_OFFSET int
 #include "simt.h"
@@ -34,8 +30,8 @@
 
 /* ---- how items share what is loaded ---- */
 
-/* Items along what lies side by side in memory: eight terms, or as many as leave a line for each item;
- * or a line's rows or columns. The others are beside them, and all go on by steps. */
+/* Work-items along neighbours in memory: eight terms, or as many as leave a line for each work-item; or a
+ * line's rows or columns. The other work-items are beside them, and all advance in steps. */
 #define LEAST(x, y) ((x) < (y) ? (x) : (y))
 #define MOST(x, y) ((x) > (y) ? (x) : (y))
 #define ACROSS(by_term, load, block)                                                               \
@@ -66,7 +62,7 @@ enum {
 #define B_LINE ((B_BY_TERM ? ITEM / B_ACROSS : ITEM % B_ACROSS * LOAD_B))
 #define B_TERM ((B_BY_TERM ? ITEM % B_ACROSS * LOAD_B : ITEM / B_ACROSS))
 
-/* Four terms of a line are stored one by one, so they come through registers. */
+/* Four terms of a line are stored one by one in local memory, so they pass through registers. */
 #define A_COPIES (ASYNC && !(A_BY_TERM && LOAD_A == 4))
 #define B_COPIES (ASYNC && !(B_BY_TERM && LOAD_B == 4))
 
@@ -80,17 +76,17 @@ struct __attribute__((aligned(16))) term {
     int in_b, in_a, h, w; /* in_a: -1 past the end */
 };
 
-/* What no sum with a coordinate brings back inside. Columns past the end have it along one axis and
- * terms along another: two of them would add up to 0. */
+/* A coordinate so far outside that no sum with another one is inside. Columns past the end have it on one axis
+ * and terms past the end on another, since two of them would add up to 0. */
 #define OUTSIDE ((int)0x80000000u)
 
-/* The table has two parts of as many terms as a wave has items: while blocks are loaded by one, a wave
- * writes the other. */
+/* The table has two parts of as many terms as a wave has work-items: while blocks are loaded by one part, a
+ * wave writes the other. */
 #define TABLE_PART 32
 #define PART_BLOCKS (TABLE_PART / BLOCK_K)
 
-/* Writes a part's terms, of which `left` are left, and moves their places on to the next part's. Places,
- * and behind them how far a part is, wait in local memory: few items ever look at them. */
+/* Writes a part's terms, of which `left` are left, and moves their places to the next part's. Places, and the
+ * distance of a part, are in local memory, because only few work-items use them. */
 DEVICE void write_terms(struct walks walks, LOCAL_POINTER struct term *terms,
                         LOCAL_POINTER struct tile_place *places, int left)
 {
@@ -110,14 +106,14 @@ DEVICE void write_terms(struct walks walks, LOCAL_POINTER struct term *terms,
 
 /* ---- loading ---- */
 
-/* What an item loads for each block: where its first row and column lie, and the elements on their way. */
+/* The loads of a work-item for each block: offsets of its first row and column, and the elements in flight. */
 struct loads {
     int row;
     struct term column;
     int limit_h, limit_w;
 #if !A_COPIES
     struct quad a[LOAD_A == 4 ? A_TERMS * A_LINES : (A_TERMS * A_LINES + 3) / 4];
-    unsigned int a_there; /* a bit for each of them */
+    unsigned int a_there; /* a bit for each element that exists */
 #endif
 #if !B_COPIES
     struct quad b[LOAD_B == 4 ? B_TERMS * B_LINES : (B_TERMS * B_LINES + 3) / 4];
@@ -125,8 +121,8 @@ struct loads {
 #endif
 };
 
-/* Elements that are there. On NVIDIA's a load that is not done leaves zeros; elsewhere loads that depend
- * on a branch would wait for one another, so the first element is read and, once it has come, put away. */
+/* Elements in flight. On NVIDIA a load that is not done leaves zeros. Elsewhere loads in branches would wait
+ * for each other, so the first element is read instead and dropped on arrival. */
 #if defined(__OPENCL_VERSION__) || defined(__HIP__)
 #define PUT_AWAY 1
 #define LOAD_AT(from, at, there, none) ((from)[(there) ? (at) : 0])
@@ -139,7 +135,7 @@ struct loads {
     ((there) ? *(GLOBAL const struct quad *)((from) + (at)) : (none))
 #endif
 
-/* Whether the element of that number is kept. */
+/* Whether the element of that number exists. */
 DEVICE int is_kept(unsigned int there, int number)
 {
     return !PUT_AWAY || (there >> number & 1u) != 0;
@@ -229,7 +225,7 @@ DEVICE void settle_quad(LOCAL_POINTER float *tile, int by_term, int pitch, int t
     }
 }
 
-/* What came through registers goes into local memory. */
+/* Writes elements that passed through registers to local memory. */
 DEVICE void settle(const struct loads *loads, LOCAL_POINTER float *a_tile,
                    LOCAL_POINTER float *b_tile)
 {
@@ -271,8 +267,8 @@ DEVICE void settle(const struct loads *loads, LOCAL_POINTER float *a_tile,
 
 /* ---- the product ---- */
 
-/* What of the arguments is what in each direction. STRIDES are those of b, of the filter and of the
- * positions beside b, as struct walks has them; the others are steps and starts in a, b and c. */
+/* The arguments by direction. STRIDES are those of b, of the filter and of the tensor with the other positions,
+ * as in struct walks; the others are steps and starts in a, b and c. */
 #if defined(DIRECTION_B)
 #define STRIDES                                                                                    \
     y_n, y_k, 0, y_h, y_w, w_k, 0, h.filter_step *w_h, w.filter_step *w_w, x_n, 0,                 \
@@ -298,8 +294,8 @@ DEVICE void settle(const struct loads *loads, LOCAL_POINTER float *a_tile,
 #endif
 #endif
 
-/* The phase whose turn it is: those that meet more of the filter come first, so that the last workgroups are
- * short. */
+/* The phase of a workgroup's turn. Phases that meet more of the filter come first, so that the last workgroups
+ * are short. */
 DEVICE int phase_at(int turn, int phases, int pad)
 {
     return (turn + phases - pad % phases) % phases;
@@ -371,7 +367,7 @@ conv_simt(GLOBAL const float *RESTRICT a, GLOBAL const float *RESTRICT b, GLOBAL
 #define B_TILE(stage) (b_tiles + (stage) * (BLOCK_K * PITCH_QUADS(BLOCK_N)))
 #define FLOATS(tile) ((LOCAL_POINTER float *)(tile))
 #define TERMS(block) (terms + (block) * BLOCK_K % (2 * TABLE_PART))
-    /* First comes the table alone, then the blocks that lie ahead of the first that is multiplied. */
+    /* The first round makes only the table, the next ones load the blocks ahead of the first multiplied. */
 #pragma unroll UNROLL_TABLE
     for (int ahead = -1; (ahead - (STAGES - 1)) * BLOCK_K < left; ahead++) {
         int stage = (ahead + 1) % STAGES, next = (ahead + STAGES) % STAGES;

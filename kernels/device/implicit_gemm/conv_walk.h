@@ -1,13 +1,11 @@
 /*
- * How conv_implicit_gemm.cl goes through a convolution: b is the tensor that it
- * gathers from, x or (B) y. One of the product's columns and terms are filter
- * positions and channels, the other positions and images, and an element of b
- * is where the coordinates of the two add up.
+ * How a gathering matrix product walks through a convolution. b is the gathered tensor: x, in B y. Columns are
+ * filter positions and channels while terms are positions and images, or the reverse; an element of b is where
+ * the coordinates of the two add up.
  *
- * Options: one of DIRECTION_F, DIRECTION_B and DIRECTION_W; INNER_CHANNEL, 1
- * where channels run faster than filter positions; INNER_BATCH, 1 where images
- * run faster than positions; WALK_OFFSET, the type of offsets where 64 bits are
- * more than they need. Include conv_shape.h before.
+ * Options: one of DIRECTION_F, DIRECTION_B and DIRECTION_W; INNER_CHANNEL, 1 where channels run faster than
+ * filter positions; INNER_BATCH, 1 where images run faster than positions; WALK_OFFSET, the type of offsets
+ * where 64 bits are not needed. Include conv_shape.h before.
  */
 #include "digits.h"
 
@@ -15,20 +13,20 @@
 #define WALK_OFFSET i64
 #endif
 
-/* How the filter and the positions walk along an axis of b: filter position f of those that take part
- * and position p meet at origin + p * scale + f * spread, if that is from 0 to limit - 1. */
+/* The walk along an axis of b: filter position f of those that take part meets position p at origin + p * scale
+ * + f * spread, which exists from 0 to limit - 1. */
 struct walk {
     int filters, positions;
     int origin, scale, spread, limit;
 #if defined(DIRECTION_B)
-    int first_filter, filter_step; /* of those that take part, in w */
+    int first_filter, filter_step; /* the filter positions that take part, in w */
 #endif
 };
 
 #if defined(DIRECTION_B)
 
-/* Input positions of a phase: phase, phase + stride, ... A filter position f reaches them where
- * phase + pad - f * dilation is a multiple of the stride, so each `period`-th does. */
+/* Input positions of a phase are phase, phase + stride, ... Filter position f reaches them where phase + pad -
+ * f * dilation is a multiple of the stride, which holds for every period-th f. */
 DEVICE struct walk walk_along(struct conv_axis axis, int phase)
 {
     struct walk walk;
@@ -69,7 +67,7 @@ DEVICE struct walk walk_along(struct conv_axis axis, int phase)
 
 #endif
 
-/* With the strides of b, of the filter and of the tensor that has the positions beside b. */
+/* The walks of all axes, with the strides of b, of the filter and of the tensor that has the other positions. */
 struct walks {
     struct walk d, h, w;
     int channels, images;
@@ -78,8 +76,7 @@ struct walks {
     WALK_OFFSET other_image, other_d, other_h, other_w;
 };
 
-/* A column or a term: where it lies in b and in the other tensor that has it, and its share of the
- * coordinates in b. */
+/* A column or a term: its offsets in b and in the other tensor that has it, and its coordinates in b. */
 struct spot {
     WALK_OFFSET in_b, in_other;
     int d, h, w;
@@ -178,7 +175,7 @@ DEVICE int place_count(struct walks walks)
     return walks.images * walks.d.positions * walks.h.positions * walks.w.positions;
 }
 
-/* The place so many further on, `by` being that number's digits. */
+/* The place `by` further on, given as digits. */
 DEVICE struct tile_place place_add(struct tile_digits digits, struct tile_place place,
                                    struct tile_place by)
 {

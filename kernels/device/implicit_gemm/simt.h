@@ -1,14 +1,11 @@
 /*
- * A tile of FP32 sums for units without matrices. A workgroup of THREADS items
- * computes BLOCK_M rows by BLOCK_N columns, BLOCK_K terms at a time, of which
- * STAGES blocks lie in local memory as a[term][row] and b[term][column]: while
- * one is multiplied the others are on their way. An item keeps TILE_M by TILE_N
- * sums, in squares of four by four that lie apart, so that what a wave reads of
- * a row of a block is whole lines of banks.
+ * A tile of FP32 sums for a GPU's vector units. A workgroup of THREADS work-items computes BLOCK_M rows by
+ * BLOCK_N columns, BLOCK_K terms at a time. STAGES blocks of terms are in local memory as a[term][row] and
+ * b[term][column]: one is multiplied while the others arrive. A work-item has TILE_M by TILE_N sums in squares
+ * of four by four that are spread over the block, so that a wave reads whole lines of banks of a row.
  *
- * Options: BLOCK_M, BLOCK_N, TILE_M, TILE_N, BLOCK_K, STAGES; ASYNC, 1 where
- * elements go into local memory beside the items' own work (NVIDIA's from sm_80
- * on; elsewhere they are copied at once).
+ * Options: BLOCK_M, BLOCK_N, TILE_M, TILE_N, BLOCK_K, STAGES; ASYNC, 1 where elements are copied into local
+ * memory while the work-items compute (NVIDIA from sm_80 on; elsewhere they are copied at once).
  */
 #include "dialect.h"
 
@@ -17,21 +14,21 @@
 #define THREADS (THREADS_M * THREADS_N)
 #define ITEM ((int)LOCAL_ID(0))
 
-/* Lines of a block are longer by a quad: two quads of terms, stored term by term, meet other banks. */
+/* Lines of a block are longer by four elements, so that two groups of terms, stored term by term, use different
+ * banks. */
 #define PITCH(block) ((block) + 4)
 #define PITCH_QUADS(block) (PITCH(block) / 4)
 
 /* ---- what the platforms have ---- */
 
-/* Registers of an item: its sums, what it reads to multiply, what comes through registers into local
- * memory, addresses; the waves that each of a unit's four partitions has registers for, 16384 of them; and
- * the workgroups of so many. */
+/* Registers of a work-item: sums, operands being multiplied, elements that pass through registers, addresses.
+ * Waves that each of a unit's four partitions, with 16384 registers, can hold. Workgroups of so many waves. */
 #define REGISTERS                                                                                  \
     (TILE_M * TILE_N + TILE_M + TILE_N + (BLOCK_M + BLOCK_N) * BLOCK_K / THREADS + 32)
 #define PARTITION_WAVES (512 / REGISTERS)
 #define RESIDENT (PARTITION_WAVES * 128 / THREADS > 0 ? PARTITION_WAVES * 128 / THREADS : 1)
 
-/* Four floats: one load or store where they lie at a multiple of 16 bytes, as they must on GPUs. */
+/* Four floats, loaded and stored at once where aligned to 16 bytes; on GPUs they must be. */
 #if defined(__OPENCL_VERSION__)
 #define SIMT_KERNEL KERNEL(THREADS, 1, 1)
 #define UNROLLED(count) 1
@@ -56,7 +53,7 @@ struct __attribute__((aligned(8))) pair {
 #endif
 #endif
 
-/* Loops over what lies in registers. Elsewhere unrolling only costs compile time. */
+/* Loops over values in registers; others are not unrolled, which would only cost compile time. */
 enum {
     UNROLL_K = UNROLLED(BLOCK_K),
     UNROLL_M = UNROLLED(TILE_M),
@@ -92,7 +89,7 @@ DEVICE void copy_quad(float *to, const float *from, int there)
 }
 
 #define COPIES_END() asm volatile("cp.async.commit_group;" ::: "memory")
-/* Until no more than that many blocks of terms are on their way. */
+/* Waits until at most `count` blocks of terms are in flight. */
 #define COPIES_AWAIT(count) asm volatile("cp.async.wait_group %0;" ::"n"(count) : "memory")
 
 #else
@@ -116,12 +113,12 @@ DEVICE void copy_quad(LOCAL_POINTER float *to, GLOBAL const float *from, int the
 
 /* ---- the tile ---- */
 
-/* Items in waves of four by eight. Of each two neighbours one has the same rows, the other the same
- * columns: such reads of 16 bytes take half as long on NVIDIA's. */
+/* Work-items in waves of four by eight. A work-item has the rows of one neighbour and the columns of the other:
+ * on NVIDIA such reads of 16 bytes take half the time. */
 #define ITEM_M (ITEM / 32 % (THREADS_M / 4) * 4 + (ITEM & 1) + (ITEM >> 1 & 2))
 #define ITEM_N (ITEM / 32 / (THREADS_M / 4) * 8 + (ITEM >> 1 & 1) + (ITEM >> 2 & 6))
 
-/* The first row and column of an item's squares. */
+/* The first row and column of a work-item's squares. */
 #define SQUARE_ROW(quad) (((quad) * THREADS_M + ITEM_M) * 4)
 #define SQUARE_COLUMN(quad) (((quad) * THREADS_N + ITEM_N) * 4)
 
@@ -180,8 +177,8 @@ DEVICE void simt_multiply(LOCAL_POINTER const struct quad *a, LOCAL_POINTER cons
 
 /* ---- what is stored ---- */
 
-/* Stores four sums that lie side by side in c, or (`quads` is 0, or none is there) each where its
- * offset says, -1 for none. */
+/* Stores four sums at neighbouring places of c, or each at its own offset (-1 for none) where `quads` is 0 or
+ * one is missing. */
 DEVICE void simt_store_four(GLOBAL float *c, int other, LOCAL_POINTER const int *at, int quads,
                             struct quad sums)
 {
@@ -197,9 +194,9 @@ DEVICE void simt_store_four(GLOBAL float *c, int other, LOCAL_POINTER const int 
     }
 }
 
-/* Stores an item's sums, each where the offsets of its row and column, -1 for none, add up to.
- * C_BY_ROW is 1 where neighbouring rows lie side by side in c, 0 where neighbouring columns do;
- * `quads` says that four of them lie at a multiple of 16 bytes and are there together or not. */
+/* Stores a work-item's sums at the sums of their row's and column's offsets (-1 for none). C_BY_ROW is 1 where
+ * neighbouring rows are neighbours in c, 0 where neighbouring columns are. `quads`: four of them are aligned to
+ * 16 bytes and complete or absent. */
 DEVICE void simt_store(GLOBAL float *c, LOCAL_POINTER const int *rows,
                        LOCAL_POINTER const int *columns, int quads, float (*sums)[TILE_N])
 {
@@ -239,9 +236,9 @@ DEVICE void simt_store(GLOBAL float *c, LOCAL_POINTER const int *rows,
     }
 }
 
-/* What `quads` may be beside 0 and 1: c has twice as many lines and columns as there are sums, and each
- * sum a zero behind it and two in the line below. QUADS_SPREAD where fours of columns are there together
- * and lie at a multiple of 16 bytes, else they are at one of 8. */
+/* Further values of `quads`: c has twice as many rows and columns as there are sums, and each sum has a zero
+ * behind it and two in the row below. QUADS_SPREAD: fours of columns are complete and aligned to 16 bytes;
+ * otherwise pairs are aligned to 8. */
 #define PAIRS_SPREAD 2
 #define QUADS_SPREAD 3
 
@@ -262,7 +259,7 @@ DEVICE void simt_spread_quads(GLOBAL float *to, int line, const float *sums)
     *(GLOBAL struct quad *)(to + line + 4) = none;
 }
 
-/* Stores sums as simt_store() does, spread over lines of so many elements. */
+/* Stores sums like simt_store(), spread over rows of this many elements. */
 DEVICE void simt_store_spread(GLOBAL float *c, LOCAL_POINTER const int *rows,
                               LOCAL_POINTER const int *columns, int quads, int line,
                               float (*sums)[TILE_N])

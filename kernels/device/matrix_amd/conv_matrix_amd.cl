@@ -1,20 +1,20 @@
 /*
- * Convolutions as matrix products on AMD's matrix units: m rows by n columns, summed over terms. The
- * channels of all tensors lie innermost (NHWC).
+ * Convolutions as matrix products on AMD's matrix units: m rows by n columns, summed over terms. All tensors
+ * have channels innermost (NHWC).
  *
  *   DIRECTION_F  rows: positions of y; columns: k; terms: filter positions, c within
  *   DIRECTION_B  rows: positions of x; columns: c; terms: filter positions, k within
  *   DIRECTION_W  rows: k; columns: c of one filter position; terms: positions of y
  *
- * A workgroup computes BLOCK_M by BLOCK_N sums and each of its waves WAVE_M by WAVE_N of them, in registers.
- * While a block of BLOCK_K terms of both operands is multiplied from local memory, the next one is on its way
- * into registers; then it is laid into the other one of two BUFFERS, or, with one, into the same when all
- * waves are done with it.
+ * A workgroup computes BLOCK_M by BLOCK_N sums, and each of its waves WAVE_M by WAVE_N of them in registers.
+ * While a block of BLOCK_K terms of both operands is multiplied from local memory, the next one is loaded into
+ * registers. It is then written to the other of two BUFFERS, or with one buffer to the same one after all waves
+ * have used it.
  *
- * W's terms may be split into parts (SPLIT): each leaves its sums in FP32 for conv_matrix_sum.cl.
+ * W's terms may be split into parts (SPLIT), whose sums are stored in FP32 for conv_matrix_sum.cl.
  *
- * Options: DIRECTION_*, TYPE (FP32, FP16, BF16, or INT8 in F, which gives INT32), the sizes above, SPLIT;
- * UNIT, UNIT_K and WMMA: which instruction it is (matrix_unit_amd.h).
+ * Options: DIRECTION_*, TYPE (FP32, FP16, BF16, or INT8 in F, which gives INT32), the sizes above, SPLIT; UNIT,
+ * UNIT_K and WMMA, which choose the instruction (matrix_unit_amd.h).
  */
 #include "dialect.h"
 
@@ -40,7 +40,7 @@
 #endif
 
 #if defined(DIRECTION_W) && SPLIT
-/* Laid out as the result is, all groups' of a part. */
+/* Stores a part, all groups of it, in the result's layout. */
 DEVICE void store_part(GLOBAL float *part, unit_sums sums[TILES_M][TILES_N], const struct sizes *s,
                        int first_k, int first_c, i64 line, int lane)
 {
@@ -76,7 +76,7 @@ conv_matrix_amd(GLOBAL const element *RESTRICT a, GLOBAL const element *RESTRICT
     const int item = LOCAL_ID(0), lane = item % WAVE, wave = item / WAVE;
     const int first_row = GROUP_ID(0) * BLOCK_M, first_column = GROUP_ID(1) * BLOCK_N;
     const int wave_row = wave % WAVES_M * WAVE_M, wave_column = wave / WAVES_M * WAVE_N;
-    /* Where the wave's fragments begin in a buffer, of the first tile and step. */
+    /* The start of the wave's fragments in a buffer, for the first tile and step. */
     const int group = LANE_GROUPS == 1 ? 0 : lane / UNIT;
     const int a_at = chunk_at(wave_row + lane % UNIT, group * FRAGMENT_CHUNKS);
     const int b_at =

@@ -1,15 +1,16 @@
 /*
- * Blocks of the operands of a convolution as a matrix product, channels innermost (NHWC), on their way from
- * memory through registers into local memory, and sums on their way out.
+ * Blocks of a convolution's operands as a matrix product, channels innermost (NHWC), on their way from memory
+ * through registers into local memory, and sums on their way to memory.
  *
- * Before it is included: matrix_unit_amd.h and what that needs; BLOCK_M, BLOCK_N and BLOCK_K (rows, columns
- * and terms of a block), ITEMS of a workgroup, WAVES of it; one of DIRECTION_F, DIRECTION_B and DIRECTION_W.
+ * Defined before it is included: matrix_unit_amd.h with all it needs; BLOCK_M, BLOCK_N and BLOCK_K (rows,
+ * columns and terms of a block), ITEMS and WAVES of a workgroup; one of DIRECTION_F, DIRECTION_B and
+ * DIRECTION_W.
  *
- * In local memory a row of a (or column of b) has its terms innermost, as the units' fragments have them. An
- * operand that lies so in memory comes as it is. One whose rows or columns are innermost there (BY_TERM) is
- * turned around in registers: an item loads a chunk from each of TURN successive terms, and lays
- * that many terms of each row at once. Rows are an odd number of chunks apart, and each eight rows one
- * more: so eight successive rows, and the rows that neighbours turn around, lie in different banks.
+ * In local memory a row of a (or column of b) has its terms innermost, as the units' fragments have. An operand
+ * with terms innermost in memory is copied unchanged. One with rows or columns innermost (BY_TERM) is
+ * transposed in registers: a work-item loads a chunk from each of TURN successive terms, and writes that many
+ * terms of each row at once. Rows are an odd number of chunks apart, and each eight rows one more, so that
+ * eight successive rows, and the rows that neighbours transpose, are in different banks.
  */
 #if defined(DIRECTION_F)
 #define A_BY_TERM 0
@@ -25,7 +26,7 @@
 #define CHUNK_ELEMENTS    (CHUNK_BYTES / ELEMENT_BYTES)
 #define CHUNKS            (BLOCK_K / CHUNK_ELEMENTS) /* of a row */
 #define TILE_CHUNKS(rows) ((rows) * (CHUNKS + 1) + (rows) / 8)
-/* Chunks that an item loads of each operand, and of how many terms at a time where they are turned. */
+/* Chunks of each operand that a work-item loads, and the number of terms at a time where they are transposed. */
 #define A_LOADS    (BLOCK_M * CHUNKS / ITEMS)
 #define B_LOADS    (BLOCK_N * CHUNKS / ITEMS)
 #define TURN_OF(l) ((l) < CHUNK_ELEMENTS ? (l) : CHUNK_ELEMENTS)
@@ -36,7 +37,7 @@
 
 typedef STORAGE(TYPE) element;
 
-/* What an item has loaded; bits say which of it is there, the rest counts as zeros. */
+/* A work-item's loaded chunks; bits say which of them exist, the others count as zeros. */
 struct fetched {
     chunk a[A_LOADS], b[B_LOADS];
     unsigned a_there, b_there;
@@ -47,7 +48,7 @@ DEVICE int chunk_at(int row, int place)
     return row * (CHUNKS + 1) + row / 8 + place;
 }
 
-/* `at` of what is not there is the operand's first element, which always is. */
+/* For a chunk that does not exist `at` is the operand's first element, which always exists. */
 DEVICE chunk load_chunk(GLOBAL const element *source, i64 at)
 {
     return *(GLOBAL const chunk *)(source + at);
@@ -82,7 +83,7 @@ DEVICE struct place place_of(int position, int h, int w)
     return place;
 }
 
-/* Which block of terms is loaded next. */
+/* The block of terms that is loaded next. */
 struct step {
     int fil_h, fil_w, term; /* term: the first channel (F, B) or position (W) of the block */
 };
@@ -105,8 +106,8 @@ struct step {
 #define COLUMNS  s->c
 #endif
 
-/* What an item loads of a: the same rows for each block of terms. In F a row's h and w are where its filter
- * begins in x; in B the place in x that the filter leads to y from. `at` and `there` are of one
+/* A work-item's loads of a: the same rows for each block of terms. In F a row's h and w are where its filter
+ * begins in x; in B they are the place in x from which the filter leads to y. `at` and `there` are for one
  * filter position. */
 struct source {
     int image[A_LOADS], h[A_LOADS], w[A_LOADS];
@@ -162,7 +163,7 @@ UNIT_UNROLL
     }
 }
 
-/* A row's positions change with the filter position alone. */
+/* A row's positions depend only on the filter position. */
 DEVICE void fetch_rows(struct fetched *fetched, GLOBAL const element *a, struct source *source,
                        const struct sizes *s, const struct step *step, int item)
 {
@@ -213,7 +214,7 @@ DEVICE void advance(struct step *step, const struct sizes *s)
 
 #else
 
-/* The positions of y that an item's pieces of b begin at, and how far a block of terms goes on. */
+/* The positions of y where a work-item's pieces of b begin, and the distance of a block of terms. */
 struct source {
     struct place first[B_LOADS / B_TURN], block;
 };
@@ -228,7 +229,7 @@ UNIT_UNROLL
     }
 }
 
-/* Both are within the image, so that there is one carry at the most. */
+/* Both are within the image, so that there is at most one carry. */
 DEVICE struct place place_behind(struct place place, struct place by, const struct sizes *s)
 {
     place.w += by.w;
@@ -245,7 +246,7 @@ DEVICE struct place place_behind(struct place place, struct place by, const stru
     return place;
 }
 
-/* Positions of y, their k. */
+/* Loads k at positions of y. */
 DEVICE void fetch_y(struct fetched *fetched, GLOBAL const element *y, const struct sizes *s,
                     const struct step *step, int end, int row, int item)
 {
@@ -261,7 +262,7 @@ UNIT_UNROLL
     }
 }
 
-/* What the filter position meets of x at these positions, their c; goes on to the next block. */
+/* Loads c of x where the filter position meets these positions; advances to the next block. */
 DEVICE void fetch_x(struct fetched *fetched, GLOBAL const element *x, struct source *source,
                     const struct sizes *s, const struct step *step, int end, int column, int item)
 {
@@ -303,7 +304,7 @@ UNIT_UNROLL
 #endif
 
 #if A_BY_TERM || B_BY_TERM
-/* Word `word` of a row's terms, the row being element `row` of each of these chunks. */
+/* Word `word` of a row's terms; the row is element `row` of each of these chunks. */
 DEVICE unsigned turned_word(const chunk *terms, int row, int word)
 {
 #if ELEMENT_BYTES == 4
@@ -382,7 +383,7 @@ UNIT_UNROLL
         }
 }
 
-/* Rows of the result are `line` elements apart, columns lie side by side. */
+/* Rows of the result are `line` elements apart, columns are neighbours. */
 DEVICE void store_rows(GLOBAL STORAGE(RESULT_TYPE) *to, LOCAL_POINTER const chunk *stage,
                        int first_row, int rows, int first_column, int columns, i64 line, int lane)
 {

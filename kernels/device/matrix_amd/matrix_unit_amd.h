@@ -1,20 +1,21 @@
 /*
- * AMD's matrix units: an instruction of a wave multiplies UNIT rows by UNIT columns over UNIT_K terms. Which
- * element a lane holds is given below for each family, as AMD's matrix instruction calculator and its
- * instruction set documents have it (CDNA 1 to 3; RDNA 3 and 4, section "WMMA").
+ * AMD's matrix units: an instruction of a wave multiplies UNIT rows by UNIT columns over UNIT_K terms. The
+ * elements of each lane, for each family, follow AMD's matrix instruction calculator and its instruction set
+ * documents (CDNA 1 to 3; RDNA 3 and 4, section "WMMA"):
  *
  *   operand a   lane l has row l % UNIT, operand b column l % UNIT; of the terms it has a run:
  *               with LANE_GROUPS groups of lanes the run l / UNIT of UNIT_K / LANE_GROUPS terms.
  *               RDNA 3 (WMMA 11) has one group: both halves of the wave hold the same.
  *   sums        lane l has column l % UNIT; the row of its sum e is sum_row(e, l)
  *
- * 16 bytes are a chunk. A lane's fragment is one chunk of terms, enough for OPERANDS instructions, or the two
- * chunks that one instruction of RDNA 3 takes; a step is what all groups' fragments hold. Which terms of a
- * step go into which instruction is of no matter, as long as it is the same for both operands.
+ * A chunk is 16 bytes. A lane's fragment is one chunk of terms, enough for OPERANDS instructions, or the two
+ * chunks that one instruction of RDNA 3 takes. A step is the fragments of all groups. The order of a step's
+ * terms may be any, as long as it is the same in both operands.
  *
- * Before it is included: TYPE, UNIT, UNIT_K, WMMA (0 for MFMA, 11 or 12), ITEMS of a workgroup, TILES_M and
- * TILES_N of UNIT rows and columns that a wave computes. With MATRIX_EMULATED the instructions are done
- * by hand from what the lanes hold, on whatever device: so all but the silicon can be tried without one.
+ * Defined before it is included: TYPE, UNIT, UNIT_K, WMMA (0 for MFMA, 11 or 12), ITEMS of a workgroup, TILES_M
+ * and TILES_N, the tiles of UNIT rows and columns that a wave computes. With MATRIX_EMULATED the instructions
+ * are computed in OpenCL C from the lanes' elements on any device, so that everything but the instruction
+ * itself can be tested.
  */
 #define BYTES_FP32    4
 #define BYTES_FP16    2
@@ -62,7 +63,7 @@ struct fragment {
 DEVICE int sum_row(int e, int lane)
 {
 #if WMMA == 0
-    /* Runs of four rows go round the groups of lanes. */
+    /* Runs of four rows alternate between the groups of lanes. */
     return e / 4 * (4 * LANE_GROUPS) + lane / UNIT * 4 + e % 4;
 #elif WMMA == 11
     return 2 * e + lane / UNIT;
@@ -83,8 +84,8 @@ DEVICE int sum_row(int e, int lane)
 
 #define UNIT_UNROLL _Pragma("unroll")
 
-/* Sums are there before what follows. Without this the compiler moves RDNA's instructions behind the barrier
- * and the stores that come next, and keeps all fragments in registers until then. */
+/* Waits for the sums. Otherwise the compiler moves RDNA's instructions behind the next barrier and stores, and
+ * keeps all fragments in registers until then. */
 #define UNIT_SETTLE(sums) settle(sums)
 DEVICE void settle(unit_sums sums[TILES_M][TILES_N])
 {

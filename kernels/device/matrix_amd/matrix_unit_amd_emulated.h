@@ -1,7 +1,7 @@
 /*
- * The instructions of matrix_unit_amd.h done by hand: each work-item lays what it holds as a lane into local
- * memory, and computes its own sums from what the lanes of its wave hold, by the documented layout. It
- * serves to try everything about a kernel but the instruction itself on a device without one.
+ * Emulates the instructions of matrix_unit_amd.h: each work-item writes its lane's elements to local memory,
+ * and computes its own sums from the elements of its wave's lanes, by the documented layout. On a device
+ * without the instruction this tests everything about a kernel but the instruction.
  */
 #define UNIT_UNROLL
 #define UNIT_SETTLE(sums)
@@ -11,9 +11,9 @@ struct unit_scratch {
 };
 #define UNIT_SCRATCH LOCAL_ARRAY struct unit_scratch unit_scratch;
 
-/* Where term k of a row or column begins, in bytes, among the operands of one instruction: the lane's own 16
- * or 32 bytes, and `part` of them. RDNA 3 does not say which of the two lanes of a row it reads: terms are
- * taken from both in turns, so that a lane that holds something else shows. */
+/* The start in bytes of term k of a row or column among the operands of one instruction: the lane's own 16 or
+ * 32 bytes, and `part` of them. RDNA 3 does not say which of the two lanes of a row it reads; terms are taken
+ * from both alternately, so that unequal lanes give a wrong result. */
 DEVICE int operand_at(int wave, int line, int part, int k)
 {
 #if LANE_GROUPS == 1
@@ -25,7 +25,7 @@ DEVICE int operand_at(int wave, int line, int part, int k)
            run * ELEMENT_BYTES;
 }
 
-/* The row of a lane's sum, for each family by itself: a mistake in sum_row() shows. */
+/* The row of a lane's sum, written for each family apart, so that a mistake in sum_row() gives a wrong result. */
 DEVICE int documented_row(int e, int lane)
 {
 #if WMMA == 0 && UNIT == 32

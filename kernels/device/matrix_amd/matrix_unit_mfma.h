@@ -1,6 +1,6 @@
 /*
- * The MFMA instruction of matrix_unit_amd.h by TYPE, UNIT and UNIT_K: CDNA 1 to 3 (gfx908, gfx90a, gfx942), waves
- * of 64. OPERAND is what a lane gives to one, UNIT_MULTIPLY the instruction.
+ * The MFMA instruction for TYPE, UNIT and UNIT_K: CDNA 1 to 3 (gfx908, gfx90a, gfx942), waves of 64. OPERAND is
+ * a lane's part of one operand, UNIT_MULTIPLY the instruction.
  */
 typedef _Float16 mfma_halves __attribute__((ext_vector_type(4)));
 typedef short mfma_bits_4 __attribute__((ext_vector_type(2)));

@@ -1,7 +1,7 @@
 /*
- * The WMMA instruction of matrix_unit_amd.h by TYPE and WMMA: RDNA 3 (11) and RDNA 4 (12), waves of 32, 16 by 16
- * by 16. OPERAND is what a lane gives to one, UNIT_MULTIPLY the instruction. INT8 is signed in both operands,
- * and its sums are not clamped.
+ * The WMMA instruction for TYPE and WMMA: RDNA 3 (11) and RDNA 4 (12), waves of 32, 16 by 16 by 16. OPERAND is
+ * a lane's part of one operand, UNIT_MULTIPLY the instruction. INT8 is signed in both operands, and its sums
+ * are not clamped.
  */
 #if WMMA == 11
 typedef _Float16 wmma_FP16 __attribute__((ext_vector_type(16)));

@@ -1,12 +1,11 @@
 /*
- * Convolutions as matrix products on NVIDIA's matrix units (mma.sync); matrix_nhwc.h says what rows,
- * columns and terms are.
+ * Convolutions as matrix products on NVIDIA's matrix units (mma.sync); matrix_nhwc.h defines rows, columns and
+ * terms.
  *
- * A workgroup computes BLOCK_M by BLOCK_N sums and each of its warps WARP_M by WARP_N of them, in
- * registers, by products of 16 by 8 by 16. Blocks of BLOCK_K terms of both operands come into local
- * memory without passing through registers (cp.async), STAGES of them under way; what lies outside of a
- * tensor arrives as zeros. An operand with rows or columns innermost is turned around by the load into
- * registers (ldmatrix, .trans).
+ * A workgroup computes BLOCK_M by BLOCK_N sums, and each of its warps WARP_M by WARP_N of them in registers, by
+ * products of 16 by 8 by 16. Blocks of BLOCK_K terms of both operands are copied into local memory without
+ * registers (cp.async), STAGES of them at once, with zeros outside of a tensor. An operand with rows or columns
+ * innermost is transposed by the load into registers (ldmatrix, .trans).
  *
  * Options: DIRECTION_*, TYPE (FP16, BF16 or INT8), LANE, the sizes above, SPLIT.
  */
@@ -24,8 +23,8 @@
 
 /* ---- registers ---- */
 
-/* The four matrices of 8 by 8 that 16 rows by 16 terms are, in the order of the products' operand a: rows
- * first. Each lane names a line of one of them. */
+/* Loads the four matrices of 8 by 8 that make 16 rows by 16 terms, in operand a's order: rows first. Each lane
+ * names a line of one of them. */
 DEVICE void load_a(LOCAL_POINTER unsigned char *memory, unsigned *to, unsigned tile, int row,
                    int term, int item)
 {
@@ -37,7 +36,7 @@ DEVICE void load_a(LOCAL_POINTER unsigned char *memory, unsigned *to, unsigned t
     load_matrices(memory, to, tile + chunk_at(line, chunk, A_LINES, A_CHUNKS), A_BY_TERM, item);
 }
 
-/* The same of 16 columns: two operands b, terms first. */
+/* The same for 16 columns: two operands b, terms first. */
 DEVICE void load_b(LOCAL_POINTER unsigned char *memory, unsigned *to, unsigned tile, int column,
                    int term, int item)
 {

@@ -1,13 +1,14 @@
 /*
- * Convolutions as matrix products on Hopper's matrix units (wgmma.h) whose operands the copy engine brings (tma.h);
- * tma_work.h says what tiles, boxes and blocks of terms are.
+ * Convolutions as matrix products on Hopper's matrix units (wgmma.h) with operands brought by the copy engine
+ * (tma.h); tma_work.h defines tiles, boxes and blocks of terms.
  *
- * A workgroup goes through tiles. One lane orders copies into STAGES blocks of terms in turns, as far ahead as there
- * are free ones, into the next tile too; groups of four warps multiply what has come, 64 rows each, and store.
+ * A workgroup is persistent and takes tile after tile. One lane orders copies of blocks of terms into STAGES
+ * buffers in turn, as far ahead as buffers are free, into the next tile as well. Groups of four warps multiply
+ * the blocks that have arrived, 64 rows each, and store the tile.
  *
- * Options: DIRECTION_*, TYPE (FP16 or BF16), LANE, BLOCK_M (64 a group of four warps), BLOCK_N (64, 128, 192 or 256),
- * STAGES, RESIDENT (workgroups of a unit, for which registers are shared out), TEAM (of workgroups that add up their
- * parts of a tile, tma_team.h), SPLIT.
+ * Options: DIRECTION_*, TYPE (FP16 or BF16), LANE, BLOCK_M (64 for each group of four warps), BLOCK_N (64, 128,
+ * 192 or 256), STAGES, RESIDENT (workgroups on a unit, which share its registers), TEAM (workgroups that add up
+ * their parts of a tile, tma_team.h), SPLIT.
  */
 #include "dialect.h"
 
@@ -25,7 +26,8 @@
 #include "tma_store.h"
 #include "tma_team.h"
 
-/* Local memory: the stages, what warps store through, the maps' images, the barriers of full and of free stages. */
+/* Local memory: stages, the warps' buffers for storing, images of tensor maps, barriers of full and of free
+ * stages. */
 #define STAGE_BYTES ((BLOCK_M + BLOCK_N) * LINE_BYTES)
 #define STAGED_AT   (STAGES * STAGE_BYTES)
 #define MAPS_AT     (STAGED_AT + CONSUMERS / 32 * STAGED_BYTES)
@@ -33,7 +35,7 @@
 #define FULL(stage) (tiles + BARRIERS_AT + (stage)*16)
 #define FREE(stage) (FULL(stage) + 8)
 
-/* The next stage, and whose turn it is. */
+/* The next stage and its phase. */
 struct turn {
     int stage;
     unsigned parity;
@@ -47,7 +49,7 @@ DEVICE void next_turn(struct turn *turn)
     }
 }
 
-/* The block of terms at `tile`, whichever part of the rows is the item's. */
+/* Multiplies the block of terms at `tile` with the work-item's rows. */
 DEVICE void multiply_block(LOCAL_POINTER unsigned char *memory, LANE sums[TILES_N][4],
                            unsigned stage, int item)
 {
@@ -57,7 +59,7 @@ DEVICE void multiply_block(LOCAL_POINTER unsigned char *memory, LANE sums[TILES_
         memory, sums, a + (term * A_TERMS_STEP >> 4), b + (term * B_TERMS_STEP >> 4), item);
 }
 
-/* Terms of W that a box of fewer than 64 positions does not bring are zero for good. */
+/* Clears the terms of W that a box of fewer than 64 positions never writes. */
 DEVICE void clear_stages(LOCAL_POINTER unsigned char *memory, const struct shape *s, int item)
 {
 #if defined(DIRECTION_W)
@@ -75,7 +77,8 @@ DEVICE void clear_stages(LOCAL_POINTER unsigned char *memory, const struct shape
 
 #if defined(MATRIX_EMULATED)
 
-/* All items copy, then those that have rows multiply. A team's first workgroup has all of its parts. */
+/* For the emulation: all work-items copy, then those with rows multiply. A team's first workgroup has all of
+ * its parts. */
 DEVICE void work(LOCAL_POINTER unsigned char *memory, const struct map *a, const struct map *b,
                  GLOBAL RESULT *result, i64 part_elements, const struct shape *s, int item)
 {
@@ -111,7 +114,7 @@ DEVICE void work(LOCAL_POINTER unsigned char *memory, const struct map *a, const
 
 #else
 
-/* What a group that orders copies leaves to the others. */
+/* Registers that the group which orders copies gives to the others. */
 #define ITEM_REGISTERS     (65536 / RESIDENT / ITEMS / 8 * 8)
 #define PRODUCER_REGISTERS 24
 #define CONSUMER_REGISTERS                                                                         \
@@ -138,14 +141,15 @@ DEVICE void produce(unsigned tiles, const struct map *a, const struct map *b, co
     }
 }
 
-/* The same number, unknown to the compiler: what follows from it is worked out anew, for registers are few meanwhile. */
+/* The same number, hidden from the compiler: values that depend on it are computed again, since registers are
+ * scarce meanwhile. */
 DEVICE int forgotten(int number)
 {
     asm volatile("" : "+r"(number));
     return number;
 }
 
-/* A block's stage is free when the block behind it is being multiplied, or the tile is done. */
+/* A block's stage is free while the next block is multiplied, or when the tile is done. */
 DEVICE void consume(unsigned tiles, GLOBAL RESULT *result, i64 part_elements, const struct shape *s,
                     int item)
 {
@@ -183,7 +187,7 @@ DEVICE void consume(unsigned tiles, GLOBAL RESULT *result, i64 part_elements, co
     }
 }
 
-/* Maps and barriers, each by a warp of its own; seen by all behind the barrier. */
+/* Makes maps and barriers, each by one warp; all see them behind the barrier. */
 DEVICE void prepare(unsigned tiles, const struct map *a, const struct map *b, const struct shape *s,
                     int item)
 {
@@ -219,7 +223,7 @@ DEVICE void work(const struct map *a, const struct map *b, GLOBAL RESULT *result
 
 #endif
 
-/* maps: two of each workgroup. */
+/* maps: two for each workgroup. */
 ENTRY(ITEMS, RESIDENT, TEAM)
 conv_tma(GLOBAL const half_bits *RESTRICT a, GLOBAL const half_bits *RESTRICT b,
          GLOBAL RESULT *RESTRICT result, GLOBAL unsigned char *maps, SHAPE_PARAMETERS,

@@ -1,12 +1,12 @@
 /*
- * Convolutions as matrix products on Hopper's matrix units (wgmma.h); matrix_nhwc.h says what rows, columns and
- * terms are.
+ * Convolutions as matrix products on Hopper's matrix units (wgmma.h); matrix_nhwc.h defines rows, columns and
+ * terms.
  *
- * Four warps together compute 64 by BLOCK_N sums. Of STAGES blocks of terms one is multiplied, one may be
- * still, and the others are on their way.
+ * Four warps together compute 64 by BLOCK_N sums. STAGES blocks of terms are in local memory: one is being
+ * multiplied, the one before may still be, and the others are arriving.
  *
- * Options: DIRECTION_*, TYPE (FP16, BF16 or INT8), LANE, BLOCK_M (64 a group of four warps), BLOCK_N (64, 128, 192 or
- * 256), STAGES, NEAR (what filter positions share stays in the unit's cache), SPLIT.
+ * Options: DIRECTION_*, TYPE (FP16, BF16 or INT8), LANE, BLOCK_M (64 for each group of four warps), BLOCK_N
+ * (64, 128, 192 or 256), STAGES, NEAR (elements that filter positions share stay in the unit's cache), SPLIT.
  */
 #include "dialect.h"
 

@@ -1,10 +1,10 @@
 /*
- * 1x1 convolutions on Hopper's matrix units (wgmma.h) where positions lie innermost; matrix_planes.h says what rows,
- * columns and terms are.
+ * 1x1 convolutions on Hopper's matrix units (wgmma.h) with positions innermost; matrix_planes.h defines rows,
+ * columns and terms.
  *
- * Four warps together compute 64 by BLOCK_N sums. Of STAGES blocks of terms one is multiplied, one may be still, and
- * the others are on their way. In F and B a workgroup goes on through every `starts`-th block of columns, the next
- * one's terms being under way while it stores.
+ * Four warps together compute 64 by BLOCK_N sums. Of STAGES blocks of terms one is being multiplied, the one
+ * before may still be, and the others are arriving. In F and B a workgroup takes every starts-th block of
+ * columns, and loads the next one's terms while it stores.
  *
  * Options: those of matrix_planes.h; STAGES; RESIDENT: the filter's rows of the block stay in local memory.
  */
@@ -12,7 +12,7 @@
 #include "matrix_planes.h"
 #include "wgmma.h"
 
-/* Local memory: results on their way out, the filter's rows that stay, then the stages. */
+/* Local memory: results on their way to memory, the resident rows of the filter, then the stages. */
 #define STAGING_BYTES (SPLIT ? 0 : WARPS * STAGED_BYTES)
 #if RESIDENT
 #define FILTER_BYTES (STEPS * A_BYTES)
@@ -27,7 +27,7 @@ conv_wgmma_1x1(GLOBAL const half_bits *RESTRICT a, GLOBAL const half_bits *RESTR
                GLOBAL RESULT *RESTRICT result, int image_count, int starts, int parts,
                i64 part_elements LOCAL_MEMORY_PARAMETER)
 {
-    /* The mask tells the compiler how many there are. */
+    /* The mask tells the compiler the range. */
     const int item = (int)LOCAL_ID(0) & (ITEMS - 1), lane = item % 32, warp = item / 32;
     const int end = image_count * PLANE, id = (int)GROUP_ID(0), layer = (int)GROUP_ID(2);
     const int row_blocks = (ROWS + BLOCK_M - 1) / BLOCK_M;

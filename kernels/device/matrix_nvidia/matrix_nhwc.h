@@ -1,24 +1,24 @@
 /*
- * Convolutions as matrix products where channels lie innermost (NHWC): blocks of two operands on their
- * way into local memory, and sums on their way out. Eight channels, a chunk, are one load of 16 bytes.
+ * Convolutions as matrix products with channels innermost (NHWC): blocks of two operands on their way into
+ * local memory, and sums on their way to memory. A chunk is eight channels, one load of 16 bytes.
  *
  *   DIRECTION_F  rows: positions of y; columns: k; terms: filter positions, c within
  *   DIRECTION_B  rows: positions of x of one phase; columns: c; terms: filter positions, k within
  *   DIRECTION_W  rows: k; columns: filter positions, c within; terms: positions of y
  *
- * B's phases: positions of x meet a filter position only where both fall on the same position
- * within the stride. Those that stand alike there are a phase, whose filter positions are as far apart as the
- * stride's period, and which is a product of its own that leaves out the others.
+ * B's phases: a position of x meets a filter position only where both have the same remainder modulo the
+ * stride. Positions of one remainder are a phase, whose filter positions are the stride's period apart. Each
+ * phase is a product of its own, without the other filter positions.
  *
- * Before it is included: BLOCK_M, BLOCK_N, BLOCK_K (the block of sums and of terms), ITEMS of a
- * workgroup, a power of 2; WARP_M by WARP_N, a warp's sums, which are TILES_M by TILES_N times 16 by 8;
- * one of DIRECTION_F, DIRECTION_B and DIRECTION_W; TYPE (FP16, BF16, or in F INT8, whose channels go in pairs: c
- * is half of what there is) and LANE; SPLIT: the terms are split into parts, whose sums stay as they are for
+ * Defined before it is included: BLOCK_M, BLOCK_N, BLOCK_K (the block of sums and of terms), ITEMS of a
+ * workgroup, a power of 2; WARP_M by WARP_N, a warp's sums, which are TILES_M by TILES_N times 16 by 8; one of
+ * DIRECTION_F, DIRECTION_B and DIRECTION_W; TYPE (FP16, BF16, or in F INT8, whose channels are counted in
+ * pairs, so that c is half their number) and LANE; SPLIT: terms are split into parts, whose sums are stored for
  * conv_matrix_sum.cl.
  *
- * An operand lies in local memory as it lies in memory: with the terms innermost, or (BY_TERM) with
- * rows or columns innermost. Lines of up to eight chunks make a panel; chunks of a line change places by the
- * line's number, so that eight lines of one chunk lie in different banks.
+ * In local memory an operand has its order in memory: terms innermost, or (BY_TERM) rows or columns innermost.
+ * Lines of up to eight chunks make a panel; the chunks of a line are permuted by the line's number, so that
+ * eight lines' chunks of one number are in different banks.
  */
 #include "matrix_nvidia.h"
 
@@ -38,11 +38,11 @@
 #define A_CHUNKS (A_BY_TERM ? BLOCK_M / 8 : BLOCK_K / 8)
 #define B_LINES  (B_BY_TERM ? BLOCK_K : BLOCK_N)
 #define B_CHUNKS (B_BY_TERM ? BLOCK_N / 8 : BLOCK_K / 8)
-/* Chunks that an item loads of each, a block of terms. */
+/* Chunks of each operand that a work-item loads for a block of terms. */
 #define A_LOADS  (A_LINES * A_CHUNKS / ITEMS)
 #define B_LOADS  (B_LINES * B_CHUNKS / ITEMS)
 
-/* In W the terms' places come first, of two blocks in turns. */
+/* In W the notes on two blocks of terms, used in turn, come first. */
 #if defined(DIRECTION_W)
 #define PLACE_BYTES  16
 #define PLACES_BYTES (2 * BLOCK_K * PLACE_BYTES)
@@ -52,7 +52,7 @@
 #define A_BYTES     (BLOCK_M * BLOCK_K * 2)
 #define STAGE_BYTES ((BLOCK_M + BLOCK_N) * BLOCK_K * 2)
 
-/* What is not rounded is stored as it is. */
+/* Sums that are not rounded are stored as they are. */
 #define STORES_SUMS (SPLIT || WHOLE_NUMBERS)
 #if STORES_SUMS
 #define RESULT LANE
@@ -62,7 +62,7 @@
 
 /* ---- local memory ---- */
 
-/* Where a chunk of a line lies, in bytes; two lines of four chunks are as long as one of eight. */
+/* The offset in bytes of a chunk of a line; two lines of four chunks are as long as one of eight. */
 DEVICE unsigned chunk_at(int line, int chunk, int lines, int chunks)
 {
     int place = line * 8 + (chunk / 8 * lines * 8) + ((chunk ^ line) & 7);
@@ -71,7 +71,7 @@ DEVICE unsigned chunk_at(int line, int chunk, int lines, int chunks)
     return (unsigned)place * CHUNK_BYTES;
 }
 
-/* Which chunk an item's i-th load is: panel by panel, line by line. */
+/* The chunk of a work-item's i-th load: panel by panel, line by line. */
 DEVICE int chunk_of(int i, int item, int lines, int chunks)
 {
     const int width = chunks < 8 ? chunks : 8, items = lines * width;
@@ -127,8 +127,7 @@ DEVICE struct place place_of(int position, const struct sizes *s)
     return place;
 }
 
-/* A block of terms of F and B: where all terms of F begin, or of which of a phase's filter positions and which
- * channel. */
+/* A block of terms of F and B: in F the first term, in B a filter position of the phase and a channel. */
 struct step {
     int h, w, term;
 };
@@ -140,7 +139,7 @@ struct step {
 #define SOURCE_W s->in_w
 #define CHANNELS s->c
 #define COLUMNS  s->k
-/* Moved by a filter position it is never inside. */
+/* A coordinate that stays outside for every filter position. */
 #define OUTSIDE  (-0x7fffffff - 1)
 #else
 #define SOURCE_H s->out_h
@@ -150,9 +149,8 @@ struct step {
 #define OUTSIDE  (-1)
 #endif
 
-/* The filter positions of an axis that a phase meets, the first one and as many more, `period` apart.
- * A row at place p meets p * stride + shift of the other tensor through the first, and each next one leads `move`
- * further. */
+/* The filter positions of an axis that a phase meets: the first and every period-th after it. A row at place p
+ * meets p * stride + shift of the other tensor through the first, and `move` more through each next one. */
 struct taps {
     int first, period, count, stride, shift, move;
 };
@@ -183,7 +181,7 @@ DEVICE struct taps find_taps(int phase, int fil, int pad, int stride, int dilati
 
 /* ---- what is loaded ---- */
 
-/* Where the rows that an item loads of a begin, and as one number of positions. */
+/* The starts of the rows of a that a work-item loads, as coordinates and as one number. */
 struct rows {
     int h[A_LOADS], w[A_LOADS], at[A_LOADS];
 };
@@ -262,7 +260,7 @@ DEVICE void load_filter(LOCAL_POINTER unsigned char *memory, unsigned tile,
     }
 }
 
-/* How many blocks of terms there are. */
+/* The number of blocks of terms. */
 DEVICE int count_steps(const struct sizes *s, const struct taps *h, const struct taps *w)
 {
 #if defined(DIRECTION_F)
@@ -311,7 +309,7 @@ DEVICE void advance(struct step *step, const struct sizes *s, const struct taps 
 
 /* ---- what is stored ---- */
 
-/* Elements of the result from its first one to a row; below 0: there is no such row. */
+/* Elements of the result from its start to a row; below 0 for a row past the end. */
 DEVICE i64 row_at(int row, int rows, const struct sizes *s, int phase_h, int phase_w)
 {
 #if defined(DIRECTION_B)
@@ -335,7 +333,7 @@ DEVICE i64 row_at(int row, int rows, const struct sizes *s, int phase_h, int pha
 
 #if STORES_SUMS
 
-/* An item has rows lane / 4 and 8 behind it, of each eight columns the pair lane % 4. */
+/* A work-item has rows lane / 4 and lane / 4 + 8, and of each eight columns the pair lane % 4. */
 DEVICE void store_part(GLOBAL LANE *to, LANE sums[TILES_M][TILES_N][4], const struct sizes *s,
                        int first_row, int rows, int first_column, int columns, int phase_h,
                        int phase_w, int warp_m, int warp_n, int lane)
@@ -357,7 +355,7 @@ DEVICE void store_part(GLOBAL LANE *to, LANE sums[TILES_M][TILES_N][4], const st
 
 #else
 
-/* A warp's sums through local memory, so that 16 bytes are stored at a time. */
+/* Stores a warp's sums through local memory, 16 bytes at a time. */
 DEVICE void stage_sums(LOCAL_POINTER unsigned char *memory, LANE sums[TILES_M][TILES_N][4],
                        int warp_m, int warp_n, int lane)
 {

@@ -1,13 +1,13 @@
 /*
- * What matrix_nhwc.h loads in DIRECTION_W: terms are positions of y, and where x meets each is worked out once a
- * block of terms for all items.
+ * The loads of matrix_nhwc.h in DIRECTION_W: terms are positions of y, and the place in x that each meets is
+ * computed once for all work-items and each block of terms.
  */
-/* Where the filter's first position meets x from a position of y: its place, and as one number. */
+/* The place in x that the filter's first position meets from a position of y, as coordinates and as one number. */
 struct ALIGNED(CHUNK_BYTES) meeting {
     int h, w, at, unused;
 };
 
-/* Those of a block of terms, an item each; seen by the others behind a barrier. */
+/* Notes the meetings of a block of terms, one for each work-item; the others see them behind a barrier. */
 DEVICE void note_meetings(LOCAL_POINTER unsigned char *memory, const struct sizes *s, int number,
                           int end, int item)
 {
@@ -16,7 +16,7 @@ DEVICE void note_meetings(LOCAL_POINTER unsigned char *memory, const struct size
     int position = number * BLOCK_K + item;
     struct place place = place_of(position, s);
     int h = place.h * s->stride_h - s->pad_h, w = place.w * s->stride_w - s->pad_w;
-    meeting.h = position < end ? h : -0x7fffffff - 1; /* which no filter position brings inside */
+    meeting.h = position < end ? h : -0x7fffffff - 1; /* so far outside that no filter position leads inside */
     meeting.w = w;
     meeting.at = (place.image * s->in_h + h) * s->in_w + w;
     meeting.unused = 0;
@@ -40,12 +40,12 @@ DEVICE void load_outputs(LOCAL_POINTER unsigned char *memory, unsigned tile,
     }
 }
 
-/* What a panel's chunk is for an item: how far its filter position leads, and its channel. */
+/* A work-item's chunk of a panel: how far its filter position leads, and its channel. */
 struct column {
-    int h, w, at, c; /* c below 0: there is no such column */
+    int h, w, at, c; /* c is below 0 for a column past the end */
 };
 
-/* The panels that an item loads, in the order of its loads. */
+/* The panels that a work-item loads, in the order of its loads. */
 #define PANEL_CHUNKS    (B_LINES * 8)
 #define COLUMN_COUNT    (PANEL_CHUNKS >= ITEMS ? B_CHUNKS / 8 : B_LOADS)
 #define COLUMN_OF(i)    (PANEL_CHUNKS >= ITEMS ? (i)*ITEMS / PANEL_CHUNKS : (i))

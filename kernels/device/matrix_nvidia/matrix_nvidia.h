@@ -1,16 +1,15 @@
 /*
- * The instructions of NVIDIA's matrix units and of the copies that feed them (sm_80 and later):
- * ldmatrix, mma.sync and cp.async, and places in local memory as those take them. The PTX manual's
- * sections on these instructions say which element each lane holds.
+ * The instructions of NVIDIA's matrix units and of the copies that feed them (sm_80 and later): ldmatrix,
+ * mma.sync and cp.async, and offsets in local memory for them. The PTX manual's sections on these instructions
+ * say which element each lane holds.
  *
- * Before it is included: TYPE (FP16, BF16 or INT8) and LANE (float, or int: what sums are), ITEMS of a workgroup, NEAR.
- * INT8 goes in pairs: what is said of an element of 16 bits is then said of two neighbours, and their products
- * are added. All functions that compute are called by all
- * items of a workgroup.
+ * Defined before it is included: TYPE (FP16, BF16 or INT8) and LANE (float or int, the sums' type), ITEMS of a
+ * workgroup, NEAR. INT8 elements go in pairs: an "element" of 16 bits is then two neighbours, whose products
+ * are added. Functions that compute are called by all work-items of a workgroup.
  *
- * Option MATRIX_EMULATED, which tests add and no solution has: OpenCL C in their place, on any device. Each
- * item lays what it holds into local memory and computes its own elements from what lies there; a
- * copy is done at once. What is around the instructions can so be run without them.
+ * The option MATRIX_EMULATED, which only tests set, replaces the instructions by OpenCL C for any device. Each
+ * work-item writes its lane's elements to local memory and computes its own sums from there; a copy is done at
+ * once. So the code around the instructions can be tested without them.
  */
 typedef unsigned short half_bits;
 
@@ -21,7 +20,7 @@ typedef unsigned short half_bits;
 
 #define CHUNK_BYTES 16
 
-/* Quotients without a division, of numbers below 2^31. */
+/* Divides numbers below 2^31 without a division. */
 struct divisor {
     unsigned multiplier, shift;
 };
@@ -36,9 +35,10 @@ DEVICE int quotient(int number, struct divisor by)
 
 typedef ulong u64;
 #define UNROLL                 LOOP
-/* Compilers of CPUs would take long over what these loops make unrolled. */
+/* Not unrolled for CPUs, whose compilers would take long. */
 #define LOOP                   _Pragma("nounroll")
-/* An entry's last parameter and its first lines; what lanes tell each other lies before the rest. */
+/* An entry's last parameter and its first lines. For the emulation, elements that lanes exchange come first in
+ * local memory. */
 #define LOCAL_MEMORY_PARAMETER , LOCAL_POINTER unsigned char *all_local
 #define EXCHANGE_WORDS         8
 #define OPEN_LOCAL_MEMORY                                                                          \
@@ -88,12 +88,12 @@ DEVICE half_bits half_of(unsigned pair, int which)
     return (half_bits)(pair >> 16 * which);
 }
 
-/* What the lane's register `number` is for the others. */
+/* The lane's register `number` as the other lanes see it. */
 #define EXCHANGED(memory, lane, number)                                                            \
     LOCAL_WORD(memory, -(ITEMS - (lane)) * EXCHANGE_WORDS * 4 + (number)*4)
 
-/* Lane l names a line of matrix l / 8 and gets, of each matrix, line l / 4's pair l % 4; of one that is
- * turned, column l / 4 of lines 2 (l % 4) and the next. */
+/* Lane l names line l % 8 of matrix l / 8, and gets the pair l % 4 of line l / 4 of each matrix; of a
+ * transposed matrix it gets column l / 4 of lines 2 (l % 4) and the next. */
 DEVICE void load_matrices(LOCAL_POINTER unsigned char *memory, unsigned *to, unsigned from,
                           int turn, int item)
 {
@@ -115,9 +115,9 @@ DEVICE void load_matrices(LOCAL_POINTER unsigned char *memory, unsigned *to, uns
     BARRIER();
 }
 
-/* Register r of a has rows lane / 4 and, odd ones, 8 more; terms 2 (lane % 4) and the next, from the third
- * register on 8 more. Those of b the same with columns for rows, terms 8 more in the second. Sums: rows
- * as a's, columns 2 (lane % 4) and the next. */
+/* Register r of a has row lane / 4, for odd r 8 more, and terms 2 (lane % 4) and the next, from the third
+ * register on 8 more. Registers of b have columns for rows, and terms 8 more in the second. Sums have a's rows
+ * and columns 2 (lane % 4) and the next. */
 DEVICE void multiply(LOCAL_POINTER unsigned char *memory, LANE *sums, const unsigned *a,
                      const unsigned *b, int item)
 {
@@ -154,7 +154,7 @@ DEVICE unsigned local_place(const unsigned char *memory)
     return address;
 }
 
-/* 16 bytes on their way; zeros where they are not `there`. */
+/* Copies 16 bytes asynchronously; zeros where not `there`. */
 #define COPY_TEXT(caches)   "cp.async." caches ".shared.global [%0], [%1], 16, %2;"
 DEVICE void load_chunk(const unsigned char *memory, unsigned to, const half_bits *from, int there)
 {
@@ -163,7 +163,7 @@ DEVICE void load_chunk(const unsigned char *memory, unsigned to, const half_bits
     asm volatile(COPY_TEXT("cg")::"r"(to), "l"(from), "r"(bytes) : "memory");
 }
 
-/* The same of what the unit soon reads again: with NEAR it is kept in its own cache. */
+/* The same for data that the unit soon reads again: with NEAR it is kept in the unit's own cache. */
 DEVICE void load_shared_chunk(const unsigned char *memory, unsigned to, const half_bits *from,
                               int there)
 {
@@ -179,7 +179,7 @@ DEVICE void end_stage(void)
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-/* Until no more than that many stages are under way. */
+/* Waits until at most `count` stages are in flight. */
 #define AWAIT_STAGES(count) asm volatile("cp.async.wait_group %0;" ::"n"(count) : "memory")
 
 #define TEXT_FP16(text) text("f16")
@@ -190,7 +190,7 @@ DEVICE void end_stage(void)
 #if !WHOLE_NUMBERS
 #define PAIR_TEXT(type) "cvt.rn." type "x2.f32 %0, %2, %1;"
 
-/* Two sums as they are stored, the first one low. */
+/* Two sums as stored, the first one in the low half. */
 DEVICE unsigned pair_of(float first, float second)
 {
     unsigned pair;

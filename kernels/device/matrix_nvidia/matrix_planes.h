@@ -1,21 +1,21 @@
 /*
- * 1x1 convolutions as matrix products where positions lie innermost (NCHW), each tensor as it is: blocks of two
- * operands on their way into local memory, and sums on their way out.
+ * 1x1 convolutions as matrix products with positions innermost (NCHW), each tensor in place: blocks of two
+ * operands on their way into local memory, and sums on their way to memory.
  *
  *   DIRECTION_F  rows: k; columns: positions of all images, one after the other; terms: c
  *   DIRECTION_B  rows: c; columns: positions; terms: k
  *   DIRECTION_W  rows: k; columns: c; terms: positions
  *
- * Before it is included: BLOCK_M and BLOCK_N (the block of sums, 64 terms a step), one of DIRECTION_F,
- * DIRECTION_B and DIRECTION_W; TYPE (FP16 or BF16); SPLIT: the terms are split into parts, whose sums stay as they
- * are for conv_matrix_sum.cl; and the shape: SIZE_C and SIZE_K (of a group), GROUPS, STRIDE (in B 1 or 2), IN_H, IN_W,
- * OUT_H and OUT_W (in B IN is STRIDE times OUT). It is compiled in, so that what an item loads is a few pointers and
- * constants. Positions are those of y, each of which meets one of x.
+ * Defined before it is included: BLOCK_M and BLOCK_N (the block of sums, 64 terms a step), one of DIRECTION_F,
+ * DIRECTION_B and DIRECTION_W; TYPE (FP16 or BF16); SPLIT: terms are split into parts, whose sums are stored
+ * for conv_matrix_sum.cl; and the shape: SIZE_C and SIZE_K (of a group), GROUPS, STRIDE (in B 1 or 2), IN_H,
+ * IN_W, OUT_H and OUT_W (in B IN is STRIDE times OUT). The shape is compiled in, so that a work-item's loads
+ * need a few pointers and constants. Positions are y's; each meets one of x.
  *
- * PLANE_VECTOR and FILTER_VECTOR (8, 4, 2 or 1) are how many neighbours are loaded, and stored, at once: such as
- * begin within an image, or a line of the filter, also end there, on a boundary of their size. With a stride of 2 over
- * lines of even length positions of x go in cells of two: CELL_VECTOR are loaded at once and every second element
- * kept, or in B squares of them are stored; else single elements are loaded.
+ * PLANE_VECTOR and FILTER_VECTOR (8, 4, 2 or 1) neighbours are loaded and stored at once: such groups end
+ * within the image, or the filter's line, in which they begin, and are aligned to their size. With a stride of
+ * 2 over lines of even length, positions of x go in cells of two: CELL_VECTOR are loaded at once and every
+ * second element is kept, or in B squares of them are stored. Otherwise single elements are loaded.
  */
 #define PLANE   (OUT_H * OUT_W)
 #define X_PLANE (IN_H * IN_W)
@@ -61,7 +61,7 @@
 #define PANELS_M    (BLOCK_M / PANEL)
 #define PANELS_N    (BLOCK_N / PANEL)
 
-/* Of a warp's results on their way out. */
+/* Bytes of a warp's results on their way to memory. */
 #define STAGED_BYTES (16 * PANEL * 2)
 
 #if SPLIT
@@ -87,15 +87,15 @@ DEVICE void load_cells(LOCAL_POINTER unsigned char *memory, unsigned to,
         there ? from[2 * i] : 0;
 }
 
-/* All items come here. */
+/* All work-items arrive here. */
 #define WARP_BARRIER() BARRIER()
 
 #else
 
 #define PART_TEXT(caches, bytes) "cp.async." caches ".shared.global [%0], [%1], " bytes ", %2;"
 
-/* As many neighbours on their way; zeros where they are not there. A single one, which is too short for that, comes
- * at once. */
+/* Copies as many neighbours asynchronously, zeros where they do not exist. A single element, too short for
+ * that, is copied at once. */
 DEVICE void load_part(const unsigned char *memory, unsigned to, const half_bits *from, int vector,
                       int there)
 {
@@ -116,7 +116,7 @@ struct ALIGNED(CELL_VECTOR * 4) cells {
     unsigned cell[CELL_VECTOR];
 };
 
-/* Of neighbouring cells the first elements; they come at once. */
+/* Copies the first elements of neighbouring cells, at once. */
 DEVICE void load_cells(const unsigned char *memory, unsigned to, const half_bits *from, int there)
 {
     struct cells cells = {{0}};
@@ -141,7 +141,7 @@ DEVICE void load_cells(const unsigned char *memory, unsigned to, const half_bits
 
 #endif
 
-/* What an item loads of a panel's lines: the same part of every LINES(vector)-th, from line_of() on. */
+/* A work-item's loads of a panel's lines: the same part of every LINES(vector)-th, from line_of() on. */
 #define PARTS(vector) (PANEL / (vector))
 #define LINES(vector) (ITEMS / PARTS(vector))
 
@@ -155,14 +155,14 @@ DEVICE int line_of(int item, int vector)
     return item / PARTS(vector);
 }
 
-/* Where an element of a line lies in local memory: wgmma.h says how chunks of 16 bytes change places. */
+/* The offset of a line's element in local memory; wgmma.h describes the permutation of chunks of 16 bytes. */
 DEVICE unsigned element_at(int line, int element)
 {
     return (unsigned)(line * 128 + ((element / 8 ^ line) & 7) * CHUNK_BYTES + element % 8 * 2);
 }
 
-/* `lines` lines of PANEL elements (in cells: of those that are met), `pitch` apart, from the item's first part on;
- * zeros where they are not `there`, from line number `whole` on too. */
+/* Loads `lines` lines of PANEL elements (in cells only those that are met), `pitch` apart, from the work-item's
+ * first part on, with zeros where not `there` and from line number `whole` on. */
 DEVICE void load_lines(LOCAL_POINTER unsigned char *memory, unsigned to,
                        GLOBAL const half_bits *from, int vector, int in_cells, int lines, i64 pitch,
                        int there, int whole, int item)
@@ -179,7 +179,7 @@ DEVICE void load_lines(LOCAL_POINTER unsigned char *memory, unsigned to,
     }
 }
 
-/* Elements from a plane's first one, of the first image, to that position of y in all images, which have so many
+/* Elements from the first plane of the first image to a position of y, counted over all images of so many
  * planes; and to the position of x that it meets. */
 DEVICE i64 y_at(int position, i64 planes)
 {
@@ -200,7 +200,7 @@ DEVICE i64 x_at(int position, i64 planes)
 
 /* ---- the operands ---- */
 
-/* Where an item's next loads are. */
+/* The addresses of a work-item's next loads. */
 struct feed {
     GLOBAL const half_bits *a;
     int row, step;
@@ -213,13 +213,13 @@ struct feed {
 #endif
 };
 
-/* A constant where all of it is there. */
+/* A constant where all of it exists. */
 #define LINES_LEFT(count, first, block) ((count) % (block) == 0 ? (block) : (count) - (first))
 
 #if defined(DIRECTION_W)
 
-/* y's lines of k and x's of c, whose terms are as far in the images. Steps go round among the parts, so that
- * workgroups that are under way together read what lies side by side. */
+/* Opens y's lines of k and x's of c, whose terms are equally far in the images. Steps alternate between the
+ * parts, so that workgroups that run at once read neighbouring data. */
 DEVICE void open_feed(struct feed *feed, GLOBAL const half_bits *y, GLOBAL const half_bits *x,
                       int group, int row, int column, int part, int parts, int end, int item)
 {
@@ -260,7 +260,7 @@ DEVICE void load_step(LOCAL_POINTER unsigned char *memory, unsigned to, struct f
 #define column_at     y_at
 #endif
 
-/* The filter's rows, or in B its columns, of the block. */
+/* Opens the filter's rows, in B its columns, of the block. */
 DEVICE void open_rows(struct feed *feed, GLOBAL const half_bits *w, int group, int row, int item)
 {
     const int line = line_of(item, FILTER_VECTOR), element = element_of(item, FILTER_VECTOR);
@@ -274,7 +274,7 @@ DEVICE void open_rows(struct feed *feed, GLOBAL const half_bits *w, int group, i
 #endif
 }
 
-/* The columns of a block, of images that have `end` positions together. */
+/* Opens the columns of a block, of images that have `end` positions together. */
 DEVICE void open_columns(struct feed *feed, GLOBAL const half_bits *images, int group, int column,
                          int end, int item)
 {
@@ -320,7 +320,7 @@ DEVICE void load_b(LOCAL_POINTER unsigned char *memory, unsigned to, struct feed
 
 #if SPLIT
 
-/* An item has rows lane / 4 and 8 behind it, of each eight columns the pair lane % 4. */
+/* A work-item has rows lane / 4 and lane / 4 + 8, and of each eight columns the pair lane % 4. */
 DEVICE void store_part(GLOBAL float *to, LANE sums[TILES_N][4], int first_row, int first_column,
                        int warp, int lane)
 {
@@ -361,7 +361,7 @@ struct ALIGNED(RESULT_VECTOR * 2) result_part {
 
 #if defined(DIRECTION_B) && STRIDE > 1
 
-/* Each position with those that no position of y meets. */
+/* Positions with the zeros of positions that no position of y meets. */
 struct ALIGNED(RESULT_VECTOR * 4) cell_part {
     half_bits element[RESULT_VECTOR * 2];
 };
@@ -387,7 +387,7 @@ DEVICE void store_result(GLOBAL half_bits *to, struct result_part part)
 
 #endif
 
-/* 16 rows of PANEL columns of a warp's sums, to its own lines of local memory. */
+/* Writes 16 rows of PANEL columns of a warp's sums to its lines of local memory. */
 DEVICE void stage_panel(LOCAL_POINTER unsigned char *lines, LANE (*sums)[4], int lane)
 {
     UNROLL for (int j = 0; j < 8; j++) UNROLL for (int part = 0; part < 2; part++)
@@ -398,7 +398,7 @@ DEVICE void stage_panel(LOCAL_POINTER unsigned char *lines, LANE (*sums)[4], int
     }
 }
 
-/* From there to the result's row, where the panel begins `column` elements into all there are. */
+/* Copies them from there to the result's row; the panel begins `column` elements into all columns. */
 DEVICE void store_panel(GLOBAL half_bits *to, LOCAL_POINTER const unsigned char *lines, int row,
                         int column, int end, int lane)
 {
@@ -423,7 +423,7 @@ DEVICE void store_panel(GLOBAL half_bits *to, LOCAL_POINTER const unsigned char 
     }
 }
 
-/* The block's sums through local memory, each warp for itself, so that neighbours are stored at once. */
+/* Stores the block's sums through local memory, each warp on its own, so that neighbours are stored at once. */
 DEVICE void store_block(GLOBAL half_bits *to, LOCAL_POINTER unsigned char *memory,
                         LANE sums[TILES_N][4], int row, int column, int end, int warp, int lane)
 {

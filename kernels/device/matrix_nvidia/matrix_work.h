@@ -1,16 +1,16 @@
 /*
- * A workgroup's share of the matrix product that matrix_nhwc.h loads and stores, and the parts of entries that do
- * it, whatever the instructions between are.
+ * A workgroup's share of the matrix product that matrix_nhwc.h loads and stores, and the parts of entries
+ * around the instructions.
  */
-/* What a workgroup computes, and of which terms. */
+/* A workgroup's rows and columns, and its terms. */
 struct work {
     int first_row, first_column, group, part, phase_h, phase_w;
     int rows, columns; /* of the whole product */
     int first, steps;  /* blocks of terms */
 };
 
-/* Blocks of columns run fastest, so that workgroups that read the same rows are under way together; then
- * come blocks of rows, phases, groups and, slowest, parts. */
+/* Blocks of columns run fastest, so that workgroups that read the same rows run at once; then blocks of rows,
+ * phases, groups and, slowest, parts. */
 DEVICE struct work find_work(const struct sizes *s, int column_blocks)
 {
     struct work work;
@@ -47,12 +47,10 @@ DEVICE void share_steps(struct work *work, int all, int splits)
     work->steps = left < share ? left : share;
 }
 
-/*
- * The parts of an entry whose operands are a and b, and that knows its `work`, its `item` and where in local
- * memory the blocks of terms lie. PREPARE(number): what the load of that block needs, seen by it
- * behind a barrier (BARRIER_TO_LOAD() where no other is due). LOAD_BLOCK(stage, number): the block of that number, counted from
- * the part's first, on its way; blocks are loaded in order.
- */
+/* The main loop of an entry with operands a and b, its `work`, its `item`, and the place of the blocks of terms
+ * in local memory. PREPARE(number) makes what the load of that block needs, seen by the load behind a barrier
+ * (BARRIER_TO_LOAD() where no other barrier comes). LOAD_BLOCK(stage, number) starts the load of that block,
+ * counted from the part's first; blocks are loaded in order. */
 #if defined(DIRECTION_W)
 #define OPEN_WORK                                                                                  \
     struct column columns[COLUMN_COUNT];                                                           \

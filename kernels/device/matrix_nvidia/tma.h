@@ -1,21 +1,20 @@
 /*
- * Hopper's bulk copies (sm_90a): one lane orders a box of a tensor of four axes, and the copy engine lays it into local
- * memory by itself, with zeros for what lies outside. The PTX manual's sections on tensormap.replace,
- * cp.async.bulk.tensor and mbarrier have the fields, the coordinates and the phases.
+ * Hopper's copy engine (TMA, sm_90a): one lane orders a box of a tensor with four axes, and the engine copies
+ * the box into local memory, with zeros outside of the tensor. The PTX manual's sections on tensormap.replace,
+ * cp.async.bulk.tensor and mbarrier describe the fields, coordinates and phases.
  *
- * A box is of 64 channels, a line of 128 bytes a position, whose chunks change places as wgmma.h wants it. A
- * tensor's map is made on the device: each workgroup has slots of its own in the workspace.
+ * A box has 64 channels, a line of 128 bytes for each position, with chunks permuted as in wgmma.h. Tensor maps
+ * are made on the device: each workgroup has its own slots in the workspace. With MATRIX_EMULATED all
+ * work-items of a workgroup copy a box at once, and copies have no barriers.
  *
- * With MATRIX_EMULATED all items of a workgroup copy a box at once, and there are no barriers of copies.
- *
- * Before it is included: matrix_nvidia.h, ITEMS.
+ * Defined before it is included: matrix_nvidia.h, ITEMS.
  */
 #define MAP_BYTES     128
 #define CHANNELS_LINE 64
 #define LINE_BYTES    128
 
-/* A tensor of packed channels, axes from the fastest one: channels, w, h, images. A box takes `box` positions of an
- * axis, each `stride` after the one before. */
+/* A tensor of packed channels; axes from the fastest: channels, w, h, images. A box takes `box` positions of an
+ * axis, `stride` apart. */
 struct map {
     GLOBAL const half_bits *source;
     int size[4], box[4], stride[4];
@@ -32,7 +31,7 @@ DEVICE struct map open_map(GLOBAL const half_bits *source, int channels, int w, 
 
 #define ENTRY(items, resident, team) KERNEL(items, 1, 1)
 
-/* The box that begins at those coordinates, whichever of its lines lie inside. */
+/* Copies the box at those coordinates, whichever of its lines are inside. */
 DEVICE void copy_box(LOCAL_POINTER unsigned char *memory, unsigned to, unsigned barrier,
                      const struct map *map, int channel, int w, int h, int image, int item)
 {
@@ -54,7 +53,7 @@ DEVICE void copy_box(LOCAL_POINTER unsigned char *memory, unsigned to, unsigned 
 
 #else
 
-/* A workgroup's registers are those of `resident` workgroups a unit; `team` of them share a cluster. */
+/* Declares an entry whose registers allow `resident` workgroups on a unit; `team` of them are a cluster. */
 #define ENTRY(items, resident, team)                                                               \
     extern "C" __global__ void __cluster_dims__((team), 1, 1)                                      \
         __launch_bounds__((items), (resident))
@@ -74,7 +73,7 @@ DEVICE void copy_box(LOCAL_POINTER unsigned char *memory, unsigned to, unsigned 
                  "n"(value)                                                                        \
                  : "memory")
 #define KIND_U16 1
-#define KIND_128 3 /* the pattern of lines of 128 bytes */
+#define KIND_128 3 /* the swizzle for lines of 128 bytes */
 
 #define REPLACE_SIZES(axis)                                                                        \
     do {                                                                                           \
@@ -84,7 +83,7 @@ DEVICE void copy_box(LOCAL_POINTER unsigned char *memory, unsigned to, unsigned 
         REPLACE_AXIS("element_stride", axis, "b32", "r", map->stride[axis]);                       \
     } while (0)
 
-/* The map's image in local memory, by one lane. The field of the rank has one less than there are axes. */
+/* One lane writes the map's image in local memory. The field of the rank is the number of axes less one. */
 DEVICE void write_map(unsigned at, const struct map *map)
 {
     const u64 w = (u64)map->size[0] * 2, h = w * (unsigned)map->size[1];
@@ -103,7 +102,7 @@ DEVICE void write_map(unsigned at, const struct map *map)
     REPLACE_KIND("fill_mode", 0);
 }
 
-/* By a whole warp: the map, from its image at `at` in local memory, into its slot. */
+/* A whole warp copies the map from its image at `at` in local memory into its slot. */
 DEVICE void make_map(unsigned at, const struct map *map, int lane)
 {
     asm volatile("st.shared.b32 [%0], %1;" ::"r"(at + lane * 4), "r"(0) : "memory");
@@ -117,7 +116,7 @@ DEVICE void make_map(unsigned at, const struct map *map, int lane)
                  : "memory");
 }
 
-/* By the lane that orders copies, behind a barrier: maps that others made. */
+/* The lane that orders copies acquires maps that others made, behind a barrier. */
 DEVICE void see_map(const struct map *map)
 {
     asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"(map->slot)
@@ -143,7 +142,7 @@ DEVICE void open_barrier(unsigned barrier, int arrivals)
                  : "memory");
 }
 
-/* What was written so far is seen by the copy engine and the matrix units; barriers that were opened too. */
+/* Makes writes so far, and opened barriers, visible to the copy engine and the matrix units. */
 DEVICE void show_writes(void)
 {
     asm volatile("fence.mbarrier_init.release.cluster; fence.proxy.async.shared::cta;" ::
@@ -155,14 +154,14 @@ DEVICE void arrive(unsigned barrier)
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-/* The same; its phase ends when that many bytes have come too. */
+/* Arrives at the barrier; its phase also needs that many bytes to end. */
 DEVICE void expect_bytes(unsigned barrier, int bytes)
 {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
                  : "memory");
 }
 
-/* Until the phase of that parity has ended; what ends before the first one is of parity 1. */
+/* Waits until the phase of that parity has ended. The phase before the first has parity 1. */
 DEVICE void await_phase(unsigned barrier, unsigned parity)
 {
     unsigned done;
@@ -175,7 +174,7 @@ DEVICE void await_phase(unsigned barrier, unsigned parity)
     } while (!done);
 }
 
-/* Of all four warps: from now on an item has more registers, or fewer. */
+/* All four warps: changes a work-item's registers from here on. */
 #define MORE_REGISTERS(count) asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(count))
 #define LESS_REGISTERS(count) asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(count))
 

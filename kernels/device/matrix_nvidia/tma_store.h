@@ -1,18 +1,18 @@
 /*
- * Sums of tma_work.h's tiles on their way out. A warp has 16 rows of a tile and all of its columns, and stores them by
- * itself: rounded ones through local memory, 64 columns at a time, so that 16 bytes are stored at once; parts as they are,
- * and what a team has added up by pairs.
+ * Stores the sums of tma_work.h's tiles. A warp has 16 rows of a tile with all columns and stores them on its
+ * own: rounded sums through local memory, 64 columns at a time, so that 16 bytes are stored at once; parts, and
+ * sums that a team has added up, directly in pairs.
  *
- * Before it is included: tma_work.h, SPLIT, TILES_N, LANE.
+ * Defined before it is included: tma_work.h, SPLIT, TILES_N, LANE.
  */
 #if SPLIT
 #define RESULT LANE
 #else
 #define RESULT half_bits
 #endif
-/* As lanes have them, in pairs of neighbours. */
+/* In pairs of neighbours, as lanes have them. */
 #define BY_PAIRS     (SPLIT || TEAM > 1)
-/* What a warp stores through. */
+/* Bytes of a warp's buffer for storing. */
 #define STAGED_BYTES (BY_PAIRS ? 0 : 16 * LINE_BYTES)
 
 #if defined(MATRIX_EMULATED)
@@ -21,7 +21,8 @@
 #define WARP_BARRIER() __syncwarp()
 #endif
 
-/* Rows that an item stores: of pairs those of its sums, else every fourth one of its warp, its lane's eighth. */
+/* Rows that a work-item stores: with pairs those of its sums, else every fourth of its warp, at its lane's
+ * eighth of the columns. */
 #define STORED_ROWS (BY_PAIRS ? 2 : 4)
 
 DEVICE int stored_row(int i, int item)
@@ -30,7 +31,7 @@ DEVICE int stored_row(int i, int item)
     return first + (BY_PAIRS ? i * 8 + lane / 4 : i * 4 + lane / 8);
 }
 
-/* The rows of a box as places within it: w, h and image, 8 bits each. */
+/* The rows of a box as places in it: w, h and image, 8 bits each. */
 struct stored_rows {
     int inside[STORED_ROWS];
 };
@@ -52,7 +53,7 @@ DEVICE struct stored_rows find_stored_rows(const struct shape *s, int item)
 #define COLUMNS s->c
 #endif
 
-/* The result's rows: each item's by number, counted from its first one; below 0: there is no such row. */
+/* Finds the numbers of a work-item's rows of the result, from its first one on; below 0 for a row past the end. */
 DEVICE void find_rows(int *numbers, const struct stored_rows *rows, const struct shape *s,
                       const struct tile *tile, int item)
 {
@@ -91,7 +92,7 @@ DEVICE i64 row_elements(const struct shape *s)
 #endif
 }
 
-/* A panel of 64 columns: where its first one lies in a row, and how many there are. */
+/* A panel of 64 columns: the offset of its first column in a row, and the number of its columns. */
 struct panel {
     int at, count;
 };
@@ -125,7 +126,7 @@ DEVICE struct panel panel_at(int i, const struct shape *s, const struct tile *ti
     *(GLOBAL unsigned *)(GLOBAL void *)(place) = pair_of((sums)[at], (sums)[(at) + 1])
 #endif
 
-/* Eight columns, of which the tile's `number`-th lie in a panel. */
+/* Stores eight columns, the tile's number-th of those in a panel. */
 DEVICE void store_columns(GLOBAL RESULT *to, LANE *sums, int number, const int *rows,
                           const struct panel *panel, const struct shape *s, int item)
 {
@@ -139,7 +140,7 @@ DEVICE void store_columns(GLOBAL RESULT *to, LANE *sums, int number, const int *
     }
 }
 
-/* `count` times eight columns, from the `first` eight on. */
+/* Stores `count` times eight columns from the first-th eight on. */
 DEVICE void store_sums(GLOBAL RESULT *to, LANE (*sums)[4], int first, int count,
                        const struct stored_rows *rows, const struct shape *s,
                        const struct tile *tile, int item)
@@ -155,7 +156,7 @@ DEVICE void store_sums(GLOBAL RESULT *to, LANE (*sums)[4], int first, int count,
     }
 }
 
-/* By all items; `is_there`: it has sums. */
+/* Called by all work-items; `is_there`: it has sums. */
 DEVICE void store_tile(GLOBAL RESULT *to, LOCAL_POINTER unsigned char *staged,
                        LANE sums[TILES_N][4], const struct stored_rows *rows, const struct shape *s,
                        const struct tile *tile, int is_there, int item)
@@ -171,7 +172,7 @@ struct ALIGNED(CHUNK_BYTES) chunk {
     unsigned words[4];
 };
 
-/* A warp's 64 columns into its own place in local memory, chunks changed about as those of operands. */
+/* Writes a warp's 64 columns to its buffer in local memory, with chunks permuted as in operands. */
 DEVICE void stage_panel(LOCAL_POINTER unsigned char *staged, LANE sums[TILES_N][4], int i, int item)
 {
     UNROLL for (int j = 0; j < 8; j++) UNROLL for (int part = 0; part < 2; part++)
@@ -200,7 +201,7 @@ DEVICE void store_panel(GLOBAL RESULT *to, LOCAL_POINTER const unsigned char *st
     }
 }
 
-/* By all items of a warp; `is_there`: it has sums. */
+/* Called by all work-items of a warp; `is_there`: it has sums. */
 DEVICE void store_tile(GLOBAL RESULT *to, LOCAL_POINTER unsigned char *staged,
                        LANE sums[TILES_N][4], const struct stored_rows *rows, const struct shape *s,
                        const struct tile *tile, int is_there, int item)

@@ -1,21 +1,23 @@
 /*
- * Workgroups of a cluster (sm_90) that have a tile in common and add up their sums: each lays its own where its stages
- * were, and adds up and stores a share of the columns, which it reads from all of them, in their order. The PTX manual's
- * sections on mapa, shared::cluster and barrier.cluster have what is used.
+ * A team: workgroups of a cluster (sm_90) that share a tile, each with a part of its terms, and add up their
+ * sums. Each writes its sums over its own stages in local memory. Then each adds up and stores a share of the
+ * columns, which it reads from all workgroups' local memories (distributed shared memory) in a fixed order. The
+ * PTX manual's sections on mapa, shared::cluster and barrier.cluster describe the instructions.
  *
- * Before it is included: tma_store.h, CONSUMERS. A team's stages hold BLOCK_M by BLOCK_N sums, and it has one tile.
+ * Defined before it is included: tma_store.h, CONSUMERS. A team's stages have room for BLOCK_M by BLOCK_N sums,
+ * and a team has one tile.
  */
 #define SHARE (TILES_N / TEAM) /* times eight columns */
 
 #if TEAM > 1 && !defined(MATRIX_EMULATED)
 
-/* Of all items that multiply: the stages are read. */
+/* All work-items that multiply wait here: the stages have been read. */
 DEVICE void await_consumers(void)
 {
     asm volatile("bar.sync 1, %0;" ::"n"(CONSUMERS) : "memory");
 }
 
-/* Of all items of the team that have not ended. */
+/* All work-items of the team that have not ended wait here. */
 DEVICE void come_together(void)
 {
     asm volatile("barrier.cluster.arrive.release;" ::: "memory");
@@ -57,7 +59,7 @@ DEVICE void add_sums_of(int member, unsigned memory, int first, LANE totals[SHAR
     }
 }
 
-/* Nobody ends while others read its sums. */
+/* No workgroup ends while others read its sums. */
 DEVICE void store_share(GLOBAL RESULT *to, unsigned memory, LANE sums[TILES_N][4],
                         const struct stored_rows *rows, const struct shape *s,
                         const struct tile *tile, int item)

@@ -1,15 +1,14 @@
 /*
- * Convolutions in NHWC as matrix products whose operands come as boxes of positions (tma.h): tiles of
- * the product, and which boxes a block of 64 terms of each is. matrix_nhwc.h says what rows, columns and terms
- * are, and what B's phases are.
+ * Convolutions in NHWC as matrix products with operands in boxes of positions (tma.h): the tiles of the
+ * product, and the boxes of each block of 64 terms. matrix_nhwc.h defines rows, columns, terms, and B's phases.
  *
- * 64 rows of F and B, or the 64 terms of a block of W, are a box of box_w by box_h by box_n positions of y, or in B of
- * a phase; fewer where no such box suits. A filter position only moves the box in the other tensor. Columns of W come in
- * panels of 64 channels of one filter position.
+ * 64 rows of F and B, or the 64 terms of a block of W, are a box of box_w by box_h by box_n positions of y, or
+ * in B of a phase; fewer where no such box fits. A filter position only moves the box in the other tensor. W's
+ * columns come in panels of 64 channels of one filter position. TEAM neighbouring workgroups share a tile, each
+ * with a part of its terms.
  *
- * TEAM neighbouring workgroups have a tile in common, and a part of its terms each.
- *
- * Before it is included: BLOCK_M, BLOCK_N, TEAM, one of DIRECTION_F, DIRECTION_B and DIRECTION_W, tma.h.
+ * Defined before it is included: BLOCK_M, BLOCK_N, TEAM, one of DIRECTION_F, DIRECTION_B and DIRECTION_W,
+ * tma.h.
  */
 #define GROUPS  (BLOCK_M / 64) /* of four warps */
 #define PANELS  (BLOCK_N / 64)
@@ -33,9 +32,9 @@ struct shape {
     int pad_w, pad_h, stride_w, stride_h, dilation_w, dilation_h;
     int period_w, period_h;      /* of the stride, in filter positions */
     int box_w, box_h, box_n;     /* positions of a box */
-    int boxes_w, boxes_h, boxes; /* along a line, along a plane, in all */
+    int boxes_w, boxes_h, boxes; /* along a line, in a plane, in all */
     int column_blocks, row_blocks;
-    int tiles, splits, workgroups; /* tiles: with those of layers and parts */
+    int tiles, splits, workgroups; /* `tiles` counts those of layers and parts */
     struct divisor by_columns, by_rows, by_plane, by_line; /* the last two of boxes */
 };
 
@@ -59,8 +58,8 @@ struct shape {
 
 /* ---- tiles ---- */
 
-/* Filter positions of an axis that a phase meets: the first, and as many more, `period` apart. Through the first a
- * place p of a box meets p * stride + start of the other tensor, and each next one leads `move` further. */
+/* The filter positions of an axis that a phase meets: the first and every period-th after it. Place p of a box
+ * meets p * stride + start of the other tensor through the first, and `move` more through each next one. */
 struct taps {
     int first, period, count, start, move;
 };
@@ -103,7 +102,7 @@ DEVICE struct taps find_taps(int phase, int fil, int pad, int stride, int dilati
     return taps;
 }
 
-/* All blocks of terms. */
+/* The number of blocks of terms. */
 DEVICE int count_steps(const struct shape *s, const struct tile *tile)
 {
 #if defined(DIRECTION_F)
@@ -116,13 +115,13 @@ DEVICE int count_steps(const struct shape *s, const struct tile *tile)
 #endif
 }
 
-/* Tiles that a workgroup begins with, and that it then steps over. */
+/* A workgroup's first tile, and the distance of its tiles. */
 #define FIRST_TILE    (GROUP_ID(0) / TEAM)
 #define TILES_STEP(s) ((s)->workgroups / TEAM)
 #define MEMBER        (GROUP_ID(0) % TEAM)
 
-/* Blocks of columns run fastest, so that those that read the same rows are under way together; then come blocks of
- * rows, phases, groups and, slowest, parts, of which a team has TEAM. */
+/* Blocks of columns run fastest, so that workgroups that read the same rows run at once; then blocks of rows,
+ * phases, groups and, slowest, parts, TEAM of which belong to a team. */
 DEVICE struct tile tile_at(int number, int member, const struct shape *s)
 {
     struct tile tile;
@@ -153,7 +152,7 @@ DEVICE struct tile tile_at(int number, int member, const struct shape *s)
     return tile;
 }
 
-/* Where a box begins. */
+/* The start of a box. */
 struct place {
     int w, h, image;
 };
@@ -206,10 +205,10 @@ DEVICE struct map map_of_b(GLOBAL const half_bits *b, const struct shape *s)
 
 /* ---- what is loaded ---- */
 
-/* Where the next block of terms of a tile lies. */
+/* The coordinates of the next block of terms of a tile. */
 #if defined(DIRECTION_W)
 struct feed {
-    int channel[PANELS], w[PANELS], h[PANELS]; /* of x, a panel of columns each */
+    int channel[PANELS], w[PANELS], h[PANELS]; /* of x, for each panel of columns */
     int k, box;
 };
 
@@ -221,7 +220,7 @@ DEVICE struct feed open_feed(const struct shape *s, const struct tile *tile)
     {
         int panel = tile->column_block * PANELS + i, tap = panel / channel_panels;
         int h = tap / s->fil_w, w = tap - h * s->fil_w;
-        /* What is behind the last filter position comes from where there are no channels. */
+        /* Past the last filter position the box is outside of the channels, and so zero. */
         feed.channel[i] = h < s->fil_h ? tile->group * s->c + (panel - tap * channel_panels) * 64
                                        : s->c * s->groups;
         feed.w[i] = tile->w.start + w * tile->w.move;

@@ -1,22 +1,22 @@
 /*
- * Hopper's matrix units (sm_90a): products whose operands lie in local memory and that go on while the
- * next blocks of terms are being fetched (wgmma). Their operands there are panels of lines of 128 bytes, whose
- * chunks change places as that unit's 128-byte pattern wants it, and as chunk_at() has it. The PTX manual's
- * sections on wgmma have the pattern, the descriptors and the lanes' elements.
+ * Hopper's matrix units (wgmma, sm_90a): products with operands in local memory, which run while the next
+ * blocks of terms are loaded. Operands are panels of lines of 128 bytes with chunks permuted by the unit's
+ * 128-byte swizzle, which is also chunk_at()'s. The PTX manual's sections on wgmma describe the swizzle, the
+ * descriptors and the lanes' elements.
  *
- * Before it is included: matrix_nhwc.h with a BLOCK_K of 64, one row of tiles an item.
+ * Defined before it is included: matrix_nhwc.h with a BLOCK_K of 64, one row of tiles for a work-item.
  */
 
-/* Bytes from eight lines to the next, and from one panel of BLOCK_K terms' lines to the next. */
+/* Bytes from eight lines to the next eight, and from panel to panel of BLOCK_K terms' lines. */
 #define LINES_STEP  1024
 #define PANEL_STEP  (BLOCK_K * 128)
 #define PATTERN_128 1
 
-/* Bytes from 16 terms to the next. */
+/* Bytes from 16 terms to the next 16. */
 #define A_TERMS_STEP (A_BY_TERM ? 16 * 128 : 16 * 2)
 #define B_TERMS_STEP (B_BY_TERM ? 16 * 128 : 16 * 2)
 
-/* An operand's place as the units take it. One that has its terms innermost has no second panel. */
+/* An operand's descriptor. An operand with terms innermost has one panel only. */
 DEVICE u64 operand_at(unsigned place, int by_term)
 {
     return (u64)(place >> 4 & 0x3fff) | (u64)(by_term ? PANEL_STEP >> 4 : 1) << 16 |
@@ -31,7 +31,7 @@ DEVICE u64 operand_at(unsigned place, int by_term)
 #define AWAIT_PRODUCTS(count)
 #define settle(sums)
 
-/* The element of a row (or column) and term: terms innermost, or rows, 64 of them a panel. */
+/* The element of a row (or column) and term: terms innermost, or 64 rows in a panel. */
 DEVICE half_bits operand_element(LOCAL_POINTER unsigned char *memory, u64 operand, int by_term,
                                  int row, int term)
 {
@@ -58,7 +58,7 @@ DEVICE void multiply_group(LOCAL_POINTER unsigned char *memory, LANE sums[TILES_
 
 #else
 
-/* What was copied is seen by the matrix units, which read beside the usual path. */
+/* Makes copies visible to the matrix units, which read local memory by another path. */
 DEVICE void show_copies(void)
 {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -171,7 +171,7 @@ DEVICE void end_products(void)
                                                         "}, " OPERANDS_TEXT
 #endif
 
-/* 64 rows by BLOCK_N columns by 16 terms. */
+/* Multiplies 64 rows by BLOCK_N columns by 16 terms. */
 DEVICE void multiply_group(const unsigned char *memory, LANE sums[TILES_N][4], u64 a, u64 b,
                            int item)
 {
@@ -180,7 +180,7 @@ DEVICE void multiply_group(const unsigned char *memory, LANE sums[TILES_N][4], u
     asm volatile(TYPE_TEXT(PRODUCT_TEXT) : SUMS(SUM) : "l"(a), "l"(b));
 }
 
-/* What is done with the sums stays behind this: products write them without the compiler's knowledge. */
+/* Keeps uses of the sums behind this point: products write sums without the compiler's knowledge. */
 DEVICE void settle(LANE sums[TILES_N][4])
 {
     asm volatile("" : SUMS(SUM) : : "memory");
