@@ -1,3 +1,8 @@
+/*
+ * HTTP requests by libcurl, repeated after failures that may pass: lost
+ * connections, timeouts, status 5xx and 429. Pauses double from 200 ms and vary
+ * by half; a server's Retry-After may make them longer, up to 30 s.
+ */
 #include "schema/blobs/blob_http.h"
 
 #include <string.h>

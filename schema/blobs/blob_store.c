@@ -1,3 +1,7 @@
+/*
+ * Kinds of stores by the scheme of their URL, and the checks that all kinds
+ * share.
+ */
 #include "schema/blobs/blob_store.h"
 
 #include "schema/blobs/blob_http.h"

@@ -1,3 +1,4 @@
+/* Credentials for S3, from the environment or a file in the form of AWS's tools. */
 #include "schema/blobs/s3_credentials.h"
 #include "schema/small_file.h"
 

@@ -1,4 +1,15 @@
-/* The places of code objects: storing, reading, moving and sweeping. */
+/*
+ * Code objects at their places: storing, reading, moving and sweeping.
+ *
+ * An upload announces its new name in blob_loose, puts the object, and ends in
+ * the statement that writes the kernel's row and removes the announcement.
+ * An interruption leaves a name in blob_loose, which a sweep removes
+ * together with its object. A name is never used twice, so a late removal cannot
+ * hit another object.
+ *
+ * A move reads and verifies an object, uploads it to the current place, reads it
+ * back, and then changes the kernel's row if it still names the former place.
+ */
 #include "schema/blobs/blobs.h"
 
 #include "schema/blobs/blob_store.h"

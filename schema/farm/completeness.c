@@ -1,3 +1,7 @@
+/*
+ * Completeness of a campaign, from its jobs, its kept results and the events of
+ * problems that no solver serves.
+ */
 #include "schema/farm/completeness.h"
 
 #include "schema/store/store_campaigns.h"

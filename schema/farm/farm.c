@@ -1,3 +1,8 @@
+/*
+ * The farm's state. Each list is one statement over small tables (bundles,
+ * workers, ended jobs by campaign), whose cost does not depend on the number of
+ * rounds and results.
+ */
 #include "schema/farm/farm.h"
 
 #include "schema/store/store_campaigns.h"

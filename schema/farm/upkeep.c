@@ -1,3 +1,13 @@
+/*
+ * Upkeep, part by part. Each part repeats one SQL function that looks at
+ * BATCH_ROWS rows and returns how far it came, so that no transaction is long
+ * and the run can stop between any two.
+ *
+ * Code objects are the expensive part. Which kernels are needed is found out
+ * once a run, by a scan of kept results and open rounds into a temporary table
+ * of the session. A kernel that a build asks for after the scan is protected by
+ * the time of that question (asked_before), not by the table.
+ */
 #include "schema/farm/upkeep.h"
 
 #include "schema/blobs/blobs.h"
@@ -172,7 +182,7 @@ static bool sweep_objects(struct upkeep *upkeep, GError **error)
     return rows != NULL;
 }
 
-/* ---- diary and workers ---- */
+/* ---- event log and workers ---- */
 
 /* Events are in the order of time: after a page without an old event there are no more old ones. */
 static bool forget_events(struct upkeep *upkeep, GError **error)
@@ -216,7 +226,7 @@ static const struct {
     [UPKEEP_PARTITIONS] = {"tables of dropped campaigns", drop_partitions},
     [UPKEEP_CODE] = {"code objects", drop_code},
     [UPKEEP_KERNELS] = {"kernels without code", forget_kernels},
-    [UPKEEP_EVENTS] = {"lines of the diary", forget_events},
+    [UPKEEP_EVENTS] = {"lines of the event log", forget_events},
     [UPKEEP_WORKERS] = {"ended workers", forget_workers},
     [UPKEEP_OBJECTS] = {"objects without a kernel", sweep_objects},
 };

@@ -1,3 +1,7 @@
+/*
+ * Lines of the log, formatted into one buffer and written by one write() of at
+ * most PIPE_BUF bytes, which POSIX keeps whole among writers of one pipe.
+ */
 #include "schema/monitor/log.h"
 
 #include <errno.h>

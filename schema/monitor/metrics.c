@@ -1,3 +1,4 @@
+/* Metrics in Prometheus' text format. */
 #include "schema/monitor/metrics.h"
 
 #include <math.h>

@@ -1,6 +1,11 @@
 /*
  * An HTTP server by libmicrohttpd without its own thread: the loop polls its
  * epoll descriptor, and a timer runs it when a connection times out.
+ *
+ * Clients may open connections and send nothing. Therefore the number of
+ * connections is bounded, the oldest unfinished one is closed for a newer one,
+ * and after a share of such closings the server pauses: a client that sends its
+ * request at once is answered before its turn to be closed comes.
  */
 #include "schema/monitor/monitor.h"
 
@@ -32,7 +37,7 @@ struct monitor {
     char *url;
     struct MHD_Daemon *daemon;
     GQueue connections; /* struct connection *, the oldest first, without those shut down */
-    int most;           /* shut down and not yet closed */
+    int most;           /* connections at once */
     int closed;         /* closed for newer ones since the last pause */
     uv_poll_t *poll;
     uv_timer_t *timer;

@@ -1,3 +1,4 @@
+/* The boot id and the PID namespace, from /proc. */
 #include "schema/monitor/process_scope.h"
 
 #include <glib.h>

@@ -1,3 +1,4 @@
+/* Signals at the beginning of a process, and the signals that end it. */
 #include "schema/monitor/signals.h"
 
 #include <glib.h>

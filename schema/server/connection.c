@@ -1,3 +1,7 @@
+/*
+ * Connection strings: what libpq makes of them, TLS for remote servers, and no
+ * password in messages.
+ */
 #include "schema/server/connection.h"
 
 #include <arpa/inet.h>

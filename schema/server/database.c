@@ -1,3 +1,4 @@
+/* The choice of the database: SKIPJACK_DB or the embedded one. */
 #include "schema/server/database.h"
 
 #include "schema/monitor/log.h"

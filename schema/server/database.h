@@ -1,5 +1,5 @@
 /*
- * Which database a command uses: SKIPJACK_DB, or the embedded PostgreSQL
+ * The database that a command uses: SKIPJACK_DB, or the embedded PostgreSQL
  * (embedded.h), started on demand.
  */
 #ifndef SCHEMA_SERVER_DATABASE_H

@@ -1,3 +1,20 @@
+/*
+ * The embedded PostgreSQL: its folders, creating, starting and stopping it.
+ *
+ * Starting, from any state that a crash may leave:
+ * 1. Take the turn (database.lock): one command at a time goes on from here.
+ * 2. postmaster.pid names a living process of this cluster: use it.
+ * 3. Otherwise take the home (server.lock). If another server's processes hold
+ *    it, look whether their server answers here; if it does not, wait a moment
+ *    for killed processes to end, and refuse a home that another host holds.
+ * 4. With the home: find the programs, create the folders, run initdb if there
+ *    is no cluster, wait for backends that outlived their postmaster, and start
+ *    the server, which inherits the home's lock.
+ * 5. Wait until it answers, and create the database.
+ *
+ * Another process may kill or stop the server at any of these steps: then they
+ * are repeated.
+ */
 #include "schema/server/embedded.h"
 
 #include "schema/server/connection.h"

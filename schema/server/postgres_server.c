@@ -1,4 +1,8 @@
-/* The embedded PostgreSQL's processes. */
+/*
+ * PostgreSQL's processes and programs. A process counts as the cluster's if its
+ * working folder is the cluster's: a number in a pid file may belong to any
+ * program after a crash.
+ */
 #include "schema/server/postgres_server.h"
 
 #include <dirent.h>

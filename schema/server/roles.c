@@ -1,3 +1,7 @@
+/*
+ * Roles and logins, created by statements with names quoted by libpq. Every
+ * statement may be repeated: an existing role or login is altered instead.
+ */
 #include "schema/server/roles.h"
 
 #include "schema/sql/migrate.h"

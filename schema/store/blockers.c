@@ -1,3 +1,4 @@
+/* Sessions that others wait for, as the SQL function blockers() finds them. */
 #include "schema/store/blockers.h"
 
 #include "schema/store/store_private.h"

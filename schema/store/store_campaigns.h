@@ -70,8 +70,8 @@ bool store_create_campaign(Store *store, struct campaign *campaign, const struct
 bool store_hold_identity(Store *store, const char *identity, GError **error);
 void store_leave_identity(Store *store, const char *identity);
 struct campaign *store_get_campaign(Store *store, int64_t id, GError **error);
-/* The newest campaign of that identity that is neither cancelled nor dropped. NULL without an error if there is
- * none. */
+/* The newest campaign of that identity that is neither cancelled nor dropped. NULL without an error if no
+ * campaign has it. */
 struct campaign *store_find_campaign(Store *store, const char *identity, GError **error);
 GPtrArray *store_list_campaigns(Store *store, GError **error); /* struct campaign *, by id */
 /* verb: "pause", "resume", "cancel", "retry" (failed jobs become ready again), "drop". STORE_ERROR_STATE if the

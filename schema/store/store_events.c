@@ -1,3 +1,4 @@
+/* Quarantined configs, returned jobs, and the event log. */
 #include "schema/store/store_events.h"
 
 #include "schema/store/store_private.h"

@@ -1,4 +1,8 @@
-/* Golden versions, read and changed. */
+/*
+ * Golden versions, read and changed. Each change is one SQL function, which
+ * locks the target's row: changes of a target take turns, and no lock is held
+ * while the client works.
+ */
 #include "schema/store/store_golden.h"
 
 #include "schema/store/store_private.h"

@@ -1,3 +1,8 @@
+/*
+ * Rows as JSON. The database may hold anything that another program wrote, so
+ * the readers accept a value only in the range of its field and name the first
+ * that is not.
+ */
 #include "schema/store/store_private.h"
 
 #include <math.h>

@@ -1,4 +1,20 @@
-/* Claims of jobs, and handing in rounds. */
+/*
+ * Claims of jobs, and handing in rounds.
+ *
+ * A claim is one call of claim(), at most three that read the rows it names, and one
+ * for priors. The claim holds ids of campaigns, solvers and problems, which never change, so each
+ * is read once a connection (learn_claimed()). The position behind the last
+ * claimed job is kept for each pool, so that the next claim need not scan past
+ * bundles that other workers hold.
+ *
+ * A claim may commit although its answer is lost. Its token, a random number, is
+ * kept until the next call has released the jobs (doubt_claim(),
+ * release_doubtful_claim()).
+ *
+ * Rounds are handed in as arrays of rows, all items of one campaign by one
+ * statement. If the server refuses the statement because of one item, the items
+ * follow one by one, so that each gets its own error (hand_in_or_split()).
+ */
 #include "schema/store/store_private.h"
 
 #include "schema/store/store_campaigns.h"

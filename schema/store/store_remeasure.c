@@ -1,3 +1,4 @@
+/* Measuring again: the whole decision is made by the SQL function remeasure(). */
 #include "schema/store/store_remeasure.h"
 
 #include "schema/store/drift.h"

@@ -1,4 +1,9 @@
-/* Results of a campaign, as a whole and in parts. */
+/*
+ * Results of a campaign, as a whole and in parts.
+ *
+ * Many rows share few problems, so the problems of a part are read once, into a
+ * table by id (part_problems()), and rows carry only the id.
+ */
 #include "schema/store/store_results.h"
 #include "schema/store/store_private.h"
 

@@ -1,3 +1,15 @@
+/*
+ * PostgreSQL's binary form of an array of rows, as array_recv() and
+ * record_recv() of its source read it. All numbers are in network byte order.
+ *
+ *   array: dimensions (0 or 1), flag, element type, [length, lower bound 1],
+ *     elements
+ *   element: length in bytes (-1 for null), value
+ *   row: number of fields; each field: type, length, value
+ *
+ * A row's length precedes its fields, so rows_begin() leaves a gap that
+ * rows_end() fills.
+ */
 #include "schema/store/store_rows.h"
 
 #include <math.h>

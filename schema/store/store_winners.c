@@ -1,4 +1,11 @@
-/* Winners: gathering them, and giving them to jobs as priors. */
+/*
+ * Winners: gathering them, and giving them to jobs as priors.
+ *
+ * campaigns_to_gather() lists campaigns in which jobs have ended since they were
+ * gathered last. Each is read in steps of STEP_ROWS, and then marked with the
+ * number of ended jobs that was seen at the beginning: jobs that ended meanwhile
+ * make the campaign appear again.
+ */
 #include "schema/store/store_winners.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Workers and their heartbeats. */
+/* Workers: registration, heartbeats, and the notifications that wake them. */
 #include "schema/store/store_workers.h"
 #include "schema/store/store_private.h"
 
