@@ -22,10 +22,16 @@ struct job_call {
     const struct round *open; /* the job's own */
     struct conditions conditions;
     struct device_use use;
+    bool has_use; /* use is to be stored before the round */
     GArray *kept;
     enum job_fate fate;
     bool stores_round, more;
     double seconds;
+    double spent; /* compile seconds that are added to the campaign's before the round is stored */
+    GPtrArray *joined;               /* struct job_call *: run with this one */
+    bool is_over;                    /* its round was stored, or refused */
+    GError *error;                   /* why it was refused */
+    GError *aside_error;             /* why use was */
     int64_t campaign, worker, place; /* place: of a device */
     enum failure failure;
     char *kind, *detail;
@@ -60,10 +66,11 @@ static void count_job(const struct job_call *call, const GError *error)
         count_configs(counts, call->work);
 }
 
-static void job_call_done(struct lane_call *base, const GError *error)
+static void job_call_end(struct job_call *call, const GError *error)
 {
-    struct job_call *call = (struct job_call *)base;
     count_job(call, error);
+    if (call->aside_error)
+        agent_refused(call->agent, call->work, call->aside_error);
     if (call->done)
         call->done(call->agent, call->data, error);
     else if (error)
@@ -74,9 +81,22 @@ static void job_call_done(struct lane_call *base, const GError *error)
         round_free(call->round);
     if (call->kept)
         g_array_unref(call->kept);
+    g_clear_error(&call->error);
+    g_clear_error(&call->aside_error);
     g_free(call->kind);
     g_free(call->detail);
     g_free(call);
+}
+
+static void job_call_done(struct lane_call *base, const GError *error)
+{
+    struct job_call *call = (struct job_call *)base;
+    g_autoptr(GPtrArray) joined = g_steal_pointer(&call->joined);
+    job_call_end(call, call->error ? call->error : error);
+    for (guint i = 0; joined && i < joined->len; i++) {
+        struct job_call *other = joined->pdata[i];
+        job_call_end(other, other->error ? other->error : error);
+    }
 }
 
 typedef bool run_fn(struct lane_call *base, Store *store, GError **error);
@@ -105,18 +125,28 @@ static void job_call_push(struct job_call *call, call_done_fn *done, void *data)
     lane_push(call->agent->data, &call->call);
 }
 
-static bool run_built(struct lane_call *base, Store *store, GError **error)
+/* ---- rounds, many by one statement ---- */
+
+#define JOINED_MAX 64
+
+/* A round goes with those of the same campaign that wait behind it; their compile seconds are added up. */
+static bool join_rounds(struct lane_call *base, struct lane_call *next)
 {
-    struct job_call *call = (struct job_call *)base;
-    return store_built(store, call->job, call->open, error);
+    struct job_call *call = (struct job_call *)base, *other = (struct job_call *)next;
+    if (next->run != base->run || other->campaign != call->campaign ||
+        (call->joined && call->joined->len == JOINED_MAX - 1))
+        return false;
+    if (!call->joined)
+        call->joined = g_ptr_array_new();
+    g_ptr_array_add(call->joined, other);
+    call->spent += other->spent;
+    other->spent = 0;
+    return true;
 }
 
-void call_built(struct agent *agent, struct work *work, call_done_fn *done, void *data)
+static bool is_away(const GError *error)
 {
-    struct job_call *call = job_call_new(agent, run_built, work);
-    call->fate = work->job->build_only ? FATE_ENDED : FATE_STORED;
-    call->stores_round = true;
-    job_call_push(call, done, data);
+    return g_error_matches(error, STORE_ERROR, STORE_ERROR_CONNECTION);
 }
 
 /* Stores the device's clocks and heat, where some were read; before the outcomes, which may end the claim. */
@@ -126,6 +156,162 @@ static bool put_conditions(const struct job_call *call, Store *store, const stru
     return call->conditions.samples == 0 ||
            store_conditions(store, call->job, round->number, &call->conditions, error);
 }
+
+/* What comes with a round is stored once, however often the call is repeated. Where it is refused, that is logged, and
+ * the round is stored without it. False where the database is away. */
+static bool is_settled(struct job_call *call, GError *failure, GError **error)
+{
+    if (is_away(failure)) {
+        g_propagate_error(error, failure);
+        return false;
+    }
+    if (failure && !call->aside_error)
+        call->aside_error = failure;
+    else
+        g_clear_error(&failure);
+    return true;
+}
+
+static bool put_use(struct job_call *call, Store *store, GError **error)
+{
+    GError *failure = NULL;
+    if (call->has_use)
+        store_device_use(store, call->job, &call->use, &failure);
+    if (!is_settled(call, failure, error))
+        return false;
+    call->has_use = false;
+    return true;
+}
+
+static bool put_spent(struct job_call *call, Store *store, GError **error)
+{
+    GError *failure = NULL;
+    if (call->spent > 0)
+        store_add_spent(store, call->campaign, call->spent, &failure);
+    if (!is_settled(call, failure, error))
+        return false;
+    call->spent = 0;
+    return true;
+}
+
+typedef bool store_many_fn(Store *store, const struct handed *items, int count, GError **refused,
+                           GError **error);
+
+static void job_call_is_over(struct job_call *call, GError *error)
+{
+    call->is_over = true;
+    call->error = error;
+}
+
+/* Where one of several cannot be stored at all, each is stored alone. False where the database is away. */
+static bool store_calls(struct job_call **calls, int count, Store *store, store_many_fn *many,
+                        GError **error)
+{
+    struct handed items[JOINED_MAX];
+    GError *refused[JOINED_MAX] = {NULL};
+    g_autoptr(GError) failure = NULL;
+    for (int i = 0; i < count; i++) {
+        const GArray *kept = calls[i]->kept;
+        items[i] = (struct handed){.job = calls[i]->job,
+                                   .round = calls[i]->open,
+                                   .kept = kept ? (const struct kept *)(void *)kept->data : NULL,
+                                   .kept_count = kept ? (int)kept->len : 0,
+                                   .more = calls[i]->more,
+                                   .seconds = calls[i]->seconds};
+    }
+    if (count == 0)
+        return true;
+    if (many(store, items, count, refused, &failure)) {
+        for (int i = 0; i < count; i++)
+            job_call_is_over(calls[i], refused[i]);
+        return true;
+    }
+    for (int i = 0; i < count; i++)
+        g_clear_error(&refused[i]);
+    if (is_away(failure)) {
+        g_propagate_error(error, g_steal_pointer(&failure));
+        return false;
+    }
+    if (count == 1) {
+        job_call_is_over(calls[0], g_steal_pointer(&failure));
+        return true;
+    }
+    for (int i = 0; i < count; i++)
+        if (!store_calls(&calls[i], 1, store, many, error))
+            return false;
+    return true;
+}
+
+/* What a round's call stores before the round itself. */
+static bool prepare(struct job_call *call, Store *store, GError **error)
+{
+    return put_use(call, store, error) && put_spent(call, store, error) &&
+           put_conditions(call, store, call->open, error);
+}
+
+static bool run_rounds(struct job_call *call, Store *store, store_many_fn *many, GError **error)
+{
+    struct job_call *calls[JOINED_MAX];
+    guint joined = call->joined ? call->joined->len : 0;
+    int count = 0;
+    for (guint i = 0; i <= joined; i++) {
+        struct job_call *at = i == 0 ? call : call->joined->pdata[i - 1];
+        GError *failure = NULL;
+        if (at->is_over)
+            continue;
+        if (prepare(at, store, &failure)) {
+            calls[count++] = at;
+        } else if (is_away(failure)) {
+            g_propagate_error(error, failure);
+            return false;
+        } else {
+            job_call_is_over(at, failure);
+        }
+    }
+    if (count > 1)
+        log_write(LEVEL_DEBUG, "rounds_joined", NULL, "%d rounds are stored by one statement",
+                  count);
+    return store_calls(calls, count, store, many, error);
+}
+
+static bool run_built(struct lane_call *base, Store *store, GError **error)
+{
+    return run_rounds((struct job_call *)base, store, store_built_many, error);
+}
+
+void call_built(struct agent *agent, struct work *work, double spent, call_done_fn *done,
+                void *data)
+{
+    struct job_call *call = job_call_new(agent, run_built, work);
+    call->call.join = join_rounds;
+    call->fate = work->job->build_only ? FATE_ENDED : FATE_STORED;
+    call->stores_round = true;
+    call->spent = spent;
+    job_call_push(call, done, data);
+}
+
+static bool run_round(struct lane_call *base, Store *store, GError **error)
+{
+    return run_rounds((struct job_call *)base, store, store_round_many, error);
+}
+
+void call_round(struct agent *agent, struct work *work, GArray *kept, bool more, double seconds,
+                const struct device_use *use, call_done_fn *done, void *data)
+{
+    struct job_call *call = job_call_new(agent, run_round, work);
+    call->call.join = join_rounds;
+    call->kept = kept;
+    call->more = more;
+    call->fate = more ? FATE_STORED : FATE_ENDED;
+    call->stores_round = true;
+    call->seconds = seconds;
+    call->has_use = use != NULL;
+    if (use)
+        call->use = *use;
+    job_call_push(call, done, data);
+}
+
+/* ---- other calls about a job ---- */
 
 static bool run_partial(struct lane_call *base, Store *store, GError **error)
 {
@@ -138,27 +324,6 @@ void call_partial(struct agent *agent, struct work *work, call_done_fn *done, vo
 {
     struct job_call *call = job_call_new(agent, run_partial, work);
     call->round = work_copy_round(work->round);
-    job_call_push(call, done, data);
-}
-
-static bool run_round(struct lane_call *base, Store *store, GError **error)
-{
-    struct job_call *call = (struct job_call *)base;
-    const struct kept *kept = (const struct kept *)(const void *)call->kept->data;
-    return put_conditions(call, store, call->open, error) &&
-           store_round(store, call->job, call->open, kept, (int)call->kept->len, call->more,
-                       call->seconds, error);
-}
-
-void call_round(struct agent *agent, struct work *work, GArray *kept, bool more, double seconds,
-                call_done_fn *done, void *data)
-{
-    struct job_call *call = job_call_new(agent, run_round, work);
-    call->kept = kept;
-    call->more = more;
-    call->fate = more ? FATE_STORED : FATE_ENDED;
-    call->stores_round = true;
-    call->seconds = seconds;
     job_call_push(call, done, data);
 }
 
@@ -272,19 +437,6 @@ void call_device_service(struct agent *agent, int place, const char *reason)
     struct job_call *call = job_call_new(agent, run_device_service, NULL);
     call->place = place;
     call->detail = g_strdup(reason);
-    job_call_push(call, NULL, NULL);
-}
-
-static bool run_spent(struct lane_call *base, Store *store, GError **error)
-{
-    struct job_call *call = (struct job_call *)base;
-    return store_add_spent(store, call->campaign, call->seconds, error);
-}
-
-void call_spent(struct agent *agent, struct work *work, double seconds)
-{
-    struct job_call *call = job_call_new(agent, run_spent, work);
-    call->seconds = seconds;
     job_call_push(call, NULL, NULL);
 }
 

@@ -20,13 +20,17 @@ struct blamed {
 
 typedef void call_done_fn(struct agent *agent, void *data, const GError *error);
 
-void call_built(struct agent *agent, struct work *work, call_done_fn *done, void *data);
+/* Rounds of one campaign that wait behind each other are stored by one statement. */
+
+/* Stores the open round as built. spent: compile seconds, added to the campaign's. */
+void call_built(struct agent *agent, struct work *work, double spent, call_done_fn *done,
+                void *data);
 /* Stores the outcomes so far. The open round is copied, and may change before done. */
 void call_partial(struct agent *agent, struct work *work, call_done_fn *done, void *data);
 /* Stores the open round as evaluated. kept: struct kept, taken over. more: the job's search goes on. seconds: from the
- * job's begin on the device. */
+ * job's begin on the device. use: the device's, or NULL. */
 void call_round(struct agent *agent, struct work *work, GArray *kept, bool more, double seconds,
-                call_done_fn *done, void *data);
+                const struct device_use *use, call_done_fn *done, void *data);
 void call_fail_job(struct agent *agent, struct work *work, enum failure failure, const char *detail,
                    call_done_fn *done, void *data);
 void call_finish_job(struct agent *agent, struct work *work, call_done_fn *done, void *data);
@@ -41,7 +45,6 @@ void call_lift_quarantine(struct agent *agent, const struct blamed *blamed);
 void call_return_job(struct agent *agent, const struct blamed *blamed, const char *device);
 /* Stores that the agent's device at that index is out of service for the reason, or with "" that it is back. */
 void call_device_service(struct agent *agent, int place, const char *reason);
-void call_spent(struct agent *agent, struct work *work, double seconds);
 /* Adds a line to the farm's event log. work may be NULL. */
 void call_event(struct agent *agent, const char *kind, struct work *work, const char *detail);
 /* kernel must live until done. */

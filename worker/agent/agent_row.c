@@ -114,7 +114,8 @@ static void listens(struct lane_call *base, const GError *error)
     struct worker_call *call = (struct worker_call *)base;
     if (error)
         log_write(LEVEL_WARNING, "listen_failed", NULL,
-                  "cannot listen for notifications, so work is looked for now and then: %s", error->message);
+                  "cannot listen for notifications, so work is looked for now and then: %s",
+                  error->message);
     else
         lane_watch(call->agent->control, agent_woken, call->agent);
     agent_schedule(call->agent);

@@ -78,9 +78,8 @@ static void build_job_store(struct build_job *job)
         round->kernel_keys[i] = g_strdup("");
     }
     build_job_move(job, BUILD_JOB_END, NULL);
-    if (job->seconds > 0)
-        call_spent(agent, &job->work, job->seconds / (double)job->builder->children->len);
-    call_built(agent, &job->work, build_job_answered, job);
+    call_built(agent, &job->work, job->seconds / (double)job->builder->children->len,
+               build_job_answered, job);
 }
 
 static void build_job_end_without_round(struct build_job *job)

@@ -164,20 +164,25 @@ static double eval_job_took(const struct eval_job *job)
     return job->began_us ? (double)(g_get_monotonic_time() - job->began_us) / 1e6 : 0;
 }
 
-/* CPU jobs report no device use: their kernels run on the worker's own cores. */
-static void eval_job_tell_use(struct eval_job *job)
+/* How long the job had its device, and how long that was busy. CPU jobs report no device use, since their kernels run on
+ * the worker's own cores; nor do jobs that the device never had, or that the database gave away. */
+static bool eval_job_use(const struct eval_job *job, struct device_use *use)
 {
-    struct device_use use = {eval_job_took(job), job->busy_seconds};
-    if (job->lost || !job->began_us || job->evaluator->target.vendor == VENDOR_CPU)
-        return;
-    call_device_use(job->evaluator->agent, &job->work, &use);
+    *use = (struct device_use){eval_job_took(job), job->busy_seconds};
+    return !job->lost && job->began_us && job->evaluator->target.vendor != VENDOR_CPU;
+}
+
+static void eval_job_report_use(struct eval_job *job)
+{
+    struct device_use use;
+    if (eval_job_use(job, &use))
+        call_device_use(job->evaluator->agent, &job->work, &use);
 }
 
 static void leave_device(void *object, const void *detail)
 {
     struct eval_job *job = object;
     (void)detail;
-    eval_job_tell_use(job);
     rebuilds_withdraw(job);
     job->evaluator->ending_jobs++;
     evaluator_drop(job->evaluator, job);
@@ -185,6 +190,7 @@ static void leave_device(void *object, const void *detail)
 
 void eval_job_release(struct eval_job *job)
 {
+    eval_job_report_use(job);
     eval_job_move(job, EVAL_JOB_END, NULL);
     if (job->lost)
         call_barrier(job->evaluator->agent, eval_job_answered, job);
@@ -196,6 +202,8 @@ void eval_job_finish(struct eval_job *job)
 {
     struct agent *agent = job->evaluator->agent;
     g_autofree char *summary = work_summary(&job->work);
+    struct device_use use;
+    bool has_use = eval_job_use(job, &use);
     eval_job_move(job, EVAL_JOB_END, NULL);
     if (job->lost) {
         call_barrier(agent, eval_job_answered, job);
@@ -205,12 +213,13 @@ void eval_job_finish(struct eval_job *job)
     about.device = job->evaluator->device;
     log_write(LEVEL_INFO, "round_done", &about, "round %d: %s", job->work.round->number, summary);
     call_round(agent, &job->work, work_kept(&job->work), work_more(&job->work), eval_job_took(job),
-               eval_job_answered, job);
+               has_use ? &use : NULL, eval_job_answered, job);
 }
 
 void eval_job_fail(struct eval_job *job, enum failure failure, const char *detail)
 {
     eval_job_event(job, "job failed", detail);
+    eval_job_report_use(job);
     eval_job_move(job, EVAL_JOB_END, NULL);
     call_fail_job(job->evaluator->agent, &job->work, failure, detail, eval_job_answered, job);
 }

@@ -180,6 +180,15 @@ static void lane_ran(uv_work_t *work, int status)
     lane_watch_socket(lane);
 }
 
+/* Calls that waited behind the head and can run with it do. */
+static void lane_join(Lane *lane)
+{
+    struct lane_call *head = g_queue_peek_head(&lane->calls);
+    GList *next;
+    while (head->join && (next = lane->calls.head->next) && head->join(head, next->data))
+        g_queue_delete_link(&lane->calls, next);
+}
+
 static void lane_next(Lane *lane)
 {
     if (lane->running || uv_is_active((uv_handle_t *)lane->timer) || !lane->calls.head)
@@ -187,6 +196,7 @@ static void lane_next(Lane *lane)
     lane_unwatch_socket(lane);
     lane->running = true;
     lane->began_us = g_get_monotonic_time();
+    lane_join(lane);
     lane->current = g_queue_peek_head(&lane->calls);
     uv_queue_work(lane->loop, &lane->work, lane_run, lane_ran);
 }

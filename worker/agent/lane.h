@@ -25,6 +25,9 @@ struct lane_call {
     bool (*run)(struct lane_call *call, Store *store, GError **error);
     /* On the loop, once: error is NULL on success and never STORE_ERROR_CONNECTION. Frees the call. */
     void (*done)(struct lane_call *call, const GError *error);
+    /* On the loop, before the call runs; may be NULL. Takes over `next`, which was pushed right after it: the call then
+     * runs for both, and its done ends both. False where next has to run by itself. */
+    bool (*join)(struct lane_call *call, struct lane_call *next);
 };
 
 struct lane_spec {
