@@ -1,3 +1,8 @@
+/*
+ * Each request is answered before the next one is read, so a crash concerns one kernel only. An error that is not the
+ * kernel's, such as a missing toolchain or another version than the requested one, ends the child without an answer:
+ * the agent then reports the child's last words, and blames no kernel.
+ */
 #include "worker/build/build_child.h"
 
 #include <stdio.h>

@@ -1,3 +1,10 @@
+/*
+ * The end of a process has two parts that come in any order: its exit, and the end of its pipes. died() waits for both,
+ * so that all frames come first. Grandchildren may keep the pipes open, so the wait for them is limited (DRAIN_MS).
+ *
+ * A struct process belongs to one process, and outlives the Child's interest in it: libuv frees a handle only after
+ * its close callback, and reaps a killed process only in its exit callback.
+ */
 #include "worker/child/child.h"
 
 #include <signal.h>

@@ -4,6 +4,7 @@
 
 G_DEFINE_QUARK(skipjack - device - error - quark, device_error)
 
+/* The order of the rows is the order of devices' numbers, which users pass to --eval. */
 static const struct device_row *const device_table[] = {&device_cuda, &device_hip, &device_opencl};
 
 /* Adds a runtime to the error of device_open(): "cuda: none here (libcuda.so.1: ...)"; "opencl: 1". */

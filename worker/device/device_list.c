@@ -38,6 +38,7 @@ static bool is_device(const char *line)
            is_number(line, NULL);
 }
 
+/* Starts this program as `child gpus` and reads the GPUs from its output. */
 static char **all_gpus(GError **error)
 {
     const char *const argv[] = {"/proc/self/exe", CHILD_COMMAND, "gpus", NULL};

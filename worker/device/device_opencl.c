@@ -143,6 +143,7 @@ static void opencl_close(struct device *device)
     g_free(d);
 }
 
+/* Profiling gives each event the device's own time. The queue is in order, as struct device_row promises. */
 static bool open_queue(struct opencl_device *d, GError **error)
 {
     cl_int status = CL_SUCCESS;
@@ -187,6 +188,7 @@ static struct device_memory *opencl_alloc(struct device *device, int64_t bytes, 
     cl_int status = CL_SUCCESS;
     cl_mem mem;
 
+    /* This message names both sizes; the driver's error would not. */
     if (bytes > d->info.largest_bytes) {
         g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_MEMORY,
                     "cannot allocate %" G_GINT64_FORMAT

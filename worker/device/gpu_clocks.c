@@ -1,3 +1,12 @@
+/*
+ * The life of a lock:
+ *   measuring process                     guard
+ *   starts the guard with two pipes       makes the mark, locks the clocks
+ *   waits for one line                    answers "locked", or the reason why not
+ *   measures                              waits on its standard input, the leash
+ *   closes the leash, or dies             unlocks the clocks, removes the mark, exits
+ * A guard that is killed leaves its mark; the next process that holds the GPU's lock finds it and unlocks the clocks.
+ */
 #include "worker/device/gpu_clocks.h"
 
 #include <errno.h>

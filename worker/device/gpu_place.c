@@ -1,3 +1,11 @@
+/*
+ * The lock is flock() on a file named by the GPU, so a killed process releases it, whatever it did before. The
+ * worker never removes the file: a process that waits on a removed file would not exclude the maker of a new one.
+ *
+ * Users with different rights must exclude each other, too. Each process takes the first folder of the list in which
+ * it can open or make the file, then waits for locks in all later folders, which processes without a right to the
+ * earlier ones may hold. If a file appears in an earlier folder meanwhile, it starts again.
+ */
 #include "worker/device/gpu_place.h"
 
 #include <errno.h>
@@ -241,6 +249,7 @@ static void read_cpus(const char *text, cpu_set_t *cpus)
     }
 }
 
+/* The intersection with the allowed cores keeps limits that a container or Slurm has set. */
 int gpu_place_pin(const struct device_identity *identity)
 {
     g_autofree char *text = gpu_pci_file(identity->address, "local_cpulist");

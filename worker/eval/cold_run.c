@@ -33,7 +33,7 @@ static void layer_free(gpointer data)
     g_free(layer);
 }
 
-/* ---- before the clock runs ---- */
+/* ---- before the clock runs: parsing, solving, memory ---- */
 
 static bool fail_frame(const char *what, GError **error)
 {
@@ -157,6 +157,7 @@ static bool run_all(struct cold_network *network, GError **error)
     return network->device->row->sync(network->device, error);
 }
 
+/* Host time, since loading is no work of the device. Each step ends with a sync, so that it contains its own work. */
 static bool timed(struct cold_network *network,
                   bool (*step)(struct cold_network *network, GError **error), double *seconds,
                   GError **error)

@@ -1,3 +1,12 @@
+/*
+ * The child has one thread. It reads a frame when it waits for work, and between two configs, so that kernels for the
+ * next job arrive, and a stop is noticed, while a request is served. Code objects are stored at once; evaluate and
+ * cold requests wait in a queue. A config under way cannot be interrupted: the agent kills a child that hangs.
+ *
+ * Two kinds of failure are kept apart. A request that cannot be served on this device is answered, and the child goes
+ * on. After a device fault, a broken protocol or a lack of memory the process ends, since only a new process gets a
+ * sound driver and its own memory.
+ */
 #include "worker/eval/eval_child.h"
 
 #include <float.h>
@@ -89,6 +98,7 @@ static bool take_work(struct server *server, const struct frame *frame)
 static bool take_stop(struct server *server, const struct frame *frame)
 {
     (void)frame;
+    /* A stop that comes when nothing is left to do must not stop the next request. */
     server->stop = server->current || !g_queue_is_empty(&server->waiting);
     return true;
 }

@@ -72,6 +72,7 @@ static bool open_named(struct eval_device *opened, const char *name, GError **er
     opened->device = device_open(index, error);
     if (!opened->device)
         return false;
+    /* The clocks are settled before the floor is measured: the floor depends on them. */
     mend_clocks(opened);
     lock_clocks(opened);
     return opened->only_hello || measure_floor(opened->device, &opened->floor_ms, error);

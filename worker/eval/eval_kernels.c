@@ -1,3 +1,5 @@
+/* Loading is put off until a config needs its kernel: a config that is never reached costs no device memory, and a
+ * kernel that does not load fails its own config. */
 #include "worker/eval/eval_kernels.h"
 
 struct eval_kernels {

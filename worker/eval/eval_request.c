@@ -14,6 +14,7 @@ static bool fail_frame(const char *what, GError **error)
     return false;
 }
 
+/* The solver checks later whether the values are a valid config; here they only have to fit the struct. */
 static bool read_values(const json_t *values, struct perf_config *config)
 {
     size_t count = json_array_size(values);
@@ -66,6 +67,7 @@ static bool read_configs(const json_t *configs, json_int_t baseline, struct eval
         struct eval_config config;
         if (!eval_config_read(json_array_get(configs, i), &config))
             return false;
+        /* The agent names the default config by its index, which need not be its place in the list. */
         if (config.index == baseline)
             request->baseline = (int)i;
         g_array_append_val(request->configs, config);

@@ -1,3 +1,9 @@
+/*
+ * The order of a round:
+ *   default config, all others, default config again; if it drifted: all others again, default config again.
+ * A config is verified only the first time. A failed config is not measured again. Each config's failure is its own
+ * outcome, and the round goes on; only a device fault ends it, since every later result would be suspect.
+ */
 #include "worker/eval/eval_round.h"
 
 #include <math.h>
@@ -89,6 +95,7 @@ static void judge_times(const struct state *s, const struct solution *solution,
     const struct measurement *times = &outcome->times;
 
     possible_ms = fmax(possible_ms, solution->launch_count * LAUNCH_LEAST_MS);
+    /* The minimum is judged, not the median: a single impossible reading shows that the clock is wrong. */
     if (!(times->min_ms > 0) || times->min_ms < possible_ms) {
         outcome->failure = FAILURE_TIME_IMPOSSIBLE;
         g_snprintf(outcome->detail, sizeof(outcome->detail),
@@ -236,6 +243,7 @@ static bool check_drift(struct state *s, struct eval_end *end, GError **error)
     if (!drift_is_large(end->drift))
         return true;
     end->repeated = true;
+    /* The best so far was measured before the drift; slow configs are dropped by the baseline's new time. */
     s->best_ms = s->outcomes[baseline].times.median_ms;
     return run_configs(s, baseline, true, end, error) && measure_drift(s, baseline, end, error);
 }

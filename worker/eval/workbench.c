@@ -1,3 +1,16 @@
+/*
+ * One verified run, and what each step protects against:
+ *   1. Write the inputs of copy 0: an earlier kernel may have written into its inputs.
+ *   2. Poison output and workspace: elements that a kernel does not write are then wrong, and a kernel cannot use
+ *      what an earlier one left in the workspace.
+ *   3. Run once on copy 0, and wait.
+ *   4. Look at the guard zones, and repair them. After a stray write all references are computed again.
+ *   5. Compare: the judge on the device, and the host if there is no judge or the judge finds an element wrong.
+ *
+ * The device's memory is shared by tensors, workspace, this problem's judge, and judges kept for other problems. An
+ * allocation that fails frees them in the order of their worth: judges kept, then this problem's own. Tensors are
+ * never freed for a workspace.
+ */
 #include "worker/eval/workbench.h"
 
 #include <math.h>
@@ -35,6 +48,7 @@ static bool make_reference(struct workbench *bench, const double *const *dense,
 {
     const struct problem *p = &bench->problem;
 
+    /* All solvers of a problem are compared with one reference: their seeds are equal. */
     if (cache)
         bench->reference = reference_cache_find(cache, p, bench->seed);
     if (bench->reference)
@@ -113,6 +127,7 @@ static bool give_judge_up(struct workbench *bench, GError **error)
 {
     if (!fetch_reference(bench, error))
         return false;
+    /* From now on the host writes the inputs, and needs their images. */
     for (int t = 0; t < TENSOR_COUNT; t++) {
         if (t != (int)bench->out)
             g_free(make_input(bench, t));

@@ -42,6 +42,7 @@ static bool read_lengths(const guint8 *header, uint32_t *head_bytes, uint32_t *b
     return false;
 }
 
+/* Duplicate members are refused: two readers might take different ones. */
 static bool parse_body(const guint8 *body, uint32_t head_bytes, uint32_t blob_bytes,
                        struct frame *frame, GError **error)
 {
@@ -65,6 +66,7 @@ static bool read_bytes(int fd, GByteArray *into, uint32_t wanted, uint32_t *got,
     while (*got < wanted) {
         guint at = into->len;
         guint step = MIN(wanted - *got, READ_STEP);
+        /* Room for the step first, since read() needs it; the size is corrected to what came. */
         g_byte_array_set_size(into, at + step);
         ssize_t count = read(fd, into->data + at, step);
         int reason = errno;

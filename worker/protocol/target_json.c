@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
+/* The fields of struct target, by a table: writing and reading cannot forget different ones. */
 enum field_kind { FIELD_TEXT, FIELD_INT, FIELD_INT64, FIELD_REAL };
 
 #define FIELD(kind, name)                                                                          \

@@ -1,3 +1,16 @@
+/*
+ * The entries of judge.cl, and the order in which they run:
+ *   judge_random     writes an input from the seed; once for each input
+ *   judge_reference  sums value and magnitude of each output element, in `parts` parts
+ *   judge_join       adds the parts up, and finds each workgroup's largest magnitude
+ *   judge_compare    for each workgroup: the largest error, the elements looked at, the wrong elements
+ * The host reads back only the workgroups' results, a few KiB.
+ *
+ * The sample. While the device computes, the host computes some 2 million multiply-accumulates of the same reference
+ * with other code (reference_element.h), in runs of 8 consecutive elements: the first and the last elements, which
+ * kernels most often miss, and runs drawn from the seed. Values must agree within the rounding errors of both sums. A
+ * fault that spoils a share s of the elements escapes n runs with a probability of at most (1 - s)^n.
+ */
 #include "worker/verify/judge.h"
 
 #include <math.h>
@@ -380,6 +393,7 @@ bool judge_compare(struct judge *judge, struct device_memory *output,
     *judged = (struct judged){0};
     for (int64_t i = 0; i < groups; i++) {
         int64_t looks = found[1][i].number, wrong = found[2][i].number;
+        /* The poison of forget_found() fails these tests: NaN is not >= 0, and -1 is negative. */
         sound = sound && looks >= 0 && looks <= judge->count && wrong >= 0 && wrong <= looks &&
                 found[0][i].ratio >= 0;
         looked += sound ? looks : 0;
@@ -425,6 +439,7 @@ static bool find_kernels(struct judge *judge, struct device_program *program, GE
     return true;
 }
 
+/* The parts of a sum split its images and output lines among work-items: there can be no more of them than lines. */
 static void choose_parts(struct judge *judge)
 {
     const struct problem *p = &judge->problem;
@@ -442,6 +457,7 @@ static bool alloc_memory(struct judge *judge, GError **error)
     int64_t elements = judge->count * judge->parts, part = GROUPS_MAX * 8;
     int64_t limit = MIN(info->memory_bytes / MEMORY_SHARE, info->largest_bytes);
 
+    /* 12 bytes an element: a double and a float. */
     if (elements > limit / 12) {
         g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_MEMORY,
                     "a reference of %" G_GINT64_FORMAT " elements is too large for the device",

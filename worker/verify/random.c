@@ -9,6 +9,7 @@ uint64_t random_bits(uint64_t seed, uint64_t index)
     return z ^ (z >> 31);
 }
 
+/* The lowest bit is the sign; the high half, whose bits are independent of it, is the size. */
 double random_value(enum data_type type, uint64_t bits)
 {
     double sign = bits & 1 ? -1 : 1;

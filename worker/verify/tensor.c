@@ -138,6 +138,7 @@ static int64_t walk_offset(const struct tensor_walk *walk)
     return offset;
 }
 
+/* The innermost axis is the common case: one addition. Only at its end the offset is computed from all axes. */
 void tensor_walk_next(struct tensor_walk *walk)
 {
     const struct tensor *t = walk->tensor;
@@ -180,6 +181,7 @@ void tensor_store(enum data_type type, void *data, int64_t offset, double value)
     }
 }
 
+/* Integers round to nearest, as kernels convert them. */
 double tensor_round(enum data_type type, double value)
 {
     switch (type) {

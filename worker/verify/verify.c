@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+/* The element with the largest error over its tolerance: it goes into the verdict's detail. */
 struct worst {
     int64_t index; /* logical, -1 for none */
     double got, expected, ratio;
@@ -100,6 +101,7 @@ void verify_output(const struct tensor *tensor, const void *data, uint8_t poison
     describe(tensor, &worst, wrong, verdict);
 }
 
+/* A byte for each place of the tensor: 1 if an element is stored there. Free with g_free(). */
 static uint8_t *mark_elements(const struct tensor *tensor)
 {
     uint8_t *marks = g_malloc0((gsize)tensor_elements(tensor));
