@@ -6,14 +6,13 @@
 
 #define SUMMARY                                                                                    \
     "Reads find-dbs, perf-dbs and kernel-dbs (plain or .bz2, MIOpen's own or ours)\n"              \
-    "and says what is in them: what cannot be read and why, whether what was read\n"               \
-    "is written back to the same bytes, whether its content contradicts the target that\n"         \
-    "its name says, and what else is worth knowing.\n\n"                                           \
-    "Of a folder, all files with names of these formats, and then each target's files\n"           \
-    "together, as a release: tunable winners of the find-db have params in the perf-db,\n"         \
-    "winners have their kernels in the kernel-db and are in the .sjdb, and files are\n"            \
-    "those that the manifest (.export.json, .golden.json) lists. A manifest stands for the\n"      \
-    "release that it lists."
+    "and reports rows that cannot be read, rows that are not written back to the same\n"           \
+    "bytes, content that contradicts the target in the file's name, and other findings.\n\n"       \
+    "In a folder, checks all files with names of these formats, and then each target's\n"          \
+    "files together as a release: tunable winners of the find-db have params in the\n"             \
+    "perf-db, winners have their kernels in the kernel-db and are in the .sjdb, and the\n"         \
+    "manifest (.export.json, .golden.json) lists exactly the files that are there. A\n"            \
+    "manifest as PATH checks the release that it lists."
 #define DESCRIPTION                                                                                \
     "Exit status: 0 when all files are clean; 1 when a file has something that cannot\n"           \
     "be read, something that is written back differently, or a finding that makes it\n"            \
@@ -29,8 +28,8 @@ struct check_options {
 static bool parse(int argc, char **argv, struct check_options *options, GError **error)
 {
     const GOptionEntry entries[] = {
-        {"json", 0, 0, G_OPTION_ARG_NONE, &options->json, "One JSON object a file, one a line",
-         NULL},
+        {"json", 0, 0, G_OPTION_ARG_NONE, &options->json,
+         "Print one JSON object for each file, one a line", NULL},
         {G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &options->paths, NULL, "PATH..."},
         {0},
     };
@@ -91,7 +90,7 @@ static bool check_path(const char *path, const struct check_options *options)
         return false;
     }
     if (files->len == 0) {
-        g_printerr("skipjack check: no find-db, perf-db or kernel-db lies in '%s'\n", path);
+        g_printerr("skipjack check: '%s' holds no find-db, perf-db or kernel-db\n", path);
         return false;
     }
     return check_together(path, files, options);

@@ -519,8 +519,8 @@ static int answer(const struct lookup *lookup)
         g_printerr("skipjack lookup: %s '%s': %s\n",
                    code == SKIPJACKDB_NOT_FOUND ? "no answer in" : "cannot read", lookup->words[0],
                    reason != NULL                 ? reason
-                   : code == SKIPJACKDB_NOT_FOUND ? "the database does not hold it; --choose asks "
-                                                    "what is near"
+                   : code == SKIPJACKDB_NOT_FOUND ? "the database does not hold the problem; "
+                                                    "--choose asks near problems and targets"
                                                   : skipjackdb_error_text(code));
     }
     return code == SKIPJACKDB_OK ? 0 : 1;

@@ -285,7 +285,7 @@ static void print_answer(const json_t *answer, const char *key)
                foreign ? ", of what was found" : "");
     }
     if (json_is_false(json_object_get(answer, "checked"))) {
-        printf("  unchecked   nobody here knows whether the solver can compute it\n");
+        printf("  unchecked   this program does not know whether the solver can compute it\n");
     }
     lookup_launches_print(json_object_get(answer, "launches"));
 }

@@ -119,7 +119,7 @@ static bool targets_settle(struct merge *merge, GError **error)
     for (guint i = 0; i < report->inputs->len; i++) {
         const struct merge_input *input = merge_input(merge, i);
         if (input->others > 0) {
-            return refuse(error, "'%s' holds what is of another target: %s%s", input->path,
+            return refuse(error, "'%s' holds parts of another target: %s%s", input->path,
                           input->other, input->others > 1 ? ", and more" : "");
         }
     }

@@ -200,7 +200,7 @@ static void take_entries(struct merge *merge, const struct source_row *from, gui
         const char *wrong = find_part_scan(&rest, &choice.part);
         count++;
         if (wrong == NULL && !find_algorithm_known(choice.part.algorithm)) {
-            wrong = "the algorithm is none of MIOpen's";
+            wrong = "MIOpen has no algorithm of that name";
         }
         if (wrong != NULL) {
             merge_left_out(merge, from->input, "line", from->row->number, "entry %u: %s", count,

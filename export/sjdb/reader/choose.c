@@ -99,7 +99,7 @@ static void make_choice(const struct source *source, const struct sjdb_candidate
     };
 }
 
-/* Asks the caller about the candidate. What the caller corrects goes into the choice. */
+/* Asks the caller about the candidate. The caller's corrections go into the choice. */
 static int ask_caller(const struct question *question, struct skipjackdb_choice *choice)
 {
     const struct skipjackdb_rules *rules = &question->rules;

@@ -192,7 +192,7 @@ struct skipjackdb_perf_entry {
 
 /* Returns how many rows there are. They are numbered from 0. */
 uint64_t skipjackdb_perf_count(const skipjackdb *db);
-/* Sets the problem that stands for the row. Its output size follows the formula, for B and W from
+/* Sets the problem that represents the row. Its output size follows the formula, for B and W from
  * the smallest input that gives the row; all its layouts are the row's one. problem->size must be
  * set. */
 int skipjackdb_perf_at(const skipjackdb *db, uint64_t number, struct skipjackdb_problem *problem);
@@ -292,8 +292,8 @@ int skipjackdb_strides(const struct skipjackdb_problem *problem, int32_t tensor,
 
 /* ---- kernels ----
  * Code objects by kernel-db's identity: the source file's name with ".o", and the compile options. They
- * are kept compressed; reading one takes memory, a few hundred KiB that are given back, and up to a
- * millisecond. What is handed out has the checksum that it was written with. */
+ * are stored compressed: reading one takes a few hundred KiB of memory, which are freed again, and up to a
+ * millisecond. Its checksum is compared with the one of the file. */
 
 struct skipjackdb_kernel {
     size_t size;

@@ -138,7 +138,8 @@ static void each_repeated_solver_counts_once(void)
     }
 }
 
-/* What an older revision of a solver of ours wrote is named; what others' solvers wrote is theirs. */
+/* Params that an older revision of our solver wrote are named as stale; params of other libraries'
+ * solvers are not judged. */
 static void params_of_an_older_revision_are_stale(void)
 {
     static const struct {
@@ -299,7 +300,7 @@ static void kernel_db_damages_are_named(void)
     }
 }
 
-/* Whatever is cut off or flipped: a report comes back and does not call the file clean. */
+/* For any truncation and any flipped bit, a report comes back and does not call the file clean. */
 static void any_damage_to_a_file_is_survived(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
@@ -322,7 +323,7 @@ static void any_damage_to_a_file_is_survived(void)
     }
 }
 
-static void content_decides_what_a_file_is(void)
+static void content_decides_a_files_format(void)
 {
     static const struct {
         const char *name, *bytes;
@@ -385,7 +386,7 @@ static void folder_lists_files_of_known_names_in_order(void)
 }
 
 /* A find-db's or perf-db's target is its name's alone: what it holds may contradict that. */
-static void what_contradicts_the_target_is_unfit(void)
+static void content_that_contradicts_the_target_is_unfit(void)
 {
     static const struct {
         const char *name, *text;
@@ -470,7 +471,7 @@ static void kernels_of_another_target_are_unfit(void)
     }
 }
 
-static void exit_status_says_what_was_found(void)
+static void exit_status_reports_findings(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
     const char *clean = temp_folder_write(folder, "clean", KEY "=A:1,0," ALGO "GEMM\n", -1);
@@ -534,17 +535,17 @@ int main(int argc, char **argv)
     g_test_add_func("/check/perf_db_damages_are_named", perf_db_damages_are_named);
     g_test_add_func("/check/kernel_db_damages_are_named", kernel_db_damages_are_named);
     g_test_add_func("/check/any_damage_to_a_file_is_survived", any_damage_to_a_file_is_survived);
-    g_test_add_func("/check/content_decides_what_a_file_is", content_decides_what_a_file_is);
+    g_test_add_func("/check/content_decides_a_files_format", content_decides_a_files_format);
     g_test_add_func("/check/compressed_files_are_checked_too", compressed_files_are_checked_too);
     g_test_add_func("/check/folder_lists_files_of_known_names_in_order",
                     folder_lists_files_of_known_names_in_order);
-    g_test_add_func("/check/what_contradicts_the_target_is_unfit",
-                    what_contradicts_the_target_is_unfit);
+    g_test_add_func("/check/content_that_contradicts_the_target_is_unfit",
+                    content_that_contradicts_the_target_is_unfit);
     g_test_add_func("/check/solvers_of_another_target_are_found_in_sqlite",
                     solvers_of_another_target_are_found_in_sqlite);
     g_test_add_func("/check/kernels_of_another_target_are_unfit",
                     kernels_of_another_target_are_unfit);
-    g_test_add_func("/check/exit_status_says_what_was_found", exit_status_says_what_was_found);
+    g_test_add_func("/check/exit_status_reports_findings", exit_status_reports_findings);
     g_test_add_func("/check/shipped_files_give_the_counts_known",
                     shipped_files_give_the_counts_known);
     return g_test_run();

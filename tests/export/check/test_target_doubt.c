@@ -64,7 +64,7 @@ static void only_algorithms_that_do_all_of_them_are_bound_by_it(void)
     }
 }
 
-static void solvers_of_another_target_are_told(void)
+static void solvers_of_another_target_are_found(void)
 {
     static const struct {
         const char *target, *key, *solver;
@@ -108,7 +108,7 @@ int main(int argc, char **argv)
                     the_least_time_is_that_of_the_multiply_adds);
     g_test_add_func("/target_doubt/only_algorithms_that_do_all_of_them_are_bound_by_it",
                     only_algorithms_that_do_all_of_them_are_bound_by_it);
-    g_test_add_func("/target_doubt/solvers_of_another_target_are_told",
-                    solvers_of_another_target_are_told);
+    g_test_add_func("/target_doubt/solvers_of_another_target_are_found",
+                    solvers_of_another_target_are_found);
     return g_test_run();
 }

@@ -79,7 +79,7 @@ static const struct {
      {0, 0, 0, 0}},
 };
 
-static void files_differ_by_what_they_say(void)
+static void files_are_compared_by_content(void)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         int sum = 0;
@@ -162,7 +162,7 @@ static void kernels_differ_by_their_code(void)
     }
 }
 
-/* What only one of the two sorts holds is no difference. */
+/* Parts that only one of the two kinds can hold are no difference. */
 static void an_sjdb_is_compared_with_either_sort(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
@@ -185,7 +185,7 @@ static void an_sjdb_is_compared_with_either_sort(void)
     g_assert_cmpint(with_other->counts[DIFF_CHANGED], ==, 1);
 }
 
-static void what_cannot_be_compared_is_refused(void)
+static void files_of_different_kinds_are_refused(void)
 {
     static const struct {
         const char *first, *second, *list, *message;
@@ -210,7 +210,7 @@ static void what_cannot_be_compared_is_refused(void)
 }
 
 /* Other winners and times are to be expected then. */
-static void files_of_two_targets_are_called_so(void)
+static void files_of_two_targets_are_reported(void)
 {
     static const struct {
         const char *second;
@@ -288,7 +288,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
-    g_test_add_func("/diff/files_differ_by_what_they_say", files_differ_by_what_they_say);
+    g_test_add_func("/diff/files_are_compared_by_content", files_are_compared_by_content);
     g_test_add_func("/diff/a_changed_winner_is_named_with_both_times",
                     a_changed_winner_is_named_with_both_times);
     g_test_add_func("/diff/networks_weight_times_by_multiplicity",
@@ -296,8 +296,9 @@ int main(int argc, char **argv)
     g_test_add_func("/diff/kernels_differ_by_their_code", kernels_differ_by_their_code);
     g_test_add_func("/diff/an_sjdb_is_compared_with_either_sort",
                     an_sjdb_is_compared_with_either_sort);
-    g_test_add_func("/diff/what_cannot_be_compared_is_refused", what_cannot_be_compared_is_refused);
-    g_test_add_func("/diff/files_of_two_targets_are_called_so", files_of_two_targets_are_called_so);
+    g_test_add_func("/diff/files_of_different_kinds_are_refused",
+                    files_of_different_kinds_are_refused);
+    g_test_add_func("/diff/files_of_two_targets_are_reported", files_of_two_targets_are_reported);
     g_test_add_func("/diff/json_holds_every_difference", json_holds_every_difference);
     g_test_add_func("/diff/times_within_the_noise_are_equal", times_within_the_noise_are_equal);
     return g_test_run();

@@ -40,7 +40,7 @@ static void a_name_tells_its_target(void)
     }
 }
 
-static void targets_fit_where_what_is_known_agrees(void)
+static void targets_fit_if_their_known_parts_agree(void)
 {
     static const struct {
         const char *name, *other;
@@ -127,8 +127,8 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
     g_test_add_func("/file_name/a_name_tells_its_target", a_name_tells_its_target);
-    g_test_add_func("/file_name/targets_fit_where_what_is_known_agrees",
-                    targets_fit_where_what_is_known_agrees);
+    g_test_add_func("/file_name/targets_fit_if_their_known_parts_agree",
+                    targets_fit_if_their_known_parts_agree);
     g_test_add_func("/file_name/files_of_a_part_of_a_card_are_found_by_miopen",
                     files_of_a_part_of_a_card_are_found_by_miopen);
     return g_test_run();

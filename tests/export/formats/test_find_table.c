@@ -26,7 +26,7 @@ static FindTable *read_text(TempFolder *folder, const char *text, gssize length,
     return table;
 }
 
-static void rows_come_by_key_and_equal_ones_as_they_stand(void)
+static void rows_come_by_key_and_equal_keys_in_file_order(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
     g_autoptr(GString) bad = g_string_new(NULL);
@@ -42,7 +42,7 @@ static void rows_come_by_key_and_equal_ones_as_they_stand(void)
     g_assert_cmpstr(bad->str, ==, "");
 }
 
-static void bad_lines_are_told_with_their_numbers(void)
+static void bad_lines_are_reported_with_their_numbers(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
     g_autoptr(GString) bad = g_string_new(NULL);
@@ -94,7 +94,7 @@ static const char *write_packed(TempFolder *folder)
     return temp_folder_write_bzip2(folder, "a.fdb.txt.bz2", text->str, text->len);
 }
 
-static void what_lies_before_damage_is_kept(void)
+static void lines_before_damage_are_kept(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
     g_autoptr(GString) bad = g_string_new(NULL);
@@ -111,7 +111,7 @@ static void what_lies_before_damage_is_kept(void)
 }
 
 /* A spoilt block unfolds to something, and only its end shows that it is spoilt. */
-static void nothing_of_a_spoilt_block_is_read(void)
+static void no_line_of_a_damaged_block_is_read(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
     g_autoptr(GString) bad = g_string_new(NULL);
@@ -167,7 +167,7 @@ static void times_are_those_of_strtod(void)
     }
 }
 
-static void what_is_wrong_with_an_entry_is_said(void)
+static void errors_of_an_entry_are_named(void)
 {
     static const struct {
         const char *text, *wrong;
@@ -200,20 +200,19 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
-    g_test_add_func("/find_table/rows_come_by_key_and_equal_ones_as_they_stand",
-                    rows_come_by_key_and_equal_ones_as_they_stand);
-    g_test_add_func("/find_table/bad_lines_are_told_with_their_numbers",
-                    bad_lines_are_told_with_their_numbers);
+    g_test_add_func("/find_table/rows_come_by_key_and_equal_keys_in_file_order",
+                    rows_come_by_key_and_equal_keys_in_file_order);
+    g_test_add_func("/find_table/bad_lines_are_reported_with_their_numbers",
+                    bad_lines_are_reported_with_their_numbers);
     g_test_add_func("/find_table/a_byte_order_mark_is_no_part_of_the_first_key",
                     a_byte_order_mark_is_no_part_of_the_first_key);
     g_test_add_func("/find_table/a_line_without_end_is_left_out", a_line_without_end_is_left_out);
-    g_test_add_func("/find_table/what_lies_before_damage_is_kept", what_lies_before_damage_is_kept);
-    g_test_add_func("/find_table/nothing_of_a_spoilt_block_is_read",
-                    nothing_of_a_spoilt_block_is_read);
+    g_test_add_func("/find_table/lines_before_damage_are_kept", lines_before_damage_are_kept);
+    g_test_add_func("/find_table/no_line_of_a_damaged_block_is_read",
+                    no_line_of_a_damaged_block_is_read);
     g_test_add_func("/find_table/a_missing_file_is_an_error_that_names_it",
                     a_missing_file_is_an_error_that_names_it);
     g_test_add_func("/find_scan/times_are_those_of_strtod", times_are_those_of_strtod);
-    g_test_add_func("/find_scan/what_is_wrong_with_an_entry_is_said",
-                    what_is_wrong_with_an_entry_is_said);
+    g_test_add_func("/find_scan/errors_of_an_entry_are_named", errors_of_an_entry_are_named);
     return g_test_run();
 }

@@ -71,7 +71,7 @@ static void equal_kernels_give_equal_bytes(void)
     g_assert_true(g_bytes_equal(one, two));
 }
 
-static void one_name_cannot_stand_twice(void)
+static void one_name_cannot_be_added_twice(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
     g_autoptr(GError) error = NULL;
@@ -82,7 +82,7 @@ static void one_name_cannot_stand_twice(void)
     g_assert_nonnull(error);
 }
 
-static void lying_blob_is_told(void)
+static void wrong_sizes_of_a_blob_are_found(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
     g_autoptr(KernelDb) db = kernel_db_open(write_sample(folder, "a.kdb"), NULL);
@@ -126,8 +126,8 @@ int main(int argc, char **argv)
     g_test_set_nonfatal_assertions();
     g_test_add_func("/kernel_db/code_objects_read_back", code_objects_read_back);
     g_test_add_func("/kernel_db/equal_kernels_give_equal_bytes", equal_kernels_give_equal_bytes);
-    g_test_add_func("/kernel_db/one_name_cannot_stand_twice", one_name_cannot_stand_twice);
-    g_test_add_func("/kernel_db/lying_blob_is_told", lying_blob_is_told);
+    g_test_add_func("/kernel_db/one_name_cannot_be_added_twice", one_name_cannot_be_added_twice);
+    g_test_add_func("/kernel_db/wrong_sizes_of_a_blob_are_found", wrong_sizes_of_a_blob_are_found);
     g_test_add_func("/kernel_db/names_are_what_miopen_asks_for", names_are_what_miopen_asks_for);
     return g_test_run();
 }

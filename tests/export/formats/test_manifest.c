@@ -12,7 +12,7 @@ static struct manifest *read_text(TempFolder *folder, const char *text, GError *
     return manifest_read(temp_folder_write(folder, "x.export.json", text, -1), error);
 }
 
-static void what_it_says_is_read(void)
+static void all_members_are_read(void)
 {
     static const struct {
         const char *text, *whose;
@@ -37,7 +37,7 @@ static void what_it_says_is_read(void)
     }
 }
 
-static void what_is_no_manifest_is_refused(void)
+static void other_json_is_refused(void)
 {
     static const struct {
         const char *text, *says;
@@ -99,7 +99,7 @@ static void limits_are_taken_from_it(void)
     }
 }
 
-static void parts_are_compared_by_what_both_say(void)
+static void parts_are_compared_by_the_options_both_name(void)
 {
     static const struct {
         const char *said, *asked;
@@ -146,10 +146,10 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
-    g_test_add_func("/manifest/what_it_says_is_read", what_it_says_is_read);
-    g_test_add_func("/manifest/what_is_no_manifest_is_refused", what_is_no_manifest_is_refused);
-    g_test_add_func("/manifest/parts_are_compared_by_what_both_say",
-                    parts_are_compared_by_what_both_say);
+    g_test_add_func("/manifest/all_members_are_read", all_members_are_read);
+    g_test_add_func("/manifest/other_json_is_refused", other_json_is_refused);
+    g_test_add_func("/manifest/parts_are_compared_by_the_options_both_name",
+                    parts_are_compared_by_the_options_both_name);
     g_test_add_func("/manifest/limits_are_taken_from_it", limits_are_taken_from_it);
     g_test_add_func("/manifest/sums_are_of_unpacked_bytes", sums_are_of_unpacked_bytes);
     return g_test_run();

@@ -1,4 +1,4 @@
-/* What of a campaign goes into a golden version, and why: on a campaign filled as workers fill it. */
+/* Golden versions proposed from campaigns, through the store. */
 #include "export/golden/golden.h"
 
 #include "schema/store/store_private.h"
@@ -184,7 +184,7 @@ static void entries_that_share_a_kernels_name_follow_it(void)
     g_assert_cmpint(summary.counts[GOLDEN_KERNEL_LEFT], ==, 0);
     golden_summary_clear(&summary);
 
-    /* What the campaign cannot replace is counted. */
+    /* Entries of the base that the campaign cannot replace are counted. */
     run(&farm, "UPDATE results SET n = n + 1 WHERE job_id ="
                " (SELECT max(job_id) FROM results WHERE kernel_keys = " SHARED ")");
     g_assert_true(propose(&farm, -1, &summary, &error));
@@ -194,7 +194,7 @@ static void entries_that_share_a_kernels_name_follow_it(void)
     export_farm_clear(&farm);
 }
 
-static void what_does_not_hold_and_is_not_replaced_is_counted(void)
+static void stale_entries_without_a_replacement_are_counted(void)
 {
     struct export_farm farm;
     struct golden_summary summary;
@@ -223,7 +223,7 @@ static void the_same_asked_for_again_is_the_same_proposal(void)
         g_assert_cmpint(summary.is_new, ==, i == 0);
         golden_summary_clear(&summary);
     }
-    /* With other rows it is another one, and the former is withdrawn. */
+    /* Other rows make another version, and the open proposal is withdrawn. */
     run(&farm, TIMES("0.9"));
     g_assert_true(propose(&farm, -1, &summary, &error));
     g_assert_no_error(error);
@@ -249,7 +249,7 @@ static void another_base_than_the_newest_is_refused(void)
     export_farm_clear(&farm);
 }
 
-static void what_was_taken_although_its_device_drifted_says_so(void)
+static void results_taken_despite_drift_are_marked(void)
 {
     struct export_farm farm;
     struct golden_summary summary;
@@ -283,7 +283,7 @@ static gpointer approve_second(gpointer data)
     return GINT_TO_POINTER(done);
 }
 
-static void of_two_who_approve_at_once_one_does(void)
+static void one_of_two_approvals_at_once_succeeds(void)
 {
     struct export_farm farm;
     struct golden_summary summary;
@@ -368,16 +368,16 @@ int main(int argc, char **argv)
                     a_problem_that_the_base_lacks_is_new);
     g_test_add_func("/golden/entries_that_share_a_kernels_name_follow_it",
                     entries_that_share_a_kernels_name_follow_it);
-    g_test_add_func("/golden/what_does_not_hold_and_is_not_replaced_is_counted",
-                    what_does_not_hold_and_is_not_replaced_is_counted);
+    g_test_add_func("/golden/stale_entries_without_a_replacement_are_counted",
+                    stale_entries_without_a_replacement_are_counted);
     g_test_add_func("/golden/the_same_asked_for_again_is_the_same_proposal",
                     the_same_asked_for_again_is_the_same_proposal);
     g_test_add_func("/golden/another_base_than_the_newest_is_refused",
                     another_base_than_the_newest_is_refused);
-    g_test_add_func("/golden/what_was_taken_although_its_device_drifted_says_so",
-                    what_was_taken_although_its_device_drifted_says_so);
-    g_test_add_func("/golden/of_two_who_approve_at_once_one_does",
-                    of_two_who_approve_at_once_one_does);
+    g_test_add_func("/golden/results_taken_despite_drift_are_marked",
+                    results_taken_despite_drift_are_marked);
+    g_test_add_func("/golden/one_of_two_approvals_at_once_succeeds",
+                    one_of_two_approvals_at_once_succeeds);
     g_test_add_func("/golden/an_incomplete_campaign_is_refused_unless_allowed",
                     an_incomplete_campaign_is_refused_unless_allowed);
     g_test_add_func("/golden/nothing_measured_is_an_error", nothing_measured_is_an_error);

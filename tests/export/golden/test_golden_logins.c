@@ -78,7 +78,7 @@ static double tell(void *data, const struct job *job, const struct perf_config *
     return strcmp(job->solver, NAIVE) == 0 ? told->naive : told->tuned;
 }
 
-/* What the login's worker may claim, with these times. */
+/* A worker of the login claims what it may, and hands in these times. */
 static void serve(const struct logins *f, int node, struct told told)
 {
     const struct export_farm_worker worker = {.configs = 1, .measure = tell, .data = &told};
@@ -219,21 +219,26 @@ static void unconfirmed_winners_are_taken_where_it_is_allowed(void)
     clear(&f);
 }
 
-/* A winner that beats the golden one is measured beside it, and by the other login. */
+/* Makes what was measured golden, by another name, and begins a campaign of the same problem. */
+static void approve_and_begin_anew(struct logins *f)
+{
+    struct golden_summary summary = propose(f, false, true);
+    g_autoptr(GError) error = NULL;
+    store_approve_golden(f->farm.store, EXPORT_FARM_TARGET, summary.version, "bob", &error);
+    g_assert_no_error(error);
+    golden_summary_clear(&summary);
+    export_farm_begin_anew(&f->farm, export_farm_keys, 1, TUNED);
+}
+
+/* A winner that beats the golden entry is measured beside it, and by the other login. */
 static void a_winner_over_the_golden_one_is_seconded_beside_it(void)
 {
     struct logins f;
     begin(&f, TUNED);
     serve(&f, 0, (struct told){.tuned = 20});
-    struct golden_summary summary = propose(&f, false, true);
-    g_autoptr(GError) error = NULL;
-    store_approve_golden(f.farm.store, EXPORT_FARM_TARGET, summary.version, "bob", &error);
-    g_assert_no_error(error);
-    golden_summary_clear(&summary);
-
-    export_farm_begin_anew(&f.farm, export_farm_keys, 1, TUNED);
+    approve_and_begin_anew(&f);
     serve(&f, 0, (struct told){.tuned = 10});
-    summary = propose(&f, true, false); /* they disagree beyond the noise */
+    struct golden_summary summary = propose(&f, true, false); /* they disagree beyond the noise */
     g_assert_cmpint(summary.disputes, ==, 1);
     g_assert_cmpint(summary.logins.awaited, ==, 0);
     golden_summary_clear(&summary);
@@ -249,21 +254,15 @@ static void a_winner_over_the_golden_one_is_seconded_beside_it(void)
     clear(&f);
 }
 
-/* The golden row of another login, with the same config and time, is the second one. */
-static void what_golden_has_of_another_login_counts(void)
+/* A golden row of the same config, measured by another login, counts as the second time. */
+static void a_golden_time_of_another_login_counts(void)
 {
     struct logins f;
     begin(&f, TUNED);
     serve(&f, 1, (struct told){.tuned = 10});
-    struct golden_summary summary = propose(&f, false, true);
-    g_autoptr(GError) error = NULL;
-    store_approve_golden(f.farm.store, EXPORT_FARM_TARGET, summary.version, "bob", &error);
-    g_assert_no_error(error);
-    golden_summary_clear(&summary);
-
-    export_farm_begin_anew(&f.farm, export_farm_keys, 1, TUNED);
+    approve_and_begin_anew(&f);
     serve(&f, 0, (struct told){.tuned = 5});
-    summary = propose(&f, true, false);
+    struct golden_summary summary = propose(&f, true, false);
     golden_summary_clear(&summary);
     serve(&f, 0, (struct told){.tuned = 9.8});
     summary = propose(&f, false, false);
@@ -272,8 +271,8 @@ static void what_golden_has_of_another_login_counts(void)
     clear(&f);
 }
 
-/* Nobody left a name in what was measured before names were kept: two logins are to measure it. */
-static void a_time_of_nobody_is_no_login(void)
+/* Times from before logins were stored have no login: two logins must measure again. */
+static void a_time_without_a_login_counts_for_none(void)
 {
     struct logins f;
     begin(&f, TUNED);
@@ -291,7 +290,7 @@ static void a_time_of_nobody_is_no_login(void)
     clear(&f);
 }
 
-/* A round that came in parts of two logins: it is not known which of them measured the winner. */
+/* A round whose parts two logins handed in: the login of the winner's time is unknown. */
 static void a_round_of_two_logins_is_not_two_times(void)
 {
     struct logins f;
@@ -327,9 +326,10 @@ int main(int argc, char **argv)
                     unconfirmed_winners_are_taken_where_it_is_allowed);
     g_test_add_func("/golden_logins/a_winner_over_the_golden_one_is_seconded_beside_it",
                     a_winner_over_the_golden_one_is_seconded_beside_it);
-    g_test_add_func("/golden_logins/what_golden_has_of_another_login_counts",
-                    what_golden_has_of_another_login_counts);
-    g_test_add_func("/golden_logins/a_time_of_nobody_is_no_login", a_time_of_nobody_is_no_login);
+    g_test_add_func("/golden_logins/a_golden_time_of_another_login_counts",
+                    a_golden_time_of_another_login_counts);
+    g_test_add_func("/golden_logins/a_time_without_a_login_counts_for_none",
+                    a_time_without_a_login_counts_for_none);
     g_test_add_func("/golden_logins/a_round_of_two_logins_is_not_two_times",
                     a_round_of_two_logins_is_not_two_times);
     return g_test_run();

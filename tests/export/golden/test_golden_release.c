@@ -181,7 +181,7 @@ static int64_t ask(const struct export_farm *farm, const char *sql)
     return rows == NULL ? -1 : g_ascii_strtoll(PQgetvalue(rows, 0, 0), NULL, 10);
 }
 
-static void the_manifest_says_what_the_files_are_made_from(void)
+static void the_manifest_names_the_sources_of_the_files(void)
 {
     struct export_farm farm;
     json_int_t campaign = 0, configs = 0, runs = 0, version = 0, base = -1;
@@ -223,7 +223,7 @@ static void the_manifest_says_what_the_files_are_made_from(void)
 struct other {
     const char *dir;
     gint over, turns;
-    int alone; /* files without the manifest that tells of them */
+    int alone; /* times that files were seen without their manifest */
 };
 
 static void *take_turns(void *data)
@@ -255,7 +255,7 @@ static void wait_for_a_turn(struct other *other)
     g_assert_cmpint(g_atomic_int_get(&other->turns), >, before);
 }
 
-static void nobody_comes_between_the_files_and_their_manifest(void)
+static void an_export_locks_files_and_manifest_together(void)
 {
     struct export_farm farm;
     g_autoptr(TempFolder) folder = temp_folder_new();
@@ -274,7 +274,7 @@ static void nobody_comes_between_the_files_and_their_manifest(void)
 
 /* ---- what does not ship ---- */
 
-static void only_what_is_approved_ships(void)
+static void only_approved_versions_ship(void)
 {
     static const struct {
         const char *word;
@@ -311,7 +311,7 @@ static void only_what_is_approved_ships(void)
 }
 
 /* The gate judges a golden row as any other: what does not hold today is left out and named. */
-static void what_does_not_hold_any_more_is_refused(void)
+static void results_that_no_longer_hold_are_refused(void)
 {
     struct export_farm farm;
     struct export_summary summary = {0};
@@ -338,12 +338,12 @@ int main(int argc, char **argv)
                     a_version_is_exported_as_its_campaign_is);
     g_test_add_func("/golden_release/a_rollback_restores_the_files_without_the_campaign",
                     a_rollback_restores_the_files_without_the_campaign);
-    g_test_add_func("/golden_release/the_manifest_says_what_the_files_are_made_from",
-                    the_manifest_says_what_the_files_are_made_from);
-    g_test_add_func("/golden_release/nobody_comes_between_the_files_and_their_manifest",
-                    nobody_comes_between_the_files_and_their_manifest);
-    g_test_add_func("/golden_release/only_what_is_approved_ships", only_what_is_approved_ships);
-    g_test_add_func("/golden_release/what_does_not_hold_any_more_is_refused",
-                    what_does_not_hold_any_more_is_refused);
+    g_test_add_func("/golden_release/the_manifest_names_the_sources_of_the_files",
+                    the_manifest_names_the_sources_of_the_files);
+    g_test_add_func("/golden_release/an_export_locks_files_and_manifest_together",
+                    an_export_locks_files_and_manifest_together);
+    g_test_add_func("/golden_release/only_approved_versions_ship", only_approved_versions_ship);
+    g_test_add_func("/golden_release/results_that_no_longer_hold_are_refused",
+                    results_that_no_longer_hold_are_refused);
     return g_test_run();
 }

@@ -114,7 +114,7 @@ static double golden_ms(const struct export_farm *farm, const char *solver)
     return ask(farm, sql);
 }
 
-static void a_lucky_golden_time_is_replaced_by_what_was_measured_again(void)
+static void measuring_again_replaces_a_lucky_golden_time(void)
 {
     struct export_farm farm;
     begin(&farm, TUNED, (struct told){.tuned = 10, .other = 30});
@@ -178,7 +178,7 @@ static double tell_in_turn(void *data, const struct job *job, const struct perf_
     return tell(&turns->of[MIN(turn, 1)], job, config);
 }
 
-static void what_wins_gets_its_time_from_another_round_than_it_won_in(void)
+static void a_winner_gets_its_time_from_the_round_after_it_won(void)
 {
     struct export_farm farm;
     begin(&farm, TUNED, (struct told){.tuned = 20, .other = 30});
@@ -271,7 +271,7 @@ static void nothing_is_asked_and_nothing_taken_unless_it_is_wished(void)
 }
 
 /* A verdict is about one golden entry and one state of the campaign's job. */
-static void a_verdict_ends_with_what_it_was_about(void)
+static void a_verdict_ends_with_its_golden_entry(void)
 {
     static const char *const ends[] = {
         /* golden has another entry by now */
@@ -382,12 +382,12 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
-    g_test_add_func("/golden_verdict/a_lucky_golden_time_is_replaced_by_what_was_measured_again",
-                    a_lucky_golden_time_is_replaced_by_what_was_measured_again);
+    g_test_add_func("/golden_verdict/measuring_again_replaces_a_lucky_golden_time",
+                    measuring_again_replaces_a_lucky_golden_time);
     g_test_add_func("/golden_verdict/a_lucky_campaign_does_not_replace_a_true_time",
                     a_lucky_campaign_does_not_replace_a_true_time);
-    g_test_add_func("/golden_verdict/what_wins_gets_its_time_from_another_round_than_it_won_in",
-                    what_wins_gets_its_time_from_another_round_than_it_won_in);
+    g_test_add_func("/golden_verdict/a_winner_gets_its_time_from_the_round_after_it_won",
+                    a_winner_gets_its_time_from_the_round_after_it_won);
     g_test_add_func("/golden_verdict/a_golden_config_that_fails_this_time_gives_way",
                     a_golden_config_that_fails_this_time_gives_way);
     g_test_add_func("/golden_verdict/a_new_winner_and_the_former_one_are_both_measured_again",
@@ -396,8 +396,8 @@ int main(int argc, char **argv)
                     a_new_solver_that_does_not_win_is_taken_at_once);
     g_test_add_func("/golden_verdict/nothing_is_asked_and_nothing_taken_unless_it_is_wished",
                     nothing_is_asked_and_nothing_taken_unless_it_is_wished);
-    g_test_add_func("/golden_verdict/a_verdict_ends_with_what_it_was_about",
-                    a_verdict_ends_with_what_it_was_about);
+    g_test_add_func("/golden_verdict/a_verdict_ends_with_its_golden_entry",
+                    a_verdict_ends_with_its_golden_entry);
     g_test_add_func("/golden_verdict/lucky_times_do_not_stay", lucky_times_do_not_stay);
     return g_test_run();
 }

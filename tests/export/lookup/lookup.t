@@ -12,7 +12,7 @@ my $program = $ENV{SKIPJACK} // 'build/skipjack';
 my $db = 'tests/fuzz/corpus/sjdb/small';
 my $key = '64-56-56-3x3-64-56-56-32-1x1-1x1-1x1-0-NCHW-FP32-F';
 
-# What is printed, errors too, and the exit status.
+# Returns the output, errors included, and the exit status.
 sub run {
     my $output = qx('$program' lookup @_ 2>&1);
     return ($output, $? >> 8);
@@ -41,7 +41,7 @@ like $text, qr/holds the problem, but no entry within/, 'is said';
 (my $absent = $key) =~ s/-F\b.*/-W/;
 ($text, $status) = run($db, $absent);
 is $status, 1, 'a problem that is not there';
-like $text, qr/does not hold it/, 'is told apart';
+like $text, qr/does not hold the problem/, 'is named as such';
 
 ($text, $status) = run('--stats', '--json', $db);
 my $stats = decode_json($text);
@@ -80,8 +80,8 @@ is $status, 1, 'a file that is no database';
 like $text, qr/cannot read '\Q$0\E': the file is no \.sjdb/, 'is named with the reason';
 ($text, $status) = run('none', $key);
 like $text, qr/No such file/, 'a file that is not there';
-like +(run($db, '1-1-1-3x3-2-3-3-128-0x0-1x1-1x1-0-NCHW-FP32-W'))[0], qr/--choose asks what is near/,
-    'what else can be asked is said';
+like +(run($db, '1-1-1-3x3-2-3-3-128-0x0-1x1-1x1-0-NCHW-FP32-W'))[0], qr/--choose asks near problems/,
+    '--choose is named as the other way';
 
 # The answer for any problem.
 sub answers { return decode_json((run('--choose', '--json', @_))[0])->{answers} }
@@ -91,7 +91,7 @@ my ($chosen) = @{answers($db, $key)};
 is "$chosen->{how} $chosen->{solver} $chosen->{time} $chosen->{database}", 'exact ConvC<2> measured small', 'what is held';
 ok $chosen->{checked}, 'needs no check';
 ($chosen) = @{answers($db, $near)};
-is "$chosen->{how} $chosen->{problem} $chosen->{time}", "nearest problem $key scaled", 'what is near';
+is "$chosen->{how} $chosen->{problem} $chosen->{time}", "nearest problem $key scaled", 'near problems are asked';
 ok !$chosen->{checked}, 'is not checked where the target is not known';
 ($text, $status) = run('--choose', $db, $near);
 is $status, 0, 'in words';

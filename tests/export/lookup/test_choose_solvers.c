@@ -35,7 +35,7 @@ static int judge(const struct asked *asked, const char *solver, const char *para
     return asked->rules.applicable(asked->rules.user, NULL, candidate);
 }
 
-static void every_solver_says_what_the_table_says(void)
+static void answers_equal_those_of_the_solver_table(void)
 {
     struct asked asked;
     ask(&asked, "gfx90a68", KEY, UINT64_MAX);
@@ -165,7 +165,7 @@ static void params_that_a_limit_chose_are_kept(void)
     }
 }
 
-static void limit_of_workspace_is_the_solvers_too(void)
+static void solvers_are_asked_under_the_workspace_limit(void)
 {
     struct asked asked;
     struct skipjackdb_candidate candidate;
@@ -180,15 +180,15 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
-    g_test_add_func("/choose_solvers/every_solver_says_what_the_table_says",
-                    every_solver_says_what_the_table_says);
+    g_test_add_func("/choose_solvers/answers_equal_those_of_the_solver_table",
+                    answers_equal_those_of_the_solver_table);
     g_test_add_func("/choose_solvers/other_libraries_solvers_are_not_judged",
                     other_libraries_solvers_are_not_judged);
     g_test_add_func("/choose_solvers/params_that_the_problem_cannot_have_are_refused",
                     params_that_the_problem_cannot_have_are_refused);
     g_test_add_func("/choose_solvers/params_that_a_limit_chose_are_kept",
                     params_that_a_limit_chose_are_kept);
-    g_test_add_func("/choose_solvers/limit_of_workspace_is_the_solvers_too",
-                    limit_of_workspace_is_the_solvers_too);
+    g_test_add_func("/choose_solvers/solvers_are_asked_under_the_workspace_limit",
+                    solvers_are_asked_under_the_workspace_limit);
     return g_test_run();
 }

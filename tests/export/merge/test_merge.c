@@ -149,7 +149,7 @@ static void find_dbs_merge_as_the_policy_says(void)
     }
 }
 
-static void what_is_left_out_is_named_with_file_and_line(void)
+static void lines_left_out_are_named_with_file_and_number(void)
 {
     const char *texts[INPUTS] = {K2 "=S:1,0" DIRECT "\n" K1 "=S:0,0" DIRECT "\nx=\n",
                                  K2 "=T:1,0" DIRECT "\n64-x=S:1,0" DIRECT "\n"};
@@ -171,7 +171,7 @@ static void what_is_left_out_is_named_with_file_and_line(void)
     }
 }
 
-static void what_a_form_cannot_express_is_counted(void)
+static void parts_a_form_cannot_express_are_counted(void)
 {
     const char *texts[INPUTS] = {K1 "=" ALGO "Direct:S,1.50,8" DIRECT ",a,b\n",
                                  K1 "=T:2,0" DIRECT "\n" K2 "=T:2,0" DIRECT "\n"};
@@ -309,7 +309,7 @@ static void params_that_divide_the_text_stay_in_sqlite(void)
 
 /* ---- all ---- */
 
-static void mixed_inputs_give_what_the_name_says(void)
+static void the_output_name_decides_the_format(void)
 {
     const char *texts[INPUTS] = {R1 "=A:1\n", K1 "=S:1,0" DIRECT "\n", R2 "=A:1\n"};
     struct merge_options options = {0};
@@ -407,10 +407,10 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
     g_test_add_func("/merge/find_dbs_merge_as_the_policy_says", find_dbs_merge_as_the_policy_says);
-    g_test_add_func("/merge/what_is_left_out_is_named_with_file_and_line",
-                    what_is_left_out_is_named_with_file_and_line);
-    g_test_add_func("/merge/what_a_form_cannot_express_is_counted",
-                    what_a_form_cannot_express_is_counted);
+    g_test_add_func("/merge/lines_left_out_are_named_with_file_and_number",
+                    lines_left_out_are_named_with_file_and_number);
+    g_test_add_func("/merge/parts_a_form_cannot_express_are_counted",
+                    parts_a_form_cannot_express_are_counted);
     g_test_add_func("/merge/a_line_of_many_entries_is_merged_in_time",
                     a_line_of_many_entries_is_merged_in_time);
     g_test_add_func("/merge/perf_dbs_are_converted_there_and_back",
@@ -418,8 +418,8 @@ int main(int argc, char **argv)
     g_test_add_func("/merge/perf_dbs_merge_as_the_policy_says", perf_dbs_merge_as_the_policy_says);
     g_test_add_func("/merge/params_that_divide_the_text_stay_in_sqlite",
                     params_that_divide_the_text_stay_in_sqlite);
-    g_test_add_func("/merge/mixed_inputs_give_what_the_name_says",
-                    mixed_inputs_give_what_the_name_says);
+    g_test_add_func("/merge/the_output_name_decides_the_format",
+                    the_output_name_decides_the_format);
     g_test_add_func("/merge/a_refused_merge_leaves_the_output_as_it_was",
                     a_refused_merge_leaves_the_output_as_it_was);
     g_test_add_func("/merge/an_output_may_be_one_of_its_inputs",

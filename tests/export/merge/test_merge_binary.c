@@ -199,7 +199,7 @@ static char *real_file(const char *name)
     return folder != NULL ? g_build_filename(folder, name, NULL) : NULL;
 }
 
-/* Of a file in order without bad entries nothing changes; the older form survives itself. */
+/* Merging a merged file again changes nothing, also in the older form. */
 static void a_real_find_db_is_sorted_and_kept(void)
 {
     g_autofree char *path = real_file("gfx900_56.OpenCL.fdb.txt.bz2");

@@ -73,7 +73,7 @@ static MergeReport *merge(char *one, char *other, const char *out,
     return report;
 }
 
-/* "params" of the solver's solution, "none" where there is none. */
+/* params: of the solver's solution; "none" if it has no solution. */
 static void assert_solution(const skipjackdb *db, const char *key, const char *solver,
                             const char *params)
 {
@@ -169,8 +169,8 @@ static void an_older_entry_keeps_nothing_of_a_newer_find_db(void)
     skipjackdb_close(db);
 }
 
-/* Both inputs have a kernel of one name: the file has room for one, which is not what the other's solutions
- * were measured with. */
+/* Both inputs have a kernel of one name with different code. The output holds one of them, and
+ * solutions of the other input, which were measured with the other code, are left out. */
 static void a_solution_does_not_run_another_inputs_code(void)
 {
     static const struct known first[] = {{K1, "S", 1, "a"}, {K1, "T", 0, "a alone"}};

@@ -12,90 +12,151 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool export_to(const struct export_farm *farm, const char *dir, unsigned what,
-                      struct export_summary *summary, GError **error)
-{
-    memset(summary, 0, sizeof *summary);
-    const struct export_wish wish = {
-        .campaign = farm->campaign, .what = what, .top = FIND_ENTRIES_MAX};
-    return export_campaign(farm->store, &wish, dir, summary, error);
-}
-
 static const char *const names[] = {EXPORT_FARM_TARGET ".kdb", EXPORT_FARM_TARGET ".db",
                                     EXPORT_FARM_TARGET ".db.txt", EXPORT_FARM_TARGET ".sjdb",
                                     EXPORT_FARM_TARGET ".HIP.fdb.txt"};
 #define MANIFEST EXPORT_FARM_TARGET ".export.json"
 
+/* A farm whose campaign is measured, and a folder to export it into. */
+struct scene {
+    struct export_farm farm;
+    TempFolder *folder;
+    const char *dir; /* does not exist at first */
+    struct export_wish wish;
+    struct export_summary summary; /* of the last export */
+};
+
+static void begin(struct scene *s, void (*prepare)(const struct export_farm *farm))
+{
+    memset(s, 0, sizeof *s);
+    s->folder = temp_folder_new();
+    s->dir = temp_folder_path(s->folder, "out");
+    export_farm_init(&s->farm);
+    prepare(&s->farm);
+    s->wish = (struct export_wish){.campaign = s->farm.campaign, .top = FIND_ENTRIES_MAX};
+}
+
+static void end(struct scene *s)
+{
+    export_summary_clear(&s->summary);
+    export_farm_clear(&s->farm);
+    temp_folder_free(s->folder);
+}
+
+static bool try_export(struct scene *s, unsigned what, GError **error)
+{
+    export_summary_clear(&s->summary);
+    memset(&s->summary, 0, sizeof s->summary);
+    s->wish.what = what;
+    return export_campaign(s->farm.store, &s->wish, s->dir, &s->summary, error);
+}
+
+static void exports(struct scene *s, unsigned what)
+{
+    g_autoptr(GError) error = NULL;
+    g_assert_true(try_export(s, what, &error));
+    g_assert_no_error(error);
+}
+
+/* The export fails with that code of EXPORT_ERROR, and the message holds `text`. */
+static void refuses(struct scene *s, unsigned what, enum export_error code, const char *text)
+{
+    g_autoptr(GError) error = NULL;
+    g_assert_false(try_export(s, what, &error));
+    g_assert_error(error, EXPORT_ERROR, (int)code);
+    g_assert_nonnull(error != NULL ? strstr(error->message, text) : NULL);
+}
+
+/* Path of a file in the folder; lives as long as the scene. */
+static const char *at(const struct scene *s, const char *name)
+{
+    g_autofree char *below = g_build_filename("out", name, NULL);
+    return temp_folder_path(s->folder, below);
+}
+
+static bool exists(const struct scene *s, const char *name)
+{
+    return g_file_test(at(s, name), G_FILE_TEST_EXISTS);
+}
+
+static void run(const struct scene *s, const char *sql)
+{
+    g_autoptr(GError) error = NULL;
+    store_do(s->farm.store, &error, sql, "");
+    g_assert_no_error(error);
+}
+
+static void nothing_measured(const struct export_farm *farm)
+{
+    (void)farm;
+}
+
+static void kernels_lost(const struct export_farm *farm)
+{
+    struct export_farm lossy = *farm;
+    lossy.lose_kernels = true;
+    export_farm_work(&lossy);
+}
+
 static void campaign_is_exported_and_passes_check(void)
 {
-    struct export_farm farm;
-    struct export_summary summary;
-    g_autoptr(TempFolder) folder = temp_folder_new();
-    g_autoptr(GError) error = NULL;
-    export_farm_init(&farm);
-    export_farm_work(&farm);
-    const char *dir = temp_folder_path(folder, "out");
-    g_assert_true(export_to(&farm, dir, EXPORT_ALL, &summary, &error));
-    g_assert_no_error(error);
-    g_assert_cmpint(summary.find_keys, ==, 3);
-    g_assert_cmpint(summary.perf_records, >, 0);
-    g_assert_cmpint(summary.refused.count, ==, 0);
-    g_assert_cmpuint(summary.files->len, ==, G_N_ELEMENTS(names) + 1);
-    g_assert_true(g_str_has_suffix(summary.files->pdata[G_N_ELEMENTS(names)], MANIFEST));
+    struct scene s;
+    begin(&s, export_farm_work);
+    exports(&s, EXPORT_ALL);
+    const struct export_summary *summary = &s.summary;
+    g_assert_cmpint(summary->find_keys, ==, 3);
+    g_assert_cmpint(summary->perf_records, >, 0);
+    g_assert_cmpint(summary->refused.count, ==, 0);
+    g_assert_cmpuint(summary->files->len, ==, G_N_ELEMENTS(names) + 1);
+    g_assert_true(g_str_has_suffix(summary->files->pdata[G_N_ELEMENTS(names)], MANIFEST));
     for (guint i = 0; i < G_N_ELEMENTS(names); i++) {
-        g_autoptr(CheckReport) report = check_file(summary.files->pdata[i]);
+        g_autoptr(CheckReport) report = check_file(summary->files->pdata[i]);
         g_assert_true(check_report_clean(report));
         g_assert_cmpint(report->findings[FINDING_UNKNOWN_SOLVER], ==, 0);
         g_assert_cmpint(report->findings[FINDING_UNSORTED_ENTRIES], ==, 0);
         /* A .sjdb has as many entries, and solutions for these and all others that passed. */
-        const int64_t entries[] = {summary.kernels, summary.perf_records, summary.perf_records,
-                                   2 * summary.find_entries + summary.kernels,
-                                   summary.find_entries};
+        const int64_t entries[] = {summary->kernels, summary->perf_records, summary->perf_records,
+                                   2 * summary->find_entries + summary->kernels,
+                                   summary->find_entries};
         bool more = g_str_has_suffix(names[i], ".sjdb");
         g_assert_cmpint(report->entries, >=, entries[i]);
         g_assert_true(more || report->entries == entries[i]);
     }
-    GDir *left = g_dir_open(dir, 0, NULL);
+    GDir *left = g_dir_open(s.dir, 0, NULL);
     int count = 0;
     while (g_dir_read_name(left) != NULL) {
         count++;
     }
     g_dir_close(left);
     g_assert_cmpint(count, ==, G_N_ELEMENTS(names) + 1);
-    export_summary_clear(&summary);
-    export_farm_clear(&farm);
+    end(&s);
 }
 
 static void same_results_give_the_same_bytes(void)
 {
-    g_autoptr(TempFolder) folder = temp_folder_new();
     GBytes *first[G_N_ELEMENTS(names)] = {NULL};
-    for (int pass = 0; pass < 3; pass++) {
-        /* A database filled anew each time. */
-        struct export_farm farm;
-        struct export_summary summary;
-        export_farm_init(&farm);
-        export_farm_work(&farm);
-        g_autofree char *sub = g_strdup_printf("out%d", pass % 2);
-        const char *dir = temp_folder_path(folder, sub);
-        g_assert_true(export_to(&farm, dir, EXPORT_ALL, &summary, NULL));
-        for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
-            g_autofree char *path = g_build_filename(dir, names[i], NULL);
-            g_autoptr(GBytes) bytes = temp_folder_read(path);
-            if (pass == 0) {
-                first[i] = g_bytes_ref(bytes);
+    /* The second pass fills another database; the third export replaces the second one's files. */
+    for (int pass = 0; pass < 2; pass++) {
+        struct scene s;
+        begin(&s, export_farm_work);
+        for (int again = 0; again <= pass; again++) {
+            exports(&s, EXPORT_ALL);
+            for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+                g_autoptr(GBytes) bytes = temp_folder_read(at(&s, names[i]));
+                if (first[i] == NULL) {
+                    first[i] = g_bytes_ref(bytes);
+                }
+                g_assert_true(g_bytes_equal(bytes, first[i]));
             }
-            g_assert_true(g_bytes_equal(bytes, first[i]));
         }
-        export_summary_clear(&summary);
-        export_farm_clear(&farm);
+        end(&s);
     }
     for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
         g_bytes_unref(first[i]);
     }
 }
 
-static void only_what_is_asked_for_is_written(void)
+static void only_the_wished_files_are_written(void)
 {
     static const struct {
         unsigned what;
@@ -106,47 +167,39 @@ static void only_what_is_asked_for_is_written(void)
         {EXPORT_COMPACT, {false, false, false, true, false}},
         {EXPORT_FIND, {false, false, false, false, true}},
     };
-    struct export_farm farm;
-    export_farm_init(&farm);
-    export_farm_work(&farm);
+    struct scene s;
+    begin(&s, export_farm_work);
     for (size_t c = 0; c < G_N_ELEMENTS(cases); c++) {
-        struct export_summary summary;
-        g_autoptr(TempFolder) folder = temp_folder_new();
-        g_assert_true(
-            export_to(&farm, temp_folder_path(folder, ""), cases[c].what, &summary, NULL));
+        g_autofree char *name = g_strdup_printf("out%zu", c);
+        s.dir = temp_folder_path(s.folder, name);
+        exports(&s, cases[c].what);
         for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
-            bool there = g_file_test(temp_folder_path(folder, names[i]), G_FILE_TEST_EXISTS);
-            g_assert_cmpint(there, ==, cases[c].written[i]);
+            g_autofree char *path = g_build_filename(s.dir, names[i], NULL);
+            g_assert_cmpint(g_file_test(path, G_FILE_TEST_EXISTS), ==, cases[c].written[i]);
         }
-        export_summary_clear(&summary);
     }
-    export_farm_clear(&farm);
+    end(&s);
 }
 
 static void result_without_its_kernel_is_left_out_and_named(void)
 {
-    struct export_farm farm;
-    struct export_summary summary;
-    g_autoptr(TempFolder) folder = temp_folder_new();
-    export_farm_init(&farm);
-    farm.lose_kernels = true;
-    export_farm_work(&farm);
-    g_assert_true(export_to(&farm, temp_folder_path(folder, ""), EXPORT_ALL, &summary, NULL));
-    g_assert_cmpint(summary.refused.count, >, 0);
-    for (guint i = 0; i < summary.refused.listed->len; i++) {
-        const struct export_refusal *refusal = summary.refused.listed->pdata[i];
+    struct scene s;
+    begin(&s, kernels_lost);
+    exports(&s, EXPORT_ALL);
+    g_assert_cmpint(s.summary.refused.count, >, 0);
+    for (guint i = 0; i < s.summary.refused.listed->len; i++) {
+        const struct export_refusal *refusal = s.summary.refused.listed->pdata[i];
         g_assert_cmpstr(refusal->problem, ==, export_farm_keys[0]);
         g_assert_nonnull(strstr(refusal->reason, "is not in the database"));
     }
-    export_summary_clear(&summary);
-    export_farm_clear(&farm);
+    end(&s);
 }
 
-/* ---- what was written past the farm's own calls ---- */
+/* ---- faults that are written into the database directly ---- */
 
 #define JOB   "(SELECT min(job_id) FROM results)"
 #define FIRST " WHERE job_id = " JOB
-/* What a worker could have handed in whole: the round says it too. */
+/* Changes result and stored round alike, as a lying worker could. */
 #define BOTH(RESULT, OUTCOME)                                                                      \
     "WITH o AS (UPDATE outcomes SET " OUTCOME FIRST ") UPDATE results SET " RESULT FIRST
 #define CONFIG(VALUES, TEXT)                                                                       \
@@ -195,213 +248,138 @@ static const struct {
     {"UPDATE kernels SET options = '-DOTHER=1'", REFUSAL_KERNEL},
 };
 
-static void run(const struct export_farm *farm, const char *sql)
+static void faulty_results_are_refused_by_name_and_the_rest_exported(void)
 {
-    g_autoptr(GError) error = NULL;
-    store_do(farm->store, &error, sql, "");
-    g_assert_no_error(error);
-}
-
-static void what_is_wrong_is_refused_by_name_and_the_rest_exported(void)
-{
-    struct export_farm farm;
-    struct export_summary summary;
-    export_farm_init(&farm);
-    export_farm_work(&farm);
+    struct scene s;
+    begin(&s, export_farm_work);
     for (size_t i = 0; i < G_N_ELEMENTS(faults); i++) {
-        g_autoptr(TempFolder) folder = temp_folder_new();
-        g_autoptr(GError) error = NULL;
-        run(&farm, "BEGIN");
-        run(&farm, faults[i].sql);
-        g_assert_true(export_to(&farm, temp_folder_path(folder, ""), EXPORT_FIND | EXPORT_KERNELS,
-                                &summary, &error));
-        g_assert_no_error(error);
-        /* A fault that is not of the first job alone is of all that are like it. */
+        g_autofree char *name = g_strdup_printf("out%zu", i);
+        s.dir = temp_folder_path(s.folder, name);
+        run(&s, "BEGIN");
+        run(&s, faults[i].sql);
+        exports(&s, EXPORT_FIND | EXPORT_KERNELS);
+        const struct refusals *refused = &s.summary.refused;
+        /* Faults that do not name the first job are in all jobs like it. */
         bool of_one = strstr(faults[i].sql, FIRST) != NULL || strstr(faults[i].sql, JOB) != NULL;
-        g_test_message("%s: %d refused", faults[i].sql, (int)summary.refused.count);
-        g_assert_cmpint(summary.refused.by[faults[i].why], ==, (int)summary.refused.count);
-        g_assert_cmpint(summary.refused.count, >, 0);
-        g_assert_true(!of_one || (summary.refused.count == 1 && summary.files->len == 3));
-        run(&farm, "ROLLBACK");
-        export_summary_clear(&summary);
+        g_test_message("%s: %d refused", faults[i].sql, (int)refused->count);
+        g_assert_cmpint(refused->by[faults[i].why], ==, (int)refused->count);
+        g_assert_cmpint(refused->count, >, 0);
+        g_assert_true(!of_one || (refused->count == 1 && s.summary.files->len == 3));
+        run(&s, "ROLLBACK");
     }
-    export_farm_clear(&farm);
+    end(&s);
 }
 
-static void what_was_measured_while_the_device_drifted_is_taken_knowingly(void)
+static void drifted_results_are_taken_only_if_allowed(void)
 {
-    struct export_farm farm;
-    struct export_summary summary = {0};
-    g_autoptr(TempFolder) folder = temp_folder_new();
-    g_autoptr(GError) error = NULL;
-    export_farm_init(&farm);
-    export_farm_work(&farm);
-    run(&farm, "UPDATE outcomes SET drift = 1.4" FIRST);
-    const struct export_wish wish = {
-        .campaign = farm.campaign, .what = EXPORT_FIND, .top = 1, .allow_drift = true};
-    g_assert_true(
-        export_campaign(farm.store, &wish, temp_folder_path(folder, ""), &summary, &error));
-    g_assert_no_error(error);
-    g_assert_cmpint(summary.refused.count, ==, 0);
-    export_summary_clear(&summary);
-    export_farm_clear(&farm);
+    struct scene s;
+    begin(&s, export_farm_work);
+    run(&s, "UPDATE outcomes SET drift = 1.4" FIRST);
+    s.wish.top = 1;
+    s.wish.allow_drift = true;
+    exports(&s, EXPORT_FIND);
+    g_assert_cmpint(s.summary.refused.count, ==, 0);
+    end(&s);
 }
 
 static void nothing_measured_is_an_error_and_writes_nothing(void)
 {
-    struct export_farm farm;
-    struct export_summary summary;
-    g_autoptr(TempFolder) folder = temp_folder_new();
-    g_autoptr(GError) error = NULL;
-    export_farm_init(&farm);
-    const char *dir = temp_folder_path(folder, "out");
-    g_assert_false(export_to(&farm, dir, EXPORT_ALL, &summary, &error));
-    g_assert_error(error, EXPORT_ERROR, EXPORT_ERROR_EMPTY);
-    g_assert_false(g_file_test(dir, G_FILE_TEST_EXISTS));
-    export_summary_clear(&summary);
-    export_farm_clear(&farm);
+    struct scene s;
+    begin(&s, nothing_measured);
+    refuses(&s, EXPORT_ALL, EXPORT_ERROR_EMPTY, "");
+    g_assert_false(exists(&s, ""));
+    end(&s);
 }
 
-/* An export that was killed leaves its temporary folder; what else lies there is not ours. */
+/* A killed export leaves its temporary folder. Similar names are not ours and stay. */
 static void leftovers_of_a_killed_export_are_removed(void)
 {
-    struct export_farm farm;
-    struct export_summary summary;
-    g_autoptr(TempFolder) folder = temp_folder_new();
-    g_autoptr(GError) error = NULL;
-    export_farm_init(&farm);
-    export_farm_work(&farm);
-    const char *dir = temp_folder_path(folder, "out");
-    const char *stale = temp_folder_path(folder, "out/.export-a1B2c3");
-    const char *other = temp_folder_path(folder, "out/.export-of-mine");
-    const char *link = temp_folder_path(folder, "out/.export-LINK00");
+    struct scene s;
+    begin(&s, export_farm_work);
+    const char *stale = at(&s, ".export-a1B2c3"), *other = at(&s, ".export-of-mine");
+    const char *link = at(&s, ".export-LINK00");
     g_assert_cmpint(g_mkdir_with_parents(stale, 0700), ==, 0);
     g_assert_cmpint(g_mkdir_with_parents(other, 0700), ==, 0);
     g_assert_cmpint(symlink(other, link), ==, 0);
-    temp_folder_write(folder, "out/.export-a1B2c3/x.kdb", "half", -1);
-    temp_folder_write(folder, "out/.export-of-mine/kept", "whole", -1);
-    g_assert_true(export_to(&farm, dir, EXPORT_ALL, &summary, &error));
-    g_assert_no_error(error);
-    g_assert_false(g_file_test(stale, G_FILE_TEST_EXISTS));
-    g_autofree char *kept = g_build_filename(other, "kept", NULL);
-    g_assert_true(g_file_test(kept, G_FILE_TEST_EXISTS));
-    g_autofree char *last = g_path_get_basename(summary.files->pdata[summary.files->len - 2]);
+    temp_folder_write(s.folder, "out/.export-a1B2c3/x.kdb", "half", -1);
+    temp_folder_write(s.folder, "out/.export-of-mine/kept", "whole", -1);
+    exports(&s, EXPORT_ALL);
+    g_assert_false(exists(&s, ".export-a1B2c3"));
+    g_assert_true(exists(&s, ".export-of-mine/kept"));
+    g_autofree char *last = g_path_get_basename(s.summary.files->pdata[s.summary.files->len - 2]);
     g_assert_cmpstr(last, ==, EXPORT_FARM_TARGET ".HIP.fdb.txt");
     g_assert_cmpint(unlink(link), ==, 0);
-    export_summary_clear(&summary);
-    export_farm_clear(&farm);
+    end(&s);
 }
 
-/* ---- whose the folder is ---- */
+/* ---- a folder that holds a release ---- */
 
-static void rename_campaign(const struct export_farm *farm, const char *name)
-{
-    g_autofree char *sql = g_strdup_printf("UPDATE campaigns SET name = '%s'", name);
-    run(farm, sql);
-}
-
-/* The files of another campaign are neither mixed with this one's nor lost: nothing changes. */
+/* Another campaign's files are neither mixed with this one's nor lost: nothing changes. */
 static void a_folder_of_another_campaign_is_refused(void)
 {
-    struct export_farm farm;
-    struct export_summary summary;
-    g_autoptr(TempFolder) folder = temp_folder_new();
-    g_autoptr(GError) error = NULL;
-    export_farm_init(&farm);
-    export_farm_work(&farm);
-    const char *dir = temp_folder_path(folder, "");
-    g_assert_true(export_to(&farm, dir, EXPORT_ALL, &summary, &error));
-    export_summary_clear(&summary);
-    g_autoptr(GBytes) before = temp_folder_read(temp_folder_path(folder, MANIFEST));
-    rename_campaign(&farm, "other");
-    g_assert_false(export_to(&farm, dir, EXPORT_FIND, &summary, &error));
-    g_assert_error(error, EXPORT_ERROR, EXPORT_ERROR_FOLDER);
-    g_assert_nonnull(strstr(error->message, "of the campaign 'test'"));
-    g_assert_nonnull(strstr(error->message, EXPORT_FARM_TARGET ".db"));
-    g_assert_nonnull(strstr(error->message, "--replace"));
-    g_clear_error(&error);
-    export_summary_clear(&summary);
-    g_autoptr(GBytes) after = temp_folder_read(temp_folder_path(folder, MANIFEST));
+    static const char *const words[] = {"of the campaign 'test'", EXPORT_FARM_TARGET ".db",
+                                        "--replace"};
+    struct scene s;
+    begin(&s, export_farm_work);
+    exports(&s, EXPORT_ALL);
+    g_autoptr(GBytes) before = temp_folder_read(at(&s, MANIFEST));
+    run(&s, "UPDATE campaigns SET name = 'other'");
+    for (size_t i = 0; i < G_N_ELEMENTS(words); i++) {
+        refuses(&s, EXPORT_FIND, EXPORT_ERROR_FOLDER, words[i]);
+    }
+    g_autoptr(GBytes) after = temp_folder_read(at(&s, MANIFEST));
     g_assert_true(g_bytes_equal(before, after));
     for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
-        g_assert_true(g_file_test(temp_folder_path(folder, names[i]), G_FILE_TEST_EXISTS));
+        g_assert_true(exists(&s, names[i]));
     }
-    rename_campaign(&farm, "test");
-    g_assert_true(export_to(&farm, dir, EXPORT_ALL, &summary, &error));
-    g_assert_no_error(error);
-    export_summary_clear(&summary);
-    export_farm_clear(&farm);
+    run(&s, "UPDATE campaigns SET name = 'test'");
+    exports(&s, EXPORT_ALL);
+    end(&s);
 }
 
-static void what_is_replaced_is_a_releases_alone(void)
+static void only_files_of_a_release_are_replaced(void)
 {
     static const char *const strangers[] = {"notes.txt", "mine.db", "gfx90a68.HIP.fdb.txt",
                                             EXPORT_FARM_TARGET ".OpenCL.fdb.txt",
                                             EXPORT_FARM_TARGET ".db.bz2"};
-    struct export_farm farm;
-    struct export_summary summary;
-    g_autoptr(TempFolder) folder = temp_folder_new();
-    g_autoptr(GError) error = NULL;
-    export_farm_init(&farm);
-    export_farm_work(&farm);
-    const char *dir = temp_folder_path(folder, "");
-    g_assert_true(export_to(&farm, dir, EXPORT_ALL, &summary, &error));
-    export_summary_clear(&summary);
+    struct scene s;
+    begin(&s, export_farm_work);
+    exports(&s, EXPORT_ALL);
     for (size_t i = 0; i < G_N_ELEMENTS(strangers); i++) {
-        temp_folder_write(folder, strangers[i], "x", 1);
+        g_autofree char *below = g_build_filename("out", strangers[i], NULL);
+        temp_folder_write(s.folder, below, "x", 1);
     }
-    rename_campaign(&farm, "other");
-    memset(&summary, 0, sizeof summary);
-    const struct export_wish wish = {
-        .campaign = farm.campaign, .what = EXPORT_FIND, .top = 1, .replace = true};
-    g_assert_true(export_campaign(farm.store, &wish, dir, &summary, &error));
-    g_assert_no_error(error);
-    g_assert_cmpuint(summary.files->len, ==, 2);
-    g_assert_cmpuint(summary.removed->len, ==, G_N_ELEMENTS(names) - 1);
-    export_summary_clear(&summary);
+    run(&s, "UPDATE campaigns SET name = 'other'");
+    s.wish.top = 1;
+    s.wish.replace = true;
+    exports(&s, EXPORT_FIND);
+    g_assert_cmpuint(s.summary.files->len, ==, 2);
+    g_assert_cmpuint(s.summary.removed->len, ==, G_N_ELEMENTS(names) - 1);
     for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
-        bool find = g_str_has_suffix(names[i], ".fdb.txt");
-        g_assert_true(g_file_test(temp_folder_path(folder, names[i]), G_FILE_TEST_EXISTS) == find);
+        g_assert_true(exists(&s, names[i]) == g_str_has_suffix(names[i], ".fdb.txt"));
     }
     for (size_t i = 0; i < G_N_ELEMENTS(strangers); i++) {
-        g_assert_true(g_file_test(temp_folder_path(folder, strangers[i]), G_FILE_TEST_EXISTS));
+        g_assert_true(exists(&s, strangers[i]));
     }
-    export_farm_clear(&farm);
+    end(&s);
 }
 
-/* A campaign's files may come one after the other; another part of it would mix with them. */
-static void the_parts_of_a_campaign_are_told_apart(void)
+/* A campaign's kinds of files may be exported one after another; another part of it would mix with them. */
+static void other_parts_of_a_campaign_do_not_mix(void)
 {
-    struct export_farm farm;
-    struct export_summary summary;
-    g_autoptr(TempFolder) folder = temp_folder_new();
+    struct scene s;
     g_autoptr(GError) error = NULL;
-    export_farm_init(&farm);
-    export_farm_work(&farm);
-    const char *dir = temp_folder_path(folder, "");
-    static const unsigned kinds[] = {EXPORT_FIND, EXPORT_PERF};
-    for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++) {
-        g_assert_true(export_to(&farm, dir, kinds[i], &summary, &error));
-        g_assert_no_error(error);
-        export_summary_clear(&summary);
-    }
-    g_autoptr(Manifest) manifest = manifest_read(temp_folder_path(folder, MANIFEST), &error);
+    begin(&s, export_farm_work);
+    exports(&s, EXPORT_FIND);
+    exports(&s, EXPORT_PERF);
+    g_autoptr(Manifest) manifest = manifest_read(at(&s, MANIFEST), &error);
     g_assert_no_error(error);
     g_assert_cmpuint(manifest->files->len, ==, 3);
-    struct export_wish wish = {.campaign = farm.campaign, .what = EXPORT_FIND, .top = 1};
-    memset(&summary, 0, sizeof summary);
-    g_assert_false(export_campaign(farm.store, &wish, dir, &summary, &error));
-    g_assert_error(error, EXPORT_ERROR, EXPORT_ERROR_FOLDER);
-    g_assert_nonnull(strstr(error->message, "another part of the campaign 'test'"));
-    g_clear_error(&error);
-    export_summary_clear(&summary);
-    /* Where all of it is written anew nothing is mixed. */
-    wish.what = EXPORT_ALL;
-    memset(&summary, 0, sizeof summary);
-    g_assert_true(export_campaign(farm.store, &wish, dir, &summary, &error));
-    g_assert_no_error(error);
-    export_summary_clear(&summary);
-    export_farm_clear(&farm);
+    s.wish.top = 1;
+    refuses(&s, EXPORT_FIND, EXPORT_ERROR_FOLDER, "another part of the campaign 'test'");
+    /* Writing all files anew is allowed: the two parts do not mix then. */
+    exports(&s, EXPORT_ALL);
+    end(&s);
 }
 
 /* A campaign that was measured again has other results; files of both do not fit together. */
@@ -413,100 +391,64 @@ static void other_results_of_a_campaign_do_not_mix(void)
         "DELETE FROM results WHERE job_id = (SELECT max(job_id) FROM results)",
     };
     for (size_t i = 0; i < G_N_ELEMENTS(changes); i++) {
-        struct export_farm farm;
-        struct export_summary summary;
-        g_autoptr(TempFolder) folder = temp_folder_new();
-        g_autoptr(GError) error = NULL;
-        export_farm_init(&farm);
-        export_farm_work(&farm);
-        const char *dir = temp_folder_path(folder, "");
-        g_assert_true(export_to(&farm, dir, EXPORT_ALL, &summary, &error));
-        export_summary_clear(&summary);
-        run(&farm, changes[i]);
-        run(&farm,
-            "UPDATE outcomes SET median_ms = ARRAY(SELECT r.median_ms FROM results r"
-            " WHERE r.job_id = outcomes.job_id), min_ms = ARRAY(SELECT r.min_ms FROM results r"
-            " WHERE r.job_id = outcomes.job_id) WHERE job_id IN (SELECT job_id FROM results)");
-        g_assert_false(export_to(&farm, dir, EXPORT_FIND, &summary, &error));
-        g_assert_error(error, EXPORT_ERROR, EXPORT_ERROR_FOLDER);
-        g_assert_nonnull(strstr(error->message, "other results of the campaign 'test'"));
-        g_clear_error(&error);
-        export_summary_clear(&summary);
-        g_assert_true(export_to(&farm, dir, EXPORT_ALL, &summary, &error));
-        g_assert_no_error(error);
-        export_summary_clear(&summary);
-        g_assert_true(export_to(&farm, dir, EXPORT_FIND, &summary, &error));
-        g_assert_no_error(error);
-        export_summary_clear(&summary);
-        export_farm_clear(&farm);
+        struct scene s;
+        begin(&s, export_farm_work);
+        exports(&s, EXPORT_ALL);
+        run(&s, changes[i]);
+        run(&s, "UPDATE outcomes SET median_ms = ARRAY(SELECT r.median_ms FROM results r"
+                " WHERE r.job_id = outcomes.job_id), min_ms = ARRAY(SELECT r.min_ms FROM results r"
+                " WHERE r.job_id = outcomes.job_id) WHERE job_id IN (SELECT job_id FROM results)");
+        refuses(&s, EXPORT_FIND, EXPORT_ERROR_FOLDER, "other results of the campaign 'test'");
+        exports(&s, EXPORT_ALL);
+        exports(&s, EXPORT_FIND);
+        end(&s);
     }
 }
 
-/* ---- what is not done ---- */
+/* ---- campaigns that are not complete, and other errors ---- */
 
-static void an_incomplete_campaign_is_told_and_refused_when_asked(void)
+static void an_incomplete_campaign_is_reported_or_refused_on_request(void)
 {
-    struct export_farm farm;
-    struct export_summary summary;
-    g_autoptr(TempFolder) folder = temp_folder_new();
+    struct scene s;
     g_autoptr(GError) error = NULL;
-    export_farm_init(&farm);
-    export_farm_work(&farm);
-    run(&farm, "DELETE FROM job_ends WHERE job_id = (SELECT min(id) FROM jobs)");
-    run(&farm, "DELETE FROM results WHERE job_id IN (SELECT id FROM jobs WHERE problem_id ="
-               " (SELECT min(problem_id) FROM jobs))");
-    const char *dir = temp_folder_path(folder, "out");
-    struct export_wish wish = {.campaign = farm.campaign,
-                               .what = EXPORT_FIND,
-                               .top = FIND_ENTRIES_MAX,
-                               .require_complete = true};
-    memset(&summary, 0, sizeof summary);
-    g_assert_false(export_campaign(farm.store, &wish, dir, &summary, &error));
-    g_assert_error(error, EXPORT_ERROR, EXPORT_ERROR_INCOMPLETE);
-    g_assert_nonnull(
-        strstr(error->message, "24 of its 25 jobs have ended, 1 problem has no winner"));
-    g_assert_false(g_file_test(dir, G_FILE_TEST_EXISTS));
-    g_clear_error(&error);
-    export_summary_clear(&summary);
-    g_assert_true(export_to(&farm, dir, EXPORT_FIND, &summary, &error));
-    g_assert_no_error(error);
-    g_assert_cmpint(summary.completeness.ended, ==, summary.completeness.jobs - 1);
-    g_assert_cmpint(summary.completeness.without_winner, ==, 1);
-    export_summary_clear(&summary);
-    g_autoptr(Manifest) manifest = manifest_read(temp_folder_path(folder, "out/" MANIFEST), &error);
+    begin(&s, export_farm_work);
+    run(&s, "DELETE FROM job_ends WHERE job_id = (SELECT min(id) FROM jobs)");
+    run(&s, "DELETE FROM results WHERE job_id IN (SELECT id FROM jobs WHERE problem_id ="
+            " (SELECT min(problem_id) FROM jobs))");
+    s.wish.require_complete = true;
+    refuses(&s, EXPORT_FIND, EXPORT_ERROR_INCOMPLETE,
+            "24 of its 25 jobs have ended, 1 problem has no winner");
+    g_assert_false(exists(&s, ""));
+    s.wish.require_complete = false;
+    exports(&s, EXPORT_FIND);
+    g_assert_cmpint(s.summary.completeness.ended, ==, s.summary.completeness.jobs - 1);
+    g_assert_cmpint(s.summary.completeness.without_winner, ==, 1);
+    g_autoptr(Manifest) manifest = manifest_read(at(&s, MANIFEST), &error);
     g_assert_no_error(error);
     g_assert_cmpint(manifest->jobs_ended, ==, manifest->jobs - 1);
     g_assert_cmpint(manifest->without_winner, ==, 1);
-    export_farm_clear(&farm);
+    end(&s);
 }
 
 static void unknown_campaign_is_an_error(void)
 {
-    struct export_farm farm;
-    struct export_summary summary;
+    struct scene s;
     g_autoptr(GError) error = NULL;
-    export_farm_init(&farm);
-    farm.campaign += 1000;
-    g_assert_false(export_to(&farm, "/nonexistent", EXPORT_ALL, &summary, &error));
+    begin(&s, nothing_measured);
+    s.wish.campaign += 1000;
+    g_assert_false(try_export(&s, EXPORT_ALL, &error));
     g_assert_error(error, STORE_ERROR, STORE_ERROR_NOT_FOUND);
-    export_summary_clear(&summary);
-    export_farm_clear(&farm);
+    end(&s);
 }
 
 static void folder_that_cannot_be_made_is_an_error(void)
 {
-    struct export_farm farm;
-    struct export_summary summary;
-    g_autoptr(TempFolder) folder = temp_folder_new();
-    g_autoptr(GError) error = NULL;
-    export_farm_init(&farm);
-    export_farm_work(&farm);
-    temp_folder_write(folder, "file", "", 0);
-    g_assert_false(
-        export_to(&farm, temp_folder_path(folder, "file/out"), EXPORT_ALL, &summary, &error));
-    g_assert_error(error, EXPORT_ERROR, EXPORT_ERROR_IO);
-    export_summary_clear(&summary);
-    export_farm_clear(&farm);
+    struct scene s;
+    begin(&s, export_farm_work);
+    temp_folder_write(s.folder, "file", "", 0);
+    s.dir = temp_folder_path(s.folder, "file/out");
+    refuses(&s, EXPORT_ALL, EXPORT_ERROR_IO, "");
+    end(&s);
 }
 
 int main(int argc, char **argv)
@@ -516,27 +458,27 @@ int main(int argc, char **argv)
     g_test_add_func("/export/campaign_is_exported_and_passes_check",
                     campaign_is_exported_and_passes_check);
     g_test_add_func("/export/same_results_give_the_same_bytes", same_results_give_the_same_bytes);
-    g_test_add_func("/export/only_what_is_asked_for_is_written", only_what_is_asked_for_is_written);
+    g_test_add_func("/export/only_the_wished_files_are_written", only_the_wished_files_are_written);
     g_test_add_func("/export/result_without_its_kernel_is_left_out_and_named",
                     result_without_its_kernel_is_left_out_and_named);
-    g_test_add_func("/export/what_is_wrong_is_refused_by_name_and_the_rest_exported",
-                    what_is_wrong_is_refused_by_name_and_the_rest_exported);
-    g_test_add_func("/export/what_was_measured_while_the_device_drifted_is_taken_knowingly",
-                    what_was_measured_while_the_device_drifted_is_taken_knowingly);
+    g_test_add_func("/export/faulty_results_are_refused_by_name_and_the_rest_exported",
+                    faulty_results_are_refused_by_name_and_the_rest_exported);
+    g_test_add_func("/export/drifted_results_are_taken_only_if_allowed",
+                    drifted_results_are_taken_only_if_allowed);
     g_test_add_func("/export/nothing_measured_is_an_error_and_writes_nothing",
                     nothing_measured_is_an_error_and_writes_nothing);
     g_test_add_func("/export/leftovers_of_a_killed_one_are_removed",
                     leftovers_of_a_killed_export_are_removed);
     g_test_add_func("/export/a_folder_of_another_campaign_is_refused",
                     a_folder_of_another_campaign_is_refused);
-    g_test_add_func("/export/what_is_replaced_is_a_releases_alone",
-                    what_is_replaced_is_a_releases_alone);
-    g_test_add_func("/export/the_parts_of_a_campaign_are_told_apart",
-                    the_parts_of_a_campaign_are_told_apart);
+    g_test_add_func("/export/only_files_of_a_release_are_replaced",
+                    only_files_of_a_release_are_replaced);
+    g_test_add_func("/export/other_parts_of_a_campaign_do_not_mix",
+                    other_parts_of_a_campaign_do_not_mix);
     g_test_add_func("/export/other_results_of_a_campaign_do_not_mix",
                     other_results_of_a_campaign_do_not_mix);
-    g_test_add_func("/export/an_incomplete_campaign_is_told_and_refused_when_asked",
-                    an_incomplete_campaign_is_told_and_refused_when_asked);
+    g_test_add_func("/export/an_incomplete_campaign_is_reported_or_refused_on_request",
+                    an_incomplete_campaign_is_reported_or_refused_on_request);
     g_test_add_func("/export/unknown_campaign_is_an_error", unknown_campaign_is_an_error);
     g_test_add_func("/export/folder_that_cannot_be_made_is_an_error",
                     folder_that_cannot_be_made_is_an_error);

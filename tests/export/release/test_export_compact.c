@@ -135,7 +135,7 @@ static void each_problem_has_its_own_params_and_launches(void)
     export_summary_clear(&summary);
 }
 
-/* What `skipjack lookup DB KEY` prints. */
+/* Returns the output of `skipjack lookup DB KEY`. */
 static char *look_up(const char *db, const char *key, TempFolder *folder, int *status)
 {
     char *argv[] = {(char *)"lookup", (char *)db, (char *)key, NULL};

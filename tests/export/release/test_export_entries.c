@@ -1,4 +1,4 @@
-/* Which of a problem's candidates become entries. */
+/* Choosing a problem's find-db entries, by tables. */
 #include "export/release/export_entries.h"
 
 #include <string.h>

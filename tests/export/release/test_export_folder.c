@@ -24,7 +24,7 @@ static void *wait_for_it(void *data)
 
 /* The one before made the folder and had nothing for it. Whether the other one waits by then is chance: in
  * some of the turns it does. */
-static void who_waits_gets_a_folder_that_is_there(void)
+static void a_waiting_export_gets_an_existing_folder(void)
 {
     g_autoptr(TempFolder) temp = temp_folder_new();
     struct waiting waiting = {.dir = temp_folder_path(temp, "out")};
@@ -47,7 +47,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
-    g_test_add_func("/export_folder/who_waits_gets_a_folder_that_is_there",
-                    who_waits_gets_a_folder_that_is_there);
+    g_test_add_func("/export_folder/a_waiting_export_gets_an_existing_folder",
+                    a_waiting_export_gets_an_existing_folder);
     return g_test_run();
 }

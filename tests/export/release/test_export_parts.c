@@ -80,7 +80,7 @@ static void approve_all(const struct export_farm *farm)
     g_assert_no_error(error);
 }
 
-static void a_part_holds_whole_jobs_and_all_of_them_all_results(void)
+static void parts_hold_whole_jobs_and_together_all_results(void)
 {
     struct export_farm farm;
     g_autoptr(GError) error = NULL;
@@ -198,8 +198,8 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
-    g_test_add_func("/export_parts/a_part_holds_whole_jobs_and_all_of_them_all_results",
-                    a_part_holds_whole_jobs_and_all_of_them_all_results);
+    g_test_add_func("/export_parts/parts_hold_whole_jobs_and_together_all_results",
+                    parts_hold_whole_jobs_and_together_all_results);
     g_test_add_func("/export_parts/named_jobs_alone_are_in_a_part", named_jobs_alone_are_in_a_part);
     g_test_add_func("/export_parts/the_size_of_parts_changes_no_byte",
                     the_size_of_parts_changes_no_byte);

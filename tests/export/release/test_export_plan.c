@@ -79,7 +79,7 @@ static void heavier_problem_gives_a_shared_row_its_params(void)
     /* EVEN's time is what these params took. */
     g_assert_cmpstr(line(&scene, 1), ==, EVEN "=" ENTRY("ConvTuned", "1.5", "BwdData"));
     g_assert_cmpuint(scene.kernels->len, ==, 2);
-    /* As it was measured it stands where problems have params of their own. */
+    /* Entries as measured are used where problems have params of their own. */
     g_assert_cmpstr(own_line(&scene, 1), ==, EVEN "=" ENTRY("ConvTuned", "1", "BwdData"));
     export_scene_clear(&scene);
 }
@@ -101,7 +101,7 @@ static GPtrArray *list_and_change(const struct export_source *source,
 }
 
 /* Its entry would state the time of params that its row does not hold. */
-static void who_changes_meanwhile_ends_the_export(void)
+static void results_that_change_meanwhile_end_the_export(void)
 {
     struct export_scene scene;
     g_autoptr(GError) error = NULL;
@@ -135,7 +135,8 @@ static void params_not_valid_for_the_other_problem_take_its_entry_away(void)
     export_scene_clear(&scene);
 }
 
-/* Its time stands for the row's params where these are measured; its workspace is what they need. */
+/* The entry states the time with the row's params if that was measured, and the workspace that
+ * these params need. */
 static void entry_of_a_shared_row_states_the_workspace_of_its_params(void)
 {
     for (int measured = 0; measured < 2; measured++) {
@@ -221,8 +222,8 @@ static void names_go_to_problems_without_epilogues_first(void)
     export_scene_clear(&scene);
 }
 
-/* What EVEN would run with the row's params has the name of what EXPORT_SCENE_FORWARD runs. */
-static void who_gives_way_may_not_take_another_name(void)
+/* With the row's params, EVEN would run a code object whose name EXPORT_SCENE_FORWARD's has. */
+static void a_loser_may_not_take_another_code_objects_name(void)
 {
     struct export_scene scene;
     export_scene_init(&scene);
@@ -253,8 +254,8 @@ int main(int argc, char **argv)
                     only_the_best_config_of_a_job_is_exported);
     g_test_add_func("/export_plan/heavier_problem_gives_a_shared_row_its_params",
                     heavier_problem_gives_a_shared_row_its_params);
-    g_test_add_func("/export_plan/who_changes_meanwhile_ends_the_export",
-                    who_changes_meanwhile_ends_the_export);
+    g_test_add_func("/export_plan/results_that_change_meanwhile_end_the_export",
+                    results_that_change_meanwhile_end_the_export);
     g_test_add_func("/export_plan/params_not_valid_for_the_other_problem_take_its_entry_away",
                     params_not_valid_for_the_other_problem_take_its_entry_away);
     g_test_add_func("/export_plan/entry_of_a_shared_row_states_the_workspace_of_its_params",
@@ -264,7 +265,7 @@ int main(int argc, char **argv)
     g_test_add_func("/export_plan/one_name_holds_one_code_object", one_name_holds_one_code_object);
     g_test_add_func("/export_plan/names_go_to_problems_without_epilogues_first",
                     names_go_to_problems_without_epilogues_first);
-    g_test_add_func("/export_plan/who_gives_way_may_not_take_another_name",
-                    who_gives_way_may_not_take_another_name);
+    g_test_add_func("/export_plan/a_loser_may_not_take_another_code_objects_name",
+                    a_loser_may_not_take_another_code_objects_name);
     return g_test_run();
 }

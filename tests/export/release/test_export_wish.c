@@ -48,7 +48,7 @@ static bool has_key(const GPtrArray *entries, const char *key)
     return false;
 }
 
-static void limits_leave_out_what_is_beyond_them(void)
+static void results_beyond_the_limits_are_left_out(void)
 {
     struct export_farm farm;
     struct export_summary summary;
@@ -126,8 +126,8 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
-    g_test_add_func("/export_wish/limits_leave_out_what_is_beyond_them",
-                    limits_leave_out_what_is_beyond_them);
+    g_test_add_func("/export_wish/results_beyond_the_limits_are_left_out",
+                    results_beyond_the_limits_are_left_out);
     g_test_add_func("/export_wish/a_network_or_a_tag_alone", a_network_or_a_tag_alone);
     return g_test_run();
 }

@@ -1,4 +1,4 @@
-/* What the gate refuses, with solvers of the test's own and nothing stored. */
+/* The gate's refusals, with solvers of the test's own and nothing stored. */
 #include "tests/support/export_scene.h"
 
 #include <math.h>
@@ -94,7 +94,7 @@ static void spoil_drift(struct result *result)
     result->drift = 1.2;
 }
 
-/* Whatever operations the worker stated. */
+/* The operations that the worker stated do not matter. */
 static void spoil_impossible(struct result *result)
 {
     result->kept.outcome.min_ms = 1e-6;

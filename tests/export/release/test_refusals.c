@@ -60,7 +60,7 @@ static void all_come_back_in_their_order(void)
         by += refusals.by[why];
     }
     g_assert_cmpint(by, ==, MANY);
-    /* Nothing of them is left behind the next ones. */
+    /* Refusals before a new beginning must not show among later ones. */
     refusals_begin_anew(&refusals);
     add(&refusals, 7, REFUSALS_LISTED + 1);
     expect_all(&refusals, 7, REFUSALS_LISTED + 1);

@@ -11,7 +11,7 @@
 #define GOLDEN(FILE) "{\"target\":\"gfx90a68\",\"version\":2,\"files\":[" LISTED(FILE) "]}"
 
 /* The campaign "net" of gfx90a68 is to be exported into the folder. */
-static void a_folder_is_admitted_or_refused_by_whose_it_is(void)
+static void a_folder_is_accepted_by_the_release_it_holds(void)
 {
     static const struct {
         const char *name, *text;   /* a file of the folder */
@@ -99,8 +99,8 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
-    g_test_add_func("/release_folder/a_folder_is_admitted_or_refused_by_whose_it_is",
-                    a_folder_is_admitted_or_refused_by_whose_it_is);
+    g_test_add_func("/release_folder/a_folder_is_accepted_by_the_release_it_holds",
+                    a_folder_is_accepted_by_the_release_it_holds);
     g_test_add_func("/release_folder/without_a_manifest_the_sjdb_tells",
                     without_a_manifest_the_sjdb_tells);
     return g_test_run();

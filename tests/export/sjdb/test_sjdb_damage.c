@@ -18,7 +18,7 @@ static GByteArray *copy_of(const GByteArray *bytes)
     return copy;
 }
 
-/* What opening says, and else what verifying does. */
+/* The code of opening, or if that succeeds, of verifying. */
 static int judged(const GByteArray *bytes)
 {
     int opened = 0, verified = 0;
@@ -63,7 +63,7 @@ static void flipped_bit_of_header_or_table_does_not_open(void)
     }
 }
 
-static void flipped_byte_of_a_section_is_told_by_verify(void)
+static void verify_finds_a_flipped_byte_of_a_section(void)
 {
     g_autoptr(GByteArray) bytes = sjdb_bytes_make();
     gsize begin = SJDB_HEADER_BYTES + (gsize)sjdb_bytes_sections(bytes->data) * SJDB_SECTION_BYTES;
@@ -81,7 +81,7 @@ static void text_tools_damage_shows_in_the_magic(void)
     g_assert_cmpint(judged(bytes), ==, SKIPJACKDB_FORMAT);
 }
 
-static void versions_are_told_apart(void)
+static void newer_versions_are_refused_or_read(void)
 {
     static const struct {
         uint64_t major, minor;
@@ -157,8 +157,8 @@ static void too_many_sections_do_not_open(void)
     g_assert_cmpint(judged(bytes), ==, SKIPJACKDB_DAMAGED);
 }
 
-/* What a section holds may be anything without being wrong. The set of perf rows is too small to have
- * numbers that are out of range. */
+/* Sections whose bytes may be anything without being invalid. The set of perf rows is too small for
+ * numbers out of range. */
 static bool may_be_anything(uint32_t kind)
 {
     return kind == SJDB_SOLVER_REVISIONS || kind == SJDB_SOLVER_FLAGS || kind == SJDB_RARE_TIMES ||
@@ -166,7 +166,7 @@ static bool may_be_anything(uint32_t kind)
            kind >= SJDB_PERF;
 }
 
-static void indexes_out_of_range_are_told_behind_right_checksums(void)
+static void indexes_out_of_range_are_found_despite_right_checksums(void)
 {
     g_autoptr(GByteArray) bytes = sjdb_bytes_make();
     for (guint i = 0; i < sjdb_bytes_sections(bytes->data); i++) {
@@ -183,7 +183,7 @@ static void indexes_out_of_range_are_told_behind_right_checksums(void)
     }
 }
 
-static void emptied_sections_harm_nobody(void)
+static void emptied_sections_crash_no_lookup(void)
 {
     g_autoptr(GByteArray) bytes = sjdb_bytes_make();
     for (guint i = 0; i < sjdb_bytes_sections(bytes->data); i++) {
@@ -199,7 +199,7 @@ static void emptied_sections_harm_nobody(void)
     }
 }
 
-static void random_damage_behind_right_checksums_harms_nobody(void)
+static void random_damage_with_right_checksums_crashes_no_lookup(void)
 {
     g_autoptr(GByteArray) bytes = sjdb_bytes_make();
     g_autoptr(GRand) random = g_rand_new_with_seed(11);
@@ -214,7 +214,7 @@ static void random_damage_behind_right_checksums_harms_nobody(void)
     }
 }
 
-static void what_is_no_file_says_so(void)
+static void other_files_are_refused_with_their_code(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
     const char *pipe = temp_folder_path(folder, "pipe");
@@ -236,7 +236,7 @@ static void what_is_no_file_says_so(void)
     }
 }
 
-static void callers_mistakes_are_told(void)
+static void wrong_arguments_are_refused(void)
 {
     g_autoptr(GByteArray) bytes = sjdb_bytes_make();
     struct skipjackdb_problem unsized = {.size = 0};
@@ -264,7 +264,7 @@ static void callers_mistakes_are_told(void)
 }
 
 /* A caller compiled with a later header has a larger struct: what this library does not know is 0. */
-static void later_callers_get_zeros_behind_what_is_known(void)
+static void larger_structs_of_later_callers_are_zeroed(void)
 {
     g_autoptr(GByteArray) bytes = sjdb_bytes_make();
     struct {
@@ -296,23 +296,26 @@ int main(int argc, char **argv)
     g_test_add_func("/sjdb_damage/byte_more_does_not_open", byte_more_does_not_open);
     g_test_add_func("/sjdb_damage/flipped_bit_of_header_or_table_does_not_open",
                     flipped_bit_of_header_or_table_does_not_open);
-    g_test_add_func("/sjdb_damage/flipped_byte_of_a_section_is_told_by_verify",
-                    flipped_byte_of_a_section_is_told_by_verify);
+    g_test_add_func("/sjdb_damage/verify_finds_a_flipped_byte_of_a_section",
+                    verify_finds_a_flipped_byte_of_a_section);
     g_test_add_func("/sjdb_damage/text_tools_damage_shows_in_the_magic",
                     text_tools_damage_shows_in_the_magic);
-    g_test_add_func("/sjdb_damage/versions_are_told_apart", versions_are_told_apart);
+    g_test_add_func("/sjdb_damage/newer_versions_are_refused_or_read",
+                    newer_versions_are_refused_or_read);
     g_test_add_func("/sjdb_damage/unknown_section_is_left_alone", unknown_section_is_left_alone);
     g_test_add_func("/sjdb_damage/section_that_cannot_be_does_not_open",
                     section_that_cannot_be_does_not_open);
     g_test_add_func("/sjdb_damage/too_many_sections_do_not_open", too_many_sections_do_not_open);
-    g_test_add_func("/sjdb_damage/indexes_out_of_range_are_told_behind_right_checksums",
-                    indexes_out_of_range_are_told_behind_right_checksums);
-    g_test_add_func("/sjdb_damage/emptied_sections_harm_nobody", emptied_sections_harm_nobody);
-    g_test_add_func("/sjdb_damage/random_damage_behind_right_checksums_harms_nobody",
-                    random_damage_behind_right_checksums_harms_nobody);
-    g_test_add_func("/sjdb_damage/what_is_no_file_says_so", what_is_no_file_says_so);
-    g_test_add_func("/sjdb_damage/callers_mistakes_are_told", callers_mistakes_are_told);
-    g_test_add_func("/sjdb_damage/later_callers_get_zeros_behind_what_is_known",
-                    later_callers_get_zeros_behind_what_is_known);
+    g_test_add_func("/sjdb_damage/indexes_out_of_range_are_found_despite_right_checksums",
+                    indexes_out_of_range_are_found_despite_right_checksums);
+    g_test_add_func("/sjdb_damage/emptied_sections_crash_no_lookup",
+                    emptied_sections_crash_no_lookup);
+    g_test_add_func("/sjdb_damage/random_damage_with_right_checksums_crashes_no_lookup",
+                    random_damage_with_right_checksums_crashes_no_lookup);
+    g_test_add_func("/sjdb_damage/other_files_are_refused_with_their_code",
+                    other_files_are_refused_with_their_code);
+    g_test_add_func("/sjdb_damage/wrong_arguments_are_refused", wrong_arguments_are_refused);
+    g_test_add_func("/sjdb_damage/larger_structs_of_later_callers_are_zeroed",
+                    larger_structs_of_later_callers_are_zeroed);
     return g_test_run();
 }

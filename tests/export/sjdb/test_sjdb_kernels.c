@@ -116,7 +116,7 @@ static void all_are_read_by_number_with_their_texts(void)
     skipjackdb_close(db);
 }
 
-static void variants_share_what_is_the_same(void)
+static void variants_of_a_source_compress_together(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
     g_autoptr(GPtrArray) samples = make_samples();
@@ -153,8 +153,8 @@ int main(int argc, char **argv)
                     code_objects_are_found_by_name_and_args);
     g_test_add_func("/sjdb_kernels/all_are_read_by_number_with_their_texts",
                     all_are_read_by_number_with_their_texts);
-    g_test_add_func("/sjdb_kernels/variants_share_what_is_the_same",
-                    variants_share_what_is_the_same);
+    g_test_add_func("/sjdb_kernels/variants_of_a_source_compress_together",
+                    variants_of_a_source_compress_together);
     g_test_add_func("/sjdb_kernels/second_code_of_one_identity_is_refused",
                     second_code_of_one_identity_is_refused);
     return g_test_run();

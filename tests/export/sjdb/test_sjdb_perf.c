@@ -88,7 +88,7 @@ static void second_params_of_a_solver_are_refused(void)
     g_assert_error(error, EXPORT_ERROR, EXPORT_ERROR_SYNTAX);
 }
 
-static void row_of_no_problem_is_refused(void)
+static void row_without_a_problem_is_refused(void)
 {
     g_autoptr(SjdbWriter) writer = sjdb_writer_new("none");
     g_autoptr(GError) error = NULL;
@@ -224,7 +224,8 @@ int main(int argc, char **argv)
                     params_are_found_by_any_problem_of_the_row);
     g_test_add_func("/sjdb_perf/second_params_of_a_solver_are_refused",
                     second_params_of_a_solver_are_refused);
-    g_test_add_func("/sjdb_perf/row_of_no_problem_is_refused", row_of_no_problem_is_refused);
+    g_test_add_func("/sjdb_perf/row_without_a_problem_is_refused",
+                    row_without_a_problem_is_refused);
     g_test_add_func("/sjdb_perf/random_rows_read_back", random_rows_read_back);
     g_test_add_func("/sjdb_perf/shipped_perf_db_reads_back_and_is_much_smaller_than_its_bzip2",
                     shipped_perf_db_reads_back_and_is_much_smaller_than_its_bzip2);

@@ -21,7 +21,7 @@ static GByteArray *small_file(void)
     return g_bytes_unref_to_array(temp_folder_read(path));
 }
 
-/* What the library says to the whole question: solution, launch, arguments. */
+/* Reads solution, launch and arguments; returns the library's code. */
 static int ask(const GByteArray *bytes)
 {
     struct problem problem;
@@ -60,7 +60,7 @@ static int verified(const GByteArray *bytes)
     return code;
 }
 
-static void damaged_field_of_a_recipe_is_told(void)
+static void damaged_field_of_a_recipe_is_found(void)
 {
     static const struct {
         const char *what;
@@ -113,7 +113,7 @@ static void damaged_field_of_a_recipe_is_told(void)
 }
 
 /* The launch alone does not know how large its workspace is. */
-static void slice_beyond_the_workspace_is_told_by_verify(void)
+static void verify_finds_a_slice_beyond_the_workspace(void)
 {
     g_autoptr(GByteArray) bytes = small_file();
     struct sjdb_place place;
@@ -127,7 +127,7 @@ static void slice_beyond_the_workspace_is_told_by_verify(void)
 }
 
 /* Every byte of the new sections in every value: nothing but an answer or a word of damage. */
-static void any_byte_of_a_recipe_harms_nobody(void)
+static void any_byte_in_a_recipe_crashes_no_lookup(void)
 {
     g_autoptr(GByteArray) bytes = small_file();
     for (uint32_t kind = SJDB_RECIPE_STARTS; kind <= SJDB_FORMS; kind++) {
@@ -146,7 +146,7 @@ static void any_byte_of_a_recipe_harms_nobody(void)
     }
 }
 
-static void callers_mistakes_are_told(void)
+static void wrong_arguments_are_refused(void)
 {
     g_autoptr(GByteArray) bytes = small_file();
     struct problem problem;
@@ -187,12 +187,12 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
-    g_test_add_func("/sjdb_solutions/damaged_field_of_a_recipe_is_told",
-                    damaged_field_of_a_recipe_is_told);
-    g_test_add_func("/sjdb_solutions/slice_beyond_the_workspace_is_told_by_verify",
-                    slice_beyond_the_workspace_is_told_by_verify);
-    g_test_add_func("/sjdb_solutions/any_byte_of_a_recipe_harms_nobody",
-                    any_byte_of_a_recipe_harms_nobody);
-    g_test_add_func("/sjdb_solutions/callers_mistakes_are_told", callers_mistakes_are_told);
+    g_test_add_func("/sjdb_solutions/damaged_field_of_a_recipe_is_found",
+                    damaged_field_of_a_recipe_is_found);
+    g_test_add_func("/sjdb_solutions/verify_finds_a_slice_beyond_the_workspace",
+                    verify_finds_a_slice_beyond_the_workspace);
+    g_test_add_func("/sjdb_solutions/any_byte_in_a_recipe_crashes_no_lookup",
+                    any_byte_in_a_recipe_crashes_no_lookup);
+    g_test_add_func("/sjdb_solutions/wrong_arguments_are_refused", wrong_arguments_are_refused);
     return g_test_run();
 }

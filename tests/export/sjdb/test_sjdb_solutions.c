@@ -175,7 +175,7 @@ static void assert_sample(const skipjackdb *db, const struct sample *sample)
     }
 }
 
-/* What the file has more for its solutions. */
+/* Bytes that solutions add to the file. */
 static uint64_t solution_bytes(const skipjackdb *db)
 {
     struct skipjackdb_section section = {.size = sizeof section};
@@ -275,7 +275,7 @@ static void problem_has_its_own_params_before_its_row(void)
     skipjackdb_close(db);
 }
 
-static void what_cannot_be_run_is_refused(void)
+static void solutions_that_cannot_run_are_refused(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
     g_autoptr(SjdbWriter) writer = sjdb_writer_new(temp_folder_path(folder, "a.sjdb"));
@@ -321,7 +321,7 @@ static void second_solution_of_a_solver_is_refused(void)
     g_assert_nonnull(strstr(error->message, SJDB_SMALL_KEY));
 }
 
-static void kernel_that_nobody_added_is_named(void)
+static void missing_kernel_is_named(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
     const char *path = temp_folder_path(folder, "a.sjdb");
@@ -371,11 +371,11 @@ int main(int argc, char **argv)
                     order_of_adding_does_not_change_the_bytes);
     g_test_add_func("/sjdb_solutions/problem_has_its_own_params_before_its_row",
                     problem_has_its_own_params_before_its_row);
-    g_test_add_func("/sjdb_solutions/what_cannot_be_run_is_refused", what_cannot_be_run_is_refused);
+    g_test_add_func("/sjdb_solutions/solutions_that_cannot_run_are_refused",
+                    solutions_that_cannot_run_are_refused);
     g_test_add_func("/sjdb_solutions/second_solution_of_a_solver_is_refused",
                     second_solution_of_a_solver_is_refused);
-    g_test_add_func("/sjdb_solutions/kernel_that_nobody_added_is_named",
-                    kernel_that_nobody_added_is_named);
+    g_test_add_func("/sjdb_solutions/missing_kernel_is_named", missing_kernel_is_named);
     g_test_add_func("/sjdb_solutions/packed_strides_are_the_programs",
                     packed_strides_are_the_programs);
     return g_test_run();

@@ -32,7 +32,7 @@ static void strings_come_in_byte_order(void)
         g_assert_cmpmem(added[number].bytes, added[number].count, bytes, count);
     }
     g_assert_cmpint(sjdb_sorter_next(sorter, &bytes, &count, &number, NULL), ==, READ_END);
-    /* It lies in no folder any more. */
+    /* The sorter's file is unlinked already. */
     g_autoptr(GDir) dir = g_dir_open(temp_folder_path(folder, "."), 0, NULL);
     g_assert_null(g_dir_read_name(dir));
 }

@@ -233,9 +233,9 @@ static double rounding_of(int32_t type)
     return type == SKIPJACKDB_FP16 ? 0x1p-11 : type == SKIPJACKDB_BF16 ? 0x1p-8 : 0x1p-24;
 }
 
-/* What may be off beside the rounding of the result, where the largest sum of sizes is that. Whole
- * numbers below 2^24 are added exactly in FP32, whatever their order. Transforms (Winograd, FFT) compute
- * with others, and keep them in the tensors' type. */
+/* The error allowed beside the rounding of the result; `largest` is the largest sum of absolute terms.
+ * Integers below 2^24 are added exactly in FP32, in any order. Transforms (Winograd, FFT) compute with
+ * fractions, and keep them in the tensors' type. */
 static double allowed_off(const struct tensor *a, const struct tensor *b, const char *algorithm,
                           double largest)
 {

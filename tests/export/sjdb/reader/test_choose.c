@@ -208,7 +208,7 @@ static void solver_that_the_target_does_not_know_needs_the_callers_word(void)
 /* ---- the nearest problem ---- */
 
 /* Each problem has the solver of its row: the distance tells which one is answered. */
-static void nearest_problem_is_that_of_the_rules(void)
+static void nearest_problem_follows_the_rules(void)
 {
     static const struct {
         const char *asked, *held;
@@ -362,7 +362,7 @@ static struct skipjackdb_problem random_asked(GRand *random, char key[PROBLEM_KE
     return problem_of(problem_key(&problem, key));
 }
 
-static void nearest_problems_are_those_of_comparing_all(void)
+static void nearest_problems_equal_an_exhaustive_search(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
     g_autoptr(GRand) random = g_rand_new_with_seed(3);
@@ -431,13 +431,12 @@ int main(int argc, char **argv)
         same_architecture_counts_more_and_another_less_than_the_nearest_problem);
     g_test_add_func("/choose/solver_that_the_target_does_not_know_needs_the_callers_word",
                     solver_that_the_target_does_not_know_needs_the_callers_word);
-    g_test_add_func("/choose/nearest_problem_is_that_of_the_rules",
-                    nearest_problem_is_that_of_the_rules);
+    g_test_add_func("/choose/nearest_problem_follows_the_rules", nearest_problem_follows_the_rules);
     g_test_add_func("/choose/votes_weigh_distance_and_time", votes_weigh_distance_and_time);
     g_test_add_func("/choose/time_is_scaled_by_operations_and_workspace_by_tensors",
                     time_is_scaled_by_operations_and_workspace_by_tensors);
-    g_test_add_func("/choose/nearest_problems_are_those_of_comparing_all",
-                    nearest_problems_are_those_of_comparing_all);
+    g_test_add_func("/choose/nearest_problems_equal_an_exhaustive_search",
+                    nearest_problems_equal_an_exhaustive_search);
     g_test_add_func("/choose/held_out_keys_get_the_fastest_solver_mostly",
                     held_out_keys_get_the_fastest_solver_mostly);
     return g_test_run();

@@ -75,7 +75,7 @@ static void add_solution(SjdbWriter *writer, const char *key, const char *solver
     g_assert_true(sjdb_writer_add_kernel(writer, kernel.name, kernel.args, code, NULL));
 }
 
-/* What a caller says of solvers, and what he was asked. */
+/* The answers that a caller gives about solvers, and the questions it was asked. */
 struct caller {
     const char *refused, *estimated; /* names that begin so are; estimated the highest */
     uint64_t workspace_bytes;
@@ -133,7 +133,7 @@ static void assert_choice(skipjackdb *db, const char *key, struct caller *caller
 
 /* Solver, algorithm, params, workspace, how, marks; then what the caller was asked: solver, params,
  * workspace (-1: unknown). 3 is the nearest problem, 4 an estimate. */
-static void caller_decides_what_is_applicable(void)
+static void caller_decides_which_solvers_are_applicable(void)
 {
     static const struct {
         const char *refused;
@@ -233,7 +233,7 @@ static void problem_with_launches_alone_is_held(void)
 }
 
 /* Entries are the fastest few; how to run the problem is held of every solver. */
-static void solver_beyond_the_entries_goes_before_what_is_near(void)
+static void launches_without_an_entry_go_before_near_problems(void)
 {
     static const struct sjdb_find_entry fastest = {"ConvA", "AlgoA", NULL, 1, 100};
     static const struct {
@@ -282,7 +282,7 @@ static void estimates_are_asked_last(void)
     assert_choice(NULL, OTHER, &caller, rules, "Mine  - 8 4 0; Mine:-:-1 ");
     caller.refused = "Mine";
     assert_choice(db, OTHER, &caller, rules, "ConvA  - 8 4 0; Mine:-:-1 ConvA:-:-1 ");
-    /* What nobody says the workspace of keeps to no limit. */
+    /* Solvers of unknown workspace fit no limit. */
     caller = (struct caller){.estimated = "Mine", .workspace_bytes = SKIPJACKDB_UNKNOWN};
     rules.workspace_bytes = UINT64_MAX - 1;
     assert_choice(db, OTHER, &caller, rules,
@@ -377,7 +377,7 @@ static void later_headers_fields_become_zero(void)
 }
 
 /* Numbers of a set of problems that lead out of the file, and what asks for them. */
-static void damage_is_told_with_the_database(void)
+static void damage_names_the_database(void)
 {
     static const uint32_t kinds[] = {SJDB_FIND + SJDB_SET_STARTS, SJDB_FIND + SJDB_LIST_STARTS,
                                      SJDB_FIND + SJDB_PROBLEM_LISTS};
@@ -432,7 +432,8 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
-    g_test_add_func("/choose/caller_decides_what_is_applicable", caller_decides_what_is_applicable);
+    g_test_add_func("/choose/caller_decides_which_solvers_are_applicable",
+                    caller_decides_which_solvers_are_applicable);
     g_test_add_func("/choose/params_of_the_problem_itself_come_first",
                     params_of_the_problem_itself_come_first);
     g_test_add_func("/choose/hybrid_compiles_nothing_that_the_file_holds",
@@ -442,11 +443,11 @@ int main(int argc, char **argv)
     g_test_add_func("/choose/estimates_are_asked_last", estimates_are_asked_last);
     g_test_add_func("/choose/highest_of_many_estimates_is_found",
                     highest_of_many_estimates_is_found);
-    g_test_add_func("/choose/solver_beyond_the_entries_goes_before_what_is_near",
-                    solver_beyond_the_entries_goes_before_what_is_near);
+    g_test_add_func("/choose/launches_without_an_entry_go_before_near_problems",
+                    launches_without_an_entry_go_before_near_problems);
     g_test_add_func("/choose/impossible_arguments_are_refused", impossible_arguments_are_refused);
     g_test_add_func("/choose/later_headers_fields_become_zero", later_headers_fields_become_zero);
-    g_test_add_func("/choose/damage_is_told_with_the_database", damage_is_told_with_the_database);
+    g_test_add_func("/choose/damage_names_the_database", damage_names_the_database);
     g_test_add_func("/choose/threads_ask_one_database_at_the_same_time",
                     threads_ask_one_database_at_the_same_time);
     return g_test_run();

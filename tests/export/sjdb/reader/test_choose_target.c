@@ -244,7 +244,7 @@ struct dirent *readdir(DIR *stream)
     return next(stream);
 }
 
-static void folder_that_cannot_be_read_to_its_end_is_told(void)
+static void folder_that_fails_while_listed_is_an_error(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
     write_db(folder, "gfx90a68.sjdb");
@@ -261,7 +261,7 @@ static void folder_that_cannot_be_read_to_its_end_is_told(void)
     }
 }
 
-static void folder_that_cannot_be_read_is_told(void)
+static void unreadable_folder_is_an_error(void)
 {
     skipjackdb_folder *opened = NULL;
     errno = 0;
@@ -286,9 +286,8 @@ int main(int argc, char **argv)
                     library_and_program_take_the_same_ids);
     g_test_add_func("/choose_target/folder_is_opened_in_the_order_of_nearness",
                     folder_is_opened_in_the_order_of_nearness);
-    g_test_add_func("/choose_target/folder_that_cannot_be_read_is_told",
-                    folder_that_cannot_be_read_is_told);
-    g_test_add_func("/choose_target/folder_that_cannot_be_read_to_its_end_is_told",
-                    folder_that_cannot_be_read_to_its_end_is_told);
+    g_test_add_func("/choose_target/unreadable_folder_is_an_error", unreadable_folder_is_an_error);
+    g_test_add_func("/choose_target/folder_that_fails_while_listed_is_an_error",
+                    folder_that_fails_while_listed_is_an_error);
     return g_test_run();
 }

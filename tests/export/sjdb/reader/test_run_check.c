@@ -135,7 +135,7 @@ static void wrong_elements_are_wrong(void)
             enum tensor_role out = problem_output_role(&p);
             struct tensor *output = &trial.tensors[out];
             g_assert_cmpfloat(output_error(&trial.read, trial.tensors, "Direct"), <=, 1);
-            /* Nothing written, as the example fills it before, or another number. */
+            /* An unwritten output (the example fills it before), or one with a wrong number. */
             if (spoilt == 0) {
                 memset(output->stored, 0xff, (gsize)data_type_bytes(p.type[out]));
             } else {
