@@ -421,7 +421,8 @@ demo:
 to := $(DESTDIR)$(PREFIX)
 networks := $(wildcard coordinator/networks/*.csv)
 # Every page, and the sources that pages link to: their links work where they are installed, too.
-pages := README.md LICENSE $(sort $(wildcard */*.md */*/*.md */*/*/*.md export/sjdb/reader/*.h export/sjdb/reader/examples/*.c))
+linked := $(shell grep -o '(\.\./[a-z_/]*\.h)' coordinator/LIFE_OF_A_JOB.md | tr -d '()' | cut -c4-)
+pages := README.md LICENSE $(sort $(linked) $(wildcard */*.md */*/*.md */*/*/*.md export/sjdb/reader/*.h export/sjdb/reader/examples/*.c))
 scripts := slurm/submit slurm/worker.sbatch systemd/publish
 units := $(notdir $(wildcard deploy/systemd/*.service deploy/systemd/*.timer))
 

@@ -1,6 +1,6 @@
 /*
- * The command table: one row a command, and help, parsing and suggestions are
- * made from it. The only file that sees the commands of every room.
+ * The command table: one row for each command, from which help, parsing and suggestions are made.
+ * The only file that includes every room's commands.
  */
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/safe_output.h"
@@ -154,15 +154,15 @@ static bool is_one_of(const char *word, const char *a, const char *b, const char
     return strcmp(word, a) == 0 || strcmp(word, b) == 0 || strcmp(word, c) == 0;
 }
 
-/* Numbers keep the C locale's form: files and keys are made from them. */
+/* Numbers stay in the C locale: files and keys contain them. */
 static void set_up_process(void)
 {
     signals_begin();
     setlocale(LC_CTYPE, "");
 }
 
-/* A standard descriptor that is closed would be the next file's or socket's, and words for the user
- * would go there. Held this way, writing to it fails. */
+/* A closed standard descriptor would be reused by the next file or socket, and messages would go
+ * there. It is opened so that writing to it fails. */
 static void hold_standard_descriptors(void)
 {
     int fd;
@@ -198,7 +198,8 @@ static const struct command *find_command(const char *name)
     return NULL;
 }
 
-/* The words of a call, changed as a call by hand would be. The caller owns the array; the strings are the caller's of main(). */
+/* Returns a copy of argv whose words may be replaced, added and removed. The caller owns the
+ * array; the strings are the caller's of main(). */
 static GPtrArray *words_of(int argc, char **argv)
 {
     GPtrArray *words = g_ptr_array_new();
@@ -227,7 +228,7 @@ static void turn_help(GPtrArray *words)
     }
 }
 
-/* -q counts in front of the command and behind it; what follows "db psql" is psql's. */
+/* -q counts before the command and after it; arguments after "db psql" belong to psql. */
 static void take_quiet(GPtrArray *words)
 {
     for (guint i = 0; i < words->len && strcmp(words->pdata[i], "--") != 0;) {

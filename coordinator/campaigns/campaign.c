@@ -177,7 +177,7 @@ static bool suits_change(const struct campaign *campaign, const char *verb, GErr
     return false;
 }
 
-/* A campaign that cannot be read is said elsewhere: it was changed. */
+/* The campaign was changed; an error while reading it for the notice is reported elsewhere. */
 static void say_if_overdue(Store *store, int64_t id)
 {
     struct campaign *campaign = store_get_campaign(store, id, NULL);
@@ -189,7 +189,7 @@ static void say_if_overdue(Store *store, int64_t id)
     campaign_free(campaign);
 }
 
-/* Whether a change by which something is lost may be made. */
+/* Returns true if a change that deletes something may be made. */
 static bool may_change(const struct campaign *campaign, const char *verb,
                        const struct cli_loss *loss, int *status)
 {
@@ -230,7 +230,7 @@ static int change(const char *verb, const char *text, const struct cli_loss *los
     return CLI_DONE;
 }
 
-/* pause, resume, cancel, retry and drop differ by their name and sentence only. */
+/* The verbs pause, resume, cancel, retry and drop differ only in name and help text. */
 static const struct {
     const char *verb, *summary;
 } changes[] = {
@@ -256,7 +256,7 @@ struct set_request {
 static const struct set_request set_nothing = {
     .priority = NO_PRIORITY, .share = NO_NUMBER, .budget_seconds = NO_NUMBER};
 
-/* *deadline_unix is what the wish points to; "none" is no deadline. */
+/* Sets *deadline_unix, which the wish points to; "none" removes the deadline. */
 static bool set_check(const struct set_request *wanted, struct campaign_changes *wish,
                       int64_t *deadline_unix, GError **error)
 {

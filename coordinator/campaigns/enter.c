@@ -178,7 +178,7 @@ static bool create(Store *store, const struct request *request, const struct mac
         .limits = limits,
         .solvers = request->solvers,
     };
-    /* Its jobs begin with what was gathered until now. */
+    /* The jobs begin with the winners gathered until now. */
     if (strcmp(request->strategy, STRATEGY_PRIOR) == 0 &&
         !store_gather_winners(store, GATHER_SOON, NULL, error))
         return false;
@@ -193,7 +193,7 @@ static bool create(Store *store, const struct request *request, const struct mac
            store_count_origins(store, campaign.id, &entered->origins, &known, error);
 }
 
-/* A larger budget, or none (0), replaces the campaign's; a smaller one asks for nothing new. */
+/* A larger budget, or none (0), replaces the campaign's; a smaller budget changes nothing. */
 static bool asks_for_more_time(const struct request *request, const struct campaign *campaign)
 {
     double wanted = request->budget_seconds;
@@ -235,8 +235,8 @@ static bool change_existing(Store *store, const struct request *request, struct 
     return entered->campaign != NULL;
 }
 
-/* An existing campaign goes on as it was planned: what it left out then is said, not what today's plan
- * leaves out. */
+/* An existing campaign goes on as it was planned: the notice counts the jobs that its own plan
+ * left out, not today's. */
 static bool go_on(Store *store, const struct request *request, struct entered *entered,
                   GError **error)
 {
@@ -264,7 +264,7 @@ static bool find_or_create(Store *store, const struct request *request,
                             : create(store, request, machine, plan, identity, entered, error);
 }
 
-/* The command that says why asks under the same limits. */
+/* The suggested command, which gives the reasons, has the same limits. */
 static void say_nothing_to_do(const struct request *request, const struct machine *machine,
                               guint problems, GError **error)
 {

@@ -247,7 +247,7 @@ void request_add_limits(const struct request *request, GPtrArray *words)
             g_ptr_array_add(words, g_strdup(flags[i].word));
 }
 
-/* The name that find-dbs give families begins so. */
+/* The prefix of algorithm families' names in find-dbs. */
 #define FAMILY_PREFIX "miopenConvolutionAlgo"
 
 static bool is_of(const struct solver *solver, const char *name)

@@ -52,7 +52,7 @@ bool watch_init(struct watch *watch, Store *store, int64_t campaign, GError **er
     return true;
 }
 
-/* The embedded database is started again; another one is for others to bring back. */
+/* Starts the embedded database again; any other database is its operator's to restart. */
 static void bring_back(struct watch *watch, const char *message)
 {
     bool embedded = false;
@@ -134,8 +134,8 @@ static int say_end(const struct watch *watch)
     return CLI_FAILED;
 }
 
-/* Workers that run; those that were silent for longer are not asked whether they are admitted
- * (refusals() of the schema). */
+/* Counts running workers. A worker that was silent for longer is not asked whether the campaign
+ * admits it (refusals() in the schema). */
 #define SILENT_SECONDS 120
 
 static guint count_running(const GPtrArray *workers, double silent_seconds)

@@ -9,7 +9,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* How often a log gets a line. */
+/* The shortest time between two lines of a log. */
 #define PLAIN_LINE_SECONDS 10
 
 void progress_line_init(struct progress_line *line)
@@ -17,7 +17,8 @@ void progress_line_init(struct progress_line *line)
     *line = (struct progress_line){.terminal = isatty(STDERR_FILENO)};
 }
 
-/* A line that wraps could not be written over. 0 columns where the terminal does not say. */
+/* The width of standard error: a line that wraps could not be overwritten. 0 when the terminal
+ * does not report its width. */
 static int error_columns(void)
 {
     struct winsize size = {0};

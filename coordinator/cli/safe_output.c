@@ -10,7 +10,7 @@
 
 #define CHARACTER_BYTES 4 /* of UTF-8 at most */
 
-/* A descriptor, and the bytes of a character that was cut where a write ended. */
+/* A file descriptor, and the first bytes of a character whose rest comes with the next write. */
 struct outlet {
     int fd;
     char begun[CHARACTER_BYTES];
@@ -33,7 +33,8 @@ static bool write_all(int fd, const char *bytes, size_t length)
     return true;
 }
 
-/* JSON escapes control characters below DEL itself, and takes no \xNN for those that it leaves. */
+/* JSON output has escaped control characters below DEL already; those from DEL on need JSON's
+ * \u00NN, since \xNN is no JSON. */
 static bool may_stand_in_json(const char *bytes, size_t length)
 {
     return g_utf8_validate(bytes, (gssize)length, NULL) && g_utf8_get_char(bytes) >= 0x7f;
@@ -49,8 +50,8 @@ static void append_escaped(GString *shown, const char *bytes, size_t length)
         g_string_append_printf(shown, "\\x%02x", (unsigned char)bytes[i]);
 }
 
-/* The length of the character at `at`: 0 where the text ends within it, and 1 with *valid false for a
- * byte that begins none. */
+/* Returns the length of the character at `at`: 0 when the text ends within it, 1 with *valid
+ * false for a byte that begins no character. */
 static size_t character_length(const char *at, size_t left, bool *valid)
 {
     gunichar character = g_utf8_get_char_validated(at, (gssize)MIN(left, CHARACTER_BYTES));
@@ -63,8 +64,7 @@ static size_t character_length(const char *at, size_t left, bool *valid)
     return (size_t)g_unichar_to_utf8(character, NULL);
 }
 
-/* Appends what may be shown of the bytes; what is left of a character at their end waits for the next
- * ones. */
+/* Appends the bytes, escaped. A character that is cut at their end waits for the next bytes. */
 static void filter(struct outlet *outlet, GString *shown, const char *bytes, size_t length)
 {
     size_t at = 0;

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A text of many words, such as a compiler's, shows its beginning. */
+/* A long text, such as a compiler's message, is cut to its beginning. */
 #define LAST_COLUMN_LINES  4
 #define LAST_COLUMN_LEAST  30
 #define LAST_COLUMN_INDENT 8
@@ -149,7 +149,7 @@ int table_width(void)
     return columns > 0 ? columns : isatty(STDOUT_FILENO) ? TABLE_WIDTH : G_MAXINT;
 }
 
-/* Cuts what exceeds the width and the blanks at the end. */
+/* Cuts the line to the width and removes blanks at its end. */
 static void print_line(GString *line, FILE *out)
 {
     int width = MAX(table_width(), LAST_COLUMN_LEAST);
@@ -162,8 +162,8 @@ static void print_line(GString *line, FILE *out)
     fprintf(out, "%s\n", line->str);
 }
 
-/* How many characters of text a line of `room` takes: whole words where there is a blank, else
- * whole members of a list that commas join. */
+/* Returns the number of characters that fit into `room` columns: whole words, or whole members of
+ * a list joined by commas. */
 static glong piece_length(const char *text, glong room)
 {
     glong length = g_utf8_strlen(text, -1), blank = 0, member = 0;
@@ -177,8 +177,8 @@ static glong piece_length(const char *text, glong room)
     return blank > 0 ? blank : member > 0 ? member : room;
 }
 
-/* The last column, where the line stands or, where little room is left, below. Its text goes on
- * below itself. */
+/* Prints the last column at the current position, or on the next line when little room is left.
+ * Long text continues below. */
 static void print_last(GString *line, const char *text, FILE *out)
 {
     int indent = (int)g_utf8_strlen(line->str, -1);

@@ -6,7 +6,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* The question names what others named: no control byte of it reaches the terminal. */
+/* The question contains names that other people chose, so control characters are replaced. */
 static void write_to_terminal(const char *question)
 {
     FILE *terminal = fopen("/dev/tty", "we");
@@ -40,7 +40,7 @@ bool terminal_confirm(const char *question, bool yes)
     return g_ascii_strcasecmp(answer, "y") == 0 || g_ascii_strcasecmp(answer, "yes") == 0;
 }
 
-/* To the descriptor itself: the filter of standard error lets no control byte through. */
+/* Writes to the file descriptor: the filter of standard error would escape the control bytes. */
 void terminal_restart_line(void)
 {
     static const char codes[] = "\r\033[K";

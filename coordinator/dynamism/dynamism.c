@@ -1,4 +1,4 @@
-/* Policies: which form serves a problem, and what that costs. */
+/* Policies: the form of solver that serves each problem, and the cost of kernels and time. */
 #include "coordinator/dynamism/dynamism.h"
 
 #include "coordinator/plan/plan.h"

@@ -1,4 +1,4 @@
-/* Compile-time parameters: how many values there are, and what specialising on them gains. */
+/* Compile-time parameters: the number of values, and the gain of specialising on them. */
 #include "coordinator/dynamism/dynamism.h"
 
 #include "coordinator/plan/plan.h"
@@ -112,8 +112,9 @@ static struct times *times_of(GHashTable *table, const char *key)
     return times;
 }
 
-/* The two sides of a pair may be rounds apart, and the machine another by then: each time counts by
- * its round's baseline. Configs dropped early as slower were timed too, if shortly. */
+/* The two configs of a pair may be measured in different rounds, between which the machine's
+ * speed may change: each time is divided by its round's default config. Configs dropped early as
+ * slower have times, too. */
 static bool is_timed(const struct config_outcome *outcome)
 {
     return (outcome->failure == FAILURE_NONE || outcome->failure == FAILURE_SLOW) &&

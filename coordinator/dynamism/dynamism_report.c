@@ -72,7 +72,7 @@ static bool is_taken(const struct dynamism_report *report, int64_t id)
     return false;
 }
 
-/* Adds one by its id; the first one says of which target and stack all are. */
+/* Adds a campaign by its id. All campaigns must have the target and stack of the first one. */
 static bool take_campaign(struct dynamism_report *report, Store *store, const char *name,
                           GError **error)
 {
@@ -201,7 +201,7 @@ static bool read_campaign(struct dynamism_report *report, Store *store, int64_t 
     return true;
 }
 
-/* Why there is no result to report on. */
+/* Sets the error that says why there is no result. */
 static void set_empty_error(const struct dynamism_report *report, GError **error)
 {
     if (report->stale + report->foreign > 0)
@@ -264,8 +264,8 @@ static void free_network(gpointer network)
     dynamism_network_free(network);
 }
 
-/* Adds it up, and its problems to those of all networks. One that nothing was measured of is left
- * out unless it was asked for. */
+/* Adds up a network, and adds its problems to those of all networks. A network without
+ * measurements is left out unless the user named it. */
 static void add_network(struct dynamism_report *report, const char *name, const GArray *problems,
                         bool wanted, GArray *all)
 {
@@ -300,7 +300,7 @@ static bool read_all_networks(struct dynamism_report *report, Store *store, GArr
     return rows != NULL;
 }
 
-/* Where no network holds the campaigns' problems they stand for one. */
+/* Problems of campaigns that no network holds count as one network. */
 static void add_plain_problems(struct dynamism_report *report, GArray *all)
 {
     g_autoptr(GArray) problems = g_array_new(FALSE, FALSE, sizeof(struct plan_problem));
@@ -471,8 +471,8 @@ static json_t *request_json(const struct dynamism_network *network, int policy)
     return json_pack("{s:o}", "layers", layers);
 }
 
-/* The request as a file in memory, which is gone with whoever holds it; the command inherits it
- * under the same number. -1 and a set error when it cannot be made. */
+/* Writes the request to an anonymous file in memory, and returns its descriptor, which the
+ * command inherits. Returns -1 and sets the error when the file cannot be made. */
 static int write_request(json_t *request, GError **error)
 {
     int fd = memfd_create("skipjack-cold", 0);

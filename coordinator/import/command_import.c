@@ -69,7 +69,7 @@ static struct cli cli = {
     "cells stand between commas, semicolons or tabs. Names are read in any case, with or\n"        \
     "without spaces, '-' and '_'. Columns that say the same must agree. Columns:\n"
 
-/* An unset variable of a script, which would name nothing as nothing. */
+/* Refuses empty names: they come from an unset variable of a script. */
 static bool check_names(GError **error)
 {
     const struct {
@@ -123,7 +123,7 @@ static bool read_options(struct import_options *given, GError **error)
     return true;
 }
 
-/* Names what the last file's lines lacked. */
+/* Prints the reasons for the last file's unusable lines. */
 static void show_skips(const Import *import, guint first)
 {
     guint count = import->skipped->len;
@@ -138,7 +138,7 @@ static void show_skips(const Import *import, guint first)
     }
 }
 
-/* False when a file could not be read at all; the others are read all the same. */
+/* Returns false when a file could not be read; the other files are read nevertheless. */
 static bool read_files(Import *import, char **paths)
 {
     bool all = true;

@@ -36,7 +36,7 @@ static const struct text_format {
     {import_is_key_line, import_keys},
 };
 
-/* Formats that are tried when no line of the head is one of the above. */
+/* Formats that are tried when no line of the file's head has one of the formats above. */
 static const struct text_format commented_table = {import_is_commented_header,
                                                    import_commented_table};
 static const struct text_format headless_table = {import_is_table_row, import_headless_table};
@@ -64,8 +64,8 @@ static char *quoted_line(const char *line, const char *at, const char *end)
     return g_strdelimit(g_string_free(whole, FALSE), "\r", ' ');
 }
 
-/* The format of a text, seen from its first lines; a long comment may stand in front. A text of no
- * other format is read as driver lines, unless every line looks like a row of a table. */
+/* Recognizes the format of a text by its first lines behind leading comments. Text of no other
+ * format is read as driver lines, unless every line looks like a table's row. */
 static const struct text_format *find_text_format(const char *head, size_t length)
 {
     const struct text_format *commented = NULL;
@@ -117,8 +117,7 @@ static bool ends_lines_with_cr(const char *bytes, size_t length)
     return cr != NULL && cr + 1 < bytes + length && memchr(bytes, '\n', length) == NULL;
 }
 
-/* Zero bytes stand in no text; ONNX models hold none early only by chance, so their name counts,
- * too. */
+/* Text has no zero bytes. An ONNX model nearly always has some early; its file name counts, too. */
 static bool is_binary(const char *name, const char *bytes, size_t length)
 {
     return (memchr(bytes, '\0', length) != NULL && !is_sqlite(bytes, length) &&

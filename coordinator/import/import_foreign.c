@@ -36,7 +36,8 @@ struct foreign_reading {
     struct foreign_rows rows;
 };
 
-/* A statement with so many rows takes some 100 ms and a few MB on either side. */
+/* A statement with this many rows takes about 100 ms, and a few MB in this process and in the
+ * server. */
 #define ROWS_AT_ONCE 5000
 
 static void foreign_rows_init(struct foreign_rows *rows, Store *store, int64_t campaign)
@@ -82,7 +83,7 @@ static void foreign_rows_params(struct foreign_rows *rows, const struct foreign_
     rows->file->entries++;
 }
 
-/* Stores the problems that gathered (and nothing else did) and appends their ids. */
+/* Stores the gathered problems and appends their ids; no times or params may be waiting. */
 static bool foreign_rows_store_problems(struct foreign_rows *rows, GArray *ids, GError **error)
 {
     guint count = rows->problems->len, before = ids->len;
@@ -124,8 +125,7 @@ static bool store_rows(struct foreign_rows *rows, GError **error)
     return true;
 }
 
-/* Stores what has gathered: all of it, or where that is not much yet nothing. After it places begin
- * anew. */
+/* Stores the gathered rows if `all`, or if they are many; places then start at 0 again. */
 static bool foreign_rows_store(struct foreign_rows *rows, bool all, GError **error)
 {
     if (!all && rows->problems->len + rows->times->len + rows->params->len < ROWS_AT_ONCE) {
@@ -535,7 +535,7 @@ static char *find_identity(const struct foreign_request *request, const struct t
 
 /* ---- the whole ---- */
 
-/* SQLite does not say of which file it speaks. */
+/* SQLite's messages do not name the file. */
 static void name_file(const char *path, GError *failure, GError **error)
 {
     if (failure->domain == EXPORT_ERROR && strstr(failure->message, path) == NULL) {
@@ -598,8 +598,8 @@ static bool fill_campaign(Store *store, const struct foreign_request *request, c
     return !import->is_new || read_files(store, request, import, error);
 }
 
-/* Also what was just committed: a connection that is lost before takes all of it along, and a new one has
- * nothing to commit. */
+/* Reads back the campaign, also one that was just committed: if the connection was lost before
+ * the commit, the server dropped the transaction, and the new connection had nothing to commit. */
 static bool find_stored(Store *store, const char *identity, struct foreign_import *import,
                         GError **error)
 {
@@ -633,7 +633,7 @@ bool import_foreign(Store *store, const struct foreign_request *request,
         return false;
     }
     if (!fill_campaign(store, request, identity, import, error)) {
-        /* Its own failure would only hide the first one. */
+        /* A failure of the rollback would only hide the first error. */
         store_end_foreign(store, false, NULL);
         return false;
     }

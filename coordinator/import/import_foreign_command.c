@@ -15,7 +15,7 @@
 
 static bool said_progress;
 
-/* One line that is written over, for who looks on. */
+/* Shows progress as one line that is overwritten. */
 static void say_progress(const char *path, int64_t entries)
 {
     said_progress = true;

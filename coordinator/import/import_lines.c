@@ -231,8 +231,8 @@ bool import_keys(Import *import, const struct import_source *source, GError **er
     return read_lines(import, source, read_key, false, error);
 }
 
-/* A key may be malformed (FORMATS.md 3) and still be seen to be one: a word of numbers with at least
- * that many separators. */
+/* A malformed key is still recognized as a key: a word of numbers with at least this many
+ * separators. */
 static bool looks_like_key(const char *text, size_t length, char separator, int least)
 {
     int count = 0;

@@ -20,7 +20,7 @@ static void on_signal(int number)
     caught = number;
 }
 
-/* A read from a pipe that brings nothing ends too. */
+/* The signal also interrupts a read from a silent pipe. */
 void import_catch_signals(void)
 {
     progress_line_init(&line);
@@ -115,7 +115,7 @@ static bool store_all(Store *store, const Import *import, const char *tag,
     return true;
 }
 
-/* Between two looks whether the other import has ended. */
+/* The pause between two checks whether the other import has ended. */
 #define TURN_US (G_USEC_PER_SEC / 5)
 
 bool import_take_turn(Store *store, GError **error)

@@ -63,7 +63,8 @@ static const char *comment_text(const char *line)
     return *line == '#' ? line + 1 + strspn(line + 1, " \t") : NULL;
 }
 
-/* NumPy writes a header behind '#'. Only one that is understood as a whole is taken for one. */
+/* NumPy writes a header behind '#'. A comment counts as a header only if every column is
+ * understood. */
 bool import_is_commented_header(const char *line)
 {
     const char *text = comment_text(line);
@@ -308,15 +309,15 @@ static bool import_rows(Import *import, struct layer_records *records, struct ta
 
 /* ---- before anything is read ---- */
 
-/* Whether the options say what a table may say itself. */
+/* Returns true if options give values that a table may give itself. */
 static bool options_say(const struct import_options *options)
 {
     return options->network != NULL || options->batch_count > 0 || options->type_count > 0 ||
            options->has_layout;
 }
 
-/* Walks over the rows that can be read: the networks that they name, each once, in the file's order; and
- * false where a header is not understood, or a row says another thing than the options. */
+/* Collects the networks that the rows name, each once, in the file's order. Returns false when a
+ * header is not understood, or a row contradicts the options. */
 static bool look_at_rows(struct layer_records *records, struct table *table,
                          const struct import_options *options, GPtrArray *networks, GError **error)
 {
@@ -367,7 +368,8 @@ static bool choose_network(const struct import_options *options, struct table *t
     return false;
 }
 
-/* A first walk, so that nothing of a table is read that a header further down or the options refuse. */
+/* A first pass over the table: nothing of it is imported when a later header or the options
+ * refuse it. */
 static bool is_understood(const struct import_options *options, struct table *table, GError **error)
 {
     g_autoptr(GPtrArray) networks = g_ptr_array_new_with_free_func(g_free);
@@ -409,7 +411,7 @@ bool import_commented_table(Import *import, const struct import_source *source, 
     return read_table(import, source, true, error);
 }
 
-/* The first line is a row without a header, or a header of which too little is known. */
+/* The first line is a row without a header, or a header with too few known columns. */
 static bool refuse_headless(struct layer_records *records, struct table *table, GError **error)
 {
     const char *line = layer_records_peek(records, false);

@@ -53,7 +53,7 @@ static bool say(struct layer_row *row, int field, int64_t value, int cell, GErro
     return true;
 }
 
-/* Puts "column 'stride' is " in front of what is wrong with a cell. */
+/* Prefixes an error about a cell with "column 'stride' is ". */
 static bool blame(const struct layer_row *row, int cell, GError **error)
 {
     g_prefix_error(error, "column '%s' is ", name_of(row, cell));
@@ -161,7 +161,8 @@ static bool say_pads(struct layer_row *row, const struct cell_sizes *sizes, int 
         equal = equal && sizes->values[i] == sizes->values[0];
         paired = paired && sizes->values[i] == sizes->values[i % axes];
     }
-    /* ONNX has all beginnings, then all ends, and alone calls them pads. */
+    /* ONNX lists the padding at the start of all axes, then at their ends, and only ONNX calls
+     * the column pads. */
     if (!equal && !(paired && g_ascii_strcasecmp(name_of(row, cell), "pads") == 0)) {
         return invalid(
             error,
@@ -497,8 +498,8 @@ static bool read_shapes(struct layer_row *row, const struct import_options *opti
 
 /* ---- the whole row ---- */
 
-/* Values of axes that the layer has not: what they must be if a column says them. Stride and dilation may
- * be 0 there, as MIOpen's lists have it. */
+/* The values that columns must have for axes that the layer lacks. Stride and dilation may be 0
+ * there, as in MIOpen's lists. */
 static const struct {
     int field;
     int64_t neutral;
@@ -511,7 +512,7 @@ static const struct {
     {FIELD_OUT, 1, true, false},
 };
 
-/* A row says nothing of axes that the layer has not, and all of a stride or none of it. */
+/* Fails when a row has values for axes that the layer lacks, or a stride for some axes only. */
 static bool check_axes(const struct layer_row *row, GError **error)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(axis_fields); i++) {
@@ -695,7 +696,8 @@ static bool set_block(const struct layer_row *row, int64_t length, enum layout *
                    length);
 }
 
-/* Layouts that are not said follow those that are, the input's first; without one the options', or NCHW. */
+/* Missing layouts are taken from the given ones, the input's first; without any from the options,
+ * or NCHW. */
 static bool set_layouts(const struct layer_row *row, const struct import_options *options,
                         struct problem *p, GError **error)
 {

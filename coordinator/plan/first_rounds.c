@@ -54,7 +54,8 @@ int64_t first_rounds_configs(const GArray *rounds)
 
 /* ---- what fits ---- */
 
-/* The solver whose rounds for problems that are not covered yet weigh most; NULL where all are. */
+/* The solver whose rounds weigh most among problems that are not covered yet; NULL when all are
+ * covered. */
 static const char *next_solver(const GArray *rounds, GHashTable *covered)
 {
     g_autoptr(GHashTable) weights = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, g_free);
@@ -118,7 +119,7 @@ static int compare_weights(const void *a, const void *b)
     return (left < right) - (left > right);
 }
 
-/* How many problems, the heaviest first, have first rounds of so many configs in all. */
+/* Counts the problems, the heaviest first, whose first rounds fit into `most` configs. */
 static guint problems_within(const GArray *rounds, double most, guint *problems)
 {
     g_autoptr(GHashTable) places = problem_table_new(NULL);
@@ -153,7 +154,7 @@ static void add_offer(GString *text, const char *option, const char *what)
     g_string_append_printf(text, "  %-24s %s\n", option, what);
 }
 
-/* Up to a number that is easily read. */
+/* Rounds up to a number that is easily read. */
 static double rounded_up(double seconds)
 {
     double step = seconds < 60 ? 5 : seconds < 600 ? 10 : 60;

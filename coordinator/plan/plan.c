@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-/* A job of the naive solver has one config and serves as the yardstick only: it may wait until all
- * solvers that can win with a problem of the same weight have had their round. */
+/* The naive solver's job cannot win: it waits until every solver that can win for a problem of
+ * the same weight has had its round. */
 #define NAIVE_SHARE (PLAN_PROMISING_SHARE / 2)
 
 void plan_add_problem(GArray *problems, const struct problem *problem, int multiplicity)
@@ -152,7 +152,7 @@ static int compare_lines(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Adds the lines in sorted order, so that the order they came in does not count. */
+/* Adds the lines in sorted order: the identity must not depend on their order. */
 static void hash_lines(GChecksum *checksum, GPtrArray *lines)
 {
     g_ptr_array_sort(lines, compare_lines);
@@ -172,7 +172,8 @@ static void hash_problems(GChecksum *checksum, const GArray *problems)
     hash_lines(checksum, lines);
 }
 
-/* Estimates decide what is planned, and no revision holds them. */
+/* Estimates decide which jobs are planned, but no revision changes with them: the identity has
+ * the planned pairs. */
 static void hash_jobs(GChecksum *checksum, const struct plan *plan)
 {
     g_autoptr(GPtrArray) lines = g_ptr_array_new_with_free_func(g_free);
@@ -195,7 +196,8 @@ static void hash_solvers(GChecksum *checksum, const struct plan_request *request
     hash_lines(checksum, lines);
 }
 
-/* A request without limits has the identity that it had before there were any. */
+/* A request without limits adds nothing: campaigns made before limits existed keep their
+ * identity. */
 static void hash_limits(GChecksum *checksum, const struct context_limits *limits)
 {
     g_autofree char *text =

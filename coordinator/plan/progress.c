@@ -27,7 +27,7 @@ static bool rates_of_campaign(Store *store, int64_t campaign, struct progress_ra
     return rates->measured;
 }
 
-/* A history that cannot be read leaves the guess: it only foretells, nothing depends on it. */
+/* A history that cannot be read leaves the guess: only the forecast depends on it. */
 void progress_rates_load(Store *store, const char *target, struct progress_rates *rates)
 {
     bool cpu = g_str_has_prefix(target, "cpu-");

@@ -50,7 +50,7 @@ static bool fail_start(GError **error, const char *what, int code)
     return false;
 }
 
-/* Between fork and exec: only calls that are safe there. */
+/* Runs between fork and exec: only async-signal-safe calls. */
 static void G_GNUC_NORETURN become_child(char **argv, pid_t parent, int log_fd, int output_fd)
 {
     sigset_t none;

@@ -136,14 +136,14 @@ static void summarise(struct coverage_solver *summary, GArray *counts)
     summary->least = sorted[0];
     summary->median = sorted[(counts->len - 1) / 2];
     summary->most = sorted[counts->len - 1];
-    /* Smallest spaces seen outside the sample count too. */
+    /* Spaces outside the sample with one config or none count for the minimum, too. */
     if (summary->with_one > 0)
         summary->least = MIN(summary->least, 1);
     if (summary->with_no_config > 0)
         summary->least = 0;
 }
 
-/* How many problems lie from one that is counted to the next. */
+/* The distance in the list between two problems that are counted. */
 static int sample_step(int problems)
 {
     return MAX((problems + COVERAGE_SAMPLE - 1) / COVERAGE_SAMPLE, 1);
@@ -189,7 +189,7 @@ static void count_spaces(const struct coverage *coverage, struct coverage_solver
     summarise(summary, counts);
 }
 
-/* In the list's order, so that what is counted does not depend on other solvers. */
+/* Walks in the list's order, so that the sample does not depend on other solvers. */
 static void look_at_solvers(const struct coverage_request *request, struct coverage *coverage)
 {
     struct count_progress progress = {.request = request};

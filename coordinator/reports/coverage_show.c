@@ -10,7 +10,7 @@
 
 #define POOREST_SHOWN 20
 
-/* A solver of which so many of the spaces hold one config alone is pointed out. */
+/* The advice names solvers with at least this share of spaces with only one config. */
 #define SPLIT_SHARE 0.5
 
 static double share(int part, int whole)

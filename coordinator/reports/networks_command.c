@@ -70,7 +70,7 @@ static Table *list_networks(Store *store, bool versions, GError **error)
 
 /* ---- the command ---- */
 
-/* Removes the versions in a transaction and undoes it, to count those that would go. */
+/* Counts the versions by removing them in a transaction that is rolled back. */
 static bool count_versions(Store *store, const char *name, int *versions, GError **error)
 {
     if (!store_begin(store, error))

@@ -63,7 +63,7 @@ static int verb_list(int argc, char **argv)
     return list_command(&cli, list_quarantine, argc, argv);
 }
 
-/* How many go is seen by clearing them in a transaction that is undone. */
+/* Counts the configs by clearing them in a transaction that is rolled back. */
 static bool count_cleared(Store *store, const char *target, const char *login, int *cleared,
                           GError **error)
 {

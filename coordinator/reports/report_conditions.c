@@ -83,7 +83,7 @@ static void print_device(const struct conditions *seen, FILE *out)
                                                  : "nothing held it back");
 }
 
-/* Under the table of winners, since few reports have any. */
+/* Printed below the winners, since few reports have such devices. */
 static void print_throttled(const struct report *report, FILE *out)
 {
     if (report->totals.throttled > 0)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The last one that has a title is what people see. */
+/* JSON has both instructions and options; people see the one whose column has a title. */
 #define FACTS                                                                                      \
     {"target", "arch", TABLE_TEXT, 0}, {NULL, "file", TABLE_TEXT, 0},                              \
         {"kernel", "entry", TABLE_TEXT, 0}, {"VGPR", "registers", TABLE_INT, 0},                   \

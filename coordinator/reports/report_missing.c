@@ -97,8 +97,8 @@ static char *find_reason(const struct evidence *evidence, const struct job_row *
     return g_strdup("not measured");
 }
 
-/* This program's default config, where the job was of the solver as this program has it: another
- * revision's default is not known here. */
+/* The default config of the job's solver, or NULL for another revision, whose default this
+ * program does not know. */
 static const char *default_text(const struct evidence *evidence, const struct solver *solver,
                                 const struct job_row *job, char text[CONFIG_TEXT_MAX])
 {

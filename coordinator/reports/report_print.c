@@ -197,7 +197,7 @@ static void print_built(const struct report *report, FILE *out)
                 (const char *)g_ptr_array_index(report->notes.uncovered, i));
 }
 
-/* Above the totals, so that nobody trusts them first. */
+/* Printed above the totals, which these times make doubtful. */
 static void print_drifted(const struct report *report, FILE *out)
 {
     const struct report_totals *totals = &report->totals;

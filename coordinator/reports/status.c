@@ -386,7 +386,7 @@ static bool status_read(Store *store, struct status *status, GError **error)
            (status->events = list_events(store, 0, SHOWN_EVENTS, error));
 }
 
-/* Sections that say nothing without a campaign or a worker are left out then. */
+/* Sections that are empty without a campaign or a worker are left out. */
 static bool is_shown(const struct status *status, const struct section *section)
 {
     if (section->make == farm_jobs)

@@ -57,7 +57,8 @@ struct serve {
 
 /* ---- upkeep ---- */
 
-/* After the start; several that start together do not ask at the same time. */
+/* The first run begins at a random time within this long after the start, so that several
+ * coordinators do not run at once. */
 #define SOON_MS 2000
 
 /* "12 code objects (1.2 MB), 3 old events in 0.4 s" */
@@ -80,7 +81,8 @@ static char *describe(const struct upkeep_report *report)
     return g_string_free(text, FALSE);
 }
 
-/* On a thread of the pool. A run that failed has done what it could, and is not the farm's last. */
+/* Runs on a thread of the pool. A run that fails keeps what it did, but does not count as the
+ * farm's last upkeep. */
 static void run_upkeep(uv_work_t *work)
 {
     struct upkeeper *upkeeper = work->data;
@@ -89,7 +91,7 @@ static void run_upkeep(uv_work_t *work)
     options.stop = &upkeeper->stop;
     if (!upkeeper->store && !(upkeeper->store = database_open(true, &upkeeper->error)))
         return;
-    /* A little less than the period: clocks and timers are not that exact. */
+    /* A little less than the period, since clocks and timers are inexact. */
     if (!farm_begin_upkeep(upkeeper->store, upkeeper->period_seconds * 0.9, &upkeeper->begun,
                            &upkeeper->error) ||
         !upkeeper->begun)
@@ -112,7 +114,7 @@ static void ran(uv_work_t *work, int status)
         upkeeper->failures++;
         log_write(LEVEL_WARNING, "upkeep_failed", NULL, "upkeep: %s%s%s", upkeeper->error->message,
                   upkeeper->words ? "; done before: " : "", upkeeper->words ? upkeeper->words : "");
-        /* The right to it goes with the connection. */
+        /* Closing the connection ends the turn. */
         g_clear_pointer(&upkeeper->store, store_close);
     } else if (upkeeper->begun) {
         upkeeper->runs++;
@@ -338,7 +340,7 @@ FACT(connections)
 FACT(connections_limit)
 FACT(oldest_transaction_seconds)
 
-/* of_farm: what only an answer of the database knows. */
+/* of_farm: values that come from the database's last answer. */
 static const struct {
     struct metric metric;
     write_fn *write;
@@ -497,7 +499,7 @@ static void too_long(uv_timer_t *timer)
     _exit(1);
 }
 
-/* The loop ends with its last handle, and after what runs on its threads. */
+/* The loop ends when its last handle is closed and its threads have ended. */
 static void signalled(uv_signal_t *handle, int number)
 {
     struct serve *serve = handle->data;

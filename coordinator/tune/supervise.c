@@ -30,7 +30,7 @@ struct supervisor {
 static bool start_worker(struct supervisor *supervisor, GError **error)
 {
     g_autofree char *id = g_strdup_printf("%" G_GINT64_FORMAT, supervisor->watch->campaign);
-    /* Its log is for people, unless the settings ask for something else. */
+    /* The worker's log is text, unless SKIPJACK_LOG asks for another form. */
     const char *form = g_getenv("SKIPJACK_LOG") ? NULL : "--log";
     const char *const args[] = {"worker", "--until-empty", "--campaign", id, "--embedded",
                                 form,     "text",          NULL};
@@ -58,7 +58,7 @@ static void forward(struct supervisor *supervisor, int signal_number)
         kill(-supervisor->worker, SIGKILL);
 }
 
-/* The last words of a log: what a worker said before it died. Free with g_free(). */
+/* Returns the last lines of the log, which a worker wrote before it died. Free with g_free(). */
 static char *last_line(const char *path)
 {
     g_autofree char *text = NULL;
@@ -104,7 +104,7 @@ static bool restart_idle(struct supervisor *supervisor, GError **error)
     return true;
 }
 
-/* The worker has ended. True when all is over: *end is then set. */
+/* Handles the end of the worker. Returns true when the campaign is over: *end is then set. */
 static bool handle_end(struct supervisor *supervisor, int status, enum supervise_end *end,
                        GError **error)
 {
@@ -135,7 +135,8 @@ static bool handle_end(struct supervisor *supervisor, int status, enum supervise
     return !(idle ? restart_idle(supervisor, error) : restart_dead(supervisor, status, error));
 }
 
-/* Nothing runs. True when all is over. */
+/* Starts the next worker when it is due. Returns true when the user interrupted or the worker
+ * cannot be started; *end says which. */
 static bool start_due(struct supervisor *supervisor, enum supervise_end *end, GError **error)
 {
     *end = supervisor->interrupts > 0 ? SUPERVISE_INTERRUPTED : SUPERVISE_FAILED;

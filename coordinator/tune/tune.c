@@ -62,7 +62,7 @@ static void add_option(GPtrArray *words, const char *option, char *value)
     g_ptr_array_add(words, value);
 }
 
-/* The command line that asks for the same with so many configs and so much time. Free with
+/* Returns this command line with another number of configs and another budget. Free with
  * g_free(). */
 static char *command_with(const struct tune *tune, int configs, double budget_seconds)
 {
@@ -199,7 +199,7 @@ static bool probe_machine(struct tune *tune, GError **error)
     return true;
 }
 
-/* The export at the end would refuse the folder: better before hours of work than behind them. */
+/* Checks the folder now: the export would refuse it only after hours of work. */
 static bool admit_folder(void *data, const char *campaign, GError **error)
 {
     const struct tune *tune = data;
@@ -337,7 +337,7 @@ static enum supervise_end work_again(struct tune *tune, GError **error)
     return run_worker(tune, false, error);
 }
 
-/* A campaign that is done already costs nothing. */
+/* A campaign that is done needs no worker. */
 static enum supervise_end work(struct tune *tune, GError **error)
 {
     if (strcmp(tune->entered.campaign->state, "done") == 0)
@@ -413,8 +413,9 @@ static void print_this_run(const struct tune *tune, const struct progress *after
     print_freed(&tune->freed, out);
 }
 
-/* More of the same: on after the deadline, longer where the budget ended the search, else with more configs. NULL where
- * all configs were tried. Free with g_free(). */
+/* Returns the command line that continues the search: without the deadline that has passed, with
+ * a larger budget where the budget ended it, else with more configs. NULL when all configs were
+ * tried. Free with g_free(). */
 static char *search_further(const struct tune *tune, const struct report *report)
 {
     const struct campaign *campaign = tune->entered.campaign;
