@@ -122,8 +122,8 @@ static void test_quarantined_configs_are_not_tried_again(void)
     g_assert_cmpint(counts[FAILURE_OUT_OF_BOUNDS], ==, 1);
 }
 
-/* HIPRTC compiles in the build child, so the source that it does not survive ends that. All others that
- * fail on a device are built. */
+/* HIPRTC compiles inside the build child: the source that crashes it ends the child. The other configs, which fail on a
+ * device, are built. */
 static void test_what_is_built_without_a_device_is_judged_config_by_config(void)
 {
     const char *const campaign_words[] = {"--target",   "gfx90a68",  "--build-only", "--strategy",
@@ -169,7 +169,7 @@ static char *first_value(Store *store, const char *sql)
     return g_strdup(PQntuples(rows) > 0 ? PQgetvalue(rows, 0, 0) : "");
 }
 
-/* Another login put code that crashes under the good config's key, and the campaign trusts that login. */
+/* Another login stored crashing code under the good config's key, and the campaign trusts that login. */
 static void
 test_code_of_another_login_that_faults_is_built_here_before_anything_is_quarantined(void)
 {

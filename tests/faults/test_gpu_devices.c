@@ -155,7 +155,7 @@ static void test_a_killed_worker_leaves_no_locked_clocks(void)
     wait_for_clocks("reset");
 }
 
-/* As `worker`, and so tune, finds them where none is named; and the one that is. */
+/* The devices that `worker`, and so `tune`, uses: all where --eval names none, else the named one. */
 static void test_a_probe_tells_of_each(void)
 {
     if (!use_doubles(""))
@@ -218,7 +218,7 @@ static void assert_same_files(const char *one, const char *other)
     g_assert_cmpint(files, >=, 3);
 }
 
-/* Two devices at once measure what one does alone, of which nobody can tell which of them it was but the report. */
+/* Two devices at once measure the same as one alone. Only the report says which device measured. */
 static void test_two_devices_find_what_one_does(void)
 {
     if (!use_doubles(""))
@@ -233,7 +233,7 @@ static void test_two_devices_find_what_one_does(void)
     assert_same_files("alone", "both");
 }
 
-/* A campaign that asks for a driver is for its devices: a node without any builds for it. */
+/* A campaign that requires a driver binds the nodes that measure: a node without devices builds for it. */
 static void test_nodes_without_a_gpu_build_where_a_driver_is_asked_for(void)
 {
     static const char *const wanted[] = {"--solvers", "ConvDirectNaive",

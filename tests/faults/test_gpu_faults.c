@@ -213,7 +213,7 @@ static void test_a_worker_ends_where_no_device_opens(void)
     g_assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
 }
 
-/* Somebody else has the memory, also when the device is to prove itself: both jobs go back. */
+/* Another process holds the memory, also during the device's proof: both jobs go back. */
 static void test_memory_that_is_taken_fails_few_jobs(void)
 {
     static const char *const hasty[] = {"--eval", "0", "--fault-limit", "2", "--build", "1", NULL};

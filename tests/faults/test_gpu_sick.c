@@ -36,7 +36,7 @@ static const char *const patient[] = {"--eval",
                                       NULL};
 static const char *const second[] = {
     "--eval", "1", "--fault-limit", "2", "--sample-seconds", "0.01", "--build", "1", NULL};
-/* It builds nothing itself, and finds in the database what the device is proved with. */
+/* The worker builds nothing: it loads the proof's kernel from the database. */
 static const char *const hasty[] = {"--eval",
                                     "0",
                                     "--fault-limit",
@@ -48,7 +48,7 @@ static const char *const hasty[] = {"--eval",
                                     "--build",
                                     "0",
                                     NULL};
-/* On a target by name, since who builds has another driver than who measures. */
+/* The campaign names its target: the worker that builds has another driver than the one that measures. */
 static const char *const apart[] = {
     "--configs", "6", "--solvers", "ConvWays,ConvDirectNaive", "--target", "gfx90a_xnack84", NULL};
 static const char *const builds[] = {"--eval", "none", "--build", "1", NULL};
@@ -105,7 +105,8 @@ static void test_a_sick_device_is_taken_out_of_service(gconstpointer data)
     gpu_farm_await_release(store, campaign);
     g_assert_true(gpu_farm_is_out(store, sickness->why));
     g_assert_true(gpu_farm_is_out(store, "and the plain convolution fails on it"));
-    live_child_ends(agent, "child eval"); /* whoever resets the device finds it free */
+    live_child_ends(agent,
+                    "child eval"); /* a tool can reset the device only while no process holds it */
     kill(agent, SIGTERM);
     g_assert_cmpint(live_wait(agent), ==, 0);
     g_assert_cmpuint(count_quarantine(store), ==, 0);
@@ -173,7 +174,7 @@ static void test_a_config_breaks_two_devices_at_most(void)
     g_assert_cmpuint(count_quarantine(store), ==, 2);
 }
 
-/* One config takes each device off the bus that it runs on: the second that is lost by it is the last one. */
+/* One config takes each device that runs it off the bus: no third device is lost to it. */
 static void test_a_config_takes_two_devices_off_at_most(void)
 {
     if (!gpu_farm_use(&gpu_hip))

@@ -127,7 +127,7 @@ static void test_build_child_is_killed(void)
     assert_whole(&farm);
 }
 
-/* The next agent finds the dead one's leases by itself, long before they run out. */
+/* The next agent returns the dead agent's leases at its start, long before they run out. */
 static void test_agent_is_killed_and_started_again(void)
 {
     struct farm farm;
@@ -173,7 +173,7 @@ static void test_postgresql_is_killed(void)
     assert_whole(&farm);
 }
 
-/* The campaign that a tune has made, waited for. */
+/* Waits for the campaign that a tune makes. */
 static int64_t made_campaign(Store *store)
 {
     gint64 limit = patience_end();

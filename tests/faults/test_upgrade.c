@@ -1,6 +1,6 @@
-/* Two programs side by side on one database, as in an upgrade: build/skipjack, and build/skipjack-faults,
- * which carries a solver more. Each gets only what it carries; and what a newer program migrated lets an
- * older one in, or ends it. */
+/* Two programs side by side on one database, as in an upgrade: build/skipjack, and build/skipjack-faults, which carries
+ * one solver more. Each gets only jobs of the solvers that it carries. A database that a newer program migrated admits
+ * an older one, or ends it with a reason. */
 #include <locale.h>
 #include <string.h>
 #include <sys/wait.h>

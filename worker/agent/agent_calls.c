@@ -157,8 +157,8 @@ static bool put_conditions(const struct job_call *call, Store *store, const stru
            store_conditions(store, call->job, round->number, &call->conditions, error);
 }
 
-/* What comes with a round is stored once, however often the call is repeated. Where it is refused, that is logged, and
- * the round is stored without it. False where the database is away. */
+/* Device use and compile seconds are stored once, however often the call is repeated. Where they are refused, that is
+ * logged, and the round is stored without them. False where the database is away. */
 static bool is_settled(struct job_call *call, GError *failure, GError **error)
 {
     if (is_away(failure)) {
@@ -242,7 +242,7 @@ static bool store_calls(struct job_call **calls, int count, Store *store, store_
     return true;
 }
 
-/* What a round's call stores before the round itself. */
+/* Stores what belongs to a round, before the round itself. */
 static bool prepare(struct job_call *call, Store *store, GError **error)
 {
     return put_use(call, store, error) && put_spent(call, store, error) &&

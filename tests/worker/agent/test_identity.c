@@ -1,4 +1,5 @@
-/* Which processes count as dead: of this machine, of an earlier boot, and of namespaces that cannot be seen. */
+/* Processes that count as dead, and processes that do not: of this machine, of an earlier boot, and of namespaces that
+ * cannot be seen. */
 #include "worker/agent/identity.h"
 
 #include <glib/gstdio.h>

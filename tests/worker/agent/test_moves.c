@@ -83,7 +83,7 @@ static void clear_round(gpointer round)
     round_free(round);
 }
 
-/* What a claim of one job gives; an eval claim has one open round of the default config. */
+/* The answer to a claim of one job. An eval claim has one open round, of the default config. */
 static struct claimed make_claimed(enum pool pool)
 {
     const struct solver *solver = solver_find(SOLVER);
