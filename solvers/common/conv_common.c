@@ -87,7 +87,7 @@ bool conv_layouts_are_plain(const struct problem *p, const char **reason)
 {
     for (int t = 0; t < TENSOR_COUNT; t++) {
         if (problem_layout_block(p->layout[t]) > 1) {
-            *reason = "needs layouts whose channels do not lie in blocks";
+            *reason = "needs layouts without blocks of channels";
             return false;
         }
     }

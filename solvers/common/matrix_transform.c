@@ -106,7 +106,7 @@ bool matrix_transform_serves(const struct problem *p, int chunk, const char **re
         *reason = "needs two dimensions and the layout NHWC or NCHW";
         if (p->spatial_dim != 2 || (p->layout[t] != LAYOUT_NHWC && p->layout[t] != LAYOUT_NCHW))
             return false;
-        *reason = "needs tensors of fewer elements, or such as need not be moved";
+        *reason = "needs fewer elements, or a layout that needs no copy";
         if (is_moved(p, &side) && !move_is_served(&side))
             return false;
     }

@@ -167,13 +167,13 @@ static bool blocked_is_applicable(const struct problem *p, const struct context 
     struct view view;
 
     if (!context_is_cpu(context)) {
-        *reason = "needs a CPU: a single work-item computes a whole tile with its vector registers";
+        *reason = "needs a CPU: one work-item computes a whole tile in vector registers";
         return false;
     }
     if (!conv_is_plain(p, reason))
         return false;
     if (p->direction == DIRECTION_W) {
-        *reason = "needs the forward or the backward data direction";
+        *reason = "needs direction F or B";
         return false;
     }
     if (!conv_types_are_served(p, reason) || !conv_counts_fit_32_bits(p, reason))

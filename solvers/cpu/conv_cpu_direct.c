@@ -108,7 +108,7 @@ static bool cpu_direct_is_applicable(const struct problem *p, const struct conte
     struct copy copy;
 
     if (!context_is_cpu(context)) {
-        *reason = "needs a CPU: a single work-item computes a whole tile with its vector registers";
+        *reason = "needs a CPU: one work-item computes a whole tile in vector registers";
         return false;
     }
     if (!conv_is_nchw_fp32_forward(p, reason))

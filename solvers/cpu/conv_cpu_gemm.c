@@ -63,7 +63,7 @@ static bool cpu_gemm_is_applicable(const struct problem *p, const struct context
                                    const char **reason)
 {
     if (!context_is_cpu(context)) {
-        *reason = "needs a CPU: a single work-item computes a whole tile with its vector registers";
+        *reason = "needs a CPU: one work-item computes a whole tile in vector registers";
         return false;
     }
     return conv_is_nchw_fp32_forward(p, reason);

@@ -205,7 +205,7 @@ static bool conv_asm_1x1_is_applicable(const struct problem *p, const struct con
     if (!serves_target(context->target))
         *reason = "needs gfx900, gfx906, gfx908, gfx90a or gfx942";
     else if (p->direction == DIRECTION_W)
-        *reason = "needs a direction of F or B";
+        *reason = "needs direction F or B";
     else if (!is_fp32_nchw(p))
         *reason = "needs FP32 tensors in NCHW";
     else if (!is_pointwise(p))

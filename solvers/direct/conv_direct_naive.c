@@ -61,7 +61,7 @@ static bool naive_is_applicable(const struct problem *p, const struct context *c
         }
     }
     if (output_items(p) > (double)UINT32_MAX - BLOCK_ITEMS) {
-        *reason = "needs fewer than 2^32 output elements, a work-item each";
+        *reason = "needs fewer than 2^32 output elements: each is a work-item";
         return false;
     }
     return true;

@@ -159,7 +159,7 @@ static bool few_channels_matrix_w_is_applicable(const struct problem *p,
         return false;
     }
     if (target_compute_capability(context->target) < 80) {
-        *reason = "needs matrix units that its kernel knows: NVIDIA's from sm_80 on";
+        *reason = "needs NVIDIA's matrix units, sm_80 or later";
         return false;
     }
     if (!few_channels_serves(p, context, reason))

@@ -44,14 +44,15 @@ static bool filter_is_served(const struct problem *p, const char **reason)
     }
     fft_plan_init(p, FFT_SIZE_MAX, &plan);
     if (!fft_plan_is_useful(p, &plan)) {
-        *reason = "needs a filter that leaves a transform of 64 by 64 a tile of 16, or the output";
+        *reason =
+            "needs a filter short enough for a transform of 64 to yield 16 outputs along each axis, or all of them";
         return false;
     }
     /* Otherwise inputs that no output reads, between filter positions, could outweigh all others, and their
      * rounding errors would show in small sums. */
     if (p->out[AXIS_H] < p->dilation[AXIS_H] / plan.h.step ||
         p->out[AXIS_W] < p->dilation[AXIS_W] / plan.w.step) {
-        *reason = "needs as many outputs along an axis as the dilation skips to";
+        *reason = "needs at least as many outputs along each axis as the dilation skips positions";
         return false;
     }
     return true;

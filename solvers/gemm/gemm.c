@@ -173,6 +173,6 @@ bool gemm_grid_fits(const struct problem *p, double m, double layers, const char
 
     for (int a = 0; a < AXIS_COUNT; a++)
         weights *= (double)p->fil[a];
-    *reason = "needs fewer groups or channels: rows and groups are layers of the grid";
+    *reason = "needs fewer groups or channels: a grid's second and third axis hold 65535 blocks";
     return m <= GRID_MOST * WIDE_BLOCK_M && layers <= GRID_MOST && weights <= 0x1p50;
 }

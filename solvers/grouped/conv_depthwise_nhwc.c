@@ -58,7 +58,7 @@ static bool depthwise_nhwc_is_applicable(const struct problem *p, const struct c
     *reason = "needs a GPU";
     if (context_is_cpu(context))
         return false;
-    *reason = "needs several groups of one channel each, in and out";
+    *reason = "needs several groups of one input and one output channel each";
     if (p->groups != p->c || p->k != p->c || p->groups == 1)
         return false;
     if (!conv_is_plain(p, reason) || !tensors_are_served(p, reason) ||

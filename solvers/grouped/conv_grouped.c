@@ -223,7 +223,7 @@ static bool any_config_fits(const struct problem *p, const struct context *conte
     struct perf_config config = smallest;
 
     config.values[GROUPED_SPLITS] = least_splits(p);
-    *reason = "needs a workspace for parts of long sums and for tensors that are moved";
+    *reason = "needs a workspace for parts of long sums and for copies of tensors";
     if (!splits_fit(p, context, config.values[GROUPED_SPLITS]))
         return false;
     *reason = "needs a smaller filter or shorter strides, or fewer channels of a group";
@@ -236,7 +236,7 @@ static bool any_config_fits(const struct problem *p, const struct context *conte
 static bool is_applicable(const struct problem *p, const struct context *context,
                           const char **reason)
 {
-    *reason = "needs matrix units that its kernel knows: NVIDIA's from sm_80 on";
+    *reason = "needs NVIDIA's matrix units, sm_80 or later";
     return target_compute_capability(context->target) >= 80 && conv_is_plain(p, reason) &&
            types_are_served(p, reason) && matrix_transform_serves(p, GROUPED_CHUNK, reason) &&
            conv_counts_fit_32_bits(p, reason) && sizes_are_served(p, reason) &&

@@ -198,7 +198,8 @@ static bool is_applicable(const struct problem *p, const struct context *context
         !conv_layouts_are_plain(p, reason) || !conv_counts_fit_32_bits(p, reason))
         return false;
     conv_gemm_sizes(p, &m, &n, &k);
-    *reason = "needs fewer channels, groups and strides: a grid's second and third axis are short";
+    *reason =
+        "needs fewer channels and groups, or shorter strides: a grid's second and third axis hold 65535 blocks";
     if (m > ROWS_MOST || layer_count(p) > GRID_MOST)
         return false;
     *reason = "needs fewer weights: their parts' size must fit 64 bits";

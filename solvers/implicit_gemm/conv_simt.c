@@ -46,7 +46,8 @@ static bool conv_simt_is_applicable(const struct problem *p, const struct contex
         if (problem_tensor_elements(p, (enum tensor_role)t) > ELEMENTS_MOST)
             return false;
     }
-    *reason = "needs fewer channels, groups and strides: a grid's axes are short";
+    *reason =
+        "needs fewer channels and groups, or shorter strides: a grid's axes hold 65535 blocks";
     return conv_simt_fits_grid(p, context);
 }
 

@@ -244,7 +244,7 @@ static bool tensors_are_served(const struct problem *p, const char **reason)
     *reason = "needs the forward direction for INT8";
     if (type == TYPE_INT8 && p->direction != DIRECTION_F)
         return false;
-    *reason = "needs groups of four channels and more";
+    *reason = "needs groups of at least four channels";
     if (p->groups > 1 && (p->c / p->groups < CHANNELS_LEAST || p->k / p->groups < CHANNELS_LEAST))
         return false;
     return matrix_transform_serves(p, matrix_amd_chunk(p), reason);
@@ -261,7 +261,7 @@ static bool serves(const struct problem *p, const char **reason)
     if (channels * (double)p->groups > CHANNELS_MOST)
         return false;
     *reason =
-        "needs fewer positions, groups, channels and filter positions: a grid's axes are short";
+        "needs fewer positions, groups, channels or filter positions: a grid's axes hold 65535 blocks";
     return product.layers <= GRID_MOST && product.columns <= (double)BLOCK_LEAST * GRID_MOST &&
            product.rows <= ROWS_MOST;
 }

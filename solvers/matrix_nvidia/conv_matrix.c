@@ -143,7 +143,7 @@ static const struct space space = {PARAM_COUNT, params, G_N_ELEMENTS(constraints
 static bool conv_matrix_is_applicable(const struct problem *p, const struct context *context,
                                       const char **reason)
 {
-    *reason = "needs matrix units that its kernel knows: NVIDIA's from sm_80 on";
+    *reason = "needs NVIDIA's matrix units, sm_80 or later";
     return target_compute_capability(context->target) >= 80 && matrix_serves(p, context, reason);
 }
 

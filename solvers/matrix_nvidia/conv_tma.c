@@ -78,7 +78,7 @@ static bool is_applicable(const struct problem *p, const struct context *context
         return false;
     if (!tensors_are_served(p, reason))
         return false;
-    *reason = "needs a workspace for its maps of tensors";
+    *reason = "needs a workspace for tensor maps";
     return conv_tma_maps_bytes(context) <= context->workspace_limit &&
            matrix_serves(p, &rest, reason) && tiles_are_served(p, &rest, reason);
 }

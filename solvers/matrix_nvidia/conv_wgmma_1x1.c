@@ -254,7 +254,7 @@ static bool filter_is_served(const struct problem *p, const char **reason)
         if (p->direction == DIRECTION_B && (stride > 2 || p->in[a] != stride * p->out[a]))
             return false;
     }
-    *reason = "needs groups of eight channels and more";
+    *reason = "needs groups of at least eight channels";
     return p->c / p->groups >= CHANNELS_LEAST && p->k / p->groups >= CHANNELS_LEAST;
 }
 

@@ -269,7 +269,7 @@ static bool tensors_are_served(const struct problem *p, const char **reason)
 /* Groups of fewer channels would mostly be padding. */
 static bool groups_are_served(const struct problem *p, const char **reason)
 {
-    *reason = "needs groups of four channels and more";
+    *reason = "needs groups of at least four channels";
     return p->groups == 1 ||
            (p->c / p->groups >= CHANNELS_LEAST && p->k / p->groups >= CHANNELS_LEAST);
 }
@@ -307,11 +307,12 @@ static bool sizes_are_served(const struct problem *p, const struct context *cont
     const struct matrix_blocks smallest = {MATRIX_SMALLEST, MATRIX_SMALLEST, 1, 1};
     int least = least_splits(p);
 
-    *reason = "needs fewer groups and shorter strides, or fewer positions: a grid's axes are short";
+    *reason =
+        "needs fewer groups, shorter strides or fewer positions: a grid's axes hold 65535 blocks";
     if (product.layers > GRID_MOST || product.rows >= INT32_MAX - 256 ||
         matrix_workgroups(p, &smallest) / product.layers > BLOCKS_MOST)
         return false;
-    *reason = "needs shorter sums, or a workspace for their parts and for tensors that are moved";
+    *reason = "needs shorter sums, or a workspace for their parts and for copies of tensors";
     return matrix_parts_are_short(product.terms, least) && parts_fit(p, context, least);
 }
 

@@ -1,27 +1,25 @@
 /*
- * One solver of the table, run for real through PoCL (or on a GPU) on random problems of every type, layout and
- * direction it claims, and held against a sum in double precision: with its default configs for this
- * CPU and for GPUs, and with configs drawn from its spaces for each (a solution is data: what is
- * meant for a GPU runs here just as well). Problems are drawn from the seed of the day. What a solver
- * claims in FP32 and the plain layouts is tested every day; its other claims take turns, each on one of
- * CLAIM_DAYS days, or all of them in the long suite. The program goes by the solver's name (a link to it), or
- * takes it as its first argument; --solvers lists the table.
+ * Runs one solver of the table through PoCL (or on a GPU) on random problems of every type, layout and
+ * direction that it claims, and compares with a sum in double precision. Configs are its defaults for this CPU
+ * and for GPUs, and draws from its spaces for each; a solution is data, so that a GPU's solution runs here too.
+ * Problems are drawn from the seed of the day. Claims in FP32 and the plain layouts are tested every day; the
+ * others alternate, each on one of CLAIM_DAYS days, or all of them in the long suite. The program takes the
+ * solver from its own name (a link to it) or from its first argument; --solvers lists the table.
  */
 #include <string.h>
 
-#include "schema/store/store_queue.h"
 #include "solvers/framework/solver.h"
 #include "tests/support/conv_kinds.h"
 #include "tests/support/conv_shapes.h"
 #include "tests/support/pocl_leaks.h"
 #include "tests/support/test_effort.h"
 
-/* PoCL computes a work-item at a time where workgroups have barriers. */
+/* In kernels with barriers PoCL computes one work-item after the other, which is slow: problems are small. */
 #define TRIAL_MACS    1.5e6
 #define PROBLEMS      3
 #define PROBLEMS_LONG 30
 #define CLAIM_DAYS    3
-/* Random problems until one that the solver serves is given up. */
+/* The most random problems drawn to find one that the solver serves. */
 #define PROBLEM_TRIES 400
 
 static struct target targets[CONTEXT_COUNT];
@@ -29,20 +27,20 @@ static struct context contexts[CONTEXT_COUNT];
 static struct solution_runner *runner;
 static const struct solver *solver;
 
-/* Configs drawn for claims of one direction and one set of types. Kernels seldom depend on layouts, so
- * what was compiled for one layout is used for the others. */
+/* Configs drawn for claims of one direction and one set of types. Kernels seldom depend on layouts, so configs
+ * that were compiled for one layout are used for the others. */
 struct draws {
-    int turn;       /* which of the directions and types it is */
-    uint64_t state; /* space_draw()'s */
+    int turn;       /* number of this direction and set of types */
+    uint64_t state; /* state of space_draw() */
     struct perf_config kept[CONTEXT_COUNT];
     bool is_kept[CONTEXT_COUNT];
 };
 
-/* A cell that the solver claims. */
+/* A direction, layout and type that the solver claims. */
 struct claim {
     struct conv_cell cell;
     unsigned kinds; /* bits of conv_kinds.h */
-    int home;       /* the first context under which it is claimed */
+    int home;       /* number of the first context in which it is claimed */
     int number;     /* among the solver's claims */
     struct draws *draws;
 };
@@ -69,8 +67,8 @@ static bool is_usual_layout(enum layout layout)
     return layout == LAYOUT_NCHW || layout == LAYOUT_NHWC || layout == LAYOUT_NCDHW;
 }
 
-/* A kernel that is compiled already costs little to run: it has a problem of each kind in FP32. What
- * PoCL has to compile for each problem has a single one in rare layouts and in other types. */
+/* Problems for a claim. In FP32 a compiled kernel runs a problem of each kind, since running is cheap. Rare
+ * layouts and other types have one problem, since PoCL compiles for each. */
 static int problems_of(const struct claim *claim)
 {
     bool is_slow = context_is_cpu(&contexts[CONTEXT_HOST]);
@@ -85,7 +83,7 @@ static int problems_of(const struct claim *claim)
     return is_plain_fp32(&claim->cell) && solver->dynamic ? conv_kind_count() : PROBLEMS;
 }
 
-/* The n-th of the kinds claimed, counted round. */
+/* The n-th claimed kind, modulo their number. */
 static int nth_kind(unsigned kinds, int n)
 {
     int count = __builtin_popcount(kinds), kind = 0;
@@ -96,8 +94,8 @@ static int nth_kind(unsigned kinds, int n)
     }
 }
 
-/* Which target's config is drawn for the i-th problem of a claim. What is meant for a GPU takes PoCL
- * two or three times as long to compile: it has every second turn, in the most usual layouts. */
+/* The number of the context whose config is drawn for the i-th problem of a claim. GPU configs take PoCL two or
+ * three times as long to compile: they come every second time, in the most common layouts. */
 static int drawn_context(const struct claim *claim, int i)
 {
     static const int turns[] = {CONTEXT_HOST, CONTEXT_AMD, CONTEXT_HOST, CONTEXT_NVIDIA};
@@ -107,7 +105,7 @@ static int drawn_context(const struct claim *claim, int i)
     return turns[(gsize)(claim->draws->turn + i / PROBLEMS) % G_N_ELEMENTS(turns)];
 }
 
-/* True unless a config that was compiled already could be drawn again, if only it were valid here. */
+/* False where a config that is already compiled could be used if the problem were another. */
 static bool suits_what_is_kept(const struct claim *claim, int i, const struct problem *p)
 {
     int which = drawn_context(claim, i);
@@ -119,8 +117,8 @@ static bool suits_what_is_kept(const struct claim *claim, int i, const struct pr
            solver_config_valid(solver, p, &contexts[which], &draws->kept[which], NULL);
 }
 
-/* A problem that the solver serves under the claim's own context. Kinds and sizes take turns from
- * claim to claim and from problem to problem, and give way to the next where nothing fits. */
+/* Finds a problem that the solver serves in the claim's own context. Kinds and sizes alternate from claim to
+ * claim and from problem to problem; where one fits nothing, the next is tried. */
 static bool find_problem(const struct claim *claim, int i, GRand *random, struct problem *p)
 {
     for (int try = 0; try < PROBLEM_TRIES; try++) {
@@ -135,8 +133,8 @@ static bool find_problem(const struct claim *claim, int i, GRand *random, struct
     return false;
 }
 
-/* A config of the space in force, one that was compiled already if it is valid for this problem too.
- * False where the solver does not serve the problem there or its space is empty. */
+/* Draws a config of the space in force, preferring one that is already compiled and valid for this problem.
+ * False where the solver does not serve the problem in that context, or its space is empty. */
 static bool draw_config(struct draws *draws, const struct problem *p, int which,
                         struct perf_config *config)
 {
@@ -168,8 +166,8 @@ static void check_default(struct conv_trial *trial, int which)
     conv_trial_check(trial, runner, solver, &contexts[which], &config);
 }
 
-/* Falls back to the claim's own context where the solver does not serve the other, and to its default
- * where nothing can be drawn. */
+/* Checks a drawn config; in the claim's own context where the solver does not serve the other, and with its
+ * default where no config can be drawn. */
 static void check_draw(const struct claim *claim, struct conv_trial *trial, int which)
 {
     struct perf_config config;
@@ -185,9 +183,9 @@ static void check_draw(const struct claim *claim, struct conv_trial *trial, int 
     conv_trial_check(trial, runner, solver, &contexts[which], &config);
 }
 
-/* Compiling is what takes time, so the problems share what there is to try: a kernel that serves all
- * of them is compiled once a config, others once a problem. FP32 has more: what an untuned GPU runs,
- * a second draw, and the first default compiled as a worker compiles it. */
+/* Compiling takes most of the time, so problems share the configs: a dynamic kernel is compiled once for a
+ * config, others once for a problem. FP32 gets more: a GPU's default, a second draw, and the first default
+ * compiled with a worker's options. */
 static void check_problem(const struct claim *claim, struct conv_trial *trial, int i)
 {
     int place = i % PROBLEMS, which = drawn_context(claim, i);
@@ -230,7 +228,7 @@ static void claim_is_right(gconstpointer data)
     }
 }
 
-/* One solution, its kernels compiled once, for tensors that lie in three ways. */
+/* One solution, compiled once, is right for tensors with three kinds of strides. */
 static void one_binary_serves_all_strides(gconstpointer data)
 {
     const struct claim *claim = data;
@@ -260,7 +258,7 @@ static void one_binary_serves_all_strides(gconstpointer data)
 
 /* ---- the program ---- */
 
-/* Those of the cell's direction and types, made when they are first asked for. */
+/* The draws for the cell's direction and types, made at the first use. */
 static struct draws *find_draws(GHashTable *all, const struct conv_cell *cell)
 {
     int key = (int)cell->direction;
@@ -278,8 +276,8 @@ static struct draws *find_draws(GHashTable *all, const struct conv_cell *cell)
     return draws;
 }
 
-/* Claims follow each other by direction, type and layout: the shift by a day after CLAIM_DAYS claims gives each
- * day some of each. A GPU compiles fast, so that all claims are due there. */
+/* Claims are ordered by direction, type and layout. The number is shifted by one after CLAIM_DAYS claims, so
+ * that each day gets some of each. On a GPU, which compiles fast, all claims are due. */
 static bool is_due(const struct claim *claim)
 {
     return is_plain_fp32(&claim->cell) || !context_is_cpu(&contexts[CONTEXT_HOST]) ||

@@ -1,6 +1,5 @@
 #!/bin/sh
-# Every solver of the table has its program in the family, and no other does: prove runs
-# what lies in that folder.
+# Every solver of the table has its program in the family's folder, and no other program is there, since prove runs all of them.
 set -u
 
 here=$(dirname "${SKIPJACK:-build/skipjack}")/tests/kernels

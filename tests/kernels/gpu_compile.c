@@ -1,13 +1,10 @@
 /*
- * The kernels of every solver compile for AMD's and NVIDIA's architectures, at the default
- * configs of many shapes without spilled registers and scratch memory.
- * The table is walked as it is: a solver that is added is compiled here with the
- * others. Each architecture takes the first shape that a solver serves (of those that are
- * akin one does), and they take turns at the others, each shape on one of SHAPE_DAYS days; what kin have compiled
- * is not compiled again. The long suite takes no turns by the day, walks all layouts and types so, makes no difference
- * for kin and takes no turns at all where kernels differ most. Those that are akin are run by one call:
- *
- *     gpu_compile rdna      (or under the name rdna; --kin lists them)
+ * The kernels of every solver compile for AMD's and NVIDIA's architectures, with the default configs of many
+ * shapes, without spilled registers and scratch memory. The table is walked, so that a new solver is compiled
+ * here too. Each architecture compiles the first shape that a solver serves (of similar architectures, a kin,
+ * one does). They alternate at the other shapes, each on one of SHAPE_DAYS days; a kernel that one of the kin
+ * has compiled is not compiled again. The long suite compiles everything on every day. The program compiles for
+ * one kin: gpu_compile rdna, or a link of that name; --kin lists them.
  */
 #include <string.h>
 
@@ -20,15 +17,14 @@
 #include "tests/support/conv_kinds.h"
 #include "tests/support/test_effort.h"
 
-/* A machine compiles each of its turns at a shape on one of so many days. */
+/* Each shape is compiled on one of so many days. */
 #define SHAPE_DAYS 3
 
-/* Which compiler is to compile for what, an architecture and units of a product: one of the clangs by
- * name, HIPRTC or NVRTC. */
+/* Compilers and architectures, with the units of a product: a clang by name, HIPRTC or NVRTC. */
 static const struct machine {
     const char *compiler, *target;
-    const char *kin; /* whom plain kernels come to nearly the same for */
-    bool follows;    /* another one of the kin takes the first shapes */
+    const char *kin; /* architectures for which plain kernels are nearly the same */
+    bool follows;    /* another one of the kin compiles the first shapes */
 } machines[] = {
     {"clang-15", "gfx900_64", "gfx9", false},    {"clang-15", "gfx906_60", "gfx9", true},
     {"clang-15", "gfx90878", "gfx9", true},      {"clang-15", "gfx90a68", "gfx90a", false},
@@ -37,7 +33,7 @@ static const struct machine {
     {"nvrtc", "sm_90_132_80g", "nvidia", false}, {"hiprtc", "gfx90a68", "gfx90a", true},
 };
 
-/* The first ones are of a size that gets a large tile by default, the others get its other tiles. */
+/* The first shapes are large and get a large tile by default, the others get the other tiles. */
 static const struct shape {
     int64_t n, c, k, groups, size, filter, stride;
     bool many_scalars; /* some may be kept in lanes of vector registers; nothing may go to memory */
@@ -56,13 +52,13 @@ static const struct shape {
     {2, 2, 2, 1, 60, 60, 1, false},   /* a filter that leaves room for the smallest tiles alone */
 };
 
-/* A kernel to compile, and what came of it. */
+/* A kernel to compile, and the result. */
 struct task {
     const struct launch *launch; /* its options and file */
     const struct target *target;
     bool many_scalars;
-    char *name;    /* whose kernel it is */
-    char *finding; /* what is wrong with it, NULL for nothing */
+    char *name;    /* the solver */
+    char *finding; /* the fault, NULL for none */
     int registers;
     double seconds;
 };
@@ -102,7 +98,7 @@ static void make_problem(const struct conv_cell *cell, const struct shape *shape
     problem_set_output(p);
 }
 
-/* Whether one of the machine's kin has compiled it, or else it does now. */
+/* Whether one of the machine's kin has compiled the kernel; otherwise notes that this machine does. */
 static bool kin_have(const struct solver *solver, const char *identity)
 {
     static GHashTable *compiled;
@@ -222,7 +218,7 @@ static int spills_of(const struct code_object *object, const struct task *task)
 }
 
 /* A default config is never refused for its limits, so it must not come near them. */
-/* What is wrong with a kernel that compiled, NULL for nothing. */
+/* A compiled kernel's fault, NULL for none. */
 static char *fault_of(const struct code_object *object, const struct task *task)
 {
     int64_t local_bytes = object->local_bytes + task->launch->local_bytes;

@@ -1,4 +1,4 @@
-/* Every convolution kernel, run for real through PoCL, against a sum in double precision. */
+/* Plain kernels run through PoCL and compared with a sum in double precision. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -129,7 +129,7 @@ static const struct small_type {
     int infinity; /* stored */
 } small_types[] = {{TYPE_FP16, 10, 15, 0x7c00}, {TYPE_BF16, 7, 127, 0x7f80}};
 
-/* Of a positive one; infinity is what would come next. */
+/* The value of a positive 16-bit float; infinity has the value that would come next. */
 static double small_value(const struct small_type *small, int stored)
 {
     int one = 1 << small->mantissa_bits, exponent = stored >> small->mantissa_bits;
@@ -184,8 +184,8 @@ static void every_16_bit_float_is_loaded(gconstpointer data)
     g_assert_cmpint(wrong, ==, 0);
 }
 
-/* Halfway between two neighbours the even one is next, on either side of it the nearer one; above
- * the largest finite one, infinity counts as its neighbour. */
+/* Halfway between two neighbours the even one is expected, on either side of it the nearer one. Infinity is the
+ * neighbour of the largest finite value. */
 static void every_16_bit_float_is_rounded_to(gconstpointer data)
 {
     const struct small_type *small = data;

@@ -1,4 +1,4 @@
-/* What kernels are held against must itself see every kind of fault. */
+/* The comparison that tests of kernels use must find every kind of fault. */
 #include "tests/support/conv_trial.h"
 
 #include <math.h>

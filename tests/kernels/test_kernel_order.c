@@ -1,5 +1,7 @@
-/* Sums in an order that varies give results that vary. A kernel whose work-items add to the same place has atomic
- * instructions for it: its solver has to say so. */
+/*
+ * A sum whose order varies gives results that vary. A kernel whose work-items add to one place has atomic
+ * instructions for it, and its solver must be marked nondeterministic.
+ */
 #include <string.h>
 
 #include "kernels/kernel_source.h"

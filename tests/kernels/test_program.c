@@ -96,7 +96,7 @@ static void an_objects_bytes_are_its_identity(void)
     g_assert_true(program_hash("conv_direct_naive.cl", &target, first, NULL));
 }
 
-/* What was hashed and what is taken may be two objects, when one is replaced in between. */
+/* The file may be replaced between hashing and reading: the object is then refused. */
 static void an_object_that_was_replaced_is_not_taken(void)
 {
     g_autoptr(GBytes) one = g_bytes_new_static("one", 3);
@@ -201,7 +201,7 @@ static void assembly_is_configured_by_symbols(void)
     code_object_clear(&none);
 }
 
-/* What was assembled for one architecture is taken there as a ready object, and nowhere else. */
+/* Assembled code is taken as a ready object for its architecture, and refused for others. */
 static void an_object_for_another_gpu_is_refused(void)
 {
     g_autoptr(GError) error = NULL;

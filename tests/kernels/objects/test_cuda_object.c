@@ -1,4 +1,4 @@
-/* Code objects made by hand: what is read of a whole one, and what is said of each damage. */
+/* Code objects made by hand: whole ones are read, each kind of damage is named. */
 #include "kernels/objects/cuda_object.h"
 
 #include <elf.h>
@@ -79,7 +79,7 @@ static void test_every_shorter_object_is_refused(void)
     }
 }
 
-/* Any byte changed: read or refused, never outside of the object. */
+/* With any byte changed the object is read or refused, and never read beyond its end. */
 static void test_no_changed_byte_leads_astray(void)
 {
     static const guint8 values[] = {0, 1, 0x7f, 0x80, 0xdf, 0xff};

@@ -1,4 +1,4 @@
-/* Kernels of known instructions, compiled by the real toolchains of this machine, and counted. */
+/* Counts of kernels whose instructions are known, compiled by this machine's toolchains. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,8 +131,8 @@ static const struct {
     {LLVM_19, "gfx940", true},   {LLVM_19, "gfx942", true},
 };
 
-/* In a process of its own, which opens the library of SKIPJACK_LLVM alone. Code of gfx900 stands for the
- * target's own: whether it is looked at depends on the target's name. */
+/* Runs in a process of its own, which opens only SKIPJACK_LLVM's library. gfx900's code serves every target,
+ * since only the target's name decides whether code is counted. */
 static void look_with_the_library(void)
 {
     const char *library = g_getenv("SKIPJACK_LLVM");
@@ -168,7 +168,7 @@ static void expect_rows_of(const char *library)
 static void test_a_target_that_llvm_does_not_know_is_not_counted(void)
 {
     if (g_test_subprocess()) {
-        /* Without the library there is nothing to see; two of them in one process need not agree. */
+        /* Skipped without the library. One process opens only one LLVM, since two may conflict. */
         if (dlopen(g_getenv("SKIPJACK_LLVM"), RTLD_NOW | RTLD_LOCAL))
             look_with_the_library();
         return;
@@ -256,7 +256,8 @@ static void test_nvidias_instructions_are_told_by_their_families(void)
         expect_counts(cases[i].id, cases[i].text, cases[i].wanted);
 }
 
-/* Their instructions have 8 bytes: the code of a later one stands for theirs, which NVRTC no longer makes. */
+/* GPUs before sm_70 have instructions of 8 bytes. NVRTC no longer compiles for them, so a later GPU's code is
+ * used. */
 static void test_nvidias_before_sm_70_are_not_counted(void)
 {
     static const struct {
@@ -279,7 +280,7 @@ static void test_nvidias_before_sm_70_are_not_counted(void)
 
 /* ---- damage ---- */
 
-/* No byte of an object is believed: it is counted or not, and nothing is read beyond it. */
+/* Damaged objects are counted or not, and never read beyond their end. */
 static void test_a_damaged_object_is_not_counted(void)
 {
     GBytes *code = NULL;

@@ -69,7 +69,8 @@ static struct msgpack cursor_over(const char *bytes, size_t length)
     return (struct msgpack){at, length > 0 ? at + length : at};
 }
 
-/* Which taker takes it, OTHER for none; none may move the cursor in vain. */
+/* The kind of the function that takes the value, OTHER for none. A function that refuses a value must leave the
+ * cursor. */
 static enum kind kind_of(const char *bytes, size_t length, int64_t *number)
 {
     struct msgpack cursor = cursor_over(bytes, length);
@@ -109,7 +110,7 @@ static void test_what_is_cut_off_is_refused(void)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(forms); i++) {
         for (size_t length = 0; length < forms[i].length; length++) {
-            /* A copy of just that size, so that reading on is caught by the sanitizer. */
+            /* A copy of exactly that size, so that sanitizers catch a read past its end. */
             g_autofree char *part = g_memdup2(forms[i].bytes, length);
             struct msgpack cursor = cursor_over(part, length);
             g_assert_false(msgpack_skip(&cursor));

@@ -230,7 +230,7 @@ static void a_signal_is_named(void)
     code_object_clear(&object);
 }
 
-/* What a full disk and a killed process make of a kernel says nothing about the kernel. */
+/* A full disk and a killed compiler are the machine's failures, not the kernel's. */
 static void what_the_machine_does_is_no_verdict(void)
 {
     static const struct {

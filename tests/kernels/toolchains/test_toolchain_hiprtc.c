@@ -1,4 +1,4 @@
-/* This machine's HIPRTC, and the message where there is none. Tests that compile are skipped without one. */
+/* This machine's HIPRTC, and the message without one. Tests that compile are skipped without one. */
 #include <string.h>
 
 #include "tests/support/temp_folder.h"

@@ -1,4 +1,4 @@
-/* This machine's NVRTC, and the message where there is none. Tests that compile are skipped without one. */
+/* This machine's NVRTC, and the message without one. Tests that compile are skipped without one. */
 #include <string.h>
 
 #include "tests/support/toolchain_check.h"

@@ -25,7 +25,7 @@ static void compile_fails_with_a_log(void)
     code_object_clear(&object);
 }
 
-/* What is declared before a source moves none of its lines, and is the same whatever its options define. */
+/* Declarations in front of a source do not move its lines, and do not depend on its options. */
 static void lines_of_a_log_are_the_sources(void)
 {
     static const char source[] = "\n\n__kernel void broken(__global int *x) { x[0] = nowhere; }";

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What kernels/tools/embed makes of text files, checked by compiling it.
+# Compiles what kernels/tools/embed makes of text files, and compares it with the texts.
 set -u
 
 build=$(dirname "$SKIPJACK")

@@ -1,6 +1,6 @@
 /*
- * Fingerprints of each solver's spaces and solutions lie in fingerprints.txt: they may change with a
- * raised revision only.
+ * fingerprints.txt has a hash of each solver's spaces and solutions. A hash may change only with a raised
+ * revision.
  */
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 #define FINGERPRINTS "tests/solvers/framework/fingerprints.txt"
 
-/* Beside those of all for solvers whose kernels have instructions of some GPUs alone. */
+/* Further targets for solvers whose kernels have instructions of some GPUs only. */
 static const char *const native_target_ids[] = {"gfx1100_48", "gfx1201_64", "gfx94268"};
 
 static GPtrArray *common, *rare; /* struct problem * */
@@ -39,7 +39,7 @@ static void hash_solution(GChecksum *sum, const struct solution *solution)
     g_checksum_update(sum, (const guchar *)text->str, (gssize)text->len);
 }
 
-/* Of large spaces so many configs are hashed, and the solution of every so many-th of them. */
+/* The most configs of a space that are hashed; the solution of every HASHED_SOLUTIONS-th is hashed too. */
 #define HASHED_MOST      2000
 #define HASHED_SOLUTIONS 23
 
@@ -72,7 +72,7 @@ static void hash_problem(GChecksum *sum, const struct solver *solver, const stru
         hash_config(sum, solver, p, context, &config, i % HASHED_SOLUTIONS == 0);
 }
 
-/* Those that serve the problem; what others do is of no matter to the hash. */
+/* Hashes the native targets that the solver serves; other targets do not change the hash. */
 static void hash_native(GChecksum *sum, const struct solver *solver, const struct problem *p)
 {
     for (gsize t = 0; t < G_N_ELEMENTS(native_target_ids); t++) {
@@ -118,7 +118,7 @@ static bool serves_some(const struct solver *solver, const GPtrArray *problems)
     return false;
 }
 
-/* Else its fingerprint would stay the same whatever it does. */
+/* A solver that serves none of the keys would have a constant fingerprint. */
 static void are_of_what_each_solver_serves(void)
 {
     for (int i = 0; i < solver_table_count; i++) {

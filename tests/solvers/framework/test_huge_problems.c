@@ -428,9 +428,9 @@ static void products_may_be_huge(void)
 
 /* ---- no workspace was wrapped ---- */
 
-/* Workspaces are sums of products of a problem's sizes: doubling one of them never takes away from
- * the sum, and adds at most three times as much again (where a longer sum is split into more parts).
- * What was wrapped, at 32 bits or at 64, falls as it passes the edge: 2 W - 2^64 < W. */
+/* Workspaces are sums of products of a problem's sizes: doubling one size never reduces the sum, and adds at
+ * most three times as much again (where a longer sum is split into more parts). A number that wraps at 32 or 64
+ * bits falls as it passes the limit: 2 W - 2^64 < W. */
 static void check_growth(const struct solver *solver, struct problem *p,
                          const struct context *context, int dimension, int64_t value)
 {

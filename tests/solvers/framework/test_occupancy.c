@@ -2,7 +2,7 @@
 
 #include <glib.h>
 
-/* Of AMD's what clang 19 says of kernels with these registers (-Rpass-analysis=kernel-resource-usage). */
+/* AMD's figures are clang 19's for kernels with these registers (-Rpass-analysis=kernel-resource-usage). */
 static void registers_limit_the_waves(void)
 {
     static const struct {

@@ -1,4 +1,4 @@
-/* What the framework does for every solver, shown by rows of this file's own. */
+/* The framework's own behaviour, with solver rows made for this test. */
 #include "solvers/framework/solver.h"
 
 #include <string.h>
@@ -224,7 +224,7 @@ static void with_no_valid_config_only_the_default_is_solved(void)
     g_assert_nonnull(strstr(error->message, "tile_divides_channels"));
 }
 
-/* What an older revision wrote down, read under today's space: never taken for something else. */
+/* A config text of an older revision, read under today's space, is never taken for another config. */
 static void a_stale_config_is_named_with_solver_and_reason(void)
 {
     static const struct {

@@ -151,7 +151,7 @@ static void cells_do_not_promise_together_what_is_not_served(void)
     g_assert_nonnull(strstr(text, "| NCHW NHWC | FP32 FP16, without FP16 in NHWC |"));
 }
 
-/* What lies between the markers of solvers/README.md. NULL without them. Free with g_free(). */
+/* The text between the markers of solvers/README.md. NULL without them. Free with g_free(). */
 static char *table_of_readme(void)
 {
     g_autofree char *text = NULL;

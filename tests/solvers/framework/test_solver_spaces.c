@@ -1,4 +1,4 @@
-/* What the spaces and rows of the solver table promise to those who read and walk them. */
+/* Promises of all spaces and rows to code that reads and walks them. */
 #include <string.h>
 
 #include "solvers/framework/solver.h"

@@ -1,4 +1,4 @@
-/* What every row of the solver table promises, whatever the solver. */
+/* Promises of every row of the solver table. */
 #include <string.h>
 
 #include "solvers/common/conv_common.h"
@@ -170,7 +170,7 @@ static void every_valid_config_makes_a_sound_solution(void)
     for_all_applicable(look_at_configs);
 }
 
-/* What is served with some bytes less than these is served with these: parts are aligned. */
+/* A problem that is served with a few bytes less is served with these too, although parts are aligned. */
 static void refuses_no_more_under_a_higher_limit(const struct solver *solver,
                                                  const struct problem *p,
                                                  const struct context *context)

@@ -222,7 +222,7 @@ static void nothing_is_drawn_from_an_empty_space(void)
 
 /* ---- neighbours ---- */
 
-/* All values from 1 to 16 but for what `n` forbids: n itself. */
+/* All values from 1 to 16 except n itself, which `n` forbids. */
 static bool is_not_n(const struct problem *p, const struct context *unused, const int32_t *values)
 {
     (void)unused;
@@ -283,7 +283,7 @@ static void neighbours_are_appended(void)
     g_assert_cmpuint(found->len, ==, 8);
 }
 
-/* Whoever is a neighbour of mine has me as a neighbour, in either mode. */
+/* Being neighbours is mutual, in both modes. */
 static void neighbourhood_is_mutual(void)
 {
     struct problem p;

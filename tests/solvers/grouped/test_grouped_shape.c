@@ -1,5 +1,5 @@
 /*
- * What tiles of ConvGrouped take, reckoned by hand, and what it says of problems that it does not serve.
+ * Costs of ConvGrouped's tiles, computed by hand, and its reasons for problems that it does not serve.
  */
 #include <string.h>
 
@@ -15,8 +15,8 @@ static void problem_of(const char *key, struct problem *p)
     g_assert_true(problem_key_parse(key, p, NULL));
 }
 
-/* Of 36 columns 34 are a tile's and two the padding where it goes on in the next image; in B a stride of
- * two leaves 2 by 2 places to a position. A place has an odd number of chunks. */
+/* 34 of the 36 columns are a tile's; two are the padding where it continues in the next image. In B a stride of
+ * two gives a position 2 by 2 places. A place has an odd number of chunks. */
 static const struct tile_case {
     const char *key;
     int32_t values[GROUPED_PARAM_COUNT];

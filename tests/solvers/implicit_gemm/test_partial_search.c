@@ -13,7 +13,7 @@ static struct context context;
 static struct problem problem;
 static int first_fix;
 
-/* What a run of the search tried, in order. */
+/* The configs that the search has tried, in order. */
 struct history {
     struct tried_config tried[CONFIGS_MOST];
     int count;
@@ -96,7 +96,7 @@ static double every_config_fails(const struct perf_config *config)
     return INFINITY;
 }
 
-/* Of a config that differs from `base` in the fix-th choice alone. */
+/* The time of a config that differs from `base` in choice `fix` alone. */
 static double time_of_flip(const struct history *history, const struct perf_config *base, int fix)
 {
     struct perf_config flipped = *base;

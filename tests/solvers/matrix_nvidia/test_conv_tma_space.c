@@ -70,7 +70,7 @@ static void workspace_is_no_more_than_said(gconstpointer key)
     g_assert_cmpint(solved, >, 1);
 }
 
-/* What teams have in their own local memory, no limit of the workspace takes from them. */
+/* A team's sums are in its own local memory, so that no workspace limit excludes them. */
 static void teams_need_no_workspace(void)
 {
     struct perf_config config, limited;

@@ -1,5 +1,7 @@
-/* What solvers of NVIDIA's matrix units share: how terms are split, what moved tensors need, and, with those of AMD's,
- * which places fit an int. */
+/*
+ * Shared code of the solvers of NVIDIA's matrix units: how terms are split, the workspace of copied tensors,
+ * and, with AMD's, which positions fit an int.
+ */
 #include "solvers/common/matrix_transform.h"
 #include "solvers/framework/solver.h"
 #include "solvers/matrix_nvidia/matrix_common.h"
@@ -151,8 +153,8 @@ static bool serves(const struct solver *solver, const struct problem *p,
     return true;
 }
 
-/* Of each two rows the first is past what kernels of matrix units reckon in int, or than a grid of CUDA has
- * workgroups for, and the second is not. */
+/* Rows come in pairs: the first exceeds what the kernels count in int, or the workgroups of a CUDA grid; the
+ * second does not. */
 static void places_in_kernels_stay_below_32_bits(void)
 {
 #define F16 "-0-NHWC-NHWC-NHWC-FP16-"

@@ -1,12 +1,12 @@
 /*
- * The assembly of ConvAsm1x1, without a device: what it says of itself for every architecture and all
- * corners of its space, and what it computes, interpreted instruction by instruction.
+ * ConvAsm1x1's assembly without a device: its metadata for every architecture and all corners of its space, and
+ * its results, interpreted instruction by instruction.
  */
 #include <math.h>
 #include <string.h>
 
-#include "kernels/objects/amd_object.h"
 #include "kernels/kernel_source.h"
+#include "kernels/objects/amd_object.h"
 #include "kernels/program.h"
 #include "kernels/toolchains/toolchain.h"
 #include "solvers/framework/solver.h"
@@ -29,7 +29,7 @@ static void make_problem(struct problem *p, enum direction direction, int64_t n,
     g_assert_true(problem_validate(p, NULL));
 }
 
-/* False, with the test skipped, where nothing here assembles for the target. */
+/* Whether a toolchain here assembles for the target; otherwise skips the test. */
 static bool assembles(const char *id, struct target *target, const struct toolchain **toolchain)
 {
     g_autoptr(GError) error = NULL;
@@ -135,7 +135,7 @@ static void test_corners_of_its_space_assemble(void)
 
 /* ---- what it computes ---- */
 
-/* A problem's tensors as the kernel has them, and as what they should be. */
+/* A problem's tensors for the kernel, and the expected result. */
 struct tensors {
     float *data[TENSOR_COUNT];
     double *plain[TENSOR_COUNT];
@@ -173,7 +173,7 @@ static void compare(const struct problem *p, struct tensors *tensors, const char
     int64_t wrong = 0;
     for (int64_t i = 0; i < tensors->counts[role]; i++) {
         double error = fabs(tensors->data[role][i] - tensors->plain[role][i]);
-        /* NaN, which was there before, is wrong too. */
+        /* the output was NaN before, so an element that is not written is wrong too */
         wrong += !(error <= magnitude[i] * (double)(products + 1) * 0x1p-23);
     }
     if (wrong > 0)
@@ -289,7 +289,7 @@ static void test_drawn_problems_are_right(void)
     }
 }
 
-/* The same kernel with a mistake in it: the interpreter sees what no result need show. */
+/* Kernels with a planted mistake: the interpreter must find mistakes that need not show in a result. */
 static void test_mistakes_are_found(void)
 {
     static const struct {

@@ -1,4 +1,4 @@
-/* ConvDepthwise run for real through PoCL: what conv_family's random problems seldom meet. */
+/* ConvDepthwise run through PoCL on problems that conv_family's random ones seldom meet. */
 #include <math.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@ static struct solution_runner *runner;
 static const struct context *contexts;
 static const struct solver *solver;
 
-/* Lanes run along another axis in each. */
+/* Each layout has its lanes along another axis. */
 static const enum layout layouts[] = {LAYOUT_NCHW, LAYOUT_NHWC, LAYOUT_CHWN};
 
 struct shape {
@@ -140,7 +140,7 @@ static void defaults_are_in_the_space(void)
     }
 }
 
-/* What is compiled in: the filter, stride, dilation and multiplier; not images nor padding. */
+/* Compiled in are filter, stride, dilation and multiplier; images and padding are arguments. */
 static void one_binary_serves_images_of_all_sizes(void)
 {
     static const struct shape shapes[] = {
@@ -262,7 +262,7 @@ static void what_is_no_depthwise_convolution_is_refused(void)
     }
 }
 
-/* Items are counted in 32 bits; offsets are not. */
+/* Work-items are counted in 32 bits, offsets in 64. */
 static void problems_of_too_many_elements_are_refused(void)
 {
     static const struct shape large = {64, 1024, 1, 181, 181, 3, 3, 1, 1, 1};

@@ -1,4 +1,4 @@
-/* ConvDepthwiseNhwc run for real through PoCL: what conv_family's random problems seldom meet. */
+/* ConvDepthwiseNhwc run through PoCL on problems that conv_family's random ones seldom meet. */
 #include <math.h>
 #include <string.h>
 
@@ -35,7 +35,7 @@ static void check_packed(const struct problem *p, const struct perf_config *conf
     conv_trial_clear(&trial);
 }
 
-/* Configs are small ones, which PoCL compiles at once. */
+/* Small configs, which PoCL compiles fast. */
 static void configs_of_many_shapes_are_right(void)
 {
     static const struct {

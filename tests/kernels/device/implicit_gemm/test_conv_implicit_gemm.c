@@ -1,5 +1,7 @@
-/* What is special about the implicit matrix product: B's phases, W's split sums, and that nothing but
- * time depends on what of the shape is compiled in. */
+/*
+ * The implicit matrix product's own properties: B's phases, W's split sums, and results that do not depend on
+ * which parts of the shape are compiled in.
+ */
 #include <string.h>
 
 #include "solvers/framework/solver.h"
@@ -87,7 +89,7 @@ static void phases_of_all_strides_and_dilations_are_right(void)
     }
 }
 
-/* No item computes what another phase's does: as many columns as input positions, each phase's
+/* No two phases compute the same input position: there are as many columns as input positions, each phase's
  * rounded up to a block. */
 static void a_strided_backward_convolution_has_no_more_columns_than_positions(void)
 {
@@ -244,7 +246,7 @@ static void partial_kernels_serve_what_they_leave_open(void)
     g_assert_cmpstr(options[0], !=, options[1]);
 }
 
-/* The bytes that a config leaves in the output's buffer. */
+/* The bytes of the output buffer after a config has run. */
 static GBytes *result_of(struct conv_trial *trial, const char *name, const struct context *context,
                          const struct perf_config *config)
 {

@@ -1,22 +1,22 @@
 /*
- * ConvMfma and ConvWmma run through PoCL, with their instructions done by hand by the documented layout of
- * each (matrix_unit_amd_emulated.h): all of the kernel is tried here but the matrix units themselves.
+ * ConvMfma and ConvWmma run through PoCL with emulated instructions (matrix_unit_amd_emulated.h): all of the
+ * kernel is tested except the matrix units.
  */
 #include <string.h>
 
-#include "solvers/matrix_amd/matrix_amd_shape.h"
 #include "solvers/framework/solver.h"
+#include "solvers/matrix_amd/matrix_amd_shape.h"
 #include "tests/support/conv_shapes.h"
 #include "tests/support/pocl_leaks.h"
 
-/* No solution has it: kernels are compiled so for this test alone; unoptimised, since PoCL takes five times as long
- * to compile the loops by which the instructions are done otherwise. */
+/* No solution has this option; only this test compiles so. Unoptimised, since PoCL otherwise takes five times
+ * as long for the emulation's loops. */
 #define EMULATED " -DMATRIX_EMULATED=1 -cl-opt-disable"
 
 static struct solution_runner *runner;
 
-/* Sizes that fill no block, and strides, dilation, padding and groups that each direction has to mind; `moved`
- * has channels that make no whole chunks, and lies as NCHW. */
+/* Sizes that fill no block, with strides, dilation, padding and groups for each direction. `moved` is NCHW with
+ * channels that make no whole chunks, so that tensors are copied. */
 static const struct conv_shape strided = {2, 32, 64, 2, 7, 8, 3, 2, 1, 2, 1},
                                dilated = {1, 16, 80, 1, 6, 7, 3, 3, 2, 1, 2},
                                plain = {2, 96, 32, 1, 7, 6, 1, 1, 0, 1, 1},
@@ -55,8 +55,8 @@ static void make_problem(gsize row, const struct conv_shape *shape, struct probl
     g_assert_true(problem_validate(p, NULL));
 }
 
-/* The solution with the instructions done by hand; the config need not be in the space, which leaves out
- * blocks that such small problems do not fill. */
+/* The solution with emulated instructions. The config need not be in the space, which excludes blocks that
+ * small problems do not fill. */
 static void solve_emulated(gsize row, const struct problem *p, struct solution *solution)
 {
     g_autoptr(GError) error = NULL;

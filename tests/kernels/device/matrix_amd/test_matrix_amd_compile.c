@@ -1,6 +1,6 @@
 /*
- * The kernels of ConvMfma and ConvWmma compile for all of AMD's architectures that have the instructions, without
- * spilled registers, and their code holds as many of them as the tiles come to. Nothing runs here.
+ * The kernels of ConvMfma and ConvWmma compile for all of AMD's architectures with the instructions, without
+ * spills, and their code has the number of matrix instructions that the tiles need. No kernel runs.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -8,16 +8,16 @@
 #include "kernels/objects/instructions.h"
 #include "kernels/objects/limits.h"
 #include "kernels/program.h"
-#include "solvers/matrix_amd/matrix_amd_shape.h"
 #include "solvers/framework/solver.h"
+#include "solvers/matrix_amd/matrix_amd_shape.h"
 #include "tests/support/conv_shapes.h"
 #include "tests/support/test_effort.h"
 
-/* Configs that are drawn of a space beside the default. */
+/* Configs drawn from a space beside the default. */
 #define DRAWS      1
 #define DRAWS_LONG 40
 
-/* Which instruction each of UNIT 16 and 32 is, as the disassembler names it. */
+/* The disassembler's names of the instructions for UNIT 16 and 32. */
 static const struct {
     const char *target;
     enum data_type type;
@@ -71,7 +71,7 @@ static void trial_init(struct trial *trial, gsize row, enum direction direction,
         trial->p.type[TENSOR_Y] = TYPE_INT32;
 }
 
-/* How many of instruction `name` a text of instructions_count() states. */
+/* The count of instruction `name` in a text of instructions_count(). */
 static int count_of(const char *counts, const char *name)
 {
     g_auto(GStrv) words = g_strsplit(counts, ", ", -1);
@@ -132,7 +132,7 @@ static void check_config(const struct trial *trial, const struct perf_config *co
     code_object_clear(&object);
 }
 
-/* Defaults of large problems and what is drawn for small ones take turns, unless there is time for all. */
+/* Alternates between defaults of large problems and draws for small ones, or takes all in the long suite. */
 static int draws_of(gsize row, gsize shape)
 {
     if (test_is_long())
@@ -159,7 +159,7 @@ static void check_direction(gsize row, enum direction direction)
     }
 }
 
-/* Directions take turns, unless there is time for all of them. */
+/* Alternates between directions, or takes all in the long suite. */
 static void compiles_without_spills_to_its_instructions(gconstpointer data)
 {
     gsize row = (gsize)GPOINTER_TO_SIZE(data);

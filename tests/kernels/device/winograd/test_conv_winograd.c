@@ -1,4 +1,4 @@
-/* How far Winograd's transforms are off, each form of them, and the shapes where tiles hang over. */
+/* Errors of Winograd's transforms in each form, and shapes whose tiles are partly empty. */
 #include <math.h>
 #include <string.h>
 
@@ -31,7 +31,7 @@ static const struct form {
     const char *name;
     enum direction direction;
     int tile;
-    double limit; /* what is stated; the solver's header and the worker's tolerance allow 128 */
+    double limit; /* the error of this form; the solver and the worker's tolerance allow 128 */
 } forms[] = {
     {"f_2_3_forward", DIRECTION_F, 2, 32},  {"f_2_3_backward", DIRECTION_B, 2, 32},
     {"f_4_3_forward", DIRECTION_F, 4, 128}, {"f_4_3_backward", DIRECTION_B, 4, 128},
@@ -92,8 +92,7 @@ static void tiles_that_hang_over_are_right(gconstpointer data)
     }
 }
 
-/* What a GPU's items do, each with one tile: lines of 8, 6 and 7 positions are taken by fours, by twos and
- * one by one. */
+/* GPU work-items have one tile each: lines of 8, 6 and 7 positions are loaded by fours, by twos and one by one. */
 static void lines_in_pieces_are_right(gconstpointer data)
 {
     static const int64_t sizes[] = {8, 6, 7};
