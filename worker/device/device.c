@@ -98,19 +98,6 @@ bool device_find(const char *name, int *index, GError **error)
     return true;
 }
 
-void device_got_work(struct device *device)
-{
-    if (device->busy_since_us == 0)
-        device->busy_since_us = g_get_monotonic_time();
-}
-
-void device_is_done(struct device *device)
-{
-    if (device->busy_since_us > 0)
-        device->busy_seconds += (double)(g_get_monotonic_time() - device->busy_since_us) / 1e6;
-    device->busy_since_us = 0;
-}
-
 void device_close(struct device *device)
 {
     if (device)

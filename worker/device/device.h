@@ -122,10 +122,6 @@ struct device {
     gint64 busy_since_us; /* monotonic time when the current work began; 0 for an idle device */
 };
 
-/* Rows report work here, for busy_seconds: work was enqueued; all work is done. */
-void device_got_work(struct device *device);
-void device_is_done(struct device *device);
-
 extern const struct device_row device_cuda, device_hip, device_opencl;
 
 /* Opens the index-th device of this machine, from 0. GPUs come first, then OpenCL's devices. On failure the error

@@ -47,6 +47,20 @@ static bool check(const struct gpu_device *d, int status, enum device_error code
     return gpu_check(d->library, status, code, doing, error);
 }
 
+/* Both keep account of busy_seconds: work was enqueued; all work is done. */
+static void got_work(struct device *device)
+{
+    if (device->busy_since_us == 0)
+        device->busy_since_us = g_get_monotonic_time();
+}
+
+static void is_done(struct device *device)
+{
+    if (device->busy_since_us > 0)
+        device->busy_seconds += (double)(g_get_monotonic_time() - device->busy_since_us) / 1e6;
+    device->busy_since_us = 0;
+}
+
 /* ---- the device ---- */
 
 static int gpu_count(const struct gpu_vendor *vendor, GError **error)
@@ -227,7 +241,7 @@ static bool finish(struct gpu_device *d, GError **error)
 {
     int status = d->api->StreamSynchronize(d->stream);
 
-    device_is_done(&d->device);
+    is_done(&d->device);
     return check(d, status, DEVICE_ERROR_FAULT, "wait for the device", error);
 }
 
@@ -255,7 +269,7 @@ static bool gpu_copy(struct device_memory *from, struct device_memory *to, int64
 {
     struct gpu_device *d = to->owner;
 
-    device_got_work(&d->device);
+    got_work(&d->device);
     return check(d, d->api->MemcpyDtoDAsync(to->address, from->address, (size_t)bytes, d->stream),
                  DEVICE_ERROR_FAULT, "copy device memory", error);
 }
@@ -265,7 +279,7 @@ static bool gpu_fill(struct device_memory *memory, int64_t offset, int64_t bytes
 {
     struct gpu_device *d = memory->owner;
 
-    device_got_work(&d->device);
+    got_work(&d->device);
     return check(d,
                  d->api->MemsetD8Async(memory->address + offset, value, (size_t)bytes, d->stream),
                  DEVICE_ERROR_FAULT, "fill device memory", error);
@@ -343,7 +357,7 @@ static bool gpu_launch(struct device *device, const struct device_launch *launch
         items[i] = (unsigned)launch->block[i];
         groups[i] = (unsigned)(launch->grid[i] / launch->block[i]);
     }
-    device_got_work(device);
+    got_work(device);
     return allow_local(d, launch->kernel, launch->local_bytes, error) &&
            check(d,
                  d->api->ModuleLaunchKernel(launch->kernel->function, groups[0], groups[1],
@@ -386,7 +400,7 @@ static bool gpu_elapsed(struct device_event *from, struct device_event *to, doub
     float elapsed = 0;
     int status = d->api->EventSynchronize(to->event);
 
-    device_is_done(&d->device);
+    is_done(&d->device);
     if (!check(d, status, DEVICE_ERROR_FAULT, "wait for the device", error) ||
         !check(d, d->api->EventElapsedTime(&elapsed, from->event, to->event), DEVICE_ERROR_FAULT,
                "read an event's time", error))
