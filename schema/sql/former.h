@@ -19,7 +19,7 @@ bool former_is_complete(const PGresult *ledger);
 
 /* Removes what the baseline does not have: the old ledger's rows, and a table that became a view. */
 extern const char former_take_over_sql[];
-/* What to do about a former database that lacks some of the 66. */
+/* The remedy for a former database that lacks some of the 66 migrations. */
 extern const char former_remedy[];
 
 #endif

@@ -40,7 +40,7 @@ static const char drop_triggers_sql[] =
     "  JOIN pg_trigger t ON t.oid = f.id AND t.xmin = f.version"
     " LOOP EXECUTE format('DROP TRIGGER %s', thing); END LOOP; END $$";
 
-/* What a table needs has a row in pg_depend from a constraint, a default or an index. */
+/* A function that a table needs has a row in pg_depend from a constraint, a default or an index. */
 static const char drop_functions_sql[] =
     "DO $$ DECLARE thing text; BEGIN"
     " FOR thing IN SELECT f.signature FROM former_functions f"

@@ -202,7 +202,7 @@ static const char select_ledger[] =
     "SELECT number, name, sha256, coalesce((to_jsonb(m)->>'oldest')::integer, number)"
     " FROM skipjack.schema_migrations m ORDER BY number";
 
-/* Which of our schemas there are and which of them the login may use: a worker may use the second alone. */
+/* Whether one of our schemas exists, and which of the two the login may use: a worker may use skipjack_work alone. */
 static const char select_schemas[] =
     "SELECT count(*) > 0,"
     " coalesce(bool_or(nspname = 'skipjack' AND has_schema_privilege(oid, 'USAGE')), false),"

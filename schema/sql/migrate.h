@@ -24,7 +24,7 @@
 
 #include <libpq-fe.h>
 
-/* What a program wants of a database. */
+/* The tables and functions that a program wants in a database. */
 struct schema_sql {
     const struct migration *migrations;
     size_t migrations_count;

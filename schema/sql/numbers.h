@@ -1,8 +1,8 @@
 /*
  * Numbers that C and SQL share. They are stored, so a number is never changed
  * and never used again. C makes its enums of these lists; in the files of
- * schema/sql a name with an @ before it (@FAILURE_WORKER_LOST) stands for the
- * number, which kernels/tools/embed.c puts there when the program is built.
+ * schema/sql kernels/tools/embed.c replaces a name after an @ (@FAILURE_WORKER_LOST)
+ * by its number when the program is built.
  *
  * Each list calls X(NAME, NUMBER, TEXT). This header includes nothing, since a
  * tool of the build reads it.

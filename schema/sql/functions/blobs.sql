@@ -1,7 +1,8 @@
 -- Places of code objects outside the database: which one is current, and uploads to it.
 
--- Whoever stores code holds the lock shared; whoever changes the place holds
--- it alone, and then no call under way still goes by the former one.
+-- Sessions that store code take this lock shared; a session that changes the place
+-- takes it alone. So when the place changes, no call that began under the old place is
+-- still storing.
 CREATE OR REPLACE FUNCTION lock_blob_place(alone boolean) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 BEGIN
@@ -12,14 +13,15 @@ BEGIN
     END IF;
 END $$;
 
--- A session that stores code holds the table's weak lock until its transaction ends. A session that changes
--- the place holds the table alone, so no call under way still goes by the former place. It waits for a
--- second at a time, since sessions that store wait behind it.
+-- A session that stores code holds the table's weak lock until its transaction ends; a
+-- session that changes the place holds the table alone. So when the place changes, no
+-- call that began under the old place is still storing. It waits for one second at a
+-- time, because sessions that store code queue behind it.
 CREATE OR REPLACE FUNCTION hold_blob_place() RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET lock_timeout = '1s' AS
 $$ BEGIN LOCK TABLE blob_places IN EXCLUSIVE MODE; END $$;
 
--- The place where new code goes, by its number.
+-- Makes the URL the place where new code goes. Returns its number.
 CREATE OR REPLACE FUNCTION use_blob_place(place_url text) RETURNS smallint
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -34,8 +36,8 @@ BEGIN
     RETURN chosen;
 END $$;
 
--- A name for the upload of an object with this hash to the current place;
--- none where that is the database.
+-- Returns a name for the upload of an object with this hash to the current place; NULL
+-- if that is the database.
 CREATE OR REPLACE FUNCTION begin_upload(sha256_hex text) RETURNS jsonb
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -51,12 +53,13 @@ BEGIN
     RETURN jsonb_build_object('place', here.id, 'url', here.url, 'name', fresh);
 END $$;
 
--- Uploads are known by names that nobody else is told.
+-- The name of an upload is given to this session alone.
 CREATE OR REPLACE FUNCTION skipjack_work.begin_upload(sha256_hex text) RETURNS jsonb
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp AS
 $$ BEGIN RETURN begin_upload(sha256_hex); END $$;
 
--- An upload ends once: as its kernel's object, or given up and to be removed.
+-- Ends an upload: as its kernel's object, or given up and to be removed. An upload ends
+-- once. Returns false if it ended before.
 CREATE OR REPLACE FUNCTION end_upload(at smallint, asked text) RETURNS boolean
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 BEGIN
@@ -68,15 +71,15 @@ CREATE OR REPLACE FUNCTION skipjack_work.give_up_upload(at smallint, asked text)
 LANGUAGE sql SECURITY DEFINER SET search_path = skipjack, pg_temp AS
 $$ UPDATE blob_loose SET is_upload = false WHERE place = at AND name = asked $$;
 
--- An upload that has not ended after a day belongs to a process that died.
--- From here on it cannot end.
+-- Gives up uploads that are older than a day: their processes died. Such an upload can
+-- no longer end as a kernel's object.
 CREATE OR REPLACE FUNCTION give_up_uploads() RETURNS void
 LANGUAGE sql SET search_path = skipjack, pg_temp AS $$
     UPDATE blob_loose SET is_upload = false
     WHERE is_upload AND since < now() - interval '1 day'
 $$;
 
--- An object that is gone.
+-- Forgets an object that was removed.
 CREATE OR REPLACE FUNCTION forget_blob(at smallint, removed text) RETURNS void
 LANGUAGE sql SET search_path = skipjack, pg_temp AS
 $$ DELETE FROM blob_loose WHERE place = at AND name = removed AND NOT is_upload $$;

@@ -20,7 +20,7 @@ CREATE OR REPLACE FUNCTION end_turn(its_name text) RETURNS void
 LANGUAGE sql SET search_path = skipjack, pg_temp AS
 $$ DELETE FROM turns t WHERE t.name = its_name AND t.pid = pg_backend_pid() $$;
 
--- A login that is a worker's and no more.
+-- Returns true for a login that is in the worker role and in no other.
 CREATE OR REPLACE FUNCTION is_workers_login(its_login oid) RETURNS boolean
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp AS $$
 BEGIN
@@ -30,7 +30,8 @@ BEGIN
            AND NOT has_function_privilege(its_login, 'change_campaign(bigint, text)', 'EXECUTE');
 END $$;
 
--- Whether the owner may end sessions of the login: "db roles --login" makes it a member.
+-- Returns true if the owner may end sessions of the login: "db roles --login" makes the
+-- owner a member of the login.
 CREATE OR REPLACE FUNCTION may_end(its_login oid) RETURNS boolean
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp AS $$
 BEGIN
@@ -39,7 +40,7 @@ BEGIN
            OR pg_has_role(current_user, 'pg_signal_backend', 'USAGE');
 END $$;
 
--- Sessions of this database that others wait for, how many those are and for how long.
+-- Sessions of this database that others wait for: how many wait, and for how long.
 CREATE OR REPLACE FUNCTION waited_for() RETURNS TABLE (pid integer, waiting bigint, seconds double precision)
 LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
     SELECT b.pid, count(DISTINCT l.pid),
@@ -49,9 +50,10 @@ LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
     WHERE NOT l.granted AND b.pid <> l.pid GROUP BY b.pid
 $$;
 
--- Why a worker's session is ended, or null. Our programs make each call a transaction of its own and wait for
--- its end. So their transactions wait for the client only while a long answer goes over a slow line, and last
--- for a minute only while they wait for a lock. most: how long a transaction may stay open.
+-- Returns why a worker's session is ended, or NULL. Our programs make each call a
+-- transaction of its own and wait for its end. So their transactions wait for the
+-- client only while a long answer goes over a slow line, and last for a minute only
+-- while they wait for a lock. most: how long a transaction may stay open.
 CREATE OR REPLACE FUNCTION blocking_reason(s pg_stat_activity, has_advisory boolean, most interval) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -74,10 +76,12 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- Ends sessions of workers' logins that hold others up, and with each of them all sessions of its login: else
--- those that queue for the same lock are served before whoever waited in vain and asks again. A program
--- whose session was ended repeats the call. Advisory locks fill the server's table of locks, also from another
--- database. Returns how many sessions held others up.
+-- Ends sessions of workers' logins that block others, and with each of them all
+-- sessions of its login. Other sessions of the login may queue for the same lock, and
+-- would get it before the session that waited and asks again. A program whose session
+-- was ended repeats the call. Advisory locks fill the server's table of locks, also
+-- from another database, so they count as blocking. Returns how many sessions blocked
+-- others.
 CREATE OR REPLACE FUNCTION watch_sessions() RETURNS integer
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -113,13 +117,14 @@ BEGIN
     RETURN cardinality(ended);
 END $$;
 
--- For whoever waited for a lock in vain.
+-- Called by a session that waited for a lock until its timeout.
 CREATE OR REPLACE FUNCTION skipjack_work.end_blockers() RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp AS
 $$ BEGIN RETURN watch_sessions(); END $$;
 
--- Sessions that others have waited for since more than a second, and workers' that left a transaction open.
--- Values that the owner may not see of another login's session are null.
+-- Sessions that others have waited for longer than a second, and workers' sessions that
+-- left a transaction open. A value is NULL if the owner may not see it of another
+-- login's session.
 CREATE OR REPLACE FUNCTION blockers() RETURNS SETOF jsonb
 LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
     SELECT jsonb_build_object('pid', b.pid, 'login', coalesce(a.usename, '(a prepared transaction)'),

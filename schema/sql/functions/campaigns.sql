@@ -1,7 +1,7 @@
 -- Campaigns: making, changing, extending and ending them, their working time and budget,
 -- and the fair order among those that compete.
 
--- A campaign without jobs, and its partitions. plan is {name, identity, ...}.
+-- Makes a campaign without jobs, and its partitions. plan is {name, identity, ...}.
 CREATE OR REPLACE FUNCTION begin_campaign(plan jsonb) RETURNS bigint
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -21,8 +21,8 @@ BEGIN
     RETURN new_id;
 END $$;
 
--- An item has a problem, a solver and how much it matters. Positions go on
--- from `first` in the order of the items.
+-- An item has a problem, a solver and its priority. Positions go on from `first` in the
+-- order of the items.
 CREATE OR REPLACE FUNCTION add_jobs(campaign bigint, first bigint, items jsonb) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 BEGIN
@@ -43,8 +43,9 @@ BEGIN
     ON CONFLICT DO NOTHING;
 END $$;
 
--- All jobs are there: what is known is taken over, and the rest goes into bundles of one solver, of
--- more jobs where there are many. Gives how many were taken over.
+-- Opens a campaign whose jobs are all stored: takes over what earlier campaigns
+-- measured, and puts the other jobs into bundles of one solver each, with several jobs
+-- a bundle in a large campaign. Returns how many jobs it took over.
 CREATE OR REPLACE FUNCTION open_campaign(campaign bigint, drift_limit double precision) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp
 SET plan_cache_mode = force_custom_plan AS $$
@@ -77,8 +78,8 @@ BEGIN
     RETURN reused_count;
 END $$;
 
--- Whether the jobs of two campaigns choose among the same configs: the other limits leave out solvers, and so
--- whole jobs.
+-- Returns true if the jobs of two campaigns choose among the same configs. The other
+-- limits leave out solvers, and so whole jobs.
 CREATE OR REPLACE FUNCTION same_limits(c campaigns, o campaigns) RETURNS boolean
 LANGUAGE sql IMMUTABLE SET search_path = skipjack, pg_temp AS
 $$ SELECT c.workspace_limit IS NOT DISTINCT FROM o.workspace_limit $$;
@@ -94,7 +95,7 @@ BEGIN
             WHERE s.campaign_id = campaign);
 END $$;
 
--- Nothing for a campaign that was dropped.
+-- Adds working time. Does nothing for a campaign that was dropped.
 CREATE OR REPLACE FUNCTION add_spent(campaign bigint, more_seconds double precision) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -114,9 +115,10 @@ BEGIN
     END IF;
 END $$;
 
--- What counts of the working time that this session says to have spent on a campaign: each device, and
--- the builds of a node together, work for a second a second. A minute is for clocks and rounding: one for the
--- worker, since devices are only what it says.
+-- Returns how much counts of the working time that this session reports for a campaign.
+-- Each device, and all builds of a node together, can work one second a second since
+-- the worker's first claim. One minute more allows for clocks and rounding; it is one
+-- minute a worker, because the worker itself reports how many devices it has.
 CREATE OR REPLACE FUNCTION possible_seconds(campaign bigint, said double precision[])
 RETURNS double precision[]
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
@@ -154,7 +156,7 @@ BEGIN
     PERFORM add_spent(campaign, (possible_seconds(campaign, ARRAY[seconds]))[1]);
 END $$;
 
--- overdue: it would be active, but for its deadline.
+-- overdue: the campaign is active, and its deadline has passed.
 CREATE OR REPLACE VIEW campaign_rows AS
     SELECT c.*, extract(epoch FROM c.created_at)::bigint AS created,
            spent_seconds(c.id) AS spent_seconds, n.*,
@@ -177,8 +179,9 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = skipjack, pg_temp AS $$
     WHERE id = ANY (ARRAY(SELECT e::bigint FROM jsonb_array_elements_text(ids) AS e))
 $$;
 
--- Sets what the object names of a campaign's name, budget_seconds (0: none), deadline (seconds since 1970,
--- null: none), priority, share and pool; all of it or nothing. What the old budget ended goes on.
+-- Changes those of name, budget_seconds (0: none), deadline (seconds since 1970, NULL:
+-- none), priority, share and pool that the object has; all of them or none. A larger
+-- budget opens the jobs again that the old one ended.
 CREATE OR REPLACE FUNCTION set_campaign(campaign bigint, changes jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -210,7 +213,7 @@ BEGIN
         RAISE EXCEPTION USING ERRCODE = 'SJ002',
             MESSAGE = format('cannot set the deadline of campaign %s: it is cancelled', campaign);
     END IF;
-    -- It competes anew, as after a pause: its rivals worked meanwhile.
+    -- It joins its rivals anew, as after a pause: they worked meanwhile.
     IF was_overdue AND changes ? 'deadline' THEN
         UPDATE campaigns SET state = 'paused' WHERE id = campaign;
         UPDATE campaigns SET state = 'active' WHERE id = campaign;
@@ -219,22 +222,8 @@ BEGIN
     PERFORM wake_workers(campaign, false, 4);
 END $$;
 
--- Sets what says who works on a campaign, and when; NULL leaves a value.
-CREATE OR REPLACE FUNCTION set_campaign_share(campaign bigint, new_priority integer,
-                                   new_share double precision, new_pool text) RETURNS void
-LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
-BEGIN
-    UPDATE campaigns SET priority = coalesce(new_priority, priority),
-                         share = coalesce(new_share, share), pool = coalesce(new_pool, pool)
-    WHERE id = campaign;
-    IF NOT FOUND THEN
-        RAISE EXCEPTION USING ERRCODE = 'SJ001', MESSAGE = format('no campaign %s', campaign);
-    END IF;
-    PERFORM wake_workers(campaign, true, 4);
-    PERFORM wake_workers(campaign, false, 4);
-END $$;
-
--- The code of these logins' workers may run on the campaign's CPUs, beside that of a worker's own login.
+-- Lets the campaign's CPUs run code that workers of these logins built, besides code of
+-- a worker's own login.
 CREATE OR REPLACE FUNCTION trust_logins(campaign bigint, logins jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -252,7 +241,8 @@ BEGIN
     END IF;
 END $$;
 
--- Sets the whole budget (0 for none); what the old one ended goes on.
+-- Sets the whole budget (0 for none), and opens the jobs again that the old budget
+-- ended.
 CREATE OR REPLACE FUNCTION extend_campaign(campaign bigint, new_budget double precision) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -272,7 +262,8 @@ BEGIN
     END IF;
 END $$;
 
--- Its row is held as weakly as the change allows: a claim that is under way refers to it.
+-- Locks the campaign's row as weakly as the change allows, because a claim under way
+-- refers to the row.
 CREATE OR REPLACE FUNCTION change_campaign(campaign bigint, verb text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -313,13 +304,8 @@ BEGIN
     END IF;
 END $$;
 
--- A late result opens the job of a campaign that was done without it.
-CREATE OR REPLACE FUNCTION reopen_campaign(campaign bigint) RETURNS void
-LANGUAGE sql SET search_path = skipjack, pg_temp AS
-$$ UPDATE campaigns SET state = 'active' WHERE id = campaign AND state = 'done' $$;
-
--- Opens ended jobs again: those that failed, or those that the budget ended. What measures again just now
--- is left to that.
+-- Opens failed jobs again, or the jobs that the budget ended. Jobs that are measuring
+-- again stay as they are.
 CREATE OR REPLACE FUNCTION reopen_jobs(campaign bigint, failed boolean) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
@@ -350,8 +336,8 @@ BEGIN
     WHERE id = campaign AND state = 'done' AND ids IS NOT NULL;
 END $$;
 
--- What lives longest stands last in each state's order: it is looked for from
--- the end, where it is found at once however many rows came before it.
+-- The jobs that stay open longest are last in each state's order, so the search begins
+-- at the end: it finds one at once, however many rows were there before.
 CREATE OR REPLACE FUNCTION has_open_jobs(campaign bigint) RETURNS boolean
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
@@ -368,8 +354,8 @@ BEGIN
     RETURN false;
 END $$;
 
--- Holds the campaign's row for its end. Somebody who holds it for longer than a second leaves the end to
--- the next claim.
+-- Locks the campaign's row for its end. If another session holds the row for longer
+-- than a second, the next claim ends the campaign.
 CREATE OR REPLACE FUNCTION hold_campaign_end(campaign bigint) RETURNS boolean
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET lock_timeout = '1s' AS $$
 BEGIN
@@ -379,10 +365,10 @@ EXCEPTION WHEN lock_not_available THEN
     RETURN false;
 END $$;
 
--- Adds working time; a campaign without an open job is done. The row is locked
--- before the look at the jobs, so of two last jobs the later one sees both; no
--- lock is taken while there are open ones, since commits would wait for each
--- other. Should two last ones miss each other, the next claim settles.
+-- Adds working time, and ends a campaign without open jobs. The row is locked before
+-- the look at the jobs, so of two last jobs the later one sees both ended. While jobs
+-- are open no lock is taken, since commits would wait for each other. If two last jobs
+-- miss each other, the next claim ends the campaign.
 CREATE OR REPLACE FUNCTION settle_campaign(campaign bigint, seconds double precision) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 BEGIN
@@ -404,7 +390,7 @@ BEGIN
     PERFORM end_bundles(ending, true);
 END $$;
 
--- Nobody waits any more for what had its first round: the budget is spent.
+-- Ends jobs of a campaign whose budget is spent, if they had their first round.
 CREATE OR REPLACE FUNCTION end_spent_jobs(campaign bigint) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -433,8 +419,9 @@ BEGIN
     END IF;
 END $$;
 
--- Ends the jobs of bundles that are gone, all of one campaign, after the rounds before round_no: done
--- where a config was verified, else failed with the commonest failure of their configs.
+-- Ends the jobs of bundles that were deleted, all of one campaign, after the rounds
+-- before round_no: done if a config was verified, else failed with the commonest
+-- failure of their configs.
 CREATE OR REPLACE FUNCTION end_bundles(ending bundles[], budget boolean) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off
@@ -466,7 +453,8 @@ BEGIN
     ) AS worst(failure, words) ON true;
 END $$;
 
--- What measured again when a campaign is cancelled leaves its job as it ended.
+-- Deletes a cancelled campaign's bundles. A job that was measuring again stays as it
+-- ended before.
 CREATE OR REPLACE FUNCTION delete_bundles(campaign bigint) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -487,7 +475,7 @@ CREATE OR REPLACE FUNCTION fair_time(c campaigns) RETURNS double precision
 LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS
 $$ SELECT c.fair_at + (spent_seconds(c.id) - c.fair_from) / c.share $$;
 
--- fair_time(), behind all others where that cannot be computed.
+-- fair_time(), or a time after all others if it cannot be computed.
 CREATE OR REPLACE FUNCTION fair_time_or_last(c campaigns) RETURNS double precision
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp AS $$
 BEGIN

@@ -1,11 +1,12 @@
 -- Checks of what workers hand in. Each refuses by an error, before anything is stored.
 
--- Others read it, and sums are made of it: it is bounded before it is stored.
+-- Refuses a value that a worker reports. Others read such values and add them up, so
+-- each is bounded before it is stored.
 CREATE OR REPLACE FUNCTION refuse_value(words text) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS
 $$ BEGIN RAISE EXCEPTION USING ERRCODE = 'SJ002', MESSAGE = words; END $$;
 
--- Working time of one call; a year is more than any.
+-- Refuses working time of one call outside of 0 to a year.
 CREATE OR REPLACE FUNCTION check_seconds(said double precision[]) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 BEGIN
@@ -35,8 +36,8 @@ CREATE OR REPLACE FUNCTION sum_of(counts smallint[]) RETURNS bigint
 LANGUAGE plpgsql IMMUTABLE SET search_path = skipjack, pg_temp AS
 $$ BEGIN RETURN (SELECT sum(c) FROM unnest(counts) AS c); END $$;
 
--- A round is looked for by its job: one that is named twice could be checked
--- against the other's round.
+-- Refuses a call that names a job twice: rounds are found by their job, so one round
+-- could be checked against another.
 CREATE OR REPLACE FUNCTION check_named_once(jobs bigint[]) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 BEGIN
@@ -98,7 +99,8 @@ BEGIN
     END LOOP;
 END $$;
 
--- What the rows say by themselves. Configs with no failure, or slow ones, are verified.
+-- Checks the rows by themselves. Configs without a failure, and slow ones, are
+-- verified.
 CREATE OR REPLACE FUNCTION check_handed_outcomes(items outcomes[], whole boolean) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -143,7 +145,7 @@ BEGIN
     END LOOP;
 END $$;
 
--- What the rows say by themselves.
+-- Checks the rows by themselves.
 CREATE OR REPLACE FUNCTION check_handed_results(jobs bigint[], kept results[]) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -175,7 +177,7 @@ BEGIN
 END $$;
 
 CREATE OR REPLACE FUNCTION check_handed_kernel(k_key text, k_options text, k_failure smallint, k_log text,
-                                    k_seconds double precision, k_code bytea, k_sha256 text)
+                                               k_seconds double precision, k_code bytea, k_sha256 text)
 RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -198,7 +200,8 @@ BEGIN
     END IF;
 END $$;
 
--- Refuses a result that neither the round handed in has nor an earlier one of the job.
+-- Refuses a result that is neither in the round handed in nor in an earlier round of
+-- the job.
 CREATE OR REPLACE FUNCTION check_measured(r rounds, o outcomes, k results) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp
 SET plan_cache_mode = force_custom_plan SET enable_seqscan = off SET enable_bitmapscan = off
@@ -218,10 +221,10 @@ BEGIN
     END IF;
 END $$;
 
--- Outcomes are of the configs that were built: as many, and none that failed
--- there comes to life; and each result to keep is one of them. The usual case
--- is seen without a call: all configs have as many values, and the result's
--- time stands once in the round handed in.
+-- Refuses outcomes that are not of the configs that were built: as many, and none
+-- verified that failed to build; and results to keep that are not among them. The
+-- common case needs no call for each result: all configs have equally many values, and
+-- the result's time appears once in the round handed in.
 CREATE OR REPLACE FUNCTION check_measurements(campaign bigint, jobs bigint[], items outcomes[],
                                               kept results[]) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET enable_seqscan = off
@@ -268,9 +271,10 @@ BEGIN
     END IF;
 END $$;
 
--- Operations that any algorithm needs at the least. A direct sum takes two for each tap of each output;
--- Winograd's and FFT's algorithms save at most as many of them as the filter has taps. What the worker says
--- of its solution's operations is not believed here: one that says 0 could hand in any time.
+-- The least number of operations of any algorithm. A direct sum takes two for each tap
+-- of each output; Winograd's and FFT's algorithms save at most a factor of as many as
+-- the filter has taps. The worker's own count of operations is not used: with a count
+-- of 0 any time would be possible.
 CREATE OR REPLACE FUNCTION fewest_flops(p problems) RETURNS double precision
 LANGUAGE sql IMMUTABLE SET search_path = skipjack, pg_temp AS $$
     SELECT 2.0 * p.n * p.k * (p.c / p.groups) *
@@ -278,22 +282,8 @@ LANGUAGE sql IMMUTABLE SET search_path = skipjack, pg_temp AS $$
                  p.in_size[1]::double precision * p.in_size[2] * p.in_size[3])
 $$;
 
--- Milliseconds that so many operations take at the least, for a job's type.
-CREATE OR REPLACE FUNCTION least_ms(campaign bigint, job bigint, flops double precision, peaks jsonb)
-RETURNS double precision
-LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp
-SET plan_cache_mode = force_custom_plan AS $$
-DECLARE
-    peak double precision;
-BEGIN
-    SELECT (peaks->>(p.types[1]))::double precision INTO peak
-    FROM jobs j JOIN problems p ON p.id = j.problem_id
-    WHERE j.campaign_id = campaign AND j.id = job;
-    RETURN CASE WHEN peak > 0 THEN flops / peak * 1e3 ELSE 0 END;
-END $$;
-
--- No time is below what the target's peak allows. What is slower than the
--- slowest type's peak needs no look at its own.
+-- Refuses times below what the target's peak allows. A time that is long enough for the
+-- slowest data type is possible for every type, so its job's type is not looked up.
 CREATE OR REPLACE FUNCTION check_results_possible(campaign bigint, kept results[]) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off
@@ -310,7 +300,7 @@ BEGIN
     FOR k IN
         SELECT r.job_id, r.config_text, r.median_ms, need.ms
         FROM (SELECT u.job_id, array_agg(u) AS rows FROM unnest(kept) AS u GROUP BY u.job_id) AS g
-        CROSS JOIN LATERAL ( -- looked up once a job, by its key: OFFSET keeps it apart
+        CROSS JOIN LATERAL ( -- OFFSET 0 keeps the planner from joining: one lookup by key for each job
             SELECT (peaks->>(p.types[1]))::double precision AS peak, fewest_flops(p) AS fewest
             FROM jobs j JOIN problems p ON p.id = j.problem_id
             WHERE j.campaign_id = campaign AND j.id = g.job_id OFFSET 0) AS its

@@ -1,14 +1,29 @@
 -- Claims: which campaign a worker gets jobs of, which bundles it takes, and why a worker
 -- gets none.
 
--- Claims jobs of one active campaign that has some for this worker: of those
--- with the highest priority the one with the least fair time.
--- known_campaign, from_round, from_position: where the last claim from this
--- pool ended, which is where this one begins.
+-- Claims up to `batch` jobs of one active campaign for a worker, from the pool to be built
+-- or the pool to be evaluated.
+--
+-- The order of campaigns. A campaign counts if its deadline has not passed, the worker has
+-- the label of its pool, and the worker's stack meets its constraints. Among these the
+-- highest priority comes first, then the least fair time. Fair time is weighted fair
+-- queueing: it grows with the working time spent, divided by the campaign's share, so a
+-- campaign with twice the share gets twice the working time. A campaign that joins the
+-- others begins at their least fair time (enter_competition()), so it neither makes up for
+-- time before it joined nor pays for it. With one active campaign fair time is not computed.
+--
+-- The order of jobs. Within a campaign bundles are claimed by round, then by position: all
+-- jobs get their first round before any job gets its second. If the budget is spent, jobs
+-- that had a round end, and only first rounds are claimed.
+--
+-- known_campaign, from_round, from_position: where the last claim from this pool ended, and
+-- this one begins, so claims do not read what was claimed before. If nothing is left behind
+-- that place, the campaign is read from its front once more. The campaign that has nothing
+-- for this worker is settled if it has no open job, and the next campaign is tried.
 CREATE OR REPLACE FUNCTION claim_jobs(claimer bigint, build boolean, wanted_campaign bigint,
-                           wanted_target text, carried text[], batch integer,
-                           lease double precision, token bigint, known_campaign bigint,
-                           from_round integer, from_position bigint)
+                                      wanted_target text, carried text[], batch integer,
+                                      lease double precision, token bigint, known_campaign bigint,
+                                      from_round integer, from_position bigint)
 RETURNS SETOF bundles
 LANGUAGE plpgsql ROWS 8 SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -69,15 +84,16 @@ BEGIN
                        wanted > 0);
 END $$;
 
--- Claims up to `batch` jobs of one campaign. Bundles are looked at in order from a place on that the
--- caller had before (so it need not pass again what was there once), and a bundle that cost a worker
--- already is claimed alone, so that what kills workers takes nobody with it. They are fetched, and thereby
--- locked, one by one: a loop over a query would lock ten at once. What measures again is claimed beyond
+-- Claims up to `batch` jobs of one campaign. It reads bundles in order, from where the
+-- caller's last claim ended, so it does not read again what was claimed before. A
+-- bundle that has cost a worker before is claimed alone, so a job that kills workers
+-- takes no other job with it. Bundles are fetched, and so locked, one by one: a loop
+-- over a query would lock ten at once. Bundles that measure again are claimed beyond
 -- last_round, too.
 CREATE OR REPLACE FUNCTION claim_bundles(claimer bigint, campaign bigint, from_state job_state,
-                              solver_ids bigint[], last_round integer, batch integer,
-                              lease double precision, token bigint, from_round integer,
-                              from_position bigint)
+                                         solver_ids bigint[], last_round integer, batch integer,
+                                         lease double precision, token bigint, from_round integer,
+                                         from_position bigint)
 RETURNS SETOF bundles
 LANGUAGE plpgsql ROWS 8
 SET search_path = skipjack, pg_temp SET enable_seqscan = off SET enable_sort = off
@@ -126,11 +142,11 @@ BEGIN
     CLOSE waiting;
 END $$;
 
--- What a worker has to know of the jobs of a bundle it claimed: the configs
--- taken out and the stored rounds; for evaluating also the one that is open,
--- and the problem's best time in the campaign so far (one look into results a
--- job, not a join: planned before statistics know how the tables grew, a join
--- may go through all of them).
+-- Returns what a worker needs to know of the jobs that it claimed: quarantined configs
+-- and stored rounds; for evaluation also the open round, and the problem's best time in
+-- the campaign so far. That time is one look into results for each job, not a join: a
+-- plan made before the planner has statistics of grown tables may read all of them in a
+-- join.
 CREATE OR REPLACE FUNCTION claimed_jobs(taken bundles[], build boolean)
 RETURNS TABLE (campaign_id bigint, solver_id bigint, round_no integer, "position" bigint,
                strikes smallint, fence bigint, job_id bigint, problem_id bigint,
@@ -205,9 +221,9 @@ BEGIN
         ORDER BY b.ordinality, j.position;
 END $$;
 
--- After a claim: one that found nothing leaves its worker idle; one that took
--- as much as it could leaves more behind, so it wakes two others, and each of
--- them two: many are at work soon, and never all at once at the door.
+-- Notes how a claim ended. A claim that found nothing leaves its worker idle. A claim
+-- that took a whole batch probably left more, so it wakes two workers. Each of these
+-- wakes two again, so the number at work doubles, and all workers never ask at once.
 CREATE OR REPLACE FUNCTION note_claim(claimer bigint, for_build boolean, wanted_campaign bigint,
                                       wanted_target text, claimed_campaign bigint,
                                       took_all boolean) RETURNS void
@@ -228,9 +244,9 @@ BEGIN
 END $$;
 
 CREATE OR REPLACE FUNCTION skipjack_work.claim(claimer bigint, build boolean, wanted_campaign bigint,
-                                    wanted_target text, carried jsonb, batch integer,
-                                    lease double precision, token bigint, known_campaign bigint,
-                                    from_round integer, from_position bigint)
+                                               wanted_target text, carried jsonb, batch integer,
+                                               lease double precision, token bigint, known_campaign bigint,
+                                               from_round integer, from_position bigint)
 RETURNS TABLE (campaign_id bigint, solver_id bigint, round_no integer, "position" bigint,
                strikes smallint, fence bigint, job_id bigint, problem_id bigint,
                best_ms double precision, quarantined json, rounds json, wish json,
@@ -241,7 +257,7 @@ DECLARE
     its_deadline bigint;
 BEGIN
     PERFORM check_worker(claimer);
-    -- A lease is not longer than a day, also where it is no number.
+    -- A lease lasts a day at most, also if the worker asks for NaN seconds.
     taken := ARRAY(SELECT b FROM claim_jobs(
         claimer, build, wanted_campaign, wanted_target,
         ARRAY(SELECT jsonb_array_elements_text(carried)), batch,
@@ -257,8 +273,8 @@ BEGIN
     RETURN QUERY SELECT j.*, its_deadline FROM claimed_jobs(taken, build) AS j;
 END $$;
 
--- Bundles of a claim whose answer was lost. The worker's row is locked first,
--- which waits for a claim that is still under way behind a broken connection.
+-- Gives back the bundles of a claim whose answer was lost. Locking the worker's row
+-- first waits for a claim that is still under way on a broken connection.
 CREATE OR REPLACE FUNCTION release_claim(claimer bigint, token bigint) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -277,8 +293,9 @@ BEGIN
     PERFORM release_claim(claimer, token);
 END $$;
 
--- Errors that have nothing to do with the campaign: a lost connection, a lock that was waited for, a full
--- disk, a statement that was cancelled, a right that is missing, and what our own checks refuse.
+-- Returns true for errors that the campaign cannot have caused: a lost connection, a
+-- lock timeout, a full disk, a cancelled statement, a missing right, a refusal by our
+-- own checks.
 CREATE OR REPLACE FUNCTION is_anybodys_error(state text) RETURNS boolean
 LANGUAGE sql IMMUTABLE SET search_path = skipjack, pg_temp AS $$
     SELECT left(state, 2) IN ('08', '40', '53', '55', '57', '58', 'SJ') OR state = '42501'
@@ -298,9 +315,10 @@ BEGIN
     ON CONFLICT (campaign_id, login) DO UPDATE SET at = EXCLUDED.at, reason = EXCLUDED.reason;
 END $$;
 
--- For when claim() failed: a campaign that it gives jobs of, 0 for none. Each campaign is tried in a
--- transaction of its own, which is rolled back, so that the one that is the reason is found and left out.
--- One that failed for this login within a minute is not tried.
+-- Called after claim() failed. Returns a campaign that claim() can give jobs of, 0 for
+-- none. Each campaign is tried in a subtransaction that is rolled back, so the campaign
+-- that causes the error is found and left out. A campaign that failed for this login
+-- within the last minute is not tried.
 CREATE OR REPLACE FUNCTION skipjack_work.claimable_campaign(
     claimer bigint, build boolean, wanted_campaign bigint, wanted_target text, carried jsonb,
     batch integer, known_campaign bigint, from_round integer, from_position bigint) RETURNS bigint
@@ -336,13 +354,14 @@ BEGIN
                 PERFORM note_campaign_fault(candidate, words);
         END;
     END LOOP;
-    -- The worker idles for what it asked for, and not for the last campaign that was tried.
+    -- The worker idles for what it asked for, not for the campaign tried last.
     DELETE FROM idle_workers i WHERE i.worker_id = claimer AND i.build = claimable_campaign.build;
     PERFORM note_claim(claimer, build, wanted_campaign, wanted_target, NULL, true);
     RETURN 0;
 END $$;
 
--- Why the campaign does not admit the worker, NULL where it does. A builder builds for any target.
+-- Returns why the campaign does not admit the worker, NULL if it does. A builder builds
+-- for any target.
 CREATE OR REPLACE FUNCTION refusal(c campaigns, w workers) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -374,8 +393,8 @@ BEGIN
     RETURN 'it carries no solver of the campaign as it was planned, such as ' || example;
 END $$;
 
--- refusal(), why the worker's login could not claim from the campaign within the last five minutes, and that it
--- may not measure what waits.
+-- Returns refusal(), or why the worker's login could not claim from the campaign within
+-- the last five minutes, or that the worker may not measure what waits.
 CREATE OR REPLACE FUNCTION refusal_or_fault(c campaigns, w workers) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -401,9 +420,9 @@ BEGIN
         END);
 END $$;
 
--- Of running workers and active campaigns; 0 for all of them. Whoever has not
--- beaten for two minutes does not run. Workers that are alike in all that
--- refusal() looks at are asked about once.
+-- Refusals of running workers by active campaigns; 0 for all of them. A worker without
+-- a heartbeat for two minutes does not run. Workers that are alike in everything that
+-- refusal() reads are asked about once.
 CREATE OR REPLACE FUNCTION refusals(of_worker bigint, of_campaign bigint)
 RETURNS TABLE (campaign_id bigint, worker_id bigint, node text, reason text)
 LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
@@ -436,8 +455,9 @@ BEGIN
                  ORDER BY r.campaign_id, r.reason, r.node, r.worker_id;
 END $$;
 
--- Active campaigns with jobs to build that the worker's toolchains cannot build, and why, as refusals() gives
--- them. cannot_build: "name:revision:hash" of the solvers whose kernels they do not compile.
+-- Active campaigns with jobs to build that the worker's toolchains cannot build, and
+-- why, in the form of refusals(). cannot_build: "name:revision:hash" of the solvers
+-- whose kernels the toolchains do not compile.
 CREATE OR REPLACE FUNCTION skipjack_work.left_unbuilt(builder bigint, campaign bigint, cannot_build jsonb)
 RETURNS SETOF jsonb
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = skipjack, pg_temp AS $$
@@ -462,7 +482,8 @@ BEGIN
         ORDER BY c.id;
 END $$;
 
--- Whether all that waits in the campaign is to be measured by another login than the worker's.
+-- Returns true if everything that waits in the campaign must be measured by another
+-- login than the worker's.
 CREATE OR REPLACE FUNCTION waits_for_others(c campaigns, w workers) RETURNS boolean
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp AS $$
 BEGIN

@@ -1,6 +1,6 @@
--- What workers report of their devices, and the jobs of devices that were found sick.
+-- Devices: what workers report of them, and the jobs of devices that were found sick.
 
--- A worker says what its devices are, all of them; those it said before are forgotten.
+-- Replaces the worker's devices with these.
 CREATE OR REPLACE FUNCTION skipjack_work.put_devices(saying bigint, its_devices jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp AS $$
 BEGIN
@@ -17,7 +17,7 @@ BEGIN
     FROM jsonb_array_elements(its_devices) WITH ORDINALITY AS e(d, place);
 END $$;
 
--- A worker takes a device of its own out of service, or back with no reason.
+-- Takes a device of the worker out of service, or puts it back if no reason is given.
 CREATE OR REPLACE FUNCTION skipjack_work.set_device_service(saying bigint, its_place integer, why text)
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp AS $$
@@ -31,11 +31,11 @@ BEGIN
     WHERE worker_id = saying AND place = its_place;
 END $$;
 
--- Adds what one eval child saw to what others saw of the round, so repeating it
--- changes nothing but the number of samples. Whoever does not hold the job any more
--- is told so when it hands in the outcomes, and here nothing happens.
+-- Adds what one eval child saw to what others saw of the round. A repeated call changes
+-- only the number of samples. A worker that no longer holds the job gets no error here;
+-- it gets one when it hands in the outcomes.
 CREATE OR REPLACE FUNCTION skipjack_work.put_conditions(campaign bigint, job bigint, held_fence bigint,
-                                             round_number integer, seen jsonb) RETURNS void
+                                                        round_number integer, seen jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp
 SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
@@ -67,7 +67,8 @@ BEGIN
         locked_mhz = CASE WHEN c.locked_mhz = EXCLUDED.locked_mhz THEN c.locked_mhz END;
 END $$;
 
--- Told before the call that ends the claim, by whoever claimed the job last; of others nothing is kept.
+-- Called before the call that ends the claim, by the worker that claimed the job last.
+-- Reports of other workers are ignored.
 CREATE OR REPLACE FUNCTION skipjack_work.put_device_use(campaign bigint, job bigint,
                                                         held_fence bigint, took double precision,
                                                         busy double precision) RETURNS void
@@ -89,7 +90,7 @@ BEGIN
         SET seconds = EXCLUDED.seconds, busy_seconds = EXCLUDED.busy_seconds;
 END $$;
 
--- "; before that on GPU-1", NULL where it never came back from any.
+-- Returns "; before that on GPU-1", NULL if the job never failed on another device.
 CREATE OR REPLACE FUNCTION faulted_before(campaign bigint, job bigint) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp AS $$
 BEGIN
@@ -97,8 +98,9 @@ BEGIN
             FROM job_faults f WHERE f.campaign_id = campaign AND f.job_id = job);
 END $$;
 
--- Ends it where another device noted it before, or the same one under an earlier claim of this
--- worker, which had it back. A call may come twice.
+-- Notes a device that failed while the job was measured on it. Fails the job if another
+-- device failed with it before, or the same device under an earlier claim of this
+-- worker. A repeated call changes nothing.
 CREATE OR REPLACE FUNCTION fault_at_hand(campaign bigint, job bigint, held_fence bigint,
                                          saying bigint, its_device text) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
@@ -117,8 +119,7 @@ BEGIN
     ON CONFLICT (campaign_id, job_id, device) DO UPDATE SET worker_id = saying, fence = held_fence;
 END $$;
 
--- Opens an ended job again. What it had is dropped from the first round on that holds
--- nothing verified after it.
+-- Opens an ended job again. Its rounds after the last verified outcome are dropped.
 CREATE OR REPLACE FUNCTION reopen_job(campaign bigint, job bigint) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan
 SET enable_bitmapscan = off SET enable_seqscan = off AS $$
@@ -137,8 +138,9 @@ BEGIN
     UPDATE campaigns SET state = 'active' WHERE id = campaign AND state = 'done';
 END $$;
 
--- The campaign's row is held for jobs alone that the worker itself failed: the row keeps others from changing and
--- ending the campaign.
+-- Gives back a job that ended by the faults of a device that was found sick. The
+-- campaign's row is locked only for jobs that the worker itself failed, because the
+-- lock keeps others from changing and ending the campaign.
 CREATE OR REPLACE FUNCTION skipjack_work.return_job(campaign bigint, job bigint, saying bigint,
                                                     its_device text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp

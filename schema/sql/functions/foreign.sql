@@ -22,8 +22,8 @@ END $$;
 CREATE OR REPLACE TRIGGER drop_foreign AFTER DELETE ON campaigns
     FOR EACH ROW WHEN (OLD.strategy = 'foreign') EXECUTE FUNCTION drop_foreign();
 
--- The id of the new campaign, to be filled and committed together with it; NULL
--- where these files are a campaign already. plan is {name, identity, target}.
+-- Makes a campaign, to be filled in the same transaction. Returns its id; NULL if the
+-- same files are a campaign already. plan is {name, identity, target}.
 CREATE OR REPLACE FUNCTION begin_foreign_campaign(plan jsonb) RETURNS bigint
 LANGUAGE sql SET search_path = skipjack, pg_temp AS $$
     INSERT INTO campaigns (name, identity, target, stack, state, strategy, seed, configs_limit,
@@ -45,7 +45,8 @@ BEGIN
     END IF;
 END $$;
 
--- Of a solver that comes twice for a problem the first counts. How many were new.
+-- Adds times. If a solver has several for a problem, the first counts. Returns how many
+-- were new.
 CREATE OR REPLACE FUNCTION add_foreign_times(campaign bigint, items foreign_times[]) RETURNS bigint
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -74,9 +75,9 @@ BEGIN
     RETURN added;
 END $$;
 
--- A page of a foreign campaign: the problems behind `after`, each with what is
--- known of its solvers; time_ms is null where only a perf config is. All by
--- keys: of rows that were just imported the planner knows nothing yet.
+-- One page of a foreign campaign: the problems after `after`, each with what is known
+-- of its solvers. time_ms is NULL if only a perf config is known. All tables are read
+-- by keys, because the planner has no statistics of rows that were just imported.
 CREATE OR REPLACE FUNCTION foreign_page(campaign bigint, after bigint, most integer)
 RETURNS TABLE (problem_id bigint, found jsonb)
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp

@@ -17,14 +17,14 @@ LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
                      ORDER BY p.target IS NULL, p.id DESC LIMIT 1), false)
 $$;
 
--- Whether the session's login may do everything here anyway.
+-- Returns true if the session's login has the owner's rights.
 CREATE OR REPLACE FUNCTION is_owners_login() RETURNS boolean
 LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
     SELECT pg_has_role(session_user, c.relowner, 'USAGE') FROM pg_class c
     WHERE c.oid = 'golden_versions'::regclass
 $$;
 
--- One at a time changes a target's line.
+-- Locks the target, so one session at a time changes its versions.
 CREATE OR REPLACE FUNCTION hold_golden(its_target text, its_name text) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 BEGIN
@@ -79,7 +79,7 @@ BEGIN
     RETURN v;
 END $$;
 
--- What a version holds, or would hold when it is approved; 0 holds nothing.
+-- The rows of a version, or of a proposal as if it were approved; version 0 has none.
 CREATE OR REPLACE FUNCTION golden_content(its_target text, its_version integer) RETURNS SETOF golden_rows
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -106,29 +106,7 @@ BEGIN
     END IF;
 END $$;
 
--- In the form of a campaign's results. fits: the row's stack has what is wanted.
-CREATE OR REPLACE FUNCTION list_golden_rows(its_target text, its_version integer, wanted_stack text,
-                                 of_network text, with_tag text) RETURNS SETOF jsonb
-LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp
-SET plan_cache_mode = force_custom_plan AS $$
-BEGIN
-    RETURN QUERY
-        SELECT jsonb_build_object('problem', to_jsonb(p),
-            'result', to_jsonb(r) || jsonb_build_object('job_id', r.from_job),
-            'solver', s.name, 'algorithm', s.algorithm, 'revision', s.revision,
-            'dynamic', s.dynamic, 'tunable', s.tunable, 'multiplicity', r.multiplicity,
-            'verified', true, 'campaign', r.from_campaign, 'since', r.since,
-            'fits', stack_matches(wanted_stack, r.stack))
-        FROM golden_content(its_target, its_version) AS r
-        JOIN problems p ON p.id = r.problem_id JOIN solvers s ON s.id = r.solver_id
-        WHERE (of_network IS NULL OR r.problem_id IN (SELECT l.problem_id FROM network_layers l
-                                                      WHERE l.network = of_network))
-          AND (with_tag IS NULL OR r.problem_id IN (SELECT t.problem_id FROM problem_tags t
-                                                    WHERE t.tag = with_tag));
-END $$;
-
--- Where a part of that many rows of the target's line ends, or a bit earlier;
--- NULL where no more are left.
+-- The last job of a part of about that many rows; NULL if no rows are left.
 CREATE OR REPLACE FUNCTION golden_part_end(its_target text, after_job bigint, wanted integer) RETURNS bigint
 LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
     SELECT least((SELECT r.from_job FROM golden_rows r
@@ -139,10 +117,10 @@ LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
                   ORDER BY p.from_job LIMIT 1 OFFSET wanted - 1))
 $$;
 
--- golden_content() of jobs in a range. What a proposal replaces is looked for
--- among all that it holds.
+-- golden_content() for a range of jobs. The rows that a proposal replaces are looked
+-- for in all of the version.
 CREATE OR REPLACE FUNCTION golden_content_part(its_target text, its_version integer, after_job bigint,
-                                    last_job bigint) RETURNS SETOF golden_rows
+                                               last_job bigint) RETURNS SETOF golden_rows
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp
 SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
@@ -172,11 +150,11 @@ BEGIN
     END IF;
 END $$;
 
--- As list_golden_rows(), of jobs in a range, and among these of those named
--- (NULL for all).
+-- Rows in the form of a campaign's results: for a range of jobs, and of these only the named
+-- ones (NULL for all). fits: the row's stack has what is wanted.
 CREATE OR REPLACE FUNCTION list_golden_part(its_target text, its_version integer, wanted_stack text,
-                                 of_network text, with_tag text, after_job bigint, last_job bigint,
-                                 of_jobs bigint[]) RETURNS SETOF jsonb
+                                            of_network text, with_tag text, after_job bigint, last_job bigint,
+                                            of_jobs bigint[]) RETURNS SETOF jsonb
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp
 SET plan_cache_mode = force_custom_plan AS $$
 BEGIN
@@ -196,7 +174,7 @@ BEGIN
                                                     WHERE t.tag = with_tag));
 END $$;
 
--- Entries that differ in their drift alone were measured anew.
+-- Entries that differ only in their drift were measured anew, so they count as changed.
 CREATE OR REPLACE FUNCTION diff_golden(its_target text, a integer, b integer) RETURNS SETOF jsonb
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp AS $$
 BEGIN
@@ -234,81 +212,8 @@ BEGIN
     RETURN v;
 END $$;
 
--- items: arrays of as many jobs, ranks, medians and reasons: which kept results
--- of the campaign, as they were read. They are copied from the campaign, and
--- only what a stored round of it has verified. The same rows asked for again
--- are the same proposal; an open one of the same campaign with others gives way.
-CREATE OR REPLACE FUNCTION propose_golden(its_target text, its_base integer, campaign bigint, its_name text,
-                               its_note text, items jsonb, its_counts jsonb,
-                               OUT version integer, OUT is_new boolean)
-LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan
-SET enable_hashjoin = off SET enable_mergejoin = off AS $$
-#variable_conflict use_column
-DECLARE
-    c campaigns;
-    its_hash text := encode(sha256(convert_to(items::text, 'UTF8')), 'hex');
-    next_version integer;
-    copied bigint;
-BEGIN
-    PERFORM hold_golden(its_target, its_name);
-    SELECT * INTO c FROM campaigns k WHERE k.id = campaign FOR KEY SHARE;
-    IF NOT FOUND THEN
-        RAISE EXCEPTION USING ERRCODE = 'SJ001', MESSAGE = format('no campaign %s', campaign);
-    ELSIF c.target <> its_target THEN
-        PERFORM refuse_golden(format('campaign %s is of %s, not of %s', campaign, c.target, its_target));
-    ELSIF jsonb_array_length(items->'jobs') = 0 THEN
-        PERFORM refuse_golden('a proposal holds something');
-    END IF;
-    PERFORM check_golden_base(its_target, its_base);
-    SELECT v.version, false INTO propose_golden.version, is_new FROM golden_versions v
-    WHERE v.target = its_target AND v.base = its_base AND v.campaign_id = campaign
-      AND v.asked = its_hash AND v.approved_at IS NULL AND v.withdrawn_at IS NULL;
-    IF FOUND THEN
-        RETURN;
-    END IF;
-    PERFORM withdraw_golden(its_target, v.version, its_name) FROM golden_versions v
-    WHERE v.target = its_target AND v.campaign_id = campaign
-      AND v.approved_at IS NULL AND v.withdrawn_at IS NULL;
-    next_version := (SELECT coalesce(max(v.version), 0) + 1 FROM golden_versions v
-                     WHERE v.target = its_target);
-    INSERT INTO golden_versions (target, version, kind, base, campaign_id, campaign_name,
-                                 campaign_stack, asked, counts, note, proposed_by)
-    VALUES (its_target, next_version, 'propose', its_base, campaign, c.name, c.stack, its_hash,
-            its_counts, its_note, its_name);
-    INSERT INTO golden_proposed
-    SELECT its_target, j.problem_id, s.name, r.rank, next_version, NULL, s.id, j.multiplicity,
-           campaign, j.id, i.reason, r.config, r.config_text, r.kernel_keys, r.stack, r.n, r.min_ms,
-           r.median_ms, r.spread, r.error, r.build_seconds, r.eval_seconds, r.workspace_bytes,
-           r.flops, r.is_default
-    FROM ROWS FROM (jsonb_array_elements_text(items->'jobs'),
-                    jsonb_array_elements_text(items->'ranks'),
-                    jsonb_array_elements_text(items->'medians'),
-                    jsonb_array_elements_text(items->'reasons')) AS i(job, rank, median, reason)
-    JOIN results r ON r.campaign_id = campaign AND r.job_id = i.job::bigint
-                  AND r.rank = i.rank::integer AND r.median_ms = i.median::double precision
-    JOIN jobs j ON j.campaign_id = campaign AND j.id = r.job_id
-    JOIN solvers s ON s.id = j.solver_id
-    WHERE EXISTS (
-        SELECT 1 FROM rounds b JOIN outcomes o USING (campaign_id, job_id, number)
-        CROSS JOIN LATERAL unnest(array_positions(o.median_ms, r.median_ms)) AS at
-        CROSS JOIN LATERAL (SELECT coalesce(sum(e), 0)::integer AS values
-                            FROM unnest(b.config_counts[:at - 1]) AS e) AS before
-        WHERE b.campaign_id = campaign AND b.job_id = r.job_id AND NOT o.is_open
-          AND o.failures[at] = @FAILURE_NONE AND o.n[at] = r.n AND o.min_ms[at] = r.min_ms
-          AND b.kernel_keys[at] = r.kernel_keys
-          AND b.config_values[before.values + 1:before.values + b.config_counts[at]] = r.config);
-    GET DIAGNOSTICS copied = ROW_COUNT;
-    IF copied <> jsonb_array_length(items->'jobs') THEN
-        PERFORM refuse_golden(format('the results of campaign %s are not those that were read, or '
-                                     'not verified by its rounds: propose again', campaign));
-    END IF;
-    PERFORM use_golden_kernels(its_target, next_version);
-    propose_golden.version := next_version;
-    is_new := true;
-END $$;
-
--- Adds to what was asked for under a number; 0 gives a new one. items: arrays of
--- as many jobs, ranks, medians and reasons.
+-- Adds rows to those asked for under a number; number 0 returns a new number. items:
+-- arrays of equal length, jobs, ranks, medians and reasons.
 CREATE OR REPLACE FUNCTION ask_golden(asked_number bigint, items jsonb) RETURNS bigint
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 BEGIN
@@ -336,7 +241,8 @@ LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
     FROM golden_asked a WHERE a.number = asked_number
 $$;
 
--- The newest round that measured a kept result's time says how far its device drifted.
+-- Proposes the rows asked for under a number. A row's drift is that of the newest round
+-- that measured its time.
 CREATE OR REPLACE FUNCTION propose_asked_golden(its_target text, its_base integer, campaign bigint,
                                                 its_name text, its_note text, asked_number bigint,
                                                 asked_count bigint, its_counts jsonb,
@@ -409,8 +315,8 @@ BEGIN
     is_new := true;
 END $$;
 
--- Upkeep that is under way may not know yet that they are needed: it leaves
--- alone what was used since it began.
+-- Marks the kernels as used. An upkeep under way may not know yet that they are needed,
+-- and keeps what was used since it began.
 CREATE OR REPLACE FUNCTION use_golden_kernels(its_target text, its_version integer) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -453,8 +359,8 @@ BEGIN
     WHERE v.target = its_target AND v.version = its_version;
 END $$;
 
--- Where everybody has a login the login decides, whatever name is given; the
--- owner's is one that several may share, so there names do.
+-- Logins must differ, whatever names are given. The owner's login may be shared by
+-- several persons, so there names must differ.
 CREATE OR REPLACE FUNCTION check_second_person(v golden_versions, its_name text) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp AS $$
 BEGIN
@@ -499,7 +405,8 @@ BEGIN
     WHERE g.target = its_target AND g.version = its_version;
 END $$;
 
--- What came after the version ends, and what ended after it begins anew.
+-- Ends the rows that are newer than the restored version, and begins those again that
+-- had ended since.
 CREATE OR REPLACE FUNCTION take_restored(v golden_versions) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 BEGIN
@@ -512,10 +419,10 @@ BEGIN
     WHERE r.target = v.target AND r.since <= v.restores AND r.until > v.restores;
 END $$;
 
--- A new version with the content of that one, approved at once where the
--- policy leaves that to one person.
+-- Makes a new version with the content of an older one. It is approved at once if the
+-- policy asks for one person only.
 CREATE OR REPLACE FUNCTION roll_back_golden(its_target text, to_version integer, its_name text, its_note text,
-                                 OUT version integer, OUT is_approved boolean)
+                                            OUT version integer, OUT is_approved boolean)
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
     newest integer;
@@ -547,10 +454,11 @@ BEGIN
     END IF;
 END $$;
 
--- Proposals that can no more be approved, or would restore what is given up,
--- are withdrawn. What the version itself holds lives beyond it and stays.
+-- Gives up the content of versions before this one. Proposals that can no longer be
+-- approved, or would restore such content, are withdrawn. Rows that the version itself
+-- holds stay.
 CREATE OR REPLACE FUNCTION prune_golden(its_target text, before_version integer, its_name text,
-                             OUT versions bigint, OUT configs bigint)
+                                        OUT versions bigint, OUT configs bigint)
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
     v golden_versions;
@@ -573,7 +481,7 @@ BEGIN
     GET DIAGNOSTICS versions = ROW_COUNT;
 END $$;
 
--- A coordinator may ask for two persons; only the owner may cease to.
+-- A coordinator may ask for two persons. Only the owner may end that.
 CREATE OR REPLACE FUNCTION set_golden_policy(its_target text, demand boolean, its_name text) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 BEGIN

@@ -10,8 +10,8 @@ LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
     ORDER BY r.rank LIMIT 1
 $$;
 
--- The campaign's job of a problem with a solver, at the revision that is carried where there are several.
--- 0 where it has none.
+-- Returns the campaign's job of a problem with a solver; if there are several
+-- revisions, the carried one. 0 if there is no job.
 CREATE OR REPLACE FUNCTION job_of_entry(campaign bigint, its_problem bigint, its_solver text, carried text[])
 RETURNS bigint
 LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
@@ -21,7 +21,8 @@ LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
                               s.revision DESC, j.id LIMIT 1), 0)
 $$;
 
--- A job for a golden entry that the campaign never tried. 0 where its solver is not carried.
+-- Makes a job for a golden entry that the campaign never tried. Returns 0 if its solver
+-- is not carried.
 CREATE OR REPLACE FUNCTION add_golden_job(campaign bigint, g golden_rows, carried text[]) RETURNS bigint
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -37,8 +38,8 @@ BEGIN
     RETURN coalesce(added, 0);
 END $$;
 
--- Logins with workers that may measure for the campaign, and had some within the last week. carried: the
--- solvers of such a worker, NULL for all.
+-- Logins that may measure for the campaign and had workers within the last week.
+-- carried: the solvers of such a worker, NULL for all.
 CREATE OR REPLACE FUNCTION measuring_logins(campaign bigint) RETURNS TABLE (login text, carried text[])
 LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
     SELECT DISTINCT w.login, w.carried
@@ -51,10 +52,11 @@ LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
     WHERE c.id = campaign
 $$;
 
--- Gives who measured the configs of entries. items: objects of problem_id, solver, job, config (its text) and
--- median_ms. Each item gives its number in items (from 0); times: what each round of the job took for the
--- config, the round of that median first and the newest before the older ones, with the logins that handed it
--- in; golden: what the newest golden version has first of the entry, if it is this config, or null; able: the
+-- Returns who measured the configs of entries. items: objects of problem_id, solver,
+-- job, config (its text) and median_ms. Each row has: the item's number, from 0; times:
+-- what each round of the job measured for the config, first the round with that median,
+-- then the newest, with the logins that handed it in; golden: the first row of the
+-- entry in the newest golden version if that is this config, else NULL; able: the
 -- logins whose workers may measure the job now.
 CREATE OR REPLACE FUNCTION golden_measurements(its_target text, campaign bigint, items jsonb) RETURNS SETOF jsonb
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp
@@ -67,7 +69,7 @@ BEGIN
             CROSS JOIN LATERAL jsonb_to_record(i.object)
                        AS x(problem_id bigint, solver text, job bigint, config text,
                             median_ms double precision)),
-        hands AS MATERIALIZED ( -- one row a job: its rounds' logins by their numbers
+        hands AS MATERIALIZED ( -- one row a job: the logins of its rounds, by round number
             SELECT r.job, jsonb_object_agg(r.number, r.logins) AS logins
             FROM (SELECT u.job, u.number, jsonb_agg(DISTINCT n.login) AS logins
                   FROM deliveries d
@@ -107,12 +109,14 @@ BEGIN
         FROM item i LEFT JOIN hands h ON h.job = i.job;
 END $$;
 
--- Has the campaign measure entries (problem_id, solver) again: what it kept of them, and what the newest golden
--- version holds of them. rival: the solver of the golden entry that they are measured beside, in two rounds:
--- their own or the problem's winner. Without one golden has nothing that counts, and there is one round of what
--- the campaign kept. not_by: logins that may not measure them. Gives counts: asked, under_way, at_work (open
--- otherwise), and impossible: of a solver that is not carried, or ended by a worker that was lost, or golden
--- holds the rival no more, or no other login has workers.
+-- Has the campaign measure entries (problem_id, solver) again: what the campaign kept
+-- of them, and what the newest golden version holds. rival: the solver of the golden
+-- entry that they are measured beside, in two rounds; it is the entry itself or the
+-- problem's winner. Without a rival golden has nothing to compare, and one round
+-- measures what the campaign kept. not_by: logins that may not measure them. Returns
+-- counts: asked; under_way; at_work (open for another reason); and impossible: the
+-- solver is not carried, the job ended by a lost worker, golden no longer holds the
+-- rival, or no other login has workers.
 CREATE OR REPLACE FUNCTION remeasure_for_golden(its_target text, campaign bigint, items jsonb, carried jsonb)
 RETURNS jsonb
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
@@ -188,9 +192,10 @@ BEGIN
                               'impossible', impossible);
 END $$;
 
--- Gives the first of the two rounds for each entry of the campaign that was measured again for golden. It counts
--- as long as nothing of the entry was measured since, and the newest golden version holds the entry that it
--- was measured beside. base_config: the first config that golden has of the same entry, or NULL.
+-- For each entry of the campaign that was measured again for golden, the first of the
+-- two rounds. It counts if no round of the entry was measured since, and the newest
+-- golden version still holds the rival. base_config: the first config that golden has
+-- of the same entry, or NULL.
 CREATE OR REPLACE FUNCTION golden_confirmations(its_target text, campaign bigint) RETURNS SETOF jsonb
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp
 SET plan_cache_mode = force_custom_plan AS $$

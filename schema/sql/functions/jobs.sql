@@ -29,9 +29,9 @@ END $$;
 CREATE OR REPLACE TRIGGER note_holder BEFORE INSERT ON bundles
     FOR EACH ROW WHEN (NEW.worker_id IS NOT NULL) EXECUTE FUNCTION note_holder();
 
--- Puts jobs of a bundle, which left it, into one of their own, that nobody
--- holds. It keeps fence and holder, so that what was stored under it is known
--- again and what comes late is taken.
+-- Puts jobs that left a bundle into a bundle of their own, which no worker holds. The
+-- new bundle keeps fence and holder, so a repeated call is recognized and a late result
+-- is accepted.
 CREATE OR REPLACE FUNCTION put_jobs(b bundles, ids bigint[], new_state job_state, round integer,
                                     new_strikes integer) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
@@ -42,8 +42,8 @@ BEGIN
             b.is_partial AND round = b.round_no, b.fence, b.claimed_by, b.remeasures);
 END $$;
 
--- Takes jobs out of the locked bundle, of which b may show a part; an empty
--- one goes.
+-- Takes jobs out of the locked bundle; b may show only some of its jobs. An empty
+-- bundle is deleted.
 CREATE OR REPLACE FUNCTION take_jobs(b bundles, ids bigint[]) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 BEGIN
@@ -56,9 +56,9 @@ BEGIN
     END IF;
 END $$;
 
--- The bundles that hold any of the jobs under this fence, locked, with only
--- those of the jobs among their job_ids. Fences can be guessed: a worker gets
--- those alone that it claimed itself.
+-- The bundles that hold any of the jobs under this fence, locked; their job_ids show
+-- only jobs of the call. Fences can be guessed, so a worker gets only bundles that it
+-- claimed itself.
 CREATE OR REPLACE FUNCTION held_bundles(campaign bigint, held_fence bigint, ids bigint[])
 RETURNS SETOF bundles
 LANGUAGE plpgsql ROWS 1
@@ -88,8 +88,8 @@ BEGIN
     END LOOP;
 END $$;
 
--- The one bundle that holds the job under the fence, with this job alone;
--- NULL where it ended under this fence already.
+-- The bundle that holds the job under the fence, showing this job only; NULL if the job
+-- ended under this fence.
 CREATE OR REPLACE FUNCTION held_job(campaign bigint, job bigint, held_fence bigint, wish text) RETURNS bundles
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
@@ -103,8 +103,9 @@ BEGIN
     RETURN b;
 END $$;
 
--- Jobs that failed only since their worker was given up, by the fence of its claim. The campaign
--- is held, so that nobody cancels it before they are to be seen.
+-- Opens jobs again that failed only because their worker was lost, by the fence of its
+-- claim. The campaign is locked first, so no session cancels it before the jobs can be
+-- seen.
 CREATE OR REPLACE FUNCTION revive_jobs(campaign bigint, held_fence bigint, ids bigint[])
     RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan
@@ -131,7 +132,7 @@ BEGIN
     UPDATE campaigns SET state = 'active' WHERE id = campaign AND state = 'done';
 END $$;
 
--- Whether a config that failed when it was built counts as verified.
+-- Returns true if a config that failed to build is reported as verified.
 CREATE OR REPLACE FUNCTION revives(at_build smallint[], said smallint[]) RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE SET search_path = skipjack, pg_temp AS $$
 BEGIN
@@ -143,7 +144,7 @@ BEGIN
     RETURN false;
 END $$;
 
--- Why none of the bundles holds the job under this fence.
+-- Raises the reason why no bundle holds the job under this fence.
 CREATE OR REPLACE FUNCTION refuse_job(campaign bigint, job bigint, held_fence bigint, wish text) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
@@ -166,9 +167,8 @@ BEGIN
                          row.round_no);
 END $$;
 
--- What becomes of a bundle's jobs after a round: those that want more go on
--- unless the time is spent. A job whose round kept a result (verified) has
--- something verified.
+-- Moves a bundle's jobs on after a round. Jobs that want more rounds go on unless the
+-- budget is spent. A job whose round kept a result (verified) has a verified config.
 CREATE OR REPLACE FUNCTION move_on(b bundles, eager bigint[], verified bigint[], spent boolean)
 RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
@@ -206,7 +206,7 @@ BEGIN
     PERFORM end_bundles(ARRAY[b], budget);
 END $$;
 
--- Ends jobs with something verified, which need no look at what they had.
+-- Ends jobs with a verified config, without a look at their rounds.
 CREATE OR REPLACE FUNCTION end_verified_jobs(b bundles, ids bigint[], budget boolean,
                                              had_rounds integer) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
@@ -217,8 +217,8 @@ BEGIN
     FROM unnest(ids) AS job;
 END $$;
 
--- Ends a job of which no config that was measured again is verified: by the commonest failure of its last
--- round, or as unstable (12).
+-- Ends a job if none of its configs is verified that were measured again: with the
+-- commonest failure of its last round, or as unstable.
 CREATE OR REPLACE FUNCTION end_unconfirmed_job(b bundles, job bigint, budget boolean) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
@@ -247,8 +247,9 @@ BEGIN
                                    AND number >= from_number;
 END $$;
 
--- Nothing left to propose. A solver proposes its default config at least, so the first round is always
--- there; a worker that may propose none of them fails the job (fail_job()).
+-- Ends a job without configs left to propose. A solver proposes at least its default
+-- config, so the first round always exists; a worker that may propose none of them
+-- fails the job (fail_job()).
 CREATE OR REPLACE FUNCTION finish_job(campaign bigint, job bigint, held_fence bigint) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
@@ -271,8 +272,8 @@ RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp AS
 $$ BEGIN PERFORM finish_job(campaign, job, held_fence); END $$;
 
--- As before, and where a device is to blame (7, device fault; 8, run timeout) with those
--- before it; and every end says by whom, who takes quarantines of it back.
+-- Fails a job. A device fault or a run timeout adds the devices that failed with the
+-- job before. claimed_by says which worker may take back its quarantines.
 CREATE OR REPLACE FUNCTION fail_job(campaign bigint, job bigint, held_fence bigint, why smallint,
                                     words text) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
@@ -303,7 +304,7 @@ BEGIN
 END $$;
 
 CREATE OR REPLACE FUNCTION skipjack_work.fail_job(campaign bigint, job bigint, held_fence bigint,
-                                       why smallint, words text) RETURNS void
+                                                  why smallint, words text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp AS
 $$ BEGIN PERFORM check_failure(why); PERFORM fail_job(campaign, job, held_fence, why, words); END $$;
 
@@ -327,7 +328,7 @@ RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp AS
 $$ BEGIN PERFORM release_job(campaign, job, held_fence); END $$;
 
--- Gives a bundle back as it was, without a strike.
+-- Gives bundles back as they were, without a strike.
 CREATE OR REPLACE FUNCTION release_bundles(ids bigint[]) RETURNS void
 LANGUAGE sql SET search_path = skipjack, pg_temp AS $$
     UPDATE bundles SET state = CASE state WHEN 'building' THEN 'ready' ELSE 'built' END::job_state,
@@ -365,9 +366,9 @@ BEGIN
     PERFORM settle_campaign(b.campaign_id, 0);
 END $$;
 
--- Bundles of workers that were not heard of for too long are lost, and so are
--- those without progress for four hours, whoever beats for them. Nobody can
--- beat while the server is down: all leases begin anew with it.
+-- Takes bundles from workers whose last heartbeat is too old, and bundles without
+-- progress for four hours, even if their worker sends heartbeats. While the server is
+-- down no heartbeat arrives, so all leases begin anew when it starts.
 CREATE OR REPLACE FUNCTION lose_expired() RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -387,8 +388,8 @@ BEGIN
     PERFORM wake_for(touched);
 END $$;
 
--- Rounds that wait for their evaluation, and whose code is nowhere any more,
--- are built again; how many jobs.
+-- Builds rounds again that wait for evaluation and whose code was lost. Returns how
+-- many jobs.
 CREATE OR REPLACE FUNCTION rebuild_rounds() RETURNS bigint
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
@@ -416,7 +417,8 @@ BEGIN
     RETURN total;
 END $$;
 
--- Where each job stands. What neither waits, works nor ended was cancelled.
+-- The state of each job. A job that neither waits, is worked on nor has ended was
+-- cancelled.
 CREATE OR REPLACE VIEW job_rows AS
     SELECT j.campaign_id, j.id, j.problem_id, j.solver_id, j.position, j.priority, j.multiplicity,
            CASE WHEN b.remeasures THEN b.state
@@ -435,7 +437,7 @@ CREATE OR REPLACE VIEW job_rows AS
     LEFT JOIN (bundles b CROSS JOIN LATERAL unnest(b.job_ids) AS member(job_id))
          ON b.campaign_id = j.campaign_id AND member.job_id = j.id;
 
--- A round with what came of it so far.
+-- Each round with its outcomes so far.
 CREATE OR REPLACE VIEW round_rows AS
     SELECT r.campaign_id, r.job_id, r.number, coalesce(o.is_open, true) AS is_open,
            coalesce(o.stack, r.stack) AS stack, coalesce(o.drift, 0) AS drift,

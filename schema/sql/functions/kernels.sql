@@ -1,7 +1,8 @@
 -- Kernels: their rows, and their code where it is in the database.
 
--- own: a worker of the session's login built it. Nobody knows who built kernels older than worker_names;
--- whoever may act for all workers need not be protected from them.
+-- own: a worker of the session's login built the kernel. The builders of kernels older
+-- than worker_names are unknown; a login that may act for all workers needs no
+-- protection from them.
 CREATE OR REPLACE FUNCTION kernel_json(k kernels) RETURNS jsonb
 LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
     SELECT jsonb_build_object('key', k.key, 'file', k.file, 'entry', k.entry,
@@ -41,10 +42,10 @@ CREATE OR REPLACE FUNCTION skipjack_work.kernel_code(its_key text) RETURNS SETOF
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = skipjack, pg_temp AS
 $$ SELECT k.code FROM kernels k WHERE k.key = its_key AND k.code IS NOT NULL $$;
 
--- 3 and 4 are a timeout and a crash: whoever does better replaces them. A
--- collected kernel gets its code back. Else the row stays, and only says that
--- somebody needs it. False where the code is not at the current place, or its
--- upload was given up: then it is to be put there again.
+-- Stores a kernel. A row of a compile timeout or a compiler crash is replaced by a
+-- better result. A collected kernel gets its code back. Any other row stays, marked as
+-- used now. Returns false if the code is not at the current place, or its upload was
+-- given up; the caller then uploads it there.
 CREATE OR REPLACE FUNCTION take_kernel(
     k_key text, k_file text, k_entry text, k_options text, k_arch text, k_toolchain text,
     k_version text, k_failure smallint, k_log text, k_seconds double precision, k_code bytea,
@@ -88,10 +89,7 @@ BEGIN
     RETURN true;
 END $$;
 
--- 3 and 4 are a timeout and a crash: whoever does better replaces them. A
--- collected kernel gets its code back. Else the row stays, and only says that
--- somebody needs it. False where the code is not at the current place, or its
--- upload was given up: then it is to be put there again.
+-- Checks a kernel that was handed in, then take_kernel().
 CREATE OR REPLACE FUNCTION put_kernel(
     k_key text, k_file text, k_entry text, k_options text, k_arch text, k_toolchain text,
     k_version text, k_failure smallint, k_log text, k_seconds double precision, k_code bytea,
@@ -119,37 +117,26 @@ BEGIN
                       k_log, k_seconds, k_code, k_sha256, k_built_by, k_place, k_name, k_bytes);
 END $$;
 
--- Who put the kernel says it, once; -1 stands for what is not known.
-CREATE OR REPLACE FUNCTION skipjack_work.put_kernel_facts(
-    k_key text, k_built_by bigint, k_registers integer, k_spills integer, k_scratch bigint,
-    k_local bigint) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp AS $$
-BEGIN
-    PERFORM check_worker(k_built_by);
-    IF (k_registers >= -1 AND k_spills >= -1 AND k_scratch >= -1 AND k_local >= -1) IS NOT TRUE THEN
-        PERFORM refuse_value('a kernel needs less than nothing');
-    END IF;
-    UPDATE kernels SET registers = nullif(k_registers, -1), spills = nullif(k_spills, -1),
-        scratch_bytes = nullif(k_scratch, -1), local_bytes = nullif(k_local, -1)
-    WHERE key = k_key AND built_by = k_built_by AND failure = @FAILURE_NONE
-      AND coalesce(registers, spills, scratch_bytes, local_bytes) IS NULL;
-END $$;
-
--- Older programs go on to call the one with fewer parameters.
+-- Stores what the compiler reported, once, from the worker that put the kernel. An
+-- unknown number is -1.
 CREATE OR REPLACE FUNCTION skipjack_work.put_kernel_facts(
     k_key text, k_built_by bigint, k_registers integer, k_spills integer, k_scratch bigint,
     k_local bigint, k_accumulation integer, k_scalar integer, k_instructions text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp AS $$
 BEGIN
-    PERFORM skipjack_work.put_kernel_facts(k_key, k_built_by, k_registers, k_spills, k_scratch,
-                                           k_local);
-    IF (k_accumulation >= -1 AND k_scalar >= -1) IS NOT TRUE THEN
+    PERFORM check_worker(k_built_by);
+    IF (k_registers >= -1 AND k_spills >= -1 AND k_scratch >= -1 AND k_local >= -1
+        AND k_accumulation >= -1 AND k_scalar >= -1) IS NOT TRUE THEN
         PERFORM refuse_value('a kernel needs less than nothing');
     END IF;
     IF length(k_instructions) > 8000
        OR k_instructions !~ '^[A-Za-z0-9_.]+ [0-9]{1,9}(, [A-Za-z0-9_.]+ [0-9]{1,9})*$' THEN
         PERFORM refuse_value('a kernel''s instructions are not names with counts');
     END IF;
+    UPDATE kernels SET registers = nullif(k_registers, -1), spills = nullif(k_spills, -1),
+        scratch_bytes = nullif(k_scratch, -1), local_bytes = nullif(k_local, -1)
+    WHERE key = k_key AND built_by = k_built_by AND failure = @FAILURE_NONE
+      AND coalesce(registers, spills, scratch_bytes, local_bytes) IS NULL;
     UPDATE kernels SET accumulation_registers = nullif(k_accumulation, -1),
         scalar_registers = nullif(k_scalar, -1), instructions = k_instructions
     WHERE key = k_key AND built_by = k_built_by AND failure = @FAILURE_NONE
@@ -172,7 +159,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = skipjack, pg_temp AS $$
           AND p.code_place IS NOT NULL AND p.failure = @FAILURE_NONE)) AS k
 $$;
 
--- Whether the worker holds a claim to measure a job with that kernel.
+-- Returns true if the worker holds a claim to measure a job with that kernel.
 CREATE OR REPLACE FUNCTION measures_kernel(worker bigint, its_key text) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
     SELECT EXISTS (
@@ -184,8 +171,9 @@ LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
           AND its_key = ANY (string_to_array(joined, ',')))
 $$;
 
--- Before put_kernel() in the same statement: the code that another login's worker put makes room for what the
--- worker has built itself and measures, and no other worker's claim is enough for that.
+-- Called before put_kernel() in the same statement: removes code that another login's
+-- worker put, so that the worker's own build of a kernel that it measures takes its
+-- place. Only that worker's own claim permits it.
 CREATE OR REPLACE FUNCTION skipjack_work.displace_kernel(its_key text, worker bigint) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -193,7 +181,7 @@ DECLARE
     its_login text;
 BEGIN
     PERFORM check_worker(worker);
-    -- Before the row is locked: it is no kernel that others build or measure.
+    -- Checked before the row is locked, so a worker cannot hold rows of kernels that others use.
     IF NOT measures_kernel(worker, its_key) THEN
         RETURN false;
     END IF;
@@ -213,9 +201,9 @@ BEGIN
     RETURN true;
 END $$;
 
--- Code that a round waits for may have been dropped when its jobs were not held
--- any more. What is there stays from here on; a round that lacks some is refused,
--- and its jobs are built again.
+-- Marks code that a round waits for as used. Code may have been dropped while no worker
+-- held the round's jobs. A round that lacks code is refused, and its jobs are built
+-- again.
 CREATE OR REPLACE FUNCTION ask_for_code(b bundles, items rounds[]) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
@@ -236,9 +224,10 @@ BEGIN
     END IF;
 END $$;
 
--- Kernels with code, or that do not compile, among those asked for; each was asked for now. A
--- kernel that another session notes at the same time is returned without being noted. One that upkeep is
--- about to drop (it alone holds rows against key locks) is not returned.
+-- Returns those of the kernels asked for that have code or do not compile; all are
+-- marked as used now. A kernel that another session is marking is returned unmarked. A
+-- kernel that upkeep is about to drop (only upkeep holds rows against key locks) is not
+-- returned.
 CREATE OR REPLACE FUNCTION ask_for_kernels(wanted text[]) RETURNS SETOF kernels
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
@@ -259,8 +248,8 @@ BEGIN
     RETURN QUERY SELECT * FROM kernels k WHERE k.key = ANY (noted || others);
 END $$;
 
--- A kernel's code is now elsewhere (nowhere, where to_place is NULL), unless it
--- was moved or collected meanwhile.
+-- Records that a kernel's code is now at to_place (NULL: nowhere), unless the code was
+-- moved or collected meanwhile.
 CREATE OR REPLACE FUNCTION move_kernel(
     k_key text, from_place smallint, from_name text, to_place smallint, to_name text,
     to_code bytea)

@@ -1,5 +1,6 @@
 -- Networks, their versions and layers.
 
+-- The layers by what names a version: NAME for the current one, NAME@NUMBER for any.
 CREATE OR REPLACE VIEW network_layers AS
     SELECT n.name AS network, l.position, l.name, l.multiplicity, l.problem_id
     FROM networks n JOIN version_layers l ON l.version_id = n.current_id
@@ -8,20 +9,6 @@ CREATE OR REPLACE VIEW network_layers AS
     FROM network_versions v JOIN version_layers l ON l.version_id = v.id
     WHERE v.number IS NOT NULL;
 
--- What programs before this migration call.
-CREATE OR REPLACE FUNCTION put_network(network_name text, items jsonb) RETURNS void
-LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
-DECLARE
-    begun bigint := begin_network(network_name);
-BEGIN
-    INSERT INTO version_layers (version_id, position, name, multiplicity, problem_id)
-    SELECT begun, put.ord - 1, item.value->>'name', (item.value->>'multiplicity')::integer,
-           put.problem_id
-    FROM put_problems(jsonb_path_query_array(items, '$[*].problem')) AS put
-    JOIN jsonb_array_elements(items) WITH ORDINALITY AS item(value, ord) ON item.ord = put.ord;
-    PERFORM end_network(begun);
-END $$;
-
 CREATE OR REPLACE FUNCTION layers_hash(of_version bigint) RETURNS bytea
 LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
     SELECT sha256(convert_to(coalesce(string_agg(
@@ -29,8 +16,8 @@ LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
     FROM version_layers WHERE version_id = of_version
 $$;
 
--- Begins a version of a network, to be filled by add_layers() and ended by
--- end_network() in the same transaction. Importers of one network take turns.
+-- Begins a version of a network. add_layers() fills it and end_network() ends it, in
+-- the same transaction. Importers of one network take turns.
 CREATE OR REPLACE FUNCTION begin_network(network_name text) RETURNS bigint
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -53,10 +40,9 @@ LANGUAGE sql SET search_path = skipjack, pg_temp AS $$
     WHERE EXISTS (SELECT 1 FROM network_versions v WHERE v.id = i.version_id AND v.number IS NULL)
 $$;
 
--- Makes the version the current one of its network; where an equal one is
--- there already, that one instead. Gives the number of the version that is
--- current now, of the one that was (null for a network's first), and whether
--- the version is new.
+-- Makes the version the current one of its network, or an equal version that exists
+-- already. Returns the number of the version that is current now, of the one before
+-- (NULL for a network's first), and whether the version is new.
 CREATE OR REPLACE FUNCTION end_network(begun bigint, OUT number integer, OUT previous integer, OUT is_new boolean)
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -79,8 +65,8 @@ BEGIN
     UPDATE networks n SET current_id = kept WHERE n.name = its_network;
 END $$;
 
--- The campaign was made for that version: NAME or NAME@NUMBER. Whoever removes
--- the version at the same time is waited for.
+-- Notes that the campaign was made for that version: NAME or NAME@NUMBER. Waits for a
+-- session that is removing the version.
 CREATE OR REPLACE FUNCTION keep_network(of_campaign bigint, named text) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -97,10 +83,10 @@ BEGIN
     ON CONFLICT DO NOTHING;
 END $$;
 
--- Removes a network (NAME) or a version of it (NAME@NUMBER). Its problems stay.
--- Refused for versions that campaigns were made for, naming these. Where the
--- current version goes, the newest of the others becomes it. Gives how many
--- versions went.
+-- Removes a network (NAME) or a version of it (NAME@NUMBER). Its problems stay. Refused
+-- for versions that campaigns were made for; the message names the campaigns. If the
+-- current version is removed, the newest other version becomes current. Returns how
+-- many versions were removed.
 CREATE OR REPLACE FUNCTION remove_network(named text) RETURNS integer
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -130,8 +116,8 @@ BEGIN
     RETURN cardinality(going);
 END $$;
 
--- The problems of the version that the campaign was made for; of a network
--- that it was not made for, those of the version that the name means.
+-- The problems of the version that the campaign was made for; for another network,
+-- those of the version that the name means.
 CREATE OR REPLACE FUNCTION problems_of_network(of_campaign bigint, named text) RETURNS SETOF bigint
 LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
     WITH made_for AS (

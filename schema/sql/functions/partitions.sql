@@ -1,6 +1,7 @@
 -- Partitions of campaigns: making and dropping them.
 
--- A CPU tells none of this, and each partition costs a file.
+-- CPU campaigns get no partition for conditions: they report none, and each partition
+-- costs a file.
 CREATE OR REPLACE FUNCTION add_partition(campaign bigint, parent text) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 BEGIN
@@ -10,8 +11,8 @@ BEGIN
                    parent, parent || '_' || campaign, campaign);
 END $$;
 
--- Gives a campaign its partitions. Attached ones are made beside their parent,
--- which does not stop those who work in others.
+-- Makes a campaign's partitions. Each is made beside its parent and then attached, so
+-- sessions that work in other partitions go on.
 CREATE OR REPLACE FUNCTION add_partitions(campaign bigint) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -34,8 +35,8 @@ BEGIN
     END IF;
 END $$;
 
--- Tables of campaigns that were dropped: partitions, and what was detached by
--- somebody who did not come to drop it.
+-- Partitions of campaigns that were dropped, and tables that were detached by a session
+-- that did not drop them.
 CREATE OR REPLACE VIEW dropped_partitions AS
     SELECT parent.relname AS parent, child.relname AS child,
            coalesce(i.inhdetachpending, false) AS pending, i.inhrelid IS NULL AS detached
@@ -49,8 +50,8 @@ CREATE OR REPLACE VIEW dropped_partitions AS
       AND NOT EXISTS (SELECT 1 FROM campaigns c
                       WHERE child.relname = parent.relname || '_' || c.id);
 
--- Detaching a partition takes its owner. Others give its space back, and leave
--- the empty table to the owner's next migrate or drop.
+-- Only a table's owner can detach a partition. Other logins empty it, and the owner's
+-- next migrate or drop removes the table.
 CREATE OR REPLACE FUNCTION empty_dropped_partitions() RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET lock_timeout = '5s' AS $$
 DECLARE
@@ -62,7 +63,7 @@ BEGIN
         BEGIN
             EXECUTE format('TRUNCATE skipjack.%I', dropped);
         EXCEPTION WHEN lock_not_available OR undefined_table THEN
-            CONTINUE; -- somebody still reads it, or has dropped it: the next call looks again
+            CONTINUE; -- another session reads or has dropped it; the next call tries again
         END;
     END LOOP;
 END $$;

@@ -1,7 +1,7 @@
 -- Problems, targets and solvers: storing them, and reading them for claims.
 
--- Inserts the problems that are new, in one order whoever calls, so that two
--- callers never wait for each other in a circle. Gives every item's row.
+-- Inserts the problems that are new, in one order for all callers, so two callers never
+-- wait for each other in a circle. Returns every item's row.
 CREATE OR REPLACE FUNCTION put_problems(items jsonb)
 RETURNS TABLE (ord bigint, problem_id bigint)
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
@@ -24,20 +24,8 @@ BEGIN
         ORDER BY item.ordinality;
 END $$;
 
--- Each problem's row, in the order of the items; they get the tag, NULL for none.
-CREATE OR REPLACE FUNCTION put_tagged_problems(items jsonb, its_tag text) RETURNS SETOF bigint
-LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
-DECLARE
-    ids bigint[] := ARRAY(SELECT p.problem_id FROM put_problems(items) AS p ORDER BY p.ord);
-BEGIN
-    INSERT INTO problem_tags (tag, problem_id)
-    SELECT DISTINCT its_tag, id FROM unnest(ids) AS id WHERE its_tag IS NOT NULL
-    ORDER BY id ON CONFLICT DO NOTHING;
-    RETURN QUERY SELECT unnest(ids);
-END $$;
-
--- put_tagged_problems() for rows: each problem's row, in the order of the items;
--- they get the tag, NULL for none.
+-- Inserts the problems that are new. Returns each problem's row, in the order of the items,
+-- and tags them; NULL for no tag.
 CREATE OR REPLACE FUNCTION put_problem_rows(items problems[], its_tag text) RETURNS SETOF bigint
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp
 SET plan_cache_mode = force_custom_plan SET enable_seqscan = off SET enable_hashjoin = off
@@ -68,7 +56,7 @@ BEGIN
     RETURN QUERY SELECT unnest(ids);
 END $$;
 
--- What claimed jobs refer to.
+-- The problems that claimed jobs refer to.
 CREATE OR REPLACE FUNCTION skipjack_work.problems(ids jsonb) RETURNS SETOF json
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = skipjack, pg_temp AS $$
 BEGIN
@@ -76,8 +64,9 @@ BEGIN
                  WHERE p.id = ANY (ARRAY(SELECT e::bigint FROM jsonb_array_elements_text(ids) AS e));
 END $$;
 
--- Its id says what a target is; limits and peaks are what a device said last.
--- A program that does not know of types' peaks leaves them.
+-- Stores a target. Its id identifies it; limits and peaks are those that a device
+-- reported last. A program that does not report peaks of data types leaves them as they
+-- are.
 CREATE OR REPLACE FUNCTION put_target(described jsonb) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = skipjack, pg_temp AS $$
     INSERT INTO targets AS t SELECT * FROM jsonb_populate_record(NULL::targets, described)

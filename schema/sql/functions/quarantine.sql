@@ -1,7 +1,7 @@
 -- Configs that crashed or hung, taken out for a solver, a problem and a target.
 
--- A hundred crashes of one job are more than a worker waits for: it asks the device for proof after five,
--- and each costs a child process at least.
+-- The most configs of one job in quarantine. A worker asks the device for proof after
+-- five crashes, and each costs a child process, so no job comes near a hundred.
 CREATE OR REPLACE FUNCTION quarantined_most() RETURNS integer
 LANGUAGE sql IMMUTABLE SET search_path = skipjack, pg_temp AS $$ SELECT 100 $$;
 
@@ -24,7 +24,7 @@ BEGIN
     END IF;
 END $$;
 
--- A config is taken out by whoever claimed its job last.
+-- Takes a config out. Only the worker that claimed its job last may do it.
 CREATE OR REPLACE FUNCTION skipjack_work.quarantine(campaign bigint, job bigint, values_of jsonb,
                                                     why smallint, words text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp
@@ -66,7 +66,8 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = skipjack, pg_temp AS $$
     ORDER BY q.target, s.name, q.problem_id, q.config
 $$;
 
--- What this worker took out, it may put back: not of a job that stays failed on a second device.
+-- Puts back configs that this worker took out, unless the job stays failed by a second
+-- device.
 CREATE OR REPLACE FUNCTION skipjack_work.lift_quarantine(campaign bigint, job bigint,
                                                          values_of jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp
@@ -95,6 +96,7 @@ BEGIN
           WHERE f.campaign_id = campaign AND f.job_id = job);
 END $$;
 
+-- Puts back configs of a target and a login; NULL for all of them.
 CREATE OR REPLACE FUNCTION clear_quarantine(of_target text) RETURNS bigint
 LANGUAGE sql SET search_path = skipjack, pg_temp AS $$
     WITH cleared AS (
@@ -102,7 +104,7 @@ LANGUAGE sql SET search_path = skipjack, pg_temp AS $$
     SELECT count(*) FROM cleared
 $$;
 
--- NULL for all targets, for all logins.
+-- Puts back configs of a target and a login; NULL for all of them.
 CREATE OR REPLACE FUNCTION clear_quarantine(of_target text, of_login text) RETURNS bigint
 LANGUAGE sql SECURITY DEFINER SET search_path = skipjack, pg_temp AS $$
     WITH cleared AS (

@@ -6,7 +6,7 @@
 -- carried: "name:revision:hash" of solvers; jobs of other solvers are left out, and so are
 -- failed jobs unless they failed as unstable.
 CREATE OR REPLACE FUNCTION remeasurable(campaign bigint, kinds integer[], drift_limit double precision,
-                             carried text[])
+                                        carried text[])
 RETURNS TABLE (job_id bigint, rounds integer, kind integer, config integer[])
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp
 SET plan_cache_mode = force_custom_plan AS $$
@@ -61,7 +61,7 @@ BEGIN
         ORDER BY w.id, w.config, w.kind;
 END $$;
 
--- A campaign whose jobs nobody would claim is refused.
+-- Locks the campaign, and refuses one whose jobs no worker would claim.
 CREATE OR REPLACE FUNCTION hold_remeasured(campaign bigint) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -81,8 +81,8 @@ BEGIN
     END IF;
 END $$;
 
--- Opens the ended jobs whose next round is to measure again. It is done also where the budget is spent:
--- whoever asks wants it, and its time counts.
+-- Opens the ended jobs whose next round measures again, even if the budget is spent:
+-- the user asked for it, and its time counts as spent.
 CREATE OR REPLACE FUNCTION open_remeasures(campaign bigint) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
 BEGIN
@@ -104,12 +104,13 @@ BEGIN
     END IF;
 END $$;
 
--- Has a campaign's ended jobs measure configs of these kinds again, see remeasurable(), in rounds of up to
--- 16. While an earlier wish is under way nothing more is asked. Gives counts: of jobs, rounds and configs
--- by kind that are asked for, or with dry_run would be; under_way and at_work: jobs that measure again, and
--- that are open otherwise; other_revisions: ended jobs of solvers that are not carried.
+-- Has a campaign's ended jobs measure configs of these kinds again (remeasurable()), in
+-- rounds of up to 16 configs. While an earlier wish is under way nothing more is asked
+-- for. Returns counts: jobs, rounds and configs by kind that are asked for (with
+-- dry_run: that would be); under_way: jobs that are measuring again; at_work: jobs open
+-- for another reason; other_revisions: ended jobs whose solver is not carried.
 CREATE OR REPLACE FUNCTION remeasure(campaign bigint, kinds jsonb, drift_limit double precision, carried jsonb,
-                          dry_run boolean) RETURNS jsonb
+                                     dry_run boolean) RETURNS jsonb
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
     its_kinds integer[] := ARRAY(SELECT k::integer FROM jsonb_array_elements_text(kinds) AS k);
@@ -158,7 +159,7 @@ BEGIN
     RETURN counts;
 END $$;
 
--- Whether the worker's login may not measure this round.
+-- Returns true if the worker's login may not measure this round.
 CREATE OR REPLACE FUNCTION is_barred(worker bigint, campaign bigint, job bigint, its_number integer) RETURNS boolean
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp AS $$
 BEGIN
@@ -167,8 +168,8 @@ BEGIN
                      AND w.login = ANY (m.not_by));
 END $$;
 
--- The round's configs may be more than a search tries in one where it measures again: those that were
--- wished, and the default one.
+-- Returns true for a round that measures again. It may have more configs than a round
+-- of a search: those wished for, and the default config.
 CREATE OR REPLACE FUNCTION is_wished_round(campaign bigint, job bigint, its_number integer, size integer)
 RETURNS boolean
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp AS $$
@@ -178,8 +179,9 @@ BEGIN
                      AND size BETWEEN 1 AND jsonb_array_length(m.configs) + 1);
 END $$;
 
--- What becomes of jobs after a round that measured again: the next one that is wished, what the budget cut
--- short where it is larger by now, or the end, as before.
+-- Moves jobs on after a round that measured again: to the next wished round, to work
+-- that the budget had cut short if the budget is larger now, or to the same end as
+-- before.
 CREATE OR REPLACE FUNCTION end_remeasured(b bundles, verified bigint[], spent boolean) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
@@ -212,14 +214,15 @@ BEGIN
     END LOOP;
 END $$;
 
--- Jobs of a bundle that was taken away stay as they ended; what was stored of their open round goes.
+-- Ends measuring again for jobs of a bundle that was taken away. Each job stays as it
+-- ended; what was stored of its open round is deleted.
 CREATE OR REPLACE FUNCTION give_up_remeasure(b bundles, words text) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
 BEGIN
     PERFORM drop_open_rounds(b.campaign_id, b.job_ids, b.round_no);
     DELETE FROM remeasures m WHERE m.campaign_id = b.campaign_id AND m.job_id = ANY (b.job_ids)
                                AND m.number >= b.round_no;
-    -- So a repeated call is known.
+    -- The fence by which a repeated call is recognized.
     UPDATE job_ends e SET fence = b.fence, claimed_by = b.claimed_by
     WHERE e.campaign_id = b.campaign_id AND e.job_id = ANY (b.job_ids);
     INSERT INTO events (kind, campaign_id, job_id, worker_id, detail)

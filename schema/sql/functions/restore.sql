@@ -3,8 +3,9 @@
 -- number may be given out twice. A restored database finds itself in another place than
 -- the last row of homes says, and begins a new epoch before it gives out any number.
 
--- The server, its timeline (which a recovery up to a time, and a standby that
--- takes over, change), and this table, which pg_restore makes anew.
+-- Identifies where the database is: the server, its timeline (a recovery up to a point
+-- of time and a standby that takes over change it), and this table, which pg_restore
+-- makes anew.
 CREATE OR REPLACE FUNCTION this_place() RETURNS text
 LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
     SELECT s.system_identifier || ' ' || left(pg_walfile_name(pg_current_wal_lsn()), 8) || ' '
@@ -12,11 +13,11 @@ LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
     FROM pg_control_system() AS s
 $$;
 
--- All numbers go on far beyond what was given out before: a million campaigns
--- and workers, 10^12 of the rest, or half of that at least. Claims of then are
--- given back without a strike: their workers may have handed them in to the
--- database that is gone, and would hold them as long as they beat. What they
--- still hand in is accepted while nobody else has claimed it.
+-- Moves all numbers far beyond those given out before: at least half a million further
+-- for campaigns and workers, half of 10^12 for the others. Held jobs are given back
+-- without a strike: their workers may have handed them in to the database that is gone,
+-- and would hold them as long as they send heartbeats. Their results are still accepted
+-- until another worker claims.
 CREATE OR REPLACE FUNCTION begin_epoch() RETURNS integer
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -42,8 +43,8 @@ BEGIN
     RETURN begun;
 END $$;
 
--- Once a session, before it gives out a number or renews a lease; again where
--- the tables under it were restored meanwhile.
+-- Runs once a session, before the session gets a number or renews a lease; again if the
+-- tables were restored meanwhile.
 CREATE OR REPLACE FUNCTION check_home() RETURNS trigger
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 BEGIN

@@ -1,16 +1,16 @@
 -- Handing in: built rounds, outcomes, kept results, and who delivered them.
 
--- Built rounds. Repeating it changes nothing.
+-- Checks and stores built rounds. A repeated call changes nothing.
 CREATE OR REPLACE FUNCTION store_built(campaign bigint, items rounds[]) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 BEGIN
     PERFORM check_named_once(ARRAY(SELECT i.job_id FROM unnest(items) AS i));
-    -- Who has no right to the jobs any more is told that before what is wrong with them.
+    -- A worker that lost its claim gets the error about its claim, not one about the rows.
     PERFORM take_built(campaign, items);
     PERFORM check_handed_built(campaign, items);
 END $$;
 
--- Built rounds. Repeating it changes nothing.
+-- Stores built rounds.
 CREATE OR REPLACE FUNCTION take_built(campaign bigint, items rounds[]) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -66,7 +66,8 @@ CREATE OR REPLACE FUNCTION skipjack_work.store_built(campaign bigint, items roun
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp AS
 $$ BEGIN PERFORM store_built(campaign, items); END $$;
 
--- Outcomes known so far of a round that goes on. Late ones change nothing.
+-- Checks and stores the outcomes known so far of a round that goes on. Late ones change
+-- nothing.
 CREATE OR REPLACE FUNCTION store_partial(campaign bigint, items outcomes[]) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -78,7 +79,7 @@ BEGIN
     PERFORM check_measurements(campaign, jobs, items, '{}');
 END $$;
 
--- Outcomes known so far of a round that goes on. Late ones change nothing.
+-- Stores the outcomes known so far of a round that goes on.
 CREATE OR REPLACE FUNCTION take_partial(campaign bigint, items outcomes[]) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -112,8 +113,8 @@ BEGIN
     PERFORM store_partial(campaign, items);
 END $$;
 
--- Evaluated rounds and the results to keep of their jobs; more and seconds
--- have an element for each of the items. Repeating it changes nothing.
+-- Checks and stores evaluated rounds, and the results to keep of their jobs. more and
+-- seconds have one element for each item. A repeated call changes nothing.
 CREATE OR REPLACE FUNCTION store_rounds(campaign bigint, items outcomes[], kept results[],
                                         more boolean[], seconds double precision[]) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
@@ -132,10 +133,9 @@ BEGIN
     PERFORM check_results_possible(campaign, kept);
 END $$;
 
--- Evaluated rounds and the results to keep of their jobs; more and seconds
--- have an element for each of the items. Repeating it changes nothing.
+-- Stores evaluated rounds, and the results to keep of their jobs.
 CREATE OR REPLACE FUNCTION take_rounds(campaign bigint, items outcomes[], kept results[], more boolean[],
-                             seconds double precision[]) RETURNS void
+                                       seconds double precision[]) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
     f record;
@@ -188,13 +188,14 @@ BEGIN
     PERFORM store_rounds(campaign, items, kept, more, possible_seconds(campaign, seconds));
 END $$;
 
--- Handing in: held_bundles() knows whose jobs these are.
+-- The types of rows that workers hand in. held_bundles() checks whose jobs the rows are
+-- of.
 CREATE OR REPLACE FUNCTION skipjack_work.row_types(OUT rounds oid, OUT outcomes oid, OUT results oid)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = skipjack, pg_temp AS
 $$ SELECT 'rounds'::regtype::oid, 'outcomes'::regtype::oid, 'results'::regtype::oid $$;
 
--- Of jobs that no bundle holds under the fence all must have been stored under
--- it already, up to this round: then this is a repetition.
+-- Refuses jobs that no bundle holds under the fence, unless all were stored under it
+-- already, up to this round: such a call is a repetition.
 CREATE OR REPLACE FUNCTION check_built(campaign bigint, held_fence bigint, missing bigint[], items rounds[])
 RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
@@ -208,7 +209,7 @@ BEGIN
 END $$;
 
 CREATE OR REPLACE FUNCTION check_evaluated(campaign bigint, held_fence bigint, missing bigint[],
-                                items outcomes[]) RETURNS void
+                                           items outcomes[]) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
 BEGIN
     PERFORM refuse_job(campaign, i.job_id, held_fence, 'store the round')
@@ -219,7 +220,7 @@ BEGIN
                         AND o.number = i.number AND o.fence = held_fence AND NOT o.is_open);
 END $$;
 
--- Writes outcomes of rounds that the bundle's jobs have open.
+-- Stores outcomes of rounds that the bundle's jobs have open.
 CREATE OR REPLACE FUNCTION write_outcomes(b bundles, items outcomes[], open boolean) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -248,7 +249,7 @@ BEGIN
                            AND number = b.round_no;
 END $$;
 
--- The results kept so far, which are taken away.
+-- Deletes the results kept so far, and returns them.
 CREATE OR REPLACE FUNCTION former_results(b bundles) RETURNS results[]
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan
 SET enable_bitmapscan = off SET enable_seqscan = off AS $$
@@ -262,8 +263,8 @@ BEGIN
     RETURN former;
 END $$;
 
--- Replaces the kept results. One that was kept before with the same times
--- keeps the stack it was measured under.
+-- Replaces the kept results. A result that was kept before with the same times keeps
+-- the stack that it was measured under.
 CREATE OR REPLACE FUNCTION replace_results(b bundles, kept results[]) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -281,7 +282,8 @@ BEGIN
     WHERE k.job_id = ANY (b.job_ids);
 END $$;
 
--- Whether the round has the result's config, verified, with its times and kernels.
+-- Returns true if the round has the result's config, verified, with its times and
+-- kernels.
 CREATE OR REPLACE FUNCTION round_has_result(r rounds, o outcomes, k results) RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -300,8 +302,8 @@ BEGIN
     RETURN false;
 END $$;
 
--- Called before the outcomes are stored, while the jobs are still in the bundles that were claimed. A call
--- that is refused leaves no row: both are one transaction.
+-- Called before the outcomes are stored, while the jobs are in the bundles that were
+-- claimed. A refused call leaves no row: both are one transaction.
 CREATE OR REPLACE FUNCTION note_delivery(campaign bigint, items outcomes[]) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off
@@ -329,15 +331,16 @@ END $$;
 
 CREATE OR REPLACE TRIGGER name_worker AFTER INSERT ON workers FOR EACH ROW EXECUTE FUNCTION name_worker();
 
--- A job that takes over results takes over who measured them.
+-- Logins that measured a job. A job that takes over results takes over who measured
+-- them.
 CREATE OR REPLACE FUNCTION measurers(campaign bigint, job bigint) RETURNS text[]
 LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
     SELECT coalesce(array_agg(DISTINCT w.login ORDER BY w.login) FILTER (WHERE w.login IS NOT NULL), '{}')
     FROM job_workers w WHERE w.campaign_id = campaign AND w.job_id = job
 $$;
 
--- The workers that measured a job, each once; none where that was before this migration, or the job took over
--- what another campaign had measured.
+-- The workers that measured a job, each once. No row if the database does not know
+-- them, or the job took over what another campaign measured.
 CREATE OR REPLACE VIEW job_workers AS
     SELECT d.campaign_id, m.job_id, d.worker_id, n.login, n.node, count(DISTINCT m.number) AS rounds,
            max(d.at) AS last_at

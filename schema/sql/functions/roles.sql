@@ -5,8 +5,8 @@
 -- no right to a table. Roles belong to the whole server and may be created later:
 -- set_privileges() gives them their rights in this database.
 
--- Whoever may change campaigns may act for every worker: the owner, the
--- coordinator, and so a laptop's only user.
+-- Returns true for logins that may act for every worker: those that may change
+-- campaigns. These are the owner, coordinators, and so the only user of a laptop.
 CREATE OR REPLACE FUNCTION acts_for_all() RETURNS boolean
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp AS $$
 BEGIN
@@ -14,7 +14,8 @@ BEGIN
            OR has_function_privilege(session_user, 'change_campaign(bigint, text)', 'EXECUTE');
 END $$;
 
--- The workers whose secret this session presents; NULL where it acts for all.
+-- The workers whose secret this session presents; NULL for a session that acts for all
+-- workers.
 CREATE OR REPLACE FUNCTION my_workers() RETURNS bigint[]
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp AS $$
 BEGIN
@@ -38,7 +39,8 @@ BEGIN
     END IF;
 END $$;
 
--- One that was dropped meanwhile passes: what follows finds nothing.
+-- Refuses a campaign that the session's workers never had a job of. A campaign that was
+-- dropped meanwhile passes, since later steps find no row of it.
 CREATE OR REPLACE FUNCTION check_claimed_campaign(campaign bigint) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -60,7 +62,8 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = skipjack, pg_temp AS $$
     FROM schema_migrations m ORDER BY m.number
 $$;
 
--- Whose functions the database has: programs of workers compare it with their own.
+-- The revision and hashes of the functions in the database, which workers' programs
+-- compare with their own.
 CREATE OR REPLACE FUNCTION skipjack_work.functions_laid()
 RETURNS TABLE (revision integer, oldest integer, sha256 text, triggers_sha256 text)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = skipjack, pg_temp AS
@@ -79,10 +82,10 @@ CREATE OR REPLACE VIEW entry_points AS
         'empty_dropped_partitions', 'end_network', 'end_turn', 'end_upkeep', 'extend_campaign',
         'forget_blob', 'forget_winners', 'gather_foreign_winners', 'gather_golden_winners',
         'gather_winners', 'give_up_uploads', 'keep_network', 'mark_gathered', 'move_kernel',
-        'open_campaign', 'propose_asked_golden', 'propose_golden', 'prune_golden', 'put_network',
-        'put_problem_rows', 'put_tagged_problems', 'put_target', 'rebuild_rounds', 'remeasure',
+        'open_campaign', 'propose_asked_golden', 'prune_golden', 'put_problem_rows', 'put_target',
+        'rebuild_rounds', 'remeasure',
         'remeasure_for_golden', 'remove_network', 'roll_back_golden', 'set_campaign',
-        'set_campaign_share', 'set_golden_policy', 'take_turn', 'trust_logins', 'use_blob_place',
+        'set_golden_policy', 'take_turn', 'trust_logins', 'use_blob_place',
         'withdraw_golden']) AS n
     UNION ALL
     SELECT 'skipjack_coordinator', n, false FROM unnest(ARRAY[
@@ -91,14 +94,14 @@ CREATE OR REPLACE VIEW entry_points AS
     UNION ALL
     SELECT 'skipjack_reader', n, true FROM unnest(ARRAY[
         'blockers', 'demands_two_persons', 'diff_golden', 'foreign_page', 'golden_confirmations',
-        'golden_measurements', 'golden_part_end', 'list_golden_part', 'list_golden_rows',
+        'golden_measurements', 'golden_part_end', 'list_golden_part',
         'measurers', 'newest_golden', 'oldest_transaction', 'problems_of_network', 'refusals',
         'skipjack_work.campaign', 'skipjack_work.campaign_kernel', 'skipjack_work.kernel',
         'skipjack_work.kernel_code', 'skipjack_work.known_kernels', 'skipjack_work.list_quarantine',
         'skipjack_work.list_workers', 'skipjack_work.migrations', 'skipjack_work.target',
         'spent_seconds']) AS n;
 
--- Its name as entry_points has it.
+-- A function's name as in entry_points.
 CREATE OR REPLACE FUNCTION entry_name(p pg_proc) RETURNS text
 LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
     SELECT CASE p.pronamespace WHEN 'skipjack'::regnamespace THEN p.proname::text
@@ -115,9 +118,8 @@ LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
     WHERE e.role = its_role OR its_role = 'skipjack_coordinator'
 $$;
 
--- Gives one role that there is what it may do in this database. Partitions
--- are reached through the tables that they are part of, but upkeep looks into
--- those of results one by one.
+-- Grants a role its rights in this database. Partitions are read through their parents;
+-- only upkeep reads those of results one by one.
 CREATE OR REPLACE FUNCTION grant_role(its_role text) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -146,13 +148,14 @@ BEGIN
         GRANT DELETE ON kernels, events, workers TO skipjack_coordinator;
         GRANT INSERT ON blob_loose TO skipjack_coordinator;
         GRANT UPDATE (code, code_place, code_name) ON kernels TO skipjack_coordinator;
-        -- To lock a row takes the right to change some column; these two nobody can change.
+        -- Locking a row takes the right to change a column; ids are generated and cannot be changed.
         GRANT UPDATE (id) ON events, workers TO skipjack_coordinator;
     END IF;
 END $$;
 
--- Upkeep's lists are a coordinator's own temporary tables. Only the database's owner can say who may make
--- some: where another role owns our schema, its database keeps PostgreSQL's own rule.
+-- Upkeep keeps its lists in temporary tables of the coordinator's session. Only the
+-- database's owner can revoke the right to make such tables from others; if another
+-- role owns the schema, PostgreSQL's default stays.
 CREATE OR REPLACE FUNCTION close_temporary_objects() RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -171,8 +174,9 @@ BEGIN
     END IF;
 END $$;
 
--- Called after every migration, and when roles were created. What roles call
--- runs with the owner's rights; the rest is the owner's alone.
+-- Sets the rights of all roles. Called at the end of each migration, and after roles
+-- were created. Functions that roles call run with the owner's rights; all other
+-- functions are the owner's alone.
 CREATE OR REPLACE FUNCTION set_privileges() RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -193,7 +197,7 @@ BEGIN
     END LOOP;
 END $$;
 
--- Ends each migration: privileges, and the place of a database that is new.
+-- Ends each migration: sets privileges, and notes the place of a new database.
 CREATE OR REPLACE FUNCTION finish_migration() RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 BEGIN

@@ -1,13 +1,13 @@
 -- Constraints of campaigns on the software stack, and whether a worker meets them.
 
--- Whether a worker's stack ("clang 15.0.6; PoCL 3.1") has all that a campaign
+-- Returns true if a worker's stack ("clang 15.0.6; PoCL 3.1") has all that a campaign
 -- asks for: each item whole, or cut off at a dot or a blank ("clang 15").
 CREATE OR REPLACE FUNCTION stack_matches(wanted text, present text) RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE SET search_path = skipjack, pg_temp AS
 $$ BEGIN RETURN wanted = '' OR stack_lacks(wanted, present) IS NULL; END $$;
 
--- The first version after the name in a stack ("clang 15.0.6; opencl PoCL 3.1
--- LLVM 15.0.6" has clang 15.0.6, PoCL 3.1, LLVM 15.0.6), NULL where there is none.
+-- The first version after the name in a stack: "clang 15.0.6; opencl PoCL 3.1 LLVM
+-- 15.0.6" has clang 15.0.6, PoCL 3.1 and LLVM 15.0.6. NULL if the stack lacks the name.
 CREATE OR REPLACE FUNCTION stack_version(name text, present text) RETURNS text
 LANGUAGE sql IMMUTABLE SET search_path = skipjack, pg_temp AS $$
     SELECT substring(substr(h, strpos(h, n) + length(n)) FROM '[0-9]+(?:\.[0-9]+)*')
@@ -16,7 +16,8 @@ LANGUAGE sql IMMUTABLE SET search_path = skipjack, pg_temp AS $$
     WHERE strpos(h, n) > 0 LIMIT 1
 $$;
 
--- The parts of a version, each as a text that compares as its number does: the count of its digits first.
+-- The parts of a version, each as a text that sorts like its number: the count of its
+-- digits comes first.
 CREATE OR REPLACE FUNCTION version_parts(version text) RETURNS text[]
 LANGUAGE sql IMMUTABLE SET search_path = skipjack, pg_temp AS $$
     SELECT array_agg(lpad(length(n.digits)::text, 10, '0') || n.digits ORDER BY place)
@@ -24,7 +25,7 @@ LANGUAGE sql IMMUTABLE SET search_path = skipjack, pg_temp AS $$
     CROSS JOIN LATERAL (SELECT ltrim(part, '0') AS digits) AS n
 $$;
 
--- As many parts as the one that is asked for has are compared.
+-- Compares as many parts of the version as the wanted version has.
 CREATE OR REPLACE FUNCTION version_meets(present text, operator text, wanted text) RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -36,16 +37,18 @@ BEGIN
                          ELSE p = w END;
 END $$;
 
--- Whether versions of what the text names can be compared: of one name that workers report, or of "opencl PoCL".
--- In "clang != 14" and "clang 15 < 20" the text is "clang !" and "clang 15": no stack has such an item.
+-- Returns true if versions of the named software can be compared: one name that workers
+-- report, or "opencl PoCL". In "clang != 14" and "clang 15 < 20" the name is read as
+-- "clang !" and "clang 15", which no stack has.
 CREATE OR REPLACE FUNCTION stack_compares(named text) RETURNS boolean
 LANGUAGE sql IMMUTABLE SET search_path = skipjack, pg_temp AS $$
     SELECT regexp_replace(lower(btrim(named)), '\s+', ' ') = ANY (
         ARRAY(SELECT n.name FROM stack_names() n) || 'opencl pocl'::text)
 $$;
 
--- The names that a constraint may have, and whether builders or devices report them. PoCL and its LLVM are parts of an
--- item "opencl", which is a toolchain and a runtime. A runtime is also meant by the name "runtime".
+-- The names that a constraint may have, and whether builders or devices report them.
+-- PoCL and its LLVM are parts of an item "opencl", which is a toolchain and a runtime.
+-- "runtime" names any runtime.
 CREATE OR REPLACE FUNCTION stack_names()
 RETURNS TABLE (name text, of_builders boolean, of_devices boolean, is_runtime boolean)
 LANGUAGE sql IMMUTABLE SET search_path = skipjack, pg_temp AS $$
@@ -56,13 +59,14 @@ LANGUAGE sql IMMUTABLE SET search_path = skipjack, pg_temp AS $$
            ('runtime', false, true, false), ('driver', false, true, false)
 $$;
 
--- The name that an item of a constraint begins with ("clang >= 15", "opencl PoCL 3.1"), in small letters.
+-- The name that an item of a constraint begins with ("clang >= 15", "opencl PoCL 3.1"),
+-- in small letters.
 CREATE OR REPLACE FUNCTION stack_name(item text) RETURNS text
 LANGUAGE sql IMMUTABLE SET search_path = skipjack, pg_temp AS
 $$ SELECT lower(substring(item FROM '^\s*([^<>=\s]*)')) $$;
 
--- The constraints among those wanted that concern whoever builds, or whoever measures. A name that is not
--- known, as a newer program may have one, concerns both.
+-- The wanted constraints that concern builders, or those that concern devices. An
+-- unknown name, which a newer program may know, concerns both.
 CREATE OR REPLACE FUNCTION stack_part(wanted text, build boolean) RETURNS text
 LANGUAGE sql IMMUTABLE SET search_path = skipjack, pg_temp AS $$
     SELECT coalesce(string_agg(item, '; ' ORDER BY place), '')
@@ -71,17 +75,19 @@ LANGUAGE sql IMMUTABLE SET search_path = skipjack, pg_temp AS $$
     WHERE item <> '' AND coalesce(CASE WHEN build THEN n.of_builders ELSE n.of_devices END, true)
 $$;
 
--- Whether an item of a stack has the text as its words: whole, or cut off at a dot or a blank. "opencl PoCL 3.1
--- LLVM 15.0.6" has "opencl PoCL 3.1", "pocl" and "LLVM 15". Capitals do not matter.
+-- Returns true if an item of a stack has the text as its words: whole, or cut off at a
+-- dot or a blank. "opencl PoCL 3.1 LLVM 15.0.6" has "opencl PoCL 3.1", "pocl" and "LLVM
+-- 15". Capitals do not matter.
 CREATE OR REPLACE FUNCTION stack_item_has(item text, words text) RETURNS boolean
 LANGUAGE sql IMMUTABLE SET search_path = skipjack, pg_temp AS $$
     SELECT strpos(' ' || lower(item) || ' ', ' ' || lower(words) || ' ') > 0
         OR strpos(' ' || lower(item), ' ' || lower(words) || '.') > 0
 $$;
 
--- The reason why a stack does not meet the items asked for, NULL if it does. An item is a name with ranges
--- ("clang >= 15 < 20") or with a version ("clang 15", which is "clang = 15"), or a text that the stack has
--- (stack_item_has()): "opencl PoCL 3.1", "pocl". For "runtime" each runtime's name is tried.
+-- Returns why a stack does not meet the wanted items, NULL if it does. An item is a
+-- name with ranges ("clang >= 15 < 20") or with a version ("clang 15", which is "clang
+-- = 15"), or a text that the stack has (stack_item_has()): "opencl PoCL 3.1", "pocl".
+-- "runtime" is met if any runtime meets it.
 CREATE OR REPLACE FUNCTION stack_lacks(wanted text, present text) RETURNS text
 LANGUAGE plpgsql IMMUTABLE SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -128,8 +134,9 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- The reason why a worker does not meet the constraints on builders, or on devices of a target; NULL if it does. All
--- of its devices of the target must meet them: a job may go to any of these.
+-- Returns why a worker does not meet the constraints on builders, or on devices of a
+-- target; NULL if it does. All its devices of the target must meet them, because a job
+-- may go to any of them.
 CREATE OR REPLACE FUNCTION worker_lacks(worker bigint, its_stack text, build boolean, for_target text, wanted text)
 RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp AS $$
@@ -157,7 +164,7 @@ BEGIN
     RETURN CASE WHEN devices = 0 THEN stack_lacks(part, its_stack) ELSE lacking END;
 END $$;
 
--- Refuses constraints that cannot be read, and names that nobody reports.
+-- Refuses constraints that cannot be read, and names that no worker reports.
 CREATE OR REPLACE FUNCTION check_stack(wanted text) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE

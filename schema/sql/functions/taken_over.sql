@@ -1,8 +1,8 @@
 -- Taking over earlier results: a new campaign copies what earlier campaigns measured for
 -- the same problem, solver and target.
 
--- Takes over what jobs of other campaigns answer, the newest first, until none lacks an answer.
--- Gives how many it took over.
+-- Takes over the answers that other campaigns have for the jobs, the newest campaign
+-- first. Returns how many jobs got an answer.
 CREATE OR REPLACE FUNCTION reuse_jobs(c campaigns) RETURNS integer
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -60,8 +60,8 @@ BEGIN
         GROUP BY f.id;
 END $$;
 
--- For each job of c that lacks an answer the same job of campaign o, and what is missing there. reason: see
--- job_origins.
+-- For each job of c that lacks an answer, the same job of campaign o, and what that job
+-- lacks as an answer (reason: enum job_reason).
 CREATE OR REPLACE FUNCTION same_jobs_of(c campaigns, o campaigns, lacking bigint[])
     RETURNS TABLE (fresh_id bigint, old_id bigint, reason smallint)
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan
@@ -91,14 +91,14 @@ BEGIN
                             OFFSET 0) AS old
         LEFT JOIN LATERAL (SELECT * FROM job_ends d WHERE d.campaign_id = o.id
                            AND d.job_id = old.id OFFSET 0) AS e ON true
-        -- The stack of the newest of its rounds.
+        -- The stack of the job's newest round.
         LEFT JOIN LATERAL (SELECT m.stack FROM outcomes m WHERE m.campaign_id = o.id
                            AND m.job_id = old.id AND NOT m.is_open
                            ORDER BY m.number DESC LIMIT 1) AS measured ON true;
 END $$;
 
--- Jobs of campaign o that answer what campaign c asks: those that ended with a verified outcome, and not
--- for a budget, measured under software that c admits.
+-- Jobs of campaign o that answer jobs of campaign c: they ended with a verified
+-- outcome, not by the budget, and were measured with a stack that c admits.
 CREATE OR REPLACE FUNCTION answers_of(c campaigns, o campaigns, lacking bigint[])
     RETURNS TABLE (fresh_id bigint, old_id bigint, had_rounds integer)
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan
@@ -129,7 +129,7 @@ BEGIN
                                                   AND NOT v.is_open
                                                   AND NOT stack_matches(c.stack, v.stack)))
                             OFFSET 0) AS e
-        -- Each round after the first began with the default config again.
+        -- Each round after the first begins with the default config again, so it counts once.
         CROSS JOIN LATERAL (SELECT coalesce(sum(cardinality(m.failures)), 0)
                                    - greatest(count(*) - 1, 0) AS tried
                             FROM outcomes m WHERE m.campaign_id = o.id AND m.job_id = old.id
@@ -147,7 +147,7 @@ BEGIN
     WHERE l.lost = 0;
 END $$;
 
--- The configs of a round, which are stored one after another.
+-- The configs of a round, whose values are stored one after another.
 CREATE OR REPLACE FUNCTION configs_of(counts smallint[], all_values integer[])
     RETURNS TABLE (at bigint, config integer[])
 LANGUAGE sql IMMUTABLE SET search_path = skipjack, pg_temp AS $$
@@ -156,21 +156,24 @@ LANGUAGE sql IMMUTABLE SET search_path = skipjack, pg_temp AS $$
           FROM unnest(counts) WITH ORDINALITY AS u(size, at)) AS s
 $$;
 
--- Takes over what jobs `old` of campaign o measured into jobs `fresh` of campaign c, which have not ended, and
--- gives the rounds that were copied: their numbers there and here, and the number of configs; and a row without
--- numbers for each job with the configs that are left out since their device drifted. mark: the fence of the rounds
--- here, but for those that do not count for the limit of o either. with_copies: for which pairs the rounds count that campaign o itself took over from earlier ones. The newest
--- measurement of a config counts. Left out, so that they are measured again:
---  - failures that another try may not have (crashes, timeouts, device faults, unstable times; numbers are
---    those of failure.h),
+-- Takes over configs that jobs `old` of campaign o measured into jobs `fresh` of campaign c,
+-- which have not ended. Returns the copied rounds: their numbers there and here, and how
+-- many configs; and for each job a row without numbers with how many configs were left out
+-- because their device drifted.
+-- mark: the fence of the copied rounds. Rounds that do not count for the limit of o get -1.
+-- with_copies: for which jobs also rounds are taken that o itself had taken over.
+-- The newest measurement of a config counts. Not taken, and so measured again:
+--  - failures that may not happen again: crashes, timeouts, device faults, unstable times,
 --  - times of a round whose device drifted beyond the limit,
---  - rounds of another stack than the first that the job takes over, or that is not admitted,
---  - verified configs whose code nobody has any more, where they may become results: the code of all but the
---    kept ones is dropped, and these are the fastest of their job, so the others may come as long as all kept
---    ones do,
---  - verified configs that may need more workspace than c allows: of kept ones it is known what they need.
+--  - rounds of a stack that c does not admit, or of another stack than the first round that
+--    the job takes over,
+--  - verified configs whose code was dropped, if they may become results. Only the code of
+--    kept results stays, and these are the fastest of their job, so slower configs are taken
+--    as long as all kept ones are,
+--  - verified configs that may need more workspace than c allows; only for kept results the
+--    workspace is known.
 CREATE OR REPLACE FUNCTION take_over(c campaigns, o campaigns, fresh bigint[], old bigint[], with_copies boolean[],
-                          mark bigint, drift_limit double precision)
+                                     mark bigint, drift_limit double precision)
     RETURNS TABLE (fresh_id bigint, old_id bigint, old_number integer, number integer, configs integer)
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_mergejoin = off AS $$
@@ -208,7 +211,7 @@ BEGIN
                             AND s.job_id = p.old AND s.number = r.number
                             AND NOT s.is_open AND s.stack = p.stack OFFSET 0) AS m
         CROSS JOIN LATERAL configs_of(r.config_counts, r.config_values) AS v
-        -- A default config that fails once, when it is measured again to show drift, keeps its time.
+        -- The default config is measured in each round to show drift. If it fails once, its time counts.
         ORDER BY p.fresh, v.config,
                  m.failures[v.at] = @FAILURE_NONE
                  OR EXISTS (SELECT FROM remeasures w WHERE w.campaign_id = o.id
@@ -312,8 +315,8 @@ BEGIN
     WHERE e.drifted AND e.failure IN (@FAILURE_NONE, @FAILURE_SLOW) GROUP BY e.fresh, e.old;
 END $$;
 
--- Their rounds and results are copied, so that each campaign owns what it reports and may be
--- dropped alone.
+-- Copies the rounds and results of jobs, so that each campaign owns what it reports,
+-- and each may be dropped alone.
 CREATE OR REPLACE FUNCTION copy_answers(c campaigns, o campaigns, fresh bigint[], old bigint[], had integer[])
     RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan
@@ -355,9 +358,10 @@ BEGIN
     END IF;
 END $$;
 
--- Copies who measured the rounds that were copied: of jobs `old` of campaign o to jobs `fresh`, from old_numbers to numbers.
+-- Copies who measured the copied rounds: of jobs `old` of campaign o to jobs `fresh`,
+-- from old_numbers to numbers.
 CREATE OR REPLACE FUNCTION copy_deliveries(c campaigns, o campaigns, fresh bigint[], old bigint[],
-                                old_numbers integer[], numbers integer[]) RETURNS void
+                                           old_numbers integer[], numbers integer[]) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan
 SET enable_nestloop = off AS $$
 BEGIN
@@ -371,7 +375,7 @@ BEGIN
     GROUP BY m.worker_id, m.at;
 END $$;
 
--- The kept results of jobs that took some over, the fastest first, without gaps.
+-- Ranks the kept results of jobs that took some over: the fastest first, without gaps.
 CREATE OR REPLACE FUNCTION rank_results(campaign bigint, ids bigint[]) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan
 SET enable_seqscan = off SET enable_bitmapscan = off AS $$
@@ -389,7 +393,7 @@ BEGIN
 END $$;
 
 CREATE OR REPLACE FUNCTION note_origins(campaign bigint, ids bigint[], reasons smallint[], sources bigint[],
-                             counts integer[], drifts integer[]) RETURNS void
+                                        counts integer[], drifts integer[]) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 BEGIN
     IF ids = '{}' THEN
@@ -408,15 +412,16 @@ BEGIN
         drifted = job_origins.drifted + EXCLUDED.drifted;
 END $$;
 
--- For jobs that nothing answers whole: why, and what was measured for them, from the newest campaign to the
--- oldest. Campaigns of the same search come first, so that the limit of configs counts all that it tried.
+-- For jobs without a whole answer: notes the closest match in earlier campaigns, and
+-- takes over configs, from the newest campaign to the oldest. Campaigns of the same
+-- search come first, so that all configs that the search tried count for its limit.
 CREATE OR REPLACE FUNCTION find_origins(c campaigns, drift_limit double precision) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
     lacking bigint[] := ARRAY(SELECT j.id FROM jobs j
                               LEFT JOIN job_ends e ON e.campaign_id = c.id AND e.job_id = j.id
                               WHERE j.campaign_id = c.id AND e.job_id IS NULL ORDER BY j.id);
-    distant bigint[] := lacking; -- of which no campaign yet had another revision of the solver, or the same
+    distant bigint[] := lacking; -- jobs whose solver no campaign looked at so far had, in any revision
     o campaigns;
     ids bigint[];
     reasons smallint[];
@@ -452,9 +457,9 @@ BEGIN
                              array_fill(0, ARRAY[cardinality(ids)]),
                              array_fill(0, ARRAY[cardinality(ids)]));
         CONTINUE WHEN fresh IS NULL;
-        -- The same search goes on where it was, and its configs count for the limit. Configs of another search
-        -- are known beside. The newest campaign of a job has copies of all that it knew; of older ones only what
-        -- they measured themselves is looked at.
+        -- The same search goes on where it ended, and its configs count for the limit; configs of another
+        -- search do not. The newest campaign of a job holds copies of all that it had taken over, so of older
+        -- campaigns only what they measured themselves is taken.
         asked := fresh;
         SELECT array_agg(t.fresh_id), array_agg(t.old_id), array_agg(t.old_number), array_agg(t.number),
                array_agg(t.configs)

@@ -1,8 +1,8 @@
 -- Upkeep: removing kernels' code that nothing needs, and old rows of workers and events.
 
--- The age of the oldest transaction beside the caller's, in seconds; NULL
--- without one. Who runs this must be shown those of others: a superuser, or an
--- owner with pg_read_all_stats.
+-- The age in seconds of the oldest transaction other than the caller's; NULL without
+-- one. The login must be allowed to see other sessions: a superuser, or an owner with
+-- pg_read_all_stats.
 CREATE OR REPLACE FUNCTION oldest_transaction() RETURNS double precision
 LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
     SELECT extract(epoch FROM clock_timestamp() - min(a.xact_start))::double precision
@@ -10,8 +10,9 @@ LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
     WHERE a.datname = current_database() AND a.pid <> pg_backend_pid()
 $$;
 
--- Whether the caller is to do upkeep now: nobody else is at it, and the last one
--- began so many seconds ago. The turn is the session's: it ends with it.
+-- Returns true if the caller is to do upkeep now: no other session does, and the last
+-- upkeep began at least so many seconds ago. The turn belongs to the session, and ends
+-- with it.
 CREATE OR REPLACE FUNCTION begin_upkeep(period_seconds double precision) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp AS $$
 BEGIN
@@ -26,7 +27,8 @@ BEGIN
     RETURN true;
 END $$;
 
--- what: NULL where it was not done whole; whoever asks next may begin it again.
+-- what: the report, NULL if the upkeep was not complete; the next session that asks may
+-- then begin it again.
 CREATE OR REPLACE FUNCTION end_upkeep(took_seconds double precision, what jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp AS $$
 BEGIN
@@ -39,7 +41,8 @@ BEGIN
     PERFORM end_turn('upkeep');
 END $$;
 
--- As before, which is what golden versions and open proposals hold; and judges.
+-- Begins the list of needed kernels: those of golden versions and open proposals, of
+-- judges and of proofs.
 CREATE OR REPLACE FUNCTION begin_kernel_search() RETURNS timestamptz
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 BEGIN
@@ -59,8 +62,8 @@ BEGIN
             WHERE worker_id IS NOT NULL AND state = 'building');
 END $$;
 
--- Of rounds that wait for their evaluation, those of jobs that were given up, whose workers may still
--- hand in what they evaluated, too; and of a build-only campaign all.
+-- Notes the kernels of rounds that wait for evaluation, also of jobs whose worker was
+-- lost and may still hand in outcomes; for a build-only campaign, of all rounds.
 CREATE OR REPLACE FUNCTION note_kernels_of_rounds(campaign bigint) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan
 SET enable_hashjoin = off SET enable_mergejoin = off AS $$
@@ -86,9 +89,9 @@ BEGIN
     END IF;
 END $$;
 
--- Notes what one more campaign needs; false when there is none left. Tables
--- are looked through, not campaigns: a campaign that copies the results of
--- another keeps that one's table from being detached until it is there itself.
+-- Notes what one more campaign needs; false if no campaign is left. It goes through
+-- tables, not campaigns: a campaign that copies results keeps the source's table from
+-- being detached until its own table exists.
 CREATE OR REPLACE FUNCTION note_needed_kernels() RETURNS boolean
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -109,16 +112,16 @@ BEGIN
                        ' SELECT DISTINCT unnest(string_to_array(kernel_keys, '','')) FROM %I'
                        ' ON CONFLICT DO NOTHING', child.relname);
     EXCEPTION WHEN undefined_table THEN
-        NULL; -- it was dropped meanwhile
+        NULL; -- the campaign was dropped meanwhile
     END;
     RETURN true;
 END $$;
 
--- Drops the code of kernels after this key that no list has and nobody asked
--- for since. Rows that somebody else holds are left to the next search.
+-- Drops the code of kernels after this key that no list has and no build asked for
+-- since. Rows that other sessions hold are left to the next search.
 CREATE OR REPLACE FUNCTION drop_code(after text, used_before timestamptz, batch integer, really boolean,
-                          OUT looked bigint, OUT looked_bytes bigint, OUT last text,
-                          OUT freed bigint, OUT bytes bigint)
+                                     OUT looked bigint, OUT looked_bytes bigint, OUT last text,
+                                     OUT freed bigint, OUT bytes bigint)
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET enable_seqscan = off AS $$
 DECLARE
     keys text[];
@@ -149,12 +152,12 @@ BEGIN
     SELECT count(*), coalesce(sum(n.code_bytes), 0) INTO freed, bytes FROM needless n;
 END $$;
 
--- Forgets kernels without code that no list has and nobody asked for since:
--- what is left of them is how long they took to compile, or why they did not.
--- Those of one moment beyond a batch are left to the next search.
+-- Forgets kernels without code that no list has and no build asked for since; they only
+-- say how long they took to compile, or why they failed. If one moment has more kernels
+-- than a batch, the rest is left to the next search.
 CREATE OR REPLACE FUNCTION forget_kernels(after timestamptz, used_before timestamptz, batch integer,
-                               really boolean, OUT looked bigint, OUT last timestamptz,
-                               OUT freed bigint, OUT bytes bigint)
+                                          really boolean, OUT looked bigint, OUT last timestamptz,
+                                          OUT freed bigint, OUT bytes bigint)
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET enable_seqscan = off AS $$
 DECLARE
     keys text[];
@@ -178,11 +181,11 @@ BEGIN
     END IF;
 END $$;
 
--- Forgets old lines of the diary. What it says of a campaign itself, and of no
--- worker, is how it was planned, and stays as long as the campaign.
+-- Forgets old rows of the event log. A row of a campaign and no worker says how the
+-- campaign was planned, and stays as long as the campaign.
 CREATE OR REPLACE FUNCTION forget_events(after bigint, said_before timestamptz, batch integer, really boolean,
-                              OUT looked bigint, OUT last bigint, OUT freed bigint,
-                              OUT bytes bigint)
+                                         OUT looked bigint, OUT last bigint, OUT freed bigint,
+                                         OUT bytes bigint)
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
     ids bigint[];
@@ -203,10 +206,10 @@ BEGIN
     END IF;
 END $$;
 
--- Forgets workers that ended, or were last heard of, before that time, and
--- hold nothing.
+-- Forgets workers that ended, or whose last heartbeat was, before that time, and that
+-- hold no bundle.
 CREATE OR REPLACE FUNCTION forget_workers(heard_before timestamptz, batch integer, really boolean,
-                               OUT freed bigint, OUT bytes bigint)
+                                          OUT freed bigint, OUT bytes bigint)
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
     ids bigint[];

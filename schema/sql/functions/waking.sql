@@ -1,11 +1,11 @@
 -- Waking idle workers when there is work for them.
 
--- Wakes a few workers that idle in this pool and that the campaign suits, each
--- through a channel of its own. One that was woken in vain is left alone for
--- five seconds, so that nobody is woken over and over for what it cannot take;
--- a dead one would never answer. Commits that notify wait for each other, so
--- nothing is sent where nobody idles. Called last in a transaction: its locks
--- are waited for by the claims of those it wakes, and it waits for nobody.
+-- Wakes up to `most` workers that idle in this pool and that the campaign admits, each
+-- by a channel of its own. A worker that was woken in vain is left alone for five
+-- seconds, so the same worker is not woken over and over for work that it cannot take,
+-- or because it is dead. Commits that notify wait for each other, so nothing is sent if
+-- no worker idles. Called last in a transaction: claims of woken workers wait for its
+-- locks, and it waits for none.
 CREATE OR REPLACE FUNCTION wake_workers(campaign bigint, for_build boolean, most integer) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -33,7 +33,7 @@ BEGIN
     SELECT count(pg_notify('skipjack_worker_' || worker_id, '')) INTO told FROM woken;
 END $$;
 
--- Somebody else may take what was given back or lost, of each campaign and pool.
+-- Wakes workers for work that was given back or lost, of each campaign and pool.
 CREATE OR REPLACE FUNCTION wake_for(campaign_ids bigint[]) RETURNS void
 LANGUAGE sql SET search_path = skipjack, pg_temp AS $$
     SELECT wake_workers(id, for_build, 1)
@@ -41,7 +41,8 @@ LANGUAGE sql SET search_path = skipjack, pg_temp AS $$
          (VALUES (true), (false)) AS pools(for_build)
 $$;
 
--- Rows that whoever wakes workers holds just now stay: those are woken in vain, once.
+-- Removes rows of idle workers. Rows that a waking session holds stay: those workers
+-- are woken in vain, once.
 CREATE OR REPLACE FUNCTION idle_no_more(ending bigint, for_build boolean) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 BEGIN

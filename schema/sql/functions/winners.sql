@@ -1,6 +1,7 @@
 -- Winners: gathering the best configs, and the priors that a search begins with.
 
--- Solvers do different things for different types, layouts and directions.
+-- A text that is equal for problems that may be compared: solvers differ by data types,
+-- layouts and directions.
 CREATE OR REPLACE FUNCTION likeness(p problems) RETURNS text
 LANGUAGE plpgsql IMMUTABLE SET search_path = skipjack, pg_temp AS $$
 BEGIN
@@ -19,8 +20,8 @@ BEGIN
         ORDER BY s.place);
 END $$;
 
--- About the logarithm of the multiply-adds. Two problems are never nearer than
--- the difference of it, since each size counts once.
+-- About the logarithm of the multiply-adds. Two problems differ at least by the
+-- difference of their work, since each size counts once.
 CREATE OR REPLACE FUNCTION work_of(sizes real[]) RETURNS real
 LANGUAGE plpgsql IMMUTABLE SET search_path = skipjack, pg_temp AS $$
 BEGIN
@@ -28,9 +29,9 @@ BEGIN
            + sizes[9] + sizes[10];
 END $$;
 
--- How many times two a size would have to be off to be as far: 0 for the same
--- target, 2 for another number of its units or memory, 4 for its family (gfx90a
--- and gfx942, sm_90 and sm_91, znver4 and znver3), 6 for its vendor, 8 for all.
+-- The distance of two targets, in powers of two of one size: 0 for the same target, 2
+-- for another number of units or memory, 4 for the same family (gfx90a and gfx942,
+-- sm_90 and sm_91, znver4 and znver3), 6 for the same vendor, 8 for all others.
 CREATE OR REPLACE FUNCTION target_distance(a targets, b targets) RETURNS real
 LANGUAGE plpgsql IMMUTABLE SET search_path = skipjack, pg_temp AS $$
 BEGIN
@@ -42,8 +43,8 @@ BEGIN
                 ELSE 6 END;
 END $$;
 
--- The configs of a solver that won nearest to the problem on the target, each
--- once, 16 at most. Of problems as large or larger a hundred are looked at, and of
+-- The configs of a solver that won nearest to the problem on the target, each once, at
+-- most 16. It looks at a hundred problems that are as large or larger, and at a hundred
 -- smaller ones.
 CREATE OR REPLACE FUNCTION nearest_winners(its_solver text, p problems, its_target text) RETURNS text[]
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp SET enable_seqscan = off
@@ -75,7 +76,8 @@ BEGIN
         LIMIT 16);
 END $$;
 
--- A prior is made for a job that no worker built a round of yet, also where it took configs over.
+-- Makes the priors of jobs that have no prior yet and of which no worker built a round,
+-- also if they took configs over.
 CREATE OR REPLACE FUNCTION skipjack_work.priors(claimer bigint, campaign bigint, ids jsonb)
 RETURNS TABLE (job_id bigint, configs json)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp SET enable_seqscan = off
@@ -126,9 +128,9 @@ CREATE OR REPLACE TRIGGER gather_again AFTER UPDATE OF state ON campaigns
     FOR EACH ROW WHEN (OLD.state <> 'active' AND NEW.state = 'active')
     EXECUTE FUNCTION gather_again();
 
--- Campaigns that have what was not gathered; ends is how many of their jobs had
--- ended. solvers stands for the names that the caller takes from foreign ones. most:
--- a campaign with more ended jobs is left to upkeep, 0 for none.
+-- Campaigns with results that were not gathered yet; ends is how many of their jobs had
+-- ended. solvers: the names that the caller takes from foreign campaigns, as one text.
+-- most: campaigns with more ended jobs are left to upkeep, 0 for none.
 CREATE OR REPLACE FUNCTION campaigns_to_gather(its_solvers text, most bigint)
 RETURNS TABLE (campaign_id bigint, is_foreign boolean, ends bigint)
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp AS $$
@@ -151,7 +153,8 @@ BEGIN
     END LOOP;
 END $$;
 
--- A config that won once and was measured again since keeps its newer time.
+-- Gathers a campaign's winners. A config that won before and was measured again keeps
+-- its newer time.
 CREATE OR REPLACE FUNCTION gather_winners(campaign bigint, after bigint, batch integer) RETURNS bigint
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET enable_seqscan = off
 SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
@@ -178,8 +181,8 @@ BEGIN
     RETURN last;
 END $$;
 
--- The same of a foreign campaign's problems: its params for these solvers, which
--- may be anything. Whoever is given them looks whether they are a config today.
+-- Gathers the winners of a foreign campaign for these solvers. Its params may be any
+-- text: whoever gets one as a prior checks that it is a valid config.
 CREATE OR REPLACE FUNCTION gather_foreign_winners(campaign bigint, after bigint, batch integer, names jsonb)
 RETURNS bigint
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET enable_seqscan = off
@@ -204,7 +207,8 @@ BEGIN
     RETURN last;
 END $$;
 
--- What each target ships with, where that is another version than was gathered.
+-- Gathers the newest golden version of each target, if it is not the version gathered
+-- last.
 CREATE OR REPLACE FUNCTION gather_golden_winners() RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -242,8 +246,8 @@ LANGUAGE sql SET search_path = skipjack, pg_temp AS $$
         SET ends = EXCLUDED.ends, final = EXCLUDED.final, solvers = EXCLUDED.solvers
 $$;
 
--- What dropped foreign campaigns left: it is not asked any more. False when there is
--- none.
+-- Forgets winners of foreign campaigns that were dropped. Returns false if none is
+-- left.
 CREATE OR REPLACE FUNCTION forget_winners(batch integer) RETURNS boolean
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET enable_seqscan = off AS $$
 DECLARE

@@ -1,15 +1,16 @@
 -- Workers: registering, heartbeats, ending, reports, and the event log.
 
--- Workers of the login that may run at once. Each holds two connections, so twice the login's own limit
--- leaves room for processes that were killed a moment ago.
+-- How many workers of the login may run at once. Each holds two connections, so twice
+-- the login's limit of connections leaves room for processes that were killed a moment
+-- ago.
 CREATE OR REPLACE FUNCTION registrations_most(its_login text) RETURNS integer
 LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
     SELECT CASE WHEN r.rolconnlimit < 0 THEN 4096 ELSE greatest(2 * r.rolconnlimit, 64) END
     FROM pg_roles r WHERE r.rolname = its_login
 $$;
 
--- Makes room for one more worker of this login: what ended, or was silent for an hour and holds nothing,
--- is forgotten once 10,000 rows of the login are kept.
+-- Makes room for one more worker of this login. Beyond 10,000 rows of the login, ended
+-- workers are forgotten, and workers that were silent for an hour and hold no bundle.
 CREATE OR REPLACE FUNCTION check_registrations() RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -32,8 +33,8 @@ BEGIN
     END IF;
 END $$;
 
--- Enters a process of a node, or changes what it is. Entered again, which a
--- lost answer makes happen, it must present the secret that it had.
+-- Enters a process of a node, or changes its description. A process that enters again,
+-- as after a lost answer, must present its former secret.
 CREATE OR REPLACE FUNCTION skipjack_work.register_worker(
     its_node text, its_process text, its_target text, its_stack text, it_builds boolean,
     its_labels jsonb, it_carries jsonb) RETURNS bigint
@@ -77,9 +78,10 @@ BEGIN
     RETURN entered;
 END $$;
 
--- The worker lives; one of the farm's beats a second looks for leases that ended. A session that has this
--- turn and does not end its transaction keeps nobody from looking: after ten seconds a fifth of the beats
--- look without the turn. Returns whether the worker was asked to drain.
+-- Notes that the worker lives. One heartbeat a second of the whole farm looks for
+-- expired leases. If the session whose turn it is does not end its transaction, after
+-- ten seconds a fifth of the heartbeats look without the turn. Returns whether the
+-- worker was asked to drain.
 CREATE OR REPLACE FUNCTION heartbeat(beating bigint) RETURNS boolean
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -118,7 +120,7 @@ BEGIN
     RETURN heartbeat(worker);
 END $$;
 
--- Ends a worker; was_lost tells whether its leases cost a strike.
+-- Ends a worker. was_lost: each of its leases costs a strike.
 CREATE OR REPLACE FUNCTION end_worker(ending bigint, was_lost boolean) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -142,9 +144,9 @@ BEGIN
     PERFORM wake_for(touched);
 END $$;
 
--- A worker ends itself. It may also declare another one dead: of its own node,
--- since nobody else sees that the process is gone, and of its own login, so
--- that naming a node is not enough to take what it holds.
+-- Ends the worker itself, or declares another worker dead. The other worker must be of
+-- the same node, since only its node sees that the process is gone, and of the same
+-- login, since naming a node proves nothing.
 CREATE OR REPLACE FUNCTION skipjack_work.end_worker(ending bigint, was_lost boolean) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp AS $$
 BEGIN
@@ -157,7 +159,7 @@ BEGIN
     PERFORM end_worker(ending, was_lost);
 END $$;
 
--- "ours": this login may say that the worker is dead.
+-- "ours": this login may declare the worker dead.
 CREATE OR REPLACE FUNCTION skipjack_work.list_workers(of_node text) RETURNS SETOF jsonb
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = skipjack, pg_temp AS $$
     SELECT to_jsonb(w) || jsonb_build_object('ended', w.ended_at IS NOT NULL,
@@ -169,8 +171,8 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = skipjack, pg_temp AS $$
     ORDER BY w.ended_at IS NOT NULL, w.node, w.id DESC
 $$;
 
--- Asks the running workers of a node to end; how many there are. Those that
--- listen hear of it at once, all with their next beat.
+-- Asks the running workers of a node to end. Returns how many there are. Workers that
+-- listen hear of it at once, all others with their next heartbeat.
 CREATE OR REPLACE FUNCTION drain_node(draining text) RETURNS bigint
 LANGUAGE sql SET search_path = skipjack, pg_temp AS $$
     WITH asked AS (
@@ -178,8 +180,8 @@ LANGUAGE sql SET search_path = skipjack, pg_temp AS $$
     SELECT count(pg_notify('skipjack_worker_' || id, 'drain')) FROM asked
 $$;
 
--- Notes a worker's counts. The first report of ten seconds takes the sample; reports that do not see each
--- other's sample take the same one twice, which does no harm.
+-- Stores a worker's counts. The first report in ten seconds takes the farm's sample.
+-- Two reports at once may both take it, which does no harm.
 CREATE OR REPLACE FUNCTION report_worker(reporting bigint, its_counts jsonb) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -199,7 +201,8 @@ BEGIN
         FOR UPDATE SKIP LOCKED));
 END $$;
 
--- A sum over all workers must not fail over what one of them told.
+-- Bounds the counts: a sum over all workers must not fail because of one worker's
+-- report.
 CREATE OR REPLACE FUNCTION skipjack_work.report_worker(reporting bigint, its_counts jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp AS $$
 BEGIN
@@ -215,10 +218,10 @@ BEGIN
     PERFORM report_worker(reporting, its_counts);
 END $$;
 
--- A worker writes of itself, and of campaigns that it had jobs of; 0 for
--- none. What it says before it registered goes by its login.
+-- Writes to the event log: of the worker itself, or of campaigns that it had jobs of; 0
+-- for none. Before the worker registered, the row has its login.
 CREATE OR REPLACE FUNCTION skipjack_work.add_event(what text, of_campaign bigint, of_job bigint,
-                                        of_worker bigint, words text) RETURNS void
+                                                   of_worker bigint, words text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp AS $$
 DECLARE
     named text := words;

@@ -260,7 +260,6 @@ static const struct planned {
     {"note_kernels_of_rounds", "hashjoin mergejoin"},
     {"priors", "bitmapscan hashjoin mergejoin seqscan"},
     {"propose_asked_golden", "hashjoin mergejoin"},
-    {"propose_golden", "hashjoin mergejoin"},
     {"put_problem_rows", "hashjoin mergejoin seqscan"},
     {"rank_results", "bitmapscan seqscan"},
     {"reopen_job", "bitmapscan seqscan"},
