@@ -7,6 +7,7 @@
 #include "schema/store/store_rounds.h"
 #include "solvers/framework/strategy.h"
 #include "solvers/problem/problem_key.h"
+#include "tests/support/search_job.h"
 
 static const int32_t values_a[] = {1, 2, 3, 4};
 static const int32_t values_b[] = {1, 2, 3, 4, 5};
@@ -25,14 +26,6 @@ static const struct space_constraint constraints[] = {
 static const struct space space = {2, params, 1, constraints};
 #define SPACE_COUNT 16 /* 4 * 5 less the 2 * 2 with both even */
 
-static bool always(const struct problem *p, const struct context *context, const char **reason)
-{
-    (void)p;
-    (void)context;
-    (void)reason;
-    return true;
-}
-
 static void usual_config(const struct problem *p, const struct context *context,
                          struct perf_config *config)
 {
@@ -49,10 +42,12 @@ static void no_config(const struct problem *p, const struct context *context,
     *config = (struct perf_config){0};
 }
 
-static const struct solver tunable = {
-    .name = "Tunable", .is_applicable = always, .default_config = usual_config, .space = &space};
+static const struct solver tunable = {.name = "Tunable",
+                                      .is_applicable = search_job_applies,
+                                      .default_config = usual_config,
+                                      .space = &space};
 static const struct solver fixed = {
-    .name = "Fixed", .is_applicable = always, .default_config = no_config};
+    .name = "Fixed", .is_applicable = search_job_applies, .default_config = no_config};
 
 /* ---- a solver with a search of its own ---- */
 
@@ -103,92 +98,33 @@ static int propose_carelessly(const struct problem *p, const struct context *con
 }
 
 static const struct solver walking = {.name = "Walking",
-                                      .is_applicable = always,
+                                      .is_applicable = search_job_applies,
                                       .default_config = usual_config,
                                       .space = &space,
                                       .propose = walk_coordinates};
 static const struct solver careless = {.name = "Careless",
-                                       .is_applicable = always,
+                                       .is_applicable = search_job_applies,
                                        .default_config = usual_config,
                                        .space = &space,
                                        .propose = propose_carelessly};
-
-/* A job's history and the search over it. */
-struct fixture {
-    struct problem problem;
-    struct target target;
-    struct context context;
-    GPtrArray *rounds;
-    GArray *quarantined;
-    struct search search;
-};
-
-static void free_round(gpointer round)
-{
-    round_free(round);
-}
-
-static void fixture_init(struct fixture *f, const char *strategy, int64_t seed, int limit,
-                         int round)
-{
-    *f = (struct fixture){0};
-    problem_init(&f->problem);
-    problem_set_output(&f->problem);
-    context_init(&f->context, &f->target);
-    f->rounds = g_ptr_array_new_with_free_func(free_round);
-    f->quarantined = g_array_new(FALSE, FALSE, sizeof(struct perf_config));
-    f->search = (struct search){
-        .solver = &tunable,
-        .problem = &f->problem,
-        .context = &f->context,
-        .strategy = strategy,
-        .seed = seed,
-        .configs_limit = limit,
-        .round_configs = round,
-        .rounds = f->rounds,
-        .quarantined = f->quarantined,
-    };
-}
-
-static void fixture_clear(struct fixture *f)
-{
-    g_ptr_array_unref(f->rounds);
-    g_array_unref(f->quarantined);
-}
-
-/* Stores the next round in the history. Returns its configs as text, "" if nothing is left. */
-static char *next_round(struct fixture *f, int *default_index)
-{
-    char text[CONFIG_TEXT_MAX];
-    g_autoptr(GArray) configs = search_propose(&f->search, default_index);
-    g_autoptr(GPtrArray) texts = g_ptr_array_new_with_free_func(g_free);
-    struct round *round = round_new((int)configs->len);
-    for (guint i = 0; i < configs->len; i++) {
-        round->configs[i] = g_array_index(configs, struct perf_config, i);
-        g_ptr_array_add(texts, g_strdup(perf_config_format(&round->configs[i], text)));
-    }
-    g_ptr_array_add(texts, NULL);
-    g_ptr_array_add(f->rounds, round);
-    return g_strjoinv(" ", (char **)texts->pdata);
-}
 
 static void test_exhaustive_walks_in_order(void)
 {
     static const char *const expected[] = {"3,2 1,1 1,2 1,3 1,4", "3,2 1,5 2,1 2,3 2,5 3,1",
                                            "3,2 3,3 3,4 3,5 4,1 4,3", "3,2 4,5", ""};
-    struct fixture f;
-    fixture_init(&f, "exhaustive", 0, 0, 5);
+    struct search_job f;
+    search_job_init(&f, &tunable, "exhaustive", 0, 0, 5);
     for (size_t i = 0; i < G_N_ELEMENTS(expected); i++) {
         int default_index;
         g_assert_cmpint(search_more(&f.search), ==, expected[i][0] != '\0');
-        g_autofree char *round = next_round(&f, &default_index);
+        g_autofree char *round = search_job_next(&f, &default_index);
         g_assert_cmpstr(round, ==, expected[i]);
         g_assert_cmpint(default_index, ==, expected[i][0] ? 0 : -1);
     }
-    fixture_clear(&f);
+    search_job_clear(&f);
 }
 
-static int count_distinct(const struct fixture *f, int *all)
+static int count_distinct(const struct search_job *f, int *all)
 {
     g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     *all = 0;
@@ -208,19 +144,19 @@ static int count_distinct(const struct fixture *f, int *all)
 static void test_solvers_draw_apart(void)
 {
     struct solver other = tunable;
-    struct fixture f;
+    struct search_job f;
     int default_index;
     other.name = "Other";
-    fixture_init(&f, "random", 17, 0, 10);
-    g_autofree char *first = next_round(&f, &default_index);
-    fixture_clear(&f);
-    fixture_init(&f, "random", 17, 0, 10);
-    g_autofree char *again = next_round(&f, &default_index);
-    fixture_clear(&f);
-    fixture_init(&f, "random", 17, 0, 10);
+    search_job_init(&f, &tunable, "random", 17, 0, 10);
+    g_autofree char *first = search_job_next(&f, &default_index);
+    search_job_clear(&f);
+    search_job_init(&f, &tunable, "random", 17, 0, 10);
+    g_autofree char *again = search_job_next(&f, &default_index);
+    search_job_clear(&f);
+    search_job_init(&f, &tunable, "random", 17, 0, 10);
     f.search.solver = &other;
-    g_autofree char *others = next_round(&f, &default_index);
-    fixture_clear(&f);
+    g_autofree char *others = search_job_next(&f, &default_index);
+    search_job_clear(&f);
     g_assert_cmpstr(first, ==, again);
     g_assert_cmpstr(first, !=, others);
 }
@@ -243,45 +179,45 @@ static void test_nothing_is_drawn_twice(void)
         {"prior", 0, 5, SPACE_COUNT},
     };
     for (size_t c = 0; c < G_N_ELEMENTS(cases); c++) {
-        struct fixture f;
+        struct search_job f;
         int all, default_index;
-        fixture_init(&f, cases[c].strategy, 17, cases[c].limit, cases[c].round);
+        search_job_init(&f, &tunable, cases[c].strategy, 17, cases[c].limit, cases[c].round);
         while (search_more(&f.search))
-            g_free(next_round(&f, &default_index));
+            g_free(search_job_next(&f, &default_index));
         g_assert_cmpint(count_distinct(&f, &all), ==, cases[c].distinct);
         /* Only the default config is repeated, once in every round after the first. */
         g_assert_cmpint(all, ==, cases[c].distinct + (int)f.rounds->len - 1);
-        g_autofree char *last = next_round(&f, &default_index);
+        g_autofree char *last = search_job_next(&f, &default_index);
         g_assert_cmpstr(last, ==, "");
-        fixture_clear(&f);
+        search_job_clear(&f);
     }
 }
 
 static void test_equal_inputs_give_equal_rounds(void)
 {
-    struct fixture a, b, other_seed, other_problem;
+    struct search_job a, b, other_seed, other_problem;
     int default_index;
-    fixture_init(&a, "random", 5, 0, 4);
-    fixture_init(&b, "random", 5, 0, 4);
-    fixture_init(&other_seed, "random", 6, 0, 8);
-    fixture_init(&other_problem, "random", 5, 0, 8);
+    search_job_init(&a, &tunable, "random", 5, 0, 4);
+    search_job_init(&b, &tunable, "random", 5, 0, 4);
+    search_job_init(&other_seed, &tunable, "random", 6, 0, 8);
+    search_job_init(&other_problem, &tunable, "random", 5, 0, 8);
     other_problem.problem.k = 7;
     for (int i = 0; i < 4; i++) {
-        g_autofree char *from_a = next_round(&a, &default_index);
-        g_autofree char *from_b = next_round(&b, &default_index);
+        g_autofree char *from_a = search_job_next(&a, &default_index);
+        g_autofree char *from_b = search_job_next(&b, &default_index);
         g_assert_cmpstr(from_a, ==, from_b);
     }
-    fixture_clear(&a);
-    fixture_init(&a, "random", 5, 0, 8);
-    g_autofree char *usual = next_round(&a, &default_index);
-    g_autofree char *seeded = next_round(&other_seed, &default_index);
-    g_autofree char *placed = next_round(&other_problem, &default_index);
+    search_job_clear(&a);
+    search_job_init(&a, &tunable, "random", 5, 0, 8);
+    g_autofree char *usual = search_job_next(&a, &default_index);
+    g_autofree char *seeded = search_job_next(&other_seed, &default_index);
+    g_autofree char *placed = search_job_next(&other_problem, &default_index);
     g_assert_cmpstr(usual, !=, seeded);
     g_assert_cmpstr(usual, !=, placed);
-    fixture_clear(&a);
-    fixture_clear(&b);
-    fixture_clear(&other_seed);
-    fixture_clear(&other_problem);
+    search_job_clear(&a);
+    search_job_clear(&b);
+    search_job_clear(&other_seed);
+    search_job_clear(&other_problem);
 }
 
 /* The second config of the first round, over many seeds: each config except the default comes about equally often. The
@@ -291,16 +227,16 @@ static void test_random_is_uniform(void)
     enum { DRAWS = 6000 };
     g_autoptr(GHashTable) counts = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     for (int seed = 0; seed < DRAWS; seed++) {
-        struct fixture f;
+        struct search_job f;
         char text[CONFIG_TEXT_MAX];
         int default_index;
-        fixture_init(&f, "random", seed, 0, 2);
+        search_job_init(&f, &tunable, "random", seed, 0, 2);
         g_autoptr(GArray) configs = search_propose(&f.search, &default_index);
         const char *drawn =
             perf_config_format(&g_array_index(configs, struct perf_config, 1), text);
         int count = GPOINTER_TO_INT(g_hash_table_lookup(counts, drawn));
         g_hash_table_replace(counts, g_strdup(drawn), GINT_TO_POINTER(count + 1));
-        fixture_clear(&f);
+        search_job_clear(&f);
     }
     g_assert_cmpuint(g_hash_table_size(counts), ==, SPACE_COUNT - 1);
     GHashTableIter iter;
@@ -315,17 +251,17 @@ static void test_random_is_uniform(void)
 static void test_quarantined_is_left_out(void)
 {
     const struct perf_config out[] = {{2, {1, 1}}, {2, {3, 2}}};
-    struct fixture f;
+    struct search_job f;
     int default_index;
-    fixture_init(&f, "exhaustive", 0, 0, 4);
+    search_job_init(&f, &tunable, "exhaustive", 0, 0, 4);
     g_array_append_val(f.quarantined, out[0]);
-    g_autofree char *first = next_round(&f, &default_index);
+    g_autofree char *first = search_job_next(&f, &default_index);
     g_assert_cmpstr(first, ==, "3,2 1,2 1,3 1,4");
     g_array_append_val(f.quarantined, out[1]);
-    g_autofree char *second = next_round(&f, &default_index);
+    g_autofree char *second = search_job_next(&f, &default_index);
     g_assert_cmpstr(second, ==, "1,5 2,1 2,3 2,5");
     g_assert_cmpint(default_index, ==, -1);
-    fixture_clear(&f);
+    search_job_clear(&f);
 }
 
 /* Configs of another search are never proposed again. Only the search's own configs count against the limit, and the
@@ -333,35 +269,35 @@ static void test_quarantined_is_left_out(void)
 static void test_configs_of_another_search_do_not_count_but_for_the_default(void)
 {
     for (int beyond_limit = 0; beyond_limit < 2; beyond_limit++) {
-        struct fixture f;
+        struct search_job f;
         int default_index;
-        fixture_init(&f, "exhaustive", 0, 3, 3);
-        g_autofree char *taken = next_round(&f, &default_index);
+        search_job_init(&f, &tunable, "exhaustive", 0, 3, 3);
+        g_autofree char *taken = search_job_next(&f, &default_index);
         g_assert_cmpstr(taken, ==, "3,2 1,1 1,2");
         ((struct round *)f.rounds->pdata[0])->beyond_limit = beyond_limit;
         g_assert_true(search_more(&f.search) == beyond_limit);
-        g_autofree char *own = next_round(&f, &default_index);
+        g_autofree char *own = search_job_next(&f, &default_index);
         /* The default is measured again as the baseline. */
         g_assert_cmpstr(own, ==, beyond_limit ? "3,2 1,3 1,4" : "");
         g_assert_false(search_more(&f.search));
-        fixture_clear(&f);
+        search_job_clear(&f);
     }
 }
 
 static void test_untunable_solver_has_one_round(void)
 {
-    struct fixture f;
+    struct search_job f;
     int default_index;
-    fixture_init(&f, "random", 0, 0, 8);
+    search_job_init(&f, &tunable, "random", 0, 0, 8);
     f.search.solver = &fixed;
     g_assert_true(search_more(&f.search));
     g_autoptr(GArray) configs = search_propose(&f.search, &default_index);
     g_assert_cmpuint(configs->len, ==, 1);
     g_assert_cmpint(g_array_index(configs, struct perf_config, 0).count, ==, 0);
     g_assert_cmpint(default_index, ==, 0);
-    g_free(next_round(&f, &default_index));
+    g_free(search_job_next(&f, &default_index));
     g_assert_false(search_more(&f.search));
-    fixture_clear(&f);
+    search_job_clear(&f);
 }
 
 /* Times grow with the distance from (1, 5); (2, 5) fails. */
@@ -370,7 +306,7 @@ static double made_up_time(const struct perf_config *config)
     return 1 + abs(config->values[0] - 1) + abs(config->values[1] - 5);
 }
 
-static void evaluate_last(struct fixture *f)
+static void evaluate_last(struct search_job *f)
 {
     struct round *round = g_ptr_array_index(f->rounds, f->rounds->len - 1);
     for (int i = 0; i < round->config_count; i++) {
@@ -383,13 +319,13 @@ static void evaluate_last(struct fixture *f)
 }
 
 /* The rounds of a whole job, joined by "; ". */
-static char *run_job(struct fixture *f, const struct solver *solver)
+static char *run_job(struct search_job *f, const struct solver *solver)
 {
     g_autoptr(GString) all = g_string_new(NULL);
     f->search.solver = solver;
     for (int i = 0; i < 40 && search_more(&f->search); i++) {
         int default_index;
-        g_autofree char *round = next_round(f, &default_index);
+        g_autofree char *round = search_job_next(f, &default_index);
         g_assert_cmpstr(round, !=, "");
         g_string_append_printf(all, "%s%s", all->len ? "; " : "", round);
         evaluate_last(f);
@@ -415,82 +351,82 @@ static void test_own_search_replaces_the_strategy(void)
         {"prior", 4, 3, "3,2; 3,2 1,2 3,1 3,3"},
     };
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
-        struct fixture f;
-        fixture_init(&f, cases[i].strategy, 0, cases[i].limit, cases[i].round);
+        struct search_job f;
+        search_job_init(&f, &tunable, cases[i].strategy, 0, cases[i].limit, cases[i].round);
         g_autofree char *rounds = run_job(&f, &walking);
         g_assert_cmpstr(rounds, ==, cases[i].expected);
-        fixture_clear(&f);
+        search_job_clear(&f);
     }
 }
 
 /* An exhaustive campaign gets the whole space, also of a solver with a search of its own. */
 static void test_exhaustive_has_no_own_search(void)
 {
-    struct fixture f;
+    struct search_job f;
     int all;
-    fixture_init(&f, "exhaustive", 0, 0, 5);
+    search_job_init(&f, &tunable, "exhaustive", 0, 0, 5);
     g_autofree char *rounds = run_job(&f, &walking);
     g_assert_true(g_str_has_prefix(rounds, "3,2 1,1 1,2 1,3 1,4; 3,2 1,5"));
     g_assert_cmpint(count_distinct(&f, &all), ==, SPACE_COUNT);
-    fixture_clear(&f);
+    search_job_clear(&f);
 }
 
 static void test_own_search_replays(void)
 {
-    struct fixture a, b;
-    fixture_init(&a, "random", 1, 0, 2);
-    fixture_init(&b, "random", 2, 0, 2);
+    struct search_job a, b;
+    search_job_init(&a, &tunable, "random", 1, 0, 2);
+    search_job_init(&b, &tunable, "random", 2, 0, 2);
     g_autofree char *first = run_job(&a, &walking);
     g_autofree char *second = run_job(&b, &walking);
     g_assert_cmpstr(first, ==, second);
-    fixture_clear(&a);
-    fixture_clear(&b);
+    search_job_clear(&a);
+    search_job_clear(&b);
 }
 
 static void test_careless_proposals_are_filtered(void)
 {
-    struct fixture f;
-    fixture_init(&f, "random", 0, 0, 9);
+    struct search_job f;
+    search_job_init(&f, &tunable, "random", 0, 0, 9);
     g_array_append_val(f.quarantined, ((const struct perf_config){2, {1, 3}}));
     g_autofree char *rounds = run_job(&f, &careless);
     g_assert_cmpstr(rounds, ==, "3,2 1,1 1,5");
-    fixture_clear(&f);
+    search_job_clear(&f);
 }
 
 /* A quarantined config counts as failed: the search neither ends at it nor continues from it. */
 static void test_own_search_sees_quarantined_as_failed(void)
 {
-    struct fixture f;
+    struct search_job f;
     int default_index;
-    fixture_init(&f, "random", 0, 0, 1);
+    search_job_init(&f, &tunable, "random", 0, 0, 1);
     f.search.solver = &walking;
-    g_free(next_round(&f, &default_index));
+    g_free(search_job_next(&f, &default_index));
     evaluate_last(&f);
     g_array_append_val(f.quarantined, ((const struct perf_config){2, {1, 2}}));
-    g_autofree char *second = next_round(&f, &default_index);
+    g_autofree char *second = search_job_next(&f, &default_index);
     g_assert_cmpstr(second, ==, "3,2 3,1");
     evaluate_last(&f);
     g_array_set_size(f.quarantined, 0);
-    g_autofree char *third = next_round(&f, &default_index);
+    g_autofree char *third = search_job_next(&f, &default_index);
     g_assert_cmpstr(third, ==, "3,2 1,2");
     evaluate_last(&f);
     g_array_append_val(f.quarantined, ((const struct perf_config){2, {1, 2}}));
-    g_autofree char *fourth = next_round(&f, &default_index);
+    g_autofree char *fourth = search_job_next(&f, &default_index);
     g_assert_cmpstr(fourth, ==, "3,2 3,3");
-    fixture_clear(&f);
+    search_job_clear(&f);
 }
 
 static void test_every_strategy_fills_a_round(void)
 {
     for (int i = 0; i < STRATEGY_COUNT; i++) {
-        struct fixture f;
+        struct search_job f;
         int default_index;
-        fixture_init(&f, strategy_table[i].name, 1, 0, 4);
-        g_autofree char *configs = next_round(&f, &default_index);
+        search_job_init(&f, &tunable, strategy_table[i].name, 1, 0, 4);
+        g_autofree char *configs = search_job_next(&f, &default_index);
         g_test_message("%s: %s", strategy_table[i].name, configs);
         g_assert_cmpint(default_index, ==, 0);
         g_assert_nonnull(strchr(configs, ' '));
-        fixture_clear(&f);
+        search_job_clear(&f);
     }
 }
 

@@ -3,6 +3,7 @@
 
 #include "schema/store/store_rounds.h"
 #include "solvers/framework/strategy.h"
+#include "tests/support/search_job.h"
 
 #include <math.h>
 #include <string.h>
@@ -22,14 +23,6 @@ static bool fits(const struct problem *p, const struct context *context, const i
 static const struct space_constraint constraints[] = {{"fits", "nothing", 2, fits}};
 static const struct space space = {3, params, 1, constraints};
 
-static bool always(const struct problem *p, const struct context *context, const char **reason)
-{
-    (void)p;
-    (void)context;
-    (void)reason;
-    return true;
-}
-
 static void usual_config(const struct problem *p, const struct context *context,
                          struct perf_config *config)
 {
@@ -38,8 +31,10 @@ static void usual_config(const struct problem *p, const struct context *context,
     *config = (struct perf_config){.count = 3, .values = {1, 1, 1}};
 }
 
-static const struct solver tunable = {
-    .name = "Tunable", .is_applicable = always, .default_config = usual_config, .space = &space};
+static const struct solver tunable = {.name = "Tunable",
+                                      .is_applicable = search_job_applies,
+                                      .default_config = usual_config,
+                                      .space = &space};
 
 /* One valley, whose bottom is (4, 6, 2). */
 static double valley(const struct perf_config *config)
@@ -71,85 +66,48 @@ static double failing(const struct perf_config *config)
 typedef double time_fn(const struct perf_config *config);
 
 struct fixture {
-    struct problem problem;
-    struct target target;
-    struct context context;
-    GPtrArray *rounds;
-    GArray *prior;
-    struct search search;
+    struct search_job job;
     time_fn *time;
     bool all_slow; /* each config is dropped early, as slower than another solver's best */
 };
-
-static void free_round(gpointer round)
-{
-    round_free(round);
-}
 
 static void fixture_init(struct fixture *f, const char *strategy, int64_t seed, int limit,
                          time_fn *time)
 {
     *f = (struct fixture){.time = time};
-    problem_init(&f->problem);
-    problem_set_output(&f->problem);
-    context_init(&f->context, &f->target);
-    f->rounds = g_ptr_array_new_with_free_func(free_round);
-    f->prior = g_array_new(FALSE, FALSE, sizeof(struct perf_config));
-    f->search = (struct search){
-        .solver = &tunable,
-        .problem = &f->problem,
-        .context = &f->context,
-        .strategy = strategy,
-        .seed = seed,
-        .configs_limit = limit,
-        .round_configs = 4,
-        .rounds = f->rounds,
-        .prior = f->prior,
-    };
-}
-
-static void fixture_clear(struct fixture *f)
-{
-    g_ptr_array_unref(f->rounds);
-    g_array_unref(f->prior);
+    search_job_init(&f->job, &tunable, strategy, seed, limit, 4);
 }
 
 static void add_prior(struct fixture *f, int32_t a, int32_t b, int32_t c)
 {
     struct perf_config config = {.count = 3, .values = {a, b, c}};
-    g_array_append_val(f->prior, config);
+    g_array_append_val(f->job.prior, config);
 }
 
 /* Proposes and evaluates a round. Returns its configs as text. */
 static char *next_round(struct fixture *f)
 {
     int default_index;
-    char text[CONFIG_TEXT_MAX];
-    g_autoptr(GArray) configs = search_propose(&f->search, &default_index);
-    g_autoptr(GString) all = g_string_new(NULL);
-    struct round *round = round_new((int)configs->len);
+    char *configs = search_job_next(&f->job, &default_index);
+    struct round *round = g_ptr_array_index(f->job.rounds, f->job.rounds->len - 1);
     for (int i = 0; i < round->config_count; i++) {
-        round->configs[i] = g_array_index(configs, struct perf_config, i);
         double time_ms = f->time(&round->configs[i]);
         round->outcomes[i].failure = f->all_slow         ? FAILURE_SLOW
                                      : isfinite(time_ms) ? FAILURE_NONE
                                                          : FAILURE_WRONG_RESULT;
         round->outcomes[i].median_ms = isfinite(time_ms) ? time_ms : 0.001;
-        g_string_append_printf(all, "%s%s", i ? " " : "",
-                               perf_config_format(&round->configs[i], text));
     }
-    g_ptr_array_add(f->rounds, round);
-    return g_string_free(g_steal_pointer(&all), FALSE);
+    return configs;
 }
 
 /* How many configs are evaluated until one is as fast as time_ms, the default counted once; 0 for never. */
 static int evaluations_until(struct fixture *f, double time_ms)
 {
     int count = 0;
-    while (search_more(&f->search)) {
+    while (search_more(&f->job.search)) {
         g_free(next_round(f));
-        const struct round *round = g_ptr_array_index(f->rounds, f->rounds->len - 1);
-        for (int i = round->number || f->rounds->len > 1; i < round->config_count; i++) {
+        const struct round *round = g_ptr_array_index(f->job.rounds, f->job.rounds->len - 1);
+        for (int i = round->number || f->job.rounds->len > 1; i < round->config_count; i++) {
             count++;
             if (f->time(&round->configs[i]) <= time_ms)
                 return count;
@@ -167,7 +125,7 @@ static void climbs_to_the_bottom_of_a_valley(void)
         int count = evaluations_until(&f, 1);
         g_assert_cmpint(count, >, 0);
         g_assert_cmpint(count, <=, 70);
-        fixture_clear(&f);
+        search_job_clear(&f.job);
     }
 }
 
@@ -180,17 +138,18 @@ static void ends_with_the_whole_space(void)
         fixture_init(&f, "local", 3, 0, times[i]);
         g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         int all = 0;
-        while (search_more(&f.search)) {
+        while (search_more(&f.job.search)) {
             g_autofree char *round = next_round(&f);
             char **configs = g_strsplit(round, " ", -1);
             for (int c = 0; configs[c]; c++, all++)
                 g_hash_table_add(seen, configs[c]);
             g_free(configs);
         }
-        g_assert_cmpint(g_hash_table_size(seen), ==, space_count(&space, &f.problem, &f.context));
+        g_assert_cmpint(g_hash_table_size(seen), ==,
+                        space_count(&space, &f.job.problem, &f.job.context));
         /* Only the default comes again: once in every round after the first. */
-        g_assert_cmpint(all, ==, (int)(g_hash_table_size(seen) + f.rounds->len - 1));
-        fixture_clear(&f);
+        g_assert_cmpint(all, ==, (int)(g_hash_table_size(seen) + f.job.rounds->len - 1));
+        search_job_clear(&f.job);
     }
 }
 
@@ -209,7 +168,7 @@ static void add_round(struct fixture *f, struct perf_config config, double time_
     round->configs[0] = config;
     round->outcomes[0].failure = FAILURE_NONE;
     round->outcomes[0].median_ms = time_ms;
-    g_ptr_array_add(f->rounds, round);
+    g_ptr_array_add(f->job.rounds, round);
 }
 
 /* After eight starts come the neighbours of the fastest config; each differs from it in one value. The rough times of configs
@@ -222,8 +181,8 @@ static void check_neighbours_of_the_fastest(bool all_slow, bool is_measured_agai
     g_free(next_round(&f));
     g_free(next_round(&f));
     struct tried_config best = {.time_ms = INFINITY};
-    for (guint r = 0; r < f.rounds->len; r++) {
-        const struct round *round = g_ptr_array_index(f.rounds, r);
+    for (guint r = 0; r < f.job.rounds->len; r++) {
+        const struct round *round = g_ptr_array_index(f.job.rounds, r);
         for (int i = 0; i < round->config_count; i++)
             if (valley(&round->configs[i]) < best.time_ms)
                 best = (struct tried_config){round->configs[i], valley(&round->configs[i])};
@@ -231,11 +190,11 @@ static void check_neighbours_of_the_fastest(bool all_slow, bool is_measured_agai
     if (is_measured_again)
         add_round(&f, best.config, 1000);
     g_free(next_round(&f));
-    const struct round *third = g_ptr_array_index(f.rounds, f.rounds->len - 1);
+    const struct round *third = g_ptr_array_index(f.job.rounds, f.job.rounds->len - 1);
     g_assert_cmpint(third->config_count, ==, 5);
     for (int i = 1; i < third->config_count; i++)
         g_assert_cmpint(count_differences(&third->configs[i], &best.config), ==, 1);
-    fixture_clear(&f);
+    search_job_clear(&f.job);
 }
 
 static void neighbours_of_the_fastest_start_come_next(void)
@@ -255,15 +214,15 @@ static void second_climb_starts_within_half_again(void)
     add_round(&f, fastest, 1);
     add_round(&f, second, 1.4);
     g_autoptr(GArray) neighbours = g_array_new(FALSE, FALSE, sizeof(struct perf_config));
-    space_neighbours(&space, &f.problem, &f.context, &fastest, false, neighbours);
+    space_neighbours(&space, &f.job.problem, &f.job.context, &fastest, false, neighbours);
     for (guint i = 0; i < neighbours->len; i++)
         add_round(&f, g_array_index(neighbours, struct perf_config, i), 10);
     g_free(next_round(&f));
-    const struct round *next = g_ptr_array_index(f.rounds, f.rounds->len - 1);
+    const struct round *next = g_ptr_array_index(f.job.rounds, f.job.rounds->len - 1);
     g_assert_cmpint(next->config_count, >=, 4);
     for (int i = next->config_count - 4; i < next->config_count; i++)
         g_assert_cmpint(count_differences(&next->configs[i], &second), ==, 1);
-    fixture_clear(&f);
+    search_job_clear(&f.job);
 }
 
 static void equal_inputs_give_equal_rounds(void)
@@ -288,10 +247,10 @@ static void equal_inputs_give_equal_rounds(void)
         }
         g_assert_true(seed_differs);
         g_assert_cmpint(prior_differs, ==, strcmp(strategies[s], STRATEGY_PRIOR) == 0);
-        fixture_clear(&a);
-        fixture_clear(&b);
-        fixture_clear(&other_seed);
-        fixture_clear(&other_prior);
+        search_job_clear(&a.job);
+        search_job_clear(&b.job);
+        search_job_clear(&other_seed.job);
+        search_job_clear(&other_prior.job);
     }
 }
 
@@ -313,7 +272,7 @@ static void prior_comes_after_the_default(void)
     g_autofree char *second = next_round(&f);
     g_assert_true(g_str_has_prefix(second, "1,1,1 4,6,3 7,1,7 "));
     g_assert_cmpint(evaluations_until(&f, 1), >, 0);
-    fixture_clear(&f);
+    search_job_clear(&f.job);
 }
 
 /* A job of few configs keeps half of them for configs that are not in the prior. */
@@ -326,8 +285,8 @@ static void prior_takes_half_of_a_small_job(void)
     g_autofree char *only = next_round(&f);
     g_assert_true(g_str_has_prefix(only, "1,1,1 1,2,2 1,3,3 "));
     g_assert_false(g_str_has_suffix(only, " 1,4,4"));
-    g_assert_false(search_more(&f.search));
-    fixture_clear(&f);
+    g_assert_false(search_more(&f.job.search));
+    search_job_clear(&f.job);
 }
 
 static void good_prior_spares_most_of_the_work(void)
@@ -337,12 +296,12 @@ static void good_prior_spares_most_of_the_work(void)
         struct fixture f;
         fixture_init(&f, STRATEGY_PRIOR, seed, 0, valley);
         without += evaluations_until(&f, 1);
-        fixture_clear(&f);
+        search_job_clear(&f.job);
         fixture_init(&f, STRATEGY_PRIOR, seed, 0, valley);
         add_prior(&f, 4, 5, 2);
         add_prior(&f, 5, 6, 3);
         with += evaluations_until(&f, 1);
-        fixture_clear(&f);
+        search_job_clear(&f.job);
     }
     g_assert_cmpint(with * 4, <, without * 3);
 }
