@@ -28,7 +28,7 @@ static char *read_open(FILE *file, const char *path, gsize limit, gsize *length,
         return fail(path, G_FILE_ERROR_FAILED, why, error);
     }
     if (memchr(bytes->data ? bytes->data : piece, '\0', bytes->len) != NULL)
-        return fail(path, G_FILE_ERROR_INVAL, "it holds a NUL byte, so it is no text", error);
+        return fail(path, G_FILE_ERROR_INVAL, "it contains a NUL byte, so it is not a text", error);
     *length = bytes->len;
     g_byte_array_append(bytes, (const guint8 *)"", 1);
     return (char *)g_byte_array_free(g_steal_pointer(&bytes), FALSE);

@@ -159,8 +159,8 @@ static bool fail(const struct http *http, const struct http_request *request, CU
     if (receiver->overflowed) {
         bool asked = strcmp(request->method, "GET") == 0;
         g_set_error(error, STORE_ERROR, asked ? STORE_ERROR_DAMAGED : STORE_ERROR_BLOBS,
-                    "%s %s: the answer has more than the %zu bytes that were expected",
-                    request->method, request->url, receiver->most);
+                    "%s %s: the answer is longer than the %zu bytes expected", request->method,
+                    request->url, receiver->most);
     } else {
         g_set_error(error, STORE_ERROR, may_pass(code) ? STORE_ERROR_CONNECTION : STORE_ERROR_BLOBS,
                     "%s %s: %s", request->method, request->url, words);
@@ -190,7 +190,7 @@ static bool attempt(struct http *http, const struct http_request *request,
     curl_easy_getinfo(http->curl, CURLINFO_RESPONSE_CODE, &answer->status);
     if (answer->status != 429 && answer->status / 100 != 5)
         return true;
-    g_set_error(error, STORE_ERROR, STORE_ERROR_CONNECTION, "%s %s: the server says HTTP %ld",
+    g_set_error(error, STORE_ERROR, STORE_ERROR_CONNECTION, "%s %s: the server answers HTTP %ld",
                 request->method, request->url, answer->status);
     return false;
 }

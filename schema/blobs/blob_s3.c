@@ -98,7 +98,7 @@ static bool check_parameters(GHashTable *parameters, GError **error)
     while (g_hash_table_iter_next(&iterator, &name, NULL)) {
         if (!g_strv_contains((const char *const[]){"region", "endpoint", "style", NULL}, name)) {
             g_set_error(error, STORE_ERROR, STORE_ERROR_BLOBS,
-                        "unknown parameter '%s'; there are region, endpoint and style",
+                        "unknown parameter '%s'; the parameters are region, endpoint and style",
                         (const char *)name);
             return false;
         }
@@ -112,7 +112,7 @@ static BlobStore *s3_open(GUri *url, GError **error)
     g_autoptr(GHashTable) parameters = g_uri_parse_params(query, -1, "&", G_URI_PARAMS_NONE, NULL);
     if (parameters == NULL) {
         g_set_error_literal(error, STORE_ERROR, STORE_ERROR_BLOBS,
-                            "what follows '?' must be NAME=VALUE joined by '&'");
+                            "behind '?' the URL needs NAME=VALUE, several joined by '&'");
         return NULL;
     }
     const char *region = g_hash_table_lookup(parameters, "region");

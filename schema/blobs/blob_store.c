@@ -60,7 +60,7 @@ BlobStore *blob_store_open(const char *text, const struct blob_patience *patienc
     const struct blob_store_kind *kind = find_kind(g_uri_get_scheme(url));
     if (kind == NULL) {
         g_set_error(error, STORE_ERROR, STORE_ERROR_BLOBS,
-                    "'%s': code objects cannot be kept in a store of the kind '%s'; there are "
+                    "'%s': unknown kind of store '%s'; the kinds are "
                     "database, s3, webdav+https and webdav+http",
                     text, g_uri_get_scheme(url));
         return NULL;
@@ -112,8 +112,8 @@ static bool check_same(GBytes *put, GBytes *got, const char *url, GError **error
 {
     if (g_bytes_equal(put, got))
         return true;
-    g_set_error(error, STORE_ERROR, STORE_ERROR_BLOBS,
-                "%s gives back other bytes than it was given", url);
+    g_set_error(error, STORE_ERROR, STORE_ERROR_BLOBS, "%s returned other bytes than were stored",
+                url);
     return false;
 }
 

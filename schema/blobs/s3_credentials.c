@@ -59,7 +59,7 @@ static bool from_file(struct s3_credentials *credentials, const char *path, cons
         return true;
     g_set_error(error, STORE_ERROR, STORE_ERROR_BLOBS,
                 "no credentials for S3: '%s' has no aws_access_key_id and aws_secret_access_key "
-                "under [%s]; AWS_PROFILE names another part of it",
+                "under [%s]; AWS_PROFILE names another section",
                 path, profile);
     return false;
 }

@@ -61,7 +61,7 @@ static void print_places(const GPtrArray *places)
             printf("; %" G_GINT64_FORMAT " objects without a kernel", (gint64)place->loose);
         putchar('\n');
     }
-    printf("* is where new ones go\n");
+    printf("* marks the place of new objects\n");
 }
 
 static bool show(Store *store, bool json, GError **error)
@@ -194,10 +194,11 @@ static void sweep(Store *store)
     g_autoptr(GError) error = NULL;
     int removed;
     if (!store_sweep_blobs(store, &removed, &error))
-        fprintf(stderr,
-                "skipjack db blobs: all is moved, but not all former objects are removed; the same "
-                "command goes on with it: %s\n",
-                error->message);
+        fprintf(
+            stderr,
+            "skipjack db blobs: all objects are moved, but not all of the former ones are removed; the same "
+            "command goes on with it: %s\n",
+            error->message);
 }
 
 /* Rounds that wait for dropped code would fail. */
@@ -217,11 +218,11 @@ static int finish_move(Store *store, const struct request *request, int damaged,
     if (error == NULL && request->drop_damaged)
         rebuild(store, &error);
     if (error != NULL) {
-        g_prefix_error(&error, "stopped, the same command goes on: ");
+        g_prefix_error(&error, "stopped; the same command continues: ");
         return cli_fail(COMMAND, error);
     }
     if (g_atomic_int_get(&stop)) {
-        fprintf(stderr, "stopped, the same command goes on\n");
+        fprintf(stderr, "stopped; the same command continues\n");
         return CLI_INTERRUPTED;
     }
     if (!request->check)
@@ -283,9 +284,9 @@ static bool parse(int argc, char **argv, struct request *request)
     if (!cli_parse(&cli, &argc, &argv))
         return false;
     if (request->check && request->to != NULL)
-        cli_misuse(&error, "--check and --move are two commands");
+        cli_misuse(&error, "use either --check or --move");
     else if (request->drop_damaged && request->to == NULL && !request->check)
-        cli_misuse(&error, "--drop-damaged goes with --check or --move");
+        cli_misuse(&error, "--drop-damaged needs --check or --move");
     else
         return true;
     cli_fail(COMMAND, error);

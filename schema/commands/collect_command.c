@@ -37,7 +37,7 @@ static void print_json(const struct upkeep_report *report, bool dry_run)
 
 static void print_report(const struct upkeep_report *report, bool dry_run)
 {
-    printf("%" G_GINT64_FORMAT " code objects were there, %.1f MB; %s in %.1f s:\n",
+    printf("%" G_GINT64_FORMAT " code objects before, %.1f MB; %s in %.1f s:\n",
            (gint64)report->code_count, (double)report->code_bytes / 1e6,
            dry_run ? "this would be freed, counted" : "freed", report->seconds);
     for (int i = 0; i < UPKEEP_COUNT; i++) {
@@ -76,19 +76,19 @@ static bool parse(int argc, char **argv, struct request *request)
         {"keep-code", 0, 0, G_OPTION_ARG_DOUBLE, &options->code_hours,
          "code objects that were asked for within HOURS stay (1)", "HOURS"},
         {"keep-kernels", 0, 0, G_OPTION_ARG_DOUBLE, &options->kernel_days,
-         "what is known of kernels without code stays for DAYS (90)", "DAYS"},
+         "rows of kernels without code stay for DAYS (90)", "DAYS"},
         {"keep-events", 0, 0, G_OPTION_ARG_DOUBLE, &options->event_days,
          "rows of the event log stay for DAYS (90)", "DAYS"},
         {"keep-workers", 0, 0, G_OPTION_ARG_DOUBLE, &options->worker_days,
-         "workers that ended stay for DAYS (30)", "DAYS"},
+         "ended workers stay for DAYS (30)", "DAYS"},
         {0}};
     const struct cli cli = {
         .command = "db collect",
         .summary =
-            "Drops what nobody needs any more: code objects of configs that lost, tables of dropped "
+            "Drops what the farm no longer needs: code objects of configs that lost, tables of dropped "
             "campaigns, objects without a kernel in stores outside, old rows of the event log. "
             "Measurements stay as long as their campaign. Workers go on meanwhile, and it may be "
-            "stopped at any time. A negative number keeps for ever.",
+            "stopped at any time. A negative number means for ever.",
         .example = "skipjack db collect --dry-run --keep-code 24",
         .options = entries};
     if (!cli_parse(&cli, &argc, &argv))

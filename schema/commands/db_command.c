@@ -221,7 +221,7 @@ static const struct plain_verb {
     bool has_json;
     int (*run)(bool json);
 } plain_verbs[] = {
-    {"start", "create the embedded database where needed, start it, migrate it", false, db_start},
+    {"start", "start the embedded database (created at first) and migrate it", false, db_start},
     {"stop", "stop the embedded database; nothing is lost", false, db_stop},
     {"status", "whether it exists and runs, and where (--json)", true, db_status},
     {"migrate", "bring the database in use to this program's schema", false, db_migrate},
@@ -261,7 +261,7 @@ int command_db(int argc, char **argv)
         {"roles", "create the roles of a farm's database, and logins in them", command_db_roles},
         {"url", NULL, run_plain},
         {"blobs", "where code objects are; --move URL, --check", command_db_blobs},
-        {"collect", "drop what nobody needs any more (--dry-run: only count)", command_db_collect},
+        {"collect", "drop what is no longer needed (--dry-run: only count)", command_db_collect},
         {"restored", NULL, run_plain},
         {"psql", "open psql on it; further arguments are psql's", db_psql},
     };

@@ -89,11 +89,11 @@ static bool parse(int argc, char **argv, struct request *request)
 {
     const GOptionEntry entries[] = {
         {"login", 0, 0, G_OPTION_ARG_STRING, &request->login,
-         "create this login, or put one that there is into the role", "NAME"},
+         "create this login, or add an existing one to the role", "NAME"},
         {"role", 0, 0, G_OPTION_ARG_STRING, &request->role,
          "its role: reader, worker or coordinator", "ROLE"},
         {"password-file", 0, 0, G_OPTION_ARG_FILENAME, &request->password_file,
-         "its password is the first line of FILE (else the terminal is asked)", "FILE"},
+         "its password is the first line of FILE (default: ask on the terminal)", "FILE"},
         {"connections", 0, 0, G_OPTION_ARG_INT, &request->connections,
          "how many it may have at once; a worker holds two (default for a new worker's login: half "
          "of the server's)",
@@ -113,15 +113,15 @@ static bool parse(int argc, char **argv, struct request *request)
 static const char *what_is_wrong(const struct request *request)
 {
     if ((request->login == NULL) != (request->role == NULL))
-        return "--login and --role go together";
+        return "--login and --role need each other";
     if (request->login == NULL && (request->password_file != NULL || request->connections != 0))
-        return "--password-file and --connections go with --login";
+        return "--password-file and --connections need --login";
     if (request->connections < 0 || request->connections > 100000)
         return "--connections takes a number from 1 on";
     if (request->role != NULL && role_find(request->role) == NULL)
         return "--role takes reader, worker or coordinator";
     if (request->login != NULL && role_find(request->login) != NULL)
-        return "--login takes a name of its own, not a role's";
+        return "--login takes a new name, not a role's";
     return NULL;
 }
 

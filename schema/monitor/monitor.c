@@ -104,7 +104,7 @@ static enum MHD_Result answer(void *data, struct MHD_Connection *connection, con
     if (strcmp(path, "/health") == 0)
         return send_health(monitor, connection);
     return send_text(connection, MHD_HTTP_NOT_FOUND, "text/plain; charset=utf-8",
-                     g_string_new("there are /metrics and /health\n"));
+                     g_string_new("only /metrics and /health are served here\n"));
 }
 
 /* ---- connections ---- */
@@ -237,7 +237,7 @@ static struct addrinfo *find_address(const char *place, GError **error)
         memmove(host, host + 1, length - 1);
     }
     if (!g_ascii_string_to_unsigned(port, 10, 0, 65535, NULL, NULL) || *host == '\0') {
-        set_place_error(error, place, "there is no address and port in it");
+        set_place_error(error, place, "it has no address and port");
         return NULL;
     }
     int status = getaddrinfo(host, port, &wanted, &found);

@@ -63,10 +63,11 @@ int home_turn_take(const struct embedded *embedded, GError **error)
             continue;
         }
         if (is_taken(why))
-            g_set_error(error, STORE_ERROR, STORE_ERROR_CONNECTION,
-                        "another skipjack has been starting or stopping the database for %d s and "
-                        "holds '%s': end it, then try again",
-                        TURN_SECONDS, path);
+            g_set_error(
+                error, STORE_ERROR, STORE_ERROR_CONNECTION,
+                "another skipjack command has been starting or stopping the database for %d s and "
+                "holds '%s': end it, then try again",
+                TURN_SECONDS, path);
         else
             set_lock_error(error, path, why);
         close(fd);

@@ -12,8 +12,8 @@
 #include <string.h>
 
 const struct role roles[] = {
-    {"skipjack_reader", "sees all but secrets: status, report, export"},
-    {"skipjack_worker", "works: touches what it claimed itself, by functions alone"},
+    {"skipjack_reader", "reads all but secrets: status, report, export"},
+    {"skipjack_worker", "works: changes only what it claimed, by functions"},
     {"skipjack_coordinator", "reads, works, creates and changes campaigns, collects"},
 };
 const gsize roles_count = G_N_ELEMENTS(roles);
@@ -95,7 +95,7 @@ static bool give_privileges(PGconn *connection, GError **error)
     if (PQresultStatus(rows) == PGRES_COMMAND_OK)
         return true;
     store_set_error(connection, rows, error);
-    g_prefix_error(error, "the database's owner gives roles what they may: ");
+    g_prefix_error(error, "the database's owner grants roles their rights: ");
     return false;
 }
 

@@ -214,7 +214,7 @@ static void add_roles(const char *login, GError **error)
 {
     g_autofree char *words = g_steal_pointer(&(*error)->message);
     (*error)->message = g_strdup_printf(
-        "%s; the login '%s' has not the role for this: skipjack_reader reads, skipjack_worker "
+        "%s; the login '%s' lacks the role for this: skipjack_reader reads, skipjack_worker "
         "works, skipjack_coordinator does both and changes campaigns, only the owner migrates "
         "(skipjack db roles)",
         words, login);

@@ -286,7 +286,7 @@ struct campaign *store_get_campaign(Store *store, int64_t id, GError **error)
     if (PQntuples(rows) == 0) {
         g_set_error(error, STORE_ERROR, STORE_ERROR_NOT_FOUND,
                     "there is no campaign %" G_GINT64_FORMAT
-                    "; to see those there are: skipjack campaign list",
+                    "; to list all: skipjack campaign list",
                     (gint64)id);
         return NULL;
     }
@@ -450,7 +450,7 @@ static gpointer read_job_failures(const json_t *object, GError **error)
 {
     int64_t number;
     if (!json_int_within(json_object_get(object, "failure"), 0, FAILURE_COUNT - 1, &number)) {
-        store_damaged(error, "a failure has a number that is not known");
+        store_damaged(error, "a failure has an unknown number");
         return NULL;
     }
     struct job_failures *row = g_new0(struct job_failures, 1);

@@ -284,7 +284,7 @@ static gpointer read_confirmation(const json_t *object, GError **error)
     json_array_foreach (json_object_get(object, "configs"), index, value) {
         int64_t failure;
         if (!json_int_within(json_object_get(value, "failure"), 0, FAILURE_COUNT - 1, &failure)) {
-            store_damaged(error, "a config was measured again with a failure that is not known");
+            store_damaged(error, "a config measured again has an unknown failure");
             free_confirmation(confirmation);
             return NULL;
         }

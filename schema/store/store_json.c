@@ -99,7 +99,7 @@ static bool type_from_text(const char *text, enum data_type *type, GError **erro
     *type = TYPE_NONE;
     if (text == NULL || *text == '\0' || data_type_parse(text, type))
         return true;
-    return store_damaged(error, "a problem has the data type '%s', which is not known", text);
+    return store_damaged(error, "a problem has the unknown data type '%s'", text);
 }
 
 json_t *problem_to_json(const struct problem *p)
@@ -138,14 +138,14 @@ static const char *text_at(const json_t *object, const char *name, gsize index)
 static bool read_number(const json_t *value, const char *name, int64_t *number, GError **error)
 {
     return json_int_within(value, INT32_MIN, INT32_MAX, number) ||
-           store_damaged(error, "a problem's %s is no 32-bit number", name);
+           store_damaged(error, "a problem's %s is not a 32-bit number", name);
 }
 
 static bool read_triple(const json_t *object, const char *name, int64_t *triple, GError **error)
 {
     const json_t *array = json_object_get(object, name);
     if (json_array_size(array) != AXIS_COUNT)
-        return store_damaged(error, "a problem's %s has not %d numbers", name, AXIS_COUNT);
+        return store_damaged(error, "a problem's %s does not have %d numbers", name, AXIS_COUNT);
     for (gsize axis = 0; axis < AXIS_COUNT; axis++)
         if (!read_number(json_array_get(array, axis), name, &triple[axis], error))
             return false;
@@ -179,7 +179,7 @@ static bool read_tensor(const json_t *object, struct problem *p, gsize role, GEr
         !type_from_text(text_at(object, "casts", role), &p->cast[role], error))
         return false;
     return (layout != NULL && layout_parse(layout, &p->layout[role])) ||
-           store_damaged(error, "a problem has the layout '%s', which is not known",
+           store_damaged(error, "a problem has the unknown layout '%s'",
                          layout != NULL ? layout : "");
 }
 
@@ -189,11 +189,11 @@ static bool read_texts(const json_t *object, struct problem *p, GError **error)
     const char *direction = json_string_value(json_object_get(object, "direction"));
     const char *epilogue = json_string_value(json_object_get(object, "epilogue"));
     if (g_strcmp0(kind, "conv") != 0)
-        return store_damaged(error, "a problem is of the kind '%s', which is not known",
+        return store_damaged(error, "a problem has the unknown kind '%s'",
                              kind != NULL ? kind : "");
     if (direction == NULL || strlen(direction) != 1 ||
         !direction_parse(direction[0], &p->direction))
-        return store_damaged(error, "a problem has the direction '%s', which is not known",
+        return store_damaged(error, "a problem has the unknown direction '%s'",
                              direction != NULL ? direction : "");
     if (epilogue != NULL && strlen(epilogue) >= sizeof p->epilogue)
         return store_damaged(error, "a problem's epilogue has more than %zu bytes",
@@ -238,7 +238,7 @@ bool config_from_json(const json_t *array, struct perf_config *config, GError **
         int64_t value;
         if (!json_int_within(json_array_get(array, i), INT32_MIN, INT32_MAX, &value)) {
             memset(config, 0, sizeof *config);
-            return store_damaged(error, "a perf config has a value that is no 32-bit number");
+            return store_damaged(error, "a perf config has a value that is not a 32-bit number");
         }
         config->values[config->count++] = (int32_t)value;
     }

@@ -86,7 +86,7 @@ static struct kernel_row *read_kernel(const json_t *object, GError **error)
 {
     int64_t failure;
     if (!json_int_within(json_object_get(object, "failure"), 0, FAILURE_COUNT - 1, &failure)) {
-        store_damaged(error, "a kernel has a failure that is not known");
+        store_damaged(error, "a kernel has an unknown failure");
         return NULL;
     }
     struct kernel_row *kernel = g_new0(struct kernel_row, 1);

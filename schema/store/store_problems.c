@@ -295,8 +295,7 @@ static gpointer read_layer(const json_t *object, GError **error)
 static bool not_found(const char *network, GError **error)
 {
     g_set_error(error, STORE_ERROR, STORE_ERROR_NOT_FOUND,
-                "there is no network '%s'; to see those there are: skipjack networks --versions",
-                network);
+                "there is no network '%s'; to list all: skipjack networks --versions", network);
     return false;
 }
 
@@ -430,7 +429,7 @@ bool target_from_row(const json_t *object, struct target *t, GError **error)
         !copy_member(object, "features", t->features, sizeof t->features) ||
         !copy_or_empty(object, "partition", t->partition, sizeof t->partition) ||
         !read_vendor(object, &t->vendor))
-        return store_damaged(error, "target '%s' has a name or a vendor that is none", t->id);
+        return store_damaged(error, "target '%s' has an invalid name or vendor", t->id);
     t->compute_units = (int)json_member_int(object, "compute_units");
     t->memory_gib = (int)json_member_int(object, "memory_gib");
     t->local_bytes = json_member_int(object, "local_bytes");
@@ -456,8 +455,7 @@ bool store_get_target(Store *store, const char *id, struct target *target, GErro
         return false;
     if (PQntuples(rows) == 0) {
         g_set_error(error, STORE_ERROR, STORE_ERROR_NOT_FOUND,
-                    "the database knows no target '%s'; to see those it knows: skipjack targets",
-                    id);
+                    "the database has no target '%s'; to list all: skipjack targets", id);
         return false;
     }
     g_autoptr(StoreJson) object = store_row_json(rows, 0);

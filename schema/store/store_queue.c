@@ -115,7 +115,7 @@ static gpointer read_problem(const json_t *object)
     struct claimed_problem *problem = g_new0(struct claimed_problem, 1);
     if (!problem_from_json(object, &problem->problem, &error) ||
         !problem_validate(&problem->problem, &error))
-        problem->damage = g_strdup_printf("its problem cannot be worked on: %s", error->message);
+        problem->damage = g_strdup_printf("its problem is invalid: %s", error->message);
     return problem;
 }
 
@@ -257,7 +257,7 @@ static bool read_wish(const StoreRows *rows, int row, struct job *job, GError **
             return false;
         g_array_append_val(job->wish, config);
     }
-    return job->wish->len > 0 || store_damaged(error, "a round measures nothing again");
+    return job->wish->len > 0 || store_damaged(error, "a round's wish has no configs");
 }
 
 /* Returns NULL if the campaign was dropped since the claim. */

@@ -457,7 +457,7 @@ bool store_count_outcomes(Store *store, int64_t campaign, int64_t counts[FAILURE
     for (int i = 0; i < PQntuples(rows); i++) {
         int failure = atoi(PQgetvalue(rows, i, 0));
         if (failure < 0 || failure >= FAILURE_COUNT)
-            return store_damaged(error, "a failure has the number %d, which is not known", failure);
+            return store_damaged(error, "a failure has the unknown number %d", failure);
         counts[failure] = strtoll(PQgetvalue(rows, i, 1), NULL, 10);
     }
     return true;

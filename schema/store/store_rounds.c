@@ -97,7 +97,7 @@ static bool read_outcomes(const json_t *object, struct round *round, GError **er
     for (int i = 0; i < round->config_count; i++) {
         int64_t failure, runs = 0;
         if (!json_int_within(json_array_get(failures, (gsize)i), 0, FAILURE_COUNT - 1, &failure))
-            return store_damaged(error, "round %d has a failure that is not known", round->number);
+            return store_damaged(error, "round %d has an unknown failure", round->number);
         if (json_is_array(n) && !json_int_within(json_array_get(n, (gsize)i), 0, INT32_MAX, &runs))
             return store_damaged(error, "round %d has a config without a number of runs",
                                  round->number);
@@ -113,7 +113,7 @@ static bool read_config(const json_t *values, gsize *at, const json_t *count,
 {
     int64_t number = 0, value;
     if (!json_int_within(count, 0, CONFIG_MAX, &number))
-        return store_damaged(error, "a config of a round has not 0 to %d values", CONFIG_MAX);
+        return store_damaged(error, "a config of a round does not have 0 to %d values", CONFIG_MAX);
     for (; config->count < number; (*at)++) {
         if (!json_int_within(json_array_get(values, *at), INT32_MIN, INT32_MAX, &value))
             return store_damaged(error, "a config of a round lacks a value");
@@ -152,7 +152,8 @@ struct round *round_from_json(const json_t *object, GError **error)
     int64_t number;
     if (!json_int_within(json_object_get(object, "number"), 0, INT32_MAX, &number) ||
         !json_is_array(counts) || json_array_size(counts) > ROUND_CONFIGS_MAX) {
-        store_damaged(error, "a round has no number, or not 0 to %d configs", ROUND_CONFIGS_MAX);
+        store_damaged(error, "a round has no number, or does not have 0 to %d configs",
+                      ROUND_CONFIGS_MAX);
         return NULL;
     }
     struct round *round = round_new((int)json_array_size(counts));

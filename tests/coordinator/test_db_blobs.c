@@ -171,7 +171,7 @@ static void test_mistakes_are_told_and_change_nothing(void)
     } cases[] = {
         {{"--move", NULL, NULL}, 2, "Missing argument"},
         {{"--odd", NULL, NULL}, 2, "Unknown option"},
-        {{"--drop-damaged", NULL, NULL}, 2, "goes with --check or --move"},
+        {{"--drop-damaged", NULL, NULL}, 2, "needs --check or --move"},
         {{"--move", "ftp://host/folder", NULL}, 1, "s3"},
         {{"--move", "s3://key:hidden@bucket", NULL}, 1, "must not hold"},
         {{"--move", "s3://bucket-x?endpoint=http://127.0.0.1:9", NULL}, 1, "connect"},

@@ -67,7 +67,7 @@ static void exercise(BlobStore *store)
     put(store, NAME, small);
     g_assert_null(blob_store_get(store, "ab/other", g_bytes_get_size(large) - 1, &error));
     g_assert_error(error, STORE_ERROR, STORE_ERROR_DAMAGED);
-    g_assert_nonnull(strstr(error->message, "more than"));
+    g_assert_nonnull(strstr(error->message, "longer than"));
     g_clear_error(&error);
     for (int i = 0; i < 2; i++) {
         g_assert_true(blob_store_remove(store, NAME, &error));

@@ -244,7 +244,7 @@ static void test_what_comes_later_is_covered(void)
     role_expect_count(f.guest, "SELECT count(*) FROM later", "0");
     role_expect_count(f.farm.store, "SELECT skipjack_work.later()", "0");
     role_expect_refused(store_do(f.guest, &error, "SELECT skipjack_work.later()", ""), &error,
-                        STORE_ERROR_ACCESS, "has not the role");
+                        STORE_ERROR_ACCESS, "lacks the role");
     PQclear(PQexec(owner, "DROP TABLE skipjack.later; DROP FUNCTION skipjack_work.later();"
                           "DELETE FROM skipjack.schema_migrations WHERE number > 9000"));
     PQfinish(owner);
