@@ -7,11 +7,377 @@
  * Parameters: LOAD_A and LOAD_B neighbours are loaded at once; ASYNC copies to local memory without registers
  * while the work-item computes (NVIDIA from sm_80 on); STAGES blocks of terms are in local memory.
  */
-#include "solvers/implicit_gemm/conv_simt.h"
+#include <string.h>
 
 #include "solvers/common/conv_common.h"
 #include "solvers/common/split_sum.h"
 #include "solvers/framework/solver_rows.h"
+#include "solvers/framework/space.h"
+#include "solvers/implicit_gemm/simt_common.h"
+#include "solvers/implicit_gemm/simt_operands.h"
+
+/* The parameters, in order. */
+enum {
+    SIMT_BLOCK_M,
+    SIMT_BLOCK_N,
+    SIMT_TILE_M,
+    SIMT_TILE_N,
+    SIMT_BLOCK_K,
+    SIMT_LOAD_A,
+    SIMT_LOAD_B,
+    SIMT_ASYNC,
+    SIMT_STAGES,
+    SIMT_SPLITS,
+    SIMT_PARAM_COUNT
+};
+
+/* The most workgroups along a grid's third axis on every GPU. */
+#define SIMT_GRID_MOST 65535
+
+#define SPLITS_MOST   512
+/* The least rows and columns of a block. */
+#define LEAST_ROWS    32
+#define LEAST_COLUMNS 64
+/* Blocks of so few columns and so many terms are for W only, whose products may have few rows and columns. */
+#define FEW_COLUMNS   32
+#define MANY_TERMS    32
+/* The most work-items that splitting may give a unit: about twice what it holds at once. */
+#define ITEMS_A_UNIT  1024.0
+static const struct space_param params[SIMT_PARAM_COUNT] = {
+    {"BLOCK_M", 4, (const int32_t[]){32, 64, 128, 256}},
+    {"BLOCK_N", 4, (const int32_t[]){FEW_COLUMNS, 64, 128, 256}},
+    {"TILE_M", 3, (const int32_t[]){4, 8, 16}},
+    {"TILE_N", 3, (const int32_t[]){4, 8, 16}},
+    {"BLOCK_K", 3, (const int32_t[]){8, 16, MANY_TERMS}},
+    {"LOAD_A", 2, (const int32_t[]){1, 4}},
+    {"LOAD_B", 2, (const int32_t[]){1, 4}},
+    {"ASYNC", 2, (const int32_t[]){0, 1}},
+    {"STAGES", 3, (const int32_t[]){2, 3, 4}},
+    {"SPLITS", 10, (const int32_t[]){1, 2, 4, 8, 16, 32, 64, 128, 256, SPLITS_MOST}},
+};
+
+/* ---- the product ---- */
+
+static double blocks_of(double count, int32_t block)
+{
+    return (double)conv_divide_up((int64_t)count, block);
+}
+
+/* Work-items of a workgroup; workgroups of a part. Both depend on a config's first four values only. */
+static int conv_simt_items(const int32_t *values)
+{
+    return values[SIMT_BLOCK_M] / values[SIMT_TILE_M] *
+           (values[SIMT_BLOCK_N] / values[SIMT_TILE_N]);
+}
+
+static double conv_simt_workgroups(const struct tile_product *product, const int32_t *values)
+{
+    return blocks_of(product->m, values[SIMT_BLOCK_M]) *
+           blocks_of(product->n, values[SIMT_BLOCK_N]) * product->layers;
+}
+
+/* ---- how operands lie ---- */
+
+/* Whether a's and b's neighbours in memory are terms. Layout and config alone decide, so that one binary serves
+ * all shapes. In B with a 1x1 filter rows are neighbours where they come in fours. */
+static bool a_is_by_term(const struct problem *p, const int32_t *values)
+{
+    if (simt_is_nhwc(p))
+        return p->direction == DIRECTION_F;
+    return p->direction != DIRECTION_B || values[SIMT_LOAD_A] == 1;
+}
+
+static bool b_is_by_term(const struct problem *p)
+{
+    return simt_is_nhwc(p) == (p->direction != DIRECTION_W);
+}
+
+/* Reads only the values before parameter `known`. */
+static struct simt_block block_of(const struct problem *p, const int32_t *values, int known)
+{
+    struct simt_block block = {.block_m = values[SIMT_BLOCK_M],
+                               .block_n = values[SIMT_BLOCK_N],
+                               .tile_m = values[SIMT_TILE_M],
+                               .tile_n = values[SIMT_TILE_N],
+                               .c_by_row = simt_is_nhwc(p) && p->direction != DIRECTION_W,
+                               .b_by_term = b_is_by_term(p)};
+
+    if (known > SIMT_BLOCK_K)
+        block.block_k = values[SIMT_BLOCK_K];
+    if (known > SIMT_LOAD_A) {
+        block.load_a = values[SIMT_LOAD_A];
+        block.a_by_term = a_is_by_term(p, values);
+    }
+    if (known > SIMT_LOAD_B)
+        block.load_b = values[SIMT_LOAD_B];
+    if (known > SIMT_STAGES) {
+        block.async = values[SIMT_ASYNC] != 0;
+        block.stages = values[SIMT_STAGES];
+    }
+    return block;
+}
+
+/* The block of a whole config, with the way its operands are loaded. */
+static struct simt_block conv_simt_block(const struct problem *p, const int32_t *values)
+{
+    return block_of(p, values, SIMT_STAGES + 1);
+}
+
+/* ---- the space ---- */
+
+static bool items_suit_target(const struct problem *p, const struct context *context,
+                              const int32_t *values)
+{
+    const struct simt_block block = block_of(p, values, SIMT_TILE_N + 1);
+
+    return simt_items_suit(&block, context->target->max_workgroup);
+}
+
+/* A work-item's tile must have enough products for each element it reads, and leave registers free. */
+static bool sums_fit_registers(const struct problem *p, const struct context *context,
+                               const int32_t *values)
+{
+    int sums = values[SIMT_TILE_M] * values[SIMT_TILE_N];
+
+    (void)p;
+    (void)context;
+    return sums >= 32 && sums <= 128;
+}
+
+static bool block_suits_sizes(const struct problem *p, const struct context *context,
+                              const int32_t *values)
+{
+    const struct tile_product product = simt_product_sizes(p);
+
+    (void)context;
+    if (values[SIMT_BLOCK_N] == FEW_COLUMNS &&
+        (p->direction != DIRECTION_W || blocks_of(product.n, FEW_COLUMNS) * FEW_COLUMNS ==
+                                            blocks_of(product.n, LEAST_COLUMNS) * LEAST_COLUMNS))
+        return false;
+    return (values[SIMT_BLOCK_M] == LEAST_ROWS || values[SIMT_BLOCK_M] < 2 * product.m) &&
+           (values[SIMT_BLOCK_N] <= LEAST_COLUMNS || values[SIMT_BLOCK_N] < 2 * product.n);
+}
+
+/* Many terms at once read longer pieces of memory, which pays in blocks with few products for each element read. */
+static bool terms_suit_block(const struct problem *p, const struct context *context,
+                             const int32_t *values)
+{
+    (void)context;
+    return values[SIMT_BLOCK_K] < MANY_TERMS ||
+           (p->direction == DIRECTION_W && values[SIMT_TILE_M] * values[SIMT_TILE_N] == 32);
+}
+
+static bool blocks_fit_grid(const struct problem *p, const struct context *context,
+                            const int32_t *values)
+{
+    const struct tile_product product = simt_product_sizes(p);
+
+    (void)context;
+    return conv_simt_workgroups(&product, values) / product.layers * conv_simt_items(values) <=
+           UINT32_MAX / 2;
+}
+
+/* Where four neighbours can be loaded at once other loads do not pay, except single terms that are copied past
+ * registers. */
+static bool load_suits(bool has_quads, bool by_term, const struct context *context, int32_t load)
+{
+    if (load == 4)
+        return has_quads;
+    return !has_quads || (by_term && context->target->vendor == VENDOR_NVIDIA);
+}
+
+static bool a_suits_items(const struct problem *p, const struct context *context,
+                          const int32_t *values)
+{
+    const struct simt_block block = block_of(p, values, SIMT_LOAD_A + 1);
+
+    return load_suits(simt_a_has_quads(p), simt_is_nhwc(p) || p->direction != DIRECTION_B, context,
+                      values[SIMT_LOAD_A]) &&
+           simt_items_share_a(&block);
+}
+
+static bool b_suits_items(const struct problem *p, const struct context *context,
+                          const int32_t *values)
+{
+    const struct simt_block block = block_of(p, values, SIMT_LOAD_B + 1);
+
+    return load_suits(simt_b_has_quads(p), b_is_by_term(p), context, values[SIMT_LOAD_B]) &&
+           simt_items_share_b(&block);
+}
+
+/* At least one operand must be copied, and no operand term by term without a need. */
+static bool async_suits_target(const struct problem *p, const struct context *context,
+                               const int32_t *values)
+{
+    bool a_by_term = a_is_by_term(p, values), b_by_term = b_is_by_term(p);
+
+    if (!values[SIMT_ASYNC])
+        return (values[SIMT_LOAD_A] == 4 || !a_by_term || !simt_a_has_quads(p)) &&
+               (values[SIMT_LOAD_B] == 4 || !b_by_term || !simt_b_has_quads(p));
+    return target_compute_capability(context->target) >= 80 &&
+           !(a_by_term && values[SIMT_LOAD_A] == 4 && b_by_term && values[SIMT_LOAD_B] == 4);
+}
+
+static bool stages_fit_local_memory(const struct problem *p, const struct context *context,
+                                    const int32_t *values)
+{
+    const struct simt_block block = block_of(p, values, SIMT_STAGES + 1);
+
+    return (values[SIMT_STAGES] == 2 || values[SIMT_ASYNC]) &&
+           simt_fits_local_memory(&block, context->target->local_bytes);
+}
+
+/* Terms are split where there are too few workgroups for the units and enough terms. */
+static bool splits_suit_target(const struct problem *p, const struct context *context,
+                               const int32_t *values)
+{
+    const struct tile_product product = simt_product_sizes(p);
+
+    return values[SIMT_SPLITS] == 1 ||
+           (tile_may_split(&product, context, values[SIMT_SPLITS], values[SIMT_BLOCK_K]) &&
+            conv_simt_workgroups(&product, values) * conv_simt_items(values) *
+                    values[SIMT_SPLITS] <=
+                ITEMS_A_UNIT * context->target->compute_units);
+}
+
+static const struct space_constraint constraints[] = {
+    {"items_suit_target", "workgroup size", SIMT_TILE_N + 1, items_suit_target},
+    {"sums_fit_registers", "registers", SIMT_TILE_N + 1, sums_fit_registers},
+    {"block_suits_sizes", "arithmetic", SIMT_TILE_N + 1, block_suits_sizes},
+    {"blocks_fit_grid", "work-items of a launch", SIMT_TILE_N + 1, blocks_fit_grid},
+    {"terms_suit_block", "registers", SIMT_BLOCK_K + 1, terms_suit_block},
+    {"a_suits_items", "alignment", SIMT_LOAD_A + 1, a_suits_items},
+    {"b_suits_items", "alignment", SIMT_LOAD_B + 1, b_suits_items},
+    {"async_suits_target", "copy units", SIMT_ASYNC + 1, async_suits_target},
+    {"stages_fit_local_memory", "local memory", SIMT_STAGES + 1, stages_fit_local_memory},
+    {"splits_suit_target", "compute units", SIMT_SPLITS + 1, splits_suit_target},
+};
+
+static const struct space conv_simt_space = {SIMT_PARAM_COUNT, params, G_N_ELEMENTS(constraints),
+                                             constraints};
+
+/* Whether every block of the space gives a grid that GPUs take. */
+static bool conv_simt_fits_grid(const struct problem *p, const struct context *context)
+{
+    const int32_t least[SIMT_PARAM_COUNT] = {LEAST_ROWS, LEAST_COLUMNS, 4, 8};
+
+    return simt_product_sizes(p).layers <= SIMT_GRID_MOST && blocks_fit_grid(p, context, least);
+}
+
+/* ---- the default ---- */
+
+/* In F and B a part is as large as a tensor, so parts are few and have at least this many terms. */
+#define DATA_PART_TERMS 256
+
+static int32_t default_terms(const struct problem *p, const int32_t *block)
+{
+    return p->direction == DIRECTION_W && block[SIMT_TILE_M] * block[SIMT_TILE_N] == 32 ? MANY_TERMS
+                                                                                        : 16;
+}
+
+/* The splits of a default: in W as many as allowed, in F and B until units have two workgroups. */
+static int32_t default_splits(const struct problem *p, const struct context *context,
+                              const int32_t *block)
+{
+    const struct tile_product product = simt_product_sizes(p);
+    double workgroups = conv_simt_workgroups(&product, block);
+    int32_t values[SIMT_PARAM_COUNT], splits = 1;
+
+    memcpy(values, block, SIMT_BLOCK_K * sizeof *values);
+    values[SIMT_BLOCK_K] = default_terms(p, block);
+    for (values[SIMT_SPLITS] = 2; values[SIMT_SPLITS] <= SPLITS_MOST; values[SIMT_SPLITS] *= 2) {
+        if (!splits_suit_target(p, context, values))
+            break;
+        if (p->direction != DIRECTION_W &&
+            (workgroups * splits >= 2.0 * context->target->compute_units ||
+             product.k < (double)DATA_PART_TERMS * values[SIMT_SPLITS]))
+            break;
+        splits = values[SIMT_SPLITS];
+    }
+    return splits;
+}
+
+/* A block's relative speed: the filled share of its work, how evenly units get blocks, fewer reads for each
+ * product in large blocks, and the cost of adding up parts. */
+static double block_worth(const struct problem *p, const struct context *context,
+                          const int32_t *values)
+{
+    const struct tile_product product = simt_product_sizes(p);
+    int items = conv_simt_items(values), splits = default_splits(p, context, values);
+    double workgroups = conv_simt_workgroups(&product, values) * splits;
+    double at_once = (double)context->target->compute_units * (items <= 128 ? 4 : 2);
+    double filled = p->direction == DIRECTION_W ? 1 : conv_used_part(workgroups, (int)at_once);
+    double lines = values[SIMT_BLOCK_M] * values[SIMT_BLOCK_N] /
+                   (double)(values[SIMT_BLOCK_M] + values[SIMT_BLOCK_N]) / 64;
+
+    if (splits > 1 && p->direction != DIRECTION_W)
+        filled *= 0.9;
+    return conv_used_part(product.m, values[SIMT_BLOCK_M]) *
+           conv_used_part(product.n, values[SIMT_BLOCK_N]) *
+           (workgroups < at_once ? filled : (1 + filled) / 2) * (0.7 + 0.3 * lines);
+}
+
+/* Blocks of defaults. W, which often has few rows and columns, also has small blocks with half the sums in a
+ * work-item, so that more work-items wait for memory at once. */
+static const int32_t data_blocks[][SIMT_BLOCK_K] = {
+    {128, 128, 8, 8}, {64, 128, 8, 8}, {64, 64, 8, 4}, {32, 128, 8, 8}};
+static const int32_t weights_blocks[][SIMT_BLOCK_K] = {
+    {128, 128, 8, 8}, {64, 128, 8, 8}, {64, 64, 4, 8}, {32, 128, 4, 8},
+    {128, 32, 8, 4},  {64, 32, 8, 4},  {32, 64, 4, 8}};
+
+static void choose_block(const struct problem *p, const struct context *context, int32_t *values)
+{
+    bool weights = p->direction == DIRECTION_W;
+    const int32_t(*blocks)[SIMT_BLOCK_K] = weights ? weights_blocks : data_blocks;
+    gsize count = weights ? G_N_ELEMENTS(weights_blocks) : G_N_ELEMENTS(data_blocks), which = 0;
+    double best = 0;
+
+    for (gsize i = 0; i < count; i++) {
+        double worth = block_worth(p, context, blocks[i]);
+        if (blocks_fit_grid(p, context, blocks[i]) && worth > best) {
+            best = worth;
+            which = i;
+        }
+    }
+    memcpy(values, blocks[which], sizeof blocks[which]);
+}
+
+static void conv_simt_default_config(const struct problem *p, const struct context *context,
+                                     struct perf_config *config)
+{
+    int32_t *values = config->values;
+
+    config->count = SIMT_PARAM_COUNT;
+    choose_block(p, context, values);
+    values[SIMT_BLOCK_K] = default_terms(p, values);
+    values[SIMT_LOAD_A] = simt_a_has_quads(p) ? 4 : 1;
+    values[SIMT_LOAD_B] = simt_b_has_quads(p) ? 4 : 1;
+    values[SIMT_ASYNC] = 0;
+    values[SIMT_STAGES] = 2;
+    values[SIMT_SPLITS] = default_splits(p, context, values);
+}
+
+/* The most that any config has. Either blocks with many sums leave the most to split, or blocks that waste the
+ * fewest rows and columns. */
+static uint64_t conv_simt_workspace_bytes(const struct problem *p, const struct context *context)
+{
+    int32_t splits = 1;
+
+    for (int m = 0; m < params[SIMT_BLOCK_M].count; m++) {
+        for (int n = 0; n < params[SIMT_BLOCK_N].count; n++) {
+            int32_t block_m = params[SIMT_BLOCK_M].values[m],
+                    block_n = params[SIMT_BLOCK_N].values[n];
+            int32_t tile = CLAMP(block_m * block_n / 512, 4, 16);
+            int32_t values[SIMT_PARAM_COUNT] = {block_m, block_n, 8, tile, 8,
+                                                1,       1,       0, 2,    2 * splits};
+            while (splits < SPLITS_MOST && splits_suit_target(p, context, values)) {
+                splits = values[SIMT_SPLITS];
+                values[SIMT_SPLITS] *= 2;
+            }
+        }
+    }
+    return splits > 1 ? (uint64_t)splits * simt_product_sizes(p).part_bytes : 0;
+}
 
 /* Elements of a tensor whose offsets, a little past the end too, fit 32 bits. */
 #define ELEMENTS_MOST ((INT64_C(1) << 31) - (1 << 24))
