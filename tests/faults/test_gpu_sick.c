@@ -156,20 +156,27 @@ static void test_others_go_on_beside_a_sick_device(void)
     g_assert_cmpuint(count_quarantine(store), ==, 0);
 }
 
-/* The double fails every launch. After the first GPU is out of service the second one gets the job. */
-static void test_a_config_breaks_two_devices_at_most(void)
+/* A campaign of one job puts first one GPU and then the other out of service, and fails with them. Returns what the
+ * farm says about it; free with g_free(). */
+static char *lose_both_devices(Store *store, const char *words)
 {
-    if (!gpu_farm_use(&gpu_hip))
-        return;
-    g_autoptr(Store) store = scratch_store();
-    gpu_farm_say("fault");
+    gpu_farm_say(words);
     int64_t campaign = live_campaign(gpu_farm_program(), PROBLEM, ways);
     g_assert_cmpint(work(patient), ==, 1);
     g_assert_cmpuint(count_quarantine(store), ==, 0);
     g_assert_cmpint(work(second), ==, 1);
     g_assert_cmpuint(gpu_farm_events(store, "device out of service"), ==, 2);
     assert_progress(store, campaign, 0, 1);
-    g_autofree char *failed = gpu_farm_await_event(store, "job failed");
+    return gpu_farm_await_event(store, "job failed");
+}
+
+/* The double fails every launch. After the first GPU is out of service the second one gets the job. */
+static void test_a_config_breaks_two_devices_at_most(void)
+{
+    if (!gpu_farm_use(&gpu_hip))
+        return;
+    g_autoptr(Store) store = scratch_store();
+    g_autofree char *failed = lose_both_devices(store, "fault");
     g_assert_nonnull(strstr(failed, "which is out of service; before that it failed on "));
     g_assert_cmpuint(count_quarantine(store), ==, 2);
 }
@@ -180,20 +187,13 @@ static void test_a_config_takes_two_devices_off_at_most(void)
     if (!gpu_farm_use(&gpu_hip))
         return;
     g_autoptr(Store) store = scratch_store();
-    gpu_farm_say("off@2");
-    int64_t campaign = live_campaign(gpu_farm_program(), PROBLEM, ways);
-    g_assert_cmpint(work(patient), ==, 1);
-    g_assert_cmpuint(count_quarantine(store), ==, 0);
-    g_assert_cmpint(work(second), ==, 1);
-    g_assert_cmpuint(gpu_farm_events(store, "device out of service"), ==, 2);
-    assert_progress(store, campaign, 0, 1);
-    g_autofree char *failed = gpu_farm_await_event(store, "job failed");
+    g_autofree char *failed = lose_both_devices(store, "off@2");
     g_assert_cmpstr(failed, ==,
                     "it failed on GPU-d0d1d2d3d4d5d601, which is out of service; before that it "
                     "failed on GPU-d0d1d2d3d4d5d600");
     g_assert_cmpuint(count_quarantine(store), ==, 1);
     gpu_farm_say("off@2");
-    campaign = live_campaign(gpu_farm_program(), PROBLEM, both_solvers);
+    int64_t campaign = live_campaign(gpu_farm_program(), PROBLEM, both_solvers);
     g_assert_cmpint(work(patient), ==, 0);
     assert_progress(store, campaign, JOBS, 0);
     g_assert_cmpuint(gpu_farm_events(store, "device out of service"), ==, 2);

@@ -3,6 +3,7 @@
 #include "schema/store/store_private.h"
 #include "tests/support/chaos_room.h"
 #include "tests/support/chaos_server.h"
+#include "tests/support/processes.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -84,7 +85,7 @@ static pid_t any_child(struct chaos *chaos, const char *words, const char **node
     const struct actor *actor = any_actor(chaos, true);
     if (actor == NULL)
         return 0;
-    g_autoptr(GArray) children = room_children(actor->pid, words);
+    g_autoptr(GArray) children = process_children(actor->pid, words);
     if (children->len == 0)
         return 0;
     *node = actor->node;

@@ -44,7 +44,5 @@ pid_t room_start(const struct room_process *process);
 bool room_run(const char *const *argv, uid_t uid, gid_t gid, const char *log);
 /* Ends a process and waits for it. */
 void room_kill(pid_t pid);
-/* Ids of the process's children whose command line holds the words. */
-GArray *room_children(pid_t parent, const char *words);
 
 #endif

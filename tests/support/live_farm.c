@@ -11,6 +11,7 @@
 #include "schema/store/store_campaigns.h"
 #include "schema/store/store_results.h"
 #include "solvers/problem/problem_key.h"
+#include "tests/support/processes.h"
 #include "tests/support/scratch_db.h"
 
 #define POLL_US 5000
@@ -103,33 +104,11 @@ int live_wait(pid_t worker)
     g_error("live farm: the worker did not end within %d seconds", PATIENCE_SECONDS);
 }
 
-static bool has_words(long pid, const char *words)
-{
-    g_autofree char *path = g_strdup_printf("/proc/%ld/cmdline", pid);
-    g_autofree char *line = NULL;
-    gsize length;
-    if (!g_file_get_contents(path, &line, &length, NULL))
-        return false;
-    for (gsize i = 0; i < length; i++)
-        if (line[i] == '\0')
-            line[i] = ' ';
-    return length > 0 && strstr(line, words);
-}
-
 /* Returns a child whose command line has the words, or 0. */
 static pid_t find_child(pid_t parent, const char *words)
 {
-    g_autofree char *path =
-        g_strdup_printf("/proc/%ld/task/%ld/children", (long)parent, (long)parent);
-    g_autofree char *list = NULL;
-    g_file_get_contents(path, &list, NULL, NULL);
-    g_auto(GStrv) children = g_strsplit(list ? list : "", " ", -1);
-    for (char **child = children; *child; child++) {
-        long pid = strtol(*child, NULL, 10);
-        if (pid > 0 && has_words(pid, words))
-            return (pid_t)pid;
-    }
-    return 0;
+    g_autoptr(GArray) children = process_children(parent, words);
+    return children->len > 0 ? g_array_index(children, pid_t, 0) : 0;
 }
 
 pid_t live_child(pid_t parent, const char *words)

@@ -1,6 +1,7 @@
 /* The queue against a real PostgreSQL, with one connection for each worker. */
 #include "schema/server/embedded.h"
 #include "schema/store/store_campaigns.h"
+#include "schema/store/store_events.h"
 #include "schema/store/store_private.h"
 #include "schema/store/store_queue.h"
 #include "schema/store/store_workers.h"
@@ -199,6 +200,34 @@ static void test_late_result_of_a_stored_round_is_refused(void)
     farm_clear(&farm);
 }
 
+/* A job that a worker was lost with is claimed alone, so that it takes no other job with it next time. */
+static void test_struck_job_is_claimed_alone(void)
+{
+    struct farm farm;
+    g_autoptr(GError) error = NULL;
+    int claimed_jobs = 0;
+    farm_init(&farm, &(struct order){.jobs = 3});
+    struct job *before = farm_claim_one(&farm, 1, POOL_BUILD);
+    g_autoptr(GPtrArray) lost = farm_claim(farm.store, farm.workers[0], POOL_BUILD, 1, 0);
+    struct job *behind = farm_claim_one(&farm, 1, POOL_BUILD);
+    const struct job *struck = lost->pdata[0];
+    farm_look_at_leases(&farm);
+    g_assert_true(store_release_job(farm.store, before, &error));
+    g_assert_true(store_release_job(farm.store, behind, &error));
+    g_assert_no_error(error);
+    for (int turn = 0; turn < 10 && claimed_jobs < 3; turn++) {
+        g_autoptr(GPtrArray) claimed = farm_claim(farm.store, farm.workers[1], POOL_BUILD, 5, 60);
+        for (guint i = 0; i < claimed->len; i++)
+            if (((struct job *)claimed->pdata[i])->id == struck->id)
+                g_assert_cmpuint(claimed->len, ==, 1);
+        claimed_jobs += (int)claimed->len;
+    }
+    g_assert_cmpint(claimed_jobs, ==, 3);
+    job_free(before);
+    job_free(behind);
+    farm_clear(&farm);
+}
+
 /* Two claims take a part each of the same bundle. */
 static void test_each_part_of_a_bundle_has_its_own_fence(void)
 {
@@ -246,6 +275,8 @@ static void test_third_strike_fails_the_job(void)
     struct job *job = farm_claim_and_lose(&farm, POOL_BUILD);
     farm_expect_job(&farm, "failed", 3, FAILURE_WORKER_LOST);
     farm_expect_campaign(&farm, farm.campaign, "done");
+    g_autoptr(GPtrArray) lost = store_list_events_of(farm.store, farm.campaign, "lease lost", NULL);
+    g_assert_cmpuint(lost->len, ==, 3);
     farm_built(&farm, job, 0);
     farm_expect_job(&farm, "built", 3, FAILURE_NONE);
     farm_expect_campaign(&farm, farm.campaign, "active");
@@ -494,6 +525,7 @@ static const struct {
     {"/queue/claim/late_result_is_refused", test_late_result_is_refused},
     {"/queue/claim/late_result_of_a_stored_round_is_refused",
      test_late_result_of_a_stored_round_is_refused},
+    {"/queue/claim/struck_job_is_claimed_alone", test_struck_job_is_claimed_alone},
     {"/queue/claim/each_part_of_a_bundle_has_its_own_fence",
      test_each_part_of_a_bundle_has_its_own_fence},
     {"/queue/claim/result_after_the_lease_ran_out_is_accepted",

@@ -131,6 +131,8 @@ static void test_warm_up(void)
     struct measurement m;
     run_measure(&script, &job, &m);
     g_assert_cmpfloat_with_epsilon(m.median_ms, 2, 0.02);
+    /* Warming up ends with the first two readings in a row that are within 5 %: those of runs 5 and 6. */
+    g_assert_cmpint(script.runs - m.n, ==, 7);
 }
 
 static void test_short_runs(void)

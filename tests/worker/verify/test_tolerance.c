@@ -29,10 +29,34 @@ static void test_tolerance(void)
     }
 }
 
+/* Whole numbers are right or wrong; a result with one floating input is rounded. */
+static void test_integers_are_exact(void)
+{
+    static const struct {
+        enum data_type x, w, y;
+        bool is_exact;
+    } rows[] = {{TYPE_INT8, TYPE_INT8, TYPE_INT32, true},
+                {TYPE_INT32, TYPE_INT8, TYPE_INT32, true},
+                {TYPE_INT8, TYPE_FP32, TYPE_FP32, false},
+                {TYPE_FP32, TYPE_FP32, TYPE_FP32, false}};
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        struct tolerance tolerance;
+        struct problem p;
+        problem_init(&p);
+        p.type[TENSOR_X] = rows[i].x;
+        p.type[TENSOR_W] = rows[i].w;
+        p.type[TENSOR_Y] = rows[i].y;
+        tolerance_init(&tolerance, &p, "Direct", 1000);
+        g_assert_cmpint(tolerance.exact, ==, rows[i].is_exact);
+        g_assert_true((tolerance_at(&tolerance, 100, 100, 100) == 0) == rows[i].is_exact);
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
     g_test_add_func("/tolerance/follows_its_formula", test_tolerance);
+    g_test_add_func("/tolerance/integers_are_exact", test_integers_are_exact);
     return g_test_run();
 }
