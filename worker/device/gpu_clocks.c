@@ -22,6 +22,7 @@
 #include <syslog.h>
 #include <unistd.h>
 
+#include "worker/child/child_enter.h"
 #include "worker/device/gpu_monitor.h"
 #include "worker/device/gpu_place.h"
 #include "worker/protocol/protocol.h"
@@ -52,15 +53,6 @@ static bool is_whole(const struct device_identity *identity, GError **error)
 /* ---- the guard ---- */
 
 enum { ARG_VENDOR, ARG_UUID, ARG_ADDRESS, ARG_MHZ, GUARD_ARGUMENTS };
-
-/* Keeps lines that the vendor's library prints out of the answer. */
-static int take_stdout(void)
-{
-    int out = dup(STDOUT_FILENO);
-
-    dup2(STDERR_FILENO, STDOUT_FILENO);
-    return out;
-}
 
 static void answer(int out, const char *text)
 {
@@ -130,7 +122,8 @@ int gpu_clocks_guard(int argc, char **argv)
         return 2;
     /* Inherited files of the driver would keep the measuring process's context alive on the device. */
     close_range(HELD + 1, ~0U, 0);
-    out = take_stdout();
+    /* A library that prints to standard output must not spoil the answer. */
+    out = child_take_stdout(NULL);
     signal(SIGTERM, SIG_IGN);
     signal(SIGINT, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
