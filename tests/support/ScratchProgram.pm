@@ -6,8 +6,10 @@ use warnings;
 use Exporter 'import';
 use File::Temp qw(tempdir);
 use JSON::PP qw(decode_json);
+use POSIX qw(WNOHANG);
 use Test::More;
-our @EXPORT_OK = qw($program $folder run json_of);
+use Time::HiRes qw(sleep time);
+our @EXPORT_OK = qw($program $folder $patience run json_of write_file read_file finish);
 
 our $program = $ENV{SKIPJACK} // 'build/skipjack';
 -x $program or plan skip_all => "$program is not built";
@@ -18,6 +20,36 @@ chmod 0755, $folder;
 $ENV{SKIPJACK_HOME} = "$folder/home";
 delete $ENV{SKIPJACK_DB};
 END { system "'$program' db stop >/dev/null 2>&1" if $program && -x $program; }
+
+our $patience = 300; # seconds for what should happen at once, as tests/support/patience.h has it
+
+sub write_file {
+    my ($path, $text) = @_;
+    open my $file, '>', $path or die "$path: $!";
+    print $file $text;
+    close $file;
+}
+
+# The file's text, '' where there is no such file.
+sub read_file {
+    my ($path) = @_;
+    open my $file, '<', $path or return '';
+    local $/;
+    return scalar(<$file>) // '';
+}
+
+# Waits for the process. Its exit status, or -1 when it was not over in time and had to be killed.
+sub finish {
+    my ($pid) = @_;
+    my $deadline = time + $patience;
+    while (time < $deadline) {
+        return $? & 127 ? 128 + ($? & 127) : $? >> 8 if waitpid($pid, WNOHANG) == $pid;
+        sleep 0.05;
+    }
+    kill 'KILL', $pid;
+    waitpid $pid, 0;
+    return -1;
+}
 
 # Standard output, standard error, exit status.
 sub run {

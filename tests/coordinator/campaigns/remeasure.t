@@ -4,21 +4,12 @@
 # measured again. Luck is made by SQL, as a noisy node would: a fiftieth of what was measured.
 use strict;
 use warnings;
-use File::Temp qw(tempdir);
 use JSON::PP qw(decode_json);
+use lib 'tests/support';
+use ScratchProgram qw($program $folder $patience);
 use Test::More;
 use Time::HiRes qw(sleep time);
 
-my $program = $ENV{SKIPJACK} // 'build/skipjack';
--x $program or plan skip_all => "$program is not built";
-my $patience = 300; # seconds for what should happen at once, as tests/support/patience.h has it
-
-# Not in a folder that only root may enter: as root PostgreSQL runs as another user.
-my $folder = tempdir('skipjack-remeasure-XXXXXX', TMPDIR => 1, CLEANUP => 1);
-chmod 0755, $folder;
-$ENV{SKIPJACK_HOME} = "$folder/home";
-delete $ENV{SKIPJACK_DB};
-END { system "'$program' db stop >/dev/null 2>&1" if $program && -x $program; }
 
 # Standard output; the exit status is the expected one.
 sub run {

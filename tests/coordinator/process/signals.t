@@ -6,15 +6,7 @@ use POSIX qw(:signal_h :sys_wait_h);
 use Test::More;
 use Time::HiRes qw(sleep time);
 use lib 'tests/support';
-use ScratchProgram qw($program $folder run);
-
-my $patience = 300; # seconds for what should happen at once, as tests/support/patience.h has it
-
-sub read_file {
-    open my $file, '<', $_[0] or return '';
-    local $/;
-    return scalar <$file>;
-}
+use ScratchProgram qw($program $folder run finish read_file $patience);
 
 # Starts the program with signals ignored and others blocked.
 sub start {
@@ -26,19 +18,6 @@ sub start {
     $SIG{$_} = 'IGNORE' for @$ignored;
     sigprocmask(SIG_BLOCK, POSIX::SigSet->new(@$blocked)) or die $!;
     exec $program, @arguments;
-}
-
-# The exit status, or -1 when it was not over in time and had to be killed.
-sub finish {
-    my ($pid) = @_;
-    my $deadline = time + $patience;
-    while (time < $deadline) {
-        return $? & 127 ? 128 + ($? & 127) : $? >> 8 if waitpid($pid, WNOHANG) == $pid;
-        sleep 0.05;
-    }
-    kill 'KILL', $pid;
-    waitpid $pid, 0;
-    return -1;
 }
 
 sub wait_for {

@@ -4,36 +4,14 @@
 # after Ctrl-C and after being killed.
 use strict;
 use warnings;
-use File::Temp qw(tempdir);
 use JSON::PP qw(decode_json);
 use POSIX qw(setpgid :sys_wait_h);
+use lib 'tests/support';
+use ScratchProgram qw($program $folder $patience finish write_file read_file);
 use Test::More;
 use Time::HiRes qw(sleep time);
 
-my $program = $ENV{SKIPJACK} // 'build/skipjack';
--x $program or plan skip_all => "$program is not built";
-my $patience = 300; # seconds for what should happen at once, as tests/support/patience.h has it
-
-# Not in a folder that only root may enter: as root PostgreSQL runs as another user.
-my $folder = tempdir('skipjack-tune-XXXXXX', TMPDIR => 1, CLEANUP => 1);
-chmod 0755, $folder;
-$ENV{SKIPJACK_HOME} = "$folder/home";
-delete $ENV{SKIPJACK_DB};
 delete $ENV{POCL_EXTRA_BUILD_FLAGS}; # compiled as users do, unlike most tests
-END { system "'$program' db stop >/dev/null 2>&1" if $program && -x $program; }
-
-sub write_file {
-    my ($path, $text) = @_;
-    open my $file, '>', $path or die "$path: $!";
-    print $file $text;
-    close $file;
-}
-
-sub read_file {
-    open my $file, '<', $_[0] or return '';
-    local $/;
-    return scalar <$file>;
-}
 
 sub start {
     my ($name, @arguments) = @_;
@@ -46,19 +24,6 @@ sub start {
         exit 127;
     }
     return $pid;
-}
-
-# The exit status, or -1 when it was not over in time and had to be killed.
-sub finish {
-    my ($pid) = @_;
-    my $deadline = time + $patience;
-    while (time < $deadline) {
-        return $? & 127 ? 128 + ($? & 127) : $? >> 8 if waitpid($pid, WNOHANG) == $pid;
-        sleep 0.05;
-    }
-    kill 'KILL', $pid;
-    waitpid $pid, 0;
-    return -1;
 }
 
 sub run {
