@@ -126,6 +126,6 @@ bool blob_store_probe(BlobStore *store, GError **error)
         return false;
     g_autoptr(GBytes) got = blob_store_get(store, name, g_bytes_get_size(put), error);
     bool same = got != NULL && check_same(put, got, store->url, error);
-    /* An earlier failure to read is the error to report. */
+    /* If reading failed, that error is reported and not the removal's. */
     return blob_store_remove(store, name, same ? error : NULL) && same;
 }

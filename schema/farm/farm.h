@@ -42,7 +42,7 @@ struct farm_device {
     char *stack; /* its runtime and driver */
 };
 
-/* A count by name: quarantined configs by solver, failed jobs by node, faults by device. */
+/* A count by name: quarantined configs by solver, failed workers by node, devices out of service. */
 struct farm_trouble {
     char *name, *detail; /* detail: "" for none */
     int64_t count;

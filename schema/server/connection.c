@@ -203,7 +203,8 @@ static bool is_secret(const ConnectionOptions *option)
     return strcmp(option->keyword, "password") == 0 || strcmp(option->keyword, "sslpassword") == 0;
 }
 
-/* Each option is passed as a parameter: lists of hosts and socket folders need no special form. */
+/* Makes a URL of the options, without secrets. Each option becomes a parameter (?host=...): lists of hosts and
+ * socket folders need no special form. */
 static char *rebuild(const ConnectionOptions *options, const char *sslmode)
 {
     GString *url = g_string_new("postgresql://");

@@ -142,7 +142,7 @@ bool roles_create(PGconn *connection, GError **error)
     return true;
 }
 
-/* The clause for the password; empty for none. */
+/* Sets the password by its verifier, so that the server never sees the password. NULL leaves it as it is. */
 static bool set_password(PGconn *connection, const char *login, const char *password,
                          GError **error)
 {
@@ -204,7 +204,7 @@ static bool let_owner_end(PGconn *connection, const char *name, GError **error)
     return true;
 }
 
-/* Sets bounds of the login in this database alone. */
+/* Names the other databases that the login may connect to: its bounds hold in this one only. */
 static bool say_other_databases(PGconn *connection, const char *name, GError **error)
 {
     static const char others_sql[] =
