@@ -56,30 +56,35 @@ struct agent {
     uv_loop_t loop;
     const struct agent_options *options;
     enum agent_state state;
-    int exit_status;
-    char *node, *process, *scratch;
-    char **solvers; /* "name:revision:hash", NULL-terminated */
-    char **
-        buildable; /* those whose kernels this node's toolchains build; NULL until they are known */
-    Lane *data, *control;
-    int64_t worker; /* 0 before it is registered */
-    Builder *builder;
-    GPtrArray *evaluators;
     enum agent_turn turn;
-    unsigned pause_ms;    /* of the last rest, 0 after a claim that found something */
-    gint64 beat_us;       /* when the last beat began */
-    GHashTable *refusals; /* reasons of campaigns that do not admit this worker, said already */
-    struct log_limit failures; /* of calls that come again and again */
-    bool no_room;              /* agent_has_room() said so last */
-    Monitor *monitor;          /* NULL where none is asked for */
-    struct agent_counts counts;
-    int64_t reported; /* sum of the counts that the database got last */
-    gint64 reported_us;
-    gint64 began_us;       /* of the real clock */
-    gint64 beaten_us;      /* when the last beat got through */
-    GHashTable *own_codes; /* target id -> struct own_code *, for each kind: own_code.h */
+    int exit_status;
+    char *node, *process; /* identity.h */
+    char *scratch;        /* the folder for the children's folders */
+    char **solvers;       /* "name:revision:hash" of each solver of this program, NULL-terminated */
+    char **buildable;     /* those whose kernels this node's toolchains build; NULL until known */
+    Lane *data, *control; /* results and claims; heartbeats and notifications */
+    int64_t worker;       /* number of its row, 0 without one */
+    Builder *builder;
+    GPtrArray *evaluators; /* Evaluator *, in the order of options->devices */
+    GHashTable *own_codes; /* target id and kind -> struct own_code * */
     GHashTable *best_ms;   /* "campaign problem" -> double *, best verified so far */
-    uv_timer_t wake, poll, beat, patience, window, room;
+    unsigned pause_ms;     /* the last pause between claims, 0 after a claim that found something */
+    gint64 began_us;       /* when the agent began, by the real clock */
+    gint64 beat_us;        /* when the last heartbeat was sent, by the monotonic clock */
+    gint64 beaten_us;      /* when the database answered the last heartbeat, likewise */
+    bool no_room;          /* agent_has_room() found the disk full last */
+    Monitor *monitor;      /* NULL without --metrics */
+    struct agent_counts counts;
+    int64_t reported;          /* sum of the counts that the database got last */
+    gint64 reported_us;        /* when, by the monotonic clock */
+    GHashTable *refusals;      /* logged reasons why campaigns do not admit this worker */
+    struct log_limit failures; /* limits the log's lines about calls that fail again and again */
+    uv_timer_t wake;           /* runs the scheduler soon */
+    uv_timer_t poll;           /* ends a pause between claims */
+    uv_timer_t beat;           /* heartbeats */
+    uv_timer_t patience;       /* ends a stopping agent whose database stays away */
+    uv_timer_t window;         /* --drain-at */
+    uv_timer_t room;           /* runs the scheduler again while the disk is full */
     struct signal_watch signals;
 };
 

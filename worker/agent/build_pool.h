@@ -18,13 +18,14 @@ struct builder {
     GQueue rebuilds;          /* struct rebuild * that need a child */
     char *stack;              /* the toolchains of this node, NULL until known */
     char *refusal;            /* names the first target that it cannot build for; NULL for none */
-    int stack_deaths;         /* of children over the question for the stack */
+    int stack_deaths;         /* deaths of children over the question for the stack */
     bool claiming;            /* a claim is under way */
     bool queue_empty;         /* the last claim found nothing */
-    bool own_target_only;     /* it claims only what this node's own devices run */
-    bool cannot_build;        /* for that target either: it claims nothing more */
-    int claimed_in_turn;
-    json_int_t next_id;
+    bool
+        own_target_only; /* another target was refused: only jobs for this node's devices are claimed */
+    bool cannot_build;   /* the own target was refused, too: nothing is claimed */
+    int claimed_in_turn; /* jobs, since this pool's turn began */
+    json_int_t next_id;  /* of a request to compile */
 };
 
 /* children: 0 for a pool that builds nothing. */

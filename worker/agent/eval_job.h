@@ -45,21 +45,21 @@ struct eval_job {
     GHashTable *kernels; /* key -> struct kernel_row *, NULL until fetched */
     GPtrArray *rebuilds; /* struct rebuild *: awaited, not owned */
     GHashTable *doubted; /* keys of foreign code that broke the device, NULL for none */
-    int doubt_index;     /* the config that did, and how it ends if its code cannot be built here */
+    int doubt_index; /* the config that broke it, and its failure if the code cannot be built here */
     enum failure doubt_failure;
     char *doubt_detail;
-    guint8 *deaths;             /* of eval children, for each config that was in flight */
-    int deaths_between_configs; /* in a row, with no config in flight */
+    guint8 *deaths; /* for each config: deaths of eval children while it was in flight */
+    int deaths_between_configs; /* deaths of eval children in a row with no config in flight */
     GArray *suspects;           /* int: configs quarantined since the device was right last */
     bool dirty;                 /* it has outcomes that are not flushed */
-    int flushes;                /* under way */
+    int flushes;                /* calls under way that store outcomes */
     bool lost;                  /* the database gave it to another worker, or ended it */
-    enum failure
-        pending_failure; /* how it ends where its device proves right; FAILURE_NONE: it goes on */
+    /* How the job ends if its device proves right; FAILURE_NONE: it goes on. */
+    enum failure pending_failure;
     char *pending_detail;
     gint64 began_us;        /* when its device took it, 0 before */
-    double busy_seconds;    /* of the device, since then */
-    double slowest_seconds; /* deadline of a config */
+    double busy_seconds;    /* time that the device was busy since then */
+    double slowest_seconds; /* deadline for each config */
 };
 
 /* Takes the first of the claimed jobs. Its work may be refused. */
@@ -70,9 +70,9 @@ struct eval_job *eval_job_new(Evaluator *evaluator, struct claimed *claimed);
 void eval_job_move(struct eval_job *job, enum eval_job_event event, const void *detail);
 bool eval_job_is_ending(const struct eval_job *job);
 
-/* Has the code of its pending configs read, unless that was done. */
+/* Has the code of its pending configs read from the database, unless that was begun already. */
 void eval_job_fetch(struct eval_job *job);
-/* Each ends its claim: it is its evaluator's current job no more, and freed when the database has answered. */
+/* Each of these ends the job's claim: the job leaves its device, and is freed when the database has answered. */
 void eval_job_release(struct eval_job *job);
 void eval_job_finish(struct eval_job *job);
 void eval_job_fail(struct eval_job *job, enum failure failure, const char *detail);

@@ -59,10 +59,11 @@ struct evaluator {
     char *name; /* as its vendor spells it */
     struct device_identity identity;
     char *stack;
-    char *other_device; /* another device that has its number now, in words; NULL for none */
+    char *
+        other_device; /* in words, the other device that answered to this one's number; NULL for none */
 
     char *out_reason;    /* why it is out of service */
-    unsigned away_ticks; /* of the timer, since it is away */
+    unsigned away_ticks; /* ticks of the flush timer since it is away */
 
     int faults;          /* configs and jobs that broke the device since it was right last: */
     GArray *blamed;      /* struct blamed, those of a job in a row */
@@ -72,7 +73,7 @@ struct evaluator {
 
     GQueue jobs; /* struct eval_job *: claimed, waiting */
     struct eval_job *current;
-    int ending_jobs;  /* jobs whose last call is under way */
+    int ending_jobs;  /* jobs whose claim ends: the last call is under way */
     bool claiming;    /* a claim is under way */
     bool queue_empty; /* the last claim found nothing */
     uv_timer_t *flush;

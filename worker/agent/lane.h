@@ -33,9 +33,8 @@ struct lane_call {
 struct lane_spec {
     const char *url;
     bool embedded;
-    double
-        patience_seconds; /* a statement without an answer for that long counts as a lost database */
-    bool speaks;          /* logs when the database is lost and back; of several lanes one does */
+    double patience_seconds; /* an unanswered statement counts as a lost database then */
+    bool speaks; /* logs when the database is lost and back; one of several lanes does */
 };
 
 /* Opens nothing yet. */
