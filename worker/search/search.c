@@ -11,7 +11,7 @@
  *   4. If the round still wants configs: half of them from those that differ from the fastest config in two
  *      parameters, the rest at random, as new starts.
  * A climb thus goes on from round to round, and stops at a local optimum, where another start takes over. This is
- * first-improvement hill climbing with restarts (Hoos and Stuetzle, Stochastic Local Search, 2004, chapter 2).
+ * iterative improvement with restarts (Hoos and Stuetzle, Stochastic Local Search, 2004, chapter 2).
  * `make bench-search` chose the constants.
  */
 #include "worker/search/search.h"
