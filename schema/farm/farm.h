@@ -95,9 +95,9 @@ bool farm_report_worker(Store *store, int64_t worker, const struct farm_counts *
 bool farm_set_device_service(Store *store, int64_t worker, int place, const char *reason,
                              GError **error);
 
-/* Whether this session is to do upkeep: no other session is doing it, and the last run began at least
- * `seconds` ago. The right belongs to the store's connection until farm_end_upkeep(). done: NULL if upkeep
- * was not completed; the next session that asks may then begin at once. */
+/* *begun is true if this session is to do upkeep: no other session does it, and the last run began at least
+ * period_seconds ago. The right belongs to the store's connection until farm_end_upkeep(), which records what was
+ * done and how long it took. done NULL: upkeep was not completed, and the next session that asks may begin at once. */
 bool farm_begin_upkeep(Store *store, double period_seconds, bool *begun, GError **error);
 bool farm_end_upkeep(Store *store, double seconds, const char *done, GError **error);
 
