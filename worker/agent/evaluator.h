@@ -48,43 +48,44 @@ struct evaluator {
     enum evaluator_state state;
     char *device; /* as --eval names it */
     Child *child;
-    char *folder;           /* the child's, its name under the agent's scratch */
-    bool open;              /* this child opened the device */
-    bool needs_fresh_child; /* the disk was full while this one worked: it is asked nothing more */
-    int failed_opens;       /* in a row */
+    char *folder; /* name of the child's folder under the agent's scratch */
+    bool open;    /* this child opened the device */
+    bool
+        needs_fresh_child; /* the disk was full while this child worked: it is asked nothing more */
+    int failed_opens;      /* in a row */
 
-    bool known;  /* some child opened the device: the next five members are set */
-    bool listed; /* the worker's row has them */
+    bool known;  /* a child opened the device, and told target, name, identity and stack */
+    bool listed; /* the worker's row has target, name, identity and stack */
     struct target target;
     char *name; /* as its vendor spells it */
     struct device_identity identity;
     char *stack;
-    char *
-        other_device; /* in words, the other device that answered to this one's number; NULL for none */
+    char *other_device; /* a text about another device that has this one's number now, or NULL */
 
     char *out_reason;    /* why it is out of service */
     unsigned away_ticks; /* ticks of the flush timer since it is away */
 
-    int faults;          /* configs and jobs that broke the device since it was right last: */
-    GArray *blamed;      /* struct blamed, those of a job in a row */
-    GHashTable *faulty;  /* name of their solver -> how many of them */
-    char *last_fault;    /* what the last one said */
-    char *proof_failure; /* of the proof under way, NULL: right so far */
+    int faults; /* times that a config or job broke the device since it was right last */
+    GArray
+        *blamed; /* struct blamed: the configs and jobs of these faults, those of a job in a row */
+    GHashTable *faulty;  /* solver's name -> number of its faults among them */
+    char *last_fault;    /* detail of the last fault */
+    char *proof_failure; /* why the proof under way failed, NULL while it is right */
 
-    GQueue jobs; /* struct eval_job *: claimed, waiting */
+    GQueue jobs; /* struct eval_job *: claimed, waiting for the device */
     struct eval_job *current;
-    int ending_jobs;  /* jobs whose claim ends: the last call is under way */
-    bool claiming;    /* a claim is under way */
-    bool queue_empty; /* the last claim found nothing */
-    uv_timer_t *flush;
+    int ending_jobs;   /* jobs whose claim ends: the last call is under way */
+    bool claiming;     /* a claim is under way */
+    bool queue_empty;  /* the last claim found nothing */
+    uv_timer_t *flush; /* stores outcomes of the current job every few seconds */
 
-    json_int_t request;        /* number of the last one */
-    GHashTable *asked_configs; /* indices of that request */
-    GHashTable *asked_names;   /* twins_name() of these -> their index */
-    int in_flight;             /* config of it that was begun, or -1 */
+    json_int_t request;        /* number of the last request */
+    GHashTable *asked_configs; /* indices of the configs in that request */
+    GHashTable *asked_names;   /* twins_name() of each of them -> its index */
+    int in_flight;             /* index of the config that the child works on, or -1 */
     Twins *twins;
-    GHashTable *sent; /* keys of kernels that the child holds, of the current job */
-    bool judge_sent;  /* it holds the target's judge, too, for good */
+    GHashTable *sent; /* keys of the current job's kernels that the child holds */
+    bool judge_sent;  /* the child holds the target's judge (own_code.h) */
 };
 
 Evaluator *evaluator_new(struct agent *agent, const char *device);
