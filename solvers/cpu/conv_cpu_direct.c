@@ -6,7 +6,7 @@
 #include "solvers/cpu/conv_cpu_tile.h"
 #include "solvers/framework/solver_rows.h"
 
-enum { VEC, TILE_VECTORS, TILE_K, PARAM_COUNT };
+enum { VEC = CPU_TILE_VEC, TILE_VECTORS = CPU_TILE_VECTORS, TILE_K = CPU_TILE_K, PARAM_COUNT };
 
 static const char *const sources[] = {"conv_cpu_direct.cl", "conv_cpu_pack.cl", NULL};
 
@@ -46,20 +46,6 @@ static const struct space_param params[PARAM_COUNT] = {
     [TILE_K] = {"TILE_K", 3, (const int32_t[]){TILE_K_MIN, 6, 8}},
 };
 
-static bool sums_fit_registers(const struct problem *p, const struct context *context,
-                               const int32_t *values)
-{
-    (void)p;
-    return tile_fits_registers(context->target, values[VEC], values[TILE_VECTORS], values[TILE_K]);
-}
-
-static bool sums_hide_latency(const struct problem *p, const struct context *context,
-                              const int32_t *values)
-{
-    (void)p;
-    return tile_hides_latency(context->target, values[VEC], values[TILE_VECTORS], values[TILE_K]);
-}
-
 static bool positions_fill_tiles(const struct problem *p, const struct context *context,
                                  const int32_t *values)
 {
@@ -80,8 +66,8 @@ static bool channels_fill_tiles(const struct problem *p, const struct context *c
 
 static const struct space_constraint constraints[] = {
     {"positions_fill_tiles", "arithmetic", TILE_VECTORS + 1, positions_fill_tiles},
-    {"sums_fit_registers", "vector registers", TILE_K + 1, sums_fit_registers},
-    {"sums_hide_latency", "multiply-add units", TILE_K + 1, sums_hide_latency},
+    {"sums_fit_registers", "vector registers", TILE_K + 1, tile_sums_fit},
+    {"sums_hide_latency", "multiply-add units", TILE_K + 1, tile_sums_are_enough},
     {"channels_fill_tiles", "arithmetic", TILE_K + 1, channels_fill_tiles},
 };
 

@@ -3,7 +3,14 @@
 #include "solvers/cpu/conv_cpu_tile.h"
 #include "solvers/framework/solver_rows.h"
 
-enum { VEC, TILE_VECTORS, TILE_K, CRS_BLOCK, K_BLOCK, PARAM_COUNT };
+enum {
+    VEC = CPU_TILE_VEC,
+    TILE_VECTORS = CPU_TILE_VECTORS,
+    TILE_K = CPU_TILE_K,
+    CRS_BLOCK,
+    K_BLOCK,
+    PARAM_COUNT
+};
 
 /* Output positions of a work-item, in panels of TILE_VECTORS * VEC. */
 #define ITEM_PIXELS   64
@@ -19,20 +26,6 @@ static const struct space_param params[PARAM_COUNT] = {
     [CRS_BLOCK] = {"CRS_BLOCK", 2, (const int32_t[]){CRS_BLOCK_MIN, 512}},
     [K_BLOCK] = {"K_BLOCK", 2, (const int32_t[]){K_BLOCK_MIN, 256}},
 };
-
-static bool sums_fit_registers(const struct problem *p, const struct context *context,
-                               const int32_t *values)
-{
-    (void)p;
-    return tile_fits_registers(context->target, values[VEC], values[TILE_VECTORS], values[TILE_K]);
-}
-
-static bool sums_hide_latency(const struct problem *p, const struct context *context,
-                              const int32_t *values)
-{
-    (void)p;
-    return tile_hides_latency(context->target, values[VEC], values[TILE_VECTORS], values[TILE_K]);
-}
 
 /* Only the smallest of the blocks that hold the whole problem is valid. */
 static bool crs_block_is_distinct(const struct problem *p, const struct context *context,
@@ -51,8 +44,8 @@ static bool k_block_is_distinct(const struct problem *p, const struct context *c
 }
 
 static const struct space_constraint constraints[] = {
-    {"sums_fit_registers", "vector registers", TILE_K + 1, sums_fit_registers},
-    {"sums_hide_latency", "multiply-add units", TILE_K + 1, sums_hide_latency},
+    {"sums_fit_registers", "vector registers", TILE_K + 1, tile_sums_fit},
+    {"sums_hide_latency", "multiply-add units", TILE_K + 1, tile_sums_are_enough},
     {"crs_block_is_distinct", "tuning time", CRS_BLOCK + 1, crs_block_is_distinct},
     {"k_block_is_distinct", "tuning time", K_BLOCK + 1, k_block_is_distinct},
 };

@@ -38,3 +38,18 @@ bool tile_wastes_little(int64_t count, int tile, int smallest_tile)
 
     return tile == smallest_tile || 3 * rounded <= 4 * count;
 }
+
+bool tile_sums_fit(const struct problem *p, const struct context *context, const int32_t *values)
+{
+    (void)p;
+    return tile_fits_registers(context->target, values[CPU_TILE_VEC], values[CPU_TILE_VECTORS],
+                               values[CPU_TILE_K]);
+}
+
+bool tile_sums_are_enough(const struct problem *p, const struct context *context,
+                          const int32_t *values)
+{
+    (void)p;
+    return tile_hides_latency(context->target, values[CPU_TILE_VEC], values[CPU_TILE_VECTORS],
+                              values[CPU_TILE_K]);
+}

@@ -5,7 +5,7 @@
 #ifndef SOLVERS_CPU_CONV_CPU_TILE_H
 #define SOLVERS_CPU_CONV_CPU_TILE_H
 
-#include "solvers/framework/target.h"
+#include "solvers/framework/space.h"
 
 /* Whether the sums, one row of inputs and one weight fit the vector registers. */
 bool tile_fits_registers(const struct target *target, int vec, int tile_vectors, int tile_k);
@@ -18,5 +18,12 @@ int tile_default_k(const struct target *target);
 
 /* Whether rounding `count` up to whole tiles adds at most a third. The smallest tile always passes. */
 bool tile_wastes_little(int64_t count, int tile, int smallest_tile);
+
+/* The first parameters of a space of such tiles, and constraints on them: tile_fits_registers() and
+ * tile_hides_latency(). */
+enum { CPU_TILE_VEC, CPU_TILE_VECTORS, CPU_TILE_K };
+bool tile_sums_fit(const struct problem *p, const struct context *context, const int32_t *values);
+bool tile_sums_are_enough(const struct problem *p, const struct context *context,
+                          const int32_t *values);
 
 #endif

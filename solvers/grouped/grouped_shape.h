@@ -12,7 +12,7 @@ enum grouped_param {
     GROUPED_TILE_W,
     GROUPED_GROUPS,     /* groups that a workgroup computes */
     GROUPED_WARP_TILES, /* result channels of a warp, in eights */
-    GROUPED_KEEP,       /* F, B: keep the filter in registers and read the sums anew; W: 1 */
+    GROUPED_KEEP,       /* F, B: 1 keeps the filter in registers, 0 the sums; W: 1 */
     GROUPED_SPLITS,     /* W: parts of the positions; F, B: 1 */
     GROUPED_PARAM_COUNT
 };

@@ -102,29 +102,7 @@ static bool block_suits_sizes(const struct problem *p, const struct context *con
             values[BLOCK_K] <= p->k / p->groups);
 }
 
-static bool splits_suit_target(const struct problem *p, const struct context *context,
-                               const int32_t *values)
-{
-    const struct matrix_blocks blocks = blocks_of(values);
-
-    return matrix_splits_suit(p, context, &blocks);
-}
-
-/* More stages than blocks of terms are useless. */
-static bool stages_suit_terms(const struct problem *p, const struct context *context,
-                              const int32_t *values)
-{
-    const struct matrix_blocks blocks = blocks_of(values);
-
-    (void)context;
-    return values[STAGES] == 2 || values[STAGES] <= matrix_steps(p, &blocks);
-}
-
-static bool stages_fit_local_memory(const struct problem *p, const struct context *context,
-                                    const int32_t *values)
-{
-    return local_bytes_of(p, values) <= target_dynamic_local_bytes(context->target);
-}
+MATRIX_STAGE_CONSTRAINTS(2)
 
 static const struct space_constraint constraints[] = {
     {"warps_suit_block", "workgroup size", WARP_N + 1, warps_suit_block},

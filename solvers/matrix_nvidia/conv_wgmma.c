@@ -80,29 +80,7 @@ static bool block_suits_sizes(const struct problem *p, const struct context *con
     return matrix_block_suits(p, &blocks);
 }
 
-static bool splits_suit_target(const struct problem *p, const struct context *context,
-                               const int32_t *values)
-{
-    const struct matrix_blocks blocks = blocks_of(values);
-
-    return matrix_splits_suit(p, context, &blocks);
-}
-
-/* More stages than blocks of terms are useless. */
-static bool stages_suit_terms(const struct problem *p, const struct context *context,
-                              const int32_t *values)
-{
-    const struct matrix_blocks blocks = blocks_of(values);
-
-    (void)context;
-    return values[STAGES] == STAGES_LEAST || values[STAGES] <= matrix_steps(p, &blocks);
-}
-
-static bool stages_fit_local_memory(const struct problem *p, const struct context *context,
-                                    const int32_t *values)
-{
-    return local_bytes_of(p, values) <= target_dynamic_local_bytes(context->target);
-}
+MATRIX_STAGE_CONSTRAINTS(STAGES_LEAST)
 
 static const struct space_constraint constraints[] = {
     {"sums_fit_registers", "registers", BLOCK_N + 1, sums_fit_registers},

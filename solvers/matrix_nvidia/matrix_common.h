@@ -75,4 +75,27 @@ void matrix_finish_solution(const struct problem *p, const struct matrix_blocks 
 /* Adds the two arguments by which a kernel divides numbers below 2^31 (struct divisor of matrix_nvidia.h). */
 void matrix_add_divisor(struct launch *launch, int64_t by);
 
+/* Defines the constraints splits_suit_target, stages_suit_terms (more stages than blocks of terms are useless) and
+ * stages_fit_local_memory of a solver that has parameters STAGES and SPLITS, blocks_of(values) and
+ * local_bytes_of(p, values). */
+#define MATRIX_STAGE_CONSTRAINTS(least_stages)                                                     \
+    static bool splits_suit_target(const struct problem *p, const struct context *context,         \
+                                   const int32_t *values)                                          \
+    {                                                                                              \
+        const struct matrix_blocks blocks = blocks_of(values);                                     \
+        return matrix_splits_suit(p, context, &blocks);                                            \
+    }                                                                                              \
+    static bool stages_suit_terms(const struct problem *p, const struct context *context,          \
+                                  const int32_t *values)                                           \
+    {                                                                                              \
+        const struct matrix_blocks blocks = blocks_of(values);                                     \
+        (void)context;                                                                             \
+        return values[STAGES] == (least_stages) || values[STAGES] <= matrix_steps(p, &blocks);     \
+    }                                                                                              \
+    static bool stages_fit_local_memory(const struct problem *p, const struct context *context,    \
+                                        const int32_t *values)                                     \
+    {                                                                                              \
+        return local_bytes_of(p, values) <= target_dynamic_local_bytes(context->target);           \
+    }
+
 #endif
