@@ -299,6 +299,11 @@ static bool not_found(const char *network, GError **error)
     return false;
 }
 
+static bool is_found(const StoreRows *rows, const char *network, GError **error)
+{
+    return PQntuples(rows) > 0 || not_found(network, error);
+}
+
 GPtrArray *store_list_layers(Store *store, const char *network, GError **error)
 {
     g_autoptr(StoreRows) rows =
@@ -308,12 +313,8 @@ GPtrArray *store_list_layers(Store *store, const char *network, GError **error)
                    " FROM network_layers l JOIN problems p ON p.id = l.problem_id"
                    " WHERE l.network = $1 ORDER BY l.position",
                    "s", network);
-    if (rows == NULL)
+    if (rows == NULL || !is_found(rows, network, error))
         return NULL;
-    if (PQntuples(rows) == 0) {
-        not_found(network, error);
-        return NULL;
-    }
     return store_list_checked(rows, read_layer, layer_free, error);
 }
 
@@ -326,12 +327,8 @@ char *store_network_version(Store *store, const char *network, GError **error)
                                            " OR v.network || '@' || v.number = $1"
                                            " ORDER BY n.name = $1 DESC LIMIT 1",
                                            "s", network);
-    if (rows == NULL)
+    if (rows == NULL || !is_found(rows, network, error))
         return NULL;
-    if (PQntuples(rows) == 0) {
-        not_found(network, error);
-        return NULL;
-    }
     return g_strdup(PQgetvalue(rows, 0, 0));
 }
 

@@ -129,9 +129,7 @@ static struct job *find_job(const GPtrArray *jobs, int64_t id)
     return NULL;
 }
 
-/* All jobs of a claim are of one campaign. */
-/* Marks all jobs as damaged: without the prior that their campaign asks for they would try other configs
- * than planned. */
+/* Marks the jobs that want a prior as damaged: without it they would try other configs than planned. */
 static void spoil(GPtrArray *jobs, const GError *failure)
 {
     for (guint i = 0; i < jobs->len; i++) {
@@ -147,7 +145,7 @@ bool store_give_priors(Store *store, int64_t worker, GPtrArray *jobs, GError **e
     int64_t campaign = 0;
     for (guint i = 0; i < jobs->len; i++) {
         const struct job *job = g_ptr_array_index(jobs, i);
-        campaign = job->campaign;
+        campaign = job->campaign; /* the same for all jobs of a claim */
         if (wants_prior(job))
             json_array_append_new(ids, json_integer(job->id));
     }
