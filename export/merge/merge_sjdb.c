@@ -430,15 +430,22 @@ static void append_entry(GString *text, const struct skipjackdb_entry *entry)
                            older ? entry->library : entry->algorithm, older ? "," : "", "");
 }
 
+typedef int problem_at(const skipjackdb *db, uint64_t number, struct skipjackdb_problem *problem);
+
+/* Reads one problem and its key. */
+static int read_key_at(const struct sjdb_reading *reading, problem_at *at, uint64_t number,
+                       struct skipjackdb_problem *problem, char key[SKIPJACKDB_KEY_MAX])
+{
+    int code = at(reading->db, number, problem);
+    return code == SKIPJACKDB_OK ? skipjackdb_problem_key(problem, key, SKIPJACKDB_KEY_MAX) : code;
+}
+
 static int read_problem(struct sjdb_reading *reading, uint64_t number, GString *text)
 {
     char key[SKIPJACKDB_KEY_MAX];
     struct skipjackdb_problem problem = {.size = sizeof problem};
     size_t count = 0;
-    int code = skipjackdb_problem_at(reading->db, number, &problem);
-    if (code == SKIPJACKDB_OK) {
-        code = skipjackdb_problem_key(&problem, key, sizeof key);
-    }
+    int code = read_key_at(reading, skipjackdb_problem_at, number, &problem, key);
     if (code == SKIPJACKDB_OK) {
         code = skipjackdb_entries(reading->db, number, reading->entries, sizeof reading->entries[0],
                                   ENTRIES_MAX, &count);
@@ -462,10 +469,7 @@ static int read_config(struct sjdb_reading *reading, uint64_t number)
     struct perf_row row;
     size_t count = 0;
     g_autoptr(GError) error = NULL;
-    int code = skipjackdb_perf_at(reading->db, number, &problem);
-    if (code == SKIPJACKDB_OK) {
-        code = skipjackdb_problem_key(&problem, key, sizeof key);
-    }
+    int code = read_key_at(reading, skipjackdb_perf_at, number, &problem, key);
     if (code == SKIPJACKDB_OK) {
         code = skipjackdb_perf_entries(reading->db, number, reading->configs,
                                        sizeof reading->configs[0], ENTRIES_MAX, &count);
@@ -500,10 +504,7 @@ static int read_solved(struct sjdb_reading *reading, uint64_t number)
     struct perf_row row;
     size_t count = 0;
     g_autoptr(GError) error = NULL;
-    int code = skipjackdb_solved_at(reading->db, number, &problem);
-    if (code == SKIPJACKDB_OK) {
-        code = skipjackdb_problem_key(&problem, key, sizeof key);
-    }
+    int code = read_key_at(reading, skipjackdb_solved_at, number, &problem, key);
     if (code == SKIPJACKDB_OK) {
         code = skipjackdb_solutions(reading->db, number, reading->solutions,
                                     sizeof reading->solutions[0], ENTRIES_MAX, &count);

@@ -38,19 +38,25 @@ static const struct space_constraint constraints[] = {{"tile_fits", "shape", 1, 
 static const struct space space = {1, params, 1, constraints};
 static const char *const sources[] = {NULL};
 
-/* One launch, whose options tell problem and config. */
-static bool solve(const struct problem *p, const struct context *context,
-                  const struct perf_config *config, struct solution *solution, GError **error)
+struct launch *export_scene_launch(const struct problem *p, const struct perf_config *config,
+                                   struct solution *solution)
 {
     static const int64_t items[3] = {64, 1, 1};
     static const int block[3] = {64, 1, 1};
-    (void)context;
-    (void)error;
     struct launch *launch = solution_add_launch(solution, "conv.cl", "conv");
     launch_option_int(launch, "CONFIG", config->count > 0 ? config->values[0] : 0);
     launch_option_int(launch, "HEIGHT", p->in[AXIS_H]);
     launch_sort_options(launch);
     launch_set_grid(launch, items, block);
+    return launch;
+}
+
+static bool solve(const struct problem *p, const struct context *context,
+                  const struct perf_config *config, struct solution *solution, GError **error)
+{
+    (void)context;
+    (void)error;
+    export_scene_launch(p, config, solution);
     solution->flops = 1e9;
     solution->workspace_bytes =
         config->count > 0 && config->values[0] == 16 ? EXPORT_SCENE_WORKSPACE : 0;

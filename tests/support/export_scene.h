@@ -18,6 +18,10 @@
 #define EXPORT_SCENE_SOLVERS 5
 extern const struct solver export_scene_solvers[EXPORT_SCENE_SOLVERS];
 
+/* Adds a launch of one kernel, whose options name the problem and the config. */
+struct launch *export_scene_launch(const struct problem *p, const struct perf_config *config,
+                                   struct solution *solution);
+
 struct export_scene {
     struct export_source source;
     struct export_wish wish;

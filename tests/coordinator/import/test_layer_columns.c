@@ -84,7 +84,7 @@ static void test_headers_are_refused(void)
     }
 }
 
-/* Flags of MIOpenDriver (FORMATS.md 2) are columns under their long names. */
+/* Flags of MIOpenDriver (solvers/FORMATS.md) are columns under their long names. */
 static void test_driver_flags_are_columns(void)
 {
     static const char *const flags[] = {

@@ -5,6 +5,7 @@
 #include "export/sjdb/reader/skipjackdb.h"
 #include "solvers/framework/solver.h"
 #include "tests/support/export_farm.h"
+#include "tests/support/export_scene.h"
 #include "tests/support/temp_folder.h"
 
 #include <fcntl.h>
@@ -52,15 +53,9 @@ static const char *const sources[] = {NULL};
 static bool solve(const struct problem *p, const struct context *context,
                   const struct perf_config *config, struct solution *solution, GError **error)
 {
-    static const int64_t items[3] = {64, 1, 1};
-    static const int block[3] = {64, 1, 1};
     (void)context;
     (void)error;
-    struct launch *launch = solution_add_launch(solution, "conv.cl", "conv");
-    launch_option_int(launch, "CONFIG", config->count > 0 ? config->values[0] : 0);
-    launch_option_int(launch, "HEIGHT", p->in[AXIS_H]);
-    launch_sort_options(launch);
-    launch_set_grid(launch, items, block);
+    struct launch *launch = export_scene_launch(p, config, solution);
     launch_arg_tensor(launch, TENSOR_X);
     launch_arg_stride(launch, TENSOR_Y, 1);
     launch_arg_int32(launch, p->in[AXIS_W]);
