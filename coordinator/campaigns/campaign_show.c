@@ -20,14 +20,7 @@
 #define SHOWN_EVENTS 10
 
 static const struct table_column campaign_columns[] = {
-    {"id", "id", TABLE_INT, 0},
-    {"name", "name", TABLE_TEXT, 0},
-    {"target", "target", TABLE_TEXT, 0},
-    {"state", "state", TABLE_TEXT, 0},
-    {"jobs", "jobs", TABLE_INT, 0},
-    {"done", "jobs_done", TABLE_INT, 0},
-    {"failed", "jobs_failed", TABLE_INT, 0},
-    {"open", "jobs_open", TABLE_INT, 0},
+    LIST_CAMPAIGN_COLUMNS,
     {"worked s", "spent_seconds", TABLE_NUMBER, 0},
     {"budget s", "budget_seconds", TABLE_NUMBER, 0},
     {"deadline", "deadline", TABLE_TEXT, 0},
@@ -54,14 +47,10 @@ static Table *list_campaigns(Store *store, GError **error)
     Table *table = table_new(campaign_columns, G_N_ELEMENTS(campaign_columns));
     for (guint i = 0; i < campaigns->len; i++) {
         const struct campaign *campaign = g_ptr_array_index(campaigns, i);
-        table_int(table, campaign->id);
-        table_text(table, campaign->name);
-        table_text(table, campaign->target);
-        table_text(table, campaign->state);
-        table_int(table, campaign->jobs);
-        table_int(table, campaign->jobs_done);
-        table_int(table, campaign->jobs_failed);
-        table_int(table, campaign->jobs_open);
+        const struct list_campaign first = {
+            campaign->id,   campaign->name,      campaign->target,      campaign->state,
+            campaign->jobs, campaign->jobs_done, campaign->jobs_failed, campaign->jobs_open};
+        list_campaign_cells(table, &first);
         table_number(table, campaign->spent_seconds);
         table_number(table, campaign->budget_seconds);
         g_autofree char *deadline =

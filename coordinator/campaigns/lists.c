@@ -72,3 +72,15 @@ GPtrArray *list_own_campaigns(Store *store, GError **error)
                 "there is no campaign of this farm's own yet; skipjack tune FILE makes one");
     return NULL;
 }
+
+void list_campaign_cells(Table *table, const struct list_campaign *campaign)
+{
+    table_int(table, campaign->id);
+    table_text(table, campaign->name);
+    table_text(table, campaign->target);
+    table_text(table, campaign->state);
+    table_int(table, campaign->jobs);
+    table_int(table, campaign->done);
+    table_int(table, campaign->failed);
+    table_int(table, campaign->open);
+}

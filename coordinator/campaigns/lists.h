@@ -21,4 +21,20 @@ Table *list_events(Store *store, int64_t campaign, int limit, GError **error);
  * COORDINATOR_ERROR_EMPTY when the farm has no campaign of its own. */
 GPtrArray *list_own_campaigns(Store *store, GError **error);
 
+/* The first columns of a table of campaigns, and their cells in a row. */
+#define LIST_CAMPAIGN_COLUMNS                                                                      \
+    {"id", "id", TABLE_INT, 0}, {"name", "name", TABLE_TEXT, 0},                                   \
+        {"target", "target", TABLE_TEXT, 0}, {"state", "state", TABLE_TEXT, 0},                    \
+        {"jobs", "jobs", TABLE_INT, 0}, {"done", "jobs_done", TABLE_INT, 0},                       \
+        {"failed", "jobs_failed", TABLE_INT, 0},                                                   \
+    {                                                                                              \
+        "open", "jobs_open", TABLE_INT, 0                                                          \
+    }
+struct list_campaign {
+    int64_t id;
+    const char *name, *target, *state;
+    int jobs, done, failed, open;
+};
+void list_campaign_cells(Table *table, const struct list_campaign *campaign);
+
 #endif

@@ -23,14 +23,7 @@ static void cell_duration(Table *table, double seconds)
 /* ---- campaigns ---- */
 
 static const struct table_column campaign_columns[] = {
-    {"id", "id", TABLE_INT, 0},
-    {"name", "name", TABLE_TEXT, 0},
-    {"target", "target", TABLE_TEXT, 0},
-    {"state", "state", TABLE_TEXT, 0},
-    {"jobs", "jobs", TABLE_INT, 0},
-    {"done", "jobs_done", TABLE_INT, 0},
-    {"failed", "jobs_failed", TABLE_INT, 0},
-    {"open", "jobs_open", TABLE_INT, 0},
+    LIST_CAMPAIGN_COLUMNS,
     {"workers", "workers", TABLE_INT, 0},
     {"worked s", "spent_seconds", TABLE_NUMBER, 0},
     {"budget s", "budget_seconds", TABLE_NUMBER, 0},
@@ -47,14 +40,12 @@ static Table *farm_campaigns(const struct farm_state *farm)
     for (guint i = 0; i < farm->campaigns->len; i++) {
         const struct farm_campaign *campaign = g_ptr_array_index(farm->campaigns, i);
         double eta = progress_farm_eta(campaign);
-        table_int(table, campaign->id);
-        table_text(table, campaign->name);
-        table_text(table, campaign->target);
-        table_text(table, campaign->state);
-        table_int(table, campaign->jobs);
-        table_int(table, campaign->done);
-        table_int(table, campaign->failed);
-        table_int(table, campaign->jobs - campaign->done - campaign->failed);
+        const struct list_campaign first = {
+            campaign->id,     campaign->name,
+            campaign->target, campaign->state,
+            campaign->jobs,   campaign->done,
+            campaign->failed, campaign->jobs - campaign->done - campaign->failed};
+        list_campaign_cells(table, &first);
         table_int(table, campaign->workers);
         table_number(table, campaign->spent_seconds);
         table_number(table, campaign->budget_seconds);
