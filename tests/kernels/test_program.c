@@ -137,7 +137,7 @@ static void check_refused(const char *toolchain, const char *file, const char *i
     code_object_clear(&object);
 }
 
-static void what_is_missing_or_damaged_is_named(void)
+static void missing_and_damaged_objects_are_named(void)
 {
     g_autoptr(GBytes) nothing = g_bytes_new_static("", 0);
     g_autoptr(GBytes) text = g_bytes_new_static("no object at all", 16);
@@ -238,8 +238,8 @@ int main(int argc, char **argv)
                     an_objects_bytes_are_its_identity);
     g_test_add_func("/program/an_object_that_was_replaced_is_not_taken",
                     an_object_that_was_replaced_is_not_taken);
-    g_test_add_func("/program/what_is_missing_or_damaged_is_named",
-                    what_is_missing_or_damaged_is_named);
+    g_test_add_func("/program/missing_and_damaged_objects_are_named",
+                    missing_and_damaged_objects_are_named);
     g_test_add_func("/program/assembly_is_configured_by_symbols",
                     assembly_is_configured_by_symbols);
     g_test_add_func("/program/an_object_for_another_gpu_is_refused",

@@ -80,7 +80,7 @@ static void test_every_shorter_object_is_refused(void)
 }
 
 /* With any byte changed the object is read or refused, and never read beyond its end. */
-static void test_no_changed_byte_leads_astray(void)
+static void test_a_changed_byte_is_never_read_past_the_end(void)
 {
     static const guint8 values[] = {0, 1, 0x7f, 0x80, 0xdf, 0xff};
     g_autoptr(GByteArray) bytes = cuda_note_object("conv", FALSE);
@@ -123,7 +123,8 @@ int main(int argc, char **argv)
     g_test_add_func("/cuda_object/each_damage_is_named", test_each_damage_is_named);
     g_test_add_func("/cuda_object/every_shorter_object_is_refused",
                     test_every_shorter_object_is_refused);
-    g_test_add_func("/cuda_object/no_changed_byte_leads_astray", test_no_changed_byte_leads_astray);
+    g_test_add_func("/cuda_object/a_changed_byte_is_never_read_past_the_end",
+                    test_a_changed_byte_is_never_read_past_the_end);
     g_test_add_func("/cuda_object/it_suits_its_architecture",
                     test_an_object_suits_its_architecture);
     return g_test_run();

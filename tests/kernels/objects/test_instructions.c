@@ -317,7 +317,7 @@ int main(int argc, char **argv)
                     test_all_instructions_make_the_total);
     g_test_add_func("/instructions/a_target_that_llvm_does_not_know_is_not_counted",
                     test_a_target_that_llvm_does_not_know_is_not_counted);
-    g_test_add_func("/instructions/nvidias_instructions_are_told_by_their_families",
+    g_test_add_func("/instructions/nvidias_families_are_counted",
                     test_nvidias_instructions_are_told_by_their_families);
     g_test_add_func("/instructions/nvidias_before_sm_70_are_not_counted",
                     test_nvidias_before_sm_70_are_not_counted);

@@ -34,6 +34,6 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
-    g_test_add_func("/limits/what_exceeds_a_target_is_told", what_exceeds_a_target_is_told);
+    g_test_add_func("/limits/excess_over_a_target_is_named", what_exceeds_a_target_is_told);
     return g_test_run();
 }

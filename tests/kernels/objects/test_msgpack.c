@@ -153,10 +153,10 @@ int main(int argc, char **argv)
     g_test_set_nonfatal_assertions();
     g_test_add_func("/msgpack/each_form_is_taken_and_passed_over",
                     test_each_form_is_taken_and_passed_over);
-    g_test_add_func("/msgpack/what_is_cut_off_is_refused", test_what_is_cut_off_is_refused);
-    g_test_add_func("/msgpack/what_never_comes_is_refused", test_what_never_comes_is_refused);
+    g_test_add_func("/msgpack/cut_off_values_are_refused", test_what_is_cut_off_is_refused);
+    g_test_add_func("/msgpack/unused_first_bytes_are_refused", test_what_never_comes_is_refused);
     g_test_add_func("/msgpack/deep_nesting_is_refused", test_deep_nesting_is_refused);
-    g_test_add_func("/msgpack/a_lying_count_ends_with_the_bytes",
+    g_test_add_func("/msgpack/a_false_count_ends_with_the_bytes",
                     test_a_lying_count_ends_with_the_bytes);
     return g_test_run();
 }

@@ -231,7 +231,7 @@ static void a_signal_is_named(void)
 }
 
 /* A full disk and a killed compiler are the machine's failures, not the kernel's. */
-static void what_the_machine_does_is_no_verdict(void)
+static void failures_of_the_machine_are_not_the_kernels(void)
 {
     static const struct {
         const char *then, *words;
@@ -372,8 +372,8 @@ int main(int argc, char **argv)
     g_test_add_func("/toolchain/clang/a_version_tells_whose_build_it_is",
                     a_version_tells_whose_build_it_is);
     g_test_add_func("/toolchain/clang/a_signal_is_named", a_signal_is_named);
-    g_test_add_func("/toolchain/clang/what_the_machine_does_is_no_verdict",
-                    what_the_machine_does_is_no_verdict);
+    g_test_add_func("/toolchain/clang/failures_of_the_machine_are_not_the_kernels",
+                    failures_of_the_machine_are_not_the_kernels);
     g_test_add_func("/toolchain/clang/a_trial_that_the_machine_ends_is_made_again",
                     a_trial_that_the_machine_ends_is_made_again);
     g_test_add_func("/toolchain/clang/it_dies_with_its_caller", it_dies_with_its_caller);

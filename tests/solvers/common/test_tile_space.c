@@ -145,7 +145,7 @@ static bool splits(const char *name, const struct problem *p)
 }
 
 /* 9 x 9 positions are 81 terms, but 25 patches of 2 x 2. */
-static void terms_are_counted_in_what_is_multiplied(void)
+static void winograds_terms_are_patches(void)
 {
     struct problem p;
 
@@ -166,7 +166,6 @@ int main(int argc, char **argv)
                     winograd_takes_the_tiles_that_fit);
     g_test_add_func("/tile_space/blocks_are_as_tall_as_the_product_is",
                     blocks_are_as_tall_as_the_product_is);
-    g_test_add_func("/tile_space/terms_are_counted_in_what_is_multiplied",
-                    terms_are_counted_in_what_is_multiplied);
+    g_test_add_func("/tile_space/winograds_terms_are_patches", winograds_terms_are_patches);
     return g_test_run();
 }

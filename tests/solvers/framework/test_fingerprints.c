@@ -119,7 +119,7 @@ static bool serves_some(const struct solver *solver, const GPtrArray *problems)
 }
 
 /* A solver that serves none of the keys would have a constant fingerprint. */
-static void are_of_what_each_solver_serves(void)
+static void cover_problems_of_each_solver(void)
 {
     for (int i = 0; i < solver_table_count; i++) {
         if (!serves_some(solver_table[i], common) && !serves_some(solver_table[i], rare)) {
@@ -182,7 +182,7 @@ int main(int argc, char **argv)
     table_targets(targets);
     common = table_problems_common();
     rare = table_problems_rare();
-    g_test_add_func("/fingerprints/are_of_what_each_solver_serves", are_of_what_each_solver_serves);
+    g_test_add_func("/fingerprints/cover_problems_of_each_solver", cover_problems_of_each_solver);
     g_test_add_func("/fingerprints/change_only_with_a_raised_revision",
                     change_only_with_a_raised_revision);
     return g_test_run();

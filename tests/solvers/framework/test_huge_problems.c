@@ -374,7 +374,7 @@ static void many_channels_are_refused_or_fit(void)
 }
 
 /* Planes, strides of maps, tiles and weights that kernels count in so many bits, and their neighbours that fit. */
-static void what_kernels_count_is_bounded(void)
+static void counts_of_kernels_are_bounded(void)
 {
     static const struct {
         const char *solver, *key;
@@ -492,7 +492,7 @@ int main(int argc, char **argv)
                     many_groups_leave_their_sums_whole);
     g_test_add_func("/huge_problems/many_channels_are_refused_or_fit",
                     many_channels_are_refused_or_fit);
-    g_test_add_func("/huge_problems/what_kernels_count_is_bounded", what_kernels_count_is_bounded);
+    g_test_add_func("/huge_problems/counts_of_kernels_are_bounded", counts_of_kernels_are_bounded);
     g_test_add_func("/huge_problems/products_are_refused_or_fit", products_may_be_huge);
     g_test_add_func("/huge_problems/workspaces_grow_with_their_problems",
                     workspaces_grow_with_their_problems);

@@ -55,7 +55,7 @@ static double touched_bytes(const struct problem *p, enum tensor_role role)
 }
 
 /* Padding that is wider than the filter, and strides past it, leave parts of all tensors out. */
-static void what_meets_padding_alone_need_not_be_read(void)
+static void elements_that_meet_only_padding_are_not_read(void)
 {
     g_autoptr(GRand) random = g_rand_new_with_seed(7);
     const struct perf_config none = {0};
@@ -123,8 +123,8 @@ int main(int argc, char **argv)
         g_error("the targets' names are not read");
     g_test_add_func("/least_work/a_strided_1x1_reads_a_part_of_its_input",
                     a_strided_1x1_reads_a_part_of_its_input);
-    g_test_add_func("/least_work/what_meets_padding_alone_need_not_be_read",
-                    what_meets_padding_alone_need_not_be_read);
+    g_test_add_func("/least_work/elements_that_meet_only_padding_are_not_read",
+                    elements_that_meet_only_padding_are_not_read);
     g_test_add_func("/least_work/a_backward_product_counts_input_positions",
                     a_backward_product_counts_input_positions);
     return g_test_run();

@@ -27,7 +27,7 @@ static void registers_limit_the_waves(void)
     }
 }
 
-static void what_is_not_known_gives_no_waves(void)
+static void unknown_registers_give_no_waves(void)
 {
     g_assert_cmpint(occupancy_waves("gfx90a", -1, -1, -1), ==, 0);
     g_assert_cmpint(occupancy_waves("znver4", 10, -1, -1), ==, 0);
@@ -39,7 +39,6 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
     g_test_add_func("/occupancy/registers_limit_the_waves", registers_limit_the_waves);
-    g_test_add_func("/occupancy/what_is_not_known_gives_no_waves",
-                    what_is_not_known_gives_no_waves);
+    g_test_add_func("/occupancy/unknown_registers_give_no_waves", unknown_registers_give_no_waves);
     return g_test_run();
 }

@@ -169,7 +169,7 @@ static void spoil_name(struct launch *l)
     g_strlcpy(l->options, "-DA=1 -D", 20);
 }
 
-static void what_cannot_be_run_is_refused(void)
+static void invalid_launches_are_refused(void)
 {
     static void (*const spoils[])(struct launch *) = {
         spoil_block, spoil_grid,     spoil_multiple, spoil_group,  spoil_items,
@@ -209,7 +209,7 @@ int main(int argc, char **argv)
     g_test_add_func("/solution/options/are_sorted_whatever_their_order",
                     options_are_sorted_whatever_their_order);
     g_test_add_func("/solution/options/may_be_none", options_may_be_none);
-    g_test_add_func("/solution/what_cannot_be_run_is_refused", what_cannot_be_run_is_refused);
+    g_test_add_func("/solution/invalid_launches_are_refused", invalid_launches_are_refused);
     g_test_add_func("/solution/arguments/keep_their_order", arguments_keep_their_order);
     g_test_add_func("/solution/grid/is_rounded_up_to_whole_blocks",
                     grid_is_rounded_up_to_whole_blocks);

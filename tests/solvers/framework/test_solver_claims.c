@@ -78,7 +78,7 @@ static const struct solver depthwise = {
     .solve = solve,
 };
 
-static void what_is_served_is_found(void)
+static void served_problems_are_found(void)
 {
     struct solver_claims claims;
 
@@ -182,12 +182,12 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
-    g_test_add_func("/solver_claims/what_is_served_is_found", what_is_served_is_found);
-    g_test_add_func("/solver_claims/a_depthwise_solver_is_told_apart",
+    g_test_add_func("/solver_claims/served_problems_are_found", served_problems_are_found);
+    g_test_add_func("/solver_claims/a_depthwise_solver_is_recognised",
                     a_depthwise_solver_is_told_apart);
-    g_test_add_func("/solver_claims/the_table_says_what_it_does_not_hold",
+    g_test_add_func("/solver_claims/the_table_marks_partial_claims",
                     the_table_says_what_it_does_not_hold);
-    g_test_add_func("/solver_claims/cells_do_not_promise_together_what_is_not_served",
+    g_test_add_func("/solver_claims/exceptions_name_pairs_that_are_not_served",
                     cells_do_not_promise_together_what_is_not_served);
     g_test_add_func("/solver_claims/the_readme_has_the_table", the_readme_has_the_table);
     return g_test_run();

@@ -276,7 +276,7 @@ int main(int argc, char **argv)
         g_assert_true(target_parse(target_ids[t], &targets[t], NULL));
         context_init(&contexts[t], &targets[t]);
     }
-    g_test_add_func("/solver_spaces/every_constraint_has_a_name_and_says_what_it_protects",
+    g_test_add_func("/solver_spaces/every_constraint_names_itself_and_its_limit",
                     every_constraint_has_a_name_and_says_what_it_protects);
     g_test_add_func("/solver_spaces/every_parameter_has_a_name_and_ascending_values",
                     every_parameter_has_a_name_and_ascending_values);
@@ -287,7 +287,7 @@ int main(int argc, char **argv)
                     default_config_works_wherever_the_solver_applies);
     g_test_add_func("/solver_spaces/default_config_suits_any_cpu", default_config_suits_any_cpu);
     g_test_add_func("/solver_spaces/strides_come_at_run_time", strides_come_at_run_time);
-    g_test_add_func("/solver_spaces/random_problems_find_what_each_solver_serves",
+    g_test_add_func("/solver_spaces/random_problems_reach_every_solver",
                     random_problems_find_what_each_solver_serves);
     return g_test_run();
 }

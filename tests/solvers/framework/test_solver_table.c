@@ -355,7 +355,7 @@ int main(int argc, char **argv)
                     every_valid_config_makes_a_sound_solution);
     g_test_add_func("/solver_table/limits_and_wrong_configs_are_refused",
                     limits_and_wrong_configs_are_refused);
-    g_test_add_func("/solver_table/the_naive_solver_serves_what_others_refuse",
+    g_test_add_func("/solver_table/the_naive_solver_serves_problems_that_others_refuse",
                     the_naive_solver_serves_what_others_refuse);
     g_test_add_func("/solver_table/a_bias_changes_no_solution", a_bias_changes_no_solution);
     g_test_add_func("/solver_table/filters_that_reach_too_far_are_refused",

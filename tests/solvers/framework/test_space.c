@@ -376,7 +376,7 @@ int main(int argc, char **argv)
                     walk_of_an_empty_space_ends_at_once);
     g_test_add_func("/space/walk/agrees_with_the_whole_product",
                     walk_agrees_with_the_whole_product);
-    g_test_add_func("/space/contains/names_what_is_wrong", contains_names_what_is_wrong);
+    g_test_add_func("/space/contains/names_the_broken_constraint", contains_names_what_is_wrong);
     g_test_add_func("/space/draw/is_even_over_all_configs", draw_is_even_over_all_configs);
     g_test_add_func("/space/draw/repeats_itself_from_equal_states", equal_states_give_equal_draws);
     g_test_add_func("/space/draw/is_always_valid", draw_is_always_valid);

@@ -60,7 +60,7 @@ static void tiles_take_what_kernels_have(void)
     }
 }
 
-static void what_is_not_served_has_its_reason(void)
+static void refused_problems_have_a_reason(void)
 {
     static const struct {
         const char *key, *reason;
@@ -103,9 +103,9 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_assert_true(target_parse("sm_90_132_80g", &target, NULL));
     context_init(&context, &target);
-    g_test_add_func("/grouped_shape/tiles_take_what_kernels_have", tiles_take_what_kernels_have);
-    g_test_add_func("/grouped_shape/what_is_not_served_has_its_reason",
-                    what_is_not_served_has_its_reason);
+    g_test_add_func("/grouped_shape/costs_of_tiles_are_the_kernels", tiles_take_what_kernels_have);
+    g_test_add_func("/grouped_shape/refused_problems_have_a_reason",
+                    refused_problems_have_a_reason);
     g_test_add_func("/grouped_shape/long_sums_need_a_workspace", long_sums_need_a_workspace);
     return g_test_run();
 }

@@ -134,7 +134,7 @@ static void each_choice_is_measured_with_all_else_equal(void)
         g_assert_false(isnan(time_of_flip(&history, &base->config, fix)));
 }
 
-static void what_gained_is_tried_together(void)
+static void gains_are_tried_together(void)
 {
     struct history history;
     const struct tried_config *best;
@@ -244,8 +244,8 @@ int main(int argc, char **argv)
     set_up();
     g_test_add_func("/conv_implicit_gemm_partial/each_choice_is_measured_with_all_else_equal",
                     each_choice_is_measured_with_all_else_equal);
-    g_test_add_func("/conv_implicit_gemm_partial/what_gained_is_tried_together",
-                    what_gained_is_tried_together);
+    g_test_add_func("/conv_implicit_gemm_partial/gains_are_tried_together",
+                    gains_are_tried_together);
     g_test_add_func("/conv_implicit_gemm_partial/the_best_tile_is_come_near_to",
                     the_best_tile_is_come_near_to);
     g_test_add_func("/conv_implicit_gemm_partial/rounds_of_one_come_to_the_same_choice",

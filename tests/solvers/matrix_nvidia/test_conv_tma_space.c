@@ -95,7 +95,7 @@ int main(int argc, char **argv)
     for (gsize i = 0; i < G_N_ELEMENTS(keys); i++) {
         g_autofree char *teams = g_strdup_printf("/conv_tma_space/teams_have_one_tile/%s", keys[i]);
         g_autofree char *bytes =
-            g_strdup_printf("/conv_tma_space/workspace_is_no_more_than_said/%s", keys[i]);
+            g_strdup_printf("/conv_tma_space/workspace_is_within_the_stated_one/%s", keys[i]);
         g_test_add_data_func(teams, keys[i], teams_have_one_tile);
         g_test_add_data_func(bytes, keys[i], workspace_is_no_more_than_said);
     }

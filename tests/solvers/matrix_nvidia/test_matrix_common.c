@@ -106,7 +106,7 @@ static void phases_leave_out_what_does_not_meet(void)
     }
 }
 
-static void only_what_lies_otherwise_is_moved(void)
+static void only_other_layouts_are_copied(void)
 {
     static const struct {
         enum layout layout;
@@ -210,10 +210,9 @@ int main(int argc, char **argv)
     g_test_add_func("/matrix_common/long_sums_are_always_split", long_sums_are_always_split);
     g_test_add_func("/matrix_common/long_sums_of_few_channels_are_split_too",
                     long_sums_of_few_channels_are_split_too);
-    g_test_add_func("/matrix_common/phases_leave_out_what_does_not_meet",
+    g_test_add_func("/matrix_common/phases_leave_out_filter_positions_that_do_not_meet",
                     phases_leave_out_what_does_not_meet);
-    g_test_add_func("/matrix_common/only_what_lies_otherwise_is_moved",
-                    only_what_lies_otherwise_is_moved);
+    g_test_add_func("/matrix_common/only_other_layouts_are_copied", only_other_layouts_are_copied);
     g_test_add_func("/matrix_common/places_in_kernels_stay_below_32_bits",
                     places_in_kernels_stay_below_32_bits);
     return g_test_run();

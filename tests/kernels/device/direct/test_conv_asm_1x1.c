@@ -231,7 +231,7 @@ static void check_run(const char *id, const struct problem *p, const char *confi
     code_object_clear(&object);
 }
 
-static void test_what_it_computes_is_right(void)
+static void test_results_are_right(void)
 {
     /* Images that fill no chunk, one of a single position, and ends in the middle of a wave; steps odd and
      * even in number, one, two and more. */
@@ -331,7 +331,7 @@ static void test_mistakes_are_found(void)
 
 /* ---- what it serves ---- */
 
-static void test_what_it_does_not_serve_is_refused(void)
+static void test_other_problems_are_refused(void)
 {
     static const struct {
         const char *target;
@@ -377,10 +377,9 @@ int main(int argc, char **argv)
                     test_it_assembles_for_each_architecture);
     g_test_add_func("/conv_asm_1x1/corners_of_its_space_assemble",
                     test_corners_of_its_space_assemble);
-    g_test_add_func("/conv_asm_1x1/what_it_computes_is_right", test_what_it_computes_is_right);
+    g_test_add_func("/conv_asm_1x1/results_are_right", test_results_are_right);
     g_test_add_func("/conv_asm_1x1/drawn_problems_are_right", test_drawn_problems_are_right);
     g_test_add_func("/conv_asm_1x1/mistakes_are_found", test_mistakes_are_found);
-    g_test_add_func("/conv_asm_1x1/what_it_does_not_serve_is_refused",
-                    test_what_it_does_not_serve_is_refused);
+    g_test_add_func("/conv_asm_1x1/other_problems_are_refused", test_other_problems_are_refused);
     return g_test_run();
 }

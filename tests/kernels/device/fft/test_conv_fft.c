@@ -194,7 +194,7 @@ static void errors_stay_below_the_stated_limit(void)
 
 /* ---- what is served ---- */
 
-static void what_transforms_do_not_pay_for_is_refused(void)
+static void problems_that_suit_no_transform_are_refused(void)
 {
     static const struct {
         struct shape shape;
@@ -265,8 +265,8 @@ static void add_tests(struct solution_runner *opened, const struct context *made
                          every_size_is_right);
     g_test_add_func("/conv_fft/errors_stay_below_the_stated_limit",
                     errors_stay_below_the_stated_limit);
-    g_test_add_func("/conv_fft/what_transforms_do_not_pay_for_is_refused",
-                    what_transforms_do_not_pay_for_is_refused);
+    g_test_add_func("/conv_fft/problems_too_small_for_transforms_are_refused",
+                    problems_that_suit_no_transform_are_refused);
     g_test_add_func("/conv_fft/large_filters_take_fewer_operations",
                     large_filters_take_fewer_operations);
 }

@@ -226,7 +226,7 @@ static void shapes_are_compiled_in_by_the_static_form_alone(void)
 }
 
 /* Batches and images alone differ: what the partial form does not compile in by default. */
-static void partial_kernels_serve_what_they_leave_open(void)
+static void partial_kernels_serve_other_batches_and_images(void)
 {
     struct shape other = plain[0];
     char options[2][LAUNCH_OPTIONS_MAX];
@@ -258,7 +258,7 @@ static GBytes *result_of(struct conv_trial *trial, const char *name, const struc
 
 /* Each parameter alone, and all: sums are taken in the same order, so even the last bit agrees. B, which
  * does most with the shape, is computed as on a GPU. */
-static void results_do_not_depend_on_what_is_compiled_in(void)
+static void results_are_equal_whatever_is_compiled_in(void)
 {
     const struct solver *partial = solver_find("ConvImplicitGemmPartial");
     int first = param_index(partial, "FIX_FILTER");
@@ -304,10 +304,10 @@ static void add_tests(struct solution_runner *opened, const struct context *made
                     workspace_limits_choose_the_parts);
     g_test_add_func("/conv_implicit_gemm/shapes_are_compiled_in_by_the_static_form_alone",
                     shapes_are_compiled_in_by_the_static_form_alone);
-    g_test_add_func("/conv_implicit_gemm/partial_kernels_serve_what_they_leave_open",
-                    partial_kernels_serve_what_they_leave_open);
-    g_test_add_func("/conv_implicit_gemm/results_do_not_depend_on_what_is_compiled_in",
-                    results_do_not_depend_on_what_is_compiled_in);
+    g_test_add_func("/conv_implicit_gemm/partial_kernels_serve_other_batches_and_images",
+                    partial_kernels_serve_other_batches_and_images);
+    g_test_add_func("/conv_implicit_gemm/results_are_equal_whatever_is_compiled_in",
+                    results_are_equal_whatever_is_compiled_in);
 }
 
 int main(int argc, char **argv)
