@@ -24,15 +24,13 @@ BEGIN
     END IF;
 END $$;
 
--- Takes a config out. Only the worker that claimed its job last may do it.
-CREATE OR REPLACE FUNCTION skipjack_work.quarantine(campaign bigint, job bigint, values_of jsonb,
-                                                    why smallint, words text) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp
-SET plan_cache_mode = force_custom_plan AS $$
+-- The worker of this session that claimed the job last. Refuses a job that another worker
+-- claimed last. A session that acts for all workers gets whichever worker claimed the job,
+-- NULL if none did.
+CREATE OR REPLACE FUNCTION last_claimer(campaign bigint, job bigint) RETURNS bigint
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
     mine bigint[] := my_workers();
-    said integer[] := ARRAY(SELECT v::integer FROM jsonb_array_elements_text(values_of)
-                            WITH ORDINALITY AS e(v, n) ORDER BY n);
     claimer bigint;
 BEGIN
     SELECT h.claimed_by INTO claimer FROM (
@@ -46,6 +44,19 @@ BEGIN
         RAISE EXCEPTION USING ERRCODE = 'SJ003',
             MESSAGE = format('job %s was claimed by another worker', job);
     END IF;
+    RETURN claimer;
+END $$;
+
+-- Takes a config out. Only the worker that claimed its job last may do it.
+CREATE OR REPLACE FUNCTION skipjack_work.quarantine(campaign bigint, job bigint, values_of jsonb,
+                                                    why smallint, words text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp
+SET plan_cache_mode = force_custom_plan AS $$
+DECLARE
+    said integer[] := ARRAY(SELECT v::integer FROM jsonb_array_elements_text(values_of)
+                            WITH ORDINALITY AS e(v, n) ORDER BY n);
+    claimer bigint := last_claimer(campaign, job);
+BEGIN
     PERFORM check_failure(why);
     PERFORM check_quarantine(campaign, job, said);
     INSERT INTO quarantine (solver_id, problem_id, target, config, failure, detail, campaign_id,
@@ -77,15 +88,7 @@ DECLARE
     said integer[] := ARRAY(SELECT v::integer FROM jsonb_array_elements_text(values_of)
                             WITH ORDINALITY AS e(v, n) ORDER BY n);
 BEGIN
-    IF mine IS NOT NULL AND NOT EXISTS (
-        SELECT 1 FROM bundles b
-        WHERE b.campaign_id = campaign AND b.job_ids @> ARRAY[job] AND b.claimed_by = ANY (mine)
-        UNION ALL
-        SELECT 1 FROM job_ends e
-        WHERE e.campaign_id = campaign AND e.job_id = job AND e.claimed_by = ANY (mine)) THEN
-        RAISE EXCEPTION USING ERRCODE = 'SJ003',
-            MESSAGE = format('job %s was claimed by another worker', job);
-    END IF;
+    PERFORM last_claimer(campaign, job);
     DELETE FROM quarantine q USING jobs j, campaigns c
     WHERE j.campaign_id = campaign AND j.id = job AND c.id = j.campaign_id
       AND q.solver_id = j.solver_id AND q.problem_id = j.problem_id AND q.target = c.target
@@ -95,14 +98,6 @@ BEGIN
           SELECT 1 FROM job_faults f JOIN job_ends e USING (campaign_id, job_id)
           WHERE f.campaign_id = campaign AND f.job_id = job);
 END $$;
-
--- Puts back configs of a target and a login; NULL for all of them.
-CREATE OR REPLACE FUNCTION clear_quarantine(of_target text) RETURNS bigint
-LANGUAGE sql SET search_path = skipjack, pg_temp AS $$
-    WITH cleared AS (
-        DELETE FROM quarantine WHERE of_target IS NULL OR target = of_target RETURNING 1)
-    SELECT count(*) FROM cleared
-$$;
 
 -- Puts back configs of a target and a login; NULL for all of them.
 CREATE OR REPLACE FUNCTION clear_quarantine(of_target text, of_login text) RETURNS bigint

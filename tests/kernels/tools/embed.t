@@ -81,6 +81,9 @@ result $? 'functions, views and triggers are told apart, and have a revision'
 sed 's/A comment/Another comment/' functions.sql >words.sql
 [ "$("$build/embed" definitions words.sql)" = "$(cat definitions.c)" ]
 result $? 'a comment between definitions changes nothing'
+echo "SELECT @FAILURE_WORKER_LOST, 'NAME@NUMBER', a @> b;" >0003_numbers.sql
+"$build/embed" migrations 0003_numbers.sql | grep -q "SELECT 13, 'NAME@NUMBER', a @> b;"
+result $? 'a name after an @ becomes its number'
 "$build/embed" kernel_sources dialect.h >empty.c && gcc -std=c17 -Werror -I"$OLDPWD" -c empty.c
 result $? 'no kernel at all is fine'
 
@@ -124,6 +127,8 @@ sed 's/;$//' functions.sql >open.sql
 refuses 'a statement without an end' 'semicolon' definitions open.sql
 sed '/revision/d' functions.sql >none.sql
 refuses 'functions without a revision' 'revision' definitions none.sql
+echo 'SELECT @FAILURE_OF_NO_KIND;' >0004_none.sql
+refuses 'a number that is not listed' 'numbers.h lacks' migrations 0004_none.sql
 printf 'a\0b' >nul.cl
 refuses 'a NUL byte' 'NUL' kernel_sources dialect.h nul.cl
 refuses 'no mode' 'usage' sources

@@ -1,4 +1,4 @@
-/* A database of the former migrations 0001 to 0071, with a farm's work in it, becomes one of the baseline.
+/* Takes over a database of the 66 migrations before the baseline, which holds a farm's work.
  * former_farm.sql.zst is a dump of such a database. It has done, active, paused, build-only and foreign
  * campaigns, rounds, results, golden versions, quarantined configs, networks, devices and events. */
 #include "schema/sql/former.h"
@@ -71,8 +71,8 @@ static const char contents_sql[] =
     " UNION ALL SELECT sequencename || ' ' || coalesce(last_value, 0) FROM pg_sequences"
     " WHERE schemaname = 'skipjack') AS t";
 
-/* What a schema is made of. Constraints count without their brackets, which a dump
- * and a restore change, and as if older rows had been checked; partitions are left out. */
+/* A line for each part of the schema. Constraints count without their brackets, which a dump and a restore change, and
+ * as if older rows had been checked; partitions are left out. */
 static const char schema_sql[] =
     "SET search_path = skipjack, pg_temp; WITH tables AS ("
     " SELECT c.*, c.oid AS id FROM pg_class c WHERE c.relnamespace = 'skipjack'::regnamespace"

@@ -200,7 +200,7 @@ static void test_tables_at_work_are_left_alone(void)
     PQfinish(connection);
 }
 
-/* What a program of revision 2 meets after one of revision 3. */
+/* A program of revision 3 lays its functions, and says by `oldest` whether one of revision 2 may go on. */
 static const struct {
     int oldest;
     const char *refusal;

@@ -122,7 +122,7 @@ static void test_store_refuses_an_older_and_a_newer_database(void)
     PQfinish(connection);
 }
 
-/* What a program whose last migration is 0002 meets after a newer one migrated. */
+/* A newer program applies migration 0003; then a program migrates whose last migration is 0002. */
 static const struct {
     const char *newer; /* the text of migration 0003 */
     const char *refusal;
@@ -231,7 +231,7 @@ static void test_functions_are_closed_to_public(void)
     PQfinish(connection);
 }
 
-/* Ways of planning that a function does without. */
+/* The ways of planning that each function forbids. */
 static const struct planned {
     const char *function, *without;
 } planned[] = {
@@ -269,8 +269,8 @@ static const struct planned {
     {"take_over", "bitmapscan mergejoin seqscan"},
 };
 
-/* Of tables that are a minute old the planner knows nothing, and would read all of them for a job. What replaces a
- * function drops what ALTER FUNCTION had set of it. */
+/* The planner has no statistics of tables that are a minute old, and would read all of them for one job. So these
+ * functions forbid some ways of planning, and a change of a function must keep its settings. */
 static void test_functions_keep_how_they_are_planned(void)
 {
     g_autoptr(GString) listed = g_string_new(NULL);
