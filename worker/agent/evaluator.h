@@ -54,7 +54,7 @@ struct evaluator {
         needs_fresh_child; /* the disk was full while this child worked: it is asked nothing more */
     int failed_opens;      /* in a row */
 
-    bool known;  /* a child opened the device, and told target, name, identity and stack */
+    bool known;  /* a child opened the device and reported target, name, identity and stack */
     bool listed; /* the worker's row has target, name, identity and stack */
     struct target target;
     char *name; /* as its vendor spells it */
