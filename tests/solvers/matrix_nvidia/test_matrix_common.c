@@ -54,8 +54,7 @@ static void long_sums_are_always_split(void)
         g_assert_false(solver_applicable(solver, &p, &context, &reason));
         g_assert_cmpstr(
             reason, ==,
-            "needs shorter sums, or a workspace for their parts and for tensors that are "
-            "moved");
+            "needs shorter sums, or a workspace for their parts and for copies of tensors");
         context_init(&context, &target);
     }
 }
