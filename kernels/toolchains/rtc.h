@@ -1,6 +1,6 @@
 /*
  * A compiler that is a library: NVRTC (NVIDIA) or HIPRTC (AMD). HIPRTC's interface is NVRTC's with another
- * prefix, so one driver serves both. Neither library needs a GPU or a driver. The library is opened at run time,
+ * prefix, so one driver serves both. Both work without a GPU and a driver. The library is opened at run time,
  * by the first of its file names that opens, and stays open until the process ends.
  *
  * The interface is that of NVRTC's User Guide: a program is created from one source text, compiled with an array

@@ -265,7 +265,7 @@ static void add_tests(struct solution_runner *opened, const struct context *made
                          every_size_is_right);
     g_test_add_func("/conv_fft/errors_stay_below_the_stated_limit",
                     errors_stay_below_the_stated_limit);
-    g_test_add_func("/conv_fft/problems_too_small_for_transforms_are_refused",
+    g_test_add_func("/conv_fft/problems_that_suit_no_transform_are_refused",
                     problems_that_suit_no_transform_are_refused);
     g_test_add_func("/conv_fft/large_filters_take_fewer_operations",
                     large_filters_take_fewer_operations);
