@@ -9,11 +9,11 @@
 #include "worker/agent/agent_calls.h"
 #include "worker/agent/agent_metrics.h"
 #include "worker/agent/agent_row.h"
-#include "worker/agent/build_pool.h"
-#include "worker/agent/device_service.h"
-#include "worker/agent/evaluator.h"
+#include "worker/agent/build/build_pool.h"
+#include "worker/agent/build/own_code.h"
+#include "worker/agent/eval/device_service.h"
+#include "worker/agent/eval/evaluator.h"
 #include "worker/agent/identity.h"
-#include "worker/agent/own_code.h"
 
 /* Pauses between claims while nothing is claimable, doubled from the first to the last. Each pause is drawn from the
  * upper half of its length, so that nodes that were started together drift apart. A worker with --until-empty asks

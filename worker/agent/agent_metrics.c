@@ -5,8 +5,8 @@
 
 #include "schema/monitor/metrics.h"
 #include "schema/monitor/version.h"
-#include "worker/agent/build_pool.h"
-#include "worker/agent/evaluator.h"
+#include "worker/agent/build/build_pool.h"
+#include "worker/agent/eval/evaluator.h"
 
 /* Intervals of heartbeats after which the agent is not healthy: with the database away, and without a heartbeat that
  * got through. An idle agent sends every third heartbeat only. */

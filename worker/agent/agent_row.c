@@ -2,9 +2,9 @@
 
 #include "schema/farm/farm.h"
 #include "schema/store/store_workers.h"
-#include "worker/agent/build_pool.h"
-#include "worker/agent/device_service.h"
-#include "worker/agent/evaluator.h"
+#include "worker/agent/build/build_pool.h"
+#include "worker/agent/eval/device_service.h"
+#include "worker/agent/eval/evaluator.h"
 #include "worker/agent/identity.h"
 
 struct worker_call {

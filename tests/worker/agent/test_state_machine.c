@@ -5,11 +5,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "worker/agent/agent_build_child.h"
 #include "worker/agent/agent_state.h"
-#include "worker/agent/build_job.h"
-#include "worker/agent/eval_job.h"
-#include "worker/agent/evaluator.h"
+#include "worker/agent/build/agent_build_child.h"
+#include "worker/agent/build/build_job.h"
+#include "worker/agent/eval/eval_job.h"
+#include "worker/agent/eval/evaluator.h"
 
 static const struct state_machine *const machines[] = {&agent_machine, &evaluator_machine,
                                                        &eval_job_machine, &build_job_machine,

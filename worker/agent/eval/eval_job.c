@@ -1,8 +1,8 @@
-#include "worker/agent/eval_job.h"
+#include "worker/agent/eval/eval_job.h"
 
-#include "worker/agent/eval_request.h"
-#include "worker/agent/evaluator.h"
-#include "worker/agent/rebuild.h"
+#include "worker/agent/build/rebuild.h"
+#include "worker/agent/eval/eval_request.h"
+#include "worker/agent/eval/evaluator.h"
 
 void eval_job_event(struct eval_job *job, const char *kind, const char *detail)
 {

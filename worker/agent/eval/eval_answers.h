@@ -5,7 +5,7 @@
 #ifndef WORKER_EVAL_ANSWERS_H
 #define WORKER_EVAL_ANSWERS_H
 
-#include "worker/agent/evaluator.h"
+#include "worker/agent/eval/evaluator.h"
 
 /* The callbacks of an evaluator's child; their data is the evaluator. */
 extern const struct child_callbacks evaluator_callbacks;

@@ -1,4 +1,4 @@
-#include "worker/agent/device_service.h"
+#include "worker/agent/eval/device_service.h"
 
 #include <string.h>
 

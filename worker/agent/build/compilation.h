@@ -5,8 +5,8 @@
 #ifndef WORKER_COMPILATION_H
 #define WORKER_COMPILATION_H
 
-#include "worker/agent/agent_build_child.h"
-#include "worker/agent/build_job.h"
+#include "worker/agent/build/agent_build_child.h"
+#include "worker/agent/build/build_job.h"
 
 /* A config that waits for a kernel. */
 struct waiting_config {

@@ -1,12 +1,12 @@
-#include "worker/agent/build_target.h"
+#include "worker/agent/build/build_target.h"
 
 #include <string.h>
 
 #include "schema/farm/farm.h"
-#include "worker/agent/agent_build_child.h"
-#include "worker/agent/build_job.h"
-#include "worker/agent/build_pool.h"
-#include "worker/agent/evaluator.h"
+#include "worker/agent/build/agent_build_child.h"
+#include "worker/agent/build/build_job.h"
+#include "worker/agent/build/build_pool.h"
+#include "worker/agent/eval/evaluator.h"
 #include "worker/protocol/target_json.h"
 
 #define VERSION_LIVES                                                                              \

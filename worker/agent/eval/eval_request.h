@@ -5,7 +5,7 @@
 #ifndef WORKER_EVAL_REQUEST_H
 #define WORKER_EVAL_REQUEST_H
 
-#include "worker/agent/evaluator.h"
+#include "worker/agent/eval/evaluator.h"
 
 /* The first pending config that took a child with it, or -1. */
 int eval_job_suspect(const struct eval_job *job);

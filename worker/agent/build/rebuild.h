@@ -7,8 +7,8 @@
 #ifndef WORKER_AGENT_REBUILD_H
 #define WORKER_AGENT_REBUILD_H
 
-#include "worker/agent/agent_build_child.h"
-#include "worker/agent/evaluator.h"
+#include "worker/agent/build/agent_build_child.h"
+#include "worker/agent/eval/evaluator.h"
 
 /* Has the kernels built again that the job's pending configs need so. The job is moved: it waits for them, or may
  * run. A kernel that cannot be built here ends its configs at once. agent_schedule() is called when the last one that

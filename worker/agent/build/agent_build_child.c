@@ -1,13 +1,13 @@
-#include "worker/agent/agent_build_child.h"
+#include "worker/agent/build/agent_build_child.h"
 
 #include <string.h>
 
 #include "worker/agent/agent_room.h"
-#include "worker/agent/build_pool.h"
-#include "worker/agent/build_target.h"
-#include "worker/agent/compilation.h"
-#include "worker/agent/own_code.h"
-#include "worker/agent/rebuild.h"
+#include "worker/agent/build/build_pool.h"
+#include "worker/agent/build/build_target.h"
+#include "worker/agent/build/compilation.h"
+#include "worker/agent/build/own_code.h"
+#include "worker/agent/build/rebuild.h"
 #include "worker/protocol/target_json.h"
 
 /* Deaths over the question for the stack before the node counts as one without toolchains. */

@@ -5,7 +5,7 @@
 #ifndef WORKER_BUILD_TARGET_H
 #define WORKER_BUILD_TARGET_H
 
-#include "worker/agent/agent_build_child.h"
+#include "worker/agent/build/agent_build_child.h"
 
 struct build_target {
     struct target target;

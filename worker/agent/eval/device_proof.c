@@ -1,14 +1,14 @@
-#include "worker/agent/device_proof.h"
+#include "worker/agent/eval/device_proof.h"
 
 #include <string.h>
 
 #include "solvers/framework/solver.h"
 #include "solvers/problem/problem_key.h"
 #include "worker/agent/agent_room.h"
-#include "worker/agent/device_service.h"
-#include "worker/agent/eval_answers.h"
-#include "worker/agent/eval_request.h"
-#include "worker/agent/own_code.h"
+#include "worker/agent/build/own_code.h"
+#include "worker/agent/eval/device_service.h"
+#include "worker/agent/eval/eval_answers.h"
+#include "worker/agent/eval/eval_request.h"
 #include "worker/protocol/target_json.h"
 
 /* It has more workgroups than any GPU has compute units, and tensors that fit on a GPU whose memory is almost full. */

@@ -1,4 +1,4 @@
-#include "worker/agent/twins.h"
+#include "worker/agent/eval/twins.h"
 
 #include <string.h>
 

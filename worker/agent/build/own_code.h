@@ -7,7 +7,7 @@
 #ifndef WORKER_AGENT_OWN_CODE_H
 #define WORKER_AGENT_OWN_CODE_H
 
-#include "worker/agent/agent_build_child.h"
+#include "worker/agent/build/agent_build_child.h"
 
 /* Environment variable, "device" or "host": who verifies. Unset, GPUs verify on the device and the host verifies on
  * CPUs. */

@@ -1,14 +1,14 @@
-#include "worker/agent/evaluator.h"
+#include "worker/agent/eval/evaluator.h"
 
 #include <string.h>
 
 #include "worker/agent/agent_room.h"
-#include "worker/agent/device_proof.h"
-#include "worker/agent/device_service.h"
-#include "worker/agent/eval_answers.h"
-#include "worker/agent/eval_request.h"
-#include "worker/agent/own_code.h"
-#include "worker/agent/rebuild.h"
+#include "worker/agent/build/own_code.h"
+#include "worker/agent/build/rebuild.h"
+#include "worker/agent/eval/device_proof.h"
+#include "worker/agent/eval/device_service.h"
+#include "worker/agent/eval/eval_answers.h"
+#include "worker/agent/eval/eval_request.h"
 #include "worker/protocol/protocol.h"
 
 #define FLUSH_MS 3000

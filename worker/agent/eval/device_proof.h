@@ -6,7 +6,7 @@
 #ifndef WORKER_DEVICE_PROOF_H
 #define WORKER_DEVICE_PROOF_H
 
-#include "worker/agent/evaluator.h"
+#include "worker/agent/eval/evaluator.h"
 
 /* The solution of its one launch. */
 bool proof_solve(const struct target *target, struct solution *solution, GError **error);

@@ -1,9 +1,9 @@
-#include "worker/agent/compilation.h"
+#include "worker/agent/build/compilation.h"
 
 #include "kernels/objects/limits.h"
 #include "worker/agent/agent_room.h"
-#include "worker/agent/build_pool.h"
-#include "worker/agent/build_target.h"
+#include "worker/agent/build/build_pool.h"
+#include "worker/agent/build/build_target.h"
 
 #define COMPILE_LIVES                                                                              \
     2 /* deaths of a child or a compiler over a kernel that count as its failure */

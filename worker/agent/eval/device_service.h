@@ -7,7 +7,7 @@
 #ifndef WORKER_DEVICE_SERVICE_H
 #define WORKER_DEVICE_SERVICE_H
 
-#include "worker/agent/evaluator.h"
+#include "worker/agent/eval/evaluator.h"
 
 /* The current job's config was verified: the device can compute. */
 void device_was_right(Evaluator *evaluator);

@@ -1,11 +1,11 @@
-#include "worker/agent/rebuild.h"
+#include "worker/agent/build/rebuild.h"
 
 #include <string.h>
 
 #include "worker/agent/agent_room.h"
-#include "worker/agent/build_pool.h"
-#include "worker/agent/compilation.h"
-#include "worker/agent/eval_answers.h"
+#include "worker/agent/build/build_pool.h"
+#include "worker/agent/build/compilation.h"
+#include "worker/agent/eval/eval_answers.h"
 #include "worker/agent/work_check.h"
 
 #define LIVES       2 /* deaths of build children over it that count as its failure */

@@ -1,9 +1,9 @@
-#include "worker/agent/eval_request.h"
+#include "worker/agent/eval/eval_request.h"
 
 #include <string.h>
 
 #include "solvers/problem/problem_key.h"
-#include "worker/agent/own_code.h"
+#include "worker/agent/build/own_code.h"
 #include "worker/agent/work_check.h"
 #include "worker/measure/measure.h"
 #include "worker/protocol/target_json.h"

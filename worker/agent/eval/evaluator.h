@@ -6,8 +6,8 @@
 #define WORKER_EVALUATOR_H
 
 #include "worker/agent/agent_state.h"
-#include "worker/agent/eval_job.h"
-#include "worker/agent/twins.h"
+#include "worker/agent/eval/eval_job.h"
+#include "worker/agent/eval/twins.h"
 #include "worker/device/device.h"
 
 #define EVALUATOR_STATES(X)                                                                        \

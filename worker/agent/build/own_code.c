@@ -1,12 +1,12 @@
-#include "worker/agent/own_code.h"
+#include "worker/agent/build/own_code.h"
 
 #include <string.h>
 
-#include "worker/agent/agent_build_child.h"
 #include "worker/agent/agent_room.h"
-#include "worker/agent/build_pool.h"
-#include "worker/agent/compilation.h"
-#include "worker/agent/device_proof.h"
+#include "worker/agent/build/agent_build_child.h"
+#include "worker/agent/build/build_pool.h"
+#include "worker/agent/build/compilation.h"
+#include "worker/agent/eval/device_proof.h"
 #include "worker/agent/work_check.h"
 #include "worker/protocol/target_json.h"
 #include "worker/verify/judge.h"

@@ -1,11 +1,11 @@
-#include "worker/agent/eval_answers.h"
+#include "worker/agent/eval/eval_answers.h"
 
 #include <string.h>
 
-#include "worker/agent/device_proof.h"
-#include "worker/agent/device_service.h"
-#include "worker/agent/eval_request.h"
-#include "worker/agent/rebuild.h"
+#include "worker/agent/build/rebuild.h"
+#include "worker/agent/eval/device_proof.h"
+#include "worker/agent/eval/device_service.h"
+#include "worker/agent/eval/eval_request.h"
 #include "worker/agent/work_check.h"
 #include "worker/eval/eval_child.h"
 #include "worker/protocol/target_json.h"

@@ -1,9 +1,9 @@
-#include "worker/agent/build_job.h"
+#include "worker/agent/build/build_job.h"
 
-#include "worker/agent/build_pool.h"
-#include "worker/agent/build_target.h"
-#include "worker/agent/compilation.h"
-#include "worker/agent/own_code.h"
+#include "worker/agent/build/build_pool.h"
+#include "worker/agent/build/build_target.h"
+#include "worker/agent/build/compilation.h"
+#include "worker/agent/build/own_code.h"
 #include "worker/agent/work_check.h"
 
 /* ---- the end of its claim ---- */
