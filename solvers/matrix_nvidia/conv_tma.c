@@ -14,19 +14,363 @@
  * that workgroups make there.
  */
 #include "solvers/matrix_nvidia/conv_tma.h"
+
+#include <math.h>
+#include <string.h>
+
 #include "solvers/common/conv_common.h"
 #include "solvers/common/matrix_sum.h"
 #include "solvers/common/matrix_transform.h"
 #include "solvers/framework/solver_rows.h"
 
-#define GROUP_CHANNELS 64
-#define STRIDE_MOST    8
+#define GROUP_CHANNELS   64
+#define STRIDE_MOST      8
 /* a tensor map's strides are shorter; the map of a single line has the whole tensor as stride */
-#define TENSOR_BYTES   0x1p40
-#define TILES_MOST     (INT32_MAX - (1 << 20)) /* leaves room for the step past the last tile */
+#define TENSOR_BYTES     0x1p40
+#define TILES_MOST       (INT32_MAX - (1 << 20)) /* leaves room for the step past the last tile */
+#define LINE_BYTES       128
+#define ITEMS_A_GROUP    128
+#define ROWS_A_GROUP     64
+#define ITEMS_THAT_COPY  128
+#define REGISTERS_UNIT   65536
+#define REGISTERS_STEP   8
+#define REGISTERS_LEAST  26   /* of a work-item beside its sums, as the compiler needs at least */
+#define REGISTERS_FEWEST 72   /* of a work-item, with which nothing spills */
+#define BARRIERS_BYTES   16   /* of a stage */
+#define STAGED_BYTES     2048 /* of a warp, for storing */
+#define STAGES_LEAST     3
+#define STAGES_MOST      8
+/* Local memory that a unit has beyond a workgroup's most, and keeps for each workgroup. */
+#define LOCAL_KEPT       1024
+#define TO_FILL          0 /* as many parts as give each workgroup of a unit a tile */
+/* An H200's 132 units hold 30 clusters of four workgroups and 15 of eight, instead of 33 and 16: one unit of
+ * this many is left over. */
+#define UNITS_LEFT       11
+
+/* Cycles, fitted to configs measured on an H200 (25 problems of ResNet-50 and MobileNetV2): the config with the
+ * fewest estimated cycles is 2 % slower than the fastest. */
+#define MACS_A_CYCLE     2048
+#define CYCLES_ROW       4.0  /* of a block of terms: loading the 64 terms of a row */
+#define CYCLES_COLUMN    1.7  /* and of a column, which neighbouring workgroups load too */
+#define CYCLES_SUM       0.18 /* of a sum that is stored */
+#define CYCLES_TEAM      1000.0
+#define CYCLES_TEAM_SUM  0.4
+#define CYCLES_SPLIT     11500.0 /* of the second launch */
+#define CYCLES_PART_BYTE 0.12    /* of a byte of parts written and read, for one unit */
+
+static const struct space_param params[TMA_PARAM_COUNT] = {
+    {"BLOCK_M", 4, (const int32_t[]){64, 128, 192, 256}},
+    {"BLOCK_N", 4, (const int32_t[]){64, 128, 192, 256}},
+    {"RESIDENT", 2, (const int32_t[]){1, 2}},
+    {"TEAM", 4, (const int32_t[]){1, 2, 4, 8}},
+    {"SPLITS", 10, (const int32_t[]){TO_FILL, 1, 2, 4, 8, 16, 32, 64, 128, MATRIX_SPLITS_MOST}},
+};
 
 static const char *const sources[] = {"conv_tma.cl", "conv_matrix_sum.cl", "conv_transpose.cl",
                                       "conv_transpose_blocks.cl", NULL};
+
+/* ---- the workspace ---- */
+
+uint64_t conv_tma_maps_bytes(const struct context *context)
+{
+    int most = params[TMA_RESIDENT].values[params[TMA_RESIDENT].count - 1];
+
+    return workspace_align((uint64_t)context->target->compute_units * (uint64_t)most *
+                           TMA_MAPS_BYTES);
+}
+
+/* The context with its workspace limit less the maps. */
+static struct context conv_tma_beside_maps(const struct context *context)
+{
+    struct context rest = *context;
+
+    rest.workspace_limit -= MIN(conv_tma_maps_bytes(context), rest.workspace_limit);
+    return rest;
+}
+
+/* The most that any config takes. Parts that fill the units are less than twice the most of the named numbers. */
+static uint64_t conv_tma_workspace_bytes(const struct problem *p, const struct context *context)
+{
+    static const struct matrix_blocks largest = {256, 256, TMA_BLOCK_K, 1};
+    const struct context rest = conv_tma_beside_maps(context);
+    uint64_t moved = matrix_transform_bytes(p, TMA_CHUNK_CHANNELS);
+    uint64_t parts = matrix_workspace_bytes(p, &rest, &largest) - moved;
+
+    return MAX(MIN(moved + 2 * parts, rest.workspace_limit), moved + parts) +
+           conv_tma_maps_bytes(context);
+}
+
+/* ---- how a config divides the work ---- */
+
+/* Workgroups that run at once. */
+static int places_of(const struct context *context, const int32_t *values)
+{
+    return context->target->compute_units * values[TMA_RESIDENT];
+}
+
+/* How a config divides the product; its splits count parts of teams and of the workspace. */
+static struct matrix_blocks conv_tma_blocks(const struct problem *p, const struct context *context,
+                                            const int32_t *values)
+{
+    struct matrix_blocks blocks = {values[TMA_BLOCK_M], values[TMA_BLOCK_N], TMA_BLOCK_K,
+                                   values[TMA_SPLITS] * values[TMA_TEAM]};
+
+    if (values[TMA_SPLITS] == TO_FILL)
+        blocks.splits = (int)CLAMP(places_of(context, values) / matrix_workgroups(p, &blocks), 1,
+                                   MATRIX_SPLITS_MOST);
+    return blocks;
+}
+
+void conv_tma_grid(const struct problem *p, const struct context *context, const int32_t *values,
+                   const struct tma_boxes *boxes, struct tma_grid *grid)
+{
+    const struct matrix_blocks blocks = conv_tma_blocks(p, context, values);
+    int team = values[TMA_TEAM];
+
+    tma_grid_init(grid, p, boxes, blocks.m, blocks.n, blocks.splits / team,
+                  places_of(context, values) / team);
+    grid->workgroups *= team;
+}
+
+/* Work-items of a workgroup. */
+static int conv_tma_items(const int32_t *values)
+{
+    return values[TMA_BLOCK_M] / ROWS_A_GROUP * ITEMS_A_GROUP + ITEMS_THAT_COPY;
+}
+
+/* Local memory beside the stages: tensor maps, and 16 rows for each storing warp. */
+static int64_t bytes_beside(const int32_t *values)
+{
+    return (int64_t)values[TMA_BLOCK_M] / 16 * STAGED_BYTES + TMA_MAPS_BYTES;
+}
+
+/* Bytes of a stage. */
+static int64_t operands_bytes(const int32_t *values)
+{
+    return (int64_t)(values[TMA_BLOCK_M] + values[TMA_BLOCK_N]) * LINE_BYTES;
+}
+
+/* Stages of a workgroup (blocks of terms in local memory): as many as local memory holds, whatever the problem. */
+static int conv_tma_stages(const struct context *context, const int32_t *values)
+{
+    int64_t local = target_dynamic_local_bytes(context->target) + LOCAL_KEPT;
+    int64_t room = local / values[TMA_RESIDENT] - LOCAL_KEPT - bytes_beside(values);
+    int64_t stage = operands_bytes(values) + BARRIERS_BYTES;
+
+    return (int)CLAMP(room / stage, 0, STAGES_MOST);
+}
+
+int64_t conv_tma_local_bytes(const struct context *context, const int32_t *values)
+{
+    return conv_tma_stages(context, values) * (operands_bytes(values) + BARRIERS_BYTES) +
+           bytes_beside(values);
+}
+
+/* ---- the space ---- */
+
+static bool block_suits_sizes(const struct problem *p, const struct context *context,
+                              const int32_t *values)
+{
+    const struct matrix_blocks blocks = {values[TMA_BLOCK_M], values[TMA_BLOCK_N], TMA_BLOCK_K, 1};
+
+    (void)context;
+    return matrix_block_suits(p, &blocks);
+}
+
+static bool sums_fit_registers(const struct problem *p, const struct context *context,
+                               const int32_t *values)
+{
+    int sums = values[TMA_BLOCK_N] * ROWS_A_GROUP / ITEMS_A_GROUP;
+    int registers = REGISTERS_UNIT / values[TMA_RESIDENT] / conv_tma_items(values);
+
+    (void)p;
+    (void)context;
+    registers -= registers % REGISTERS_STEP;
+    return registers >= MAX(REGISTERS_FEWEST, sums + REGISTERS_LEAST);
+}
+
+static bool stages_fit_local_memory(const struct problem *p, const struct context *context,
+                                    const int32_t *values)
+{
+    (void)p;
+    return conv_tma_stages(context, values) >= STAGES_LEAST;
+}
+
+/* A team's sums are put where the stages were. */
+static bool sums_fit_stages(const struct problem *p, const struct context *context,
+                            const int32_t *values)
+{
+    int64_t sums = (int64_t)values[TMA_BLOCK_M] * values[TMA_BLOCK_N] * (int64_t)sizeof(float);
+
+    (void)p;
+    return values[TMA_TEAM] == 1 ||
+           sums <= conv_tma_stages(context, values) * operands_bytes(values);
+}
+
+/* A team has one tile only. Tiles are those of one part. */
+static bool team_suits(const struct context *context, int64_t tiles, const int32_t *values)
+{
+    int places = places_of(context, values);
+
+    if (values[TMA_TEAM] > 2)
+        places -= places / UNITS_LEFT;
+    return values[TMA_TEAM] == 1 || tiles * values[TMA_TEAM] <= places;
+}
+
+static int64_t tiles_of(const struct problem *p, const struct tma_boxes *boxes,
+                        const int32_t *values)
+{
+    struct tma_grid grid;
+
+    tma_grid_init(&grid, p, boxes, values[TMA_BLOCK_M], values[TMA_BLOCK_N], 1, 1);
+    return grid.tiles;
+}
+
+static bool teams_suit_target(const struct problem *p, const struct context *context,
+                              const int32_t *values)
+{
+    struct tma_boxes boxes;
+
+    if (values[TMA_TEAM] == 1)
+        return true;
+    tma_boxes_init(&boxes, p);
+    return team_suits(context, tiles_of(p, &boxes, values), values);
+}
+
+/* TO_FILL is valid only where it means another number of parts than the named ones. A team's parts need no
+ * workspace. */
+static bool splits_suit_target(const struct problem *p, const struct context *context,
+                               const int32_t *values)
+{
+    const struct matrix_blocks blocks = conv_tma_blocks(p, context, values);
+    struct context rest = conv_tma_beside_maps(context);
+    bool is_another = values[TMA_SPLITS] != TO_FILL || (blocks.splits & (blocks.splits - 1)) != 0;
+
+    if (values[TMA_TEAM] > 1)
+        rest.workspace_limit = UINT64_MAX;
+    return (values[TMA_TEAM] == 1 || values[TMA_SPLITS] == 1) && is_another &&
+           matrix_splits_suit(p, &rest, &blocks);
+}
+
+static const struct space_constraint constraints[] = {
+    {"block_suits_sizes", "arithmetic", TMA_BLOCK_N + 1, block_suits_sizes},
+    {"sums_fit_registers", "registers", TMA_RESIDENT + 1, sums_fit_registers},
+    {"stages_fit_local_memory", "local memory", TMA_RESIDENT + 1, stages_fit_local_memory},
+    {"sums_fit_stages", "local memory", TMA_TEAM + 1, sums_fit_stages},
+    {"teams_suit_target", "compute units", TMA_TEAM + 1, teams_suit_target},
+    {"splits_suit_target", "compute units", TMA_SPLITS + 1, splits_suit_target},
+};
+
+static const struct space conv_tma_space = {TMA_PARAM_COUNT, params, G_N_ELEMENTS(constraints),
+                                            constraints};
+
+/* ---- the default ---- */
+
+struct choice {
+    struct tma_boxes boxes;
+    double steps, sums;              /* blocks of terms of a tile, and elements of the result */
+    int64_t tiles;                   /* of one part, with the blocks that are tried */
+    double least;                    /* the fewest cycles so far */
+    int32_t values[TMA_PARAM_COUNT]; /* of the config with the fewest cycles */
+};
+
+/* Blocks of terms of a tile, in B of an average phase. */
+static double steps_of(const struct problem *p, const struct tma_boxes *boxes)
+{
+    double taps = (double)p->fil[AXIS_H] * (double)p->fil[AXIS_W];
+
+    if (p->direction == DIRECTION_W)
+        return (double)boxes->count;
+    if (p->direction == DIRECTION_F)
+        return taps * ceil((double)matrix_c_of(p) / TMA_BLOCK_K);
+    return ceil(taps / (double)(p->stride[AXIS_H] * p->stride[AXIS_W])) *
+           ceil((double)matrix_k_of(p) / TMA_BLOCK_K);
+}
+
+/* Cycles for adding up the parts of a tile, or all of them. */
+static double adding_cycles(const struct choice *choice, const struct context *context,
+                            const int32_t *values, int splits)
+{
+    double parts_bytes = choice->sums * splits * (double)sizeof(float);
+
+    if (values[TMA_TEAM] > 1)
+        return CYCLES_TEAM + CYCLES_TEAM_SUM * values[TMA_BLOCK_M] * values[TMA_BLOCK_N];
+    if (splits == 1)
+        return 0;
+    return CYCLES_SPLIT + CYCLES_PART_BYTE * 2 * parts_bytes / context->target->compute_units;
+}
+
+/* Cycles of the slowest unit, without the start, which is equal for all configs. */
+static double cycles_of(const struct choice *choice, const struct context *context,
+                        const int32_t *values, int splits)
+{
+    double m = values[TMA_BLOCK_M], n = values[TMA_BLOCK_N];
+    double step = fmax(m * n * TMA_BLOCK_K / MACS_A_CYCLE, CYCLES_ROW * m + CYCLES_COLUMN * n);
+    double workgroups = (double)choice->tiles * splits;
+    double waves = ceil(workgroups / places_of(context, values));
+    double beside = fmin(ceil(workgroups / context->target->compute_units), values[TMA_RESIDENT]);
+
+    return waves * beside * (ceil(choice->steps / splits) * step + CYCLES_SUM * m * n) +
+           adding_cycles(choice, context, values, splits);
+}
+
+static void try_values(const struct problem *p, const struct context *context,
+                       const int32_t *values, struct choice *choice)
+{
+    int splits = conv_tma_blocks(p, context, values).splits;
+    double cycles = cycles_of(choice, context, values, splits);
+
+    if (cycles >= choice->least || !team_suits(context, choice->tiles, values) ||
+        !sums_fit_stages(p, context, values) || !splits_suit_target(p, context, values))
+        return;
+    choice->least = cycles;
+    memcpy(choice->values, values, sizeof(choice->values));
+}
+
+/* Tries each number of parts with these blocks. */
+static void try_parts(const struct problem *p, const struct context *context, int32_t *values,
+                      struct choice *choice)
+{
+    const struct space_param *teams = &params[TMA_TEAM], *splits = &params[TMA_SPLITS];
+
+    if (!sums_fit_registers(p, context, values) || !block_suits_sizes(p, context, values) ||
+        !stages_fit_local_memory(p, context, values))
+        return;
+    choice->tiles = tiles_of(p, &choice->boxes, values);
+    values[TMA_TEAM] = 1;
+    for (int i = 0; i < splits->count; i++) {
+        values[TMA_SPLITS] = splits->values[i];
+        try_values(p, context, values, choice);
+    }
+    values[TMA_SPLITS] = 1;
+    for (int i = 1; i < teams->count; i++) {
+        values[TMA_TEAM] = teams->values[i];
+        try_values(p, context, values, choice);
+    }
+}
+
+/* Sets the config with the fewest estimated cycles, which is right for every problem that is served. */
+static void conv_tma_default_config(const struct problem *p, const struct context *context,
+                                    struct perf_config *config)
+{
+    const struct space_param *m = &params[TMA_BLOCK_M], *n = &params[TMA_BLOCK_N];
+    const struct space_param *resident = &params[TMA_RESIDENT];
+    struct choice choice = {.least = G_MAXDOUBLE};
+
+    tma_boxes_init(&choice.boxes, p);
+    choice.steps = steps_of(p, &choice.boxes);
+    choice.sums = matrix_result_elements(p);
+    for (int i = 0; i < m->count * n->count * resident->count; i++) {
+        int32_t values[TMA_PARAM_COUNT] = {
+            [TMA_BLOCK_M] = m->values[i / (n->count * resident->count)],
+            [TMA_BLOCK_N] = n->values[i / resident->count % n->count],
+            [TMA_RESIDENT] = resident->values[i % resident->count],
+        };
+        try_parts(p, context, values, &choice);
+    }
+    config->count = TMA_PARAM_COUNT;
+    memcpy(config->values, choice.values, sizeof(choice.values));
+}
 
 /* ---- what it serves ---- */
 
@@ -100,7 +444,7 @@ static void add_options(const struct problem *p, const struct context *context,
                         const int32_t *values, int parts, struct launch *launch)
 {
     for (int i = 0; i < TMA_SPLITS; i++)
-        launch_option_int(launch, conv_tma_space.params[i].name, values[i]);
+        launch_option_int(launch, params[i].name, values[i]);
     launch_option_int(launch, "STAGES", conv_tma_stages(context, values));
     launch_option_int(launch, "SPLIT", parts > 1);
     conv_add_direction_option(p, launch);

@@ -40,7 +40,7 @@ static void teams_have_one_tile(gconstpointer key)
 
     set_problem(&p, key);
     tma_boxes_init(&boxes, &p);
-    space_walk_init(&walk, &conv_tma_space, &p, &context);
+    space_walk_init(&walk, solver_conv_tma.space, &p, &context);
     while (space_walk_next(&walk, &config)) {
         int team = config.values[TMA_TEAM];
         conv_tma_grid(&p, &context, config.values, &boxes, &grid);
@@ -61,11 +61,12 @@ static void workspace_is_no_more_than_said(gconstpointer key)
     int solved = 0;
 
     set_problem(&p, key);
-    space_walk_init(&walk, &conv_tma_space, &p, &context);
+    space_walk_init(&walk, solver_conv_tma.space, &p, &context);
     for (; space_walk_next(&walk, &config); solved++) {
         struct solution solution;
         g_assert_true(solver_solve(&solver_conv_tma, &p, &context, &config, &solution, NULL));
-        g_assert_cmpuint(solution.workspace_bytes, <=, conv_tma_workspace_bytes(&p, &context));
+        g_assert_cmpuint(solution.workspace_bytes, <=,
+                         solver_conv_tma.workspace_bytes(&p, &context));
     }
     g_assert_cmpint(solved, >, 1);
 }
@@ -78,10 +79,10 @@ static void teams_need_no_workspace(void)
     struct problem p;
 
     set_problem(&p, keys[0]);
-    conv_tma_default_config(&p, &context, &config);
+    solver_conv_tma.default_config(&p, &context, &config);
     g_assert_cmpint(config.values[TMA_TEAM], >, 1);
     context.workspace_limit = conv_tma_maps_bytes(&context);
-    conv_tma_default_config(&p, &context, &limited);
+    solver_conv_tma.default_config(&p, &context, &limited);
     g_assert_true(perf_config_equal(&config, &limited));
     g_assert_true(solver_solve(&solver_conv_tma, &p, &context, &limited, &solution, NULL));
     g_assert_cmpuint(solution.workspace_bytes, <=, context.workspace_limit);
@@ -93,12 +94,12 @@ int main(int argc, char **argv)
     g_test_set_nonfatal_assertions();
     g_assert_true(target_parse("sm_90_132_141g", &target, NULL));
     for (gsize i = 0; i < G_N_ELEMENTS(keys); i++) {
-        g_autofree char *teams = g_strdup_printf("/conv_tma_space/teams_have_one_tile/%s", keys[i]);
+        g_autofree char *teams = g_strdup_printf("/conv_tma/teams_have_one_tile/%s", keys[i]);
         g_autofree char *bytes =
-            g_strdup_printf("/conv_tma_space/workspace_is_within_the_stated_one/%s", keys[i]);
+            g_strdup_printf("/conv_tma/workspace_is_within_the_stated_one/%s", keys[i]);
         g_test_add_data_func(teams, keys[i], teams_have_one_tile);
         g_test_add_data_func(bytes, keys[i], workspace_is_no_more_than_said);
     }
-    g_test_add_func("/conv_tma_space/teams_need_no_workspace", teams_need_no_workspace);
+    g_test_add_func("/conv_tma/teams_need_no_workspace", teams_need_no_workspace);
     return g_test_run();
 }
