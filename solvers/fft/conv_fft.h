@@ -1,8 +1,12 @@
 /*
- * The parameters of ConvFft's perf config.
+ * The parameters of ConvFft's perf config, and the sizes of its transforms.
  */
 #ifndef SOLVERS_FFT_CONV_FFT_H
 #define SOLVERS_FFT_CONV_FFT_H
+
+/* The transforms of fft.h: powers of two from FFT_SIZE_MIN to FFT_SIZE_MAX. */
+#define FFT_SIZE_MIN 16
+#define FFT_SIZE_MAX 64
 
 /* Parameters: of the transforms (side of a transform in elements, planes in a workgroup), then of the product
  * (channels and columns of a block and of a work-item's tile, terms staged in local memory). */

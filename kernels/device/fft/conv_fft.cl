@@ -1,6 +1,6 @@
 /*
  * Forward convolution by Fourier transforms of overlapping tiles (overlap-save): the transforms around the
- * product of spectra (conv_fft_product.cl). solvers/fft/fft_plan.h has an account of the method.
+ * product of spectra (conv_fft_product.cl). solvers/fft/conv_fft.c has an account of the method.
  *
  * A strided convolution is the sum of one convolution of stride 1 for each phase. Phase r of x is x[i * stride
  * + r - pad], and of w the filter positions i * stride + r. So the spectra of a group have `terms` planes:

@@ -2,7 +2,6 @@
 #include <math.h>
 
 #include "solvers/fft/conv_fft.h"
-#include "solvers/fft/fft_plan.h"
 #include "solvers/framework/solver.h"
 #include "tests/support/conv_reference.h"
 #include "tests/support/conv_shapes.h"
