@@ -5,14 +5,436 @@
  * Static: filter size, stride, dilation and channels of a group are compiled in, so that loops over filter
  * positions unroll; image sizes are arguments. B gathers. W may split its sums (SPLITS, split_sum.h). Limit:
  * fewer than 2^31 work-items.
+ *
+ * On GPUs a workgroup has 64 to 256 work-items, which hold rows of the source in registers. On CPUs a workgroup
+ * is one work-item, which computes in vector registers and holds rows in memory.
  */
+#include <string.h>
+
 #include "solvers/common/conv_common.h"
 #include "solvers/common/split_sum.h"
 #include "solvers/framework/solver_rows.h"
-#include "solvers/grouped/depthwise_plan.h"
+#include "solvers/framework/space.h"
+
+enum depthwise_param {
+    DEPTHWISE_ITEMS,
+    DEPTHWISE_VEC,
+    DEPTHWISE_TILE_H, /* rows of a tile; W: filter rows that a workgroup sums */
+    DEPTHWISE_TILE_W, /* vectors in a row of a tile */
+    DEPTHWISE_REPEAT, /* tiles that a work-item computes one after the other; W: 1 */
+    DEPTHWISE_SPLITS, /* W: parts of the outputs that are summed in parallel; F and B: 1 */
+    DEPTHWISE_PARAM_COUNT
+};
+
+#define DEPTHWISE_ITEMS_MOST 256
+#define SPLITS_MOST          64
+
+/* The axis of a vector's lanes and of a workgroup's work-items: the one that is densest in memory. */
+enum depthwise_lanes { LANES_W, LANES_C, LANES_N };
+
+/* How the kernels divide a problem by a config. */
+struct depthwise_plan {
+    int64_t tiles; /* F, B: work-items in all */
+    int64_t chunk; /* filter columns whose sources are loaded together */
+    bool unroll;   /* F, B: all filter positions are unrolled */
+    bool keep_weights;
+
+    /* Only for W. */
+    int64_t channel_items; /* work-items of a workgroup along the channels; a power of two */
+    int64_t workgroups;    /* workgroups of one part of the outputs */
+    int64_t part;          /* units of outputs in a part */
+    int64_t splits;        /* number of parts, at most the config's */
+};
+
+static const struct space_param params[DEPTHWISE_PARAM_COUNT] = {
+    [DEPTHWISE_ITEMS] = {"ITEMS", 4, (const int32_t[]){1, 64, 128, DEPTHWISE_ITEMS_MOST}},
+    [DEPTHWISE_VEC] = {"VEC", 4, (const int32_t[]){1, 4, 8, 16}},
+    [DEPTHWISE_TILE_H] = {"TILE_H", 4, (const int32_t[]){1, 2, 3, 4}},
+    [DEPTHWISE_TILE_W] = {"TILE_W", 4, (const int32_t[]){1, 2, 4, 8}},
+    [DEPTHWISE_REPEAT] = {"REPEAT", 2, (const int32_t[]){1, 4}},
+    [DEPTHWISE_SPLITS] = {"SPLITS", 4, (const int32_t[]){1, 4, 16, SPLITS_MOST}},
+};
+
+/* ---- what the kernels make of a problem ---- */
+
+static enum depthwise_lanes depthwise_lanes(const struct problem *p)
+{
+    switch (p->layout[p->direction == DIRECTION_B ? TENSOR_X : TENSOR_Y]) {
+    case LAYOUT_NHWC:
+    case LAYOUT_NDHWC: return LANES_C;
+    case LAYOUT_CHWN: return LANES_N;
+    default: return LANES_W;
+    }
+}
+
+/* An axis as a work-item sees it (conv_depthwise.cl): the most filter positions of a result, the distances in
+ * the source of a tile's neighbours and of neighbouring filter positions, and the number of results that tiles
+ * cover. */
+struct axis_view {
+    int64_t taps, source_step, tap_step, results;
+};
+
+static struct axis_view view_axis(const struct problem *p, enum axis axis)
+{
+    int64_t period = conv_stride_period(p, axis), stride = p->stride[axis];
+
+    if (p->direction != DIRECTION_B)
+        return (struct axis_view){p->fil[axis], stride, p->dilation[axis], p->out[axis]};
+    return (struct axis_view){conv_divide_up(p->fil[axis], period), 1,
+                              period * p->dilation[axis] / stride,
+                              conv_divide_up(p->in[axis], stride)};
+}
+
+/* Positions of a row that a tile covers. */
+static int64_t tile_positions(const struct problem *p, const int32_t *values)
+{
+    return values[DEPTHWISE_TILE_W] * (depthwise_lanes(p) == LANES_W ? values[DEPTHWISE_VEC] : 1);
+}
+
+/* Elements of the source's row that a tile reads through one filter position. */
+static int64_t tile_span(const struct problem *p, const int32_t *values)
+{
+    return (tile_positions(p, values) - 1) * view_axis(p, AXIS_W).source_step + 1;
+}
+
+/* The most elements of a row held at once (vectors, unless lanes run along the row): in a GPU's registers, or
+ * in a CPU's first-level cache. */
+static int64_t longest_row(const struct problem *p, const struct context *context,
+                           const int32_t *values)
+{
+    if (depthwise_lanes(p) == LANES_W)
+        return context_is_cpu(context) ? 256 : 64;
+    return context_is_cpu(context) ? 32 : 64 / values[DEPTHWISE_VEC];
+}
+
+/* Registers of a tile's sums, or of what they are multiplied with: lanes on a GPU, vectors on a CPU. */
+static int64_t tile_registers(const struct context *context, const int32_t *values)
+{
+    return (int64_t)values[DEPTHWISE_TILE_H] * values[DEPTHWISE_TILE_W] *
+           (context_is_cpu(context) ? 1 : values[DEPTHWISE_VEC]);
+}
+
+/* W: filter columns whose sums fit a work-item's registers and the workgroup's local memory. */
+static int64_t most_columns(const struct problem *p, const struct context *context,
+                            const int32_t *values)
+{
+    int64_t vectors = context_is_cpu(context) ? 24 : 64 / values[DEPTHWISE_VEC];
+    int64_t lanes = depthwise_lanes(p) == LANES_C ? values[DEPTHWISE_VEC] : 1;
+    int64_t most =
+        context->target->local_bytes / ((int64_t)sizeof(float) * values[DEPTHWISE_ITEMS] * lanes);
+
+    return MAX(MIN(vectors, most) / values[DEPTHWISE_TILE_H], 1);
+}
+
+#define MACS_A_CHUNK 512
+/* A GPU's registers also hold the addresses of running loads. */
+#define GPU_CHUNK    16
+
+/* Filter columns whose sources are loaded together. */
+static int64_t chunk_columns(const struct problem *p, const struct context *context,
+                             const int32_t *values)
+{
+    struct axis_view view = view_axis(p, AXIS_W);
+    int64_t room = longest_row(p, context, values) - tile_span(p, values);
+    int64_t most = context_is_cpu(context) ? view.taps : MIN(view.taps, GPU_CHUNK);
+    int64_t chunk = MIN(most, MAX(room, 0) / view.tap_step + 1);
+
+    if (p->direction == DIRECTION_W)
+        return MIN(chunk, most_columns(p, context, values));
+    return CLAMP(MACS_A_CHUNK / tile_registers(context, values), 1, chunk);
+}
+
+static int64_t count_taps(const struct problem *p)
+{
+    return view_axis(p, AXIS_D).taps * view_axis(p, AXIS_H).taps * view_axis(p, AXIS_W).taps;
+}
+
+#define MACS_UNROLLED       512
+#define WEIGHTS_IN_HAND     32
+#define CPU_WEIGHTS_IN_HAND 64
+
+/* Whether all filter positions are unrolled. A CPU's rows are in memory. With several slices the masks of
+ * positions outside need more scalar registers than a wave of 64 has. */
+static bool unrolls(const struct problem *p, const struct context *context, const int32_t *values)
+{
+    int64_t taps = count_taps(p), lanes = depthwise_lanes(p) == LANES_C ? values[DEPTHWISE_VEC] : 1;
+
+    return !context_is_cpu(context) && view_axis(p, AXIS_D).taps == 1 &&
+           taps * lanes <= WEIGHTS_IN_HAND &&
+           taps * tile_registers(context, values) <= MACS_UNROLLED &&
+           chunk_columns(p, context, values) == view_axis(p, AXIS_W).taps;
+}
+
+/* W: work-items of a workgroup along the channels, a power of two. */
+static int64_t channel_items(const struct problem *p, const int32_t *values)
+{
+    int64_t vectors = conv_divide_up(p->k, values[DEPTHWISE_VEC]), items = 1;
+
+    while (depthwise_lanes(p) == LANES_C && items < vectors &&
+           items < MIN(values[DEPTHWISE_ITEMS], 64))
+        items *= 2;
+    return items;
+}
+
+/* W: vectors of outputs that a channel's sums run over, in units of TILE_W. */
+static int64_t count_units(const struct problem *p, const int32_t *values)
+{
+    int64_t images =
+        depthwise_lanes(p) == LANES_N ? conv_divide_up(p->n, values[DEPTHWISE_VEC]) : p->n;
+
+    return images * p->out[AXIS_D] * p->out[AXIS_H] *
+           conv_divide_up(p->out[AXIS_W], tile_positions(p, values));
+}
+
+/* W: workgroups for one part of the outputs. */
+static int64_t count_workgroups(const struct problem *p, const struct context *context,
+                                const int32_t *values)
+{
+    int64_t channels =
+        channel_items(p, values) * (depthwise_lanes(p) == LANES_C ? values[DEPTHWISE_VEC] : 1);
+
+    return conv_divide_up(p->k, channels) * p->fil[AXIS_D] *
+           conv_divide_up(p->fil[AXIS_H], values[DEPTHWISE_TILE_H]) *
+           conv_divide_up(p->fil[AXIS_W], chunk_columns(p, context, values));
+}
+
+/* F and B: a work-item for each tile of each axis, channel (vector) and image (vector). */
+static int64_t count_tiles(const struct problem *p, const int32_t *values)
+{
+    const int64_t *sizes = p->direction == DIRECTION_F ? p->out : p->in;
+    int64_t channels = p->direction == DIRECTION_F ? p->k : p->c, images = p->n, tiles = 1;
+    const int64_t tile[AXIS_COUNT] = {1, values[DEPTHWISE_TILE_H],
+                                      tile_positions(p, values) * values[DEPTHWISE_REPEAT]};
+
+    if (depthwise_lanes(p) == LANES_C)
+        channels = conv_divide_up(channels, values[DEPTHWISE_VEC]);
+    if (depthwise_lanes(p) == LANES_N)
+        images = conv_divide_up(images, values[DEPTHWISE_VEC]);
+    for (int a = 0; a < AXIS_COUNT; a++) {
+        int64_t phases = p->direction == DIRECTION_F ? 1 : MIN(p->stride[a], sizes[a]);
+        tiles *= phases * conv_divide_up(view_axis(p, (enum axis)a).results, tile[a]);
+    }
+    return tiles * channels * images;
+}
+
+static void depthwise_plan_init(struct depthwise_plan *plan, const struct problem *p,
+                                const struct context *context, const int32_t *values)
+{
+    int64_t units = count_units(p, values);
+
+    memset(plan, 0, sizeof(*plan));
+    plan->chunk = chunk_columns(p, context, values);
+    if (p->direction == DIRECTION_W) {
+        plan->channel_items = channel_items(p, values);
+        plan->workgroups = count_workgroups(p, context, values);
+        plan->part = conv_divide_up(units, values[DEPTHWISE_SPLITS]);
+        plan->splits = conv_divide_up(units, plan->part);
+        return;
+    }
+    plan->tiles = count_tiles(p, values);
+    plan->unroll = unrolls(p, context, values);
+    plan->keep_weights =
+        plan->unroll || (context_is_cpu(context) && count_taps(p) <= CPU_WEIGHTS_IN_HAND);
+}
+
+/* ---- space ---- */
+
+static bool items_suit_target(const struct problem *p, const struct context *context,
+                              const int32_t *values)
+{
+    (void)p;
+    if (context_is_cpu(context))
+        return values[DEPTHWISE_ITEMS] == 1;
+    return values[DEPTHWISE_ITEMS] > 1 && values[DEPTHWISE_ITEMS] <= context->target->max_workgroup;
+}
+
+/* Lanes of a CPU's vector register. */
+static int widest_vector(const struct context *context)
+{
+    return CLAMP(context->target->vector_bytes / 4, 8, 16);
+}
+
+/* On a CPU vectors alternate with single elements where the stride is too long for them. */
+static bool vector_suits_target(const struct problem *p, const struct context *context,
+                                const int32_t *values)
+{
+    const int32_t vector[DEPTHWISE_PARAM_COUNT] = {
+        [DEPTHWISE_VEC] = 8, [DEPTHWISE_TILE_H] = 1, [DEPTHWISE_TILE_W] = 1};
+    bool fits = tile_span(p, vector) <= longest_row(p, context, vector);
+
+    if (!context_is_cpu(context))
+        return values[DEPTHWISE_VEC] <= 4;
+    return fits ? values[DEPTHWISE_VEC] >= 8 && values[DEPTHWISE_VEC] <= widest_vector(context)
+                : values[DEPTHWISE_VEC] == 1;
+}
+
+static bool rows_are_shared(const struct problem *p, const struct context *context,
+                            const int32_t *values)
+{
+    struct axis_view view = view_axis(p, AXIS_H);
+    int64_t rows =
+        (values[DEPTHWISE_TILE_H] - 1) * view.source_step + (view.taps - 1) * view.tap_step + 1;
+
+    (void)context;
+    if (values[DEPTHWISE_TILE_H] == 1)
+        return true;
+    if (p->direction == DIRECTION_W)
+        return values[DEPTHWISE_TILE_H] <= p->fil[AXIS_H];
+    return values[DEPTHWISE_TILE_H] < 2 * view.results &&
+           rows < values[DEPTHWISE_TILE_H] * view.taps;
+}
+
+static bool row_fits_registers(const struct problem *p, const struct context *context,
+                               const int32_t *values)
+{
+    return tile_span(p, values) <= longest_row(p, context, values);
+}
+
+static bool sums_fit_registers(const struct problem *p, const struct context *context,
+                               const int32_t *values)
+{
+    int64_t most = context_is_cpu(context) ? 16 : 64;
+
+    if (p->direction == DIRECTION_W)
+        return context_is_cpu(context) || values[DEPTHWISE_TILE_W] * values[DEPTHWISE_VEC] <= 16;
+    return tile_registers(context, values) <= most;
+}
+
+/* At most twice the positions that there are, except for the smallest tile. */
+static bool tile_suits_sizes(const struct problem *p, const struct context *context,
+                             const int32_t *values)
+{
+    int64_t lanes = depthwise_lanes(p) == LANES_W ? 1 : values[DEPTHWISE_VEC];
+    int64_t channels = p->direction == DIRECTION_B ? p->c : p->k;
+    bool least =
+        values[DEPTHWISE_VEC] == 1 || (context_is_cpu(context) && values[DEPTHWISE_VEC] == 8);
+    bool lanes_fit = lanes < 2 * (depthwise_lanes(p) == LANES_C ? channels : p->n);
+
+    return (lanes_fit && tile_positions(p, values) < 2 * view_axis(p, AXIS_W).results) ||
+           (least && values[DEPTHWISE_TILE_W] == 1);
+}
+
+static bool repeat_has_work(const struct problem *p, const struct context *context,
+                            const int32_t *values)
+{
+    (void)context;
+    return values[DEPTHWISE_REPEAT] == 1 ||
+           (p->direction != DIRECTION_W && tile_positions(p, values) * values[DEPTHWISE_REPEAT] <
+                                               2 * view_axis(p, AXIS_W).results);
+}
+
+/* Every work-item of a part has several units. */
+static bool splits_leave_work(const struct problem *p, const struct context *context,
+                              const int32_t *values)
+{
+    int64_t items = values[DEPTHWISE_ITEMS] / channel_items(p, values);
+
+    if (values[DEPTHWISE_SPLITS] == 1)
+        return true;
+    return p->direction == DIRECTION_W &&
+           count_units(p, values) >= 2 * values[DEPTHWISE_SPLITS] * items &&
+           count_workgroups(p, context, values) * values[DEPTHWISE_SPLITS] <= 1 << 16;
+}
+
+static bool parts_fit_workspace(const struct problem *p, const struct context *context,
+                                const int32_t *values)
+{
+    return split_sum_bytes(p, values[DEPTHWISE_SPLITS]) <= context->workspace_limit;
+}
+
+static const struct space_constraint constraints[] = {
+    {"items_suit_target", "workgroup size", DEPTHWISE_ITEMS + 1, items_suit_target},
+    {"vector_suits_target", "vector registers", DEPTHWISE_VEC + 1, vector_suits_target},
+    {"rows_are_shared", "arithmetic", DEPTHWISE_TILE_H + 1, rows_are_shared},
+    {"row_fits_registers", "registers", DEPTHWISE_TILE_W + 1, row_fits_registers},
+    {"sums_fit_registers", "registers", DEPTHWISE_TILE_W + 1, sums_fit_registers},
+    {"tile_suits_sizes", "arithmetic", DEPTHWISE_TILE_W + 1, tile_suits_sizes},
+    {"repeat_has_work", "arithmetic", DEPTHWISE_REPEAT + 1, repeat_has_work},
+    {"splits_leave_work", "arithmetic", DEPTHWISE_SPLITS + 1, splits_leave_work},
+    {"parts_fit_workspace", "workspace", DEPTHWISE_SPLITS + 1, parts_fit_workspace},
+};
+
+static const struct space depthwise_space = {DEPTHWISE_PARAM_COUNT, params,
+                                             G_N_ELEMENTS(constraints), constraints};
+
+/* Bytes of the parts of the most splits within the context's limit. A part has at least two units. */
+static uint64_t depthwise_workspace_bytes(const struct problem *p, const struct context *context)
+{
+    int64_t outputs = p->n * p->out[AXIS_D] * p->out[AXIS_H] * p->out[AXIS_W];
+    uint64_t most = 0;
+
+    if (p->direction != DIRECTION_W)
+        return 0;
+    for (int i = 0; i < params[DEPTHWISE_SPLITS].count; i++) {
+        int splits = params[DEPTHWISE_SPLITS].values[i];
+        uint64_t bytes = split_sum_bytes(p, splits);
+        if (bytes <= context->workspace_limit && outputs >= 2 * splits)
+            most = bytes;
+    }
+    return most;
+}
+
+/* Few large parts leave units of a GPU idle; many small ones write more than they read. */
+static void choose_splits(const struct problem *p, const struct context *context, int32_t *values)
+{
+    int64_t wanted = context_is_cpu(context) ? context->target->compute_units
+                                             : (int64_t)context->target->compute_units * 4;
+
+    for (int i = 1; i < params[DEPTHWISE_SPLITS].count; i++) {
+        int32_t split[DEPTHWISE_PARAM_COUNT];
+        memcpy(split, values, sizeof(split));
+        split[DEPTHWISE_SPLITS] = params[DEPTHWISE_SPLITS].values[i];
+        if (count_workgroups(p, context, values) * values[DEPTHWISE_SPLITS] < wanted &&
+            splits_leave_work(p, context, split) && parts_fit_workspace(p, context, split))
+            values[DEPTHWISE_SPLITS] = split[DEPTHWISE_SPLITS];
+    }
+}
+
+/* Defaults: measured on a CPU; for GPUs those without spills. The last of each kind is always valid, on CPUs
+ * one of the last two. */
+static const struct wish {
+    bool cpu, weights, along_w;
+    int32_t values[DEPTHWISE_PARAM_COUNT];
+} wishes[] = {
+    {true, false, true, {1, 16, 4, 4, 1, 1}},    {true, false, true, {1, 16, 2, 2, 1, 1}},
+    {true, false, true, {1, 16, 1, 1, 1, 1}},    {true, false, true, {1, 8, 4, 2, 1, 1}},
+    {true, false, true, {1, 8, 2, 1, 1, 1}},     {true, false, true, {1, 8, 1, 1, 1, 1}},
+    {true, false, true, {1, 1, 1, 1, 1, 1}},     {true, false, false, {1, 16, 2, 4, 4, 1}},
+    {true, false, false, {1, 16, 2, 2, 1, 1}},   {true, false, false, {1, 16, 1, 1, 1, 1}},
+    {true, false, false, {1, 8, 4, 2, 1, 1}},    {true, false, false, {1, 8, 1, 1, 1, 1}},
+    {true, true, true, {1, 8, 3, 4, 1, 1}},      {true, true, true, {1, 8, 2, 1, 1, 1}},
+    {true, true, true, {1, 8, 1, 1, 1, 1}},      {true, true, true, {1, 1, 1, 1, 1, 1}},
+    {true, true, false, {1, 8, 3, 4, 1, 1}},     {true, true, false, {1, 8, 1, 1, 1, 1}},
+    {false, false, true, {128, 4, 2, 1, 1, 1}},  {false, false, true, {128, 4, 1, 1, 1, 1}},
+    {false, false, true, {128, 1, 1, 1, 1, 1}},  {false, false, false, {128, 1, 2, 4, 1, 1}},
+    {false, false, false, {128, 1, 1, 4, 1, 1}}, {false, false, false, {128, 1, 1, 1, 1, 1}},
+    {false, true, true, {256, 4, 2, 1, 1, 1}},   {false, true, true, {256, 4, 1, 1, 1, 1}},
+    {false, true, true, {256, 1, 1, 1, 1, 1}},   {false, true, false, {256, 1, 3, 2, 1, 1}},
+    {false, true, false, {256, 1, 1, 4, 1, 1}},  {false, true, false, {256, 1, 1, 1, 1, 1}},
+};
+
+/* Sets the config where nothing was tuned; it is in the space. */
+static void depthwise_default_config(const struct problem *p, const struct context *context,
+                                     struct perf_config *config)
+{
+    bool weights = p->direction == DIRECTION_W, along_w = depthwise_lanes(p) == LANES_W;
+
+    config->count = DEPTHWISE_PARAM_COUNT;
+    for (gsize i = 0; i < G_N_ELEMENTS(wishes); i++) {
+        if (wishes[i].cpu != context_is_cpu(context) || wishes[i].weights != weights ||
+            wishes[i].along_w != along_w)
+            continue;
+        memcpy(config->values, wishes[i].values, sizeof(wishes[i].values));
+        if (space_contains(&depthwise_space, p, context, config, NULL))
+            break;
+    }
+    choose_splits(p, context, config->values);
+}
 
 static const char *const sources[] = {"conv_depthwise.cl", "conv_depthwise_w.cl",
                                       "conv_sum_splits.cl", NULL};
+
+/* ---- what it serves ---- */
 
 /* Work-items along an axis with the smallest tiles; B's tiles are whole rounds of the stride's phases. */
 static double count_items(const struct problem *p, int axis)
