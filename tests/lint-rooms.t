@@ -62,6 +62,7 @@ finds 'the monitor knows nobody' schema/monitor/a.c '"schema/store/store.h"' 'mo
 finds 'the monitor knows no database' schema/monitor/a.c '<libpq-fe.h>' 'monitor may not use'
 finds 'code objects are fetched without libpq' schema/blobs/a.c '<libpq-fe.h>' 'blobs may not use'
 finds 'clients of stores know no queries' schema/blobs/a.c '"schema/store/store_private.h"' 'blobs may not know'
+finds 'the store knows no results' schema/store/a.c '"schema/results/store_results.h"' 'store may not know'
 finds 'libcurl is in blobs only' schema/store/a.c '<curl/curl.h>' 'store may not use'
 finds 'no way round by ..' worker/a.c '"../export/a.h"' 'from the top'
 finds 'the top level is kept' coordinator.c '<stdio.h>' 'coordinator.c: does not belong'

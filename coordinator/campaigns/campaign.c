@@ -9,9 +9,9 @@
 #include "coordinator/cli/when.h"
 #include "coordinator/commands.h"
 #include "coordinator/plan/first_rounds.h"
+#include "schema/results/store_foreign.h"
 #include "schema/server/database.h"
 #include "schema/store/store_campaigns.h"
-#include "schema/store/store_foreign.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,9 +2,9 @@
 #include "coordinator/campaigns/campaign_verbs.h"
 #include "coordinator/campaigns/lists.h"
 #include "coordinator/cli/cli.h"
+#include "schema/results/store_remeasure.h"
 #include "schema/server/database.h"
 #include "schema/store/store_campaigns.h"
-#include "schema/store/store_remeasure.h"
 #include "solvers/framework/solver.h"
 
 #include <stdio.h>

@@ -8,9 +8,9 @@
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/when.h"
 #include "coordinator/plan/progress.h"
+#include "schema/results/store_foreign.h"
 #include "schema/server/database.h"
 #include "schema/store/store_campaigns.h"
-#include "schema/store/store_foreign.h"
 #include "schema/store/store_winners.h"
 
 #include <math.h>

@@ -3,9 +3,9 @@
 
 #include "coordinator/cli/cli.h"
 #include "schema/farm/completeness.h"
+#include "schema/results/store_results.h"
 #include "schema/store/store_campaigns.h"
 #include "schema/store/store_events.h"
-#include "schema/store/store_results.h"
 #include "schema/store/store_winners.h"
 #include "solvers/framework/strategy.h"
 #include "solvers/problem/problem_key.h"

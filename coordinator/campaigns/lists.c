@@ -1,9 +1,9 @@
 #include "coordinator/campaigns/lists.h"
 
 #include "coordinator/cli/when.h"
+#include "schema/results/store_foreign.h"
 #include "schema/server/database.h"
 #include "schema/store/store_events.h"
-#include "schema/store/store_foreign.h"
 
 int list_command(const struct cli *cli, Table *(*make)(Store *store, GError **error), int argc,
                  char **argv)

@@ -6,7 +6,7 @@
 
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/table.h"
-#include "schema/store/store_results.h"
+#include "schema/results/store_results.h"
 
 /* Runs a whole command whose only option is --json: opens the database and shows the table that `make` returns.
  * `cli` has no options of its own. Returns the exit status. */

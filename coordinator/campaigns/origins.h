@@ -6,7 +6,7 @@
 #define COORDINATOR_CAMPAIGNS_ORIGINS_H
 
 #include "coordinator/cli/table.h"
-#include "schema/store/store_results.h"
+#include "schema/results/store_results.h"
 
 /* The number of jobs by reason, the largest first: "30 budget cut, 12 new problem"; "none"
  * without jobs. Free with g_free(). */

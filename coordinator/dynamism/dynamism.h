@@ -11,7 +11,7 @@
 #ifndef COORDINATOR_DYNAMISM_DYNAMISM_H
 #define COORDINATOR_DYNAMISM_DYNAMISM_H
 
-#include "schema/store/store_results.h"
+#include "schema/results/store_results.h"
 #include "solvers/framework/solver.h"
 
 enum dynamism_form { DYNAMISM_STATIC, DYNAMISM_DYNAMIC, DYNAMISM_PARTIAL };

@@ -8,8 +8,8 @@
 #include "export/formats/find_db.h"
 #include "export/formats/line_reader.h"
 #include "export/formats/perf_db.h"
+#include "schema/results/store_foreign.h"
 #include "schema/store/store_campaigns.h"
-#include "schema/store/store_foreign.h"
 #include "schema/store/store_problems.h"
 #include "solvers/problem/problem_key.h"
 

@@ -7,8 +7,8 @@
 #define COORDINATOR_PLAN_PROGRESS_H
 
 #include "schema/farm/farm.h"
+#include "schema/results/store_results.h"
 #include "schema/store/store_campaigns.h"
-#include "schema/store/store_results.h"
 
 /* The time that a config costs, from the newest campaign of the same target; a documented guess
  * when the target has no campaign. */

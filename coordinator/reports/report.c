@@ -1,9 +1,9 @@
 #include "coordinator/reports/report.h"
+#include "schema/results/store_foreign.h"
 #include "schema/store/drift.h"
-#include "schema/store/store_foreign.h"
 
 #include "coordinator/plan/plan.h"
-#include "schema/store/store_results.h"
+#include "schema/results/store_results.h"
 
 #include <math.h>
 #include <string.h>

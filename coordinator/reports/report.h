@@ -20,9 +20,9 @@
 #include "coordinator/campaigns/enter.h"
 #include "coordinator/cli/table.h"
 #include "coordinator/reports/report_built.h"
-#include "schema/store/conditions.h"
+#include "schema/results/conditions.h"
+#include "schema/results/store_results.h"
 #include "schema/store/store_campaigns.h"
-#include "schema/store/store_results.h"
 
 /* Times are NAN where they were not measured. */
 struct report_row {

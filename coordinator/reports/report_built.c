@@ -4,8 +4,8 @@
 #include "coordinator/reports/report_kernels.h"
 
 #include "coordinator/cli/when.h"
+#include "schema/results/store_results.h"
 #include "schema/store/store_kernels.h"
-#include "schema/store/store_results.h"
 
 #include <string.h>
 

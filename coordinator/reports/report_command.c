@@ -7,9 +7,9 @@
 #include "coordinator/plan/problem_text.h"
 #include "coordinator/reports/report.h"
 #include "coordinator/reports/report_kernels.h"
+#include "schema/results/store_results.h"
 #include "schema/server/database.h"
 #include "schema/store/store_campaigns.h"
-#include "schema/store/store_results.h"
 #include "solvers/problem/problem_key.h"
 
 #include <math.h>

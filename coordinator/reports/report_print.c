@@ -4,9 +4,9 @@
 #include "coordinator/plan/problem_text.h"
 #include "coordinator/plan/progress.h"
 #include "coordinator/reports/report.h"
+#include "schema/results/store_foreign.h"
 #include "schema/store/drift.h"
 #include "schema/store/store_campaigns.h"
-#include "schema/store/store_foreign.h"
 #include "solvers/problem/problem_key.h"
 
 #include <math.h>

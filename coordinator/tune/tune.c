@@ -16,9 +16,9 @@
 #include "export/release/release_folder.h"
 #include "schema/farm/upkeep.h"
 #include "schema/monitor/log.h"
+#include "schema/results/store_remeasure.h"
 #include "schema/server/database.h"
 #include "schema/store/store_campaigns.h"
-#include "schema/store/store_remeasure.h"
 
 #include <errno.h>
 #include <stdio.h>

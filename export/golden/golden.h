@@ -25,7 +25,7 @@
 #define EXPORT_GOLDEN_H
 
 #include "export/release/export.h"
-#include "schema/store/store_golden.h"
+#include "schema/results/store_golden.h"
 
 struct golden_wish {
     int64_t campaign;

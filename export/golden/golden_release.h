@@ -7,7 +7,7 @@
 #define EXPORT_GOLDEN_RELEASE_H
 
 #include "export/release/export.h"
-#include "schema/store/store_golden.h"
+#include "schema/results/store_golden.h"
 
 /* Returns the target to use (g_free()): `target`, or if it is NULL the only one with golden
  * versions. NULL with STORE_ERROR_NOT_FOUND if no target has any, or G_OPTION_ERROR if several have

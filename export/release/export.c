@@ -1,5 +1,5 @@
 #include "export/release/export.h"
-#include "schema/store/store_foreign.h"
+#include "schema/results/store_foreign.h"
 
 #include "export/release/export_manifest.h"
 #include "export/release/export_plan.h"

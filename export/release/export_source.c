@@ -1,7 +1,7 @@
 #include "export/release/export_source.h"
 
+#include "schema/results/store_golden.h"
 #include "schema/store/store_campaigns.h"
-#include "schema/store/store_golden.h"
 
 /* most configs that a job of a build-only campaign has built */
 #define BUILT_CONFIGS 8

@@ -10,7 +10,7 @@
 
 #include "export/formats/find_db.h"
 #include "export/release/export.h"
-#include "schema/store/store_results.h"
+#include "schema/results/store_results.h"
 #include "solvers/framework/solver.h"
 #include "solvers/problem/problem_key.h"
 
@@ -25,7 +25,7 @@ struct gate {
 
 bool gate_init(struct gate *gate, Store *store, const char *target, GError **error);
 void gate_clear(struct gate *gate);
-/* Reads the kernels that the results of the next part name (schema/store/store_results.h), in one
+/* Reads the kernels that the results of the next part name (schema/results/store_results.h), in one
  * query, and forgets all others. */
 bool gate_learn_kernels(struct gate *gate, Store *store, const GPtrArray *results, GError **error);
 /* Reads a code object and compares it with its hash. If it is missing or differs, no result that

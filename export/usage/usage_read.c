@@ -3,9 +3,9 @@
 #include "export/check/check.h"
 #include "export/formats/find_db.h"
 #include "export/sjdb/reader/skipjackdb.h"
+#include "schema/results/store_foreign.h"
+#include "schema/results/store_golden.h"
 #include "schema/store/store_campaigns.h"
-#include "schema/store/store_foreign.h"
-#include "schema/store/store_golden.h"
 #include "solvers/problem/problem_key.h"
 
 #include <string.h>

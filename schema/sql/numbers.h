@@ -46,7 +46,7 @@
     X(JOB_REASON_LOST_CODE, 9, "lost code")                                                        \
     X(JOB_REASON_ANSWERED, 10, "finished before")
 
-/* Kinds of configs that are measured again, as remeasurable() gets them; schema/store/store_remeasure.h has a bit for
+/* Kinds of configs that are measured again, as remeasurable() gets them; schema/results/store_remeasure.h has a bit for
  * each. A config of several kinds counts for the first. */
 #define REMEASURE_NUMBERS(X)                                                                       \
     X(REMEASURE_KIND_WINNERS, 1, "winners")                                                        \

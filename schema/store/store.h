@@ -1,8 +1,8 @@
 /*
  * A connection to Skipjack's database, and the errors of all calls on it. The
- * other rooms reach PostgreSQL by this header and its neighbours alone:
- * store_problems.h, store_campaigns.h, store_queue.h, store_workers.h,
- * store_kernels.h, store_results.h, store_events.h and others.
+ * other rooms reach PostgreSQL by this header and its neighbours alone
+ * (store_problems.h, store_campaigns.h, store_queue.h, store_workers.h,
+ * store_kernels.h, store_events.h and others), and by those of schema/results.
  *
  * Threads: calls block. One thread at a time may use a store.
  *

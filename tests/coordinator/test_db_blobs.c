@@ -1,8 +1,8 @@
 /* A farm whose code objects are outside PostgreSQL, through the program itself: a campaign tuned while
  * `db blobs --move` carries them to and fro and is killed, and exported from where they are then. */
 #include "schema/blobs/blobs.h"
+#include "schema/results/store_results.h"
 #include "schema/store/store_campaigns.h"
-#include "schema/store/store_results.h"
 #include "tests/support/dav_server.h"
 #include "tests/support/live_farm.h"
 #include "tests/support/object_server.h"

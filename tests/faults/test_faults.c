@@ -4,10 +4,10 @@
 #include <sys/wait.h>
 
 #include "kernels/toolchains/toolchain.h"
+#include "schema/results/store_results.h"
 #include "schema/store/store_campaigns.h"
 #include "schema/store/store_events.h"
 #include "schema/store/store_private.h"
-#include "schema/store/store_results.h"
 #include "tests/faults/solver_faults.h"
 #include "tests/support/live_farm.h"
 #include "tests/support/scratch_db.h"

@@ -7,9 +7,9 @@
 #include <sys/wait.h>
 
 #include "kernels/toolchains/toolchain.h"
-#include "schema/store/conditions.h"
+#include "schema/results/conditions.h"
+#include "schema/results/store_results.h"
 #include "schema/store/store_campaigns.h"
-#include "schema/store/store_results.h"
 #include "tests/support/live_farm.h"
 #include "tests/support/scratch_db.h"
 #include "tests/support/temp_folder.h"

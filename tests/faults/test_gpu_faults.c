@@ -8,10 +8,10 @@
 #include <sys/wait.h>
 
 #include "schema/farm/farm.h"
-#include "schema/store/conditions.h"
+#include "schema/results/conditions.h"
+#include "schema/results/store_results.h"
 #include "schema/store/store_campaigns.h"
 #include "schema/store/store_events.h"
-#include "schema/store/store_results.h"
 #include "tests/faults/solver_ways.h"
 #include "tests/support/gpu_farm.h"
 #include "tests/support/live_farm.h"

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "schema/results/store_results.h"
 #include "schema/store/store_campaigns.h"
 #include "schema/store/store_events.h"
-#include "schema/store/store_results.h"
 #include "tests/support/gpu_farm.h"
 #include "tests/support/live_farm.h"
 #include "tests/support/scratch_db.h"

@@ -6,9 +6,9 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "schema/results/store_results.h"
 #include "schema/server/embedded.h"
 #include "schema/store/store_campaigns.h"
-#include "schema/store/store_results.h"
 #include "schema/store/store_workers.h"
 #include "tests/support/live_farm.h"
 #include "tests/support/patience.h"

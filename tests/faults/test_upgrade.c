@@ -5,10 +5,10 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "schema/results/store_results.h"
 #include "schema/store/store_campaigns.h"
 #include "schema/store/store_kernels.h"
 #include "schema/store/store_private.h"
-#include "schema/store/store_results.h"
 #include "schema/store/store_workers.h"
 #include "tests/support/live_farm.h"
 #include "tests/support/scratch_db.h"

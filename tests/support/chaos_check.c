@@ -1,7 +1,7 @@
 #include "tests/support/chaos_check.h"
 
+#include "schema/results/store_results.h"
 #include "schema/store/store_private.h"
-#include "schema/store/store_results.h"
 #include "solvers/problem/problem_key.h"
 #include "tests/support/sim_solver.h"
 

@@ -6,9 +6,9 @@
 
 #include "kernels/toolchains/toolchain.h"
 #include "schema/farm/farm.h"
+#include "schema/results/store_results.h"
 #include "schema/store/store_campaigns.h"
 #include "schema/store/store_events.h"
-#include "schema/store/store_results.h"
 #include "tests/support/temp_folder.h"
 
 #define PAUSE_US 10000

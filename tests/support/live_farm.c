@@ -8,8 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "schema/results/store_results.h"
 #include "schema/store/store_campaigns.h"
-#include "schema/store/store_results.h"
 #include "solvers/problem/problem_key.h"
 #include "tests/support/processes.h"
 #include "tests/support/scratch_db.h"

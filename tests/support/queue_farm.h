@@ -7,8 +7,8 @@
 #ifndef TESTS_SUPPORT_QUEUE_FARM_H
 #define TESTS_SUPPORT_QUEUE_FARM_H
 
+#include "schema/results/store_results.h"
 #include "schema/store/store_queue.h"
-#include "schema/store/store_results.h"
 
 struct farm {
     Store *store;

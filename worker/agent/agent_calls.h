@@ -7,7 +7,7 @@
 #ifndef WORKER_AGENT_CALLS_H
 #define WORKER_AGENT_CALLS_H
 
-#include "schema/store/conditions.h"
+#include "schema/results/conditions.h"
 #include "schema/store/store_kernels.h"
 #include "worker/agent/agent_state.h"
 

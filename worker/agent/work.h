@@ -7,7 +7,7 @@
 
 #include "kernels/toolchains/toolchain.h"
 #include "schema/monitor/log.h"
-#include "schema/store/conditions.h"
+#include "schema/results/conditions.h"
 #include "schema/store/store.h"
 #include "solvers/framework/solver.h"
 #include "worker/search/search.h"

@@ -7,7 +7,7 @@
 #ifndef WORKER_GPU_CLOCKS_H
 #define WORKER_GPU_CLOCKS_H
 
-#include "schema/store/conditions.h"
+#include "schema/results/conditions.h"
 #include "worker/device/device.h"
 
 struct gpu_clocks {

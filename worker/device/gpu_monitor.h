@@ -8,7 +8,7 @@
 #ifndef WORKER_GPU_MONITOR_H
 #define WORKER_GPU_MONITOR_H
 
-#include "schema/store/conditions.h"
+#include "schema/results/conditions.h"
 #include "worker/device/device.h"
 
 typedef struct gpu_monitor GpuMonitor;

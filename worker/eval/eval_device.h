@@ -6,7 +6,7 @@
 #ifndef WORKER_EVAL_DEVICE_H
 #define WORKER_EVAL_DEVICE_H
 
-#include "schema/store/conditions.h"
+#include "schema/results/conditions.h"
 #include "worker/device/device.h"
 #include "worker/device/gpu_clocks.h"
 #include "worker/device/gpu_monitor.h"

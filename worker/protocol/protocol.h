@@ -47,7 +47,7 @@
  *   {"op":"outcome","id":N,"index":I,"failure":"ok","n":..,"min_ms":..,"median_ms":..,"spread":..,
  *    "error":..,"eval_seconds":..,"detail":"..",
  *    "busy_seconds":..,      time in which a GPU had work, since the last report
- *    "conditions":{..}}      of the device at that time (schema/store/conditions.h); absent: unknown
+ *    "conditions":{..}}      of the device at that time (schema/results/conditions.h); absent: unknown
  *   {"op":"evaluated","id":N,"drift":D,"stopped":false,"repeated":false,"busy_seconds":..,
  *    "by_device":true,         results were verified on the device
  *    "doubted":false,          the device's own verifying failed its proof (verify/judge.h)

@@ -1,5 +1,5 @@
 #include "coordinator/import/import_foreign.h"
-#include "schema/store/store_foreign.h"
+#include "schema/results/store_foreign.h"
 
 #include "coordinator/campaigns/lists.h"
 #include "coordinator/commands.h"

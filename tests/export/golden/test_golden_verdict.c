@@ -1,9 +1,9 @@
 /* Where a campaign and the golden version disagree both are measured again, and luck does not stay. */
 #include "export/golden/golden.h"
 
+#include "schema/results/store_remeasure.h"
 #include "schema/store/store_private.h"
 #include "schema/store/store_queue.h"
-#include "schema/store/store_remeasure.h"
 #include "solvers/framework/solver.h"
 #include "tests/support/export_farm.h"
 

@@ -3,7 +3,7 @@
 
 #include "export/commands.h"
 #include "export/formats/export_error.h"
-#include "schema/store/store_golden.h"
+#include "schema/results/store_golden.h"
 #include "schema/store/store_kernels.h"
 #include "solvers/problem/problem_key.h"
 #include "tests/support/queue_farm.h"

@@ -1,10 +1,10 @@
 /* Takes over a database of the 66 migrations before the baseline, which holds a farm's work.
  * former_farm.sql.zst is a dump of such a database. It has done, active, paused, build-only and foreign
  * campaigns, rounds, results, golden versions, quarantined configs, networks, devices and events. */
+#include "schema/results/store_golden.h"
 #include "schema/sql/former.h"
 #include "schema/sql/migrate.h"
 #include "schema/store/store_campaigns.h"
-#include "schema/store/store_golden.h"
 #include "schema/store/store_queue.h"
 #include "schema/store/store_workers.h"
 #include "tests/support/queue_farm.h"

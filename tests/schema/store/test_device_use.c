@@ -3,7 +3,7 @@
 #include <locale.h>
 #include <math.h>
 
-#include "schema/store/conditions.h"
+#include "schema/results/conditions.h"
 #include "tests/support/queue_farm.h"
 #include "tests/support/scratch_db.h"
 

@@ -1,4 +1,4 @@
-#include "schema/store/store_foreign.h"
+#include "schema/results/store_foreign.h"
 #include "schema/store/store_winners.h"
 #include "solvers/framework/strategy.h"
 

@@ -1,7 +1,7 @@
 /* Winners of near problems are tried first: whole campaigns through the program, on a real database. */
 #include <string.h>
 
-#include "schema/store/store_foreign.h"
+#include "schema/results/store_foreign.h"
 #include "schema/store/store_private.h"
 #include "schema/store/store_workers.h"
 #include "solvers/framework/strategy.h"

@@ -1,5 +1,5 @@
+#include "schema/results/store_foreign.h"
 #include "schema/store/store_campaigns.h"
-#include "schema/store/store_foreign.h"
 #include "schema/store/store_private.h"
 #include "schema/store/store_queue.h"
 #include "tests/support/role_farm.h"

@@ -2,7 +2,7 @@
  * Conditions of devices, and device use: stored by workers, summed up by job for
  * reports.
  */
-#include "schema/store/conditions.h"
+#include "schema/results/conditions.h"
 
 #include "schema/store/store_private.h"
 

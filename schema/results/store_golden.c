@@ -3,7 +3,7 @@
  * locks the target's row: changes of a target take turns, and no lock is held
  * while the client works.
  */
-#include "schema/store/store_golden.h"
+#include "schema/results/store_golden.h"
 
 #include "schema/store/store_private.h"
 

@@ -1,5 +1,5 @@
 /* Foreign campaigns: written as rows of arrays, read page by page. */
-#include "schema/store/store_foreign.h"
+#include "schema/results/store_foreign.h"
 #include "schema/store/store_campaigns.h"
 #include "schema/store/store_private.h"
 #include "schema/store/store_rows.h"

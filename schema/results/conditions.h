@@ -6,8 +6,8 @@
 #ifndef SCHEMA_STORE_CONDITIONS_H
 #define SCHEMA_STORE_CONDITIONS_H
 
+#include "schema/results/store_results.h"
 #include "schema/store/store_queue.h"
-#include "schema/store/store_results.h"
 
 /* Why a device ran slower than it could. Under load a GPU always runs at its power cap. */
 enum throttle {

@@ -1,5 +1,5 @@
 /* Ended jobs measure the wished configs again, in rounds of exactly those configs. */
-#include "schema/store/store_remeasure.h"
+#include "schema/results/store_remeasure.h"
 
 #include "schema/store/store_campaigns.h"
 #include "schema/store/store_private.h"

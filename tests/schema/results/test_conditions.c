@@ -1,11 +1,11 @@
 /* Conditions of devices during measurements. */
-#include "schema/store/conditions.h"
+#include "schema/results/conditions.h"
 
 #include <locale.h>
 #include <time.h>
 
+#include "schema/results/store_results.h"
 #include "schema/store/store_campaigns.h"
-#include "schema/store/store_results.h"
 #include "tests/support/queue_farm.h"
 #include "tests/support/scratch_db.h"
 

@@ -1,5 +1,5 @@
 /* Golden versions in a real PostgreSQL: their line, rights, and what stays with them. */
-#include "schema/store/store_golden.h"
+#include "schema/results/store_golden.h"
 
 #include "schema/farm/upkeep.h"
 #include "schema/server/connection.h"

@@ -12,7 +12,7 @@
 #ifndef SCHEMA_STORE_STORE_GOLDEN_H
 #define SCHEMA_STORE_STORE_GOLDEN_H
 
-#include "schema/store/store_results.h"
+#include "schema/results/store_results.h"
 
 struct golden_version {
     char *target, *kind; /* "propose", "rollback" */

@@ -4,7 +4,7 @@
  * Many rows share few problems, so the problems of a part are read once, into a
  * table by id (part_problems()), and rows carry only the id.
  */
-#include "schema/store/store_results.h"
+#include "schema/results/store_results.h"
 #include "schema/store/store_private.h"
 
 #include <stdlib.h>

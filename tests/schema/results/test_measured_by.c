@@ -1,8 +1,8 @@
 /* Results keep their worker and login, and times that no device can reach are refused. */
+#include "schema/results/store_results.h"
 #include "schema/store/store_private.h"
 #include "schema/store/store_problems.h"
 #include "schema/store/store_queue.h"
-#include "schema/store/store_results.h"
 #include "tests/support/role_farm.h"
 #include "tests/support/scratch_db.h"
 

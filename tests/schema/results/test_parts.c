@@ -1,5 +1,5 @@
 /* A campaign read in parts of its problems: each problem is in one part, with all that belongs to it. */
-#include "schema/store/conditions.h"
+#include "schema/results/conditions.h"
 #include "schema/store/store_private.h"
 
 #include <locale.h>

@@ -1,5 +1,5 @@
 /* Measuring again: the whole decision is made by the SQL function remeasure(). */
-#include "schema/store/store_remeasure.h"
+#include "schema/results/store_remeasure.h"
 
 #include "schema/store/drift.h"
 #include "schema/store/store_private.h"
