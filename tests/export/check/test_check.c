@@ -13,12 +13,13 @@
 #define BEFORE "32-56-56-3x3-64-56-56-16-1x1-1x1-1x1-0-NCHW-FP32-F" /* sorts before it */
 #define ALGO   "miopenConvolutionFwdAlgo"
 
-/* The finding's count, or -1 for `unreadable` and `changed` that are not what they should be. */
+/* The findings that check reports for one file. expect() compares the count of `finding`, or -1
+ * where `unreadable` or `changed` differ from the row. */
 struct expectation {
     const char *name, *text;
     int64_t keys, entries, unreadable, changed;
-    enum finding finding; /* FINDING_COUNT: none */
-    const char *reason;   /* part of the first unreadable place's reason */
+    enum finding finding; /* FINDING_COUNT: no finding */
+    const char *reason;   /* a part of the reason reported for the first unreadable line */
 };
 
 static void expect(const struct check_report *report, const struct expectation *wanted)
@@ -143,7 +144,8 @@ static void each_repeated_solver_counts_once(void)
 static void params_of_an_older_revision_are_stale(void)
 {
     static const struct {
-        const char *entries, *first; /* NULL: none is stale */
+        /* a part of the first finding's text; NULL: nothing is stale */
+        const char *entries, *first;
     } cases[] = {
         {"ConvCpuGemm:8,1,8,256,64", NULL},
         {"ConvAsm1x1U:1,2,3;ConvCpuGemm:16,2,6,512,256", NULL},
@@ -300,7 +302,8 @@ static void kernel_db_damages_are_named(void)
     }
 }
 
-/* For any truncation and any flipped bit, a report comes back and does not call the file clean. */
+/* check returns a report for any truncation and any flipped bit, and never calls the damaged file
+ * clean. */
 static void any_damage_to_a_file_is_survived(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
@@ -385,7 +388,8 @@ static void folder_lists_files_of_known_names_in_order(void)
     }
 }
 
-/* A find-db's or perf-db's target is its name's alone: what it holds may contradict that. */
+/* The name of a find-db or perf-db is the only statement of its target. Solvers or times in the
+ * file may contradict that target: the file is then unfit. */
 static void content_that_contradicts_the_target_is_unfit(void)
 {
     static const struct {
@@ -421,7 +425,8 @@ static void content_that_contradicts_the_target_is_unfit(void)
     }
 }
 
-/* The same of a perf-db in SQLite, whose entries name their row by its id alone. */
+/* The solvers of a SQLite perf-db are judged by the file's target, too. Its findings name a row by
+ * the row's id. */
 static void solvers_of_another_target_are_found_in_sqlite(void)
 {
     struct perf_row row;
@@ -444,7 +449,8 @@ static void solvers_of_another_target_are_found_in_sqlite(void)
     }
 }
 
-/* Arguments and code objects of kernel-dbs name their architecture. */
+/* The arguments and code objects of a kernel-db name their architecture: check finds those that
+ * differ from the file's target. */
 static void kernels_of_another_target_are_unfit(void)
 {
     static const struct {

@@ -1,4 +1,5 @@
-/* A farm's export, whole and then damaged in one way after the other, as a release. */
+/* Checks the exported files of a farm as a release: first undamaged, then with one damage at a
+ * time. */
 #include "export/check/check_release.h"
 
 #include "export/commands.h"
@@ -98,7 +99,8 @@ static void link_to_nothing(const char *dir)
     g_assert_cmpint(symlink("nowhere", path), ==, 0);
 }
 
-/* As kernels for another CPU of the name would have. */
+/* Arguments that no kernel of this release has, as if the kernels were compiled for another CPU of
+ * the same name. */
 static void change_arguments(const char *dir)
 {
     do_sql(dir, T ".kdb", "UPDATE kern_db SET kernel_args = '-DOTHER=1 ' || kernel_args");
@@ -129,7 +131,7 @@ static void take_perf_rows_for_the_sjdb(const char *dir)
     make_sjdb_of(dir, T ".db", NULL);
 }
 
-/* The find-db's entries take the place of those with launches. */
+/* Replaces the .sjdb by one made of the find-db: it has all entries and no launches. */
 static void take_entries_without_launches(const char *dir)
 {
     drop_manifest(dir);
@@ -162,7 +164,8 @@ static void drop_the_find_db(const char *dir)
     drop_file(dir, T ".HIP.fdb.txt");
 }
 
-/* As one that is left of another release. */
+/* The manifest lists another kernel-db, so the kernel-db in the folder looks left over from another
+ * release. */
 static void forget_the_kernel_db(const char *dir)
 {
     edit(dir, MANIFEST, T ".kdb", T ".other.kdb");
@@ -173,7 +176,7 @@ static void spoil_the_manifest(const char *dir)
     edit(dir, MANIFEST, "\"files\"", "\"fil");
 }
 
-/* Its registers hold less than the params need. */
+/* The manifest states shorter vector registers than the exported params need. */
 static void take_another_device(const char *dir)
 {
     edit(dir, MANIFEST, "\"vector_bytes\": 64", "\"vector_bytes\": 16");
@@ -197,8 +200,8 @@ static void add_another_users_files(const char *dir)
 static const struct {
     const char *name;
     void (*damage)(const char *dir);
-    enum finding finding; /* FINDING_COUNT: none, and all is clean */
-    const char *first;    /* in its first place */
+    enum finding finding; /* FINDING_COUNT: no finding, the release is clean */
+    const char *first;    /* a part of the first line that reports the finding */
     bool is_fit;
 } cases[] = {
     {"whole", nothing, FINDING_COUNT, NULL, true},
@@ -245,7 +248,7 @@ static void look_at(const struct check_report *report, enum finding finding, str
     }
 }
 
-/* Checks a folder as the command does. */
+/* Checks a folder as `skipjack check` does; the result holds what it reports of `finding`. */
 static struct seen look(const char *dir, enum finding finding)
 {
     struct seen seen = {.clean = true};
@@ -309,7 +312,7 @@ static void each_damage_is_found(void)
     }
 }
 
-/* It is known by its name, and looks at the files beside it. */
+/* check recognizes a manifest by its file name, and checks the files beside the manifest. */
 static void a_manifest_alone_is_checked_with_its_files(void)
 {
     static const struct {
@@ -359,7 +362,7 @@ static void json_names_all_places(void)
     json_decref(json);
 }
 
-/* The figures were counted by a program of its own, which knows nothing of this one. */
+/* The expected figures were counted by a separate program that shares no code with Skipjack. */
 static void shipped_releases_give_the_counts_known(void)
 {
     static const struct {

@@ -12,8 +12,10 @@ struct content {
     struct sjdb_find_entry entries[2];
     const char *solver, *params; /* NULL: no row */
     const char *kernel, *args;   /* NULL: no kernel */
-    enum finding finding;        /* FINDING_COUNT: none */
-    const char *solved, *config; /* the solver of a solution with that kernel; NULL: none */
+    enum finding finding;        /* FINDING_COUNT: no finding */
+    /* A solution of this solver with this config, whose launch runs the kernel above; NULL: no
+     * solution. */
+    const char *solved, *config;
 };
 
 static void write_sjdb(const char *path, const struct content *content)
@@ -118,7 +120,8 @@ static void all_parts_are_counted(void)
     g_assert_true(check_report_clean(report));
 }
 
-/* The name is compared with the file's own word and with each of its parts. */
+/* The target in the file's name is compared with the target in its meta text, with its times and
+ * with its kernels' arguments. */
 static void a_target_that_the_name_does_not_say_is_unfit(void)
 {
     static const struct {

@@ -17,12 +17,13 @@ static void parse(const char *target_id, const char *key, struct target *target,
     target_bounds_init(bounds, target);
 }
 
-/* The tiny problem's filter has nine taps, of which eight lie in the padding: two operations remain. */
+/* The least possible time counts multiply-adds with real inputs alone. The tiny problem's filter
+ * has nine taps, of which eight fall on padding: one multiply-add, two operations, remains. */
 static void the_least_time_is_that_of_the_multiply_adds(void)
 {
     static const struct {
         const char *target, *key;
-        double operations, peak; /* a second; 0: unknown */
+        double operations, peak; /* peak: operations a second; 0: unknown */
     } cases[] = {
         {"gfx1030_36", FP32, 2.0 * 32 * 256 * 256 * 166 * 166, 36 * 256 * 2.44e9 * 1.25},
         {"gfx1030_36", FP16, 2.0 * 32 * 256 * 256 * 166 * 166, 36 * 512 * 2.44e9 * 1.25},
@@ -68,7 +69,8 @@ static void solvers_of_another_target_are_found(void)
 {
     static const struct {
         const char *target, *key, *solver;
-        const char *part; /* of the reason; NULL: it may be of the target */
+        /* a part of the reason why the target cannot run the solver; NULL: it can */
+        const char *part;
     } cases[] = {
         {"gfx1030_36", FP16, "ConvHipImplicitGemmFwdXdlops", "matrix units"},
         {"gfx906_60", FP16, "ConvAsmImplicitGemmGTCDynamicFwdXdlopsNHWC", "matrix units"},
@@ -84,7 +86,8 @@ static void solvers_of_another_target_are_found(void)
         {"cpu-unheard-of_2", FP32, "ConvCpuGemm", NULL},
         {"gfx1030_36", FP16, "ConvMfma", "MFMA"},
         {"gfx90a68", FP16, "ConvMfma", NULL},
-        /* Refused for the problem, wherever it runs. */
+        /* The solver refuses this problem on every target, which says nothing against the file's
+         * target. */
         {"gfx90a68", "64-56-56-3x3-64-56-56-16-1x1-1x1-1x1-0-NCHW-FP64-F", "ConvMfma", NULL},
     };
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {

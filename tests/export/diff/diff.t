@@ -1,5 +1,6 @@
 #!/usr/bin/perl
-# diff of two folders: files of one name are compared, equal ones counted, and what only one has is named.
+# `skipjack diff` of two folders: compares files of the same name, counts equal files, and names each file that only one
+# folder has.
 use strict;
 use warnings;
 use File::Temp qw(tempdir);
@@ -20,7 +21,7 @@ sub put {
     close $file;
 }
 
-# Standard output, standard error, exit status.
+# Returns standard output, standard error and exit status.
 sub run {
     my $output = `'$program' diff @_ 2>'$folder/errors'`;
     my $status = $? >> 8;

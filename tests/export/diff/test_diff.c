@@ -32,7 +32,7 @@ static DiffReport *compare(const char *first, const char *second, const char *li
 
 static const struct {
     const char *name, *first, *second;
-    int counts[DIFF_COUNT]; /* gained, lost, winner, changed */
+    int counts[DIFF_COUNT]; /* entries gained, lost, with another winner, with another time */
 } cases[] = {
     {"the same", K1 "=S:1,0" DIRECT "\n", K1 "=S:1,0" DIRECT "\n", {0, 0, 0, 0}},
     {"order and form are no difference",
@@ -107,7 +107,8 @@ static void a_changed_winner_is_named_with_both_times(void)
     g_assert_cmpint(report->times.faster, ==, 1);
 }
 
-/* Batch 16 stands three times and doubles, batch 32 once and halves, batch 64 is in one file. */
+/* A layer of batch 16 runs three times and takes twice as long in the second file, one of batch 32
+ * runs once and takes half as long; batch 64 is in one file only and is not counted. */
 static void networks_weight_times_by_multiplicity(void)
 {
     g_autoptr(DiffReport) report =
@@ -162,7 +163,8 @@ static void kernels_differ_by_their_code(void)
     }
 }
 
-/* Parts that only one of the two kinds can hold are no difference. */
+/* A .sjdb holds find entries and perf rows. Compared with a find-db or a perf-db, it shows no
+ * difference for the kind of row that the other file cannot hold. */
 static void an_sjdb_is_compared_with_either_sort(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
@@ -209,7 +211,8 @@ static void files_of_different_kinds_are_refused(void)
     }
 }
 
-/* Other winners and times are to be expected then. */
+/* The report says when the files' names state two targets: their winners and times may well
+ * differ. */
 static void files_of_two_targets_are_reported(void)
 {
     static const struct {
@@ -265,7 +268,8 @@ static void json_holds_every_difference(void)
     free(printed);
 }
 
-/* A winner that changed by a hair, and times that differ by as much, are no differences. */
+/* A winner that leads by 1 %, and times that differ by 1 %, are within the noise: diff reports
+ * neither. */
 static void times_within_the_noise_are_equal(void)
 {
     static const char first[] = K1 "=A:1.00,0" DIRECT ";B:1.01,0," ALGO "GEMM\n";

@@ -1,5 +1,5 @@
-/* Packed files: each way to pack, each damage, and the limits that keep a few bytes from filling the
- * memory or the disk. */
+/* Reads packed files: each way to pack, each damage, and the limits that stop a few packed bytes
+ * from filling the memory or the disk. */
 #include "export/formats/byte_source.h"
 #include "export/formats/find_table.h"
 #include "export/formats/line_reader.h"
@@ -54,7 +54,7 @@ static const struct {
     GBytes *(*pack)(const void *bytes, size_t length);
 } packings[] = {{"x.bz2", pack_bzip2}, {"x.gz", pack_gzip}, {"x.zst", pack_zstd}};
 
-/* Text that no packing shrinks to a few bytes. */
+/* Text that compresses to about its own size, so that a packed file of it is long. */
 static char *varied_text(size_t length)
 {
     GRand *random = g_rand_new_with_seed(7);
@@ -67,7 +67,7 @@ static char *varied_text(size_t length)
     return text;
 }
 
-/* All that can be read, up to the failure. */
+/* Reads until the end or the first failure; returns all bytes read before it. */
 static GString *read_all(const void *bytes, size_t length, GError **error)
 {
     char piece[1000];
@@ -157,7 +157,7 @@ static void a_flipped_byte_is_damage(void)
     }
 }
 
-/* 200 MB of line ends: 2 to 200 kB packed. */
+/* 200 MB of newlines, packed into 2 to 200 kB. */
 static GBytes *bomb(GBytes *(*pack)(const void *bytes, size_t length))
 {
     size_t length = 200 * 1000 * 1000;
@@ -197,7 +197,7 @@ static void a_find_db_that_unfolds_to_very_much_is_refused(void)
     g_assert_nonnull(strstr(error->message, "unpack it first"));
 }
 
-/* /dev/zero never ends and has no line end. */
+/* /dev/zero never ends and holds no newline: reading stops at the limit of a line's length. */
 static void a_line_without_end_ends_reading(void)
 {
     struct line line;

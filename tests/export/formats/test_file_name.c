@@ -57,7 +57,8 @@ static void targets_fit_if_their_known_parts_agree(void)
         {"gfx1030_36.db", "gfx942130.db", false},
         {"gfx1030_36.db", "mine.db", true},
         {"sm_90_132_80g.db", "sm_90_132_141g.db", false},
-        /* MIOpen's names have neither partitions nor gfx90a's sramecc; ours have. */
+        /* MIOpen's file names state neither partitions (cpx, nps4) nor gfx90a's sramecc; Skipjack's
+         * names do. */
         {"gfx942_38.db", "gfx942_38_cpx_nps4.sjdb", true},
         {"gfx90a68.kdb", "gfx90a_nosramecc68.sjdb", true},
         {"gfx942_40.db", "gfx942_38_cpx.sjdb", false},
@@ -94,7 +95,8 @@ static void targets_fit_if_their_known_parts_agree(void)
     }
 }
 
-/* MIOpen looks for its files by names that know no partitions; ours keeps the target's whole id. */
+/* MIOpen's names know no partitions, so files for MIOpen are named by the whole card; a .sjdb is
+ * named by the target's whole id. */
 static void files_of_a_part_of_a_card_are_found_by_miopen(void)
 {
     static const struct {

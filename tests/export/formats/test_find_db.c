@@ -109,7 +109,8 @@ static void positive_time_never_prints_as_zero(void)
     }
 }
 
-/* Reads a file to its end: one letter a line (R read, B bad), F when reading fails. */
+/* Reads a file to its end. Returns a letter a line, R for a line read and B for a bad one, and at
+ * last F if reading failed. */
 static char *steps_of(const char *path, GError **error)
 {
     GString *steps = g_string_new(NULL);

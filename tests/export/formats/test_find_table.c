@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define GEMM "miopenConvolutionFwdAlgoGEMM"
-#define MARK "\xef\xbb\xbf" /* a byte order mark */
+#define MARK "\xef\xbb\xbf" /* UTF-8's byte order mark */
 
 static struct span span_of(const char *text)
 {
@@ -83,7 +83,7 @@ static void a_line_without_end_is_left_out(void)
     g_assert_cmpstr(bad->str, ==, "2: the line is longer than 1 MiB\n");
 }
 
-/* Two blocks of bzip2, which hold 900 kB, and some. */
+/* Writes text that bzip2 packs into several blocks (a block holds 900 kB of text). */
 static const char *write_packed(TempFolder *folder)
 {
     g_autoptr(GString) text = g_string_new(NULL);
@@ -110,7 +110,8 @@ static void lines_before_damage_are_kept(void)
     g_assert_nonnull(strstr(bad->str, "the packed data is cut off"));
 }
 
-/* A spoilt block unfolds to something, and only its end shows that it is spoilt. */
+/* A damaged bzip2 block still decompresses to some bytes; only its checksum, at its end, shows the
+ * damage. So no line of a block is read before the checksum is verified. */
 static void no_line_of_a_damaged_block_is_read(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();

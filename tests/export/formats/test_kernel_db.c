@@ -13,7 +13,7 @@ static GBytes *repetitive(gsize length)
     return g_bytes_new_take(bytes, length);
 }
 
-/* Bytes that bzip2 cannot make smaller. */
+/* Random bytes, which bzip2 cannot compress. */
 static GBytes *noise(gsize length)
 {
     char *bytes = g_malloc(length);

@@ -70,7 +70,8 @@ static void other_json_is_refused(void)
     g_assert_error(error, EXPORT_ERROR, EXPORT_ERROR_IO);
 }
 
-/* Limits that no device has are not taken. */
+/* The target's limits are read from the manifest; limits that are missing or that no device has are
+ * ignored. */
 static void limits_are_taken_from_it(void)
 {
     static const struct {
@@ -123,7 +124,8 @@ static void parts_are_compared_by_the_options_both_name(void)
     }
 }
 
-/* A packed file is what it unfolds to: releases are shipped packed. */
+/* The manifest's SHA-256 and size of a file are of its unpacked bytes: releases are shipped
+ * packed. */
 static void sums_are_of_unpacked_bytes(void)
 {
     int64_t bytes = 0;

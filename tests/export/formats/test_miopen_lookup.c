@@ -1,8 +1,5 @@
-/*
- * Looks into exported files the way MIOpen does, with SQLite, libbz2 and an
- * MD5 and none of this project's readers: what a library that ships the files
- * finds in them.
- */
+/* Looks into exported files the way MIOpen does, with SQLite, libbz2 and MD5 and none of this
+ * project's readers: shows what a library that ships the files finds in them. */
 #include "export/formats/kernel_db.h"
 #include "export/formats/perf_db.h"
 #include "tests/support/temp_folder.h"
@@ -13,7 +10,7 @@
 
 #define KEY "64-56-56-3x3-128-28-28-16-1x1-2x2-1x1-0-NHWC-NHWC-NHWC-FP16-F_g2"
 
-/* MIOpen's statement, every column of config compared. */
+/* MIOpen's SELECT, which compares every column of the table `config`. */
 #define LOOKUP                                                                                     \
     "SELECT solver, params FROM perf_db INNER JOIN (SELECT * FROM config WHERE "                   \
     "(layout = 'NHWC') AND (data_type = 'FP16') AND (direction = 'F') AND (spatial_dim = 2) AND "  \
@@ -43,7 +40,8 @@ static const char *text(sqlite3_stmt *statement, int column)
     return (const char *)sqlite3_column_text(statement, column);
 }
 
-/* The problem looked up, and `others` that differ from it in their batch. */
+/* Writes a perf-db with the problem that is looked up and `others` further problems, which differ
+ * from it in their batch alone. Returns its path. */
 static const char *write_perf_db(TempFolder *folder, int others)
 {
     struct problem problem;
@@ -80,7 +78,8 @@ static void join_of_config_and_perf_db_finds_the_params(void)
     sqlite3_close(db);
 }
 
-/* As in the files that MIOpen ships, quotes and spaces included. */
+/* The schema's SQL, as read back from the file, equals that of the files that MIOpen ships, with
+ * its quotes and spaces. */
 static void tables_and_indices_are_miopens_word_for_word(void)
 {
     static const char *const wanted[][2] = {
@@ -148,7 +147,8 @@ static const char *write_kernel_db(TempFolder *folder, GBytes *one, GBytes *othe
     return path;
 }
 
-/* A size of 0 means that the blob is the code object, else it is decompressed to that size. */
+/* Decompresses the code object in the row as MIOpen does: a size of 0 says that the blob is not
+ * compressed, another size is that of the decompressed bytes. */
 static GBytes *unpack(sqlite3_stmt *row)
 {
     const void *blob = sqlite3_column_blob(row, 0);

@@ -27,7 +27,7 @@ static int compare(const void *a, const void *b)
                                *(const struct perf_record *const *)b);
 }
 
-/* Two rows of two and one of one record, with the texts that real files hold. */
+/* Three perf-db rows, of two, two and one record, with texts as in MIOpen's files. */
 static GPtrArray *sample(bool backwards)
 {
     static const struct {

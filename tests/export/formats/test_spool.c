@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-/* Small ones wait and are written together, large ones are not; some end where the room for waiting does. */
+/* Lengths of the appended pieces. The spool collects small pieces in a buffer of 64 KiB and writes
+ * large ones at once; some lengths fill the buffer exactly. */
 static const gsize pieces[] = {1,     100,   64 * 1024, 0, 64 * 1024 - 1, 1, 200 * 1024, 7, 40000,
                                30000, 65537, 3,         5};
 
@@ -13,7 +14,8 @@ static guint8 byte_at(goffset at)
     return (guint8)(at % 251);
 }
 
-/* Returns the bytes that were appended; where each piece begins into starts. */
+/* Appends all pieces. Returns their sum in bytes; starts[i] is the offset at which piece i
+ * begins. */
 static goffset append_pieces(Spool *spool, goffset *starts)
 {
     goffset end = 0;
@@ -36,7 +38,8 @@ static void pieces_are_stored_one_behind_the_other(void)
     goffset starts[G_N_ELEMENTS(pieces)];
     goffset end = append_pieces(spool, starts);
     g_autofree guint8 *room = g_malloc((gsize)end);
-    /* From every begin to every end: across what is written and what waits. */
+    /* Reads from the begin of every piece to the end of every later one, so across bytes in the
+     * file and bytes that are still buffered. */
     for (gsize i = 0; i < G_N_ELEMENTS(pieces); i++) {
         for (gsize j = i; j < G_N_ELEMENTS(pieces); j++) {
             gsize count = (gsize)(starts[j] - starts[i]) + pieces[j];

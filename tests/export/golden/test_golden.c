@@ -1,4 +1,4 @@
-/* Golden versions proposed from campaigns, through the store. */
+/* Proposals of golden versions from a campaign's results, through a real database. */
 #include "export/golden/golden.h"
 
 #include "schema/store/store_private.h"
@@ -24,7 +24,8 @@ static int ask(const struct export_farm *farm, const char *sql)
     return rows == NULL ? -1 : atoi(PQgetvalue(rows, 0, 0));
 }
 
-/* Disagreements count as they are. */
+/* Proposes the campaign's results without waiting for a second measurement where campaign and
+ * golden version disagree. */
 static bool propose(const struct export_farm *farm, int base, struct golden_summary *summary,
                     GError **error)
 {
@@ -37,7 +38,7 @@ static bool propose(const struct export_farm *farm, int base, struct golden_summ
     return golden_propose(farm->store, &wish, summary, error);
 }
 
-/* Version 1 holds all of the campaign. Returns its entries. */
+/* Measures a campaign and makes all its results version 1. Returns the number of its entries. */
 static int begin(struct export_farm *farm)
 {
     struct golden_summary summary;
@@ -58,17 +59,18 @@ static int begin(struct export_farm *farm)
 #define JOB   "(SELECT min(job_id) FROM results)"
 #define FIRST " WHERE job_id = " JOB
 #define GOLD  " WHERE from_job = " JOB
-/* The first job's time, as its round and its result say it. */
+/* Multiplies the first job's times by FACTOR, in its round and in its result. */
 #define TIMES(FACTOR)                                                                              \
     "WITH o AS (UPDATE outcomes SET min_ms = ARRAY[min_ms[1] * " FACTOR                            \
     "], median_ms = ARRAY[median_ms[1] * " FACTOR "]" FIRST ") UPDATE results SET min_ms = min_ms" \
     " * " FACTOR ", median_ms = median_ms * " FACTOR FIRST
-/* A kernel that several jobs share. */
+/* The key of a kernel that several jobs' results use. */
 #define SHARED                                                                                     \
     "(SELECT kernel_keys FROM results WHERE kernel_keys !~ ',' GROUP BY kernel_keys"               \
     " HAVING count(*) > 1 ORDER BY kernel_keys LIMIT 1)"
 
-/* One entry is what is said, all others are as they were. */
+/* Each row changes one entry of the campaign, and `then` is a further change. The proposal has one
+ * entry of `finding`, and counts all others as unchanged. */
 static const struct {
     const char *label, *sql, *then;
     enum golden_finding finding;
@@ -156,8 +158,8 @@ static void a_problem_that_the_base_lacks_is_new(void)
     export_farm_clear(&farm);
 }
 
-/* The base was compiled by another compiler. One entry is better, and brings its code object: all that
- * share its name follow. */
+/* All of the base's kernels were compiled by another compiler. When one better entry brings its own
+ * code object, all entries whose kernel has the same name take the campaign's code object, too. */
 static void entries_that_share_a_kernels_name_follow_it(void)
 {
     struct export_farm farm;
@@ -184,7 +186,8 @@ static void entries_that_share_a_kernels_name_follow_it(void)
     g_assert_cmpint(summary.counts[GOLDEN_KERNEL_LEFT], ==, 0);
     golden_summary_clear(&summary);
 
-    /* Entries of the base that the campaign cannot replace are counted. */
+    /* An entry of the base whose new result cannot be verified keeps its old kernel, and is
+     * counted. */
     run(&farm, "UPDATE results SET n = n + 1 WHERE job_id ="
                " (SELECT max(job_id) FROM results WHERE kernel_keys = " SHARED ")");
     g_assert_true(propose(&farm, -1, &summary, &error));
@@ -223,7 +226,7 @@ static void the_same_asked_for_again_is_the_same_proposal(void)
         g_assert_cmpint(summary.is_new, ==, i == 0);
         golden_summary_clear(&summary);
     }
-    /* Other rows make another version, and the open proposal is withdrawn. */
+    /* Changed results make another version; the proposal that was open is withdrawn. */
     run(&farm, TIMES("0.9"));
     g_assert_true(propose(&farm, -1, &summary, &error));
     g_assert_no_error(error);
@@ -313,7 +316,7 @@ static void one_of_two_approvals_at_once_succeeds(void)
     export_farm_clear(&farm);
 }
 
-/* A proposal of a campaign that is not done has to be asked for. */
+/* A proposal from a campaign with unfinished jobs is refused unless the wish allows it. */
 static void an_incomplete_campaign_is_refused_unless_allowed(void)
 {
     struct export_farm farm;

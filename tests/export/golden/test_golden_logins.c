@@ -1,4 +1,5 @@
-/* A golden winner counts when two logins agree on its time, where the farm has two that can measure it. */
+/* Where two logins' workers can measure the target, a golden winner counts only when both logins'
+ * times agree. */
 #include "export/golden/golden.h"
 
 #include "schema/store/store_private.h"
@@ -17,7 +18,8 @@
 
 #define SECRET_TWO "2222222222222222222222222222222222222222222222222222222222222222"
 
-/* A campaign of one problem, and a worker of each of two logins; the owner has none. */
+/* A campaign of one problem, and two workers with a login each (node1, node2); the campaign's owner
+ * has no worker. */
 struct logins {
     struct export_farm farm, nodes[2];
 };
@@ -78,7 +80,8 @@ static double tell(void *data, const struct job *job, const struct perf_config *
     return strcmp(job->solver, NAIVE) == 0 ? told->naive : told->tuned;
 }
 
-/* A worker of the login claims what it may, and hands in these times. */
+/* Lets the login's worker build and measure all that it may claim; `told` are the times that it
+ * reports. */
 static void serve(const struct logins *f, int node, struct told told)
 {
     const struct export_farm_worker worker = {.configs = 1, .measure = tell, .data = &told};
@@ -104,7 +107,8 @@ static struct golden_summary propose(const struct logins *f, bool remeasure, boo
     return summary;
 }
 
-/* So many entries are taken, so many wait for another login, and so many of these were asked for. */
+/* Asserts how many entries the proposal takes, how many wait for another login's time, and how many
+ * of these were queued to be measured. */
 static void expect(struct golden_summary summary, int taken, int awaited, int asked)
 {
     int taken_now = 0;
@@ -129,7 +133,7 @@ static void a_forged_winner_waits_for_another_login_and_loses(void)
     g_assert_cmpstr(summary.logins.able, ==, "node2");
     expect(summary, 0, 1, 0);
     expect(propose(&f, true, false), 0, 1, 1);
-    /* The login that measured it may build the round, and cannot measure it. */
+    /* node1, which measured the winner, may build the round but not measure it again. */
     serve(&f, 0, (struct told){.naive = 0.4, .tuned = 10});
     g_assert_cmpint(ask(&f, "SELECT count(*) FROM bundles WHERE state = 'built'"), ==, 1);
     g_assert_cmpint(ask(&f,
@@ -139,7 +143,8 @@ static void a_forged_winner_waits_for_another_login_and_loses(void)
     g_assert_cmpint(ask(&f, "SELECT count(*) FROM refusals(0, 0)"), ==, 1);
     serve(&f, 1, (struct told){.naive = 50, .tuned = 10.2});
     g_assert_cmpint(ask(&f, "SELECT count(*) FROM bundles"), ==, 0);
-    /* Now the other entry wins, which node1 alone measured, too. */
+    /* After node2's times the other solver wins, which only node1 has measured: another round is
+     * needed. */
     expect(propose(&f, true, false), 0, 1, 1);
     serve(&f, 0, (struct told){.naive = 0.4, .tuned = 10});
     serve(&f, 1, (struct told){.naive = 50, .tuned = 10.2});
@@ -164,7 +169,8 @@ static void a_winner_whose_times_agree_counts(void)
     clear(&f);
 }
 
-/* The second login may be the one that forges: its time does not count as long as both differ. */
+/* Either login may be the one that forges times: a winner does not count while the two logins'
+ * times differ. */
 static void logins_that_disagree_are_both_doubted(void)
 {
     struct logins f;
@@ -175,7 +181,7 @@ static void logins_that_disagree_are_both_doubted(void)
     struct golden_summary summary = propose(&f, true, false);
     g_assert_cmpint(summary.logins.disagreed, ==, 1);
     expect(summary, 0, 1, 1);
-    /* The next time is not of the one that measured last. */
+    /* The round after a disagreement may not be measured by node2, which measured last. */
     serve(&f, 1, (struct told){.tuned = 0.5});
     g_assert_cmpint(ask(&f, "SELECT count(*) FROM bundles WHERE state = 'built'"), ==, 1);
     serve(&f, 0, (struct told){.tuned = 10});
@@ -219,7 +225,8 @@ static void unconfirmed_winners_are_taken_where_it_is_allowed(void)
     clear(&f);
 }
 
-/* Makes what was measured golden, by another name, and begins a campaign of the same problem. */
+/* Makes the measured results a golden version, approved by another person than the proposer, and
+ * begins a new campaign of the same problem. */
 static void approve_and_begin_anew(struct logins *f)
 {
     struct golden_summary summary = propose(f, false, true);
@@ -230,7 +237,8 @@ static void approve_and_begin_anew(struct logins *f)
     export_farm_begin_anew(&f->farm, export_farm_keys, 1, TUNED);
 }
 
-/* A winner that beats the golden entry is measured beside it, and by the other login. */
+/* A winner that beats the golden entry is measured again in a round with the golden config, and
+ * must then be confirmed by the other login. */
 static void a_winner_over_the_golden_one_is_seconded_beside_it(void)
 {
     struct logins f;
@@ -238,7 +246,8 @@ static void a_winner_over_the_golden_one_is_seconded_beside_it(void)
     serve(&f, 0, (struct told){.tuned = 20});
     approve_and_begin_anew(&f);
     serve(&f, 0, (struct told){.tuned = 10});
-    struct golden_summary summary = propose(&f, true, false); /* they disagree beyond the noise */
+    /* 10 ms and golden's 20 ms differ beyond the noise */
+    struct golden_summary summary = propose(&f, true, false);
     g_assert_cmpint(summary.disputes, ==, 1);
     g_assert_cmpint(summary.logins.awaited, ==, 0);
     golden_summary_clear(&summary);
@@ -246,7 +255,7 @@ static void a_winner_over_the_golden_one_is_seconded_beside_it(void)
     expect(propose(&f, true, false), 0, 1, 1);
     serve(&f, 0, (struct told){.tuned = 10});
     g_assert_cmpint(ask(&f, "SELECT count(*) FROM bundles WHERE state = 'built'"), ==, 1);
-    serve(&f, 1, (struct told){.tuned = 10.1}); /* builds and measures the second round, too */
+    serve(&f, 1, (struct told){.tuned = 10.1}); /* node2 may build and measure the second round */
     g_assert_cmpint(ask(&f, "SELECT count(*) FROM bundles"), ==, 0);
     summary = propose(&f, false, false);
     g_assert_cmpint(summary.counts[GOLDEN_CONFIRMED], ==, 1);
@@ -254,7 +263,8 @@ static void a_winner_over_the_golden_one_is_seconded_beside_it(void)
     clear(&f);
 }
 
-/* A golden row of the same config, measured by another login, counts as the second time. */
+/* A golden time of the same config by another login confirms the winner: no further measurement is
+ * needed. */
 static void a_golden_time_of_another_login_counts(void)
 {
     struct logins f;
@@ -271,7 +281,8 @@ static void a_golden_time_of_another_login_counts(void)
     clear(&f);
 }
 
-/* Times from before logins were stored have no login: two logins must measure again. */
+/* Times stored before the farm recorded logins have no login and confirm nothing: two logins must
+ * measure again. */
 static void a_time_without_a_login_counts_for_none(void)
 {
     struct logins f;
@@ -290,7 +301,8 @@ static void a_time_without_a_login_counts_for_none(void)
     clear(&f);
 }
 
-/* A round whose parts two logins handed in: the login of the winner's time is unknown. */
+/* Two logins handed in parts of one round, so it is not known whose worker measured the winner: the
+ * round counts for neither login. */
 static void a_round_of_two_logins_is_not_two_times(void)
 {
     struct logins f;

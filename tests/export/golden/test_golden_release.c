@@ -1,4 +1,5 @@
-/* Golden versions exported: the same bytes as their campaign's, also after a rollback and without it. */
+/* Exports of golden versions: they have the same bytes as their campaign's export, also after a
+ * rollback and after the campaign was dropped. */
 #include "export/golden/golden_release.h"
 
 #include "export/formats/find_db.h"
@@ -28,7 +29,7 @@ static void run(const struct export_farm *farm, const char *sql)
     g_assert_no_error(error);
 }
 
-/* Proposes what the campaign brings, and approves it. */
+/* Proposes the campaign's results as golden version `version`, and approves it. */
 static void bring(const struct export_farm *farm, int version)
 {
     struct golden_summary summary;
@@ -56,7 +57,8 @@ static void begin(struct export_farm *farm)
 
 static const struct export_wish everything = {.what = EXPORT_ALL, .top = FIND_ENTRIES_MAX};
 
-/* Into a folder of that name; returns its path. */
+/* Exports the golden version that `word` names into a new folder `name` of `folder`; returns the
+ * folder's path. */
 static const char *release(const struct export_farm *farm, TempFolder *folder, const char *name,
                            const char *word)
 {
@@ -95,7 +97,7 @@ static void expect_equal(const char *dir, const char *other, bool equal)
     bool all = true;
     for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
         if (g_str_has_suffix(names[i], ".sjdb")) {
-            continue; /* it says which version it is of */
+            continue; /* a .sjdb differs: its meta text states the golden version */
         }
         g_autoptr(GBytes) left = bytes_of(dir, names[i]);
         g_autoptr(GBytes) right = bytes_of(other, names[i]);
@@ -115,7 +117,8 @@ static void a_version_is_exported_as_its_campaign_is(void)
     export_farm_clear(&farm);
 }
 
-/* Its rows, code objects and manifest are whole when nothing is left of the campaign. */
+/* After a rollback and without the campaign, the version's rows, code objects and manifest are
+ * complete. */
 static void a_rollback_restores_the_files_without_the_campaign(void)
 {
     struct export_farm farm;
@@ -219,11 +222,11 @@ static void the_manifest_names_the_sources_of_the_files(void)
     export_farm_clear(&farm);
 }
 
-/* Another who exports into the folder, whenever he may. */
+/* A second exporter, which takes the folder's lock whenever it is free. */
 struct other {
     const char *dir;
     gint over, turns;
-    int alone; /* times that files were seen without their manifest */
+    int alone; /* how often the lock was free while the folder held files and no manifest */
 };
 
 static void *take_turns(void *data)
@@ -278,7 +281,7 @@ static void only_approved_versions_ship(void)
 {
     static const struct {
         const char *word;
-        int code; /* of STORE_ERROR; -1 for wrong usage */
+        int code; /* code of STORE_ERROR; -1: the argument itself is wrong */
         const char *says;
     } cases[] = {
         {"2", STORE_ERROR_STATE, "is proposed: what ships is approved first"},
@@ -310,7 +313,8 @@ static void only_approved_versions_ship(void)
     export_farm_clear(&farm);
 }
 
-/* The gate judges a golden row as any other: what does not hold today is left out and named. */
+/* The gate judges golden rows like all results: a row that is no longer valid is left out and
+ * named. */
 static void results_that_no_longer_hold_are_refused(void)
 {
     struct export_farm farm;

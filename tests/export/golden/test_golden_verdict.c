@@ -1,4 +1,5 @@
-/* Where a campaign and the golden version disagree both are measured again, and luck does not stay. */
+/* Where a campaign and the golden version disagree, both configs are measured again, so that a
+ * lucky time does not stay golden. */
 #include "export/golden/golden.h"
 
 #include "schema/results/store_remeasure.h"
@@ -57,12 +58,13 @@ static void approve(const struct export_farm *farm, struct golden_summary *summa
     golden_summary_clear(summary);
 }
 
-/* ---- one problem, and times that are told ---- */
+/* ---- one problem, measured with given times ---- */
 
 #define NAIVE "ConvDirectNaive"
 #define TUNED "ConvCpuGemm"
 
-/* By solver: of the default config, and of the other one. */
+/* The times in ms that the worker reports: for NAIVE, for TUNED's default config, and for TUNED's
+ * other config. */
 struct told {
     double naive, tuned, other;
 };
@@ -95,7 +97,7 @@ static void begin_anew(struct export_farm *farm, const char *solvers, struct tol
     serve(farm, told);
 }
 
-/* Version 1 is of such a campaign. */
+/* Measures a campaign of one problem with these times, and approves it as golden version 1. */
 static void begin(struct export_farm *farm, const char *solvers, struct told told)
 {
     export_farm_init_with(farm, export_farm_keys, 1);
@@ -105,7 +107,7 @@ static void begin(struct export_farm *farm, const char *solvers, struct told tol
     approve(farm, &summary);
 }
 
-/* The solver's time in the newest version. */
+/* The solver's time in ms in the newest golden version. */
 static double golden_ms(const struct export_farm *farm, const char *solver)
 {
     g_autofree char *sql = g_strdup_printf(
@@ -126,7 +128,8 @@ static void measuring_again_replaces_a_lucky_golden_time(void)
     g_assert_cmpint(summary.remeasure.asked, ==, 1);
     g_assert_cmpint(summary.version, ==, 0);
     golden_summary_clear(&summary);
-    /* Asked for again before it is done: it is under way. */
+    /* A second proposal before the round is measured queues nothing: the round is already under
+     * way. */
     struct golden_wish at_once = standard;
     at_once.allow_incomplete = true;
     summary = propose_as(&farm, at_once);
@@ -141,7 +144,7 @@ static void measuring_again_replaces_a_lucky_golden_time(void)
     g_assert_cmpint(summary.version, ==, 2);
     approve(&farm, &summary);
     g_assert_cmpfloat(golden_ms(&farm, TUNED), ==, 21);
-    /* The same again finds nothing new. */
+    /* A proposal without new results makes no version. */
     summary = propose(&farm);
     g_assert_cmpint(summary.version, ==, 0);
     golden_summary_clear(&summary);
@@ -164,7 +167,8 @@ static void a_lucky_campaign_does_not_replace_a_true_time(void)
     export_farm_clear(&farm);
 }
 
-/* Two rounds: the first one decides, the second one gives the time. */
+/* The times of two rounds that measure both configs: the winner is chosen by the first round, and
+ * gets its time from the second. */
 struct turns {
     struct told of[2];
     int asked;
@@ -215,7 +219,8 @@ static void a_golden_config_that_fails_this_time_gives_way(void)
     export_farm_clear(&farm);
 }
 
-/* The golden winner is of a solver that the campaign never tried: it gets a job. */
+/* The campaign never tried the golden winner's solver: a job for that solver is added to the
+ * campaign. */
 static void a_new_winner_and_the_former_one_are_both_measured_again(void)
 {
     struct export_farm farm;
@@ -270,15 +275,16 @@ static void nothing_is_asked_and_nothing_taken_unless_it_is_wished(void)
     export_farm_clear(&farm);
 }
 
-/* A verdict is about one golden entry and one state of the campaign's job. */
+/* The verdict on a disagreement holds for one golden entry and one state of the campaign's job;
+ * after each of these changes it is void. */
 static void a_verdict_ends_with_its_golden_entry(void)
 {
     static const char *const ends[] = {
-        /* golden has another entry by now */
+        /* the golden version has another entry now */
         "UPDATE golden_rows SET since = 2, until = NULL",
-        /* the campaign was measured once more */
+        /* the campaign measured the job once more */
         "UPDATE job_ends SET rounds = rounds + 1",
-        /* the device drifted while it was decided */
+        /* the device drifted during the round that decided */
         "UPDATE outcomes SET drift = 2 WHERE number = 1",
     };
     struct export_farm farm;
@@ -306,7 +312,7 @@ static void a_verdict_ends_with_its_golden_entry(void)
     export_farm_clear(&farm);
 }
 
-/* ---- many proposals of equal kernels, whose times are noise ---- */
+/* ---- many proposals of equally fast kernels whose times are noisy ---- */
 
 #define NOISE 0.05
 
@@ -321,7 +327,8 @@ static double noisy_ms(void *data, const struct job *job, const struct perf_conf
     return 10 * (1 + NOISE * sum);
 }
 
-/* The campaign's results become those of other measurements: as another campaign's would be, and sooner. */
+/* Measures all of the campaign's jobs again, so that its results are as independent as another
+ * campaign's. */
 static void measure_anew(const struct export_farm *farm, const struct export_farm_worker *worker)
 {
     g_autoptr(GError) error = NULL;
@@ -335,8 +342,9 @@ static void measure_anew(const struct export_farm *farm, const struct export_far
     export_farm_serve(farm, worker);
 }
 
-/* The mean error of the golden times after so many proposals, with both sides measured again where they
- * disagree. */
+/* The golden times' mean relative error after `proposals` campaigns. Where campaign and golden
+ * version disagree both are measured again, or with `unconfirmed` the faster time is taken at
+ * once. */
 static double mean_error(int proposals, bool unconfirmed)
 {
     struct export_farm farm;
@@ -374,7 +382,8 @@ static double mean_error(int proposals, bool unconfirmed)
 static void lucky_times_do_not_stay(void)
 {
     g_assert_cmpfloat(fabs(mean_error(20, false)), <, 0.025);
-    /* As it was, and is where it is wished: the minimum of all. */
+    /* Proposals that take disagreements unconfirmed keep the minimum of all times: golden times
+     * become too low. */
     g_assert_cmpfloat(mean_error(8, true), <, -0.05);
 }
 

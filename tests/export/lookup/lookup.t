@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# skipjack lookup: a problem's entries and a file's contents, over the small database of the fuzz corpus.
+# `skipjack lookup`: a problem's entries and a file's contents, read from the small database of the fuzz corpus.
 use strict;
 use warnings;
 use File::Copy qw(copy);
@@ -12,7 +12,7 @@ my $program = $ENV{SKIPJACK} // 'build/skipjack';
 my $db = 'tests/fuzz/corpus/sjdb/small';
 my $key = '64-56-56-3x3-64-56-56-32-1x1-1x1-1x1-0-NCHW-FP32-F';
 
-# Returns the output, errors included, and the exit status.
+# Returns the output (with errors) and the exit status.
 sub run {
     my $output = qx('$program' lookup @_ 2>&1);
     return ($output, $? >> 8);
@@ -83,7 +83,7 @@ like $text, qr/No such file/, 'a file that is not there';
 like +(run($db, '1-1-1-3x3-2-3-3-128-0x0-1x1-1x1-0-NCHW-FP32-W'))[0], qr/--choose asks near problems/,
     '--choose is named as the other way';
 
-# The answer for any problem.
+# Returns the answers of `lookup --choose --json`.
 sub answers { return decode_json((run('--choose', '--json', @_))[0])->{answers} }
 
 my $near = '64-56-56-3x3-64-56-56-64-1x1-1x1-1x1-0-NCHW-FP32-F';

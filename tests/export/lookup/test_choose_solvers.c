@@ -96,8 +96,9 @@ static void params_that_the_problem_cannot_have_are_refused(void)
     choose_solvers_free(asked.solvers);
 }
 
-/* A solver, problem and limit under which the default is no config of the space that there is without a limit;
- * false where no solver has such. *limit is the least that it needs. */
+/* Finds a solver and problem whose default config under a workspace limit is not in the space
+ * without a limit. Returns false where no solver has such a default. *limit: the workspace in bytes
+ * that the default needs. */
 static bool find_limited_default(const struct target *target, const struct solver **solver,
                                  struct problem *p, uint64_t *limit, char text[CONFIG_TEXT_MAX])
 {
@@ -130,7 +131,8 @@ static bool find_limited_default(const struct target *target, const struct solve
     return false;
 }
 
-/* An entry that a campaign's limit made keeps its params; under a lower limit they do not fit. */
+/* Params chosen under a campaign's workspace limit are valid for callers whose limit is as high,
+ * and are dropped for callers whose limit is lower. */
 static void params_that_a_limit_chose_are_kept(void)
 {
     static const char id[] = "sm_90_132_80g";

@@ -1,4 +1,4 @@
-/* Merges of find-dbs and perf-dbs, and what all merges keep. */
+/* Merges of find-dbs and perf-dbs, and what merges of every format keep. */
 #include "export/formats/find_db.h"
 #include "export/formats/perf_db.h"
 #include "tests/support/merge_texts.h"

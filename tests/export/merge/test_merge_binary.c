@@ -1,4 +1,4 @@
-/* Merges of kernel-dbs and .sjdb, and of what MIOpen ships. */
+/* Merges of kernel-dbs and .sjdb files, and of files that MIOpen ships. */
 #include "export/check/check.h"
 #include "export/formats/find_db.h"
 #include "export/formats/kernel_db.h"
@@ -54,7 +54,7 @@ static void kernels_are_merged_with_their_blobs(void)
 
 #define OLDER K2 "=" ALGO "Direct:S,1.50,8" DIRECT ",<unused>"
 
-/* Merges one file into another. */
+/* Merges the file `from` into a new file `to`, whose format its name says. */
 static MergeReport *convert(const char *from, const char *to, const struct merge_options *options)
 {
     g_autoptr(GError) error = NULL;
@@ -192,14 +192,15 @@ static void keys_with_an_epilogue_are_for_sjdb_alone(void)
     g_assert_cmpint(all->keys, ==, 2);
 }
 
-/* The path of one of MIOpen's files; NULL, and the test is skipped, without them. */
+/* The path of a file that MIOpen ships. Skips the test and returns NULL where SKIPJACK_DATA has no
+ * such file. */
 static char *real_file(const char *name)
 {
     g_autofree char *folder = real_data("miopen");
     return folder != NULL ? g_build_filename(folder, name, NULL) : NULL;
 }
 
-/* Merging a merged file again changes nothing, also in the older form. */
+/* A merged file that is merged again does not change, also in MIOpen's older form of a line. */
 static void a_real_find_db_is_sorted_and_kept(void)
 {
     g_autofree char *path = real_file("gfx900_56.OpenCL.fdb.txt.bz2");

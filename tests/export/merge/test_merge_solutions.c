@@ -10,7 +10,8 @@
 #define K2     "64-56-56-3x3-64-56-56-32-1x1-1x1-1x1-0-NCHW-FP32-F"
 #define DIRECT "miopenConvolutionFwdAlgoDirect"
 
-/* A problem's solver: with an entry where the time is above 0, with a solution where there are params. */
+/* A .sjdb's content for a problem and a solver: an entry if time_ms > 0, a solution if params is
+ * not NULL. */
 struct known {
     const char *key, *solver;
     double time_ms;
@@ -73,7 +74,7 @@ static MergeReport *merge(char *one, char *other, const char *out,
     return report;
 }
 
-/* params: of the solver's solution; "none" if it has no solution. */
+/* Asserts the params of the solver's solution for the problem; "none": it has no solution. */
 static void assert_solution(const skipjackdb *db, const char *key, const char *solver,
                             const char *params)
 {
@@ -107,7 +108,8 @@ static void solutions_go_with_the_entries_that_are_kept(void)
 {
     static const struct {
         struct merge_options options;
-        const char *plain, *relu, *alone; /* solutions' params */
+        /* expected params of the solutions for K1, K1 "+relu" and K2 */
+        const char *plain, *relu, *alone;
         int alone_losses;
     } cases[] = {
         {{.prefer = MERGE_NEWEST}, "b", "none", "b alone", 1},
@@ -127,7 +129,8 @@ static void solutions_go_with_the_entries_that_are_kept(void)
         assert_solution(db, K1 "+relu", "S", cases[i].relu);
         assert_solution(db, K2, "T", cases[i].alone);
         g_assert_cmpint(report->losses[LOSS_SOLUTION_ALONE], ==, cases[i].alone_losses);
-        g_assert_cmpstr(skipjackdb_meta(db), ==, ""); /* the inputs' differ */
+        /* the inputs' meta texts differ, so the output has none */
+        g_assert_cmpstr(skipjackdb_meta(db), ==, "");
         skipjackdb_close(db);
     }
 }
@@ -169,15 +172,18 @@ static void an_older_entry_keeps_nothing_of_a_newer_find_db(void)
     skipjackdb_close(db);
 }
 
-/* Both inputs have a kernel of one name with different code. The output holds one of them, and
- * solutions of the other input, which were measured with the other code, are left out. */
+/* Both inputs have a kernel of the same name and arguments with different code. The output keeps
+ * one input's code, and leaves out the other input's solutions, which were measured with the other
+ * code. */
 static void a_solution_does_not_run_another_inputs_code(void)
 {
     static const struct known first[] = {{K1, "S", 1, "a"}, {K1, "T", 0, "a alone"}};
     static const struct known last[] = {{K1, "S", 2, "b"}, {K2, "T", 0, "b alone"}};
     static const struct {
         enum merge_prefer prefer;
-        const char *entry, *first_alone, *last_alone; /* solutions' params */
+        /* expected params: of the problem with an entry, and of the two without, one in each
+         * input */
+        const char *entry, *first_alone, *last_alone;
         gint64 left_out;
     } cases[] = {
         {MERGE_NEWEST, "b", "none", "b alone", 1},
@@ -200,7 +206,8 @@ static void a_solution_does_not_run_another_inputs_code(void)
     }
 }
 
-/* Params of a problem with an epilogue are no row's. */
+/* Find-dbs and perf-dbs take what they can hold. Params of a problem with an epilogue make no
+ * perf-db row. */
 static void other_formats_take_what_they_hold_of_solutions(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();

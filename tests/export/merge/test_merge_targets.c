@@ -10,11 +10,12 @@
 
 #define FIND     K1 "=S:5,0" DIRECT "\n"
 #define OTHER    K2 "=S:5,0" DIRECT "\n"
-/* Faster than 36 units of gfx1030 can be, and a solver that gfx1030 cannot run. */
+/* A time below what gfx1030's 36 compute units can reach, and a solver that gfx1030 cannot run. */
 #define TOO_FAST K1 "=S:0.0001,0" DIRECT "\n"
 #define XDLOPS   K1 "=ConvHipImplicitGemmFwdXdlops:5,0" DIRECT "\n"
 
-/* NULL where it was refused; then *message says why. */
+/* Merges files of these names and texts. Returns NULL if the merge is refused; *message then says
+ * why, else it is "". */
 static MergeReport *merge_named(TempFolder *folder, const char *const names[2],
                                 const char *const texts[2], const char *out, bool mixed,
                                 char **message)
@@ -36,8 +37,8 @@ static void files_of_other_targets_are_refused(void)
 {
     static const struct {
         const char *names[2], *texts[2], *out;
-        const char *said[3]; /* parts of the refusal, none where it is merged */
-        const char *target;  /* then the output's */
+        const char *said[3]; /* parts of the refusal; empty where the files are merged */
+        const char *target;  /* the target of the merged output */
     } cases[] = {
         {{"gfx1030_36.HIP.fdb.txt", "gfx942130.HIP.fdb.txt"},
          {FIND, OTHER},
@@ -133,7 +134,7 @@ static void mixed_targets_are_merged_when_asked_for(void)
     skipjackdb_close(db);
 }
 
-/* It says so itself, whatever it is called later. */
+/* A .sjdb's meta text states its target, which counts whatever the file is called later. */
 static void a_sjdb_keeps_its_target(void)
 {
     static const char *const from[] = {"gfx1030_36.HIP.fdb.txt", NULL};
@@ -162,7 +163,7 @@ static void a_sjdb_keeps_its_target(void)
     g_assert_cmpstr(file_target_text(&merged->target), ==, "gfx1030_36");
 }
 
-/* A code object with AMD's number of its architecture. */
+/* Writes a kernel-db with one code object, whose ELF header has AMD's number of an architecture. */
 static void write_kernel(TempFolder *folder, const char *name, const char *arch, unsigned number)
 {
     Elf64_Ehdr header = {.e_machine = EM_AMDGPU, .e_flags = number};
@@ -182,7 +183,7 @@ static void kernels_tell_their_architecture(void)
 {
     static const struct {
         const char *name, *arch;
-        unsigned number; /* of the code object */
+        unsigned number; /* the architecture's number in the code object's ELF header */
         const char *out, *said;
     } cases[] = {
         {"gfx90a68.kdb", "gfx90a", 0x3f, "gfx90a68.x.kdb", NULL},
@@ -217,7 +218,8 @@ static int run(const char *const *words)
     return command_merge(argc, argv);
 }
 
-/* What was seen: 99,737 keys of another GPU under the name of gfx942130. */
+/* MIOpen ships 99,737 keys of another GPU under the name of gfx942130: merging the two files is
+ * refused. */
 static void shipped_files_of_two_targets_are_refused(void)
 {
     g_autofree char *data = real_data("miopen");
@@ -231,7 +233,8 @@ static void shipped_files_of_two_targets_are_refused(void)
     const char *const two[] = {"merge", first, second, "-o", out, NULL};
     g_assert_cmpint(run(two), ==, 1);
     g_assert_false(g_file_test(out, G_FILE_TEST_EXISTS));
-    /* And under a name that hides it: its content contradicts the output's. */
+    /* A file whose name states no target is refused, too, if its content contradicts the output's
+     * target. */
     g_autoptr(GBytes) bytes = temp_folder_read(second);
     const char *hidden = temp_folder_write(folder, "new.fdb.txt.bz2", g_bytes_get_data(bytes, NULL),
                                            (gssize)g_bytes_get_size(bytes));

@@ -1,4 +1,4 @@
-/* A campaign filled through the store as workers fill it, exported, read back. */
+/* Fills a campaign through the store as workers do, exports it, and reads the files back. */
 #include "export/release/export.h"
 
 #include "export/check/check.h"
@@ -17,13 +17,13 @@ static const char *const names[] = {EXPORT_FARM_TARGET ".kdb", EXPORT_FARM_TARGE
                                     EXPORT_FARM_TARGET ".HIP.fdb.txt"};
 #define MANIFEST EXPORT_FARM_TARGET ".export.json"
 
-/* A farm whose campaign is measured, and a folder to export it into. */
+/* A farm with a measured campaign, and the folder to export it into. */
 struct scene {
     struct export_farm farm;
     TempFolder *folder;
-    const char *dir; /* does not exist at first */
+    const char *dir; /* the folder; the first export makes it */
     struct export_wish wish;
-    struct export_summary summary; /* of the last export */
+    struct export_summary summary; /* of the newest export */
 };
 
 static void begin(struct scene *s, void (*prepare)(const struct export_farm *farm))
@@ -58,7 +58,7 @@ static void exports(struct scene *s, unsigned what)
     g_assert_no_error(error);
 }
 
-/* The export fails with that code of EXPORT_ERROR, and the message holds `text`. */
+/* Asserts that the export fails with `code` of EXPORT_ERROR and a message that contains `text`. */
 static void refuses(struct scene *s, unsigned what, enum export_error code, const char *text)
 {
     g_autoptr(GError) error = NULL;
@@ -67,7 +67,7 @@ static void refuses(struct scene *s, unsigned what, enum export_error code, cons
     g_assert_nonnull(error != NULL ? strstr(error->message, text) : NULL);
 }
 
-/* Path of a file in the folder; lives as long as the scene. */
+/* Path of the file `name` in the export's folder; it is freed with the scene. */
 static const char *at(const struct scene *s, const char *name)
 {
     g_autofree char *below = g_build_filename("out", name, NULL);
@@ -114,7 +114,8 @@ static void campaign_is_exported_and_passes_check(void)
         g_assert_true(check_report_clean(report));
         g_assert_cmpint(report->findings[FINDING_UNKNOWN_SOLVER], ==, 0);
         g_assert_cmpint(report->findings[FINDING_UNSORTED_ENTRIES], ==, 0);
-        /* A .sjdb has as many entries, and solutions for these and all others that passed. */
+        /* A .sjdb has the same find entries and perf records, and solutions for all results that
+         * passed the gate. */
         const int64_t entries[] = {summary->kernels, summary->perf_records, summary->perf_records,
                                    2 * summary->find_entries + summary->kernels,
                                    summary->find_entries};
@@ -135,7 +136,8 @@ static void campaign_is_exported_and_passes_check(void)
 static void same_results_give_the_same_bytes(void)
 {
     GBytes *first[G_N_ELEMENTS(names)] = {NULL};
-    /* The second pass fills another database; the third export replaces the second one's files. */
+    /* The second pass fills another database and exports it twice: its second export replaces the
+     * first one's files. */
     for (int pass = 0; pass < 2; pass++) {
         struct scene s;
         begin(&s, export_farm_work);
@@ -195,11 +197,11 @@ static void result_without_its_kernel_is_left_out_and_named(void)
     end(&s);
 }
 
-/* ---- faults that are written into the database directly ---- */
+/* ---- faults, written into the database by SQL ---- */
 
 #define JOB   "(SELECT min(job_id) FROM results)"
 #define FIRST " WHERE job_id = " JOB
-/* Changes result and stored round alike, as a lying worker could. */
+/* Changes the first job's result and its stored round alike, as a worker that lies could. */
 #define BOTH(RESULT, OUTCOME)                                                                      \
     "WITH o AS (UPDATE outcomes SET " OUTCOME FIRST ") UPDATE results SET " RESULT FIRST
 #define CONFIG(VALUES, TEXT)                                                                       \
@@ -259,7 +261,8 @@ static void faulty_results_are_refused_by_name_and_the_rest_exported(void)
         run(&s, faults[i].sql);
         exports(&s, EXPORT_FIND | EXPORT_KERNELS);
         const struct refusals *refused = &s.summary.refused;
-        /* Faults that do not name the first job are in all jobs like it. */
+        /* Faults whose SQL names the first job alone spoil one result; other faults spoil
+         * several. */
         bool of_one = strstr(faults[i].sql, FIRST) != NULL || strstr(faults[i].sql, JOB) != NULL;
         g_test_message("%s: %d refused", faults[i].sql, (int)refused->count);
         g_assert_cmpint(refused->by[faults[i].why], ==, (int)refused->count);
@@ -291,7 +294,8 @@ static void nothing_measured_is_an_error_and_writes_nothing(void)
     end(&s);
 }
 
-/* A killed export leaves its temporary folder. Similar names are not ours and stay. */
+/* A killed export leaves a temporary folder: the next export removes it, and keeps folders of
+ * similar names. */
 static void leftovers_of_a_killed_export_are_removed(void)
 {
     struct scene s;
@@ -314,7 +318,7 @@ static void leftovers_of_a_killed_export_are_removed(void)
 
 /* ---- a folder that holds a release ---- */
 
-/* Another campaign's files are neither mixed with this one's nor lost: nothing changes. */
+/* An export into a folder with another campaign's files is refused and changes nothing there. */
 static void a_folder_of_another_campaign_is_refused(void)
 {
     static const char *const words[] = {"of the campaign 'test'", EXPORT_FARM_TARGET ".db",
@@ -364,7 +368,8 @@ static void only_files_of_a_release_are_replaced(void)
     end(&s);
 }
 
-/* A campaign's kinds of files may be exported one after another; another part of it would mix with them. */
+/* The kinds of files of a campaign may be exported one after the other. An export of another
+ * selection of its results is refused: its files would not fit the others. */
 static void other_parts_of_a_campaign_do_not_mix(void)
 {
     struct scene s;
@@ -377,17 +382,19 @@ static void other_parts_of_a_campaign_do_not_mix(void)
     g_assert_cmpuint(manifest->files->len, ==, 3);
     s.wish.top = 1;
     refuses(&s, EXPORT_FIND, EXPORT_ERROR_FOLDER, "another part of the campaign 'test'");
-    /* Writing all files anew is allowed: the two parts do not mix then. */
+    /* An export that writes all files anew is allowed, since no file of the other selection
+     * remains. */
     exports(&s, EXPORT_ALL);
     end(&s);
 }
 
-/* A campaign that was measured again has other results; files of both do not fit together. */
+/* Results that changed since the first export no longer fit the files in the folder: exporting only
+ * some kinds of files is refused, exporting all is not. */
 static void other_results_of_a_campaign_do_not_mix(void)
 {
     static const char *const changes[] = {
         "UPDATE results SET median_ms = 3 * median_ms, min_ms = 3 * min_ms",
-        /* another campaign of the name */
+        /* as if another campaign of the same name were exported */
         "DELETE FROM results WHERE job_id = (SELECT max(job_id) FROM results)",
     };
     for (size_t i = 0; i < G_N_ELEMENTS(changes); i++) {

@@ -1,4 +1,4 @@
-/* The .sjdb of an export, with solvers of the test's own: one that can be tuned and takes any epilogue. */
+/* The exported .sjdb, with the test's own solvers: one can be tuned and takes any epilogue. */
 #include "export/commands.h"
 #include "export/formats/find_db.h"
 #include "export/release/export.h"
@@ -29,7 +29,7 @@ static bool applies_bare(const struct problem *p, const struct context *context,
     return p->epilogue[0] == '\0';
 }
 
-/* Problems of one perf-db row, forward inputs of 55 and 56, have different defaults. */
+/* Forward inputs of 55 and 56 share one perf-db row and have different default configs. */
 static void usual(const struct problem *p, const struct context *context,
                   struct perf_config *config)
 {
@@ -72,7 +72,7 @@ static bool solve(const struct problem *p, const struct context *context,
     }
 static const struct solver solvers[] = {SOLVER("ConvTuned", applies, &space, usual),
                                         SOLVER("ConvBare", applies_bare, NULL, none)};
-/* In place of the program's own table. */
+/* Replaces the program's table of solvers. */
 const struct solver *const solver_table[] = {&solvers[0], &solvers[1]};
 const int solver_table_count = G_N_ELEMENTS(solver_table);
 
@@ -130,7 +130,7 @@ static void each_problem_has_its_own_params_and_launches(void)
     export_summary_clear(&summary);
 }
 
-/* Returns the output of `skipjack lookup DB KEY`. */
+/* Returns what `skipjack lookup DB KEY` prints; *status: its exit status. */
 static char *look_up(const char *db, const char *key, TempFolder *folder, int *status)
 {
     char *argv[] = {(char *)"lookup", (char *)db, (char *)key, NULL};
@@ -173,7 +173,8 @@ static void problem_with_an_epilogue_is_in_it_alone_and_is_found(void)
     export_summary_clear(&summary);
 }
 
-/* MIOpen's files would be empty: they are not written. */
+/* A campaign of fused problems alone exports only a .sjdb: MIOpen's files would be empty and are
+ * not written. */
 static void nothing_but_epilogues_is_one_file(void)
 {
     static const char *const fused[] = {FUSED};

@@ -1,11 +1,12 @@
-/* Choosing a problem's find-db entries, by tables. */
+/* Tables of which candidates become a problem's find-db entries. */
 #include "export/release/export_entries.h"
 
 #include <string.h>
 
 #define MOST 8
 
-/* A letter a candidate, by time: w needs no workspace, d is dynamic, b is both, x neither. */
+/* candidates: a letter each, the fastest first. w needs no workspace, d is dynamic, b is both, x is
+ * neither. */
 static const struct {
     const char *candidates;
     int top;

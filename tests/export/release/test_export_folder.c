@@ -22,8 +22,9 @@ static void *wait_for_it(void *data)
     return NULL;
 }
 
-/* The one before made the folder and had nothing for it. Whether the other one waits by then is chance: in
- * some of the turns it does. */
+/* One export makes the folder, has nothing to export and removes it, while a second export waits
+ * for it or begins: the second one always gets a folder that exists. The order of the two is
+ * chance, so there are 20 turns. */
 static void a_waiting_export_gets_an_existing_folder(void)
 {
     g_autoptr(TempFolder) temp = temp_folder_new();

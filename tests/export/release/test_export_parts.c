@@ -1,4 +1,4 @@
-/* Results are read a part at a time: where parts end changes nothing. */
+/* Exports read results a part at a time; the size of the parts changes no byte of the files. */
 #include "export/release/export.h"
 
 #include "export/formats/find_db.h"
@@ -16,7 +16,7 @@ static const char *const names[] = {EXPORT_FARM_TARGET ".kdb", EXPORT_FARM_TARGE
                                     EXPORT_FARM_TARGET ".db.txt",
                                     EXPORT_FARM_TARGET ".HIP.fdb.txt"};
 
-/* Every job has a second result, which no round has verified. */
+/* Every job has a second, slower result, which no round has verified. */
 static void begin(struct export_farm *farm)
 {
     g_autoptr(GError) error = NULL;
@@ -37,7 +37,8 @@ static GPtrArray *list(const struct export_farm *farm, bool golden, const struct
                   : store_list_judged_results(farm->store, farm->campaign, NULL, NULL, part, error);
 }
 
-/* Calls back to the store until nothing is left; each job must come in one part. */
+/* Reads parts until the store has no more. Asserts that no job's results are in two parts, and that
+ * there are `total` results. */
 static void expect_whole_jobs(const struct export_farm *farm, bool golden, int size, guint total)
 {
     struct result_part part = RESULT_PART_BEGIN;
@@ -123,7 +124,9 @@ static void export_in_parts(const struct export_farm *farm, int size, bool golde
     const struct export_wish wish = {.campaign = golden ? 0 : farm->campaign,
                                      .what = EXPORT_ALL,
                                      .top = FIND_ENTRIES_MAX,
-                                     .replace = true, /* the other's: both go into one folder */
+                                     /* the campaign's and the golden version's export write into
+                                      * one folder */
+                                     .replace = true,
                                      .part_results = size};
     g_assert_true(golden ? golden_release(farm->store, "1", NULL, &wish, dir, &summary, &error)
                          : export_campaign(farm->store, &wish, dir, &summary, &error));
@@ -167,7 +170,7 @@ static GPtrArray *list_and_drop(const struct export_source *source, const struct
     return results;
 }
 
-/* The parts behind it would be empty, and the rest a release that lacks them. */
+/* The parts after the drop would be empty, and the export incomplete: it ends with an error. */
 static void campaign_that_is_dropped_meanwhile_is_not_exported(void)
 {
     struct export_farm farm;

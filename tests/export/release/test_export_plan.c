@@ -1,16 +1,17 @@
-/* The choice of rows, with solvers of the test's own and nothing stored. */
+/* The choice of the results that become rows of the files, with the test's own solvers and no
+ * database. */
 #include "tests/support/export_scene.h"
 
 #include <string.h>
 
-/* In place of the program's own table. */
+/* Replaces the program's table of solvers. */
 const struct solver *const solver_table[] = {
     &export_scene_solvers[0], &export_scene_solvers[1], &export_scene_solvers[2],
     &export_scene_solvers[3], &export_scene_solvers[4],
 };
 const int solver_table_count = EXPORT_SCENE_SOLVERS;
 
-/* Two problems that perf-db cannot tell apart: forward inputs of 55 and of 56. */
+/* Two problems with one perf-db row: forward inputs of 55 and of 56 give the same output of 28. */
 #define ODD  "128-28-28-3x3-64-55-55-4-1x1-2x2-1x1-0-NCHW-FP32-B"
 #define EVEN "128-28-28-3x3-64-56-56-4-1x1-2x2-1x1-0-NCHW-FP32-B"
 
@@ -63,7 +64,8 @@ static void only_the_best_config_of_a_job_is_exported(void)
 
 static void heavier_problem_gives_a_shared_row_its_params(void)
 {
-    /* ODD saves 1 ms twenty times, EVEN 2 ms five times. */
+    /* ODD's params save 1 ms in each of 20 layers; EVEN's save 2 ms in each of 5: ODD's params get
+     * the row. */
     struct export_scene scene;
     export_scene_init(&scene);
     export_scene_add(&scene, 1, ODD, "ConvTuned", "2", 1)->multiplicity = 20;
@@ -76,10 +78,10 @@ static void heavier_problem_gives_a_shared_row_its_params(void)
     g_assert_cmpuint(scene.records->len, ==, 1);
     g_assert_cmpstr(scene.records->pdata[0], ==, "2");
     g_assert_cmpstr(line(&scene, 0), ==, ODD "=" ENTRY("ConvTuned", "1", "BwdData"));
-    /* EVEN's time is what these params took. */
+    /* EVEN's entry states EVEN's time with ODD's params. */
     g_assert_cmpstr(line(&scene, 1), ==, EVEN "=" ENTRY("ConvTuned", "1.5", "BwdData"));
     g_assert_cmpuint(scene.kernels->len, ==, 2);
-    /* Entries as measured are used where problems have params of their own. */
+    /* The .sjdb keeps params of each problem, so its entry states EVEN's own best time. */
     g_assert_cmpstr(own_line(&scene, 1), ==, EVEN "=" ENTRY("ConvTuned", "1", "BwdData"));
     export_scene_clear(&scene);
 }
@@ -87,7 +89,7 @@ static void heavier_problem_gives_a_shared_row_its_params(void)
 static GPtrArray *(*list_results)(const struct export_source *source,
                                   const struct result_part *part, GError **error);
 
-/* Those that are read again have another best config by then. */
+/* Changes the best config of results that the export reads a second time. */
 static GPtrArray *list_and_change(const struct export_source *source,
                                   const struct result_part *part, GError **error)
 {
@@ -100,7 +102,8 @@ static GPtrArray *list_and_change(const struct export_source *source,
     return results;
 }
 
-/* Its entry would state the time of params that its row does not hold. */
+/* The export ends with an error: an entry would state the time of params that its perf-db row does
+ * not hold. */
 static void results_that_change_meanwhile_end_the_export(void)
 {
     struct export_scene scene;
@@ -135,8 +138,8 @@ static void params_not_valid_for_the_other_problem_take_its_entry_away(void)
     export_scene_clear(&scene);
 }
 
-/* The entry states the time with the row's params if that was measured, and the workspace that
- * these params need. */
+/* Where problems share a perf-db row, an entry states the time with the row's params if that was
+ * measured, and the workspace that these params need. */
 static void entry_of_a_shared_row_states_the_workspace_of_its_params(void)
 {
     for (int measured = 0; measured < 2; measured++) {
@@ -203,7 +206,8 @@ static void one_name_holds_one_code_object(void)
     export_scene_clear(&scene);
 }
 
-/* The key with an epilogue sorts first, and its result is faster. */
+/* Kernel names go to problems without epilogues first, although here the key with an epilogue sorts
+ * first and its result is faster. */
 static void names_go_to_problems_without_epilogues_first(void)
 {
     struct export_scene scene;
@@ -222,7 +226,8 @@ static void names_go_to_problems_without_epilogues_first(void)
     export_scene_clear(&scene);
 }
 
-/* With the row's params, EVEN would run a code object whose name EXPORT_SCENE_FORWARD's has. */
+/* With the shared row's params EVEN would run its own code object, whose name is already given to
+ * EXPORT_SCENE_FORWARD's: EVEN gets no entry. */
 static void a_loser_may_not_take_another_code_objects_name(void)
 {
     struct export_scene scene;

@@ -1,4 +1,4 @@
-/* Exports of a part of a campaign: within limits, of a network, of a tag. */
+/* Exports of a selection of a campaign's results: within limits, of one network, of one tag. */
 #include "export/release/export.h"
 
 #include "export/formats/find_db.h"
@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* The find-db's entries, "key solver" each; NULL where nothing was exported. */
+/* The find-db's entries, as "KEY SOLVER" each; NULL where no find-db was exported. */
 static GPtrArray *entries_of(const struct export_farm *farm, struct export_wish wish,
                              struct export_summary *summary, GError **error)
 {

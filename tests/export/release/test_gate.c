@@ -1,10 +1,11 @@
-/* The gate's refusals, with solvers of the test's own and nothing stored. */
+/* Each reason for which the gate refuses a result, with the test's own solvers and no database. */
 #include "tests/support/export_scene.h"
 
 #include <math.h>
 #include <string.h>
 
-/* A solver of two launches, made of the scene's last one by main(). */
+/* A solver whose solution has two launches; main() copies it from the last solver of
+ * export_scene_solvers. */
 static struct solver two_launches;
 
 static bool solve_in_two(const struct problem *p, const struct context *context,
@@ -21,7 +22,7 @@ static bool solve_in_two(const struct problem *p, const struct context *context,
     return true;
 }
 
-/* In place of the program's own table. */
+/* Replaces the program's table of solvers. */
 const struct solver *const solver_table[] = {
     &export_scene_solvers[0],
     &export_scene_solvers[1],
@@ -83,7 +84,7 @@ static void spoil_infinite(struct result *result)
     result->kept.outcome.median_ms = (double)INFINITY;
 }
 
-/* More than a float holds, as MIOpen keeps times. */
+/* MIOpen keeps times as floats: this time is above the largest float. */
 static void spoil_huge(struct result *result)
 {
     result->kept.outcome.median_ms = 1e39;
@@ -94,7 +95,8 @@ static void spoil_drift(struct result *result)
     result->drift = 1.2;
 }
 
-/* The operations that the worker stated do not matter. */
+/* An impossibly short time, with no operations stated: the gate computes the operations from the
+ * problem. */
 static void spoil_impossible(struct result *result)
 {
     result->kept.outcome.min_ms = 1e-6;

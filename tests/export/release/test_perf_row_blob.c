@@ -1,4 +1,5 @@
-/* Rows as bytes: they come back, and sort as files do. */
+/* Perf rows packed into bytes: unpacking gives the same row, and the bytes sort as rows do in a
+ * perf-db. */
 #include "export/release/perf_row_blob.h"
 
 #include "export/formats/perf_db.h"
@@ -7,7 +8,8 @@
 
 static const char *const texts[] = {"", "F", "FP16", "FP32", "FP32FP16", "NCHW", "NHWC"};
 
-/* Few values, so that rows share long beginnings; also those that no problem has. */
+/* A random row of few different values, so that many rows have long common prefixes; some values
+ * fit no problem. */
 static void make_row(GRand *random, struct perf_row *row)
 {
     static const int64_t values[] = {INT64_MIN, -1, 0, 1, 2, 255, 256, INT64_MAX};
@@ -29,7 +31,7 @@ static int sign(int value)
     return (value > 0) - (value < 0);
 }
 
-/* As SQLite compares blobs. */
+/* Compares two blobs as SQLite does: by their bytes, then by length. */
 static int compare_blobs(const guint8 *a, size_t a_bytes, const guint8 *b, size_t b_bytes)
 {
     int order = memcmp(a, b, MIN(a_bytes, b_bytes));

@@ -1,4 +1,4 @@
-/* What was refused: more than is kept in memory comes back in order. */
+/* Refused results: more of them than are kept in memory come back complete and in order. */
 #include "export/release/refusals.h"
 
 #include "tests/support/temp_folder.h"
@@ -24,7 +24,7 @@ static void add(struct refusals *refusals, int from, int count)
     }
 }
 
-/* *data: the number of the next one. */
+/* Compares one refusal with the expected one; *data is its number and is incremented. */
 static void expect(void *data, const struct export_refusal *refusal)
 {
     int *next = data, i = (*next)++;
@@ -60,14 +60,14 @@ static void all_come_back_in_their_order(void)
         by += refusals.by[why];
     }
     g_assert_cmpint(by, ==, MANY);
-    /* Refusals before a new beginning must not show among later ones. */
+    /* Refusals from before refusals_begin_anew() must not appear among later ones. */
     refusals_begin_anew(&refusals);
     add(&refusals, 7, REFUSALS_LISTED + 1);
     expect_all(&refusals, 7, REFUSALS_LISTED + 1);
     refusals_clear(&refusals);
 }
 
-/* Told when they no longer fit into memory. */
+/* The error comes when the refusals no longer fit into memory and the file cannot be created. */
 static void a_folder_that_is_not_there_is_an_error(void)
 {
     struct refusals refusals;

@@ -10,13 +10,13 @@
     "{\"target\":\"gfx90a68\",\"campaign\":\"" NAME "\",\"files\":[" LISTED(FILE) "]}"
 #define GOLDEN(FILE) "{\"target\":\"gfx90a68\",\"version\":2,\"files\":[" LISTED(FILE) "]}"
 
-/* The campaign "net" of gfx90a68 is to be exported into the folder. */
+/* Whether a folder with these files accepts the export of the campaign "net" of gfx90a68. */
 static void a_folder_is_accepted_by_the_release_it_holds(void)
 {
     static const struct {
-        const char *name, *text;   /* a file of the folder */
-        const char *name2, *text2; /* another one, or NULL */
-        const char *whose;         /* part of the refusal, NULL where it is admitted */
+        const char *name, *text;   /* name and content of a file in the folder */
+        const char *name2, *text2; /* a second file; NULL: there is none */
+        const char *whose;         /* a part of the refusal; NULL: the folder accepts the export */
     } cases[] = {
         {"notes.txt", "", NULL, NULL, NULL},
         {"gfx942130.db", "", "gfx942130.export.json", "damaged", NULL},
@@ -60,7 +60,8 @@ static void a_folder_is_accepted_by_the_release_it_holds(void)
     release_folder_clear(&none);
 }
 
-/* Exports of older programs have no manifest, but a .sjdb that says whose they are. */
+/* Exports of older programs wrote no manifest: the .sjdb then says which campaign the files are
+ * of. */
 static void without_a_manifest_the_sjdb_tells(void)
 {
     static const struct {

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define KEY      "64-56-56-3x3-64-56-56-16-1x1-1x1-1x1-0-NCHW-FP32-F"
-#define ENTRIES  8 /* a problem, at most, in these tests */
+#define ENTRIES  8 /* most entries of a problem in these tests */
 #define PROBLEMS 2000
 
 static struct problem problem_of(const char *key)
@@ -103,7 +103,7 @@ static void random_wide(GRand *random, struct problem *problem)
     random_problem(random, &limits, problem);
 }
 
-/* Changes, adds or takes away one character. */
+/* Replaces, inserts or deletes one random character. */
 static void spoil(GRand *random, char *key, gsize room)
 {
     static const char alphabet[] = "0123456789x--__gcwioFBWNHPINT+";
@@ -129,7 +129,7 @@ static void library_and_program_agree_on_keys(void)
         random_wide(random, &problem);
         problem_key(&problem, key);
         assert_same_key(key);
-        /* Steps of an epilogue are not the library's to judge. */
+        /* The library does not parse the steps of an epilogue, so the epilogue is not spoilt. */
         key[strcspn(key, "+")] = '\0';
         for (int s = 0; s < 10; s++) {
             char spoilt[PROBLEM_KEY_MAX];
@@ -193,7 +193,7 @@ struct sample {
     gsize count;
 };
 
-/* Different problems, a few batch sizes and directions of each shape. */
+/* Random problems without duplicates; each shape comes with a few batch sizes and directions. */
 static GPtrArray *random_samples(GRand *random, int count)
 {
     GPtrArray *samples = g_ptr_array_new_with_free_func(g_free);
@@ -374,8 +374,8 @@ static gsize entries_of(const struct find_line *line, struct sjdb_find_entry *en
     return line->entries->len;
 }
 
-/* Goes through the file's lines: adds them to the writer, or compares them with db. Returns how many
- * have a problem's key. */
+/* Reads the file's lines: adds them to the writer, or compares them with db. Returns the number of
+ * lines whose key is a problem. */
 static int each_line(const char *path, SjdbWriter *writer, const skipjackdb *db)
 {
     struct find_line line;

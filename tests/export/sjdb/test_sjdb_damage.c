@@ -18,7 +18,7 @@ static GByteArray *copy_of(const GByteArray *bytes)
     return copy;
 }
 
-/* The code of opening, or if that succeeds, of verifying. */
+/* Returns the library's code of opening the file, or if it opens, of verifying it. */
 static int judged(const GByteArray *bytes)
 {
     int opened = 0, verified = 0;
@@ -36,7 +36,7 @@ static void file_cut_off_anywhere_does_not_open(void)
     g_autoptr(GByteArray) bytes = sjdb_bytes_make();
     for (gsize length = 0; length < bytes->len; length++) {
         int opened = 0, verified = 0;
-        /* In memory of that very size, where a sanitizer sees a byte too far. */
+        /* A copy of exactly this length, so that AddressSanitizer finds a read behind its end. */
         g_autofree guint8 *part = g_memdup2(bytes->data, MAX(length, 1));
         g_assert_false(sjdb_bytes_ask(part, length, &opened, &verified));
         g_assert_cmpint(opened, ==,
@@ -110,7 +110,8 @@ static void unknown_section_is_left_alone(void)
     g_assert_cmpint(judged(bytes), ==, SKIPJACKDB_OK);
 }
 
-/* Damages of a row of the table: which number, what it becomes. All are sealed. */
+/* Each row overwrites one number (`size` bytes at offset `at`) of the section table's row; the
+ * checksums are made right again. */
 static void section_that_cannot_be_does_not_open(void)
 {
     static const struct {
@@ -157,8 +158,8 @@ static void too_many_sections_do_not_open(void)
     g_assert_cmpint(judged(bytes), ==, SKIPJACKDB_DAMAGED);
 }
 
-/* Sections whose bytes may be anything without being invalid. The set of perf rows is too small for
- * numbers out of range. */
+/* Sections in which every value is valid, so that no damage can be found. The perf rows' sections
+ * of this small file have no index that can be out of range. */
 static bool may_be_anything(uint32_t kind)
 {
     return kind == SJDB_SOLVER_REVISIONS || kind == SJDB_SOLVER_FLAGS || kind == SJDB_RARE_TIMES ||
@@ -193,7 +194,8 @@ static void emptied_sections_crash_no_lookup(void)
         put_number(place.row + 16, 0, 8);
         sjdb_bytes_seal(spoilt->data, spoilt->len);
         judged(spoilt);
-        put_number(place.row, 0x7fffff01, 4); /* as if it had never been there */
+        /* turns the section into one of an unknown kind, as if the file lacked it */
+        put_number(place.row, 0x7fffff01, 4);
         sjdb_bytes_seal(spoilt->data, spoilt->len);
         judged(spoilt);
     }
@@ -263,7 +265,8 @@ static void wrong_arguments_are_refused(void)
     skipjackdb_close(NULL);
 }
 
-/* A caller compiled with a later header has a larger struct: what this library does not know is 0. */
+/* A caller compiled with a later header passes a larger struct: fields that this library does not
+ * know are set to 0. */
 static void larger_structs_of_later_callers_are_zeroed(void)
 {
     g_autoptr(GByteArray) bytes = sjdb_bytes_make();

@@ -20,8 +20,8 @@ static void sample_free(void *data)
     g_free(sample);
 }
 
-/* Variants of a few sources, as code objects are: mostly the same in one source. One is empty, and
- * ten fill several groups. */
+/* Code objects that mostly repeat the bytes of a few sources, as real ones of one source do. One is
+ * empty, ten are large enough to fill several groups. */
 static GPtrArray *make_samples(void)
 {
     GPtrArray *samples = g_ptr_array_new_with_free_func(sample_free);
@@ -128,7 +128,8 @@ static void variants_of_a_source_compress_together(void)
         bytes += g_bytes_get_size(((const struct sample *)samples->pdata[i])->code);
     }
     g_assert_cmpint(g_stat(path, &status), ==, 0);
-    g_assert_cmpuint((gsize)status.st_size, <, bytes); /* random bytes: only sharing saves */
+    /* random bytes do not compress: the file is smaller only because equal parts are shared */
+    g_assert_cmpuint((gsize)status.st_size, <, bytes);
 }
 
 static void second_code_of_one_identity_is_refused(void)

@@ -37,7 +37,7 @@ static void to_library(const struct problem *problem, struct skipjackdb_problem 
     g_assert_cmpint(skipjackdb_problem_parse(problem_key(problem, key), read), ==, SKIPJACKDB_OK);
 }
 
-/* A problem's own key asks, not the row's normal form. */
+/* Looks the params up by the problem's own key, not by the normal form of its perf row. */
 static void assert_params(const skipjackdb *db, const struct problem *problem, const char *solver,
                           const char *params)
 {
@@ -100,7 +100,7 @@ static void row_without_a_problem_is_refused(void)
     g_assert_nonnull(error);
 }
 
-/* Random problems' rows with the params that say which row it is. */
+/* Rows of random problems; the params name their row, so that an exchanged row is noticed. */
 static void random_rows_read_back(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
@@ -135,7 +135,7 @@ static void random_rows_read_back(void)
 
 /* ---- shipped perf-dbs ---- */
 
-/* Rows of the file by id: a struct perf_row each. */
+/* The file's rows by id; the values are struct perf_row. */
 static GHashTable *rows_of(PerfDb *perf_db)
 {
     GHashTable *rows = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
@@ -147,7 +147,8 @@ static GHashTable *rows_of(PerfDb *perf_db)
     return rows;
 }
 
-/* Adds the file's entries to the writer, or compares them with db. Returns how many are in it. */
+/* Adds the file's entries to the writer, or compares them with db. Returns the number of
+ * entries. */
 static int each_entry(const char *path, SjdbWriter *writer, const skipjackdb *db)
 {
     struct perf_entry entry;
@@ -174,7 +175,8 @@ static int each_entry(const char *path, SjdbWriter *writer, const skipjackdb *db
     return count;
 }
 
-/* Every row that is numbered gives a perf-db's row, and its entries: as many as were added. */
+/* Asserts that each row number gives a row that is found under this number, and that all rows
+ * together have `entries` entries. */
 static void assert_rows(const skipjackdb *db, int entries)
 {
     gsize total = 0;

@@ -1,4 +1,4 @@
-/* Recipes that are damaged, and callers who ask wrongly. */
+/* Damaged recipes (how to run a solution), and callers that pass wrong arguments. */
 #include "export/sjdb/reader/layout.h"
 #include "tests/support/sjdb_bytes.h"
 #include "tests/support/sjdb_small.h"
@@ -21,14 +21,15 @@ static GByteArray *small_file(void)
     return g_bytes_unref_to_array(temp_folder_read(path));
 }
 
-/* Reads solution, launch and arguments; returns the library's code. */
+/* Reads the solution, its launch and its arguments; returns the library's code of the first
+ * failure. */
 static int ask(const GByteArray *bytes)
 {
     struct problem problem;
     struct skipjackdb_problem read;
     struct skipjackdb_solution solution;
     struct skipjackdb_launch launch = {.size = sizeof launch};
-    struct skipjackdb_arg args[128]; /* all that a byte below 0x80 says */
+    struct skipjackdb_arg args[128]; /* the most arguments that a count below 0x80 can state */
     skipjackdb *db = NULL;
     sjdb_small_parse(SJDB_SMALL_KEY, &problem, &read);
     int code = skipjackdb_open_bytes(bytes->data, bytes->len, &db);
@@ -112,7 +113,8 @@ static void damaged_field_of_a_recipe_is_found(void)
     }
 }
 
-/* The launch alone does not know how large its workspace is. */
+/* A launch's workspace slice beyond the workspace is found by skipjackdb_verify(): reading the
+ * launch alone does not know the workspace's size. */
 static void verify_finds_a_slice_beyond_the_workspace(void)
 {
     g_autoptr(GByteArray) bytes = small_file();
@@ -126,7 +128,8 @@ static void verify_finds_a_slice_beyond_the_workspace(void)
     g_assert_cmpint(verified(bytes), ==, SKIPJACKDB_OK);
 }
 
-/* Every byte of the new sections in every value: nothing but an answer or a word of damage. */
+/* Every byte of the recipes' sections takes every value: each lookup gives an answer or reports
+ * damage. */
 static void any_byte_in_a_recipe_crashes_no_lookup(void)
 {
     g_autoptr(GByteArray) bytes = small_file();

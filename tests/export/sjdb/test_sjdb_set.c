@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* So many that sections and spools are longer than what of them is in memory at a time. */
+/* Enough problems that sections and spools exceed their buffers in memory. */
 #define PROBLEMS 20000
 #define SOLVERS  3
 static const char *const solvers[SOLVERS] = {"A", "B", "C"};
@@ -47,7 +47,7 @@ static void add_solution(SjdbWriter *writer, const struct problem *p, int number
     g_assert_no_error(error);
 }
 
-/* The last first where backwards. */
+/* Writes the same problems and entries; with `backwards` in the opposite order. */
 static const char *write_file(TempFolder *folder, const char *name, bool backwards)
 {
     const char *path = temp_folder_path(folder, name);

@@ -11,14 +11,15 @@
 
 #include <string.h>
 
-/* ---- what solvers answer ---- */
+/* ---- solutions of the real solvers ---- */
 
 struct sample {
     struct problem problem;
     const struct solver *solver;
     char params[256];
     struct solution solution;
-    char *args[SOLUTION_LAUNCHES_MAX]; /* of the kernels; names are their files */
+    /* arguments of each launch's kernel, whose name is the launch's source file */
+    char *args[SOLUTION_LAUNCHES_MAX];
 };
 
 static void sample_free(void *data)
@@ -49,7 +50,7 @@ static void add_sample_of(GPtrArray *samples, const struct solver *solver, const
     g_ptr_array_add(samples, sample);
 }
 
-/* Problems of every kind, each with all solvers that serve it. */
+/* Problems of every kind, each with all solvers that can run it. */
 static GPtrArray *make_samples(const char *target_id, int count)
 {
     static struct target target;
@@ -90,7 +91,7 @@ static void add_solution(SjdbWriter *writer, const struct sample *sample)
     g_assert_no_error(error);
 }
 
-/* As code, the kernel's own name. */
+/* Adds the sample's kernels; the code of each is its arguments' text. */
 static void add_kernels(SjdbWriter *writer, const struct sample *sample)
 {
     for (int i = 0; i < sample->solution.launch_count; i++) {
@@ -175,7 +176,7 @@ static void assert_sample(const skipjackdb *db, const struct sample *sample)
     }
 }
 
-/* Bytes that solutions add to the file. */
+/* The size in bytes of the file's sections that hold solutions. */
 static uint64_t solution_bytes(const skipjackdb *db)
 {
     struct skipjackdb_section section = {.size = sizeof section};
@@ -237,7 +238,8 @@ static void order_of_adding_does_not_change_the_bytes(void)
 static void problem_has_its_own_params_before_its_row(void)
 {
     static const struct {
-        const char *key, *own; /* NULL: no solution; "": one without a config */
+        /* params of the problem's own solution; NULL: no solution; "": a solution without params */
+        const char *key, *own;
     } cases[] = {{SJDB_SMALL_KEY, "1"},
                  {SJDB_SMALL_KEY "+relu", "2"},
                  {SJDB_SMALL_KEY "_ciFP16", NULL},

@@ -33,7 +33,8 @@ static void add_time(Usage *usage, const char *key, const char *solver, double t
     usage_add_time(usage, &problem, solver, time_ms);
 }
 
-/* "solver wins layers time networks; ..." of a network, in its order. */
+/* "SOLVER WINS LAYERS TIME NETWORKS; ..." for each solver of the network, in the network's
+ * order. */
 static char *shares_text(const struct usage_network *network)
 {
     GString *text = g_string_new(NULL);
@@ -156,7 +157,7 @@ static void both_grammars_answer_lists_of_every_kind(void)
     }
 }
 
-/* As a find-db does; times of 0 win nothing there either. */
+/* Usage reads winners from a .sjdb as from a find-db; an entry with the time 0 does not win. */
 static void a_sjdb_answers_too(void)
 {
     const struct sjdb_find_entry entries[] = {
@@ -317,7 +318,7 @@ static void campaign_is_its_own_network_or_answers_lists(void)
     const struct order order = {.jobs = 2};
     struct farm farm;
     farm_init(&farm, &order);
-    farm_work(&farm, 0, false, 1); /* the first job, 8 channels: 2 ms */
+    farm_work(&farm, 0, false, 1); /* measures the first job (8 channels) alone: 2 ms */
     for (int own = 0; own < 2; own++) {
         g_autoptr(Usage) usage = usage_new();
         g_autoptr(GError) error = NULL;
@@ -342,7 +343,7 @@ static void campaign_is_its_own_network_or_answers_lists(void)
 
 /* ---- golden versions ---- */
 
-/* Its one kernel has code, as a version's must. */
+/* A golden version must have its kernels' code: stores the one kernel of the test. */
 static void put_kernel(struct farm *farm)
 {
     g_autoptr(GError) error = NULL;

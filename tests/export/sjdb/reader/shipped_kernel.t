@@ -1,7 +1,7 @@
 #!/usr/bin/perl
-# What ships, run by somebody else: layers of all directions tuned on this machine's CPU, exported as one .sjdb,
-# and each of its entries run by the example program, which knows libskipjackdb and OpenCL alone and computes
-# the convolution itself. That a time is given is looked at; what it is, is not.
+# Runs shipped kernels as somebody else would: layers of all directions are tuned on this machine's CPU and exported as
+# one .sjdb. The example program, which uses only libskipjackdb and OpenCL, runs each entry and compares it with a
+# convolution that it computes. The test asserts that a time is printed, not how long it is.
 use strict;
 use warnings;
 use Cwd qw(abs_path);
@@ -16,7 +16,7 @@ my $program = $ENV{SKIPJACK} // "$root/build/skipjack";
 -e '/usr/include/CL/cl.h' or plan skip_all => "OpenCL's headers are not here";
 my $cc = $ENV{CC} // 'cc';
 
-# Not in a folder that only root may enter: as root PostgreSQL runs as another user.
+# A folder that other users can read: run by root, PostgreSQL runs as another user.
 my $folder = tempdir('skipjack-shipped-XXXXXX', TMPDIR => 1, CLEANUP => 1);
 chmod 0755, $folder;
 $ENV{SKIPJACK_HOME} = "$folder/home";
@@ -24,7 +24,7 @@ $ENV{POCL_CACHE_DIR} = "$folder/pocl";
 delete $ENV{SKIPJACK_DB};
 END { system "'$program' db stop >/dev/null 2>&1" if $program && -x $program; }
 
-# Output, errors too, and the exit status.
+# Returns the output (with errors) and the exit status.
 sub run {
     my $output = qx(@_ 2>&1);
     return ($output, $? >> 8);
@@ -65,7 +65,7 @@ my $sources = join ' ', map { "'$root/export/sjdb/reader/examples/$_.c'" } qw(ru
     '$(pkg-config --cflags --libs skipjackdb) -l:libOpenCL.so.1 -lm');
 is $status, 0, 'the example is built by what was installed' or diag $text;
 
-# Keys as MIOpen's file of the same campaign has them.
+# Keys that the find-db of the same campaign holds.
 my %keys;
 for my $file (glob "$folder/tuned/*.fdb.txt") {
     open my $find, '<', $file or die $!;
@@ -100,7 +100,7 @@ is $status, 1, 'a solver that the file has no entry of';
 like $text, qr/no entry of None/, 'is named';
 ($text, $status) = run("'$folder/run' '$db' 1-1-1-1x1-1-1-1-1-0x0-1x1-1x1-0-NCHW-FP32-F");
 is $status, 1, 'a problem that is not held';
-# By key and solver: one that needs a workspace.
+# A key and solver whose entry needs a workspace.
 my ($needy, $hungry);
 for my $key (sort keys %keys) {
     my ($out) = run("'$program' lookup --json '$db' '$key'");

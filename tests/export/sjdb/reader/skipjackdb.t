@@ -1,6 +1,6 @@
 #!/bin/sh
-# libskipjackdb as others get it: installed into a folder, found by pkg-config, used from C, C++ and
-# Python, shared and static; what it exports and what it needs.
+# libskipjackdb as users get it: installed into a folder, found by pkg-config, used from C, C++ and Python, as shared
+# and as static library; which symbols it exports and which libraries it needs.
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)

@@ -13,14 +13,15 @@
 #define N32     "64-56-56-3x3-64-56-56-32-1x1-1x1-1x1-0-NCHW-FP32-F"
 #define ENTRIES 4
 
-/* Rows of one key stand one behind the other. */
+/* An entry of a database. Rows with the same key are adjacent in the array. */
 struct row {
     const char *key, *solver;
     double time_ms;
     uint64_t workspace_bytes;
 };
 
-/* "Dynamic..." are dynamic solvers, "Static..." are not, of others nothing is known. */
+/* Marks solvers named "Dynamic..." as dynamic and "Static..." as not dynamic; nothing is recorded
+ * of other names. */
 static void set_solver(SjdbWriter *writer, const char *name)
 {
     if (g_str_has_prefix(name, "Dynamic") || g_str_has_prefix(name, "Static")) {
@@ -58,7 +59,7 @@ static struct skipjackdb_problem problem_of(const char *key)
     return problem;
 }
 
-/* The choice; what it says beside the code is compared by the caller. */
+/* Asks for a choice and asserts the returned code; the caller compares the choice's fields. */
 static struct skipjackdb_choice choose(skipjackdb *const *dbs, size_t count, const char *key,
                                        const struct skipjackdb_rules *rules, int expected)
 {
@@ -75,7 +76,7 @@ static struct skipjackdb_rules any_rules(void)
                                      .workspace_bytes = UINT64_MAX};
 }
 
-/* ---- what is held ---- */
+/* ---- problems that the database holds ---- */
 
 static void held_problem_is_answered_by_the_fastest_within_the_rules(void)
 {
@@ -198,7 +199,8 @@ static void solver_that_the_target_does_not_know_needs_the_callers_word(void)
         g_assert_cmpint(choice.how, ==,
                         cases[i].solver != NULL ? SKIPJACKDB_OTHER_TARGET : SKIPJACKDB_NOWHERE);
     }
-    /* Without a file of the target nothing is foreign to it. */
+    /* Where no database of the target is given, the other target's entries are not held to be
+     * foreign. */
     skipjackdb *without[] = {NULL, dbs[1]};
     g_assert_cmpstr(choose(without, 2, ASKED, NULL, SKIPJACKDB_OK).solver, ==, "Foreign");
     skipjackdb_close(dbs[0]);
@@ -207,7 +209,8 @@ static void solver_that_the_target_does_not_know_needs_the_callers_word(void)
 
 /* ---- the nearest problem ---- */
 
-/* Each problem has the solver of its row: the distance tells which one is answered. */
+/* Each problem has its own solver, so the chosen solver shows which problem counted as the
+ * nearest. */
 static void nearest_problem_follows_the_rules(void)
 {
     static const struct {
@@ -249,12 +252,14 @@ static void nearest_problem_follows_the_rules(void)
 
 static void votes_weigh_distance_and_time(void)
 {
-    /* One near problem is outvoted by neither one further away nor a close second. */
+    /* The nearest problem's winner is outvoted neither by a problem further away nor by its own
+     * runner-up. */
     static const struct row rows[] = {
         {"64-56-56-3x3-64-56-56-32-1x1-1x1-1x1-0-NCHW-FP32-F", "Near", 1, 0},
         {"64-56-56-3x3-64-56-56-32-1x1-1x1-1x1-0-NCHW-FP32-F", "Second", 2, 0},
         {"64-56-56-3x3-64-56-56-256-1x1-1x1-1x1-0-NCHW-FP32-F", "Far", 1, 0},
-        /* Two of them outvote it: 0.5/1.5 + 1/2.5 > 1/1.5. */
+        /* Two problems together outvote it: 0.5/1.5 (Second is half as fast there) + 1/2.5 >
+         * 1/1.5. */
         {"64-56-56-3x3-64-56-56-64-1x1-1x1-1x1-0-NCHW-FP32-F", "Second", 1, 0},
     };
     g_autoptr(TempFolder) folder = temp_folder_new();
@@ -293,7 +298,7 @@ static void time_is_scaled_by_operations_and_workspace_by_tensors(void)
     }
 }
 
-/* The rules again, in words of their own. */
+/* An independent implementation of the rules of distance. */
 static double size_distance(int64_t one, int64_t other)
 {
     int a = 0, b = 0;
@@ -384,7 +389,7 @@ static void nearest_problems_equal_an_exhaustive_search(void)
     skipjackdb_close(db);
 }
 
-/* ---- held-out keys of a shipped find-db ---- */
+/* ---- keys withheld from a shipped find-db ---- */
 
 static void held_out_keys_get_the_fastest_solver_mostly(void)
 {

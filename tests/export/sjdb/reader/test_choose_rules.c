@@ -25,7 +25,7 @@ static void add_params(SjdbWriter *writer, const char *key, const char *solver, 
     g_assert_true(sjdb_writer_add_perf(writer, &row, solver, params, NULL));
 }
 
-/* One problem with three solvers, of which the first has params. */
+/* A database with one problem and three solvers; only ConvA, the fastest, has params. */
 static SjdbWriter *make_writer(TempFolder *folder)
 {
     static const struct sjdb_find_entry entries[] = {
@@ -57,7 +57,7 @@ static skipjackdb *make_db(TempFolder *folder)
     return finish(folder, writer);
 }
 
-/* How a solver runs the problem: one launch. */
+/* Adds a solution for the key and solver: a recipe of one launch. */
 static void add_solution(SjdbWriter *writer, const char *key, const char *solver,
                          const char *params)
 {
@@ -75,9 +75,11 @@ static void add_solution(SjdbWriter *writer, const char *key, const char *solver
     g_assert_true(sjdb_writer_add_kernel(writer, kernel.name, kernel.args, code, NULL));
 }
 
-/* The answers that a caller gives about solvers, and the questions it was asked. */
+/* The calling library's answers about solvers (skipjackdb_candidate), and the questions that it was
+ * asked. */
 struct caller {
-    const char *refused, *estimated; /* names that begin so are; estimated the highest */
+    /* solvers whose names begin so are refused, or estimated the highest */
+    const char *refused, *estimated;
     uint64_t workspace_bytes;
     const char *algorithm;
     bool no_params;
@@ -131,8 +133,8 @@ static void assert_choice(skipjackdb *db, const char *key, struct caller *caller
     g_string_free(caller->asked, TRUE);
 }
 
-/* Solver, algorithm, params, workspace, how, marks; then what the caller was asked: solver, params,
- * workspace (-1: unknown). 3 is the nearest problem, 4 an estimate. */
+/* expected: solver, algorithm, params, workspace, how it was chosen (3: nearest problem, 4:
+ * estimate), marks; then each question to the caller as solver:params:workspace (-1: unknown). */
 static void caller_decides_which_solvers_are_applicable(void)
 {
     static const struct {
@@ -181,7 +183,8 @@ static void params_of_the_problem_itself_come_first(void)
     skipjackdb_close(db);
 }
 
-/* ConvA is the fastest, ConvC the only dynamic one. */
+/* In the hybrid mode the solver that compiles nothing is chosen first: the dynamic ConvC, or the
+ * fastest, ConvA, if the file holds its kernel. `later`: the solver to compile meanwhile. */
 static void hybrid_compiles_nothing_that_the_file_holds(void)
 {
     static const struct {
@@ -232,7 +235,8 @@ static void problem_with_launches_alone_is_held(void)
     skipjackdb_close(db);
 }
 
-/* Entries are the fastest few; how to run the problem is held of every solver. */
+/* Find entries hold the fastest few solvers only, solutions hold every solver. A solution of the
+ * problem itself is chosen before an entry of a near problem. */
 static void launches_without_an_entry_go_before_near_problems(void)
 {
     static const struct sjdb_find_entry fastest = {"ConvA", "AlgoA", NULL, 1, 100};
@@ -282,7 +286,7 @@ static void estimates_are_asked_last(void)
     assert_choice(NULL, OTHER, &caller, rules, "Mine  - 8 4 0; Mine:-:-1 ");
     caller.refused = "Mine";
     assert_choice(db, OTHER, &caller, rules, "ConvA  - 8 4 0; Mine:-:-1 ConvA:-:-1 ");
-    /* Solvers of unknown workspace fit no limit. */
+    /* A solver of unknown workspace fits no limit, however high. */
     caller = (struct caller){.estimated = "Mine", .workspace_bytes = SKIPJACKDB_UNKNOWN};
     rules.workspace_bytes = UINT64_MAX - 1;
     assert_choice(db, OTHER, &caller, rules,
@@ -376,7 +380,8 @@ static void later_headers_fields_become_zero(void)
     skipjackdb_close(db);
 }
 
-/* Numbers of a set of problems that lead out of the file, and what asks for them. */
+/* Each kind is a section of numbers that is damaged to point outside the file; the choice that
+ * reads it fails and names the database. */
 static void damage_names_the_database(void)
 {
     static const uint32_t kinds[] = {SJDB_FIND + SJDB_SET_STARTS, SJDB_FIND + SJDB_LIST_STARTS,

@@ -14,7 +14,8 @@ static void compare(const char *target, const char *other, int *kinship, uint64_
     g_assert_cmpint(skipjackdb_target_compare(target, other, kinship, distance), ==, SKIPJACKDB_OK);
 }
 
-/* Each is nearer to the first than the next one is. */
+/* Each list begins with a target; the following targets are ordered from the nearest to the
+ * furthest. */
 static void targets_are_near_in_the_order_of_the_rules(void)
 {
     static const char *const lists[][9] = {
@@ -166,7 +167,7 @@ static void write_db(TempFolder *folder, const char *name)
     g_assert_true(sjdb_writer_finish(writer, NULL));
 }
 
-/* "NAME:CODE " of each file; those of the databases first, whose meta text is their name. */
+/* "NAME:CODE " of each file; opened databases come first, each named by its meta text. */
 static char *describe(skipjackdb_folder *opened)
 {
     GString *text = g_string_new("");
@@ -228,10 +229,10 @@ static void folder_is_opened_in_the_order_of_nearness(void)
     }
 }
 
-/* Entries that are read before one cannot be; below 0 all can. */
+/* Calls of readdir() that succeed before it fails; below 0 it never fails. */
 static int readable = -1;
 
-/* In place of the C library's. */
+/* Replaces the C library's readdir(). */
 struct dirent *readdir(DIR *stream)
 {
     struct dirent *(*next)(DIR *) = NULL;
@@ -249,7 +250,7 @@ static void folder_that_fails_while_listed_is_an_error(void)
     g_autoptr(TempFolder) folder = temp_folder_new();
     write_db(folder, "gfx90a68.sjdb");
     write_db(folder, "gfx90a6e.sjdb");
-    for (int count = 0; count < 4; count++) { /* of these, and the two that every folder has */
+    for (int count = 0; count < 4; count++) { /* two files, and the entries "." and ".." */
         skipjackdb_folder *opened = NULL;
         readable = count;
         int code = skipjackdb_folder_open(temp_folder_path(folder, "."), "gfx90a68", &opened);

@@ -1,4 +1,5 @@
-/* One handle of the reader is asked by several threads at once; also run under ThreadSanitizer and valgrind. */
+/* Several threads use one handle of the reader at once. Also run under ThreadSanitizer and
+ * valgrind. */
 #include <glib.h>
 
 #include "export/sjdb/reader/skipjackdb.h"
@@ -8,7 +9,7 @@
 #define THREADS  4
 #define ROUNDS   200
 
-/* Returns how many answers were wrong. */
+/* Runs in each thread. Returns the number of wrong answers. */
 static gpointer ask(gpointer data)
 {
     skipjackdb *db = data;

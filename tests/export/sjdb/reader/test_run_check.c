@@ -1,4 +1,5 @@
-/* The example's own convolution, against the one that kernels are tested by; what it calls wrong. */
+/* The example program's own convolution agrees with the reference of the kernel tests, and it
+ * rejects wrong outputs. */
 #include "export/sjdb/reader/examples/run_check.h"
 
 #include "solvers/problem/problem_key.h"
@@ -49,7 +50,7 @@ static void trial_clear(struct trial *trial)
     }
 }
 
-/* Into the output what the tests' reference computes from the stored inputs. */
+/* Fills the output with what the reference of the kernel tests computes from the stored inputs. */
 static void store_reference(struct trial *trial)
 {
     const struct problem *p = &trial->problem;
@@ -76,7 +77,8 @@ static void store_reference(struct trial *trial)
     g_free(magnitude);
 }
 
-/* Types of the example; of INT8 no sums, which do not fit. */
+/* Whether the example program supports the cell's types. Cells with INT8 output are left out: sums
+ * do not fit into INT8. */
 static bool is_known(const struct conv_cell *cell)
 {
     static const enum tensor_role outputs[] = {TENSOR_Y, TENSOR_X, TENSOR_W};
@@ -135,7 +137,8 @@ static void wrong_elements_are_wrong(void)
             enum tensor_role out = problem_output_role(&p);
             struct tensor *output = &trial.tensors[out];
             g_assert_cmpfloat(output_error(&trial.read, trial.tensors, "Direct"), <=, 1);
-            /* An unwritten output (the example fills it before), or one with a wrong number. */
+            /* First an unwritten element (the example fills the output with 0xff before a run),
+             * then a wrong number. */
             if (spoilt == 0) {
                 memset(output->stored, 0xff, (gsize)data_type_bytes(p.type[out]));
             } else {
@@ -148,7 +151,7 @@ static void wrong_elements_are_wrong(void)
     }
 }
 
-/* A transform may be a little off, which a plain sum may not. */
+/* Winograd and FFT transforms are allowed a larger error than plain sums. */
 static void transforms_have_their_own_tolerance(void)
 {
     struct problem p;

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The reader's tests once more under valgrind, which also sees reads of memory that nobody wrote.
+# Runs the reader's tests under valgrind, which also finds reads of uninitialized memory.
 set -u
 
 tests=$(dirname "$SKIPJACK")/tests/export/sjdb/reader
