@@ -322,7 +322,7 @@ static const struct definition_kind {
     {"CREATE OR REPLACE VIEW ", " \n", "DEFINITION_VIEW"},
     {"CREATE OR REPLACE TRIGGER ", " \n", "DEFINITION_TRIGGER"},
 };
-enum { TRIGGER = 2 };
+enum { VIEW = 1, TRIGGER = 2 };
 
 static void definition_free(gpointer data)
 {
@@ -447,11 +447,12 @@ static void print_definitions(const GPtrArray *texts)
         print_literal(definition->sql);
         puts("},");
     }
-    g_autofree char *all = hash_of(list, -1), *triggers = hash_of(list, TRIGGER);
+    g_autofree char *all = hash_of(list, -1), *triggers = hash_of(list, TRIGGER),
+                    *views = hash_of(list, VIEW);
     printf("    {0}};\n\nconst struct definitions own_definitions = {\n    %d, %d,\n    \"%s\",\n"
-           "    \"%s\",\n    list, %u};\n",
+           "    \"%s\",\n    \"%s\",\n    list, %u};\n",
            stated_number(texts, "revision"), stated_number(texts, "oldest program"), all, triggers,
-           list->len);
+           views, list->len);
 }
 
 static const struct mode {

@@ -14,8 +14,9 @@ static const char begin_statement[] = "SAVEPOINT statement";
 static const char undo_statement[] = "ROLLBACK TO SAVEPOINT statement; RELEASE SAVEPOINT statement";
 
 /*
- * Functions and triggers as they were. CREATE OR REPLACE writes a new version of
- * the row in the catalogue, so rows with the same xmin at the end were not laid.
+ * Functions, views and triggers as they were. CREATE OR REPLACE writes a new
+ * version of the row in the catalogue (a view's is its rule's), so rows with the
+ * same xmin at the end were not laid. An extension in the schema keeps its members.
  * Bodies are not checked, since they may call what is laid later.
  */
 static const char begin_sql[] =
@@ -24,15 +25,29 @@ static const char begin_sql[] =
     " SELECT p.oid AS id, p.xmin AS version, p.oid::regprocedure::text AS signature,"
     "  CASE n.nspname WHEN 'skipjack' THEN '' ELSE n.nspname || '.' END || p.proname AS name"
     " FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace"
-    " WHERE n.nspname IN ('skipjack', 'skipjack_work');"
+    " WHERE n.nspname IN ('skipjack', 'skipjack_work') AND NOT EXISTS (SELECT 1 FROM pg_depend d"
+    "  WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e');"
+    "CREATE TEMPORARY TABLE former_views ON COMMIT DROP AS"
+    " SELECT r.oid AS rule, r.xmin AS version, c.oid AS id, format('skipjack.%I', c.relname) AS named"
+    " FROM pg_class c JOIN pg_rewrite r ON r.ev_class = c.oid AND r.ev_type = '1'"
+    " WHERE c.relnamespace = 'skipjack'::regnamespace AND c.relkind = 'v'"
+    "  AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.classid = 'pg_class'::regclass"
+    "   AND d.objid = c.oid AND d.deptype = 'e');"
     "CREATE TEMPORARY TABLE former_triggers ON COMMIT DROP AS"
     " SELECT t.oid AS id, t.xmin AS version, format('%I ON %s', t.tgname, t.tgrelid::regclass) AS named"
     " FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid"
-    " WHERE c.relnamespace = 'skipjack'::regnamespace AND NOT t.tgisinternal AND t.tgparentid = 0;"
+    " WHERE c.relnamespace = 'skipjack'::regnamespace AND NOT t.tgisinternal AND t.tgparentid = 0";
+
+static const char drop_all_views_sql[] =
     "DO $$ DECLARE thing text; BEGIN"
-    " FOR thing IN SELECT format('skipjack.%I', relname) FROM pg_class"
-    "  WHERE relnamespace = 'skipjack'::regnamespace AND relkind = 'v'"
+    " FOR thing IN SELECT named FROM former_views"
     " LOOP EXECUTE format('DROP VIEW IF EXISTS %s CASCADE', thing); END LOOP; END $$";
+
+static const char drop_views_sql[] =
+    "DO $$ DECLARE things text; BEGIN"
+    " SELECT string_agg(f.named, ', ') INTO things FROM former_views f"
+    "  JOIN pg_rewrite r ON r.oid = f.rule AND r.xmin = f.version;"
+    " IF things IS NOT NULL THEN EXECUTE 'DROP VIEW ' || things; END IF; END $$";
 
 static const char drop_triggers_sql[] =
     "DO $$ DECLARE thing text; BEGIN"
@@ -48,11 +63,11 @@ static const char drop_functions_sql[] =
     "  WHERE NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.refclassid = 'pg_proc'::regclass"
     "   AND d.refobjid = p.oid AND d.classid IN ('pg_constraint'::regclass,"
     "   'pg_attrdef'::regclass, 'pg_class'::regclass))"
-    " LOOP EXECUTE format('DROP FUNCTION %s', thing); END LOOP; END $$";
+    " LOOP EXECUTE format('DROP ROUTINE %s', thing); END LOOP; END $$";
 
 /* Those of the name that were not laid yet. */
 static const char drop_named_sql[] =
-    "SELECT 'DROP FUNCTION ' || string_agg(f.signature, ', ') FROM former_functions f"
+    "SELECT 'DROP ROUTINE ' || string_agg(f.signature, ', ') FROM former_functions f"
     " JOIN pg_proc p ON p.oid = f.id AND p.xmin = f.version WHERE f.name = $1";
 
 static bool execute(PGconn *connection, const char *sql, GError **error)
@@ -126,16 +141,18 @@ static bool lay_some(PGconn *connection, GPtrArray *open, GError **error)
     return true;
 }
 
-/* Functions come first, since a function that a view uses cannot be dropped. A view needs the views that it names, and a
- * function the types of its parameters, so a definition that lacks something is tried again after the rest. */
-static bool lay_all(PGconn *connection, const struct definitions *definitions, bool with_triggers,
-                    GError **error)
+/* Functions come first, since views and triggers call them. A view needs the views that it names, and a function the
+ * types of its parameters, so a definition that lacks something is tried again after the rest. */
+static bool lay_all(PGconn *connection, const struct definitions *definitions,
+                    struct lay_parts parts, GError **error)
 {
     g_autoptr(GPtrArray) open = g_ptr_array_new();
     g_autoptr(GError) failure = NULL;
-    int last = with_triggers ? DEFINITION_TRIGGER : DEFINITION_VIEW;
-    for (int kind = DEFINITION_FUNCTION; kind <= last; kind++) {
-        for (size_t i = 0; i < definitions->count; i++) {
+    const bool wanted[] = {[DEFINITION_FUNCTION] = true,
+                           [DEFINITION_VIEW] = parts.views,
+                           [DEFINITION_TRIGGER] = parts.triggers};
+    for (int kind = DEFINITION_FUNCTION; kind <= DEFINITION_TRIGGER; kind++) {
+        for (size_t i = 0; wanted[kind] && i < definitions->count; i++) {
             if ((int)definitions->list[i].kind == kind)
                 g_ptr_array_add(open, (gpointer)&definitions->list[i]);
         }
@@ -151,11 +168,32 @@ static bool lay_all(PGconn *connection, const struct definitions *definitions, b
     return false;
 }
 
-bool definitions_lay(PGconn *connection, const struct definitions *definitions, bool with_triggers,
-                     GError **error)
+static bool lay_and_drop(PGconn *connection, const struct definitions *definitions,
+                         struct lay_parts parts, GError **error)
 {
-    return execute(connection, begin_sql, error) &&
-           lay_all(connection, definitions, with_triggers, error) &&
-           (!with_triggers || execute(connection, drop_triggers_sql, error)) &&
+    return lay_all(connection, definitions, parts, error) &&
+           (!parts.triggers || execute(connection, drop_triggers_sql, error)) &&
+           (!parts.views || execute(connection, drop_views_sql, error)) &&
            execute(connection, drop_functions_sql, error);
+}
+
+/* The first try keeps views: they stay as they are, or are replaced in place. It fails if a view loses a column, or
+ * uses a function that cannot be replaced in place. The second try drops all views first. */
+bool definitions_lay(PGconn *connection, const struct definitions *definitions,
+                     struct lay_parts parts, GError **error)
+{
+    g_autoptr(GError) failure = NULL;
+    if (!execute(connection, begin_sql, error) ||
+        !execute(connection, "SAVEPOINT keeps_views", error))
+        return false;
+    if (lay_and_drop(connection, definitions, parts, &failure))
+        return execute(connection, "RELEASE SAVEPOINT keeps_views", error);
+    bool is_locked = g_error_matches(failure, STORE_ERROR, STORE_ERROR_LOCKED);
+    if (is_locked || !execute(connection, "ROLLBACK TO SAVEPOINT keeps_views", NULL)) {
+        g_propagate_error(error, g_steal_pointer(&failure));
+        return false;
+    }
+    parts.views = true;
+    return execute(connection, drop_all_views_sql, error) &&
+           lay_and_drop(connection, definitions, parts, error);
 }

@@ -3,9 +3,11 @@
  *
  * A function is replaced in place, so sessions that call it meanwhile go on. A
  * function that cannot be replaced (its result or a parameter's name changed) is
- * dropped first. Views are dropped and made again. Functions and triggers that
- * the program does not define any more are dropped; a function that a table
- * needs (a constraint calls it) stays.
+ * dropped first. Views are replaced in place, which keeps privileges on them and
+ * views that use them; if one cannot be, all views are dropped and made again.
+ * Functions, views and triggers that the program does not define any more are
+ * dropped. A function that a table needs (a constraint calls it) stays, and so do
+ * the functions and views of an extension in the schema.
  */
 #ifndef SCHEMA_SQL_LAY_H
 #define SCHEMA_SQL_LAY_H
@@ -15,9 +17,15 @@
 
 #include <libpq-fe.h>
 
-/* Inside a transaction whose search_path begins with skipjack. Locks the tables of triggers if `with_triggers`,
- * else leaves triggers as they are. */
-bool definitions_lay(PGconn *connection, const struct definitions *definitions, bool with_triggers,
-                     GError **error);
+/* Beside functions. To lay a view waits for all sessions that read it, to lay a trigger for all that write its
+ * table. */
+struct lay_parts {
+    bool views, triggers;
+};
+
+/* Inside a transaction whose search_path begins with skipjack. Leaves views and triggers as they are where `parts`
+ * does not name them; views are laid also if a function that they use cannot be replaced in place. */
+bool definitions_lay(PGconn *connection, const struct definitions *definitions,
+                     struct lay_parts parts, GError **error);
 
 #endif

@@ -31,7 +31,13 @@ static const char ledger_sql[] = "SET client_min_messages = warning;"
 static const char functions_ledger_sql[] =
     "CREATE TABLE IF NOT EXISTS skipjack.schema_functions ("
     " revision integer NOT NULL, oldest integer NOT NULL, sha256 text NOT NULL,"
-    " triggers_sha256 text NOT NULL, laid_at timestamptz NOT NULL DEFAULT now())";
+    " triggers_sha256 text NOT NULL, laid_at timestamptz NOT NULL DEFAULT now(),"
+    " views_sha256 text NOT NULL DEFAULT '');"
+    /* The first program with this ledger made it without the column. */
+    "DO $$ BEGIN IF NOT EXISTS (SELECT 1 FROM pg_attribute"
+    " WHERE attrelid = 'skipjack.schema_functions'::regclass AND attname = 'views_sha256') THEN"
+    " ALTER TABLE skipjack.schema_functions ADD COLUMN views_sha256 text NOT NULL DEFAULT '';"
+    " END IF; END $$";
 
 /* A line of a migration that says which programs may go on beside it. */
 #define OLDEST_LINE "-- oldest program: "
@@ -299,12 +305,14 @@ static bool record_functions(PGconn *connection, const struct definitions *ours,
 {
     g_autofree char *revision = g_strdup_printf("%d", ours->revision);
     g_autofree char *oldest = g_strdup_printf("%d", ours->oldest);
-    const char *values[] = {revision, oldest, ours->sha256, ours->triggers_sha256};
+    const char *values[] = {revision, oldest, ours->sha256, ours->triggers_sha256,
+                            ours->views_sha256};
     return execute_all(connection, "DELETE FROM skipjack.schema_functions", error) &&
            execute_with(connection,
                         "INSERT INTO skipjack.schema_functions"
-                        " (revision, oldest, sha256, triggers_sha256) VALUES ($1, $2, $3, $4)",
-                        4, values, error);
+                        " (revision, oldest, sha256, triggers_sha256, views_sha256)"
+                        " VALUES ($1, $2, $3, $4, $5)",
+                        5, values, error);
 }
 
 /* New tables and functions are closed to PUBLIC and open to their roles in the same transaction. */
@@ -366,6 +374,17 @@ static bool apply_tables(PGconn *connection, const struct schema_sql *wanted,
     return true;
 }
 
+/* Views and triggers are laid only where they changed. A migration may have dropped some with their tables, so all
+ * are laid after it. */
+static struct lay_parts changed_parts(const PGresult *row, const struct definitions *ours,
+                                      const struct migrated *done)
+{
+    bool all = PQntuples(row) == 0 || done->migrations > 0 || done->was_former;
+    return (struct lay_parts){
+        .views = all || strcmp(PQgetvalue(row, 0, 4), ours->views_sha256) != 0,
+        .triggers = all || strcmp(PQgetvalue(row, 0, 3), ours->triggers_sha256) != 0};
+}
+
 static bool apply_functions(PGconn *connection, const struct definitions *ours,
                             struct migrated *done, GError **error)
 {
@@ -373,17 +392,21 @@ static bool apply_functions(PGconn *connection, const struct definitions *ours,
         return true;
     if (!execute_all(connection, functions_ledger_sql, error))
         return false;
-    g_autoptr(StoreRows) row = execute(connection, select_functions, error);
+    g_autoptr(StoreRows) row =
+        execute(connection,
+                "SELECT revision, oldest, sha256, triggers_sha256, views_sha256"
+                " FROM skipjack.schema_functions",
+                error);
     if (row == NULL)
         return false;
     enum whose_functions whose_are = whose(row, ours);
     if (whose_are == FUNCTIONS_END_US)
         refuse_newer(row, ours, error);
-    if (whose_are != FUNCTIONS_OTHER)
-        return whose_are != FUNCTIONS_END_US;
-    bool new_triggers =
-        PQntuples(row) == 0 || strcmp(PQgetvalue(row, 0, 3), ours->triggers_sha256) != 0;
-    if (!definitions_lay(connection, ours, new_triggers, error) ||
+    if (whose_are == FUNCTIONS_END_US || whose_are == FUNCTIONS_NEWER)
+        return whose_are == FUNCTIONS_NEWER;
+    if (whose_are == FUNCTIONS_OWN && done->migrations == 0)
+        return true;
+    if (!definitions_lay(connection, ours, changed_parts(row, ours, done), error) ||
         !record_functions(connection, ours, error)) {
         g_prefix_error(error, "functions of revision %d: ", ours->revision);
         return false;

@@ -39,6 +39,7 @@ struct definitions {
     int oldest;   /* the revision of the oldest program that may go on beside these definitions */
     const char *sha256;
     const char *triggers_sha256; /* of the triggers alone: to lay one locks its table */
+    const char *views_sha256;    /* of the views alone: to lay one waits for its readers */
     const struct definition *list;
     size_t count;
 };

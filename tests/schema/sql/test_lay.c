@@ -10,6 +10,7 @@ static const struct migration tables[] = {
      "CREATE TABLE one (n integer); CREATE FUNCTION most() RETURNS integer LANGUAGE sql IMMUTABLE"
      " AS 'SELECT 9'; ALTER TABLE one ADD CHECK (n < most());",
      "sha"},
+    {2, "0002_one_anew", "DROP TABLE one; CREATE TABLE one (n integer);", "sha"},
 };
 
 static char *ask(PGconn *connection, const char *sql)
@@ -46,13 +47,15 @@ struct program {
     const char *const statements[6];
 };
 
-static bool lay(PGconn *connection, const struct program *program, struct migrated *done,
-                GError **error)
+static bool lay_beside(PGconn *connection, size_t tables_count, const struct program *program,
+                       struct migrated *done, GError **error)
 {
     struct definition list[6];
-    struct definitions definitions = {program->revision, program->oldest, NULL, NULL, list, 0};
+    struct definitions definitions = {
+        .revision = program->revision, .oldest = program->oldest, .list = list};
     g_autoptr(GString) all = g_string_new(NULL);
     g_autoptr(GString) triggers = g_string_new(NULL);
+    g_autoptr(GString) views = g_string_new(NULL);
     g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
     for (size_t i = 0; i < 6 && program->statements[i] != NULL; i++) {
         const char *text = program->statements[i];
@@ -63,16 +66,25 @@ static bool lay(PGconn *connection, const struct program *program, struct migrat
                                                        : DEFINITION_TRIGGER,
                                       names->pdata[i], sql};
         g_string_append(all, sql);
-        if (text[0] == 't')
-            g_string_append(triggers, sql);
+        if (text[0] != 'f')
+            g_string_append(text[0] == 't' ? triggers : views, sql);
         definitions.count++;
     }
     g_autofree char *sha256 = g_compute_checksum_for_string(G_CHECKSUM_SHA256, all->str, -1);
     g_autofree char *of_triggers =
         g_compute_checksum_for_string(G_CHECKSUM_SHA256, triggers->str, -1);
+    g_autofree char *of_views = g_compute_checksum_for_string(G_CHECKSUM_SHA256, views->str, -1);
     definitions.sha256 = sha256;
     definitions.triggers_sha256 = of_triggers;
-    return migrations_apply(connection, &(struct schema_sql){tables, 1, &definitions}, done, error);
+    definitions.views_sha256 = of_views;
+    return migrations_apply(connection, &(struct schema_sql){tables, tables_count, &definitions},
+                            done, error);
+}
+
+static bool lay(PGconn *connection, const struct program *program, struct migrated *done,
+                GError **error)
+{
+    return lay_beside(connection, 1, program, done, error);
 }
 
 static void must_lay(PGconn *connection, const struct program *program, bool anew)
@@ -200,6 +212,85 @@ static void test_tables_at_work_are_left_alone(void)
     PQfinish(connection);
 }
 
+/* A session that reads views for hours, such as pg_dump, delays no change of functions. The server ends it if it has to
+ * wait. */
+static void test_readers_of_views_are_left_alone(void)
+{
+    g_autofree char *url = NULL;
+    PGconn *connection = connect_empty(&url), *reader = PQconnectdb(url);
+    const struct program changed = {
+        1,
+        1,
+        {first.statements[0], first.statements[1],
+         "f a CREATE OR REPLACE FUNCTION a() RETURNS integer " SQL " 'SELECT 5'",
+         first.statements[3], first.statements[4], first.statements[5]}};
+    must_lay(connection, &first, true);
+    g_free(ask(reader, "SET idle_in_transaction_session_timeout = '4s'; BEGIN;"
+                       "LOCK TABLE skipjack.pair, skipjack.inner_view IN ACCESS SHARE MODE"));
+    must_lay(connection, &changed, true);
+    g_free(ask(reader, "COMMIT"));
+    expect(connection, "SELECT a || ' ' || b FROM pair", "5 6");
+    PQfinish(reader);
+    PQfinish(connection);
+}
+
+/* A view that gets a column keeps its readers' privileges and the views that others made of it. */
+static void test_changed_view_is_replaced_in_place(void)
+{
+    PGconn *connection = connect_empty(NULL);
+    const struct program changed = {
+        1,
+        1,
+        {"v pair CREATE OR REPLACE VIEW pair AS SELECT b() AS a, b() AS b, a() AS c",
+         first.statements[2], first.statements[3]}};
+    const struct program without = {1, 1, {first.statements[2]}};
+    must_lay(connection, &first, true);
+    g_free(ask(connection,
+               "CREATE SCHEMA board; CREATE VIEW board.sums AS SELECT a + b AS sum FROM pair;"
+               "GRANT SELECT ON pair TO pg_monitor"));
+    must_lay(connection, &changed, true);
+    expect(
+        connection,
+        "SELECT sum || ' ' || has_table_privilege('pg_monitor', 'pair', 'SELECT') FROM board.sums",
+        "4 true");
+    expect(connection, "SELECT to_regclass('inner_view') IS NULL", "t");
+    must_lay(connection, &without, true);
+    expect(connection, "SELECT to_regclass('pair') IS NULL", "t");
+    PQfinish(connection);
+}
+
+/* "skipjack db psql" makes extensions in our schema. */
+static void test_extensions_in_the_schema_stay(void)
+{
+    PGconn *connection = connect_empty(NULL);
+    const struct program fewer = {1, 1, {first.statements[2]}};
+    must_lay(connection, &first, true);
+    g_free(ask(connection, "CREATE EXTENSION pg_stat_statements SCHEMA skipjack;"
+                           "CREATE PROCEDURE by_hand() LANGUAGE sql AS 'SELECT 1'"));
+    must_lay(connection, &fewer, true);
+    expect(connection,
+           "SELECT string_agg(proname, ' ' ORDER BY proname) FROM pg_proc"
+           " WHERE pronamespace = 'skipjack'::regnamespace AND proname !~ '^pg_stat'",
+           "a most");
+    expect(connection, "SELECT to_regclass('skipjack.pg_stat_statements') IS NOT NULL", "t");
+    PQfinish(connection);
+}
+
+/* A migration makes a table anew, and its triggers and views go with the old one. */
+static void test_triggers_come_back_after_a_migration(void)
+{
+    PGconn *connection = connect_empty(NULL);
+    g_autoptr(GError) error = NULL;
+    struct migrated done;
+    must_lay(connection, &first, true);
+    g_assert_true(lay_beside(connection, 2, &first, &done, &error));
+    g_assert_no_error(error);
+    PGresult *rows = PQexec(connection, "INSERT INTO one VALUES (1)");
+    g_assert_nonnull(strstr(PQresultErrorMessage(rows), "kept"));
+    PQclear(rows);
+    PQfinish(connection);
+}
+
 /* A program of revision 3 lays its functions, and says by `oldest` whether one of revision 2 may go on. */
 static const struct {
     int oldest;
@@ -279,6 +370,10 @@ int main(int argc, char **argv)
     TEST(undefined_ones_are_dropped);
     TEST(failing_one_leaves_nothing_behind);
     TEST(tables_at_work_are_left_alone);
+    TEST(readers_of_views_are_left_alone);
+    TEST(changed_view_is_replaced_in_place);
+    TEST(extensions_in_the_schema_stay);
+    TEST(triggers_come_back_after_a_migration);
     TEST(older_program_leaves_newer_functions);
     TEST(store_looks_whose_functions_there_are);
     TEST(our_functions_are_whole);
