@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# The command table as a user meets it: help, suggestions, exit statuses, JSON.
-# Walks what `skipjack --help` lists, so a new command is checked by being there.
+# The command table as a user meets it: help, suggestions, exit statuses, JSON. The test runs every command that
+# `skipjack --help` lists, so a new command is tested without a change here.
 use strict;
 use warnings;
 use File::Temp qw(tempdir);
@@ -10,13 +10,13 @@ use Test::More;
 my $program = $ENV{SKIPJACK} // 'build/skipjack';
 -x $program or plan skip_all => "$program is not built";
 my $folder = tempdir(CLEANUP => 1);
-# Commands that get as far as a database use one of this test's own.
+# Commands that open a database use this test's own database.
 chmod 0755, $folder;
 $ENV{SKIPJACK_HOME} = "$folder/used";
 delete $ENV{SKIPJACK_DB};
 END { system "'$program' db stop >/dev/null 2>&1" if $program && -d "$folder/used"; }
 
-# Standard output, standard error, exit status.
+# Returns standard output, standard error and exit status.
 sub run {
     my @arguments = map { my $word = $_; $word =~ s/'/'\\''/g; "'$word'" } @_;
     my $output = `'$program' @arguments 2>'$folder/errors'`;
@@ -33,7 +33,7 @@ my @commands = $help =~ /^  ([a-z-]+) +\S/mg;
 cmp_ok scalar(@commands), '>=', 15, 'the help lists the commands';
 like $help, qr/^Example:\n  skipjack /m, 'the help has an example';
 
-# The README's table names every command, and none that is not there; verbs follow their command.
+# The README's table lists exactly the existing commands; the verbs of a command follow its name.
 open my $readme, '<', 'README.md' or die "README.md: $!";
 my (%named, %verbs);
 while (my $line = <$readme>) {
@@ -122,7 +122,7 @@ for my $case (@usage_errors) {
     like $errors, $expected, "'@arguments' says why";
 }
 
-# Output that cannot be written is a failure, unless the reader closed its end.
+# A write error of standard output is a failure, unless the reader closed the pipe.
 for my $case (['>/dev/full', qr/cannot write to standard output: No space/, 1],
     ['>&-', qr/cannot write to standard output/, 1], ['| true', qr/^$/, 0],
     ['<&- | true', qr/^$/, 0], ['>/dev/null 2>&-', qr/^$/, 0]) {
@@ -209,7 +209,7 @@ for ([qr/did you mean 'approve'/, 'golden', 'aprove'], [qr/did you mean 'migrate
     like $errors, $expected, 'and the nearest word is named';
 }
 
-# ---- the environment: what the sources read is in the help
+# ---- the environment: the help lists every variable that the sources read
 
 my %read;
 for my $source (glob '{coordinator,worker,schema,export,kernels,solvers}/{*.c,*/*.c,*/*.h}') {

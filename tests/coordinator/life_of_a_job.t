@@ -1,8 +1,8 @@
 #!/usr/bin/perl
-# The page coordinator/LIFE_OF_A_JOB.md shows one layer in every form that it takes from a driver line to a find-db. Runs
-# that layer through the program, reads each form, and compares it with the page: names, tables, members and their
-# order, while numbers, hashes and this machine's names may differ. `make life-of-a-job` writes the page's texts anew
-# (--write).
+# The page coordinator/LIFE_OF_A_JOB.md shows one layer in every form that it takes from a driver line to a find-db. The
+# test runs that layer through the program, reads each form, and compares it with the page: names, tables, members and
+# their order must be equal; numbers, hashes and this machine's names may differ. `make life-of-a-job` writes the page's
+# texts anew (--write).
 use strict;
 use warnings;
 use File::Basename qw(dirname);
@@ -40,7 +40,7 @@ sub must {
     return $output;
 }
 
-# A row as lines "column  value"; long values are cut.
+# Returns the query's first row as lines "column  value"; long values are cut.
 sub row {
     my ($query) = @_;
     my $file = spew('query.sql', "$query\n");
@@ -54,7 +54,8 @@ sub cut {
     return length $value > 90 ? substr($value, 0, 88) . '..' : $value;
 }
 
-# Frames of one direction of one kind of child, in order: [JSON text, bytes of the blob].
+# Returns the recorded frames in one direction ($suffix) of one kind of child ($role), in order, as [JSON text, bytes of
+# the blob].
 sub frames {
     my ($role, $suffix) = @_;
     my @frames;
@@ -69,7 +70,8 @@ sub frames {
     return @frames;
 }
 
-# The first frame of that "op" (and that word), wrapped; its object of a target and long hashes are cut.
+# The first frame whose "op" is $op (and which contains $word), as wrapped lines; its target and long hashes are
+# shortened.
 sub frame {
     my ($role, $suffix, $op, $word) = @_;
     for my $frame (frames($role, $suffix)) {
@@ -97,7 +99,7 @@ sub wrapped {
     return "$text\n";
 }
 
-# Masks values that differ from run to run and from machine to machine.
+# Replaces values that differ between runs or machines by placeholders.
 sub masked {
     my ($given) = @_;
     for ($given) {
@@ -127,7 +129,7 @@ must('import', $list, '--network', 'one-layer');
 $text{'problems'} = row('SELECT * FROM problems');
 $text{'version_layers'} = row('SELECT * FROM version_layers');
 
-# Each form that a bundle takes is kept, since the row ends with the job.
+# Records each state of the bundle's row, since the row is deleted when its jobs end.
 must('db', 'psql', '-Xq', '-f', spew('tap.sql', <<'SQL'));
 CREATE TABLE public.seen_bundles AS SELECT 0 AS seen, b.* FROM bundles b WITH NO DATA;
 CREATE SEQUENCE public.seen_numbers;
@@ -206,7 +208,7 @@ for my $name (sort grep { !exists $text{$_} } keys %shown) {
     fail "the page shows $name, which no longer is a form";
 }
 
-# Where a station says that it is defined: the file is there and holds the word.
+# Where the page says that a form is defined in a file, the file exists and holds the word.
 while ($content =~ /^Defined in \[`([^`]+)`\]\([^)]*\)(?:: `([^`]+)`)?/mg) {
     my ($path, $word) = ($1, $2);
     my $source = slurp($path) // '';

@@ -1,7 +1,6 @@
 #!/usr/bin/perl
-# A farm as deploy/README.md sets one up: logins with passwords for a node, a
-# coordinator and a reader, each doing its part by the program alone. No output,
-# and no command line of any process meanwhile, has a password.
+# A farm as deploy/README.md sets one up: logins with passwords for a node, a coordinator and a reader, each used
+# through the program alone. No output and no process's command line ever contains a password.
 use strict;
 use warnings;
 use File::Temp qw(tempdir);
@@ -17,7 +16,7 @@ my $program = $ENV{SKIPJACK} // 'build/skipjack';
 my $folder = tempdir('skipjack-roles-XXXXXX', TMPDIR => 1, CLEANUP => 1);
 chmod 0755, $folder;
 $ENV{SKIPJACK_HOME} = "$folder/home";
-# A loopback address of this run's own, so the port may be anybody's.
+# A random loopback address, so that no other program uses its port.
 my $address = sprintf '127.%d.%d.%d', 1 + int rand 250, int rand 250, 1 + int rand 250;
 $ENV{SKIPJACK_DB_SETTINGS} = "listen_addresses=$address";
 delete @ENV{qw(SKIPJACK_DB PGPASSWORD PGPASSFILE)};
@@ -42,7 +41,7 @@ sub read_file {
     return scalar <$file> // '';
 }
 
-# URLs spell a password in another way.
+# URLs encode characters of a password: both spellings are searched for.
 my @spelled = map { my $p = $_; $p =~ s/([% ])/sprintf '%%%02X', ord $1/ge; ($_, $p) } values %password;
 my %leaks;
 
@@ -58,7 +57,8 @@ sub look_at_processes {
     }
 }
 
-# Exit status and everything it wrote; the command lines of all processes are looked at all the while.
+# Runs the program; returns its exit status and its output. All processes' command lines are searched for passwords
+# while it runs.
 sub run {
     my @words = @_;
     my $pid = fork // die $!;
@@ -132,7 +132,7 @@ SKIP: {
     is $status, 0, 'it creates a campaign' or diag $text;
     my ($id) = $text =~ /"id": *(\d+)/;
 
-    # ---- another node's login that forges a dead worker of this host ----
+    # ---- another node's login, which registers in the name of a dead worker of this host ----
 
     $ENV{SKIPJACK_DB} = url_of('node18', $password{node18});
     my $dead = join ':', read_file('/proc/sys/kernel/random/boot_id') =~ s/\s//gr,
@@ -141,7 +141,7 @@ SKIP: {
             . "SELECT skipjack_work.register_worker('" . hostname() . "', '$dead', '', '', true, '[]', NULL)");
     is $status, 0, 'another login enters a dead worker of this host' or diag $text;
 
-    # ---- a node, by its pgpass ----
+    # ---- a node, with its password in a pgpass file ----
 
     write_file("$folder/pgpass", "$address:*:*:node17:$password{node17}\n");
     $ENV{PGPASSFILE} = "$folder/pgpass";
@@ -155,7 +155,7 @@ SKIP: {
         like $text, qr/node17.*skipjack_coordinator/s, "the node may not: @$_";
     }
 
-    # ---- a reader, by PGPASSWORD ----
+    # ---- a reader, with its password in PGPASSWORD ----
 
     $ENV{SKIPJACK_DB} = url_of('guest');
     $ENV{PGPASSWORD} = $password{guest};
@@ -183,7 +183,7 @@ SKIP: {
     look_for_passwords($_, read_file($_)) for glob "$folder/tuned/*";
 }
 
-# ---- what fails ----
+# ---- commands that fail ----
 
 $ENV{SKIPJACK_DB} = url_of('boss', 'falsch-77');
 ($status, $text) = run('status');

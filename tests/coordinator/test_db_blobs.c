@@ -1,5 +1,6 @@
-/* A farm whose code objects are outside PostgreSQL, through the program itself: a campaign tuned while
- * `db blobs --move` carries them to and fro and is killed, and exported from where they are then. */
+/* A farm whose code objects are stored outside PostgreSQL, through the program itself: a campaign
+ * is tuned while `db blobs --move` moves the objects to and fro and is killed, and exported from
+ * both places. */
 #include "schema/blobs/blobs.h"
 #include "schema/results/store_results.h"
 #include "schema/store/store_campaigns.h"
@@ -25,7 +26,8 @@ static const char *program(void)
     return path != NULL ? path : "build/skipjack";
 }
 
-/* Runs it with up to five more words; the exit status. Its words may be taken. */
+/* Runs the program with up to five arguments; returns its exit status. *out and *errors get its
+ * output; either may be NULL. */
 static int run(char **out, char **errors, const char *a, const char *b, const char *c,
                const char *d, const char *e)
 {
@@ -46,7 +48,8 @@ static void move_to(const char *url)
         g_error("db blobs --move %s: %s", url, errors);
 }
 
-/* Objects of kernels that are at this place, as the command tells it; -1 where it is not named. */
+/* The number of kernels' code objects that `db blobs --json` reports for the store `url`; -1 if it
+ * does not list that store. */
 static int told(const char *url, bool current)
 {
     g_autofree char *out = NULL;
@@ -87,7 +90,7 @@ static void export_to(int64_t campaign, const char *folder)
         g_error("export: %s", errors);
 }
 
-/* The kernel cache of the folder: the only file of that kind. */
+/* The content of the folder's only kernel-db. */
 static GBytes *cache_of(const char *folder)
 {
     g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
@@ -128,7 +131,7 @@ static void test_campaign_goes_on_while_code_moves(void)
         if (kills % 4 == 0)
             move_to(s3);
         object_server_fail(server, kills % 2 == 0 ? "PUT" : "GET", FAULT_CUT, 1);
-        g_usleep(G_USEC_PER_SEC / 3); /* the worker needs a part of the machine too */
+        g_usleep(G_USEC_PER_SEC / 3); /* leaves the worker time to run on a busy machine */
     }
     g_assert_cmpint(status, ==, 0);
     g_test_message("%d moves were killed while the campaign ran", kills);

@@ -9,11 +9,12 @@
 
 #define WORDS 8
 
-/* The word "CAMPAIGN" is replaced by the farm's campaign, "OUT" by a folder. */
+/* Arguments of one call; "CAMPAIGN" is replaced by the id of the farm's campaign, "OUT" by a
+ * folder's path. */
 struct step {
     const char *words[WORDS];
     int status;
-    const char *out, *errors; /* what is among what it prints, NULL for anything */
+    const char *out, *errors; /* text that the output must contain; NULL: not checked */
 };
 
 static char *spell(const char *word, const struct export_farm *farm, TempFolder *folder)
@@ -23,7 +24,7 @@ static char *spell(const char *word, const struct export_farm *farm, TempFolder 
     return g_strdup(strcmp(word, "OUT") == 0 ? temp_folder_path(folder, "out") : word);
 }
 
-/* Returns what it printed; free with g_free(). */
+/* Runs the step and compares its status and output. Returns standard output; free with g_free(). */
 static char *run(const struct step *step, const struct export_farm *farm, TempFolder *folder)
 {
     const char *program = g_getenv("SKIPJACK");
@@ -112,7 +113,7 @@ static void test_a_version_from_proposal_to_release(void)
     export_farm_clear(&farm);
 }
 
-/* The members that the verbs' JSON values have. */
+/* The members that each verb's JSON output has. */
 static const struct {
     struct step step;
     const char *members[12];

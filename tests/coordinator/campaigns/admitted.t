@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# A campaign that admits none of the running workers says so where it is watched and shown.
+# `campaign watch` and `campaign show` say so when a campaign admits none of the running workers.
 use strict;
 use warnings;
 use lib 'tests/support';
@@ -22,7 +22,7 @@ my ($newer, $any) = (create('clang >= 99'), create('clang >= 1'));
 my $none = 'no worker is running, so nothing happens until one is started: skipjack worker';
 is json_of('campaign', 'show', $newer)->{nobody_works}, $none, 'without a worker that is said';
 
-# As a node reports itself that builds, and is idle.
+# Registers an idle worker that builds, with the row that a node's agent would store.
 run('db', 'psql', '-qc', "\"INSERT INTO workers (node, process, target, stack, builds, beat_at)
     VALUES ('builder', 'p', '', 'clang 15.0.6; nvrtc 13.0', true, now())\"");
 my $reason = 'none of the running workers (1) is admitted, so nothing happens until another one is started;'

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# Two layers built for two of AMD's GPUs on a machine that need not have one: what a release without
-# measurements is made of. One of the build workers is killed.
+# Builds two layers for two AMD GPUs on a machine that may have neither: a release without measurements is made so. One
+# of the build workers is killed.
 use strict;
 use warnings;
 use IO::Uncompress::Bunzip2 qw(bunzip2);
@@ -28,7 +28,7 @@ sub create {
     return $id;
 }
 
-# Code objects by their names, as the file has them.
+# The file's code objects by name.
 sub objects_of {
     my ($path) = @_;
     my %objects;
@@ -95,7 +95,7 @@ for my $case (['--find'], ['--kernels', '--compact'], ['--kernels', '--workspace
     like $why, qr/build-only: nothing of it was measured/, 'as is said';
 }
 
-# ---- the second one, with a worker killed in the middle
+# ---- the second target, with a worker killed in the middle
 
 sub stored { return (run('db', 'psql', '-Atqc', "\"SELECT count(*) FROM kernels WHERE arch = 'gfx942'\""))[0] + 0 }
 

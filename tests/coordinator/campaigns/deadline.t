@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# Deadlines, as users set them: what tune does when it comes, what `campaign set` changes, and that a worker
-# begins nothing of what it holds once it has passed.
+# Deadlines of campaigns: what `tune` does when a deadline passes, what `campaign set` changes, and that a worker begins
+# no job after the deadline and gives back the jobs that it holds.
 use strict;
 use warnings;
 use lib 'tests/support';
@@ -13,7 +13,7 @@ print $file "./bin/MIOpenDriver conv -n 1 -c $_ -H 16 -W 16 -k 16 -y 3 -x 3 -p 1
     for 8, 16, 24, 32;
 close $file;
 
-# ---- tune: it ends in time, with what is there, and goes on later
+# ---- tune: it ends at the deadline with the results so far, and a later run goes on
 
 my ($output, $errors, $status) =
     run('tune', "$folder/net.txt", '--deadline', '2s', '--json', '-o', "$folder/out");
@@ -56,7 +56,7 @@ is $status, 1, 'watching an overdue campaign ends';
 like $errors, qr/its deadline has passed, and \d+ of \d+ jobs are not done/, 'with what is not done';
 run('campaign', 'cancel', $id);
 
-# ---- a budget that first rounds overrun is said before they begin
+# ---- a budget that the first rounds would overrun is reported before the work begins
 
 (undef, $errors) = run('campaign', 'create', '--target', 'gfx90a68', '--problems', "$folder/net.txt", '--budget', '1');
 like $errors, qr/the budget is 1 s, and the first rounds of \d+ jobs take about \d+/, 'a small budget is said to be overrun';
@@ -64,7 +64,7 @@ like $errors, qr/^  --budget \d+ /m, 'with one that would do';
 (undef, $errors) = run('campaign', 'create', '--target', 'gfx90a68', '--problems', "$folder/net.txt", '--budget', '90000');
 unlike $errors, qr/first rounds/, 'a large one is not';
 
-# ---- a description and a worker: jobs that it holds are given back at the deadline
+# ---- a campaign from a description, with a worker: jobs that the worker holds are given back at the deadline
 
 open $file, '>', "$folder/campaign.json" or die $!;
 print $file '{"target": "local", "problems": "net.txt", "deadline": "soon"}';

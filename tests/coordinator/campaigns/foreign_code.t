@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# Workers of two logins work on a CPU campaign. A worker builds again what the other login's worker built, and does not
-# run that, unless the campaign trusts the login.
+# Workers of two logins work on a CPU campaign. A worker does not run what another login's worker built: it builds that
+# code again, unless the campaign trusts the login.
 use strict;
 use warnings;
 use File::Temp qw(tempdir);
@@ -33,7 +33,7 @@ sub write_file {
     chmod 0600, $path;
 }
 
-# As the login that $login names, the owner where it names none.
+# Runs the program as the login $login, or as the owner if $login is empty.
 sub run {
     local $ENV{SKIPJACK_DB} = "postgresql://$login:geheim\@$address/skipjack";
     delete local $ENV{SKIPJACK_DB} if !$login;
@@ -80,8 +80,8 @@ for (['builder', 'worker'], ['measurer', 'worker'], ['boss', 'coordinator']) {
     is $status, 0, "db roles makes $_->[0]" or diag $text;
 }
 
-# A campaign for that layer whose code the login "builder" has put: what it built, with a byte more that
-# no compiler wrote, as its own worker could have handed in.
+# Creates a campaign for the layer, and lets the login "builder" build its code. tamper() then appends a byte that no
+# compiler wrote, as a worker of that login could.
 sub campaign_built_by_another {
     my ($channels, @options) = @_;
     write_file("$folder/layers.txt", "$channels-5-5-1x1-32-5-5-1-0x0-1x1-1x1-0-NCHW-FP32-F\n");

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# Workers on a machine whose clang for AMD's GPUs is missing: what HIPRTC serves it builds, and without any
-# toolchain the worker's exit status and `status` say so.
+# Workers on a machine without clang for AMD's GPUs: they build the targets that HIPRTC serves. Without any toolchain,
+# the worker's exit status and `status` report it.
 use strict;
 use warnings;
 use lib 'tests/support';
@@ -41,7 +41,7 @@ my $job_state = sub { return json_of('campaign', 'show', $id)->{state} };
         'status shows it' or diag explain $trouble;
     is $job_state->(), 'active', 'its job waits for another worker';
 
-    # A device of its own to measure on makes no difference while it has no job.
+    # A worker that could also measure on this machine's own device reports the same, since that device has no job.
     (undef, $errors, $status) = run('worker', '--embedded', '--until-empty', '--log', 'text');
     is $status, 1, 'so does one that could measure on its own device' or diag $errors;
     like $errors, qr/nothing was built or measured: no toolchain of this node serves gfx90a68/,
@@ -67,7 +67,7 @@ SKIP: {
     run('campaign', 'cancel', $id, '--yes');
 }
 
-# ---- Campaigns that ask for a compiler.
+# ---- Campaigns that require a certain compiler.
 
 {
     local $ENV{SKIPJACK_HIPRTC} = '/nowhere/libhiprtc.so';
@@ -91,7 +91,7 @@ SKIP: {
     is $status, 0, 'so does one that builds nothing' or diag $errors;
 }
 
-# ---- Several clangs: clang 15 admits the node, and only clang 19 knows the target.
+# ---- Several clangs: clang 15 meets the campaign's requirement, but only clang 19 knows the target.
 
 SKIP: {
     skip 'clang-15 and clang-19 are not both on this machine', 5

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# One farm begins where another ended: what the first tuned is exported, imported by the second as
-# somebody else's, and tried first there. Two farms on this machine, its own device.
+# One farm begins with the results of another: the first farm's export is imported by the second, which tries the
+# imported configs first. Both farms run on this machine's own device.
 use strict;
 use warnings;
 use File::Temp qw(tempdir);
@@ -20,7 +20,7 @@ END {
     }
 }
 
-# Standard output; the command must succeed.
+# Returns standard output; asserts that the command succeeds.
 sub run {
     my $output = `timeout 300 '$program' @_ 2>'$folder/errors'`;
     is $? >> 8, 0, "'$_[0] $_[1]' ends with 0" or diag `cat '$folder/errors'`;
@@ -37,7 +37,7 @@ sub write_problems {
 
 my $solver = 'ConvCpuGemm';
 my @limits = ('--solvers', $solver, '--configs', '8');
-# The first two configs of each job's first round, in the order of channels.
+# The first two configs of each job's first round, ordered by channels.
 my $rounds = <<'SQL';
 SELECT json_agg(json_build_object('channels', p.c, 'default', r.config_values[1:r.config_counts[1]],
     'second', r.config_values[r.config_counts[1] + 1:r.config_counts[1] + r.config_counts[2]]) ORDER BY p.c)
@@ -49,7 +49,8 @@ $rounds =~ s/\n/ /g;
 
 sub first_rounds { return decode_json(run('db', 'psql', '-At', '-c', qq("$rounds"))) }
 
-# Its second config is made the winner in what it ships, since the default may have won.
+# The second config is made the winner in the first farm's export: the measured winner may be the default config, which
+# is tried first anyway.
 $ENV{SKIPJACK_HOME} = "$folder/first";
 my $problems = write_problems('first', 8);
 run('tune', $problems, @limits, '--allow-drift', '-o', "$folder/out");

@@ -1,7 +1,7 @@
 #!/usr/bin/perl
-# Lucky times do not stay, with a real worker on this machine's own device: `campaign remeasure` replaces them,
-# through a worker's death, and a golden version that holds one gives way to what both sides took when they were
-# measured again. Luck is made by SQL, as a noisy node would: a fiftieth of what was measured.
+# Too short times are replaced, with a real worker on this machine's own device. `campaign remeasure` measures them
+# again, also if a worker dies meanwhile. A golden version with such a time gets the time measured again beside the
+# campaign's winner. The test divides times by 50 in the database, as if a measurement had been wrong.
 use strict;
 use warnings;
 use JSON::PP qw(decode_json);
@@ -11,7 +11,7 @@ use Test::More;
 use Time::HiRes qw(sleep time);
 
 
-# Standard output; the exit status is the expected one.
+# Returns standard output; asserts the exit status.
 sub run {
     my ($expected, @words) = @_;
     my $output = qx(timeout $patience '$program' @words 2>'$folder/errors');
@@ -29,7 +29,7 @@ sub sql {
 
 my @worker = ('worker', '--embedded', '--until-empty', '--sample-seconds', '0.05');
 
-# On a busy machine with many threads times spread so much that any two are within noise.
+# On a busy machine the times' spread can be so wide that any two times agree within it, so it is limited to 10 %.
 sub work {
     run(0, @worker);
     sql("UPDATE results SET spread = 0.1 WHERE spread > 0.1");
@@ -43,7 +43,8 @@ sub make_campaign {
     return $id;
 }
 
-# Changes the naive solver's times alone: a fiftieth of another one's may be less than the machine needs.
+# Divides the naive solver's times by 50. Other solvers are so fast that a fiftieth of their times would be refused as
+# impossible.
 sub make_lucky {
     my ($id) = @_;
     my $where = "WHERE campaign_id = $id AND job_id IN (SELECT j.id FROM jobs j JOIN solvers s"
@@ -73,7 +74,7 @@ like run(0, 'campaign', 'remeasure', $id), qr/measures 2 jobs again: \d+ configs
 like run(0, 'campaign', 'remeasure', $id), qr/already: nothing more is asked for/, 'once';
 like run(0, 'campaign', 'remeasure', $id, '--dry-run'), qr/measures 2 jobs again already/, 'and a dry run says so';
 
-# The first worker dies while it measures.
+# The first worker is killed while it measures.
 my $pid = fork // die $!;
 if ($pid == 0) {
     open STDERR, '>', "$folder/worker.log";

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# A campaign takes over what another one measured before its budget ended: its configs come one by one
-# and not measured again, and the plan says of each job why it is tuned.
+# A campaign takes over the configs that another campaign measured before its budget ended: each config once, without
+# measuring it again. The plan says of each job why it is tuned again.
 use strict;
 use warnings;
 use lib 'tests/support';
@@ -25,8 +25,8 @@ sub tune {
     return (JSON::PP::decode_json($output), $errors);
 }
 
-# Every job has its first round, and then the time is over. On a busy machine some configs are unstable, or
-# their device drifts: tune measures them again in a round of their own, and the newest measurement counts.
+# The budget ends after every job's first round. On a busy machine some configs are unstable, or their device drifts:
+# tune measures these again in a round of their own, and the newest measurement counts.
 my ($first) = tune(layers('two.txt', 8), '--budget', '0.001');
 my @measured = rows("SELECT r.number FROM skipjack.rounds r JOIN skipjack.outcomes o USING (campaign_id, job_id, number)"
         . " JOIN skipjack.jobs j ON j.id = r.job_id JOIN skipjack.solvers s ON s.id = j.solver_id"
@@ -54,7 +54,7 @@ is $cut + $failed, 1, 'what was tuned before among them';
 like $words, qr/jobs to tune: .*1 new problem/, 'and says so';
 is $second->{this_run}{configs_taken}, $known, 'all that was measured is taken over';
 
-# The default config, the first, is the baseline of each round.
+# The default config, the first of each round, is measured in every round as its baseline, so it may appear twice.
 my @twice = rows("WITH m AS (SELECT DISTINCT ON (r.campaign_id, r.job_id, r.fence > 0, v.config) r.campaign_id, r.fence, j.problem_id,"
         . " j.solver_id, v.at, v.config, $settled AS settled$configs"
         . " JOIN skipjack.jobs j ON j.campaign_id = r.campaign_id AND j.id = r.job_id"

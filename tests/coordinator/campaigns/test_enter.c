@@ -1,4 +1,5 @@
-/* Campaigns that a request finds again, and what is noted of those it makes. */
+/* A request creates a campaign or finds the one that an equal request created; problems left out of
+ * a new campaign are noted. */
 #include "coordinator/campaigns/enter.h"
 #include "coordinator/plan/plan.h"
 #include "schema/store/store_private.h"
@@ -108,7 +109,7 @@ static void what_is_not_asked_for_stays(struct fixture *f, gconstpointer data)
 
 struct asking {
     struct fixture *fixture;
-    gint *waiting; /* those who are not ready to ask yet */
+    gint *waiting; /* count of threads that are not ready to ask yet */
     struct entered entered;
 };
 
@@ -153,7 +154,8 @@ static void all_who_ask_at_once_get_one_campaign(struct fixture *f, gconstpointe
         entered_clear(&asking[i].entered);
 }
 
-/* Planning takes long, and the server may have been started again meanwhile. */
+/* The connection is lost during planning, which may take long: the campaign is created over a new
+ * connection. */
 static void who_lost_the_connection_while_planning_asks_again(struct fixture *f, gconstpointer data)
 {
     struct machine machine = {.target = f->target, .stack = g_strdup(""), .device = g_strdup("")};
@@ -176,7 +178,8 @@ static void who_lost_the_connection_while_planning_asks_again(struct fixture *f,
     request_clear(&request);
 }
 
-/* 4 output channels: too few for some solver to be promising beside the others. */
+/* Replaces the problems by one of 4 output channels: for so few, some solvers are estimated too
+ * slow and left out. */
 static void ask_for_narrow(struct fixture *f)
 {
     struct problem narrow = g_array_index(f->problems, struct plan_problem, 0).problem;
@@ -209,8 +212,8 @@ static void jobs_left_out_are_noted(struct fixture *f, gconstpointer data)
     request_clear(&request);
 }
 
-/* A process that dies while it makes a campaign must not leave one without the notes on what was
- * left out. */
+/* A process that dies while it creates a campaign leaves either no campaign or one with the notes
+ * on what was left out. */
 static void campaign_and_notes_come_together(struct fixture *f, gconstpointer data)
 {
     static const char *const steps[] = {

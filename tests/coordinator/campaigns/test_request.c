@@ -1,4 +1,4 @@
-/* Options and descriptions of a campaign, as they are read. */
+/* Options and descriptions that create a campaign, and the requests that they are parsed to. */
 #include "coordinator/campaigns/request.h"
 
 #include <string.h>
@@ -18,7 +18,9 @@ static struct request request_with(const char *solvers, const char *workspace)
 static void solvers_are_named_by_families_too(void)
 {
     static const struct {
-        const char *asked, *found, *not_found; /* NULL found: refused */
+        /* asked: the option; found, not_found: a solver that the option names, and one that it does
+         * not. NULL found: the option is refused. */
+        const char *asked, *found, *not_found;
     } cases[] = {
         {"ConvWinograd", "ConvWinograd", "ConvFft"},
         {"winograd", "ConvWinograd", "ConvFft"},
@@ -88,7 +90,7 @@ static void descriptions_have_limits(void)
 {
     static const struct {
         const char *text;
-        struct context_limits limits; /* those that are read */
+        struct context_limits limits; /* the limits that the description sets */
         bool is_read;
     } cases[] = {
         {"{}", {0}, true},

@@ -1,4 +1,4 @@
-/* Names that others chose reach a terminal, or a file shown on one, without control characters. */
+/* Names that other people chose are written to terminals and files without control characters. */
 #include "coordinator/cli/safe_output.h"
 
 #include "tests/support/temp_folder.h"
@@ -29,7 +29,7 @@ static void control_characters_are_shown_by_number(void)
     temp_folder_free(folder);
 }
 
-/* A character that is cut where one write ends goes on in the next. */
+/* A UTF-8 character that is split over two writes reaches the file whole. */
 static void a_cut_character_is_whole(void)
 {
     TempFolder *folder = temp_folder_new();
@@ -51,7 +51,7 @@ static void a_file_that_cannot_be_opened_is_none(void)
     g_assert_cmpint(errno, ==, ENOTDIR);
 }
 
-/* A full disk is an error of the file, and not overlooked. */
+/* safe_output reports a full disk as the C library does: fflush() fails and ferror() is set. */
 static void a_full_disk_is_an_error(void)
 {
     FILE *file = safe_output_open("/dev/full");

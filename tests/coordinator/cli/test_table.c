@@ -29,7 +29,7 @@ static Table *sample(void)
     return table;
 }
 
-/* The lines that the table prints. */
+/* Prints the table and returns its lines. */
 static char **printed(const Table *table)
 {
     char *text = NULL;
@@ -125,7 +125,8 @@ static void what_is_longer_is_cut_for_people_only(void)
     Table *table = table_new(columns + 5, 1);
     table_text(table, words);
     g_auto(GStrv) lines = printed(table);
-    g_assert_cmpuint(g_strv_length(lines), ==, 6); /* the title, four lines, an empty rest */
+    /* the header, four lines of text, an empty string after the last newline */
+    g_assert_cmpuint(g_strv_length(lines), ==, 6);
     for (int i = 1; i <= 4; i++)
         g_assert_cmpuint(strlen(lines[i]), ==, TABLE_WIDTH);
     g_assert_true(g_str_has_suffix(lines[4], "w..."));
@@ -176,7 +177,7 @@ static void an_empty_table_is_an_empty_array(void)
     table_free(table);
 }
 
-/* A program may read it: every column is whole. */
+/* Output into a pipe may be read by a program, so no column is cut. */
 static void in_a_pipe_nothing_is_cut(void)
 {
     g_autofree char *words = g_strnfill(1000, 'w');

@@ -1,11 +1,11 @@
-/* Points of time as users write them. */
+/* Parses points of time as users write them: durations from now, times of day and dates. */
 #include "coordinator/cli/when.h"
 
 static void forms_mean_what_they_say(void)
 {
     static const struct {
         const char *text;
-        int64_t from_now; /* seconds; -1: the text is refused */
+        int64_t from_now; /* seconds from now; -1: the text is refused */
     } cases[] = {
         {"90s", 90},
         {"45m", 2700},
@@ -41,7 +41,8 @@ static void forms_mean_what_they_say(void)
     }
 }
 
-/* Less than a day and an hour away, however late it is: clocks are put on once a year. */
+/* The next time of day is at most 25 hours away: 24, and one more on the day when clocks are put
+ * back. */
 static void time_of_day_is_the_next_one(void)
 {
     static const char *const texts[] = {"0:00", "07:00", "12:34:56", "23:59"};

@@ -1,5 +1,6 @@
 #!/usr/bin/perl
-# The cost of dynamism for two tiny layers that are tuned and started cold on this machine's own device.
+# `report --dynamic`: the run time that dynamic kernels cost, for two tiny layers that are tuned and started cold on
+# this machine's own device.
 use strict;
 use warnings;
 use JSON::PP qw(decode_json);
@@ -52,7 +53,7 @@ is $parameters{channels}{values}, 2, 'two values of channels';
 is $parameters{filter}{compilations}, 1, 'one of the filter';
 is $report->{kinds}, 1, 'one kernel would do with nothing compiled in';
 
-# The first configs of the space differ in what is compiled in: the last parameters vary fastest.
+# The space's last parameters vary fastest, and they decide what is compiled in: its first configs differ in that.
 run('tune', "$folder/net.txt", '--configs', '5', '--allow-drift', '--strategy', 'exhaustive', '-o', "$folder/out",
     '--solvers', 'ConvImplicitGemmPartial');
 $report = json_of('report', '--dynamic');
@@ -84,7 +85,7 @@ for my $case (
     like $errors, $expected, 'and says why';
 }
 
-# ---- what is taken together
+# ---- campaigns whose results are added up
 
 sub forms { return json_of('report', '--dynamic', map { ('--campaign', $_) } @_)->{forms} }
 
@@ -106,9 +107,9 @@ sql("UPDATE campaigns SET stack = 'another' WHERE id = 2");
 is $status, 2, 'campaigns of two stacks are refused';
 like $errors, qr/campaign 2 is for cpu-\S+ \(another\), others for/, 'and both are named';
 
-# ---- a cold start that ends early
+# ---- a cold start (compiling included) that is stopped early
 
-# Ends it with Ctrl-C when its words show the pattern. Standard output and the exit status.
+# Stops the program with Ctrl-C when its output matches the pattern. Returns standard output and exit status.
 sub stopped_at {
     my ($pattern, @arguments) = @_;
     my $pid = fork // die $!;

@@ -1,4 +1,5 @@
-/* Policies and compile-time parameters, computed from results that were never measured. */
+/* The costs of policies (static, dynamic, mixed kernels) and of compile-time parameters, computed
+ * from made-up results. */
 #include "coordinator/dynamism/dynamism.h"
 
 #include "coordinator/plan/plan.h"
@@ -136,7 +137,8 @@ static void the_mixture_keeps_what_is_dynamic_or_cheap(void)
 {
     static const struct {
         const char *what;
-        double ms[DYNAMISM_FORMS]; /* static, dynamic, partial; 0: not there */
+        /* run time in ms of the static, dynamic and partly specialised config; 0: no such config */
+        double ms[DYNAMISM_FORMS];
         double seconds[DYNAMISM_FORMS];
         int expected;
     } cases[] = {
@@ -186,8 +188,9 @@ static void thresholds_move_the_choice(void)
 
 /* ---- a network ---- */
 
-/* Three problems: the dynamic kernel serves all of them, each static one its own, and two share a
- * partly specialised one. Problem 2 has no static config, problem 0 no partial one. */
+/* Three problems. One dynamic kernel serves all; each static kernel serves one problem; problems 1
+ * and 2 share a partly specialised kernel. Problem 2 has no static config, problem 0 no partly
+ * specialised one. */
 static void make_network(struct fixture *f)
 {
     add_problem(f, 0, 1);
@@ -199,7 +202,8 @@ static void make_network(struct fixture *f)
     add_kernel(f, "p", 300, 1);
     for (int i = 0; i < 3; i++) {
         add_result(f, i, "Dynamic", "d", 2);
-        add_result(f, i, "Dynamic", "x", 3); /* slower: its kernel is needed nowhere */
+        /* slower than the first result, so its kernel "x" is not counted */
+        add_result(f, i, "Dynamic", "x", 3);
     }
     add_result(f, 0, "Static", "s0", 1.9);
     add_result(f, 1, "Static", "s1,s0", 1);
@@ -227,11 +231,13 @@ static void kernels_are_counted_once(struct fixture *f, gconstpointer data)
         dynamism_network_new(&f->data, "net", f->problems, &f->limits);
     g_assert_cmpint(network->problems, ==, 3);
     g_assert_cmpint(network->layers, ==, 111);
-    /* Problem 2 falls back on its partly specialised kernel, problem 0 on its static one. */
+    /* Without a static config problem 2 falls back on its partly specialised kernel; the partial
+     * policy lets problem 0 fall back on its static kernel. */
     check_policy(network, DYNAMISM_STATIC, 2, 3, 600, 7, 1.9 + 10 + 50);
     check_policy(network, DYNAMISM_DYNAMIC, 3, 1, 1000, 1, 222);
     check_policy(network, DYNAMISM_PARTIAL, 2, 2, 400, 3, 1.9 + 10.5 + 50);
-    /* Problem 0: dynamic is close. Problem 1: partial is close and compiles in a sixth. */
+    /* Problem 0 takes the dynamic kernel, whose time is within the limit of the fastest. Problem 1
+     * takes the partial one, which is as close and compiles in a sixth of the time. */
     check_policy(network, DYNAMISM_MIXED, 3, 2, 1300, 2, 2 + 10.5 + 50);
     const int *forms = network->policies[DYNAMISM_MIXED].forms;
     g_assert_cmpint(forms[DYNAMISM_STATIC], ==, 0);
@@ -306,7 +312,7 @@ static void values_are_counted_by_part(struct fixture *f, gconstpointer data)
     struct problem p = make_problem(0);
     (void)data;
     plan_add_problem(f->problems, &p, 1);
-    p.stride[AXIS_H] = 2; /* halves the output's height: the image is another */
+    p.stride[AXIS_H] = 2; /* halves the output's height, so the image sizes differ */
     problem_set_output(&p);
     plan_add_problem(f->problems, &p, 1);
     p.direction = DIRECTION_B;
@@ -328,7 +334,8 @@ static void values_are_counted_by_part(struct fixture *f, gconstpointer data)
     }
 }
 
-/* The machine was three times as slow in the round with the parameter, and said nothing in another. */
+/* The round with the parameter ran on a machine three times as slow as the first: its time is
+ * scaled by the baselines. A round without a baseline is left out. */
 static void rounds_are_compared_by_their_default(struct fixture *f, gconstpointer data)
 {
     (void)data;
@@ -350,21 +357,24 @@ static void gains_come_from_pairs_alone(struct fixture *f, gconstpointer data)
         enum failure failure;
         double ms;
     } configs[] = {
-        /* Problem 0: two pairs of the filter; its best times are 4 without and 1 with. */
+        /* Problem 0: two pairs of configs that differ only in `filter`. Their best times are 4
+         * without and 1 with it. */
         {0, 1, 0, 0, 0, FAILURE_NONE, 4},
         {0, 1, 1, 0, 0, FAILURE_NONE, 2},
         {0, 2, 0, 0, 0, FAILURE_SLOW, 5},
         {0, 2, 1, 0, 0, FAILURE_NONE, 1},
-        /* No pairs: one alone, and one whose other half failed. */
+        /* These configs count for `filter` in no pair: the first has no counterpart; the
+         * counterpart of the second failed. */
         {0, 3, 1, 0, 0, FAILURE_NONE, 0.1},
         {0, 3, 1, 1, 0, FAILURE_NONE, 0.1},
         {0, 3, 0, 1, 0, FAILURE_WRONG_RESULT, 0.01},
-        /* Problem 1: a pair of the filter (1 without, 1 with) and one of MOON (3 and 1). */
+        /* Problem 1: a pair that differs in `filter` (1 without, 1 with it) and a pair that differs
+         * in `moon` (3 and 1). */
         {1, 1, 0, 1, 0, FAILURE_NONE, 1},
         {1, 1, 1, 1, 0, FAILURE_NONE, 1},
         {1, 1, 1, 0, 0, FAILURE_NONE, 3},
         {1, 1, 1, 0, 1, FAILURE_NONE, 1},
-        /* Measured again, slower. */
+        /* The config above, measured again and slower: its shorter time counts. */
         {0, 2, 1, 0, 0, FAILURE_NONE, 3},
     };
     (void)data;
@@ -383,7 +393,8 @@ static void gains_come_from_pairs_alone(struct fixture *f, gconstpointer data)
     const struct dynamism_parameter *conv = find_parameter(parameters, "conv");
     g_assert_cmpint(conv->pairs, ==, 2);
     g_assert_cmpint(conv->problems, ==, 2);
-    g_assert_cmpfloat_with_epsilon(conv->gain, sqrt(3), 1e-9); /* of 0.1 to 0.1 and 3 to 1 */
+    /* geometric mean of 0.1 / 0.1 and 3 / 1 */
+    g_assert_cmpfloat_with_epsilon(conv->gain, sqrt(3), 1e-9);
     const struct dynamism_parameter *moon = find_parameter(parameters, "moon");
     g_assert_cmpint(moon->values, ==, -1);
     g_assert_cmpint(moon->compilations, ==, -1);

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The import command without a database: totals, lists, messages and exit statuses.
+# The import command with --dry-run, so without a database: totals, lists, messages and exit statuses.
 skipjack=${SKIPJACK:-build/skipjack}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -88,7 +88,8 @@ check "help lists the columns" "1 1" "$(grep -c '^  kernel_size$' "$scratch/out"
 run --columns
 check "so does --columns, as Markdown" "0 1" "$status $(grep -c '^| `stride` | `strides`' "$scratch/out")"
 
-# MIOpen's users find no key with a bias: PyTorch and Keras add theirs by another kernel.
+# MIOpen's users add a bias by a separate kernel (PyTorch and Keras do), so MIOpen never looks up a key with a bias:
+# import warns of such keys.
 for column in "bias True 1" "bias False 0" "use_bias True 0"; do
     set -- $column
     printf 'c,h,w,k,y,x,%s\n8,9,9,8,3,3,%s\n' "$1" "$2" >"$scratch/bias.csv"

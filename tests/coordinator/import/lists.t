@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# Campaigns of layer tables: what the options on lists give, and what refuses a table.
+# Campaigns created from layer tables: values that options add to a table, and mistakes for which a table is refused.
 use strict;
 use warnings;
 use lib 'tests/support';

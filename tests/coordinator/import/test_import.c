@@ -94,7 +94,8 @@ static void test_keys_need_a_valid_problem(void)
     import_has_totals(import, 1, 0, 0, 0, 1);
 }
 
-/* A 5x5 filter on 2x2: in lists a mistake, in shipped databases a key as others are. */
+/* A 5x5 filter on a 2x2 input is refused in users' lists as a mistake, and accepted in MIOpen's
+ * shipped databases, which have such keys. */
 static void test_clamped_layers(void)
 {
 #define CLAMPED "8-2-2-5x5-8-1-1-1-0x0-1x1-1x1-0-NCHW-FP32-F"
@@ -129,7 +130,8 @@ static void test_clamped_layers(void)
     g_assert_nonnull(strstr(skip->reason, "with its dilation is 5x5"));
 }
 
-/* Every line for each batch size and type; what a line said itself is counted. */
+/* Each line gives a problem for each batch size and type of the options. Lines that state another
+ * batch or type themselves are counted as overridden. */
 static void test_options_replace_what_lines_say(void)
 {
     const struct import_options several = {
@@ -158,7 +160,7 @@ static void test_words_of_options(void)
 {
     static const struct {
         const char *batch, *dtype, *layout, *network;
-        const char *wrong; /* in the message; NULL: they are right */
+        const char *wrong; /* a part of the message; NULL: the options are valid */
     } rows[] = {
         {.batch = "1, 64", .dtype = "fp16,torch.float32", .layout = "nhwc", .wrong = NULL},
         {.batch = "0", .wrong = "--batch takes numbers from 1"},
@@ -212,7 +214,8 @@ static void test_options_change_problems(void)
     g_assert_cmpint(import_parse_directions("x"), ==, 0);
 }
 
-/* A whole find-db as one network: what is looked up must not be all that came before. */
+/* A network of 40,000 lines, as from a whole find-db: the time of adding a layer must not grow with
+ * the layers before it. */
 static void test_network_of_many_layers(void)
 {
     const struct import_options named = {.network = "net"};
@@ -225,7 +228,8 @@ static void test_network_of_many_layers(void)
     const struct import_network *network = g_ptr_array_index(import->networks, 0);
     g_assert_cmpint(network->layers->len, ==, 20000);
     g_assert_cmpint(g_array_index(network->layers, struct layer, 19999).multiplicity, ==, 2);
-    /* A tenth of a second; compared one by one it were half a minute. */
+    /* A tenth of a second is usual; comparing each layer with all others would take half a
+     * minute. */
     g_assert_cmpfloat((double)(clock() - start) / CLOCKS_PER_SEC, <, 10);
 }
 
@@ -241,7 +245,7 @@ static void test_names_are_utf8(void)
     g_assert_true(g_utf8_validate(g_array_index(network->layers, struct layer, 0).name, -1, NULL));
 }
 
-/* Versions differ behind a dot. */
+/* The network's name keeps dots of the file's name, since they may separate versions. */
 static void test_tables_are_named_after_their_files(void)
 {
     static const char table[] = "layer,c,h,w,k,y,x\na,8,9,9,8,3,3\n";
@@ -289,7 +293,7 @@ static void test_bzip2(void)
     gsize size;
     const guint8 *data = g_bytes_get_data(bytes, &size);
     g_byte_array_append(twice, data, (guint)size);
-    g_byte_array_append(twice, data, (guint)size); /* two streams in a row */
+    g_byte_array_append(twice, data, (guint)size); /* two bzip2 streams, one after the other */
     g_autoptr(Import) import = import_new(&no_options);
     g_assert_true(import_bytes(import, "x.bz2", (char *)twice->data, twice->len, &error));
     g_assert_no_error(error);
@@ -338,7 +342,7 @@ static void test_unreadable_files(void)
     g_rmdir(folder);
 }
 
-/* Totals of real lists, each counted another way before. */
+/* Totals of published lists; the expected figures were counted by other programs. */
 static void test_real_lists(void)
 {
     static const struct {
@@ -371,7 +375,7 @@ static void test_real_lists(void)
     }
 }
 
-/* Most lines of every real list are read, and each other line is listed with a reason. */
+/* Most lines of every published list are read; each other line is listed with its reason. */
 static void test_all_real_lists(void)
 {
     g_autofree char *folder = real_data("problems");
@@ -394,7 +398,8 @@ static void test_all_real_lists(void)
 
 static void test_resnet50(void)
 {
-    static const char path[] = "coordinator/networks/resnet50-v1.5.csv"; /* from the tree's top */
+    /* relative to the top of the source tree */
+    static const char path[] = "coordinator/networks/resnet50-v1.5.csv";
     g_autoptr(GError) error = NULL;
     g_autoptr(Import) import = import_new(&no_options);
     double macs = 0;

@@ -21,12 +21,13 @@
 
 #define ONE      "64-56-56-3x3-64-56-56-16-1x1-1x1-1x1-0-NCHW-FP32-F"
 #define TWO      "128-28-28-1x1-64-28-28-4-0x0-1x1-1x1-0-NCHW-FP32-F"
-#define BACK     "64-28-28-3x3-64-56-56-16-1x1-2x2-1x1-0-NCHW-FP32-B" /* its perf-db row means 55x55 */
+/* its perf-db row is that of a 55x55 input */
+#define BACK     "64-28-28-3x3-64-56-56-16-1x1-2x2-1x1-0-NCHW-FP32-B"
 #define ALGO     "miopenConvolutionFwdAlgo"
 #define FIND     "gfx90a68.HIP.fdb.txt"
 #define PERF     "gfx90a68.db.txt"
 #define ROW      "2x64x56x56x1x3x3x1x64x16x1x1x0x1x1x0x1x1x0x0x1xNCHWxFP32xF"
-/* The y side of BACK: 28x28. */
+/* The perf-db row of BACK, which states the size of y (28x28). */
 #define BACK_ROW "2x64x28x28x1x3x3x1x64x16x1x1x0x2x2x0x1x1x0x0x1xNCHWxFP32xB"
 
 static const char find_text[] =
@@ -42,7 +43,8 @@ static bool run(Store *store, char **paths, const char *target, struct foreign_i
     return import_foreign(store, &request, import, error);
 }
 
-/* Two files as one campaign. */
+/* Imports the find-db and the perf-db as one campaign; *is_new: whether the campaign was new.
+ * Returns its id. */
 static int64_t import_both(Store *store, TempFolder *folder, bool *is_new)
 {
     struct foreign_import import;
@@ -160,7 +162,7 @@ static void make_perf_db(const char *path)
 
 struct expected_skip {
     int64_t line;
-    const char *reason; /* part of it; NULL: no more */
+    const char *reason; /* a part of the reason; NULL: the end of the list */
 };
 
 static void expect_skips(const struct foreign_import *import, const char *path,
@@ -180,7 +182,7 @@ static void expect_skips(const struct foreign_import *import, const char *path,
 static void what_cannot_be_used_is_named_and_left_out(void)
 {
     static const struct {
-        const char *name, *text; /* NULL: the SQLite perf-db */
+        const char *name, *text; /* text: the file's content; NULL: the SQLite perf-db */
         int64_t problems, entries;
         struct expected_skip skips[SKIPS_MAX];
     } cases[] = {
@@ -230,7 +232,7 @@ static void what_cannot_be_used_is_named_and_left_out(void)
     }
 }
 
-/* SQLite tells what is wrong, but not of which file. */
+/* SQLite's message does not say which file has the wrong columns: import adds the file's name. */
 static void a_perf_db_of_other_columns_is_named(void)
 {
     g_autoptr(Store) store = scratch_store();
@@ -257,7 +259,7 @@ static void files_that_end_early_store_nothing(void)
     static const struct {
         const char *name, *target;
         bool torn;
-        int code; /* of EXPORT_ERROR; -1: wrong usage */
+        int code; /* code of EXPORT_ERROR; -1: wrong usage */
         const char *words;
     } cases[] = {
         {"gfx90a68.HIP.fdb.txt.bz2", NULL, true, EXPORT_ERROR_DAMAGED, "bzip2"},
@@ -299,7 +301,8 @@ static void report_shows_who_is_fastest_and_no_more(void)
     bool is_new;
     struct report *report = report_new(store, import_both(store, folder, &is_new), &error);
     g_assert_no_error(error);
-    g_assert_cmpuint(report->rows->len, ==, 3); /* what only params are known of is no row */
+    /* a problem of which only params are known, without a time, gets no row */
+    g_assert_cmpuint(report->rows->len, ==, 3);
     g_assert_cmpint(report->totals.compared, ==, 0);
     for (guint i = 0; i < report->rows->len; i++) {
         const struct report_row *row = &g_array_index(report->rows, struct report_row, i);
@@ -375,7 +378,7 @@ static void no_golden_version_comes_of_it(void)
     golden_summary_clear(&summary);
 }
 
-/* The command opens the database that the environment names: the scratch one. */
+/* The command opens the database that SKIPJACK_DB names: here the scratch database. */
 static void it_can_be_dropped_and_nothing_else(void)
 {
     g_autoptr(Store) store = scratch_store();
@@ -395,7 +398,7 @@ static void it_can_be_dropped_and_nothing_else(void)
     }
 }
 
-/* The totals are those of the files as MIOpen ships them. */
+/* The expected totals were counted in the files as MIOpen ships them. */
 static void shipped_files_are_imported(void)
 {
     g_autofree char *data = real_data("miopen");

@@ -1,4 +1,5 @@
-/* Problems from SQLite perf-dbs: whole ones, odd ones, and ones that somebody writes meanwhile. */
+/* Reads problems from SQLite perf-dbs: complete files, odd ones, and files that another program is
+ * writing. */
 #include "tests/support/import_totals.h"
 
 #include <glib/gstdio.h>
@@ -75,7 +76,8 @@ static void test_numbers(void)
     g_rmdir(folder);
 }
 
-/* Files beside a database, left by a program that still writes or was killed. */
+/* A -wal or -journal file beside the database, left by a program that still writes or was killed:
+ * the import is refused where it holds unfinished changes. */
 static void test_unfinished(void)
 {
     static const struct {

@@ -18,7 +18,8 @@ static Import *read_table(const char *text, const struct import_options *options
     return import;
 }
 
-/* The message of a table that is refused; nothing of it is read. Free with g_free(). */
+/* Asserts that the table is refused and that none of its rows is imported. Returns the message;
+ * free with g_free(). */
 static char *refusal(const char *text, const struct import_options *options)
 {
     g_autoptr(GError) error = NULL;
@@ -29,7 +30,7 @@ static char *refusal(const char *text, const struct import_options *options)
     return g_strdup(error->message);
 }
 
-/* Each of these tables is one layer five times. */
+/* Each of these tables describes the same layer with the multiplicity 5. */
 static void test_ways_to_write(void)
 {
     static const struct {
@@ -79,7 +80,8 @@ static void test_utf16(void)
     }
 }
 
-/* A column that is passed over may be the stride: the whole table is refused, by one message. */
+/* A misspelled column may be the stride, so a table with an unknown column is refused as a whole,
+ * with one message that names all of them. */
 static void test_unknown_columns_refuse_the_table(void)
 {
     static const struct {
@@ -129,7 +131,7 @@ static void test_bad_rows_are_named(void)
     }
 }
 
-/* Tables as `cat` joins them: each header says how the rows below it are read. */
+/* Tables joined by `cat`: each header applies to the rows below it. */
 static void test_joined_tables(void)
 {
     static const char turned[] = "out_channels,in_channels,in_size,kernel_size,padding,stride\n"
@@ -158,7 +160,7 @@ static void test_joined_tables(void)
         strstr(message, "line 3: its header has columns that are not understood: 'strid'"));
 }
 
-/* Driver lines stay what they are, whatever stands between them. */
+/* A driver line is parsed as a driver line, even between lines with commas. */
 static void test_what_is_no_table(void)
 {
     static const char *const texts[] = {
@@ -204,7 +206,8 @@ static void test_networks(void)
     g_assert_cmpstr(((const struct import_network *)unnamed->networks->pdata[0])->name, ==, "t");
 }
 
-/* The options give what is left out; what a row says and they contradict refuses the table. */
+/* Options give the values that a row leaves out. A table with a row that contradicts the options is
+ * refused. */
 static void test_options_contradict_no_row(void)
 {
     static const char table[] = "c,h,w,k,y,x,n,dtype,layout\n"

@@ -2,11 +2,12 @@
 
 #include <string.h>
 
-#define PAGE         "coordinator/import/LAYER_TABLES.md" /* from the tree's top */
+/* relative to the top of the source tree */
+#define PAGE         "coordinator/import/LAYER_TABLES.md"
 #define MARKER_BEGIN "<!-- layer-columns: `make layer-columns` rewrites it -->\n"
 #define MARKER_END   "<!-- end of layer-columns -->\n"
 
-/* The message on a header, "" where it is understood. Free with g_free(). */
+/* Parses a header; returns the error's message, or "" for a valid header. Free with g_free(). */
 static char *judge(const char *line)
 {
     g_autoptr(GError) error = NULL;
@@ -43,7 +44,7 @@ static void test_headers_are_understood(void)
     }
 }
 
-/* One message names every column that is not understood, and what may be meant. */
+/* One message names every unknown column, and for each the known column that is most like it. */
 static void test_headers_are_refused(void)
 {
     static const struct {
@@ -84,7 +85,7 @@ static void test_headers_are_refused(void)
     }
 }
 
-/* Flags of MIOpenDriver (solvers/FORMATS.md) are columns under their long names. */
+/* The flags of MIOpenDriver (solvers/FORMATS.md) are accepted as columns under their long names. */
 static void test_driver_flags_are_columns(void)
 {
     static const char *const flags[] = {
@@ -141,7 +142,7 @@ static void test_driver_flags_are_columns(void)
     g_assert_cmpstr(message, ==, "");
 }
 
-/* The text between the markers of the page. NULL without them. Free with g_free(). */
+/* Returns the page's text between its two markers, NULL if it lacks them. Free with g_free(). */
 static char *columns_of_page(void)
 {
     g_autofree char *text = NULL;

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* Each record's line and its cells, joined by '|'; "!" and the reason for a bad one. Free with
- * g_free(). */
+/* Splits text into records: a line each with the cells joined by '|', or "!" and the reason for a
+ * bad record. Free with g_free(). */
 static char *read_records(const char *text, char separator)
 {
     GString *out = g_string_new(NULL);
@@ -65,7 +65,7 @@ static void test_records(void)
     }
 }
 
-/* A quote that is never closed costs its line alone, however much follows. */
+/* Only the line with a quote that is never closed is bad; the lines after it are read. */
 static void test_open_quotes(void)
 {
     g_autoptr(GString) text = g_string_new(NULL);

@@ -3,10 +3,10 @@
 
 #include <string.h>
 
-/* A table of one row, and the keys that it means, or what its reason holds. */
+/* A table of one row, with the expected keys or a part of the reason why the row is refused. */
 struct row {
     const char *table;
-    const char *keys;   /* joined by spaces; NULL where the row cannot be used */
+    const char *keys;   /* joined by spaces; NULL: the row is refused */
     const char *reason; /* part of it */
 };
 
@@ -47,7 +47,7 @@ static void check_rows(const struct row *rows, size_t count)
 
 #define KEY "64-56-56-3x3-128-28-28-32-1x1-2x2-1x1-0-NCHW-FP16-F"
 
-/* One layer in the words of several programs. */
+/* The same layer in the column names of several programs. */
 static void test_usual_words(void)
 {
     static const struct row rows[] = {
@@ -113,7 +113,7 @@ static void test_contradictions(void)
     check_rows(rows, G_N_ELEMENTS(rows));
 }
 
-/* The output's size, where the table says it, finds a wrong stride or padding. */
+/* If the table states the output's size, a wrong stride or padding is found by comparing it. */
 static void test_output_is_checked(void)
 {
     static const struct row rows[] = {
@@ -233,7 +233,8 @@ static void test_kinds_of_layers(void)
     check_rows(rows, G_N_ELEMENTS(rows));
 }
 
-/* Where the channels stand must be said; a wrong guess is another network. */
+/* A table with shapes must say whether the channels come first or last: a wrong guess would import
+ * another network. */
 static void test_shapes(void)
 {
     static const struct row rows[] = {
@@ -290,7 +291,8 @@ static void test_cells(void)
     check_rows(rows, G_N_ELEMENTS(rows));
 }
 
-/* Options give the values that a table leaves out; each of several values gives a problem. */
+/* Options give the values that a table leaves out; an option with several values makes a problem
+ * for each. */
 static void test_options(void)
 {
     const struct import_options options = {.batches = {1, 64},

@@ -1,11 +1,13 @@
-/* A budget that first rounds overrun is said before the work begins, with what would fit it. */
+/* If the first rounds would overrun the budget, the advice printed before the work says so, and
+ * which options would fit it. */
 #include "coordinator/plan/first_rounds.h"
 
 #include <string.h>
 
 static struct problem problems[3];
 
-/* Three problems, the first the heaviest; A serves all of them, B is the better one for the first. */
+/* Three problems, the first with the most weight. Solver A serves all of them; B has the higher
+ * priority for the first. */
 static GArray *make_rounds(void)
 {
     static const struct {
@@ -39,7 +41,7 @@ static char *advice(double budget, double spent, int64_t deadline, double config
     return first_rounds_advice(rounds, &campaign, config_seconds, false);
 }
 
-/* 23 configs of 10 s. */
+/* The first rounds have 23 configs, which take 10 s each. */
 static void a_budget_that_fits_is_not_spoken_of(void)
 {
     static const struct {
@@ -81,10 +83,12 @@ static void a_deadline_that_is_there_is_not_offered(void)
     g_assert_nonnull(strstr(text, "the budget has left 1 min 20 s"));
     g_assert_nonnull(strstr(text, "in any case until the deadline"));
     g_assert_null(strstr(text, "--deadline"));
-    g_assert_nonnull(strstr(text, "--budget 250 ")); /* the whole one, with what is spent */
+    /* the total budget needed, with the seconds already spent */
+    g_assert_nonnull(strstr(text, "--budget 250 "));
 }
 
-/* Jobs that had a first round, or took configs over, have no first round to come. */
+/* Jobs that had a first round or took configs over are not counted: they have no first round to
+ * come. */
 static void only_first_rounds_to_come_count(void)
 {
     static char states[][8] = {"ready", "done", "built", "failed", "ready"};

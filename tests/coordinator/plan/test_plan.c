@@ -124,7 +124,7 @@ static void heavy_layers_go_first_and_naive_last(struct fixture *f, gconstpointe
     plan_free(plan);
 }
 
-/* ---- solvers that promise little ---- */
+/* ---- solvers whose estimate is low ---- */
 
 static double estimate_16(const struct problem *p, const struct context *context)
 {
@@ -149,7 +149,7 @@ static double estimate_last(const struct problem *p, const struct context *conte
     return estimate_of_last;
 }
 
-/* A row like that of the naive solver, which serves every problem, with another name and
+/* Returns a copy of the naive solver, which serves every problem, with another name and
  * estimate. */
 static struct solver row_like(const char *name,
                               double (*estimate)(const struct problem *, const struct context *))
@@ -160,7 +160,8 @@ static struct solver row_like(const char *name,
     return row;
 }
 
-/* Plans the first problem for the naive solver and four others. */
+/* Plans the first problem for the naive solver and four others, with and without solvers of low
+ * estimates. */
 static struct plan *plan_estimates(struct fixture *f, bool unpromising_too)
 {
     static struct solver rows[4];
@@ -224,7 +225,8 @@ static void configs_are_capped_by_the_limit(struct fixture *f, gconstpointer dat
 
 /* ---- limits ---- */
 
-/* The plan asks solvers as workers will: no job of it is refused by them for the campaign's limits. */
+/* The planner asks solvers under the campaign's limits, as workers do: no job is planned that the
+ * solver would refuse for a limit. */
 static void limits_choose_the_solvers(struct fixture *f, gconstpointer data)
 {
     static const struct context_limits cases[] = {
@@ -281,7 +283,7 @@ static void sums_in_any_order_are_left_out_where_equal_results_are_asked_for(str
     plan_free(one);
 }
 
-/* A space under a limit is smaller: so is what its job evaluates. */
+/* A limit makes the space smaller, so fewer configs are counted for the job. */
 static void configs_are_counted_under_the_limits(struct fixture *f, gconstpointer data)
 {
     (void)data;
@@ -289,7 +291,8 @@ static void configs_are_counted_under_the_limits(struct fixture *f, gconstpointe
     const struct solver *solver = solver_find("ConvImplicitGemm");
     struct context context;
     weights.n = 16;
-    weights.direction = DIRECTION_W; /* long sums, which workspaces let several workgroups share */
+    /* weight gradients with long sums, which several workgroups share only with a workspace */
+    weights.direction = DIRECTION_W;
     context_init(&context, &f->target);
     int64_t all = plan_job_configs(solver, &weights, &context, 0);
     context.workspace_limit = 0;
@@ -308,7 +311,7 @@ static void what_no_solver_serves_is_named(struct fixture *f, gconstpointer data
 
 /* ---- identity ---- */
 
-/* Free with g_free(). */
+/* The request's identity: equal requests find the same campaign. Free with g_free(). */
 static char *identity_of(const struct plan_request *request)
 {
     struct plan *plan = plan_new(request);
@@ -328,7 +331,8 @@ static void order_does_not_change_the_identity(struct fixture *f, gconstpointer 
     g_assert_cmpstr(before, ==, after);
 }
 
-/* Estimates are in no revision: what they have planned is in the identity. */
+/* A changed estimate does not change a solver's revision, so the identity of a request includes the
+ * planned solvers. */
 static void what_is_planned_is_the_identity(struct fixture *f, gconstpointer data)
 {
     (void)data;
@@ -389,7 +393,7 @@ static void change_unpromising(struct fixture *f)
 static void change_workspace(struct fixture *f)
 {
     f->request.limits.limits_workspace = true;
-    f->request.limits.workspace_bytes = (uint64_t)1 << 40; /* leaves nothing out */
+    f->request.limits.workspace_bytes = (uint64_t)1 << 40; /* so large that no solver is left out */
 }
 static void change_workspace_more(struct fixture *f)
 {

@@ -18,7 +18,7 @@ static void the_estimate_is_all_work_or_the_budget(void)
         {{.jobs = 2}, 40},
         {{.jobs = 2, .budget_seconds = 30}, 30},
         {{.jobs = 2, .budget_seconds = 99}, 40},
-        /* Every job's first round is measured, however small the budget. */
+        /* Every job's first round is measured even if the budget is smaller. */
         {{.jobs = 2, .budget_seconds = 1}, 16},
         {{.jobs = 2, .budget_seconds = 30, .spent_seconds = 10, .configs_done = 5}, 20},
         {{.jobs = 2, .budget_seconds = 9, .spent_seconds = 10, .configs_done = 5}, 6},
@@ -37,7 +37,7 @@ static void the_eta_follows_what_configs_took(void)
     g_assert_cmpfloat(progress_eta(&p, &goal), ==, 12);
     p.budget_seconds = 9;
     g_assert_cmpfloat(progress_eta(&p, &goal), ==, 8);
-    /* Configs that are built and wait count as half done. */
+    /* Configs that are built and wait for their evaluation count as half done. */
     p.configs_open = 8;
     g_assert_cmpfloat(progress_eta(&p, &goal), ==, 1);
     p.done = 4;
@@ -93,7 +93,7 @@ static void what_is_only_built_is_done_when_it_is_built(void)
     const struct progress p = {.jobs = 4,
                                .done = 1,
                                .configs_open = 8,
-                               .configs_done = 2, /* refused by building */
+                               .configs_done = 2, /* two configs that failed to build */
                                .kernels_built = 9,
                                .spent_seconds = 5,
                                .build_only = true};
@@ -153,7 +153,8 @@ static void a_deadline_bounds_the_estimate_and_is_not_slept_through(void)
     g_assert_null(strstr(over, "deadline"));
 }
 
-/* Each of the farm's configs takes 1.5 s to measure, and every other one is refused at once. */
+/* One of the two configs takes 1.5 s to evaluate, the other one is refused at once: 0.75 s a
+ * config. */
 static void what_a_config_costs_is_known_from_the_newest_that_was_measured(void)
 {
     struct farm farm;
@@ -176,7 +177,8 @@ static void what_a_config_costs_is_known_from_the_newest_that_was_measured(void)
                            "l", first));
     progress_rates_load(farm.store, "gfx90a68", &known);
     g_assert_cmpfloat(known.eval_seconds, ==, 9);
-    farm_work(&farm, 1, false, 1); /* round 0 was taken over */
+    /* round 0 was taken over, so the farm's worker measures round 1 */
+    farm_work(&farm, 1, false, 1);
     progress_rates_load(farm.store, "gfx90a68", &known);
     g_assert_cmpfloat(known.eval_seconds, ==, 0.75);
     farm_clear(&farm);

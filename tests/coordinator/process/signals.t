@@ -1,5 +1,6 @@
 #!/usr/bin/perl
-# A process may inherit ignored signals, blocked signals and limits of files from a container or a supervisor.
+# The program works although its parent (a container, a supervisor) left it ignored or blocked signals, or a limit of
+# the size of files.
 use strict;
 use warnings;
 use POSIX qw(:signal_h :sys_wait_h);
@@ -8,7 +9,7 @@ use Time::HiRes qw(sleep time);
 use lib 'tests/support';
 use ScratchProgram qw($program $folder run finish read_file $patience);
 
-# Starts the program with signals ignored and others blocked.
+# Starts the program with the signals $ignored ignored and the signals $blocked blocked.
 sub start {
     my ($name, $ignored, $blocked, @arguments) = @_;
     my $pid = fork // die $!;
@@ -47,7 +48,7 @@ for (['blocked', [], \@all], ['ignored', ['TERM', 'CHLD', 'USR1'], []]) {
     like read_file("$folder/$name.err"), qr/"drain".*stopping/, 'in order';
 }
 
-# ---- A limit of files is like a full disk. The database's server does not inherit it.
+# ---- A limit of files' size has the effect of a full disk. The database's server does not inherit it.
 
 sub limited {
     my ($kilobytes, $command) = @_;

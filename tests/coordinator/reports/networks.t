@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# Networks in the database: versions, what campaigns keep of them, removing them; and imports that are
-# packed, come through a pipe, or are stopped.
+# Networks in the database: their versions, the versions that campaigns keep, and removing networks; imports of packed
+# files and from pipes, and imports that are stopped.
 use strict;
 use warnings;
 use Cwd qw(realpath);
@@ -58,7 +58,7 @@ is scalar(@{json_of('networks', '--versions')}), 1, 'and is gone';
 like((run('campaign', 'drop', $campaign, '--dry-run'))[0], qr/would go: campaign $campaign/, 'campaign drop --dry-run says what');
 is scalar(@{json_of('campaign', 'list')}), 1, 'and drops nothing';
 SKIP: {
-    # script(1) gives the program a terminal; it is part of Debian's bsdutils, which is always there.
+    # script(1), of Debian's bsdutils (always installed), gives the program a terminal.
     system('command -v script >/dev/null') == 0 or skip 'there is no script(1) here', 4;
     my $asked = `echo n | script -qec "'$program' campaign drop $campaign" /dev/null`;
     like $asked, qr/shall it go\? \[y\/N\]/, 'on a terminal it asks';
@@ -92,7 +92,7 @@ is $status, 1, '/dev/zero is refused';
 
 sub ask { return (run('db', 'psql', '-Atc', "\"$_[0]\""))[0] }
 
-# Polls until the check holds, for a minute at most.
+# Returns true as soon as the check holds, false after a minute.
 sub wait_for {
     my ($check) = @_;
     for (1 .. 1200) { return 1 if $check->(); sleep 0.05 }
@@ -105,9 +105,9 @@ sub stopped_rightly {
     like `cat '$folder/said'`, qr/nothing was stored; the same command begins again/, 'which says how to go on';
 }
 
-# While it waits for more lines.
+# The import is stopped while it waits for more lines.
 my $pid = open my $import, '|-', "exec '$program' import - --network many >'$folder/said' 2>&1" or die $!;
-# The shell that becomes the program catches the signal as well.
+# The shell catches the signal too, so the test waits until the shell has become the program.
 ok wait_for(sub { readlink("/proc/$pid/exe") eq realpath($program)
         && `cat /proc/$pid/status` =~ /^SigCgt:\s+([0-9a-f]+)/m && hex(substr $1, -4) & 2 }),
     'an import catches the signal, and waits for its input';
@@ -115,7 +115,8 @@ kill INT => $pid;
 close $import;
 stopped_rightly($?, 'that waits for lines');
 
-# While it stores: another session holds the networks, so that its problems are there and no layer is.
+# The import is stopped while it stores: another session has locked the networks, so its problems are stored and no
+# layer is.
 my $many = write_list('many.txt', 1001 .. 9000);
 my $holder = open my $locked, '|-', "exec '$program' db psql -q >/dev/null 2>&1" or die $!;
 my $rest = select $locked;
@@ -133,9 +134,9 @@ stopped_rightly($?, 'that stores');
 is scalar(@{json_of('networks')}), 0, 'nothing is left of the network';
 is scalar(@{json_of('problems')}), 3, 'nor of its problems';
 
-# ---- at once
+# ---- several at once
 
-# A session of psql, which runs what is printed to it.
+# Opens a session of psql, which runs the statements that are printed to its file handle.
 sub session {
     my $id = open my $session, '|-', "exec '$program' db psql -q >/dev/null 2>&1" or die $!;
     $session->autoflush(1);
@@ -163,7 +164,8 @@ close $making;
 is $? >> 8, 1, 'and is not made';
 like `cat '$folder/said'`, qr/network 'second\@1' was removed while the campaign was being made/, 'with the reason';
 
-# Waits for a session that waits for it, and lets PostgreSQL end the other one.
+# Makes a deadlock: the session waits for a lock until the program waits for it, then runs $second. PostgreSQL ends the
+# program's transaction, since the session's own deadlock_timeout is long.
 sub waits_for_waiting {
     my ($first, $second) = @_;
     my $other = session("BEGIN; SET LOCAL deadlock_timeout = '5min';\n$first;\n",
@@ -184,7 +186,7 @@ is $status, 0, 'an import that waits for who waits for it begins again' or diag 
 like $errors, qr/storing begins again/, 'and says so';
 is scalar(grep { $_->{network} =~ /^dead/ } @{json_of('networks')}), 2, 'its networks are there';
 
-# A campaign stores the problems of 5,000 jobs at a time, those of the largest problems first.
+# A campaign stores its problems in batches of 5,000 jobs, the largest problems first.
 my $columns = 'kind, direction, spatial_dim, c, k, groups, in_size, fil, out_size, pad, stride, dilation, types, casts,'
     . ' layouts, bias, epilogue';
 my $problem = "INSERT INTO skipjack.problems ($columns, n) SELECT $columns, %d FROM skipjack.problems ORDER BY id LIMIT 1";

@@ -1,5 +1,6 @@
 #!/usr/bin/perl
-# The target of a running worker is listed before there is a campaign: the first one needs its name.
+# `targets` lists the target of a running worker before any campaign exists: creating the first campaign needs the
+# target's name.
 use strict;
 use warnings;
 use Test::More;

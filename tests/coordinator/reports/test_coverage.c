@@ -1,4 +1,4 @@
-/* Coverage with solvers that serve what the tests need: a problem's k says who does. */
+/* Coverage computed for the test's own solvers: a problem's k decides which solvers serve it. */
 #include "coordinator/reports/coverage.h"
 
 #include "coordinator/import/import.h"
@@ -115,7 +115,8 @@ static void each_problem_counts_once(void)
     g_assert_cmpint(families[1], ==, 1);
     g_assert_cmpint(families[2], ==, 1);
     const int *others = (const int *)(const void *)coverage->other_family_histogram->data;
-    g_assert_cmpint(others[0], ==, 2); /* one has a solver of the naive one's family alone */
+    /* one of the two has only a solver of the naive solver's family */
+    g_assert_cmpint(others[0], ==, 2);
     g_assert_cmpint(others[1], ==, 1);
     g_assert_cmpint(coverage->unserved, ==, 1);
     coverage_free(coverage);
@@ -142,7 +143,7 @@ static void the_poorest_come_first(void)
     const int k[] = {4, 6, 8, 3, 2};
     g_autoptr(ProblemList) list = problems_with(k, G_N_ELEMENTS(k));
     struct coverage *coverage = cover(list);
-    const int order[] = {3, 1, 4, 0, 2}; /* none at all, one, one, three, three */
+    const int order[] = {3, 1, 4, 0, 2}; /* problems by number of solvers: 0, 1, 1, 3, 3 */
     for (guint i = 0; i < coverage->problems->len; i++)
         g_assert_cmpint(problem_at(coverage, i)->index, ==, order[i]);
     g_assert_false(problem_at(coverage, 0)->naive);
@@ -215,8 +216,10 @@ static void of_many_problems_an_even_sample_is_counted(void)
     struct coverage *coverage = coverage_new(&request);
     const struct coverage_solver *summary = solver_at(coverage, 0);
     g_assert_cmpint(summary->problems, ==, MANY);
-    g_assert_cmpint(summary->counted, ==, (MANY + 2) / 3);  /* every third: 1, 4, 7 ... */
-    g_assert_cmpint(summary->with_one, ==, (MANY + 4) / 8); /* in all: k = 4, 12, 20 ... */
+    /* configs are counted for every third problem: k = 1, 4, 7 ... */
+    g_assert_cmpint(summary->counted, ==, (MANY + 2) / 3);
+    /* spaces of one config are found among all problems: k = 4, 12, 20 ... */
+    g_assert_cmpint(summary->with_one, ==, (MANY + 4) / 8);
     g_assert_cmpint(summary->with_no_config, ==, MANY - MANY / 4);
     g_assert_cmpint(calls, ==, summary->counted);
     coverage_free(coverage);
@@ -268,7 +271,7 @@ static void json_answers_a_script(void)
 
 /* ---- the lists of the data set ---- */
 
-/* Kinds of problems for which few kernels exist: INT8, and 3D of 16 bits. */
+/* Kinds of problems for which few kernels exist: INT8, and 3D convolutions of 16-bit types. */
 static bool is_rare(const struct problem *p)
 {
     return p->type[TENSOR_X] == TYPE_INT8 ||
@@ -290,7 +293,8 @@ static void check_rule(const struct coverage *coverage)
     }
 }
 
-/* Reads all lists into one. Skips the test and returns NULL when the data folder has none. */
+/* Reads all lists of the data folder into one import. Where the folder has no lists, skips the test
+ * and returns NULL. */
 static Import *read_lists(void)
 {
     g_autofree char *folder = real_data("problems");

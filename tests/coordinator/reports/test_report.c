@@ -11,15 +11,15 @@
 
 #define TUNED_SOLVER "ConvCpuDirect"
 
-/* Two problems, two solvers, one campaign in a real database: a job of each pair. */
+/* A campaign of two problems and two solvers, so four jobs, in a real database. */
 struct fixture {
     Store *store;
     struct target target;
     GArray *problems;
     int64_t worker, campaign;
-    enum failure default_failure; /* of the tuned solver's default configs */
+    enum failure default_failure; /* outcome of the tuned solver's default configs */
     double spread;
-    double drift; /* of the tuned solver's rounds */
+    double drift; /* the device's drift in the tuned solver's rounds */
 };
 
 static void add_problem(struct fixture *f, int64_t channels, int multiplicity)
@@ -88,7 +88,8 @@ static GPtrArray *claim_jobs(struct fixture *f, enum pool pool)
     return jobs;
 }
 
-/* The default config, and for a tunable solver a second one: `second` tells what became of it. */
+/* A round of the default config, and for a tunable solver of a second config, whose outcome is
+ * `second`. */
 static struct round *make_round(const struct fixture *f, const struct job *job, double default_ms,
                                 double second_ms, enum failure second)
 {
@@ -142,7 +143,8 @@ static void store_outcome(struct fixture *f, const struct job *job, struct round
     }
 }
 
-/* Naive takes 8 ms; tiled 4 ms by default and second_ms tuned. */
+/* Measures all jobs: ConvDirectNaive takes 8 ms, TUNED_SOLVER 4 ms by default and second_ms when
+ * tuned. */
 static void finish_jobs(struct fixture *f, double second_ms, enum failure second)
 {
     for (enum pool pool = POOL_BUILD; pool <= POOL_EVAL; pool++) {
@@ -170,7 +172,7 @@ static void the_winner_stands_beside_its_default_and_the_naive_time(struct fixtu
     struct report *report = report_new(f->store, f->campaign, NULL);
     g_assert_nonnull(report);
     g_assert_cmpuint(report->rows->len, ==, 2);
-    /* Rows are ordered by their weight: the layer that runs three times comes first. */
+    /* Rows are ordered by weight: the layer that the network runs three times comes first. */
     const struct report_row *row = &g_array_index(report->rows, struct report_row, 0);
     g_assert_cmpint(row->multiplicity, ==, 3);
     g_assert_true(row->won && row->tuned);
@@ -211,7 +213,7 @@ static void what_was_rejected_is_counted_and_never_wins(struct fixture *f, gcons
     report_free(report);
 }
 
-/* What people read. Free with free(). */
+/* Returns the report as printed for people. Free with free(). */
 static char *printed(const struct report *report)
 {
     char *text = NULL;
@@ -308,7 +310,8 @@ static struct job_conditions *conditions_of(int64_t job, const char *device, int
     return row;
 }
 
-/* A power cap is how a device runs; heat spoils a time. */
+/* The report names winners whose device was throttled by heat, which makes times too long. A power
+ * cap is not named: the device always runs under it. */
 static void winners_of_a_throttled_device_are_named(struct fixture *f, gconstpointer data)
 {
     (void)data;
@@ -359,7 +362,7 @@ static void without_the_naive_solver_the_other_two_are_compared(void)
     g_assert_cmpfloat(totals.default_ms, ==, 6);
     g_assert_cmpfloat(totals.tuned_ms, ==, 2);
     g_assert_true(isnan(totals.naive_ms));
-    /* One naive time, and a problem without it is left out. */
+    /* Two rows, of which one has no naive time: the sums leave that problem out. */
     row.naive_ms = 9;
     g_array_append_val(rows, row);
     totals = report_sum(rows);
@@ -367,7 +370,7 @@ static void without_the_naive_solver_the_other_two_are_compared(void)
     g_assert_cmpfloat(totals.naive_ms, ==, 18);
 }
 
-/* Looking through all jobs for each problem would take minutes of it. */
+/* Must take 10 s of CPU time at most: searching all jobs for each problem would take minutes. */
 static void a_large_campaign_takes_no_longer_a_problem(void)
 {
     enum { PROBLEMS = 20000, SOLVERS = 10, CPU_SECONDS = 10 };
@@ -442,7 +445,7 @@ static void no_line_is_wider_than_a_table(struct fixture *f, gconstpointer data)
     report_free(report);
 }
 
-/* Two jobs of a problem add up; a problem without any has none. */
+/* The GPU time of a problem's two jobs is added up; a problem without such data gets none. */
 static void what_jobs_used_of_a_gpu_adds_up(struct fixture *f, gconstpointer data)
 {
     (void)data;
@@ -478,7 +481,7 @@ static void what_jobs_used_of_a_gpu_adds_up(struct fixture *f, gconstpointer dat
     report_free(report);
 }
 
-/* Each part that is read at a time ends between two problems, never within one. */
+/* A large campaign is read in parts, each of whole problems: the report has every row once. */
 static void rows_of_several_parts_are_one_report(void)
 {
     enum { PROBLEMS = 6000 };

@@ -1,10 +1,11 @@
-/* Winners beside what their devices did, in a campaign as large as they come. */
+/* Winners with their devices' conditions (clocks, heat), in a campaign of the largest size. */
 #include "coordinator/reports/report.h"
 
 #include <locale.h>
 #include <time.h>
 
-/* Looking through all jobs for each winner would take minutes of it. */
+/* With as many jobs, searching all of them for each winner would take minutes of CPU time;
+ * CPU_SECONDS is the limit. */
 #define JOBS        400000
 #define WINNERS     40000
 #define CPU_SECONDS 10
@@ -35,7 +36,7 @@ static void test_a_large_campaign_takes_no_longer_a_winner(void)
     }
 }
 
-/* The order is the same whichever part of the rows a device's jobs are read with. */
+/* The order of devices does not depend on which part of the rows holds a device's first job. */
 static void test_devices_stand_in_the_order_of_their_first_jobs(void)
 {
     static const struct {

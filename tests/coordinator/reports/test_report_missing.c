@@ -1,4 +1,4 @@
-/* Why times are missing, of rows and rejections made up in memory. */
+/* The reasons why a problem has no time, for rows and rejections made up in memory. */
 #include "coordinator/plan/plan.h"
 #include "coordinator/reports/report.h"
 
@@ -9,7 +9,7 @@
 enum {
     PROBLEMS = 10000,
     EACH = 10
-}; /* rejections of a problem's naive default, the last one counts */
+}; /* EACH: rejections of each problem's naive default config, of which the newest counts */
 
 static char naive[] = PLAN_NAIVE_SOLVER, other[] = "ConvCpuDirect", empty[] = "", done[] = "done";
 
@@ -60,7 +60,8 @@ static void add_rejection(GPtrArray *rejections, int number, char *solver, enum 
     g_ptr_array_add(rejections, row);
 }
 
-/* To look through all rejections for each of them would be a thousand million comparisons. */
+/* 10,000 problems with 10 rejections each: comparing every problem with every rejection would be
+ * 1e9 comparisons. */
 static void test_each_of_many_finds_its_own_last_rejection(void)
 {
     g_autoptr(GArray) rows = new_rows();
@@ -105,7 +106,8 @@ static void test_what_others_were_rejected_for_is_no_reason(void)
     table_free(table);
 }
 
-/* Its default config is not this program's: nothing is looked up under that. */
+/* A job of another revision has another default config than this program would make, so its
+ * rejections are not searched for that config. */
 static void test_a_job_of_another_revision_is_named_as_stale(void)
 {
     g_autoptr(GArray) rows = new_rows();

@@ -1,13 +1,14 @@
-/* `skipjack report --rejected` through the program itself: it reads a campaign by parts, and leaves none out. */
+/* `skipjack report --rejected` reads a large campaign in parts, and lists every rejected config. */
 #include "schema/store/store_private.h"
 #include "tests/support/queue_farm.h"
 
 #include <jansson.h>
 #include <locale.h>
 
-#define JOBS 2100 /* more than two parts */
+#define JOBS 2100 /* so many that the report is read in more than two parts */
 
-/* A job is worked on, with a config that is wrong; one in the middle and the last one came to the same. */
+/* Gives the first job a round with a wrong config, and copies that round to a job in the middle and
+ * to the last one. */
 static void work_on_some(struct farm *farm)
 {
     static const char *const tables[] = {"rounds", "outcomes"};

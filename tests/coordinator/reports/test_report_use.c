@@ -1,10 +1,10 @@
-/* The GPU time of jobs, in a campaign of realistic size. */
+/* The report's GPU time of jobs, computed for a campaign of realistic size. */
 #include "coordinator/reports/report.h"
 
 #include <locale.h>
 #include <time.h>
 
-/* Looking through all problems for each job would take minutes of it. */
+/* With as many problems, searching all of them for each job would take minutes of CPU time. */
 #define PROBLEMS    20000
 #define JOBS_EACH   5
 #define CPU_SECONDS 10

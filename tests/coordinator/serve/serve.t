@@ -1,7 +1,7 @@
 #!/usr/bin/perl
-# The operator's view of a farm: `status` and `serve` on a farm with a lost worker, one that failed, one
-# that is not admitted, quarantined configs and failed jobs; health while the database goes and comes;
-# upkeep that several `serve`s share.
+# An operator's view of a farm: `status` and `serve` show a lost worker, one that failed, one that no campaign admits,
+# quarantined configs and failed jobs. `serve`'s health check follows the database as it stops and starts, and only one
+# of several `serve`s does the upkeep.
 use strict;
 use warnings;
 use Cwd qw(abs_path);

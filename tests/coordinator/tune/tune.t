@@ -1,7 +1,6 @@
 #!/usr/bin/perl
-# A real tune of two tiny layers on this machine's own device and an embedded
-# database: what it writes, that a second run costs nothing, and that it goes on
-# after Ctrl-C and after being killed.
+# A real tune of two tiny layers on this machine's own device, with an embedded database: its output files, a second run
+# that measures nothing anew, and a tune that goes on after Ctrl-C and after being killed.
 use strict;
 use warnings;
 use JSON::PP qw(decode_json);
@@ -33,7 +32,7 @@ sub run {
     return $status;
 }
 
-# Waits until the file holds the pattern.
+# Waits until the file's content matches the pattern.
 sub wait_for {
     my ($path, $pattern) = @_;
     my $deadline = time + $patience;
@@ -44,14 +43,14 @@ sub wait_for {
     return 1;
 }
 
-# A few solvers are as good as all, whose kernels take minutes to compile.
+# Three solvers are enough for this test; the kernels of all would take minutes to compile.
 my @solvers = ('--solvers', 'ConvDirectNaive,ConvCpuDirect,ConvImplicitGemm');
 my $head = './bin/MIOpenDriver conv -n 1 -H 8 -W 8 -p 1 -q 1 -y 3 -x 3 -F 1';
 write_file("$folder/tiny.txt", "$head -c 8 -k 8\n$head -c 16 -k 16\n$head -c 8 -k 8\n");
-# That the machine has other work meanwhile is no matter of this test.
+# --allow-drift: the machine may be busy with other work.
 my @tune = ('tune', "$folder/tiny.txt", '--configs', '3', @solvers, '--allow-drift', '-o', "$folder/tiny");
 
-# Its times compare where noise left each problem's default a time.
+# The report compares the network's times unless noise left some problem's default config without a time.
 my $whole_network = qr/^The whole network \(2 problems, 3 layers\):/m;
 
 is run('first', @tune), 0, 'a tune of two layers ends with 0';
@@ -78,8 +77,9 @@ for my $ending ('.HIP.fdb.txt', '.db', '.db.txt') {
     cmp_ok scalar(@files), '>=', 1, "a file *$ending is there";
 }
 
-# A job keeps its best four and the default: of nine configs four lose their code. The solver has more than nine
-# for any CPU; those whose tiles are vector registers have fewer where vectors are short.
+# A job keeps the code of its four best configs and of the default: of nine configs, four lose their code. This solver
+# has more than nine configs for any CPU; solvers whose tiles are vector registers have fewer on CPUs with short
+# vectors.
 my @many = ('tune', "$folder/tiny.txt", '--configs', '9', '--solvers', 'ConvDirectTiled', '--budget', '0',
     '--allow-drift', '-o', "$folder/many");
 is run('many', @many), 0, 'a tune with more configs than are kept';
@@ -88,7 +88,7 @@ like read_file("$folder/many.out"), qr/^Of the code objects [1-9]\d* \(.* were d
 is run('check', 'export', '--campaign', '1', '--kernels', '--allow-drift', '-o', "$folder/kernels"), 0,
     'and all that was kept can still be exported';
 
-# A result that no round verified is refused by name; the rest is exported.
+# Changes a result so that it no longer equals what its round verified: export refuses it by name, and exports the rest.
 sub claims_runs {
     return system $program, 'db', 'psql', '-qc', "UPDATE results SET n = n $_[0] WHERE job_id ="
         . ' (SELECT min(job_id) FROM results WHERE campaign_id = 1)';
@@ -127,7 +127,7 @@ is read_file("$folder/tiny/report.txt"), $before, 'what is in the folder stays';
 is run('replaced', @other, '--replace'), 0, 'with --replace it is taken';
 is run('released', 'check', "$folder/tiny"), 0, 'and what lies there then is whole';
 
-# A folder that takes nothing: what was found is shown all the same.
+# If the output folder cannot be written, tune prints its results and exits with 1.
 write_file("$folder/blocked", '');
 is run('blocked', @tune[0 .. 6], '-o', "$folder/blocked"), 1, 'a file in the folder\'s place ends with 1';
 like read_file("$folder/blocked.err"), qr/blocked': .*name another one with -o/, 'says what to do';
@@ -137,7 +137,7 @@ is run('full', @tune[0 .. 6], '-o', "$folder/full"), 1, 'a report that cannot be
 like read_file("$folder/full.out"), $whole_network, 'but is shown';
 like read_file("$folder/full.err"), qr/kept in the database.*\n  .*skipjack tune/, 'and may be had again';
 
-# A longer one, stopped at two points. The seed makes it another campaign.
+# A larger campaign, stopped at two points of its work.
 write_file("$folder/more.txt", join '', map { "$head -c $_ -k 24\n" } 24, 32, 40);
 my @more = ('tune', "$folder/more.txt", '--configs', '4', @solvers, '--allow-drift', '-o', "$folder/more");
 my $pid = start('stopped', @more);
@@ -146,7 +146,7 @@ kill 'INT', $pid;
 is finish($pid), 130, 'Ctrl-C ends it with 130';
 like read_file("$folder/stopped.err"), qr/To go on:\n  SKIPJACK_HOME=\S+ \S*skipjack tune /, 'it says how to go on';
 
-# A terminal that closes sends SIGHUP, at times twice. The worker ends too, which tune waits for.
+# A closing terminal sends SIGHUP, sometimes twice. tune ends after its worker has ended.
 $pid = start('hangup', @more);
 ok wait_for("$folder/hangup.err", qr/goes on.*worked/s), 'started again it goes on';
 kill 'HUP', $pid;
@@ -155,7 +155,7 @@ is finish($pid), 130, 'SIGHUP ends it with 130';
 like read_file("$folder/hangup.err"), qr/stopping: .*To go on:\n/s, 'as Ctrl-C does';
 unlike read_file("$folder/hangup.err"), qr/stopping at once/, 'and a second one changes nothing';
 
-# Under nohup it goes on: another line of progress comes, or its results.
+# Under nohup tune goes on: it prints another line of progress or its results.
 {
     local $SIG{HUP} = 'IGNORE';
     $pid = start('killed', @more);
@@ -173,8 +173,8 @@ is run('last', @more), 0, 'after being killed it goes on to the end';
 like read_file("$folder/last.err"), qr/campaign \d+ (goes on|is done)/, 'with the same campaign';
 like read_file("$folder/last.out"), qr/^The whole network \(3 problems, 3 layers\):/m, 'and reports';
 
-# The tune that ends its campaign measures once more what was measured while the device drifted. The machine decides
-# whether the second time drifts, too.
+# A tune that completes its campaign measures once more the configs whose device drifted. Whether the device drifts
+# again depends on the machine.
 sub psql { return qx('$program' db psql -qAtc "SET search_path = skipjack; $_[0]" 2>/dev/null) =~ s/\n\z//r; }
 my ($drifted) = read_file("$folder/many.err") =~ /^campaign (\d+): /m;
 psql("UPDATE outcomes SET drift = 1.5 WHERE campaign_id = $drifted");
@@ -185,7 +185,7 @@ ok $status == 0 || $status == 1, 'a tune whose device drifted goes on to the end
 like read_file("$folder/drifted.err"), qr/^\d+ configs in \d+ jobs? .*measured once more/m, 'says that it measures again';
 cmp_ok psql("SELECT count(*) FROM outcomes WHERE campaign_id = $drifted"), '>', $rounds, 'and does so';
 
-# A worker that dies is started again; the seed makes it another campaign.
+# A worker that dies is started again. --seed makes this another campaign.
 $pid = start('restart', @more, '--seed', '5');
 ok wait_for("$folder/restart.err", qr/worked/), 'another tune has its worker';
 my ($worker) = split ' ', read_file("/proc/$pid/task/$pid/children");
@@ -194,7 +194,7 @@ is finish($pid), 0, 'a tune whose worker was killed ends with 0';
 like read_file("$folder/restart.err"), qr/worker was killed by signal 9 .* \(1 of 5\)/,
     'it says why it started another';
 
-# A campaign that nobody works on says so; Ctrl-C ends the watching alone.
+# Watching a campaign without any worker reports that; Ctrl-C ends the watching, not the campaign.
 is run('create', 'campaign', 'create', '--target', 'local', '--problems', "$folder/tiny.txt",
     '--configs', '2', '--seed', '9'), 0, 'campaign create ends with 0';
 my ($id) = read_file("$folder/create.out") =~ /^(\d+)$/;
