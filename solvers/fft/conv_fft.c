@@ -578,18 +578,35 @@ static struct launch *add_transform(const struct recipe *recipe, enum tensor_rol
     return launch;
 }
 
+/* Adds the launch that transforms tensor `role`, x or w, with the arguments that both entries begin with. */
+static struct launch *add_input_transform(const struct recipe *recipe, enum tensor_role role,
+                                          const char *entry, double count)
+{
+    const struct problem *p = recipe->p;
+    struct launch *launch = add_transform(recipe, role, entry, count, recipe->plan.terms);
+
+    launch_arg_tensor(launch, role);
+    launch_arg_workspace(launch, recipe->offset[role]);
+    conv_add_plane_strides(launch, role);
+    launch_arg_int32(launch, p->groups);
+    launch_arg_int32(launch, p->c / p->groups);
+    return launch;
+}
+
+/* An image's tile size and tile count along each axis, and the tile count of all images. */
+static void add_tiles(struct launch *launch, const struct fft_plan *plan)
+{
+    add_pair(launch, plan->h.tile, plan->w.tile);
+    add_pair(launch, plan->h.tiles, plan->w.tiles);
+    launch_arg_int32(launch, (int64_t)plan->columns);
+}
+
 static void add_w(const struct recipe *recipe)
 {
     const struct problem *p = recipe->p;
     const struct fft_plan *plan = &recipe->plan;
-    struct launch *launch =
-        add_transform(recipe, TENSOR_W, "conv_fft_w", plan->channels, plan->terms);
+    struct launch *launch = add_input_transform(recipe, TENSOR_W, "conv_fft_w", plan->channels);
 
-    launch_arg_tensor(launch, TENSOR_W);
-    launch_arg_workspace(launch, recipe->offset[TENSOR_W]);
-    conv_add_plane_strides(launch, TENSOR_W);
-    launch_arg_int32(launch, p->groups);
-    launch_arg_int32(launch, p->c / p->groups);
     launch_arg_int32(launch, p->k / p->groups);
     add_pair(launch, plan->h.phases, plan->w.phases);
     add_pair(launch, plan->h.step, plan->w.step);
@@ -603,22 +620,14 @@ static void add_x(const struct recipe *recipe)
 {
     const struct problem *p = recipe->p;
     const struct fft_plan *plan = &recipe->plan;
-    struct launch *launch =
-        add_transform(recipe, TENSOR_X, "conv_fft_x", plan->columns, plan->terms);
+    struct launch *launch = add_input_transform(recipe, TENSOR_X, "conv_fft_x", plan->columns);
 
-    launch_arg_tensor(launch, TENSOR_X);
-    launch_arg_workspace(launch, recipe->offset[TENSOR_X]);
-    conv_add_plane_strides(launch, TENSOR_X);
-    launch_arg_int32(launch, p->groups);
-    launch_arg_int32(launch, p->c / p->groups);
     add_pair(launch, plan->h.phases, plan->w.phases);
     add_pair(launch, plan->h.step, plan->w.step);
     add_axes(launch, p->in);
     add_axes(launch, p->pad);
     add_axes(launch, p->stride);
-    add_pair(launch, plan->h.tile, plan->w.tile);
-    add_pair(launch, plan->h.tiles, plan->w.tiles);
-    launch_arg_int32(launch, (int64_t)plan->columns);
+    add_tiles(launch, plan);
 }
 
 static void add_product(const struct recipe *recipe)
@@ -661,9 +670,7 @@ static void add_y(const struct recipe *recipe)
     launch_arg_int32(launch, p->groups);
     launch_arg_int32(launch, p->k / p->groups);
     add_axes(launch, p->out);
-    add_pair(launch, plan->h.tile, plan->w.tile);
-    add_pair(launch, plan->h.tiles, plan->w.tiles);
-    launch_arg_int32(launch, (int64_t)plan->columns);
+    add_tiles(launch, plan);
 }
 
 static bool fft_solve(const struct problem *p, const struct context *context,
