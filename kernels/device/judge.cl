@@ -38,7 +38,7 @@ DEVICE void store_any(int type, GLOBAL unsigned char *data, i64 at, double value
     }
 }
 
-/* A tensor: type, channel block, sizes without N, strides. */
+/* Arguments that describe a tensor: data type, channel block, sizes without N, strides. */
 #define TENSOR                                                                                     \
     int type, int block, int c_count, int d_count, int h_count, int w_count, i64 n_stride,         \
         i64 c_stride, i64 d_stride, i64 h_stride, i64 w_stride
@@ -67,7 +67,8 @@ DEVICE u64 random_bits(u64 seed, u64 index)
     return z ^ (z >> 31);
 }
 
-/* Every step is exact, so that fused operations give the same result. */
+/* The random number of a data type that 64 random bits give. Every step is exact in floating point, so that compilers that fuse
+ * operations give the same value. */
 DEVICE double random_value(int type, u64 bits)
 {
     double sign = (bits & 1) != 0 ? -1 : 1;
@@ -93,8 +94,8 @@ KERNEL(ITEMS, 1, 1) judge_random(GLOBAL unsigned char *data, i64 count, i64 seed
         size += product < 0 ? -product : product;                                                  \
     } while (0)
 
-/* Element `index` of part `part` of `parts`. Parts divide W's longest loop; a single part computes the whole
- * element. */
+/* Computes the reference. Each element's sum is divided into `parts` parts, so that W's long sums use many
+ * work-items; with one part a work-item computes the whole element. */
 KERNEL(ITEMS, 1, 1)
 judge_reference(GLOBAL const unsigned char *x, GLOBAL const unsigned char *w,
                 GLOBAL const unsigned char *y, GLOBAL double *value, GLOBAL float *magnitude,
@@ -183,7 +184,8 @@ judge_reference(GLOBAL const unsigned char *x, GLOBAL const unsigned char *w,
     magnitude[place] = (float)size;
 }
 
-/* Adds the parts to the first one; each group stores its elements' largest magnitude. */
+/* Adds the other parts of the reference to the first one. Each workgroup also stores the largest magnitude among its
+ * elements. */
 KERNEL(ITEMS, 1, 1)
 judge_join(GLOBAL double *value, GLOBAL float *magnitude, GLOBAL float *largest, i64 count,
            int parts, int group_count)
@@ -211,8 +213,9 @@ judge_join(GLOBAL double *value, GLOBAL float *magnitude, GLOBAL float *largest,
 
 /* ---- the comparison ---- */
 
-/* Stores for each group: the elements compared, how many are wrong, and the largest error over its tolerance
- * (1e300 for NaN). tensor_wide: one magnitude for all elements, below 0 for none; exact: no error is allowed. */
+/* Stores for each group: the elements compared, how many are wrong, and the largest error over its tolerance (1e300
+ * for NaN). tensor_wide: the magnitude by which all elements' tolerance is computed, negative to use each element's
+ * own; exact: no error is allowed. */
 KERNEL(ITEMS, 1, 1)
 judge_compare(GLOBAL const unsigned char *got, GLOBAL const double *value,
               GLOBAL const float *magnitude, GLOBAL double *ratios, GLOBAL i64 *looks,

@@ -1,6 +1,6 @@
 /*
- * Sets x[n][c][d][h][w] to zero, before a kernel that writes only the positions that some output reads. There
- * are `items` work-items; each takes every items-th element.
+ * Sets the whole tensor x[n][c][d][h][w] to zero. It runs before a backward-data kernel that writes only the
+ * positions of x that some output reads. The launch has `items` work-items; each takes every items-th element.
  *
  * Option: TYPE_X, the stored type.
  */

@@ -1,8 +1,8 @@
 /*
- * Split-K: adds up the parts of kernels for matrix units. result[i] is the sum over `splits` of
- * parts[split][i], in a fixed order. A work-item has four of the `count` elements, a multiple of 4, and every
- * SHARES-th part of them; the work-items of an element add up their sums in local memory. So many parts of few
- * elements are read by many work-items.
+ * Adds up split-K partial sums ("parts"), which a kernel for matrix units wrote to the workspace. result[i] is the
+ * sum over `splits` of parts[split][i], in a fixed order. The result has `count` elements, a multiple of 4. A
+ * work-item adds up every SHARES-th part of four elements; SHARES work-items share an element and add up their sums
+ * in local memory. Thus many work-items read even where a result has few elements and many parts.
  *
  * Options: TYPE, the stored type; LANE, the sums' type (float or int); SHARES, a power of 2 up to 64.
  */

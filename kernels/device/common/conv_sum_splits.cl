@@ -1,11 +1,11 @@
 /*
- * Split-K: adds up the parts of kernels on vector units. w[k][c][d][h][w] is the sum over `splits` of
- * parts[split][k][c][d][h][w], which are packed in the workspace. The order of the sum is fixed, so equal
- * inputs give equal results.
+ * Adds up split-K partial sums ("parts"), which a kernel on vector units wrote to the workspace. w[k][c][d][h][w] is
+ * the sum over `splits` of parts[split][k][c][d][h][w], which are packed in the workspace. The order of the sum is
+ * fixed, so equal inputs give equal results.
  *
  * `lanes` work-items, a power of two up to 32, share the parts of one element, so that many parts of few
- * elements are read at once. A workgroup has 256 / lanes neighbouring elements and advances by `step`. Where w
- * is packed too, its offsets need no division.
+ * elements are read at once. A workgroup computes 256 / lanes neighbouring elements, then the elements `step` further
+ * on. For a packed w the kernel computes offsets without a division.
  *
  * Option: TYPE_W, the stored type.
  */

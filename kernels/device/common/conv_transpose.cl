@@ -1,7 +1,7 @@
 /*
- * Copies a tensor between layouts with channels last and other layouts, and pads the channels of a group with
- * zeros. The copy is of planes of rows by columns, `groups` for each batch, with a plane's strides as
- * arguments.
+ * Copies a tensor between layouts with channels last and other layouts, and pads the channels of a group with zeros.
+ * The tensor is copied as planes of rows by columns, one for each group of each batch; the strides within and between
+ * planes are arguments.
  *
  *   TILED 1: to[column][row] = from[row][column]. Columns are neighbours in `from`, rows in `to`. A block of 64 by 64
  *            goes through local memory, so that both sides are accessed in order. Rows from `rows` to `fill` are zeros.
@@ -24,7 +24,8 @@ typedef unsigned int element;
 
 #define ITEMS 256
 #define TILE  64
-/* The pitch puts a column's elements of 32 lines into 32 banks. */
+/* Length of a tile's line in local memory: the extra elements put a column's elements of 32 lines into 32 different
+ * banks. */
 #define PITCH (TILE + 4 / BYTES)
 #define STEP  (ITEMS / TILE)
 

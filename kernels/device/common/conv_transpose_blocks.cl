@@ -3,16 +3,17 @@
  * with zeros to whole chunks). The channels' side is accessed in chunks of 16 bytes, or of 8 for single bytes,
  * whose 16 by 16 squares would take too many registers.
  *
- *   SLAB 0: a work-item has a square of a chunk's channels by as many positions. It loads and stores chunks on both
- *           sides (parts of VECTOR elements where planes are not aligned to chunks) and transposes in registers.
+ *   SLAB 0: a work-item copies a square: the channels of one chunk by as many positions. It loads and stores chunks
+ *           on both sides (parts of VECTOR elements where planes are not aligned to chunks) and transposes in
+ *           registers.
  *   SLAB 1: for small planes of any length. CHANNEL_BLOCKS chunks of channels of all positions, contiguous in memory,
  *           go through local memory unchanged; a work-item copies a position's chunk.
  *
  * Batches from `batches` on are zeros. Grid: `blocks` workgroups for each plane, `groups` planes for each
  * batch.
  *
- * Options: TENSOR (x, w or y: the entry's name), BYTES (1, 2 or 4: of an element), IN (1: to channels last, 0:
- * from there), SLAB, VECTOR, CHANNEL_BLOCKS (a power of 2: the chunks of channels of a workgroup).
+ * Options: TENSOR (x, w or y: the entry's name), BYTES (1, 2 or 4: of an element), IN (1: to channels last, 0: from
+ * channels last), SLAB, VECTOR, CHANNEL_BLOCKS (a power of 2: the chunks of channels of a workgroup).
  */
 #include "dialect.h"
 
@@ -42,7 +43,8 @@ struct ALIGNED(VECTOR *BYTES) part {
 #define PART_AT(pointer)  (*(GLOBAL struct part *)(GLOBAL void *)(pointer))
 #define PART_IN(pointer)  (*(GLOBAL const struct part *)(GLOBAL const void *)(pointer))
 
-/* A plane: `channels`, padded to `fill`, of `positions`, which are `pitch` elements apart where channels are last. */
+/* A plane of a tensor: `channels` by `positions`. The side with channels last pads channels to `fill`, and its
+ * positions are `pitch` elements apart. */
 struct plane {
     int channels, fill, positions, pitch, is_there;
 };
@@ -60,11 +62,11 @@ DEVICE void zero(struct chunk *chunk)
         chunk->at[i] = 0;
 }
 
-/* The distance of a work-item's parts of VECTOR positions, such that parts of neighbouring work-items are
- * contiguous. */
+/* Positions from one load of VECTOR positions by a work-item to its next load. Work-items with neighbouring numbers
+ * load neighbouring positions. */
 #define PART_STEP (ITEMS / CHANNEL_BLOCKS * VECTOR)
 
-/* Loads a block's positions of one channel, from `first` on. */
+/* Loads one channel's values at the block's positions, from position `first` on. */
 DEVICE void load_line(struct chunk *to, GLOBAL const element *line, int first, int positions)
 {
     for (int i = 0; i < PARTS; i++) {
@@ -133,7 +135,7 @@ DEVICE void move_block(GLOBAL const element *from, GLOBAL element *to, const str
 
 #define CHUNK_LOCAL(pointer) (*(LOCAL_POINTER struct chunk *)(LOCAL_POINTER void *)(pointer))
 
-/* Copies between a position's chunks of channels and the slab. */
+/* Copies chunks of channels of the block's positions between memory and the slab in local memory. */
 DEVICE void move_chunks(LOCAL_POINTER element *slab, GLOBAL const element *from, GLOBAL element *to,
                         const struct plane *plane, int first, int item)
 {

@@ -1,9 +1,10 @@
 /*
- * Coordinates: taking them off a flat index, positions that a convolution combines, channels in blocks.
+ * Helpers for coordinates: splitting a flat index, finding the output position that reads an input position, offsets
+ * in layouts with channels in blocks (NCHWc).
  */
 #include "dialect.h"
 
-/* Takes the fastest remaining coordinate off a flat index. */
+/* Splits the fastest coordinate off a flat index: returns *rest modulo `count` and divides *rest by `count`. */
 DEVICE int take(int *rest, int count)
 {
     int coordinate = *rest % count;
@@ -11,7 +12,7 @@ DEVICE int take(int *rest, int count)
     return coordinate;
 }
 
-/* The same for an index of 64 bits. */
+/* take() for a 64-bit index. */
 DEVICE int take_long(i64 *rest, int count)
 {
     int coordinate = (int)(*rest % count);
@@ -28,7 +29,8 @@ DEVICE int source_of(int in, int f, int out, int pad, int stride, int dilation)
     return at / stride;
 }
 
-/* Offset of channel c where channels are in blocks of `block`, the block innermost. */
+/* Offset in elements of channel c in a layout whose channels come in blocks of `block` (NCHWc); `stride` is the
+ * distance of two blocks. */
 DEVICE i64 channel_offset(int c, int block, i64 stride)
 {
     return block == 1 ? c * stride : c / block * stride + c % block;

@@ -47,7 +47,7 @@ typedef long i64;
 typedef long long i64;
 
 #if defined(__HIP__)
-/* For AMD's compiler alone, without HIP's headers. */
+/* Words for AMD's compiler itself: kernels compile without HIP's headers. */
 #define KERNEL(x, y, z)                                                                            \
     extern "C" __attribute__((global)) __attribute__((amdgpu_flat_work_group_size(                 \
         (x) * (y) * (z), (x) * (y) * (z)))) void
@@ -170,7 +170,8 @@ DEVICE unsigned short to_FP16(float value)
     } else if (u.bits >= 0x477ff000u) {
         result = 0x7c00u;
     } else if (u.bits < 0x38800000u) {
-        /* Below 2^-14 results are multiples of 2^-24, which is the last place of 0.5: adding 0.5 rounds. */
+        /* Results below 2^-14 are multiples of 2^-24, the last binary place of a float between 0.5 and 1. Adding 0.5
+         * therefore rounds to such a multiple. */
         u.value += 0.5f;
         result = u.bits - 0x3f000000u;
     } else {
@@ -217,7 +218,7 @@ DEVICE vec vec_zip_low(vec a, vec b)
     return result;
 }
 
-/* the same from their upper halves */
+/* lanes of a and b alternating, from their upper halves */
 DEVICE vec vec_zip_high(vec a, vec b)
 {
     vec result;

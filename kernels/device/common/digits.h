@@ -1,9 +1,10 @@
 /*
- * Splits flat indices of up to four axes, the last one fastest, into places along each axis.
+ * Splits a flat index over up to four axes, the last one fastest, into one index for each axis ("digits").
  */
 #include "dialect.h"
 
-/* The counts of all axes but the first, which no index exceeds. */
+/* Lengths of the second to fourth axis. Splitting an index does not need the first axis' length, because no index
+ * exceeds it. */
 struct tile_digits {
     int second, third, fourth;
 };

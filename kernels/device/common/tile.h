@@ -3,10 +3,9 @@
  *
  * A workgroup of THREADS_M by THREADS_N work-items computes a block of BLOCK_M rows by BLOCK_N columns, BLOCK_K
  * terms at a time. The kernel copies the terms into local memory as a[term][row] and b[term][column], with
- * zeros past the ends, and tile_multiply() adds their products. A work-item has the sums of TILE_M rows,
- * REPEAT_M times over, by TILE_VECTORS vectors of VEC columns. On a GPU REPEAT_M is 1 and sums stay in
- * registers. On a CPU a workgroup is one work-item, and each tile's sums pass through the registers once for
- * each round of BLOCK_K terms.
+ * zeros past the ends, and tile_multiply() adds their products. A work-item computes REPEAT_M tiles, each the sums of
+ * TILE_M rows by TILE_VECTORS vectors of VEC columns. On a GPU REPEAT_M is 1 and sums stay in registers. On a CPU a
+ * workgroup is one work-item, and each tile's sums pass through the registers once for each round of BLOCK_K terms.
  *
  * Options: THREADS_M, THREADS_N, VEC, TILE_M, TILE_VECTORS, REPEAT_M, BLOCK_K; LANE where sums are not float;
  * TYPE_C, the product's stored type; C_RUNS, 1 to store VEC neighbouring columns as a vector (FP32 only).
@@ -102,7 +101,8 @@ DEVICE int tile_is_run(LOCAL_POINTER const i64 *columns)
     return is_run;
 }
 
-/* Stores VEC sums of a row at the columns' offsets; -1 for no column. */
+/* Stores VEC sums of a row of c at the offsets in `columns`; a column with offset -1 does not exist and is not
+ * stored. */
 DEVICE void tile_store_run(GLOBAL STORAGE(TYPE_C) *c, LOCAL_POINTER const i64 *columns, vec sums)
 {
     LANE lanes[VEC];
@@ -120,7 +120,8 @@ DEVICE void tile_store_run(GLOBAL STORAGE(TYPE_C) *c, LOCAL_POINTER const i64 *c
     }
 }
 
-/* Stores a work-item's sums at the sums of their row's and column's offsets; -1 for no row or column. */
+/* Stores a work-item's sums: each at the sum of its row's offset and its column's offset in c. A row or column with
+ * offset -1 does not exist and is not stored. */
 DEVICE void tile_store(GLOBAL STORAGE(TYPE_C) *c, LOCAL_POINTER const i64 *rows,
                        LOCAL_POINTER const i64 *columns, vec (*sums)[TILE_M][TILE_VECTORS])
 {

@@ -19,7 +19,8 @@
 
 /* ---- the terms of a sum, and their weights ---- */
 
-/* An axis of the filter, and the distances of its positions in the input and in the filter. */
+/* An axis of the filter: its positions, and the distances in elements between neighbouring positions in the input and
+ * in the filter. */
 struct filter_axis {
     int count, phases, stride, dilation;
     i64 phase_step, in_step, w_step;
@@ -28,7 +29,8 @@ struct filter_axis {
 struct filter {
     struct filter_axis d, h, w;
     i64 in_c, w_out, w_in;
-    int out_block, in_block; /* channel blocks of the filter's layout */
+    /* channel blocks of the filter's layout (1: not blocked), of output and of input channels */
+    int out_block, in_block;
     int positions, c_count, is_turned;
     int contiguous;    /* the weights of an output channel are stored in the order of terms */
     int channels_last; /* the order of terms: filter positions, then input channels */
@@ -83,8 +85,8 @@ DEVICE void find_term(const struct filter *filter, int term, i64 *in, i64 *weigh
               f / row % rows * filter->h.w_step + f % row * filter->w.w_step;
 }
 
-/* The same for `length` terms from first on. Divisions are slow, so a term is computed from the term one
- * channel before, where that one is in the block. */
+/* find_term() for `length` terms from `first` on. Divisions are slow, so a term's offsets are computed from the term
+ * one channel earlier, where the block holds that term. */
 DEVICE void find_terms(const struct filter *filter, int first, int length, i64 *in, i64 *weight)
 {
     int back = filter->in_block > 1 ? length : filter->channels_last ? 1 : filter->positions;
@@ -118,8 +120,8 @@ DEVICE void transpose(vec square[VEC])
     }
 }
 
-/* Copies the weights of VEC output channels from k on, TILE_K apart, for `length` terms from first on. Channels
- * past k_left repeat the last one. */
+/* Copies the weights of VEC output channels from k on for `length` terms from `first` on; terms are TILE_K apart in
+ * the copy. Channels past k_left repeat the last channel, and their results are not stored. */
 DEVICE void lay_out_weights(const struct filter *filter, GLOBAL const STORAGE(TYPE_W) * w, int k,
                             int k_left, int first, int length, const i64 *terms, LANE *block)
 {
@@ -150,11 +152,12 @@ DEVICE void lay_out_weights(const struct filter *filter, GLOBAL const STORAGE(TY
 
 /* ---- tiles ---- */
 
-/* The output's rows divided into tiles, and a work-item's share of them. */
+/* The division of the output's rows into tiles, and the tiles that one work-item computes. */
 struct tiles {
-    int width, height; /* of an output plane */
+    int width, height; /* size of an output plane in positions */
     int a_row;         /* tiles of a row */
-    int back_row;      /* in rows narrower than a tile: the first row whose tile ends with the row */
+    /* in rows narrower than a tile: the first row whose tile is moved back so that it ends with the row */
+    int back_row;
     int first, end;
 };
 
@@ -169,7 +172,7 @@ DEVICE int tile_start(const struct tiles *tiles, int tile)
     return start < last ? start : last;
 }
 
-/* The tile's offset in a channel of a tensor with those strides. */
+/* The offset of a tile's first element in a channel of a tensor whose strides are d, h and w. */
 DEVICE i64 tile_offset(const struct tiles *tiles, int tile, i64 d, i64 h, i64 w)
 {
     int row = tile / tiles->a_row;
@@ -213,7 +216,7 @@ DEVICE i64 tile_offset(const struct tiles *tiles, int tile, i64 d, i64 h, i64 w)
 ADD_TILE(add_tile, 1)
 ADD_TILE(add_spread_tile, step)
 
-/* The output tensor. */
+/* Where results go: sizes and strides of the output tensor. */
 struct output {
     i64 c, w;
     int block; /* of channels */
@@ -233,7 +236,8 @@ DEVICE void store_run(GLOBAL STORAGE(TYPE_OUT) * out, const struct output *to, i
     }
     if (k_left >= VEC && to->block == 1 && to->w == 1 && count >= VEC) {
         for (int next = 0; next < count; next += VEC) {
-            /* The last square overlaps the one before. */
+            /* The last square of VEC positions is moved back to end with the row, so it overlaps the square before.
+             * */
             int start = next < count - VEC ? next : count - VEC;
             vec square[VEC];
             UNROLL
@@ -264,9 +268,9 @@ DEVICE int run_length(const struct tiles *tiles, int tile, int has_gaps)
     return whole < 1 ? 1 : whole < left ? whole : left;
 }
 
-/* Grid: `items` parts of an output plane's tiles, blocks of TILE_K channels of a group, images times groups.
- * in_* are strides of the copy or the input, phase_* the distances of its phases; has_slack: a tile may read
- * past its end; k_count and size_* are the output's. */
+/* Grid: `items` work-items that share an output plane's tiles, blocks of TILE_K channels of a group, images times
+ * groups. in_* are strides of the tensor that is read (the padded copy, or the input itself), phase_* the distances
+ * of the copy's phases. has_slack: memory behind that tensor may be read. k_count and size_* are the output's. */
 KERNEL(1, 1, 1) conv_cpu_blocked(GLOBAL const LANE *RESTRICT in,
                                  GLOBAL const STORAGE(TYPE_W) * RESTRICT w,
                                  GLOBAL STORAGE(TYPE_OUT) * RESTRICT out, i64 in_n, i64 in_c,
@@ -338,7 +342,8 @@ KERNEL(1, 1, 1) conv_cpu_blocked(GLOBAL const LANE *RESTRICT in,
     to.block = out_block;
     is_flat = out_h == size_w * out_w && out_d == size_h * out_h;
     for (int tile = tiles.first, run; tile < tiles.end; tile += run) {
-        /* A tile that was moved back stores only its own positions. */
+        /* A tile that was moved back to end with its row overlaps the tile before; only the positions that no other
+         * tile has are stored. */
         int start = tile_start(&tiles, tile), from = tile % tiles.a_row * TILE_W - start;
         int end = tiles.width - start;
         run = run_length(&tiles, tile, !is_flat);

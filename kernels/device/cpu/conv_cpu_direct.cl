@@ -15,7 +15,7 @@
 #define CHANNEL (PHASES_H * PHASES_W * PHASE)
 #define CRS (C_COUNT * FIL_H * FIL_W)
 
-/* Offset of filter row r and column s within a channel of the copy. */
+/* Offset in elements, within a channel of the padded copy, of the input under filter row r and column s. */
 #define ROW_OFFSET(r) ((r) % PHASES_H * (PHASES_W * PHASE) + (r) * DILATION_H / STRIDE_H * PITCH)
 #define COLUMN_OFFSET(s) ((s) % PHASES_W * PHASE + (s) * DILATION_W / STRIDE_W)
 
@@ -26,7 +26,7 @@
 #define IS_WHOLE(q, row, column) ((column) + VEC <= OUT_W && (row) < OUT_H)
 #endif
 
-/* Stores the sums of VEC positions from q on. */
+/* Stores the sums of VEC neighbouring positions, q the first, without positions outside of y. */
 DEVICE void store_row(GLOBAL float *y, int q, vec sum)
 {
     int row = q / PITCH, column = q % PITCH;
@@ -47,7 +47,7 @@ DEVICE void store_row(GLOBAL float *y, int q, vec sum)
     }
 }
 
-/* Channels past k_left repeat the last one and are not stored. */
+/* Computes one tile of sums. Channels past k_left repeat the last channel and are not stored. */
 DEVICE void compute_tile(GLOBAL const float *x, GLOBAL const float *w, GLOBAL float *y, int q,
                          int k_left)
 {

@@ -82,8 +82,8 @@ DEVICE void unfold_panel(const struct shape *shape, GLOBAL const float *x, int p
     }
 }
 
-/* Adds `length` rows of crs to TILE_K times PANEL sums. Channels past k_left repeat the last
- * one and are not stored; nor are pixels past pixels_left. */
+/* Adds `length` rows of crs to TILE_K times PANEL sums. Channels past k_left repeat the last channel. Neither these
+ * channels nor pixels past pixels_left are stored. */
 DEVICE void add_tile(GLOBAL const float *w, int w_row, const float *panel, int length,
                      GLOBAL float *y, int y_row, int k_left, int pixels_left, int is_first)
 {

@@ -1,7 +1,7 @@
 /*
  * Copies x with its padding into a workspace so that strided convolutions read neighbouring inputs as
- * neighbours: each plane is divided into the phases that filter positions have within the stride. Phase (ph,
- * pw) holds at (row, column)
+ * neighbours: each plane is divided into phases, one for each remainder modulo the stride that filter positions have.
+ * Phase (ph, pw) holds at (row, column)
  *   x[row * stride_h + ph * dilation_h % stride_h - pad_h][likewise for w]
  * or 0 outside of x. The copy is [n * c][phases_h][phases_w][rows][pitch]. The shape is given by arguments: one
  * binary serves all problems.
@@ -17,7 +17,7 @@ KERNEL(1, 1, 1) conv_cpu_pack_x(GLOBAL const float *RESTRICT x, GLOBAL float *RE
     int phase_w = (int)GROUP_ID(0), phase_h = (int)GROUP_ID(1), plane = (int)GROUP_ID(2);
     int first_h = phase_h * dilation_h % stride_h - pad_h;
     int first_w = phase_w * dilation_w % stride_w - pad_w;
-    /* Columns from `begin` up to `end` read inside x. */
+    /* Only columns from `begin` up to `end` of a row of the copy read inside x; the others are padding. */
     int begin = first_w < 0 ? (-first_w + stride_w - 1) / stride_w : 0;
     int end = first_w < in_w ? (in_w - 1 - first_w) / stride_w + 1 : 0;
     begin = begin < pitch ? begin : pitch;

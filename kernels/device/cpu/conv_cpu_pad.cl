@@ -1,7 +1,7 @@
 /*
- * Copies an input tensor with its padding into a workspace, where a convolution finds numbers of one type,
- * neighbours next to each other, and no edges. Each channel is divided into the phases that filter positions
- * have within the stride; phase (pd, ph, pw) holds at (depth, row, column)
+ * Copies an input tensor with its padding into a workspace, so that a convolution reads numbers of one type,
+ * neighbours next to each other, and needs no checks for edges. Each channel is divided into phases, one for each
+ * remainder modulo the stride that filter positions have; phase (pd, ph, pw) holds at (depth, row, column)
  *   in[depth * stride_d + pd * dilation_d % stride_d - pad_d][likewise h, w]
  * or 0 outside. Where `spread` is above 1, the input's elements are placed that far apart with zeros between
  * (backward data). The copy is [n][channels][phases_d][phases_h][phases_w][size_d][size_h][size_w].
@@ -15,15 +15,15 @@
 #define LANE float
 #endif
 
-/* Channels of a work-item: enough to use whole cache lines where channels are innermost. */
+/* Channels that a work-item copies: enough to use whole cache lines where channels are innermost. */
 #define CHANNELS 16
 
-/* One axis of the copy as it reads the input. */
+/* One axis of the copy: its size, and the rule by which a position of the copy reads a position of the input. */
 struct axis {
     int size, in, first, step, spread;
 };
 
-/* The input position at a position of the copy, or -1. */
+/* The input position that a position of the copy holds, or -1 where the copy holds zero. */
 DEVICE int input_at(const struct axis *axis, int position)
 {
     int at = axis->first + position * axis->step;
@@ -67,7 +67,7 @@ DEVICE void copy_row(GLOBAL const STORAGE(TYPE) * in, i64 in_w, const struct axi
         row[i] = (LANE)0;
 }
 
-/* The same for a row of `count` channels that are innermost. */
+/* copy_row() for a row of `count` channels that are innermost in memory. */
 DEVICE void copy_pixels(GLOBAL const STORAGE(TYPE) * in, i64 in_w, const struct axis *axis,
                         GLOBAL LANE *row, i64 plane, int count)
 {

@@ -1,6 +1,7 @@
 /*
  * The plain convolution in its three directions: a work-item for each output element, every stride an argument.
- * It is the last resort and the standard for other kernels, so it is kept simple.
+ * It serves problems that no other solver serves, and the results and speed of other kernels are compared with it, so
+ * it is kept simple.
  *
  * Options: TYPE_X, TYPE_W, TYPE_Y are the stored types, ACC the sum's type, BLOCK_X, BLOCK_W, BLOCK_Y the
  * layouts' channel blocks (1 where channels are not blocked). DIRECTION_F, DIRECTION_B or DIRECTION_W chooses

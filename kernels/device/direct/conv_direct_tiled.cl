@@ -27,7 +27,8 @@
 #define BLOCKS_H COUNT_BLOCKS(OUT_H, BLOCK_H)
 #define BLOCKS_W COUNT_BLOCKS(OUT_W, BLOCK_W)
 
-/* Rows and columns of the patch from output to output, and from filter position to filter position. */
+/* Distance in the patch, in rows or columns of the patch, between the inputs of neighbouring outputs (OUT_STEP) and
+ * between those of neighbouring filter positions. */
 #define OUT_STEP_H (BLOCK_H > 1 ? STRIDE_H / PATCH_STEP_H : 1)
 #define OUT_STEP_W (BLOCK_W > 1 ? STRIDE_W / PATCH_STEP_W : 1)
 #define TAP_STEP_H (DILATION_H / PATCH_STEP_H)
@@ -36,26 +37,27 @@
 #define PATCH_H ((BLOCK_H - 1) * OUT_STEP_H + (FIL_H - 1) * TAP_STEP_H + 1)
 #define PATCH_W ((BLOCK_W - 1) * OUT_STEP_W + (FIL_W - 1) * TAP_STEP_W + 1)
 
-/* Rounded up to vectors of four, for aligned loads. Channels are an odd number of them apart, which spreads
- * them over the banks. */
+/* Elements of a row of one phase in the patch, rounded up to vectors of four for aligned loads. The patch's channels
+ * are an odd number of vectors apart, which spreads them over the banks. */
 #define PHASE_LENGTH ((PATCH_W + OUT_STEP_W - 1) / OUT_STEP_W)
 #define ROW_LENGTH ((PHASE_LENGTH * OUT_STEP_W + 3) / 4 * 4)
 #define PLANE (PATCH_H * ROW_LENGTH | 4)
 #define COLUMN_PLACE(column) ((column) % OUT_STEP_W * PHASE_LENGTH + (column) / OUT_STEP_W)
 
 #define TAPS (FIL_H * FIL_W)
-/* An odd number of fours as well. */
+/* Elements of a filter position's weights in local memory: an odd number of vectors of four, which spreads filter
+ * positions over the banks. */
 #define FILTER_ROW (BLOCK_K % 8 == 0 ? BLOCK_K + 4 : BLOCK_K)
 
 /* An enum, since some compilers take no macro behind `unroll`. */
 enum { TAP_ROWS_AT_ONCE = UNROLL_H, TAP_COLUMNS_AT_ONCE = UNROLL_W };
 
 struct strides {
-    i64 n, c, h, w; /* of w: k, c, h, w */
+    i64 n, c, h, w; /* strides of w in elements: k, c, h, w */
 };
 
 struct place {
-    int group, k, h, w; /* of the block's first output; k within the group */
+    int group, k, h, w; /* k, h and w of the block's first output; k counts within the group */
 };
 
 /* Copies `count` channels of x, the first at x, into the patch, with zeros outside of the input. Work-items run
@@ -92,8 +94,8 @@ DEVICE void stage_patch(GLOBAL const STORAGE(TYPE_X) *x, struct strides strides,
     }
 }
 
-/* Copies weights of `count` input and BLOCK_K output channels, the first at w, into filter[c][tap][k]. Channels
- * past the last output channel repeat it. */
+/* Copies weights of `count` input and BLOCK_K output channels, the first at w, into filter[c][tap][k]. Output
+ * channels past the last one repeat the last one's weights. */
 DEVICE void stage_filter(GLOBAL const STORAGE(TYPE_W) *w, struct strides strides,
                          struct place block, int count, LOCAL_POINTER LANE *filter)
 {
@@ -113,7 +115,7 @@ DEVICE void stage_filter(GLOBAL const STORAGE(TYPE_W) *w, struct strides strides
     }
 }
 
-/* The start of a work-item's tile within the block. */
+/* Where a work-item's tile begins within the workgroup's block: output channel, row, and vector of columns. */
 struct tile {
     int k, h, w; /* w counts vectors */
 };
@@ -203,7 +205,7 @@ DEVICE void multiply(LOCAL_POINTER const LANE *patch, FILTER_POINTER filter, str
     copy_sums(sums, sum);
 }
 
-/* Writes a tile's sums; y begins at the image. */
+/* Writes a work-item's tile of sums to y; `y` points to the image's first element. */
 DEVICE void store_sums(GLOBAL STORAGE(TYPE_Y) *y, struct strides strides, struct place block,
                        struct tile tile, vec (*sums)[TILE_H][TILE_W])
 {

@@ -1,6 +1,6 @@
 /*
- * B of 2D convolutions with few input channels: x[n][c][ih][iw] = the sum over k and the filter of y times w,
- * all tensors packed.
+ * Backward data (B) of 2D convolutions with few input channels: x[n][c][ih][iw] = the sum over k and the filter of y
+ * times w, all tensors packed.
  *
  * Positions of x, counted from the padding's start, are grouped in cells of STRIDE: ih = STRIDE_H * i + phase -
  * pad. A filter position r meets one phase, r * DILATION % STRIDE, and reads there y's row i - r * DILATION /
@@ -24,7 +24,8 @@
 #define REACH_H      SHIFT_H(FIL_H - 1)
 #define REACH_W      SHIFT_W(FIL_W - 1)
 
-/* The part of y, and a work-item's span of one of its rows. */
+/* Sizes of the part of y that a workgroup copies to local memory, and the columns (SPAN) of one of its rows that a
+ * work-item reads. */
 #define ROWS    (ITEMS_H + REACH_H)
 #define COLUMNS (ITEMS_W * TILE_W + UP_TO_FOURS(REACH_W))
 #define PLACES  (ROWS * COLUMNS)
@@ -32,7 +33,8 @@
 
 #define REGISTERS (STRIDE_H * STRIDE_W * C * TILE_W + SPAN + 64)
 
-/* Results of a row of cells on their way to memory. */
+/* Columns of x in a row of the workgroup's cells. Results pass through local memory in this form before they are
+ * stored. */
 #define CELL_COLUMNS (ITEMS_W * TILE_W * STRIDE_W)
 #define RESULTS      (ITEMS_H * C * CELL_COLUMNS)
 #define STAGED       (STEP_K * (PLACES + WEIGHTS_PITCH))
@@ -46,7 +48,8 @@ struct image {
     int k, in_h, in_w, out_h, out_w, pad_h, pad_w;
 };
 
-/* Copies the channels from `first` on of y's part, which begins at row and column. */
+/* Copies STEP_K channels of y, from channel `first` on, to local memory: the workgroup's part, which begins at row
+ * and column. */
 DEVICE void stage_y(LOCAL_POINTER float *to, GLOBAL const ELEMENT *y, const struct image *image,
                     int row, int column, int first, int item)
 {
@@ -76,7 +79,8 @@ DEVICE void stage_y(LOCAL_POINTER float *to, GLOBAL const ELEMENT *y, const stru
     }
 }
 
-/* Copies their filters, with the channels of a position as neighbours. */
+/* Copies the weights of the same STEP_K channels to local memory, with the channels of a filter position as
+ * neighbours. */
 DEVICE void stage_w(LOCAL_POINTER float *to, GLOBAL const ELEMENT *w, int channels, int first,
                     int item)
 {
@@ -119,7 +123,8 @@ DEVICE void add_channel(struct sums *sums, LOCAL_POINTER const float *y,
 
 /* ---- out ---- */
 
-/* Puts the work-item's results of a phase of rows in the order of x. */
+/* Puts the work-item's results for one row phase of its cells into local memory in the order of x, for contiguous
+ * stores. */
 DEVICE void lay_results(LOCAL_POINTER float *to, const struct sums *sums, int phase, int item)
 {
     const int row = item / ITEMS_W, first = item % ITEMS_W * TILE_W * STRIDE_W;
@@ -140,7 +145,7 @@ DEVICE void lay_results(LOCAL_POINTER float *to, const struct sums *sums, int ph
     }
 }
 
-/* Stores them in row ih, for rows of cells STRIDE_H apart, from column iw on. */
+/* Stores the results in local memory to x: from row first_ih on, every STRIDE_H-th row, from column first_iw on. */
 DEVICE void store_results(GLOBAL ELEMENT *x, LOCAL_POINTER const float *from,
                           const struct image *image, int first_ih, int first_iw, int item)
 {

@@ -1,5 +1,5 @@
 /*
- * F of 2D convolutions with few input channels on NVIDIA's matrix units (mma.sync): y[n][oh][ow][k] = the sum
+ * Forward (F) 2D convolutions with few input channels on NVIDIA's matrix units (mma.sync): y[n][oh][ow][k] = the sum
  * over the filter of x times w, packed tensors, all NHWC or all NCHW, FP16 or BF16.
  *
  * A position reads consecutive elements of a row of x: the filter's columns, in NHWC with their channels. These
@@ -27,11 +27,11 @@
 #define BLOCK_H (TILES_M * WARPS_H)
 #define BLOCK_W (16 * WARPS_W)
 
-/* Elements of x from column to column, and planes of channels. */
+/* Elements of x from column to column; planes of channels (NHWC has one, NCHW one for each channel). */
 #define STEP   (NHWC ? C : 1)
 #define PLANES (NHWC ? 1 : C)
 
-/* Terms of a filter row, in pairs; eights of them, of which a matrix instruction takes two. */
+/* Terms of a filter row, counted in pairs; then in groups of eight terms, of which a matrix instruction takes two. */
 #define TERMS      (FIL_W * STEP)
 #define EARLY      (LEAD % 2)
 #define PAIRS      ((TERMS + EARLY + 1) / 2)
@@ -39,14 +39,16 @@
 #define LINES      (FIL_H * PLANES)
 #define STEPS      ((LINES * PAIR_PITCH / 4 + 1) / 2)
 
-/* The part of x: rows of each plane. */
+/* Sizes of the part of x that a tile reads: rows of each plane. */
 #define PART_H        ((BLOCK_H - 1) * STRIDE_H + (FIL_H - 1) * DILATION_H + 1)
 #define PART_WIDTH    (LEAD - EARLY + (BLOCK_W - 1) * STRIDE_W * STEP + 2 * PAIR_PITCH)
 #define PART_CHUNKS   ((PART_WIDTH + 7) / 8)
 #define LINE_BYTES    (PART_CHUNKS * CHUNK_BYTES)
 #define PART_BYTES    (PLANES * PART_H * LINE_BYTES)
-#define PLACE_BYTES   (STRIDE_W * STEP * 2) /* from a position to the next */
-/* Filters of one step: four words of each lane for every 16 of k. */
+/* Bytes in local memory from the elements of one position to those of the next. */
+#define PLACE_BYTES   (STRIDE_W * STEP * 2)
+/* Bytes of the filters in local memory for one step of terms: four words of each lane for every 16 output channels.
+ * */
 #define STEP_BYTES    (COLUMNS / 16 * 32 * 16)
 #define FILTERS_BYTES (STEPS * STEP_BYTES)
 
@@ -88,8 +90,8 @@ DEVICE struct tile find_tile(const struct image *image, int number)
     return tile;
 }
 
-/* Loads the part of x that a tile reads, asynchronously, to `place`, with zeros outside of x. Rows of x are
- * whole chunks. */
+/* Starts to copy (asynchronously) the part of x that a tile reads to offset `place` of local memory, with zeros
+ * outside of x. Rows of x are whole chunks of 16 bytes. */
 DEVICE void load_part(LOCAL_POINTER unsigned char *memory, unsigned place,
                       GLOBAL const half_bits *x, const struct image *image, int number, int item)
 {
@@ -111,7 +113,7 @@ DEVICE void load_part(LOCAL_POINTER unsigned char *memory, unsigned place,
 
 /* ---- filters ---- */
 
-/* Two terms of the filter of k, with zeros past the filter. */
+/* Two neighbouring terms of output channel k's filter in one word; zeros past the filter. */
 DEVICE unsigned filter_pair(GLOBAL const half_bits *w, const struct image *image, int k, int eight,
                             int pair_of_four)
 {
@@ -129,8 +131,8 @@ DEVICE unsigned filter_pair(GLOBAL const half_bits *w, const struct image *image
     return pair;
 }
 
-/* A lane's four words: two operands b of 8 columns each, in an order of k that gives a lane eight neighbouring
- * sums; or one operand a of 16 rows. */
+/* Writes the filters to local memory in the order in which lanes load them: four words of each lane, which are two
+ * operands b of 8 columns (k ordered so that a lane has eight neighbouring sums), or one operand a of 16 rows. */
 DEVICE void lay_filters(LOCAL_POINTER unsigned char *to, GLOBAL const half_bits *w,
                         const struct image *image, int first_k, int item)
 {
@@ -158,15 +160,16 @@ DEVICE void load_filters(LOCAL_POINTER unsigned char *from, unsigned *to)
 
 /* ---- the product ---- */
 
-/* A mask of the terms in a pair, by the pair's number in its row. */
+/* A mask of the halves of a word that are terms of the filter; `pair` is the pair's number in its filter row. */
 DEVICE unsigned terms_of_pair(int pair)
 {
     int term = pair * 2 - EARLY;
     return (term >= 0 && term < TERMS ? 0xffffu : 0u) | (term + 1 < TERMS ? 0xffff0000u : 0u);
 }
 
-/* The lane's pair among eight terms; `part` is the start of its position and pair. The masks are those of the
- * first and the last four pairs of a row, which are not all terms. */
+/* Masks for the lane's pair among the first and the last four pairs of a filter row, because these may hold elements
+ * that are no terms. load_pair() reads the pair of the given group of eight terms; `part` points to the pair's place
+ * for the lane's position. */
 struct masks {
     unsigned first, last;
 };
@@ -194,7 +197,8 @@ DEVICE void multiply_part(LOCAL_POINTER unsigned char *memory,
         unsigned places[TILES_M][4];
         UNROLL for (int i = 0; i < TILES_M; i++) UNROLL for (int e = 0; e < 4; e++)
         {
-            /* NHWC: registers of an operand a. NCHW: registers of two operands b, whose positions alternate. */
+            /* NHWC: rows are positions, so the load fills operand a. NCHW: columns are positions, so it fills two
+             * operands b, whose positions alternate. */
             const int at = i * (STRIDE_H * LINE_BYTES) +
                            (NHWC ? e % 2 * (8 * PLACE_BYTES) : e / 2 * (2 * PLACE_BYTES));
             places[i][e] = load_pair(part + at, step * 2 + (NHWC ? e / 2 : e % 2), masks);
@@ -219,7 +223,7 @@ DEVICE void multiply_part(LOCAL_POINTER unsigned char *memory,
 
 #if NHWC
 
-/* For every 32 columns a lane has the sums of 8 k of two positions. */
+/* NHWC. A lane stores, for every 32 output channels, eight neighbouring channels of two positions. */
 DEVICE void store_sums(GLOBAL half_bits *y, LANE sums[TILES_DOWN][TILES_ACROSS][4],
                        const struct image *image, int oh, int ow, int k, int lane)
 {
@@ -241,7 +245,7 @@ DEVICE void store_sums(GLOBAL half_bits *y, LANE sums[TILES_DOWN][TILES_ACROSS][
 
 #else
 
-/* For every 16 of k a lane has the sums of four positions of two k. */
+/* NCHW. A lane stores, for every 16 output channels, four neighbouring positions of two channels. */
 DEVICE void store_sums(GLOBAL half_bits *y, LANE sums[TILES_DOWN][TILES_ACROSS][4],
                        const struct image *image, int oh, int ow, int k, int lane)
 {

@@ -1,6 +1,6 @@
 /*
- * W of 2D convolutions with few input channels on NVIDIA's matrix units (mma.sync): the sum over positions of y
- * times x for each k, filter position and channel; packed tensors, NHWC, FP16 or BF16.
+ * Backward weights (W) of 2D convolutions with few input channels on NVIDIA's matrix units (mma.sync): the sum over
+ * positions of y times x for each k, filter position and channel; packed tensors, NHWC, FP16 or BF16.
  *
  * The product's rows are k, its terms positions, its columns what a position reads of a row of x: the filter's
  * columns with their channels, consecutive in memory. STEP_W positions of a row of y, and the rows of x that
@@ -8,9 +8,9 @@
  * load into registers (ldmatrix); a pair of terms of x is two halfwords one position apart. LEAD elements of a
  * row's first chunk precede the filter's first column.
  *
- * A warp has one row of the filter and BLOCK_K of k; SHARES warps of them alternate at steps of 16 positions. A
- * workgroup takes `part` rows of y, loads the next positions meanwhile, and writes each share's sums to the
- * workspace in w's order, FP32: parts to be added up.
+ * A warp sums one row of the filter for BLOCK_K output channels. SHARES warps share this work and alternate at steps
+ * of 16 positions. A workgroup takes `part` rows of y, loads the next positions while it multiplies, and writes the
+ * sums of each of the SHARES warps to the workspace in w's order, FP32: split-K parts, which another launch adds up.
  *
  * Options: TYPE (FP16 or BF16), LANE, C, FIL_H, FIL_W, STRIDE_H, STRIDE_W, DILATION_H, LEAD; BLOCK_K (a
  * multiple of 16), STEP_W (a multiple of 16 times SHARES), SHARES; RAGGED, 1 where rows of y end within a step
@@ -27,7 +27,8 @@
 #define TILES_M (BLOCK_K / 16)
 #define TILES_N ((TERMS + 7) / 8)
 
-/* Bytes of rows of x and positions of y in local memory; a position ends in another bank than it begins. */
+/* Bytes in local memory of rows of x and of positions of y. A position is padded so that neighbouring positions start
+ * in different banks. */
 #define PLACE_BYTES (STRIDE_W * C * 2)
 #define LINE_CHUNKS ((LEAD + (STEP_W - 1) * STRIDE_W * C + TILES_N * 8 + 7) / 8)
 #define LINE_BYTES  (LINE_CHUNKS * CHUNK_BYTES)
@@ -44,7 +45,8 @@ struct image {
     int k, in_h, in_w, out_h, out_w, pad_h, pad_w;
 };
 
-/* Loads STEP_W positions of y's row (of all images) from column `first` on, and what they meet of x. */
+/* Starts to load STEP_W positions of y's row (rows are numbered over all images), from column `first` on, and the
+ * elements of x that these positions read. */
 DEVICE void load_positions(LOCAL_POINTER unsigned char *memory, unsigned place,
                            GLOBAL const half_bits *y, GLOBAL const half_bits *x,
                            const struct image *image, int row, int first, int channel, int item)
@@ -73,7 +75,8 @@ DEVICE void load_positions(LOCAL_POINTER unsigned char *memory, unsigned place,
     }
 }
 
-/* Elements of two positions; `count` of the positions from here on are in y's row. */
+/* The same element of two neighbouring positions as one word, an operand's pair of terms. Only `count` positions from
+ * here on are in y's row; the others count as zero. */
 DEVICE unsigned pair_at(LOCAL_POINTER unsigned char *line, int count)
 {
     unsigned low = LOCAL_HALF(line, 0), high = LOCAL_HALF(line, PLACE_BYTES);
@@ -84,8 +87,8 @@ DEVICE unsigned pair_at(LOCAL_POINTER unsigned char *line, int count)
     return low | high << 16;
 }
 
-/* Multiplies 16 positions; `line` is the start of the lane's column for its first pair, `from` the lane's row
- * of y. */
+/* Multiplies 16 positions of y by their elements of x. `line` is where the lane's column of x begins for its first
+ * pair, `from` is the lane's row of y. */
 DEVICE void multiply_step(LOCAL_POINTER unsigned char *memory, LANE sums[TILES_M][TILES_N][4],
                           LOCAL_POINTER unsigned char *line, unsigned from, int count, int item)
 {

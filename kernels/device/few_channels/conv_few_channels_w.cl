@@ -1,13 +1,13 @@
 /*
- * W of 2D convolutions with few input channels: the sum over positions of y times x for each k, channel and
- * filter position, all tensors packed.
+ * Backward weights (W) of 2D convolutions with few input channels: the sum over positions of y times x for each k,
+ * channel and filter position, all tensors packed.
  *
- * A work-item has the sums of TILE_K rows of w, ITEMS_K apart, for all channels and columns of one filter row.
- * It moves along a row of y four positions at a time. The piece of a row of each channel of x that it reads
- * meets all its rows of w, and each value of y that it reads meets all of that piece. A workgroup has a block
- * of k, every filter row, and SHARES work-items for each, which alternate along the row; at the end their sums
- * are added in local memory. It takes `part` rows of y and writes its sums to the workspace in w's order, FP32:
- * parts to be added up.
+ * A work-item sums TILE_K output channels of w, ITEMS_K apart, for all input channels and columns of one filter row.
+ * It moves along a row of y four positions at a time. Each piece of a row of x that it reads is multiplied for all
+ * its output channels, and each value of y for the whole piece. A workgroup has a block of k and every filter row,
+ * with SHARES work-items for each, which alternate along the row of y; at the end their sums are added in local
+ * memory. A workgroup takes `part` rows of y and writes its sums to the workspace in w's order, FP32: split-K parts,
+ * which another launch adds up.
  *
  * Options: TYPE, NHWC, C, FIL_H, FIL_W, STRIDE_H, STRIDE_W, DILATION_H, DILATION_W; TILE_K, ITEMS_K, SHARES;
  * STEP_W, positions of a row in local memory at a time, a multiple of 4; CHUNKED, 1 where y's innermost runs (k
@@ -18,7 +18,7 @@
 #define ITEMS   (ITEMS_K * FIL_H * SHARES)
 #define BLOCK_K (ITEMS_K * TILE_K)
 
-/* Rows end in another bank than they begin. */
+/* Floats of a row in local memory. The extra four let a row end in another bank than it begins. */
 #define Y_PITCH (STEP_W + 4)
 #define X_WIDTH ((STEP_W - 1) * STRIDE_W + (FIL_W - 1) * DILATION_W + 1)
 #define X_PITCH (UP_TO_FOURS(X_WIDTH) + 4)
@@ -39,13 +39,14 @@ struct image {
     int k, in_h, in_w, out_h, out_w, pad_h, pad_w;
 };
 
-/* Loads in flight together. */
+/* Loads that a work-item starts before it uses the first, so that memory latency overlaps. */
 #define BATCH        8
 #define BATCH_CHUNKS 4
 
 #if CHUNKED
 
-/* The start of chunk `at` of y's part: k runs along it in NHWC, columns in NCHW. */
+/* Where chunk `at` of the workgroup's part of y begins: a chunk holds neighbouring k in NHWC, neighbouring columns in
+ * NCHW. */
 struct y_place {
     int k, column;
 };
@@ -126,12 +127,12 @@ DEVICE void stage_y(LOCAL_POINTER float *to, GLOBAL const ELEMENT *y, const stru
 
 #endif
 
-/* x's rows as lines of memory: in NHWC all channels of a row are one line. */
+/* Rows of x as contiguous lines: in NHWC one line for all channels of a row, in NCHW one for each channel. */
 #define STEP       (NHWC ? C : 1)
 #define LINES      (NHWC ? FIL_H : C * FIL_H)
 #define LINE_WIDTH (X_WIDTH * STEP)
 
-/* Writes element `at` of the line to local memory. */
+/* Writes element `at` of a line of x to its place in local memory, unless `at` is outside of the line. */
 DEVICE void lay_x(LOCAL_POINTER float *to, int line, int at, float value)
 {
     int place = NHWC ? (at % C * FIL_H + line) * X_PITCH + at / C : line * X_PITCH + at;
@@ -149,10 +150,10 @@ DEVICE int find_x(const struct image *image, int line, int at, int first_h, int 
 
 #if X_CHUNKED
 
-/* Chunks of a line, which may begin within the first chunk. */
+/* The most chunks that cover a line, which may begin in the middle of its first chunk. */
 #define LINE_CHUNKS ((LINE_WIDTH + 2 * CHUNK - 2) / CHUNK)
 
-/* Loads the rows of x that the positions meet, from the filter's first column on. */
+/* Loads the rows of x that the loaded positions of y read, from the column under the filter's first column on. */
 DEVICE void stage_x(LOCAL_POINTER float *to, GLOBAL const ELEMENT *x, const struct image *image,
                     int oh, int first, int item)
 {
@@ -206,7 +207,7 @@ DEVICE void stage_x(LOCAL_POINTER float *to, GLOBAL const ELEMENT *x, const stru
 
 #endif
 
-/* Multiplies four positions: y from the work-item's first row of w on, x from the filter row on. */
+/* Adds the products of four positions: `y` begins at the work-item's first output channel, x at its filter row. */
 DEVICE void add_positions(struct sums *sums, LOCAL_POINTER const float *y,
                           LOCAL_POINTER const float *x)
 {
@@ -226,7 +227,8 @@ DEVICE void add_positions(struct sums *sums, LOCAL_POINTER const float *y,
     }
 }
 
-/* The shares, one after the other, add their sums to local memory; the last one has the total. */
+/* Adds up the sums of the SHARES work-items that share the same output channels: one after the other adds its sums to
+ * local memory, and the last one gets the total. */
 DEVICE void add_shares(struct sums *sums, LOCAL_POINTER float *memory, int place, int share)
 {
     for (int turn = 0; turn < SHARES; turn++) {

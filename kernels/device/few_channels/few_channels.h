@@ -6,8 +6,8 @@
  */
 #include "dialect.h"
 
-/* Loops over values in registers, and loops whose loads should be in flight together. Not unrolled on CPUs,
- * whose compilers would take long. */
+/* Loop pragmas: UNROLL for loops over values in registers, the other for loops whose loads should be in flight
+ * together. CPUs' compilers would take long over unrolled loops, so both forbid unrolling there. */
 #if defined(__OPENCL_VERSION__)
 #define UNROLL        _Pragma("nounroll")
 #define UNROLL_STAGES _Pragma("nounroll")
@@ -16,8 +16,8 @@
 #define UNROLL_STAGES _Pragma("unroll 4")
 #endif
 
-/* An entry of ITEMS work-items that need roughly this many REGISTERS. On NVIDIA a unit's registers are divided
- * among its workgroups by this. */
+/* RESIDENT: workgroups of ITEMS work-items that fit the 65536 registers of an NVIDIA multiprocessor if each work-item
+ * needs about REGISTERS. FEW_KERNEL declares an entry with this bound. */
 #define RESIDENT_MOST 16
 #define RESIDENT_FIT  (65536 / (ITEMS * REGISTERS))
 #define RESIDENT                                                                                   \
@@ -42,11 +42,11 @@ struct ALIGNED(16) quad {
 #define IS_WIDE_FP16 0
 #define IS_WIDE_BF16 0
 #define IS_WIDE      DIALECT_JOIN(IS_WIDE_, TYPE)
-/* Elements in 16 bytes. */
+/* Elements in a chunk of 16 bytes. */
 #define CHUNK        (IS_WIDE ? 4 : 8)
 #define ELEMENT      STORAGE(TYPE)
 
-/* NVIDIA's GPUs have one instruction each way, with dialect.h's rules. */
+/* NVIDIA's GPUs convert FP16 by one instruction each way, with the rounding that dialect.h promises. */
 #if !defined(__OPENCL_VERSION__) && !defined(__HIP__)
 DEVICE float few_from_FP16(unsigned short stored)
 {
@@ -84,7 +84,7 @@ struct ALIGNED(16) chunk {
     unsigned int word[4];
 };
 
-/* Loads 16 bytes, or zeros where not `there`. */
+/* Loads a chunk of 16 bytes; without reading memory returns zeros where `there` is 0. */
 DEVICE struct chunk load_chunk(GLOBAL const ELEMENT *from, int there)
 {
     struct chunk chunk = {{0, 0, 0, 0}};

@@ -19,7 +19,8 @@
  */
 #include "fft.h"
 
-/* Elements of a spectrum before the work-item's lane in frequency 0; `row` counts terms or channels. */
+/* Offset in elements, within a spectrum, of frequency 0 of the work-item's lane; `row` counts terms (x, w) or
+ * channels (y). */
 #define SPECTRUM_AT(group, blocks, column, rows, row)                                              \
     (((((i64)(group) * (blocks) + (column) / BLOCK) * (rows) + (row)) * 2) * BLOCK +               \
      (column) % BLOCK)
@@ -31,7 +32,7 @@
 
 #ifdef PART_X
 
-/* Grid: terms, groups and LANES columns, the first fastest. */
+/* Transforms x. Grid: terms, groups and LANES columns, the first fastest. */
 KERNEL(ITEMS, 1, 1)
 conv_fft_x(GLOBAL const STORAGE(TYPE_X) *RESTRICT x, GLOBAL float *RESTRICT spectra, i64 x_n,
            i64 x_c, i64 x_h, i64 x_w, int groups, int c_count, int phases_h, int phases_w,
@@ -88,8 +89,8 @@ DEVICE int tap_at(int index, int phase, int stride, int dilation, int count)
     return at % dilation == 0 && at / dilation < count ? at / dilation : -1;
 }
 
-/* Grid: terms, groups and LANES channels, the first fastest. taps_h and taps_w are the most filter positions of
- * a phase. */
+/* Transforms the filter. Grid: terms, groups and LANES channels, the first fastest. taps_h and taps_w are the most
+ * filter positions that a phase has along each axis. */
 KERNEL(ITEMS, 1, 1)
 conv_fft_w(GLOBAL const STORAGE(TYPE_W) *RESTRICT w, GLOBAL float *RESTRICT spectra, i64 w_k,
            i64 w_c, i64 w_h, i64 w_w, int groups, int c_count, int k_count, int phases_h,
@@ -127,10 +128,10 @@ conv_fft_w(GLOBAL const STORAGE(TYPE_W) *RESTRICT w, GLOBAL float *RESTRICT spec
 #endif
 #ifdef PART_Y
 
-/* The scale of the transforms of x and w and of the two inverse transforms together. */
+/* Undoes the factors of all transforms at once: 2 each for x and w, and SIZE along each axis for the inverse. */
 #define SCALE (1.0f / (4.0f * SIZE * SIZE))
 
-/* Grid: channels of a group, groups and LANES columns, the first fastest. */
+/* Transforms the product back into y. Grid: channels of a group, groups and LANES columns, the first fastest. */
 KERNEL(ITEMS, 1, 1)
 conv_fft_y(GLOBAL const float *RESTRICT spectra, GLOBAL STORAGE(TYPE_Y) *RESTRICT y, i64 y_n,
            i64 y_k, i64 y_h, i64 y_w, int groups, int k_count, int out_h, int out_w, int tile_h,

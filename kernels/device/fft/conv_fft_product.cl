@@ -21,7 +21,7 @@
 #define PANEL GLOBAL
 #endif
 
-/* A vector's first column within the block. */
+/* Column within the block at which vector v of work-item item_n begins. */
 #define COLUMN(v, item_n) (((v) * ITEMS_N + (item_n)) * VEC)
 
 /* Adds the products of `terms` terms to a tile's sums: w and x begin at its first channel and
@@ -63,7 +63,8 @@ DEVICE void clear(vec (*re)[VECTORS], vec (*im)[VECTORS])
     }
 }
 
-/* y begins at the tile's first channel and column; k_left channels exist. */
+/* Stores a tile's sums. `y` points to the tile's first channel and column; only k_left channels exist and are stored.
+ * */
 DEVICE void store(vec (*re)[VECTORS], vec (*im)[VECTORS], GLOBAL float *y, int k_left)
 {
 #pragma unroll
@@ -79,7 +80,8 @@ DEVICE void store(vec (*re)[VECTORS], vec (*im)[VECTORS], GLOBAL float *y, int k
     }
 }
 
-/* Grid: blocks of channels, blocks of columns and groups, the first fastest; frequencies. */
+/* Grid: blocks of channels, blocks of columns and groups along the first axis, the first fastest; frequencies along
+ * the second. */
 KERNEL(ITEMS, 1, 1)
 conv_fft_product(GLOBAL const float *RESTRICT w, GLOBAL const float *RESTRICT x,
                  GLOBAL float *RESTRICT y, int groups, int terms, int k_count, int n_blocks)

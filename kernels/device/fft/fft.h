@@ -40,7 +40,7 @@ enum { UNROLL_ROW = VEC > 1 ? 1 : SIZE };
 #define RUN 1
 #define RUN_LANES 1
 #endif
-/* Planes that a work-item fills. */
+/* Planes to which one work-item writes when local memory is filled. */
 #define FILLED (LANES / RUN_LANES)
 #define RUN_ROWS (ITEMS / (RUN * RUN_LANES))
 #define RUN_COLUMN (ITEM % RUN)
@@ -56,7 +56,8 @@ enum { UNROLL_ROW = VEC > 1 ? 1 : SIZE };
     ((((part) * SIZE + (row) % 2 * HALF + (row) / 2) * PITCH + (column)) * LANES)
 #define REAL_AT(row, column) COMPLEX_AT((column) / HALF, row, (column) % HALF)
 
-/* The place of frequency i in a row after fft_forward() and before fft_inverse(). */
+/* Index in a transformed row of frequency i: fft_forward() leaves frequencies, and fft_inverse() expects them, in
+ * this order. */
 #define PLACE(i)                                                                                   \
     (((i) % 2 * 32 + (i) / 2 % 2 * 16 + (i) / 4 % 2 * 8 + (i) / 8 % 2 * 4 + (i) / 16 % 2 * 2 +      \
       (i) / 32 % 2) /                                                                              \
@@ -191,8 +192,8 @@ DEVICE void fft_inverse(vec *re, vec *im)
         inverse_stage(re, im, 32);
 }
 
-/* Transforms two real rows in place to columns 0 .. HALF - 1 of twice their spectra. Column 0 holds those of 0
- * and of HALF, both real and not doubled. */
+/* Transforms two real rows in place to columns 0 .. HALF - 1 of twice their spectra. Column 0 holds the values of
+ * frequencies 0 (real part) and HALF (imaginary part), which are real and not doubled. */
 DEVICE void transform_rows(LOCAL_POINTER float *planes, int lane, int pair)
 {
     vec re[SIZE], im[SIZE];
@@ -225,7 +226,7 @@ DEVICE void transform_rows(LOCAL_POINTER float *planes, int lane, int pair)
         vec_store((spectrum) + BLOCK, im);                                                         \
     } while (0)
 
-/* Transforms one column into the spectrum, which begins at this work-item's lane. */
+/* Transforms one column of a plane and stores it in the spectrum; `spectrum` points to this work-item's lane. */
 DEVICE void transform_column(LOCAL_POINTER const float *planes, int lane, int column,
                              GLOBAL float *spectrum, i64 step)
 {
@@ -256,7 +257,7 @@ DEVICE void transform_column(LOCAL_POINTER const float *planes, int lane, int co
     }
 }
 
-/* The inverse of transform_column(), without its factor. */
+/* The inverse of transform_column(), without the factor that makes up for the transforms' scale. */
 DEVICE void restore_column(LOCAL_POINTER float *planes, int lane, int column,
                            GLOBAL const float *spectrum, i64 step)
 {
@@ -292,7 +293,7 @@ DEVICE void restore_column(LOCAL_POINTER float *planes, int lane, int column,
     }
 }
 
-/* The inverse of transform_rows(), without its factor. */
+/* The inverse of transform_rows(), without the factor that makes up for the transforms' scale. */
 DEVICE void restore_rows(LOCAL_POINTER float *planes, int lane, int pair)
 {
     vec re[SIZE], im[SIZE];

@@ -1,8 +1,8 @@
 /*
- * Folds col back (col2im): x[n][c][i] is the sum, over the filter positions through which some output o reads
- * i, of col's element for (c, filter position) and (n, o). col has the layout of conv_im2col.cl (BY_TERM), in
- * FP32. Work-items run along x's densest axis: channels (BY_TERM 1) or columns (BY_TERM 0). There are `items`
- * work-items; each takes every items-th element.
+ * Folds col, the product of a convolution's unfolded matrix multiplication, back into x (col2im): x[n][c][i] is the
+ * sum, over the filter positions through which some output o reads i, of col's element for (c, filter position) and
+ * (n, o). col has the layout of conv_im2col.cl (BY_TERM), in FP32. Work-items run along x's densest axis: channels
+ * (BY_TERM 1) or columns (BY_TERM 0). There are `items` work-items; each takes every items-th element.
  *
  * Options: TYPE_X, BY_TERM.
  */

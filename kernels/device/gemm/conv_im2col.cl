@@ -2,8 +2,8 @@
  * Unfolds x for a matrix product (im2col): for every output position, channel and filter position (a term), col
  * holds the input that the filter position meets there, or 0 outside of x. As in x, either the columns of an
  * image are neighbours (BY_TERM 0: [c][fil][n][out]) or the channels (BY_TERM 1: [n][out][fil][c]). A workgroup
- * takes one line, which is all but the last few coordinates, ITEMS_H by ITEMS_W elements at a time, and every
- * groups-th line after it.
+ * unfolds one line, ITEMS_H by ITEMS_W elements at a time, and then every groups-th line after it. A line is the
+ * elements of col that share the first coordinates (see each entry).
  *
  * Options: TYPE_X, BY_TERM, ITEMS_H, ITEMS_W.
  */

@@ -1,8 +1,8 @@
 /*
  * A batched matrix product C = A B of tensors in place: rows (m), columns (n) and terms (k) are each made of up
  * to four axes with strides of their own. Convolutions that need no unfolding, unfolded inputs and Winograd's
- * planes are such products. Grid: column blocks, row blocks, then batches times splits. With SPLITS (split-K)
- * each split sums a part of the terms into its own matrix, to be added up by another kernel.
+ * planes are such products. Grid: column blocks, row blocks, then batches times splits. With SPLITS (split-K) each
+ * split sums a part of the terms into its own matrix, and another kernel adds up these matrices.
  *
  * Options: those of tile.h; TYPE_A and TYPE_B, the stored types; A_BY_K and B_BY_K, 1 where neighbouring terms
  * are neighbours in memory, else 0; B_RUNS, 1 to load VEC neighbouring columns as a vector (FP32 only).
@@ -29,7 +29,7 @@ DEVICE void load_rows(GLOBAL const STORAGE(TYPE_A) *a, LOCAL_POINTER const i64 *
     }
 }
 
-/* The same for b's columns. */
+/* Copies b's terms of the block's columns into b_tile, with zeros where an offset is -1. */
 DEVICE void load_columns(GLOBAL const STORAGE(TYPE_B) *b, LOCAL_POINTER const i64 *b_column,
                          LOCAL_POINTER const i64 *b_term, LOCAL_POINTER LANE *b_tile)
 {
@@ -96,7 +96,7 @@ gemm(GLOBAL const STORAGE(TYPE_A) *RESTRICT a, GLOBAL const STORAGE(TYPE_B) *RES
     }
     tile_clear(sums);
     for (int k = first_k; k < end_k; k += BLOCK_K) {
-        /* Each work-item finds the places of a few neighbouring terms. */
+        /* Each work-item finds the offsets of a few neighbouring terms for the whole workgroup. */
         int terms = (BLOCK_K + THREADS - 1) / THREADS;
         struct tile_place place = tile_split(k_digits, k + ITEM * terms);
         BARRIER();

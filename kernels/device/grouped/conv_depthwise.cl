@@ -1,11 +1,12 @@
 /*
- * F and B of convolutions with one input channel in each group (w is k by 1 by the filter), 2D and 3D, every
- * tensor stride an argument. B gathers, so that one kernel serves both.
+ * Forward (F) and backward data (B) of convolutions with one input channel in each group (w is k by 1 by the filter),
+ * 2D and 3D, every tensor stride an argument. For B each work-item reads all y that its elements of x need, so that
+ * one kernel serves both.
  *
  * A result's element (y for F, x for B) is a sum over taps. For F a tap is a filter position, and neighbouring
- * results read the source STRIDE apart. For B the filter positions that meet an element are PERIOD apart, from
- * one that depends on the element's phase within the stride; results that are STRIDE apart read neighbours in
- * the source through the same taps.
+ * results read the source STRIDE apart. For B the filter positions that reach an element are PERIOD apart; the first
+ * of them depends on the element's phase, its position modulo the stride. Results that are STRIDE apart read
+ * neighbours in the source through the same taps.
  *
  * A work-item computes TILE_H rows of TILE_W vectors of such results, REPEAT times along the row. Neighbouring
  * work-items are neighbours along the axis of the lanes (depthwise.h).
@@ -28,7 +29,7 @@
 #define TAP_STEP_D DILATION_D
 #define TAP_STEP_H DILATION_H
 #define TAP_STEP_W DILATION_W
-/* The filter position of a tap; FIL or more for a tap past the filter. */
+/* The filter position of a tap; a value of FIL or more means that the tap is past the filter. */
 #define FILTER_AT(first, tap, taps, period) (tap)
 #else
 #define SOURCE TYPE_Y
@@ -75,7 +76,7 @@ struct start {
     int result, source, filter;
 };
 
-/* Tile `unit` of an axis. In B consecutive units are different phases of the stride. */
+/* Where tile number `unit` of an axis begins. In B consecutive tiles belong to different phases of the stride. */
 DEVICE struct start find_start(int unit, int tile, int size, int pad, int fil, int stride,
                                int dilation, int period, int taps)
 {
@@ -101,7 +102,7 @@ DEVICE struct start find_start(int unit, int tile, int size, int pad, int fil, i
     return start;
 }
 
-/* Tiles along an axis of the result. */
+/* The number of tiles along an axis of the result. */
 DEVICE int count_units(int size, int tile, int stride)
 {
 #ifdef DIRECTION_F
@@ -128,7 +129,7 @@ struct tile {
     i64 source_at, weight_at;
 };
 
-/* w at a tap; any value for a tap past the filter. */
+/* The weight of a tap. A tap past the filter gets some other weight of the channel; its products must not count. */
 DEVICE weight load_weight(GLOBAL const STORAGE(TYPE_W) *w, const struct tile *tile, int tap_d,
                           int tap_h, int tap_w)
 {
@@ -154,7 +155,7 @@ DEVICE void keep_weights(GLOBAL const STORAGE(TYPE_W) *w, const struct tile *til
             load_weight(w, tile, i / (TAPS_H * TAPS_W), i / TAPS_W % TAPS_H, i % TAPS_W);
 }
 
-/* Adds the products of a source row, r rows behind the tile's first one, with CHUNK_W taps from `first` on. */
+/* Adds the products of one source row, the r-th of the tile, with CHUNK_W taps from `first` on. */
 DEVICE void add_row(GLOBAL const STORAGE(TYPE_W) *w, const struct tile *tile,
                     const weight *weights, const row_element *row, int tap_d, int r, int first,
                     vec (*sums)[TILE_W])
@@ -184,7 +185,8 @@ DEVICE void add_row(GLOBAL const STORAGE(TYPE_W) *w, const struct tile *tile,
     }
 }
 
-/* Adds the products of one source channel to the tile, `along` source positions behind the start. */
+/* Adds the products of one source channel to the tile's sums. `along` is the distance of the tile from the
+ * work-item's first tile along the row, in source positions. */
 DEVICE void add_channel(GLOBAL const STORAGE(SOURCE) *source, GLOBAL const STORAGE(TYPE_W) *w,
                         const struct tile *tile, const weight *weights, int along,
                         vec (*sums)[TILE_W])
@@ -212,7 +214,7 @@ DEVICE void add_channel(GLOBAL const STORAGE(SOURCE) *source, GLOBAL const STORA
     }
 }
 
-/* The tile's first result: n, c, d, h, w. */
+/* Stores the tile's sums; `first` holds the coordinates n, c, d, h, w of its first result. */
 DEVICE void store_sums(GLOBAL STORAGE(RESULT) *result, struct sizes first, struct sizes sizes,
                        struct steps steps, vec (*sums)[TILE_W])
 {
@@ -245,7 +247,7 @@ DEVICE void store_sums(GLOBAL STORAGE(RESULT) *result, struct sizes first, struc
     }
 }
 
-/* Finds the start of the j-th channel that the work-item's result channels read, and of its weights. */
+/* Finds where the source and the weights begin for the j-th channel that adds to the work-item's result channels. */
 DEVICE void find_channel(struct tile *tile, struct sizes first, int j)
 {
     tile->source_at = j * tile->source_steps.c;
@@ -264,7 +266,7 @@ DEVICE void find_channel(struct tile *tile, struct sizes first, int j)
 #endif
 }
 
-/* The offsets of lanes from that start. */
+/* Finds the offsets of a vector's lanes from the start that find_channel() set. */
 DEVICE void find_tile_lanes(struct tile *tile, struct sizes first, struct sizes sizes)
 {
 #if defined(LANES_N)
@@ -278,7 +280,7 @@ DEVICE void find_tile_lanes(struct tile *tile, struct sizes first, struct sizes 
 #endif
 }
 
-/* Sizes are the result's; source_* are the source's. */
+/* size arguments without a prefix are the result's, source_* are the source's. */
 KERNEL(ITEMS, 1, 1)
 conv_depthwise(GLOBAL const STORAGE(SOURCE) *RESTRICT source,
                GLOBAL const STORAGE(TYPE_W) *RESTRICT w, GLOBAL STORAGE(RESULT) *RESTRICT result,

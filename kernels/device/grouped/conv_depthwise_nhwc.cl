@@ -1,6 +1,7 @@
 /*
- * F and B of depthwise convolutions (one channel in and out of each group) on packed tensors with channels
- * innermost. B gathers, so that one kernel serves both: results are sums over taps of a source.
+ * Forward (F) and backward data (B) of depthwise convolutions (one channel in and out of each group) on packed
+ * tensors with channels innermost. For both, a result (y or x) is a sum over taps, the filter positions through which
+ * it reads the source (x or y), so that one kernel serves both.
  *
  * A work-item computes TILE_H rows by TILE_W columns of results (B: whole strides of them) for VECTOR channels.
  * It goes down the source rows that these results meet, loads each row once, and adds a position's products to
@@ -23,7 +24,8 @@
 #define ROWS                                        TILE_H
 #define COLUMNS                                     TILE_W
 #define SPAN(tile, fil, stride, dilation)           (((tile)-1) * (stride) + ((fil)-1) * (dilation) + 1)
-/* The first result of a tile, the first source position it reads, and the results of a tensor before a tile. */
+/* F. RESULT_AT: a tile's first result. SOURCE_AT: the first source position that this result reads. TILES: tiles
+ * along an axis. */
 #define RESULT_AT(tile, stride, pad)                (tile)
 #define SOURCE_AT(tile, fil, stride, dilation, pad) ((tile) * (stride) - (pad))
 #define TILES(size, tile, stride, pad)              (((size) + (tile)-1) / (tile))
@@ -36,10 +38,10 @@
 #define RESULT_W                          IN_W
 #define ROWS                              (TILE_H * STRIDE_H)
 #define COLUMNS                           (TILE_W * STRIDE_W)
-/* How far before its own stride a result reads. */
+/* B. Positions of y, before the one of a result's own stride, that the result reads through the filter. */
 #define REACH(fil, stride, dilation)      (((fil)-1) * (dilation) / (stride))
 #define SPAN(tile, fil, stride, dilation) ((tile) + REACH(fil, stride, dilation))
-/* Tiles begin at whole strides of the padded axis. */
+/* B. A tile begins at a whole stride, counted from the start of the padding. */
 #define RESULT_AT(tile, stride, pad)      ((tile) * (stride) - (pad) % (stride))
 #define SOURCE_AT(tile, fil, stride, dilation, pad)                                                \
     ((tile) + (pad) / (stride)-REACH(fil, stride, dilation))
@@ -56,7 +58,7 @@
 
 DEFINE_PACKED_STORE(store_lanes, RESULT)
 
-/* The tap through which a result reads a place of the tile's source span, -1 for none. */
+/* The tap (filter position) through which a result reads place number `place` of the tile's source span, or -1. */
 DEVICE int tap_between(int result, int place, int fil, int stride, int dilation)
 {
 #ifdef DIRECTION_F
@@ -67,7 +69,8 @@ DEVICE int tap_between(int result, int place, int fil, int stride, int dilation)
     return way >= 0 && way % dilation == 0 && way / dilation < fil ? way / dilation : -1;
 }
 
-/* The last row of the span that a row of results reads; the last row of all where it reads none. */
+/* The last row of the tile's source span that a row of results reads. A row of results that reads none is finished
+ * with the last row of the span. */
 DEVICE int last_row_of(int result)
 {
     int last = -1;
@@ -86,7 +89,7 @@ struct weights {
 #endif
 };
 
-/* A channel's taps are neighbours; the work-item's channels follow each other. */
+/* Loads the weights of VECTOR channels; w holds each channel's taps as neighbours. */
 DEVICE void find_weights(GLOBAL const STORAGE(TYPE_W) * w, int channel, struct weights *weights)
 {
 #if KEEP_WEIGHTS
@@ -113,7 +116,7 @@ DEVICE LANE weight_at(const struct weights *weights, int tap, int lane)
 #endif
 }
 
-/* Adds the products of column q of row r of the span. */
+/* Adds the products of the source position in row r and column q of the tile's span to every result that reads it. */
 DEVICE void add_position(const struct weights *weights, const LANE *values, int r, int q,
                          LANE (*sums)[COLUMNS][VECTOR])
 {
@@ -133,13 +136,13 @@ DEVICE void add_position(const struct weights *weights, const LANE *values, int 
     }
 }
 
-/* A work-item's tile: the start of its results and of its source span. */
+/* Where a work-item's tile of results, and the span of the source that it reads, begin. */
 struct tile {
     int channel, result_h, result_w, source_h, source_w;
     i64 result_at, source_at;
 };
 
-/* Adds the products of row r of the span. */
+/* Adds the products of row r of the tile's source span. */
 DEVICE void add_row(GLOBAL const STORAGE(SOURCE) * source, const struct tile *tile,
                     const struct weights *weights, int r, LANE (*sums)[COLUMNS][VECTOR])
 {
@@ -173,7 +176,7 @@ DEVICE void store_row(GLOBAL STORAGE(RESULT) * result, const struct tile *tile, 
     }
 }
 
-/* False where there is no such tile. */
+/* Finds the work-item's tile by its number; false where the number is past the last tile. */
 DEVICE int find_tile(int number, int n_count, struct tile *tile)
 {
     const int n = number / (VECTORS * TILES_W * TILES_H);

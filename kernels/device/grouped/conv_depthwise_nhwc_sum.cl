@@ -1,7 +1,7 @@
 /*
- * Adds up the parts of w that conv_depthwise_nhwc_w.cl writes: w[c][tap] = the sum over `splits` of
- * parts[split][tap][c], in a fixed order. SHARES work-items have an element, every SHARES-th part each, so that
- * many parts of few elements are read by many work-items.
+ * Adds up the split-K parts of w that conv_depthwise_nhwc_w.cl writes to the workspace: w[c][tap] = the sum over
+ * `splits` of parts[split][tap][c], in a fixed order. SHARES work-items share an element and add up every SHARES-th
+ * part each, so that many work-items read even where w has few elements.
  *
  * Option: TYPE_W, the stored type.
  */

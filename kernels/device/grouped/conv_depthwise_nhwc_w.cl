@@ -1,5 +1,6 @@
 /*
- * W of depthwise convolutions (one channel in and out of each group) on packed tensors with channels innermost:
+ * Backward weights (W) of depthwise convolutions (one channel in and out of each group) on packed tensors with
+ * channels innermost:
  *
  *   w[c][f] = sum over n and o of y[n][o][c] * x[n][o * STRIDE - pad + f * DILATION][c]
  *
@@ -64,7 +65,8 @@ DEVICE void load_outputs(GLOBAL const STORAGE(TYPE_Y) * y, struct unit unit, int
     }
 }
 
-/* The filter row through which a row of outputs reads a row of the unit's span, -1 for none. */
+/* The filter row, counted from the work-item's first one, through which output row `output` of the unit reads row r of
+ * the unit's span of x, or -1. */
 DEVICE int tap_between(int output, int r)
 {
     int way = r - output * STRIDE_H;
@@ -72,7 +74,7 @@ DEVICE int tap_between(int output, int r)
                                                                                : -1;
 }
 
-/* Adds the products of row r of the unit's span of x. */
+/* Adds the products of row r of x, counted within the rows that the unit reads. */
 DEVICE void add_row(const struct packed *row, struct packed (*outputs)[TILE_W], int r,
                     LANE (*sums)[FIL_W][VECTOR])
 {
@@ -93,7 +95,7 @@ DEVICE void add_row(const struct packed *row, struct packed (*outputs)[TILE_W], 
     }
 }
 
-/* first_row: of the filter. */
+/* Adds a unit's products to the sums; first_row is the first filter row that the work-item sums. */
 DEVICE void add_unit(GLOBAL const STORAGE(TYPE_X) * x, GLOBAL const STORAGE(TYPE_Y) * y,
                      struct unit unit, int channel, int first_row, LANE (*sums)[FIL_W][VECTOR])
 {
@@ -114,7 +116,7 @@ DEVICE void add_unit(GLOBAL const STORAGE(TYPE_X) * x, GLOBAL const STORAGE(TYPE
     }
 }
 
-/* Adds up a filter row over the work-items of a channel, and stores it. */
+/* Adds up one filter row over the work-items that share its channels, and stores the totals. */
 DEVICE void store_row(GLOBAL STORAGE(TYPE_W) * w, int first_channel, int row, int item,
                       LANE (*sums)[VECTOR], LOCAL_POINTER LANE *shared)
 {
@@ -137,8 +139,8 @@ DEVICE void store_row(GLOBAL STORAGE(TYPE_W) * w, int first_channel, int row, in
     BARRIER();
 }
 
-/* Grid: a workgroup for each block of channels, rows of the filter, and part of the outputs; `units` in
- * all, `part` of them in a part. */
+/* Grid: a workgroup for each block of channels, rows of the filter, and part of the outputs. The outputs are divided
+ * into `units`, `part` of them in a part. */
 KERNEL(ITEMS, 1, 1)
 conv_depthwise_nhwc_w(GLOBAL const STORAGE(TYPE_X) * RESTRICT x,
                       GLOBAL const STORAGE(TYPE_Y) * RESTRICT y,

@@ -1,6 +1,6 @@
 /*
- * W of convolutions with one input channel in each group (x's channel is y's over MULTIPLIER), 2D and 3D, every
- * tensor stride an argument:
+ * Backward weights (W) of convolutions with one input channel in each group (x's channel is y's over MULTIPLIER), 2D
+ * and 3D, every tensor stride an argument:
  *
  *   w[k][f] = sum over n and o of y[n][k][o] * x[n][k / MULTIPLIER][o * STRIDE - pad + f * DILATION]
  *
@@ -17,7 +17,7 @@
 #define TAP_STEP_W DILATION_W
 #include "depthwise.h"
 
-/* Images that a vector covers. */
+/* Images that the lanes of one vector belong to. */
 #ifdef LANES_N
 #define VECTOR_IMAGES VEC
 #else
@@ -26,7 +26,7 @@
 
 #define POSITION_ITEMS (ITEMS / CHANNEL_ITEMS)
 
-/* A work-item's channels, and the sums it hands on. */
+/* Channels for which a work-item sums, and the number of sums that it passes on through local memory. */
 #ifdef LANES_C
 #define ITEM_CHANNELS VEC
 #else
@@ -36,7 +36,7 @@
 
 DEFINE_LOAD_LANES(load_y, TYPE_Y)
 
-/* Digits of a unit's number, the fastest first. */
+/* The axes of a unit's number, the fastest first. */
 #ifdef LANES_N
 enum { DIGIT_N, DIGIT_W, DIGIT_H, DIGIT_D };
 #else
@@ -81,12 +81,12 @@ struct sum_up {
     struct sizes in, out;
     struct steps x_steps, y_steps;
     int pad_d, pad_h, pad_w;
-    int channel;              /* of y, the first one */
-    int slice, row, column;   /* of the filter, the first ones */
+    int channel;              /* the first channel of y */
+    int slice, row, column;   /* the first depth, row and column of the filter */
     struct lanes x_lanes, y_lanes;
 };
 
-/* Vector v of y at a unit, zeros where there are no outputs. */
+/* Vector v of y at a unit of outputs, with zeros in lanes past the last output. */
 DEVICE vec load_outputs(GLOBAL const STORAGE(TYPE_Y) *y, struct sum_up *job, struct digits unit,
                         int v)
 {
@@ -160,7 +160,7 @@ DEVICE void add_unit(GLOBAL const STORAGE(TYPE_X) *x, GLOBAL const STORAGE(TYPE_
     }
 }
 
-/* Writes a work-item's sums, ITEM_SUMS of them, ITEMS apart, to local memory. */
+/* Writes a work-item's ITEM_SUMS sums to local memory, ITEMS apart, for other work-items to add up. */
 DEVICE void leave_sums(vec (*sums)[CHUNK_W], LOCAL_POINTER float *partial)
 {
 #pragma unroll
@@ -178,7 +178,7 @@ DEVICE void leave_sums(vec (*sums)[CHUNK_W], LOCAL_POINTER float *partial)
     }
 }
 
-/* Writes the sums of the item's channels. */
+/* Stores the totals of the work-item's channels to w. */
 DEVICE void store_weights(GLOBAL STORAGE(TYPE_W) *w, struct steps steps, const struct sum_up *job,
                           LOCAL_POINTER const float *partial)
 {
@@ -193,8 +193,8 @@ DEVICE void store_weights(GLOBAL STORAGE(TYPE_W) *w, struct steps steps, const s
     }
 }
 
-/* Grid: a workgroup for each run of channels, columns, rows, slices and part of the outputs; a part has `units`
- * units. */
+/* Grid: a workgroup for each run of channels, columns, rows and depths of the filter, and part of the outputs; a part
+ * has `units` units of outputs. */
 KERNEL(ITEMS, 1, 1)
 conv_depthwise_w(GLOBAL const STORAGE(TYPE_X) *RESTRICT x,
                  GLOBAL const STORAGE(TYPE_Y) *RESTRICT y, GLOBAL STORAGE(TYPE_W) *RESTRICT w,

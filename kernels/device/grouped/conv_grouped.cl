@@ -1,6 +1,6 @@
 /*
- * F and B of convolutions with few channels in a group on NVIDIA's matrix units (mma.sync); grouped.h describes
- * tiles.
+ * Forward (F) and backward data (B) of convolutions with few channels in a group on NVIDIA's matrix units (mma.sync);
+ * grouped.h describes tiles.
  *
  * A workgroup copies its groups' filter and a patch of the source into local memory (cp.async). Each warp
  * computes the rows of 16 columns of positions by WARP_TILES * 8 channels, by products of 16 positions by 8
@@ -8,7 +8,7 @@
  *
  *   KEEP 1  the filter stays in registers and the patch passes row by row: a row that is read once serves all of the
  *           filter's rows, and rows of the result are stored as soon as they are complete
- *   KEEP 0  the sums of all rows stay in registers and the filter passes
+ *   KEEP 0  the sums of all rows stay in registers, and the filter is loaded from local memory row by row
  *
  * Options: those of grouped.h, KEEP.
  */
@@ -17,12 +17,13 @@
 #define STAGES        4
 #define ROWS_A_STAGE  ((PATCH_H + STAGES - 1) / STAGES)
 #define RESULT_ROWS   (TILE_H * PHASES_H)
-/* Lines of a filter, one for each k, as in memory: filter rows, columns, c. */
+/* The filter in local memory has a line for each k, in the order of memory: filter rows, columns, c. */
 #define FILTER_LINES  (GROUPS * GROUP_K)
 #define FILTER_CHUNKS (FIL_H * FIL_W * GROUP_C / 8)
 #define FILTER_PITCH  ((FILTER_CHUNKS | 1) * CHUNK_BYTES)
 #define FILTER_BYTES  (FILTER_LINES * FILTER_PITCH)
-/* 16 positions of a warp's channels, on their way to memory. */
+/* A warp's results pass through local memory, 16 positions of its channels at a time, to be stored in chunks of 16
+ * bytes. */
 #define OUT_TURNS     (WARP_TILES % 2 == 0 && 8 % WARP_TILES == 0)
 #define OUT_PITCH     ((OUT_TURNS ? WARP_TILES : WARP_TILES | 1) * CHUNK_BYTES)
 #define OUT_BYTES     (16 * OUT_PITCH)
@@ -42,7 +43,8 @@ DEVICE void load_filter(LOCAL_POINTER unsigned char *memory, unsigned to, GLOBAL
     }
 }
 
-/* The start of a lane's line in the warp's first tile: a k, in B a term of it. */
+/* Offset in local memory of the filter element that the lane names for the warp's first tile: the line of a k; in B
+ * the c within that line. */
 DEVICE int filter_line(const struct warp *warp)
 {
 #if defined(DIRECTION_B)
@@ -53,7 +55,8 @@ DEVICE int filter_line(const struct warp *warp)
 #endif
 }
 
-/* From there the distance to another tile's line, and to a chunk of a row's terms. */
+/* Offset from filter_line() to the same element for the warp's tile number `tile`; filter_at() gives the
+ * offset from there to a chunk of a filter row's terms. */
 DEVICE int filter_tile_at(int tile)
 {
 #if defined(DIRECTION_B)
@@ -79,7 +82,7 @@ DEVICE int filter_at(const struct taps *taps, int r, int chunk)
 #define FILTER_TURNS 0
 #endif
 
-/* Loads operand b of all tiles: 8 channels by a step of row r's terms. */
+/* Loads operand b for all tiles of the warp: 8 result channels by one step of 16 terms of filter row r. */
 DEVICE void load_step(LOCAL_POINTER unsigned char *memory, unsigned to[WARP_TILES][2],
                       unsigned line, const struct taps *taps, int r, int step, int item)
 {
@@ -103,7 +106,8 @@ DEVICE void load_step(LOCAL_POINTER unsigned char *memory, unsigned to[WARP_TILE
 
 /* ---- the source ---- */
 
-/* Loads operand a: 16 positions by a step of terms, from the lane's place. */
+/* Loads operand a: the source under 16 positions by one step of 16 terms; `place` is the patch offset of the lane's
+ * position. */
 DEVICE void load_places(LOCAL_POINTER unsigned char *memory, unsigned *to, unsigned place,
                         const struct taps *taps, int row, int group, int step, int item)
 {
@@ -118,7 +122,8 @@ DEVICE void load_places(LOCAL_POINTER unsigned char *memory, unsigned *to, unsig
 
 /* ---- the result ---- */
 
-/* The start of the positions that a lane stores, without their row; below 0: no position. */
+/* Offsets in the result of the positions that a lane stores, for row 0; a negative offset means that the lane stores
+ * no position. */
 struct ends {
     i64 at[OUT_STORES];
 };
@@ -144,8 +149,9 @@ struct ALIGNED(CHUNK_BYTES) chunk {
     unsigned words[4];
 };
 
-/* Chunks of a position are permuted by its number, so that they are in different banks both ways; chunk counts
- * that are no power of 2 are padded to odd ones instead. */
+/* Offset of a position's chunk in the buffer of results. A position's chunks are permuted by the position's number,
+ * so that neither writes nor reads conflict over banks. Where the number of chunks is no power of 2, positions are an
+ * odd number of chunks apart instead. */
 DEVICE int out_at(int position, int chunk)
 {
     int turned = OUT_TURNS ? chunk ^ (position * WARP_TILES / 8 & (WARP_TILES - 1)) : chunk;
@@ -181,7 +187,8 @@ struct work {
     struct tile tile;
     struct warp warp;
     struct ends ends;
-    unsigned place, line; /* where the lane's position and its filter's line lie */
+    /* local-memory offsets of the lane's position in the patch and of its line of the filter */
+    unsigned place, line;
 };
 
 DEVICE void multiply_row(LOCAL_POINTER unsigned char *memory, LANE sums[WARP_TILES][4],
@@ -197,7 +204,8 @@ DEVICE void multiply_row(LOCAL_POINTER unsigned char *memory, LANE sums[WARP_TIL
 
 #if KEEP
 
-/* The row of the result to which filter row r adds from a row of the patch; below 0: none. */
+/* The row of the result to which filter row r adds when it multiplies row h of the patch; negative where there is
+ * none. */
 DEVICE int row_met(int h, int r)
 {
     int d = h - SHIFT_H(r);
@@ -205,7 +213,7 @@ DEVICE int row_met(int h, int r)
                                                             : -1;
 }
 
-/* The last row of the patch that adds to that row. */
+/* The last row of the patch that adds to the given row of the result; afterwards this row can be stored. */
 DEVICE int last_met(int row)
 {
     int last = 0;
@@ -214,7 +222,7 @@ DEVICE int last_met(int row)
     return last + row / PHASES_H * STEP_H;
 }
 
-/* Rows are loaded in stages. */
+/* The patch is loaded in STAGES groups of rows, so that the first rows can be multiplied while the others arrive. */
 #if defined(MATRIX_EMULATED)
 #define AWAIT_ROW(h) BARRIER()
 #else
@@ -261,7 +269,8 @@ DEVICE void compute(LOCAL_POINTER unsigned char *memory, LOCAL_POINTER unsigned 
     const int item = work->warp.item;
     UNROLL for (int phase = 0; phase < PHASES_W; phase++)
     {
-        /* The extra row takes sums that do not count. */
+        /* RESULT_ROWS is an extra row: products that belong to no row of the result are added there and never stored.
+         * */
         LANE sums[RESULT_ROWS + 1][WARP_TILES][4];
         unsigned filter[FIL_H][STEPS_MOST][WARP_TILES][2];
         const struct taps taps = find_taps(phase);

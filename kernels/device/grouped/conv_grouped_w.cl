@@ -1,6 +1,6 @@
 /*
- * W of convolutions with few channels in a group on NVIDIA's matrix units (mma.sync); grouped.h describes
- * tiles.
+ * Backward weights (W) of convolutions with few channels in a group on NVIDIA's matrix units (mma.sync); grouped.h
+ * describes tiles.
  *
  * A workgroup sums over every parts-th tile. While it computes one tile, the next one's patch of x and
  * positions of y are copied into local memory (cp.async). Products have 16 rows (two chunks of a filter row's
@@ -8,8 +8,8 @@
  * positions by its k of 16 of the tile's columns in registers; each row of x is read once and meets all of the
  * filter's rows. At the end the sums of neighbouring warps are added in local memory.
  *
- * Options: those of grouped.h with DIRECTION_W; SPLIT: sums are stored as parts, one behind the other, for
- * conv_matrix_sum.cl.
+ * Options: those of grouped.h with DIRECTION_W; SPLIT: each workgroup stores its sums as a split-K part in the
+ * workspace, for conv_matrix_sum.cl to add up.
  */
 #include "grouped.h"
 
@@ -62,7 +62,7 @@ DEVICE void load_tile(LOCAL_POINTER unsigned char *memory, unsigned to, GLOBAL c
     load_outputs(memory, to + PATCH_BYTES, y, tile, images, item);
 }
 
-/* Operand a: a step of a filter row's columns and channels by 16 positions. */
+/* Loads operand a: one step of a filter row's columns and channels by 16 positions. */
 DEVICE void load_rows(LOCAL_POINTER unsigned char *memory, unsigned *to, unsigned place,
                       const struct taps *taps, int h, int group, int step, int item)
 {
@@ -81,7 +81,7 @@ DEVICE void load_rows(LOCAL_POINTER unsigned char *memory, unsigned *to, unsigne
     to[3] = matrices[3];
 }
 
-/* Operand b: 16 positions of a row by the warp's k. */
+/* Loads operand b: 16 positions of a row of y by the warp's output channels. */
 DEVICE void load_columns(LOCAL_POINTER unsigned char *memory, unsigned to[WARP_TILES][2],
                          unsigned place, int row, int item)
 {
@@ -104,10 +104,11 @@ DEVICE void load_columns(LOCAL_POINTER unsigned char *memory, unsigned to[WARP_T
 struct work {
     struct warp warp;
     struct taps taps;
-    unsigned place, out; /* offsets of the lane's position in a stage, of x and of y */
+    /* local-memory offsets of the lane's position within a stage: of x, and of y */
+    unsigned place, out;
 };
 
-/* The row of positions that filter row r meets in a row of the patch; below 0: none. */
+/* The row of y's positions that filter row r combines with row h of the patch of x; negative where there is none. */
 DEVICE int row_met(int h, int r)
 {
     int d = h - SHIFT_H(r);
@@ -145,7 +146,8 @@ DEVICE void multiply_tile(LOCAL_POINTER unsigned char *memory, const struct work
 
 #define SUMS (FIL_H * STEPS_MOST * WARP_TILES * 4)
 
-/* Adds the sums of warps that share channels to the first warp's. */
+/* Warps that computed the same channels at different positions add up their sums; the first of them gets the totals.
+ * */
 DEVICE void add_warps(LOCAL_POINTER unsigned char *memory, const struct warp *warp,
                       LANE sums[FIL_H + 1][STEPS_MOST][WARP_TILES][4])
 {
@@ -168,7 +170,8 @@ DEVICE void add_warps(LOCAL_POINTER unsigned char *memory, const struct warp *wa
     }
 }
 
-/* A work-item has c lane / 4 of each chunk of a step, and the pair lane % 4 of a tile's k. */
+/* Stores a lane's sums: input channel lane / 4 of each chunk of a step, for the pair lane % 4 of each tile's output
+ * channels. */
 DEVICE void store_sums(GLOBAL RESULT *result, const struct work *work, int bundle,
                        LANE sums[FIL_H + 1][STEPS_MOST][WARP_TILES][4])
 {
@@ -191,7 +194,7 @@ conv_grouped_w(GLOBAL const half_bits *RESTRICT x, GLOBAL const half_bits *RESTR
                GLOBAL RESULT *RESTRICT result, int images, int tiles,
                int parts LOCAL_MEMORY_PARAMETER)
 {
-    /* The extra row takes sums that do not count. */
+    /* FIL_H is an extra row: products that belong to no filter row are added there and never stored. */
     LANE sums[FIL_H + 1][STEPS_MOST][WARP_TILES][4];
     const int item = (int)LOCAL_ID(0), bundle = (int)GROUP_ID(0) % BUNDLES;
     const int part = (int)GROUP_ID(0) / BUNDLES;

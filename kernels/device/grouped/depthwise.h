@@ -12,7 +12,7 @@
  */
 #include "coordinates.h"
 
-/* Positions of a row that a vector covers, and a tile. */
+/* Positions along a row that one vector has lanes for, and that one tile has. */
 #ifdef LANES_W
 #define VECTOR_POSITIONS VEC
 #else
@@ -27,7 +27,7 @@
 #define PHASE_LENGTH ((SPAN_W + TILE_STEP_W - 1) / TILE_STEP_W)
 #define ROW_LENGTH (PHASE_LENGTH * TILE_STEP_W)
 #define ROW_PLACE(i) ((i) % TILE_STEP_W * PHASE_LENGTH + (i) / TILE_STEP_W)
-/* The elements that vector v of the tile reads through a tap of the chunk. */
+/* Loads, as one vector, the source elements that vector v of the tile reads through tap number `tap` of the chunk. */
 #define ROW_AT(row, v, tap) vec_load((row) + ROW_PLACE((tap) * TAP_STEP_W) + (v) * VEC)
 typedef LANE row_element;
 #define SPREAD_ROW(value) (value)
@@ -50,8 +50,8 @@ struct lanes {
     int together;
 };
 
-/* The offsets of VEC indices from `first` on; `sharers` consecutive ones have the same offset. Indices past the
- * last of `count` have the last one's. */
+/* The offsets of VEC indices from `first` on; `sharers` consecutive ones have the same offset. An index of `count` or
+ * more gets the offset of index count - 1. */
 DEVICE void find_lanes(int first, int count, int sharers, i64 step, struct lanes *lanes)
 {
     lanes->together = 1;
@@ -82,7 +82,7 @@ DEVICE void find_lanes(int first, int count, int sharers, i64 step, struct lanes
 DEFINE_LOAD_LANES(load_source, SOURCE)
 #endif
 
-/* A row of a tensor: its first position's offset, the step to the next, the number of positions. */
+/* A row of a tensor: offset of its first position, distance from position to position, number of positions. */
 struct line {
     i64 at, step;
     int size;
@@ -124,8 +124,8 @@ DEVICE void stage_row(GLOBAL const STORAGE(SOURCE) *source, const struct line *l
 
 #else
 
-/* The same without branches, so that compilers merge repeated loads. Offsets are computed from each other: as
- * multiples of the step, which all rows share, they would all occupy registers. */
+/* stage_row() for a GPU, without branches, so that compilers merge repeated loads. Offsets are computed from each
+ * other: as multiples of the step, which all rows share, they would all occupy registers. */
 DEVICE void stage_row(GLOBAL const STORAGE(SOURCE) *source, const struct line *line,
                       const struct lanes *lanes, int first, row_element *row)
 {

@@ -7,8 +7,8 @@
  *
  * A workgroup's tile is TILE_H rows of TILE_W positions by GROUPS groups. Columns are counted through all
  * images; an image contributes the columns that it reads, padding included, so that a tile may reach into the
- * next image. The source element at distance d from a position's first one is met through the filter row
- * (column) whose SHIFT is d.
+ * next image. A filter row (column) multiplies the source element whose distance from a position's first element is
+ * the row's (column's) SHIFT.
  *
  * Defined before it is included: the shape (GROUP_C and GROUP_K of a group, ALL_GROUPS, IN_, FIL_, OUT_, PAD_,
  * STRIDE_ and DILATION_, each with H and W; PERIOD_W, the distance of filter columns that meet one phase),
@@ -72,7 +72,8 @@
 #define ROW_TILES     ((PLANE_H + TILE_H - 1) / TILE_H)
 #define ROUNDED(a, b) (((a) + (b)-1) / (b) * (b))
 
-/* An image's columns; a tile's columns, the most over all places where it may begin. */
+/* LINE_W: columns of the source that one image contributes. PATCH_W: columns of the source that a tile reads, the
+ * most over all columns where a tile may begin. */
 #define LINE_W       ROUNDED((PLANE_W - 1) * STEP_W + SPAN_W, STEP_W)
 #define LINE_ENDS    ((TILE_W + PLANE_W - 2) / PLANE_W)
 #define PATCH_W      ((TILE_W - 1) * STEP_W + LINE_ENDS * (LINE_W - PLANE_W * STEP_W) + SPAN_W)
@@ -104,7 +105,7 @@
 
 #if defined(MATRIX_EMULATED)
 
-/* The first two matrices of four. */
+/* ldmatrix for two matrices: loads four and keeps the first two. */
 DEVICE void load_two_matrices(LOCAL_POINTER unsigned char *memory, unsigned *to, unsigned from,
                               int turn, int item)
 {
@@ -114,7 +115,7 @@ DEVICE void load_two_matrices(LOCAL_POINTER unsigned char *memory, unsigned *to,
     to[1] = all[1];
 }
 
-/* Sixteen terms, or the first eight of them. */
+/* Multiplies `chunks` chunks of eight terms: 16 terms, or 8 with zeros for the rest. */
 DEVICE void multiply_chunks(LOCAL_POINTER unsigned char *memory, LANE *sums, const unsigned *a,
                             const unsigned *b, int chunks, int item)
 {
@@ -162,8 +163,11 @@ DEVICE void multiply_chunks(const unsigned char *memory, LANE *sums, const unsig
 /* ---- the tile ---- */
 
 struct tile {
-    int bundle, row, first; /* positions: a row, and a column through the images */
-    int line;               /* where that column's source begins, counted through the lines */
+    /* the bundle of GROUPS groups; the first row and column of the tile's positions, columns counted through all
+     * images */
+    int bundle, row, first;
+    /* source column of the tile's first position, counted through all images' columns (LINE_W for each) */
+    int line;
 };
 
 struct place {
@@ -184,7 +188,8 @@ DEVICE int line_of(int position)
     return place.image * LINE_W + place.w * STEP_W;
 }
 
-/* Bundles of groups run fastest, so that neighbouring channels are read together; then rows. */
+/* A tile's coordinates by its number. Bundles of groups run fastest, so that workgroups that run at once read
+ * neighbouring channels; then rows. */
 DEVICE struct tile tile_of(int number)
 {
     struct tile tile;
@@ -198,8 +203,8 @@ DEVICE struct tile tile_of(int number)
 
 /* ---- what is loaded ---- */
 
-/* Chunks of a patch's row that a work-item loads, and their offsets in the source without the row; below 0:
- * outside. */
+/* For each chunk of a patch's row that a work-item loads: its offset in the source without the row, negative where
+ * the chunk is outside of the source. */
 #define ROW_CHUNKS (PATCH_W * CHUNKS)
 #define ROW_LOADS  ((ROW_CHUNKS + ITEMS - 1) / ITEMS)
 
@@ -268,7 +273,7 @@ DEVICE int column_of(const struct taps *taps, int chunk)
     return taps->first + chunk / SOURCE_CHUNKS * PERIOD_W;
 }
 
-/* A step's chunks; where it has no second one, the first is repeated. */
+/* The chunks (1 or 2) of a step of 16 terms. A step without a second chunk repeats the first one's address. */
 DEVICE int chunks_of(const struct taps *taps, int step)
 {
     return taps->chunks - 2 * step > 1 ? 2 : 1;
@@ -279,7 +284,8 @@ DEVICE int second_of(const struct taps *taps, int step)
     return 2 * step + chunks_of(taps, step) - 1;
 }
 
-/* The distance from a position's place in the patch to a chunk that a filter row meets. */
+/* Bytes in the patch from a position's first element to the source chunk that the filter row's chunk `chunk`
+ * multiplies. */
 DEVICE int source_at(const struct taps *taps, int chunk)
 {
     int d = SHIFT_W(column_of(taps, chunk));
@@ -289,8 +295,8 @@ DEVICE int source_at(const struct taps *taps, int chunk)
 /* ---- a warp's place ---- */
 
 struct warp {
-    int item, lane, m, n; /* which of the warps along the columns and along the channels */
-    int group;            /* its first, of the bundle */
+    int item, lane, m, n; /* m and n: number of the warp along the columns and along the channels */
+    int group;            /* the warp's first group, counted within the bundle */
 };
 
 DEVICE struct warp find_warp(int item)
@@ -304,7 +310,7 @@ DEVICE struct warp find_warp(int item)
     return warp;
 }
 
-/* The group of a warp's tile, counted from its first one. */
+/* Number of the group to which a warp's tile of 8 channels belongs, counted from the warp's first group. */
 #define GROUP_OF(tile) ((tile)*8 / RESULT_GROUP)
 /* The groups of a warp, and the tiles of each. */
 #define WARP_GROUPS    (GROUP_OF(WARP_TILES - 1) + 1)

@@ -30,7 +30,7 @@ struct ALIGNED(8) words_8 {
 
 #if !defined(__OPENCL_VERSION__) && !defined(__HIP__)
 
-/* No address is read, and so may be any, where a predicate says so. */
+/* Where the predicate is 0 the instruction reads nothing, so that the address may be invalid. */
 DEVICE void load_16(const void *from, int inside, unsigned int *to)
 {
     asm("{ .reg .pred p; setp.ne.s32 p, %5, 0; mov.b32 %0, 0; mov.b32 %1, 0; mov.b32 %2, 0; "
@@ -54,7 +54,7 @@ DEVICE void load_4(const void *from, int inside, unsigned int *to)
         : "l"(from), "r"(inside));
 }
 
-/* In one piece wherever compilers would split what they store last. */
+/* Asm keeps the store in one piece; compilers would split what they store last. */
 DEVICE void store_16(void *to, const unsigned int *words)
 {
     asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(words[0]), "r"(words[1]),
@@ -68,12 +68,12 @@ DEVICE void store_8(void *to, const unsigned int *words)
                  : "memory");
 }
 
-/* A constant step is part of the instruction. */
+/* The distance `step` is a constant, so that it becomes part of the load instruction. */
 #define PLACE_OF(pointer, first, step, inside) ((pointer) + (first) + (step))
 
 #else
 
-/* Free of branches: instead of what is outside the tensor's start is read. */
+/* Loads 16 bytes without a branch: outside of the tensor it reads the tensor's start instead, and sets zeros. */
 DEVICE void load_16(GLOBAL const void *from, int inside, unsigned int *to)
 {
     struct words_16 words = *(GLOBAL const struct words_16 *)from;
@@ -216,7 +216,7 @@ DEVICE unsigned int pair_BF16(float low, float high)
 #define ELEMENT_INT8(stored)          from_INT8(stored)
 #define ELEMENT_AT(type, pointer, at) DIALECT_JOIN(ELEMENT_, type)((pointer)[at])
 
-/* Word i of what is stored. */
+/* 32-bit word i of the VECTOR lanes as they are stored. */
 #define WORD_FP32(lanes, i)  bits_of_float((lanes)[i])
 #define WORD_INT32(lanes, i) ((unsigned int)(lanes)[i])
 #define WORD_FP16(lanes, i)  pair_FP16((lanes)[2 * (i)], (lanes)[2 * (i) + 1])

@@ -9,12 +9,13 @@
  *
  * B computes the input positions in phases, which are the positions of one remainder modulo the stride. A phase
  * meets only the filter positions that reach it, so that nothing is multiplied by zeros between strides. Grid:
- * column blocks, row blocks, then groups times phases (B) or parts of the terms (W). Parts are written c_part
- * elements apart, for another kernel to add up.
+ * column blocks, row blocks, then groups times phases (B) or parts of the terms (W). Each part of W's terms (split-K)
+ * writes its own copy of c, c_part elements after the one before, and another kernel adds up the copies.
  *
  * Columns are filter positions and channels while terms are positions and images, or the reverse. Tables in
- * local memory hold the offset in b and the coordinates of each column and each term. An element of b is at the
- * sum of its column's and its term's offsets, and exists where the sum of their coordinates is inside of b.
+ * local memory hold the offset in b and the coordinates of each column and each term. The offset of an element of b
+ * is the sum of its column's and its term's offsets; the element exists where the sum of their coordinates is inside
+ * of b.
  *
  * Options: those of tile.h and conv_shape.h; TYPE_A, TYPE_B, TYPE_C, the stored types; REPEAT_N, blocks of
  * columns of a workgroup, 1 unless THREADS is 1; INNER_CHANNEL, 1 where channels run faster than filter
@@ -29,7 +30,7 @@
 #define COLUMNS (REPEAT_N * BLOCK_N)
 #define RUNS (REPEAT_N * BLOCK_RUNS)
 
-/* A workgroup of one work-item needs no barrier. */
+/* A barrier for workgroups of several work-items; nothing for a workgroup of one. */
 #if THREADS == 1
 #define TILE_BARRIER()
 #else
@@ -38,11 +39,14 @@
 
 /* ---- tables of columns and terms ---- */
 
-/* Columns (all of a workgroup's, or from one on) or the terms of a round. */
+/* A table in local memory of offsets and coordinates: of columns (all of a workgroup's), or of the BLOCK_K terms of a
+ * round. */
 struct table {
-    LOCAL_POINTER i64 *in_b, *in_other; /* in_other: -1 past the end */
+    /* in_other: offset in the other tensor (c for columns, a for terms), -1 past the last column or term */
+    LOCAL_POINTER i64 *in_b, *in_other;
     LOCAL_POINTER int *d, *h, *w;
-    LOCAL_POINTER int *runs; /* of columns with B_RUNS: OF_RUN() */
+    /* for columns with B_RUNS: fields of each run of VEC columns, read by OF_RUN() */
+    LOCAL_POINTER int *runs;
 };
 
 DEVICE void write_spot(struct table table, int index, struct spot spot)
@@ -73,7 +77,8 @@ DEVICE void write_columns(struct walks walks, struct table columns, int first, i
     }
 }
 
-/* The places of a round's terms are in local memory, because they are used only once in a round. */
+/* Element `number` of the coordinates of a round's term. They are in local memory instead of registers, because they
+ * are used only once in a round. */
 #define OF_PLACE(number, term) places[(number)*BLOCK_K + (term)]
 
 DEVICE void write_place(LOCAL_POINTER int *places, int term, struct tile_place place)
@@ -82,7 +87,8 @@ DEVICE void write_place(LOCAL_POINTER int *places, int term, struct tile_place p
         OF_PLACE(i, term) = place.at[i];
 }
 
-/* Writes a round's terms, of which `left` are left, and moves their places by `step` to the next round's. */
+/* Writes the table of a round's terms, of which `left` exist, and moves the coordinates in `places` by `step` to the
+ * next round's terms. */
 DEVICE void write_terms(struct walks walks, struct table terms, LOCAL_POINTER int *places,
                         struct tile_place step, int left)
 {
@@ -109,14 +115,15 @@ DEVICE int is_inside(struct walk walk, int column, int term)
     return (unsigned int)column + (unsigned int)term < (unsigned int)walk.limit;
 }
 
-/* The division of work-items over a tile's rows of `inner` elements: ACROSS of them along each row, DOWN rows
+/* Copying a tile whose rows have `inner` elements: ACROSS work-items copy one row together, and DOWN rows are copied
  * at a time. */
 #define ACROSS(inner) ((inner) < THREADS ? (inner) : THREADS)
 #define DOWN(inner) (THREADS / ACROSS(inner))
 #define STEPS(inner, outer) (((outer) + DOWN(inner) - 1) / DOWN(inner))
 /* Unrolled, so that several loads are in flight. */
 #define UNROLL(steps) (THREADS == 1 ? 1 : (steps) < 8 ? (steps) : 8)
-/* Whether a work-item would be past the last row, or beyond those that a row takes. */
+/* Whether a work-item has nothing to copy: its row is past the tile's last row, or its number is beyond the
+ * work-items that copy one round of rows. */
 #define IS_IDLE(inner, outer, row)                                                                 \
     (((outer) % DOWN(inner) != 0 && (row) >= (outer)) ||                                           \
      (THREADS % ACROSS(inner) != 0 && ITEM >= ACROSS(inner) * DOWN(inner)))
@@ -136,7 +143,8 @@ enum {
     B_UNROLL = UNROLL(B_STEPS),
 };
 
-/* A term past the end is zero. A row past the end has another row's offset, and its sums are not stored. */
+/* Copies a block of a into local memory. A term past the end counts as zero. A row past the end is read at another
+ * row's offset, and its sums are not stored. */
 DEVICE void load_a(GLOBAL const STORAGE(TYPE_A) *RESTRICT a, LOCAL_POINTER LANE *tile,
                    LOCAL_POINTER const i64 *rows, struct table terms)
 {
@@ -165,8 +173,8 @@ DEVICE int is_there(struct walks walks, struct table columns, int column, struct
     return inside;
 }
 
-/* An element of b, or zero. Outside of b the first element is read instead, since loads in branches would wait
- * for each other. */
+/* An element of b, or zero outside of b. Outside, b's first element is read and dropped, since loads in branches
+ * would wait for each other. */
 DEVICE LANE load_one(GLOBAL const STORAGE(TYPE_B) *RESTRICT b, struct walks walks,
                      struct table columns, int column, struct table terms, int term)
 {
@@ -180,8 +188,8 @@ DEVICE LANE load_one(GLOBAL const STORAGE(TYPE_B) *RESTRICT b, struct walks walk
 
 #if B_RUNS
 
-/* The coordinates that a run spans; FIRST_W is OUTSIDE where a column is past the end. IS_RUN where the columns
- * are neighbours in memory. */
+/* Fields of a run of VEC columns. IS_RUN: whether the columns are neighbours in memory. The others are the range of
+ * coordinates that the columns span; FIRST_W is OUTSIDE where a column is past the end. */
 enum { IS_RUN, FIRST_D, LAST_D, FIRST_H, LAST_H, FIRST_W, LAST_W, RUN_FIELDS };
 #define OF_RUN(field, run) runs[(field)*RUNS + (run)]
 
@@ -226,7 +234,7 @@ DEVICE int is_run_inside(struct walks walks, LOCAL_POINTER const int *runs, int 
     return inside;
 }
 
-/* Elements of b from a group's first to its last: the range that may be read. */
+/* The number of elements of b from a group's first to its last, which a kernel may read. */
 DEVICE i64 b_extent(struct walks walks)
 {
     return 1 + (walks.images - 1) * walks.b_image + (walks.channels - 1) * walks.b_channel +
@@ -254,7 +262,7 @@ DEVICE void load_run(GLOBAL const STORAGE(TYPE_B) *RESTRICT b, LOCAL_POINTER LAN
     }
 }
 
-/* Loads the tile of BLOCK_N columns from number `first` on. */
+/* Copies the block of b for BLOCK_N columns, from column number `first` on, into local memory. */
 DEVICE void load_b(GLOBAL const STORAGE(TYPE_B) *RESTRICT b, LOCAL_POINTER LANE *tile,
                    struct walks walks, struct table columns, struct table terms, int first)
 {
@@ -287,8 +295,8 @@ DEVICE void load_b(GLOBAL const STORAGE(TYPE_B) *RESTRICT b, LOCAL_POINTER LANE 
 
 /* ---- the product ---- */
 
-/* The arguments by direction. STRIDES are those of b, of the filter and of the tensor with the other positions,
- * as in struct walks; the others are steps and starts in a, b and c. */
+/* Kernel arguments that differ by direction. STRIDES: strides of b, of the filter and of the tensor with the other
+ * positions, in the order of struct walks. The others are steps and starts in a, b and c. */
 #if defined(DIRECTION_B)
 #define STRIDES                                                                                    \
     y_n, y_k, y_d, y_h, y_w, w_k, d.filter_step *w_d, h.filter_step *w_h, w.filter_step *w_w, x_n, \

@@ -3,8 +3,8 @@
  * arguments that the solvers' conv_add_stride_args() and conv_add_shape_args() add; CONV_SHAPE gathers the
  * latter into a struct.
  *
- * Options: FIX_<NAME>=value compiles an argument in, whatever is passed: FIX_N, FIX_GROUPS, FIX_C and FIX_K (of
- * a group), and for each axis D, H and W FIX_IN_D, FIX_FIL_D, FIX_OUT_D, FIX_PAD_D, FIX_STRIDE_D and
+ * Options: FIX_<NAME>=value compiles a value in, and the kernel ignores the argument: FIX_N, FIX_GROUPS, FIX_C and
+ * FIX_K (of a group), and for each axis D, H and W FIX_IN_D, FIX_FIL_D, FIX_OUT_D, FIX_PAD_D, FIX_STRIDE_D and
  * FIX_DILATION_D. SPATIAL is 2 or 3; the depth of a 2D problem is known. Include dialect.h before.
  */
 #define STRIDE_PARAMETERS                                                                          \
@@ -26,7 +26,7 @@
 #define FIX_DILATION_D 1
 #endif
 
-/* Values that are not fixed are the arguments. */
+/* For each argument that is not compiled in, FIX_<NAME> stands for the argument. */
 #ifndef FIX_N
 #define FIX_N shape_n
 #endif

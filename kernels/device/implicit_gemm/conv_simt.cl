@@ -11,10 +11,11 @@
  * meets only the filter positions that reach it. With a 1x1 filter of stride 2 only the first phase has
  * products. It may store the zeros of the other phases with its sums (c_quads, simt.h).
  *
- * Grid: row blocks within column blocks, so that neighbouring workgroups gather the same part of b; one; then
- * groups within places within phases (B) within parts of the terms. Parts are written c_part elements apart,
- * for another kernel to add up. Several places are a batch of such products, as of Winograd's planes: F with
- * 1x1 filters and any strides of rows, columns and terms.
+ * Grid, first axis: row blocks within column blocks, so that neighbouring workgroups gather the same part of b.
+ * Second axis: one. Third axis: groups within places within phases (B) within parts of the terms. Each part of the
+ * terms (split-K) writes its own copy of c, c_part elements after the one before, and another kernel adds up the
+ * copies. Places are products of a batch, such as Winograd's planes: F with 1x1 filters and any strides of rows,
+ * columns and terms.
  *
  * A work-item loads the same rows and columns for each block of terms. Tables in local memory, made ahead, hold
  * offsets and coordinates of rows, columns and terms, as in conv_implicit_gemm.cl.
@@ -30,8 +31,9 @@
 
 /* ---- how items share what is loaded ---- */
 
-/* Work-items along neighbours in memory: eight terms, or as many as leave a line for each work-item; or a
- * line's rows or columns. The other work-items are beside them, and all advance in steps. */
+/* ACROSS: work-items that load neighbours in memory. For neighbouring terms they cover eight terms, or more where
+ * there are more work-items than lines; for neighbouring lines they cover the block's rows or columns. Other
+ * work-items load other lines or terms. LINE_STEP and TERM_STEP: distance between a work-item's loads. */
 #define LEAST(x, y) ((x) < (y) ? (x) : (y))
 #define MOST(x, y) ((x) > (y) ? (x) : (y))
 #define ACROSS(by_term, load, block)                                                               \
@@ -62,7 +64,8 @@ enum {
 #define B_LINE ((B_BY_TERM ? ITEM / B_ACROSS : ITEM % B_ACROSS * LOAD_B))
 #define B_TERM ((B_BY_TERM ? ITEM % B_ACROSS * LOAD_B : ITEM / B_ACROSS))
 
-/* Four terms of a line are stored one by one in local memory, so they pass through registers. */
+/* Whether a is copied into local memory without registers (asynchronously). Four terms of a line, loaded at once, are
+ * stored one by one, so they pass through registers. */
 #define A_COPIES (ASYNC && !(A_BY_TERM && LOAD_A == 4))
 #define B_COPIES (ASYNC && !(B_BY_TERM && LOAD_B == 4))
 
@@ -73,20 +76,20 @@ struct term {
 #else
 struct __attribute__((aligned(16))) term {
 #endif
-    int in_b, in_a, h, w; /* in_a: -1 past the end */
+    int in_b, in_a, h, w; /* in_a: offset of the term in a, -1 for a term past the end */
 };
 
 /* A coordinate so far outside that no sum with another one is inside. Columns past the end have it on one axis
  * and terms past the end on another, since two of them would add up to 0. */
 #define OUTSIDE ((int)0x80000000u)
 
-/* The table has two parts of as many terms as a wave has work-items: while blocks are loaded by one part, a
- * wave writes the other. */
+/* Terms in each of the table's two parts, as many as a wave has work-items. While blocks are loaded by one part, a
+ * wave writes the other part. */
 #define TABLE_PART 32
 #define PART_BLOCKS (TABLE_PART / BLOCK_K)
 
-/* Writes a part's terms, of which `left` are left, and moves their places to the next part's. Places, and the
- * distance of a part, are in local memory, because only few work-items use them. */
+/* Writes one part of the table, of whose terms `left` exist, and moves the coordinates in `places` to the next part's
+ * terms. Coordinates and step are in local memory instead of registers, because only few work-items use them. */
 DEVICE void write_terms(struct walks walks, LOCAL_POINTER struct term *terms,
                         LOCAL_POINTER struct tile_place *places, int left)
 {
@@ -106,14 +109,15 @@ DEVICE void write_terms(struct walks walks, LOCAL_POINTER struct term *terms,
 
 /* ---- loading ---- */
 
-/* The loads of a work-item for each block: offsets of its first row and column, and the elements in flight. */
+/* What a work-item loads for each block of terms: offset of its first row in a, offset and coordinates of its first
+ * column in b, and the elements that are on their way through registers. */
 struct loads {
     int row;
     struct term column;
     int limit_h, limit_w;
 #if !A_COPIES
     struct quad a[LOAD_A == 4 ? A_TERMS * A_LINES : (A_TERMS * A_LINES + 3) / 4];
-    unsigned int a_there; /* a bit for each element that exists */
+    unsigned int a_there; /* bit i: element i of a exists (otherwise it counts as zero) */
 #endif
 #if !B_COPIES
     struct quad b[LOAD_B == 4 ? B_TERMS * B_LINES : (B_TERMS * B_LINES + 3) / 4];
@@ -121,8 +125,9 @@ struct loads {
 #endif
 };
 
-/* Elements in flight. On NVIDIA a load that is not done leaves zeros. Elsewhere loads in branches would wait
- * for each other, so the first element is read instead and dropped on arrival. */
+/* Loads elements into registers, which settle() writes to local memory later. On NVIDIA a load of a missing element
+ * is skipped and leaves zeros. Elsewhere loads in branches would wait for each other, so the operand's first element
+ * is read instead and dropped on arrival. */
 #if defined(__OPENCL_VERSION__) || defined(__HIP__)
 #define PUT_AWAY 1
 #define LOAD_AT(from, at, there, none) ((from)[(there) ? (at) : 0])
@@ -135,7 +140,7 @@ struct loads {
     ((there) ? *(GLOBAL const struct quad *)((from) + (at)) : (none))
 #endif
 
-/* Whether the element of that number exists. */
+/* Whether element `number` exists: its bit in `there`. */
 DEVICE int is_kept(unsigned int there, int number)
 {
     return !PUT_AWAY || (there >> number & 1u) != 0;
@@ -225,7 +230,7 @@ DEVICE void settle_quad(LOCAL_POINTER float *tile, int by_term, int pitch, int t
     }
 }
 
-/* Writes elements that passed through registers to local memory. */
+/* Writes the elements that loads left in registers to local memory, with zeros for missing elements. */
 DEVICE void settle(const struct loads *loads, LOCAL_POINTER float *a_tile,
                    LOCAL_POINTER float *b_tile)
 {
@@ -267,8 +272,8 @@ DEVICE void settle(const struct loads *loads, LOCAL_POINTER float *a_tile,
 
 /* ---- the product ---- */
 
-/* The arguments by direction. STRIDES are those of b, of the filter and of the tensor with the other positions,
- * as in struct walks; the others are steps and starts in a, b and c. */
+/* Kernel arguments that differ by direction. STRIDES: strides of b, of the filter and of the tensor with the other
+ * positions, in the order of struct walks. The others are steps and starts in a, b and c. */
 #if defined(DIRECTION_B)
 #define STRIDES                                                                                    \
     y_n, y_k, 0, y_h, y_w, w_k, 0, h.filter_step *w_h, w.filter_step *w_w, x_n, 0,                 \
@@ -294,8 +299,8 @@ DEVICE void settle(const struct loads *loads, LOCAL_POINTER float *a_tile,
 #endif
 #endif
 
-/* The phase of a workgroup's turn. Phases that meet more of the filter come first, so that the last workgroups
- * are short. */
+/* The phase that a workgroup computes; `turn` is the workgroup's number among phases. Phases that meet more filter
+ * positions come first, so that the last workgroups are short. */
 DEVICE int phase_at(int turn, int phases, int pad)
 {
     return (turn + phases - pad % phases) % phases;
@@ -367,7 +372,8 @@ conv_simt(GLOBAL const float *RESTRICT a, GLOBAL const float *RESTRICT b, GLOBAL
 #define B_TILE(stage) (b_tiles + (stage) * (BLOCK_K * PITCH_QUADS(BLOCK_N)))
 #define FLOATS(tile) ((LOCAL_POINTER float *)(tile))
 #define TERMS(block) (terms + (block) * BLOCK_K % (2 * TABLE_PART))
-    /* The first round makes only the table, the next ones load the blocks ahead of the first multiplied. */
+    /* In its first round the loop only writes the table of terms. In the next rounds it loads the blocks that must be
+     * in flight before the first multiplication. */
 #pragma unroll UNROLL_TABLE
     for (int ahead = -1; (ahead - (STAGES - 1)) * BLOCK_K < left; ahead++) {
         int stage = (ahead + 1) % STAGES, next = (ahead + STAGES) % STAGES;

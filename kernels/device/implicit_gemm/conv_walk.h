@@ -1,7 +1,7 @@
 /*
- * How a gathering matrix product walks through a convolution. b is the gathered tensor: x, in B y. Columns are
- * filter positions and channels while terms are positions and images, or the reverse; an element of b is where
- * the coordinates of the two add up.
+ * How a gathering matrix product walks through a convolution. b is the gathered tensor: x, in B y. Either columns are
+ * filter positions and channels, and terms are positions and images, or the reverse. The coordinates of an element of
+ * b are the sum of its column's and its term's coordinates.
  *
  * Options: one of DIRECTION_F, DIRECTION_B and DIRECTION_W; INNER_CHANNEL, 1 where channels run faster than
  * filter positions; INNER_BATCH, 1 where images run faster than positions; WALK_OFFSET, the type of offsets
@@ -19,7 +19,8 @@ struct walk {
     int filters, positions;
     int origin, scale, spread, limit;
 #if defined(DIRECTION_B)
-    int first_filter, filter_step; /* the filter positions that take part, in w */
+    /* first of the filter positions in use, as an index of w's axis, and their distance */
+    int first_filter, filter_step;
 #endif
 };
 
@@ -67,7 +68,8 @@ DEVICE struct walk walk_along(struct conv_axis axis, int phase)
 
 #endif
 
-/* The walks of all axes, with the strides of b, of the filter and of the tensor that has the other positions. */
+/* The walks along all axes, with the strides of three tensors: b, the filter, and the tensor that has the other
+ * positions. */
 struct walks {
     struct walk d, h, w;
     int channels, images;
@@ -76,7 +78,8 @@ struct walks {
     WALK_OFFSET other_image, other_d, other_h, other_w;
 };
 
-/* A column or a term: its offsets in b and in the other tensor that has it, and its coordinates in b. */
+/* A column's or term's share of addresses: its offset in b, its offset in the other tensor that it indexes (c for a
+ * column, a for a term), and its coordinates in b. */
 struct spot {
     WALK_OFFSET in_b, in_other;
     int d, h, w;
@@ -175,7 +178,7 @@ DEVICE int place_count(struct walks walks)
     return walks.images * walks.d.positions * walks.h.positions * walks.w.positions;
 }
 
-/* The place `by` further on, given as digits. */
+/* The coordinates of the index `by` further on; `by` is given as coordinates too. */
 DEVICE struct tile_place place_add(struct tile_digits digits, struct tile_place place,
                                    struct tile_place by)
 {

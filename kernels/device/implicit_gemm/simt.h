@@ -14,15 +14,16 @@
 #define THREADS (THREADS_M * THREADS_N)
 #define ITEM ((int)LOCAL_ID(0))
 
-/* Lines of a block are longer by four elements, so that two groups of terms, stored term by term, use different
- * banks. */
+/* Elements of a line in local memory. Four extra elements put two groups of terms, which are stored term by term,
+ * into different banks. */
 #define PITCH(block) ((block) + 4)
 #define PITCH_QUADS(block) (PITCH(block) / 4)
 
-/* ---- what the platforms have ---- */
+/* ---- differences between the platforms ---- */
 
-/* Registers of a work-item: sums, operands being multiplied, elements that pass through registers, addresses.
- * Waves that each of a unit's four partitions, with 16384 registers, can hold. Workgroups of so many waves. */
+/* REGISTERS: a work-item's estimate for sums, operands, elements that pass through registers, and addresses.
+ * PARTITION_WAVES: waves of such work-items that one of an NVIDIA multiprocessor's four partitions (16384 registers)
+ * holds. RESIDENT: workgroups on a multiprocessor at once. */
 #define REGISTERS                                                                                  \
     (TILE_M * TILE_N + TILE_M + TILE_N + (BLOCK_M + BLOCK_N) * BLOCK_K / THREADS + 32)
 #define PARTITION_WAVES (512 / REGISTERS)
@@ -89,7 +90,7 @@ DEVICE void copy_quad(float *to, const float *from, int there)
 }
 
 #define COPIES_END() asm volatile("cp.async.commit_group;" ::: "memory")
-/* Waits until at most `count` blocks of terms are in flight. */
+/* Waits until at most `count` copied blocks of terms are still in flight. */
 #define COPIES_AWAIT(count) asm volatile("cp.async.wait_group %0;" ::"n"(count) : "memory")
 
 #else
@@ -113,12 +114,12 @@ DEVICE void copy_quad(LOCAL_POINTER float *to, GLOBAL const float *from, int the
 
 /* ---- the tile ---- */
 
-/* Work-items in waves of four by eight. A work-item has the rows of one neighbour and the columns of the other:
- * on NVIDIA such reads of 16 bytes take half the time. */
+/* Coordinates of a work-item in the tile. A wave is four by eight work-items. Pairs of work-items share rows, other
+ * pairs share columns: on NVIDIA such reads of 16 bytes from local memory take half the time. */
 #define ITEM_M (ITEM / 32 % (THREADS_M / 4) * 4 + (ITEM & 1) + (ITEM >> 1 & 2))
 #define ITEM_N (ITEM / 32 / (THREADS_M / 4) * 8 + (ITEM >> 1 & 1) + (ITEM >> 2 & 6))
 
-/* The first row and column of a work-item's squares. */
+/* The first row (column) of a work-item's square number `quad` of four by four sums. */
 #define SQUARE_ROW(quad) (((quad) * THREADS_M + ITEM_M) * 4)
 #define SQUARE_COLUMN(quad) (((quad) * THREADS_N + ITEM_N) * 4)
 
@@ -132,7 +133,7 @@ DEVICE void simt_clear(float (*sums)[TILE_N])
     }
 }
 
-/* A term's rows and columns. */
+/* The elements that a work-item multiplies for one term: its rows of a and its columns of b. */
 struct factors {
     float row[TILE_M], column[TILE_N];
 };
@@ -177,8 +178,8 @@ DEVICE void simt_multiply(LOCAL_POINTER const struct quad *a, LOCAL_POINTER cons
 
 /* ---- what is stored ---- */
 
-/* Stores four sums at neighbouring places of c, or each at its own offset (-1 for none) where `quads` is 0 or
- * one is missing. */
+/* Stores four sums. With `quads` they go to neighbouring elements of c at once; where `quads` is 0, or one of the
+ * four is missing (offset -1), each goes to its own offset. */
 DEVICE void simt_store_four(GLOBAL float *c, int other, LOCAL_POINTER const int *at, int quads,
                             struct quad sums)
 {
@@ -236,9 +237,9 @@ DEVICE void simt_store(GLOBAL float *c, LOCAL_POINTER const int *rows,
     }
 }
 
-/* Further values of `quads`: c has twice as many rows and columns as there are sums, and each sum has a zero
- * behind it and two in the row below. QUADS_SPREAD: fours of columns are complete and aligned to 16 bytes;
- * otherwise pairs are aligned to 8. */
+/* Values of simt_store()'s `quads` for c with twice as many rows and columns as there are sums: a zero follows each
+ * sum, and two zeros are in the row below. QUADS_SPREAD: groups of four columns are complete and aligned to 16 bytes.
+ * PAIRS_SPREAD: pairs of columns are aligned to 8 bytes. */
 #define PAIRS_SPREAD 2
 #define QUADS_SPREAD 3
 
@@ -259,7 +260,7 @@ DEVICE void simt_spread_quads(GLOBAL float *to, int line, const float *sums)
     *(GLOBAL struct quad *)(to + line + 4) = none;
 }
 
-/* Stores sums like simt_store(), spread over rows of this many elements. */
+/* Stores sums like simt_store(), with zeros between them, into rows of `line` elements. */
 DEVICE void simt_store_spread(GLOBAL float *c, LOCAL_POINTER const int *rows,
                               LOCAL_POINTER const int *columns, int quads, int line,
                               float (*sums)[TILE_N])

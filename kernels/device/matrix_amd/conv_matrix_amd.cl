@@ -40,7 +40,7 @@
 #endif
 
 #if defined(DIRECTION_W) && SPLIT
-/* Stores a part, all groups of it, in the result's layout. */
+/* Stores the sums of one split-K part, for all its groups, in the result's layout. */
 DEVICE void store_part(GLOBAL float *part, unit_sums sums[TILES_M][TILES_N], const struct sizes *s,
                        int first_k, int first_c, i64 line, int lane)
 {
@@ -76,7 +76,8 @@ conv_matrix_amd(GLOBAL const element *RESTRICT a, GLOBAL const element *RESTRICT
     const int item = LOCAL_ID(0), lane = item % WAVE, wave = item / WAVE;
     const int first_row = GROUP_ID(0) * BLOCK_M, first_column = GROUP_ID(1) * BLOCK_N;
     const int wave_row = wave % WAVES_M * WAVE_M, wave_column = wave / WAVES_M * WAVE_N;
-    /* The start of the wave's fragments in a buffer, for the first tile and step. */
+    /* Offsets in a buffer of local memory of the fragments that the lane loads for the wave's first tile and first
+     * step. */
     const int group = LANE_GROUPS == 1 ? 0 : lane / UNIT;
     const int a_at = chunk_at(wave_row + lane % UNIT, group * FRAGMENT_CHUNKS);
     const int b_at =

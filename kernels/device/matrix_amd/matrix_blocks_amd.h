@@ -26,18 +26,19 @@
 #define CHUNK_ELEMENTS    (CHUNK_BYTES / ELEMENT_BYTES)
 #define CHUNKS            (BLOCK_K / CHUNK_ELEMENTS) /* of a row */
 #define TILE_CHUNKS(rows) ((rows) * (CHUNKS + 1) + (rows) / 8)
-/* Chunks of each operand that a work-item loads, and the number of terms at a time where they are transposed. */
+/* Chunks of each operand that a work-item loads, and (TURN) the number of successive terms that it loads at a time
+ * where it transposes them. */
 #define A_LOADS    (BLOCK_M * CHUNKS / ITEMS)
 #define B_LOADS    (BLOCK_N * CHUNKS / ITEMS)
 #define TURN_OF(l) ((l) < CHUNK_ELEMENTS ? (l) : CHUNK_ELEMENTS)
 #define A_TURN     (A_BY_TERM ? TURN_OF(A_LOADS) : 1)
 #define B_TURN     (B_BY_TERM ? TURN_OF(B_LOADS) : 1)
-#define A_CHUNKS   (BLOCK_M / CHUNK_ELEMENTS) /* of a term's rows */
+#define A_CHUNKS   (BLOCK_M / CHUNK_ELEMENTS) /* chunks of one term's rows */
 #define B_CHUNKS   (BLOCK_N / CHUNK_ELEMENTS)
 
 typedef STORAGE(TYPE) element;
 
-/* A work-item's loaded chunks; bits say which of them exist, the others count as zeros. */
+/* The chunks that a work-item has loaded; a bit for each says whether it exists. Missing chunks count as zeros. */
 struct fetched {
     chunk a[A_LOADS], b[B_LOADS];
     unsigned a_there, b_there;
@@ -48,7 +49,8 @@ DEVICE int chunk_at(int row, int place)
     return row * (CHUNKS + 1) + row / 8 + place;
 }
 
-/* For a chunk that does not exist `at` is the operand's first element, which always exists. */
+/* Loads the chunk at offset `at`. For a chunk that does not exist callers pass the operand's first element, which
+ * always exists. */
 DEVICE chunk load_chunk(GLOBAL const element *source, i64 at)
 {
     return *(GLOBAL const chunk *)(source + at);
@@ -60,7 +62,7 @@ DEVICE chunk chunk_kept(chunk loaded, unsigned there, int bit)
     return (there >> bit & 1) != 0 ? loaded : zeros;
 }
 
-/* ---- where things are ---- */
+/* ---- coordinates ---- */
 
 struct sizes {
     int n, c, k, groups; /* c and k of a group */
@@ -68,7 +70,7 @@ struct sizes {
     int pad_h, pad_w, stride_h, stride_w, dilation_h, dilation_w;
 };
 
-/* A position of an image: of rows in F and B, of terms in W. */
+/* A position of an image. In F and B positions are rows of the product, in W they are terms. */
 struct place {
     int image, h, w;
 };
@@ -83,7 +85,7 @@ DEVICE struct place place_of(int position, int h, int w)
     return place;
 }
 
-/* The block of terms that is loaded next. */
+/* The next block of terms to be loaded. */
 struct step {
     int fil_h, fil_w, term; /* term: the first channel (F, B) or position (W) of the block */
 };
@@ -106,9 +108,9 @@ struct step {
 #define COLUMNS  s->c
 #endif
 
-/* A work-item's loads of a: the same rows for each block of terms. In F a row's h and w are where its filter
- * begins in x; in B they are the place in x from which the filter leads to y. `at` and `there` are for one
- * filter position. */
+/* What a work-item loads of a: the same rows for each block of terms. h and w: in F, the position in x under the
+ * filter's first element; in B, the position in x plus padding, from which a filter position leads to y. `at`
+ * (offsets) and `there` (a bit for each row) are valid for one filter position. */
 struct source {
     int image[A_LOADS], h[A_LOADS], w[A_LOADS];
     i64 at[A_LOADS];
@@ -132,7 +134,8 @@ UNIT_UNROLL
     }
 }
 
-/* The position along an axis that a filter position leads to; below 0 for none. */
+/* The position of y along an axis that x's position `from` meets through a filter position; negative where it meets
+ * none. */
 DEVICE int source_at(int from, int filter, int stride, int dilation, int size)
 {
 #if defined(DIRECTION_F)
@@ -163,7 +166,8 @@ UNIT_UNROLL
     }
 }
 
-/* A row's positions depend only on the filter position. */
+/* Loads the chunks of a's rows for the next block of terms. The rows' offsets change only with the filter position.
+ * */
 DEVICE void fetch_rows(struct fetched *fetched, GLOBAL const element *a, struct source *source,
                        const struct sizes *s, const struct step *step, int item)
 {
@@ -177,7 +181,7 @@ UNIT_UNROLL
             load_chunk(a, (fetched->a_there >> i & 1) != 0 ? source->at[i] + term : 0);
 }
 
-/* w[k][fil_h][fil_w][c] */
+/* Loads chunks of the filter w[k][fil_h][fil_w][c], operand b of F and B. */
 DEVICE void fetch_filter(struct fetched *fetched, GLOBAL const element *w, const struct sizes *s,
                          const struct step *step, int column, int item)
 {
@@ -214,7 +218,7 @@ DEVICE void advance(struct step *step, const struct sizes *s)
 
 #else
 
-/* The positions of y where a work-item's pieces of b begin, and the distance of a block of terms. */
+/* W: the positions of y at which a work-item's pieces of b begin, and the step to the next block of terms. */
 struct source {
     struct place first[B_LOADS / B_TURN], block;
 };
@@ -229,7 +233,7 @@ UNIT_UNROLL
     }
 }
 
-/* Both are within the image, so that there is at most one carry. */
+/* The position `by` behind `place`. Both are coordinates within an image, so one carry for each axis is enough. */
 DEVICE struct place place_behind(struct place place, struct place by, const struct sizes *s)
 {
     place.w += by.w;
@@ -246,7 +250,7 @@ DEVICE struct place place_behind(struct place place, struct place by, const stru
     return place;
 }
 
-/* Loads k at positions of y. */
+/* W: loads chunks of y, channels k at a block's positions. */
 DEVICE void fetch_y(struct fetched *fetched, GLOBAL const element *y, const struct sizes *s,
                     const struct step *step, int end, int row, int item)
 {
@@ -262,7 +266,8 @@ UNIT_UNROLL
     }
 }
 
-/* Loads c of x where the filter position meets these positions; advances to the next block. */
+/* W: loads chunks of x, channels c that the filter position meets from a block's positions, and advances to the next
+ * block. */
 DEVICE void fetch_x(struct fetched *fetched, GLOBAL const element *x, struct source *source,
                     const struct sizes *s, const struct step *step, int end, int column, int item)
 {
@@ -304,7 +309,7 @@ UNIT_UNROLL
 #endif
 
 #if A_BY_TERM || B_BY_TERM
-/* Word `word` of a row's terms; the row is element `row` of each of these chunks. */
+/* Transposes: word `word` of the terms of row `row`; each of the chunks `terms` holds one term for several rows. */
 DEVICE unsigned turned_word(const chunk *terms, int row, int word)
 {
 #if ELEMENT_BYTES == 4
@@ -367,7 +372,7 @@ DEVICE void lay_blocks(LOCAL_POINTER chunk *tile, const struct fetched *fetched,
 #define BYTES_INT32    4
 #define RESULT_BYTES   DIALECT_JOIN(BYTES_, RESULT_TYPE)
 #define RESULT_CHUNK   (CHUNK_BYTES / RESULT_BYTES)
-/* A wave's sums of UNIT rows, each a line, in local memory. */
+/* Chunks of a line in local memory that holds a wave's sums of one row, with one more against bank conflicts. */
 #define STAGE_LINE     (WAVE_N / RESULT_CHUNK + 1)
 #define STAGE_CHUNKS   (WAVES * UNIT * STAGE_LINE)
 
@@ -383,7 +388,8 @@ UNIT_UNROLL
         }
 }
 
-/* Rows of the result are `line` elements apart, columns are neighbours. */
+/* Stores rows of sums from local memory to the result, where rows are `line` elements apart and columns are
+ * neighbours. */
 DEVICE void store_rows(GLOBAL STORAGE(RESULT_TYPE) *to, LOCAL_POINTER const chunk *stage,
                        int first_row, int rows, int first_column, int columns, i64 line, int lane)
 {

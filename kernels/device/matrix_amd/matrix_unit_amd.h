@@ -63,7 +63,7 @@ struct fragment {
 DEVICE int sum_row(int e, int lane)
 {
 #if WMMA == 0
-    /* Runs of four rows alternate between the groups of lanes. */
+    /* The row of sum e of a lane: groups of lanes alternate in runs of four rows. */
     return e / 4 * (4 * LANE_GROUPS) + lane / UNIT * 4 + e % 4;
 #elif WMMA == 11
     return 2 * e + lane / UNIT;
@@ -84,8 +84,8 @@ DEVICE int sum_row(int e, int lane)
 
 #define UNIT_UNROLL _Pragma("unroll")
 
-/* Waits for the sums. Otherwise the compiler moves RDNA's instructions behind the next barrier and stores, and
- * keeps all fragments in registers until then. */
+/* Waits until the sums are computed. Otherwise the compiler moves RDNA's matrix instructions behind the next barrier
+ * and stores, and keeps all fragments in registers until then. */
 #define UNIT_SETTLE(sums) settle(sums)
 DEVICE void settle(unit_sums sums[TILES_M][TILES_N])
 {

@@ -11,9 +11,10 @@ struct unit_scratch {
 };
 #define UNIT_SCRATCH LOCAL_ARRAY struct unit_scratch unit_scratch;
 
-/* The start in bytes of term k of a row or column among the operands of one instruction: the lane's own 16 or
- * 32 bytes, and `part` of them. RDNA 3 does not say which of the two lanes of a row it reads; terms are taken
- * from both alternately, so that unequal lanes give a wrong result. */
+/* The start in bytes of term k of a row or column among the operands of one instruction: the lane's own 16 or 32
+ * bytes, and `part` of them. On RDNA 3 two lanes must hold the same terms of a row, and its documents do not say
+ * which of them the unit reads. The emulation reads both alternately, so that a kernel whose lanes differ gets a
+ * wrong result. */
 DEVICE int operand_at(int wave, int line, int part, int k)
 {
 #if LANE_GROUPS == 1
@@ -25,7 +26,8 @@ DEVICE int operand_at(int wave, int line, int part, int k)
            run * ELEMENT_BYTES;
 }
 
-/* The row of a lane's sum, written for each family apart, so that a mistake in sum_row() gives a wrong result. */
+/* The row of a lane's sum by AMD's documents, written for each family on its own: a mistake in the kernel's sum_row()
+ * then gives a wrong result. */
 DEVICE int documented_row(int e, int lane)
 {
 #if WMMA == 0 && UNIT == 32

@@ -36,7 +36,8 @@ DEVICE void load_a(LOCAL_POINTER unsigned char *memory, unsigned *to, unsigned t
     load_matrices(memory, to, tile + chunk_at(line, chunk, A_LINES, A_CHUNKS), A_BY_TERM, item);
 }
 
-/* The same for 16 columns: two operands b, terms first. */
+/* Loads two operands b, for 16 columns by 16 terms, terms first. Each lane names a line of one of the four matrices.
+ * */
 DEVICE void load_b(LOCAL_POINTER unsigned char *memory, unsigned *to, unsigned tile, int column,
                    int term, int item)
 {

@@ -2,13 +2,13 @@
  * Convolutions as matrix products on Hopper's matrix units (wgmma.h) with operands brought by the copy engine
  * (tma.h); tma_work.h defines tiles, boxes and blocks of terms.
  *
- * A workgroup is persistent and takes tile after tile. One lane orders copies of blocks of terms into STAGES
- * buffers in turn, as far ahead as buffers are free, into the next tile as well. Groups of four warps multiply
+ * A workgroup is persistent and takes tile after tile. One lane starts the copies of blocks of terms into STAGES
+ * buffers in turn. It runs ahead as far as buffers are free, also into the next tile. Groups of four warps multiply
  * the blocks that have arrived, 64 rows each, and store the tile.
  *
  * Options: DIRECTION_*, TYPE (FP16 or BF16), LANE, BLOCK_M (64 for each group of four warps), BLOCK_N (64, 128,
- * 192 or 256), STAGES, RESIDENT (workgroups on a unit, which share its registers), TEAM (workgroups that add up
- * their parts of a tile, tma_team.h), SPLIT.
+ * 192 or 256), STAGES, RESIDENT (workgroups on a unit, which share its registers), TEAM (workgroups of a cluster that
+ * share a tile: each sums a part of its terms, tma_team.h), SPLIT.
  */
 #include "dialect.h"
 
@@ -26,8 +26,8 @@
 #include "tma_store.h"
 #include "tma_team.h"
 
-/* Local memory: stages, the warps' buffers for storing, images of tensor maps, barriers of full and of free
- * stages. */
+/* Layout of local memory: stages, the warps' buffers for storing results, images of tensor maps, then two barriers
+ * for each stage, which say that it is full or free. */
 #define STAGE_BYTES ((BLOCK_M + BLOCK_N) * LINE_BYTES)
 #define STAGED_AT   (STAGES * STAGE_BYTES)
 #define MAPS_AT     (STAGED_AT + CONSUMERS / 32 * STAGED_BYTES)
@@ -35,7 +35,7 @@
 #define FULL(stage) (tiles + BARRIERS_AT + (stage)*16)
 #define FREE(stage) (FULL(stage) + 8)
 
-/* The next stage and its phase. */
+/* The stage to be used next, and the parity of the barrier phase to wait for. */
 struct turn {
     int stage;
     unsigned parity;
@@ -49,7 +49,7 @@ DEVICE void next_turn(struct turn *turn)
     }
 }
 
-/* Multiplies the block of terms at `tile` with the work-item's rows. */
+/* Multiplies the block of terms in the stage at `tile` for the work-item's rows. */
 DEVICE void multiply_block(LOCAL_POINTER unsigned char *memory, LANE sums[TILES_N][4],
                            unsigned stage, int item)
 {
@@ -59,7 +59,7 @@ DEVICE void multiply_block(LOCAL_POINTER unsigned char *memory, LANE sums[TILES_
         memory, sums, a + (term * A_TERMS_STEP >> 4), b + (term * B_TERMS_STEP >> 4), item);
 }
 
-/* Clears the terms of W that a box of fewer than 64 positions never writes. */
+/* W: zeros the terms of all stages that no copy writes, because a box has fewer than 64 positions. */
 DEVICE void clear_stages(LOCAL_POINTER unsigned char *memory, const struct shape *s, int item)
 {
 #if defined(DIRECTION_W)
@@ -77,8 +77,8 @@ DEVICE void clear_stages(LOCAL_POINTER unsigned char *memory, const struct shape
 
 #if defined(MATRIX_EMULATED)
 
-/* For the emulation: all work-items copy, then those with rows multiply. A team's first workgroup has all of
- * its parts. */
+/* Emulation of a workgroup: all work-items copy, then the work-items with rows multiply. A team's first workgroup
+ * computes all parts of the team's tile, the others none. */
 DEVICE void work(LOCAL_POINTER unsigned char *memory, const struct map *a, const struct map *b,
                  GLOBAL RESULT *result, i64 part_elements, const struct shape *s, int item)
 {
@@ -114,7 +114,8 @@ DEVICE void work(LOCAL_POINTER unsigned char *memory, const struct map *a, const
 
 #else
 
-/* Registers that the group which orders copies gives to the others. */
+/* Registers of a work-item: in the group of warps that starts copies (producer), and in the groups that multiply
+ * (consumers), which get the registers that the producer gives up. */
 #define ITEM_REGISTERS     (65536 / RESIDENT / ITEMS / 8 * 8)
 #define PRODUCER_REGISTERS 24
 #define CONSUMER_REGISTERS                                                                         \
@@ -141,15 +142,16 @@ DEVICE void produce(unsigned tiles, const struct map *a, const struct map *b, co
     }
 }
 
-/* The same number, hidden from the compiler: values that depend on it are computed again, since registers are
- * scarce meanwhile. */
+/* The same number, hidden from the compiler. The compiler then computes values that depend on it again, instead of
+ * keeping them in registers, which are scarce while sums are held. */
 DEVICE int forgotten(int number)
 {
     asm volatile("" : "+r"(number));
     return number;
 }
 
-/* A block's stage is free while the next block is multiplied, or when the tile is done. */
+/* The multiplying groups' loop. A block's stage is released while the next block is multiplied, or at the end of the
+ * tile. */
 DEVICE void consume(unsigned tiles, GLOBAL RESULT *result, i64 part_elements, const struct shape *s,
                     int item)
 {
@@ -187,7 +189,7 @@ DEVICE void consume(unsigned tiles, GLOBAL RESULT *result, i64 part_elements, co
     }
 }
 
-/* Makes maps and barriers, each by one warp; all see them behind the barrier. */
+/* Makes tensor maps and barriers, each by one warp. All work-items see them after a barrier. */
 DEVICE void prepare(unsigned tiles, const struct map *a, const struct map *b, const struct shape *s,
                     int item)
 {
@@ -223,7 +225,7 @@ DEVICE void work(const struct map *a, const struct map *b, GLOBAL RESULT *result
 
 #endif
 
-/* maps: two for each workgroup. */
+/* maps: slots for tensor maps in the workspace, two for each workgroup. */
 ENTRY(ITEMS, RESIDENT, TEAM)
 conv_tma(GLOBAL const half_bits *RESTRICT a, GLOBAL const half_bits *RESTRICT b,
          GLOBAL RESULT *RESTRICT result, GLOBAL unsigned char *maps, SHAPE_PARAMETERS,

@@ -2,9 +2,9 @@
  * 1x1 convolutions on Hopper's matrix units (wgmma.h) with positions innermost; matrix_planes.h defines rows,
  * columns and terms.
  *
- * Four warps together compute 64 by BLOCK_N sums. Of STAGES blocks of terms one is being multiplied, the one
- * before may still be, and the others are arriving. In F and B a workgroup takes every starts-th block of
- * columns, and loads the next one's terms while it stores.
+ * Four warps together compute 64 by BLOCK_N sums. STAGES blocks of terms are in local memory: one is being
+ * multiplied, the multiplication of the block before may still be running, and the others are arriving. In F and B a
+ * workgroup takes every starts-th block of columns, and loads the next one's terms while it stores.
  *
  * Options: those of matrix_planes.h; STAGES; RESIDENT: the filter's rows of the block stay in local memory.
  */
@@ -21,13 +21,14 @@
 #endif
 #define STAGE_BYTES ((RESIDENT ? 0 : A_BYTES) + B_BYTES)
 
-/* Of `image_count` images. W: `parts` parts, whose sums are `part_elements` apart. */
+/* image_count: images of the batch. W: the terms are divided into `parts` parts, whose sums are stored part_elements
+ * apart. */
 KERNEL(ITEMS, 1, 1)
 conv_wgmma_1x1(GLOBAL const half_bits *RESTRICT a, GLOBAL const half_bits *RESTRICT b,
                GLOBAL RESULT *RESTRICT result, int image_count, int starts, int parts,
                i64 part_elements LOCAL_MEMORY_PARAMETER)
 {
-    /* The mask tells the compiler the range. */
+    /* The mask changes nothing: it tells the compiler the range of the number. */
     const int item = (int)LOCAL_ID(0) & (ITEMS - 1), lane = item % 32, warp = item / 32;
     const int end = image_count * PLANE, id = (int)GROUP_ID(0), layer = (int)GROUP_ID(2);
     const int row_blocks = (ROWS + BLOCK_M - 1) / BLOCK_M;

@@ -33,7 +33,7 @@
 #define B_BY_TERM 1
 #endif
 
-/* Lines and chunks a line of an operand in local memory. */
+/* An operand's block in local memory: number of lines, and chunks of a line. */
 #define A_LINES  (A_BY_TERM ? BLOCK_K : BLOCK_M)
 #define A_CHUNKS (A_BY_TERM ? BLOCK_M / 8 : BLOCK_K / 8)
 #define B_LINES  (B_BY_TERM ? BLOCK_K : BLOCK_N)
@@ -42,7 +42,7 @@
 #define A_LOADS  (A_LINES * A_CHUNKS / ITEMS)
 #define B_LOADS  (B_LINES * B_CHUNKS / ITEMS)
 
-/* In W the notes on two blocks of terms, used in turn, come first. */
+/* In W local memory begins with two tables (for two blocks of terms in turn) of where each position of y meets x. */
 #if defined(DIRECTION_W)
 #define PLACE_BYTES  16
 #define PLACES_BYTES (2 * BLOCK_K * PLACE_BYTES)
@@ -52,7 +52,7 @@
 #define A_BYTES     (BLOCK_M * BLOCK_K * 2)
 #define STAGE_BYTES ((BLOCK_M + BLOCK_N) * BLOCK_K * 2)
 
-/* Sums that are not rounded are stored as they are. */
+/* STORES_SUMS: sums are stored without rounding, either as split-K parts or because they are integers. */
 #define STORES_SUMS (SPLIT || WHOLE_NUMBERS)
 #if STORES_SUMS
 #define RESULT LANE
@@ -71,7 +71,8 @@ DEVICE unsigned chunk_at(int line, int chunk, int lines, int chunks)
     return (unsigned)place * CHUNK_BYTES;
 }
 
-/* The chunk of a work-item's i-th load: panel by panel, line by line. */
+/* The number of the chunk in a work-item's i-th load of an operand; chunks are counted panel by panel, then line by
+ * line. */
 DEVICE int chunk_of(int i, int item, int lines, int chunks)
 {
     const int width = chunks < 8 ? chunks : 8, items = lines * width;
@@ -91,10 +92,13 @@ struct sizes {
     int n, c, k, groups; /* c and k of a group */
     int in_h, in_w, out_h, out_w, fil_h, fil_w;
     int pad_h, pad_w, stride_h, stride_w, dilation_h, dilation_w;
-    int period_h, period_w;             /* of the stride, in filter positions */
-    int plane_h, plane_w;               /* positions of y, or in B of a phase */
-    struct divisor by_plane, by_line;   /* plane_h * plane_w, and plane_w */
-    struct divisor by_chunks, by_fil_w; /* c / 8, and fil_w */
+    /* period of the stride: filter positions this far apart meet the same phase */
+    int period_h, period_w;
+    /* rows and columns of positions: of y, or in B of one phase of x */
+    int plane_h, plane_w;
+    /* divisors for dividing by plane_h * plane_w and by plane_w */
+    struct divisor by_plane, by_line;
+    struct divisor by_chunks, by_fil_w; /* divisors for dividing by c / 8 and by fil_w */
 };
 
 #define SIZE_PARAMETERS                                                                            \
@@ -127,7 +131,8 @@ DEVICE struct place place_of(int position, const struct sizes *s)
     return place;
 }
 
-/* A block of terms of F and B: in F the first term, in B a filter position of the phase and a channel. */
+/* A block of terms of F and B. In F `term` is its first term. In B h and w are a filter position of the phase, and
+ * `term` a channel. */
 struct step {
     int h, w, term;
 };
@@ -149,8 +154,9 @@ struct step {
 #define OUTSIDE  (-1)
 #endif
 
-/* The filter positions of an axis that a phase meets: the first and every period-th after it. A row at place p
- * meets p * stride + shift of the other tensor through the first, and `move` more through each next one. */
+/* The filter positions of an axis that a phase meets: the first and every period-th after it. Through the first of
+ * them a row of the product at position p reads position p * stride + shift of the other tensor, through each next
+ * one `move` positions further. */
 struct taps {
     int first, period, count, stride, shift, move;
 };
@@ -181,7 +187,8 @@ DEVICE struct taps find_taps(int phase, int fil, int pad, int stride, int dilati
 
 /* ---- what is loaded ---- */
 
-/* The starts of the rows of a that a work-item loads, as coordinates and as one number. */
+/* Where the rows of a that a work-item loads begin in the source tensor: as coordinates, and as one position number.
+ * Rows past the end begin OUTSIDE. */
 struct rows {
     int h[A_LOADS], w[A_LOADS], at[A_LOADS];
 };
@@ -229,7 +236,7 @@ DEVICE void load_rows(LOCAL_POINTER unsigned char *memory, unsigned tile,
     }
 }
 
-/* w[k][fil_h][fil_w][c] */
+/* Loads chunks of the filter w[k][fil_h][fil_w][c]. */
 DEVICE void load_filter(LOCAL_POINTER unsigned char *memory, unsigned tile,
                         GLOBAL const half_bits *w, const struct sizes *s, const struct taps *taps_h,
                         const struct taps *taps_w, const struct step *step, int column, int item)
@@ -260,7 +267,7 @@ DEVICE void load_filter(LOCAL_POINTER unsigned char *memory, unsigned tile,
     }
 }
 
-/* The number of blocks of terms. */
+/* The number of blocks of terms of a tile. */
 DEVICE int count_steps(const struct sizes *s, const struct taps *h, const struct taps *w)
 {
 #if defined(DIRECTION_F)
@@ -270,7 +277,7 @@ DEVICE int count_steps(const struct sizes *s, const struct taps *h, const struct
 #endif
 }
 
-/* The block of terms of that number. */
+/* The block of terms with the given number. */
 DEVICE struct step step_at(int number, const struct sizes *s, const struct taps *w)
 {
     struct step step = {0, 0, number * BLOCK_K};
@@ -309,7 +316,7 @@ DEVICE void advance(struct step *step, const struct sizes *s, const struct taps 
 
 /* ---- what is stored ---- */
 
-/* Elements of the result from its start to a row; below 0 for a row past the end. */
+/* Offset in elements of a row of the result; negative for a row past the end. */
 DEVICE i64 row_at(int row, int rows, const struct sizes *s, int phase_h, int phase_w)
 {
 #if defined(DIRECTION_B)
@@ -333,7 +340,8 @@ DEVICE i64 row_at(int row, int rows, const struct sizes *s, int phase_h, int pha
 
 #if STORES_SUMS
 
-/* A work-item has rows lane / 4 and lane / 4 + 8, and of each eight columns the pair lane % 4. */
+/* Stores a warp's sums as a split-K part. A lane has rows lane / 4 and lane / 4 + 8, and of each eight columns the
+ * pair lane % 4. */
 DEVICE void store_part(GLOBAL LANE *to, LANE sums[TILES_M][TILES_N][4], const struct sizes *s,
                        int first_row, int rows, int first_column, int columns, int phase_h,
                        int phase_w, int warp_m, int warp_n, int lane)

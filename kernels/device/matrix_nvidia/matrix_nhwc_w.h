@@ -1,13 +1,14 @@
 /*
- * The loads of matrix_nhwc.h in DIRECTION_W: terms are positions of y, and the place in x that each meets is
- * computed once for all work-items and each block of terms.
+ * The loads of matrix_nhwc.h in DIRECTION_W. Terms are positions of y. For each block of terms the workgroup computes
+ * once, for all its work-items, which position of x each term reads through the filter's first position.
  */
-/* The place in x that the filter's first position meets from a position of y, as coordinates and as one number. */
+/* For a position of y: the position of x that the filter's first position reads, as coordinates and as one number. */
 struct ALIGNED(CHUNK_BYTES) meeting {
     int h, w, at, unused;
 };
 
-/* Notes the meetings of a block of terms, one for each work-item; the others see them behind a barrier. */
+/* Writes the positions of x for a block of terms to local memory, one term by each work-item. Other work-items may
+ * read them after a barrier. */
 DEVICE void note_meetings(LOCAL_POINTER unsigned char *memory, const struct sizes *s, int number,
                           int end, int item)
 {
@@ -40,12 +41,13 @@ DEVICE void load_outputs(LOCAL_POINTER unsigned char *memory, unsigned tile,
     }
 }
 
-/* A work-item's chunk of a panel: how far its filter position leads, and its channel. */
+/* The chunk of a panel that a work-item loads: the offset of its filter position in x (as coordinates and as one
+ * number), and its channel. */
 struct column {
     int h, w, at, c; /* c is below 0 for a column past the end */
 };
 
-/* The panels that a work-item loads, in the order of its loads. */
+/* Chunks of a panel, and the number of panels from which a work-item loads. */
 #define PANEL_CHUNKS    (B_LINES * 8)
 #define COLUMN_COUNT    (PANEL_CHUNKS >= ITEMS ? B_CHUNKS / 8 : B_LOADS)
 #define COLUMN_OF(i)    (PANEL_CHUNKS >= ITEMS ? (i)*ITEMS / PANEL_CHUNKS : (i))

@@ -20,7 +20,7 @@ typedef unsigned short half_bits;
 
 #define CHUNK_BYTES 16
 
-/* Divides numbers below 2^31 without a division. */
+/* Divides numbers below 2^31 by a multiplication and a shift; the host computes the fields (matrix_add_divisor()). */
 struct divisor {
     unsigned multiplier, shift;
 };
@@ -35,10 +35,10 @@ DEVICE int quotient(int number, struct divisor by)
 
 typedef ulong u64;
 #define UNROLL                 LOOP
-/* Not unrolled for CPUs, whose compilers would take long. */
+/* Forbids unrolling: the emulation runs on CPUs, whose compilers would take long over unrolled loops. */
 #define LOOP                   _Pragma("nounroll")
-/* An entry's last parameter and its first lines. For the emulation, elements that lanes exchange come first in
- * local memory. */
+/* The last parameter of an entry, and the first lines of its body. The emulation reserves the start of local memory
+ * for elements that lanes exchange. */
 #define LOCAL_MEMORY_PARAMETER , LOCAL_POINTER unsigned char *all_local
 #define EXCHANGE_WORDS         8
 #define OPEN_LOCAL_MEMORY                                                                          \
@@ -88,7 +88,7 @@ DEVICE half_bits half_of(unsigned pair, int which)
     return (half_bits)(pair >> 16 * which);
 }
 
-/* The lane's register `number` as the other lanes see it. */
+/* Emulation: register `number` of lane `lane`, which every lane can read. */
 #define EXCHANGED(memory, lane, number)                                                            \
     LOCAL_WORD(memory, -(ITEMS - (lane)) * EXCHANGE_WORDS * 4 + (number)*4)
 
@@ -154,7 +154,7 @@ DEVICE unsigned local_place(const unsigned char *memory)
     return address;
 }
 
-/* Copies 16 bytes asynchronously; zeros where not `there`. */
+/* Copies 16 bytes to local memory asynchronously, or writes zeros where `there` is 0. */
 #define COPY_TEXT(caches)   "cp.async." caches ".shared.global [%0], [%1], 16, %2;"
 DEVICE void load_chunk(const unsigned char *memory, unsigned to, const half_bits *from, int there)
 {
@@ -163,7 +163,8 @@ DEVICE void load_chunk(const unsigned char *memory, unsigned to, const half_bits
     asm volatile(COPY_TEXT("cg")::"r"(to), "l"(from), "r"(bytes) : "memory");
 }
 
-/* The same for data that the unit soon reads again: with NEAR it is kept in the unit's own cache. */
+/* load_chunk() for data that the multiprocessor soon reads again: with NEAR the copy also stays in its first-level
+ * cache. */
 DEVICE void load_shared_chunk(const unsigned char *memory, unsigned to, const half_bits *from,
                               int there)
 {
@@ -179,7 +180,7 @@ DEVICE void end_stage(void)
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-/* Waits until at most `count` stages are in flight. */
+/* Waits until at most `count` stages are still in flight. */
 #define AWAIT_STAGES(count) asm volatile("cp.async.wait_group %0;" ::"n"(count) : "memory")
 
 #define TEXT_FP16(text) text("f16")
@@ -190,7 +191,7 @@ DEVICE void end_stage(void)
 #if !WHOLE_NUMBERS
 #define PAIR_TEXT(type) "cvt.rn." type "x2.f32 %0, %2, %1;"
 
-/* Two sums as stored, the first one in the low half. */
+/* Two sums rounded to the stored type in one word, the first one in the low half. */
 DEVICE unsigned pair_of(float first, float second)
 {
     unsigned pair;

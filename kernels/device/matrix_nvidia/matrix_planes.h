@@ -12,10 +12,10 @@
  * IN_W, OUT_H and OUT_W (in B IN is STRIDE times OUT). The shape is compiled in, so that a work-item's loads
  * need a few pointers and constants. Positions are y's; each meets one of x.
  *
- * PLANE_VECTOR and FILTER_VECTOR (8, 4, 2 or 1) neighbours are loaded and stored at once: such groups end
- * within the image, or the filter's line, in which they begin, and are aligned to their size. With a stride of
- * 2 over lines of even length, positions of x go in cells of two: CELL_VECTOR are loaded at once and every
- * second element is kept, or in B squares of them are stored. Otherwise single elements are loaded.
+ * PLANE_VECTOR and FILTER_VECTOR (8, 4, 2 or 1) neighbours are loaded and stored at once: no such group crosses the
+ * end of an image or of a filter's line, and groups are aligned to their size. With a stride of 2 over lines of even
+ * length, positions of x go in cells of two: CELL_VECTOR are loaded at once and every second element is kept, or in B
+ * squares of them are stored. Otherwise single elements are loaded.
  */
 #define PLANE   (OUT_H * OUT_W)
 #define X_PLANE (IN_H * IN_W)
@@ -56,12 +56,12 @@
 #define A_BYTES (BLOCK_M * BLOCK_K * 2)
 #define B_BYTES (BLOCK_N * BLOCK_K * 2)
 #define PANEL                                                                                      \
-    64 /* elements of a line in local memory, and lines of a panel that has its terms so */
+    64 /* elements of a line in local memory, and lines of a panel whose lines are terms */
 #define PANEL_BYTES (PANEL * PANEL * 2)
 #define PANELS_M    (BLOCK_M / PANEL)
 #define PANELS_N    (BLOCK_N / PANEL)
 
-/* Bytes of a warp's results on their way to memory. */
+/* Bytes of local memory in which a warp puts results before it stores them. */
 #define STAGED_BYTES (16 * PANEL * 2)
 
 #if SPLIT
@@ -87,15 +87,15 @@ DEVICE void load_cells(LOCAL_POINTER unsigned char *memory, unsigned to,
         there ? from[2 * i] : 0;
 }
 
-/* All work-items arrive here. */
+/* The emulation has barriers for whole workgroups only, so all work-items must arrive here. */
 #define WARP_BARRIER() BARRIER()
 
 #else
 
 #define PART_TEXT(caches, bytes) "cp.async." caches ".shared.global [%0], [%1], " bytes ", %2;"
 
-/* Copies as many neighbours asynchronously, zeros where they do not exist. A single element, too short for
- * that, is copied at once. */
+/* Copies `vector` neighbouring elements to local memory asynchronously, or zeros where `there` is 0. A single element
+ * is too short for an asynchronous copy and is copied at once. */
 DEVICE void load_part(const unsigned char *memory, unsigned to, const half_bits *from, int vector,
                       int there)
 {
@@ -116,7 +116,7 @@ struct ALIGNED(CELL_VECTOR * 4) cells {
     unsigned cell[CELL_VECTOR];
 };
 
-/* Copies the first elements of neighbouring cells, at once. */
+/* Copies the first element of each of several neighbouring cells of two (stride 2). The copy is done on return. */
 DEVICE void load_cells(const unsigned char *memory, unsigned to, const half_bits *from, int there)
 {
     struct cells cells = {{0}};
@@ -141,7 +141,8 @@ DEVICE void load_cells(const unsigned char *memory, unsigned to, const half_bits
 
 #endif
 
-/* A work-item's loads of a panel's lines: the same part of every LINES(vector)-th, from line_of() on. */
+/* Loading a panel: each line has PARTS(vector) parts of `vector` elements; a work-item loads the same part of every
+ * LINES(vector)-th line, from line_of() on. */
 #define PARTS(vector) (PANEL / (vector))
 #define LINES(vector) (ITEMS / PARTS(vector))
 
@@ -155,14 +156,15 @@ DEVICE int line_of(int item, int vector)
     return item / PARTS(vector);
 }
 
-/* The offset of a line's element in local memory; wgmma.h describes the permutation of chunks of 16 bytes. */
+/* Byte offset of element `element` of a line in local memory; chunks of 16 bytes are permuted as wgmma.h describes.
+ * */
 DEVICE unsigned element_at(int line, int element)
 {
     return (unsigned)(line * 128 + ((element / 8 ^ line) & 7) * CHUNK_BYTES + element % 8 * 2);
 }
 
-/* Loads `lines` lines of PANEL elements (in cells only those that are met), `pitch` apart, from the work-item's
- * first part on, with zeros where not `there` and from line number `whole` on. */
+/* Loads `lines` lines of PANEL elements, `pitch` elements apart, from the work-item's first part on; with stride 2
+ * only the elements that y meets. Writes zeros where `there` is 0 and for lines from number `whole` on. */
 DEVICE void load_lines(LOCAL_POINTER unsigned char *memory, unsigned to,
                        GLOBAL const half_bits *from, int vector, int in_cells, int lines, i64 pitch,
                        int there, int whole, int item)
@@ -179,8 +181,8 @@ DEVICE void load_lines(LOCAL_POINTER unsigned char *memory, unsigned to,
     }
 }
 
-/* Elements from the first plane of the first image to a position of y, counted over all images of so many
- * planes; and to the position of x that it meets. */
+/* y_at(): offset of position `position` of y, counted through all images, from the first image's first plane; images
+ * have `planes` planes. x_at(): offset of the position of x that it meets. */
 DEVICE i64 y_at(int position, i64 planes)
 {
     int image = (int)((unsigned)position / PLANE);
@@ -200,7 +202,7 @@ DEVICE i64 x_at(int position, i64 planes)
 
 /* ---- the operands ---- */
 
-/* The addresses of a work-item's next loads. */
+/* The addresses from which a work-item loads the next block of terms of both operands. */
 struct feed {
     GLOBAL const half_bits *a;
     int row, step;
@@ -213,13 +215,14 @@ struct feed {
 #endif
 };
 
-/* A constant where all of it exists. */
+/* Lines of the block that exist: a constant where the block's size divides their number. */
 #define LINES_LEFT(count, first, block) ((count) % (block) == 0 ? (block) : (count) - (first))
 
 #if defined(DIRECTION_W)
 
-/* Opens y's lines of k and x's of c, whose terms are equally far in the images. Steps alternate between the
- * parts, so that workgroups that run at once read neighbouring data. */
+/* W: sets the addresses of y's lines (channels k) and x's lines (channels c); terms have the same offset in both.
+ * Blocks of terms are dealt to the split-K parts in turn, so that workgroups that run at once read neighbouring data.
+ * */
 DEVICE void open_feed(struct feed *feed, GLOBAL const half_bits *y, GLOBAL const half_bits *x,
                       int group, int row, int column, int part, int parts, int end, int item)
 {
@@ -260,7 +263,7 @@ DEVICE void load_step(LOCAL_POINTER unsigned char *memory, unsigned to, struct f
 #define column_at     y_at
 #endif
 
-/* Opens the filter's rows, in B its columns, of the block. */
+/* F and B: sets the addresses of the block's rows, which are rows of the filter, in B its columns. */
 DEVICE void open_rows(struct feed *feed, GLOBAL const half_bits *w, int group, int row, int item)
 {
     const int line = line_of(item, FILTER_VECTOR), element = element_of(item, FILTER_VECTOR);
@@ -274,7 +277,7 @@ DEVICE void open_rows(struct feed *feed, GLOBAL const half_bits *w, int group, i
 #endif
 }
 
-/* Opens the columns of a block, of images that have `end` positions together. */
+/* F and B: sets the addresses of the block's columns; all images together have `end` positions. */
 DEVICE void open_columns(struct feed *feed, GLOBAL const half_bits *images, int group, int column,
                          int end, int item)
 {
@@ -320,7 +323,8 @@ DEVICE void load_b(LOCAL_POINTER unsigned char *memory, unsigned to, struct feed
 
 #if SPLIT
 
-/* A work-item has rows lane / 4 and lane / 4 + 8, and of each eight columns the pair lane % 4. */
+/* Stores a warp's sums as a split-K part. A lane has rows lane / 4 and lane / 4 + 8, and of each eight columns the
+ * pair lane % 4. */
 DEVICE void store_part(GLOBAL float *to, LANE sums[TILES_N][4], int first_row, int first_column,
                        int warp, int lane)
 {
@@ -351,7 +355,7 @@ DEVICE void store_part(GLOBAL float *to, LANE sums[TILES_N][4], int first_row, i
 #define RESULT_PITCH  PLANE
 #define result_at     y_at
 #endif
-/* Rows that a warp stores at once. */
+/* Rows of the result that a warp stores by one instruction. */
 #define RESULT_ROWS  (RESULT_VECTOR > 2 ? 32 / PARTS(RESULT_VECTOR) : 1)
 #define RESULT_TURNS (RESULT_VECTOR > 2 ? 1 : PARTS(RESULT_VECTOR) / 32)
 
@@ -361,7 +365,8 @@ struct ALIGNED(RESULT_VECTOR * 2) result_part {
 
 #if defined(DIRECTION_B) && STRIDE > 1
 
-/* Positions with the zeros of positions that no position of y meets. */
+/* B with stride 2: several positions of x in a row, each followed by the zero of a position that no position of y
+ * meets. */
 struct ALIGNED(RESULT_VECTOR * 4) cell_part {
     half_bits element[RESULT_VECTOR * 2];
 };
@@ -387,7 +392,7 @@ DEVICE void store_result(GLOBAL half_bits *to, struct result_part part)
 
 #endif
 
-/* Writes 16 rows of PANEL columns of a warp's sums to its lines of local memory. */
+/* Writes 16 rows of PANEL columns of a warp's sums to the warp's lines of local memory. */
 DEVICE void stage_panel(LOCAL_POINTER unsigned char *lines, LANE (*sums)[4], int lane)
 {
     UNROLL for (int j = 0; j < 8; j++) UNROLL for (int part = 0; part < 2; part++)
@@ -398,7 +403,8 @@ DEVICE void stage_panel(LOCAL_POINTER unsigned char *lines, LANE (*sums)[4], int
     }
 }
 
-/* Copies them from there to the result's row; the panel begins `column` elements into all columns. */
+/* Copies rows that stage_panel() wrote from local memory to the result; the panel begins at column number `column` of
+ * all images' positions. */
 DEVICE void store_panel(GLOBAL half_bits *to, LOCAL_POINTER const unsigned char *lines, int row,
                         int column, int end, int lane)
 {
@@ -423,7 +429,8 @@ DEVICE void store_panel(GLOBAL half_bits *to, LOCAL_POINTER const unsigned char 
     }
 }
 
-/* Stores the block's sums through local memory, each warp on its own, so that neighbours are stored at once. */
+/* Stores the block's sums through local memory, so that several neighbours are stored at once. Each warp stores its
+ * own rows and waits for no other warp. */
 DEVICE void store_block(GLOBAL half_bits *to, LOCAL_POINTER unsigned char *memory,
                         LANE sums[TILES_N][4], int row, int column, int end, int warp, int lane)
 {

@@ -1,16 +1,16 @@
 /*
- * A workgroup's share of the matrix product that matrix_nhwc.h loads and stores, and the parts of entries
- * around the instructions.
+ * A workgroup's share of the matrix product of matrix_nhwc.h, and the main loop that kernels with different matrix
+ * instructions share.
  */
-/* A workgroup's rows and columns, and its terms. */
+/* A workgroup's share of the product: its block of rows and columns, and its range of blocks of terms. */
 struct work {
     int first_row, first_column, group, part, phase_h, phase_w;
-    int rows, columns; /* of the whole product */
+    int rows, columns; /* sizes of the whole product */
     int first, steps;  /* blocks of terms */
 };
 
-/* Blocks of columns run fastest, so that workgroups that read the same rows run at once; then blocks of rows,
- * phases, groups and, slowest, parts. */
+/* Finds a workgroup's share. Blocks of columns run fastest, so that workgroups that read the same rows run at once;
+ * then blocks of rows, phases, groups and, slowest, split-K parts. */
 DEVICE struct work find_work(const struct sizes *s, int column_blocks)
 {
     struct work work;
@@ -38,7 +38,7 @@ DEVICE struct work find_work(const struct sizes *s, int column_blocks)
     return work;
 }
 
-/* The part's share of all blocks of terms. */
+/* Divides all `all` blocks of terms among `splits` split-K parts, and sets the range of this workgroup's part. */
 DEVICE void share_steps(struct work *work, int all, int splits)
 {
     int share = (all + splits - 1) / splits, left;
@@ -47,9 +47,9 @@ DEVICE void share_steps(struct work *work, int all, int splits)
     work->steps = left < share ? left : share;
 }
 
-/* The main loop of an entry with operands a and b, its `work`, its `item`, and the place of the blocks of terms
- * in local memory. PREPARE(number) makes what the load of that block needs, seen by the load behind a barrier
- * (BARRIER_TO_LOAD() where no other barrier comes). LOAD_BLOCK(stage, number) starts the load of that block,
+/* The main loop of an entry with operands a and b, its `work`, its `item`, and the place of the blocks of terms in
+ * local memory. PREPARE(number) computes what the load of that block needs; a barrier must follow before the load
+ * (BARRIER_TO_LOAD() where the loop has no other barrier). LOAD_BLOCK(stage, number) starts the load of that block,
  * counted from the part's first; blocks are loaded in order. */
 #if defined(DIRECTION_W)
 #define OPEN_WORK                                                                                  \

@@ -1,7 +1,7 @@
 /*
- * Hopper's copy engine (TMA, sm_90a): one lane orders a box of a tensor with four axes, and the engine copies
- * the box into local memory, with zeros outside of the tensor. The PTX manual's sections on tensormap.replace,
- * cp.async.bulk.tensor and mbarrier describe the fields, coordinates and phases.
+ * Hopper's copy engine (TMA, sm_90a): one lane starts the copy of a box (a cuboid of a tensor with four axes), and
+ * the engine copies the box into local memory, with zeros outside of the tensor. The PTX manual's sections on
+ * tensormap.replace, cp.async.bulk.tensor and mbarrier describe the fields, coordinates and phases.
  *
  * A box has 64 channels, a line of 128 bytes for each position, with chunks permuted as in wgmma.h. Tensor maps
  * are made on the device: each workgroup has its own slots in the workspace. With MATRIX_EMULATED all
@@ -13,8 +13,8 @@
 #define CHANNELS_LINE 64
 #define LINE_BYTES    128
 
-/* A tensor of packed channels; axes from the fastest: channels, w, h, images. A box takes `box` positions of an
- * axis, `stride` apart. */
+/* A tensor of packed channels; axes from the fastest: channels, w, h, images. A box has `box` positions of each axis,
+ * `stride` apart. */
 struct map {
     GLOBAL const half_bits *source;
     int size[4], box[4], stride[4];
@@ -31,7 +31,7 @@ DEVICE struct map open_map(GLOBAL const half_bits *source, int channels, int w, 
 
 #define ENTRY(items, resident, team) KERNEL(items, 1, 1)
 
-/* Copies the box at those coordinates, whichever of its lines are inside. */
+/* Starts the copy of the box at the given coordinates; lines outside of the tensor arrive as zeros. */
 DEVICE void copy_box(LOCAL_POINTER unsigned char *memory, unsigned to, unsigned barrier,
                      const struct map *map, int channel, int w, int h, int image, int item)
 {
@@ -53,7 +53,8 @@ DEVICE void copy_box(LOCAL_POINTER unsigned char *memory, unsigned to, unsigned 
 
 #else
 
-/* Declares an entry whose registers allow `resident` workgroups on a unit; `team` of them are a cluster. */
+/* Declares an entry. Its registers allow `resident` workgroups on a multiprocessor; `team` workgroups are launched as
+ * one cluster, which share a tile. */
 #define ENTRY(items, resident, team)                                                               \
     extern "C" __global__ void __cluster_dims__((team), 1, 1)                                      \
         __launch_bounds__((items), (resident))
@@ -73,7 +74,7 @@ DEVICE void copy_box(LOCAL_POINTER unsigned char *memory, unsigned to, unsigned 
                  "n"(value)                                                                        \
                  : "memory")
 #define KIND_U16 1
-#define KIND_128 3 /* the swizzle for lines of 128 bytes */
+#define KIND_128 3 /* value of a tensor map's swizzle field for lines of 128 bytes */
 
 #define REPLACE_SIZES(axis)                                                                        \
     do {                                                                                           \
@@ -116,7 +117,8 @@ DEVICE void make_map(unsigned at, const struct map *map, int lane)
                  : "memory");
 }
 
-/* The lane that orders copies acquires maps that others made, behind a barrier. */
+/* The lane that starts copies calls this once a barrier has shown that other lanes have made the map; only then may
+ * copies use it. */
 DEVICE void see_map(const struct map *map)
 {
     asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"(map->slot)
@@ -154,14 +156,15 @@ DEVICE void arrive(unsigned barrier)
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-/* Arrives at the barrier; its phase also needs that many bytes to end. */
+/* Arrives at the barrier. The barrier's phase ends only after the copy engine has also written `bytes` bytes. */
 DEVICE void expect_bytes(unsigned barrier, int bytes)
 {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
                  : "memory");
 }
 
-/* Waits until the phase of that parity has ended. The phase before the first has parity 1. */
+/* Waits until the barrier's phase of the given parity has ended. The phase before the first one has parity 1 and
+ * counts as ended. */
 DEVICE void await_phase(unsigned barrier, unsigned parity)
 {
     unsigned done;
@@ -174,7 +177,7 @@ DEVICE void await_phase(unsigned barrier, unsigned parity)
     } while (!done);
 }
 
-/* All four warps: changes a work-item's registers from here on. */
+/* Called by all four warps of a group: raises (inc) or lowers (dec) the registers of each work-item to `count`. */
 #define MORE_REGISTERS(count) asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(count))
 #define LESS_REGISTERS(count) asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(count))
 

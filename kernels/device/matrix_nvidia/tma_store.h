@@ -1,7 +1,7 @@
 /*
  * Stores the sums of tma_work.h's tiles. A warp has 16 rows of a tile with all columns and stores them on its
- * own: rounded sums through local memory, 64 columns at a time, so that 16 bytes are stored at once; parts, and
- * sums that a team has added up, directly in pairs.
+ * own: Rounded sums go through local memory, 64 columns at a time, and are stored 16 bytes at once. Split-K parts,
+ * and sums that a team (workgroups that share a tile) has added up, are stored from registers in pairs.
  *
  * Defined before it is included: tma_work.h, SPLIT, TILES_N, LANE.
  */
@@ -10,9 +10,9 @@
 #else
 #define RESULT half_bits
 #endif
-/* In pairs of neighbours, as lanes have them. */
+/* Sums are stored as pairs of neighbouring columns, the form in which lanes hold them. */
 #define BY_PAIRS     (SPLIT || TEAM > 1)
-/* Bytes of a warp's buffer for storing. */
+/* Bytes of local memory in which a warp puts results before it stores them. */
 #define STAGED_BYTES (BY_PAIRS ? 0 : 16 * LINE_BYTES)
 
 #if defined(MATRIX_EMULATED)
@@ -21,8 +21,8 @@
 #define WARP_BARRIER() __syncwarp()
 #endif
 
-/* Rows that a work-item stores: with pairs those of its sums, else every fourth of its warp, at its lane's
- * eighth of the columns. */
+/* Rows that a work-item stores. With pairs: the rows of its sums. Else every fourth row of its warp, and of each row
+ * an eighth of the 64 columns, by its lane. */
 #define STORED_ROWS (BY_PAIRS ? 2 : 4)
 
 DEVICE int stored_row(int i, int item)
@@ -31,7 +31,7 @@ DEVICE int stored_row(int i, int item)
     return first + (BY_PAIRS ? i * 8 + lane / 4 : i * 4 + lane / 8);
 }
 
-/* The rows of a box as places in it: w, h and image, 8 bits each. */
+/* For each row that a work-item stores: its position in the box, as w, h and image in 8 bits each. */
 struct stored_rows {
     int inside[STORED_ROWS];
 };
@@ -53,7 +53,7 @@ DEVICE struct stored_rows find_stored_rows(const struct shape *s, int item)
 #define COLUMNS s->c
 #endif
 
-/* Finds the numbers of a work-item's rows of the result, from its first one on; below 0 for a row past the end. */
+/* Finds, for each row that a work-item stores, the row's number in the result; -1 for a row past the end. */
 DEVICE void find_rows(int *numbers, const struct stored_rows *rows, const struct shape *s,
                       const struct tile *tile, int item)
 {
@@ -92,7 +92,7 @@ DEVICE i64 row_elements(const struct shape *s)
 #endif
 }
 
-/* A panel of 64 columns: the offset of its first column in a row, and the number of its columns. */
+/* 64 neighbouring columns of the result: offset of the first in a row, and the number that exist. */
 struct panel {
     int at, count;
 };
@@ -126,7 +126,7 @@ DEVICE struct panel panel_at(int i, const struct shape *s, const struct tile *ti
     *(GLOBAL unsigned *)(GLOBAL void *)(place) = pair_of((sums)[at], (sums)[(at) + 1])
 #endif
 
-/* Stores eight columns, the tile's number-th of those in a panel. */
+/* Stores eight columns of sums, number `number` among the panel's groups of eight. */
 DEVICE void store_columns(GLOBAL RESULT *to, LANE *sums, int number, const int *rows,
                           const struct panel *panel, const struct shape *s, int item)
 {
@@ -140,7 +140,7 @@ DEVICE void store_columns(GLOBAL RESULT *to, LANE *sums, int number, const int *
     }
 }
 
-/* Stores `count` times eight columns from the first-th eight on. */
+/* Stores `count` groups of eight columns, from group `first` on. */
 DEVICE void store_sums(GLOBAL RESULT *to, LANE (*sums)[4], int first, int count,
                        const struct stored_rows *rows, const struct shape *s,
                        const struct tile *tile, int item)
@@ -156,7 +156,7 @@ DEVICE void store_sums(GLOBAL RESULT *to, LANE (*sums)[4], int first, int count,
     }
 }
 
-/* Called by all work-items; `is_there`: it has sums. */
+/* Stores a tile from registers. All work-items call it; `is_there` is 0 for a work-item without sums. */
 DEVICE void store_tile(GLOBAL RESULT *to, LOCAL_POINTER unsigned char *staged,
                        LANE sums[TILES_N][4], const struct stored_rows *rows, const struct shape *s,
                        const struct tile *tile, int is_there, int item)
@@ -201,7 +201,8 @@ DEVICE void store_panel(GLOBAL RESULT *to, LOCAL_POINTER const unsigned char *st
     }
 }
 
-/* Called by all work-items of a warp; `is_there`: it has sums. */
+/* Stores a tile through local memory. All work-items of a warp call it; `is_there` is 0 for a work-item without sums.
+ * */
 DEVICE void store_tile(GLOBAL RESULT *to, LOCAL_POINTER unsigned char *staged,
                        LANE sums[TILES_N][4], const struct stored_rows *rows, const struct shape *s,
                        const struct tile *tile, int is_there, int item)

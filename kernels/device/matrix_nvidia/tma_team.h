@@ -7,17 +7,19 @@
  * Defined before it is included: tma_store.h, CONSUMERS. A team's stages have room for BLOCK_M by BLOCK_N sums,
  * and a team has one tile.
  */
-#define SHARE (TILES_N / TEAM) /* times eight columns */
+/* columns that one workgroup of the team adds up and stores, in groups of eight */
+#define SHARE (TILES_N / TEAM)
 
 #if TEAM > 1 && !defined(MATRIX_EMULATED)
 
-/* All work-items that multiply wait here: the stages have been read. */
+/* Waits until all work-items that multiply have arrived: the stages' contents are then no longer needed and may be
+ * overwritten. */
 DEVICE void await_consumers(void)
 {
     asm volatile("bar.sync 1, %0;" ::"n"(CONSUMERS) : "memory");
 }
 
-/* All work-items of the team that have not ended wait here. */
+/* Waits until all work-items of the team's workgroups have arrived, except those that have ended. */
 DEVICE void come_together(void)
 {
     asm volatile("barrier.cluster.arrive.release;" ::: "memory");
@@ -59,7 +61,8 @@ DEVICE void add_sums_of(int member, unsigned memory, int first, LANE totals[SHAR
     }
 }
 
-/* No workgroup ends while others read its sums. */
+/* Adds up this workgroup's share of the columns over the team and stores it. The last wait keeps a workgroup from
+ * ending while others read sums in its local memory. */
 DEVICE void store_share(GLOBAL RESULT *to, unsigned memory, LANE sums[TILES_N][4],
                         const struct stored_rows *rows, const struct shape *s,
                         const struct tile *tile, int item)

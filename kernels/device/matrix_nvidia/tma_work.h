@@ -3,9 +3,9 @@
  * product, and the boxes of each block of 64 terms. matrix_nhwc.h defines rows, columns, terms, and B's phases.
  *
  * 64 rows of F and B, or the 64 terms of a block of W, are a box of box_w by box_h by box_n positions of y, or
- * in B of a phase; fewer where no such box fits. A filter position only moves the box in the other tensor. W's
- * columns come in panels of 64 channels of one filter position. TEAM neighbouring workgroups share a tile, each
- * with a part of its terms.
+ * in B of a phase; fewer where no such box fits. For each filter position the box in the other tensor has the same
+ * shape and begins elsewhere. W's columns come in panels of 64 channels of one filter position. TEAM neighbouring
+ * workgroups (a team) share a tile, each with a part of its terms.
  *
  * Defined before it is included: BLOCK_M, BLOCK_N, TEAM, one of DIRECTION_F, DIRECTION_B and DIRECTION_W,
  * tma.h.
@@ -30,12 +30,14 @@ struct shape {
     int n, c, k, groups; /* c and k of a group */
     int in_w, in_h, out_w, out_h, fil_w, fil_h;
     int pad_w, pad_h, stride_w, stride_h, dilation_w, dilation_h;
-    int period_w, period_h;      /* of the stride, in filter positions */
-    int box_w, box_h, box_n;     /* positions of a box */
-    int boxes_w, boxes_h, boxes; /* along a line, in a plane, in all */
+    /* period of the stride: filter positions this far apart meet the same phase */
+    int period_w, period_h;
+    int box_w, box_h, box_n;     /* size of a box in positions */
+    int boxes_w, boxes_h, boxes; /* number of boxes along a line, in a plane, in all */
     int column_blocks, row_blocks;
-    int tiles, splits, workgroups; /* `tiles` counts those of layers and parts */
-    struct divisor by_columns, by_rows, by_plane, by_line; /* the last two of boxes */
+    int tiles, splits, workgroups; /* tiles: number in all groups, phases and split-K parts */
+    /* divisors by blocks of columns, blocks of rows, boxes of a plane, boxes of a line */
+    struct divisor by_columns, by_rows, by_plane, by_line;
 };
 
 #define SHAPE_PARAMETERS                                                                           \
@@ -58,8 +60,9 @@ struct shape {
 
 /* ---- tiles ---- */
 
-/* The filter positions of an axis that a phase meets: the first and every period-th after it. Place p of a box
- * meets p * stride + start of the other tensor through the first, and `move` more through each next one. */
+/* The filter positions of an axis that a phase meets: the first and every period-th after it. Through the first of
+ * them position p of a box reads position p * stride + start of the other tensor, through each next one `move`
+ * positions further. */
 struct taps {
     int first, period, count, start, move;
 };
@@ -115,13 +118,14 @@ DEVICE int count_steps(const struct shape *s, const struct tile *tile)
 #endif
 }
 
-/* A workgroup's first tile, and the distance of its tiles. */
+/* A workgroup's first tile, and the distance to its next one; the workgroups of a team have the same tiles. */
 #define FIRST_TILE    (GROUP_ID(0) / TEAM)
 #define TILES_STEP(s) ((s)->workgroups / TEAM)
 #define MEMBER        (GROUP_ID(0) % TEAM)
 
-/* Blocks of columns run fastest, so that workgroups that read the same rows run at once; then blocks of rows,
- * phases, groups and, slowest, parts, TEAM of which belong to a team. */
+/* Finds a tile by its number; `member` is the workgroup's number in its team. Blocks of columns run fastest, so that
+ * workgroups that read the same rows run at once; then blocks of rows, phases, groups and, slowest, split-K parts, of
+ * which a team computes TEAM. */
 DEVICE struct tile tile_at(int number, int member, const struct shape *s)
 {
     struct tile tile;
@@ -152,7 +156,7 @@ DEVICE struct tile tile_at(int number, int member, const struct shape *s)
     return tile;
 }
 
-/* The start of a box. */
+/* Coordinates at which a box begins. */
 struct place {
     int w, h, image;
 };
@@ -186,7 +190,8 @@ DEVICE struct map map_of_a(GLOBAL const half_bits *a, const struct shape *s)
     return map;
 }
 
-/* In F and B the filter's positions are one axis and its k the next. */
+/* The tensor map of operand b. In F and B it is the filter, whose positions are one axis of the map and whose k are
+ * the next. */
 DEVICE struct map map_of_b(GLOBAL const half_bits *b, const struct shape *s)
 {
 #if defined(DIRECTION_W)
@@ -208,7 +213,8 @@ DEVICE struct map map_of_b(GLOBAL const half_bits *b, const struct shape *s)
 /* The coordinates of the next block of terms of a tile. */
 #if defined(DIRECTION_W)
 struct feed {
-    int channel[PANELS], w[PANELS], h[PANELS]; /* of x, for each panel of columns */
+    /* channel and coordinates of x for each panel of columns */
+    int channel[PANELS], w[PANELS], h[PANELS];
     int k, box;
 };
 
@@ -220,7 +226,8 @@ DEVICE struct feed open_feed(const struct shape *s, const struct tile *tile)
     {
         int panel = tile->column_block * PANELS + i, tap = panel / channel_panels;
         int h = tap / s->fil_w, w = tap - h * s->fil_w;
-        /* Past the last filter position the box is outside of the channels, and so zero. */
+        /* For a panel past the last filter position the box is placed outside of x's channels, so that the engine
+         * writes zeros. */
         feed.channel[i] = h < s->fil_h ? tile->group * s->c + (panel - tap * channel_panels) * 64
                                        : s->c * s->groups;
         feed.w[i] = tile->w.start + w * tile->w.move;
@@ -257,7 +264,8 @@ DEVICE void next_step(struct feed *feed, const struct shape *s, const struct til
 }
 #else
 struct feed {
-    int w[GROUPS], h[GROUPS], image[GROUPS]; /* where the boxes meet the first filter position */
+    /* coordinates in the other tensor of each group's box for the first filter position */
+    int w[GROUPS], h[GROUPS], image[GROUPS];
     int tap_w, tap_h, term;
 };
 

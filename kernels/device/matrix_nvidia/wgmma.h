@@ -7,7 +7,8 @@
  * Defined before it is included: matrix_nhwc.h with a BLOCK_K of 64, one row of tiles for a work-item.
  */
 
-/* Bytes from eight lines to the next eight, and from panel to panel of BLOCK_K terms' lines. */
+/* LINES_STEP: bytes from a group of eight lines to the next. PANEL_STEP: bytes from panel to panel of an operand
+ * whose BLOCK_K lines are terms. */
 #define LINES_STEP  1024
 #define PANEL_STEP  (BLOCK_K * 128)
 #define PATTERN_128 1
@@ -31,7 +32,8 @@ DEVICE u64 operand_at(unsigned place, int by_term)
 #define AWAIT_PRODUCTS(count)
 #define settle(sums)
 
-/* The element of a row (or column) and term: terms innermost, or 64 rows in a panel. */
+/* Emulation: the element at a row (or column) and a term of an operand. Lines hold terms, or, by term, 64 rows of a
+ * panel. */
 DEVICE half_bits operand_element(LOCAL_POINTER unsigned char *memory, u64 operand, int by_term,
                                  int row, int term)
 {
@@ -58,7 +60,8 @@ DEVICE void multiply_group(LOCAL_POINTER unsigned char *memory, LANE sums[TILES_
 
 #else
 
-/* Makes copies visible to the matrix units, which read local memory by another path. */
+/* Call between copies into local memory and products that read them: matrix units read local memory by another path.
+ * */
 DEVICE void show_copies(void)
 {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -180,7 +183,7 @@ DEVICE void multiply_group(const unsigned char *memory, LANE sums[TILES_N][4], u
     asm volatile(TYPE_TEXT(PRODUCT_TEXT) : SUMS(SUM) : "l"(a), "l"(b));
 }
 
-/* Keeps uses of the sums behind this point: products write sums without the compiler's knowledge. */
+/* Keeps the compiler from using sums before this point: matrix instructions write them without its knowledge. */
 DEVICE void settle(LANE sums[TILES_N][4])
 {
     asm volatile("" : SUMS(SUM) : : "memory");

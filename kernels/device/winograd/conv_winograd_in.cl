@@ -10,11 +10,12 @@
 
 #if TAKES_PIECES && !FLIP && (TAKE(X6) || TAKE(W4_6))
 #define LOADS_LINES 1
-/* Elements of a patch's line before the first piece: the padding that goes with a step of 4. */
+/* Values of a patch's line before the first aligned piece of four: patches of 6 begin one position before a multiple
+ * of 4. */
 enum { BEFORE = FROM == 6 ? 1 : 0 };
 
-/* Loads a line's values from w on, with zeros outside of the width; BEFORE of them come first. A missing line
- * has width 0. */
+/* Loads the FROM values of a patch's line from position w on, with zeros outside of the width: BEFORE values, then
+ * pieces of four. For a line outside of the tensor callers pass width 0. */
 DEVICE void load_line(GLOBAL const float *from, int w, int width, int piece, float *values)
 {
     const struct quad none = {{0, 0, 0, 0}};
@@ -47,7 +48,8 @@ DEVICE void load_line(GLOBAL const float *from, int w, int width, int piece, flo
 #define LOADS_LINES 0
 #endif
 
-/* Loads the patch that begins at h, w; its values lie VEC apart. */
+/* Loads the patch that begins at row first_h and column first_w; its values are stored VEC apart, one lane of each
+ * vector. */
 DEVICE void load_patch(GLOBAL const STORAGE(TYPE) *from, i64 h_stride, i64 w_stride, int height,
                        int width, int first_h, int first_w, float *values)
 {

@@ -1,7 +1,7 @@
 /*
- * Transforms products of Winograd's planes back to a tensor: the sum of `splits` sets of planes (winograd.h)
- * becomes TO by TO values that begin at th * TO, tw * TO for tile (th, tw). Values inside of the tensor are
- * stored.
+ * Transforms products of Winograd's planes back to a tensor. It adds up `splits` sets of planes (split-K; layout in
+ * winograd.h) and transforms each tile (th, tw) to TO by TO values that begin at position (th * TO, tw * TO). Only
+ * values inside of the tensor are stored.
  *
  * Options: TYPE, BY_CHANNEL, VEC (columns of a work-item), ITEMS (of a workgroup), TRANSFORM. Grid:
  * `row_blocks` workgroups for each row of a plane.
@@ -9,7 +9,7 @@
 #include "winograd.h"
 
 #if TAKES_PIECES && (TAKE(Y2_4) || TAKE(Y4_6))
-/* Stores a line's values from w on, up to the width. */
+/* Stores a line of a tile from position w on, without values past the width. */
 DEVICE void store_line(GLOBAL float *to, int w, int width, int piece, const vec *values)
 {
     if (piece == 4 && TO == 4 && w + 4 <= width) {
@@ -60,7 +60,7 @@ DEVICE void store_staged(LOCAL_POINTER float *staged, const vec *values,
 #else
 #define STAGES_FILTERS 0
 
-/* Stores a tile from h, w on, up to height and width; its values are VEC apart. */
+/* Stores a tile from row h and column w on, without values past height and width; the tile's values are VEC apart. */
 DEVICE void store_values(GLOBAL STORAGE(TYPE) *to, i64 h_stride, i64 w_stride, int height, int width,
                          int first_h, int first_w, const float *values)
 {

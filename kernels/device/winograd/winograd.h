@@ -151,15 +151,15 @@ DEVICE void transform_patch(const vec *patch, vec *result)
         transform_line(partly + i * FROM, result + i * TO);
 }
 
-/* Loops over a vector's lanes and over patches are unrolled where values are in registers. */
+/* Unroll counts of loops over a vector's lanes and over patches: full where values are in registers, else 1. */
 enum {
     UNROLL_FROM = VEC == 1 ? FROM : 1,
     UNROLL_TO = VEC == 1 ? TO : 1,
 };
 
-/* The layout of transformed values: a plane for each place in the patch. A plane has a row of `pitch` values
- * for each channel, over images and tiles (BY_CHANNEL 0), or a row for each image and tile, over channels (1).
- * A work-item has VEC values of a row. */
+/* The layout of transformed values: a plane for each place in the patch. A plane has a row of `pitch` values for each
+ * channel, over images and tiles (BY_CHANNEL 0), or a row for each image and tile, over channels (1). A work-item
+ * transforms VEC neighbouring values of a row. struct place is the tensor position of a value. */
 struct place {
     int image, channel, tile_h, tile_w;
 };
@@ -175,8 +175,8 @@ DEVICE struct place find_place(int row, int at, int tiles_h, int tiles_w)
     return place;
 }
 
-/* Several neighbours of a line are loaded at once where a work-item has one column: a patch's lines are then
- * pieces of the tensor's lines, all aligned alike to 4 or 2 elements. */
+/* TAKES_PIECES: 4 or 2 neighbours of a line are loaded at once. This is possible where a work-item has one column,
+ * because a patch's lines are then pieces of the tensor's lines, with the same alignment for all lines. */
 #define WORD_FP32 4
 #define WORD_FP16 2
 #define WORD_BF16 2
@@ -189,8 +189,8 @@ struct ALIGNED(8) pair {
     float lane[2];
 };
 
-/* 4 or 2 where a line's neighbours are neighbours in the tensor and all lines are aligned to so many elements;
- * else 1. */
+/* Neighbours of a line that may be loaded at once: 4 or 2 where they are neighbours in the tensor and all lines are
+ * aligned to this many elements; else 1. */
 DEVICE int piece_of(i64 address, i64 image_stride, i64 channel_stride, i64 h_stride, i64 w_stride)
 {
     i64 together = address / 4 | image_stride | channel_stride | h_stride;
