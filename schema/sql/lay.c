@@ -188,8 +188,10 @@ bool definitions_lay(PGconn *connection, const struct definitions *definitions,
         return false;
     if (lay_and_drop(connection, definitions, parts, &failure))
         return execute(connection, "RELEASE SAVEPOINT keeps_views", error);
-    bool is_locked = g_error_matches(failure, STORE_ERROR, STORE_ERROR_LOCKED);
-    if (is_locked || !execute(connection, "ROLLBACK TO SAVEPOINT keeps_views", NULL)) {
+    /* Lock timeouts, deadlocks and lost connections have nothing to do with views. */
+    bool other = g_error_matches(failure, STORE_ERROR, STORE_ERROR_LOCKED) ||
+                 g_error_matches(failure, STORE_ERROR, STORE_ERROR_CONNECTION);
+    if (other || !execute(connection, "ROLLBACK TO SAVEPOINT keeps_views", NULL)) {
         g_propagate_error(error, g_steal_pointer(&failure));
         return false;
     }

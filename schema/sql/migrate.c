@@ -434,7 +434,8 @@ static bool try_apply(PGconn *connection, const struct schema_sql *wanted, int t
     return false;
 }
 
-/* Tables are in use while workers work. Sessions of workers that keep a transaction open are ended. */
+/* Tables are in use while workers work. Sessions of workers that keep a transaction open are ended. The one transaction
+ * locks several tables, so it may deadlock with workers: it is then tried again. */
 static bool apply(PGconn *connection, const struct schema_sql *wanted, struct migrated *done,
                   GError **error)
 {
@@ -444,13 +445,15 @@ static bool apply(PGconn *connection, const struct schema_sql *wanted, struct mi
         if (try_apply(connection, wanted, tries, done, &failure))
             return true;
         bool is_locked = g_error_matches(failure, STORE_ERROR, STORE_ERROR_LOCKED);
-        if (!is_locked || g_get_monotonic_time() > end_us) {
+        bool may_pass = is_locked || store_is_deadlock(failure);
+        if (!may_pass || g_get_monotonic_time() > end_us) {
             g_propagate_prefixed_error(
                 error, g_steal_pointer(&failure), "%s",
                 is_locked ? "another session holds a table, skipjack status says which: " : "");
             return false;
         }
-        blockers_end(connection, STORE_OPEN_SECONDS);
+        if (is_locked)
+            blockers_end(connection, STORE_OPEN_SECONDS);
         g_usleep(PAUSE_US);
     }
 }

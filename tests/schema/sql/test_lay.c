@@ -212,6 +212,42 @@ static void test_tables_at_work_are_left_alone(void)
     PQfinish(connection);
 }
 
+/* Holds a table while a migration waits for it, and then waits for the migration. */
+static gpointer work_on_table(gpointer connection)
+{
+    gint64 end_us = g_get_monotonic_time() + 20 * G_USEC_PER_SEC;
+    for (bool waits = false; !waits && g_get_monotonic_time() < end_us;) {
+        g_autofree char *count = ask(connection, "SELECT count(*) FROM pg_locks WHERE NOT granted"
+                                                 " AND relation = 'skipjack.one'::regclass");
+        waits = strcmp(count, "1") == 0;
+        g_usleep(20000);
+    }
+    g_free(ask(connection, "LOCK TABLE skipjack.schema_migrations IN ROW EXCLUSIVE MODE; COMMIT"));
+    return NULL;
+}
+
+/* One transaction locks several tables, so it may deadlock with workers. */
+static void test_deadlock_is_tried_again(void)
+{
+    g_autofree char *url = NULL;
+    PGconn *connection = connect_empty(&url), *busy = PQconnectdb(url);
+    const struct program changed = {
+        1,
+        1,
+        {first.statements[5],
+         "t keep CREATE OR REPLACE TRIGGER keep BEFORE INSERT ON one FOR EACH ROW EXECUTE"
+         " FUNCTION t()"}};
+    must_lay(connection, &first, true);
+    g_free(ask(connection, "SET deadlock_timeout = '3s'"));
+    g_free(ask(
+        busy, "SET deadlock_timeout = '1h'; BEGIN; LOCK TABLE skipjack.one IN ROW EXCLUSIVE MODE"));
+    GThread *thread = g_thread_new("busy", work_on_table, busy);
+    must_lay(connection, &changed, true);
+    g_thread_join(thread);
+    PQfinish(busy);
+    PQfinish(connection);
+}
+
 /* A session that reads views for hours, such as pg_dump, delays no change of functions. The server ends it if it has to
  * wait. */
 static void test_readers_of_views_are_left_alone(void)
@@ -370,6 +406,7 @@ int main(int argc, char **argv)
     TEST(undefined_ones_are_dropped);
     TEST(failing_one_leaves_nothing_behind);
     TEST(tables_at_work_are_left_alone);
+    TEST(deadlock_is_tried_again);
     TEST(readers_of_views_are_left_alone);
     TEST(changed_view_is_replaced_in_place);
     TEST(extensions_in_the_schema_stay);
