@@ -9,7 +9,8 @@
 
 #include <string.h>
 
-#define HEAD_BYTES 65536 /* bytes read to recognise a text format */
+/* bytes at a file's beginning that are read to recognise its text format */
+#define HEAD_BYTES 65536
 
 static void (*const checks[FILE_KIND_COUNT])(const char *path, struct check_report *report) = {
     [FILE_FIND_DB] = check_find_db,     [FILE_PERF_DB] = check_perf_db,
@@ -33,7 +34,8 @@ static bool read_head(const char *path, GString *head, GError **error)
     }
     do {
         if (!byte_source_read(source, piece, sizeof piece, &length, error)) {
-            /* The head tells the format, whose own check will report the damage. */
+            /* A file that breaks off is recognised by the bytes before the damage; the check of its
+             * format then reports the damage. */
             if (head->len > 0) {
                 g_clear_error(error);
             }
@@ -97,7 +99,8 @@ static bool text_kind(const char *path, const GString *head, enum file_kind *kin
     if (any_line_kind(head->str + byte_order_mark_length(head->str, head->len), kind)) {
         return true;
     }
-    /* The name decides only for an empty file, or one whose first lines are all damaged. */
+    /* A name decides the format in two cases only: the file is empty, or all its first lines are
+     * damaged. */
     g_autofree char *name = g_path_get_basename(path);
     if (file_name_kind(name, kind) && (*kind == FILE_FIND_DB || *kind == FILE_PERF_TEXT) &&
         memchr(head->str, '\0', head->len) == NULL) {
@@ -118,7 +121,8 @@ bool check_file_kind(const char *path, enum file_kind *kind, GError **error)
         *kind = FILE_SJDB;
         return true;
     }
-    /* SQLite's magic has a NUL as its 16th byte, as the string literal does. */
+    /* SQLite files begin with 16 bytes, of which the last is a NUL. C ends the literal with this
+     * NUL. */
     if (head->len >= 16 && memcmp(head->str, "SQLite format 3", 16) == 0) {
         return sqlite_kind(path, kind, error);
     }
@@ -154,7 +158,7 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Broken links are listed too, and reported as unreadable. */
+/* Broken links are listed, too: check_file() then reports them as unreadable. */
 static void list_entry(const char *path, const char *name, GPtrArray *files)
 {
     enum file_kind kind;

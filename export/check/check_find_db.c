@@ -9,11 +9,13 @@
 
 struct find_check {
     struct check_report *report;
-    GHashTable *keys, *solvers; /* solvers: seen in the current line */
-    GString *last;              /* the key of the line before */
+    /* keys: of all lines so far, once the order is not relied on; solvers: of the current line */
+    GHashTable *keys, *solvers;
+    GString *last; /* the key of the line before */
     GString *raw, *written;
-    int64_t line;    /* number of the current line */
-    double least_ms; /* least time of its problem on the target, 0 if unknown */
+    int64_t line; /* number of the current line, from 1 */
+    /* least milliseconds that the current line's problem can take on the target; 0 if unknown */
+    double least_ms;
 };
 
 static void found(struct find_check *check, enum finding finding)
@@ -21,8 +23,9 @@ static void found(struct find_check *check, enum finding finding)
     check_found(check->report, finding, "line %" G_GINT64_FORMAT, check->line);
 }
 
-/* Returns true for a malformed 3D key: its filter has three axes, but other parts have two, or its
- * layout is a 2D one. */
+/* Returns true if the key, which cannot be parsed, was meant for a 3D problem: its filter has three
+ * numbers. Such a key is malformed because its other sizes have two numbers, or its layout is a 2D
+ * one. */
 static bool looks_3d(const char *key)
 {
     const char *x = strchr(key, 'x');
@@ -133,8 +136,7 @@ static void check_text(struct find_check *check, const struct line *at, struct f
     }
 }
 
-/* Reads lines rather than parsed ones, since the check compares each line's text with what is
- * written back. */
+/* Reads raw lines, since the check formats each parsed line again and compares the two texts. */
 static void check_lines(struct find_check *check, LineReader *lines, struct find_line *line)
 {
     struct line at = {0};

@@ -1,4 +1,5 @@
-/* The checks of the formats, a row each of the table in check.c and each in the file of its name. Internal to the folder. */
+/* One check for each file format. check.c has a table with a row for each function; each function
+ * is in the file of its name. Internal to the folder. */
 #ifndef EXPORT_CHECK_FORMATS_H
 #define EXPORT_CHECK_FORMATS_H
 

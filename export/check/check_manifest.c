@@ -39,7 +39,8 @@ static bool lists(const struct manifest *manifest, const char *name)
     return false;
 }
 
-/* Files beside the manifest that have names of an export and are not listed. */
+/* Finds files beside the manifest that have the release's names although the manifest does not list
+ * them. */
 static void check_unlisted(struct check_report *report, const char *folder,
                            const struct manifest *manifest)
 {

@@ -9,18 +9,21 @@
 
 struct perf_check {
     struct check_report *report;
-    /* rows in memory, if the order is not enough */
+    /* filled only if the file is not sorted, so that comparing neighbours is not enough */
     GStringChunk *texts;
-    GHashTable *keys;    /* keys of config rows */
-    GHashTable *configs; /* id -> an entry uses it */
+    GHashTable *keys;    /* keys of the config table's rows */
+    GHashTable *configs; /* config row's id -> 1 if an entry uses the row, else 0 */
     GHashTable *pairs;   /* "solver config" */
-    /* while rows are in order: their count so far, and the last one with an entry */
+    /* for a sorted file: how many config rows were read, and the last config row that an entry
+     * uses */
     int64_t rows, used;
     struct perf_row row;
     char *solver;
 };
 
-/* The problems of a row differ only in output size, on which no solver's target depends. */
+/* Reports a solver that cannot run on the target. A config row stands for several problems, which
+ * differ only in output size. Whether a solver runs on a target never depends on that size, so one
+ * of the problems is enough. */
 static void check_row_solver(struct check_report *report, const struct perf_row *row,
                              const char *solver, const char *noun, int64_t number)
 {
@@ -70,7 +73,8 @@ static void check_config(struct perf_check *check, int64_t id, const struct perf
     }
 }
 
-/* If ids count from 1 and rows are in order, none is doubled or missing. */
+/* Notes a config row. A sorted file has ids 1, 2, 3... and ascending rows, so no row is doubled or
+ * missing; otherwise the report's out_of_order is set. */
 static void note_config(struct perf_check *check, int64_t id, const struct perf_row *row)
 {
     if (!check->report->by_order) {
@@ -109,7 +113,8 @@ static bool check_configs(struct perf_check *check, PerfDb *db)
     return false;
 }
 
-/* Checks entries that are in order: each config row must have one. */
+/* Checks the order of entries in a sorted file: each config row has at least one entry, and its
+ * entries are sorted by solver. Otherwise the report's out_of_order is set. */
 static void note_entry_in_order(struct perf_check *check, const struct perf_entry *entry)
 {
     bool same = entry->config == check->used && check->solver != NULL;
@@ -243,12 +248,14 @@ void check_perf_db(const char *path, struct check_report *report)
 
 struct text_check {
     struct check_report *report;
-    GHashTable *keys, *solvers; /* solvers: of the line at hand */
+    /* keys: of all lines so far, once the order is not relied on; solvers: of the current line */
+    GHashTable *keys, *solvers;
     struct perf_row last;
     GString *raw, *written;
 };
 
-/* Lines are ordered by row, not by the key's text. */
+/* Returns true if the line's key occurred before. A sorted file is in the order of the key's
+ * numbers, not of its text. */
 static bool is_twice(struct text_check *check, const struct perf_text_line *line)
 {
     struct check_report *report = check->report;

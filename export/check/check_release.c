@@ -8,11 +8,11 @@
 
 #include <string.h>
 
-#define ENTRIES_MAX 1000 /* most entries of a problem in a .sjdb */
+#define ENTRIES_MAX 1000 /* most entries that a .sjdb may hold for one problem */
 
-/* Params by "row solver". */
+/* A perf-db in memory: the params by "KEY SOLVER", where KEY is the config row's. */
 struct perf_index {
-    char *name; /* name of the file */
+    char *name; /* the perf-db's file name */
     GHashTable *params;
     GStringChunk *texts;
 };
@@ -26,20 +26,25 @@ struct compact {
 struct release {
     struct check_report *report;
     struct target target;
-    struct context context; /* the target's, if it is fully known */
+    /* the target as solvers see it; unset if the target is not fully known */
+    struct context context;
     bool knows_target;
-    /* True if the device's limits are known. The ids of CPUs and of unknown GPUs do not imply them.
-     * */
+    /* True if the device's limits (local memory, workgroup size) are known: from the id of a known
+     * GPU or from a manifest. The ids of CPUs and of unknown GPUs do not imply them. */
     bool knows_limits;
     GPtrArray *finds;    /* char *: paths */
     GPtrArray *perfs;    /* struct perf_index * */
     GPtrArray *compacts; /* struct compact * */
     GHashTable *kernel_names;
-    GHashTable *kernels; /* set of "name\nargs" of all kernel-dbs, NULL without any */
-    GHashTable *tunable; /* set of solvers that perf-dbs name */
-    GHashTable *
-        sharing; /* perf-db row -> number of find-db keys that share it; only kept if kernels are checked */
-    GArray *without_code; /* struct missing_code; judged when all keys are read */
+    /* set of "name\nargs" of the kernels in all kernel-dbs; NULL if the release has no kernel-db */
+    GHashTable *kernels;
+    /* set of the solvers that occur in any perf-db, which therefore have configs */
+    GHashTable *tunable;
+    /* perf-db row -> number of find-db keys that share the row; only filled if the release has
+     * kernel-dbs */
+    GHashTable *sharing;
+    /* struct missing_code: entries without kernels, reported when all keys are read */
+    GArray *without_code;
 };
 
 struct missing_code {
@@ -47,7 +52,7 @@ struct missing_code {
     enum finding finding;
 };
 
-/* ---- what a release's files hold ---- */
+/* ---- reading the release's files ---- */
 
 static void perf_index_free(void *data)
 {
@@ -95,7 +100,8 @@ static void index_row(struct release *release, struct perf_index *index, const s
     }
 }
 
-/* Unreadable rows are ignored here: the file's own report names them. */
+/* Reads a perf-db into memory. Unreadable rows are skipped here, since the report on the perf-db
+ * itself names them. */
 static void read_perf_db(struct release *release, const char *path)
 {
     struct perf_entry entry = {0};
@@ -172,14 +178,15 @@ static void (*const readers[FILE_KIND_COUNT])(struct release *release, const cha
     [FILE_SJDB] = read_sjdb,
 };
 
-/* ---- an entry ---- */
+/* ---- looking for what an entry needs ---- */
 
-/* An entry whose counterparts are looked for in the other files. */
+/* A find-db entry, and what to look for in the release's other files: params, kernels, the same
+ * entry in the .sjdb. */
 struct wanted {
     const struct problem *problem;
-    const char *key, *row; /* row: key of the perf-db row */
+    const char *key, *row; /* row: key of the problem's row in a perf-db */
     const char *solver;
-    const struct solver *ours; /* NULL for a solver that is not ours */
+    const struct solver *ours; /* NULL if this program lacks the solver */
     bool wins;
     char *place;
 };
@@ -190,7 +197,8 @@ static bool is_tunable(const struct release *release, const struct wanted *wante
            g_hash_table_contains(release->tunable, wanted->solver);
 }
 
-/* Returns the params of its row from the first perf-db that has them; NULL if none has. */
+/* Returns the entry's params from the first perf-db that has them, NULL if none has. Each perf-db
+ * without them is a finding. */
 static const char *look_for_params(struct release *release, const struct wanted *wanted)
 {
     const char *found = NULL;
@@ -218,7 +226,7 @@ static void miss_code(struct release *release, const struct wanted *wanted, cons
     g_array_append_val(release->without_code, missing);
 }
 
-/* Checks that the kernels exist which the solver launches with these params. */
+/* Checks that the kernel-dbs hold every kernel that the solver launches with these params. */
 static void look_for_kernels(struct release *release, const struct wanted *wanted,
                              const char *params)
 {
@@ -268,8 +276,8 @@ static bool holds_entry(const struct compact *compact, const struct skipjackdb_p
     return false;
 }
 
-/* A .sjdb with any solutions must have those of all our solvers, so that nothing need be compiled.
- * */
+/* Checks that the .sjdb has the launches of an entry of our solvers. A .sjdb without any launches
+ * is complete, too; one with some must have them all, so that a library never has to compile. */
 static void look_for_solution(struct release *release, const struct compact *compact,
                               const struct skipjackdb_problem *problem, const struct wanted *wanted)
 {
@@ -304,8 +312,8 @@ static bool has_launches(const struct release *release)
     return has;
 }
 
-/* A release may consist of some kinds of files only. That cannot be told from one that lost files,
- * so it is only worth knowing. */
+/* Reports a release without any perf-db or kernels. It may be meant so, or have lost files: the two
+ * look alike, so the finding does not make the release unfit. */
 static void look_for_files(struct release *release, const struct wanted *wanted)
 {
     if (release->perfs->len == 0 && wanted->ours->space != NULL) {
@@ -324,7 +332,7 @@ static void look_for(struct release *release, const struct wanted *wanted)
     }
     const char *params = tunable ? look_for_params(release, wanted) : "";
     release->report->entries++;
-    /* Without params the config, and so the kernel, is unknown. */
+    /* Without params the config is unknown, and so is the kernel. */
     if (release->kernels != NULL && release->knows_target && wanted->ours != NULL &&
         params != NULL) {
         look_for_kernels(release, wanted, params);
@@ -334,7 +342,8 @@ static void look_for(struct release *release, const struct wanted *wanted)
 
 /* ---- find-dbs ---- */
 
-/* The winner as libraries choose it: the first entry of the smallest time. */
+/* Returns the index of the entry that a library would choose: the first one with the smallest
+ * time. */
 static guint winner_of(const struct find_line *line)
 {
     const struct find_entry *entries = (const struct find_entry *)(void *)line->entries->data;
@@ -396,8 +405,9 @@ static void check_find_lines(struct release *release, const char *path)
     find_line_clear(&line);
 }
 
-/* Problems that share a perf-db row have the params of one of them. For the others, kernels with
- * these params may never have been built, so a missing one is not unfit. */
+/* Reports the entries without kernels. If several problems share a perf-db row, it holds the params
+ * that one of them was measured with; the others may never have been built with these, so their
+ * missing kernels do not make the release unfit. */
 static void judge_missing_code(struct release *release)
 {
     for (guint i = 0; i < release->without_code->len; i++) {
@@ -409,9 +419,9 @@ static void judge_missing_code(struct release *release)
     }
 }
 
-/* ---- .sjdb files by themselves ---- */
+/* ---- a .sjdb compared with itself ---- */
 
-/* Relies on entries sorted by time. */
+/* Expects entries sorted by time, so that the first one is the winner. */
 static void check_compact_entries(struct release *release, const struct compact *compact,
                                   const struct skipjackdb_problem *problem,
                                   const struct skipjackdb_entry *entries, size_t count)
@@ -461,7 +471,8 @@ static void release_clear(struct release *release)
     g_array_unref(release->without_code);
 }
 
-/* Reads the device's limits from a manifest of the target. */
+/* Takes the device's limits from a manifest of the target, if the folder has one. Returns true on
+ * success. */
 static bool take_limits(const char *folder, struct target *target)
 {
     bool taken = false;
@@ -499,7 +510,7 @@ static void release_init(struct release *release, const char *folder,
     }
 }
 
-/* Checks one release; files: char *, its paths. */
+/* Checks the files of one target together. files: their paths (char *). */
 static struct check_report *check_release(const char *folder, const struct file_target *target,
                                           const GPtrArray *files, GHashTable *ours)
 {
@@ -524,12 +535,12 @@ static struct check_report *check_release(const char *folder, const struct file_
     return release.report;
 }
 
-/* ---- a folder's releases ---- */
+/* ---- dividing a folder's files by target ---- */
 
-/* The files of one target. */
+/* The files of one target in the folder. */
 struct group {
     struct file_target target;
-    GPtrArray *files; /* char *, borrowed */
+    GPtrArray *files; /* char *: the files' paths, borrowed */
     bool has_kernels;
 };
 
@@ -540,8 +551,8 @@ static void group_free(void *data)
     g_free(group);
 }
 
-/* Returns what names of one release have in common: MIOpen's name of the target, or the text up to
- * the first '.'. */
+/* Returns the name by which a folder's files are grouped: the target in MIOpen's spelling, or the
+ * text up to the first '.' if the name states no whole target. */
 static char *group_name(const char *file, const struct file_target *target)
 {
     char buffer[TARGET_FILE_NAME_MAX];
@@ -571,14 +582,16 @@ static struct group *group_of(GHashTable *groups, GPtrArray *order, const char *
         g_hash_table_insert(groups, g_steal_pointer(&name), group);
         g_ptr_array_add(order, group);
     }
-    /* Compares by MIOpen's name, since that of a .sjdb has more: a partition. */
+    /* Files are grouped by MIOpen's spelling, which has no partition. The name of a .sjdb also
+     * states the partition, so the group takes its target. */
     if (target.known == TARGET_WHOLE && !target.by_miopen) {
         group->target = target;
     }
     return group;
 }
 
-/* Adds a kernel-db of an architecture to each of its targets that has none of its own. */
+/* Adds kernel-dbs that serve all devices of an architecture ("gfx90a.kdb") to each target of the
+ * architecture that has no kernel-db of its own. */
 static void share_kernel_dbs(const GPtrArray *order)
 {
     for (guint i = 0; i < order->len; i++) {

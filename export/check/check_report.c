@@ -11,8 +11,10 @@
 
 static const struct {
     const char *name;
-    bool unfit, in_ours; /* in_ours: unfit only in files of ours */
-    bool listed;         /* all places are kept */
+    /* unfit: a file with this finding must not be shipped; in_ours: only if the file is one of
+     * ours */
+    bool unfit, in_ours;
+    bool listed; /* the report keeps every place of the finding, not only the first one */
 } kinds[FINDING_COUNT] = {
     [FINDING_ZERO_TIME_WINS] = {"zero time wins", true, false, false},
     [FINDING_ZERO_TIME] = {"zero time", true, false, false},
@@ -188,7 +190,7 @@ void check_changed(struct check_report *report, const char *where_format, ...)
     }
 }
 
-/* ---- findings that several formats share ---- */
+/* ---- findings that several checks add ---- */
 
 void check_content_target(struct check_report *report, const struct file_target *target)
 {
@@ -288,7 +290,7 @@ void check_kernel_target(struct check_report *report, const char *args, const vo
     }
 }
 
-/* ---- the report ---- */
+/* ---- showing the report ---- */
 
 bool check_report_clean(const struct check_report *report)
 {
@@ -300,7 +302,8 @@ bool check_report_clean(const struct check_report *report)
     return report->unreadable_count == 0 && report->changed == 0;
 }
 
-#define PRINTED_MAX 10 /* places printed as text; --json prints CHECK_PLACES_MAX */
+/* places of a finding that are printed as text; --json prints up to CHECK_PLACES_MAX */
+#define PRINTED_MAX 10
 
 static void print_places(const struct check_report *report, FILE *out)
 {
@@ -342,7 +345,8 @@ static void print_finding(const struct check_report *report, int finding, FILE *
     }
 }
 
-/* The target to report: the name's, or else the content's. */
+/* Returns the target that the report names: the one in the file's name, or else the one in its
+ * content. */
 static const struct file_target *target_said(const struct check_report *report)
 {
     return report->named.known != TARGET_UNKNOWN ? &report->named : &report->content;

@@ -12,8 +12,8 @@
 
 #include <stdio.h>
 
-/* Findings about valid rows and whole files. The numbers are private to this program; scripts see
- * the names. */
+/* What a check can find in valid rows and whole files. The numbers are private to this program;
+ * scripts see the names. */
 enum finding {
     FINDING_ZERO_TIME_WINS,
     FINDING_ZERO_TIME,
@@ -27,7 +27,8 @@ enum finding {
     FINDING_WORKSPACE_MISMATCH,
     FINDING_OTHER_TARGET, /* the content is made for another target than the file's name states */
     FINDING_OTHER_SOLVER, /* the solver cannot run on the target */
-    FINDING_IMPOSSIBLE_TIME, /* less than the problem's operations take at the target's peak */
+    /* a time shorter than the problem's operations take at the target's peak speed */
+    FINDING_IMPOSSIBLE_TIME,
     FINDING_INDEX_MISSING,
     FINDING_MALFORMED_3D_KEY,
     FINDING_OUTPUT_OFF_FORMULA,
@@ -42,16 +43,19 @@ enum finding {
     FINDING_UNPRINTABLE_BYTE,
     FINDING_NO_FINAL_NEWLINE,
     /* Findings on manifests: */
-    FINDING_FILE_MISSING,  /* a listed file is missing */
-    FINDING_FILE_DIFFERS,  /* a file's size or SHA-256 differs from the list */
-    FINDING_FILE_UNLISTED, /* a file with one of the release's names is not listed */
-    FINDING_INCOMPLETE,    /* the campaign was not complete when it was exported */
+    FINDING_FILE_MISSING, /* a listed file is missing */
+    FINDING_FILE_DIFFERS, /* a file's size or SHA-256 differs from the list */
+    /* a file beside the manifest has a name of the release and is not in the list */
+    FINDING_FILE_UNLISTED,
+    FINDING_INCOMPLETE, /* the campaign was not complete when it was exported */
     /* Findings on the files of a release, compared with each other: */
-    FINDING_WINNER_UNTUNED,     /* a tunable solver wins a key, and no perf-db has its params */
-    FINDING_ENTRY_UNTUNED,      /* likewise of an entry that does not win */
-    FINDING_WINNER_NO_CODE,     /* a kernel of the winner is missing */
-    FINDING_ENTRY_NO_CODE,      /* likewise of an entry that does not win */
-    FINDING_SHARED_NO_CODE,     /* likewise, where several problems share the perf-db row */
+    FINDING_WINNER_UNTUNED, /* a tunable solver wins a key, and no perf-db has its params */
+    /* a tunable solver has an entry that does not win, and no perf-db has its params */
+    FINDING_ENTRY_UNTUNED,
+    FINDING_WINNER_NO_CODE, /* a kernel that the winning entry launches is missing */
+    FINDING_ENTRY_NO_CODE,  /* a kernel that another entry launches is missing */
+    /* a kernel is missing, of an entry whose perf-db row several problems share */
+    FINDING_SHARED_NO_CODE,
     FINDING_WINNER_NOT_IN_SJDB, /* the .sjdb lacks the entry that wins the key */
     FINDING_PARAMS_INVALID,     /* the solver refuses the params for the problem on this target */
     FINDING_NO_PERF_DB,         /* a tunable solver of ours wins, and the release has no perf-db */
@@ -67,30 +71,35 @@ const char *finding_name(enum finding finding);
 bool finding_unfit(enum finding finding);
 
 struct unreadable {
-    char *where, *reason; /* "line 12", "config 7", "file" */
+    /* where: "line 12", "config 7" or "file"; reason: why it cannot be read */
+    char *where, *reason;
 };
 
-/* Places kept of each kind, so that the report of a damaged file stays small. All are counted. */
+/* Places kept in memory for each kind of finding; further places are only counted, so that the
+ * report of a badly damaged file stays small. */
 #define CHECK_PLACES_MAX 1000
 
 struct check_report {
     char *file;
     const char *format; /* "find-db", ...; NULL if the content has no known format; static */
-    struct file_target named, content; /* the target that its name states, and its content */
-    int64_t keys, entries;             /* rows that were read */
+    struct file_target named, content; /* the targets that the file's name and its content state */
+    int64_t keys, entries;             /* rows that were read: distinct keys, and their entries */
     int64_t unreadable_count;
-    GPtrArray *unreadable; /* struct unreadable *, the first CHECK_PLACES_MAX */
-    int64_t changed;       /* keys or rows that are written back differently */
-    GPtrArray *changed_at; /* their places, the first CHECK_PLACES_MAX */
+    /* struct unreadable *: the first CHECK_PLACES_MAX rows that cannot be read */
+    GPtrArray *unreadable;
+    int64_t changed; /* number of keys or rows whose text differs when written back */
+    /* places of the changed keys or rows, the first CHECK_PLACES_MAX of them */
+    GPtrArray *changed_at;
     int64_t findings[FINDING_COUNT];
-    char *first[FINDING_COUNT]; /* the first place, NULL without any */
-    GPtrArray
-        *places[FINDING_COUNT]; /* all places of findings that are listed one by one; else NULL */
+    char *first[FINDING_COUNT]; /* the first place of each finding, NULL if it was not found */
+    /* all places of each finding that is listed place by place; NULL for other findings */
+    GPtrArray *places[FINDING_COUNT];
     /* True for files that our exports wrote, which must hold more: `ours` if a manifest lists the
      * file, `says_ours` if a .sjdb names its campaign or golden version. Only checks of releases
      * set `ours`. */
     bool ours, says_ours;
-    struct target_bounds bounds; /* of the target that the name states, else the content */
+    /* limits of the target that the name states, or else the content's */
+    struct target_bounds bounds;
     /* by_order: duplicates are found by comparing each row with the one before, which is enough for
      * sorted files such as ours. A row out of order sets out_of_order; the file is then checked
      * again with all rows in memory. */
@@ -117,31 +126,34 @@ void check_begin_anew(struct check_report *report);
  * order. `all` holds all earlier texts once report->by_order is false. */
 bool check_twice(struct check_report *report, GHashTable *all, GString **last, const char *text);
 
-/* Adds an unreadable row and takes `error` over. where_format gives the place. */
+/* Adds an unreadable row and takes `error` over. where_format prints the row's place: "line 12". */
 G_GNUC_PRINTF(3, 4)
 void check_unreadable(struct check_report *report, GError *error, const char *where_format, ...);
 G_GNUC_PRINTF(3, 4)
 void check_found(struct check_report *report, enum finding finding, const char *where_format, ...);
-/* Adds a row that is written back differently. */
+/* Adds a row whose text differs when it is written back. The format prints its place. */
 G_GNUC_PRINTF(2, 3)
 void check_changed(struct check_report *report, const char *where_format, ...);
 /* Findings on a line's bytes that damage and other editors cause: a carriage return at the end, bytes that are not
  * printable ASCII, a missing line end. */
 void check_bytes(struct check_report *report, const struct line *line);
 bool check_printable(const char *text);
-/* Findings on the params of a perf-db entry: missing, or refused today by a solver of ours. */
+/* Adds findings on the params of a perf-db entry: params are missing, or our solver refuses them
+ * today. The format prints the entry's place. */
 G_GNUC_PRINTF(4, 5)
 void check_params(struct check_report *report, const char *solver, const char *params,
                   const char *where_format, ...);
-/* Notes the target that the file's content states. */
+/* Notes the target that the file's content states; a finding if it contradicts the file's name. */
 void check_content_target(struct check_report *report, const struct file_target *target);
-/* Finding on a kernel whose name or arguments MIOpen would not make. */
+/* Adds a finding if the kernel's name or arguments are not of the form that MIOpen looks up. */
 void check_kernel_name(struct check_report *report, const char *name, const char *args,
                        const char *noun, int64_t number);
-/* Finding on a kernel whose arguments or code object (its first bytes are enough) state another target. */
+/* Adds a finding if the kernel's arguments or code object (its first CODE_HEAD_BYTES are enough)
+ * state another target. */
 void check_kernel_target(struct check_report *report, const char *args, const void *code,
                          size_t length, const char *noun, int64_t number);
-/* Finding on a solver that cannot run the problem on the target. */
+/* Adds a finding if the solver cannot run the problem on the target. The format prints the entry's
+ * place. */
 G_GNUC_PRINTF(4, 5)
 void check_target_solver(struct check_report *report, const struct problem *problem,
                          const char *solver, const char *where_format, ...);

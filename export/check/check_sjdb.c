@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define ENTRIES_MAX 1000 /* most entries of a problem in the format */
+#define ENTRIES_MAX 1000 /* most entries that a .sjdb may hold for one problem */
 
 static void cannot_read(struct check_report *report, int code)
 {
@@ -17,7 +17,8 @@ static void cannot_read(struct check_report *report, int code)
                      "file");
 }
 
-/* A problem and its least time on the target. */
+/* A problem, and the least milliseconds that it can take on the target. `known` is false, and
+ * least_ms 0, if the target or the problem is unknown. */
 struct judged_problem {
     bool known;
     struct problem problem;
@@ -121,7 +122,8 @@ static int check_configs(struct check_report *report, const skipjackdb *db)
     return code;
 }
 
-/* skipjackdb_verify() has already checked that launches and kernels exist. */
+/* Checks all solutions. Their launches and kernels exist: skipjackdb_verify() has checked that
+ * before. */
 static int check_solutions(struct check_report *report, const skipjackdb *db)
 {
     g_autofree struct skipjackdb_solution *solutions =
@@ -147,7 +149,8 @@ static int check_solutions(struct check_report *report, const skipjackdb *db)
     return code;
 }
 
-/* Reading compared the code object with its checksum. */
+/* Checks one kernel's name and target. Reading its code object has already compared the
+ * checksum. */
 static int check_kernel(struct check_report *report, const skipjackdb *db, uint64_t number)
 {
     struct skipjackdb_kernel kernel = {.size = sizeof kernel};
@@ -179,7 +182,7 @@ static int check_kernels(struct check_report *report, const skipjackdb *db)
     return code;
 }
 
-/* Compares the target in the file's text with its name. */
+/* Compares the target that the file's JSON text states with the one in its name. */
 static void check_meta(struct check_report *report, const skipjackdb *db)
 {
     struct sjdb_meta meta;

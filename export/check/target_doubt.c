@@ -5,11 +5,12 @@
 
 /* ---- times ---- */
 
-/* Taps are counted one by one; damaged keys may hold any number, so there is a limit. */
+/* Most taps of a filter's axis that are counted one by one. Damaged keys may state any number, so
+ * larger filters get no lower bound. */
 #define TAPS_MAX 4096
 
-/* Counts the pairs of an output position and a filter tap, along one axis, whose input is not
- * padding. */
+/* Returns how many pairs of an output position and a filter tap on one axis read an input that is
+ * not padding. */
 static double taps_inside(const struct problem *p, int axis)
 {
     double count = 0;
@@ -32,7 +33,8 @@ static bool can_be_counted(const struct problem *p)
     }
     for (int tensor = 0; tensor < TENSOR_COUNT; tensor++) {
         if (p->cast[tensor] != TYPE_NONE) {
-            return false; /* a cast: it may be computed in another type than the tensors' */
+            /* the types of a problem with a cast do not say in which type it is computed */
+            return false;
         }
     }
     return p->groups > 0;
@@ -47,8 +49,8 @@ static double least_operations(const struct problem *p)
     return operations;
 }
 
-/* How much faster than its id implies a device may be. GPUs may be clocked higher than the product
- * that the peak is taken from; a CPU's name does not state its vector width. */
+/* How much faster than its peak a device may be before a time counts as impossible. GPUs may be
+ * clocked higher than the peak assumes; a CPU's name does not state its vector width. */
 #define FASTER_GPU       1.25
 #define WIDEST_CPU_BYTES 64.0
 
@@ -58,7 +60,8 @@ static double slack(const struct target *target)
                                         : FASTER_GPU;
 }
 
-/* Devices of gfx9 and gfx10 without matrix units. Later generations have some. */
+/* Returns true for devices of gfx9 and gfx10 without matrix units. Some devices of later
+ * generations have matrix units. */
 static bool has_no_matrix_units(const struct target *target)
 {
     static const char *const archs[] = {"gfx803", "gfx900", "gfx902", "gfx904",
@@ -118,9 +121,10 @@ bool algorithm_does_all(const char *algorithm, size_t length)
     return ends_in(algorithm, length, "Direct") || ends_in(algorithm, length, "GEMM");
 }
 
-/* ---- solvers ---- */
+/* ---- solvers that cannot run on the target ---- */
 
-/* One device of each kind that solvers are written for. */
+/* Sample targets: one device of each kind that solvers are written for. A solver that refuses a
+ * problem on the file's target and takes it on one of these is a solver of another target. */
 static const char *const others[] = {
     "cpu-znver4_64", "gfx803_64",  "gfx90a68",      "gfx942130",     "gfx950100",      "gfx1030_36",
     "gfx1100_48",    "gfx1201_32", "sm_80_108_80g", "sm_90_132_80g", "sm_120_170_32g",
@@ -155,7 +159,8 @@ static char *ours_of_another(const struct target *target, const struct problem *
     return NULL;
 }
 
-/* Returns our solver of that name, or NULL. *name becomes the name with its NUL. */
+/* Returns our solver of this name, or NULL; looks the name up once and then remembers it. *name
+ * becomes the name, NUL-terminated. */
 static const struct solver *find_ours(struct target_bounds *bounds, const char *text, size_t length,
                                       const char **name)
 {
@@ -172,8 +177,8 @@ static const struct solver *find_ours(struct target_bounds *bounds, const char *
     return bounds->seen[slot].ours;
 }
 
-/* Solvers of MIOpen that are written for AMD's GPUs alone: in GCN assembly, in HIP, for matrix
- * units, or in composable kernels. */
+/* Returns true for MIOpen's solvers that run on AMD's GPUs alone: written in GCN assembly or in
+ * HIP, for matrix units, or with composable kernels. */
 static bool is_of_amd(const char *solver)
 {
     static const char *const begins[] = {"ConvAsm", "ConvHip",         "ConvCk",

@@ -7,15 +7,17 @@
 
 #include "solvers/framework/solver.h"
 
-#define TARGET_NAME_MAX   128 /* longer names belong to no solver */
+/* bytes; no solver has a name this long, so a longer name is not looked up */
+#define TARGET_NAME_MAX   128
 #define TARGET_NAMES_SEEN 64
 
 struct target_bounds {
-    const struct target *target; /* NULL if unknown: everything is then possible */
+    const struct target *target; /* NULL if unknown: no time and no solver is then doubted */
     double operations_a_ms
         [DATA_TYPE_COUNT]; /* operations per millisecond that no device of the target exceeds, by data type; 0 if unknown */
     bool has_no_matrix_units;
-    /* Cache of solver names: files of 300,000 entries have some dozens of them. */
+    /* Cache of solver names that were looked up: a file of 300,000 entries has a few dozen distinct
+     * names. */
     struct {
         char name[TARGET_NAME_MAX];
         size_t length;

@@ -24,9 +24,9 @@
 struct diff_options {
     gboolean json;
     double noise_percent;
-    char **files; /* A and B, then lists that stand behind the first */
+    char **files; /* A, B, and lists that a shell expanded (see all_lists()) */
     char **lists;
-    struct import_words words; /* options that say what lists leave out */
+    struct import_words words; /* --batch, --dtype, ...: values that lists leave out */
     struct import_options list;
 };
 
@@ -74,8 +74,9 @@ static bool parse(int argc, char **argv, struct diff_options *options, GError **
            import_words_parse(&options->words, &options->list, error);
 }
 
-/* A shell expands `--problems *.txt` so that all files but the first follow as plain words. Returns
- * all lists (texts borrowed), or NULL without any. */
+/* Returns all lists of problems (texts borrowed), NULL if --problems was not given. A shell expands
+ * `--problems *.txt` to several words: the first follows the option, the others are found among the
+ * plain arguments, behind A and B. */
 static char **all_lists(const struct diff_options *options)
 {
     if (options->lists == NULL) {
@@ -147,7 +148,8 @@ static bool same_bytes(const char *first, const char *second)
                                   g_mapped_file_get_contents(right), length) == 0);
 }
 
-/* The result of comparing two folders; the names are of files that one folder lacks. */
+/* The result of comparing two folders. only_first, only_second: names of files that the other folder
+ * lacks. equal_bytes: how many of the compared files are equal byte by byte. */
 struct folders {
     const char *first, *second;
     GPtrArray *only_first, *only_second;
@@ -206,7 +208,8 @@ static void compare_both(const struct diff_options *options, const char *name,
     }
 }
 
-/* Compares files of equal names; files with equal bytes are only counted. */
+/* Compares the files that have the same name in both folders. Files with equal bytes are counted and
+ * not read as databases. */
 static int compare_folders(const struct diff_options *options, const char *first,
                            const char *second)
 {

@@ -11,14 +11,16 @@
 #include <string.h>
 
 struct timed {
-    double ms[2]; /* the winner's time in each file; 0 without one */
+    /* milliseconds of the winner in each of the two files; 0 if the file has no winner for the
+     * problem */
+    double ms[2];
 };
 
 struct diff {
     struct merge merge;
     struct diff_report *report;
     bool all;
-    GHashTable *timed; /* key -> struct timed *, for problems of networks */
+    GHashTable *timed; /* key -> struct timed *, for the problems of the given networks */
 };
 
 static const char *keep(struct diff *diff, const char *text)
@@ -78,7 +80,8 @@ static double mean_ratio(const struct mean *mean)
 
 /* ---- find-dbs ---- */
 
-/* The fastest entry; of equal times the first by name, as files are sorted. */
+/* Returns the fastest entry of one file; of equal times the first solver by name, as in a sorted
+ * file. An entry with a time of 0 cannot win; NULL if the file has no other. */
 static const struct find_choice *winner(const GArray *choices, guint input)
 {
     const struct find_choice *best = NULL;
@@ -96,7 +99,8 @@ static const struct find_choice *winner(const GArray *choices, guint input)
     return best;
 }
 
-/* Compares the content of entries, whichever form they are written in. */
+/* Orders entries by solver, time and workspace, whether they were written in the older or the newer
+ * form. */
 static int compare_choices(const struct find_choice *a, const struct find_choice *b)
 {
     int order = span_compare(a->part.solver, b->part.solver);
@@ -120,7 +124,7 @@ static int compare_sides(const void *a, const void *b)
     return compare_choices(left, right);
 }
 
-/* Drops repeated entries. */
+/* Drops entries that the same file repeats, and returns how many are left. */
 static guint drop_repeated(GPtrArray *choices, guint first)
 {
     guint kept = first;
@@ -132,8 +136,8 @@ static guint drop_repeated(GPtrArray *choices, guint first)
     return kept;
 }
 
-/* Returns true if solvers, workspaces and algorithms are equal and times differ by no more than the
- * noise. */
+/* Returns true if solvers, workspaces and algorithms are equal and the times differ by no more than
+ * the noise. */
 static bool same_entries(const GArray *choices, double noise)
 {
     g_autoptr(GPtrArray) order = g_ptr_array_new();
@@ -223,7 +227,8 @@ static void compare_finds(struct diff *diff)
 
 /* ---- perf-dbs and kernel-dbs ---- */
 
-/* Walks sorted items and keeps one text for each side; of repeated ones the file's last counts. */
+/* The params of one solver, or one kernel's hash, in each of the two files. If a file repeats the
+ * row, its last text counts. */
 struct sides {
     const char *text[2];
 };
@@ -285,10 +290,10 @@ static void compare_kernels(struct diff *diff)
     }
 }
 
-/* ---- networks ---- */
+/* ---- times of networks ---- */
 
-/* Reads the lists as networks. No times are added, so usage reports all their problems as gaps,
- * which diff then walks. */
+/* Reads the lists as networks. No times are given to `usage`, so its summary lists every problem as
+ * a gap; diff takes the problems from this list. */
 static bool read_lists(Usage *usage, const struct diff_lists *lists, struct usage_summary *uses,
                        GError **error)
 {
@@ -347,7 +352,8 @@ static void sum_networks(struct diff *diff, const struct usage_summary *uses)
 
 /* ---- all ---- */
 
-/* The parts that can be compared, and the formats that hold them. */
+/* What diff can compare, and which formats hold it. Two files are compared by everything that both
+ * formats hold. */
 static const struct {
     bool holds[FILE_KIND_COUNT];
     void (*compare)(struct diff *diff);
@@ -474,7 +480,7 @@ struct diff_report *diff_files(const char *first, const char *second,
     return done ? g_steal_pointer(&report) : NULL;
 }
 
-/* ---- the report ---- */
+/* ---- printing the report ---- */
 
 static const struct {
     const char *name, *title;
@@ -501,7 +507,7 @@ bool diff_report_two_targets(const struct diff_report *report)
     return !file_targets_fit(&report->targets[0], &report->targets[1]);
 }
 
-/* ---- for people ---- */
+/* ---- as text ---- */
 
 static void print_place(const struct diff_place *place, FILE *out)
 {

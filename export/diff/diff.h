@@ -12,29 +12,37 @@
 #include "export/merge/merge.h"
 
 enum diff_what {
-    DIFF_GAINED,  /* a key of the second file alone */
-    DIFF_LOST,    /* a key of the first file alone */
-    DIFF_WINNER,  /* another solver is the fastest of a find-db's key */
-    DIFF_CHANGED, /* the winner is the same, other entries of the key differ; or a solver's params, or a code object */
-    DIFF_NOISE, /* times or the winner of a find-db's key differ by no more than the noise: counted, no difference */
+    DIFF_GAINED, /* a key of the second file alone */
+    DIFF_LOST,   /* a key of the first file alone */
+    DIFF_WINNER, /* another solver is the fastest of a find-db's key */
+    /* the winner stays, but other entries of the key differ; or a solver's params, or a kernel's
+     * code object */
+    DIFF_CHANGED,
+    /* times, or the winner, differ by no more than the noise; only counted, and the files still
+     * count as equal */
+    DIFF_NOISE,
     DIFF_COUNT,
 };
 
 struct diff_place {
     enum diff_what what;
-    const char *key, *solver; /* solver: of perf-dbs; the arguments of a kernel; else "" */
+    /* solver: of a find-db or perf-db the solver, of a kernel-db the kernel's arguments; "" if
+     * the difference is the whole key's */
+    const char *key, *solver;
     const char *first,
         *second; /* "ConvX 0.12 ms", params or a hash; "" if the file lacks the key */
 };
 
 /* Times of a network or of all keys, over the problems for which both files have a winner. */
 struct diff_times {
-    char *name; /* NULL for the sums over all keys and all networks */
+    char *name; /* the network's name; NULL in the sums over all keys and over all networks */
     int64_t problems, both, only_first, only_second;
-    int64_t faster, slower;     /* of the second file */
-    double first_ms, second_ms; /* sums weighted by multiplicity */
-    double
-        ratio; /* geometric mean of second / first, weighted by multiplicity; 1 without problems */
+    /* problems that the second file computes faster, and slower, beyond the noise */
+    int64_t faster, slower;
+    double first_ms, second_ms; /* sums of the winners' times, each times its multiplicity */
+    /* geometric mean of second / first over the problems, weighted by multiplicity; 1 if there
+     * are no problems */
+    double ratio;
 };
 
 struct diff_report {
@@ -43,13 +51,14 @@ struct diff_report {
     int64_t keys[2], entries[2]; /* valid ones */
     struct file_target targets[2];
     int64_t counts[DIFF_COUNT];
-    GArray *places;          /* struct diff_place, by key */
-    bool timed;              /* the files are find-dbs, which alone have times */
-    double noise;            /* times are equal within this fraction of the smaller one */
-    struct diff_times times; /* over the keys of both files */
+    GArray *places; /* struct diff_place, sorted by key */
+    bool timed;     /* true if the files hold find-db entries: only these have times */
+    /* fraction, as 0.02: times that differ by at most this part of the smaller one are equal */
+    double noise;
+    struct diff_times times; /* the sums over all keys that occur in both files */
     GArray *networks;        /* struct diff_times, in the order of the lists; empty without lists */
     struct diff_times all_networks;
-    struct merge_report *read; /* lines and rows that were left out */
+    struct merge_report *read; /* lines and rows of the two files that could not be read */
     GStringChunk *texts;
 };
 
@@ -74,7 +83,8 @@ typedef struct diff_report DiffReport;
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(DiffReport, diff_report_free)
 
 bool diff_report_equal(const struct diff_report *report);
-/* Returns true if the files are of two targets, whose results are expected to differ. */
+/* Returns true if the files are for two different targets: their results are then expected to
+ * differ. */
 bool diff_report_two_targets(const struct diff_report *report);
 void diff_report_print(const struct diff_report *report, FILE *out);
 /* Prints one JSON object on one line: files [{file, format, target, keys, entries}], two_targets,

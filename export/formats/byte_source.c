@@ -12,48 +12,52 @@
 
 #define INPUT_BYTES 65536
 
-/* The buffer for unpacked bytes: `used` of `size` are filled. */
+/* A buffer that is being filled with unpacked bytes: `used` of its `size` bytes are filled. */
 struct room {
     char *bytes;
     size_t size, used;
 };
 
 enum unpack_step {
-    UNPACK_MORE,       /* needs more input or more room */
+    UNPACK_MORE,       /* the input is used up, or the room is full */
     UNPACK_STREAM_END, /* the stream ended and its checksum is right */
     UNPACK_DAMAGED,
 };
 
-/* A compression format. */
+/* A compression format that byte_source_open() recognises. */
 struct packing {
     const char *name, *ending;
-    const char *leads; /* each stream begins with one of these bytes */
+    /* characters: a packed stream begins with one of them (a cheap test before begins()) */
+    const char *leads;
     bool (*begins)(const char *bytes, size_t length);
     bool (*start)(ByteSource *source);
     /* Unpacks from source->at[0 .. left) into the room and advances `at` and `left`. */
     enum unpack_step (*step)(ByteSource *source, struct room *room);
     void (*stop)(ByteSource *source);
-    bool checks_blocks; /* true: one checksum a block; false: one a stream */
+    /* true if each block has a checksum (bzip2); false if only each stream has one (gzip, zstd) */
+    bool checks_blocks;
 };
 
 struct byte_source {
     FILE *file;
     char *path;
-    const struct packing *packing; /* NULL for plain bytes */
+    const struct packing *packing; /* the file's compression; NULL if it is not packed */
     bool in_stream;
     uint64_t taken, given,
-        verified; /* bytes read from the file, handed out, and confirmed: see byte_source_verified() */
+        /* byte counts: taken, read from the file; given, unpacked and returned; verified, of
+         * these, confirmed by a checksum */
+        verified;
     union {
         bz_stream bzip2;
         z_stream gzip;
         ZSTD_DStream *zstd;
     } state;
-    char *at; /* bytes read and not yet unpacked: at[0 .. left) */
+    char *at; /* packed bytes that were read and not yet unpacked: at[0 .. left) */
     size_t left;
     char input[INPUT_BYTES];
 };
 
-/* ---- ways to pack ---- */
+/* ---- compression formats ---- */
 
 static bool starts_with(const char *bytes, size_t length, const char *magic, size_t magic_length)
 {
@@ -316,7 +320,7 @@ static bool begin_stream(ByteSource *source, bool *ended, GError **error)
     return true;
 }
 
-/* Unpacks one step. The room may stay empty although more follows. */
+/* Unpacks a piece of the input into the room. May add no byte although the file goes on. */
 static bool unpack_some(ByteSource *source, struct room *room, GError **error)
 {
     size_t before = room->used;

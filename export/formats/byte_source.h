@@ -25,7 +25,7 @@ typedef struct byte_source ByteSource;
 
 /* NULL and EXPORT_ERROR_IO if the path cannot be opened or is a folder. */
 ByteSource *byte_source_open(const char *path, GError **error);
-/* Reads this process's standard input instead, which stays open after byte_source_close(). */
+/* Reads this process's standard input. byte_source_close() does not close it. */
 ByteSource *byte_source_open_stdin(GError **error);
 /* Reads `length` bytes in memory, which must outlive the source. Messages name the source by
  * `name`. */
@@ -34,11 +34,11 @@ ByteSource *byte_source_open_memory(const char *name, const void *bytes, size_t 
 void byte_source_close(ByteSource *source);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(ByteSource, byte_source_close)
 
-/* Returns true if the source begins as a packed file does. */
+/* Returns true if the content is packed. */
 bool byte_source_packed(const ByteSource *source);
 
-/* Returns the first bytes of the file, at most 64 KiB, without unpacking them. To be called before
- * the first byte_source_read(), whose call ends their life. */
+/* Returns the first bytes of the file, at most 64 KiB, as they are in the file, packed or not. Only
+ * allowed before the first byte_source_read(), which makes the pointer invalid. */
 const char *byte_source_head(const ByteSource *source, size_t *length);
 
 /* Reads up to size bytes into buffer. Returns false with EXPORT_ERROR_IO or EXPORT_ERROR_DAMAGED;
@@ -54,16 +54,17 @@ bool byte_source_rewind(ByteSource *source, GError **error);
  * may be used. */
 uint64_t byte_source_verified(const ByteSource *source);
 
-/* Writes all bytes to an open file descriptor. EXPORT_ERROR_DAMAGED if there are more than `limit`
- * bytes. */
+/* Unpacks the whole file into an open file descriptor. EXPORT_ERROR_DAMAGED if it unpacks to more
+ * than `limit` bytes. */
 bool byte_source_copy(ByteSource *source, int fd, uint64_t limit, GError **error);
 
-/* Writes all bytes to a new temporary file and returns its path, which the caller removes and frees
- * with g_free(). NULL on failure, and then no file is left. */
+/* Unpacks the whole file into a new temporary file and returns its path; the caller deletes the
+ * file and frees the path with g_free(). NULL on failure, and then no file is left. `limit` as in
+ * byte_source_copy(). */
 char *byte_source_unpack(ByteSource *source, uint64_t limit, GError **error);
 
-/* Returns the length of a file's name without the ending of a packed file: 5 for "x.csv.bz2". A
- * name without such an ending has its whole length. */
+/* Returns the length of a file's name without ".bz2", ".gz" or another ending of packed files: 5
+ * for "x.csv.bz2", and for "x.csv". */
 size_t packed_name_length(const char *name);
 
 #endif

@@ -3,7 +3,8 @@
 #include <elf.h>
 #include <string.h>
 
-/* Numbers of AMD's architectures in ELF flags (LLVM's AMDGPUUsage page). */
+/* The numbers by which ELF flags name AMD's architectures (LLVM's AMDGPUUsage page has the
+ * list). */
 static const struct {
     unsigned number;
     const char *arch;
@@ -21,8 +22,8 @@ static const struct {
 };
 #define AMD_ARCH_MASK 0xffu
 
-/* Up to this version of NVIDIA's ABI the lowest byte of the flags holds the architecture, later the
- * next byte. */
+/* The last version of NVIDIA's ABI whose ELF flags hold the architecture in their lowest byte; in
+ * later versions it is the second byte. */
 #define CUDA_ABI_LOW_ARCH 7
 
 static char *other_amd(const Elf64_Ehdr *header, const struct target *target)
@@ -39,7 +40,8 @@ static char *other_amd(const Elf64_Ehdr *header, const struct target *target)
     return g_strdup(arch != NULL ? arch : "an AMD GPU");
 }
 
-/* NVIDIA: code for an older device runs on newer ones of the same major number. */
+/* Returns NULL if the target can run this NVIDIA code, else the device that the code is for.
+ * NVIDIA's GPUs also run code that was compiled for an older device with the same major number. */
 static char *other_cuda(const Elf64_Ehdr *header, const struct target *target)
 {
     int made = header->e_ident[EI_ABIVERSION] <= CUDA_ABI_LOW_ARCH
@@ -76,7 +78,8 @@ static char *other_elf(const void *code, const struct target *target)
     }
 }
 
-/* ---- clang's bundles: magic, count, then of each its offset, size and name ---- */
+/* ---- clang's bundles of several code objects: a magic, their count, then the offset, size and
+ * name of each ---- */
 
 static const char bundle_magic[] = "__CLANG_OFFLOAD_BUNDLE__";
 #define BUNDLE_MAGIC_BYTES (sizeof bundle_magic - 1)
@@ -93,8 +96,8 @@ static bool take_number(const guint8 *code, size_t length, size_t *at, guint64 *
     return true;
 }
 
-/* Takes the device from an entry of clang's bundle: "hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-" gives
- * "gfx90a"; NULL for the host's entry. */
+/* Returns the device in the name of a bundle's entry: "gfx90a" for "hipv4-amdgcn-amd-amdhsa--
+ * gfx90a:xnack-"; NULL for the entry that holds the host's code. */
 static char *device_of(const char *name, size_t length)
 {
     g_autofree char *text = g_strndup(name, length);
@@ -136,7 +139,7 @@ static char *other_bundle(const guint8 *code, size_t length, const struct target
 
 char *code_other_target(const void *code, size_t length, const struct target *target)
 {
-    static const char pocl_magic[] = "poclbin"; /* including its NUL */
+    static const char pocl_magic[] = "poclbin"; /* PoCL writes this magic with its NUL */
     if (length >= sizeof(Elf64_Ehdr) && memcmp(code, ELFMAG, SELFMAG) == 0) {
         return other_elf(code, target);
     }

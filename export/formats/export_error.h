@@ -18,7 +18,7 @@ enum export_error {
     EXPORT_ERROR_KIND,       /* The content has no format that is known here. */
     EXPORT_ERROR_EMPTY,      /* There is nothing to export. */
     EXPORT_ERROR_USAGE,      /* The options contradict each other. */
-    EXPORT_ERROR_STOPPED,    /* The caller's callback asked to stop reading. */
+    EXPORT_ERROR_STOPPED,    /* The caller's callback told the reader to stop. */
     EXPORT_ERROR_TARGET,     /* Files are of different targets. */
     EXPORT_ERROR_FOLDER,     /* A folder holds another release's files. */
     EXPORT_ERROR_INCOMPLETE, /* A campaign is not done, or has problems without a winner. */
@@ -35,9 +35,9 @@ bool export_sync_file(const char *path, GError **error);
 /* The result of a reader's _next function. */
 enum read_step {
     READ_ROW, /* A row was read. */
-    READ_BAD, /* A row is there and unusable: *error says why, the next call goes on behind it. */
+    READ_BAD, /* The row cannot be used: *error says why. The next call reads the row after it. */
     READ_END, /* No more rows. */
-    READ_FAILED, /* The file cannot be read any further: *error says why. */
+    READ_FAILED, /* Reading ended early: *error says why, and no call can follow. */
 };
 
 #endif

@@ -50,7 +50,8 @@ const char *file_kind_name(enum file_kind kind)
 
 /* ---- targets ---- */
 
-/* Only gfx names: NVIDIA's and CPUs' ids hold more than an architecture. */
+/* Takes an architecture with its features ("gfx90a"), without a number of compute units. AMD's
+ * names alone: the ids of NVIDIA's GPUs and of CPUs always state more than the architecture. */
 static bool take_arch(const char *text, struct target *target)
 {
     g_autofree char *id = g_strconcat(text, "_1", NULL);
@@ -63,7 +64,8 @@ static bool take_arch(const char *text, struct target *target)
     return true;
 }
 
-/* Reads a decimal count above 64, which MIOpen does not write: "gfx90a_104". */
+/* Takes a name whose number of compute units is decimal and above 64 ("gfx90a_104"). MIOpen itself
+ * writes such numbers in hexadecimal ("gfx90a68"). */
 static bool take_decimal(const char *text, struct target *target)
 {
     const char *last = strrchr(text, '_');
@@ -109,8 +111,7 @@ struct file_target file_name_target(const char *name)
     }
 }
 
-/* LLVM's feature settings become MIOpen's spelling: "xnack+" is "_xnack", "sramecc-" is
- * "_nosramecc". */
+/* LLVM writes a feature's setting as "xnack+" or "sramecc-", MIOpen as "_xnack" or "_nosramecc". */
 struct file_target file_arch_target(const char *arch)
 {
     struct file_target found = {.known = TARGET_ARCH};

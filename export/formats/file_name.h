@@ -18,7 +18,8 @@ enum file_kind {
 
 /* Returns the file's name, such as "gfx90a68.HIP.fdb.txt". Free with g_free(). */
 char *file_name(const struct target *target, enum file_kind kind);
-/* The same for a target's id. A text that is no id is used as it is. */
+/* The same from the text of a target's id. A text that is no valid id becomes the beginning of the
+ * name unchanged. */
 char *file_name_of(const char *target_id, enum file_kind kind);
 /* Sets *kind to the format that the name's ending states. An ending of packed files behind it
  * (.bz2) is ignored, and MIOpen's endings of user databases (.ufdb.txt, .udb, .udb.txt, .ukdb)
@@ -28,17 +29,22 @@ bool file_name_kind(const char *name, enum file_kind *kind);
  * Static. */
 const char *file_kind_name(enum file_kind kind);
 
-/* How precisely a file's target is known. */
+/* How precisely a file's name or content states its target. */
 enum target_known {
     TARGET_UNKNOWN,
-    TARGET_ARCH, /* architecture and named features; kernel-dbs often serve all devices of one ("gfx90a.kdb") */
+    /* only the architecture, perhaps with features: kernel-dbs ("gfx90a.kdb") often serve all
+     * devices of one */
+    TARGET_ARCH,
     TARGET_WHOLE, /* one target */
 };
 struct file_target {
     enum target_known known;
-    bool
-        by_miopen; /* TARGET_WHOLE: read from MIOpen's spelling, which several target ids may share */
-    struct target target; /* TARGET_ARCH: compute_units is 0, id is architecture and features */
+    /* only for TARGET_WHOLE: the target was read from MIOpen's spelling, which several target
+     * ids may share */
+    bool by_miopen;
+    /* if `known` is TARGET_ARCH: compute_units is 0, and the id is the architecture with its
+     * features */
+    struct target target;
 };
 /* Reads the target at the beginning of a file name, up to the last '.' that leaves a valid one:
  * "gfx900_56.OpenCL.fdb.txt" gives gfx900_56, "mine.db.txt" gives TARGET_UNKNOWN. A decimal count
@@ -49,12 +55,12 @@ struct file_target file_name_target(const char *name);
 struct file_target file_arch_target(const char *arch);
 /* Reads a target's id; TARGET_UNKNOWN for any other text. */
 struct file_target file_id_target(const char *id);
-/* Returns false if the two contradict each other: different targets, or, where only the
- * architecture of one is known, different architectures or features. An unknown target contradicts
- * nothing. Where one was read from MIOpen's spelling, the two spellings are compared. */
+/* Returns false if the two targets contradict each other: they differ, or, if one is only an
+ * architecture, their architectures or features differ. An unknown target contradicts nothing. A
+ * target that was read from MIOpen's spelling fits every target with this spelling. */
 bool file_targets_fit(const struct file_target *a, const struct file_target *b);
-/* Returns the text for messages: "gfx90a68", "gfx90a" for an architecture, "unknown". Owned by the
- * target. */
+/* Returns the target's text for messages: "gfx90a68", "gfx90a" for an architecture, "unknown". The
+ * text belongs to *target. */
 const char *file_target_text(const struct file_target *target);
 
 #endif

@@ -25,7 +25,8 @@ const char *find_time_text(double time_ms, char buffer[FIND_TIME_MAX])
     return g_ascii_formatd(buffer, FIND_TIME_MAX, "%.6g", time_ms);
 }
 
-/* Ends a piece of `text` where its separator is. The scan has passed that separator. */
+/* Makes a NUL-terminated string of a piece of `text`: overwrites the separator behind the piece,
+ * which the scan no longer needs. */
 static const char *end_piece(char *text, struct span piece)
 {
     char *start = text + (piece.at - text);
@@ -72,7 +73,8 @@ bool find_line_parse(char *text, struct find_line *line, GError **error)
     return true;
 }
 
-/* No printf: files have hundreds of thousands of entries. */
+/* Appends an entry's fields one by one, which is faster than printf(): a file has hundreds of
+ * thousands of entries. */
 static void append_fields(GString *out, const char *name, char separator, const char *time_text,
                           uint64_t workspace_bytes)
 {

@@ -10,21 +10,25 @@
 
 #include <stdio.h>
 
-#define FIND_ENTRIES_MAX 4 /* entries of a key in a released file */
+#define FIND_ENTRIES_MAX 4 /* most entries that a released find-db has for one key */
 
 struct find_entry {
-    bool older;            /* algorithm:solver,time,workspace,library,cache key */
-    const char *solver;    /* all texts belong to the parsed line, or to the caller who set them */
-    const char *time_text; /* the file's spelling; find_time_text() makes a new one */
+    /* true for the older form, "algorithm:solver,time,workspace,library,cache key" */
+    bool older;
+    /* this text and those below belong to the parsed line, or to the caller who set them */
+    const char *solver;
+    /* the time as the file spells it; find_time_text() makes the text of a new time */
+    const char *time_text;
     double time_ms;
     uint64_t workspace_bytes;
     const char *algorithm; /* "miopenConvolutionFwdAlgoGEMM" */
-    const char *library;   /* older form only: the algorithm again, or "MIOpenGEMM" */
-    const char *cache_key; /* older form only, may hold commas */
+    const char *library;   /* only in the older form: the algorithm again, or "MIOpenGEMM" */
+    const char *cache_key; /* only in the older form; may contain commas */
 };
 
 struct find_line {
-    const char *key; /* the file's spelling, not checked: callers use problem_key_parse() */
+    /* as the file spells it and not checked: callers parse it with problem_key_parse() */
+    const char *key;
     GArray *entries; /* struct find_entry */
 };
 

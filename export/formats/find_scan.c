@@ -3,9 +3,10 @@
 #include <math.h>
 #include <string.h>
 
-#define TIME_DIGITS_EXACT                                                                          \
-    15                    /* 10^15 < 2^53: these digits and their power of ten are exact doubles */
-#define TIME_BYTES_MAX 64 /* no program writes longer times */
+/* a number of up to 15 digits is below 2^53, so the number and its power of ten are exact
+ * doubles */
+#define TIME_DIGITS_EXACT 15
+#define TIME_BYTES_MAX    64 /* longer texts are refused as a time: no program writes them */
 
 bool span_equal(struct span a, struct span b)
 {
@@ -132,7 +133,9 @@ static const char *take_workspace(struct span text, uint64_t *bytes)
     return large ? "the workspace is larger than any memory" : NULL;
 }
 
-/* "time,workspace,algorithm", or "solver,time,workspace,library,cache key" (older form). */
+/* Takes the fields of an entry: "SOLVER:time,workspace,algorithm", or in the older form
+ * "ALGORITHM:solver,time,workspace,library,cache key". `name` is the text in front of the ':',
+ * `rest` the text behind it. Returns NULL, or what is wrong. */
 static const char *take_fields(struct span name, struct span rest, struct find_part *part)
 {
     struct span fields[4];

@@ -17,14 +17,14 @@ struct span {
 };
 
 bool span_equal(struct span a, struct span b);
-/* The order of strcmp(). */
+/* Compares two texts byte by byte, as strcmp() does. */
 int span_compare(struct span a, struct span b);
 /* Returns true if all bytes are printable ASCII; also for an empty text. */
 bool span_printable(struct span text);
 
 struct find_part {
     bool older;
-    struct span entry; /* the whole entry, without its ';' */
+    struct span entry; /* the whole entry's text, without the ';' that ends it */
     struct span solver, time, workspace, algorithm;
     struct span library, cache_key; /* older form only */
     double time_ms;
@@ -38,7 +38,8 @@ const char *find_key_scan(struct span *rest, struct span *key);
  * NULL, or a static text that says what is wrong with the entry. Times may be zero or negative. */
 const char *find_part_scan(struct span *rest, struct find_part *part);
 
-/* Returns true for MIOpen's algorithm names: "miopenConvolution", a direction, "Algo", a family. */
+/* Returns true for an algorithm's name as MIOpen writes it: "miopenConvolution", a direction,
+ * "Algo", and a family, as "miopenConvolutionFwdAlgoGEMM". */
 bool find_algorithm_known(struct span algorithm);
 
 #endif

@@ -29,8 +29,8 @@ void find_table_free(struct find_table *table)
     }
 }
 
-/* First size of the buffer: a plain file's size, and one byte more so that the read which finds the
- * end needs no growth. */
+/* Returns the buffer's first size: a plain file's size and one byte. The extra byte lets the read
+ * that meets the file's end succeed without growing the buffer. */
 static size_t first_size(const char *path)
 {
     struct stat status;
@@ -40,24 +40,24 @@ static size_t first_size(const char *path)
                : 1 << 16;
 }
 
-/* Grows the buffer. Huge pages save a quarter of a merge's time, which first touches of 4 kB pages
- * would take. */
+/* Grows the buffer and asks for huge pages: with pages of 4 kB, touching each for the first time
+ * takes a quarter of a merge's time. */
 static char *grow(char *bytes, size_t room)
 {
     char *grown = g_realloc(bytes, room);
     char *end = grown + room;
     char *first = grown + (HUGE_PAGE_BYTES - (uintptr_t)grown % HUGE_PAGE_BYTES);
     if (room >= 2 * HUGE_PAGE_BYTES) {
-        /* Ignored: small pages work too, only slower. */
+        /* A failure is ignored: without huge pages the merge is only slower. */
         (void)madvise(first, (size_t)(end - first) / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES,
                       MADV_HUGEPAGE);
     }
     return grown;
 }
 
-/* Checks both limits after `length` bytes were read, so that neither an endless file nor a few
- * packed bytes fill the memory. *line_start is the offset of the last line that began before them;
- * it is advanced. */
+/* Checks the limits on a line's length and on the file's size after `length` bytes were added, so
+ * that an endless file, or a few packed bytes, cannot fill the memory. *line_start, the offset of
+ * the last line's beginning, is updated. */
 static bool check_limits(const struct find_table *table, const char *path, size_t length,
                          size_t *line_start, GError **error)
 {
@@ -130,8 +130,8 @@ static int compare_rows(const void *a, const void *b)
     return order != 0 ? order : (left->number > right->number) - (left->number < right->number);
 }
 
-/* Splits the bytes into lines, at most one more than a table may have. *number becomes the number
- * of the line after the last. */
+/* Splits the bytes into lines, and stops one line above FIND_TABLE_ROWS_MAX, so that the caller
+ * sees the excess. *number becomes the number of the first line not split. */
 static void cut_lines(struct find_table *table, int64_t *number, find_bad_line *bad, void *data)
 {
     const char *at = table->bytes, *end = table->bytes + table->size;

@@ -6,7 +6,7 @@
 #include <bzlib.h>
 #include <string.h>
 
-/* MIOpen's schema, word for word. */
+/* MIOpen's own SQL statements, unchanged, so that files match its schema exactly. */
 #define KERNEL_SCHEMA                                                                              \
     "CREATE TABLE `kern_db` (`id` INTEGER PRIMARY KEY ASC,`kernel_name` TEXT NOT NULL,"            \
     "`kernel_args` TEXT NOT NULL,`kernel_blob` BLOB NOT NULL,`kernel_hash` TEXT NOT NULL,"         \
@@ -71,7 +71,7 @@ void kernel_db_writer_free(KernelDbWriter *writer)
     }
 }
 
-/* Returns the bzip2 stream, or NULL if it is not smaller than the code. */
+/* Returns the code as a bzip2 stream, or NULL if that is not smaller than the code itself. */
 static char *compress(GBytes *code, unsigned *length)
 {
     gsize size = 0;
@@ -81,7 +81,8 @@ static char *compress(GBytes *code, unsigned *length)
     }
     *length = (unsigned)size - 1;
     char *packed = g_malloc(*length);
-    /* 9: blocks of 900 kB, as MIOpen uses. bzip2 takes a char * and only reads from it. */
+    /* block size 9 means 900 kB, as MIOpen uses. The function takes a char * and only reads from
+     * it. */
     if (BZ2_bzBuffToBuffCompress(packed, length, (char *)bytes, (unsigned)size, 9, 0, 0) != BZ_OK) {
         g_clear_pointer(&packed, g_free);
     }
@@ -113,13 +114,14 @@ bool kernel_db_add_entry(KernelDbWriter *writer, const struct kernel_entry *entr
     sqlite3_reset(insert);
     sqlite3_bind_text(insert, 1, entry->name, -1, SQLITE_STATIC);
     sqlite3_bind_text(insert, 2, entry->args, -1, SQLITE_STATIC);
-    /* Bound in place: sqlite_do() would copy megabytes. A NULL pointer would be stored as NULL. */
+    /* The blob is bound where it is, since sqlite_do() would copy megabytes. An empty blob is bound
+     * as "": SQLite would store a NULL pointer as NULL. */
     sqlite3_bind_blob64(insert, 3, entry->blob_bytes > 0 ? entry->blob : "", entry->blob_bytes,
                         SQLITE_STATIC);
     sqlite3_bind_text(insert, 4, entry->hash, -1, SQLITE_STATIC);
     sqlite3_bind_int64(insert, 5, entry->uncompressed_bytes);
     enum read_step step = sqlite_step(insert, error);
-    /* The statement must not keep pointers to the caller's memory. */
+    /* After this the statement holds no pointers to the caller's memory. */
     sqlite3_reset(insert);
     sqlite3_clear_bindings(insert);
     return step == READ_END;
@@ -196,8 +198,8 @@ enum read_step kernel_db_at(KernelDb *db, int64_t id, struct kernel_entry *entry
 struct digests {
     GChecksum *md5, *sha256;
     int64_t bytes;
-    GByteArray *code; /* NULL if only the digests are wanted */
-    GByteArray *head; /* collects the first CODE_HEAD_BYTES; may be NULL */
+    GByteArray *code; /* receives the whole code object; NULL if only the digests are wanted */
+    GByteArray *head; /* receives the first CODE_HEAD_BYTES of the code object; may be NULL */
 };
 
 static void digest_piece(struct digests *digests, const void *piece, size_t length)

@@ -10,7 +10,8 @@
 #include "export/formats/export_error.h"
 #include "export/formats/file_name.h"
 
-/* Make kernel_name and kernel_args as MIOpen looks them up. Free with g_free(). */
+/* Make a kernel's name and arguments in the form by which MIOpen looks them up. Free with
+ * g_free(). */
 char *kernel_db_name(const char *file);
 char *kernel_db_args(const char *options, const char *arch);
 /* Reads the architecture at the end of kernel_args. */
@@ -21,17 +22,17 @@ typedef struct kernel_db_writer KernelDbWriter;
 KernelDbWriter *kernel_db_create(const char *path, GError **error);
 bool kernel_db_add(KernelDbWriter *writer, const char *name, const char *args, GBytes *code,
                    GError **error);
-/* Ends the file. A file that was not finished is not usable. */
+/* Ends the file. A file without this call is not usable. */
 bool kernel_db_finish(KernelDbWriter *writer, GError **error);
 void kernel_db_writer_free(KernelDbWriter *writer);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(KernelDbWriter, kernel_db_writer_free)
 
 struct kernel_entry {
     int64_t id;
-    const char *name, *args, *hash; /* valid until the next call, like the blob */
+    const char *name, *args, *hash; /* these texts and the blob are valid until the next call */
     const void *blob;
     size_t blob_bytes;
-    int64_t uncompressed_bytes; /* 0 if the blob is not compressed */
+    int64_t uncompressed_bytes; /* size of the code object; 0 if the blob is not compressed */
 };
 
 /* Adds a row of another file with its blob unchanged. */
@@ -52,16 +53,17 @@ enum read_step kernel_db_at(KernelDb *db, int64_t id, struct kernel_entry *entry
  * */
 bool kernel_entry_digest(const struct kernel_entry *entry, char md5[33], char sha256[65],
                          GError **error);
-/* The same; `head`, if not NULL, becomes the first CODE_HEAD_BYTES of the code object. */
+/* Computes the same digests. `head`, if not NULL, also receives the first CODE_HEAD_BYTES of the
+ * code object. */
 bool kernel_entry_digest_head(const struct kernel_entry *entry, char md5[33], char sha256[65],
                               GByteArray *head, GError **error);
 
-/* Returns the code object, with its size verified but not its hash. EXPORT_ERROR_DAMAGED also for
- * more than KERNEL_BYTES_MAX bytes. */
+/* Returns the code object after checking its size, but not its hash. EXPORT_ERROR_DAMAGED if the
+ * size is wrong or above KERNEL_BYTES_MAX. */
 #define KERNEL_BYTES_MAX ((int64_t)1 << 30)
 GBytes *kernel_entry_unpack(const struct kernel_entry *entry, GError **error);
 
-/* The unique index of MIOpen's files is there. */
+/* Returns true if the file has the unique index that MIOpen's own files have. */
 bool kernel_db_has_index(KernelDb *db);
 /* Returns the first finding of SQLite's integrity check, NULL for a sound file. Free with g_free().
  * */

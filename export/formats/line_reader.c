@@ -6,10 +6,11 @@
 
 struct line_reader {
     ByteSource *source;
-    size_t start, end; /* bytes read and not yet returned: buffer[start .. end) */
+    size_t start, end; /* bytes that were read and not yet returned: buffer[start .. end) */
     bool at_end;
     int64_t number;
-    char buffer[LINE_BYTES_MAX + 1]; /* one more for the line end or a NUL */
+    /* one byte more than a line may have, for its line end or a NUL */
+    char buffer[LINE_BYTES_MAX + 1];
 };
 
 size_t byte_order_mark_length(const char *text, size_t length)

@@ -18,12 +18,14 @@ struct byte_source;
 #define LINE_BYTES_SKIPPED (64 << 20)
 
 struct line {
-    char *
-        text; /* NUL-terminated, without its line end; callers may overwrite it until the next call */
+    /* the line, NUL-terminated, without its line end; the caller may overwrite it until the next
+     * call */
+    char *text;
     size_t length;
     int64_t number; /* from 1 */
-    bool ended;     /* false only for a last line without a line end */
-    bool marked;    /* a byte order mark was in front: only the first line */
+    bool ended;     /* true if the line had a line end; false only for a last line without one */
+    /* true if a byte order mark was removed from its front: only possible for the first line */
+    bool marked;
 };
 
 /* Returns the length of the byte order mark at the beginning of the text, 0 without one. */
@@ -42,11 +44,12 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(LineReader, line_reader_close)
  * than LINE_BYTES_SKIPPED. */
 enum read_step line_reader_next(LineReader *reader, struct line *line, GError **error);
 
-/* Begins again at the first line, where byte_source_rewind() can. */
+/* Begins again at the file's first line. Works where byte_source_rewind() does: for plain files and
+ * bytes in memory. */
 bool line_reader_rewind(LineReader *reader, GError **error);
 
-/* Returns the next bytes without consuming them: as many as one line may have, or up to the end of
- * the file. Valid until the next call. NULL with an error if they cannot be read. */
+/* Returns the next bytes without consuming them: as many as the longest line may have, or fewer at
+ * the end of the file. Valid until the next call. NULL with an error if they cannot be read. */
 const char *line_reader_head(LineReader *reader, size_t *length, GError **error);
 
 #endif

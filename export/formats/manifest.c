@@ -8,7 +8,8 @@
 #define CAMPAIGN_ENDING ".export.json"
 #define GOLDEN_ENDING   ".golden.json"
 
-/* A golden version of a million kernels takes 400 MB: each is named with its hash and options. */
+/* Largest manifest that is read. A golden version lists every kernel with its hash and options: a
+ * million kernels take 400 MB. */
 #define BYTES_MAX ((int64_t)1 << 30)
 
 char *manifest_name(const char *target, bool golden)
@@ -136,7 +137,7 @@ struct manifest *manifest_read(const char *path, GError **error)
     return manifest;
 }
 
-/* ---- comparing ---- */
+/* ---- comparing a manifest with a release ---- */
 
 bool manifest_is_of_part(const struct manifest *manifest, const json_t *part)
 {
@@ -165,7 +166,7 @@ char *manifest_whose(const struct manifest *manifest)
                : g_strdup_printf("golden version %d", manifest->golden_version);
 }
 
-/* ---- limits ---- */
+/* ---- the device's limits ---- */
 
 json_t *manifest_limits_json(const struct target *target)
 {

@@ -12,33 +12,35 @@
 
 #include <jansson.h>
 
-/* Identifies a release of a target: of a campaign, by the campaign's name, or of a golden version.
- * */
+/* Names one release of a target: either a campaign's, by the campaign's name, or a golden
+ * version. */
 struct release_name {
-    const char *target, *campaign; /* campaign NULL for a golden version */
+    const char *target, *campaign; /* campaign: NULL if the release is a golden version */
     int golden_version;
-    json_t *part; /* JSON object: which part of the results was asked for */
-    /* Checksum of the results in the release, NULL if unknown. A campaign's results change while it
-     * runs or is measured again; a golden version's never do. */
+    /* JSON object of the export's options: they say which part of the results was asked for */
+    json_t *part;
+    /* Checksum over the release's results, NULL if unknown. A campaign's results change while it
+     * runs or is measured again; a golden version's never change. */
     const char *results;
 };
 
 struct manifest_file {
-    char *name; /* a file in the manifest's folder, without a path */
+    char *name; /* name of the file in the manifest's folder, without a path */
     int64_t bytes;
     char *sha256;
 };
 
 struct manifest {
-    char *target, *campaign; /* campaign NULL for a golden version */
+    char *target, *campaign; /* campaign: NULL if the release is a golden version */
     int golden_version;
-    json_t *part;     /* NULL if the manifest lacks it */
-    char *results;    /* NULL if the manifest lacks it; see struct release_name */
+    json_t *part;     /* JSON object as in struct release_name; NULL if the manifest has none */
+    char *results;    /* checksum as in struct release_name; NULL if the manifest has none */
     GPtrArray *files; /* struct manifest_file * */
-    /* Progress of the campaign when it was exported; jobs is -1 if the manifest lacks it. */
+    /* Counts of the campaign's jobs when it was exported: all, ended, and ended without a winner.
+     * jobs is -1 if the manifest has no counts. */
     int jobs, jobs_ended, without_winner;
-    /* Limits of the device (struct target) that the target id does not imply, and on which kernels
-     * of solvers depend. local_bytes is 0 if the manifest lacks them. */
+    /* Limits of the device (as in struct target) that its id does not imply and that a solver's
+     * kernels depend on. local_bytes is 0 if the manifest has no limits. */
     int64_t local_bytes;
     int max_workgroup, wave_size, vector_bytes;
 };
@@ -56,25 +58,28 @@ void manifest_free(struct manifest *manifest);
 typedef struct manifest Manifest;
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Manifest, manifest_free)
 
-/* Returns true if the manifest is of this release, whichever part of it. */
+/* Returns true if the manifest belongs to the same campaign or golden version, whichever part of it
+ * was exported. */
 bool manifest_is_of(const struct manifest *manifest, const struct release_name *name);
-/* Returns true if the manifest and `part` agree on every option that both name. */
+/* Returns true if every option that both the manifest and `part` name has the same value in
+ * both. */
 bool manifest_is_of_part(const struct manifest *manifest, const json_t *part);
 /* "golden version 3", "the campaign 'resnet50'". Free with g_free(). */
 char *manifest_whose(const struct manifest *manifest);
 
-/* The path of a file that a manifest in the folder lists, or of the same with ".bz2", as releases are shipped;
- * NULL where neither is there. Free with g_free(). */
+/* Returns the path of the named file in the folder, or of the same file with ".bz2", as releases
+ * are shipped; NULL if the folder has neither. Free with g_free(). */
 char *manifest_find_file(const char *folder, const char *name);
-/* The member "limits" of a target. */
+/* Returns the manifest's member "limits" for this target, a new reference. */
 json_t *manifest_limits_json(const struct target *target);
-/* Gives the target the limits of the manifest. False, and the target as it was, where it says none, or none
- * that a device can have. */
+/* Sets the target's limits to those of the manifest. Returns false and changes nothing if the
+ * manifest has no limits, or limits that no device can have. */
 bool manifest_take_limits(const struct manifest *manifest, struct target *target);
-/* Size and SHA-256 of a file's bytes, those of a .bz2 file unpacked. Free *sha256 with g_free(). */
+/* Computes the size and SHA-256 of a file's bytes; of a .bz2 file, of the unpacked bytes. Free
+ * *sha256 with g_free(). */
 bool manifest_sum(const char *path, int64_t *bytes, char **sha256, GError **error);
-/* The member "files": the named files of a folder, then what is kept of an earlier manifest (struct
- * manifest_file *). NULL on failure. */
+/* Returns the manifest's member "files", a new reference: the named files of a folder, and behind
+ * them the files of an earlier manifest that stay (struct manifest_file *). NULL on failure. */
 json_t *manifest_files_json(const char *folder, const GPtrArray *names, const GPtrArray *kept,
                             GError **error);
 

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* MIOpen's schema, word for word, with its quotes and spaces, and one index more on
- * perf_db(config). */
+/* MIOpen's own SQL statements, with its quotes and spaces, and one more: an index on
+ * perf_db(config), which makes MIOpen's lookups fast. */
 #define PERF_SCHEMA                                                                                \
     "CREATE TABLE `config` (`id` INTEGER PRIMARY KEY ASC,`layout` TEXT NOT NULL,"                  \
     "`data_type` TEXT NOT NULL,`direction` TEXT NOT NULL,`spatial_dim` INT NOT NULL,"              \
@@ -401,8 +401,8 @@ static bool same_record(const struct perf_record *record, const struct perf_row 
            strcmp(params, record->params) == 0;
 }
 
-/* Walks entries and config rows together: both are in the order of ids, and config rows got ids in
- * the order of the records. */
+/* Reads entries and config rows side by side and compares them with the records. Both tables are in
+ * the order of their ids, and config rows got their ids in the order of the records. */
 static bool same_records(PerfDb *db, const struct perf_source *source, guint *at, GError **error)
 {
     const struct perf_record *record = NULL;
@@ -442,7 +442,7 @@ bool perf_db_holds(const char *path, const GPtrArray *records, guint *at, GError
     return perf_db_holds_from(path, &source, at, error);
 }
 
-/* Returns true if a line of the text form holds the next records. */
+/* Returns true if this line of the text form holds exactly the source's next records. */
 static bool same_line(const struct perf_text_line *line, const struct perf_source *source,
                       guint *at, GError **error)
 {

@@ -11,9 +11,9 @@
 
 #include <sqlite3.h>
 
+#define PERF_TEXTS 3 /* columns of the table config that hold text; its other columns are numbers */
 /* Returns the columns of the table config in struct perf_row's order, texts last: 24 names joined
  * by ','. Free with g_free(). */
-#define PERF_TEXTS 3
 char *perf_column_list(void);
 
 struct perf_record {
@@ -24,8 +24,8 @@ struct perf_record *perf_record_new(const struct perf_row *row, const char *solv
                                     const char *params);
 void perf_record_free(struct perf_record *record);
 bool perf_row_equal(const struct perf_row *a, const struct perf_row *b);
-/* The order of written files: rows by column, texts first as in MIOpen's index, then solvers by
- * name. */
+/* The order of records in written files: by config row (its text columns first, as in MIOpen's
+ * index), then by solver name. */
 int perf_record_compare(const struct perf_record *a, const struct perf_record *b);
 
 /* An iterator over records, sorted by perf_record_compare() and without duplicates: READ_ROW with
@@ -44,8 +44,9 @@ bool perf_db_write_from(const char *path, const struct perf_source *source, GErr
 bool perf_text_write(const char *path, const GPtrArray *records, GError **error);
 bool perf_text_write_from(const char *path, const struct perf_source *source, GError **error);
 
-/* Reads a written file back. Returns true if it holds exactly these records in this order.
- * Otherwise *at is the first record that differs, and *error is set if reading failed. */
+/* Reads a written file back and returns true if it holds exactly these records in this order.
+ * Otherwise *at is the index of the first record that differs, and *error is set if the file could
+ * not be read. */
 bool perf_db_holds(const char *path, const GPtrArray *records, guint *at, GError **error);
 bool perf_text_holds(const char *path, const GPtrArray *records, guint *at, GError **error);
 bool perf_db_holds_from(const char *path, const struct perf_source *source, guint *at,
@@ -53,7 +54,7 @@ bool perf_db_holds_from(const char *path, const struct perf_source *source, guin
 bool perf_text_holds_from(const char *path, const struct perf_source *source, guint *at,
                           GError **error);
 
-/* A perf_source over an array. */
+/* A perf_source that walks an array of records. */
 struct perf_list {
     const GPtrArray *records;
     guint at;
@@ -87,8 +88,8 @@ enum read_step perf_db_next_entry(PerfDb *db, struct perf_entry *entry, GError *
 /* Returns the first finding of SQLite's integrity check, NULL for a sound file. Free with g_free().
  * */
 char *perf_db_damage(PerfDb *db);
-/* Returns true if both unique indices of MIOpen are there: without them MIOpen would insert rows
- * twice. */
+/* Returns true if the file has both of MIOpen's unique indices. In a file without them MIOpen would
+ * insert a row twice. */
 bool perf_db_has_indices(PerfDb *db);
 
 /* ---- reading text ---- */
@@ -96,12 +97,13 @@ bool perf_db_has_indices(PerfDb *db);
 struct perf_text_line {
     struct perf_row row;
     const char *key;
-    GPtrArray *solvers, *params; /* char *, inside the parsed text */
+    /* char *: names and params in the order of the line, pointers into the parsed text */
+    GPtrArray *solvers, *params;
 };
 void perf_text_line_init(struct perf_text_line *line);
 void perf_text_line_clear(struct perf_text_line *line);
-/* Parses `text`, which has no line end, in place. EXPORT_ERROR_SYNTAX, or SOLVERS_ERROR_SYNTAX for
- * its key. */
+/* Parses `text`, which has no line end and is overwritten. EXPORT_ERROR_SYNTAX if the line is
+ * malformed, SOLVERS_ERROR_SYNTAX if its key is. */
 bool perf_text_line_parse(char *text, struct perf_text_line *line, GError **error);
 /* Appends the line to `out`, without a line end; the key is made from the row, not from the parsed
  * text. */

@@ -6,14 +6,14 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Small pieces are collected into writes and reads of this size. */
+/* Small appends and reads are combined into pieces of this many bytes. */
 #define WAIT_BYTES (64 * 1024)
 
 struct spool {
     char *beside;
     int fd; /* -1 until something is written */
     goffset end;
-    GByteArray *waiting; /* the newest bytes, not written yet */
+    GByteArray *waiting; /* the bytes that were appended last and are not yet in the file */
 };
 
 Spool *spool_new(const char *beside)

@@ -1,6 +1,6 @@
 /*
- * Keeps bytes outside of memory until a file is written: code objects may be gigabytes. They are in
- * a file without a name, which goes with the process.
+ * Keeps bytes outside of memory until a file is written, since code objects may be gigabytes. The
+ * spool is a file that has no name, so the system deletes it when the process ends.
  */
 #ifndef EXPORT_SPOOL_H
 #define EXPORT_SPOOL_H
@@ -8,8 +8,8 @@
 #include "export/formats/export_error.h"
 
 typedef struct spool Spool;
-/* The file will be in the folder of the path `beside`. It is made when the first bytes are written.
- * */
+/* `beside` is a path: the spool's file will be in the same folder. It is made when the first bytes
+ * are appended. */
 Spool *spool_new(const char *beside);
 void spool_free(Spool *spool);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Spool, spool_free)
@@ -22,8 +22,9 @@ bool spool_read(const Spool *spool, goffset start, void *room, gsize count, GErr
 /* Reads the appended bytes from the first to the last. */
 struct spool_reader {
     const Spool *spool;
-    goffset next;     /* offset in the spool */
-    GByteArray *held; /* bytes read ahead; `used` of them were taken */
+    goffset next; /* offset in the spool of the next bytes to read */
+    /* bytes that were read ahead; the first `used` of them were already returned */
+    GByteArray *held;
     gsize used;
 };
 void spool_reader_init(struct spool_reader *reader, const Spool *spool);

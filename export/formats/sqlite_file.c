@@ -7,7 +7,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Stated explicitly, so that the bytes do not depend on how SQLite was built. */
+/* Settings that the bytes of a file depend on. They are stated, since SQLite's defaults depend on
+ * how it was built. */
 #define CREATE_PRAGMAS                                                                             \
     "PRAGMA page_size = 4096; PRAGMA encoding = 'UTF-8'; PRAGMA auto_vacuum = NONE;"               \
     "PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; BEGIN;"
@@ -25,9 +26,9 @@ static void set_error(sqlite3 *db, const char *what, GError **error)
                 db != NULL ? sqlite3_errmsg(db) : "out of memory");
 }
 
-/* SQLite reports every failed write, except on a full disk, as "disk I/O error", with an errno from
- * whatever call came last. A file size limit is the cause that a user can remove, so the message
- * names it. */
+/* Sets the error for a failed write. SQLite reports all of them but a full disk as "disk I/O
+ * error", and errno may come from another call. A limit on the size of files is a cause that a user
+ * can remove, so the message names the limit if there is one. */
 static void set_write_error(sqlite3 *db, GError **error)
 {
     struct rlimit limit;
@@ -43,19 +44,21 @@ static void set_write_error(sqlite3 *db, GError **error)
 
 void sqlite_file_close(sqlite3 *db)
 {
-    /* close_v2 waits until the owners of open statements finalize them. */
+    /* Unlike close, close_v2 succeeds while statements are open, and frees the connection when the
+     * last one is finalized. */
     sqlite3_close_v2(db);
 }
 
-/* Returns an unpacked copy, which the caller unlinks once it is open. */
+/* Unpacks the file into a temporary copy and returns its path. The caller deletes the copy as soon
+ * as it is open. */
 static char *unpack(const char *path, GError **error)
 {
     g_autoptr(ByteSource) source = byte_source_open(path, error);
     return source != NULL ? byte_source_unpack(source, SQLITE_FILE_BYTES_MAX, error) : NULL;
 }
 
-/* Protects against hostile files: the schema may call no functions, and sizes inside pages are
- * checked. */
+/* Protects against files made to attack the reader: the schema may call no functions, and SQLite
+ * checks sizes inside of pages. */
 static bool distrust(sqlite3 *db)
 {
     return sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL) == SQLITE_OK &&
@@ -84,8 +87,8 @@ static sqlite3 *open_finished(const char *path, const char *shown, GError **erro
     return db;
 }
 
-/* Returns true if SQLite would apply changes from a log or journal beside the file. A finished
- * journal is empty or begins with a zero. */
+/* Returns true if a log or journal beside the file holds changes that SQLite would apply on
+ * opening. A finished journal is empty or begins with a zero byte. */
 static bool has_changes(const char *path, const char *ending, char **beside)
 {
     *beside = g_strconcat(path, ending, NULL);

@@ -9,7 +9,7 @@
 
 #include <sqlite3.h>
 
-/* Bytes a compressed file may unfold to: five times MIOpen's largest kernel-db. */
+/* Largest size to which a packed SQLite file may unpack: five times MIOpen's largest kernel-db. */
 #define SQLITE_FILE_BYTES_MAX (UINT64_C(4) << 30)
 
 /* Opens a file for reading, without locks. A packed file is unpacked into a temporary one, which
@@ -27,8 +27,8 @@ bool sqlite_file_is_finished(const char *path, GError **error);
 /* Replaces any file at the path by a new one and runs `schema` in it, inside the transaction that
  * sqlite_file_finish() commits. */
 sqlite3 *sqlite_file_create(const char *path, const char *schema, GError **error);
-/* Makes a scratch database and runs `schema` in it. It needs little memory and gives no durability:
- * after a crash it may be damaged. It is in a transaction that needs no end. */
+/* Makes a database for temporary data and runs `schema` in it. It needs little memory and may be
+ * damaged after a crash. Everything is done in one transaction, which is never committed. */
 sqlite3 *sqlite_file_scratch(const char *path, const char *schema, GError **error);
 /* Commits, vacuums and closes; *db becomes NULL, also on failure. */
 bool sqlite_file_finish(sqlite3 **db, GError **error);
@@ -39,7 +39,7 @@ void sqlite_file_close(sqlite3 *db);
 sqlite3_stmt *sqlite_statement(sqlite3 *db, const char *sql, GError **error);
 /* A prepared statement that a struct keeps: where in the struct, and its SQL. One list prepares and ends them all. */
 struct sqlite_member {
-    size_t offset; /* of a sqlite3_stmt * */
+    size_t offset; /* offset of the holder's sqlite3_stmt * member */
     const char *sql;
 };
 /* Prepares the statements of `holder`, whose members are NULL. On false, the members after the failing one stay
@@ -48,24 +48,24 @@ bool sqlite_members_prepare(sqlite3 *db, void *holder, const struct sqlite_membe
                             size_t count, GError **error);
 void sqlite_members_finalize(void *holder, const struct sqlite_member *members, size_t count);
 
-/* READ_ROW, READ_END or READ_FAILED. */
+/* Takes one step of the statement: READ_ROW, READ_END or READ_FAILED. */
 enum read_step sqlite_step(sqlite3_stmt *statement, GError **error);
 /* Resets the statement, binds one value for each letter of `types`, and takes the first step: t a
  * text or NULL, l an int64_t, d a double, b a blob and its size (const void *, size_t). Values are
  * copied. */
 enum read_step sqlite_ask(sqlite3_stmt *statement, GError **error, const char *types, ...);
-/* The same for a statement without result rows; returns true on success and resets it. */
+/* Does the same for a statement without result rows, and resets it. Returns true on success. */
 bool sqlite_do(sqlite3_stmt *statement, GError **error, const char *types, ...);
 /* Returns the single value of a query as text. NULL with an error, or NULL without one if there is
  * no row. */
 char *sqlite_text_value(sqlite3 *db, const char *sql, GError **error);
 bool sqlite_run(sqlite3 *db, const char *sql, GError **error);
 
-/* Returns the column as text, "" for NULL. For databases that this program has written itself.
- * Valid until the next step. */
+/* Returns the column as text, "" for NULL. Only for databases that this program wrote: the value's
+ * type is not checked. Valid until the next step. */
 const char *sqlite_text_at(sqlite3_stmt *statement, int column);
-/* Returns the column as text. NULL with EXPORT_ERROR_SYNTAX for another type, or a NUL byte in it.
- * */
+/* Returns the column as text. NULL with EXPORT_ERROR_SYNTAX if the value is no text or contains a
+ * NUL byte. */
 const char *sqlite_column_word(sqlite3_stmt *statement, int column, GError **error);
 bool sqlite_column_number(sqlite3_stmt *statement, int column, int64_t *value, GError **error);
 
