@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAMED_MAX 10 /* refusals named without --json */
+#define NAMED_MAX 10 /* refusals printed as text; --json prints all of them */
 
 /* Prints a JSON value and drops its reference. */
 static void print_json(json_t *value)
@@ -131,9 +131,9 @@ static void print_policy(const char *target, bool two_persons, bool json)
     }
 }
 
-/* ---- changes ---- */
+/* ---- printing changes between versions ---- */
 
-/* JSON null for unknown times and drifts, which are 0. */
+/* Returns a number, or JSON's null for 0, which stands for an unknown time or drift. */
 static json_t *positive_or_null(double value)
 {
     return value > 0 ? json_real(value) : json_null();
@@ -227,7 +227,8 @@ static json_t *counts_json(const int *counts, int from, int to)
     return object;
 }
 
-/* *data: true if a refusal was printed before. */
+/* Prints a refusal as one element of a JSON array. *data becomes true: a comma goes in front of the
+ * next one. */
 static void print_refusal(void *data, const struct export_refusal *refusal)
 {
     bool *any = data;
@@ -338,7 +339,8 @@ static void print_remeasure(const struct golden_summary *summary)
     }
 }
 
-/* Streams the refusals, since there may be many. */
+/* Prints the refusals one by one while reading them, since there may be more than fit into
+ * memory. */
 static bool print_summary_json(const struct golden_summary *summary, const GPtrArray *rows,
                                GError **error)
 {
@@ -389,11 +391,11 @@ struct options {
     double noise, gain_percent;
     char *by, *note, *target, *two_persons;
     gboolean json, allow_drift, allow_incomplete, allow_unconfirmed, remeasure, yes, dry_run;
-    char **words; /* arguments that are no options */
+    char **words; /* the verb's arguments that are not options */
     guint word_count;
 };
 
-/* Bits: the options that a verb accepts. */
+/* One bit for each group of options; a verb's `takes` says which it accepts. */
 #define TAKES_TARGET  1u
 #define TAKES_BY      2u
 #define TAKES_NOTE    4u
@@ -404,13 +406,14 @@ struct options {
 struct verb {
     const char *name, *words, *does, *example;
     unsigned takes;
-    guint least, most; /* how many words the verb takes */
+    guint least, most; /* least and largest number of arguments that the verb takes */
     bool (*run)(const struct options *options, Store *store, GError **error);
 };
 
 /* ---- verbs ---- */
 
-/* Finds the named version, or the only one that waits for approval. */
+/* Finds the version that the user named; without a name, the only version that waits for
+ * approval. */
 static bool find_open(const struct options *options, Store *store, const char *target, int *version,
                       GError **error)
 {
@@ -438,7 +441,8 @@ static bool find_open(const struct options *options, Store *store, const char *t
                       target);
 }
 
-/* Fails if entries were left out and no worker will measure them again. */
+/* Fails if the proposal left out results: refused ones, or entries that have to be measured again
+ * while no worker is asked to. */
 static bool is_complete(const struct golden_summary *summary, GError **error)
 {
     int64_t under_way = summary->remeasure.asked + summary->remeasure.under_way;

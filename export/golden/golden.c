@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TAKES_AT_ONCE 5000 /* rows written by one statement */
+#define TAKES_AT_ONCE 5000 /* most rows that one SQL statement writes */
 
 const char *golden_finding_name(enum golden_finding finding)
 {
@@ -50,13 +50,15 @@ struct comparison {
     struct golden_summary *summary;
     struct gate gate;
     struct golden_spool spool;
-    GHashTable *verdicts; /* see golden_read_verdicts() */
+    /* entry's key -> verdict of measuring it again, from golden_read_verdicts() */
+    GHashTable *verdicts;
     int64_t asked, take_count;
 };
 
-/* ---- reading ---- */
+/* ---- reading results of the campaign and of the base version ---- */
 
-/* A result of a foreign job has no problem. It gets a key of its own and is refused later. */
+/* Returns the key that groups results by entry. A result of a job that the campaign lacks has no
+ * problem; it gets a key of its own, and the gate refuses it later. */
 static char *entry_key(const struct result *result)
 {
     return result->problem_id != 0 ? golden_entry_key(result->problem_id, result->solver)
@@ -68,7 +70,7 @@ static void free_group(void *group)
     g_ptr_array_unref(group);
 }
 
-/* Groups a part's results by entry. */
+/* Groups a part's results by entry: key -> GPtrArray of struct result *. */
 static GHashTable *group_by_entry(const GPtrArray *results)
 {
     GHashTable *groups = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, free_group);
@@ -86,8 +88,9 @@ static GHashTable *group_by_entry(const GPtrArray *results)
     return groups;
 }
 
-/* `fits` is false if a row of the base (struct golden_row, which begins with its result) was
- * measured under another stack than wanted. */
+/* Makes a job from the results of one entry. `fits` becomes false if a row of the base version
+ * (struct golden_row, which begins with its struct result) was measured under another software
+ * stack than the campaign asks for. */
 static struct golden_job make_job(const char *key, const GPtrArray *group, enum golden_side side)
 {
     struct golden_job job = {.key = key, .best = group->pdata[0], .results = group, .fits = true};
@@ -102,8 +105,8 @@ static struct golden_job make_job(const char *key, const GPtrArray *group, enum 
     return job;
 }
 
-/* Makes the config that measuring again has chosen the entry's first, if it has a time from the
- * second round. */
+/* If measuring again chose one of the entry's configs, that config becomes the entry's best and
+ * `confirmed` is set. It must have a time from the second round (export/golden/GOLDEN.md). */
 static void take_verdict(const struct comparison *comparison, struct golden_job *job)
 {
     const struct golden_verdict *verdict = g_hash_table_lookup(comparison->verdicts, job->key);
@@ -136,7 +139,8 @@ static bool add_part(struct comparison *comparison, enum golden_side side, const
     return true;
 }
 
-/* *count becomes the number of results. */
+/* Reads all results of one side, the base version or the campaign, into the scratch database.
+ * *count becomes their number. */
 static bool read_side(struct comparison *comparison, enum golden_side side,
                       const struct export_wish *wish, const char *stack, int64_t *count,
                       GError **error)
@@ -160,9 +164,10 @@ static bool read_side(struct comparison *comparison, enum golden_side side,
            golden_spool_settle(&comparison->spool, side, error);
 }
 
-/* ---- judging ---- */
+/* ---- comparing the campaign's entries with the base version ---- */
 
-/* Returns the reason why the base's entry no longer holds, or GOLDEN_FINDING_COUNT if it holds. */
+/* Returns the reason why the base version's entry no longer holds, or GOLDEN_FINDING_COUNT if it
+ * still holds. */
 static enum golden_finding find_stale(const struct golden_entry *old)
 {
     if (!old->passes) {
@@ -171,8 +176,8 @@ static enum golden_finding find_stale(const struct golden_entry *old)
     return old->fits ? GOLDEN_FINDING_COUNT : GOLDEN_OTHER_STACK;
 }
 
-/* Judges one entry. A taken entry brings all its kept configs: exports with limits choose among
- * them. */
+/* Decides about one entry of the campaign. If it is taken, all its kept configs are: an export with
+ * limits chooses among them. */
 static enum golden_finding judge(void *data, const struct golden_pair *pair)
 {
     const struct comparison *comparison = data;
@@ -204,14 +209,15 @@ static bool refuse(void *data, const struct export_refusal *refusal, GError **er
     return refusals_add(&comparison->summary->refused, refusal, error);
 }
 
-/* ---- measuring again ---- */
+/* ---- entries to be measured again ---- */
 
 #define DISPUTES_AT_ONCE 1000
 
 static bool remeasure(void *data, const struct golden_dispute *disputes, int count, GError **error)
 {
     struct comparison *comparison = data;
-    g_auto(GStrv) solvers = solver_pins(); /* the gate passes no others */
+    /* the gate refuses results of all other solvers and revisions */
+    g_auto(GStrv) solvers = solver_pins();
     return !comparison->wish->remeasure ||
            store_remeasure_golden(
                comparison->store, comparison->summary->target, comparison->wish->campaign, disputes,
@@ -234,7 +240,8 @@ static bool ask(void *data, const struct golden_take *takes, int count, GError *
     return store_ask_golden(comparison->store, takes, count, &comparison->asked, error);
 }
 
-/* The counts for the approver, including the winners that one login alone measured. */
+/* Returns the numbers of entries by finding, which the approver sees, and how many winners only one
+ * login has measured. Free with g_free(). */
 static char *counts_json(const struct golden_summary *summary)
 {
     const int *counts = summary->counts;
@@ -267,7 +274,7 @@ static bool judge_all(struct comparison *comparison, GError **error)
            golden_spool_count(spool, summary->counts, error);
 }
 
-/* Writes the proposal, unless no entry is taken. */
+/* Stores the proposal; does nothing if no entry is taken. */
 static bool propose_taken(struct comparison *comparison, GError **error)
 {
     struct golden_summary *summary = comparison->summary;
@@ -345,7 +352,8 @@ static bool find_base(Store *store, const struct golden_wish *wish, struct golde
     return true;
 }
 
-/* Opens the scratch database in an unnamed file, which goes with the process. */
+/* Opens the scratch database in a file without a name, which the system deletes when the process
+ * ends. */
 static bool open_spool(struct golden_spool *spool, GError **error)
 {
     g_autofree char *folder = g_dir_make_tmp("skipjack-golden-XXXXXX", error);

@@ -1,25 +1,25 @@
 /*
- * Chooses the entries of a campaign that go into the next golden version. Entries, a problem
- * with a solver, are compared one by one with what the base holds: what is new
- * is taken, what replaces an entry that does not hold any more, and what is
- * faster beyond the noise; the rest is counted. All of it passes export's gate
+ * Chooses the entries of a campaign that go into the next golden version. An entry is a problem
+ * with a solver. Each entry of the campaign is compared with the base, the newest approved version:
+ * it is taken if the base lacks it, if it replaces an entry that no longer holds, or if it is
+ * faster beyond the noise. All other entries are only counted. Every result passes export's gate
  * (gate.h) first.
  *
- * Noise has its lucky times: who takes the better time alone keeps the luckiest
- * one for ever. So where both disagree beyond the noise, either way, or about
- * the problem's winner, the configs of both sides are measured again in the
- * campaign before either counts (store_golden.h), and the entry then gets its
- * time from that, better or worse. A first round decides which config the entry
- * has first, the base's unless another one is faster beyond the noise; a second
- * round gives the times, so none is kept for its luck.
+ * Measured times vary by chance, so always taking the smaller of two times would in the end keep
+ * the luckiest one. Where campaign and base disagree beyond the noise, in either direction, or
+ * about a problem's winner, the configs of both are therefore measured again in the campaign
+ * (store_golden.h), and the entry gets its time from these measurements, better or worse. A first
+ * round decides which config comes first: the base's, unless another one is faster beyond the
+ * noise. A second round gives the times, so that no time is kept because it was lucky.
  *
- * One login alone may say of a config what it likes. So where another login has workers that can measure the
- * target, the fastest entry of a problem counts when the times of two logins agree; until then it is measured
- * again by workers of another login, and what is as fast of its problem waits with it.
+ * A single login could report any time. Where another login has workers that can measure the
+ * target, the fastest entry of a problem is only taken when the times of two logins agree. Until
+ * then, workers of another login measure it again, and the problem's other entries that are faster
+ * than the base wait, too.
  *
- * A kernel-db knows one code object of a name. Where what is taken brings
- * another one than an entry of the base has, as another compiler does, that
- * entry is replaced too, or it would be refused on export.
+ * A kernel-db can hold one code object of a name. If an entry that is taken brings another code
+ * object, under the same name, than an entry of the base (from another compiler, for instance),
+ * then the base's entry is replaced as well: an export would refuse one of the two.
  */
 #ifndef EXPORT_GOLDEN_H
 #define EXPORT_GOLDEN_H
@@ -29,59 +29,72 @@
 
 struct golden_wish {
     int64_t campaign;
-    int base; /* must be the newest approved version; below 0 for whichever that is */
+    /* version to compare with, which must be the newest approved one; a negative number means
+     * whichever this is */
+    int base;
     const char *by, *note;
     /* Two medians differ beyond the noise if their distance exceeds `noise` times the mean of both
      * interquartile ranges, and `gain` (a percentage) of the old one. */
     double noise, gain;
-    bool allow_incomplete; /* allow a campaign that is not complete (completeness.h) */
-    bool allow_drift; /* allow results measured while the device drifted (schema/store/drift.h) */
-    bool allow_unconfirmed; /* take better entries without measuring again */
-    bool remeasure;         /* have disputed entries measured again */
+    bool allow_incomplete; /* propose from a campaign that is not complete, too (completeness.h) */
+    /* take results measured while the device drifted, too (schema/store/drift.h) */
+    bool allow_drift;
+    /* take faster entries at once, without measuring them again or waiting for a second login */
+    bool allow_unconfirmed;
+    /* have the entries measured again on which campaign and base disagree */
+    bool remeasure;
 };
 #define GOLDEN_NOISE_FACTOR 1.0
-#define GOLDEN_GAIN_PERCENT 1.0 /* two processes differ by this much */
+/* default of `gain`: two processes that measure one config differ by about this many percent */
+#define GOLDEN_GAIN_PERCENT 1.0
 
 enum golden_finding {
     GOLDEN_NEW_PROBLEM, /* taken: */
     GOLDEN_NEW_SOLVER,
-    GOLDEN_OTHER_REVISION, /* the base's is of a solver revision that the registry lacks */
-    GOLDEN_NOT_VALID,      /* the gate refuses the base's today */
-    GOLDEN_OTHER_STACK, /* the base's was measured under software that the campaign does not ask for */
+    GOLDEN_OTHER_REVISION, /* replaces an entry whose solver revision this program lacks */
+    GOLDEN_NOT_VALID,      /* replaces an entry that the gate refuses today */
+    /* replaces an entry measured under software that the campaign does not ask for */
+    GOLDEN_OTHER_STACK,
     GOLDEN_BETTER,
-    GOLDEN_CONFIRMED,     /* the base's config stays, with its new time */
-    GOLDEN_BASE_FAILED,   /* the base's config failed when measured again */
-    GOLDEN_SHARED_KERNEL, /* the base's code object shares its name with one that is taken */
-    GOLDEN_WITHIN_NOISE,  /* not taken: */
+    GOLDEN_CONFIRMED,   /* measured again, the base's config stays first and gets its new time */
+    GOLDEN_BASE_FAILED, /* measured again, the base's config failed */
+    /* its kernel in the base has the name of another entry's new kernel */
+    GOLDEN_SHARED_KERNEL,
+    GOLDEN_WITHIN_NOISE, /* not taken: */
     GOLDEN_WORSE,
-    GOLDEN_UNCONFIRMED, /* disagrees with the base, and was not measured again yet */
+    GOLDEN_UNCONFIRMED, /* disagrees with the base, and has not been measured again yet */
     GOLDEN_REFUSED,     /* by the gate */
-    /* Entries of the base that the campaign cannot replace: */
+    /* Findings about entries of the base that the campaign does not replace: */
     GOLDEN_STALE_LEFT,  /* no longer valid */
-    GOLDEN_KERNEL_LEFT, /* its code object shares its name with one that is taken */
+    GOLDEN_KERNEL_LEFT, /* its code object has the same name as another one that is taken */
     GOLDEN_FINDING_COUNT,
 };
-#define GOLDEN_TAKEN_COUNT GOLDEN_WITHIN_NOISE /* findings below this one are reasons of rows */
+/* a smaller finding is a reason why an entry is taken, a larger one why it is not */
+#define GOLDEN_TAKEN_COUNT GOLDEN_WITHIN_NOISE
 /* The finding's name: "new problem". Static. */
 const char *golden_finding_name(enum golden_finding finding);
 
-/* Winners whose time no second login has confirmed. */
+/* How many winners have a time that no second login has confirmed. */
 struct golden_logins {
-    int alone;     /* taken: no other login can measure them, or unconfirmed ones are allowed */
-    int awaited;   /* left out until another login measures them; also counted as disputes */
-    int disagreed; /* awaited ones that several logins measured with different times */
-    char *measured_by,
-        *able; /* logins, joined by ", ": who measured these winners, and who can; NULL for none */
+    int alone; /* taken nevertheless: no other login can measure them, or the wish allows it */
+    /* left out until another login measures them; golden_summary.disputes counts them, too */
+    int awaited;
+    int disagreed; /* those of `awaited` that several logins measured with different times */
+    /* logins, joined by ", ", that measured these winners, and that could measure them again; NULL
+     * if there are none */
+    char *measured_by, *able;
 };
 struct golden_summary {
     char *target;
-    int base, version;                 /* version 0: nothing to propose */
-    bool is_new;                       /* false: the same had been proposed before */
-    int counts[GOLDEN_FINDING_COUNT];  /* entries */
-    int disputes;                      /* entries to be measured again */
-    struct golden_remeasure remeasure; /* the request to measure them, if the wish asked for it */
+    /* numbers of the versions; version is 0 if there is nothing to propose */
+    int base, version;
+    bool is_new;                      /* false if an equal version had been proposed before */
+    int counts[GOLDEN_FINDING_COUNT]; /* entries */
+    int disputes;                     /* entries that have to be measured again */
+    /* the result of asking for these measurements; zeros if the wish does not ask */
+    struct golden_remeasure remeasure;
     struct golden_logins logins;
-    struct refusals refused;          /* the refused results */
+    struct refusals refused;          /* results that the gate refused */
     struct completeness completeness; /* of the campaign */
 };
 void golden_summary_clear(struct golden_summary *summary);

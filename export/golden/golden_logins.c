@@ -5,15 +5,15 @@
 
 #define WINNERS_AT_ONCE 1000
 
-/* ---- one winner ---- */
+/* ---- judging one winner ---- */
 
 static const struct golden_measurement *time_at(const struct golden_measured *measured, guint i)
 {
     return &g_array_index(measured->times, struct golden_measurement, i);
 }
 
-/* Times of two logins agree if they differ by their noise, or by as much as one device may drift:
- * two devices of a target differ by that, too. */
+/* Returns true if the times of two logins agree: they differ by no more than the noise, or than one
+ * device may drift. Two devices of a target differ by as much as a device that drifts. */
 static bool agree(const struct golden_wish *wish, const struct golden_measurement *a,
                   const struct golden_measurement *b)
 {
@@ -23,8 +23,8 @@ static bool agree(const struct golden_wish *wish, const struct golden_measuremen
             !drift_is_large(b->median_ms / a->median_ms));
 }
 
-/* Returns the login that measured a time, or NULL if unknown: the parts of a round may come from
- * several. */
+/* Returns the login that measured a time. NULL if several logins measured parts of the round: then
+ * nobody knows whose time it is. */
 static const char *login_of(const struct golden_measurement *time)
 {
     return g_strv_length(time->logins) == 1 ? time->logins[0] : NULL;
@@ -93,7 +93,7 @@ enum golden_seconding golden_judge_logins(const struct golden_wish *wish,
     if (measured->times->len > 0 && login_of(time_at(measured, 0)) != NULL) {
         add_logins(first, time_at(measured, 0)->logins);
     }
-    /* If the measuring login is unknown, two logins must measure again. */
+    /* If nobody knows which login measured the time, two further logins must measure it. */
     guint two = g_hash_table_size(first) == 0 && !has_others(measured->able, all) ? 2 : 1;
     if (!several && (!has_others(measured->able, first) || g_strv_length(measured->able) < two)) {
         return GOLDEN_ALONE;
@@ -102,12 +102,13 @@ enum golden_seconding golden_judge_logins(const struct golden_wish *wish,
     return several ? GOLDEN_DISAGREED : GOLDEN_UNSECONDED;
 }
 
-/* ---- all winners ---- */
+/* ---- judging all winners ---- */
 
-/* stays: for each problem, the fastest entry of the base that is not replaced. faster: entries to
- * be taken that beat it. rival: the golden entry beside which a winner is measured again; its
- * verdict would be void without it. The parameters are enum golden_finding: the first that is not
- * taken, then those of verdicts. */
+/* SQL that prepares tables in the scratch database. stays: for each problem the fastest entry of
+ * the base that is not replaced. champions_now: likewise, replaced or not. faster: the campaign's
+ * entries that would be taken and beat `stays`; rival is the golden entry beside which an entry
+ * must be measured again, or the verdict on it would be void. leaders: the fastest of them for each
+ * problem. The parameters are numbers of enum golden_finding. */
 #define LEADERS                                                                                    \
     "CREATE TABLE stays AS SELECT b.problem_id, b.solver, min(b.median_ms) AS time"                \
     " FROM entries b WHERE b.side = 0 AND b.passes AND b.fits AND NOT EXISTS"                      \
@@ -138,7 +139,7 @@ struct inquiry {
     sqlite3_stmt *bar;
 };
 
-/* Adds a name to a list joined by ", " unless it is there. */
+/* Adds a name to a list joined by ", ", unless the list has it already. */
 static void add_name(char **list, const char *name)
 {
     g_auto(GStrv) names = g_strsplit(*list != NULL ? *list : "", ", ", -1);
@@ -199,8 +200,8 @@ static bool judge_winners(const struct inquiry *inquiry, const struct golden_win
     return done;
 }
 
-/* Judges the next piece of winners after a place, as many as one question holds. *last becomes the
- * last one's place. */
+/* Judges the winners behind position *last, at most as many as one query of the store takes, and
+ * moves *last to the last of them. */
 static bool judge_piece(const struct inquiry *inquiry, sqlite3_stmt *next, int64_t *last,
                         int *count, GError **error)
 {

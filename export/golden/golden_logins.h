@@ -11,20 +11,20 @@
 
 enum golden_seconding {
     GOLDEN_SECONDED,   /* the times of two logins agree */
-    GOLDEN_ALONE,      /* one login measured it, and no other login can */
-    GOLDEN_UNSECONDED, /* one login measured it, and another login can */
+    GOLDEN_ALONE,      /* one login measured it, and no other login has workers that can */
+    GOLDEN_UNSECONDED, /* one login measured it, and another login has workers that can */
     GOLDEN_DISAGREED,  /* several logins measured it, and their times differ */
 };
-/* Judges one winner. For the last two results, *not_by (g_free()) becomes the logins that must not
- * measure it next, a line each: all that measured it, or, where no other login can, those of the
- * time that counts. NULL for the first two results. */
+/* Judges one winner. For the last two results, *not_by (g_free()) lists the logins that must not
+ * measure it next, one a line: all logins that measured it, or, if no further login can, only those
+ * whose time counts now. NULL for the first two results. */
 enum golden_seconding golden_judge_logins(const struct golden_wish *wish,
                                           const struct golden_measured *measured, char **not_by);
 
-/* Judges all winners among the entries to be taken: the fastest entry of a problem, where it beats
- * all that stays of the base. If another login has to measure a winner first, all entries of its
- * problem that are faster than what stays become unconfirmed, and the winner is to be measured
- * again; unless the wish allows unconfirmed entries. Sets summary->logins. */
+/* Judges all winners: for each problem the fastest entry to be taken, if it beats every entry of
+ * the base that stays. If another login has to measure a winner first, the finding of all the
+ * problem's entries that beat the base becomes GOLDEN_UNCONFIRMED, and the winner is added to those
+ * to be measured again; unless the wish allows unconfirmed entries. Sets summary->logins. */
 bool golden_doubt_logins(struct golden_spool *spool, Store *store, const struct golden_wish *wish,
                          struct golden_summary *summary, GError **error);
 

@@ -14,7 +14,7 @@
 
 #define KERNELS_AT_ONCE 1000
 
-/* ---- what the version is ---- */
+/* ---- members that describe the version ---- */
 
 static json_t *or_null(const char *text)
 {
@@ -44,9 +44,9 @@ static json_t *version_json(const struct golden_version *version)
         or_null(version->approved_login), "approved_unix", (json_int_t)version->approved_unix);
 }
 
-/* ---- what it is made from ---- */
+/* ---- members that say which measurements it is made from ---- */
 
-/* A campaign or stack, with the counts of what came from it. */
+/* A campaign, software stack or login, and how many of the version's rows came from it. */
 struct source {
     int64_t campaign;
     int entries, configs;
@@ -109,7 +109,8 @@ static json_t *campaigns_json(const GPtrArray *versions, GHashTable *campaigns)
     return list;
 }
 
-/* A JSON array of sources by name; `key` is the member for the name. */
+/* Returns a JSON array of the sources in the order of their names. `key` is the member that holds a
+ * source's name. */
 static json_t *sources_json(const char *key, GHashTable *table)
 {
     json_t *list = json_array();
@@ -122,11 +123,11 @@ static json_t *sources_json(const char *key, GHashTable *table)
     return list;
 }
 
-/* The sources of all rows together. */
+/* Where the version's rows come from, counted over all rows. */
 struct sources {
-    GHashTable *campaigns, *stacks, *logins; /* name -> struct source */
+    GHashTable *campaigns, *stacks, *logins; /* by name; values are struct source */
     int64_t entries, configs, runs;
-    sqlite3 *db; /* keys of kernels, sorted and distinct */
+    sqlite3 *db; /* scratch database of kernel keys, each once and in order */
     sqlite3_stmt *add;
 };
 
@@ -145,7 +146,7 @@ static bool add_rows(struct sources *sources, const GPtrArray *rows, GError **er
 {
     for (guint i = 0; i < rows->len; i++) {
         const struct golden_row *row = rows->pdata[i];
-        /* Leading zeros make the order of texts the order of numbers. */
+        /* Numbers are padded with zeros, so that sorting them as texts sorts them as numbers. */
         char *campaign = g_strdup_printf("%020" G_GINT64_FORMAT, (gint64)row->campaign);
         count_row(source_of(sources->campaigns, campaign), row);
         count_row(source_of(sources->stacks, g_strdup(row->result.stack)), row);
@@ -191,7 +192,7 @@ static void add_sources(json_t *manifest, const struct sources *sources, const G
                                   (json_int_t)sources->runs));
 }
 
-/* ---- kernels, which may be many: one after the other ---- */
+/* ---- the version's kernels, written one by one since there may be many ---- */
 
 static void write_kernel(FILE *file, const struct kernel_row *kernel, bool first)
 {
@@ -208,7 +209,8 @@ static void write_kernel(FILE *file, const struct kernel_row *kernel, bool first
     json_decref(object);
 }
 
-/* *any: true once an element was written. */
+/* Writes those of the kernels that the store knows. *any becomes true once an element of the array
+ * was written: the next one needs a comma. */
 static bool write_known(FILE *file, Store *store, const GPtrArray *keys, bool *any, GError **error)
 {
     g_autoptr(GHashTable) known =
@@ -243,10 +245,10 @@ static bool write_kernels(FILE *file, Store *store, struct sources *sources, GEr
     return step == READ_END;
 }
 
-/* ---- all of it ---- */
+/* ---- writing the manifest ---- */
 
-/* Kernels are the manifest's last member and may be many: they are streamed in front of its closing
- * brace. */
+/* Writes the manifest with "kernels" as its last member: the kernels, of which there may be many,
+ * are printed one by one in front of the object's closing brace. */
 static bool write_text(FILE *file, Store *store, json_t *manifest, struct sources *sources,
                        GError **error)
 {
@@ -272,7 +274,8 @@ static bool write_file(Store *store, json_t *manifest, struct sources *sources, 
     return written && (whole || export_io_error("write", path, error));
 }
 
-/* Opens the scratch database in an unnamed file, which goes with the process. */
+/* Opens the scratch database in a file without a name, which the system deletes when the process
+ * ends. */
 static bool sources_init(struct sources *sources, const char *path, GError **error)
 {
     g_autofree char *temp = g_strconcat(path, ".keys", NULL);

@@ -9,9 +9,9 @@
 #include "export/release/export.h"
 #include "schema/results/store_golden.h"
 
-/* Returns the target to use (g_free()): `target`, or if it is NULL the only one with golden
- * versions. NULL with STORE_ERROR_NOT_FOUND if no target has any, or G_OPTION_ERROR if several have
- * and one must be named. */
+/* Returns the target (g_free()) that an optional word names: `target` itself, or for NULL the only
+ * target that has golden versions. NULL with STORE_ERROR_NOT_FOUND if no target has any, with
+ * G_OPTION_ERROR if several have and one must be named. */
 char *golden_find_target(Store *store, const char *target, GError **error);
 /* Parses a version: "3", or "latest" for the newest approved one of the target. */
 bool golden_find_version(Store *store, const char *target, const char *word, int *version,

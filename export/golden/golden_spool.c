@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-/* found: the golden_finding of a campaign's entry. kept: configs of the campaign that may be taken.
- * */
+/* entries: one row for each entry of each side; `found` is its enum golden_finding (99: not judged
+ * yet). kept: the campaign's configs that come along when their entry is taken. */
 #define SCHEMA                                                                                     \
     "CREATE TABLE entries (id INTEGER PRIMARY KEY, side INTEGER, key TEXT, job INTEGER,"           \
     " problem_id INTEGER, problem TEXT, solver TEXT, rank INTEGER, median_ms REAL, spread REAL,"   \
@@ -57,10 +57,10 @@ void golden_spool_close(struct golden_spool *spool)
     memset(spool, 0, sizeof *spool);
 }
 
-/* ---- entries ---- */
+/* ---- adding entries ---- */
 
-/* The rank of a result after measuring again: the chosen config becomes first, the others keep
- * their order behind it. */
+/* Returns the rank of a result: after measuring again the chosen config has rank 0, and the other
+ * configs follow in their old order. */
 static int rank_of(const struct golden_job *job, const struct result *result)
 {
     if (!job->confirmed) {
@@ -82,8 +82,8 @@ static bool keep_all(struct golden_spool *spool, const struct golden_job *job, G
     return true;
 }
 
-/* Finds the entry that the spool holds for the job's key; *id 0 if none. *better becomes true if
- * that one is better. */
+/* Finds the entry that the scratch database already holds for the job's key; *id is 0 if there is
+ * none. *better becomes true if its result is better than the job's: that entry then stays. */
 static bool find_held(struct golden_spool *spool, enum golden_side side,
                       const struct golden_job *job, int64_t *id, bool *better, GError **error)
 {
@@ -99,7 +99,7 @@ static bool find_held(struct golden_spool *spool, enum golden_side side,
     return step != READ_FAILED;
 }
 
-/* The result's kernels that the store knows. */
+/* Returns those of the result's kernels that the store knows; free with g_strfreev(). */
 static char **known_kernels(const struct gate *gate, const struct result *result)
 {
     GPtrArray *known = g_ptr_array_new();
@@ -140,8 +140,8 @@ static bool write_entry(struct golden_spool *spool, enum golden_side side, struc
                                 (int64_t)job->confirmed, reason, best->kept.config_text) &&
                           code_names_release(&spool->names[side], id, error);
     id = id == 0 ? sqlite3_last_insert_rowid(spool->db) : id;
-    /* Entries of the base that do not pass are asked, too, whether their code objects kept their
-     * names. */
+    /* The code objects of the base's entries are noted even if the gate refuses the entry: its
+     * names may still conflict with entries that are taken. */
     return done && ((!passes && side == GOLDEN_FRESH) ||
                     code_names_add(&spool->names[side], id, gate, kernels, error));
 }
@@ -201,7 +201,7 @@ bool golden_spool_settle(struct golden_spool *spool, enum golden_side side, GErr
     return step == READ_END;
 }
 
-/* ---- what is found of them ---- */
+/* ---- pairs of a campaign's entry and the base's ---- */
 
 #define PAIRS                                                                                      \
     "SELECT f.id, f.passes, f.why, f.fits, f.median_ms, f.spread, f.confirmed,"                    \
@@ -260,7 +260,8 @@ bool golden_spool_list_refused(struct golden_spool *spool,
         const struct export_refusal refusal = {
             .why = (enum refusal)sqlite3_column_int(query, 4),
             .job = sqlite3_column_int64(query, 0),
-            .problem = (char *)sqlite_text_at(query, 1), /* the callee copies these texts */
+            /* `refuse` copies this text and the next two */
+            .problem = (char *)sqlite_text_at(query, 1),
             .solver = (char *)sqlite_text_at(query, 2),
             .reason = (char *)sqlite_text_at(query, 3),
         };
@@ -270,9 +271,10 @@ bool golden_spool_list_refused(struct golden_spool *spool,
     return step == READ_END;
 }
 
-/* ---- what has to be measured again ---- */
+/* ---- entries to be measured again ---- */
 
-/* For each problem the base's winner, by its newest time. */
+/* SQL that finds each problem's winner in the base. If the winner was measured again, its new time
+ * counts. */
 #define CHAMPIONS                                                                                  \
     "CREATE TABLE champions AS SELECT problem_id, solver, confirmed, spread, min(time) AS time"    \
     " FROM (SELECT b.problem_id, b.solver, coalesce(f.confirmed, 0) AS confirmed,"                 \
@@ -283,7 +285,8 @@ bool golden_spool_list_refused(struct golden_spool *spool,
     "CREATE TABLE challengers (entry INTEGER PRIMARY KEY, problem_id INTEGER, solver TEXT,"        \
     " confirmed INTEGER, has_base INTEGER, champion TEXT, champion_confirmed INTEGER);"
 
-/* Faster beyond the noise, as golden_compare() has it. */
+/* SQL that finds the campaign's entries which are faster than their problem's champion beyond the
+ * noise. The condition is the same as in golden_compare(). */
 #define CHALLENGERS                                                                                \
     "INSERT INTO challengers SELECT f.id, f.problem_id, f.solver, f.confirmed, EXISTS"             \
     " (SELECT 1 FROM entries b WHERE b.side = 0 AND b.key = f.key), c.solver, c.confirmed"         \
@@ -355,9 +358,10 @@ bool golden_spool_list_disputes(struct golden_spool *spool, int piece,
     return step == READ_END && (waiting == 0 || dispute(data, disputes, waiting, error));
 }
 
-/* ---- names, counts, and what is taken ---- */
+/* ---- conflicts of names, counts, and entries that are taken ---- */
 
-/* A code object of the base whose name one of the taken ones has. */
+/* SQL that marks the code objects of the base whose name belongs to another code object of an entry
+ * that is taken. */
 #define LOSE                                                                                       \
     "UPDATE codes SET contested = 1 WHERE side = 0 AND NOT contested AND EXISTS"                   \
     " (SELECT 1 FROM codes f JOIN uses u ON u.code = f.id JOIN entries e ON e.id = u.owner"        \
@@ -369,8 +373,8 @@ bool golden_spool_list_disputes(struct golden_spool *spool, int piece,
     " (SELECT 1 FROM entries b WHERE b.side = 0 AND b.key = entries.key"                           \
     "  AND " CODE_NAMES_CONTESTED("b.id") ")"
 
-/* Repeats until nothing changes: an entry that follows may bring names that others must follow.
- * Unconfirmed entries do not follow. */
+/* Repeats until nothing changes, since each entry that is taken may bring names that conflict with
+ * further entries of the base. Unconfirmed entries are never taken this way. */
 bool golden_spool_follow_names(struct golden_spool *spool, GError **error)
 {
     const int64_t taken = GOLDEN_TAKEN_COUNT;
@@ -407,7 +411,8 @@ static bool count_found(struct golden_spool *spool, int *counts, GError **error)
     return step == READ_END;
 }
 
-/* Counts entries of the base that the campaign cannot replace. */
+/* SQL that counts the base's entries which the campaign does not replace: those that no longer
+ * hold, and those whose code object's name is taken. */
 #define LEFT                                                                                       \
     "SELECT count(*) FILTER (WHERE NOT (b.passes AND b.fits)),"                                    \
     " count(*) FILTER (WHERE " CODE_NAMES_CONTESTED(                                               \

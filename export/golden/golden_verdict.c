@@ -42,7 +42,7 @@ find_base(const struct golden_confirmation *confirmation)
     return NULL;
 }
 
-/* The fastest config that is not the base's. */
+/* Returns the fastest verified config other than the base's, NULL if there is none. */
 static const struct golden_confirmed_config *
 find_fastest(const struct golden_confirmation *confirmation)
 {
@@ -67,7 +67,8 @@ static bool is_faster(const struct golden_wish *wish, const struct golden_confir
     return golden_compare(wish, &old, &fresh) == GOLDEN_BETTER;
 }
 
-/* Returns NULL if the round decides nothing. */
+/* Returns the verdict, or NULL if the measurements decide nothing: the device drifted, or no config
+ * was verified. */
 static struct golden_verdict *decide(const struct golden_wish *wish,
                                      const struct golden_confirmation *confirmation)
 {

@@ -16,7 +16,7 @@ enum golden_finding golden_compare(const struct golden_wish *wish, const struct 
                                    const struct golden_time *fresh);
 
 struct golden_verdict {
-    char *config; /* the config that the entry gets first */
+    char *config; /* text of the config that becomes the entry's first */
     enum golden_finding
         finding; /* GOLDEN_CONFIRMED, GOLDEN_BETTER, GOLDEN_BASE_FAILED, or GOLDEN_NEW_SOLVER if the base lacks the entry */
 };

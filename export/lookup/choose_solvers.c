@@ -5,8 +5,9 @@
 struct choose_solvers {
     const struct problem *problem;
     struct context context;
-    const char **names;     /* names in the solver table */
-    char (*algorithms)[64]; /* algorithms of the solver table; answers point here */
+    const char **names; /* names of all solvers in our table */
+    /* algorithm of each solver in our table; the library's answers point to these texts */
+    char (*algorithms)[64];
 };
 
 ChooseSolvers *choose_solvers_new(const struct target *target, const struct problem *problem,
@@ -33,8 +34,8 @@ void choose_solvers_free(ChooseSolvers *solvers)
     }
 }
 
-/* A campaign with a workspace limit may have tuned under it. Params are valid if they are valid
- * under the workspace that the entry states. */
+/* Returns true if the solver takes the params today. They may have been tuned under a workspace
+ * limit, so the workspace that the entry states is tried as the limit, too. */
 static bool params_fit(const ChooseSolvers *solvers, const struct solver *solver,
                        const struct skipjackdb_candidate *candidate)
 {
@@ -49,7 +50,7 @@ static bool params_fit(const ChooseSolvers *solvers, const struct solver *solver
                                NULL);
 }
 
-/* Unsure about solvers that are not in our table: databases may name other libraries' solvers. */
+/* Answers SKIPJACKDB_UNSURE for a solver that is not in our table: it may be another library's. */
 static int is_applicable(void *user, const struct skipjackdb_problem *problem,
                          struct skipjackdb_candidate *candidate)
 {
@@ -85,7 +86,7 @@ static double estimate(void *user, const struct skipjackdb_problem *problem, con
     const ChooseSolvers *solvers = user;
     const struct solver *solver = solver_find(name);
     (void)problem;
-    /* Estimates are only defined for problems that the solver can compute. */
+    /* A solver's estimate has a meaning only for problems that the solver can compute. */
     return solver != NULL && solver_applicable(solver, solvers->problem, &solvers->context, NULL)
                ? solver->estimate(solvers->problem, &solvers->context)
                : 0;

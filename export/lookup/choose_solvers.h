@@ -11,7 +11,7 @@
 #include "solvers/problem/problem.h"
 
 typedef struct choose_solvers ChooseSolvers;
-/* For one problem on one target; both must outlive the result. */
+/* For questions about one problem on one target. Both must outlive the result. */
 ChooseSolvers *choose_solvers_new(const struct target *target, const struct problem *problem,
                                   uint64_t workspace_bytes);
 void choose_solvers_free(ChooseSolvers *solvers);

@@ -13,7 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ENTRIES_MAX 1024 /* most entries of a problem in the format */
+/* most entries that are read for one problem; a .sjdb holds at most 1,000 */
+#define ENTRIES_MAX 1024
 
 struct solver_tally {
     json_int_t entries, wins, params, solutions;
@@ -23,7 +24,8 @@ struct stats {
     const skipjackdb *db;
     GHashTable *solvers; /* name (pointer into the file) -> struct solver_tally */
     json_int_t entries, perf_entries, solutions;
-    json_int_t coverage[DIRECTION_COUNT][DATA_TYPE_COUNT]; /* by direction and the type of x */
+    /* number of problems by direction and by the type of x */
+    json_int_t coverage[DIRECTION_COUNT][DATA_TYPE_COUNT];
 };
 
 static struct solver_tally *tally_of(struct stats *stats, const char *solver)
@@ -88,7 +90,7 @@ static int count_rows(struct stats *stats)
     return code;
 }
 
-/* Counts params of solutions together with those of rows. */
+/* Adds the params of solutions to the counts of the perf-db rows' params. */
 static int count_solved(struct stats *stats)
 {
     g_autofree struct skipjackdb_solution *solutions =
@@ -241,15 +243,17 @@ static void print_stats_text(const json_t *stats)
 struct lookup {
     gboolean stats, json, dynamic, choose;
     gint64 workspace_bytes; /* -1 for no limit */
-    char *mode, *target;    /* options of --choose; may be NULL */
-    char **words;           /* DB, KEY */
-    char **lists;           /* lists of problems for --choose; NULL if a key is given */
+    /* values of --mode and --target, which only --choose takes; NULL if not given */
+    char *mode, *target;
+    char **words; /* DB, KEY */
+    /* lists of problems to choose for; NULL if the command line has a key instead */
+    char **lists;
 };
 
-/* By enum skipjackdb_mode. */
+/* The words of --mode, in the order of enum skipjackdb_mode. */
 static const char *const mode_names[] = {"normal", "fast", "hybrid"};
 
-/* Returns the enum's number, or -1. */
+/* Returns the enum skipjackdb_mode that the user named, or -1 for another word. */
 static int mode_of(const struct lookup *lookup)
 {
     for (int i = 0; lookup->mode != NULL && i < (int)G_N_ELEMENTS(mode_names); i++) {
@@ -260,7 +264,7 @@ static int mode_of(const struct lookup *lookup)
     return lookup->mode == NULL ? SKIPJACKDB_NORMAL : -1;
 }
 
-/* Checks that options of --choose are given with --choose only. */
+/* Refuses options of --choose if --choose is not given. */
 static bool check_choose(const struct lookup *lookup, guint count, GError **error)
 {
     struct target target;
@@ -382,7 +386,7 @@ static json_t *entry_object(const skipjackdb *db, const struct skipjackdb_proble
         "launches", launches);
 }
 
-/* Collects the entries within the limits. */
+/* Adds the problem's entries that are within --workspace and --dynamic to the list. */
 static int list_entries(const skipjackdb *db, const struct lookup *lookup, json_t *list)
 {
     struct skipjackdb_problem problem = {.size = sizeof problem};
@@ -432,7 +436,8 @@ static void print_table(const json_t *list)
     }
 }
 
-/* *reason explains the failure if the code does not. */
+/* Prints the entries. Returns enum skipjackdb_code; if its text does not explain the failure,
+ * *reason does. */
 static int print_entries(const skipjackdb *db, const struct lookup *lookup, const char **reason)
 {
     json_t *list = json_array();

@@ -10,7 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* An open database with its distance in the order of asking. */
+/* A database that was named on the command line, with its kinship and distance to the wanted
+ * target: nearer ones are asked first. */
 struct shelf_file {
     skipjackdb *db;
     char *name;
@@ -19,9 +20,11 @@ struct shelf_file {
 };
 
 struct shelf {
-    GArray *files;             /* struct shelf_file, opened by name */
-    skipjackdb_folder *folder; /* or all files of a folder */
-    GPtrArray *dbs, *names;    /* in the order of asking; the first of dbs may be NULL */
+    GArray *files;             /* struct shelf_file: databases named one by one */
+    skipjackdb_folder *folder; /* the databases of a folder, if a folder was named instead */
+    /* the databases that are asked, nearest first, and their names; dbs[0] is NULL if none is
+     * the target's own */
+    GPtrArray *dbs, *names;
     uint32_t near;
 };
 
@@ -120,7 +123,8 @@ static bool sort_files(struct shelf *shelf, const char *target, GError **error)
     return true;
 }
 
-/* Counts the leading files of the target's own architecture. */
+/* Returns how many of the sorted files, from the first one on, are of the target's own
+ * architecture. */
 static uint32_t count_near(const struct shelf *shelf, const char *target)
 {
     uint32_t near = 0;
@@ -137,8 +141,8 @@ static uint32_t count_near(const struct shelf *shelf, const char *target)
     return near;
 }
 
-/* Sorts the files by nearness. The first named one counts as the target's own unless --target says
- * otherwise. */
+/* Sorts the files, nearest to the target first. Without --target, the first file named on the
+ * command line counts as the target's own. */
 static bool order_files(struct shelf *shelf, const char *target, GError **error)
 {
     if (target != NULL && !sort_files(shelf, target, error)) {
@@ -195,7 +199,8 @@ static json_t *number_or_null(uint64_t value)
     return value == SKIPJACKDB_UNKNOWN ? json_null() : json_integer((json_int_t)value);
 }
 
-/* Adds the origin of an answer: the database's name and the problem's key, null for an estimate. */
+/* Adds where an answer comes from: the name of the database, and the key of the measured problem.
+ * Both are null if the answer is a solver's estimate. */
 static void add_source(const struct shelf *shelf, const struct skipjackdb_choice *choice,
                        json_t *object)
 {
@@ -215,8 +220,8 @@ static void add_source(const struct shelf *shelf, const struct skipjackdb_choice
     json_object_set_new(object, "distance", json_real(choice->distance));
 }
 
-/* Launches are only given if they are for this problem on this target. NULL if the file is damaged.
- * */
+/* Returns an answer as JSON, with launches only if they were stored for this very problem and
+ * target. NULL if the file is damaged. */
 static json_t *answer_object(const struct shelf *shelf, const struct skipjackdb_problem *problem,
                              const struct skipjackdb_choice *choice, const char *role)
 {
@@ -306,7 +311,8 @@ static void print_answers(const struct lookup_question *question, json_t *answer
     }
 }
 
-/* Finds the target about which our solvers are asked. */
+/* Finds the target whose limits our solvers are asked under: the one of --target, or the one that
+ * the first file's name states. */
 static bool find_target(const struct lookup_question *question, struct target *target)
 {
     g_autofree char *name = question->target != NULL ? g_strdup(question->target)
@@ -317,8 +323,8 @@ static bool find_target(const struct lookup_question *question, struct target *t
     return target_parse(name, target, NULL);
 }
 
-/* An array: the solution to run now, and the one to compile for later calls. NULL if the file that
- * holds them is damaged. */
+/* Returns an array of one or two choices: the solution to run now, and in hybrid mode the one to
+ * compile for later calls. NULL if a file is damaged. */
 static json_t *choices_json(const struct shelf *shelf, const struct skipjackdb_problem *problem,
                             const struct skipjackdb_choice *choice,
                             const struct skipjackdb_choice *later)
@@ -386,7 +392,8 @@ static bool ask_one(const struct lookup_question *question, const struct shelf *
 
 /* ---- lists ---- */
 
-/* Counts how the answer was found; "none" without one. */
+/* Adds one to the count of the way in which the problem was answered ("exact", "nearest", ...);
+ * "none" if there was no answer. */
 static void count_way(json_t *ways, const json_t *answers)
 {
     const char *how = text_of(json_array_get(answers, 0), "how");

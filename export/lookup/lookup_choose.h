@@ -12,12 +12,14 @@
 #include <stdint.h>
 
 struct lookup_question {
-    char **paths; /* of databases, the target's own first; or a single folder */
+    char **paths; /* paths of databases, the target's own first; or of a single folder */
     guint path_count;
-    const char *key; /* the problem, or NULL to ask for: */
-    const ProblemList
-        *problems;      /* all of these: a line each, and a count for each way of answering */
-    const char *target; /* NULL: the target in the first file's name, if any */
+    const char *key; /* the problem's key; NULL if `problems` is set */
+    /* problems to choose for, if `key` is NULL: prints a line for each, and a count for each way
+     * of answering */
+    const ProblemList *problems;
+    /* the target's id; NULL means the target in the first file's name, if it states one */
+    const char *target;
     uint64_t workspace_bytes;
     int mode; /* enum skipjackdb_mode */
     bool json;

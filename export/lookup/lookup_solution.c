@@ -42,7 +42,7 @@ static int list_args(const skipjackdb *db, const struct skipjackdb_problem *prob
     return code;
 }
 
-/* Reads name and options of a kernel into a new text (g_free()). */
+/* Sets *text (g_free()) to the kernel's name and, behind its NUL, its options. */
 static int read_identity(const skipjackdb *db, uint64_t number, char **text)
 {
     struct skipjackdb_kernel kernel = {.size = sizeof kernel};

@@ -1,5 +1,5 @@
 /*
- * The launches by which a solver of a .sjdb computes a problem, as JSON and as text.
+ * The launches by which a solver in a .sjdb computes a problem, as JSON and as text.
  */
 #ifndef EXPORT_LOOKUP_SOLUTION_H
 #define EXPORT_LOOKUP_SOLUTION_H
@@ -14,7 +14,7 @@
  * */
 json_t *lookup_launches(const skipjackdb *db, const struct skipjackdb_problem *problem,
                         const char *solver, int *code);
-/* Prints a line a launch, and nothing for JSON's null. */
+/* Prints one line for each launch; prints nothing for JSON's null. */
 void lookup_launches_print(const json_t *launches);
 
 #endif

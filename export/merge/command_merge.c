@@ -39,7 +39,8 @@ struct words {
     gboolean json, mixed;
 };
 
-/* Returns the index of the option's word, 0 if the option is not given. */
+/* Sets *chosen to the index of the option's value among `words`, 0 if the option is not given.
+ * Returns false with an error for a value that is none of them. */
 static bool choose(const char *option, const char *word, const char *const *words, int count,
                    int *chosen, GError **error)
 {

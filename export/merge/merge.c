@@ -34,9 +34,10 @@ static bool refuse(GError **error, const char *format, ...)
     return false;
 }
 
-/* ---- what targets there are ---- */
+/* ---- comparing targets ---- */
 
-/* Combines a file's target with what is known so far, which came from the file `whose`. */
+/* Compares a file's target with the target of the files before it, and keeps the more precise of
+ * the two in *common. `whose` names the file that *common was read from. */
 static bool add_target(struct file_target *common, const char **whose,
                        const struct file_target *target, const char *path, GError **error)
 {
@@ -65,7 +66,7 @@ static bool add_output(struct file_target *common, const char *whose, const char
     return true;
 }
 
-/* Compares the targets of all inputs, as far as they are known by now, and of the output. */
+/* Compares the targets of the output and of all inputs, as far as they have been read. */
 static bool compare_all(struct merge *merge, GError **error)
 {
     struct merge_report *report = merge->report;
@@ -130,7 +131,7 @@ static bool targets_settle(struct merge *merge, GError **error)
     return true;
 }
 
-/* ---- what content tells ---- */
+/* ---- targets that the content states ---- */
 
 void merge_other_target(struct merge *merge, guint input, const char *noun, int64_t number,
                         const char *what)
@@ -183,7 +184,7 @@ static bool targets_judge(const struct merge *merge, GError **error)
     return true;
 }
 
-/* A row for each format: the parts it holds, how it is read and written. */
+/* One row for each format: which parts it holds, and how it is read and written. */
 static const struct merge_format {
     enum file_kind kind;
     bool find, perf, kernels, solutions;
@@ -214,7 +215,7 @@ struct merge_input *merge_input(const struct merge *merge, guint input)
     return &g_array_index(merge->report->inputs, struct merge_input, input);
 }
 
-/* ---- what is left out, and conflicts ---- */
+/* ---- reporting what is left out, and conflicts ---- */
 
 void merge_left_out(struct merge *merge, guint input, const char *noun, int64_t number,
                     const char *format, ...)
@@ -277,7 +278,7 @@ bool merge_read(struct merge *merge, const char *path, GError **error)
     return false;
 }
 
-/* ---- writing ---- */
+/* ---- writing the output ---- */
 
 static const struct merge_format *out_format(const char *out, GError **error)
 {

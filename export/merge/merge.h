@@ -9,24 +9,28 @@
 
 #include "export/merge/merge_report.h"
 
-/* The policy that decides between two entries of one key and solver. Where it cannot, the first
- * named input wins. */
+/* Which of two entries with the same key and solver is kept. If the rule does not decide, the entry
+ * of the input that was named first is kept. */
 enum merge_prefer {
-    MERGE_NEWEST,  /* the input that is named last, there the later line */
-    MERGE_FASTEST, /* the smaller time; perf-dbs and kernel-dbs hold no times */
-    MERGE_TRUST,   /* perf-db params that a solver of ours takes today, before those it refuses */
-    MERGE_FIRST,   /* the input that is named first, there the earlier line */
+    MERGE_NEWEST, /* the entry of the input named last; within one input, of the later line */
+    /* the entry with the smaller time; perf-dbs and kernel-dbs have no times, so the first entry */
+    MERGE_FASTEST,
+    /* params that a solver of ours accepts today, before params that it refuses; in other
+     * formats the first entry */
+    MERGE_TRUST,
+    MERGE_FIRST, /* the entry of the input named first; within one input, of the earlier line */
 };
 
 struct merge_options {
     enum merge_prefer prefer;
-    /* A key comes from one input with all its solvers: the input of the preferred entry. If false, solvers that
-     * only other inputs have are added to it. */
+    /* true: all entries of a key come from one input, the one with the preferred entry. false:
+     * solvers that only other inputs have for the key are added. */
     bool replace_others;
-    bool keep_zero;     /* keep times of 0.0, behind all others; they never win */
+    /* keep entries with a time of 0.0 and sort them behind all others; they never win */
+    bool keep_zero;
     bool older_form;    /* write find-dbs in their older form */
-    bool mixed_targets; /* do not compare targets */
-    bool all_conflicts; /* report all conflicts, not the first MERGE_NAMED_MAX */
+    bool mixed_targets; /* merge files of different targets, too */
+    bool all_conflicts; /* report all conflicts instead of the first MERGE_NAMED_MAX */
 };
 
 /*

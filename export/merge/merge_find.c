@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FEW 32 /* up to this many entries, comparing each with each is faster than sorting */
+#define FEW 32 /* with up to this many entries, comparing each with each is faster than sorting */
 
 struct find_source {
     FindTable *table;
@@ -22,11 +22,12 @@ struct source_row {
 
 struct merge_finds {
     GArray *sources; /* struct find_source, in the order of inputs */
-    GArray *rows;    /* struct source_row: the rows of the current key */
-    GArray *choices; /* struct find_choice: the entries of these rows */
+    GArray *rows;    /* struct source_row: the rows of the current key in all inputs */
+    GArray *choices; /* struct find_choice: the entries of `rows` */
     GPtrArray *order, *chosen;
-    bool whole; /* no entry of these rows was left out */
-    /* The current key's problem, and its least time on the target, 0 if unknown. */
+    bool whole; /* true if every entry of `rows` is valid, so that a line can be copied unchanged */
+    /* The problem of the current key, and the least milliseconds that it can take on the target; 0
+     * if unknown. */
     struct problem problem;
     double least_ms;
 };
@@ -98,7 +99,7 @@ int64_t merge_finds_count(const struct merge *merge)
     return count;
 }
 
-/* ---- the rows of one key ---- */
+/* ---- collecting the rows of one key from all inputs ---- */
 
 static const struct find_row *source_row(const struct find_source *source)
 {
@@ -141,8 +142,8 @@ static bool take_rows(struct merge_finds *finds, struct span *key)
     return true;
 }
 
-/* A problem has one key, so equal texts are equal problems, and checking the first row's key is
- * enough. */
+/* Checks that the key is valid. Every problem has exactly one text, so rows with the same text are
+ * the same problem: one check per key is enough. */
 static bool check_key(struct merge *merge, struct span key)
 {
     char text[PROBLEM_KEY_MAX] = "";
@@ -164,7 +165,7 @@ static bool check_key(struct merge *merge, struct span key)
     return false;
 }
 
-/* ---- their entries ---- */
+/* ---- reading the entries of these rows ---- */
 
 static const char *judge_time(const struct merge *merge, const struct find_part *part)
 {
@@ -174,7 +175,8 @@ static const char *judge_time(const struct merge *merge, const struct find_part 
     return part->time_ms == 0 && !merge->options->keep_zero ? "the time is 0" : NULL;
 }
 
-/* Returns why the entry is impossible on the target (g_free()), or NULL. */
+/* Returns the reason why the entry is impossible on the target (g_free()): its time is too short,
+ * or its solver cannot run there. NULL if it is possible. */
 static char *judge_target(struct merge *merge, const struct find_part *part)
 {
     const struct merge_finds *finds = merge->finds;
@@ -188,8 +190,8 @@ static char *judge_target(struct merge *merge, const struct find_part *part)
                                part->solver.length);
 }
 
-/* Adds the row's entries. An impossible entry is left out; so is a whole line with a syntax error.
- * */
+/* Adds the entries of a row. An entry that is impossible on the target is left out; a syntax error
+ * in one entry leaves out the whole line. */
 static void take_entries(struct merge *merge, const struct source_row *from, guint rank)
 {
     GArray *choices = merge->finds->choices;
@@ -226,7 +228,8 @@ static void take_entries(struct merge *merge, const struct source_row *from, gui
     input->entries += choices->len - before;
 }
 
-/* The order of files: by time, times of 0 last, ties by name. */
+/* The order of entries in a file: by time, with times of 0 last; of equal times, by the solver's
+ * name. */
 static int compare_times(const struct find_choice *a, const struct find_choice *b)
 {
     bool a_zero = a->part.time_ms == 0, b_zero = b->part.time_ms == 0;
@@ -239,7 +242,8 @@ static int compare_times(const struct find_choice *a, const struct find_choice *
     return span_compare(a->part.solver, b->part.solver);
 }
 
-/* Groups entries by solver. The order of solvers does not matter, so lengths are compared first. */
+/* Sorts entries so that those of one solver are neighbours. Any order of solvers serves, so the
+ * lengths of names are compared first, which is faster. */
 static int compare_solvers(const struct find_choice *a, const struct find_choice *b)
 {
     if (a->part.solver.length != b->part.solver.length) {
@@ -257,8 +261,8 @@ static gint compare_pointers(gconstpointer a, gconstpointer b, gpointer compare)
                                           *(const struct find_choice *const *)b);
 }
 
-/* Insertion sort for the few entries that keys have in nearly all files: calls of a general sort
- * would dominate a merge. Long lines get the general sort. */
+/* Sorts by insertion if the entries are few, as they are for nearly all keys: calling a general
+ * sort for each key would take most of a merge's time. */
 static void sort_choices(GPtrArray *choices, compare_choices *compare)
 {
     if (choices->len > FEW) {
@@ -275,10 +279,10 @@ static void sort_choices(GPtrArray *choices, compare_choices *compare)
     }
 }
 
-/* ---- choosing ---- */
+/* ---- choosing between entries ---- */
 
-/* Returns true if `a` is kept rather than `b`. Both point into the array of choices, which is in
- * the order of inputs. */
+/* Returns true if `a` is kept rather than `b`. Both are elements of one array that has the order of
+ * inputs, so the smaller address is the earlier input's. */
 static bool preferred(const struct merge *merge, const struct find_choice *a,
                       const struct find_choice *b)
 {
@@ -292,8 +296,8 @@ static bool preferred(const struct merge *merge, const struct find_choice *a,
     return merge->options->prefer == MERGE_NEWEST ? a > b : a < b;
 }
 
-/* Returns the preferred entry. With `only`, an entry of the same line, or NULL if that line has
- * none. */
+/* Returns the preferred one of the entries. If `only` is not NULL, only entries of the same line as
+ * `only` count; NULL if that line has none. */
 static const struct find_choice *best_of(const struct merge *merge, struct find_choice **choices,
                                          guint count, const struct find_choice *only)
 {
@@ -330,7 +334,7 @@ static void note_conflicts(struct merge *merge, struct span key, const struct fi
     }
 }
 
-/* Chooses one entry for each solver into finds->chosen. */
+/* Chooses one entry for each solver of the key, into finds->chosen. */
 static void choose(struct merge *merge, struct span key)
 {
     struct merge_finds *finds = merge->finds;
@@ -353,8 +357,8 @@ static void choose(struct merge *merge, struct span key)
     sort_choices(finds->chosen, compare_times);
 }
 
-/* Returns true if there is nothing to choose: a single line, sorted, each solver once. Such a line
- * is copied. */
+/* Returns true if the key has one line only, sorted and with each solver once: nothing is to be
+ * chosen, and the line is copied unchanged. */
 static bool stands_alone(const struct merge_finds *finds)
 {
     const struct find_choice *choices = (const struct find_choice *)(void *)finds->choices->data;
@@ -375,7 +379,7 @@ static bool stands_alone(const struct merge_finds *finds)
     return true;
 }
 
-/* Fills *merged with the chosen entries in order. */
+/* Sets *merged to the chosen entries in the file's order. */
 static void merge_key(struct merge *merge, struct merged_find *merged)
 {
     struct merge_finds *finds = merge->finds;
@@ -431,9 +435,9 @@ bool merge_finds_run(struct merge *merge, merge_find_emit *emit, void *data, GEr
     return true;
 }
 
-/* ---- writing ---- */
+/* ---- writing the output ---- */
 
-#define BLOCK_BYTES (1 << 18) /* fits a core's own cache; larger blocks are no faster */
+#define BLOCK_BYTES (1 << 18) /* fits into a core's own cache; larger blocks are not faster */
 
 struct find_writer {
     struct merge *merge;
@@ -443,7 +447,8 @@ struct find_writer {
     uint64_t bytes, sum;
 };
 
-/* A sum to notice bytes that a disk changed: a difference in any word changes it. */
+/* Adds a block to a checksum by which read_back() notices bytes that the disk changed: a change of
+ * any single word changes the sum. */
 static uint64_t add_block(uint64_t sum, const char *block, size_t length)
 {
     for (size_t i = 0; i < length; i += sizeof sum) {
@@ -527,7 +532,8 @@ static bool put_entries(struct find_writer *writer, const struct merged_find *me
     return written == 0 || put(writer, "\n", 1, error);
 }
 
-/* Returns true if all entries are in the form that is asked for. */
+/* Returns true if all chosen entries are already in the form, older or newer, that the output
+ * has. */
 static bool right_form(const struct merged_find *merged, bool older)
 {
     for (guint i = 0; i < merged->count; i++) {
@@ -543,7 +549,7 @@ static bool write_key(void *data, const struct merged_find *merged, GError **err
     struct find_writer *writer = data;
     struct merge_report *report = writer->merge->report;
     if (memchr(merged->key.at, '+', merged->key.length) != NULL) {
-        report->losses[LOSS_EPILOGUE]++; /* MIOpen has no key for it */
+        report->losses[LOSS_EPILOGUE]++; /* MIOpen's keys cannot express an epilogue */
         return true;
     }
     if (merged->line.length == 0 || !right_form(merged, writer->merge->options->older_form)) {
@@ -554,7 +560,7 @@ static bool write_key(void *data, const struct merged_find *merged, GError **err
     return put(writer, merged->line.at, merged->line.length, error) && put(writer, "\n", 1, error);
 }
 
-/* ---- reading back ---- */
+/* ---- reading the output back ---- */
 
 static bool differs(GError **error)
 {
@@ -570,7 +576,8 @@ static bool cannot_read(const char *path, GError **error)
     return false;
 }
 
-/* Reads a whole block, or the rest; negative if it cannot be read. */
+/* Reads until the block is full or the file ends. Returns the number of bytes, or -1 if the file
+ * cannot be read. */
 static ssize_t read_block(int fd, char *block)
 {
     size_t held = 0;
@@ -596,8 +603,8 @@ static int64_t count_lines(const char *block, size_t length)
     return lines;
 }
 
-/* Reads the file back. Every line was made of parsed parts, so it is enough to compare the sum of
- * the bytes, and the number of lines with the number of keys. */
+/* Reads the written file again and compares the sum of its bytes, and its number of lines. This
+ * suffices, since each line was made of entries that had been parsed. */
 static bool read_back(const struct find_writer *writer, const char *path, GError **error)
 {
     uint64_t bytes = 0, sum = 0;

@@ -11,29 +11,31 @@
 struct merge_finds *merge_finds_new(void);
 void merge_finds_free(struct merge_finds *finds);
 bool merge_finds_read(struct merge *merge, guint input, GError **error);
-/* Adds the lines of a find-db in memory, which it takes over. */
+/* Adds a find-db whose text is in memory. Takes `text` over. */
 void merge_finds_add(struct merge *merge, guint input, GString *text);
-/* Lines that were read, valid or not. */
+/* Returns how many lines were read, whether valid or not. */
 int64_t merge_finds_count(const struct merge *merge);
 
-/* An entry with its origin. */
+/* An entry, and the input and line that it comes from. */
 struct find_choice {
     struct find_part part;
     guint input;
     int64_t number;
-    guint rank; /* order of inputs, then lines */
+    guint rank; /* number of the entry's line in the order of inputs and lines */
 };
 
 /* Sets *key to the next key with a valid entry and *choices to all its valid entries (struct find_choice), valid until
  * the next call. False after the last key. */
 bool merge_finds_next(struct merge *merge, struct span *key, const GArray **choices);
 
-/* A key with the entries that the policy chose, by time, ties by name. */
+/* A key with the entries that the policy chose: sorted by time, and equal times by the solver's
+ * name. */
 struct merged_find {
     struct span key;
     struct find_choice *const *choices;
     guint count;
-    struct span line; /* an input's whole line if nothing in it changes; otherwise length 0 */
+    /* the whole line of an input if it can be copied unchanged; otherwise of length 0 */
+    struct span line;
 };
 typedef bool merge_find_emit(void *data, const struct merged_find *merged, GError **error);
 /* Calls emit for every key in order until it returns false. */

@@ -115,7 +115,7 @@ bool merge_kernels_read(struct merge *merge, guint input, GError **error)
     return true;
 }
 
-/* text: name and args, each with its NUL. */
+/* Adds a kernel of a .sjdb. `text` holds its name and its arguments, each with its NUL. */
 static void add_sjdb_item(struct merge *merge, guint input, const char *text, uint64_t number,
                           const char *code, size_t length)
 {
@@ -133,7 +133,7 @@ static void add_sjdb_item(struct merge *merge, guint input, const char *text, ui
     note_target(merge, &item, code, length);
 }
 
-/* Reads a kernel; *code and *text (if not NULL) are freed with g_free(). */
+/* Reads a kernel of a .sjdb. *code and *text (if not NULL) are set; free both with g_free(). */
 static int read_sjdb_kernel(const skipjackdb *db, uint64_t number, char **text, char **code,
                             size_t *length)
 {
@@ -220,7 +220,8 @@ static struct merge_side side_of(const struct kernel_item *item)
                                span_of(item->hash)};
 }
 
-/* The item to keep among the `count` items of one key, which are in the order of reading. */
+/* Returns the kernel that the policy keeps among `count` kernels with the same name and arguments,
+ * which are in the order of reading. */
 static const struct kernel_item *kept_of(const struct merge *merge, struct kernel_item **items,
                                          guint count)
 {
@@ -256,7 +257,7 @@ GPtrArray *merge_kernels_sorted(const struct merge *merge)
     return order;
 }
 
-/* Returns the end of the items that share the first one's name and args. */
+/* Returns the index behind the last item that has the same name and arguments as item `first`. */
 static guint end_of_key(const GPtrArray *order, guint first)
 {
     guint end = first + 1;
@@ -291,7 +292,7 @@ GPtrArray *merge_kernels_choose(struct merge *merge)
     return chosen;
 }
 
-/* A blob of a kernel-db is copied without unpacking. */
+/* Writes a kernel. The blob of a kernel-db is copied as it is, without unpacking. */
 static bool write_kernel(const struct merge *merge, const struct kernel_item *item,
                          KernelDbWriter *writer, GError **error)
 {

@@ -12,25 +12,33 @@
 struct kernel_item {
     char *name, *args, *hash;
     bool from_sjdb;
-    guint source; /* index of its file among the merge's kernel-dbs, or .sjdb files */
+    /* which of the merge's kernel-dbs, or if from_sjdb of its .sjdb files, the kernel is in:
+     * index from 0 */
+    guint source;
     guint input;
-    int64_t id;     /* in a .sjdb: the kernel's number */
-    bool gives_way; /* another input's code object takes its name: see merge_kernels_settle() */
+    int64_t id; /* row id in its kernel-db, or number in its .sjdb */
+    /* true if another input's code object of the same name and arguments is kept instead; set by
+     * merge_kernels_settle() */
+    bool gives_way;
 };
 
 struct merge_kernels *merge_kernels_new(void);
 void merge_kernels_free(struct merge_kernels *kernels);
 bool merge_kernels_read(struct merge *merge, guint input, GError **error);
-/* Adds the kernels of a .sjdb, which it takes over, also on failure. Returns enum skipjackdb_code. */
+/* Adds the kernels of a .sjdb. Takes `db` over, also on failure. Returns enum skipjackdb_code. */
 int merge_kernels_add(struct merge *merge, guint input, skipjackdb *db);
 int64_t merge_kernels_count(const struct merge *merge);
-/* All kernels (struct kernel_item *, owned by the merge) by name and arguments; equal ones in the order of reading. */
+/* Returns all kernels (struct kernel_item *, owned by the merge), sorted by name and arguments.
+ * Kernels that share both are in the order of reading. */
 GPtrArray *merge_kernels_sorted(const struct merge *merge);
-/* Sets gives_way of all kernels. To be called when all inputs are read. */
+/* Decides which code object keeps each name, and sets gives_way of all kernels. Called once all
+ * inputs are read. */
 void merge_kernels_settle(const struct merge *merge);
-/* The kernels that the policy chose, by name and arguments. */
+/* Returns the kernels that the policy chose (struct kernel_item *, owned by the merge), sorted by
+ * name and arguments. */
 GPtrArray *merge_kernels_choose(struct merge *merge);
-/* Reads a code object. NULL with an error if its file changed since. */
+/* Reads a kernel's code object from its file. NULL with an error if the file has changed since the
+ * merge read it. */
 GBytes *merge_kernel_code(const struct merge *merge, const struct kernel_item *item,
                           GError **error);
 int kernel_item_compare(const struct kernel_item *a, const struct kernel_item *b);

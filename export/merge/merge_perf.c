@@ -48,7 +48,9 @@ static const char *judge_texts(const char *solver, const char *params)
                : "the solver or the params hold a byte that is not printable ASCII";
 }
 
-/* The problems of a row differ only in output size, on which no solver's target depends. */
+/* Returns the reason why the solver cannot run on the target (g_free()), or NULL. A perf-db row
+ * stands for several problems, which differ only in output size; whether a solver runs on a target
+ * never depends on that size. */
 static char *judge_target(struct merge *merge, const struct perf_row *row, const char *solver)
 {
     struct problem problem;
@@ -199,7 +201,7 @@ bool merge_perfs_read_text(struct merge *merge, guint input, GError **error)
 
 /* ---- choosing ---- */
 
-/* By row and solver, then in the order of reading. */
+/* Sorts by row and solver; records that share both stay in the order of reading. */
 static int compare_items(const void *a, const void *b)
 {
     const struct perf_item *left = *(struct perf_item *const *)a;
@@ -217,8 +219,8 @@ static bool preferred(const struct merge *merge, const struct perf_item *a,
     return merge->options->prefer == MERGE_NEWEST ? a > b : a < b;
 }
 
-/* Returns the preferred record. With `only`, a record of the same input, or NULL if that input has
- * none. */
+/* Returns the preferred one of the records. If `only` is not NULL, only records of the same input
+ * as `only` count; NULL if that input has none. */
 static const struct perf_item *best_of(const struct merge *merge, struct perf_item **items,
                                        guint count, const struct perf_item *only)
 {
@@ -256,7 +258,8 @@ static void note_conflicts(struct merge *merge, const struct perf_item *kept,
     }
 }
 
-/* Counts the items from `first` on that have its row, or its row and solver. */
+/* Returns how many items, from `first` on, have the same row as item `first`; if `solver` is true,
+ * the same row and solver. */
 static guint run_length(struct perf_item **items, guint count, guint first, bool solver)
 {
     guint end = first + 1;
@@ -337,8 +340,8 @@ bool merge_perfs_write(struct merge *merge, const char *path, GError **error)
            (perf_db_holds(path, records, &at, error) || differs(at, error));
 }
 
-/* Returns false if the text form cannot hold the record: it separates solvers by ';' and params by
- * ':'. */
+/* Returns false if the text form cannot hold the record: its solver's name or params contain ';' or
+ * ':', which separate fields there. */
 static bool text_can_say(const struct perf_record *record)
 {
     return strpbrk(record->solver, ":;") == NULL && strchr(record->params, ';') == NULL;

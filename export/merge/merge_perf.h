@@ -10,7 +10,7 @@ struct perf_item {
     guint input;
     const char *noun;
     int64_t number;
-    bool trusted; /* no solver of ours refuses its params today */
+    bool trusted; /* false if a solver of ours refuses its params today */
 };
 
 struct merge_perfs *merge_perfs_new(void);
@@ -18,12 +18,15 @@ void merge_perfs_free(struct merge_perfs *perfs);
 bool merge_perfs_read(struct merge *merge, guint input, GError **error);
 bool merge_perfs_read_text(struct merge *merge, guint input, GError **error);
 int64_t merge_perfs_count(const struct merge *merge);
-/* All records (struct perf_item *, owned by the merge) by row and solver; equal ones in the order of reading. */
+/* Returns all records (struct perf_item *, owned by the merge), sorted by row and solver. Records
+ * that share both are in the order of reading. */
 GPtrArray *merge_perfs_sorted(const struct merge *merge);
-/* Adds a record whose input, noun and number are set, or leaves it out and reports why. */
+/* Adds a record. The caller has set the item's input, noun and number. A record that cannot be used
+ * is left out and reported. */
 void merge_perfs_add(struct merge *merge, struct perf_item *item, const struct perf_row *row,
                      const char *solver, const char *params);
-/* The records that the policy chose (struct perf_record *, owned by the merge), in the order of files. */
+/* Returns the records that the policy chose (struct perf_record *, owned by the merge), in the
+ * order of written files. */
 GPtrArray *merge_perfs_choose(struct merge *merge);
 bool merge_perfs_write(struct merge *merge, const char *path, GError **error);
 bool merge_perfs_write_text(struct merge *merge, const char *path, GError **error);

@@ -158,8 +158,8 @@ void merge_report_print(const struct merge_report *report, FILE *out)
     print_places(report, out);
 }
 
-/* Prints one element of a JSON array. Arrays are streamed, since they may have as many elements as
- * inputs have entries. */
+/* Prints one element of a JSON array, with a comma if it is not the first. Elements are printed one
+ * by one, since there may be as many as the inputs have entries. */
 static void print_element(json_t *element, bool first, FILE *out)
 {
     char *dumped = json_dumps(element, JSON_COMPACT);
@@ -256,7 +256,7 @@ void merge_report_print_json(const struct merge_report *report, FILE *out)
                   "conflict_count", (json_int_t)report->conflict_count, "not_expressible",
                   json_losses(report), "clean", merge_report_clean(report));
     char *dumped = json_dumps(head, JSON_COMPACT);
-    /* The closing brace is printed after the arrays. */
+    /* Prints the object without its closing brace, which follows behind the arrays. */
     fwrite(dumped, 1, strlen(dumped) - 1, out);
     free(dumped);
     json_decref(head);

@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 #define MERGE_NAMED_MAX  10     /* conflicts named in text output */
-#define MERGE_PLACES_MAX 100000 /* places kept; all are counted */
+#define MERGE_PLACES_MAX 100000 /* places kept with their reason; further places are only counted */
 
 /* Parts of the inputs that the output's format cannot express. */
 enum merge_loss {
@@ -36,14 +36,16 @@ const char *merge_loss_name(enum merge_loss loss);
 /* A line or row that was left out. */
 struct merge_place {
     guint input;
-    const char *noun; /* "line", "perf_db", "kern_db"; static */
+    /* what `number` counts: "line", or the rows of a table, "perf_db" or "kern_db"; static */
+    const char *noun;
     int64_t number;
     char *reason;
 };
 
-/* Two entries of one key and solver with different values: one is kept, the other dropped. */
+/* Two entries with one key and solver but different values: one is kept, the other one is
+ * dropped. */
 struct merge_conflict {
-    const char *key, *solver; /* of kernels: kernel_name and kernel_args */
+    const char *key, *solver; /* for a kernel: its kernel_name and kernel_args */
     const char *kept, *dropped;
     guint kept_input, dropped_input;
     int64_t kept_number, dropped_number;
@@ -54,26 +56,29 @@ struct merge_input {
     char *path;
     enum file_kind kind;
     int64_t keys, entries;             /* valid ones */
-    struct file_target named, content; /* the target that its name states, and its content */
-    int64_t others;                    /* parts for another target than that */
-    char *other;                       /* the first of these parts, as text */
-    int64_t doubts;                    /* entries left out as impossible on the target */
-    char *doubt;                       /* the first of these entries */
+    struct file_target named, content; /* the targets that its name and its content state */
+    /* number of rows or kernels that are made for another target */
+    int64_t others;
+    char *other; /* the first of these, as a text for messages */
+    /* number of entries left out because they are impossible on the target */
+    int64_t doubts;
+    char *doubt; /* the first of these entries, as a text for messages */
 };
 
-/* The target of an input: the one its name states, else its content's. */
+/* Returns the target of an input: the one that its name states, or else the one of its content. */
 struct file_target merge_input_target(const struct merge_input *input);
 
 struct merge_report {
     char *out;
     enum file_kind kind;
-    int64_t keys, entries;     /* written */
-    struct file_target target; /* of inputs and output; unknown if they are mixed */
-    bool mixed;                /* targets were not compared */
-    GArray *inputs;            /* struct merge_input */
-    GArray *places;            /* struct merge_place, by input and number */
+    int64_t keys, entries; /* written */
+    /* the one target of inputs and output; unknown if targets were mixed */
+    struct file_target target;
+    bool mixed;     /* true if targets were not compared (--mixed-targets) */
+    GArray *inputs; /* struct merge_input */
+    GArray *places; /* struct merge_place, sorted by input and line number */
     int64_t place_count;
-    GArray *conflicts; /* struct merge_conflict, by key */
+    GArray *conflicts; /* struct merge_conflict, sorted by key */
     GStringChunk *texts;
     int64_t conflict_count;
     int64_t losses[LOSS_COUNT];
@@ -84,7 +89,7 @@ void merge_report_free(struct merge_report *report);
 typedef struct merge_report MergeReport;
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(MergeReport, merge_report_free)
 
-/* Sorts the places. To be called once, when the merge has ended. */
+/* Sorts the places. Called once, at the end of the merge. */
 void merge_report_finish(struct merge_report *report);
 /* Returns true if nothing was left out as unreadable or impossible. */
 bool merge_report_clean(const struct merge_report *report);

@@ -1,7 +1,8 @@
 /*
- * Reads and writes .sjdb files. Their find entries are added as lines of a find-db, params as rows
- * of a perf-db, kernels as those of a kernel-db; writing puts all chosen parts into one file. Facts
- * about solvers beside their names go along, and solutions go with the entries that are kept.
+ * Reads and writes .sjdb files for a merge. Entries, params and kernels that are read become lines
+ * of a find-db, rows of a perf-db and rows of a kernel-db; writing puts all chosen ones into one
+ * file. What the file says about solvers (revision, dynamic, tunable) is kept, and solutions are
+ * kept with their entries.
  */
 #include "export/merge/merge_sjdb.h"
 #include "export/merge/merge_find.h"
@@ -16,17 +17,20 @@
 #include <math.h>
 #include <string.h>
 
-#define SOLUTIONS_MAX 1024 /* most solutions of a problem in the format */
+#define SOLUTIONS_MAX 1024 /* most solutions that a .sjdb may hold for one problem */
 
 struct solved_input {
     guint input;
     const skipjackdb *db;
-    const struct kernel_item **kernels; /* by number; filled when first needed */
+    /* the merge's kernels by their number in this file; NULL until first needed */
+    const struct kernel_item **kernels;
 };
 
 struct merge_solutions {
-    GArray *inputs;      /* struct solved_input, in the order of reading */
-    GHashTable *decided; /* "key\nsolver" and "key\n" -> index of the input and 1 */
+    GArray *inputs; /* struct solved_input, in the order of reading */
+    /* "key\nsolver", and "key\n" for the whole key -> index of the input whose entry is kept, +
+     * 1 */
+    GHashTable *decided;
     int64_t count;
 };
 
@@ -97,9 +101,9 @@ static struct solved_input *input_of(const struct merge *merge, guint input)
     return NULL;
 }
 
-/* ---- one solution ---- */
+/* ---- adding one solution ---- */
 
-/* Finds the kernel items of each .sjdb file by their number in it. */
+/* Fills in `kernels` of each .sjdb file: the merge's kernels by their number in the file. */
 static void name_kernels(const struct merge *merge)
 {
     GArray *inputs = merge->solutions->inputs;
@@ -127,7 +131,7 @@ static void set_arg(const struct skipjackdb_arg *from, struct launch_arg *to)
                             .real = (double)from->real};
 }
 
-/* *kernel becomes the kernel that the launch runs. */
+/* Reads a launch. *kernel becomes the kernel that it runs. */
 static int read_launch(const struct solved_input *input, const struct skipjackdb_solution *solution,
                        uint32_t index, struct launch *launch, const struct kernel_item **kernel)
 {
@@ -154,7 +158,7 @@ static int read_launch(const struct solved_input *input, const struct skipjackdb
     return code;
 }
 
-/* On failure *reason (static) says why. */
+/* Reads a solution with its launches. On failure *reason (static) says why. */
 static bool read_solution(const struct solved_input *input, const struct skipjackdb_solution *read,
                           struct solution *solution, struct sjdb_kernel_name *names,
                           const char **reason)
@@ -178,8 +182,8 @@ static bool read_solution(const struct solved_input *input, const struct skipjac
     return true;
 }
 
-/* Adds a solution, or leaves it out and reports why: this program cannot hold it, or it would run
- * another input's code object. */
+/* Adds a solution to the output. It is left out and reported if this program cannot hold it, or if
+ * another input's code object took the name of one of its kernels. */
 static bool add_solution(struct merge *merge, const struct solved_input *input, SjdbWriter *writer,
                          const struct problem *problem, const struct skipjackdb_solution *read)
 {
@@ -198,7 +202,7 @@ static bool add_solution(struct merge *merge, const struct solved_input *input, 
     return added;
 }
 
-/* ---- of kept entries ---- */
+/* ---- solutions of entries that are kept ---- */
 
 static bool solved_by_any(const struct merge *merge, const struct skipjackdb_problem *problem)
 {
@@ -234,7 +238,7 @@ static void decide(struct merge_solutions *solutions, const char *key, const cha
                         GUINT_TO_POINTER(input + 1));
 }
 
-/* Returns 0 if nothing was decided, otherwise the input's index and 1. */
+/* Returns the index of the input whose entry was kept, + 1; 0 if none was. */
 static guint decided(const struct merge_solutions *solutions, const char *key, const char *solver)
 {
     g_autofree char *name = g_strconcat(key, "\n", solver, NULL);
@@ -278,7 +282,7 @@ static int64_t keep_solutions(struct merge *merge, SjdbWriter *writer,
     return kept;
 }
 
-/* ---- of solvers without an entry ---- */
+/* ---- solutions of solvers that have no entry ---- */
 
 static bool has_entry(const skipjackdb *db, const struct skipjackdb_problem *problem,
                       const char *solver)
@@ -299,7 +303,9 @@ static bool has_entry(const skipjackdb *db, const struct skipjackdb_problem *pro
     return false;
 }
 
-/* A solution is not wanted if its entry was not kept. */
+/* Returns true if a solution is kept although no entry of its solver is. Not if its input has an
+ * entry for it, since that entry was dropped; nor if another input's entries replace the whole
+ * key. */
 static bool is_wanted(const struct merge *merge, const struct solved_input *input, const char *key,
                       const struct skipjackdb_problem *problem, const char *solver)
 {
@@ -360,7 +366,7 @@ static int64_t keep_other_solutions(struct merge *merge, SjdbWriter *writer)
     return kept;
 }
 
-#define ENTRIES_MAX 1000 /* most entries of a problem in the format */
+#define ENTRIES_MAX 1000 /* most entries that a .sjdb may hold for one problem */
 
 struct merge_solver {
     unsigned revision;
@@ -386,8 +392,8 @@ struct sjdb_reading {
     struct skipjackdb_solution solutions[ENTRIES_MAX];
 };
 
-/* Notes what a file says of a solver. The newest file's words count under --prefer newest,
- * otherwise the first file's. */
+/* Keeps what a file says about a solver: its revision and flags. If files differ, the last file
+ * counts under --prefer newest, otherwise the first file. */
 static void note_solver(struct merge *merge, const char *name, uint32_t revision, uint32_t flags)
 {
     bool known = g_hash_table_contains(merge->solvers, name);
@@ -400,7 +406,7 @@ static void note_solver(struct merge *merge, const char *name, uint32_t revision
     g_hash_table_insert(merge->solvers, g_strdup(name), g_memdup2(&solver, sizeof solver));
 }
 
-/* Appends the shortest text that reads back as the same time. */
+/* Appends the shortest text of the time from which the same double is read again. */
 static void append_time(GString *text, double time_ms)
 {
     char buffer[G_ASCII_DTOSTR_BUF_SIZE];
@@ -415,7 +421,8 @@ static void append_time(GString *text, double time_ms)
     g_string_append(text, buffer);
 }
 
-/* An entry with a library is of the older form. The .sjdb does not keep its cache key. */
+/* Appends an entry as text of a find-db. An entry with a library came from the older form, and is
+ * written in it without a cache key, which a .sjdb does not keep. */
 static void append_entry(GString *text, const struct skipjackdb_entry *entry)
 {
     bool older = entry->library[0] != '\0';
@@ -432,7 +439,7 @@ static void append_entry(GString *text, const struct skipjackdb_entry *entry)
 
 typedef int problem_at(const skipjackdb *db, uint64_t number, struct skipjackdb_problem *problem);
 
-/* Reads one problem and its key. */
+/* Reads a problem of the file by its number, and makes its key. */
 static int read_key_at(const struct sjdb_reading *reading, problem_at *at, uint64_t number,
                        struct skipjackdb_problem *problem, char key[SKIPJACKDB_KEY_MAX])
 {
@@ -495,7 +502,8 @@ static bool perf_db_is_wanted(const struct merge *merge)
     return merge->report->kind == FILE_PERF_DB || merge->report->kind == FILE_PERF_TEXT;
 }
 
-/* If a perf-db is written, a problem's own params become params of its row. */
+/* Reads a problem's solutions. If the output is a perf-db, the params of each solution are added to
+ * the problem's row. */
 static int read_solved(struct sjdb_reading *reading, uint64_t number)
 {
     char key[SKIPJACKDB_KEY_MAX];
@@ -509,7 +517,7 @@ static int read_solved(struct sjdb_reading *reading, uint64_t number)
         code = skipjackdb_solutions(reading->db, number, reading->solutions,
                                     sizeof reading->solutions[0], ENTRIES_MAX, &count);
     }
-    /* A row means the convolution without an epilogue. */
+    /* A perf-db's row stands for the convolution alone, so problems with an epilogue have none. */
     bool has_row = perf_db_is_wanted(reading->merge) && problem.epilogue[0] == '\0' &&
                    problem_key_parse(key, &ours, &error);
     for (size_t i = 0; code == SKIPJACKDB_OK && i < MIN(count, ENTRIES_MAX); i++) {
@@ -587,7 +595,7 @@ bool merge_sjdb_read(struct merge *merge, guint input, GError **error)
 struct sjdb_writing {
     struct merge *merge;
     SjdbWriter *writer;
-    GPtrArray *texts; /* texts of the current key's entries */
+    GPtrArray *texts; /* find-db texts of the current key's entries */
     GArray *entries;  /* struct sjdb_find_entry */
     int64_t problems, rows, kernels, solutions;
 };
@@ -631,7 +639,8 @@ static bool write_find(void *data, const struct merged_find *merged, GError **er
     return true;
 }
 
-/* A row whose problem does not give the row back is left out: lookups ask by problem. */
+/* Writes the perf rows. A row is left out if the problem made from it gives another row: lookups
+ * start from a problem, so they would never find it. */
 static void write_configs(struct sjdb_writing *writing)
 {
     struct merge_report *report = writing->merge->report;
@@ -681,7 +690,8 @@ static void set_solvers(const struct sjdb_writing *writing)
     }
 }
 
-/* If the inputs' texts differ, only the target is written. */
+/* Writes the JSON text of the inputs if it is the same in all; otherwise a text that states only
+ * the target. */
 static void set_meta(const struct merge *merge, SjdbWriter *writer)
 {
     const char *meta = common_meta(merge);
@@ -693,7 +703,7 @@ static void set_meta(const struct merge *merge, SjdbWriter *writer)
     }
 }
 
-/* Counts the solutions of all problems. */
+/* Adds the number of solutions of all problems to *all. */
 static int count_solutions(const skipjackdb *db, int64_t *all)
 {
     int code = SKIPJACKDB_OK;

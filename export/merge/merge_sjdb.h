@@ -1,7 +1,8 @@
 /*
- * .sjdb files of a merge: they hold all other parts, and solutions, which no other format has. A solution goes with the
- * entry that is kept, from the same input, because that solution was measured. It never goes with another input's code
- * object, which would be launched with the wrong arguments. Internal to merge.
+ * .sjdb files of a merge. They hold all other parts, and solutions, which no other format has. A
+ * solution is kept together with its entry, from the same input, because the entry's time was
+ * measured with that solution. A solution never runs another input's code object: its arguments may
+ * not match. Internal to merge.
  */
 #ifndef EXPORT_MERGE_SJDB_H
 #define EXPORT_MERGE_SJDB_H

@@ -1,7 +1,8 @@
 /*
- * A merge at work. Each input adds the parts that it holds (find entries, perf rows, kernels, solutions), and the output is
- * written from the parts that its format can express; a table in merge.c lists the formats. diff compares two files
- * by the same parts. Internal to the two folders.
+ * A merge at work. Each input adds the parts that it holds: find entries, perf rows, kernels,
+ * solutions. The output is written from the parts that its format can express; a table in merge.c
+ * lists the formats. diff compares two files part by part with the same functions. Internal to
+ * merge and diff.
  */
 #ifndef EXPORT_MERGE_STATE_H
 #define EXPORT_MERGE_STATE_H
@@ -17,25 +18,25 @@ struct merge {
     struct merge_perfs *perfs;         /* merge_perf.h */
     struct merge_kernels *kernels;     /* merge_kernel.h */
     struct merge_solutions *solutions; /* merge_sjdb.h */
-    GHashTable *solvers;               /* by name: what .sjdb files say of them */
-    struct file_target judged_by;      /* entries must be possible on this target */
+    GHashTable *solvers;               /* solver's name -> what .sjdb files say about the solver */
+    struct file_target judged_by;      /* the target that every entry must be possible on */
     struct target_bounds bounds;       /* of that target */
 };
 
 /* `options` must outlive the merge. */
 void merge_init(struct merge *merge, const struct merge_options *options, const char *out);
-/* Frees all parts, and the report unless the caller took it. */
+/* Frees all parts, and the report unless the caller has taken it. */
 void merge_clear(struct merge *merge);
-/* Adds an input and reads it. Errors as merge_files(). */
+/* Adds an input and reads it. Fails with the errors of merge_files(). */
 bool merge_read(struct merge *merge, const char *path, GError **error);
 struct merge_input *merge_input(const struct merge *merge, guint input);
 
-/* Reports a line or row that is left out. */
+/* Reports a line or row that is left out. The format gives the reason. */
 G_GNUC_PRINTF(5, 6)
 void merge_left_out(struct merge *merge, guint input, const char *noun, int64_t number,
                     const char *format, ...);
 
-/* One side of a conflict. */
+/* One of the two entries of a conflict: where it was read, and its value as text. */
 struct merge_side {
     guint input;
     const char *noun;
@@ -45,14 +46,14 @@ struct merge_side {
 void merge_conflict(struct merge *merge, struct span key, struct span solver,
                     const struct merge_side *kept, const struct merge_side *dropped);
 
-/* Notes the target that a part of an input states. Returns false, and notes the part, if it contradicts the input's name
- * or an earlier part. */
+/* Notes the target that a row or kernel of an input states. If it contradicts the input's name or
+ * an earlier row, the row is noted in `others` and the result is false. */
 bool merge_content_target(struct merge *merge, guint input, const struct file_target *said,
                           const char *noun, int64_t number);
-/* Notes that a part of an input is made for another target, which `what` names. */
+/* Notes that a row or kernel of an input is made for another target, which `what` names. */
 void merge_other_target(struct merge *merge, guint input, const char *noun, int64_t number,
                         const char *what);
-/* Leaves out an entry that is impossible on the target. */
+/* Reports an entry that is left out because it is impossible on the target; `reason` says why. */
 void merge_doubt(struct merge *merge, guint input, const char *noun, int64_t number,
                  const char *reason);
 
