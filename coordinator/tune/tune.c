@@ -380,7 +380,7 @@ static void collect(struct tune *tune)
     g_autofree char *url = database_url(&embedded, &error);
     options.code_hours = 0;
     if (url && embedded && !upkeep_run(tune->store, &options, &tune->freed, &error))
-        fprintf(stderr, "skipjack tune: not all that nobody needs was dropped: %s\n",
+        fprintf(stderr, "skipjack tune: cannot drop all data that is no longer needed: %s\n",
                 error->message);
 }
 
@@ -389,8 +389,7 @@ static void print_freed(const struct upkeep_report *freed, FILE *out)
     int64_t count = freed->parts[UPKEEP_CODE].count;
     if (count > 0)
         fprintf(out,
-                "Of the code objects %" G_GINT64_FORMAT
-                " (%.1f MB) lost or were in nobody's use, and were dropped.\n",
+                "Dropped %" G_GINT64_FORMAT " code objects (%.1f MB) that no kept result needs.\n",
                 count, (double)freed->parts[UPKEEP_CODE].bytes / 1e6);
 }
 
