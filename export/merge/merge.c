@@ -184,25 +184,20 @@ static bool targets_judge(const struct merge *merge, GError **error)
     return true;
 }
 
-/* One row for each format: which parts it holds, and how it is read and written. */
-static const struct merge_format {
-    enum file_kind kind;
-    bool find, perf, kernels, solutions;
-    bool (*read)(struct merge *merge, guint input, GError **error);
-    bool (*write)(struct merge *merge, const char *path, GError **error);
-} formats[] = {
-    {FILE_FIND_DB, true, false, false, false, merge_finds_read, merge_finds_write},
-    {FILE_PERF_DB, false, true, false, false, merge_perfs_read, merge_perfs_write},
-    {FILE_PERF_TEXT, false, true, false, false, merge_perfs_read_text, merge_perfs_write_text},
-    {FILE_KERNEL_DB, false, false, true, false, merge_kernels_read, merge_kernels_write},
-    {FILE_SJDB, true, true, true, true, merge_sjdb_read, merge_sjdb_write},
+/* Solutions are cleared before kernels, which own the files that solutions point into. */
+static const struct merge_part *const parts[] = {&merge_find_part, &merge_perf_part,
+                                                 &merge_solution_part, &merge_kernel_part};
+
+static const struct merge_format *const formats[] = {
+    &merge_find_format,   &merge_perf_format, &merge_perf_text_format,
+    &merge_kernel_format, &merge_sjdb_format,
 };
 
 static const struct merge_format *find_format(enum file_kind kind, GError **error)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(formats); i++) {
-        if (formats[i].kind == kind) {
-            return &formats[i];
+        if (formats[i]->kind == kind) {
+            return formats[i];
         }
     }
     g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_KIND, "a %s cannot be merged",
@@ -303,11 +298,10 @@ static const struct merge_format *out_format(const char *out, GError **error)
 
 static void count_lost_parts(const struct merge *merge, const struct merge_format *format)
 {
-    int64_t *losses = merge->report->losses;
-    losses[LOSS_FIND] = format->find ? 0 : merge_finds_count(merge);
-    losses[LOSS_PERF] = format->perf ? 0 : merge_perfs_count(merge);
-    losses[LOSS_KERNELS] = format->kernels ? 0 : merge_kernels_count(merge);
-    losses[LOSS_SOLUTIONS] = format->solutions ? 0 : merge_solutions_count(merge);
+    for (size_t i = 0; i < G_N_ELEMENTS(parts); i++) {
+        bool is_held = (format->parts & 1u << parts[i]->loss) != 0;
+        merge->report->losses[parts[i]->loss] = is_held ? 0 : parts[i]->count(merge);
+    }
 }
 
 static bool nothing_left(const struct merge_report *report, GError **error)
@@ -394,21 +388,19 @@ void merge_init(struct merge *merge, const struct merge_options *options, const 
     *merge = (struct merge){
         .options = options,
         .report = merge_report_new(out),
-        .finds = merge_finds_new(),
-        .perfs = merge_perfs_new(),
-        .kernels = merge_kernels_new(),
-        .solutions = merge_solutions_new(),
         .solvers = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free),
         .judged_by = {.known = TARGET_UNKNOWN},
     };
+    for (size_t i = 0; i < G_N_ELEMENTS(parts); i++) {
+        parts[i]->init(merge);
+    }
 }
 
 void merge_clear(struct merge *merge)
 {
-    merge_finds_free(merge->finds);
-    merge_perfs_free(merge->perfs);
-    merge_solutions_free(merge->solutions);
-    merge_kernels_free(merge->kernels);
+    for (size_t i = 0; i < G_N_ELEMENTS(parts); i++) {
+        parts[i]->clear(merge);
+    }
     g_hash_table_unref(merge->solvers);
     merge_report_free(merge->report);
 }

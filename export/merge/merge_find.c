@@ -37,7 +37,7 @@ static void source_clear(void *source)
     find_table_free(((struct find_source *)source)->table);
 }
 
-struct merge_finds *merge_finds_new(void)
+static void finds_init(struct merge *merge)
 {
     struct merge_finds *finds = g_new0(struct merge_finds, 1);
     finds->sources = g_array_new(FALSE, FALSE, sizeof(struct find_source));
@@ -46,11 +46,12 @@ struct merge_finds *merge_finds_new(void)
     finds->choices = g_array_new(FALSE, FALSE, sizeof(struct find_choice));
     finds->order = g_ptr_array_new();
     finds->chosen = g_ptr_array_new();
-    return finds;
+    merge->finds = finds;
 }
 
-void merge_finds_free(struct merge_finds *finds)
+static void finds_clear(struct merge *merge)
 {
+    struct merge_finds *finds = merge->finds;
     g_array_unref(finds->sources);
     g_array_unref(finds->rows);
     g_array_unref(finds->choices);
@@ -70,7 +71,7 @@ static void bad_line(void *data, int64_t number, const char *reason)
     merge_left_out(reading->merge, reading->input, "line", number, "%s", reason);
 }
 
-bool merge_finds_read(struct merge *merge, guint input, GError **error)
+static bool finds_read(struct merge *merge, guint input, GError **error)
 {
     struct reading reading = {merge, input};
     struct find_source source = {.input = input};
@@ -90,7 +91,7 @@ void merge_finds_add(struct merge *merge, guint input, GString *text)
     g_array_append_val(merge->finds->sources, source);
 }
 
-int64_t merge_finds_count(const struct merge *merge)
+static int64_t finds_count(const struct merge *merge)
 {
     int64_t count = 0;
     for (guint i = 0; i < merge->finds->sources->len; i++) {
@@ -98,6 +99,8 @@ int64_t merge_finds_count(const struct merge *merge)
     }
     return count;
 }
+
+const struct merge_part merge_find_part = {LOSS_FIND, finds_init, finds_clear, finds_count};
 
 /* ---- collecting the rows of one key from all inputs ---- */
 
@@ -629,7 +632,7 @@ static bool read_back(const struct find_writer *writer, const char *path, GError
            differs(error);
 }
 
-bool merge_finds_write(struct merge *merge, const char *path, GError **error)
+static bool finds_write(struct merge *merge, const char *path, GError **error)
 {
     struct find_writer writer = {.merge = merge};
     writer.fd = open(path, O_WRONLY | O_CLOEXEC | O_TRUNC);
@@ -649,3 +652,6 @@ bool merge_finds_write(struct merge *merge, const char *path, GError **error)
     g_free(writer.block);
     return done;
 }
+
+const struct merge_format merge_find_format = {FILE_FIND_DB, 1 << LOSS_FIND, finds_read,
+                                               finds_write};

@@ -8,13 +8,11 @@
 #include "export/formats/find_table.h"
 #include "export/merge/merge_state.h"
 
-struct merge_finds *merge_finds_new(void);
-void merge_finds_free(struct merge_finds *finds);
-bool merge_finds_read(struct merge *merge, guint input, GError **error);
+extern const struct merge_part merge_find_part;
+extern const struct merge_format merge_find_format;
+
 /* Adds a find-db whose text is in memory. Takes `text` over. */
 void merge_finds_add(struct merge *merge, guint input, GString *text);
-/* Returns how many lines were read, whether valid or not. */
-int64_t merge_finds_count(const struct merge *merge);
 
 /* An entry, and the input and line that it comes from. */
 struct find_choice {
@@ -40,6 +38,5 @@ struct merged_find {
 typedef bool merge_find_emit(void *data, const struct merged_find *merged, GError **error);
 /* Calls emit for every key in order until it returns false. */
 bool merge_finds_run(struct merge *merge, merge_find_emit *emit, void *data, GError **error);
-bool merge_finds_write(struct merge *merge, const char *path, GError **error);
 
 #endif

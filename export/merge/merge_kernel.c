@@ -27,28 +27,32 @@ static void sjdb_close(void *db)
     skipjackdb_close(db);
 }
 
-struct merge_kernels *merge_kernels_new(void)
+static void kernels_init(struct merge *merge)
 {
     struct merge_kernels *kernels = g_new0(struct merge_kernels, 1);
     kernels->dbs = g_ptr_array_new_with_free_func(db_close);
     kernels->sjdbs = g_ptr_array_new_with_free_func(sjdb_close);
     kernels->items = g_array_new(FALSE, FALSE, sizeof(struct kernel_item));
     g_array_set_clear_func(kernels->items, item_clear);
-    return kernels;
+    merge->kernels = kernels;
 }
 
-void merge_kernels_free(struct merge_kernels *kernels)
+static void kernels_clear(struct merge *merge)
 {
+    struct merge_kernels *kernels = merge->kernels;
     g_ptr_array_unref(kernels->dbs);
     g_ptr_array_unref(kernels->sjdbs);
     g_array_unref(kernels->items);
     g_free(kernels);
 }
 
-int64_t merge_kernels_count(const struct merge *merge)
+static int64_t kernels_count(const struct merge *merge)
 {
     return merge->kernels->items->len;
 }
+
+const struct merge_part merge_kernel_part = {LOSS_KERNELS, kernels_init, kernels_clear,
+                                             kernels_count};
 
 static void note_target(struct merge *merge, const struct kernel_item *item, const void *code,
                         size_t length)
@@ -94,7 +98,7 @@ static void add_item(struct merge *merge, guint input, const struct kernel_entry
     note_target(merge, &item, head->data, head->len);
 }
 
-bool merge_kernels_read(struct merge *merge, guint input, GError **error)
+static bool kernels_read(struct merge *merge, guint input, GError **error)
 {
     struct kernel_entry entry = {0};
     enum read_step step = READ_ROW;
@@ -350,9 +354,12 @@ static bool read_back(const GPtrArray *chosen, const char *path, GError **error)
     return true;
 }
 
-bool merge_kernels_write(struct merge *merge, const char *path, GError **error)
+static bool kernels_write(struct merge *merge, const char *path, GError **error)
 {
     g_autoptr(GPtrArray) chosen = merge_kernels_choose(merge);
     merge->report->keys = merge->report->entries = chosen->len;
     return write_all(merge, chosen, path, error) && read_back(chosen, path, error);
 }
+
+const struct merge_format merge_kernel_format = {FILE_KERNEL_DB, 1 << LOSS_KERNELS, kernels_read,
+                                                 kernels_write};

@@ -22,12 +22,11 @@ struct kernel_item {
     bool gives_way;
 };
 
-struct merge_kernels *merge_kernels_new(void);
-void merge_kernels_free(struct merge_kernels *kernels);
-bool merge_kernels_read(struct merge *merge, guint input, GError **error);
+extern const struct merge_part merge_kernel_part;
+extern const struct merge_format merge_kernel_format;
+
 /* Adds the kernels of a .sjdb. Takes `db` over, also on failure. Returns enum skipjackdb_code. */
 int merge_kernels_add(struct merge *merge, guint input, skipjackdb *db);
-int64_t merge_kernels_count(const struct merge *merge);
 /* Returns all kernels (struct kernel_item *, owned by the merge), sorted by name and arguments.
  * Kernels that share both are in the order of reading. */
 GPtrArray *merge_kernels_sorted(const struct merge *merge);
@@ -42,6 +41,5 @@ GPtrArray *merge_kernels_choose(struct merge *merge);
 GBytes *merge_kernel_code(const struct merge *merge, const struct kernel_item *item,
                           GError **error);
 int kernel_item_compare(const struct kernel_item *a, const struct kernel_item *b);
-bool merge_kernels_write(struct merge *merge, const char *path, GError **error);
 
 #endif

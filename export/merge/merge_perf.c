@@ -14,24 +14,27 @@ static void item_clear(void *item)
     perf_record_free(((struct perf_item *)item)->record);
 }
 
-struct merge_perfs *merge_perfs_new(void)
+static void perfs_init(struct merge *merge)
 {
     struct merge_perfs *perfs = g_new0(struct merge_perfs, 1);
     perfs->items = g_array_new(FALSE, FALSE, sizeof(struct perf_item));
     g_array_set_clear_func(perfs->items, item_clear);
-    return perfs;
+    merge->perfs = perfs;
 }
 
-void merge_perfs_free(struct merge_perfs *perfs)
+static void perfs_clear(struct merge *merge)
 {
+    struct merge_perfs *perfs = merge->perfs;
     g_array_unref(perfs->items);
     g_free(perfs);
 }
 
-int64_t merge_perfs_count(const struct merge *merge)
+static int64_t perfs_count(const struct merge *merge)
 {
     return merge->perfs->items->len;
 }
+
+const struct merge_part merge_perf_part = {LOSS_PERF, perfs_init, perfs_clear, perfs_count};
 
 /* ---- reading ---- */
 
@@ -137,7 +140,7 @@ static void read_entries(struct merge *merge, guint input, PerfDb *db, GHashTabl
     }
 }
 
-bool merge_perfs_read(struct merge *merge, guint input, GError **error)
+static bool db_read(struct merge *merge, guint input, GError **error)
 {
     g_autoptr(PerfDb) db = perf_db_open(merge_input(merge, input)->path, error);
     if (db == NULL) {
@@ -176,7 +179,7 @@ static void read_text_line(struct merge *merge, guint input, struct line *at,
     }
 }
 
-bool merge_perfs_read_text(struct merge *merge, guint input, GError **error)
+static bool text_read(struct merge *merge, guint input, GError **error)
 {
     struct perf_text_line line;
     struct line at = {0};
@@ -331,7 +334,7 @@ static bool differs(guint record, GError **error)
     return false;
 }
 
-bool merge_perfs_write(struct merge *merge, const char *path, GError **error)
+static bool db_write(struct merge *merge, const char *path, GError **error)
 {
     guint at = 0;
     g_autoptr(GPtrArray) records = merge_perfs_choose(merge);
@@ -347,7 +350,7 @@ static bool text_can_say(const struct perf_record *record)
     return strpbrk(record->solver, ":;") == NULL && strchr(record->params, ';') == NULL;
 }
 
-bool merge_perfs_write_text(struct merge *merge, const char *path, GError **error)
+static bool text_write(struct merge *merge, const char *path, GError **error)
 {
     guint at = 0, before = merge->perfs->items->len;
     for (guint i = before; i-- > 0;) {
@@ -361,3 +364,8 @@ bool merge_perfs_write_text(struct merge *merge, const char *path, GError **erro
     return perf_text_write(path, records, error) &&
            (perf_text_holds(path, records, &at, error) || differs(at, error));
 }
+
+const struct merge_format merge_perf_format = {FILE_PERF_DB, 1 << LOSS_PERF, db_read, db_write};
+
+const struct merge_format merge_perf_text_format = {FILE_PERF_TEXT, 1 << LOSS_PERF, text_read,
+                                                    text_write};

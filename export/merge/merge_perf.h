@@ -13,11 +13,9 @@ struct perf_item {
     bool trusted; /* false if a solver of ours refuses its params today */
 };
 
-struct merge_perfs *merge_perfs_new(void);
-void merge_perfs_free(struct merge_perfs *perfs);
-bool merge_perfs_read(struct merge *merge, guint input, GError **error);
-bool merge_perfs_read_text(struct merge *merge, guint input, GError **error);
-int64_t merge_perfs_count(const struct merge *merge);
+extern const struct merge_part merge_perf_part;
+extern const struct merge_format merge_perf_format, merge_perf_text_format;
+
 /* Returns all records (struct perf_item *, owned by the merge), sorted by row and solver. Records
  * that share both are in the order of reading. */
 GPtrArray *merge_perfs_sorted(const struct merge *merge);
@@ -28,7 +26,5 @@ void merge_perfs_add(struct merge *merge, struct perf_item *item, const struct p
 /* Returns the records that the policy chose (struct perf_record *, owned by the merge), in the
  * order of written files. */
 GPtrArray *merge_perfs_choose(struct merge *merge);
-bool merge_perfs_write(struct merge *merge, const char *path, GError **error);
-bool merge_perfs_write_text(struct merge *merge, const char *path, GError **error);
 
 #endif

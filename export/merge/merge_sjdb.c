@@ -39,26 +39,30 @@ static void input_clear(void *input)
     g_free(((struct solved_input *)input)->kernels);
 }
 
-struct merge_solutions *merge_solutions_new(void)
+static void solutions_init(struct merge *merge)
 {
     struct merge_solutions *solutions = g_new0(struct merge_solutions, 1);
     solutions->inputs = g_array_new(FALSE, TRUE, sizeof(struct solved_input));
     g_array_set_clear_func(solutions->inputs, input_clear);
     solutions->decided = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-    return solutions;
+    merge->solutions = solutions;
 }
 
-void merge_solutions_free(struct merge_solutions *solutions)
+static void solutions_clear(struct merge *merge)
 {
+    struct merge_solutions *solutions = merge->solutions;
     g_array_unref(solutions->inputs);
     g_hash_table_unref(solutions->decided);
     g_free(solutions);
 }
 
-int64_t merge_solutions_count(const struct merge *merge)
+static int64_t solutions_count(const struct merge *merge)
 {
     return merge->solutions->count;
 }
+
+const struct merge_part merge_solution_part = {LOSS_SOLUTIONS, solutions_init, solutions_clear,
+                                               solutions_count};
 
 static int add_solutions(struct merge *merge, guint input, const skipjackdb *db)
 {
@@ -573,7 +577,7 @@ static void note_meta(const struct sjdb_reading *reading)
     sjdb_meta_clear(&meta);
 }
 
-bool merge_sjdb_read(struct merge *merge, guint input, GError **error)
+static bool sjdb_read(struct merge *merge, guint input, GError **error)
 {
     const char *path = merge_input(merge, input)->path;
     struct sjdb_reading *reading = g_new0(struct sjdb_reading, 1);
@@ -746,7 +750,7 @@ static bool read_back(const struct sjdb_writing *writing, const char *path, GErr
     return same;
 }
 
-bool merge_sjdb_write(struct merge *merge, const char *path, GError **error)
+static bool sjdb_write(struct merge *merge, const char *path, GError **error)
 {
     g_autoptr(SjdbWriter) writer = sjdb_writer_new(path);
     struct sjdb_writing writing = {.merge = merge, .writer = writer};
@@ -765,3 +769,7 @@ bool merge_sjdb_write(struct merge *merge, const char *path, GError **error)
     return write_kernels(&writing, error) && sjdb_writer_finish(writer, error) &&
            read_back(&writing, path, error);
 }
+
+const struct merge_format merge_sjdb_format = {
+    FILE_SJDB, 1 << LOSS_FIND | 1 << LOSS_PERF | 1 << LOSS_KERNELS | 1 << LOSS_SOLUTIONS, sjdb_read,
+    sjdb_write};

@@ -9,11 +9,7 @@
 
 #include "export/merge/merge_state.h"
 
-struct merge_solutions *merge_solutions_new(void);
-void merge_solutions_free(struct merge_solutions *solutions);
-int64_t merge_solutions_count(const struct merge *merge);
-
-bool merge_sjdb_read(struct merge *merge, guint input, GError **error);
-bool merge_sjdb_write(struct merge *merge, const char *path, GError **error);
+extern const struct merge_part merge_solution_part;
+extern const struct merge_format merge_sjdb_format;
 
 #endif

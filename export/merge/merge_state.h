@@ -1,7 +1,7 @@
 /*
  * A merge at work. Each input adds the parts that it holds: find entries, perf rows, kernels,
- * solutions. The output is written from the parts that its format can express; a table in merge.c
- * lists the formats. diff compares two files part by part with the same functions. Internal to
+ * solutions. The output is written from the parts that its format can express; tables in
+ * merge.c list the parts and the formats. diff compares two files part by part with the same functions. Internal to
  * merge and diff.
  */
 #ifndef EXPORT_MERGE_STATE_H
@@ -21,6 +21,22 @@ struct merge {
     GHashTable *solvers;               /* solver's name -> what .sjdb files say about the solver */
     struct file_target judged_by;      /* the target that every entry must be possible on */
     struct target_bounds bounds;       /* of that target */
+};
+
+/* A part of the inputs: how its member of struct merge is made and freed, and how many items were read, valid or not. */
+struct merge_part {
+    enum merge_loss loss; /* reports the items if the output's format lacks the part */
+    void (*init)(struct merge *merge);
+    void (*clear)(struct merge *merge);
+    int64_t (*count)(const struct merge *merge);
+};
+
+/* A format: the parts that it holds, how a file adds to them, and how they are written to a new file. */
+struct merge_format {
+    enum file_kind kind;
+    unsigned parts; /* bits: 1 << loss of a part */
+    bool (*read)(struct merge *merge, guint input, GError **error);
+    bool (*write)(struct merge *merge, const char *path, GError **error);
 };
 
 /* `options` must outlive the merge. */
