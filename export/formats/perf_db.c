@@ -145,14 +145,7 @@ enum read_step perf_list_next(void *data, const struct perf_record **record, GEr
     return READ_ROW;
 }
 
-bool perf_db_write(const char *path, const GPtrArray *records, GError **error)
-{
-    struct perf_list list = {records, 0};
-    const struct perf_source source = {perf_list_next, &list};
-    return perf_db_write_from(path, &source, error);
-}
-
-bool perf_db_write_from(const char *path, const struct perf_source *source, GError **error)
+bool perf_db_write(const char *path, const struct perf_source *source, GError **error)
 {
     sqlite3 *db = sqlite_file_create(path, PERF_SCHEMA, error);
     if (db == NULL) {
@@ -373,7 +366,7 @@ static enum read_step write_records(FILE *file, const struct perf_source *source
     return step;
 }
 
-bool perf_text_write_from(const char *path, const struct perf_source *source, GError **error)
+bool perf_text_write(const char *path, const struct perf_source *source, GError **error)
 {
     FILE *file = fopen(path, "wbe");
     if (file == NULL) {
@@ -383,13 +376,6 @@ bool perf_text_write_from(const char *path, const struct perf_source *source, GE
     bool whole = ferror(file) == 0;
     whole = fclose(file) == 0 && whole;
     return written && (whole || export_io_error("write", path, error));
-}
-
-bool perf_text_write(const char *path, const GPtrArray *records, GError **error)
-{
-    struct perf_list list = {records, 0};
-    const struct perf_source source = {perf_list_next, &list};
-    return perf_text_write_from(path, &source, error);
 }
 
 /* ---- reading back what was written ---- */
@@ -427,19 +413,11 @@ static bool same_records(PerfDb *db, const struct perf_source *source, guint *at
            perf_db_next_config(db, &config, &row, error) == READ_END;
 }
 
-bool perf_db_holds_from(const char *path, const struct perf_source *source, guint *at,
-                        GError **error)
+bool perf_db_holds(const char *path, const struct perf_source *source, guint *at, GError **error)
 {
     *at = 0;
     g_autoptr(PerfDb) db = perf_db_open(path, error);
     return db != NULL && same_records(db, source, at, error);
-}
-
-bool perf_db_holds(const char *path, const GPtrArray *records, guint *at, GError **error)
-{
-    struct perf_list list = {records, 0};
-    const struct perf_source source = {perf_list_next, &list};
-    return perf_db_holds_from(path, &source, at, error);
 }
 
 /* Returns true if this line of the text form holds exactly the source's next records. */
@@ -457,8 +435,7 @@ static bool same_line(const struct perf_text_line *line, const struct perf_sourc
     return line->solvers->len > 0;
 }
 
-bool perf_text_holds_from(const char *path, const struct perf_source *source, guint *at,
-                          GError **error)
+bool perf_text_holds(const char *path, const struct perf_source *source, guint *at, GError **error)
 {
     const struct perf_record *more = NULL;
     struct perf_text_line line;
@@ -475,11 +452,4 @@ bool perf_text_holds_from(const char *path, const struct perf_source *source, gu
     }
     perf_text_line_clear(&line);
     return step == READ_END && source->next(source->data, &more, error) == READ_END;
-}
-
-bool perf_text_holds(const char *path, const GPtrArray *records, guint *at, GError **error)
-{
-    struct perf_list list = {records, 0};
-    const struct perf_source source = {perf_list_next, &list};
-    return perf_text_holds_from(path, &source, at, error);
 }

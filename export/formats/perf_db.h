@@ -35,31 +35,27 @@ struct perf_source {
     void *data;
 };
 
-/* Writes a new SQLite perf-db: MIOpen's tables and indices, and an index on perf_db(config), which
- * makes MIOpen's lookups about 500 times faster. Records must be sorted by perf_record_compare()
- * without duplicates; ids follow that order, so equal records give equal bytes. */
-bool perf_db_write(const char *path, const GPtrArray *records, GError **error);
-bool perf_db_write_from(const char *path, const struct perf_source *source, GError **error);
-/* The same in the text form. */
-bool perf_text_write(const char *path, const GPtrArray *records, GError **error);
-bool perf_text_write_from(const char *path, const struct perf_source *source, GError **error);
-
-/* Reads a written file back and returns true if it holds exactly these records in this order.
- * Otherwise *at is the index of the first record that differs, and *error is set if the file could
- * not be read. */
-bool perf_db_holds(const char *path, const GPtrArray *records, guint *at, GError **error);
-bool perf_text_holds(const char *path, const GPtrArray *records, guint *at, GError **error);
-bool perf_db_holds_from(const char *path, const struct perf_source *source, guint *at,
-                        GError **error);
-bool perf_text_holds_from(const char *path, const struct perf_source *source, guint *at,
-                          GError **error);
-
-/* A perf_source that walks an array of records. */
+/* A perf_source that walks an array of sorted records (struct perf_record *) once. Valid in the
+ * enclosing block. */
 struct perf_list {
     const GPtrArray *records;
     guint at;
 };
 enum read_step perf_list_next(void *list, const struct perf_record **record, GError **error);
+#define PERF_LIST(array) (&(struct perf_source){perf_list_next, &(struct perf_list){array, 0}})
+
+/* Writes a new SQLite perf-db: MIOpen's tables and indices, and an index on perf_db(config), which
+ * makes MIOpen's lookups about 500 times faster. Ids follow the order of the records, so equal
+ * records give equal bytes. */
+bool perf_db_write(const char *path, const struct perf_source *source, GError **error);
+/* The same in the text form. */
+bool perf_text_write(const char *path, const struct perf_source *source, GError **error);
+
+/* Reads a written file back and returns true if it holds exactly these records in this order.
+ * Otherwise *at is the index of the first record that differs, and *error is set if the file could
+ * not be read. */
+bool perf_db_holds(const char *path, const struct perf_source *source, guint *at, GError **error);
+bool perf_text_holds(const char *path, const struct perf_source *source, guint *at, GError **error);
 
 /* ---- reading SQLite ---- */
 

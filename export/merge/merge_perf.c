@@ -339,8 +339,8 @@ static bool db_write(struct merge *merge, const char *path, GError **error)
     guint at = 0;
     g_autoptr(GPtrArray) records = merge_perfs_choose(merge);
     count_records(merge->report, records);
-    return perf_db_write(path, records, error) &&
-           (perf_db_holds(path, records, &at, error) || differs(at, error));
+    return perf_db_write(path, PERF_LIST(records), error) &&
+           (perf_db_holds(path, PERF_LIST(records), &at, error) || differs(at, error));
 }
 
 /* Returns false if the text form cannot hold the record: its solver's name or params contain ';' or
@@ -361,8 +361,8 @@ static bool text_write(struct merge *merge, const char *path, GError **error)
     merge->report->losses[LOSS_SEPARATOR] += before - merge->perfs->items->len;
     g_autoptr(GPtrArray) records = merge_perfs_choose(merge);
     count_records(merge->report, records);
-    return perf_text_write(path, records, error) &&
-           (perf_text_holds(path, records, &at, error) || differs(at, error));
+    return perf_text_write(path, PERF_LIST(records), error) &&
+           (perf_text_holds(path, PERF_LIST(records), &at, error) || differs(at, error));
 }
 
 const struct merge_format merge_perf_format = {FILE_PERF_DB, 1 << LOSS_PERF, db_read, db_write};

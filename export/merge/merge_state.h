@@ -1,8 +1,8 @@
 /*
  * A merge at work. Each input adds the parts that it holds: find entries, perf rows, kernels,
- * solutions. The output is written from the parts that its format can express; tables in
- * merge.c list the parts and the formats. diff compares two files part by part with the same functions. Internal to
- * merge and diff.
+ * solutions. The output is written from the parts that its format can express; tables in merge.c
+ * list the parts and the formats. diff compares two files part by part with the same functions.
+ * Internal to merge and diff.
  */
 #ifndef EXPORT_MERGE_STATE_H
 #define EXPORT_MERGE_STATE_H

@@ -39,14 +39,14 @@ static bool write_perf_db(const struct export_files *files, const char *path, GE
 {
     g_autoptr(ExportRecords) records = export_records_open(files->spool, error);
     const struct perf_source source = {export_records_next, records};
-    return records != NULL && perf_db_write_from(path, &source, error);
+    return records != NULL && perf_db_write(path, &source, error);
 }
 
 static bool write_perf_text(const struct export_files *files, const char *path, GError **error)
 {
     g_autoptr(ExportRecords) records = export_records_open(files->spool, error);
     const struct perf_source source = {export_records_next, records};
-    return records != NULL && perf_text_write_from(path, &source, error);
+    return records != NULL && perf_text_write(path, &source, error);
 }
 
 GBytes *export_get_code(Store *store, const struct planned_kernel *kernel, GError **error)
@@ -139,7 +139,7 @@ static bool verify_perf_db(const struct export_files *files, const char *path, G
     g_autoptr(ExportRecords) records = export_records_open(files->spool, error);
     const struct perf_source source = {export_records_next, records};
     return records != NULL &&
-           (perf_db_holds_from(path, &source, &at, error) || differs(path, "record", at, error));
+           (perf_db_holds(path, &source, &at, error) || differs(path, "record", at, error));
 }
 
 static bool verify_perf_text(const struct export_files *files, const char *path, GError **error)
@@ -148,7 +148,7 @@ static bool verify_perf_text(const struct export_files *files, const char *path,
     g_autoptr(ExportRecords) records = export_records_open(files->spool, error);
     const struct perf_source source = {export_records_next, records};
     return records != NULL &&
-           (perf_text_holds_from(path, &source, &at, error) || differs(path, "record", at, error));
+           (perf_text_holds(path, &source, &at, error) || differs(path, "record", at, error));
 }
 
 static bool same_kernel(const struct planned_kernel *planned, const struct kernel_entry *entry,

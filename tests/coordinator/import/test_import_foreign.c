@@ -152,7 +152,7 @@ static void make_perf_db(const char *path)
     g_assert_true(perf_row_key_parse(ROW, &row, &error));
     g_ptr_array_add(records, perf_record_new(&row, "Fast", "1,2"));
     g_ptr_array_add(records, perf_record_new(&row, "Slow", "3"));
-    g_assert_true(perf_db_write(path, records, &error));
+    g_assert_true(perf_db_write(path, PERF_LIST(records), &error));
     g_assert_cmpint(sqlite3_open(path, &db), ==, SQLITE_OK);
     g_assert_cmpint(sqlite3_exec(db, sql, NULL, NULL, NULL), ==, SQLITE_OK);
     sqlite3_close(db);

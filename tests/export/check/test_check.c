@@ -179,7 +179,7 @@ static const char *write_perf(TempFolder *folder)
     g_autoptr(GPtrArray) records = g_ptr_array_new();
     g_ptr_array_add(records, perf_record_new(&row, "A", "1,2"));
     g_ptr_array_add(records, perf_record_new(&row, "B", "3"));
-    g_assert_true(perf_db_write(path, records, NULL));
+    g_assert_true(perf_db_write(path, PERF_LIST(records), NULL));
     for (guint i = 0; i < records->len; i++) {
         perf_record_free(records->pdata[i]);
     }
@@ -443,7 +443,7 @@ static void solvers_of_another_target_are_found_in_sqlite(void)
     } cases[] = {{"gfx90a68.db", 1}, {"cpu-znver4_2.db", 0}};
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         const char *path = temp_folder_path(folder, cases[i].name);
-        g_assert_true(perf_db_write(path, records, &error));
+        g_assert_true(perf_db_write(path, PERF_LIST(records), &error));
         g_autoptr(CheckReport) report = check_file(path);
         g_assert_cmpint(report->findings[FINDING_OTHER_SOLVER], ==, cases[i].found);
     }

@@ -55,7 +55,7 @@ static const char *write_perf_db(TempFolder *folder, int others)
         g_ptr_array_add(records, perf_record_new(&row, "ConvA", i == 0 ? "64,8,1" : "other"));
         g_ptr_array_add(records, perf_record_new(&row, "ConvB<16>", i == 0 ? "3" : "other"));
     }
-    g_assert_true(perf_db_write(path, records, NULL));
+    g_assert_true(perf_db_write(path, PERF_LIST(records), NULL));
     for (guint i = 0; i < records->len; i++) {
         perf_record_free(records->pdata[i]);
     }

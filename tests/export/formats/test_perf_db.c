@@ -56,7 +56,7 @@ static void records_read_back_from_sqlite(void)
     g_autoptr(GPtrArray) records = sample(false);
     g_autoptr(GError) error = NULL;
     const char *path = temp_folder_path(folder, "a.db");
-    g_assert_true(perf_db_write(path, records, &error));
+    g_assert_true(perf_db_write(path, PERF_LIST(records), &error));
     g_assert_no_error(error);
     g_autoptr(PerfDb) db = perf_db_open(path, &error);
     g_assert_no_error(error);
@@ -84,15 +84,15 @@ static void records_read_back_from_sqlite(void)
 static void equal_records_give_equal_bytes(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
-    static bool (*const writers[])(const char *, const GPtrArray *, GError **) = {perf_db_write,
-                                                                                  perf_text_write};
+    static bool (*const writers[])(const char *, const struct perf_source *,
+                                   GError **) = {perf_db_write, perf_text_write};
     for (size_t i = 0; i < G_N_ELEMENTS(writers); i++) {
         g_autoptr(GPtrArray) once = sample(false);
         g_autoptr(GPtrArray) again = sample(true);
         const char *one = temp_folder_path(folder, "one");
         const char *two = temp_folder_path(folder, "two");
-        g_assert_true(writers[i](one, once, NULL));
-        g_assert_true(writers[i](two, again, NULL));
+        g_assert_true(writers[i](one, PERF_LIST(once), NULL));
+        g_assert_true(writers[i](two, PERF_LIST(again), NULL));
         g_autoptr(GBytes) first = temp_folder_read(one);
         g_autoptr(GBytes) second = temp_folder_read(two);
         g_assert_true(g_bytes_equal(first, second));
@@ -104,7 +104,7 @@ static void text_form_has_one_line_a_row(void)
     g_autoptr(TempFolder) folder = temp_folder_new();
     g_autoptr(GPtrArray) records = sample(false);
     const char *path = temp_folder_path(folder, "a.db.txt");
-    g_assert_true(perf_text_write(path, records, NULL));
+    g_assert_true(perf_text_write(path, PERF_LIST(records), NULL));
     g_autoptr(GBytes) bytes = temp_folder_read(path);
     g_autofree char *text = g_strndup(g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes));
     g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
@@ -159,7 +159,8 @@ static void folder_that_is_missing_cannot_be_written(void)
     g_autoptr(TempFolder) folder = temp_folder_new();
     g_autoptr(GPtrArray) records = sample(false);
     g_autoptr(GError) error = NULL;
-    g_assert_false(perf_db_write(temp_folder_path(folder, "none/a.db"), records, &error));
+    g_assert_false(
+        perf_db_write(temp_folder_path(folder, "none/a.db"), PERF_LIST(records), &error));
     g_assert_error(error, EXPORT_ERROR, EXPORT_ERROR_IO);
 }
 

@@ -299,7 +299,7 @@ static void params_that_divide_the_text_stay_in_sqlite(void)
     g_ptr_array_add(records, perf_record_new(&row, "A", "1;2"));
     g_ptr_array_add(records, perf_record_new(&row, "B", "1"));
     char *paths[] = {(char *)temp_folder_path(folder, "a.db"), NULL};
-    g_assert_true(perf_db_write(paths[0], records, &error));
+    g_assert_true(perf_db_write(paths[0], PERF_LIST(records), &error));
     const char *out = temp_folder_path(folder, "b.db.txt");
     g_autoptr(MergeReport) report = merge_files(paths, out, &options, &error);
     g_assert_no_error(error);
