@@ -56,7 +56,7 @@ like $text, qr/--until-empty/, 'and helps';
 is $status, 0, 'it lists its solvers' or diag $text;
 ($status, $text) = inside('/moved/skipjack worker --probe');
 isnt $status, 0, 'without a device there is nothing to probe';
-like $text, qr/no device 0.*opencl: 0/, 'and it says so, with the OpenCL loader that it brought';
+like $text, qr/no usable device 0.*opencl: 0/, 'and it says so, with the OpenCL loader that it brought';
 
 open my $needs, '<', "$folder/root/moved/GLIBC" or die $!;
 like scalar(<$needs>), qr/^2\.\d+$/, 'it says which libc it needs';

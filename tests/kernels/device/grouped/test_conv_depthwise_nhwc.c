@@ -162,8 +162,8 @@ static void what_it_cannot_do_is_refused(void)
     } rows[] = {
         {8, 8, 8, 7, 4, 5, LAYOUT_NHWC, CONTEXT_AMD, NULL},
         {8, 8, 8, 3, 1, 1, LAYOUT_NHWC, CONTEXT_HOST, "a GPU"},
-        {8, 16, 8, 3, 1, 1, LAYOUT_NHWC, CONTEXT_AMD, "one channel each"},
-        {8, 8, 4, 3, 1, 1, LAYOUT_NHWC, CONTEXT_AMD, "one channel each"},
+        {8, 16, 8, 3, 1, 1, LAYOUT_NHWC, CONTEXT_AMD, "one input and one output channel each"},
+        {8, 8, 4, 3, 1, 1, LAYOUT_NHWC, CONTEXT_AMD, "one input and one output channel each"},
         {1, 1, 1, 3, 1, 1, LAYOUT_NHWC, CONTEXT_AMD, "several groups"},
         {8, 8, 8, 3, 1, 1, LAYOUT_NCHW, CONTEXT_AMD, "NHWC"},
         {8, 8, 8, 8, 1, 1, LAYOUT_NHWC, CONTEXT_AMD, "7x7"},
