@@ -29,6 +29,7 @@ struct job_call {
     double seconds;
     double spent; /* compile seconds that are added to the campaign's before the round is stored */
     GPtrArray *joined;               /* struct job_call *: run with this one */
+    int configs;                     /* of its round, and of the joined ones */
     bool is_over;                    /* its round was stored, or refused */
     GError *error;                   /* why it was refused */
     GError *aside_error;             /* why use was */
@@ -112,6 +113,7 @@ static struct job_call *job_call_new(struct agent *agent, run_fn *run, struct wo
         call->work = work;
         call->job = work->job;
         call->open = work->round;
+        call->configs = work->round ? work->round->config_count : 0;
         call->conditions = work->conditions;
         call->campaign = work->job->campaign;
     }
@@ -128,14 +130,19 @@ static void job_call_push(struct job_call *call, call_done_fn *done, void *data)
 /* ---- rounds, many by one statement ---- */
 
 #define JOINED_MAX 64
+#define JOINED_CONFIGS_MAX                                                                         \
+    10000 /* a config with a compiler's words takes some KiB of the statement */
 
-/* A round goes with those of the same campaign that wait behind it; their compile seconds are added up. */
+/* A round goes with those of the same campaign that wait behind it, unless their configs are too many for one
+ * statement; their compile seconds are added up. */
 static bool join_rounds(struct lane_call *base, struct lane_call *next)
 {
     struct job_call *call = (struct job_call *)base, *other = (struct job_call *)next;
     if (next->run != base->run || other->campaign != call->campaign ||
-        (call->joined && call->joined->len == JOINED_MAX - 1))
+        (call->joined && call->joined->len == JOINED_MAX - 1) ||
+        call->configs + other->configs > JOINED_CONFIGS_MAX)
         return false;
+    call->configs += other->configs;
     if (!call->joined)
         call->joined = g_ptr_array_new();
     g_ptr_array_add(call->joined, other);

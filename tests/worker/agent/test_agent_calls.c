@@ -4,7 +4,8 @@
 #include "tests/support/scratch_db.h"
 #include "worker/agent/agent_calls.h"
 
-#define JOBS 4
+#define JOBS  4
+#define LARGE 6000 /* configs: two such rounds are more than one statement takes */
 
 struct scene {
     struct farm farm;
@@ -73,8 +74,8 @@ static uint64_t runs(const Lane *lane)
     return sum;
 }
 
-/* The barrier runs at once; the rounds wait behind it, and then are one more call. */
-static void store_all(struct scene *scene, enum pool pool)
+/* The barrier runs at once; the rounds wait behind it, and then are that many calls. */
+static void store_all_by(struct scene *scene, enum pool pool, unsigned calls)
 {
     struct agent *agent = &scene->agent;
     call_barrier(agent, nothing, NULL);
@@ -91,7 +92,12 @@ static void store_all(struct scene *scene, enum pool pool)
             g_array_unref(kept);
     }
     uv_run(&agent->loop, UV_RUN_DEFAULT);
-    g_assert_cmpuint(runs(agent->data), ==, 2);
+    g_assert_cmpuint(runs(agent->data), ==, 1 + calls);
+}
+
+static void store_all(struct scene *scene, enum pool pool)
+{
+    store_all_by(scene, pool, 1);
 }
 
 static void assert_codes(const struct scene *scene, int which, int code)
@@ -151,6 +157,36 @@ static void test_one_cannot_be_stored(void)
     scene_clear(&scene);
 }
 
+static struct round *make_large_round(void)
+{
+    struct round *round = round_new(LARGE);
+    round->stack = g_strdup("clang 15.0.6");
+    for (int i = 0; i < LARGE; i++) {
+        round->configs[i].count = 2;
+        round->configs[i].values[1] = i;
+        round->kernel_keys[i] = g_strdup_printf("%064d", i);
+    }
+    return round;
+}
+
+/* Rounds whose configs would make a statement too long for the server go in several. */
+static void test_large_rounds_are_not_joined(void)
+{
+    g_autoptr(GError) error = NULL;
+    struct scene scene;
+    scene_init(&scene, POOL_BUILD);
+    store_do(scene.farm.store, &error, "UPDATE campaigns SET round_configs = 10000", "");
+    g_assert_no_error(error);
+    for (int i = 1; i < JOBS; i++) {
+        round_free(scene.works[i].round);
+        scene.works[i].round = make_large_round();
+    }
+    store_all_by(&scene, POOL_BUILD, JOBS - 1);
+    assert_codes(&scene, -1, 0);
+    g_assert_cmpuint(scene.agent.counts.stored[POOL_BUILD], ==, JOBS);
+    scene_clear(&scene);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -158,5 +194,6 @@ int main(int argc, char **argv)
     g_test_add_func("/agent_calls/all_are_stored", test_all_are_stored);
     g_test_add_func("/agent_calls/one_is_refused", test_one_is_refused);
     g_test_add_func("/agent_calls/one_cannot_be_stored", test_one_cannot_be_stored);
+    g_test_add_func("/agent_calls/large_rounds_are_not_joined", test_large_rounds_are_not_joined);
     return g_test_run();
 }
