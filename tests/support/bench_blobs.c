@@ -18,7 +18,7 @@
 #define OBJECTS    2000
 #define CODE_BYTES 32768
 
-/* Bytes that do not repeat, as compressed code: a number's own. */
+/* Incompressible bytes, like compressed code; each number has its own bytes. */
 static GBytes *code_of(int number, gsize size)
 {
     guint8 *bytes = g_malloc(size);
@@ -32,7 +32,7 @@ static GBytes *code_of(int number, gsize size)
     return g_bytes_new_take(bytes, size);
 }
 
-/* As kernel_key() makes them. */
+/* A kernel's key in the form of kernel_key(). */
 static char *key_of(int number)
 {
     g_autofree char *text = g_strdup_printf("kernel %d", number);
@@ -59,7 +59,7 @@ static void get(Store *store, int number)
     kernel_row_free(row);
 }
 
-/* ---- bytes a second ---- */
+/* ---- throughput ---- */
 
 struct part {
     int first, count;
@@ -80,7 +80,7 @@ static gpointer move_bytes(gpointer data)
     return NULL;
 }
 
-/* Megabytes a second of all clients together. */
+/* Throughput of all clients together, in MB a second. */
 static double rate(int first, bool gets)
 {
     struct part parts[CLIENTS];
@@ -126,7 +126,7 @@ void bench_blobs(Store *store)
     g_assert_no_error(error);
 }
 
-/* ---- what a large space leaves ---- */
+/* ---- the rows that a job of a large space leaves behind ---- */
 
 #define ROUND_CONFIGS  250
 #define KERNEL_BYTES   16384
@@ -150,7 +150,7 @@ static struct job *claim_one(Store *store, int64_t worker, int64_t campaign, enu
     return g_ptr_array_steal_index(jobs, 0);
 }
 
-/* Six parameters a config, and a kernel that no other config has. */
+/* Configs of six parameters; no two configs have the same kernel. */
 static struct round *make_round(int number, int first_kernel)
 {
     struct round *round = round_new(ROUND_CONFIGS);
@@ -169,7 +169,8 @@ static struct round *make_round(int number, int first_kernel)
 static void evaluate(struct round *round, struct kept kept[KEPT])
 {
     for (int i = 0; i < ROUND_CONFIGS; i++) {
-        double ms = 1000 * (1 + g_random_double()); /* no target needs as long */
+        /* so long that no target could be said to need it less */
+        double ms = 1000 * (1 + g_random_double());
         round->outcomes[i] = (struct outcome){.failure = FAILURE_NONE,
                                               .n = 20,
                                               .min_ms = ms * 0.98,
@@ -212,7 +213,8 @@ static void hand_in_round(Store *store, int64_t worker, int64_t campaign, int nu
     round_free(round);
 }
 
-/* Frees code that nobody needs, and lets what it took be used again: autovacuum's work, at once. */
+/* Lets upkeep drop code that no job needs, and vacuums, as autovacuum would later, so that its
+ * space is used again. */
 static int64_t collect(Store *store)
 {
     g_autoptr(GError) error = NULL;
@@ -226,7 +228,7 @@ static int64_t collect(Store *store)
     return report.parts[UPKEEP_CODE].count;
 }
 
-/* Gives how many bytes the kernels took at most. */
+/* Runs the job to its end; returns the most bytes that the table of kernels had meanwhile. */
 static int64_t try_all(Store *store, int64_t worker, int configs, bool meanwhile, int first_kernel)
 {
     int64_t campaign = bench_campaign(store, 1);
@@ -240,7 +242,7 @@ static int64_t try_all(Store *store, int64_t worker, int configs, bool meanwhile
     return bench_table_bytes(store, "kernels") - before;
 }
 
-/* A store whose commits need not be durable: here sizes are measured, not times. */
+/* A store with synchronous commits off, which saves time: only sizes are measured here. */
 static Store *open_store(void)
 {
     g_autoptr(GError) error = NULL;

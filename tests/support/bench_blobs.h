@@ -1,21 +1,21 @@
-/*
- * The cost of code objects: bytes a second through each place that may keep them,
- * and the rows that a job of a large space leaves behind. Functions print their
- * results and end the program if something fails.
- */
+/* The cost of code objects: throughput of each store that may hold them, and the rows that a job of
+ * a large space leaves behind. Functions print their results and end the program if something
+ * fails. */
 #ifndef TESTS_SUPPORT_BENCH_BLOBS_H
 #define TESTS_SUPPORT_BENCH_BLOBS_H
 
 #include "schema/store/store.h"
 
-/* Puts code objects and gets them, first in the database, then in an S3 server of this process. */
+/* Puts and gets code objects, first in the database, then in an S3 server that runs in this
+ * process. */
 void bench_blobs(Store *store);
-/* Bytes of a row of kernels, with its indexes. */
+/* Bytes that a row of the table of kernels takes, with its indexes. */
 struct bench_kernels {
     double bytes_with_code, bytes_without_code;
 };
-/* Runs one job of `configs` configs, each with a kernel of its own, round by round to its end: the bytes of each table,
- * with and without upkeep meanwhile. The table of kernels should be empty before. */
+/* Runs one job of `configs` configs, each with its own kernel, round by round to its end. Prints
+ * each table's bytes, with and without upkeep during the work. The table of kernels should be empty
+ * before. */
 struct bench_kernels bench_retention(int configs);
 
 #endif

@@ -17,7 +17,8 @@
 #define JOBS         20000
 #define BATCH        8
 
-/* An agent's, see agent.c and agent_row.c: a pause is drawn from 16 to 32 s, an idle beat comes every 15 s. */
+/* The intervals of an idle agent (agent.c, agent_row.c): it claims after a random pause of 16 to 32
+ * s, and sends a heartbeat every 15 s. */
 #define PAUSE_US (32 * (gint64)G_USEC_PER_SEC)
 #define BEAT_US  (15 * (gint64)G_USEC_PER_SEC)
 
@@ -25,8 +26,8 @@
 
 struct node {
     int64_t worker;
-    gint64 claim_us, beat_us; /* when the next one is due */
-    gint64 works_us;          /* since when it holds jobs, 0 for not */
+    gint64 claim_us, beat_us; /* when the node's next claim and heartbeat are due */
+    gint64 works_us;          /* when the node got jobs; 0: it has none */
 };
 
 struct part {
@@ -34,7 +35,7 @@ struct part {
     int count;
     gint64 queries;
     Store *store;
-    GHashTable *by_channel; /* channel's name -> struct node * */
+    GHashTable *by_channel; /* channel's name to struct node * (borrowed) */
 };
 
 static gint stop;
@@ -54,7 +55,8 @@ static int claim(struct part *part, struct node *node, enum pool pool)
     return (int)jobs->len;
 }
 
-/* Both pools, as an agent whose pause is over or that was woken; then it asks who does not admit it. */
+/* Claims from both pools, as an agent does after its pause or when it is notified; without jobs it
+ * asks which campaigns refuse it, and why. */
 static void look_for_work(struct part *part, struct node *node)
 {
     if (node->works_us > 0)
@@ -154,7 +156,8 @@ static void print_wakes(struct node *nodes, int count, gint64 since)
 {
     int working = at_work(nodes, count);
     qsort(nodes, (size_t)count, sizeof *nodes, compare_times);
-    /* The first may be at work before we hear that the campaign is there. */
+    /* A node may get jobs before this program learns that the campaign was created: its time then
+     * counts as the begin. */
     if (working > 0)
         since = MIN(since, nodes[count - working].works_us);
     printf("a campaign appears; nodes at work after:");

@@ -1,15 +1,13 @@
-/*
- * The server's time for idle nodes, and the delay until they work. Nodes are
- * simulated: their own statements at their own intervals, over a few
- * connections instead of two each.
- */
+/* The processor time that idle nodes cost the server, and the delay until they get jobs. Nodes are
+ * simulated: they send an agent's statements at an agent's intervals, but share a few connections
+ * instead of having two each. */
 #ifndef TESTS_SUPPORT_BENCH_IDLE_H
 #define TESTS_SUPPORT_BENCH_IDLE_H
 
 #include "schema/store/store.h"
 
-/* Prints queries a second and processor time of the server while so many nodes find nothing, then how
- * long until parts of them hold jobs of a campaign that appears. */
+/* Prints the queries a second and the server's processor time while `nodes` nodes find no job; then
+ * a campaign is created, and the delays until 1, 10, 100, ... nodes hold jobs are printed. */
 void bench_idle(Store *store, int nodes);
 
 #endif

@@ -14,7 +14,7 @@
 
 void bench_server_prepare(int connections)
 {
-    /* All other settings are those that the embedded database ships with. */
+    /* All other settings are those of the embedded database. */
     g_autofree char *settings = g_strdup_printf("max_connections=%d", connections);
     g_setenv("SKIPJACK_DB_SETTINGS", settings, TRUE);
     scratch_durable();
@@ -54,8 +54,8 @@ int64_t bench_table_bytes(Store *store, const char *table)
                table);
 }
 
-/* Reads /proc/PID/stat: the parent, the process' own user and system time, and that of its ended children (fields 4 and
- * 14 to 17; the name in parentheses comes before them). */
+/* Reads /proc/PID/stat: the parent's id, the process's own processor time, and that of its children
+ * that have ended (fields 4 and 14 to 17; the name in parentheses comes before them). */
 static bool read_process(const char *pid, int64_t *parent, double *own, double *ended)
 {
     g_autofree char *path = g_build_filename("/proc", pid, "stat", NULL);
@@ -85,7 +85,7 @@ static int64_t postmaster(void)
     return strtoll(text, NULL, 10);
 }
 
-/* Seconds of the postmaster's children that still run. */
+/* Processor time in seconds of the postmaster's running children. */
 static double children_seconds(int64_t server)
 {
     int64_t parent;
@@ -147,7 +147,8 @@ int64_t bench_campaign(Store *store, int jobs)
                                      .tunable = true,
                                      .priority = 1.0 / (i + 1),
                                      .multiplicity = 1};
-        /* Others' problems would be answered by what they found. */
+        /* Each campaign has problems of its own: results of earlier campaigns would be taken over
+         * for equal problems. */
         farm_problem(&plans[i].problem, number * 10000000L + i / BENCH_SOLVERS);
     }
     store_create_campaign(store, &campaign, plans, jobs, NULL, NULL, &error);
@@ -158,8 +159,8 @@ int64_t bench_campaign(Store *store, int jobs)
 
 /* ---- pgbench ---- */
 
-/* One batch by the store's own statements; rows like those of farm_make_round() are made of what was
- * claimed by the server. */
+/* One batch of jobs through both pools, by the statements that the store sends. The rows handed in
+ * are made by the server from the claimed jobs, and are like those of farm_make_round(). */
 static const char script_format[] =
     "\\set worker :first_worker + :client_id\n"
     "SELECT coalesce(array_agg(j.job_id), '{}') AS jobs, coalesce(array_agg(j.fence), '{}') AS fences"
@@ -187,7 +188,7 @@ static char *make_script(int64_t campaign, int batch)
     g_autofree char *key = g_strdup_printf("%064d", 0);
     g_autofree char *other = g_strdup_printf("%064d", 1);
     g_autofree char *list = g_strjoinv("\", \"", (char **)(gpointer)bench_carried);
-    /* To pgbench a colon begins a variable's name. */
+    /* pgbench takes a colon as the begin of a variable's name, so colons are written as \u003a. */
     g_auto(GStrv) parts = g_strsplit(list, ":", -1);
     g_autofree char *words = g_strjoinv("\\u003a", parts);
     g_autofree char *carried = g_strdup_printf("[\"%s\"]", words);

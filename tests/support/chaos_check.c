@@ -36,7 +36,7 @@ static int64_t number_at(const StoreRows *rows, int row, int column)
     return strtoll(PQgetvalue(rows, row, column), NULL, 10);
 }
 
-/* ---- one place each ---- */
+/* ---- each job is in one bundle or has ended ---- */
 
 static void check_places(struct chaos_check *check, struct chaos *chaos)
 {
@@ -61,14 +61,14 @@ static void check_places(struct chaos_check *check, struct chaos *chaos)
         note(check, DUPLICATED, number_at(strangers, i, 0), "it was never planned");
 }
 
-/* ---- what workers were told ---- */
+/* ---- results that were acknowledged to workers ---- */
 
 static char *round_name(int64_t job, int64_t number)
 {
     return g_strdup_printf("%" G_GINT64_FORMAT " %" G_GINT64_FORMAT, (gint64)job, (gint64)number);
 }
 
-/* "job number" -> the fence that its closed round is stored under, as text. */
+/* Maps "JOB NUMBER" of each closed round to the fence under which it is stored, as text. */
 static GHashTable *stored_fences(struct chaos *chaos)
 {
     GHashTable *fences = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
@@ -90,7 +90,7 @@ static void check_line(struct chaos_check *check, GHashTable *stored, GHashTable
         return;
     }
     if (g_strv_length(words) != 4)
-        return; /* the last line of one that was killed */
+        return; /* a log's last line is cut off if its worker was killed */
     if (strcmp(words[0], "refused") == 0) {
         check->refused++;
         return;
@@ -127,9 +127,9 @@ static void check_logs(struct chaos_check *check, struct chaos *chaos)
     }
 }
 
-/* ---- what came out ---- */
+/* ---- the jobs' ends ---- */
 
-/* The farm's diary has a line for each loss of a job. */
+/* True if the event log has a line for each of the job's three losses. */
 static bool was_lost_thrice(struct chaos *chaos, int64_t job)
 {
     return chaos_count(chaos,
@@ -176,7 +176,8 @@ static void check_simulated(struct chaos_check *check, struct chaos *chaos)
     }
 }
 
-/* Whether killing, stopping and a busy machine may cause this failure of a job whose configs are all right. */
+/* Whether kills, stops or a busy machine can cause this failure of a job whose configs are all
+ * right. */
 static bool is_true_reason(enum failure failure)
 {
     return failure == FAILURE_UNSTABLE || failure == FAILURE_DEVICE_FAULT ||
@@ -184,7 +185,7 @@ static bool is_true_reason(enum failure failure)
            failure == FAILURE_COMPILE_TIMEOUT || failure == FAILURE_TIME_IMPOSSIBLE;
 }
 
-/* Jobs of which a config was verified: kept, or dropped as slow. */
+/* Ids of jobs of which a config was verified: its result was kept, or it was dropped as slow. */
 static GHashTable *verified_jobs(struct chaos *chaos)
 {
     GHashTable *ids = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);

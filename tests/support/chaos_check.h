@@ -8,19 +8,19 @@
 #include "tests/support/chaos_farm.h"
 
 enum finding {
-    LOST,       /* neither done nor failed, or what was acknowledged as stored is not there */
-    DUPLICATED, /* in two places, or stored under two claims */
-    FALSELY_SUCCESSFUL, /* done or kept though an undisturbed farm says otherwise */
-    FALSELY_FAILED,     /* failed for a reason that is not true */
+    LOST,       /* neither done nor failed, or an acknowledged result is not in the database */
+    DUPLICATED, /* in two bundles, or stored under two claims' fences */
+    FALSELY_SUCCESSFUL, /* done, or a result kept, where the undisturbed farm's results differ */
+    FALSELY_FAILED,     /* failed for a reason that cannot have occurred */
 };
 #define FINDINGS (FALSELY_FAILED + 1)
 
 struct chaos_check {
-    GHashTable *jobs[FINDINGS]; /* int64_t *: their ids */
-    GPtrArray *words;           /* of each finding, in people's words */
-    int acknowledged, refused;  /* evaluated rounds, by the logs */
-    int errors;                 /* in the logs, neither a refusal nor a server that is away */
-    int worker_lost; /* jobs that failed truly so: three times, each with its line in events */
+    GHashTable *jobs[FINDINGS]; /* by finding: set of the ids (int64_t *) of affected jobs */
+    GPtrArray *words;           /* a sentence for each finding */
+    int acknowledged, refused;  /* counts of evaluated rounds, from the workers' logs */
+    int errors;      /* errors in the logs other than refused results and an unreachable server */
+    int worker_lost; /* jobs that failed as worker lost, with three losses in the event log */
     int sim_done, sim_failed, real_done, real_failed;
 };
 

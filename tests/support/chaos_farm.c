@@ -19,7 +19,8 @@
 
 #define FAKETIME "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
 
-/* Each job goes through a pool four times, in batches of ten on average. */
+/* Simulated workers' pace assumes that each job passes through a pool four times, in batches of ten
+ * on average. */
 #define PASSES     4
 #define BATCH_MEAN 10
 
@@ -94,7 +95,7 @@ static void start_actor(struct chaos *chaos, struct actor *actor)
         g_strdup_printf("postgresql://skipjack@%s:%d/chaos", host->address, host->port);
     g_autofree char *file =
         g_strdup_printf("FAKETIME_TIMESTAMP_FILE=%s", host->clock ? host->clock : "");
-    /* Durations stay true: a clock that jumps is the wall's. */
+    /* libfaketime shifts the wall clock only: durations, by the monotonic clock, stay true. */
     const char *const environment[] = {file, preload, "FAKETIME_CACHE_DURATION=1",
                                        "FAKETIME_DONT_FAKE_MONOTONIC=1", NULL};
     actor->resume_at = 0;
@@ -209,7 +210,8 @@ static bool await_done(Store *store, int64_t campaign, int seconds)
     return false;
 }
 
-/* A worker alone, in a database of its own: else the second campaign took over the first one's results. */
+/* Runs the simulated campaign with one undisturbed worker, in a database of its own, so that the
+ * farm's campaign does not take its results over. */
 static void run_calm(struct chaos *chaos)
 {
     g_autofree char *url = server_add_database("calm");
@@ -259,7 +261,8 @@ void chaos_init(struct chaos *chaos, const char *argv0, guint32 seed, const stru
     if (chaos->skipjack == NULL)
         g_error("chaos farm: no program 'build/skipjack': run make, or set SKIPJACK");
     signal(SIGPIPE, SIG_IGN);
-    /* Its hosts are namespaces of this machine, and its proxies do not speak TLS. */
+    /* Connections between hosts do not use TLS: the hosts are namespaces of this machine, and the
+     * proxies do not speak it. */
     g_setenv("SKIPJACK_DB_INSECURE", "1", TRUE);
     chaos->namespaces = room_enter(&chaos->only_loopback);
     server_create(100 + size->sim_jobs / 50);

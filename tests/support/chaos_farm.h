@@ -1,7 +1,5 @@
-/*
- * The farm that chaos is done to: hosts with a proxy to PostgreSQL each, simulated workers and an agent
- * on each, a campaign of simulated jobs and one of real ones.
- */
+/* The farm of the chaos tests: several hosts, each with a proxy to PostgreSQL, simulated workers
+ * and an agent; a campaign of simulated jobs and one of real ones. */
 #ifndef TESTS_SUPPORT_CHAOS_FARM_H
 #define TESTS_SUPPORT_CHAOS_FARM_H
 
@@ -17,19 +15,20 @@
 struct chaos_size {
     int seconds; /* of chaos */
     int sim_jobs, real_problems;
-    int tiny_problems; /* of a further campaign, one config each, or 0 */
+    /* problems of a further campaign, with one config each; 0: no such campaign */
+    int tiny_problems;
 };
 
 struct actor {
     int host;
-    bool agent; /* else a simulated worker */
+    bool agent; /* an agent; else a simulated worker */
     pid_t pid;
-    gint64 resume_at; /* stopped until then, in monotonic microseconds; 0: it runs */
+    gint64 resume_at; /* when the stopped process goes on, in monotonic microseconds; 0: it runs */
     char *node, *log;
 };
 
-/* A child of an agent, stopped until then. It may be dead by then, and nobody has its number: ids are
- * not used again within a minute. */
+/* A child of an agent that is stopped until resume_at. If it is dead by then, continuing it does no
+ * harm: its process id is not given to another process within a minute. */
 struct stopped_child {
     pid_t pid;
     gint64 resume_at;
@@ -39,10 +38,11 @@ struct host {
     pid_t proxy;
     int to_proxy, port;
     char *address;
-    char *clock;                      /* libfaketime's file, NULL without it */
-    char *scratch;                    /* TMPDIR of its agent */
-    bool own_scratch;                 /* a disk, that can be filled */
-    gint64 open_at, link_at, disk_at; /* when its fault ends; 0: it has none */
+    char *clock;      /* the file that sets libfaketime's time; NULL without libfaketime */
+    char *scratch;    /* TMPDIR of the host's agent */
+    bool own_scratch; /* scratch is a disk of its own, which a fault can fill */
+    /* when the fault of the proxy, the link or the disk ends; 0: it has no fault */
+    gint64 open_at, link_at, disk_at;
 };
 
 struct chaos {
@@ -50,37 +50,40 @@ struct chaos {
     guint32 seed;
     GRand *random;
     bool namespaces;
-    const char *only_loopback; /* why there are no namespaces; else NULL */
-    const char *programs;      /* folder of proxy and sim_worker */
+    const char *only_loopback; /* why there are no namespaces; NULL where there are */
+    const char *programs;      /* the folder of the programs proxy and sim_worker */
     const char *skipjack;
-    char *url; /* past the proxies */
+    char *url; /* of the database, not through a proxy */
     Store *store;
     int64_t sim_campaign;
-    int64_t real_campaigns[2]; /* the second one has the tiny problems, or is 0 */
-    GHashTable *calm;          /* what the simulated campaign comes to undisturbed */
+    /* ids; the second campaign has the tiny problems; 0: there is none */
+    int64_t real_campaigns[2];
+    GHashTable *calm; /* an undisturbed farm's results of the simulated campaign (sim_results()) */
     struct host hosts[CHAOS_HOSTS];
     struct actor actors[CHAOS_ACTORS];
-    GArray *stopped; /* struct stopped_child, those that go on later */
-    int started;     /* processes so far: seeds of simulated workers */
-    bool over;       /* what starts now works without pauses */
+    GArray *stopped; /* struct stopped_child: children that go on later */
+    int started;     /* processes started so far; each number seeds one simulated worker */
+    bool over;       /* chaos has ended: workers that start now work without pauses */
 };
 
-/* Makes room, server, campaigns and hosts, and finds out what an undisturbed farm comes to. argv0 is
- * the test's own path: its programs lie beside it. */
+/* Makes the room (chaos_room.h), the server, hosts and campaigns, and finds an undisturbed farm's
+ * results. argv0: the path of the test, whose folder has the programs proxy and sim_worker. */
 void chaos_init(struct chaos *chaos, const char *argv0, guint32 seed,
                 const struct chaos_size *size);
-/* Starts who is not there: at first all of them. */
+/* Starts each agent and simulated worker that is not running. */
 void chaos_fill(struct chaos *chaos);
-/* Ends what has passed: stopped ones go on, proxies open, links come up, disks are freed. now: all. */
+/* Ends each fault whose time is over: stopped processes go on, proxies let all through, links come
+ * up, disks are freed. now: ends all faults. */
 void chaos_heal(struct chaos *chaos, bool now);
-/* Commands the host's proxy. */
+/* Sends a command to the host's proxy (proxy.c). */
 void chaos_tell(struct chaos *chaos, int host, const char *command);
-/* Ends chaos and waits until all campaigns are done; false where they are not within the time. */
+/* Ends chaos and waits for all campaigns to be done; false if they are not done within
+ * `seconds`. */
 bool chaos_finish(struct chaos *chaos, int seconds);
-/* Ends all workers, agents in good order; whether all of these did. */
+/* Ends all workers, agents by SIGTERM. Returns whether all agents ended with status 0. */
 bool chaos_dismiss(struct chaos *chaos);
 
-/* A question about the whole database, without a proxy: the server must be there. */
+/* Asks the database directly, not through a proxy; the server must be running. */
 int64_t chaos_count(struct chaos *chaos, const char *sql, int64_t campaign);
 
 #endif

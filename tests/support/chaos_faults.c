@@ -29,7 +29,7 @@ static const char *always(const struct chaos *chaos)
 
 /* ---- workers and their children ---- */
 
-/* One that runs, or NULL. */
+/* A random running actor (agent or simulated worker), or NULL. */
 static struct actor *any_actor(struct chaos *chaos, bool agent)
 {
     int first = agent ? CHAOS_HOSTS * CHAOS_SIMS : 0;
@@ -48,7 +48,7 @@ static const char *kill_actor(struct chaos *chaos, bool agent)
     return actor->node;
 }
 
-/* Beyond its lease: others claim what it held. */
+/* Stops a worker for longer than its lease, so that other workers claim its jobs. */
 static const char *stop_actor(struct chaos *chaos, bool agent)
 {
     struct actor *actor = any_actor(chaos, agent);
@@ -100,7 +100,8 @@ static const char *kill_child(struct chaos *chaos, const char *words)
     return child != 0 && kill(child, SIGKILL) == 0 ? node : NULL;
 }
 
-/* Beyond the lease, for which its agent beats on; at its deadline the agent ends it. */
+/* Stops a child for longer than the lease. Its agent goes on sending heartbeats, so only the
+ * child's deadline ends it. */
 static const char *stop_child(struct chaos *chaos, const char *words)
 {
     const char *node;

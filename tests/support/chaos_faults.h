@@ -9,10 +9,11 @@
 
 struct fault_row {
     const char *name;
-    /* Why it cannot be done here, or NULL. */
+    /* Returns why the fault cannot be made on this machine, or NULL. */
     const char *(*why_not)(const struct chaos *chaos);
-    /* Returns the node it strikes ("host0-sim1", a pattern of SQL's LIKE for several), or NULL where it
-     * strikes nobody now. Static until the next call. */
+    /* Makes the fault. Returns the name of the node that it hits ("host0-sim1", or an SQL LIKE
+     * pattern for several nodes), valid until the next call; NULL if there is nothing to hit
+     * now. */
     const char *(*strike)(struct chaos *chaos);
 };
 
@@ -21,10 +22,12 @@ const struct fault_row *fault_at(int index);
 
 struct fault_tally {
     int times;
-    GHashTable *touched; /* int64_t *: ids of jobs */
+    /* set of the ids (int64_t *) of jobs that nodes held when the fault hit them */
+    GHashTable *touched;
 };
 
-/* Does one, counted, and notes whose jobs it touches; whether it struck anybody. */
+/* Makes the fault once; counts it and notes the jobs that it touches. Returns whether it hit a
+ * node. */
 bool fault_do(struct chaos *chaos, int index, struct fault_tally *tally);
 
 #endif

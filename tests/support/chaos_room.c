@@ -38,7 +38,8 @@ static int wait_status(pid_t pid)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* The first process of the namespace takes in what others leave, and ends with the test's. */
+/* The namespace's first process becomes the parent of orphans and reaps them; it ends when the
+ * test's process ends. */
 static void reap(void)
 {
     pid_t test = fork();
@@ -54,7 +55,7 @@ static void reap(void)
     }
 }
 
-/* Returns NULL, or what it could not do; errno then says why. */
+/* Returns NULL, or the name of the step that failed with errno. */
 static const char *furnish(void)
 {
     static const char *const up[] = {"ip", "link", "set", "lo", "up", NULL};
@@ -80,8 +81,8 @@ static int remove_entry(const char *path, const struct stat *status, int type, s
     return remove(path);
 }
 
-/* With mounts of its own the room's folder is in one of them and vanishes with it; without them the first process
- * removes the folder. */
+/* Makes the room's folder. With its own mount namespace the folder is on a mount and vanishes with
+ * the namespace; otherwise the first process removes it. */
 static void make_folder(const char *pattern)
 {
     room.folder = g_mkdtemp(g_strdup(pattern));
@@ -97,7 +98,8 @@ static bool has_ip(void)
 
 #define NAMESPACES (CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC)
 
-/* The first process of new namespaces: all that the room and its hosts need, once. */
+/* Runs in the first process of new namespaces: tries once each thing that the room and its hosts
+ * need. */
 static const char *try_room(void)
 {
     static const char *const pair[] = {"ip",   "link", "add",  "room", "type",
@@ -112,7 +114,8 @@ static const char *try_room(void)
                                          : NULL;
 }
 
-/* Tries it all in a process that takes its namespaces away again. Free with g_free(); NULL if all can be had. */
+/* Tries to enter a room in a process that ends afterwards. Returns NULL if everything works, else
+ * what failed; free with g_free(). */
 static char *what_is_refused(void)
 {
     char words[256] = "";
@@ -163,7 +166,7 @@ static pid_t inner;
 static void pass_on(int number)
 {
     (void)number;
-    kill(inner, SIGKILL); /* the namespace's first process: all others go with it */
+    kill(inner, SIGKILL); /* the namespace's first process: the kernel kills all others in it */
 }
 
 bool room_enter(const char **reason)
@@ -273,7 +276,7 @@ static void become(const struct room_process *process, int in, int out)
     if (process->uid != 0 && (setgroups(1, &process->gid) != 0 || setgid(process->gid) != 0 ||
                               setuid(process->uid) != 0 || chdir("/") != 0))
         _exit(126);
-    /* After the change of user, which takes it back. */
+    /* Set after the change of user, which resets the death signal. */
     prctl(PR_SET_PDEATHSIG, process->death_signal ? process->death_signal : SIGKILL);
     for (const char *const *word = process->environment; word && *word; word++)
         putenv((char *)(uintptr_t)*word);
@@ -311,7 +314,7 @@ bool room_run(const char *const *argv, uid_t uid, gid_t gid, const char *log)
 
 void room_kill(pid_t pid)
 {
-    g_assert(pid > 0); /* 0 is everybody of the group */
+    g_assert(pid > 0); /* kill() with 0 would signal the whole process group */
     kill(pid, SIGKILL);
     wait_status(pid);
 }

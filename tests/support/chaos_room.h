@@ -1,9 +1,8 @@
-/*
- * Where chaos happens: as root in namespaces of its own (processes, mounts, network), which the kernel
- * takes away with all that is in them when the test ends, however it ends; hosts are network namespaces
- * joined to the room by a pair of veth each. Without root, or where any of this cannot be had (a container, a
- * kernel without veth), it is this machine's loopback, and children die with the test by PR_SET_PDEATHSIG.
- */
+/* The place where chaos happens: as root, namespaces of its own (processes, mounts, network), which
+ * the kernel removes with all their content however the test ends. Hosts are network namespaces,
+ * each joined to the room by a veth pair. Without root, or where the kernel refuses any of this (a
+ * container, no veth), the room is this machine's loopback, and children die with the test by
+ * PR_SET_PDEATHSIG. */
 #ifndef TESTS_SUPPORT_CHAOS_ROOM_H
 #define TESTS_SUPPORT_CHAOS_ROOM_H
 
@@ -11,38 +10,39 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Enters the room: returns in a new process, while the first one waits for its end and ends with its
- * status, and no other thread may run. Returns in the same process where there is only loopback; *reason then says
- * why. Static. */
+/* Enters the room. With namespaces it returns in a new process, while the calling process waits for
+ * the new one's end and exits with its status; no other thread may run. Otherwise it returns false
+ * in the same process, with only the loopback, and *reason (static) says why. */
 bool room_enter(const char **reason);
 
-/* A folder of the room, gone with it. Static. */
+/* A folder that is removed with the room. Static. */
 const char *room_folder(void);
-/* Mounts a disk of that size of its own on a new folder of the room, or only makes the folder where
- * there is only loopback. Free with g_free(). */
+/* Mounts a disk of that size on a new folder of the room; without namespaces only makes the folder.
+ * *own: whether it is a disk. Free with g_free(). */
 char *room_make_disk(const char *name, int megabytes, bool *own);
 
-/* The address of the room's side of host number 0, 1, ...; makes the host. Free with g_free(). */
+/* Makes host `number` and returns the address of the room's end of its link. Free with g_free(). */
 char *room_make_host(int number);
-/* Takes the host's link down, or up again. */
+/* Takes the host's network link down, or up again. */
 void room_link_host(int number, bool up);
 
-/* Arguments and surroundings of a process. */
+/* A process to start, and its environment. */
 struct room_process {
     const char *const *argv;
-    const char *const *environment; /* NAME=VALUE, beside the test's own; or NULL */
-    int host;                       /* -1: the room itself */
-    const char *log;                /* gets its stderr; NULL: /dev/null */
-    uid_t uid;                      /* 0: as the test */
+    /* NAME=VALUE strings added to the test's environment; or NULL */
+    const char *const *environment;
+    int host;        /* number of the host that it runs on; -1: the room itself */
+    const char *log; /* file that its stderr is appended to; NULL: /dev/null */
+    uid_t uid;       /* 0: as the test */
     gid_t gid;
-    int death_signal;     /* when the test ends; 0: SIGKILL */
-    int *to_fd, *from_fd; /* pipes to stdin and from stdout, or NULL */
+    int death_signal;     /* the signal that it gets when the test ends; 0: SIGKILL */
+    int *to_fd, *from_fd; /* file descriptors of pipes to its stdin and from its stdout, or NULL */
 };
-/* Returns its id. Aborts where it cannot be started. */
+/* Starts the process and returns its id. Aborts if it cannot be started. */
 pid_t room_start(const struct room_process *process);
-/* Runs a program to its end; whether it ended with 0. */
+/* Runs a program to its end. Returns whether its exit status is 0. */
 bool room_run(const char *const *argv, uid_t uid, gid_t gid, const char *log);
-/* Ends a process and waits for it. */
+/* Kills a process by SIGKILL and waits for its end. */
 void room_kill(pid_t pid);
 
 #endif

@@ -51,7 +51,7 @@ static void choose_user(void)
     server.gid = user != NULL ? user->pw_gid : 0;
 }
 
-/* One that nobody uses now. */
+/* A port that no process listens on now. */
 static int free_port(void)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
@@ -76,7 +76,7 @@ static void start_process(void)
     g_autofree char *sockets = g_strdup_printf("unix_socket_directories=%s", server.disk);
     const char *const argv[] = {
         postgres, "-D", server.data, "-c", port, "-c", sockets,
-        /* Killed is not cut off from power: the kernel keeps what was written. */
+        /* fsync=off: a killed process loses nothing that the kernel has, unlike a power cut. */
         "-c", "fsync=off", "-c", "listen_addresses=127.0.0.1", "-c", "max_connections=80", "-c",
         "shared_buffers=32MB", "-c", "min_wal_size=8MB", "-c", "max_wal_size=32MB", "-c",
         "autovacuum_naptime=5", NULL};
@@ -100,8 +100,8 @@ static bool answers(void)
     return PQping(url) == PQPING_OK;
 }
 
-/* After a kill, the old server's processes may remain for a moment: a new server then ends at once, so starting is
- * repeated until patience ends. */
+/* After a kill, the old server's processes may remain for a moment, in which a new server exits at
+ * once: starting is repeated until patience ends. */
 void server_start(void)
 {
     gint64 limit = patience_end();
@@ -213,7 +213,7 @@ void server_free_disk(void)
     server_start();
 }
 
-/* ---- keeping what was ---- */
+/* ---- keeping the database after the test ---- */
 
 static bool dump_into(const char *database, const char *folder)
 {

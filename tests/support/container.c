@@ -15,7 +15,8 @@
 
 #define NAMESPACES (CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWNS | CLONE_NEWUTS)
 
-/* Runs in the container's process. Ends it, with the reason as its answer. */
+/* Called in the container's process: if a step failed, answers with the reason and ends the
+ * process. */
 static void must(bool done, const char *what, FILE *answer)
 {
     if (done)
@@ -32,7 +33,8 @@ static void write_map(const char *path, const char *text, FILE *answer)
     close(fd);
 }
 
-/* Without root, a user namespace allows the other namespaces; the user keeps its number in it. */
+/* Without root, a user namespace is needed to make the other namespaces; the user keeps its number
+ * in it. */
 static void enter_namespaces(FILE *answer)
 {
     uid_t uid = geteuid();
@@ -62,7 +64,7 @@ static void furnish(const char *host, const char *hidden, FILE *answer)
          "cannot hide a folder", answer);
 }
 
-/* The namespaces' first process: all others in them end with it. */
+/* The first process of the namespaces: when it ends, the kernel kills all others in them. */
 static void live(const char *host, const char *hidden, ContainerBody body, FILE *answer)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -121,7 +123,7 @@ bool container_start(struct container *container, const char *host, const char *
     container->answer_fd = ends[0];
     if (read(ends[0], &verdict, 1) == 1 && verdict == 'y')
         return true;
-    /* The container ends by itself. */
+    /* A container that could not be set up ends without being killed. */
     *reason = container_answer(container);
     waitpid(container->pid, NULL, 0);
     close(container->answer_fd);

@@ -1,7 +1,5 @@
-/*
- * A container for a test: a process with process numbers, IPC, mounts and a host name of its own, as a
- * container runtime gives them. It shares all files with the test.
- */
+/* A container for a test: a process with its own process numbers, IPC, mounts and host name, as a
+ * container runtime would make it. It shares all files with the test. */
 #ifndef TESTS_SUPPORT_CONTAINER_H
 #define TESTS_SUPPORT_CONTAINER_H
 
@@ -19,9 +17,9 @@ struct container {
  * close `answer` and go on. The container ends when the function returns. */
 typedef void (*ContainerBody)(FILE *answer);
 
-/* Starts `body` in a container with that host name. An empty folder is mounted on `hidden` unless that is
- * NULL. False with *reason (free with g_free()) if the kernel refuses such namespaces. The test must have
- * no other thread. */
+/* Starts `body` in a container with that host name. An empty folder is mounted over `hidden` if
+ * that is not NULL. Returns false with *reason (free with g_free()) if the kernel refuses the
+ * namespaces. The calling process must have no other thread. */
 bool container_start(struct container *container, const char *host, const char *hidden,
                      ContainerBody body, char **reason);
 /* Waits until the body closes its answer, and returns it. Free with g_free(). */

@@ -66,7 +66,8 @@ bool conv_cell_is_3d(const struct conv_cell *cell)
     return cell->layout[0] == LAYOUT_NCDHW || cell->layout[0] == LAYOUT_NDHWC;
 }
 
-/* One name where all are the same. INT8 has its output's type by itself. */
+/* Writes one name if all tensors' names are equal. INT8 is written as one name, too, since it
+ * decides its INT32 output. */
 static void write_names(GString *text, const char *const names[TENSOR_COUNT], bool is_int8)
 {
     bool same = strcmp(names[0], names[1]) == 0 && (is_int8 || strcmp(names[0], names[2]) == 0);
@@ -96,7 +97,7 @@ const char *conv_cell_name(const struct conv_cell *cell, char buffer[CONV_CELL_N
 
 enum grouping { UNGROUPED, GROUPED, DEPTHWISE, ANY_GROUPS };
 
-/* Axes on which the filter reaches past the padded input. */
+/* On how many axes the filter reaches past the padded input. */
 enum past { PAST_NONE, PAST_ONE, PAST_ALL };
 
 static const struct kind {
@@ -106,9 +107,9 @@ static const struct kind {
     int stride_min, stride_max;
     int dilation_min, dilation_max;
     enum grouping grouping;
-    bool flat; /* one row of filter positions only */
+    bool flat; /* the filter has one row */
     enum past past;
-    bool few; /* channels of an image; asked about where nothing else is served */
+    bool few; /* few channels, as in images; tried only for cells where no other kind is served */
 } kinds[] = {
     {"general", 1, 5, 3, 1, 3, 1, 3, ANY_GROUPS, false, PAST_NONE, false},
     {"3x3", 3, 3, 2, 1, 1, 1, 1, UNGROUPED, false, PAST_NONE, false},
@@ -143,7 +144,7 @@ static int between(GRand *random, int least, int most)
     return g_rand_int_range(random, least, most + 1);
 }
 
-/* The dimension that gets more than a tile. */
+/* The dimension that is larger than a solver's tile. */
 enum much { MUCH_OF_NOTHING, MANY_CHANNELS, MANY_FILTERS, MANY_POSITIONS };
 
 #define WHOLE_CHANNELS  16
@@ -178,7 +179,7 @@ static void choose_channels(GRand *random, const struct kind *kind, enum conv_si
     p->k = p->groups * fit(k, sizes, WHOLE_CHANNELS);
 }
 
-/* The least input that the filter does not reach past. */
+/* The smallest input that the filter fits into, padding included. */
 static int64_t least_input(const struct problem *p, int a)
 {
     return MAX(p->dilation[a] * (p->fil[a] - 1) + 1 - 2 * p->pad[a], 1);
@@ -202,7 +203,8 @@ static void choose_axis(GRand *random, const struct kind *kind, enum conv_sizes 
         p->in[a] = fit(least_input(p, a) + more, sizes, WHOLE_POSITIONS);
 }
 
-/* A whole number of channels stays whole, an odd one odd. False where there are few already. */
+/* Reduces the larger count of channels; multiples of 16 stay multiples, odd counts stay odd. False
+ * if it is small already. */
 static bool shrink_channels(struct problem *p, int64_t few)
 {
     int64_t *larger = p->c > p->k ? &p->c : &p->k;
@@ -231,7 +233,8 @@ static bool shrink_positions(struct problem *p)
     return true;
 }
 
-/* Takes away of what there is most, as long as the kind stays what it is. */
+/* Reduces batch, channels and positions in turn until the problem has at most `most_macs`
+ * multiply-accumulates, without changing its kind. */
 static void shrink(struct problem *p, double most_macs)
 {
     while (problem_macs(p) > most_macs) {
@@ -266,7 +269,7 @@ void conv_kind_problem(GRand *random, int kind, enum conv_sizes sizes, const str
 /* ---- claims ---- */
 
 #define TRIES_A_KIND 12
-#define TRIES_OF_FEW 240 /* of sizes that must suit each other */
+#define TRIES_OF_FEW 240 /* more tries, since the problem's sizes must fit each other */
 #define PROBED_MACS  1e6
 
 static bool kind_is_served(const struct solver *solver, const struct conv_cell *cell,

@@ -37,8 +37,8 @@ static void unflat(const int64_t sizes[AXES], int64_t index, int64_t at[AXES])
     }
 }
 
-/* The sums under way. All three directions are sums over the same triples: an output position, a
- * filter position, and the element of x where they meet. */
+/* A sum for each output element. All three directions add over the same triples: an output
+ * position, a filter position, and the element of x where the two meet. */
 struct sums {
     const struct problem *p;
     double *const *plain;
@@ -62,7 +62,8 @@ static void add_product(struct sums *sums, int64_t x, int64_t w, int64_t y)
     sums->length[at[output]]++;
 }
 
-/* The filter's next position, the innermost axis first; after the last comes the first again. */
+/* Steps to the filter's next position, the innermost axis first; after the last position the first
+ * follows. */
 static void next_tap(const struct sums *sums, int64_t w_at[AXES])
 {
     for (int i = AXES - 1; i > 0 && ++w_at[i] == sums->sizes[TENSOR_W][i]; i--)
@@ -113,19 +114,19 @@ int64_t conv_reference(const struct problem *p, double *const plain[TENSOR_COUNT
     return longest;
 }
 
-/* A 16-bit float with that many bits of exponent, by arithmetic alone. */
+/* Rounds a value to a 16-bit float with that many exponent bits, by arithmetic alone. */
 static guint16 small_float(double value, int exponent_bits)
 {
     int mantissa_bits = 15 - exponent_bits, bias = (1 << (exponent_bits - 1)) - 1, exponent;
     double magnitude = fabs(value), steps;
 
-    if (magnitude == 0) /* it has no exponent of its own */
+    if (magnitude == 0) /* zero has no exponent */
         return signbit(value) ? 0x8000 : 0;
     frexp(magnitude, &exponent);
     exponent = MAX(exponent - 1, 1 - bias);
     steps = nearbyint(ldexp(magnitude, mantissa_bits - exponent));
-    /* Below the first normal number steps < 2^mantissa_bits and the exponent field is 0; rounding
-     * up carries into it by itself. */
+    /* Numbers below the first normal one have fewer steps than 2^mantissa_bits and the exponent
+     * field 0; rounding up to the first normal number carries into that field. */
     return (guint16)((signbit(value) ? 0x8000 : 0) +
                      (int)(steps + ldexp(exponent + bias - 1, mantissa_bits)));
 }

@@ -8,16 +8,17 @@
 #include "solvers/problem/problem_key.h"
 #include "tests/support/conv_reference.h"
 
-/* Bytes before and behind each tensor that no kernel may touch; keeps a tensor's alignment. */
+/* Guard zone, in bytes, before and behind each tensor, which no kernel may write. A multiple of
+ * every alignment. */
 #define GUARD  512
-/* NaN in every floating type, -1 in whole numbers. */
+/* Bytes of 0xff: NaN in every floating type, -1 in integers. */
 #define POISON 0xff
-/* Elements added behind each row, plane and so on. Odd, so that rows lose their alignment. */
+/* Elements added behind each row, plane and so on. Odd, so that rows are not aligned. */
 #define GAP    5
 
-/* ---- how tensors lie ---- */
+/* ---- strides of tensors ---- */
 
-/* Logical axes from the innermost outwards, as the layout orders them. */
+/* Orders the logical axes from the innermost outwards, by their strides in the packed layout. */
 static void order_axes(const int64_t packed[5], int order[5])
 {
     for (int i = 0; i < 5; i++)
@@ -80,7 +81,7 @@ static double random_value(enum data_type type, GRand *random)
     return sign * g_rand_double_range(random, 0.25, 1);
 }
 
-/* The reference uses the values as rounded to the tensor's type. */
+/* The reference computes with the inputs as they are rounded to the tensor's type. */
 static void fill_input(struct conv_trial *trial, enum tensor_role role, GRand *random)
 {
     const struct problem *p = &trial->p;
@@ -136,22 +137,21 @@ void conv_trial_run(struct conv_trial *trial, struct solution_runner *runner,
     solution_run(runner, solution, tensors, 1);
 }
 
-/* ---- how far off a result may be ---- */
+/* ---- the error that a result may have ---- */
 
-/* Half a last place: what one rounding does to 1. */
+/* Half a unit in the last place of 1: the largest relative error of one rounding. */
 static double unit_roundoff(enum data_type type)
 {
     return conv_type_epsilon(type) / 2;
 }
 
-/*
- * Sums of L products of such data wander: their error stays near u times their magnitude, whatever L
- * is, and below (L + 1) u times it in any case; so min(L + 2, 16) u is four times what was ever seen.
- * A double sum is held against one that rounds as well. Winograd's transforms add and subtract
- * neighbours, at most a few times each, and the FFT's every element of a transform, log2(L) times: an
- * element has the errors of the largest. Both round what they transformed where tensors are short.
- * The store rounds once more, in steps that end at the type's smallest.
- */
+/* The allowed error. Errors of a sum of L products of random signs mostly cancel: they stayed near
+ * u times the sum's magnitude whatever L was, and are at most (L + 1) u times it; min(L + 2, 16) u
+ * is four times the largest error measured. For FP64, the reference's own rounding is added.
+ * Winograd's transforms add a few neighbours, the FFT's add each element of a transform log2(L)
+ * times: an element can have the error of the largest one, so their errors are relative to the
+ * largest magnitude. Both round transformed values where tensors are of a shorter type. The store
+ * adds one rounding, which for tiny values is that of the type's smallest number. */
 static double allowed_error(const struct conv_trial *trial, const char *algorithm, int64_t index)
 {
     const struct problem *p = &trial->p;
@@ -188,7 +188,7 @@ int64_t conv_trial_wrong(const struct conv_trial *trial, const char *algorithm, 
 
     for (int64_t i = count - 1; i >= 0; i--) {
         double value = conv_load(&trial->p, role, tensor->strides, tensor_data(tensor), i);
-        /* Written so that a NaN is wrong. */
+        /* The comparison is written so that a NaN counts as wrong. */
         if (fabs(value - trial->plain[role][i]) <= allowed_error(trial, algorithm, i))
             continue;
         wrong++;
@@ -198,9 +198,10 @@ int64_t conv_trial_wrong(const struct conv_trial *trial, const char *algorithm, 
     return wrong;
 }
 
-/* ---- what must be as it was ---- */
+/* ---- bytes that a kernel must not change ---- */
 
-/* Puts what a run may write back into a copy of the output's buffer as it was before. */
+/* Copies the elements that a run may write into `expected`, the output's buffer as it was before
+ * the run. */
 static void allow_output(const struct conv_trial *trial, void *expected)
 {
     const struct problem *p = &trial->p;
@@ -232,9 +233,9 @@ int64_t conv_trial_stray(const struct conv_trial *trial)
     return stray;
 }
 
-/* ---- both, as a test's verdict ---- */
+/* ---- checking a run ---- */
 
-/* The config under way, printed by the signal handler if its kernel crashes the program. */
+/* The config being run; the signal handler prints it if the kernel crashes the program. */
 static char under_way[PROBLEM_KEY_MAX + CONFIG_TEXT_MAX + 128];
 
 static void say_last_words(int number)
@@ -243,8 +244,8 @@ static void say_last_words(int number)
         raise(number);
 }
 
-/* With its handler gone after one call, the signal then ends the program as it would have. Sanitizers
- * have handlers of their own, which say more. */
+/* SA_RESETHAND removes the handler after its first call, so the signal then ends the program as
+ * usual. Sanitizers have their own handlers, which report more. */
 static void note_under_way(const struct conv_trial *trial, const struct solver *solver,
                            const struct context *context, const struct perf_config *config)
 {
@@ -288,7 +289,7 @@ static char *describe_wrong(const struct conv_trial *trial, const char *algorith
                            trial->plain[role][first], allowed_error(trial, algorithm, first));
 }
 
-/* Bytes of the output that differ after another run on the same inputs. */
+/* Runs again on the same inputs; returns the number of the output's bytes that differ. */
 static int64_t differs_when_repeated(struct conv_trial *trial, struct solution_runner *runner,
                                      const struct solution *solution)
 {

@@ -1,10 +1,10 @@
-/*
- * An OpenCL library that is PoCL on an older CPU: OCL_ICD_VENDORS names it to the loader, SKIPJACK_TEST_CPU names the
- * CPU. PoCL asks LLVM's getHostCPUFeatures() what it may compile for and how many lanes it reports. This library loads
- * PoCL behind a function of the same name that hides what the older CPU lacks. Code for an older CPU runs on a newer
- * one. Features that this machine lacks cannot be added: tests/kernels/toolchains/test_opencl.c compares what PoCL's device
- * reports with the CPU that was asked for.
- */
+/* An OpenCL library that is PoCL on an older CPU: OCL_ICD_VENDORS names this library to the OpenCL
+ * loader, SKIPJACK_TEST_CPU names the CPU. PoCL calls LLVM's getHostCPUFeatures() to learn which
+ * instructions it may compile to and how many lanes it reports. This library loads PoCL and gives
+ * it a function of the same name, which hides the features that the older CPU lacks. Code for an
+ * older CPU runs on a newer one. Features that this machine lacks cannot be added:
+ * tests/kernels/toolchains/test_opencl.c compares what PoCL's device reports with the CPU that was
+ * asked for. */
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl_ext.h>
 #include <dlfcn.h>
@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* llvm::StringMap<bool>, as LLVM lays it out since release 3: a table of pointers to entries, NULL where a place is
- * empty; in an entry the key follows the value. */
+/* llvm::StringMap<bool> in memory, as in all LLVM releases since 3: a table of pointers to entries,
+ * NULL where a slot is empty; in an entry the key follows the value. */
 struct entry {
     size_t key_length;
     bool value;
@@ -51,7 +51,8 @@ static bool matches(const char *pattern, const char *name, size_t length)
                                 : length == stem && memcmp(pattern, name, stem) == 0;
 }
 
-/* Whether a CPU of the table from `first` on adds that feature. */
+/* Whether a CPU of the table from index `first` on adds that feature, so that an older CPU lacks
+ * it. */
 static bool is_hidden(size_t first, const char *name, size_t length)
 {
     for (size_t i = first; i < CPU_COUNT; i++) {
@@ -78,14 +79,15 @@ static size_t cpu_asked_for(void)
     abort();
 }
 
-/* llvm::sys::getHostCPUFeatures(llvm::StringMap<bool> &), as C++ names it. */
+/* The mangled C++ name of llvm::sys::getHostCPUFeatures(llvm::StringMap<bool> &). */
 #define MASKED        _ZN4llvm3sys18getHostCPUFeaturesERNS_9StringMapIbNS_15MallocAllocatorEEE
 #define TEXT_OF(name) #name
 #define NAME_OF(name) TEXT_OF(name)
 
 bool MASKED(struct feature_map *features);
 
-/* The function of the LLVM that PoCL is linked to: the process may hold other releases of LLVM. */
+/* Calls the function of the LLVM that PoCL is linked to: the process may have loaded other LLVM
+ * releases, too. */
 static bool ask_llvm(const void *caller, struct feature_map *features)
 {
     bool (*real)(struct feature_map *);
@@ -119,7 +121,7 @@ bool MASKED(struct feature_map *features)
 
 /* ---- what the OpenCL loader asks for: PoCL's answers ---- */
 
-/* PoCL finds this library's function before LLVM's only if this library's names are global. */
+/* Loaded with global names: only then PoCL finds this library's function before LLVM's. */
 static void *open_pocl(void)
 {
     Dl_info self;
@@ -132,7 +134,7 @@ static void *open_pocl(void)
     return pocl;
 }
 
-/* A function of PoCL's, or NULL. */
+/* Looks up a function in PoCL's library; NULL if it has none of that name. */
 static void *pocl_symbol(const char *name)
 {
     static void *pocl;

@@ -38,7 +38,8 @@ static Elf64_Ehdr make_header(guint64 sections, guint16 count, gboolean old)
 
 GByteArray *cuda_note_object(const char *kernel, gboolean old)
 {
-    /* A flag of all kernels, then the needs of symbol 1, then of another. */
+    /* A flag that concerns all kernels, then attributes of symbol 1 (this kernel), then of another
+     * symbol. */
     static const guint8 info[] = {0x03, 0x50, 0, 0,                            //
                                   0x04, 0x2f, 8, 0, 1, 0, 0, 0, 40,   0, 0, 0, //
                                   0x04, 0x12, 8, 0, 1, 0, 0, 0, 16,   0, 0, 0, //

@@ -25,7 +25,7 @@ struct dav_server {
     pid_t process;
 };
 
-/* Finds a free port. The port is free when Apache opens it, unless another program is faster. */
+/* Finds a free port. Another program may take it before Apache opens it, which is unlikely. */
 static int free_port(void)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -48,7 +48,7 @@ static bool answers(int port)
     return connected;
 }
 
-/* One process serves all connections, so none may keep it waiting. */
+/* Apache's configuration. One process serves all connections, so none may block it. */
 static const char *const plain_text =
     "ServerRoot \"%1$s\"\nServerName 127.0.0.1\nListen 127.0.0.1:%2$d\n"
     "PidFile \"%1$s/pid\"\nErrorLog \"%1$s/log\"\nMutex file:%1$s\n"
@@ -123,7 +123,8 @@ static void write_files(DavServer *server, bool tls)
     g_autofree char *user = g_strdup_printf(DAV_USER ":{SHA}%s\n", hash);
     g_assert_true(g_chmod(temp_folder_write(server->folder, "users", user, -1), 0644) == 0);
     g_assert_true(g_mkdir(temp_folder_path(server->folder, "root"), 0777) == 0);
-    /* As root Apache serves as another user, who writes the objects and its lock file. */
+    /* Apache run by root serves as another user, who must be able to write the objects and the lock
+     * file. */
     g_assert_true(g_chmod(temp_folder_path(server->folder, "root"), 0777) == 0);
     g_assert_true(g_chmod(root, 0777) == 0);
     if (tls)

@@ -102,7 +102,7 @@ void export_farm_clear(struct export_farm *farm)
     store_close(farm->store);
 }
 
-/* One launch's kernel with made-up code; returns its key. */
+/* Stores a kernel with made-up code for a launch; returns its key. */
 static char *put_kernel(const struct export_farm *farm, const struct launch *launch, bool lost)
 {
     g_autoptr(GError) error = NULL;
@@ -143,7 +143,7 @@ static char *put_kernels(const struct export_farm *farm, const struct job *job,
     return g_string_free(joined, FALSE);
 }
 
-/* A time that depends on problem and solver alone. */
+/* A made-up time in ms that depends on the problem and the solver only. */
 static double time_of(const struct job *job)
 {
     return 50 + problem_hash(&job->problem) % 97 + 0.123456789 * (double)strlen(job->solver);
@@ -227,7 +227,8 @@ static bool has_config(const GArray *configs, const struct perf_config *config)
     return false;
 }
 
-/* The default config, and what is wished or comes next in the space. */
+/* The configs to try: the default, then those that the job's wish names, or the next untried ones
+ * of the space. */
 static GArray *configs_of(const struct export_farm *farm, const struct job *job, int wanted)
 {
     const struct solver *solver = solver_find(job->solver);

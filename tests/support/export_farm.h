@@ -1,8 +1,6 @@
-/*
- * A campaign for tests of the way out: three problems with every solver that serves them on a CPU,
- * taken through one round as workers do it, each job at its default config, with made-up times and
- * code objects. Functions assert that they succeed.
- */
+/* A campaign for tests of exports: three problems with every solver that serves them on a CPU. Each
+ * job is taken through one round at its default config, as workers do it, with made-up times and
+ * code objects. Functions assert that they succeed. */
 #ifndef TESTS_SUPPORT_EXPORT_FARM_H
 #define TESTS_SUPPORT_EXPORT_FARM_H
 
@@ -13,7 +11,7 @@
 #define EXPORT_FARM_TARGET "cpu-znver4_2"
 #define EXPORT_FARM_KEYS   3
 
-/* The problems; number i was planned i + 1 times. */
+/* Keys of the problems; problem i has the multiplicity i + 1. */
 extern const char *const export_farm_keys[EXPORT_FARM_KEYS];
 
 struct export_farm {
@@ -21,18 +19,19 @@ struct export_farm {
     struct target target;
     struct context context;
     int64_t campaign, worker;
-    bool lose_kernels; /* code objects of the first problem never arrive */
+    bool lose_kernels; /* the first problem's code objects are not stored */
 };
 
-/* Empties the scratch database. */
+/* Empties the scratch database and creates the campaign. */
 void export_farm_init(struct export_farm *farm);
-/* With other problems. */
+/* export_farm_init() with other problems. */
 void export_farm_init_with(struct export_farm *farm, const char *const *keys, int count);
-/* Takes all jobs through one round. Times depend on problem and solver alone. */
+/* Takes all jobs through one round. Made-up times depend on problem and solver only. */
 void export_farm_work(const struct export_farm *farm);
-/* A worker for what campaigns ask, also to measure again, until nothing is claimable. A round of a search has the
- * default config and the next ones of the space, `configs` in all; it is the job's only one. measure gives a
- * config's time in ms, 0 where it is unstable. All verified configs of a round are kept, and no earlier ones. */
+/* A worker that builds and measures until no job is claimable, rounds of remeasuring included. A
+ * job of a search gets a single round, of its default config and the next ones of the space,
+ * `configs` in all. measure returns a config's time in ms, or 0 if the config is unstable. All
+ * verified configs of the round are kept, results of earlier rounds are not. */
 struct export_farm_worker {
     int configs;
     double spread, drift; /* of all of it */
@@ -40,8 +39,8 @@ struct export_farm_worker {
     void *data;
 };
 void export_farm_serve(const struct export_farm *farm, const struct export_farm_worker *worker);
-/* Drops the farm's campaign and makes another one, of the problems with these solvers: "" for all, else names
- * joined by commas. */
+/* Drops the farm's campaign and creates another one, of these problems and solvers: names joined by
+ * commas, "" for all solvers. */
 void export_farm_begin_anew(struct export_farm *farm, const char *const *keys, int count,
                             const char *solvers);
 void export_farm_clear(struct export_farm *farm);

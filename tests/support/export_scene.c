@@ -25,7 +25,8 @@ static void none(const struct problem *p, const struct context *context, struct 
     config->count = 0;
 }
 
-/* Config 8 fits even heights only, so a config of one problem may be invalid for another. */
+/* Config 8 is valid for even heights only, so problems that share a perf-db row can differ in
+ * it. */
 static bool fits(const struct problem *p, const struct context *context, const int32_t *values)
 {
     (void)context;
@@ -88,7 +89,7 @@ static bool advance(const struct export_source *source, struct result_part *part
 {
     (void)error;
     part->after = part->last;
-    /* Jobs are numbered from 1: each is a part, and what comes behind the ninth. */
+    /* Each of the jobs 1 to 9 is a part, and all later jobs are the last part. */
     part->last = part->after == INT64_MIN ? 0 : part->after < 9 ? part->after + 1 : INT64_MAX;
     if (source->part_results > 1)
         part->last = INT64_MAX;

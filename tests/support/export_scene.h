@@ -1,8 +1,7 @@
-/*
- * The results of a made-up campaign, and what an export plans of them: solvers that a test puts in place of the program's
- * (ConvTuned, whose config is one number, and ConvA to ConvD without any), nothing stored. A config of 16 needs
- * EXPORT_SCENE_WORKSPACE.
- */
+/* The results of a made-up campaign, in memory, and what an export plans for them. The test
+ * program's own solvers replace the product's: ConvTuned, whose config is one number, and ConvA to
+ * ConvD, which have no configs. ConvTuned's config 16 needs a workspace of EXPORT_SCENE_WORKSPACE
+ * bytes. */
 #ifndef TESTS_SUPPORT_EXPORT_SCENE_H
 #define TESTS_SUPPORT_EXPORT_SCENE_H
 
@@ -13,8 +12,8 @@
 #define EXPORT_SCENE_WORKSPACE 4096
 #define EXPORT_SCENE_FORWARD   "64-56-56-3x3-64-56-56-16-1x1-1x1-1x1-0-NCHW-FP32-F"
 
-/* The test program's solver_table has to hold these. The table is not defined here, because every test that links
- * tests/support would get it. */
+/* The test program defines solver_table with these solvers. The table is not defined here, because
+ * then every test that links tests/support would get it. */
 #define EXPORT_SCENE_SOLVERS 5
 extern const struct solver export_scene_solvers[EXPORT_SCENE_SOLVERS];
 
@@ -30,17 +29,17 @@ struct export_scene {
     struct export_summary summary;
     TempFolder *folder;
     GPtrArray *results; /* struct result * */
-    /* what was planned, as texts */
+    /* planned rows as texts: find-db lines, the .sjdb's own lines, perf params, kernels */
     GPtrArray *lines, *own_lines, *records, *kernels;
 };
 void export_scene_init(struct export_scene *scene);
 void export_scene_clear(struct export_scene *scene);
 struct kernel_row *export_scene_add_kernel(struct export_scene *scene, const char *key,
                                            const char *options, const char *code);
-/* A job's result of this rank, with a kernel of its own. config: of ConvTuned alone. */
+/* Adds a result to a job, with its own kernel. config: for ConvTuned only. */
 struct result *export_scene_add(struct export_scene *scene, int64_t job, const char *key,
                                 const char *solver, const char *config, double time_ms);
-/* Plans the export, and keeps as texts what was planned. */
+/* Plans the export and stores the planned rows as texts. */
 void export_scene_choose(struct export_scene *scene);
 /* The reason of refusal number `index`; "" if there are fewer refusals. */
 const char *export_scene_reason(const struct export_scene *scene, guint index);

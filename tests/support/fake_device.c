@@ -100,7 +100,7 @@ static bool fake_fill(struct device_memory *memory, int64_t offset, int64_t byte
     return true;
 }
 
-/* Programs and kernels are the device itself: it has one kernel. */
+/* The device has a single kernel, so programs and kernels are represented by the device itself. */
 static struct device_program *fake_load(struct device *device, GBytes *code, GError **error)
 {
     (void)code;

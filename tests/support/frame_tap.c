@@ -1,8 +1,7 @@
-/*
- * A library that LD_PRELOAD loads into `skipjack child` processes: it copies the frames that pass between agent and
- * child (worker/protocol/protocol.h) into files, for the page coordinator/LIFE_OF_A_JOB.md. SKIPJACK_FRAME_TAP names the
- * folder; a child's files are ROLE.PROCESS.to and ROLE.PROCESS.from.
- */
+/* A library for LD_PRELOAD in `skipjack child` processes: it copies the frames between agent and
+ * child (worker/protocol/protocol.h) into files, for the page coordinator/LIFE_OF_A_JOB.md.
+ * SKIPJACK_FRAME_TAP names the folder; a child's files are ROLE.PROCESS.to (frames to the child)
+ * and ROLE.PROCESS.from. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,7 +11,8 @@
 #include <unistd.h>
 
 static int to_child = -1, from_child = -1;
-static struct stat answers; /* the pipe that the child's standard output is when it starts */
+/* identifies the pipe of the child's answers, which is its standard output at the start */
+static struct stat answers;
 static ssize_t (*next_read)(int, void *, size_t);
 static ssize_t (*next_write)(int, const void *, size_t);
 

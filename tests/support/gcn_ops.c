@@ -1,4 +1,4 @@
-/* The instructions that are known: what each does to a wave. */
+/* The interpreter's table of instructions, and each one's effect on a wave. */
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
@@ -178,7 +178,8 @@ static void store_local(struct wave *wave, const struct op *op)
     }
 }
 
-/* Vector memory comes in order; of the others it is known only that all have come. */
+/* Loads from global memory complete in order, so vmcnt says which have; other loads are known to be
+ * complete only when lgkmcnt is 0. */
 static void wait_count(struct wave *wave, const struct op *op)
 {
     int come = MAX(wave->load_count - op->vmcnt, 0);
@@ -195,7 +196,7 @@ static void wait_count(struct wave *wave, const struct op *op)
     g_array_set_size(wave->local_loads, 0);
 }
 
-/* ---- computing ---- */
+/* ---- arithmetic ---- */
 
 static uint32_t add(uint32_t a, uint32_t b)
 {
@@ -318,7 +319,8 @@ static void vector_move(struct wave *wave, const struct op *op)
             write_lane(wave, &op->operands[0], 0, lane, read_lane(wave, &op->operands[1], 0, lane));
 }
 
-/* v_mac_f32 rounds twice, v_fmac_f32 once: a sum's error is far below what the test allows for. */
+/* v_mac_f32 rounds twice, v_fmac_f32 once; both are computed alike, since the difference is far
+ * below the test's tolerance. */
 static void vector_multiply_add(struct wave *wave, const struct op *op)
 {
     for (int lane = 0; lane < LANES; lane++) {

@@ -1,13 +1,13 @@
-/* Code becomes instructions, and waves run them. */
+/* Decodes the disassembled text of AMD code, and runs waves. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "kernels/objects/instructions.h"
 #include "tests/support/gcn_sim_private.h"
 
-/* ---- reading the text ---- */
+/* ---- parsing the disassembly ---- */
 
-/* "v3", "s[4:7]", "vcc", "0x70", "-1". */
+/* Parses an operand such as "v3", "s[4:7]", "vcc", "0x70" or "-1". */
 static struct operand operand_of(const char *word)
 {
     const char *digits = word + (word[0] && word[1] == '[' ? 2 : 1);
@@ -51,7 +51,7 @@ static void clear_op(gpointer data)
 
 /* ---- running ---- */
 
-/* Runs on to a barrier, the end, or a fault. */
+/* Runs the wave until it reaches a barrier, its end or a fault. */
 static void wave_run(struct wave *wave)
 {
     wave->at_barrier = false;
@@ -73,7 +73,8 @@ static void wave_run(struct wave *wave)
     }
 }
 
-/* Sets the registers that a launch sets; all others hold poison. */
+/* Sets the registers that the hardware sets at a launch; all others get a recognizable garbage
+ * value. */
 static void wave_init(struct wave *wave, const struct gcn_launch *launch, const GArray *ops,
                       const int64_t group[2], int number)
 {

@@ -1,8 +1,7 @@
-/*
- * Interprets AMD's gfx9 code on host memory: of the instructions those that our assembly uses, any other
- * is a fault. Registers are watched: what a load has not brought yet may be neither read nor written
- * before s_waitcnt says that it has come. Memory outside of what the launch names is a fault too.
- */
+/* Interprets code for AMD's gfx9 GPUs on host memory. It knows the instructions that this project's
+ * assembly uses; any other is a fault. It is a fault, too, to read or write a register that a load
+ * has not filled yet (s_waitcnt must come between), and to access memory outside of the launch's
+ * ranges. */
 #ifndef TESTS_GCN_SIM_H
 #define TESTS_GCN_SIM_H
 
@@ -20,15 +19,16 @@ struct gcn_range {
 #define GCN_RANGES_MAX 8
 
 struct gcn_launch {
-    const void *arguments; /* one of the ranges */
-    int64_t groups[2];     /* workgroups along x and y */
-    int waves;             /* of a workgroup, along x */
+    const void *arguments; /* the kernel's arguments, within one of the ranges */
+    int64_t groups[2];     /* number of workgroups along x and y */
+    int waves;             /* waves in a workgroup, all along x */
     int64_t local_bytes;
     int range_count;
     struct gcn_range ranges[GCN_RANGES_MAX];
 };
 
-/* Runs all waves to their ends. NULL when they got there, else what was wrong; free with g_free(). */
+/* Runs all waves to their ends. Returns NULL, or a text that describes the first fault; free with
+ * g_free(). */
 char *gcn_sim_run(GBytes *code, const char *entry, const struct target *target,
                   const struct gcn_launch *launch);
 

@@ -38,7 +38,7 @@
 
 #include "tests/support/gpu_double.h"
 
-/* One function under its two names. */
+/* Defines one function under its HIP name and its CUDA name. */
 #define BOTH(hip, cuda, parameters)                                                                \
     int hip parameters;                                                                            \
     int cuda parameters __attribute__((alias(#hip)));                                              \
@@ -55,16 +55,15 @@ enum {
     LAUNCH = 701,
     LOST = 719
 };
-#define ROOM                                                                                       \
-    (64 << 20) /* bytes that the second device has; the first has twice as many, and says more */
+#define ROOM (64 << 20) /* memory of device 1, in bytes; device 0 has twice as much */
 #define PAGE 4096
 
-static int sticky; /* what all functions return after a fault */
+static int sticky; /* the error that every function returns after a fault */
 static size_t used;
 static double clock_ms;
 
-static bool hung;             /* a kernel never ends */
-static int last = NO_VARIANT; /* of what was launched */
+static bool hung;             /* a kernel that never ends is running */
+static int last = NO_VARIANT; /* variant of the last launch */
 
 /* ---- the device ---- */
 
@@ -80,7 +79,7 @@ int cuDriverGetVersion(int *version)
     return OK;
 }
 
-/* Major and minor version have other places there. */
+/* HIP and CUDA encode a version's major and minor number differently. */
 int hipDriverGetVersion(int *version);
 int hipDriverGetVersion(int *version)
 {
@@ -107,7 +106,7 @@ BOTH(hipDeviceGetName, cuDeviceGetName, (char *name, int length, int device))
     return OK;
 }
 
-/* The last byte is the device's number. */
+/* The UUID's last byte is the device's number. */
 int cuDeviceGetUuid_v2(unsigned char *uuid, int device);
 int cuDeviceGetUuid_v2(unsigned char *uuid, int device)
 {
@@ -116,7 +115,7 @@ int cuDeviceGetUuid_v2(unsigned char *uuid, int device)
     return double_said("nameless") ? INVALID : OK;
 }
 
-/* Sixteen digits without a terminating NUL; "XX" means no UUID. */
+/* The UUID is sixteen digits without a terminating NUL; "XX" means that the device has none. */
 int hipDeviceGetUuid(char *uuid, int device);
 int hipDeviceGetUuid(char *uuid, int device)
 {
@@ -172,7 +171,8 @@ int hipDeviceGetAttribute(int *value, int which, int device)
     return attribute(value, 63, 56, 87, 74, 19, which);
 }
 
-/* As HIP 5 has it, and with a number in front as later ones, which moved everything. */
+/* The properties have two layouts: device 0 uses HIP 5's, device 1 that of later releases, which is
+ * shifted. */
 int hipGetDeviceProperties(char *properties, int device);
 int hipGetDeviceProperties(char *properties, int device)
 {
@@ -182,7 +182,7 @@ int hipGetDeviceProperties(char *properties, int device)
     return OK;
 }
 
-/* Its name among the marks. */
+/* The name of this device's mark (double_mark()) for "off". */
 static const char *off_mark(void)
 {
     static char name[16];
@@ -234,7 +234,7 @@ const char *hipGetErrorName(int status)
     return name_of(status);
 }
 
-/* ---- memory: the host's, its size in front ---- */
+/* ---- memory: the host's, each allocation with its size before it ---- */
 
 BOTH(hipMalloc, cuMemAlloc_v2, (void **address, size_t bytes))
 {
@@ -303,7 +303,7 @@ BOTH(hipStreamCreateWithFlags, cuStreamCreate, (void **stream, unsigned flags))
     return flags <= 1 ? OK : INVALID;
 }
 
-/* Waits for the kernels under way and returns their error. */
+/* Waits for the running kernels and returns their error. */
 static int settle(void)
 {
     while (hung)
@@ -369,7 +369,8 @@ struct module {
     char image[];
 };
 
-/* A driver is not told how long a code object is. */
+/* The driver interface passes no length of a code object: it is computed from the ELF header or the
+ * text. */
 static size_t image_bytes(const char *image)
 {
     const Elf64_Ehdr *header = (const void *)image;
@@ -399,7 +400,8 @@ BOTH(hipModuleUnload, cuModuleUnload, (struct module * module))
     return sticky;
 }
 
-#define LOCAL_MOST 232448 /* that a launch may be allowed, as sm_90 has it */
+/* bytes of dynamic local memory that a launch may be allowed, as on sm_90 */
+#define LOCAL_MOST 232448
 static unsigned local_allowed = 49152;
 
 int cuFuncSetAttribute(const void *function, int attribute, int value);
@@ -419,7 +421,7 @@ BOTH(hipModuleGetFunction, cuModuleGetFunction,
     return *function ? sticky : NOT_FOUND;
 }
 
-/* Runs a launch, with the faults that the words ask for. */
+/* Runs a launch, with the faults that GPU_DOUBLE's words ask for. */
 static void launch(const struct double_kernel *kernel, void **arguments)
 {
     const char *name = kernel->name;

@@ -1,7 +1,6 @@
-/*
- * Shared by the files of the GPU library's double: gpu_double.c has the library's functions, gpu_double_words.c reads
- * the faults that a test asks for, gpu_double_kernels.c has the kernels that it can compute. Internal to the double.
- */
+/* Shared by the files of the GPU library's double only: gpu_double.c has the library's functions,
+ * gpu_double_words.c parses the faults that a test asks for, gpu_double_kernels.c has the kernels
+ * that the double can compute. */
 #ifndef TESTS_SUPPORT_GPU_DOUBLE_H
 #define TESTS_SUPPORT_GPU_DOUBLE_H
 
@@ -10,32 +9,35 @@
 
 /* ---- gpu_double_words.c ---- */
 
-/* Whether the word is among those of GPU_DOUBLE, or of the file that GPU_DOUBLE_FILE names, which may change
- * at any time. */
+/* Whether GPU_DOUBLE, or the file that GPU_DOUBLE_FILE names, contains the word. Tests may change
+ * that file at any time. */
 bool double_said(const char *word);
-/* The device that this process works with. */
+/* The number of the device that this process uses. */
 extern int double_device;
-/* The same, or with "@variant" behind it, or "#device". */
+/* double_said() for the word alone, for "WORD@variant" and for "WORD#device" of this process's
+ * device. */
 bool double_said_of(const char *word, int variant);
-/* True once for all processes that share GPU_DOUBLE_FILE and this name, then false. */
+/* Returns true once for all processes that share GPU_DOUBLE_FILE and this name, then false. */
 bool double_is_first(const char *name);
-/* Sets and asks for a mark that all processes see: a file beside the file of words. */
+/* Sets a mark, or asks whether it is set. A mark is a file beside GPU_DOUBLE_FILE, so all processes
+ * see it. */
 void double_mark(const char *name);
 bool double_marked(const char *name);
 
 /* ---- gpu_double_kernels.c ---- */
 
-#define NO_VARIANT (-1) /* of a kernel that comes in one form, or of none */
+#define NO_VARIANT (-1) /* the variant of a kernel without variants, or of no kernel */
 
 struct double_kernel {
     const char *name;
-    double ms; /* that a launch takes */
+    double ms; /* ms that a launch of variant 0 takes */
     void (*run)(void **arguments);
-    int variant_at; /* the argument that says which form this is, or NO_VARIANT */
-    int output_at;  /* the argument that is written */
+    int variant_at; /* index of the argument that tells the kernel's variant, or NO_VARIANT */
+    int output_at;  /* index of the argument that the kernel writes to */
 };
 
-/* The kernel of that name; NULL where the image does not hold it, or the double cannot compute it. */
+/* The kernel of that name; NULL if the name is not in the image or the double cannot compute that
+ * kernel. */
 const struct double_kernel *double_kernel_find(const char *image, size_t bytes, const char *name);
 int double_kernel_variant(const struct double_kernel *kernel, void **arguments);
 double double_kernel_ms(const struct double_kernel *kernel, int variant);

@@ -1,7 +1,6 @@
-/*
- * Kernels that the double computes on the host, from a launch's arguments alone: what a code object really
- * holds it cannot run, and only looks whether the entry's name is in it. Tensors are FP32 and not in blocks.
- */
+/* Kernels that the double computes on the host. It cannot run a code object: it only looks whether
+ * the object contains the kernel's name, and computes from the launch's arguments alone. Tensors
+ * are FP32 and not blocked. */
 #include "tests/support/gpu_double.h"
 
 #include <stdint.h>
@@ -13,8 +12,9 @@ enum { DEPTH, HEIGHT, WIDTH, AXES };
 /* The arguments of conv_naive_*, in the order of solvers/direct/conv_direct_naive.c. */
 struct conv {
     float *data[TENSORS];
-    int64_t stride[TENSORS][2 + AXES]; /* images or output channels, channels, axes */
-    int32_t n, groups, c, k;           /* c, k: of a group */
+    /* strides of images (for w: output channels), channels, and the axes */
+    int64_t stride[TENSORS][2 + AXES];
+    int32_t n, groups, c, k; /* c and k count a group's channels */
     int32_t in[AXES], fil[AXES], out[AXES], pad[AXES], step[AXES], dilation[AXES];
 };
 
@@ -44,7 +44,7 @@ static float *element(const struct conv *conv, int tensor, int64_t first, int64_
            at[HEIGHT] * stride[3] + at[WIDTH] * stride[4];
 }
 
-/* Steps through a box, the last axis fastest; false behind its last place. */
+/* Steps `at` through a box, the last axis fastest; returns false behind the last position. */
 static bool next_place(int32_t *at, const int32_t *box)
 {
     for (int a = AXES - 1; a >= 0; a--) {
@@ -55,7 +55,8 @@ static bool next_place(int32_t *at, const int32_t *box)
     return false;
 }
 
-/* For one image and one pair of channels: everything that one output place and one of the filter bring. */
+/* Adds the products of all output and filter positions for one image, one output channel and one
+ * input channel. */
 static void add_products(const struct conv *conv, int sum, int64_t n, int64_t k, int64_t c)
 {
     int64_t of_group = k / conv->k * conv->c + c;
@@ -119,7 +120,7 @@ static void run_naive_w(void **arguments)
     convolve(arguments, W);
 }
 
-/* tests/faults/ways.cl: a pointwise convolution of one image. */
+/* The kernel of tests/faults/ways.cl: a pointwise convolution of one image. */
 static void run_ways(void **arguments)
 {
     const float *x = *(float **)arguments[0], *w = *(float **)arguments[1];
@@ -170,7 +171,7 @@ int double_kernel_variant(const struct double_kernel *kernel, void **arguments)
                                             : *(int32_t *)arguments[kernel->variant_at];
 }
 
-/* The forms of a kernel differ: each is a tenth faster than the one before. */
+/* Variants differ in their time: each is a tenth faster than the one before. */
 double double_kernel_ms(const struct double_kernel *kernel, int variant)
 {
     double ms = kernel->ms;

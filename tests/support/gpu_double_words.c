@@ -11,7 +11,7 @@
 
 int double_device;
 
-/* The file's words, read again when another file has its name: it is replaced as a whole. */
+/* The file's words; they are read again when the file was replaced. */
 static const char *file_words(const char *path)
 {
     static char words[WORDS_MAX];

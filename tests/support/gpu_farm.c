@@ -60,7 +60,7 @@ void gpu_farm_say(const char *words)
     temp_folder_write(folder, "double", words, -1);
 }
 
-/* How many there are, and what the last one of the list says. */
+/* Counts the events of this kind; *detail gets the text of the last one listed. */
 static guint find_events(Store *store, const char *kind, char **detail)
 {
     g_autoptr(GError) error = NULL;

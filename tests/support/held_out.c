@@ -6,10 +6,10 @@
 #include <math.h>
 #include <string.h>
 
-#define PART        10 /* one of so many is held out */
+#define PART        10 /* one key of this many is held out */
 #define ENTRIES_MAX 16
 
-/* Whether the problem is held out: chosen by a hash of its key or, with by_shape, of its shape's. */
+/* Whether the problem is held out, chosen by a hash of its key or, with by_shape, of its shape. */
 static bool is_held_out(const char *key, const struct skipjackdb_problem *problem, bool by_shape)
 {
     struct skipjackdb_problem shape = {.size = sizeof shape};

@@ -1,7 +1,5 @@
-/*
- * A find-db with a tenth of it held out: what was measured for the keys that are held out is known, and a
- * database of the others is asked for them.
- */
+/* A find-db of which a tenth is held out: a database of the rest is asked for the keys held out,
+ * whose measured times are known. */
 #ifndef TESTS_SUPPORT_HELD_OUT_H
 #define TESTS_SUPPORT_HELD_OUT_H
 
@@ -12,27 +10,29 @@
 
 struct held_out {
     skipjackdb *rest;
-    GArray *problems; /* held out: struct skipjackdb_problem */
+    GArray *problems; /* struct skipjackdb_problem: the problems held out */
     /* private */
     skipjackdb *whole;
 };
 
-/* Every tenth key by chance; or every tenth shape, with all its batch sizes, types and directions. Files
- * are made in the folder. */
+/* Holds out a tenth of the keys; with by_shape a tenth of the shapes, each with all its batch
+ * sizes, types and directions. Files are made in the folder. */
 void held_out_init(struct held_out *held, TempFolder *folder, const char *path, bool by_shape);
 void held_out_clear(struct held_out *held);
 
-/* How good answers were. */
+/* Counts of answers by their quality. */
 struct held_tally {
     guint asked, answered;
-    guint wins;     /* the solver that was measured as the fastest */
-    guint listed;   /* one that was measured: at most four a key are kept */
-    double excess;  /* of those, the sum of logarithms of its time over the fastest's */
-    GArray *errors; /* double: logarithm of the expected time over the measured one */
+    guint wins;    /* answers that are the solver measured as the fastest */
+    guint listed;  /* answers that are one of the measured solvers (at most four a key are kept) */
+    double excess; /* sum over `listed` of log(time of the answer / time of the fastest) */
+    /* double: log(expected time / measured time) of each answer with an expected time */
+    GArray *errors;
 };
 void held_tally_init(struct held_tally *tally);
 void held_tally_clear(struct held_tally *tally);
-/* The answer for a problem that is held out; NULL for none, time_ms 0 where nothing was expected. */
+/* Adds the answer for held-out problem `index`. solver NULL: there was no answer; time_ms 0: the
+ * answer stated no expected time. */
 void held_tally_add(struct held_tally *tally, const struct held_out *held, guint index,
                     const char *solver, double time_ms);
 /* The geometric mean, over measured answers, of the answer's time divided by the fastest config's. */

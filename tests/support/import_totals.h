@@ -6,7 +6,7 @@
 
 void import_has_totals(const Import *import, int64_t lines, int64_t convolutions, int shapes,
                        int problems, guint skipped);
-/* The problem at that index of its list. */
+/* Asserts multiplicity and key of the import's problem at `index`. */
 void import_has_entry(const Import *import, int index, int64_t multiplicity, const char *key);
 
 #endif

@@ -1,4 +1,5 @@
-/* The device that tests of the device's own verifying run on, and kernels compiled for it. */
+/* The device for tests of the judge (the kernels that verify results on the device), and kernels
+ * compiled for that device. */
 #ifndef TESTS_SUPPORT_JUDGE_DEVICE_H
 #define TESTS_SUPPORT_JUDGE_DEVICE_H
 
@@ -10,8 +11,9 @@ struct device *judge_device_open(void);
 struct device_program *judge_device_load(struct device *device, const char *file,
                                          const char *options, const char *entry);
 
-/* A test program's main(): the tests are added where there is a device, with the judge loaded into it; else one of
- * that path is skipped. Both are freed after the tests. */
+/* The main() of a test program: opens the device, loads the judge and runs the tests; without a
+ * device one test of the path `skipped` is skipped instead. Device and judge are freed at the
+ * end. */
 int judge_device_main(int argc, char **argv, const char *skipped,
                       void (*add_tests)(struct device *device, struct device_program *judge));
 

@@ -27,7 +27,8 @@ static char **command_line(const char *const *first, const char *const *more)
     return (char **)g_ptr_array_free(words, FALSE);
 }
 
-/* The error by its place: what is called sets it after arguments were read. */
+/* Takes a pointer to the error, since arguments are evaluated before the checked call has set
+ * it. */
 static void check(bool done, GError *const *error)
 {
     if (!done)
@@ -57,7 +58,8 @@ static pid_t start(const char *const *first, const char *const *arguments)
     g_autoptr(GError) error = NULL;
     GPid pid;
     g_auto(GStrv) words = command_line(first, arguments);
-    /* GPUs that a double has are no other test's. */
+    /* Locks are kept in the scratch home, since the double's GPUs are not shared with other
+     * tests. */
     g_setenv("SKIPJACK_LOCKS", scratch_home(), FALSE);
     check(g_spawn_async(NULL, words, NULL, G_SPAWN_DO_NOT_REAP_CHILD, NULL, NULL, &pid, &error),
           &error);
@@ -133,7 +135,7 @@ void live_child_ends(pid_t parent, const char *words)
     }
 }
 
-/* Whether a config that ran well is the best, too slow or too restless is up to the machine. */
+/* The best config, a slow one and an unstable one differ by the machine's noise only. */
 static bool is_noise(enum failure failure)
 {
     return failure == FAILURE_NONE || failure == FAILURE_SLOW || failure == FAILURE_UNSTABLE ||

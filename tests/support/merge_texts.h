@@ -1,4 +1,4 @@
-/* Merges of small files that a test writes, and keys for them. */
+/* Merges of small files that a test writes, and keys for these files. */
 #ifndef TESTS_SUPPORT_MERGE_TEXTS_H
 #define TESTS_SUPPORT_MERGE_TEXTS_H
 
@@ -12,12 +12,13 @@
 #define WINOGRAD "," ALGO "Winograd"
 #define INPUTS   3
 #define R1                                                                                         \
-    "2x64x56x56x1x3x3x1x64x16x1x1x0x1x1x0x1x1x0x0x1xNCHWxFP32xF" /* sorts behind R2: batch 16 */
+    "2x64x56x56x1x3x3x1x64x16x1x1x0x1x1x0x1x1x0x0x1xNCHWxFP32xF" /* batch 16; sorts behind R2 */
 #define R2 "2x64x56x56x1x3x3x1x64x8x1x1x0x1x1x0x1x1x0x0x1xNCHWxFP32xF"
 
-/* Free with g_free(), as what the next one returns. */
+/* A copy of the bytes as a string. Free with g_free(). */
 char *merge_texts_of(GBytes *bytes);
-/* Merges texts, each a file "a", "b", ..., into a file of that name, whose bytes are returned. */
+/* Writes the texts to files "a", "b", ... and merges these into a file `name`. Returns its content;
+ * free with g_free(). */
 char *merge_texts_into(const char *const texts[INPUTS], const char *name,
                        const struct merge_options *options, MergeReport **report);
 

@@ -32,7 +32,7 @@ static bool says(const char *word)
            (found[length] == '\0' || found[length] == ',');
 }
 
-/* mhz 0: the driver chooses again. */
+/* mhz 0: unlocks the clocks. */
 static int change_clocks(int device, int mhz)
 {
     const char *path = getenv("MONITOR_DOUBLE_LOG");
@@ -48,7 +48,7 @@ static int change_clocks(int device, int mhz)
     return OK;
 }
 
-/* ---- NVML: a handle is the device's number and one ---- */
+/* ---- NVML: a handle is the device's number plus one ---- */
 
 static int started;
 
@@ -149,7 +149,7 @@ FUNCTION(nvmlDeviceResetGpuLockedClocks, (const void *handle))
     return change_clocks(number_of(handle), 0);
 }
 
-/* ---- rocm_smi: its first device is none of ours ---- */
+/* ---- rocm_smi: its first device is not one of gpu_double.c's ---- */
 
 FUNCTION(rsmi_init, (uint64_t flags))
 {
@@ -194,7 +194,7 @@ FUNCTION(rsmi_dev_gpu_clk_freq_get, (uint32_t device, int which, void *answer))
 
     if (device == 0 || (which != 0 && which != 4))
         return UNSUPPORTED;
-    words[at - 1] = 3; /* clocks, of which the last is the current one */
+    words[at - 1] = 3; /* number of clocks; the next field is the index of the current one */
     words[at] = 2;
     clocks[at] = 500000000;
     clocks[at + 1] = 800000000;

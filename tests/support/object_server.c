@@ -25,7 +25,7 @@ struct request {
     bool begun;
 };
 
-/* ---- signatures, from the specification alone ---- */
+/* ---- signatures, computed from S3's specification, not with the client's code ---- */
 
 static char *canonical_request(struct MHD_Connection *connection, const struct request *request,
                                const char *method, const char *names)
@@ -34,7 +34,7 @@ static char *canonical_request(struct MHD_Connection *connection, const struct r
     g_auto(GStrv) split = g_strsplit(names, ";", -1);
     const char *mark = strchr(request->target, '?');
     gsize length = mark != NULL ? (gsize)(mark - request->target) : strlen(request->target);
-    /* S3 encodes the decoded path once, whatever way the client spelled it. */
+    /* S3 decodes the path and encodes it once, however the client wrote it. */
     g_autofree char *sent = g_strndup(request->target, length);
     g_autofree char *decoded = g_uri_unescape_string(sent, NULL);
     g_autofree char *path = g_uri_escape_string(decoded, "/", FALSE);
@@ -108,8 +108,8 @@ static enum MHD_Result look_at_header(void *data, enum MHD_ValueKind kind, const
     return MHD_YES;
 }
 
-/* Whether the signature covers the host, date and body's hash, and every other x-amz- header that came, as S3
- * demands. */
+/* Whether the signature covers the host, the date, the body's hash and every x-amz- header of the
+ * request, as S3 demands. */
 static bool covers(struct MHD_Connection *connection, const char *signed_names)
 {
     g_auto(GStrv) list = g_strsplit(signed_names, ";", -1);
@@ -120,7 +120,7 @@ static bool covers(struct MHD_Connection *connection, const char *signed_names)
            g_strv_contains(signs, "x-amz-content-sha256") && g_strv_contains(signs, "x-amz-date");
 }
 
-/* NULL, or the error code of the refusal. */
+/* Returns NULL if the request is accepted, else S3's error code. */
 static const char *check(const ObjectServer *server, struct MHD_Connection *connection,
                          const struct request *request, const char *method)
 {
@@ -165,7 +165,8 @@ static enum MHD_Result answer(struct MHD_Connection *connection, unsigned status
     return result;
 }
 
-/* The secret is in the text, as some servers quote what they were sent: nobody may repeat it. */
+/* The answer quotes the secret, as some servers quote the request: the client must not repeat
+ * it. */
 static enum MHD_Result refuse(struct MHD_Connection *connection, unsigned status, const char *code)
 {
     g_autofree char *text = g_strdup_printf(
@@ -232,7 +233,8 @@ static enum MHD_Result serve(ObjectServer *server, struct MHD_Connection *connec
     return answer_object(connection, object, request->fault);
 }
 
-/* The path with its bucket, which the path or the host's name holds; NULL for another bucket. */
+/* The object's path with its bucket, which is in the path or in the host's name; NULL for another
+ * bucket. */
 static char *object_path(struct MHD_Connection *connection, const char *path)
 {
     if (g_str_has_prefix(path, "/" OBJECT_SERVER_BUCKET "/"))

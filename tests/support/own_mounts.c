@@ -6,8 +6,9 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
-/* A root folder that is no mount cannot be made private, and what is mounted below it would show outside. The copy is
- * mounted on a tmpfs that covers /proc, which is made private first: so nothing of it shows outside either. */
+/* A root folder that is no mount cannot be made private, so mounts below it would show outside the
+ * namespace. The copy of the tree is therefore mounted on a tmpfs over /proc; that tmpfs is made
+ * private first, so the copy does not show outside either. */
 static bool change_root(void)
 {
     g_autofree char *folder = g_get_current_dir();

@@ -177,7 +177,7 @@ void farm_round(struct farm *farm, const struct job *job, int number, bool more,
     g_assert_no_error(error);
 }
 
-/* Takes one job through a whole round. */
+/* Claims a job, and takes it through building and evaluating of one round. */
 void farm_work(struct farm *farm, int number, bool more, double seconds)
 {
     struct job *job = farm_claim_one(farm, 0, POOL_BUILD);

@@ -1,9 +1,6 @@
-/*
- * A farm for tests of the queue: a store on the scratch database, a campaign of
- * an invented solver on invented problems, and two workers. A round has two
- * configs: (number, 0) is verified, (number, 1) is wrong. Functions without a
- * result assert that they succeed.
- */
+/* A farm for tests of the queue: a store on the scratch database, a campaign of a made-up solver on
+ * made-up problems, and two workers. A round has two configs: (number, 0) is verified, (number, 1)
+ * gives a wrong result. Functions without a result assert that they succeed. */
 #ifndef TESTS_SUPPORT_QUEUE_FARM_H
 #define TESTS_SUPPORT_QUEUE_FARM_H
 
@@ -23,9 +20,9 @@ struct order {
     int jobs, configs_limit;
     double budget_seconds;
     bool build_only;
-    bool searches;     /* the solver brings its own search */
-    int revision;      /* the solver's revision; 0 means 1, the only one that workers carry */
-    const char *stack; /* constraints on workers, NULL for none */
+    bool searches; /* the solver brings its own search */
+    int revision;  /* the solver's revision; 0 means 1, the only revision that the workers carry */
+    const char *stack; /* the campaign's software constraints, NULL: no constraint */
     struct context_limits limits;
 };
 
@@ -34,7 +31,7 @@ extern const char *const farm_carried[];
 
 /* Empties the scratch database and fills it. order NULL: without a campaign. */
 void farm_init(struct farm *farm, const struct order *order);
-/* Uses the store as it is, on a database of its own, and takes it over. */
+/* Uses this store and its database as they are, and closes the store at the end. */
 void farm_init_at(struct farm *farm, Store *store, const struct order *order);
 void farm_clear(struct farm *farm);
 
@@ -45,33 +42,33 @@ void farm_change(struct farm *farm, const char *verb);
 
 GPtrArray *farm_claim(Store *store, int64_t worker, enum pool pool, int batch,
                       double lease_seconds);
-/* One job claimed by worker 0 or 1, or NULL if none is claimable. Free with job_free(). */
+/* Claims one job by worker 0 or 1; NULL if no job is claimable. Free with job_free(). */
 struct job *farm_claim_one(struct farm *farm, int worker, enum pool pool);
 
 struct round *farm_make_round(int number);
-/* Sets the outcomes of both configs. */
+/* Sets the round's outcomes: the first config took `ms`, the second is wrong. */
 void farm_evaluate(struct round *round, double ms);
-/* The round's first config as a kept result; borrows from the round. */
+/* A kept result of the round's first config; borrows from the round. */
 struct kept farm_make_kept(const struct round *round);
 
 bool farm_try_built(struct farm *farm, const struct job *job, int number, GError **error);
 bool farm_try_round(struct farm *farm, const struct job *job, int number, bool more, double seconds,
                     GError **error);
 void farm_built(struct farm *farm, const struct job *job, int number);
-/* Sets the time of the round's verified config to 2 + number ms. */
+/* Hands in an evaluated round, whose verified config took 2 + number ms. */
 void farm_round(struct farm *farm, const struct job *job, int number, bool more, double seconds);
 /* Takes the first claimable job through a whole round. */
 void farm_work(struct farm *farm, int number, bool more, double seconds);
 
-/* Sends worker 1's heartbeat, and makes it look for leases that ended, however recently a heartbeat did
- * so. */
+/* Sends worker 1's heartbeat, and makes it look for expired leases even if another heartbeat did so
+ * just before. */
 void farm_look_at_leases(struct farm *farm);
-/* Claims a job by worker 0, which loses it at once. Free with job_free(). */
+/* Claims a job by worker 0, which is then reported lost. Free with job_free(). */
 struct job *farm_claim_and_lose(struct farm *farm, enum pool pool);
 
-/* The row of a job of the campaign; *rows owns it. */
+/* The row of the campaign's job `index`; *rows owns the row. */
 struct job_row *farm_job_row(struct farm *farm, int64_t campaign, guint index, GPtrArray **rows);
-/* For the campaign's first job. */
+/* Asserts the state of the campaign's first job. */
 void farm_expect_job(struct farm *farm, const char *state, int strikes, enum failure failure);
 void farm_expect_campaign(struct farm *farm, int64_t id, const char *state);
 

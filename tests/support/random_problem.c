@@ -24,7 +24,7 @@ void random_limits_wide(struct random_limits *limits)
     *limits = (struct random_limits){
         .max_batch = 1024,
         .max_channels = 4096,
-        .max_size = 1024, /* all at their largest stay below 2^63 bytes */
+        .max_size = 1024, /* tensors of these largest sizes have less than 2^63 bytes */
         .max_filter = 31,
         .max_groups = 64,
         .max_pad = 16,

@@ -7,23 +7,24 @@
 
 #include "solvers/problem/problem.h"
 
-/* What may come. Masks are bits of 1 << the enum's value; each needs at least one bit. */
+/* Ranges of the random values. Masks have the bit 1 << value for each allowed enum value, at least
+ * one. */
 struct random_limits {
-    int64_t max_batch, max_channels; /* channels of one group */
+    int64_t max_batch, max_channels; /* max_channels: in a group */
     int64_t max_size, max_filter;    /* an axis */
     int64_t max_groups, max_pad, max_stride, max_dilation;
-    unsigned directions;     /* of enum direction */
-    unsigned types;          /* of enum data_type; INT8 comes with an INT32 output, F only */
-    unsigned layouts;        /* of enum layout; they also decide between 2D and 3D */
-    bool mixed_layouts;      /* each tensor a layout of its own */
-    bool mixed_types, casts; /* beyond what MIOpenDriver can say */
+    unsigned directions; /* mask of enum direction */
+    unsigned types; /* mask of enum data_type; INT8 comes with an INT32 output, and forward only */
+    unsigned layouts;        /* mask of enum layout, which also decides between 2D and 3D */
+    bool mixed_layouts;      /* each tensor may have another layout */
+    bool mixed_types, casts; /* types per tensor and casts, which MIOpenDriver cannot express */
     bool bias, epilogues;
-    bool outside; /* also filters that reach past the padded input */
+    bool outside; /* the filter may reach past the padded input */
 };
 
 /* Small problems that a CPU computes at once: FP32, NCHW, all directions, groups, strides, padding. */
 void random_limits_small(struct random_limits *limits);
-/* Everything that a key can say, with numbers of several digits. */
+/* Every field that a key can have, with numbers of several digits. */
 void random_limits_wide(struct random_limits *limits);
 
 void random_problem(GRand *random, const struct random_limits *limits, struct problem *p);

@@ -20,7 +20,8 @@ static char *url;
 static pid_t owner;
 static bool durable;
 
-/* Takes a pointer to the error: the call that sets it runs after the arguments were read. */
+/* Takes a pointer to the error, since arguments are evaluated before the checked call has set
+ * it. */
 static void require(bool done, GError *const *error)
 {
     if (!done)
@@ -46,8 +47,8 @@ static void clean_up(void)
     nftw(home, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* A killed test runs no exit handler. A watching process sees the end of a pipe whose other end only the
- * test holds, and then stops the server. */
+/* A killed test runs no exit handler, so a watching process holds the read end of a pipe whose
+ * write end only the test has: at end of file it stops the server. */
 static void watch_for_death(void)
 {
     int ends[2];

@@ -9,14 +9,16 @@
 
 #include "schema/server/database.h"
 
-/* The scratch home, created without a database in it. Static. */
+/* The scratch home; no database is created in it by this call. Static. */
 const char *scratch_home(void);
-/* For benchmarks: call it first, and the database runs with its usual settings. Tests run it without
+/* For benchmarks, called first: the database runs with its usual settings. Tests run it without
  * fsync, since their data need not survive a power cut. */
 void scratch_durable(void);
-/* The URL of its database with all migrations applied, static; ends the program when that fails. */
+/* The URL of the scratch database with all migrations applied, static. Ends the program on
+ * failure. */
 const char *scratch_db_url(void);
-/* An empty database of its own in the same server, migrated. Free with g_free(). */
+/* Creates another empty, migrated database in the same server and returns its URL. Free with
+ * g_free(). */
 char *scratch_db_new(void);
 /* A store on scratch_db_url(), whose tables are emptied first. Close with store_close(). */
 Store *scratch_store(void);

@@ -12,7 +12,7 @@ struct search_job {
     struct context context;
     GPtrArray *rounds;           /* struct round * */
     GArray *quarantined, *prior; /* struct perf_config */
-    struct search search;        /* over all of these */
+    struct search search;        /* the search over this job's problem and history */
 };
 
 /* The job points into itself: do not move it. */
@@ -20,8 +20,8 @@ void search_job_init(struct search_job *job, const struct solver *solver, const 
                      int64_t seed, int configs_limit, int round_configs);
 void search_job_clear(struct search_job *job);
 
-/* Proposes the next round and appends it to the history, its outcomes pending. Returns its configs as text, joined by
- * blanks; "" if nothing is left. */
+/* Proposes the next round and appends it to the history with pending outcomes. Returns its configs
+ * as text, joined by blanks; "" if nothing is left to try. */
 char *search_job_next(struct search_job *job, int *default_index);
 
 /* is_applicable of a made-up solver: true for every problem. */

@@ -43,7 +43,7 @@ int64_t sim_campaign(Store *store, int jobs)
     return campaign.id;
 }
 
-/* FNV-1a over the words that name a config. */
+/* FNV-1a hash of the texts that name a config. */
 static uint32_t hash(const struct job *job, const struct perf_config *config)
 {
     const int64_t words[] = {job->problem.c, job->solver[strlen(job->solver) - 1],
@@ -142,7 +142,7 @@ bool sim_has_more(const struct job *job)
     return open_round(job)->number + 1 < ROUNDS;
 }
 
-/* ---- what came out ---- */
+/* ---- results ---- */
 
 static GString *lines_of(GHashTable *table, const struct problem *problem, const char *solver)
 {

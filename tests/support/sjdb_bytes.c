@@ -56,7 +56,8 @@ static void add_kernels(SjdbWriter *writer)
     }
 }
 
-/* Two launches with an argument of each kind, for two problems, one of which has no entries. */
+/* Solutions of two launches with an argument of each kind, for two problems; one of these has no
+ * find entries. */
 static void add_solutions(SjdbWriter *writer)
 {
     static const char *const keys[] = {
@@ -198,7 +199,8 @@ static double estimate(void *user, const struct skipjackdb_problem *problem, con
     return (double)strlen(solver);
 }
 
-/* A problem that is near to one that is there, or what the file says is one. */
+/* Asks for a choice, for a problem near the one with this number (or near whatever a damaged file
+ * gives for it). */
 static void ask_choice(skipjackdb *db, uint64_t number)
 {
     struct skipjackdb_problem problem = {.size = sizeof problem};

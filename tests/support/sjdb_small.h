@@ -1,4 +1,4 @@
-/* A small solution, and a .sjdb that holds it. */
+/* A small solution, and a .sjdb that contains it. */
 #ifndef TESTS_SUPPORT_SJDB_SMALL_H
 #define TESTS_SUPPORT_SJDB_SMALL_H
 
@@ -9,13 +9,13 @@
 
 extern const struct sjdb_kernel_name sjdb_small_kernel;
 
-/* A key as both sides read it. */
+/* Parses a key with the program and with the library. */
 void sjdb_small_parse(const char *key, struct problem *problem, struct skipjackdb_problem *read);
-/* Closes the writer's file and opens it, whole as it must be. Close with skipjackdb_close(). */
+/* Finishes the file and opens it; asserts that it is valid. Close with skipjackdb_close(). */
 skipjackdb *sjdb_small_finish(SjdbWriter *writer, const char *path);
-/* One launch of six arguments, none of which is like another. */
+/* A solution of one launch with six arguments, all of different kinds or values. */
 void sjdb_small_solution(struct solution *solution);
-/* The one that it launches. */
+/* Adds the kernel that this solution launches. */
 void sjdb_small_add_kernel(SjdbWriter *writer);
 
 #endif

@@ -7,7 +7,7 @@
 #include "tests/support/test_effort.h"
 #include "worker/device/device.h"
 
-/* Bytes before and behind the workspace that no launch may touch. */
+/* Guard zone, in bytes, before and behind the workspace, which no launch may write. */
 #define GUARD      512
 #define GUARD_BYTE 0xff
 
@@ -17,7 +17,7 @@ struct solution_runner {
     struct target target;
     const struct toolchain *toolchain;
     bool hurries;
-    GHashTable *kernels; /* "file entry options" to struct loaded */
+    GHashTable *kernels; /* maps "FILE ENTRY OPTIONS" to struct loaded */
     double compile_seconds;
 };
 
@@ -27,7 +27,8 @@ struct loaded {
     struct device_kernel *kernel;
 };
 
-/* The error by its place: what is called sets it after arguments were read. */
+/* Takes a pointer to the error, since arguments are evaluated before the checked call has set
+ * it. */
 static void must(bool done, GError *const *error)
 {
     if (!done)
@@ -43,7 +44,7 @@ static void loaded_free(gpointer data)
     g_free(loaded);
 }
 
-/* The first GPU, or PoCL's CPU. */
+/* Opens the first GPU, or PoCL's CPU. */
 static struct device *open_device(GError **error)
 {
     struct device *device;
@@ -103,7 +104,7 @@ double solution_runner_compile_seconds(const struct solution_runner *runner, int
     return runner->compile_seconds;
 }
 
-/* PoCL adds these to a program's own options. */
+/* PoCL appends these options to those of each program. */
 static void set_extra_options(const struct solution_runner *runner)
 {
     if (runner->hurries)
@@ -112,7 +113,7 @@ static void set_extra_options(const struct solution_runner *runner)
         g_unsetenv("POCL_EXTRA_BUILD_FLAGS");
 }
 
-/* Through the toolchain, and loaded from its code object as a worker loads it. */
+/* Compiles with the toolchain and loads the code object, as a worker does. */
 static struct loaded *compile(struct solution_runner *runner, const struct launch *launch)
 {
     gint64 start = g_get_monotonic_time();
@@ -149,8 +150,8 @@ static struct device_kernel *find_kernel(struct solution_runner *runner,
 
 /* ---- buffers ---- */
 
-/* The buffers of one run, and what kernels see of them. A slice of the workspace goes from its offset
- * to the workspace's end. */
+/* The buffers of one run, and the pointers that kernels get. A slice of the workspace reaches from
+ * its offset to the workspace's end. */
 struct bound {
     const struct solution *solution;
     const struct run_tensor *strides;
@@ -215,7 +216,8 @@ static void bind(struct solution_runner *runner, struct bound *bound)
     }
 }
 
-/* `behind` is how many bytes of the workspace come before what is looked at. */
+/* Counts changed bytes of the guard zone that begins at offset `behind` of the workspace's
+ * buffer. */
 static int count_stray(struct solution_runner *runner, struct bound *bound, gsize behind)
 {
     g_autoptr(GError) error = NULL;

@@ -2,7 +2,7 @@
 
 #include "solvers/problem/problem_key.h"
 
-/* Forward keys; B and W are made of each. */
+/* Forward keys; backward and weight-gradient problems are made of each. */
 static const char *const common_keys[] = {
     "3-224-224-7x7-64-112-112-1-3x3-2x2-1x1-0-NCHW-FP32-F",
     "64-56-56-1x1-64-56-56-1-0x0-1x1-1x1-0-NCHW-FP32-F",

@@ -1,6 +1,4 @@
-/*
- * Problems and targets that the rows of the solver table are looked at with.
- */
+/* Problems and targets for tests that ask every row of the solver table. */
 #ifndef TESTS_SUPPORT_TABLE_PROBLEMS_H
 #define TESTS_SUPPORT_TABLE_PROBLEMS_H
 
@@ -11,8 +9,9 @@
 
 #define TABLE_TARGETS 4
 
-/* struct problem *, each in all directions: what most solvers serve some of, and a few for those that
- * serve none of these. The fingerprints of all solvers are of them. */
+/* Problems (struct problem *), each in all three directions: `common` ones, of which most solvers
+ * serve some, and `rare` ones for the solvers that serve none of these. All fingerprints are
+ * computed over them. */
 GPtrArray *table_problems_common(void);
 GPtrArray *table_problems_rare(void);
 

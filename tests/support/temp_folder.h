@@ -1,6 +1,4 @@
-/*
- * A folder for a test's files, gone with all in it when the test ends.
- */
+/* A folder for a test's files, removed with its content when the test ends. */
 #ifndef TESTS_SUPPORT_TEMP_FOLDER_H
 #define TESTS_SUPPORT_TEMP_FOLDER_H
 
@@ -11,12 +9,12 @@ TempFolder *temp_folder_new(void);
 void temp_folder_free(TempFolder *folder);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(TempFolder, temp_folder_free)
 
-/* The path of the folder, or of a name in it; the folder's own string. */
+/* The path of the folder, or of `name` in it; owned by the folder. */
 const char *temp_folder_path(TempFolder *folder, const char *name);
-/* Writes a file (length -1: a C string) and returns its path. */
+/* Writes a file and returns its path; length -1: bytes is a C string. */
 const char *temp_folder_write(TempFolder *folder, const char *name, const void *bytes,
                               gssize length);
-/* Writes it compressed by bzip2. */
+/* Writes a file compressed by bzip2 and returns its path. */
 const char *temp_folder_write_bzip2(TempFolder *folder, const char *name, const void *bytes,
                                     gsize length);
 /* Returns a file's whole content; aborts if it cannot be read. */

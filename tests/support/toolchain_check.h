@@ -10,18 +10,21 @@ bool toolchain_serves_or_skip(const struct toolchain *toolchain, const char *tar
 bool toolchain_compile_copy(const struct toolchain *toolchain, const char *text,
                             const char *target_id, struct code_object *object, GError **error);
 
-/* Two compilations of a small kernel give the same bytes, which hold the kernel for `made_for` (the name of a target
- * in AMD's objects, of an architecture in NVIDIA's: "sm_90"), with few registers and no other memory. */
+/* Asserts that two compilations of a small kernel give the same bytes, that these contain the
+ * kernel for `made_for` (a target's name in AMD's objects, an architecture such as "sm_90" in
+ * NVIDIA's), and that it uses few registers and no other memory. */
 void toolchain_check_equal_bytes(const struct toolchain *toolchain, const char *text,
                                  const char *target_id, const char *made_for);
 
-/* The source is refused with this error; its message and the log hold these words. */
+/* Asserts that the source is refused with this error code, and that message and log contain these
+ * texts. */
 void toolchain_check_refuses_source(const struct toolchain *toolchain, const char *target_id,
                                     const char *text, enum kernels_error code, const char *message,
                                     const char *log);
 
-/* In a process of its own, since an open library stays open: with `setting` naming a library that is not there,
- * and one that lacks `symbol`, the toolchain is unavailable and says why. */
+/* Asserts that the toolchain is unavailable and says why, if the variable `setting` names a library
+ * that does not exist or that lacks `symbol`. Runs in processes of its own, since an open library
+ * stays open. */
 void toolchain_check_missing_library(const struct toolchain *toolchain, const char *target_id,
                                      const char *setting, const char *symbol);
 
