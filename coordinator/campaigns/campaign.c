@@ -96,8 +96,8 @@ static int run_create(struct request *request, gboolean as_json)
 }
 
 #define TRUST_HELP                                                                                 \
-    "on CPUs its workers run code that workers of these logins built, beside their own login's; "  \
-    "what others built they build again"
+    "logins whose code CPU workers run as if it were their own login's; they build code of other " \
+    "logins again"
 
 static int verb_create(int argc, char **argv)
 {
@@ -112,15 +112,15 @@ static int verb_create(int argc, char **argv)
         {"tag", 0, 0, G_OPTION_ARG_STRING, &request.tag, "the problems imported with that tag",
          "T"},
         {"build-only", 0, 0, G_OPTION_ARG_NONE, &request.build_only,
-         "measure nothing: of each job build its first --configs, the default one and what the "
+         "measure nothing: build each job's first --configs, the default config and those that the "
          "strategy begins with",
          NULL},
         {"pool", 0, 0, G_OPTION_ARG_STRING, &request.pool,
          "only workers that were started with --label X (any)", "X"},
         {"stack", 0, 0, G_OPTION_ARG_STRING, &request.stack,
          "only workers with this software: \"clang >= 15 < 20; driver >= 535\" (this machine's where "
-         "--target is local, else any). Compilers (clang, hiprtc, nvrtc, opencl) are asked of those who "
-         "build, runtime (cuda, hip, opencl) and driver of the devices that measure",
+         "--target is local, else any). Compilers (clang, hiprtc, nvrtc, opencl) bind workers that "
+         "build, runtime (cuda, hip, opencl) and driver bind devices that measure",
          "ITEMS"},
         {"priority", 0, 0, G_OPTION_ARG_INT, &request.priority,
          "campaigns with a higher one are worked on first (0)", "N"},
@@ -320,12 +320,12 @@ static int verb_set(int argc, char **argv)
 {
     struct set_request wanted = set_nothing;
     const GOptionEntry options[] = {
-        {"name", 0, 0, G_OPTION_ARG_STRING, &wanted.name, "what lists call it", "X"},
+        {"name", 0, 0, G_OPTION_ARG_STRING, &wanted.name, "its name in lists", "X"},
         {"budget", 'b', 0, G_OPTION_ARG_DOUBLE, &wanted.budget_seconds,
-         "its whole working time in seconds, 0 for no limit; what a smaller one ended goes on",
+         "its whole working time in seconds, 0 for no limit; jobs that a smaller budget ended go on",
          "SECONDS"},
         {"deadline", 0, 0, G_OPTION_ARG_STRING, &wanted.deadline,
-         "nothing is begun from then on: " WHEN_FORMS "; none for no deadline", "TIME"},
+         "begin nothing after this time: " WHEN_FORMS "; none for no deadline", "TIME"},
         {"priority", 0, 0, G_OPTION_ARG_INT, &wanted.priority, "higher ones are worked on first",
          "N"},
         {"share", 0, 0, G_OPTION_ARG_DOUBLE, &wanted.share,

@@ -54,20 +54,20 @@ GOptionEntry *request_options(struct request *request)
          "configs a job evaluates at most, 0 for all (32)", "N"},
         {"strategy", 0, 0, G_OPTION_ARG_STRING, &request->strategy,
          STRATEGIES(STRATEGY_HELP) "default: " REQUEST_DEFAULT_STRATEGY, "S"},
-        {"seed", 0, 0, G_OPTION_ARG_INT64, &request->seed, "what the search draws from (0)", "S"},
+        {"seed", 0, 0, G_OPTION_ARG_INT64, &request->seed, "seed of the search (0)", "S"},
         {"budget", 'b', 0, G_OPTION_ARG_DOUBLE, &request->budget_seconds,
          "working time in seconds, 0 for no limit; every job's first round is measured in any case",
          "SECONDS"},
         {"deadline", 0, 0, G_OPTION_ARG_STRING, &request->deadline,
-         "nothing is begun from then on, not even a first round: " WHEN_FORMS, "TIME"},
+         "begin nothing after this time, not even a first round: " WHEN_FORMS, "TIME"},
         {"solvers", 0, 0, G_OPTION_ARG_STRING, &request->solvers,
-         "only these solvers, joined by commas, whatever their estimates: names, or families "
+         "only these solvers, also with low estimates: names or families, joined by commas "
          "(direct, gemm, implicitgemm, winograd, fft)",
          "A,B"},
         {"all-solvers", 0, 0, G_OPTION_ARG_NONE, &request->all_solvers,
-         "also those estimated far below the best for a problem", NULL},
+         "also solvers that are estimated far below the best one of a problem", NULL},
         REQUEST_LIMIT_OPTIONS(&request->workspace_limit, request),
-        {"name", 0, 0, G_OPTION_ARG_STRING, &request->name, "what lists call the campaign", "X"},
+        {"name", 0, 0, G_OPTION_ARG_STRING, &request->name, "name of the campaign in lists", "X"},
         {0},
     };
     return g_memdup2(entries, sizeof entries);

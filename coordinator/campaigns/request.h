@@ -92,14 +92,14 @@ bool request_from_file(const char *path, struct request *request, GError **error
      0,                                                                                            \
      G_OPTION_ARG_STRING,                                                                          \
      workspace,                                                                                    \
-     "nothing that needs more workspace: 0, 4096, 64MiB, 1.5GB",                                   \
+     "no solver or config that needs more workspace: 0, 4096, 64MiB, 1.5GB",                       \
      "BYTES"},                                                                                     \
         {"dynamic-only",                                                                           \
          0,                                                                                        \
          0,                                                                                        \
          G_OPTION_ARG_NONE,                                                                        \
          &(fields)->dynamic_only,                                                                  \
-         "only solvers one of whose binaries serves all sizes",                                    \
+         "only solvers whose binaries each serve all sizes",                                       \
          NULL},                                                                                    \
         {"deterministic",                                                                          \
          0,                                                                                        \

@@ -48,13 +48,11 @@ static struct cli cli = {
     .summary =
         "Reads problems from driver command lines, layer tables (CSV), find-dbs and perf-dbs "
         "(text or SQLite) and lists of keys, each also compressed with " PACKINGS_READ
-        "; '-' is standard "
-        "input. Every line "
-        "that cannot be used is named on stderr; a layer table of which a column is not understood is "
-        "refused as a whole (the columns stand below). With --foreign the times and perf configs of "
-        "find-dbs and perf-dbs of one target become a campaign that somebody else measured: to "
-        "look at, to compare with and for searches to begin from, never verified, worked on or "
-        "exported.",
+        "; '-' is standard input. Lines that cannot be used are named on stderr. A layer table with an "
+        "unknown column is refused as a whole; the columns are listed below. With --foreign, the times "
+        "and perf configs of find-dbs and perf-dbs of one target become a foreign campaign. Reports "
+        "read it, other campaigns' searches begin with its winners, and it is never verified, worked "
+        "on or exported.",
     .example = "skipjack import coordinator/networks/resnet50-v1.5.csv --batch 64 --tag resnet\n"
                "  skipjack import problems.txt --dry-run --list\n"
                "  skipjack import --foreign gfx942130.HIP.fdb.txt.bz2 gfx942130.db.bz2",

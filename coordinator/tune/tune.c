@@ -579,9 +579,9 @@ int command_tune(int argc, char **argv)
         .arguments = "FILE...",
         .summary =
             "Imports the files' problems, tunes them on this machine, exports the results and "
-            "reports the gain. May be stopped and started again at any time: it goes on where "
-            "it was. The budget is 600 s where none is given; every job's first round is "
-            "measured in any case. At a deadline it ends with what is there.",
+            "reports the gain. It may be stopped at any time; the same command goes on where it was. "
+            "The budget is 600 s unless one is given; every job's first round is measured in any case. "
+            "At a deadline it ends and exports the results so far.",
         .example = "skipjack tune coordinator/networks/resnet50-v1.5.csv --budget 900 -o tuned",
         .options = options,
         .shared = shared,
