@@ -39,10 +39,10 @@ find schema -name '*.c' -exec grep -hE '^ *"' {} + >"$literals"
 
 echo 1..5
 named 'no shell is started' '[^_a-z](system|popen)\(|"(/bin/)?sh"|g_spawn_command_line'
-# export/formats/perf_db.c, coordinator/import/import_sqlite.c: the names of columns, which SQLite takes no parameters for.
+# export/formats/perf_db.c, coordinator/import/import_file.c: the names of columns, which SQLite takes no parameters for.
 # schema/store/blockers.c: what status advises; it is never sent.
 named 'no value is printed into a statement' \
-    'printf\("(SELECT|INSERT|UPDATE|DELETE) ' '^export/formats/perf_db\.c:|^coordinator/import/import_sqlite\.c:|^schema/store/blockers\.c:'
+    'printf\("(SELECT|INSERT|UPDATE|DELETE) ' '^export/formats/perf_db\.c:|^coordinator/import/import_file\.c:|^schema/store/blockers\.c:'
 shared_numbers 'SQL names the numbers that it shares with C' schema/sql/tables/*.sql schema/sql/functions/*.sql
 shared_numbers 'so do the statements in C' "$literals"
 # The pattern finds what it is for.

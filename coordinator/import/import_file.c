@@ -1,5 +1,6 @@
 #include "coordinator/import/import_reader.h"
 #include "export/formats/byte_source.h"
+#include "export/formats/perf_db.h"
 #include "export/formats/sqlite_file.h"
 
 #include <glib/gstdio.h>
@@ -137,6 +138,48 @@ static bool refuse_binary(const char *name, const char *bytes, size_t length, GE
                       "it is no list of problems that this version reads (%s)", KINDS_READ);
 }
 
+typedef sqlite3_stmt Statement;
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Statement, sqlite3_finalize)
+
+static bool fail_table(const struct import_source *source, GError **error)
+{
+    g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_KIND,
+                "cannot read '%s' as a perf-db of MIOpen (SQLite with a table 'config'): %s",
+                source->name, sqlite3_errmsg(source->database));
+    return false;
+}
+
+static void read_row(Import *import, const struct import_source *source, Statement *statement)
+{
+    g_autoptr(GError) error = NULL;
+    struct perf_row row;
+    struct problem p;
+    struct import_layer layer = {NULL, "", 1, &p, 1, false, true};
+    int64_t id = sqlite3_column_int64(statement, PERF_ROW_INTS + PERF_TEXTS);
+    import->lines++;
+    if (perf_row_read(statement, &row, &error) && perf_row_to_problem(&row, &p, &error)) {
+        import_add_replaced(import, source, id, &layer);
+    } else {
+        import_skip(import, source, id, error->message);
+    }
+}
+
+/* Reads the config rows of a perf-db in SQLite. */
+static bool import_config_rows(Import *import, const struct import_source *source, GError **error)
+{
+    g_autoptr(Statement) statement = NULL;
+    g_autofree char *columns = perf_column_list();
+    g_autofree char *sql = g_strdup_printf("SELECT %s,id FROM config ORDER BY id", columns);
+    if (sqlite3_prepare_v2(source->database, sql, -1, &statement, NULL) != SQLITE_OK) {
+        return fail_table(source, error);
+    }
+    int status;
+    while ((status = sqlite3_step(statement)) == SQLITE_ROW) {
+        read_row(import, source, statement);
+    }
+    return status == SQLITE_DONE || fail_table(source, error);
+}
+
 /* path is the file itself, or a copy of the file that is called `name`. */
 static bool read_database(Import *import, const char *name, const char *path, GError **error)
 {
@@ -146,7 +189,7 @@ static bool read_database(Import *import, const char *name, const char *path, GE
     if (source.database == NULL) {
         return false;
     }
-    bool read = import_sqlite(import, &source, error);
+    bool read = import_config_rows(import, &source, error);
     sqlite_file_close(source.database);
     return read;
 }

@@ -74,7 +74,6 @@ bool import_table(Import *import, const struct import_source *source, GError **e
 bool import_commented_table(Import *import, const struct import_source *source, GError **error);
 /* Always fails: the error names what the table's first line lacks to be a header. */
 bool import_headless_table(Import *import, const struct import_source *source, GError **error);
-bool import_sqlite(Import *import, const struct import_source *source, GError **error);
 
 /* Returns true for lines that look like a find-db's: recognizes the format of a file. */
 bool import_is_find_db_line(const char *line);
