@@ -385,9 +385,26 @@ static struct lay_parts changed_parts(const PGresult *row, const struct definiti
         .triggers = all || strcmp(PQgetvalue(row, 0, 3), ours->triggers_sha256) != 0};
 }
 
-static bool apply_functions(PGconn *connection, const struct definitions *ours,
-                            struct migrated *done, GError **error)
+/* Functions beside migrations of a newer program are newer, too, also where their revision was not raised. */
+static bool check_not_newer(const struct schema_sql *wanted, const PGresult *ledger,
+                            const struct migrated *done, GError **error)
 {
+    int last = PQntuples(ledger) - 1;
+    size_t count = wanted->migrations_count;
+    int newest = count > 0 ? wanted->migrations[count - 1].number : 0;
+    if (done->was_former || last < 0 || atoi(PQgetvalue(ledger, last, 0)) <= newest)
+        return true;
+    g_set_error(error, STORE_ERROR, STORE_ERROR_SCHEMA,
+                "the database has migration %s and functions other than this program's, which ends "
+                "at schema %04d: they are of a newer skipjack; use that one",
+                PQgetvalue(ledger, last, 1), newest);
+    return false;
+}
+
+static bool apply_functions(PGconn *connection, const struct schema_sql *wanted,
+                            const PGresult *ledger, struct migrated *done, GError **error)
+{
+    const struct definitions *ours = wanted->definitions;
     if (ours == NULL)
         return true;
     if (!execute_all(connection, functions_ledger_sql, error))
@@ -406,6 +423,8 @@ static bool apply_functions(PGconn *connection, const struct definitions *ours,
         return whose_are == FUNCTIONS_NEWER;
     if (whose_are == FUNCTIONS_OWN && done->migrations == 0)
         return true;
+    if (!check_not_newer(wanted, ledger, done, error))
+        return false;
     if (!definitions_lay(connection, ours, changed_parts(row, ours, done), error) ||
         !record_functions(connection, ours, error)) {
         g_prefix_error(error, "functions of revision %d: ", ours->revision);
@@ -424,7 +443,7 @@ static bool try_apply(PGconn *connection, const struct schema_sql *wanted, int t
         done->was_former = former_is(ledger);
         if ((!done->was_former || take_over(connection, wanted, error)) &&
             apply_tables(connection, wanted, ledger, done, error) &&
-            apply_functions(connection, wanted->definitions, done, error) &&
+            apply_functions(connection, wanted, ledger, done, error) &&
             execute_all(connection, finish_sql, error) && execute_all(connection, "COMMIT", error))
             return true;
     }

@@ -357,6 +357,26 @@ static void test_older_program_leaves_newer_functions(void)
     }
 }
 
+/* A program with fewer migrations leaves functions alone also where nobody raised their revision. */
+static void test_program_with_fewer_migrations_leaves_functions(void)
+{
+    g_autoptr(GError) error = NULL;
+    struct migrated done;
+    PGconn *connection = connect_empty(NULL);
+    const struct program later = {
+        1, 1, {"f a CREATE OR REPLACE FUNCTION a() RETURNS integer " SQL " 'SELECT 2'"}};
+    const struct program earlier = {
+        1, 1, {"f a CREATE OR REPLACE FUNCTION a() RETURNS integer " SQL " 'SELECT 1'"}};
+    g_assert_true(lay_beside(connection, 2, &later, &done, &error));
+    g_assert_no_error(error);
+    g_free(ask(connection, "UPDATE schema_migrations SET oldest = 1"));
+    g_assert_false(lay(connection, &earlier, &done, &error));
+    g_assert_error(error, STORE_ERROR, STORE_ERROR_SCHEMA);
+    g_assert_nonnull(strstr(error->message, "0002_one_anew"));
+    expect(connection, "SELECT a()", "2");
+    PQfinish(connection);
+}
+
 static void test_store_looks_whose_functions_there_are(void)
 {
     static const struct {
@@ -412,6 +432,7 @@ int main(int argc, char **argv)
     TEST(extensions_in_the_schema_stay);
     TEST(triggers_come_back_after_a_migration);
     TEST(older_program_leaves_newer_functions);
+    TEST(program_with_fewer_migrations_leaves_functions);
     TEST(store_looks_whose_functions_there_are);
     TEST(our_functions_are_whole);
     return g_test_run();
