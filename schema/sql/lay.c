@@ -16,7 +16,9 @@ static const char undo_statement[] = "ROLLBACK TO SAVEPOINT statement; RELEASE S
 /*
  * Functions, views and triggers as they were. CREATE OR REPLACE writes a new
  * version of the row in the catalogue (a view's is its rule's), so rows with the
- * same xmin at the end were not laid. An extension in the schema keeps its members.
+ * same xmin at the end were not laid. An extension in the schema keeps its members,
+ * and what a user made by hand is not in the ledger's names. A ledger without names
+ * is of a program that kept none: then everything counts as laid by a program.
  * Bodies are not checked, since they may call what is laid later.
  */
 static const char begin_sql[] =
@@ -28,15 +30,20 @@ static const char begin_sql[] =
     " WHERE n.nspname IN ('skipjack', 'skipjack_work') AND NOT EXISTS (SELECT 1 FROM pg_depend d"
     "  WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e');"
     "CREATE TEMPORARY TABLE former_views ON COMMIT DROP AS"
-    " SELECT r.oid AS rule, r.xmin AS version, c.oid AS id, format('skipjack.%I', c.relname) AS named"
+    " SELECT r.oid AS rule, r.xmin AS version, c.oid AS id, format('skipjack.%I', c.relname) AS named,"
+    "  c.relname::text AS name"
     " FROM pg_class c JOIN pg_rewrite r ON r.ev_class = c.oid AND r.ev_type = '1'"
     " WHERE c.relnamespace = 'skipjack'::regnamespace AND c.relkind = 'v'"
     "  AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.classid = 'pg_class'::regclass"
     "   AND d.objid = c.oid AND d.deptype = 'e');"
     "CREATE TEMPORARY TABLE former_triggers ON COMMIT DROP AS"
-    " SELECT t.oid AS id, t.xmin AS version, format('%I ON %s', t.tgname, t.tgrelid::regclass) AS named"
+    " SELECT t.oid AS id, t.xmin AS version, format('%I ON %s', t.tgname, t.tgrelid::regclass) AS named,"
+    "  t.tgname::text AS name"
     " FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid"
-    " WHERE c.relnamespace = 'skipjack'::regnamespace AND NOT t.tgisinternal AND t.tgparentid = 0";
+    " WHERE c.relnamespace = 'skipjack'::regnamespace AND NOT t.tgisinternal AND t.tgparentid = 0;"
+    "DELETE FROM former_functions f USING schema_functions l WHERE f.name <> ALL (l.names);"
+    "DELETE FROM former_views f USING schema_functions l WHERE f.name <> ALL (l.names);"
+    "DELETE FROM former_triggers f USING schema_functions l WHERE f.name <> ALL (l.names)";
 
 static const char drop_all_views_sql[] =
     "DO $$ DECLARE thing text; BEGIN"

@@ -27,16 +27,17 @@ static const char ledger_sql[] = "SET client_min_messages = warning;"
                                  " applied_at timestamptz NOT NULL DEFAULT now(),"
                                  " oldest integer)";
 
-/* One row: whose functions the database has. */
+/* One row: whose functions the database has. names: of the functions, views and triggers that were laid. */
 static const char functions_ledger_sql[] =
     "CREATE TABLE IF NOT EXISTS skipjack.schema_functions ("
     " revision integer NOT NULL, oldest integer NOT NULL, sha256 text NOT NULL,"
     " triggers_sha256 text NOT NULL, laid_at timestamptz NOT NULL DEFAULT now(),"
-    " views_sha256 text NOT NULL DEFAULT '');"
-    /* The first program with this ledger made it without the column. */
+    " views_sha256 text NOT NULL DEFAULT '', names text[]);"
+    /* The first program with this ledger made it without the last columns. */
     "DO $$ BEGIN IF NOT EXISTS (SELECT 1 FROM pg_attribute"
-    " WHERE attrelid = 'skipjack.schema_functions'::regclass AND attname = 'views_sha256') THEN"
-    " ALTER TABLE skipjack.schema_functions ADD COLUMN views_sha256 text NOT NULL DEFAULT '';"
+    " WHERE attrelid = 'skipjack.schema_functions'::regclass AND attname = 'names') THEN"
+    " ALTER TABLE skipjack.schema_functions"
+    "  ADD COLUMN IF NOT EXISTS views_sha256 text NOT NULL DEFAULT '', ADD COLUMN names text[];"
     " END IF; END $$";
 
 /* A line of a migration that says which programs may go on beside it. */
@@ -305,14 +306,18 @@ static bool record_functions(PGconn *connection, const struct definitions *ours,
 {
     g_autofree char *revision = g_strdup_printf("%d", ours->revision);
     g_autofree char *oldest = g_strdup_printf("%d", ours->oldest);
-    const char *values[] = {revision, oldest, ours->sha256, ours->triggers_sha256,
-                            ours->views_sha256};
+    g_autoptr(GString) names = g_string_new("{");
+    for (size_t i = 0; i < ours->count; i++)
+        g_string_append_printf(names, "%s%s", i > 0 ? "," : "", ours->list[i].name);
+    g_string_append_c(names, '}');
+    const char *values[] = {revision,           oldest,    ours->sha256, ours->triggers_sha256,
+                            ours->views_sha256, names->str};
     return execute_all(connection, "DELETE FROM skipjack.schema_functions", error) &&
            execute_with(connection,
                         "INSERT INTO skipjack.schema_functions"
-                        " (revision, oldest, sha256, triggers_sha256, views_sha256)"
-                        " VALUES ($1, $2, $3, $4, $5)",
-                        5, values, error);
+                        " (revision, oldest, sha256, triggers_sha256, views_sha256, names)"
+                        " VALUES ($1, $2, $3, $4, $5, $6)",
+                        6, values, error);
 }
 
 /* New tables and functions are closed to PUBLIC and open to their roles in the same transaction. */

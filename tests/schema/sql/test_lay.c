@@ -164,12 +164,46 @@ static void test_undefined_ones_are_dropped(void)
     expect(connection,
            "SELECT string_agg(proname, ' ' ORDER BY proname) FROM pg_proc"
            " WHERE pronamespace = 'skipjack'::regnamespace",
-           "a most"); /* a constraint calls most() */
+           "a by_hand most"); /* a constraint calls most() */
     expect(connection,
            "SELECT count(*) FROM pg_class WHERE relkind = 'v' AND relnamespace ="
            " 'skipjack'::regnamespace",
            "0");
     g_free(ask(connection, "INSERT INTO one VALUES (1)"));
+    PQfinish(connection);
+}
+
+/* "skipjack db psql" makes things in our schema. */
+static void test_things_made_by_hand_stay(void)
+{
+    PGconn *connection = connect_empty(NULL);
+    const struct program fewer = {1, 1, {first.statements[2]}};
+    must_lay(connection, &first, true);
+    g_free(ask(connection,
+               "CREATE VIEW my_view AS SELECT 1 AS n; CREATE PROCEDURE mine() LANGUAGE sql AS"
+               " 'SELECT 1'; CREATE FUNCTION my_trigger() RETURNS trigger LANGUAGE plpgsql AS"
+               " 'BEGIN RETURN NULL; END'; CREATE TRIGGER mine BEFORE INSERT ON one FOR EACH ROW"
+               " EXECUTE FUNCTION my_trigger()"));
+    must_lay(connection, &fewer, true);
+    g_free(ask(connection, "INSERT INTO one VALUES (1); CALL mine()"));
+    expect(connection, "SELECT count(*) FROM one", "0");
+    expect(connection, "SELECT n FROM my_view", "1");
+    PQfinish(connection);
+}
+
+/* The first program with this ledger kept no names and no hash of the views. */
+static void test_ledger_without_names_is_completed(void)
+{
+    PGconn *connection = connect_empty(NULL);
+    const struct program fewer = {1, 1, {first.statements[2]}};
+    must_lay(connection, &first, true);
+    g_free(ask(connection,
+               "ALTER TABLE schema_functions DROP COLUMN views_sha256, DROP COLUMN names"));
+    must_lay(connection, &fewer, true);
+    expect(connection, "SELECT count(*) FROM pg_proc WHERE pronamespace = 'skipjack'::regnamespace",
+           "2");
+    expect(connection, "SELECT names IS NOT NULL AND views_sha256 <> '' FROM schema_functions",
+           "t");
     PQfinish(connection);
 }
 
@@ -295,13 +329,14 @@ static void test_changed_view_is_replaced_in_place(void)
     PQfinish(connection);
 }
 
-/* "skipjack db psql" makes extensions in our schema. */
+/* Also where the ledger has no names. */
 static void test_extensions_in_the_schema_stay(void)
 {
     PGconn *connection = connect_empty(NULL);
     const struct program fewer = {1, 1, {first.statements[2]}};
     must_lay(connection, &first, true);
-    g_free(ask(connection, "CREATE EXTENSION pg_stat_statements SCHEMA skipjack;"
+    g_free(ask(connection, "UPDATE schema_functions SET names = NULL;"
+                           "CREATE EXTENSION pg_stat_statements SCHEMA skipjack;"
                            "CREATE PROCEDURE by_hand() LANGUAGE sql AS 'SELECT 1'"));
     must_lay(connection, &fewer, true);
     expect(connection,
@@ -424,6 +459,8 @@ int main(int argc, char **argv)
     TEST(changed_body_is_replaced_in_place);
     TEST(changed_result_is_made_anew);
     TEST(undefined_ones_are_dropped);
+    TEST(things_made_by_hand_stay);
+    TEST(ledger_without_names_is_completed);
     TEST(failing_one_leaves_nothing_behind);
     TEST(tables_at_work_are_left_alone);
     TEST(deadlock_is_tried_again);
