@@ -315,6 +315,21 @@ static void test_walk(gconstpointer data)
     }
 }
 
+/* The database gave the current job away while it waited for a child: the device does not measure it. */
+static void test_a_lost_job_is_not_measured(void)
+{
+    struct agent *agent = make_agent(AGENT_WORKING);
+    Evaluator *evaluator = make_evaluator(agent);
+    struct eval_job *job = make_eval_job(evaluator, EVAL_JOB_RUNNING);
+    evaluator->state = EVALUATOR_PREPARING;
+    evaluator->current = job;
+    job->lost = true;
+    evaluator_next(evaluator);
+    g_assert_cmpint(evaluator->state, ==, EVALUATOR_IDLE);
+    g_assert_cmpint(job->state, ==, EVAL_JOB_ENDING);
+    g_assert_true(child_is_down(evaluator->child));
+}
+
 /* A build child of these tests reads until its agent is gone. */
 static int be_child(void)
 {
@@ -337,5 +352,6 @@ int main(int argc, char **argv)
         g_autofree char *path = g_strconcat("/moves/each_row_of_", name, NULL);
         g_test_add_data_func(path, &walks[i], test_walk);
     }
+    g_test_add_func("/moves/a_lost_job_is_not_measured", test_a_lost_job_is_not_measured);
     return g_test_run();
 }

@@ -201,6 +201,10 @@ static bool evaluator_take(struct evaluator *evaluator)
 static void evaluator_prepare(struct evaluator *evaluator)
 {
     struct eval_job *job = evaluator->current;
+    if (job->lost) {
+        eval_job_release(job);
+        return;
+    }
     if (eval_job_pending_count(job) == 0) {
         eval_job_finish(job);
         return;
