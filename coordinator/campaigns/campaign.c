@@ -21,7 +21,7 @@ static void say_entered(const struct entered *entered)
     const struct campaign *campaign = entered->campaign;
     if (entered->existed)
         fprintf(stderr,
-                "the same was asked for before: campaign %" G_GINT64_FORMAT " (%s) goes on%s\n",
+                "the same was asked for before: campaign %" G_GINT64_FORMAT " (%s) is used%s\n",
                 campaign->id, campaign->state,
                 entered->extended ? " with more working time"
                 : entered->moved  ? " with another deadline"
