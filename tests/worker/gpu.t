@@ -111,7 +111,8 @@ echo "# $after MiB in use after"
 check /gpu/campaigns_come_to_their_end $?
 ! grep -q '"eval_child_died"' "$folder/worker.log"
 check /gpu/one_process_measures_it_all $?
-# Compares medians, since a sample may contain a problem's tensors. The first third is left out: caches still fill.
+# Compares medians, since a sample may include a problem's tensors. The first third is left out: caches are still
+# filling.
 median() { # FIRST LAST, of the samples
     sed -n "$1,$2p" "$folder/samples" | sort -n | awk '{ s[NR] = $1 } END { print s[int((NR + 1) / 2)] }'
 }

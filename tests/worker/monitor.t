@@ -36,7 +36,7 @@ sub start_worker {
     my ($log, @words) = @_;
     my $pid = fork // die $!;
     return $pid if $pid;
-    # A pipe, as a service has it.
+    # Standard error is a pipe, as in a service.
     open STDERR, "| cat >'$log'" or die $!;
     exec $program, 'worker', @words;
 }
@@ -83,7 +83,7 @@ cmp_ok $now->{'skipjack_worker_kernels_total{result="ok"}'}, '>=', 2, 'kernels a
 cmp_ok $now->{skipjack_worker_compile_seconds_total}, '>', 0, 'and their time';
 is_deeply told($text), documented('A worker'), 'deploy/metrics.md lists just these, with type and labels';
 
-# ---- Strangers.
+# ---- Clients that do not speak HTTP.
 
 my @answers = map { (get($at, '/', $_))[0] // 'closed' } "\0\1\2\3\r\n\r\n", "GET / HTTP/1.1\r\nHost: x\r\n\r\n",
     "POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 9999999\r\n\r\n",
@@ -146,7 +146,7 @@ is $events{database_back}, 1, 'and its return';
 is $events{drain}, 1, 'and the end';
 unlike read_file($log), qr/password/, 'and no password';
 
-# ---- For people.
+# ---- The log for people.
 
 delete $ENV{SKIPJACK_DB};
 like qx('$program' worker --embedded --until-empty --build 1 --eval none --log text 2>&1),

@@ -36,7 +36,8 @@ static void test_code_moves_there_and_back(void)
     }
 }
 
-/* Lost code is forgotten on demand and compiled again. */
+/* Lost code objects are forgotten only when the caller asks for it; their kernels are then compiled
+ * again. */
 static void test_lost_objects_are_forgotten_on_demand(void)
 {
     g_autoptr(ObjectServer) server = object_server_new();

@@ -50,7 +50,7 @@ static void expect_nothing(BlobStore *store, const char *name)
     g_assert_error(error, STORE_ERROR, STORE_ERROR_NOT_FOUND);
 }
 
-/* The operations that every kind of store supports. */
+/* Calls every operation that all kinds of stores support. */
 static void exercise(BlobStore *store)
 {
     g_autoptr(GError) error = NULL;
@@ -80,7 +80,8 @@ static void exercise(BlobStore *store)
 static void test_s3_by_path(void)
 {
     g_autoptr(ObjectServer) server = object_server_new();
-    /* The signature covers every character that a path may contain. */
+    /* Prefixes with every character that a path may contain, to test that the request's signature
+     * covers them. */
     const char *const prefixes[] = {"", "/", "farm", "farm/a%20b+c/~x'(1)*,=/"};
     for (gsize i = 0; i < G_N_ELEMENTS(prefixes); i++) {
         g_autofree char *url = object_server_url(server, prefixes[i]);

@@ -110,7 +110,7 @@ static void test_wrong_bytes_are_never_a_kernel(void)
     g_assert_cmpint(blob_codes_move(store, false, &moved), ==, 3);
     g_assert_cmpint(moved, ==, 0);
     blob_codes_expect_place(store, url, 3, 0);
-    object_server_damage(server); /* restores the bytes */
+    object_server_damage(server); /* damages the bytes a second time, which restores them */
     blob_codes_expect(store, 0, 3);
 }
 

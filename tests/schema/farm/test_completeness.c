@@ -59,7 +59,7 @@ static void problems_without_a_solver_have_no_winner(void)
                     "campaign 7 is not complete: 1 of its 1 jobs have ended, 1 problem has no "
                     "winner (a-key)");
     completeness_clear(&found);
-    /* A tag without the problem is complete. */
+    /* A problem that does not have the tag does not make the tag incomplete. */
     g_assert_true(store_do(farm.store, &error,
                            "INSERT INTO problem_tags (problem_id, tag)"
                            " SELECT problem_id, 'mine' FROM jobs",

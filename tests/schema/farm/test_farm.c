@@ -109,7 +109,8 @@ static void test_workers_tell_what_their_devices_are(void)
     role_farm_clear(&f);
 }
 
-/* Impossible numbers of one worker must not change the sums of all. */
+/* A worker's report with impossible counts is refused, since it would falsify the sums over all
+ * workers. */
 static void test_what_is_no_count_is_refused(void)
 {
     struct role_farm f;
@@ -139,7 +140,7 @@ static void test_upkeep_is_one_at_a_time(void)
     g_assert_false(begun);
     g_assert_true(farm_end_upkeep(f.boss, 1, "all", &error));
     g_assert_true(farm_begin_upkeep(other, 60, &begun, &error));
-    g_assert_false(begun); /* upkeep was done just now */
+    g_assert_false(begun); /* the last upkeep ended less than 60 s ago */
     g_assert_true(farm_begin_upkeep(other, 0, &begun, &error));
     g_assert_true(begun);
     g_assert_true(farm_end_upkeep(other, 1, NULL, &error)); /* upkeep was stopped: the next
@@ -156,7 +157,7 @@ static void test_upkeep_is_one_at_a_time(void)
     role_farm_clear(&f);
 }
 
-/* The limit of another login is read as well. */
+/* `status` shows a snapshot that is held open, and the time limit of the login that holds it. */
 static void test_a_snapshot_that_is_held_is_seen(void)
 {
     struct role_farm f;
@@ -175,7 +176,8 @@ static void test_a_snapshot_that_is_held_is_seen(void)
     role_farm_clear(&f);
 }
 
-/* Workers of a node that was removed never end themselves. */
+/* Workers that have been silent for a day count as ended: workers of a removed node never report
+ * their end. */
 static void test_who_is_silent_for_a_day_is_gone(void)
 {
     struct role_farm f;

@@ -61,7 +61,8 @@ static struct upkeep_report collect(Store *store, const struct upkeep_options *o
     return report;
 }
 
-/* Rounds of the farm have the kernels `round number` and 0 or 1 as keys, see farm_make_round(). */
+/* The rounds of queue_farm.h use the kernels `round number` and 0 or 1; upkeep must keep the code
+ * of each kernel that a job still needs. */
 static void test_code_that_somebody_needs_stays(void)
 {
     struct farm farm;
@@ -71,7 +72,7 @@ static void test_code_that_somebody_needs_stays(void)
     for (int i = 0; i < 6; i++)
         put_kernel(farm.store, i, "code");
 
-    /* A build under way has asked for all kernels. */
+    /* A job that is being built needs all kernels of its round. */
     struct job *job = farm_claim_one(&farm, 0, POOL_BUILD);
     for (int i = 0; i < 6; i++)
         put_kernel(farm.store, i, "code");
@@ -80,7 +81,7 @@ static void test_code_that_somebody_needs_stays(void)
     g_assert_cmpint(report.code_count, ==, 6);
     g_assert_cmpint(report.code_bytes, ==, 24);
 
-    /* Its round waits for its evaluation: kernels 0 and 1. */
+    /* The built round waits for its evaluation: kernels 0 and 1 are needed. */
     farm_built(&farm, job, 0);
     job_free(job);
     struct upkeep_options dry = at_once;

@@ -19,13 +19,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define ATTACKERS 4
-#define HELD      100 /* sockets of each: together more than the server serves at a time */
-#define REQUESTS  20
-#define REQUEST_SECONDS                                                                            \
-    20 /* many times the time of an answer, and longer than a connection may last */
-#define ATTACK_SECONDS  400 /* ends with the test, even if that is killed */
-#define UNANSWERED_MOST 2   /* then the client gives up */
+#define ATTACKERS       4
+#define HELD            100 /* sockets of each attacking client: together more than the server's limit */
+#define REQUESTS        20
+#define REQUEST_SECONDS 20 /* longer than the server keeps a connection open */
+/* the attacking child exits after this time even if the test was killed */
+#define ATTACK_SECONDS  400
+#define UNANSWERED_MOST 2 /* the client gives up after this many requests without an answer */
 
 static uv_loop_t loop;
 static int port;

@@ -90,8 +90,8 @@ static const struct conditions *only_job(GPtrArray *rows, int64_t job)
     return &row->seen;
 }
 
-/* A job's conditions sum up its rounds, and several children's samples of one round. They are copied for a
- * job that takes the results over. */
+/* A job's conditions sum up its rounds, and the samples of all children that measured one round. A
+ * job that takes over the results gets a copy. */
 static void test_a_job_keeps_what_its_device_did(void)
 {
     const struct order order = {.jobs = 1, .configs_limit = 4};

@@ -11,7 +11,7 @@
 static char identity[] = "made up", target[] = "gfx90a68", name[] = "theirs";
 static const struct campaign theirs = {.name = name, .identity = identity, .target = target};
 
-/* Three problems' rows. */
+/* Stores three problems; ids gets their ids. */
 static void put_problems(Store *store, int64_t ids[3])
 {
     g_autoptr(GError) error = NULL;
@@ -32,7 +32,8 @@ static int64_t begin(Store *store)
     return id;
 }
 
-/* Two times and params; the second problem's perf-db row is the third's. */
+/* Imports two times and params as a foreign campaign; the second problem's perf-db row is that of
+ * the third. */
 static int64_t import(Store *store)
 {
     g_autoptr(GError) error = NULL;
@@ -176,7 +177,8 @@ static void it_stays_as_it_was_imported(void)
     expect_content(store, id, CONTENT);
 }
 
-/* The foreign campaign has the worker's target and is the only one. */
+/* Workers get no job of a foreign campaign, even if it has their target and is the only
+ * campaign. */
 static void nobody_can_claim_of_it(void)
 {
     struct farm farm;

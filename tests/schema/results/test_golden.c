@@ -1,4 +1,4 @@
-/* Golden versions in a real PostgreSQL: their line, rights, and what stays with them. */
+/* Golden versions in a real PostgreSQL: their order, who may do what, and what a version keeps. */
 #include "schema/results/store_golden.h"
 
 #include "schema/farm/upkeep.h"
@@ -48,7 +48,7 @@ static void begin(struct role_farm *f, int jobs)
         farm_work(&f->farm, 0, false, 1);
 }
 
-/* Proposes the campaign's results from number `first` on, under the given name. */
+/* Proposes the campaign's results from number `first` on, in the name of a person. */
 static int propose_some(Store *store, const struct role_farm *f, int base, guint first,
                         GError **error)
 {
@@ -63,7 +63,7 @@ static int propose_some(Store *store, const struct role_farm *f, int base, guint
                                          result->kept.outcome.median_ms, "new problem"};
         g_array_append_val(takes, take);
     }
-    /* Asks in two pieces, as for many results. */
+    /* Takes the entries in two calls, as is done for many results. */
     int half = (int)takes->len / 2;
     int64_t asked = 0;
     const struct golden_take *all = (const struct golden_take *)(void *)takes->data;
@@ -97,7 +97,7 @@ static void approve(const struct role_farm *f, int version)
     g_assert_no_error(error);
 }
 
-/* A text that differs between versions with different content. */
+/* A text of the version's rows: equal for versions of equal content. */
 static char *content_of(Store *store, int version)
 {
     g_autoptr(GError) error = NULL;
@@ -133,7 +133,7 @@ static void expect_state(Store *store, int version, const char *expected)
     g_assert_cmpstr(state, ==, expected);
 }
 
-/* ---- the line ---- */
+/* ---- the order of versions ---- */
 
 static void test_a_version_counts_when_it_is_approved(void)
 {
@@ -175,7 +175,7 @@ static void test_of_two_on_one_base_one_is_approved(void)
     begin(&f, 2);
     g_assert_cmpint(propose(&f, 0, 1), ==, 1);
     int64_t first = f.farm.campaign;
-    /* Another campaign takes over the results. */
+    /* A new campaign takes over the results, so the next proposal is from that campaign. */
     f.farm.campaign = farm_create(f.boss, &(struct order){.jobs = 2, .seed = 9}, NULL);
     g_assert_cmpint(propose(&f, 0, 0), ==, 2);
     approve(&f, 2);
@@ -204,7 +204,7 @@ static void test_a_rollback_has_the_content_of_the_older_one(void)
     g_autofree char *first = content_of(f.guest, 1);
     do_sql("UPDATE outcomes SET min_ms = ARRAY[1, 0], median_ms = ARRAY[1, 0]");
     do_sql("UPDATE results SET min_ms = 1, median_ms = 1");
-    propose(&f, 1, 0); /* changes two entries, and adds one */
+    propose(&f, 1, 0); /* a proposal that changes two entries and adds one */
     approve(&f, 2);
     g_autofree char *second = content_of(f.guest, 2);
     g_assert_cmpstr(first, !=, second);
@@ -257,7 +257,7 @@ static void test_what_was_not_verified_or_has_no_code_is_refused(void)
     }
 }
 
-/* The server's process dies between what it has done and its commit. */
+/* The server's process is killed before its commit: nothing has changed. */
 static void test_one_that_is_killed_has_changed_nothing(void)
 {
     struct role_farm f;
@@ -373,7 +373,7 @@ static void test_readers_look_and_workers_see_nothing(void)
     role_farm_clear(&f);
 }
 
-/* ---- what stays ---- */
+/* ---- what a version keeps ---- */
 
 static int64_t collect(Store *store)
 {
@@ -394,8 +394,8 @@ static void test_content_and_code_outlive_the_campaign(void)
     g_autofree char *before = content_of(f.guest, 1);
     g_assert_true(store_change_campaign(f.boss, f.farm.campaign, "drop", &error));
     put_kernel(&f, 5);
-    g_assert_cmpint(collect(f.boss), ==, 1); /* dropped: a version's that nothing needs; kept:
-                                              * an open proposal's */
+    /* drops the code that only a withdrawn version needed, and keeps that of an open proposal */
+    g_assert_cmpint(collect(f.boss), ==, 1);
     approve(&f, 1);
     g_assert_cmpint(collect(f.boss), ==, 0);
     g_autofree char *after = content_of(f.guest, 1);
@@ -431,7 +431,7 @@ static void test_what_is_pruned_is_gone_and_the_rest_is_whole(void)
     begin(&f, 2);
     propose(&f, 0, 0);
     approve(&f, 1);
-    /* One of the two entries is replaced, by one with another kernel. */
+    /* One of the two entries is replaced by one with another kernel. */
     put_kernel(&f, 7);
     do_sql("UPDATE results SET kernel_keys = lpad('7', 64, '0')"
            " WHERE job_id = (SELECT max(job_id) FROM results)");
@@ -458,7 +458,8 @@ static void test_what_is_pruned_is_gone_and_the_rest_is_whole(void)
     g_assert_true(pruned.versions == 1 && pruned.configs == 1);
     g_assert_cmpint(collect(f.boss), ==, 1);
     expect_state(f.guest, 1, "pruned");
-    expect_state(f.guest, 3, "withdrawn"); /* it would have restored version 1 */
+    /* withdrawn, since the rollback would have restored version 1 again */
+    expect_state(f.guest, 3, "withdrawn");
     g_autofree char *after = content_of(f.guest, 2);
     g_assert_cmpstr(after, ==, kept);
     role_expect_refused(store_diff_golden(f.guest, TARGET, 1, 2, &error) != NULL, &error,

@@ -1,4 +1,5 @@
-/* A campaign read in parts of its problems: each problem is in one part, with all that belongs to it. */
+/* A campaign is read in parts of its problems: each problem is in one part, with all its jobs and
+ * results. */
 #include "schema/results/conditions.h"
 #include "schema/store/store_private.h"
 
@@ -30,7 +31,7 @@ static void worked_farm(struct farm *farm)
         work(farm);
 }
 
-/* Frees the list, after checking that it has `count` rows of each of the jobs and no others. */
+/* Asserts that the list has `each` rows of each of these jobs and no others; frees the list. */
 static void expect_jobs(GPtrArray *list, const GPtrArray *jobs, guint each, int64_t (*job)(void *))
 {
     g_autoptr(GHashTable) known = g_hash_table_new(g_int64_hash, g_int64_equal);
@@ -60,7 +61,7 @@ static int64_t of_conditions(void *row)
     return ((struct job_conditions *)row)->job;
 }
 
-/* Lists a part's jobs, and checks that its other lists have rows of these jobs only. */
+/* Lists a part's jobs, and asserts that the part's other lists have rows of these jobs only. */
 static GPtrArray *expect_part(struct farm *farm, const struct problem_part *part)
 {
     Store *store = farm->store;

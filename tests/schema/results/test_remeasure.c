@@ -1,4 +1,4 @@
-/* Ended jobs measure the wished configs again, in rounds of exactly those configs. */
+/* Jobs that have ended measure the configs of a wish again, in rounds of exactly these configs. */
 #include "schema/results/store_remeasure.h"
 
 #include "schema/store/store_campaigns.h"
@@ -33,7 +33,7 @@ static struct remeasure_counts remeasure(const struct farm *farm, unsigned what,
     return counts;
 }
 
-/* The round that the job's wish asks for. */
+/* The round that measures the configs of the job's wish. */
 static struct round *wished_round(const struct job *job, int number)
 {
     g_assert_nonnull(job->wish);
@@ -59,7 +59,7 @@ static void build_wish(struct farm *farm, int number)
     job_free(job);
 }
 
-/* Hands in the wished round of a claimed job. Either all configs failed, or the first took `ms` and is
+/* Hands in the round of the wish: either all configs failed, or the first one took `ms` and is
  * kept. */
 static void hand_in(struct farm *farm, struct job *job, double ms, enum failure failure)
 {
@@ -279,7 +279,7 @@ static void a_worker_that_dies_costs_a_strike_and_nothing_else(void)
     farm_clear(&farm);
 }
 
-/* Each way in which a wished round may fail. */
+/* Loses the job's worker three times during the round of a wish. */
 static void lose_three_times(struct farm *farm)
 {
     for (int i = 0; i < 3; i++)
@@ -431,7 +431,7 @@ static void retry_leaves_what_measures_again_alone(void)
     farm_clear(&farm);
 }
 
-/* Coordinators may ask for measuring again; a worker's login sees only the wish. */
+/* A coordinator may ask for measuring again; a worker's login can only read the wish. */
 static void a_coordinator_asks_and_workers_do_it(void)
 {
     struct role_farm roles;

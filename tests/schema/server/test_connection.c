@@ -41,7 +41,7 @@ static void test_tls_is_asked_of_all_but_this_machine(void)
         {"2001:db8::1", NULL, "prefer", false, TLS_RAISED},
         {"127.0.0.1.example", NULL, "prefer", false, TLS_RAISED},
         {"localhost.example", NULL, "prefer", false, TLS_RAISED},
-        /* Lists of hosts: one remote host is enough, at any position. */
+        /* Lists of hosts: one remote host at any position makes the whole list remote. */
         {"/run/postgresql,db.example", NULL, "prefer", false, TLS_RAISED},
         {"db.example,localhost", NULL, "disable", false, TLS_REFUSED},
         {"localhost,127.0.0.1", NULL, "disable", false, TLS_AS_ASKED},
@@ -91,7 +91,8 @@ static void test_environment_and_service_are_seen(void)
     g_unsetenv("PGSERVICEFILE");
 }
 
-/* libpq's value tells whether the parameter was sent; the server's own value would not. */
+/* Compares the value that libpq holds for the keyword: it is set only if the parameter was in the
+ * URL, whereas the server reports a value in any case. */
 static void expect_used(const char *more, const char *keyword, const char *expected)
 {
     g_autoptr(GError) error = NULL;

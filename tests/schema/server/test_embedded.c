@@ -154,7 +154,8 @@ static void test_user_without_privileges_has_a_database_too(void)
     g_setenv("SKIPJACK_HOME", scratch_home(), TRUE);
 }
 
-/* PostgreSQL and libpq take a list of socket folders, with commas between them. */
+/* PostgreSQL and libpq take a list of socket folders separated by commas, so a comma in the home's
+ * path must be handled. */
 static void check_comma(const char *home)
 {
     g_assert_nonnull(strchr(home, ','));
@@ -171,7 +172,7 @@ static void test_home_may_have_a_comma(void)
 {
     g_autofree char *home = g_build_filename(scratch_home(), "one,two", NULL);
     g_autofree char *made = g_build_filename(scratch_home(), "half", NULL);
-    /* Renaming the home saves an initdb. */
+    /* The finished cluster is renamed to the next home, since another initdb would take seconds. */
     if (g_rename(made, home) != 0)
         g_test_message("'%s' is not there: another one is made", made);
     with_home(home, check_comma);

@@ -115,8 +115,8 @@ static void kill_server(void)
     embedded_status_clear(&status);
 }
 
-/* The server here, another container that cannot reach its socket: a second server would read and write
- * the same files. */
+/* The server runs here, and a container cannot reach its socket. The container must not start a
+ * second server, which would write the same files. */
 static void test_home_in_use_is_not_started_over(void)
 {
     bool is_embedded;
@@ -176,8 +176,8 @@ static void test_other_container_cannot_stop_the_server(void)
     embedded_status_clear(&before);
 }
 
-/* The server in a container, seen from the host, whose /proc shows the container's processes under other
- * numbers. Once the container is gone, so is its hold on the home. */
+/* The server runs in a container and is seen from the host, whose /proc shows the container's
+ * processes under other numbers. When the container has ended, the home is free again. */
 static void test_container_holds_its_home_until_it_ends(void)
 {
     struct container container;
@@ -208,7 +208,8 @@ static void test_container_holds_its_home_until_it_ends(void)
     embedded_clear(&embedded);
 }
 
-/* The record that a crashed host left names that host, and does not hold the lock. */
+/* A host that crashed leaves its record in the lock file. The record names that host, but the lock
+ * is free. */
 static void test_record_of_a_crashed_host_holds_nothing(void)
 {
     struct embedded embedded;
@@ -225,7 +226,7 @@ static void test_record_of_a_crashed_host_holds_nothing(void)
     embedded_clear(&embedded);
 }
 
-/* The lock of another host differs in its record alone, which has another boot id. */
+/* A lock of another host is recognized by its record alone, which has another boot id. */
 static void test_other_host_is_named(void)
 {
     struct embedded embedded;

@@ -13,7 +13,7 @@
 #include <locale.h>
 #include <string.h>
 
-/* ---- what each may ---- */
+/* ---- the rights of each role ---- */
 
 #define KEY "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
@@ -176,7 +176,7 @@ static void test_a_coordinator_runs_campaigns(void)
     store_change(&f, "retry");
     store_change(&f, "cancel");
     store_change(&f, "drop");
-    /* The tables are empty; only their owner can drop them. */
+    /* The detached tables are empty, and only the database's owner can drop them. */
     role_expect_count(f.boss, "SELECT count(*) FROM dropped_partitions", "7");
     role_expect_count(f.boss,
                       "SELECT sum(pg_relation_size(format('%I', child)::regclass))"

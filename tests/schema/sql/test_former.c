@@ -71,8 +71,9 @@ static const char contents_sql[] =
     " UNION ALL SELECT sequencename || ' ' || coalesce(last_value, 0) FROM pg_sequences"
     " WHERE schemaname = 'skipjack') AS t";
 
-/* A line for each part of the schema. Constraints count without their brackets, which a dump and a restore change, and
- * as if older rows had been checked; partitions are left out. */
+/* A line for each object of the schema. Constraints are compared without brackets, which dump and
+ * restore change, and as if rows from before each constraint had been checked; partitions are left
+ * out. */
 static const char schema_sql[] =
     "SET search_path = skipjack, pg_temp; WITH tables AS ("
     " SELECT c.*, c.oid AS id FROM pg_class c WHERE c.relnamespace = 'skipjack'::regnamespace"
@@ -111,7 +112,7 @@ static void expect_same_lines(const char *left, const char *right)
     g_assert_cmpuint(g_strv_length(lefts), ==, g_strv_length(rights));
 }
 
-/* Migrates and gives what it said on stderr. Free with g_free(). */
+/* Migrates the database. Returns what was written to stderr; free with g_free(). */
 static char *migrate(const char *url, struct migrated *done)
 {
     g_autoptr(GError) error = NULL;
@@ -168,7 +169,7 @@ static void test_schema_is_that_of_a_new_database(void)
     PQfinish(fresh);
 }
 
-/* A worker as the dump's last one claims jobs of the campaign that was in the middle of its work. */
+/* Claims jobs of the campaign that was active in the dump, as the dump's last worker would. */
 static void claim_open_jobs(PGconn *connection, Store *store)
 {
     g_autoptr(GError) error = NULL;

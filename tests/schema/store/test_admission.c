@@ -13,7 +13,8 @@
 static const char stack[] = "clang 15.0.6; opencl PoCL 3.1 LLVM 14.0.6; driver 535.104.05";
 static const char kernel_driver[] = "hip 5.2; driver 5.15.0-91-generic";
 
-/* The reason why the stack does not meet the constraints; "" if it does. */
+/* Returns why the software stack `present` does not meet the constraints `wanted`; "" if it
+ * does. */
 static char *lacks_of(Store *store, const char *wanted, const char *present)
 {
     g_autoptr(GError) error = NULL;
@@ -160,7 +161,7 @@ static void test_a_version_with_letters_is_asked_for_whole(void)
     g_assert_true(g_str_has_prefix(other, "its stack lacks \"driver 5.15.0-92-generic\""));
 }
 
-/* Longer than any number that PostgreSQL has. */
+/* Version numbers longer than any number type of PostgreSQL can still be compared. */
 static void test_versions_of_any_length_compare(void)
 {
     g_autofree char *digits = g_strnfill(200000, '9');
@@ -188,7 +189,8 @@ static void test_long_constraints_are_refused(void)
     campaign = (struct campaign){.stack = short_number};
     g_assert_cmpint(make_campaign(store, &campaign, &error), ==, 0);
     g_assert_error(error, STORE_ERROR, STORE_ERROR_STATE);
-    /* The table refuses it, too, if it is written in another way. */
+    /* The table's own check also refuses a constraint that was stored without the store's
+     * function. */
     char good[] = "clang >= 9";
     g_clear_error(&error);
     campaign = (struct campaign){.stack = good};
@@ -332,7 +334,7 @@ static void test_constraints_bind_whom_they_concern(void)
     farm_clear(&farm);
 }
 
-/* The function that gives reasons and the function that gives out jobs agree. */
+/* The function that lists reasons for refusing a worker agrees with the one that gives out jobs. */
 static void test_who_is_admitted_gets_jobs(void)
 {
     static const struct worker_device device = {
@@ -370,7 +372,7 @@ static void test_who_is_admitted_gets_jobs(void)
     farm_clear(&farm);
 }
 
-/* Rows of one campaign over which the server fails: each claim of them is an error. */
+/* Damages rows of a campaign so that the server reports an error for each claim of them. */
 static void break_claims_of(struct farm *farm, int64_t campaign)
 {
     g_autoptr(GError) error = NULL;
@@ -423,7 +425,7 @@ static void test_refusals_say_why(void)
     relabel(&farm, &info);
     g_autofree char *other = reason_of(&farm, add(&farm, (struct campaign){.target = target}));
     g_assert_cmpstr(other, ==, "its target is gfx90a68, the campaign is for gfx1030_36");
-    /* A worker that builds nothing: its compiler does not matter. */
+    /* A constraint on the compiler does not exclude a worker that builds nothing. */
     int64_t compiled_newer = add(&farm, (struct campaign){.stack = newer});
     g_autofree char *measured = reason_of(&farm, compiled_newer);
     g_assert_cmpstr(measured, ==, "");
@@ -436,7 +438,7 @@ static void test_refusals_say_why(void)
     relabel(&farm, &info);
     g_autofree char *solver = reason_of(&farm, add(&farm, (struct campaign){.seed = 0}));
     g_assert_nonnull(strstr(solver, "such as ConvTest at revision 1"));
-    /* A builder builds for any target. */
+    /* A worker that builds is admitted to campaigns for any target. */
     info.solvers = NULL;
     info.eval_only = false;
     relabel(&farm, &info);
@@ -485,7 +487,8 @@ static void test_priority_comes_first_then_the_share(void)
     farm_clear(&farm);
 }
 
-/* Otherwise the later campaign would get all workers until it has worked as long. */
+/* A later campaign does not get all workers until it has caught up: from its begin on, campaigns
+ * share them. */
 static void test_who_comes_later_shares_from_then_on(void)
 {
     struct farm farm;
@@ -508,7 +511,8 @@ static void test_who_comes_later_shares_from_then_on(void)
     farm_clear(&farm);
 }
 
-/* A campaign that no node suits keeps its initial working time; later campaigns do not begin there. */
+/* A campaign that no node can work on keeps its initial working time; the working time of later
+ * campaigns does not begin from that. */
 static void test_who_waits_for_nodes_holds_nobody_back(void)
 {
     struct farm farm;

@@ -22,7 +22,7 @@
 #define KEY   "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 #define OTHER "cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc"
 
-/* ---- a session of node2's that keeps what it locked ---- */
+/* ---- a session of node2's login that keeps its locks ---- */
 
 static void say(PGconn *connection, const char *sql)
 {
@@ -65,7 +65,8 @@ static void owner_do(const char *sql)
 static void init(struct role_farm *f, int jobs)
 {
     role_farm_init(f, jobs);
-    /* No session may be ended, so a blocked call waits until its patience ends. */
+    /* A limit so long that no session is ended: a blocked call waits until its own limit and gives
+     * up. */
     owner_do("UPDATE lease_watch SET open_seconds = 1e6");
     store_set_patience(f->farm.store, PATIENCE_SECONDS);
     store_set_patience(f->boss, PATIENCE_SECONDS);
@@ -103,7 +104,7 @@ static void expect_state(PGconn *connection, const char *sql, const char *state)
     PQclear(rows);
 }
 
-/* ---- what others do meanwhile ---- */
+/* ---- other sessions while the transaction is open ---- */
 
 static void test_leases_end_beside_an_open_heartbeat(void)
 {
@@ -197,7 +198,8 @@ static void test_working_time_counts_beside_open_parts(void)
     g_autoptr(GPtrArray) own = farm_claim(f.two, f.farm.workers[1], POOL_BUILD, 1, 60);
     g_assert_cmpuint(own->len, ==, 1);
     g_assert_true(store_add_spent(f.farm.store, f.farm.campaign, 1, &error));
-    /* All parts of a campaign's working time, as sessions with other numbers would lock them. */
+    /* Locks all rows in which a campaign's working time is added up, as sessions with other numbers
+     * would. */
     PGconn *open = PQconnectdb(scratch_db_url());
     say(open, "BEGIN; UPDATE skipjack.campaign_spent SET seconds = seconds + 1");
     g_assert_true(store_add_spent(f.farm.store, f.farm.campaign, 2, &error));
@@ -223,7 +225,8 @@ static void test_campaigns_are_changed_beside_an_open_claim(void)
     clear(&f);
 }
 
-/* The advisory keys that programs locked formerly, and those of identities. */
+/* Advisory locks with the keys that earlier programs used, and with keys of identities, block no
+ * session. */
 static void test_advisory_locks_stop_nobody(void)
 {
     struct role_farm f;
@@ -274,8 +277,8 @@ static void test_workers_take_no_advisory_locks(void)
     clear(&f);
 }
 
-/* The campaign's row is locked for a job that another worker failed; a kernel's row for a job that is not
- * measured. */
+/* Failing another worker's job needs no lock of the campaign's row, and a job that is not measured
+ * needs no lock of a kernel's row: holding those rows blocks nobody. */
 static void test_rows_of_others_are_not_held(void)
 {
     struct role_farm f;
@@ -317,7 +320,7 @@ static void test_campaigns_that_are_made_wait_for_each_other(void)
 
 /* ---- the session is ended ---- */
 
-/* From here on no session keeps a transaction open. */
+/* From here on a session that keeps a transaction open is ended. */
 static void be_strict(void)
 {
     owner_do("UPDATE lease_watch SET open_seconds = 0.2, watched_at = '-infinity'");
@@ -361,7 +364,8 @@ static void test_beats_end_what_stays_open(void)
     clear(&f);
 }
 
-/* A put waits for another put of the same key, and for a campaign's row that a drop has locked. */
+/* A blocked call ends with an error and can be repeated: a put behind another put of the same key,
+ * and a call behind a campaign's row that a drop has locked. */
 static void test_who_waited_in_vain_goes_on(void)
 {
     struct role_farm f;
@@ -389,7 +393,8 @@ static void test_who_waited_in_vain_goes_on(void)
     clear(&f);
 }
 
-/* Other sessions of the login may queue for the same lock. */
+/* Other sessions of the same login may be queued for the lock: all sessions of the login are
+ * ended. */
 static void test_all_sessions_of_the_login_end(void)
 {
     struct role_farm f;
@@ -415,7 +420,8 @@ static void test_all_sessions_of_the_login_end(void)
 
 static gint stop_holding;
 
-/* One of several sessions that hold a key in turn, each for less than the limit of a transaction. */
+/* Runs in several threads: each session holds the key for less than the limit of a transaction, so
+ * that one of them always holds it. */
 static gpointer hold_now_and_then(gpointer data)
 {
     PGconn *connection = data;
@@ -443,7 +449,7 @@ static void test_sessions_that_take_turns_keep_nobody_waiting(void)
         threads[i] = g_thread_new("holder", hold_now_and_then, holders[i]);
     }
     g_usleep(G_USEC_PER_SEC / 2);
-    /* Shorter than the queue for the lock. */
+    /* shorter than the time that the sessions in the queue hold the lock */
     store_do(f.farm.store, &error, "SET lock_timeout = '200ms'", "");
     g_assert_true(store_heartbeat(f.farm.store, f.farm.workers[0], &error));
     g_assert_no_error(error);
@@ -494,7 +500,7 @@ static void test_holders_of_advisory_locks_are_ended(void)
     clear(&f);
 }
 
-/* ---- who it is ---- */
+/* ---- naming the blocking login ---- */
 
 static void test_who_is_waited_for_is_named(void)
 {

@@ -1,4 +1,5 @@
-/* Bundles: jobs that are claimed in parts, handed in together, lost one by one; and dropping them. */
+/* Bundles (jobs of one solver that are claimed together): claimed in parts, handed in together,
+ * lost one by one; and dropping them. */
 #include "schema/store/store_campaigns.h"
 #include "schema/store/store_private.h"
 #include "schema/store/store_queue.h"
@@ -21,7 +22,7 @@ static int64_t count(struct farm *farm, const char *sql)
     return strtoll(PQgetvalue(rows, 0, 0), NULL, 10);
 }
 
-/* Every job that has not ended is in one bundle. */
+/* Asserts that every job that has not ended is in exactly one bundle. */
 static void expect_whole(struct farm *farm)
 {
     g_assert_cmpint(count(farm, "SELECT count(*) FROM (SELECT unnest(job_ids) FROM bundles"
@@ -124,7 +125,8 @@ static void test_batches_go_round(void)
     farm_clear(&farm);
 }
 
-/* Settling jobs one by one would be slow: a claim would stop for a campaign of many jobs. */
+/* Jobs that the budget ended are settled many at a time: one by one, a claim in a large campaign
+ * would take too long. */
 static void test_spent_jobs_end_many_at_a_time(void)
 {
     struct farm farm;
@@ -208,7 +210,8 @@ static void test_lost_jobs_go_on_alone(void)
     farm_clear(&farm);
 }
 
-/* A claim begins where the store's last claim ended; jobs that return before that place are found as well. */
+/* A claim scans on from where the store's last claim ended. Jobs that are returned behind that
+ * position are found, too. */
 static void test_what_came_back_is_found(void)
 {
     struct farm farm;
@@ -247,7 +250,8 @@ static void test_dropped_campaign_leaves_nothing(void)
     farm_clear(&farm);
 }
 
-/* With a reader, the campaign is gone at once and its tables when the reader has ended. */
+/* While a reader has a transaction open, dropping hides the campaign at once and drops its tables
+ * when the reader has ended. */
 static void test_drop_waits_for_no_reader(void)
 {
     struct farm farm;

@@ -131,7 +131,8 @@ static void test_kernels_of_a_campaign_are_listed(void)
         g_assert_true(store_put_kernel(farm.store, &row, &error));
         g_bytes_unref(row.code);
     }
-    farm_built(&farm, job, 0); /* of kernels 0 and 0, 0 and 1 */
+    /* the first config needs kernel 0 alone, the second kernels 0 and 1 */
+    farm_built(&farm, job, 0);
     g_autoptr(GPtrArray) kernels = store_list_kernels(farm.store, farm.campaign, &error);
     g_assert_no_error(error);
     g_assert_cmpuint(kernels->len, ==, 2);
@@ -145,7 +146,7 @@ static void test_kernels_of_a_campaign_are_listed(void)
     farm_clear(&farm);
 }
 
-/* More jobs than settling looks at. */
+/* More jobs than one call of settling examines. */
 static void test_last_job_of_many_ends_the_campaign(void)
 {
     struct farm farm;
@@ -164,7 +165,8 @@ static void test_last_job_of_many_ends_the_campaign(void)
     farm_clear(&farm);
 }
 
-/* The state after a race: no open job, and no call that noticed it. */
+/* The state that a race can leave: no job is open, and no call has ended the campaign. The next
+ * claim ends it. */
 static void test_claim_ends_a_campaign_that_nobody_settled(void)
 {
     struct farm farm;
@@ -356,7 +358,8 @@ static void test_second_campaign_takes_over_what_the_first_found(void)
     farm_clear(&farm);
 }
 
-/* Jobs as a worker's login could leave them before finish_job() demanded a round. */
+/* Jobs that a worker's login ended without a round, before finish_job() refused that: they are not
+ * taken over. */
 static void test_what_ended_without_an_outcome_answers_nobody(void)
 {
     struct farm farm;
@@ -375,7 +378,7 @@ static void test_what_ended_without_an_outcome_answers_nobody(void)
     farm_clear(&farm);
 }
 
-/* Lost code can only be built again by a job that is not taken over. */
+/* A job whose result lost its code is not taken over: only a new job can build the code again. */
 static void test_what_lost_its_code_is_measured_again(void)
 {
     struct farm farm;
@@ -406,7 +409,7 @@ static void test_whole_space_answers_for_every_seed(void)
     int reused = -1;
     farm_init(&farm, &(struct order){.jobs = 1, .seed = 1, .configs_limit = 5});
     farm_work(&farm, 0, true, 1);
-    farm_work(&farm, 1, false, 1); /* three configs: the first one came twice */
+    farm_work(&farm, 1, false, 1); /* three configs: the default was measured in both rounds */
     farm_create(farm.store, &(struct order){.jobs = 1, .seed = 2, .configs_limit = 2}, &reused);
     g_assert_cmpint(reused, ==, 0);
     farm_create(farm.store, &(struct order){.jobs = 1, .seed = 2, .configs_limit = 3}, &reused);
@@ -416,7 +419,8 @@ static void test_whole_space_answers_for_every_seed(void)
     farm_clear(&farm);
 }
 
-/* Cases: a search that ended by itself under one strategy, and whether it answers for another. */
+/* Cases: a search of a solver's own that had ended, and whether its job is taken over by a campaign
+ * of another strategy. */
 static void test_own_search_answers_for_no_whole_space(void)
 {
     static const struct {
@@ -520,7 +524,8 @@ static void test_kernels_of_open_rounds_and_results_stay(void)
     farm_clear(&farm);
 }
 
-/* The round of a job whose worker was given up may still arrive, and then needs its kernels. */
+/* The worker of a job was given up, but its round may still arrive: the kernels that this round
+ * needs are kept. */
 static void test_kernels_of_a_job_that_was_given_up_stay(void)
 {
     struct farm farm;

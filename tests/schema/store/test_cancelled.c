@@ -57,7 +57,7 @@ static void test_no_bundle_that_turns_over_meanwhile_is_left(void)
     farm_init(&farm, &(struct order){.jobs = 2});
     g_autoptr(Store) holder = open_store();
     g_autoptr(Store) storing = open_store();
-    /* A connection's first working time for a campaign locks the campaign's row. */
+    /* a connection's first report of working time locks the campaign's row */
     store_add_spent(storing, farm.campaign, 1, NULL);
     run_sql(holder, "BEGIN");
     run_sql(holder, "SELECT FROM bundles ORDER BY id LIMIT 1 FOR UPDATE");
@@ -84,7 +84,8 @@ static void test_no_bundle_that_turns_over_meanwhile_is_left(void)
     farm_clear(&farm);
 }
 
-/* The job failed because its worker was given up; a round handed in late would open it again. */
+/* The job failed because its worker was given up. A round handed in later does not open the job
+ * again after the cancel. */
 static void test_late_result_brings_no_job_back(void)
 {
     static const struct {

@@ -175,7 +175,8 @@ static void over_limits(struct handed_in *h)
     h->round->outcomes[1].failure = FAILURE_OVER_LIMITS;
 }
 
-/* For a build this failure ends a config, and may end a job. */
+/* A failure for exceeded limits is accepted: when building it ends a config, and may end the
+ * job. */
 static void what_exceeds_limits_is_taken(void)
 {
     struct farm farm;
@@ -240,13 +241,13 @@ static void a_kernel_is_checked_too(void)
     farm_clear(&farm);
 }
 
-/* ---- what the checks read ---- */
+/* ---- how many rows the checks read ---- */
 
 #define YOUNG_JOBS  1000
 #define YOUNG_BATCH 10
 #define DEEP_ROUNDS 60
 
-/* Takes a batch through a pool; false when none is left. */
+/* Takes a batch of jobs through a pool; returns false when no job is left. */
 static bool work_a_batch(struct farm *farm, enum pool pool)
 {
     GError *refused[YOUNG_BATCH] = {NULL};
@@ -290,7 +291,8 @@ static double rows_read(struct farm *farm)
     return g_ascii_strtod(PQgetvalue(rows, 0, 0), NULL);
 }
 
-/* The planner knows nothing of a campaign's tables before they are a minute old. */
+/* The checks read by keys although the planner has no statistics of tables younger than a
+ * minute. */
 static void a_young_campaign_is_read_by_keys(void)
 {
     struct farm farm;
@@ -320,7 +322,8 @@ static void put_kernels(Store *store, int first, int count, bool built)
     }
 }
 
-/* The planner's statistics know no kernel without code until there are many. */
+/* The statistics show kernels without code as rare until there are many: the check still reads by
+ * keys. */
 static void what_others_answer_is_read_by_keys(void)
 {
     struct farm farm;
@@ -342,7 +345,7 @@ static void what_others_answer_is_read_by_keys(void)
     farm_clear(&farm);
 }
 
-/* A round of the only job, which keeps the first one's result. */
+/* Works a round of the only job; the kept result is that of the first round. */
 static void work_a_round(struct farm *farm, const struct round *first, struct round *round)
 {
     g_autoptr(GError) error = NULL;
@@ -370,7 +373,7 @@ static void a_young_job_of_many_rounds_is_read_by_keys(void)
         round_free(round);
     }
     round_free(first);
-    /* Each claim returns all earlier rounds, among which the first one's result is searched for. */
+    /* A claim returns all earlier rounds of a job, in which the kept result is searched. */
     double read = rows_read(&farm);
     g_test_message("%.1f rows a round before", read / (DEEP_ROUNDS * DEEP_ROUNDS / 2));
     g_assert_cmpfloat(read, <, 12 * (DEEP_ROUNDS * DEEP_ROUNDS / 2));
@@ -379,7 +382,8 @@ static void a_young_job_of_many_rounds_is_read_by_keys(void)
 
 /* ---- a job that is named twice ---- */
 
-/* An earlier round, before the open one: a refused batch is handed in again one by one. */
+/* A batch that names a job twice is refused; its rounds, one earlier and one open, are handed in
+ * again one by one. */
 static void a_job_named_twice_is_refused(void)
 {
     struct farm farm;

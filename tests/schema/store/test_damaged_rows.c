@@ -13,7 +13,7 @@ static void run(struct farm *farm, const char *sql)
     g_assert_no_error(error);
 }
 
-/* ---- what a claim gives out ---- */
+/* ---- rows that a claim reads ---- */
 
 static const struct {
     const char *sql, *words;
@@ -76,7 +76,7 @@ static void a_claim_tells_what_is_damaged(void)
     farm_clear(&farm);
 }
 
-/* ---- what is listed ---- */
+/* ---- rows that listings read ---- */
 
 static gpointer list_problems(struct farm *farm, GError **error)
 {
@@ -155,7 +155,7 @@ static void numbers_beyond_all_measure_are_read(void)
     g_autoptr(GError) error = NULL;
     farm_init(&farm, &(struct order){.jobs = 1});
     farm_work(&farm, 0, false, 1);
-    /* PostgreSQL writes the number with 301 digits, and NaN as a text. */
+    /* PostgreSQL sends flops as a number of 301 digits, and NaN as a text. */
     run(&farm, "UPDATE results SET flops = 1e300, median_ms = 'NaN'");
     g_autoptr(GPtrArray) results = store_list_results(farm.store, farm.campaign, &error);
     g_assert_no_error(error);

@@ -23,9 +23,10 @@ static void nothing_is_claimed_past_a_deadline(void)
     struct job *building = farm_claim_one(&farm, 0, POOL_BUILD);
     set_deadline(&farm, in_seconds(-1));
     farm_expect_campaign(&farm, farm.campaign, CAMPAIGN_OVERDUE);
-    g_assert_null(farm_claim_one(&farm, 0, POOL_BUILD)); /* not even first rounds */
+    /* after the deadline not even first rounds begin */
+    g_assert_null(farm_claim_one(&farm, 0, POOL_BUILD));
 
-    /* A held job may be handed in; its next step does not begin. */
+    /* A claimed job may still be handed in; its next step is not claimable. */
     farm_built(&farm, building, 0);
     g_assert_null(farm_claim_one(&farm, 0, POOL_EVAL));
     farm_expect_job(&farm, "built", 0, FAILURE_NONE);
@@ -104,7 +105,7 @@ static void a_deadline_may_be_there_from_the_beginning(void)
     farm_clear(&farm);
 }
 
-/* One of the changes is impossible: the others are not made either. */
+/* One of two changes is impossible: neither is made. */
 static void changes_are_made_together_or_not_at_all(void)
 {
     struct farm farm;

@@ -9,7 +9,7 @@
 
 static const struct problem_part all_problems = PROBLEM_PART_ALL;
 
-/* A job of the farm's campaign, claimed to be evaluated. */
+/* Claims a job of the farm's campaign for evaluation. */
 static struct job *claim(struct farm *farm)
 {
     static const struct order order = {.jobs = 1, .configs_limit = 4};
@@ -40,14 +40,16 @@ static void test_a_job_adds_its_claims_up(void)
     int64_t id = job->id;
     const struct device_use first = {4, 1}, more = {5, 1.5}, second = {2, 3};
     g_assert_true(store_device_use(farm.store, job, &first, NULL));
-    g_assert_true(store_device_use(farm.store, job, &more, NULL)); /* of the same claim */
+    /* more device use, reported under the same claim */
+    g_assert_true(store_device_use(farm.store, job, &more, NULL));
     expect_use(&farm, id, 5, 1.5);
     g_assert_true(store_release_job(farm.store, job, NULL));
     struct job *again = farm_claim_one(&farm, 0, POOL_EVAL);
-    g_assert_true(store_device_use(farm.store, job, &second, NULL)); /* which no longer holds the
-                                                                      * job */
+    /* a report of a claim that no longer holds the job */
+    g_assert_true(store_device_use(farm.store, job, &second, NULL));
     expect_use(&farm, id, 5, 1.5);
-    g_assert_true(store_device_use(farm.store, again, &second, NULL)); /* busy all the time */
+    /* the device was busy all the time */
+    g_assert_true(store_device_use(farm.store, again, &second, NULL));
     expect_use(&farm, id, 7, 3.5);
     job_free(again);
     job_free(job);

@@ -12,7 +12,7 @@
 
 #define KEY "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
-/* ---- overreaching: statements ---- */
+/* ---- statements that a login may not run ---- */
 
 static PGconn *connect_as(const char *login)
 {
@@ -56,7 +56,7 @@ static const struct overreach {
     {"node1", "SET ROLE skipjack_coordinator"},
     {"node1", "SET SESSION AUTHORIZATION skipjack"},
     {"node1", "GRANT skipjack_coordinator TO node1"},
-    /* Without a secret the session is no worker's. */
+    /* Without a worker's secret the session may not act as a worker. */
     {"node1", "CREATE TEMP TABLE mine (id bigint)"},
     {"guest", "CREATE TEMP TABLE mine (id bigint)"},
     {"node1", "SELECT lo_create(0)"},
@@ -127,9 +127,9 @@ static void test_overreaching_statements_are_refused(void)
     role_farm_clear(&f);
 }
 
-/* ---- overreaching: what is another's ---- */
+/* ---- jobs and rows of other logins ---- */
 
-/* Node two knows the job and its fence. */
+/* Node two knows the job and its fence, and is refused all the same. */
 static void expect_foreign(struct role_farm *f, const struct job *job, GError **error)
 {
     static const char *const words = "claimed by another worker";
@@ -163,7 +163,8 @@ static void test_results_of_anothers_claim_are_refused(void)
     job_free(job);
     job = farm_claim_one(&f.farm, 0, POOL_EVAL);
     expect_foreign(&f, job, &error);
-    /* A lost job has no holder; its fence is still the first node's, and no other login may use it. */
+    /* A lost job has no holder. Its fence is still the first node's, and no other login may use
+     * it. */
     g_assert_true(store_worker_lost(f.farm.store, f.farm.workers[0], &error));
     expect_foreign(&f, job, &error);
     farm_round(&f.farm, job, 0, false, 1);
@@ -241,7 +242,8 @@ static void test_registering_again_takes_the_same_secret(void)
     role_farm_clear(&f);
 }
 
-/* Another login that registers the same process first, having read it off the list, takes nothing away. */
+/* Another login registers the same process first, with data read from the list of workers: the real
+ * worker still registers under its own login. */
 static void test_each_login_has_its_own_registrations(void)
 {
     struct role_farm f;
@@ -278,8 +280,8 @@ static bool enter_numbered(Store *store, int number, GError **error)
     return store_register_worker(store, &info, &worker, error);
 }
 
-/* The bound holds also with the same secret. Silent workers do not count, and ended ones of a login with
- * many are forgotten. */
+/* Each login has a limit of registered workers, also for workers of one secret. Silent workers do
+ * not count, and a login's oldest ended workers are forgotten. */
 static void test_registrations_have_a_limit(void)
 {
     enum { MOST = 64 };
@@ -303,7 +305,7 @@ static void test_registrations_have_a_limit(void)
     role_farm_clear(&f);
 }
 
-/* A worker cannot report more working time than has passed since its first claim. */
+/* A worker's reported working time is at most the time that has passed since its first claim. */
 static void test_working_time_has_passed(void)
 {
     struct role_farm f;
@@ -344,7 +346,7 @@ static void test_only_the_dead_of_the_same_node_and_login_are_buried(void)
     g_assert_no_error(error);
     role_expect_refused(store_worker_ended(next, f.farm.workers[0], &error), &error,
                         STORE_ERROR_ACCESS, "does not act");
-    /* A login that merely claims to be of the same node. */
+    /* A login that only claims to belong to the same node gets nothing of it. */
     role_enter(f.two, "one", "p10");
     role_expect_refused(store_worker_lost(f.two, f.farm.workers[0], &error), &error,
                         STORE_ERROR_ACCESS, "does not act");
@@ -352,7 +354,7 @@ static void test_only_the_dead_of_the_same_node_and_login_are_buried(void)
     role_farm_clear(&f);
 }
 
-/* ---- overreaching: what a worker says ---- */
+/* ---- the sizes of what a worker reports ---- */
 
 static void expect_bounded(bool done, GError **error, const char *words)
 {
@@ -435,8 +437,7 @@ static void test_what_another_worker_quarantined_stays(void)
     role_farm_clear(&f);
 }
 
-/* A job can be done only after its first round was evaluated: later campaigns would take it over
- * otherwise. */
+/* A job without an evaluated round cannot be marked done: later campaigns would take it over. */
 static void test_a_job_without_a_round_is_not_done(void)
 {
     struct role_farm f;
@@ -449,7 +450,7 @@ static void test_a_job_without_a_round_is_not_done(void)
     role_expect_count(f.guest, "SELECT count(*) FROM job_ends", "0");
     farm_create(f.boss, &(struct order){.jobs = 1}, &reused);
     g_assert_cmpint(reused, ==, 0);
-    /* A worker that has nothing to propose from the beginning reports the job as failed. */
+    /* A worker that has no config to propose from the beginning reports the job as failed. */
     g_assert_true(store_fail_job(f.farm.store, job, FAILURE_REFUSED_BY_CHECK, "none", &error));
     g_assert_no_error(error);
     role_expect_count(f.guest, "SELECT state || ' ' || failure FROM job_ends", "failed 14");
@@ -504,7 +505,7 @@ static void test_values_that_cannot_be_are_refused(void)
                    "working time");
     expect_bounded(store_add_spent(f.farm.store, f.farm.campaign, -1, &error), &error,
                    "working time");
-    /* Versions are not compared by numbers as long as this. */
+    /* Numbers of this length in a version are refused instead of compared. */
     g_autofree char *digits = g_strnfill(200000, '9');
     struct worker_info info = {.node = "one", .process = "p1", .stack = digits};
     expect_bounded(store_register_worker(f.farm.store, &info, &worker, &error), &error, "words");
@@ -533,7 +534,7 @@ static void test_values_that_cannot_be_are_refused(void)
     role_farm_clear(&f);
 }
 
-/* ---- overreaching: what a session makes of its own ---- */
+/* ---- objects that a session creates for itself ---- */
 
 static void test_objects_of_the_session_are_not_looked_at(void)
 {
@@ -580,14 +581,14 @@ static void test_what_runs_as_the_owner_is_fixed_and_closed(void)
                       "SELECT count(*) FROM pg_proc WHERE NOT prosecdef"
                       " AND pronamespace = 'skipjack_work'::regnamespace",
                       "0");
-    /* Every name in entry_points is a function. */
+    /* Every name in entry_points is that of an existing function. */
     role_expect_count(f.guest,
                       "SELECT string_agg(name, ' ') FROM entry_points e WHERE NOT EXISTS (SELECT 1"
                       " FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace"
                       " WHERE e.name IN (p.proname, n.nspname || '.' || p.proname)"
                       " AND n.nspname IN ('skipjack', 'skipjack_work'))",
                       "");
-    /* Only upkeep's functions run with a coordinator's own rights. */
+    /* Only upkeep's functions run with the rights of the coordinator that calls them. */
     role_expect_count(f.guest,
                       "SELECT count(*) FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace"
                       " WHERE n.nspname = 'skipjack' AND NOT p.prosecdef"

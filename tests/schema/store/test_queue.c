@@ -174,7 +174,8 @@ static void test_late_result_is_refused(void)
     farm_clear(&farm);
 }
 
-/* The other worker has stored the round already: the late one must not hear that its own is stored. */
+/* The job's second worker has stored the round already: the first worker's late result is refused,
+ * and it must not be told that its own result is stored. */
 static void test_late_result_of_a_stored_round_is_refused(void)
 {
     struct farm farm;
@@ -186,7 +187,7 @@ static void test_late_result_of_a_stored_round_is_refused(void)
     g_assert_false(farm_try_built(&farm, late, 0, &error));
     g_assert_error(error, STORE_ERROR, STORE_ERROR_FENCE);
     g_clear_error(&error);
-    farm_built(&farm, now, 0); /* its own again is no error */
+    farm_built(&farm, now, 0); /* storing the own round a second time is no error */
     job_free(late);
     job_free(now);
     late = farm_claim_and_lose(&farm, POOL_EVAL);
@@ -200,7 +201,7 @@ static void test_late_result_of_a_stored_round_is_refused(void)
     farm_clear(&farm);
 }
 
-/* A job that a worker was lost with is claimed alone, so that it takes no other job with it next time. */
+/* A job whose worker was lost is claimed alone next time, so that it takes no other job with it. */
 static void test_struck_job_is_claimed_alone(void)
 {
     struct farm farm;
@@ -228,7 +229,7 @@ static void test_struck_job_is_claimed_alone(void)
     farm_clear(&farm);
 }
 
-/* Two claims take a part each of the same bundle. */
+/* Two claims each take a part of the same bundle. */
 static void test_each_part_of_a_bundle_has_its_own_fence(void)
 {
     struct farm farm;
@@ -308,7 +309,8 @@ static void test_late_round_opens_the_campaign_again(void)
     farm_clear(&farm);
 }
 
-/* No worker could send a heartbeat while the server was down: none is lost when it is back. */
+/* No worker could send heartbeats while the server was down: when it is back, leases begin anew and
+ * no worker is lost. */
 static void test_lease_begins_anew_with_the_server(void)
 {
     struct farm farm;
@@ -342,7 +344,7 @@ static void test_beat_renews_every_lease(void)
     const struct worker_row *row = workers->pdata[0];
     g_assert_cmpint(row->leases, ==, 2);
     g_assert_cmpfloat(row->beat_age_seconds, <, 600);
-    /* A lease never ends before the server has run for that time. */
+    /* Leases of 1 ms: none ends before the server has run for the time of a lease. */
     g_assert_true(store_do(farm.store, &error, "UPDATE bundles SET lease_seconds = 0.001", ""));
     g_assert_true(store_do(farm.store, &error, an_hour_passes, "l", farm.workers[0]));
     farm_look_at_leases(&farm);
@@ -352,7 +354,8 @@ static void test_beat_renews_every_lease(void)
     farm_clear(&farm);
 }
 
-/* An agent whose work hangs although it sends heartbeats. */
+/* An agent sends heartbeats, but its work hangs: its jobs are taken after the limit without
+ * progress. */
 static void test_beats_without_progress_end(void)
 {
     static const char hours_pass[] =
@@ -436,7 +439,8 @@ static void test_partial_outcomes_survive_a_lost_lease(void)
     farm_clear(&farm);
 }
 
-/* The state after a lost connection: jobs are claimed, and the store knows only the claim's token. */
+/* The state after a connection was lost during a claim: jobs are claimed, and the store knows only
+ * the claim's token, by which it releases them. */
 static void test_claim_whose_answer_was_lost_is_released(void)
 {
     struct farm farm;
@@ -466,7 +470,8 @@ static gpointer release_in_thread(gpointer data)
     return NULL;
 }
 
-/* The connection broke while the server was still working on the claim. */
+/* The connection was lost while the server still worked on the claim: the claim's later commit is
+ * released, too. */
 static void test_claim_that_commits_late_is_released_too(void)
 {
     struct farm farm;

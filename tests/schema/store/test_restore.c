@@ -80,7 +80,7 @@ static struct job *build_one(struct farm *farm, int worker)
     return job;
 }
 
-/* The jobs that workers hold when the dump is made, and afterwards. */
+/* The jobs that workers hold when the dump is made, and later. */
 struct held {
     struct job *before, *after;
 };
@@ -96,7 +96,7 @@ static void work_until_the_dump(struct farm *farm, struct held *held)
     job_free(built);
 }
 
-/* All jobs but the last end, and upkeep drops what is no longer needed. */
+/* All jobs but the last end, and upkeep drops code that no job needs. */
 static void work_after_the_dump(struct farm *farm, struct held *held)
 {
     struct upkeep_options options = {.kernel_days = -1, .event_days = -1, .worker_days = -1};
@@ -139,7 +139,8 @@ static void expect_refused(Store *store, const struct job *job)
     round_free(round);
 }
 
-/* The first heartbeat ends leases and raises numbers, and no later one does. */
+/* Only the first heartbeat after the restore ends leases and raises the numbers of fences; later
+ * ones do not. */
 static void expect_a_new_epoch(struct farm *farm, const struct held *held)
 {
     g_autoptr(GError) error = NULL;
@@ -202,7 +203,8 @@ static void test_restored_farm_goes_on_and_nothing_is_done_twice(void)
     work_until_the_dump(&farm, &held);
     dump_and_restore(from, file, false);
     work_after_the_dump(&farm, &held);
-    g_assert_cmpint(object_server_objects(server), ==, 1); /* of the results that were kept */
+    /* of these the objects of kept results */
+    g_assert_cmpint(object_server_objects(server), ==, 1);
     farm_clear(&farm);
 
     g_autofree char *to = dump_and_restore(from, file, true);
@@ -227,7 +229,8 @@ static void test_restored_farm_goes_on_and_nothing_is_done_twice(void)
     rmdir(folder);
 }
 
-/* Restores tables in place, while a session is connected that has used them before. */
+/* Tables are restored in place while a session stays connected that has used them before: it
+ * notices the restore, too. */
 static void test_session_that_goes_on_begins_the_epoch_too(void)
 {
     struct farm farm;
@@ -251,7 +254,8 @@ static void test_session_that_goes_on_begins_the_epoch_too(void)
     rmdir(folder);
 }
 
-/* A copy of a server's files cannot be recognised: its operator has to say so. */
+/* A restored copy of a server's files cannot be recognized: the operator must report it by a
+ * command. */
 static void test_epoch_can_be_begun_by_hand(void)
 {
     struct farm farm;

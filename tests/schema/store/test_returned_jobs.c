@@ -89,7 +89,8 @@ static void test_a_second_device_ends_it(void)
     farm_clear(&farm);
 }
 
-/* Hands in a round without a verified config: the job fails with its commonest failure. */
+/* Hands in a round without a verified config, so that the job fails with its most frequent
+ * failure. */
 static void test_rounds_without_a_result_go_with_it(void)
 {
     struct farm farm;
@@ -157,7 +158,7 @@ static void expect_quarantine(struct farm *farm, guint count)
     g_assert_cmpuint(rows->len, ==, count);
 }
 
-/* Acts as an agent whose device is found sick during a job. */
+/* Does what an agent does when its device is found faulty during a job. */
 static void fault_at_hand(struct farm *farm, struct job *job, int worker, const char *device)
 {
     struct perf_config config = {.count = 2, .values = {0, 0}};
@@ -196,7 +197,7 @@ static void test_one_at_hand_ends_with_a_second_device(void)
     farm_clear(&farm);
 }
 
-/* The worker and its device go on; a call whose answer was lost is repeated. */
+/* The device comes back, and the worker goes on; a call whose answer was lost is repeated. */
 static void test_a_device_that_comes_back_ends_it_too(void)
 {
     struct farm farm;
@@ -213,8 +214,8 @@ static void test_a_device_that_comes_back_ends_it_too(void)
     farm_clear(&farm);
 }
 
-/* Only the worker that quarantined a config of an ended job can lift that, and only the job's worker can
- * return it. */
+/* Only the worker that quarantined a config of an ended job can lift the quarantine, and only the
+ * worker of a job can return the job. */
 static void test_a_node_returns_its_own_alone(void)
 {
     struct role_farm f;

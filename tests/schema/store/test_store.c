@@ -21,7 +21,8 @@ static void make_problem(struct problem *p, int64_t channels)
     problem_set_output(p);
 }
 
-/* A full disk passes: a worker keeps its results, as when the server is unreachable. */
+/* A full disk is temporary: a worker keeps its results and retries, as when the server is
+ * unreachable. */
 static void test_server_without_room_is_asked_again(void)
 {
     g_autoptr(Store) store = scratch_store();
@@ -121,7 +122,7 @@ static void test_targets_keep_features_and_partitions(void)
     g_autoptr(GPtrArray) all = store_list_targets(store, &error);
     g_assert_no_error(error);
     g_assert_cmpuint(all->len, ==, G_N_ELEMENTS(ids));
-    /* A whole GPU as an older program stored it. */
+    /* A whole GPU as an older program stored it, without the fields of partitions. */
     struct target read;
     g_assert_true(
         store_do(store, &error, "UPDATE targets SET partition = NULL WHERE id = 'gfx942_38'", ""));
@@ -206,7 +207,7 @@ static void test_what_a_compiler_says_is_kept(void)
     second.accumulation_registers = second.scalar_registers = -1;
     g_assert_true(store_put_kernel(store, &first, &error));
     g_assert_true(store_put_kernel(store, &second, &error));
-    first.spills = 0; /* the first word counts */
+    first.spills = 0; /* the first report of a kernel is kept */
     g_assert_true(store_put_kernel(store, &first, &error));
     g_autoptr(GHashTable) known =
         store_known_kernels(store, (const char *const[]){said, silent}, 2, &error);

@@ -64,7 +64,8 @@ static void odd_rounds_are_read_back(void)
     farm_clear(&farm);
 }
 
-/* Values that no database stores are replaced, not refused: the work was done. */
+/* Strings and numbers that PostgreSQL cannot store are replaced, not refused, so that the round's
+ * work is not lost. */
 static void foreign_bytes_and_numbers_are_mended(void)
 {
     struct farm farm;
@@ -88,7 +89,7 @@ static void foreign_bytes_and_numbers_are_mended(void)
     farm_clear(&farm);
 }
 
-/* A restored database has other numbers for its types; the connection to it is another, too. */
+/* A restored database gives its types other numbers: each connection asks for them anew. */
 static void types_are_asked_for_by_each_connection(void)
 {
     struct farm farm;

@@ -22,8 +22,8 @@ static int64_t ask(struct farm *farm, const char *sql, int64_t campaign)
     return g_ascii_strtoll(PQgetvalue(rows, 0, 0), NULL, 10);
 }
 
-/* The first job of the campaign: its reason, the campaign that gave the reason, and the number of configs
- * taken over. */
+/* Asserts of the campaign's first job: the reason why it is tuned, the campaign that the reason
+ * refers to, and the number of configs taken over. */
 static void expect_origin(struct farm *farm, int64_t campaign, enum job_reason reason,
                           int64_t source, int configs)
 {
@@ -34,7 +34,8 @@ static void expect_origin(struct farm *farm, int64_t campaign, enum job_reason r
     g_assert_cmpint(job->configs_taken, ==, configs);
 }
 
-/* The rounds in a claim of the only claimable job, of any campaign but the first. */
+/* Claims the only claimable job, which must not be of the first campaign, and returns it with its
+ * earlier rounds. */
 static struct job *claim_of(struct farm *farm, int64_t campaign)
 {
     execute(farm, "UPDATE campaigns SET priority = id");
@@ -44,7 +45,7 @@ static struct job *claim_of(struct farm *farm, int64_t campaign)
     return job;
 }
 
-/* Two rounds of two configs, after which the budget ends the job. */
+/* Works two rounds of two configs, after which the budget ends the job. */
 static void cut_by_budget(struct farm *farm)
 {
     farm_init(farm,
@@ -72,7 +73,7 @@ static void what_a_budget_cut_short_goes_on_where_it_was(void)
     g_assert_cmpint(origins.jobs[JOB_REASON_NEW_PROBLEM], ==, 1);
     g_assert_cmpint(origins.configs, ==, 4);
 
-    /* First rounds come first. */
+    /* a job's first round comes before other jobs' later rounds */
     struct job *job = farm_claim_one(&farm, 0, POOL_BUILD);
     g_assert_cmpint(job->problem.c, ==, 16);
     g_assert_cmpuint(job->rounds->len, ==, 0);
@@ -108,8 +109,8 @@ static void what_a_budget_cut_short_goes_on_where_it_was(void)
     farm_clear(&farm);
 }
 
-/* Another seed tries other configs. It knows the first search's outcomes, which do not count for its
- * limit. */
+/* A search with another seed tries other configs. It uses the first search's outcomes, which do not
+ * count against its own limit of configs. */
 static void another_search_knows_what_was_measured(void)
 {
     static const struct order others[] = {
@@ -128,7 +129,7 @@ static void another_search_knows_what_was_measured(void)
     farm_clear(&farm);
 }
 
-/* A job is done if what it took over leaves its search nothing to try. */
+/* A job is done without a round of its own if its search has nothing left to try. */
 static void kept_results_are_there_without_a_round(void)
 {
     struct farm farm;
@@ -238,8 +239,8 @@ static void what_cannot_be_trusted_is_measured_again(void)
     }
 }
 
-/* Kept results have their code, except one whose code was lost. Verified configs that were not kept have
- * none. */
+/* Kept results have code, unless it was lost; verified configs that were not kept have none. A
+ * result without code is not taken over. */
 static void what_lost_its_code_is_not_taken_over(void)
 {
     struct farm farm;
@@ -257,7 +258,8 @@ static void what_lost_its_code_is_not_taken_over(void)
     g_bytes_unref(kernel.code);
     execute(&farm, "UPDATE kernels SET code = NULL, code_place = NULL WHERE key LIKE '%1'");
     int64_t next = farm_create(farm.store, &order, NULL);
-    expect_origin(&farm, next, JOB_REASON_LOST_CODE, farm.campaign, 2); /* the wrong configs */
+    /* after the code of the other configs was lost */
+    expect_origin(&farm, next, JOB_REASON_LOST_CODE, farm.campaign, 2);
     struct job *job = claim_of(&farm, next);
     g_assert_cmpuint(job->rounds->len, ==, 2);
     g_assert_cmpint(((const struct round *)job->rounds->pdata[0])->config_count, ==, 1);
@@ -315,7 +317,7 @@ static void finished_jobs_answer_where_their_stack_is_admitted(void)
     farm_clear(&farm);
 }
 
-/* Kept results say how much workspace they need (4096 bytes); of the others it is not known. */
+/* Results that were kept state their workspace (4096 bytes); that of other configs is unknown. */
 static void configs_within_a_smaller_workspace_come(void)
 {
     static const struct {
@@ -336,7 +338,8 @@ static void configs_within_a_smaller_workspace_come(void)
     farm_clear(&farm);
 }
 
-/* The login that measured is copied, too: a result is as trustworthy as that login. */
+/* The login that measured a result is taken over with it, since the result is as trustworthy as
+ * that login. */
 static void who_measured_comes_along(void)
 {
     struct farm farm;

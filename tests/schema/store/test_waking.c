@@ -10,7 +10,7 @@
 
 #define CROWD 10
 
-/* Idle workers, each with a connection that listens, as an agent's control lane. */
+/* Idle workers; each has a connection that listens for notifications, as an agent has. */
 struct crowd {
     Store *stores[CROWD];
     int64_t workers[CROWD];
@@ -88,7 +88,8 @@ static void test_a_campaign_wakes_a_few(void)
     g_assert_cmpint(count_woken(&crowd), ==, 0);
     farm_create(farm.store, &(struct order){.jobs = 40}, NULL);
     g_assert_cmpint(count_woken(&crowd), ==, 4);
-    /* A worker that was woken and does not answer is left alone: the next campaign wakes others. */
+    /* A worker that was notified and has not claimed yet is not notified again: the next campaign
+     * wakes others. */
     farm_create(farm.store, &(struct order){.jobs = 40, .seed = 1}, NULL);
     g_assert_cmpint(count_woken(&crowd), ==, 4);
     farm_create(farm.store, &(struct order){.jobs = 40, .seed = 2}, NULL);
@@ -109,7 +110,7 @@ static void test_who_takes_a_full_claim_wakes_two(void)
     g_assert_cmpint(count_woken(&crowd), ==, 2);
     g_assert_cmpint(claim_as(&crowd, 1, POOL_BUILD, "gfx90a68", 2), ==, 2);
     g_assert_cmpint(count_woken(&crowd), ==, 2);
-    /* A claim of the last job is not a full claim. */
+    /* The claim gets fewer jobs than it asked for, so no further worker is woken. */
     g_assert_cmpint(claim_as(&crowd, 2, POOL_BUILD, "gfx90a68", 2), ==, 1);
     g_assert_cmpint(count_woken(&crowd), ==, 0);
     crowd_clear(&crowd);
@@ -207,7 +208,7 @@ static void test_a_new_connection_hears_again(void)
         while (!lost && poll(&ready, 1, 10000) == 1)
             g_assert_false(store_woken(crowd.stores[i], &lost));
         g_assert_true(lost);
-        /* The caller repeats a lost call. */
+        /* The caller repeats a call whose answer was lost. */
         store_heartbeat(crowd.stores[i], crowd.workers[i], NULL);
         g_assert_false(is_woken(&crowd, i));
     }

@@ -26,7 +26,8 @@ static void execute(Store *store, const char *sql)
     g_assert_no_error(error);
 }
 
-/* Makes a campaign of one job, whose winner is "0,0" with 8 channels, and gathers its winner. */
+/* Makes a campaign of one job, whose winner is config "0,0" for 8 channels, and gathers its
+ * winner. */
 static void farm_with_a_winner(struct farm *farm)
 {
     farm_init(farm, &(struct order){.jobs = 1});
@@ -64,7 +65,7 @@ static void prior_is_what_won_nearby(void)
         farm_init(&farm, &(struct order){.jobs = 1, .searches = cases[i].searches});
         farm_work(&farm, 0, false, 1);
         gather(farm.store);
-        /* The ended campaign answers the first job. */
+        /* The first job is taken over from the ended campaign. */
         int64_t campaign = create(farm.store, cases[i].strategy, 2, cases[i].searches);
         struct job *job = farm_claim_one(&farm, 0, POOL_BUILD);
         expect_prior(job, cases[i].expected);
@@ -79,7 +80,8 @@ static void prior_is_what_won_nearby(void)
     }
 }
 
-/* Every builder of the job's rounds gets the same prior, even if the winners' campaigns are dropped. */
+/* All builders of a job's rounds get the same prior, even if the campaigns of its winners are
+ * dropped meanwhile. */
 static void prior_of_a_job_never_changes(void)
 {
     struct farm farm;
@@ -105,8 +107,8 @@ static void prior_of_a_job_never_changes(void)
     job = farm_claim_one(&farm, 0, POOL_EVAL);
     farm_round(&farm, job, 0, true, 1);
     job_free(job);
-    /* A job that begins without winners gets an empty prior; a job's next round gets its first round's
-     * prior. */
+    /* A job that begins without any winner has an empty prior, and each later round gets the prior
+     * of the first. */
     job = farm_claim_one(&farm, 0, POOL_BUILD);
     g_assert_cmpint(job->id, !=, id);
     expect_prior(job, NULL);
@@ -141,7 +143,7 @@ static void jobs_that_are_taken_over_bring_theirs(void)
     farm_clear(&farm);
 }
 
-/* ---- what is near ---- */
+/* ---- winners of near problems ---- */
 
 /* A winner of solver S on the target; its name is its config. */
 static void add_winner(Store *store, const struct problem *problem, const char *target,
@@ -232,7 +234,7 @@ static void sixteen_are_given_at_most_each_once(void)
     g_assert_cmpstr(given, ==, "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15");
 }
 
-/* ---- where it comes from ---- */
+/* ---- the campaigns that winners come from ---- */
 
 #define REAL "ConvCpuGemm" /* tunable, and in the table */
 
@@ -275,7 +277,7 @@ static void only_our_solvers_are_taken_from_foreign_campaigns(void)
     role_expect_count(store, "SELECT count(*) FROM winner_marks", "0");
 }
 
-/* Also after its campaign was dropped. */
+/* The fastest winner of all campaigns counts, also after its campaign was dropped. */
 static void fastest_of_all_campaigns_counts(void)
 {
     struct farm farm;
@@ -285,8 +287,8 @@ static void fastest_of_all_campaigns_counts(void)
     farm_work(&farm, 1, false, 1); /* 3 ms */
     gather(farm.store);
     role_expect_count(farm.store, WINNERS, "ConvTest 1,0");
-    execute(farm.store, "DELETE FROM outcomes"); /* otherwise the next campaign would take them
-                                                  * over */
+    /* the next campaign would take these outcomes over */
+    execute(farm.store, "DELETE FROM outcomes");
     farm.campaign =
         farm_create(farm.store, &(struct order){.jobs = 1, .seed = 2, .configs_limit = 3}, NULL);
     farm_work(&farm, 0, false, 1); /* 2 ms */
@@ -328,7 +330,8 @@ static void campaigns_are_gathered_as_they_go(void)
     farm_clear(&farm);
 }
 
-/* Jobs that end during gathering: the campaign is done then, but not all its jobs were read. */
+/* Some jobs end while winners are gathered: the campaign is done then, but not all its jobs were
+ * read, so it is gathered again. */
 static void campaign_that_ends_meanwhile_is_gathered_again(void)
 {
     struct farm farm;
@@ -388,7 +391,7 @@ static void upkeep_gathers(void)
     farm_clear(&farm);
 }
 
-/* ---- who may see it ---- */
+/* ---- who may read winners ---- */
 
 static PGresult *ask(Store *store, int64_t worker, const struct job *job, GError **error)
 {

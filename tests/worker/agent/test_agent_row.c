@@ -26,7 +26,7 @@ static const char *program(void)
     return library("SKIPJACK", "build/skipjack");
 }
 
-/* One text of a query; g_free(). */
+/* Returns the first text of a query's result; free with g_free(). */
 static char *ask(Store *store, const char *sql)
 {
     g_autoptr(GError) error = NULL;
@@ -67,7 +67,8 @@ static int64_t add_campaign(Store *store, const char *target)
     return campaign;
 }
 
-/* Why the campaign with that constraint does not admit the running worker; reason: its beginning, "" for none. */
+/* Asserts why the campaign with the constraint `stack` refuses the running worker; `reason` is the
+ * reason's beginning, "" for no reason. */
 static void expect_reason(Store *store, const char *stack, const char *reason)
 {
     g_autoptr(GError) error = NULL;
@@ -87,7 +88,8 @@ struct expectation {
     const char *stack, *reason;
 };
 
-/* Devices' stacks as nodes with an H200 (driver 580.159.03) and with ROCm 6.4 report them. */
+/* The software stacks that nodes with an H200 (driver 580.159.03) and with ROCm 6.4 report for
+ * their devices. */
 static const struct maker {
     const char *setting, *other, *target, *stack;
     struct expectation expected[8];

@@ -21,7 +21,7 @@ static void own_process_lives(void)
     g_assert_false(identity_is_dead(own));
 }
 
-/* The text with one of its four parts changed. */
+/* The text of an identity with one of its four parts changed. */
 static char *with_part(int index, const char *text)
 {
     g_autofree char *own = identity_process();
@@ -39,9 +39,9 @@ static void others_are_told_apart(void)
         bool dead;
     } cases[] = {
         {0, "00000000-0000-0000-0000-000000000000", true}, /* an earlier boot */
-        {1, "1", false},                                   /* a namespace that is not ours */
-        {2, "2147483646", true},                           /* no such process */
-        {3, "1", true},                                    /* the number, given out again */
+        {1, "1", false},         /* a process of a process namespace that is not ours */
+        {2, "2147483646", true}, /* no such process */
+        {3, "1", true},          /* the process id was reused by another process */
         {2, "no", false},
     };
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
@@ -99,7 +99,8 @@ static void scratch_of_the_dead_alone_is_removed(void)
     identity_remove_scratch(unseen_path);
 }
 
-/* Older programs, whose folders have no random part, take the whole name for the process's text. */
+/* Folders of older programs have no random part: what follows the first part is the process's
+ * text. */
 static void scratch_is_left_by_earlier_programs(void)
 {
     g_autoptr(GError) error = NULL;
@@ -110,7 +111,8 @@ static void scratch_is_left_by_earlier_programs(void)
     identity_remove_scratch(own);
 }
 
-/* Another user computed the name's first part, and made this folder to put code into it. */
+/* Another user knows how the folder is named and has created it to put code into it: it is not
+ * used. */
 static void scratch_that_was_made_first_is_not_used(void)
 {
     g_autoptr(GError) error = NULL;
@@ -136,7 +138,8 @@ static void scratch_that_was_made_first_is_not_used(void)
     identity_remove_scratch(first);
 }
 
-/* The scratch folder, or the error, of a process that sees such mounts; NULL where none can be made. */
+/* Returns the scratch folder (or the error) chosen by a process that sees such folders mounted
+ * noexec; NULL if such mounts cannot be made. */
 static char *scratch_under_noexec(bool both)
 {
     int ends[2];
@@ -160,7 +163,8 @@ static char *scratch_under_noexec(bool both)
     return length > 0 ? g_strdup(text) : NULL;
 }
 
-/* Without another folder, each kernel for CPUs would count as one that crashes its compiler. */
+/* Code cannot be loaded from a folder mounted noexec, so another folder is chosen: otherwise each
+ * kernel for CPUs would count as crashing its compiler. */
 static void scratch_is_where_code_may_be_loaded(void)
 {
     g_autofree char *other = scratch_under_noexec(false);

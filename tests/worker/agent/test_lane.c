@@ -1,13 +1,15 @@
-/* A lane's calls on a real database: their order, and which run together. */
+/* A lane (the queue of calls over one database connection) on a real database: the order of its
+ * calls, and which calls run together. */
 #include "tests/support/scratch_db.h"
 #include "worker/agent/lane.h"
 
-/* A call writes its letter when it runs, with the number of calls that run together, and the capital when it is done. */
+/* Appends to a text: the call's letter when it runs, with the number of calls that run together,
+ * and the capital letter when it is done. */
 struct letter_call {
     struct lane_call call;
     GString *text;
     char letter;
-    int count; /* calls that run with it, itself too */
+    int count; /* number of calls in this run, including this one */
 };
 
 static bool run(struct lane_call *base, Store *store, GError **error)
@@ -38,14 +40,15 @@ static bool join(struct lane_call *base, struct lane_call *next)
 }
 
 static const struct order {
-    const char *pushed; /* a letter a call; neighbours of one letter join */
+    /* a letter for each call; adjacent calls of the same letter may run together */
+    const char *pushed;
     const char *expected;
 } orders[] = {
     {"a", "a1A"},
     {"abc", "a1Ab1Bc1C"},
-    /* The first runs at once; those behind it wait, and run together. */
+    /* The first call runs at once; the three behind it wait meanwhile and run together. */
     {"xaaab", "x1Xa3Ab1B"},
-    /* The last call runs after the one that was pushed before it. */
+    /* Calls are not reordered: the last "a" runs after the "b" pushed before it. */
     {"xaaba", "x1Xa2Ab1Ba1A"},
 };
 

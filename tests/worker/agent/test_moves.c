@@ -149,7 +149,7 @@ static struct build_job *make_build_job(struct agent *agent, enum build_job_stat
 
 /* ---- jobs ---- */
 
-/* A job that is gone is freed: it has left its pool. */
+/* True if the row ends the job: the job has been freed, and is not in its pool. */
 static bool build_job_walks(const struct state_machine_row *row)
 {
     struct agent *agent = make_agent(AGENT_WORKING);
@@ -250,7 +250,8 @@ static void bring_up(struct agent *agent, struct build_child *child)
     agent->state = AGENT_WORKING;
 }
 
-/* The event by which an idle child comes to a state in which it is asked; -1 for other states. */
+/* The event that brings an idle child into this state, in which a request waits for its answer; -1
+ * for other states. */
 static int request_of(int state)
 {
     for (int i = 0; i < build_child_machine.row_count; i++) {

@@ -77,7 +77,8 @@ static int64_t import(Store *store, const char *target, const char *near, const 
     return id;
 }
 
-/* This machine's target, which a campaign that is dropped again says. Free with g_free(). */
+/* This machine's target, read from a campaign that is created and dropped for this. Free with
+ * g_free(). */
 static char *own_target(Store *store)
 {
     int64_t id = create("99");
@@ -120,8 +121,8 @@ static void expect_shown(int64_t campaign, const char *words)
     g_assert_nonnull(strstr(out, words));
 }
 
-/* The round begins with the default config, then the winner of the same problem, then the near problem's; a text that is
- * no config is skipped. */
+/* The round begins with the default config, the winner of the same problem and that of the near
+ * problem; an imported text that is no config is skipped. */
 static void imported_winner_is_tried_after_the_default(void)
 {
     g_autoptr(Store) store = scratch_store();
@@ -148,7 +149,7 @@ static void imported_winner_is_tried_after_the_default(void)
         expect_shown(id, "\n1 jobs began with configs that won nearby\n");
         g_assert_true(store_change_campaign(store, id, "drop", NULL));
         g_assert_true(store_change_campaign(store, theirs, "drop", NULL));
-        /* Its winner would be in the next campaign's prior. */
+        /* Deletes the winners so that this campaign's winner is not in the next one's prior. */
         g_assert_true(store_do(store, NULL, "DELETE FROM winners", ""));
         g_free((char *)cases[i].expected);
     }

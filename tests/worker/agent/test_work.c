@@ -1,4 +1,4 @@
-/* A claimed job as the agent works on it. */
+/* A claimed job and its rounds as the agent interprets them. */
 #include "schema/store/store_events.h"
 #include "worker/agent/work.h"
 
@@ -35,9 +35,9 @@ static struct job *make_job(const struct target *target)
 }
 
 struct spoil {
-    const char *solver, *target, *hash; /* NULL: the job's own */
-    int older;                          /* by how many revisions */
-    int64_t batch;                      /* the problem's */
+    const char *solver, *target, *hash; /* each NULL: the job's own */
+    int older;     /* the result is of a revision this many below the current one */
+    int64_t batch; /* the problem's */
     const char *config;
     enum failure expected;
 };
@@ -85,10 +85,11 @@ static void quarantine_concerns_the_same_solver_as_it_was_then(void)
         {.batch = 2, .expected = FAILURE_PENDING},
         {.batch = 1, .solver = "ConvCpuDirect", .expected = FAILURE_PENDING},
         {.batch = 1, .target = "cpu-znver4_4", .expected = FAILURE_PENDING},
-        /* The text is a config of this round in today's revision; in the row's revision it was another one. */
+        /* A result of an older revision: its text is a valid config of this round today, but was
+         * another config then. */
         {.batch = 1, .older = 1, .expected = FAILURE_PENDING},
         {.batch = 1, .hash = "0123", .expected = FAILURE_PENDING},
-        /* A config that today's space does not hold, and one that is no config. */
+        /* A config that is not in today's space, and a text that is no config. */
         {.batch = 1, .config = "8,1", .expected = FAILURE_PENDING},
         {.batch = 1, .config = "x", .expected = FAILURE_PENDING},
     };
@@ -100,7 +101,7 @@ static void quarantine_concerns_the_same_solver_as_it_was_then(void)
 
 /* ---- limits ---- */
 
-/* The space that a worker proposes from is the campaign's: here, one without any workspace. */
+/* A worker proposes configs under the campaign's limits: here no workspace is allowed. */
 static void proposals_keep_to_the_campaigns_limits(void)
 {
     struct target target;
@@ -135,15 +136,15 @@ static void proposals_keep_to_the_campaigns_limits(void)
 
 /* ---- measuring again ---- */
 
-/* A round of a job, of the config with that number (0: the default one), with its time, or 0 where it failed as
- * unstable. */
+/* A round of one config, given by its number in the space (0: the default), with its time; 0: the
+ * config was unstable. */
 struct past {
     int number;
     double ms;
     bool remeasures;
 };
 
-/* The default config, and the others of the space in its order. */
+/* Config `number`: 0 is the default, the others follow in the space's order. */
 static struct perf_config config_of(const struct job *job, const struct target *target, int number)
 {
     const struct solver *solver = solver_find(SOLVER);
@@ -191,7 +192,7 @@ static struct job *make_past(const struct target *target, const struct past *pas
     return job;
 }
 
-/* "0:5 32:7": what is kept, the best first. */
+/* The kept results as "NUMBER:TIME" pairs, the best first. */
 static char *kept_text(const struct past *past, int count, const int *wish, int wished)
 {
     struct target target;
@@ -233,7 +234,8 @@ static void of_several_measurements_the_newest_counts(void)
     g_assert_cmpstr(a, ==, "2:3 1:4");
     g_assert_cmpstr(b, ==, "1:3 0:6");
     g_assert_cmpstr(c, ==, "2:3");
-    /* In a search a failure of the default config does not replace its earlier time. */
+    /* In a search, an unstable repetition of the default config does not replace its earlier
+     * time. */
     g_assert_cmpstr(d, ==, "1:3 0:5");
     g_assert_cmpstr(e, ==, "1:2");
 }

@@ -105,7 +105,7 @@ static void spoil_nothing(struct job *job)
 
 static const struct {
     void (*spoil)(struct job *job);
-    const char *words; /* NULL: it may be worked on */
+    const char *words; /* part of the reason of the refusal; NULL: the job is accepted */
 } cases[] = {
     {spoil_nothing, NULL},
     {spoil_damage, "a row is damaged"},

@@ -70,7 +70,7 @@ static void serve_garbage(void)
     serve_hang();
 }
 
-/* Writes frames and dies at once; all frames must arrive. */
+/* Writes frames and exits at once; the parent must still get all frames. */
 static void serve_last_words(void)
 {
     for (int i = 0; i < 100; i++)
@@ -137,7 +137,8 @@ struct record {
     Child *child;
     int ups, frames, deaths, restarts;
     double deadline_seconds;
-    long kill_pid; /* -1: kill the child once it is up */
+    /* the child is killed when this process id is known; -1: kill the child itself */
+    long kill_pid;
     enum child_end end;
     int code;
     char *text, *words, *last;
@@ -193,7 +194,7 @@ static void start(struct record *record, const char *role, uint64_t memory_bytes
     child_start(record->child);
 }
 
-/* Runs the loop until *count reaches the value, at most until the tests' common deadline. */
+/* Runs the loop until *count reaches the value, or until patience_end(). */
 static void run_until(struct record *record, const int *count, int value)
 {
     gint64 limit = patience_end();

@@ -151,7 +151,8 @@ static char *said_by_lock(const char *file)
     return text;
 }
 
-/* In a container the usual folder vanishes with it; on a host it lasts, and root can see that it is the host's. */
+/* The file that records locked clocks must survive the process. In a container its usual folder
+ * vanishes; the program then warns. */
 static void test_a_mark_that_would_be_lost_is_told(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
@@ -166,7 +167,8 @@ static void test_a_mark_that_would_be_lost_is_told(void)
     }
 }
 
-/* The parts of a card share its clocks. CUDA, NVML or AMD's kernel driver report that a device is a part. */
+/* Devices that are partitions of one card share its clocks, so their clocks are not locked. CUDA,
+ * NVML or AMD's driver reports that a device is a partition. */
 static void test_a_part_of_a_card_leaves_the_clocks_alone(void)
 {
     static const struct {

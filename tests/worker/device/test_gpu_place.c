@@ -75,7 +75,8 @@ static void test_who_comes_second_waits(void)
     waitpid(child, NULL, 0);
 }
 
-/* Every user may put a file or a link into the folder of locks. */
+/* The folder of locks is writable for all: a file or link of another user in a lock's place is not
+ * followed. */
 static void test_what_somebody_laid_there_is_not_followed(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
@@ -183,7 +184,8 @@ static void test_users_with_other_rights_exclude_each_other(void)
     g_chmod(narrow, 0755);
 }
 
-/* A lock in the next folder would not exclude the owner of this one. */
+/* A lock file that cannot be opened is an error: a lock in the next folder would not exclude the
+ * process that holds the first. */
 static void test_a_lock_that_cannot_be_opened_is_not_passed_by(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
@@ -203,7 +205,8 @@ static void test_a_lock_that_cannot_be_opened_is_not_passed_by(void)
     g_assert_false(held);
 }
 
-/* The second root lacks the folder; the third has a different folder of that name. */
+/* Whether a folder is the host's own, and so outlives a container: the second root lacks the
+ * folder, the third has another folder of that name. */
 static void test_a_folder_of_the_hosts_lasts(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();

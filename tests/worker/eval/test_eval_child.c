@@ -156,8 +156,8 @@ static void send_kernel(struct peer *peer, const char *key, GBytes *code)
     peer_send(peer, json_pack("{s:s,s:s}", "op", "kernel", "key", key), code);
 }
 
-/* A request with one config for each key of a NULL-terminated list; the first is the default. judge: the key of the
- * device's judge, NULL for none. */
+/* Sends a request with one config for each key of the NULL-terminated list; the first config is the
+ * default. judge: the key of the kernel that verifies on the device, NULL: none. */
 static json_t *evaluate_request(struct peer *peer, int id, const char *const *keys,
                                 const char *judge)
 {
@@ -294,7 +294,7 @@ static void test_limits_are_the_campaigns(void)
 {
     static const struct {
         struct context_limits limits;
-        const char *words; /* of the refusal; NULL: it is measured */
+        const char *words; /* part of the refusal's text; NULL: the config is measured */
     } cases[] = {
         {{.limits_workspace = true, .dynamic_only = true, .deterministic = true}, NULL},
         {{.tunable_only = true}, "only tunable solvers are asked for"},
@@ -472,7 +472,8 @@ static void test_broken_protocol(void)
     g_assert_cmpint(WEXITSTATUS(status), ==, 1);
 }
 
-/* Two layers with one kernel; the second runs four times as often. kernel: the key that the second one names. */
+/* Sends a request for cold start times of two layers with one kernel; the second layer runs four
+ * times as often. kernel: the kernel's key in the second layer. */
 static void send_cold(struct peer *peer, const char *kernel)
 {
     char text[PROBLEM_KEY_MAX];

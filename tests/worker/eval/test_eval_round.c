@@ -14,15 +14,19 @@ struct farm {
     struct eval_request request;
     struct eval_end end;
     double run_ms[CONFIGS]
-                 [3]; /* a config's run, by how often it was begun before; 0 repeats the last */
+                 /* config's time in ms at its first, second and third measurement; 0 repeats the
+                  * one before */
+                 [3];
     int begun[CONFIGS], now;
     struct evaluation last[CONFIGS];
-    char order[64]; /* indices as they were begun */
-    int stop_after; /* configs; 0 for never */
+    char order[64]; /* the configs' indices (digits) in the order in which they were measured */
+    int stop_after; /* stop after this many configs; 0: never */
     bool wrong;
-    int strays; /* the config that writes behind y when it is timed, never when it is verified; -1 for none */
-    int restless; /* the config whose runs take now once, now four times as long; -1 for none */
-    int runs;     /* of the config, since it was begun */
+    /* index of the config that writes behind y in timed runs, but not when verified; -1: none */
+    int strays;
+    /* index of the config whose runs alternate between one and four times its time; -1: none */
+    int restless;
+    int runs; /* runs of the current config so far */
 };
 
 /* The 1x1 convolution of the request's problem, packed FP32. */
@@ -175,7 +179,8 @@ static void test_drift_goes_on(void)
     farm.run_ms[0][1] = 2;
     farm.run_ms[0][2] = 4;
     farm_run(&farm);
-    g_assert_cmpstr(farm.order, ==, "0120120"); /* not a third time */
+    /* the round with drift is measured again once, not twice */
+    g_assert_cmpstr(farm.order, ==, "0120120");
     g_assert_cmpfloat_with_epsilon(farm.end.drift, 2, 1e-6);
     farm_clear(&farm);
 }
@@ -292,11 +297,12 @@ static void test_bad_config(void)
     g_assert_cmpint(farm.last[0].failure, ==, FAILURE_NOT_APPLICABLE);
     g_assert_cmpint(farm.last[1].failure, ==, FAILURE_LOAD_ERROR);
     g_assert_cmpint(farm.last[2].failure, ==, FAILURE_NONE);
-    g_assert_cmpstr(farm.order, ==, "0122"); /* the first with a time is the baseline */
+    /* without a default the first config with a time is the baseline */
+    g_assert_cmpstr(farm.order, ==, "0122");
     farm_clear(&farm);
 }
 
-static bool pending; /* work was enqueued since the last sync */
+static bool pending; /* work was enqueued after the last sync */
 
 static bool fill_pending(struct device_memory *memory, int64_t offset, int64_t bytes, uint8_t value,
                          GError **error)

@@ -15,10 +15,11 @@ static struct device *device;
 static struct device_program *program;
 static const struct device_row *healthy;
 
-/* ---- a device whose answers are changed ---- */
+/* ---- a device that gives wrong answers ---- */
 
 static bool finds_wrong; /* the judge calls right outputs wrong */
-static int samples;      /* reads of the sample's values: the reference was computed */
+/* how often the judge's sample of values was read, which happens when the reference is computed */
+static int samples;
 
 static bool read_watched(struct device_memory *from, int64_t offset, void *to, int64_t bytes,
                          GError **error)
@@ -30,7 +31,7 @@ static bool read_watched(struct device_memory *from, int64_t offset, void *to, i
     return done;
 }
 
-/* A workbench with the naive kernel, which is right. */
+/* A workbench that runs the naive kernel, which is right. */
 struct trial {
     struct problem problem;
     struct device_program *naive;
@@ -114,7 +115,8 @@ static bool launch_dropping(struct device *of, const struct device_launch *launc
     return launches_left-- == 0 || healthy->launch(of, launch, error);
 }
 
-/* Launches 0 to 2 write two inputs and run the kernel; the dropped one is the comparison. */
+/* Launches 0 to 2 write two inputs and run the kernel. The next one, the comparison, is dropped
+ * without an error: the host notices it. */
 static void test_dropped(void)
 {
     g_autoptr(GError) error = NULL;
@@ -136,7 +138,8 @@ static void test_dropped(void)
     device->row->program_free(trial.naive);
 }
 
-/* A kernel that writes behind the output may have written into references, which have no guard zones. */
+/* A kernel that wrote behind the output may have damaged references in device memory, which have no
+ * guard zones: they are dropped. */
 static void test_strayed(void)
 {
     g_autoptr(GError) error = NULL;
@@ -156,8 +159,8 @@ static void test_strayed(void)
     workbench_verify(&trial.bench, &trial.invocation, "Direct", &verdict, &error);
     g_assert_no_error(error);
     g_assert_cmpint(verdict.failure, ==, FAILURE_OUT_OF_BOUNDS);
-    g_assert_cmpint(samples, >, 0); /* the problem's own reference is computed again */
-    g_assert_false(judge_cache_clear(means.judges)); /* the references of others were dropped */
+    g_assert_cmpint(samples, >, 0); /* this problem's reference is computed again */
+    g_assert_false(judge_cache_clear(means.judges)); /* no other problem's reference is left */
     trial_verify(&trial);
     trial_close(&trial);
     judge_cache_free(means.judges);
@@ -200,7 +203,8 @@ static void test_crowded(void)
     device->row->program_free(trial.naive);
 }
 
-/* A workspace that finds no memory frees the judge, and the host verifies. */
+/* Without memory for a config's workspace the judge is freed, and the host verifies from then
+ * on. */
 static void test_given_up(void)
 {
     const struct workbench_means means = {program, judge_cache_new(device), NULL};
@@ -217,7 +221,8 @@ static void test_given_up(void)
         g_assert_true(trial.bench.judge != NULL);
         refusals = 1;
         g_assert_false(workbench_workspace(&trial.bench, INT64_MAX / 2, &workspace, NULL));
-        g_assert_true(trial.bench.judge != NULL); /* freeing it would not help */
+        /* the judge is kept: freeing it would not give enough memory */
+        g_assert_true(trial.bench.judge != NULL);
         refusals = refused;
         bool found = workbench_workspace(&trial.bench, 5000, &workspace, &error);
         g_assert_true(found == (refused == 1));
@@ -234,7 +239,8 @@ static void test_given_up(void)
     device->row->program_free(trial.naive);
 }
 
-/* One of the judge's launches is dropped: of the inputs, the reference, its join or the comparison. Each is noticed. */
+/* One of the judge's launches is dropped without an error: for the inputs, the reference or the
+ * comparison. The host notices each. */
 static void test_dropped_at_first(void)
 {
     const struct workbench_means means = {program, NULL, NULL};

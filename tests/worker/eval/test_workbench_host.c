@@ -9,19 +9,19 @@
 
 enum fault {
     FAULT_NONE,
-    FAULT_IDLE,      /* writes nothing: the output may still hold the result of a config before */
-    FAULT_ELEMENT,   /* one product is missing */
+    FAULT_IDLE,      /* writes nothing: the output may still contain an earlier config's result */
+    FAULT_ELEMENT,   /* leaves out one product of a sum */
     FAULT_UNWRITTEN, /* one element is not written */
     FAULT_NAN,
     FAULT_INFINITY,
-    FAULT_BEHIND, /* writes one element past the output */
+    FAULT_BEHIND, /* writes one element behind the output */
     FAULT_BEFORE,
-    FAULT_WORKSPACE, /* writes past the workspace */
+    FAULT_WORKSPACE, /* writes behind the workspace */
     FAULT_INPUT,     /* writes before x */
-    FAULT_ALL_ROUND, /* writes before x, and past the output and the workspace */
-    FAULT_SPOILS_X,  /* writes into x and gets the wrong result */
-    FAULT_LEAVES_X,  /* writes into x when it has the right one */
-    FAULT_LATE,      /* writes past the output from its second run on */
+    FAULT_ALL_ROUND, /* writes before x, and behind the output and the workspace */
+    FAULT_SPOILS_X,  /* writes into x and computes a wrong result */
+    FAULT_LEAVES_X,  /* writes into x after computing the right result */
+    FAULT_LATE,      /* writes behind the output, but not in its first run */
 };
 
 struct kernel {
@@ -29,7 +29,7 @@ struct kernel {
     struct problem problem;
     struct tensor tensors[TENSOR_COUNT];
     enum fault fault;
-    int runs;                   /* since the fault was set */
+    int runs;                   /* runs since the fault was set */
     void *memory[TENSOR_COUNT]; /* of the last run */
 };
 
@@ -174,7 +174,8 @@ static const struct {
     {FAULT_LEAVES_X, FAILURE_NONE, ""},
 };
 
-/* Each fault, and after it the right kernel, which must not be blamed for the fault's damage. */
+/* Runs each fault, and after it the right kernel, which must pass although the fault has damaged
+ * memory. */
 static void judge_all(struct kernel *kernel)
 {
     struct workbench bench;
@@ -268,7 +269,7 @@ static void test_copies(void)
     g_assert_true(bench.copies >= 2);
     invocation_clear(&invocation);
     workbench_close(&bench);
-    kernel.fake.info.memory_bytes = 150000; /* enough for one copy only */
+    kernel.fake.info.memory_bytes = 150000; /* memory for one copy of the tensors only */
     prepare(&kernel, &bench, &invocation);
     g_assert_cmpint(bench.copies, ==, 1);
     g_assert_false(bench.cold_caches);
@@ -303,7 +304,8 @@ static struct device_memory *alloc_nothing(struct device *device, int64_t bytes,
 static void test_no_room(void)
 {
     static const struct {
-        int eighths; /* the tensors with their guards need so many eighths of the device's memory */
+        /* the tensors with their guard zones take this many eighths of the device's memory */
+        int eighths;
         enum device_error code;
     } cases[] = {{9, DEVICE_ERROR_SIZE}, {8, DEVICE_ERROR_SIZE}, {6, DEVICE_ERROR_MEMORY}};
     struct device_row row = fake_device_row;

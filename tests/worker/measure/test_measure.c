@@ -17,7 +17,7 @@ static bool scripted_run(void *data, int64_t run, GError **error)
 {
     struct script *script = data;
     (void)error;
-    g_assert_cmpint(run, ==, script->runs); /* runs are numbered in sequence */
+    g_assert_cmpint(run, ==, script->runs); /* measure() numbers the runs in sequence */
     script->runs++;
     script->fake.clock_ms += script->base_ms * (script->factor ? script->factor(run) : 1);
     return true;
@@ -77,7 +77,7 @@ static void test_noise(void)
 #define NOISY_RUNS 400
 static double noisy_times[NOISY_RUNS]; /* by run */
 
-/* Even over 0.9 to 1.1, from a generator's low bits. */
+/* A time even over 0.9 to 1.1, from the low bits of a random generator. */
 static double even_noise(int64_t run)
 {
     double factor = 0.9 + 0.2 * (double)((uint64_t)run * 2654435761u % 1024) / 1024;
@@ -141,7 +141,7 @@ static void test_short_runs(void)
     struct measure_job job = {.sample_seconds = 1, .floor_ms = 0.03};
     struct measurement m;
     run_measure(&script, &job, &m);
-    /* A reading of 300 runs contains the floor once. */
+    /* The time of an empty launch is counted once in a reading of 300 runs. */
     g_assert_cmpfloat_with_epsilon(m.median_ms, 0.0021, 0.00002);
     g_assert_cmpint(script.runs, >, 6 * 250);
 }
@@ -174,7 +174,7 @@ static void test_slow(void)
     g_assert_false(m.slow);
 }
 
-/* The naive kernel, a thousand times slower than the best: its rough time is enough. */
+/* The naive kernel is a thousand times slower than the best config: its rough time is enough. */
 static void test_yardstick(void)
 {
     struct script script = {.base_ms = 100, .factor = small_noise};
@@ -186,7 +186,7 @@ static void test_yardstick(void)
     g_assert_cmpint(script.runs, ==, 3);
     g_assert_cmpint(m.n, ==, 3);
     g_assert_cmpfloat_with_epsilon(m.median_ms, 100, 2);
-    script.base_ms = 0.05; /* short runs, of which the floor would be a part */
+    script.base_ms = 0.05; /* runs so short that an empty launch's time is a part of them */
     job.best_ms = 0.001;
     run_measure(&script, &job, &m);
     g_assert_cmpint(m.n, >=, 6);
@@ -194,7 +194,8 @@ static void test_yardstick(void)
     job.best_ms = 40;
     run_measure(&script, &job, &m);
     g_assert_cmpint(m.n, >=, 6);
-    job.best_ms = 0.1; /* other configs of the round are compared with it */
+    /* the naive kernel's time is what other configs of the round are compared with */
+    job.best_ms = 0.1;
     job.alone = false;
     run_measure(&script, &job, &m);
     g_assert_cmpint(m.n, >=, 6);
@@ -205,7 +206,8 @@ static double slow_twice(int64_t run)
     return run < 2 ? 5 - (double)run : small_noise(run);
 }
 
-/* A device with clocks still low, or with another process on it, makes a good config look slow at first. */
+/* A device whose clocks are still low, or which another process uses, makes a good config look slow
+ * at first: it gets further readings. */
 static void test_yardstick_settles(void)
 {
     struct script script = {.base_ms = 2, .factor = slow_twice};

@@ -25,7 +25,7 @@ static void test_quantiles(void)
     }
 }
 
-/* The ranks (from 1) of printed tables of the sign test, two-sided 5 %. */
+/* The expected ranks (from 1) are those of printed tables of the sign test, two-sided, 5 %. */
 static void test_interval(void)
 {
     static const struct {

@@ -99,7 +99,7 @@ static void test_take_byte_by_byte(void)
 
 static void test_take_refuses(void)
 {
-    for (gsize i = 3; i <= 7; i++) { /* damage that shows without the stream's end */
+    for (gsize i = 3; i <= 7; i++) { /* damages that are noticed before the stream ends */
         g_autoptr(GError) error = NULL;
         g_autoptr(GByteArray) buffer = bytes_of(damages[i].bytes, damages[i].count);
         struct frame frame;

@@ -24,7 +24,7 @@ static bool not_both_even(const struct problem *p, const struct context *context
 static const struct space_constraint constraints[] = {
     {"not_both_even", "nothing", 2, not_both_even}};
 static const struct space space = {2, params, 1, constraints};
-#define SPACE_COUNT 16 /* 4 * 5 less the 2 * 2 with both even */
+#define SPACE_COUNT 16 /* 4 * 5 combinations less the 2 * 2 in which both values are even */
 
 static void usual_config(const struct problem *p, const struct context *context,
                          struct perf_config *config)
@@ -140,7 +140,8 @@ static int count_distinct(const struct search_job *f, int *all)
     return (int)g_hash_table_size(seen);
 }
 
-/* One seed serves all jobs of a campaign: another solver draws in another order. */
+/* The same seed serves all jobs of a campaign, and each solver draws its configs in another
+ * order. */
 static void test_solvers_draw_apart(void)
 {
     struct solver other = tunable;

@@ -68,7 +68,7 @@ typedef double time_fn(const struct perf_config *config);
 struct fixture {
     struct search_job job;
     time_fn *time;
-    bool all_slow; /* each config is dropped early, as slower than another solver's best */
+    bool all_slow; /* every config is dropped early, being slower than another solver's best */
 };
 
 static void fixture_init(struct fixture *f, const char *strategy, int64_t seed, int limit,
@@ -100,7 +100,8 @@ static char *next_round(struct fixture *f)
     return configs;
 }
 
-/* How many configs are evaluated until one is as fast as time_ms, the default counted once; 0 for never. */
+/* The number of evaluated configs (the default counted once) until one is as fast as time_ms; 0:
+ * none is. */
 static int evaluations_until(struct fixture *f, double time_ms)
 {
     int count = 0;
@@ -116,7 +117,8 @@ static int evaluations_until(struct fixture *f, double time_ms)
     return 0;
 }
 
-/* A random draw needs 150 configs at the median to find one of 300. */
+/* The bottom of a valley of 300 configs is found early: a random draw would need 150 configs in the
+ * median. */
 static void climbs_to_the_bottom_of_a_valley(void)
 {
     for (int seed = 0; seed < 50; seed++) {
@@ -129,7 +131,8 @@ static void climbs_to_the_bottom_of_a_valley(void)
     }
 }
 
-/* A fast config with slow neighbours is found at last, too. */
+/* A fast config with slow neighbours is found, too, since the search ends only with the whole
+ * space. */
 static void ends_with_the_whole_space(void)
 {
     static time_fn *const times[] = {hidden, mostly_failing, failing};
@@ -161,7 +164,7 @@ static int count_differences(const struct perf_config *a, const struct perf_conf
     return differences;
 }
 
-/* A config with that time, in a round of its own. */
+/* Adds a round with one config, which took time_ms. */
 static void add_round(struct fixture *f, struct perf_config config, double time_ms)
 {
     struct round *round = round_new(1);
@@ -204,7 +207,8 @@ static void neighbours_of_the_fastest_start_come_next(void)
     check_neighbours_of_the_fastest(false, true);
 }
 
-/* Nothing near the fastest is left to try: the climb goes on from the next one within half as much time again. */
+/* When no config near the fastest is left to try, the search goes on from the next config whose
+ * time is at most half as much again. */
 static void second_climb_starts_within_half_again(void)
 {
     static const struct perf_config fastest = {.count = 3, .values = {4, 6, 1}};

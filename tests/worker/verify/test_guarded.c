@@ -2,7 +2,8 @@
 
 #include "tests/support/fake_device.h"
 
-/* A smaller workspace's zone begins where a larger one had its contents. */
+/* The guard zone of a smaller workspace begins where an earlier, larger workspace had its content:
+ * it must be written anew. */
 static void test_sizes(void)
 {
     static const int64_t sizes[] = {5000, 100, 300, 5000, 60000, 200};

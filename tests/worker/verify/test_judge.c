@@ -19,7 +19,7 @@
 static struct device *device;
 static struct device_program *program;
 
-/* ---- a problem on both sides ---- */
+/* ---- a problem in memory of host and device ---- */
 
 struct sides {
     struct problem problem;
@@ -109,7 +109,8 @@ static void compare_references(const struct sides *s, const char *key)
     reference_unref(r);
 }
 
-/* Spoils some elements of the right output. Host and device must count the same. */
+/* Makes some elements of the right output wrong: host and device must count the same number of
+ * wrong elements. */
 static void compare_verdicts(struct sides *s, int wrong_elements, const char *key)
 {
     g_autoptr(GError) error = NULL;
@@ -218,7 +219,7 @@ static void test_strided(void)
     sides_clear(&s);
 }
 
-/* ---- a device whose answers are changed ---- */
+/* ---- a device that gives wrong answers ---- */
 
 enum lie { LIE_VALUE, LIE_MAGNITUDE, LIE_NOTHING_SEEN, LIE_ALL_RIGHT, LIE_COUNT };
 static enum lie lie;
@@ -234,7 +235,7 @@ static bool read_lies(struct device_memory *from, int64_t offset, void *to, int6
         ((float *)to)[2] *= 1.001f;
     if (lie == LIE_NOTHING_SEEN && bytes > 10000)
         memset(to, 0, (gsize)bytes);
-    /* The last of three arrays counts the elements that are wrong. */
+    /* the last of three arrays, which counts wrong elements */
     if (lie == LIE_ALL_RIGHT && bytes > 10000)
         memset((char *)to + bytes / 3 * 2, 0, (gsize)bytes / 3);
     return done;
@@ -259,7 +260,8 @@ static void test_sick(void)
     }
 }
 
-/* It was healthy when the reference was made, and then compares nothing. */
+/* A device that was healthy when the reference was computed then compares nothing: the host notices
+ * that. */
 static void test_falls_sick(void)
 {
     g_autoptr(GError) error = NULL;

@@ -16,17 +16,17 @@ static void test_random(void)
     g_assert_cmpfloat(a[0], !=, c[0]);
     g_autofree double *filter = random_dense(&tensor, TENSOR_W, 1);
     for (int i = 0; i < 50; i++) {
-        g_assert_cmpfloat(a[i], !=, filter[i]); /* tensors have numbers of their own */
+        g_assert_cmpfloat(a[i], !=, filter[i]); /* each tensor has its own random numbers */
         g_assert_cmpfloat(a[i], !=, a[(i + 1) % 50]);
     }
     g_assert_cmphex(random_bits(1234567, 0), ==,
-                    0x599ed017fb08fc85); /* published with the generator */
+                    0x599ed017fb08fc85); /* test vector published with the generator */
     for (int i = 0; i < 50; i++)
         g_assert_true(fabs(a[i]) >= 0.25 && fabs(a[i]) <= 1 && (double)(float)a[i] == a[i]);
 }
 
-/* 10,000 elements of a type: both signs equally often, and the sizes fill their range evenly. Inputs that are
- * all alike would let a kernel pass that reads the wrong element. */
+/* 10,000 elements of each type have both signs equally often and sizes even over their range. If
+ * inputs were alike, a kernel that reads the wrong element would pass. */
 static void test_values_fill_their_range(void)
 {
     static const struct {

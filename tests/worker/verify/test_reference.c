@@ -162,7 +162,7 @@ static void test_sampling(void)
     reference_unref(some);
 }
 
-/* Another kernel adds the bias. */
+/* The reference leaves the bias out, since a separate kernel adds it. */
 static void test_bias_is_no_matter(void)
 {
     const double x = 2, w = 3;

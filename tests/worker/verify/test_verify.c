@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-/* A row of five elements, and then three places between the elements. */
+/* Rows of five elements with gaps of three elements, which are not compared. */
 static void test_holes(void)
 {
     struct problem p;
@@ -19,7 +19,7 @@ static void test_holes(void)
     tensor_set_strides(&y, (const int64_t[TENSOR_AXES]){400, 32, 32, 8, 1});
     g_autofree float *data = g_malloc((gsize)tensor_bytes(&y));
     memset(data, 0xff, (gsize)tensor_bytes(&y));
-    data[4] = 1; /* the last element of the first row */
+    data[4] = 1; /* the first row's last element */
     verify_holes(&y, data, 0xff, &verdict);
     g_assert_cmpint(verdict.failure, ==, FAILURE_NONE);
     data[5] = 1;

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* A solution of two launches, and its kernels. */
+/* A solution of two launches, and the keys of its kernels. */
 struct recipe {
     struct solution solution;
     struct kernel_row kernels[2];
@@ -133,7 +133,7 @@ static void twins_have_equal_code_grid_and_arguments(void)
     }
 }
 
-/* A round of two configs; the first has that outcome. */
+/* A round of two configs, of which the first has this outcome. */
 static struct round *make_round(enum failure failure, const char *detail)
 {
     struct round *round = round_new(2);
