@@ -11,6 +11,9 @@
 
 /* The last migration of the baseline, which former databases have in another form. */
 #define FORMER_BASELINE 12
+/* The number of former migrations, and the last one. */
+#define FORMER_COUNT    66
+#define FORMER_LAST     71
 
 /* ledger: rows of number, name, sha256 by rising number. */
 bool former_is(const PGresult *ledger);

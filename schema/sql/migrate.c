@@ -165,6 +165,15 @@ static bool check_former(const PGresult *ledger, GError **error)
 {
     if (former_is_complete(ledger))
         return true;
+    int count = PQntuples(ledger);
+    if (count >= FORMER_COUNT || atoi(PQgetvalue(ledger, count - 1, 0)) >= FORMER_LAST) {
+        g_set_error(error, STORE_ERROR, STORE_ERROR_SCHEMA,
+                    "the database has %d migrations up to %s, which differ from the %d of the last "
+                    "program before this schema (commit cee873e); use the program that made it, or "
+                    "a new database",
+                    count, PQgetvalue(ledger, count - 1, 1), FORMER_COUNT);
+        return false;
+    }
     g_set_error(error, STORE_ERROR, STORE_ERROR_SCHEMA,
                 "the database is of an older skipjack, with migrations up to %s of 0071_barred; %s",
                 PQgetvalue(ledger, PQntuples(ledger) - 1, 1), former_remedy);

@@ -252,6 +252,28 @@ static void test_older_database_is_refused(void)
     PQfinish(connection);
 }
 
+/* The remedy for missing migrations would not help. */
+static void test_other_migrations_are_refused(void)
+{
+    static const char *const changes[] = {
+        "UPDATE skipjack.schema_migrations SET sha256 = 'x' WHERE number = 30",
+        "INSERT INTO skipjack.schema_migrations VALUES (72, '0072_mine', 'x')",
+        "DELETE FROM skipjack.schema_migrations WHERE number = 30",
+    };
+    struct migrated done;
+    g_autofree char *url = restore();
+    PGconn *connection = PQconnectdb(url);
+    for (gsize i = 0; i < G_N_ELEMENTS(changes); i++) {
+        g_autoptr(GError) error = NULL;
+        g_free(ask(connection, changes[i]));
+        g_assert_false(database_migrate(url, &done, &error));
+        g_assert_error(error, STORE_ERROR, STORE_ERROR_SCHEMA);
+        g_assert_nonnull(strstr(error->message, "differ"));
+        g_assert_null(strstr(error->message, former_remedy));
+    }
+    PQfinish(connection);
+}
+
 static gpointer migrate_thread(gpointer url)
 {
     struct migrated done;
@@ -280,6 +302,7 @@ int main(int argc, char **argv)
     TEST(schema_is_that_of_a_new_database);
     TEST(work_goes_on);
     TEST(older_database_is_refused);
+    TEST(other_migrations_are_refused);
     TEST(one_program_takes_it_over);
     return g_test_run();
 }
