@@ -7,7 +7,7 @@
 #include "kernels/objects/cuda_object.h"
 #include "kernels/objects/instructions.h"
 
-/* The object's bytes; free with g_bytes_unref(). */
+/* Reads a ready code object's file. Free the bytes with g_bytes_unref(). */
 static GBytes *object_read(const char *file, const struct target *target, GError **error)
 {
     const char *folder = g_getenv("SKIPJACK_OBJECTS");
@@ -93,7 +93,8 @@ static bool take_cuda_facts(GBytes *bytes, const char *entry, const struct targe
     return true;
 }
 
-/* Checks the object and takes its facts; a CPU's object has none. False where it is damaged or another target's. */
+/* Checks a ready object and sets registers, spills and memory from it (nothing for CPUs). False where the object is
+ * damaged or made for another target. */
 static bool take_facts(GBytes *bytes, const char *entry, const struct target *target,
                        struct code_object *object, GError **error)
 {
@@ -108,7 +109,8 @@ static bool take_facts(GBytes *bytes, const char *entry, const struct target *ta
     g_assert_not_reached();
 }
 
-/* The file may be replaced at any time. Its code must not be stored under another object's key. */
+/* Refuses an object whose file was replaced since the kernel was asked for: its code must not be stored under the old
+ * object's key. */
 static bool check_asked_for(GBytes *bytes, const struct program *program, GError **error)
 {
     char hash[PROGRAM_HASH_LENGTH + 1];

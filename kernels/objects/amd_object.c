@@ -92,7 +92,7 @@ static const struct {
     {".group_segment_fixed_size", offsetof(struct amd_kernel, local_bytes)},
 };
 
-/* The field for a key of the metadata, NULL for keys that are not read. */
+/* Where to store the value of a metadata key: a field of *kernel, NULL for keys that are not read. */
 static int64_t *need_of(struct amd_kernel *kernel, const struct msgpack_text *key)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(needs); i++)
@@ -130,7 +130,8 @@ static bool kernel_take(struct msgpack *cursor, struct amd_kernel *kernel,
     return true;
 }
 
-/* Reads all kernels and keeps the one named `entry`. *found says whether it was there. */
+/* Reads the metadata of all kernels and keeps that of the kernel named `entry`. *found says whether there is such a
+ * kernel. */
 static bool kernels_take(struct msgpack *cursor, const char *entry, struct amd_object *object,
                          bool *found)
 {
@@ -233,8 +234,8 @@ void amd_kernel_facts(const struct amd_kernel *kernel, struct code_object *objec
 bool amd_object_suits(const char *object_target, const struct target *target)
 {
     static const struct {
-        const char *feature,
-            *opposite; /* the feature in the object's target, and its opposite in ours */
+        /* a feature as the object's target spells it, and the opposite as our target spells it */
+        const char *feature, *opposite;
     } clashes[] = {
         {":sramecc-", "_sramecc"},
         {":sramecc+", "_nosramecc"},

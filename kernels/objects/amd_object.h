@@ -9,7 +9,7 @@
 #include "kernels/objects/code_object.h"
 #include "solvers/framework/target.h"
 
-/* Needs of a kernel; -1 where the object does not state one. */
+/* What a kernel needs of a device; -1 where the object does not state a number. */
 struct amd_kernel {
     /* Vector registers include accumulation registers where both share a file (gfx90a and later). */
     int64_t vector_registers, scalar_registers, accumulation_registers;
@@ -27,14 +27,14 @@ struct amd_object {
  * without that kernel. */
 bool amd_object_read(GBytes *code, const char *entry, struct amd_object *object, GError **error);
 
-/* Copies registers, spills, scratch and local memory. */
+/* Copies the kernel's registers, spills, scratch and local memory into the object's fields. */
 void amd_kernel_facts(const struct amd_kernel *kernel, struct code_object *object);
 
-/* Whether an object for `object_target` ("gfx90a:xnack+") runs on the target: equal architecture, and no
- * feature that contradicts the target's. A feature that either leaves open fits. */
+/* Whether an object for `object_target` ("gfx90a:xnack+") runs on the target: equal architecture, and no feature that
+ * contradicts the target's. A feature that only one of the two names is no contradiction. */
 bool amd_object_suits(const char *object_target, const struct target *target);
 
-/* The target's name for AMD's tools: "gfx90a:sramecc-:xnack+" for "gfx90a_nosramecc_xnack". */
+/* Bytes for the target's name as AMD's tools spell it: "gfx90a:sramecc-:xnack+" for "gfx90a_nosramecc_xnack". */
 #define AMD_TARGET_MAX 80
 void amd_target_name(const struct target *target, char name[AMD_TARGET_MAX]);
 

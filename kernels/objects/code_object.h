@@ -17,7 +17,7 @@ enum kernels_error {
      * killed process). The source may be right. */
     KERNELS_ERROR_UNAVAILABLE,
     KERNELS_ERROR_SOURCE, /* No kernel source of that name is built in. */
-    KERNELS_ERROR_CRASH,  /* The compiler itself crashed; the log holds its last words. */
+    KERNELS_ERROR_CRASH,  /* The compiler itself crashed; the log has its last messages. */
     KERNELS_ERROR_OBJECT, /* A code object is damaged, or not for this kernel or target. */
 };
 
@@ -33,8 +33,8 @@ struct code_object {
     int spills;            /* spilled registers of a work-item */
     int64_t scratch_bytes; /* private memory of a work-item, for spills and arrays */
     int64_t local_bytes;   /* declared local memory of a workgroup */
-    char *
-        instructions; /* instructions.h; NULL where they were not counted, as in a toolchain's own answer */
+    /* counts by name (instructions.h), set by program_build(); NULL where nothing was counted */
+    char *instructions;
 };
 /* Frees what the object holds and clears it. */
 void code_object_clear(struct code_object *object);

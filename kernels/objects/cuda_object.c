@@ -6,17 +6,19 @@
 
 #include "kernels/objects/span.h"
 
-#define ABI_LOW_ARCH 7 /* up to this version the flags hold the architecture in their lowest byte */
+/* up to this ABI version the ELF header's flags hold the architecture in their lowest byte */
+#define ABI_LOW_ARCH 7
 
 #define SECTION_INFO  (SHT_LOPROC + 0u) /* ".nv.info" for all kernels, and ".nv.info.NAME" for one */
-#define FORMAT_VALUE  4                 /* a value of as many bytes as the attribute says */
+/* an attribute of this format is followed by its value; a count of bytes precedes the value */
+#define FORMAT_VALUE  4
 #define NEEDS_A_STACK 0x12
 #define NEEDS_REGS    0x2f
 #define NOTE_TOOL     ".note.nv.tkinfo"
 #define TOOL_RELEASE  ", V"
 
 struct cubin {
-    struct span whole, names; /* `names`: the sections' names */
+    struct span whole, names; /* bytes of the whole file, and of the table of section names */
     Elf64_Ehdr header;
 };
 
@@ -91,7 +93,7 @@ static bool is_whole(const struct cubin *cubin)
 
 /* ---- the kernel ---- */
 
-/* Finds the kernel's number in a table of symbols. */
+/* Finds the kernel's number in a table of symbols; attributes refer to kernels by this number. */
 static bool symbol_find(const struct span *table, const struct span *texts, const char *entry,
                         uint32_t *number)
 {

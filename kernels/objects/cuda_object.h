@@ -11,9 +11,10 @@
 #include "solvers/framework/target.h"
 
 struct cuda_object {
-    int arch;          /* 90 for sm_90 and sm_90a */
+    int arch;          /* architecture: 90 for sm_90 and sm_90a */
     char compiler[32]; /* "V13.0.88", "" where the object does not name it */
-    int64_t registers; /* of a work-item; -1 where not stated, as stack_bytes */
+    /* per work-item: registers, bytes of stack; -1 where the object does not state them */
+    int64_t registers;
     int64_t stack_bytes;
 };
 
@@ -21,7 +22,7 @@ struct cuda_object {
  * without that kernel. */
 bool cuda_object_read(GBytes *code, const char *entry, struct cuda_object *object, GError **error);
 
-/* Whether the object is for the target's architecture, or does not say. */
+/* Whether the object is for the target's architecture. An object that states no architecture suits every target. */
 bool cuda_object_suits(const struct cuda_object *object, const struct target *target);
 
 #endif

@@ -13,8 +13,8 @@
     "libLLVM.so.21.1,libLLVM.so.20.1,libLLVM.so.19.1,libLLVM.so.18.1,libLLVM-17.so.1,"             \
     "libLLVM-16.so.1,libLLVM-15.so.1"
 #define LLVM_TRIPLE "amdgcn-amd-amdhsa"
-#define TEXT_MAX    256 /* the longest text of an instruction */
-#define TABLES_MAX  4   /* the most tables of symbols in a file */
+#define TEXT_MAX    256 /* the longest text of an instruction, in bytes */
+#define TABLES_MAX  4   /* the most symbol tables of a file that are searched */
 
 /* A string as LLVM's C++ functions take it (StringRef). A class without a copy constructor is passed as C
  * passes a struct. */
@@ -50,14 +50,14 @@ static const struct {
     {"LLVMDisasmInstruction", offsetof(struct llvm, Instruction)},
 };
 
-/* The AMD instructions that are counted; others count only in the total. */
+/* Counted AMD instructions, by the beginning of their names; other instructions count only in the total. */
 static const char *const amd_prefixes[] = {
     "v_mfma_",  "v_smfmac_", "v_wmma_",     "v_swmmac_",    "v_dot",       "v_pk_fma",     "v_fma_",
     "v_fmac_",  "v_mac_",    "global_load", "global_store", "buffer_load", "buffer_store", "flat_",
     "scratch_", "ds_",       "s_load_",     "s_buffer_",    "image_",
 };
 
-static GMutex lock; /* guards the library and its contexts */
+static GMutex lock; /* guards the library and its disassemblers */
 
 /* ---- LLVM's library ---- */
 
@@ -96,9 +96,9 @@ static const struct llvm *llvm_open(void)
     return is_open ? &llvm : NULL;
 }
 
-/* ---- where the code lies ---- */
+/* ---- a kernel's code in its object ---- */
 
-/* A 64-bit ELF file, as both vendors' objects are. */
+/* A code object of either vendor, which is a 64-bit ELF file. */
 struct elf {
     struct span whole;
     Elf64_Ehdr header;
@@ -132,7 +132,7 @@ static bool section_bytes(const struct elf *elf, uint64_t index, struct span *by
            span_part(&elf->whole, section.sh_offset, section.sh_size, bytes);
 }
 
-/* The bytes that a symbol covers. */
+/* Sets *code to the bytes of a symbol's function. */
 static bool symbol_bytes(const struct elf *elf, const Elf64_Sym *symbol, struct span *code)
 {
     Elf64_Shdr section;
@@ -143,7 +143,7 @@ static bool symbol_bytes(const struct elf *elf, const Elf64_Sym *symbol, struct 
            span_part(&bytes, symbol->st_value - section.sh_addr, symbol->st_size, code);
 }
 
-/* The code of a function by its name, in one table of symbols. */
+/* Finds a function's code by its name in one symbol table. */
 static bool function_in(const struct elf *elf, uint64_t index, const Elf64_Shdr *table,
                         const char *name, struct span *code)
 {
@@ -161,8 +161,8 @@ static bool function_in(const struct elf *elf, uint64_t index, const Elf64_Shdr 
     return false;
 }
 
-/* Objects have one table for linkers and one for loaders. More than TABLES_MAX are refused: overlapping tables
- * would take long to search. */
+/* Finds a function's code by its name. Objects have one symbol table for linkers and one for loaders. A file with
+ * more than TABLES_MAX tables is refused: a damaged one could take long to search. */
 static bool function_find(GBytes *object, const char *name, struct span *code)
 {
     struct elf elf;
@@ -191,8 +191,8 @@ static void count_one(GHashTable *counts, const char *name, size_t length)
     g_hash_table_replace(counts, g_steal_pointer(&key), GINT_TO_POINTER(count + 1));
 }
 
-/* The text begins with a tab: "   v_fma_f32 v0, v1, v2, v3". The encoding that may follow the name ("_e32") is
- * dropped. */
+/* Counts one AMD instruction by its text, which begins with a tab: " v_fma_f32 v0, v1, v2, v3". The encoding that may
+ * follow the name ("_e32") is dropped. */
 static void count_amd_text(GHashTable *counts, const char *text)
 {
     static const char *const encodings[] = {"_e32", "_e64", "_sdwa", "_dpp"};

@@ -3,15 +3,15 @@
 #include <glib.h>
 #include <string.h>
 
-#define FAMILY_BITS                                                                                \
-    0x1ffu /* the family, in the lowest word; the kinds of operands and the predicate follow */
+/* mask of the instruction family in the lowest word; kinds of operands and the predicate are in the bits above */
+#define FAMILY_BITS 0x1ffu
 
-/* A field of the second eight bytes that says on what data the family's instruction works. */
+/* Fields in an instruction's second eight bytes that say on what data the instruction works. */
 #define FIELD_WIDTH_AT   9
 #define FIELD_WIDTH_BITS 7u
 
 struct variant {
-    uint64_t bits, value; /* the field's bits and value, in the second eight bytes */
+    uint64_t bits, value; /* mask and value of a variant's field in the second eight bytes */
     const char *name;
 };
 
@@ -42,7 +42,7 @@ static const struct variant ldg[] = LOADS("LDG"), stg[] = LOADS("STG"), lds[] = 
 static const struct {
     uint32_t family;
     const char *name;
-    /* NULL for a family without variants; a value that is not listed has the name `name` */
+    /* NULL for a family without variants. An instruction whose field has no listed value is counted as `name` */
     const struct variant *variants;
 } families[] = {
     {0x023, "FFMA", NULL},   {0x026, "IDP", NULL},    {0x037, "IMMA", NULL},

@@ -9,10 +9,10 @@
 #include <stdint.h>
 
 #define CUDA_INSTRUCTION_BYTES 16
-/* earlier architectures have instructions of 8 bytes, every fourth a control word */
+/* instructions have 16 bytes from this architecture on; earlier ones have 8 bytes, every fourth a control word */
 #define CUDA_ARCH_LEAST        70
 
-/* The name in the table, NULL for an instruction that is not counted. */
+/* The name under which an instruction is counted, NULL for an instruction that is not counted. */
 const char *cuda_instruction_name(const uint8_t bytes[CUDA_INSTRUCTION_BYTES]);
 
 #endif

@@ -13,8 +13,9 @@
  * some registers; the longest Fourier transform needs a little more. AMD's limit is 0. */
 #define LIMITS_CUDA_SCRATCH_BYTES 96
 
-/* The needs that exceed the target, in words; NULL without any. -1 means not reported and exceeds nothing.
- * local_bytes: declared and requested together. CPUs have no limits. Free with g_free(). */
+/* Describes in words which needs exceed the target; NULL where all fit. A need of -1 was not reported and counts as
+ * fitting. local_bytes: declared and dynamically requested local memory together. CPUs have no limits. Free with
+ * g_free(). */
 char *limits_excess(const struct target *target, int64_t scratch_bytes, int64_t local_bytes);
 
 #endif

@@ -28,7 +28,8 @@ static bool number_behind(const struct msgpack *cursor, int bytes, uint64_t *num
 /* The kind of a value, as its first byte says. */
 enum kind { KIND_OTHER, KIND_INT, KIND_TEXT, KIND_MAP, KIND_ARRAY };
 
-/* A value's head: its length, and its number or count. `payload` bytes follow it. */
+/* What a value's first bytes say: its kind, the length of these bytes, its number or count of elements, and the
+ * `payload` bytes that follow them. */
 struct head {
     enum kind kind;
     size_t bytes;
@@ -36,7 +37,7 @@ struct head {
     uint64_t payload;
 };
 
-/* Heads whose count or value is in the first byte. */
+/* Reads the head of a value whose count or number is in its first byte. */
 static bool head_in_one(uint8_t first, struct head *head)
 {
     static const struct {
@@ -58,7 +59,7 @@ static bool head_in_one(uint8_t first, struct head *head)
     return false;
 }
 
-/* The number by the kind's row: rows 0x10 to 0x13 are signed. */
+/* Extends the sign of a number; `row` is the first byte less 0xc0, and rows 0x10 to 0x13 hold signed numbers. */
 static uint64_t number_of_row(uint64_t number, int row)
 {
     switch (row) {
@@ -69,10 +70,11 @@ static uint64_t number_of_row(uint64_t number, int row)
     }
 }
 
-/* First bytes 0xc0 to 0xdf: bytes of the number that follows, -1 for a byte that is never used. */
+/* How to read values with first bytes 0xc0 to 0xdf: the count of bytes of the number that follows, -1 for a byte that
+ * the format never uses. */
 static const struct {
     int bytes;
-    uint8_t fixed; /* payload beside the number */
+    uint8_t fixed; /* payload bytes besides those that the number counts */
     bool counts;   /* the number is the payload's length */
     enum kind kind;
 } forms_behind[32] = {
@@ -176,7 +178,7 @@ static uint64_t values_within(const struct head *head)
     }
 }
 
-/* left[] counts the values that each open map or array still needs. */
+/* Iterative: left[] holds, for each map or array that is open, the number of values still to be skipped. */
 bool msgpack_skip(struct msgpack *cursor)
 {
     uint64_t left[DEPTH_MAX] = {1};

@@ -21,8 +21,8 @@ struct msgpack_text {
 };
 bool msgpack_text_is(const struct msgpack_text *text, const char *other);
 
-/* Each takes the next value if it is of that kind. Otherwise, or at the end, it returns false and leaves the
- * cursor. A map's count is of pairs, which follow; an array's elements follow likewise. */
+/* Each function takes the next value if it is of the function's kind. Otherwise, or at the end, it returns false and
+ * leaves the cursor. A map's count is of pairs, which follow; an array's elements follow likewise. */
 bool msgpack_take_map(struct msgpack *cursor, uint32_t *count);
 bool msgpack_take_array(struct msgpack *cursor, uint32_t *count);
 bool msgpack_take_text(struct msgpack *cursor, struct msgpack_text *text);

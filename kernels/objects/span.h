@@ -15,7 +15,7 @@ struct span {
     size_t length;
 };
 
-/* Sets *part where the whole range contains it. */
+/* Sets *part to `length` bytes at `offset` of the range. False where they pass its end. */
 static inline bool span_part(const struct span *whole, uint64_t offset, uint64_t length,
                              struct span *part)
 {

@@ -7,8 +7,9 @@
 /* The message of clang's driver for a compiler process that a signal ended; the driver exits with 254. */
 #define CRASH_WORDS         "unable to execute command: "
 #define EXIT_OF_CRASHED     254
-#define EXIT_INTERNAL_ERROR 70  /* LLVM's own error: "error in backend" */
-#define EXIT_SIGNAL         128 /* plus the signal, where the driver compiles in its own process */
+#define EXIT_INTERNAL_ERROR 70 /* exit status of an internal error of LLVM ("error in backend") */
+/* plus the number of the signal that ended the compiler, where the driver compiles in its own process */
+#define EXIT_SIGNAL         128
 #define EXIT_SIGNAL_BEHIND  160
 
 const char *clang_crash_words(const struct compiler_run *run, char words[CLANG_WORDS_MAX])

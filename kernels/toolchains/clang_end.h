@@ -9,9 +9,10 @@
 
 #define CLANG_WORDS_MAX 64
 
-/* How clang crashed, possibly in `words`; NULL where it did not. */
+/* Words for how clang crashed, a static text or written to `words`; NULL where clang did not crash. */
 const char *clang_crash_words(const struct compiler_run *run, char words[CLANG_WORDS_MAX]);
-/* The machine's failure (full disk, no memory, killed), NULL without one. `crash` is clang_crash_words()'s result. */
+/* Words for a failure of the machine (full disk, no memory, process killed), NULL where the machine did not fail.
+ * `crash` is clang_crash_words()'s result. */
 const char *clang_outside_words(const struct compiler_run *run, const char *crash);
 /* Sets KERNELS_ERROR_UNAVAILABLE, _CRASH or _COMPILE with what was compiled and how clang ended. Returns false. */
 bool clang_failed(const struct compiler_run *run, const char *version, const char *what,

@@ -8,7 +8,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#define FOLDERS_OPEN 8 /* descriptors that removing the folder may use */
+#define FOLDERS_OPEN 8 /* the most file descriptors that removing the folder opens at once */
 
 bool compiler_run_open(struct compiler_run *run, GError **error)
 {
@@ -28,7 +28,7 @@ static int remove_entry(const char *path, const struct stat *status, int kind, s
     (void)status;
     (void)kind;
     (void)place;
-    /* Files that cannot be removed are left: the folder is temporary. */
+    /* A file that cannot be removed is no error: the folder is temporary. */
     remove(path);
     return 0;
 }
@@ -70,7 +70,7 @@ static void die_with_parent(gpointer data)
     const pid_t *parent = data;
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    /* The parent may have died before the line above. */
+    /* The parent may have died before the death signal was set. */
     if (getppid() != *parent)
         _exit(1);
 }

@@ -28,7 +28,8 @@ GBytes *compiler_run_read(const struct compiler_run *run, const char *name);
 /* Runs the program at path argv[0] in the folder. True when it ran, however it ended; otherwise
  * KERNELS_ERROR_UNAVAILABLE. */
 bool compiler_run_program(struct compiler_run *run, const char *const *argv, GError **error);
-/* The same with additions to the environment: "NAME=VALUE", or "NAME" for the caller's value, if any. */
+/* compiler_run_program() with additions to the environment: "NAME=VALUE" sets a variable, "NAME" passes on the
+ * caller's value, if it has one. */
 bool compiler_run_program_with(struct compiler_run *run, const char *const *argv,
                                const char *const *settings, GError **error);
 

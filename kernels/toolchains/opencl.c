@@ -104,7 +104,7 @@ int opencl_devices(cl_device_id *devices, int max, GError **error)
         cl_uint found = 0;
         cl_int status = cl->GetDeviceIDs(platforms[i], CL_DEVICE_TYPE_ALL, (cl_uint)(max - count),
                                          devices + count, &found);
-        /* A platform without devices answers CL_DEVICE_NOT_FOUND. */
+        /* A platform without devices answers CL_DEVICE_NOT_FOUND, which is no failure: it adds no devices. */
         if (status == CL_SUCCESS)
             count += MIN((int)found, max - count);
     }

@@ -13,7 +13,8 @@ static bool refuse(GError **error, const char *what)
     return false;
 }
 
-/* Whether the section headers, which linkers write last, are there. */
+/* Whether a code file is complete: linkers write the section headers last, so a file that has them was not cut off.
+ * */
 static bool is_whole_elf(const guint8 *bytes, gsize size)
 {
     Elf64_Ehdr header;
@@ -24,7 +25,8 @@ static bool is_whole_elf(const guint8 *bytes, gsize size)
     return header.e_shoff <= size && sections <= size - header.e_shoff;
 }
 
-/* Whether the file at offset `at` is whole. Its length is in the 4 bytes before it, little-endian. */
+/* Whether the file at offset `at` of the binary is complete. Its length is in the 4 bytes before it, little-endian.
+ * */
 static bool is_whole_file(const guint8 *bytes, gsize size, gsize at)
 {
     guint32 length;

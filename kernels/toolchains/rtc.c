@@ -22,7 +22,8 @@ static bool functions_find(void *handle, const char *file, struct rtc *rtc, GErr
     return true;
 }
 
-/* Opens the first file that opens. *file is its name, or the last one tried; the caller frees it. */
+/* Opens the first of the row's file names that can be opened. *file is that name, or the last one tried; the caller
+ * frees it. */
 static void *handle_open(const struct rtc_row *row, char **file)
 {
     const char *wish = g_getenv(row->setting);
@@ -38,7 +39,7 @@ static void *handle_open(const struct rtc_row *row, char **file)
     return handle;
 }
 
-/* The resolved path of a library that was opened by `file`. Free with g_free(). */
+/* The path, with links resolved, of the library that was opened as `file`. Free with g_free(). */
 static char *path_of(void *handle, const char *file)
 {
     struct link_map *map = NULL;
@@ -103,7 +104,8 @@ static GBytes *take_code(const struct rtc *rtc, rtc_program program)
     return NULL;
 }
 
-/* A C library of its own knows neither this process's threads nor that setenv() moved the environment. */
+/* Prepares the calling thread for a library with its own C library, which knows neither this process's threads nor
+ * that setenv() moved the environment. */
 static void enter_namespace(const struct rtc *rtc)
 {
     if (rtc->thread_init)

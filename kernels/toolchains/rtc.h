@@ -13,7 +13,7 @@
 
 enum { RTC_SUCCESS = 0, RTC_ERROR_INVALID_OPTION = 5, RTC_ERROR_COMPILATION = 6 };
 
-typedef struct rtc_program *rtc_program; /* the library's, opaque */
+typedef struct rtc_program *rtc_program; /* a program of the library, opaque to us */
 
 /* The library's functions, in the order in which a row lists their symbols. */
 struct rtc_functions {
@@ -30,22 +30,25 @@ struct rtc_functions {
 };
 #define RTC_FUNCTIONS (sizeof(struct rtc_functions) / sizeof(void *))
 
-/* The differences between the libraries. */
+/* What differs between NVRTC and HIPRTC; one row for each. */
 struct rtc_row {
-    const char *name;                   /* "NVRTC", for messages */
-    const char *symbols[RTC_FUNCTIONS]; /* as struct rtc_functions */
+    const char *name; /* "NVRTC", for messages */
+    /* the library's symbols, in the order of struct rtc_functions */
+    const char *symbols[RTC_FUNCTIONS];
     const char *setting; /* environment variable with file names, separated by commas */
-    const char *files;   /* the file names where it is unset, newest release first */
-    /* Ends of messages: where to get the library, and what a file without a symbol may be. */
+    /* the file names that are tried where the variable is unset, newest release first */
+    const char *files;
+    /* Ends of error messages: `advice` says where to get the library, `suspicion` what a library without an expected
+     * symbol may be. */
     const char *advice, *suspicion;
-    const char *source_name; /* the source's name in logs */
+    const char *source_name; /* the name that compiler messages show for the kernel's source */
     /* Opened in a linker's namespace of its own, with a C library of its own. */
     bool own_namespace;
-    /* Compiles one program at a time. */
+    /* The library compiles only one program at a time, so compilations are serialised. */
     bool serial;
     /* Whether a failed compilation is the source's fault; otherwise the compiler itself failed. */
     bool (*blames_source)(int status, const char *log);
-    /* The log as kernels' logs keep it. Free with g_free(). */
+    /* The compiler's log in the form in which a kernel's log is stored. Free with g_free(). */
     char *(*clean_log)(const char *log);
     /* Checks the code against entry and target, and sets the object's registers, spills and memory. The error's
      * message continues "NVRTC compiled it, but ". */
@@ -55,13 +58,14 @@ struct rtc_row {
 
 struct rtc {
     const struct rtc_row *row;
-    struct rtc_functions call; /* set by rtc_open(), as is path */
-    char *path;                /* the library's file; NULL until it is open */
+    /* the library's functions; rtc_open() sets all fields from here on */
+    struct rtc_functions call;
+    char *path; /* the library's file; NULL until it is open */
     void *handle;
     char ***
         environ_place; /* the variable `environ` of the library's own C library, NULL without one */
-    void (*thread_init)(
-        void); /* sets up that C library's tables of characters for a foreign thread */
+    /* sets up the character tables of the library's own C library for a thread that this C library did not create */
+    void (*thread_init)(void);
     GMutex compiling;
 };
 
@@ -73,10 +77,10 @@ bool rtc_open(struct rtc *rtc, GError **error);
  * gave code, *log is "" unless it gave a log. The caller owns both. */
 int rtc_run(struct rtc *rtc, const char *source, const char *arguments, GBytes **code, char **log);
 
-/* Why a trial compilation that returned `status` gave no code. */
+/* The reason, in words, why a trial compilation that returned `status` gave no code. */
 const char *rtc_refusal(const struct rtc *rtc, int status);
 
-/* struct toolchain's compile for an open library. */
+/* Implements struct toolchain's compile() for an open library. */
 bool rtc_compile(struct rtc *rtc, const char *source, const char *arguments, const char *entry,
                  const struct target *target, struct code_object *object, GError **error);
 

@@ -109,8 +109,8 @@ char **toolchain_names_in(const char *stack, const struct target *target)
     return NULL;
 }
 
-/* Compares as many parts as `wanted` has; a version with fewer parts is less. The schema's version_meets() does
- * the same. */
+/* Compares two version numbers, part by part, as far as `wanted` has parts; a version with fewer parts is less. The
+ * schema's SQL function version_meets() must compare in the same way. */
 static int compare_versions(const char *present, const char *wanted)
 {
     for (;;) {

@@ -12,7 +12,7 @@
 
 struct toolchain {
     const char *name;   /* "opencl", "clang", "hiprtc", "nvrtc" */
-    enum vendor vendor; /* vendor of the targets */
+    enum vendor vendor; /* vendor of the targets that it compiles for */
     /* The version that enters a kernel's identity for the target ("PoCL 3.1 LLVM 14.0.6"); for a NULL target
      * all versions that it has, as a node describes itself. Valid until the process ends. NULL and
      * KERNELS_ERROR_UNAVAILABLE where the toolchain is missing, KERNELS_ERROR_TARGET where it does not serve
@@ -25,12 +25,12 @@ struct toolchain {
     bool (*can_compile)(const struct target *target, GError **error);
     /* Equal input gives equal bytes. */
     bool reproducible;
-    /* On success the caller owns *object (code_object_clear()). On KERNELS_ERROR_COMPILE and _CRASH object->log
-     * is set too. Any thread. */
+    /* Compiles `source` for the target. On success the caller owns *object (code_object_clear()). On
+     * KERNELS_ERROR_COMPILE and _CRASH object->log is set too. Any thread. */
     bool (*compile)(const char *source, const char *options, const char *entry,
                     const struct target *target, struct code_object *object, GError **error);
-    /* The same for assembly, whose options (-DNAME=VALUE, integers) become symbols. NULL for a toolchain that
-     * does not assemble. program.h calls one or the other. */
+    /* Assembles `source`, like compile(); options (-DNAME=VALUE, integers) become the assembler's symbols. NULL for a
+     * toolchain that does not assemble. program.h calls one or the other. */
     bool (*assemble)(const char *source, const char *options, const char *entry,
                      const struct target *target, struct code_object *object, GError **error);
 };
@@ -52,8 +52,8 @@ char **toolchain_names_in(const char *stack, const struct target *target);
  * where it does not, and for constraints on other software. A node may have several clangs: check the version
  * that compiles for the target. Free with g_free(). */
 char *toolchain_lacks(const struct toolchain *toolchain, const char *version, const char *stack);
-/* Whether a node with this software description ("hiprtc HIPRTC 9.0; opencl PoCL 3.1") compiles for AMD's GPUs
- * but cannot assemble for them. */
+/* Whether a node with this software description ("hiprtc HIPRTC 9.0; opencl PoCL 3.1") compiles for AMD's GPUs but
+ * cannot assemble for them, so that it must not get assembly kernels. */
 bool toolchain_stack_only_compiles(const char *stack);
 
 #define KERNEL_KEY_LENGTH 64

@@ -20,18 +20,18 @@
     "-O3 -std=c++17 -mcode-object-version=4 -fuse-cuid=none -nogpuinc -nogpulib -nostdinc "        \
     "-nostdinc++"
 #define CLANG_TRIPLE  "amdgcn-amd-amdhsa"
-#define ARGUMENTS_MAX 512 /* far more than the options of a launch can be */
+#define ARGUMENTS_MAX 512 /* the most command-line words; a launch's options are far fewer */
 
 /* An installed clang, kept until the process ends. */
 struct clang {
-    char *path; /* links resolved, since its tools are found beside it */
+    char *path; /* the program with links resolved, since clang finds its tools beside it */
     char *version;
     GHashTable *serves; /* a target's name -> why clang does not compile for it, "" where it does */
 };
 
-static GMutex lock; /* guards what is known of the clangs */
+static GMutex lock; /* guards the list of clangs and their `serves` tables */
 
-/* ---- running it ---- */
+/* ---- running clang ---- */
 
 /* Appends the words of a text, pointing into it, to a command line. */
 static void add_words(const char **argv, int *argc, char **words)
@@ -105,7 +105,7 @@ static bool run_assembler(struct compiler_run *run, const struct clang *clang, c
            compiler_run_program(run, argv, error);
 }
 
-/* ---- which clangs are here ---- */
+/* ---- which clangs are installed ---- */
 
 /* "Debian clang version 19.1.7 (3~deb12u1)" becomes "19.1.7 Debian (3~deb12u1)". The vendor is part of the
  * version, since vendors change a release. NULL for another text. */
@@ -142,7 +142,7 @@ static char *ask_version(const char *path, GError **error)
     return version;
 }
 
-/* AMD's linker must be beside clang: PATH may have another release's first. */
+/* Whether AMD's linker is beside clang. It must be, because the linker in PATH may be another release's. */
 static bool has_linker(const char *path)
 {
     g_autofree char *folder = g_path_get_dirname(path);
@@ -151,7 +151,7 @@ static bool has_linker(const char *path)
     return g_file_test(linker, G_FILE_TEST_IS_EXECUTABLE);
 }
 
-/* Links resolved; NULL where no program is found. */
+/* The path of a program by name or path, with links resolved; NULL where there is none. */
 static char *real_program(const char *name)
 {
     g_autofree char *found = g_find_program_in_path(name);
@@ -193,7 +193,7 @@ static struct clang *clang_in_path(const char *name)
     return clang;
 }
 
-/* Opens a clang by name or path. Errors are about the first file of that name. */
+/* Opens a clang by name or path. Where none works the error is about the first file of that name. */
 static struct clang *clang_open(const char *name, GError **error)
 {
     char *first = real_program(name);
@@ -231,7 +231,7 @@ static const char *clang_list(void)
     return names && *names ? names : CLANG_DEFAULT;
 }
 
-/* ---- which of them serves a target ---- */
+/* ---- which clangs serve a target ---- */
 
 /* The message of a compiler that does not know the target, NULL where the run ended otherwise. */
 static char *refusal(const struct compiler_run *run, const char *target)

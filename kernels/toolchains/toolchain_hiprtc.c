@@ -22,24 +22,27 @@
 #include "kernels/toolchains/rtc.h"
 #include "kernels/toolchains/toolchain_rows.h"
 
-/* toolchain_clang.c's flags that change code: the kernels need neither HIP's headers nor its device libraries. */
+/* Flags that change code, as in toolchain_clang.c: kernels need neither HIP's headers nor its device libraries. */
 #define HIPRTC_FLAGS  "-O3 -std=c++17 -mcode-object-version=4 -fuse-cuid=none -nogpuinc -nogpulib"
 #define TRIAL         "extern \"C\" __attribute__((global)) void nothing() {}"
-#define TRIAL_SECONDS 30 /* a trial takes less than one */
+#define TRIAL_SECONDS 30 /* time limit of a trial in seconds; a trial takes less than one */
 /* A trial's environment holds the target under this name; its answer is a file in its folder. */
 #define TRIAL_SETTING "SKIPJACK_HIPRTC_TRIAL"
 #define TRIAL_ANSWER  "answer"
 
 /* A trial's result for a target. */
 struct verdict {
-    /* Interned: the library's version with the compiler's release; NULL where it does not serve the target. */
+    /* NULL where HIPRTC does not serve the target; else the library's version with the compiler's release. Interned.
+     * */
     const char *version;
     char *reason; /* why it does not */
 };
 
-static GMutex lock;                 /* guards all below */
-static const char *library_version; /* interned; NULL until the library is open */
-static GHashTable *verdicts;        /* a target's name -> struct verdict * */
+static GMutex lock; /* guards the variables below */
+/* the library's version, interned; NULL until the library is open */
+static const char *library_version;
+/* a target's name -> struct verdict *, the result of its trial */
+static GHashTable *verdicts;
 
 /* ---- a kernel ---- */
 
@@ -49,7 +52,7 @@ static char *without_folder(const char *log)
     g_autoptr(GRegex) path = g_regex_new("\\S*/comgr-\\w+/input/CompileSource", 0, 0, NULL);
     char *text = g_regex_replace_literal(path, log, -1, 0, "kernel.cl", 0, NULL);
 
-    /* Regular expressions refuse text that is not UTF-8. */
+    /* Regular expressions refuse text that is not UTF-8; such a log is kept unchanged. */
     return text ? text : g_strdup(log);
 }
 
@@ -94,7 +97,7 @@ static const struct rtc_row row = {
 };
 static struct rtc hiprtc = {.row = &row};
 
-/* ---- which targets it serves ---- */
+/* ---- which targets HIPRTC serves ---- */
 
 /* Under the lock. The version has the library's file name ("libamdhip64.so.5.2.21153"), which differs from release
  * to release; the number that the library itself reports is that of its interface. */
@@ -119,8 +122,8 @@ static char *arguments_for(const char *target, const char *options)
     return g_strdup_printf("--gpu-architecture=%s " HIPRTC_FLAGS " %s", target, options);
 }
 
-/* The compiler's release as a version's end: " LLVM 15.0.6" for an object that holds "Linker: Debian LLD 15.0.6",
- * "" for one that names no linker. Free with g_free(). */
+/* The compiler's release, to be appended to a version: " LLVM 15.0.6" for an object that holds "Linker: Debian LLD
+ * 15.0.6", "" for one that names no linker. Free with g_free(). */
 static char *release_of(GBytes *code)
 {
     static const char word[] = "LLD ";
@@ -181,7 +184,8 @@ static char *trial_start(const char *target, int *status, GError **error)
     g_autofree char *setting = g_strconcat(TRIAL_SETTING "=", target, NULL);
     g_autofree char *same = g_strconcat("SKIPJACK_HIPRTC=", hiprtc.path, NULL);
     const char *const settings[] = {setting, same, "LD_LIBRARY_PATH", NULL};
-    g_auto(CompilerRun) trial = {0}; /* its folder takes what an aborted trial leaves */
+    /* a private folder, which also takes the files that an aborted trial leaves */
+    g_auto(CompilerRun) trial = {0};
 
     if (!compiler_run_open(&trial, error) ||
         !compiler_run_program_with(&trial, argv, settings, error))
@@ -236,7 +240,7 @@ static const struct verdict *try_target(const char *target, GError **error)
     return verdict;
 }
 
-/* Under the lock. The version for the target; NULL where HIPRTC does not serve it. */
+/* Under the lock. HIPRTC's version for the target; NULL where HIPRTC does not serve the target. */
 static const char *version_for(const char *target, GError **error)
 {
     const struct verdict *verdict = library_open(error) ? try_target(target, error) : NULL;

@@ -15,14 +15,16 @@
 #define NVRTC_FLAGS "--std=c++17 --diag-suppress=177 --ptxas-options=-v"
 #define TRIAL       "extern \"C\" __global__ void nothing() {}"
 
-static GMutex lock;                 /* guards all below */
-static const char *library_version; /* interned; NULL until the library is open */
+static GMutex lock; /* guards the variables below */
+/* the library's version, interned; NULL until the library is open */
+static const char *library_version;
 static GHashTable
     *served; /* an architecture -> why NVRTC does not compile for it, "" where it does */
 
 /* ---- a kernel ---- */
 
-/* The part of ptxas' report that speaks of one kernel; a source may have several. NULL where there is no such part. */
+/* The part of ptxas' report about one kernel; a report may cover several kernels. NULL where it has no part about
+ * this one. */
 static const char *report_of(const char *report, const char *entry)
 {
     g_autofree char *head = g_strdup_printf("Compiling entry function '%s'", entry);
@@ -30,7 +32,7 @@ static const char *report_of(const char *report, const char *entry)
     return strstr(report, head);
 }
 
-/* The number in front of `what` in this kernel's part of the report, -1 where the part does not mention it. */
+/* The number before the words `what` in a kernel's part of ptxas' report, -1 where these words are missing. */
 static int64_t reported(const char *report, const char *what)
 {
     const char *next = report ? strstr(report + 1, "Compiling entry function") : NULL;
@@ -102,7 +104,7 @@ static const struct rtc_row row = {
 };
 static struct rtc nvrtc = {.row = &row};
 
-/* ---- which targets it serves ---- */
+/* ---- which targets NVRTC serves ---- */
 
 /* Under the lock. */
 static bool library_open(GError **error)
@@ -144,7 +146,7 @@ static void refine_version(GBytes *code)
     library_version = g_intern_string(version);
 }
 
-/* Under the lock. "" where NVRTC compiles for the architecture, else the reason. */
+/* Under the lock. Tries to compile for the architecture: "" where NVRTC can, else the reason why it cannot. */
 static const char *try_arch(const char *arch)
 {
     g_autoptr(GBytes) code = NULL;
@@ -192,7 +194,8 @@ static bool nvrtc_can_compile(const struct target *target, GError **error)
     return can;
 }
 
-/* The version is the same for all targets. It has the release after any trial, so one architecture is tried. */
+/* NVRTC's version, the same for all targets. The library states its release only in code, so one architecture is
+ * tried first. */
 static const char *nvrtc_version(const struct target *target, GError **error)
 {
     const char *version = NULL;

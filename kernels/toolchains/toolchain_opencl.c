@@ -13,7 +13,8 @@
  * with the same attributes. */
 #define WITHOUT_HEADER "-D_OPENCL_H_"
 static const char declarations[] =
-    /* Vectors wider than the CPU's registers are passed only among functions of one program. */
+    /* No warning about vectors wider than the CPU's registers: they are passed only among functions of one program.
+     * */
     "#pragma clang diagnostic ignored \"-Wpsabi\"\n"
     "#define OPENCL_OVER __attribute__((overloadable))\n"
     "#define OPENCL_CONST OPENCL_OVER __attribute__((const))\n"
@@ -157,7 +158,7 @@ static bool take_entry(const struct opencl *cl, const struct host *host, cl_prog
     return true;
 }
 
-/* Whether the platform makes a program of the binary, as the launching process will. */
+/* Whether the platform can make a program of the binary, as the process that launches the kernel will have to. */
 static bool loads(const struct opencl *cl, const struct host *host, GBytes *code, const char *entry,
                   struct code_object *object, GError **error)
 {

@@ -25,7 +25,7 @@
 #include <string.h>
 
 struct text {
-    char *name; /* file name without its folder */
+    char *name; /* the file's name without its folder */
     char *body;
     char *sha256;
 };
@@ -97,7 +97,7 @@ static void append_expanded(GString *out, const char *path, const char *body, GH
     }
 }
 
-/* The end of the literal or comment that begins at `c`, or the character behind `c` where neither begins. An
+/* The end of the string literal or comment that begins at `c`; where neither begins there, the next character. An
  * unfinished one ends with the text. */
 static const char *token_end(const char *c, bool *is_comment)
 {
@@ -178,7 +178,7 @@ static const struct {
 #undef X
 };
 
-/* The SQL with numbers in place of @NAME. */
+/* The text of a migration with the numbers of schema/sql/numbers.h in place of @NAME. */
 static char *with_numbers(const char *path, const char *sql)
 {
     static const char word[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_";
@@ -248,7 +248,8 @@ static void print_literal(const char *body)
     fputs("\"", stdout);
 }
 
-/* C allows no empty array, so each table ends in an empty row that its count leaves out. */
+/* Prints the table of kernel sources. C allows no empty array, so each table ends in an empty row that its count
+ * leaves out. */
 static void print_kernel_sources(const GPtrArray *texts)
 {
     puts("#include \"kernels/kernel_source.h\"\n\nconst struct kernel_source kernel_sources[] = {");
@@ -278,7 +279,8 @@ static void print_kernel_hashes(const GPtrArray *texts)
          "    }\n    return NULL;\n}");
 }
 
-/* The number of a migration NNNN_name.sql. Fails on other names, so that a name needs no escapes as a C literal. */
+/* The number of a migration by its file name, NNNN_name.sql. Fails on other names, so that a name needs no escapes as
+ * a C literal. */
 static int migration_number(const char *name)
 {
     static const char word[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
@@ -315,8 +317,8 @@ struct definition {
 
 static const struct definition_kind {
     const char *begins; /* the statement */
-    const char *ends;   /* the name: one of these characters */
-    const char *kind;   /* enum definition_kind */
+    const char *ends;   /* the characters of which one follows a definition's name */
+    const char *kind;   /* enum definition_kind's word in the table: the kind of object defined */
 } definition_kinds[] = {
     {"CREATE OR REPLACE FUNCTION ", "(", "DEFINITION_FUNCTION"},
     {"CREATE OR REPLACE VIEW ", " \n", "DEFINITION_VIEW"},
@@ -342,7 +344,7 @@ static const char *skip_comments(const char *at)
     }
 }
 
-/* What follows a comment, a string or a body in $$, or the next character. */
+/* The end of the comment, string or body in $$ that begins at `at`; where none begins there, the next character. */
 static const char *skip_token(const char *path, const char *at)
 {
     static const char *const quotes[][2] = {{"--", "\n"}, {"'", "'"}, {"$$", "$$"}};
@@ -382,7 +384,8 @@ static struct definition *read_definition(const char *path, const char *at, cons
     fail(path, "only CREATE OR REPLACE FUNCTION, VIEW or TRIGGER may be here");
 }
 
-/* Functions of one name are told apart by their parameters, triggers by their tables. */
+/* Adds a definition to the list. Functions of one name are different where their parameters are, triggers where their
+ * tables are. */
 static void add_definition(GPtrArray *list, struct definition *definition)
 {
     const char *more = definition->kind == TRIGGER ? " ON " : "(";
@@ -408,7 +411,7 @@ static void read_definitions(const struct text *text, GPtrArray *list)
     }
 }
 
-/* The number after a word that begins a comment's line in one of the files. */
+/* The number after `word` in a comment line of one of the files. */
 static int stated_number(const GPtrArray *texts, const char *word)
 {
     g_autofree char *line = g_strconcat("\n-- ", word, ": ", NULL);
