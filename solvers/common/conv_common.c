@@ -2,9 +2,9 @@
 
 #include <math.h>
 
-/* One tile past a tensor's end, so that sizes rounded up to tiles fit too. */
+/* Elements past a tensor's end that a tile may address; tensors must be this much smaller than 2^31 elements. */
 #define OFFSET_MARGIN (1 << 20)
-/* The most positions of an axis that a tile covers past the last one; ConvDirectTiled's longest tile has 512. */
+/* Positions past the end of an axis that a tile may cover; the longest tile, ConvDirectTiled's, has 512. */
 #define TILE_MARGIN   1024
 
 int64_t conv_divide_up(int64_t count, int64_t by)
@@ -111,8 +111,8 @@ void conv_gemm_sizes(const struct problem *p, double *m, double *n, double *k)
                                        : out;
 }
 
-/* Kernels compute positions of tiles that end past the tensor, round up to whole strides, and multiply a
- * dilation by up to a stride's worth of positions. All results must stay below 2^31. */
+/* Kernels compute positions of tiles that end past the tensor, round positions up to whole strides, and multiply a
+ * dilation by up to one stride of positions. All results must stay below 2^31. */
 static bool positions_fit_32_bits(const struct problem *p)
 {
     const double most = INT32_MAX - OFFSET_MARGIN;
@@ -230,7 +230,7 @@ bool conv_is_nchw_fp32_forward(const struct problem *p, const char **reason)
     return true;
 }
 
-/* Outputs from..end-1, which read inside the input; end is at least from. */
+/* A range of outputs of one axis: from..end-1. All of them read inside the input; end is at least from. */
 struct outputs {
     int64_t from, end;
 };
@@ -273,9 +273,10 @@ int64_t conv_stride_period(const struct problem *p, enum axis axis)
     return p->stride[axis] / conv_gcd(p->stride[axis], p->dilation[axis]);
 }
 
-/* Input positions of an axis that some output reads. Filter position f reads offset + o * stride. Filter
- * position f - period reads the same positions, each `shift` outputs later, so that only its outputs from out -
- * shift on read new positions. Filter positions of different remainders modulo the stride share none. */
+/* Counts the input positions of an axis that some output reads. Through filter position f output o reads position
+ * offset + o * stride. Filter position f - period reads the same positions, each `shift` outputs later, so that only
+ * its outputs from out - shift on read new positions. Filter positions of different remainders modulo the stride
+ * share none. */
 static int64_t touched_positions(const struct problem *p, int axis)
 {
     int64_t stride = p->stride[axis], dilation = p->dilation[axis], touched = 0;
@@ -289,7 +290,7 @@ static int64_t touched_positions(const struct problem *p, int axis)
     return touched;
 }
 
-/* Filter positions of an axis through which some output reads inside the input. */
+/* Counts the filter positions of an axis through which some output reads inside the input. */
 static int64_t touched_filter_positions(const struct problem *p, int axis)
 {
     int64_t touched = 0;
@@ -299,8 +300,9 @@ static int64_t touched_filter_positions(const struct problem *p, int axis)
     return touched;
 }
 
-/* Outputs of an axis that read inside the input. The ranges of the filter positions, taken from the last to the
- * first, only move up, so that overlaps are between neighbours. */
+/* Counts the outputs of an axis that read inside the input through some filter position. The ranges of outputs by
+ * filter position, taken from the last position to the first, only move up, so that only neighbouring ranges overlap.
+ * */
 static int64_t touched_outputs(const struct problem *p, int axis)
 {
     int64_t touched = 0, reached = 0;
@@ -313,7 +315,7 @@ static int64_t touched_outputs(const struct problem *p, int axis)
     return touched;
 }
 
-/* Elements of an axis that affect the result; elements that meet only padding do not. */
+/* Counts the elements of a tensor's axis that affect the result; elements that meet only padding do not. */
 static int64_t touched(const struct problem *p, enum tensor_role role, int axis)
 {
     switch (role) {

@@ -13,7 +13,7 @@
 int64_t conv_divide_up(int64_t count, int64_t by);
 /* The greatest common divisor; for 0 and a number the number. */
 int64_t conv_gcd(int64_t a, int64_t b);
-/* The part of a dimension's whole blocks that holds elements: count over count rounded up to blocks. */
+/* The share of a dimension's blocks that holds elements: count divided by (count rounded up to whole blocks). */
 double conv_used_part(double count, int block);
 
 /* Whether the problem is a plain convolution without epilogue and cast types; otherwise *reason says which. A
@@ -40,8 +40,9 @@ const char *conv_sum_type(const struct problem *p);
 /* Whether no tensor has its channels in blocks (NCHWc), so that one stride for each axis describes it. */
 bool conv_layouts_are_plain(const struct problem *p, const char **reason);
 
-/* Rows m, columns n and terms k of the matrix product that each group of the convolution is: F k by n*out over
- * c*fil, B c by n*in over k*fil, W k by c*fil over n*out. Doubles, since they may exceed 64 bits. */
+/* Rows m, columns n and terms k of the matrix product that each group of the convolution is: for F m = k, n = n*out,
+ * k = c*fil; for B m = c, n = n*in, k = k*fil; for W m = k, n = c*fil, k = n*out. Doubles, since they may exceed 64
+ * bits. */
 void conv_gemm_sizes(const struct problem *p, double *m, double *n, double *k);
 
 /* Whether positions, the sizes above, each axis' reach and a tile's strides and dilations fit 31 bits, so that
@@ -52,19 +53,20 @@ bool conv_counts_fit_32_bits(const struct problem *p, const char **reason);
  * of `block`, at most 2^30, since GPUs count work-items in 32 bits. */
 int64_t conv_loop_items(int64_t count, int block);
 
-/* Adds DIRECTION_F, DIRECTION_B or DIRECTION_W. */
+/* Adds the option DIRECTION_F, DIRECTION_B or DIRECTION_W. */
 void conv_add_direction_option(const struct problem *p, struct launch *launch);
-/* Adds TYPE_X, TYPE_W and TYPE_Y. */
+/* Adds the options TYPE_X, TYPE_W and TYPE_Y, the tensors' data types. */
 void conv_add_type_options(const struct problem *p, struct launch *launch);
-/* Adds x, w and y. */
+/* Adds pointers to x, w and y as arguments. */
 void conv_add_tensor_args(struct launch *launch);
 /* Adds the operands of the matrix product, then its result: x w y for F, y w x for B, y x w for W. With
- * `filter_first` w comes first in F and B. Split terms go to the start of the workspace instead of the result. */
+ * `filter_first` w comes first in F and B. With is_split the result argument is the start of the workspace, where
+ * split-K partial sums go. */
 void conv_add_product_args(const struct problem *p, bool filter_first, bool is_split,
                            struct launch *launch);
 /* Adds 15 strides, 64-bit: n c d h w of x, k c d h w of w, n k d h w of y. */
 void conv_add_stride_args(struct launch *launch);
-/* Adds the four strides of a 2D tensor, 64-bit: without the stride of D. */
+/* Adds a 2D tensor's four strides (n c h w, or k c h w) as 64-bit arguments. */
 void conv_add_plane_strides(struct launch *launch, enum tensor_role role);
 /* Adds 22 counts, 32-bit: n, groups, c and k of a group; then in, fil, out, pad, stride and dilation, d h w each. */
 void conv_add_shape_args(const struct problem *p, struct launch *launch);
@@ -73,15 +75,15 @@ void conv_add_shape_args(const struct problem *p, struct launch *launch);
  * tile past the end included. Otherwise *reason says what is missing. */
 bool conv_is_nchw_fp32_forward(const struct problem *p, const char **reason);
 
-/* Multiply-accumulates without those on padding. */
+/* Multiply-accumulates of the convolution that read no padding. */
 double conv_exact_macs(const struct problem *p);
 
 /* Sets read_bytes and write_bytes to the least that any solution must move: the output, and once each input
  * element that affects the result. A strided 1x1 skips most of x; wide padding skips a part of w and y. */
 void conv_set_compulsory_bytes(const struct problem *p, struct solution *solution);
 
-/* Sets compulsory bytes, and two operations for each multiply-accumulate: exact without, full with those on
- * padding. */
+/* Sets compulsory bytes, and the operation counts, two for each multiply-accumulate: without products with padding,
+ * and with them. */
 void conv_set_exact_work(const struct problem *p, struct solution *solution);
 void conv_set_full_work(const struct problem *p, struct solution *solution);
 

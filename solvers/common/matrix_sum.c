@@ -2,10 +2,10 @@
 
 #include "solvers/common/conv_common.h"
 
-/* As in conv_matrix_sum.cl. */
+/* work-items of a workgroup, as conv_matrix_sum.cl declares it */
 #define SUM_ITEMS    128
 #define SUMS_AN_ITEM 4
-/* The most work-items that share the parts of an element. */
+/* The most work-items that share the split-K parts of an element. */
 #define SUM_SHARES   8
 #define SUM_BYTES    4
 

@@ -21,13 +21,13 @@
         1, 2, 4, 8, 16, 32, 64, 128, MATRIX_SPLITS_MOST                                            \
     }
 
-/* Whether so many parts keep each sum within MATRIX_TERMS_MOST; and the fewest parts that do, or the most parts
- * allowed. */
+/* matrix_parts_are_short(): whether `splits` parts keep each sum within MATRIX_TERMS_MOST terms. matrix_least_splits():
+ * the fewest parts that do so, or the most parts allowed where none do. */
 bool matrix_parts_are_short(double terms, int splits);
 int matrix_least_splits(double terms);
 
 /* Adds the launch for a result of `count` elements, padding channels included: a multiple of 4, at most
- * MATRIX_SUM_MOST. Sets the solution's workspace to that of the parts. */
+ * MATRIX_SUM_MOST. Sets the solution's workspace to the bytes of the split-K parts. */
 void matrix_add_sum(const struct problem *p, int64_t count, int splits, struct solution *solution);
 
 #endif

@@ -5,17 +5,17 @@
 
 #include "solvers/common/conv_common.h"
 
-/* As in conv_transpose.cl. */
+/* work-items of a workgroup, as conv_transpose.cl declares it */
 #define ITEMS         256
 #define TILE          64
-/* As in conv_transpose_blocks.cl. */
+/* work-items of a workgroup, as conv_transpose_blocks.cl declares it */
 #define BLOCK_ITEMS   128
 #define CHUNK_BYTES   16
 #define CHUNK_MOST    8
 #define SLAB_BYTES    8192
-/* Chunks of neighbouring channels that fill a cache line. */
+/* Chunks (16 bytes) of neighbouring channels that fill a cache line. */
 #define CHUNKS_A_LINE 8
-/* The least bytes of a plane that are worth an instruction. */
+/* The least bytes of a plane's positions that one load should have; shorter loads are not worth an instruction. */
 #define PART_BYTES    8
 /* Planes of fewer positions are copied element by element, since most of a tile would be idle. */
 #define TILED_PLANE   16
@@ -23,14 +23,15 @@
 #define BLOCKS_MOST   0x1p23
 #define ELEMENTS_MOST 0x1p31
 
-/* A tensor as planes of channels by positions: an image, or the filters of a group. */
+/* A tensor as batches of groups of planes, each plane channels by positions. A filter's plane is one k; its batches
+ * are the k of a group. */
 struct side {
     enum tensor_role role;
     int64_t batches, groups, channels, positions;
     int64_t padded_batches, padded_channels;
 };
 
-/* Distances in elements. */
+/* Distances in elements between neighbouring batches, groups, channels and positions. */
 struct steps {
     int64_t batch, group, channel, position;
 };
@@ -115,7 +116,8 @@ bool matrix_transform_serves(const struct problem *p, int chunk, const char **re
 
 /* ---- the launches ---- */
 
-/* Steps from group to group and from batch to batch. Filters are groups of batches, images are batches of groups. */
+/* Steps from group to group and from batch to batch. In a filter each group holds several batches (its k); in x and y
+ * each batch (image) holds several groups. */
 static struct steps steps_of(const struct side *side, bool channels_last, bool is_padded)
 {
     int64_t channels = is_padded ? side->padded_channels : side->channels;
@@ -134,7 +136,7 @@ static struct steps steps_of(const struct side *side, bool channels_last, bool i
     return steps;
 }
 
-/* A copy: rows by columns as in conv_transpose.cl. */
+/* One copy of planes: rows by columns as in conv_transpose.cl. */
 struct move {
     struct steps from, to;
     int64_t rows, columns, fill, from_row, from_column, to_row, planes, blocks;
@@ -182,7 +184,8 @@ static int64_t blocks_of(const struct move *move)
     return conv_divide_up(move->rows * move->fill, ITEMS);
 }
 
-/* Adds the tensor and the workspace as source and destination of a copy. */
+/* Adds two pointer arguments: source and destination of the copy. is_in: from the tensor into the workspace, else
+ * back. */
 static void add_ends(const struct side *side, uint64_t offset, bool is_in, struct launch *launch)
 {
     if (!is_in)
@@ -219,7 +222,7 @@ static void add_move(const struct problem *p, const struct side *side, const str
     launch_set_line(launch, sizes[0] * move->planes * ITEMS, ITEMS);
 }
 
-/* How conv_transpose_blocks.cl copies planes. */
+/* The parameters with which conv_transpose_blocks.cl copies a tensor. */
 struct block_move {
     int vector, channel_blocks;
     bool is_slab;

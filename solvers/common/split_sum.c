@@ -2,11 +2,11 @@
 
 #include "solvers/common/conv_common.h"
 
-#define SUM_ITEMS  256       /* of a workgroup of conv_sum_splits.cl */
-#define SUM_LANES  32        /* the most work-items that share one element's parts */
-#define SUM_ENOUGH (1 << 18) /* work-items that keep the memory of any GPU busy */
+#define SUM_ITEMS  256       /* work-items of a workgroup of conv_sum_splits.cl */
+#define SUM_LANES  32        /* the most work-items that share one element's split-K parts */
+#define SUM_ENOUGH (1 << 18) /* work-items enough to keep the memory of any GPU busy */
 
-/* Elements of w, packed. */
+/* The number of elements of w. */
 static int64_t weight_count(const struct problem *p)
 {
     int64_t count = p->k * (p->c / p->groups);
@@ -26,8 +26,8 @@ uint64_t split_sum_bytes(const struct problem *p, int splits)
     return splits > 1 ? (uint64_t)splits * split_sum_part_bytes(p) : 0;
 }
 
-/* Work-items that share the parts of one element. Few elements need several, to keep memory busy; each has at least
- * two parts. */
+/* Work-items that share the parts of one element. Where elements are few, several work-items share one to keep memory
+ * busy; each of them adds up at least two parts. */
 static int sum_lanes(int64_t count, int splits)
 {
     int lanes = 1;
@@ -69,7 +69,8 @@ void split_sum_add(const struct problem *p, uint64_t offset_bytes, int splits,
     launch_arg_int64(launch, step);
 }
 
-/* For the kernel the tensor is a w of one-element filters, which is packed. */
+/* Passes the tensor to the kernel as a w whose filters have one element each, since such a w is packed like the
+ * tensor. */
 void split_sum_add_packed(const struct problem *p, uint64_t offset_bytes, int splits,
                           struct solution *solution)
 {

@@ -5,7 +5,7 @@
 
 #include "solvers/common/conv_common.h"
 
-/* Bytes of the kernel's tables of offsets for each row, column and term. */
+/* Bytes of local memory that the kernel's tables of offsets take for each row, column and term. */
 #define TABLE_BYTES 16
 /* The most workgroups along a grid's second and third axis on every GPU. */
 #define GRID_MOST   65535
@@ -48,8 +48,9 @@ bool tile_vector_suits_target(const struct problem *p, const struct context *con
     return values[TILE_VEC] == best || (context_is_cpu(context) && values[TILE_VEC] * 2 == best);
 }
 
-/* Counts the sums, one vector of each column and one of each row. A GPU's work-item has 255 registers, and half
- * are kept for addresses and loads. A CPU has 32 vector registers where they are 64 bytes wide, else 16. */
+/* Counts vector registers: the sums, one vector of each column and one of each row. A GPU's work-item has 255
+ * registers, of which half are kept for addresses and loads. A CPU has 32 vector registers where they are 64 bytes
+ * wide, else 16. */
 bool tile_sums_fit_registers(const struct problem *p, const struct context *context,
                              const int32_t *values)
 {
@@ -61,8 +62,8 @@ bool tile_sums_fit_registers(const struct problem *p, const struct context *cont
     return rows * vectors * vec + rows + vectors * vec <= 128;
 }
 
-/* A CPU needs as many independent sums as its two units have in four cycles of latency. On a GPU other waves
- * fill the time. */
+/* A CPU needs 8 independent sums: two multiply-add units times four cycles of latency. On a GPU other waves fill the
+ * time. */
 bool tile_sums_hide_latency(const struct problem *p, const struct context *context,
                             const int32_t *values)
 {
@@ -94,7 +95,8 @@ bool tile_block_fits_local_memory(const struct problem *p, const struct context 
     int64_t bytes = lines * terms * (int64_t)sizeof(float) + (lines + terms) * TABLE_BYTES;
 
     (void)p;
-    /* Long rounds of terms suit CPUs, whose tile stays in the first-level cache. GPUs overlap short ones. */
+    /* CPUs take many terms at once, since their tile stays in the first-level cache. GPUs take few, since they load
+     * the next terms meanwhile. */
     if (context_is_cpu(context))
         return terms >= 64 && bytes <= 128 * 1024;
     return terms <= 32 && bytes <= MIN(context->target->local_bytes, 48 * 1024);

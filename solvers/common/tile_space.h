@@ -23,10 +23,12 @@ enum tile_param {
 
 /* The matrix product to be computed. Doubles: sizes of problems that no solver serves may exceed 64 bits. */
 struct tile_product {
-    double m, n, k;        /* rows, columns, terms */
-    double layers;         /* products in one grid: groups, or planes */
-    uint64_t part_bytes;   /* workspace of each part of split sums; 0: sums are not split */
-    uint64_t beside_bytes; /* workspace in front of the parts */
+    double m, n, k; /* rows, columns and terms of each product */
+    /* number of equal products in one grid: groups of the convolution, or planes of Winograd */
+    double layers;
+    /* workspace bytes of each split-K part; 0 for a product whose sums are not split */
+    uint64_t part_bytes;
+    uint64_t beside_bytes; /* workspace bytes that precede the parts */
 };
 
 /* Rows of a solver's arrays of parameters and constraints. The two named constraints are functions of the
@@ -91,10 +93,11 @@ void tile_add_options(const int32_t *values, struct launch *launch);
 void tile_set_grid(const int32_t *values, int64_t m, int64_t n, int64_t batches,
                    struct launch *launch);
 
-/* The parameter behind the tile's for solvers that split long sums (split_sum.h), and its constraint. */
+/* Solvers that split long sums (split_sum.h) have one more parameter after the tile's, SPLITS, the number of parts,
+ * with a constraint on it. */
 #define TILE_SPLITS      TILE_PARAM_COUNT
 #define TILE_SPLITS_MAX  64
-/* Each value of SPLITS is this many times the one before. */
+/* Each allowed value of SPLITS is four times the one before. */
 #define TILE_SPLITS_STEP 4
 #define TILE_SPLITS_PARAM                                                                          \
     {                                                                                              \
@@ -129,17 +132,19 @@ void tile_set_grid(const int32_t *values, int64_t m, int64_t n, int64_t batches,
         return tile_may_split(&product, context, values[TILE_SPLITS], values[TILE_BLOCK_K]);       \
     }
 
-/* Whether the terms may be split so: into one part always; into more where each part has at least two rounds of
- * block_k terms, the grid has at most 65535 layers, and the parts fit the context's workspace limit. */
+/* Whether the terms may be split into `splits` parts: into one part always; into more where each part has at least
+ * two rounds of block_k terms, the grid's third axis (products times parts) has at most 65535 workgroups, and the
+ * parts fit the context's workspace limit. */
 bool tile_may_split(const struct tile_product *product, const struct context *context, int splits,
                     int block_k);
-/* The most parts that a config may have. */
+/* The most parts into which any config may split the terms. */
 int tile_most_splits(const struct tile_product *product, const struct context *context);
 /* The default number of parts for a config with this many workgroups in each part: as many as give each unit
  * two workgroups. More parts cost time and gain nothing. */
 int tile_default_splits(const struct tile_product *product, const struct context *context,
                         const int32_t *values, double workgroups);
-/* Whether fewer parts would leave units with less than two workgroups. */
+/* Whether the number of parts is justified: with the next smaller number a unit would get less than two workgroups.
+ * `workgroups` are those of one part. */
 bool tile_splits_are_needed(const struct context *context, int splits, double workgroups);
 
 /* Workgroups of the product when it is not split. */

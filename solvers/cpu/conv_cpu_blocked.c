@@ -15,10 +15,10 @@ enum { VEC, TILE_V, TILE_W, CRS_BLOCK, PARAM_COUNT };
 #define TILE_W_MIN     4
 #define TILE_W_MAX     28
 #define CRS_BLOCK_MIN  256
-/* Output positions of a work-item, in whole tiles: enough to reuse its weights, few enough that their sums stay
- * in a CPU's second-level cache. */
+/* Output positions that a work-item computes, in whole tiles: enough to reuse its weights, few enough that their sums
+ * stay in a CPU's second-level cache. */
 #define ITEM_POSITIONS 448
-/* The least work-items for each CPU thread, where there are enough tiles. */
+/* The least number of work-items for each CPU thread, where there are enough tiles. */
 #define ITEMS_A_THREAD 4
 /* Input channels of a work-item of conv_cpu_pad.cl. */
 #define PAD_CHANNELS   16
@@ -32,14 +32,16 @@ static const struct space_param params[PARAM_COUNT] = {
     [CRS_BLOCK] = {"CRS_BLOCK", 2, (const int32_t[]){CRS_BLOCK_MIN, 512}},
 };
 
-/* The convolution as the kernel sees it: an input with phases and padding, an output. */
+/* The convolution as the kernel computes it. Its input (x for F, y for B) is copied with padding into phases; its
+ * output is the other tensor. */
 struct view {
     enum tensor_role in, out;
     int64_t channels, k;         /* of all groups */
     int64_t in_size[AXIS_COUNT]; /* without padding */
     int64_t out_size[AXIS_COUNT];
     int64_t pad[AXIS_COUNT], stride[AXIS_COUNT];
-    int64_t spread[AXIS_COUNT]; /* distance at which the input's elements are placed */
+    /* distance in the copy between neighbouring input elements: B's stride, with zeros between them */
+    int64_t spread[AXIS_COUNT];
     int64_t phases[AXIS_COUNT], size[AXIS_COUNT]; /* of the copy */
     double elements;                              /* of the copy */
 };
@@ -66,7 +68,8 @@ static void view_init(struct view *view, const struct problem *p)
     }
 }
 
-/* Output positions that a work-item treats as one row: all positions of a plane where they are contiguous. */
+/* Output positions that a work-item treats as one row: a row's, or all positions of a plane where they are contiguous
+ * in input and output. */
 static int64_t row_width(const struct problem *p, const struct view *view)
 {
     bool is_pointwise = p->fil[AXIS_D] == 1 && p->fil[AXIS_H] == 1 && p->fil[AXIS_W] == 1;
@@ -108,7 +111,7 @@ static bool positions_fill_tiles(const struct problem *p, const struct context *
     return tile_wastes_little(row_width(p, &view), values[TILE_W], TILE_W_MIN);
 }
 
-/* Only the smallest of the blocks that hold the whole problem is valid. */
+/* Of the blocks that hold all terms of the problem, only the smallest is valid: larger ones give the same kernel. */
 static bool crs_block_is_distinct(const struct problem *p, const struct context *context,
                                   const int32_t *values)
 {
@@ -156,7 +159,7 @@ static uint64_t blocked_workspace_bytes(const struct problem *p, const struct co
     view_init(&view, p);
     if (reads_in_place(p, &view, TILE_W_MAX))
         return 0;
-    /* The last tile may read past the end. */
+    /* Room for one tile more, because the last tile may read past the copy's end. */
     return ((uint64_t)view.elements + TILE_W_MAX) * sizeof(float);
 }
 
@@ -201,7 +204,7 @@ static void blocked_default_config(const struct problem *p, const struct context
     *config = (struct perf_config){PARAM_COUNT, {vec, tile_v, vectors / tile_v, CRS_BLOCK_MIN}};
 }
 
-/* Measured relative to the naive kernel, with full tiles and no zeros multiplied. */
+/* The factors were measured relative to the naive kernel, for full tiles and without multiplications by zero. */
 static double blocked_estimate(const struct problem *p, const struct context *context)
 {
     struct perf_config config;
@@ -313,8 +316,8 @@ static void add_strides_of_all(const struct problem *p, const struct view *view,
     add_strides(launch, view->out);
 }
 
-/* Adds the channel blocks of the weights' output and input channels (only c can be in blocks) and of the
- * output, then whether the filter is mirrored. */
+/* Adds the channel blocks: of the weights' output and input channels (layouts block only c), and of the output. Then
+ * adds whether the filter is mirrored (B). */
 static void add_blocks(const struct problem *p, const struct view *view, struct launch *launch)
 {
     bool forward = p->direction == DIRECTION_F;
@@ -326,8 +329,8 @@ static void add_blocks(const struct problem *p, const struct view *view, struct 
     launch_arg_int32(launch, !forward);
 }
 
-/* Parts of an output plane's tiles: each has at most as many tiles as its sums have room for, and all threads
- * have parts. `others` are the work-items for each part. */
+/* The number of work-items that share an output plane's tiles. Each gets at most as many tiles as its private sums
+ * hold, and together with `others`, the work-items for one share, they occupy all threads. */
 static int64_t count_items(const struct view *view, const struct context *context, int tile_w,
                            int64_t others)
 {

@@ -10,11 +10,13 @@ enum { VEC = CPU_TILE_VEC, TILE_VECTORS = CPU_TILE_VECTORS, TILE_K = CPU_TILE_K,
 
 static const char *const sources[] = {"conv_cpu_direct.cl", "conv_cpu_pack.cl", NULL};
 
-/* The copy of x in the workspace, by axis; only H and W are used. */
+/* The padded copy of x in the workspace, with sizes by axis; only H and W are used. */
 struct copy {
-    int64_t phases[AXIS_COUNT]; /* remainders modulo the stride that filter positions have */
-    int64_t size[AXIS_COUNT];   /* rows, pitch */
-    double elements;            /* of all images and channels; exact where the solver applies */
+    /* phases of the copy: different remainders modulo the stride that filter positions have */
+    int64_t phases[AXIS_COUNT];
+    int64_t size[AXIS_COUNT]; /* rows, pitch */
+    /* elements of the copy for all images and channels; exact where the solver applies */
+    double elements;
 };
 
 static void copy_shape(const struct problem *p, struct copy *copy)
@@ -27,7 +29,7 @@ static void copy_shape(const struct problem *p, struct copy *copy)
     }
 }
 
-/* Output positions in rows of the copy's pitch, without the rest of the last row. */
+/* Output positions, counted in rows of the copy's pitch, without the unused end of the last row. */
 static int64_t position_count(const struct problem *p, const struct copy *copy)
 {
     return (p->out[AXIS_H] - 1) * copy->size[AXIS_W] + p->out[AXIS_W];
@@ -37,7 +39,7 @@ static int64_t position_count(const struct problem *p, const struct copy *copy)
 #define VEC_MAX          16
 #define TILE_VECTORS_MAX 4
 #define TILE_K_MIN       4
-/* Channel tiles of a work-item: enough to reuse its part of x, few enough for many threads. */
+/* Tiles of output channels that a work-item computes: enough to reuse its part of x, few enough for many threads. */
 #define TILES_A_BLOCK    16
 
 static const struct space_param params[PARAM_COUNT] = {
@@ -73,7 +75,7 @@ static const struct space_constraint constraints[] = {
 
 static const struct space space = {PARAM_COUNT, params, G_N_ELEMENTS(constraints), constraints};
 
-/* Elements of the copy, with those that a last tile reads past it. */
+/* Elements of the copy, plus the elements past its end that the last tile reads. */
 static int64_t workspace_elements(const struct copy *copy)
 {
     return (int64_t)copy->elements + VEC_MAX * TILE_VECTORS_MAX;
@@ -110,7 +112,7 @@ static bool cpu_direct_is_applicable(const struct problem *p, const struct conte
 static double cpu_direct_estimate(const struct problem *p, const struct context *context)
 {
     (void)context;
-    /* Measured relative to the naive kernel: few channels gain little from sharing x. */
+    /* Measured relative to the naive kernel: with few output channels, sharing x among them gains little. */
     return p->k / p->groups >= TILE_K_MIN ? 39.0 : 4.0;
 }
 
@@ -173,7 +175,7 @@ static void add_options(const struct problem *p, const struct copy *copy,
         {"ROWS", copy->size[AXIS_H]},
         {"STRIDE_H", p->stride[AXIS_H]},
         {"STRIDE_W", p->stride[AXIS_W]},
-        /* Wide filters stay loops, to compile in reasonable time. */
+        /* Filters wider than 7 stay loops; unrolled they would take long to compile. */
         {"UNROLL", p->fil[AXIS_W] <= 7 ? p->fil[AXIS_W] : 1},
     };
 

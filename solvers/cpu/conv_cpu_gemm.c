@@ -12,7 +12,7 @@ enum {
     PARAM_COUNT
 };
 
-/* Output positions of a work-item, in panels of TILE_VECTORS * VEC. */
+/* Output positions that a work-item computes, in panels of TILE_VECTORS * VEC. */
 #define ITEM_PIXELS   64
 #define CRS_BLOCK_MIN 256
 #define K_BLOCK_MIN   64
@@ -27,7 +27,7 @@ static const struct space_param params[PARAM_COUNT] = {
     [K_BLOCK] = {"K_BLOCK", 2, (const int32_t[]){K_BLOCK_MIN, 256}},
 };
 
-/* Only the smallest of the blocks that hold the whole problem is valid. */
+/* Of the blocks that hold all terms of the problem, only the smallest is valid: larger ones give the same kernel. */
 static bool crs_block_is_distinct(const struct problem *p, const struct context *context,
                                   const int32_t *values)
 {
@@ -69,7 +69,7 @@ static double cpu_gemm_estimate(const struct problem *p, const struct context *c
     return p->k / p->groups >= K_BLOCK_MIN ? 38.0 : p->k / p->groups >= 8 ? 10.0 : 2.0;
 }
 
-/* Small blocks suit any number of threads. */
+/* Small blocks: they make enough work-items for any number of threads. */
 static void cpu_gemm_default_config(const struct problem *p, const struct context *context,
                                     struct perf_config *config)
 {

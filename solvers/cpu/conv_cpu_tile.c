@@ -1,12 +1,12 @@
 #include "solvers/cpu/conv_cpu_tile.h"
 
-/* AVX-512 has 32 vector registers, earlier x86 16. */
+/* The CPU's vector registers: 32 with AVX-512, 16 on earlier x86. */
 static int vector_registers(const struct target *target)
 {
     return target->vector_bytes >= 64 ? 32 : 16;
 }
 
-/* A vector wider than a register takes several. */
+/* Registers that a vector of `vec` floats takes; a vector wider than a register takes several. */
 static int registers_of(const struct target *target, int vec)
 {
     int bytes = vec * (int)sizeof(float), width = MAX(target->vector_bytes, 16);
@@ -23,7 +23,7 @@ bool tile_fits_registers(const struct target *target, int vec, int tile_vectors,
 
 bool tile_hides_latency(const struct target *target, int vec, int tile_vectors, int tile_k)
 {
-    /* Two units with a latency of four cycles. */
+    /* 8 independent sums: two multiply-add units with a latency of four cycles. */
     return tile_k * tile_vectors * registers_of(target, vec) >= 8;
 }
 

@@ -19,7 +19,7 @@ int tile_default_k(const struct target *target);
 /* Whether rounding `count` up to whole tiles adds at most a third. The smallest tile always passes. */
 bool tile_wastes_little(int64_t count, int tile, int smallest_tile);
 
-/* The first parameters of a space of such tiles, and constraints on them: tile_fits_registers() and
+/* The first parameters of a space of such tiles. The constraints on them are tile_fits_registers() and
  * tile_hides_latency(). */
 enum { CPU_TILE_VEC, CPU_TILE_VECTORS, CPU_TILE_K };
 bool tile_sums_fit(const struct problem *p, const struct context *context, const int32_t *values);

@@ -1,7 +1,7 @@
 /*
  * 1x1 convolutions in AMD assembly, after MIOpen's ConvAsm1x1U: stride 1, no padding, FP32, packed NCHW, 2D,
- * one group; F, and B as F with the filter transposed; gfx900, gfx906, gfx908, gfx90a and gfx942. Static: the
- * shape and the config are symbols of conv_asm_1x1.s, which explains them. Tests assemble and interpret it; it
+ * one group; F, and B computed as F with the filter transposed; gfx900, gfx906, gfx908, gfx90a and gfx942. Static:
+ * the shape and the config are symbols of conv_asm_1x1.s, which explains them. Tests assemble and interpret it; it
  * has not run on a device.
  */
 #include "solvers/common/conv_common.h"
@@ -12,10 +12,12 @@
 enum { READ_SIZE, CHUNKS, K_MULT, C_MULT, WAVES_C, PARAM_COUNT };
 
 #define WAVE_SIZE     64
-#define FILTERS_MAX   32  /* a step's part of the filter is in twice as many scalar registers */
-#define REGISTERS_MAX 128 /* allows at least two waves on a SIMD */
-#define REACH_BYTES   (1 << 20) /* the range of a scalar load's own offset */
-#define GRID_MAX      65535     /* workgroups along the second axis */
+/* the most filter elements of a step of the loop; they take twice as many scalar registers */
+#define FILTERS_MAX   32
+/* vector registers of a lane; this many allow at least two waves on a SIMD */
+#define REGISTERS_MAX 128
+#define REACH_BYTES   (1 << 20) /* bytes that a scalar load's own offset reaches */
+#define GRID_MAX      65535     /* the most workgroups along the grid's second axis */
 
 static const char *const sources[] = {"conv_asm_1x1.s", NULL};
 
@@ -31,7 +33,7 @@ static const struct space_param params[PARAM_COUNT] = {
 
 /* ---- sizes ---- */
 
-/* Channels that are summed over; channels that are computed. B exchanges them. */
+/* inputs_of(): channels that are summed over (F: c, B: k). outputs_of(): channels that are computed. */
 static int64_t inputs_of(const struct problem *p)
 {
     return p->direction == DIRECTION_F ? p->c : p->k;
@@ -47,7 +49,8 @@ static int64_t image_of(const struct problem *p)
     return p->in[AXIS_H] * p->in[AXIS_W];
 }
 
-/* Vector registers as the kernel assigns them: indices, two sets of x, and sums. */
+/* Vector registers of a lane as the kernel assigns them: indices, two sets of x (one being multiplied, one being
+ * loaded), and sums. */
 static int64_t registers_of(const int32_t *values)
 {
     int64_t items = (int64_t)values[CHUNKS] * values[READ_SIZE];
@@ -189,7 +192,7 @@ static bool is_pointwise(const struct problem *p)
     return p->spatial_dim == 2 && p->groups == 1;
 }
 
-/* Offsets in bytes must fit 32 bits, positions 31. */
+/* Whether offsets in bytes fit 32 bits and counts of positions 31 bits. */
 static bool sizes_fit(const struct problem *p)
 {
     const double most = 2147483647.0;
@@ -217,7 +220,7 @@ static bool conv_asm_1x1_is_applicable(const struct problem *p, const struct con
     return false;
 }
 
-/* A guess: as much work as the tiles of matrix products, with less around it. */
+/* An estimate without a measurement: as fast as the tiles of matrix products, with less work around the products. */
 static double conv_asm_1x1_estimate(const struct problem *p, const struct context *context)
 {
     (void)p;
@@ -227,9 +230,9 @@ static double conv_asm_1x1_estimate(const struct problem *p, const struct contex
 
 /* ---- the launch ---- */
 
-/* A number q below 2^31 divided by `by` is q * MAGIC / 2^(32 + SHIFT), rounded down. With l = ceil(log2(by)),
- * MAGIC = floor(2^(31 + l) / by) + 1 exceeds the exact factor by less than a 2^-31 part (Granlund and
- * Montgomery, "Division by Invariant Integers using Multiplication", 1994). */
+/* Adds the symbols for dividing by `by`: for a number q below 2^31 the quotient is q * MAGIC / 2^(32 + SHIFT),
+ * rounded down. With l = ceil(log2(by)), MAGIC = floor(2^(31 + l) / by) + 1 exceeds the exact factor by less than a
+ * 2^-31 part (Granlund and Montgomery, "Division by Invariant Integers using Multiplication", 1994). */
 static void add_division(struct launch *launch, int64_t by)
 {
     int log = 0;

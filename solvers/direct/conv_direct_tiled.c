@@ -38,7 +38,7 @@ static const struct space_param params[PARAM_COUNT] = {
     [BLOCK_C] = {"BLOCK_C", 5, (const int32_t[]){1, 4, 16, 64, 256}},
 };
 
-/* Tiles for images too small, or filters too large, for the tiles above. */
+/* Tiles of the spare space: for images too small, or filters too large, for every tile of the main space. */
 static const struct space_param spare_params[PARAM_COUNT] = {
     [THREADS_K] = {"THREADS_K", 3, (const int32_t[]){1, 8, 64}},
     [THREADS_H] = {"THREADS_H", 2, (const int32_t[]){1, 8}},
@@ -53,7 +53,8 @@ static const struct space_param spare_params[PARAM_COUNT] = {
 
 /* ---- what the kernel makes of a problem ---- */
 
-/* One axis of a block of outputs and of the patch of x that it reads. The patch holds every step-th position. */
+/* One axis of a block of outputs and of the patch of x that it reads: sizes, and the distance `step` of the input
+ * positions that the patch holds. */
 struct axis_plan {
     int64_t block, blocks, step, patch;
 };
@@ -75,7 +76,7 @@ struct tile_plan {
     int64_t items, block_k, block_c, workgroups, local_bytes;
 };
 
-/* The layout of the patch and the weights in conv_direct_tiled.cl. */
+/* Bytes of local memory for the patch and the weights, in the layout of conv_direct_tiled.cl. */
 static int64_t count_local_bytes(const struct problem *p, const struct context *context,
                                  const struct tile_plan *plan)
 {
@@ -116,7 +117,7 @@ static bool workgroup_suits_target(const struct problem *p, const struct context
     return items >= 64 && items <= MIN(256, context->target->max_workgroup);
 }
 
-/* A CPU's register or half of one, for short rows; 16 bytes on a GPU. */
+/* Valid vector widths: a CPU's register or half of one (for short rows), 16 bytes on a GPU. */
 static bool vector_suits_target(const struct problem *p, const struct context *context,
                                 const int32_t *values)
 {
@@ -133,7 +134,7 @@ static int tile_vectors(const int32_t *values)
     return values[TILE_K] * values[TILE_H] * values[TILE_W];
 }
 
-/* A CPU also needs a register for an input and one for a weight. */
+/* Whether a work-item's sums fit registers; a CPU also needs a register for an input and one for a weight. */
 static bool sums_fit_registers(const struct problem *p, const struct context *context,
                                const int32_t *values)
 {
@@ -143,8 +144,8 @@ static bool sums_fit_registers(const struct problem *p, const struct context *co
     return tile_vectors(values) * values[VEC] <= 64;
 }
 
-/* A CPU needs sums for two units with a latency of four cycles. On a GPU other waves fill the time, but each
- * loaded element should be used more than twice. */
+/* A CPU needs 8 independent sums: two multiply-add units times four cycles of latency. On a GPU other waves fill the
+ * time, but each loaded element should be used more than twice. */
 static bool sums_hide_latency(const struct problem *p, const struct context *context,
                               const int32_t *values)
 {
@@ -152,7 +153,7 @@ static bool sums_hide_latency(const struct problem *p, const struct context *con
     return tile_vectors(values) >= (context_is_cpu(context) ? 8 : 4);
 }
 
-/* A block has less than twice the outputs along each axis. */
+/* A block may have less than twice the problem's outputs along each axis. */
 static bool block_suits_sizes(const struct problem *p, const struct context *context,
                               const int32_t *values)
 {
@@ -162,7 +163,8 @@ static bool block_suits_sizes(const struct problem *p, const struct context *con
            values[THREADS_W] * values[TILE_W] * values[VEC] < 2 * p->out[AXIS_W];
 }
 
-/* Where all channels stay in local memory, the next output channels need not copy them again. */
+/* REPEAT_K above 1 is valid only where all input channels stay in local memory, so that the next block of output
+ * channels need not copy them again. */
 static bool repeat_saves_loads(const struct problem *p, const struct context *context,
                                const int32_t *values)
 {
@@ -224,7 +226,8 @@ static const struct space spare = {PARAM_COUNT, spare_params, G_N_ELEMENTS(spare
 
 /* ---- the solver ---- */
 
-/* The smallest tiles of each target. Where they are not valid, no tile is, as for a large filter. */
+/* Whether the target's smallest tile is valid. If it is not, as for a large filter, no tile is, and the solver does
+ * not serve the problem. */
 static bool smallest_tile_is_valid(const struct problem *p, const struct context *context)
 {
     static const struct {
@@ -246,7 +249,8 @@ static bool smallest_tile_is_valid(const struct problem *p, const struct context
     return false;
 }
 
-/* Large tiles first, then tiles for small images, few output channels and large filters. */
+/* Finds the first valid config of a list of good ones: large tiles first, then tiles for small images, few output
+ * channels and large filters. */
 static bool find_wish(const struct problem *p, const struct context *context,
                       struct perf_config *config)
 {
@@ -322,7 +326,8 @@ static bool find_spare_wish(const struct problem *p, const struct context *conte
     return false;
 }
 
-/* The first valid wish, or the first config of the space in force where no wish is valid. */
+/* The first valid config of find_wish()'s list, or the first config of the space in force where none of the list is
+ * valid. */
 static void direct_tiled_default_config(const struct problem *p, const struct context *context,
                                         struct perf_config *config)
 {
@@ -359,7 +364,7 @@ static bool channels_are_densest(const struct problem *p, enum tensor_role role)
     return p->layout[role] == LAYOUT_NHWC;
 }
 
-/* The most products, in vectors, that the innermost loops unroll. */
+/* The most multiply-adds of vectors that the kernel's innermost loops unroll. */
 #define PRODUCTS_A_ROW  128
 #define PRODUCTS_IN_ALL 256
 

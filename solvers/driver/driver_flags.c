@@ -131,7 +131,8 @@ bool driver_values_set(struct driver_values *values, const struct driver_flag *f
     }
     g_assert(flag->kind == FLAG_NUMBER);
     char *end = NULL;
-    int64_t number = strtoll(text, &end, 10); /* saturates out of range */
+    /* strtoll() gives the nearest 64-bit number for a number out of range */
+    int64_t number = strtoll(text, &end, 10);
     values->numbers[flag->index] = CLAMP(number, INT32_MIN, (int64_t)INT32_MAX + 1);
     values->has_forw = values->has_forw || flag->index == NUMBER_FORW;
     return end != text;

@@ -11,7 +11,7 @@ enum driver_number {
     NUMBER_BATCH,
     NUMBER_IN_CHANNELS,
     NUMBER_OUT_CHANNELS,
-    NUMBER_IN_D, /* sizes from here to dilation: three each, d h w as in enum axis */
+    NUMBER_IN_D, /* three numbers each (d h w, as in enum axis) from here to the dilation */
     NUMBER_IN_H,
     NUMBER_IN_W,
     NUMBER_FIL_D,
@@ -41,14 +41,14 @@ enum driver_number {
 enum driver_text {
     TEXT_MODE,
     TEXT_PAD_MODE,
-    TEXT_IN_LAYOUT, /* layouts and casts: three each, as in enum tensor_role */
+    TEXT_IN_LAYOUT, /* three texts each (as in enum tensor_role) for layouts and casts */
     TEXT_FIL_LAYOUT,
     TEXT_OUT_LAYOUT,
     TEXT_IN_CAST,
     TEXT_WEI_CAST,
     TEXT_OUT_CAST,
-    TEXT_TIME,      /* MIOpenDriver: a number; rocMLIR: a data type */
-    TEXT_OPERATION, /* rocMLIR: the direction */
+    TEXT_TIME,      /* -t: MIOpenDriver gives a number (timing), rocMLIR a data type */
+    TEXT_OPERATION, /* rocMLIR only: the direction */
 };
 #define TEXT_COUNT (TEXT_OPERATION + 1)
 #define TEXT_SIZE  24
@@ -56,17 +56,17 @@ enum driver_text {
 enum driver_flag_kind { FLAG_NUMBER, FLAG_TEXT, FLAG_IGNORED };
 
 struct driver_flag {
-    char letter;      /* 0 for a flag without a short form */
+    char letter;      /* the short form's letter, 0 for a flag without a short form */
     const char *name; /* without dashes */
     enum driver_flag_kind kind;
-    int index;       /* an enum driver_number or driver_text */
-    int64_t initial; /* default of a number */
+    int index;       /* the value that the flag sets: an enum driver_number or driver_text */
+    int64_t initial; /* the number's value where the line has no such flag */
 };
 
 /* The values of one line. Longer texts are cut off at TEXT_SIZE, where no known value reaches. */
 struct driver_values {
     int64_t numbers[NUMBER_COUNT];
-    char texts[TEXT_COUNT][TEXT_SIZE]; /* "" where the flag is absent */
+    char texts[TEXT_COUNT][TEXT_SIZE]; /* "" where the line has no such flag */
     bool has_forw;
 };
 
@@ -89,8 +89,8 @@ bool driver_values_set(struct driver_values *values, const struct driver_flag *f
 int driver_values_problems(const struct driver_values *values, enum data_type type, int directions,
                            struct problem problems[DIRECTION_COUNT], GError **error);
 
-/* The layout of a flag's value, with rocMLIR's names that have group dimensions ("NGC01", "gkcyx").
- * vector_length is 1, 4 or 8. SOLVERS_ERROR_INVALID otherwise. */
+/* The layout of a flag's value, with rocMLIR's names that have group dimensions ("NGC01", "gkcyx"). vector_length is
+ * the channel block, 1, 4 or 8. SOLVERS_ERROR_INVALID for an unknown layout or block. */
 bool driver_layout_parse(const char *given, enum tensor_role role, int spatial_dim, int64_t groups,
                          int vector_length, enum layout *layout, GError **error);
 

@@ -21,8 +21,8 @@ static char plain_letter(char letter, enum tensor_role role, int spatial_dim)
     return letter != '\0' && strchr("NCDHW", letter) != NULL ? letter : 0;
 }
 
-/* A layout with G has the memory of the layout without it where G is the neighbour outside of the axis that it
- * divides: the channels of x and y, the K of a filter. */
+/* Whether a layout with a group axis G describes the same memory as the layout without it: G must stand directly
+ * before the axis that it divides: the channels of x and y, the K of a filter. */
 static bool group_is_transparent(const char *text, enum tensor_role role, int spatial_dim)
 {
     const char *group = strchr(text, 'G');
@@ -36,7 +36,8 @@ static bool fail(const char *text, const char *why, GError **error)
     return false;
 }
 
-/* rocMLIR's names may be in small letters. The c of a block ("NCHWc4") is always small. */
+/* Converts a layout to capital letters, because rocMLIR also writes small ones. The c of a block ("NCHWc4") stays
+ * small. */
 static void to_capitals(const char *text, char out[TEXT_SIZE])
 {
     bool small = strpbrk(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == NULL;

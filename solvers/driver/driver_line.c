@@ -7,12 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Quotes separate words too, since lines are copied from scripts. */
+/* Characters between words. Quotes count as such, since lines are copied from scripts. */
 #define SPACES " \t\r\n\v\f\"'`"
 
 static const char driver_path[] = "./bin/MIOpenDriver";
 
-/* A word of the line; length 0 at its end. */
+/* A word of the line; length 0 means the end of the line. */
 struct word {
     const char *text;
     size_t length;
@@ -21,7 +21,7 @@ struct word {
 static const struct {
     const char *word;
     enum data_type type;
-    int directions; /* 0 where flags give them */
+    int directions; /* directions as bits that the word itself names; 0 where flags name them */
 } commands[] = {
     {"conv", TYPE_FP32, 0},
     {"convfp16", TYPE_FP16, 0},
@@ -34,7 +34,7 @@ static const struct {
     {"conv_bwd_weight", TYPE_FP32, 4},
 };
 
-/* Other primitives in the same logs; each may have a data type's suffix. */
+/* Commands of other primitives in the same logs; a data type's suffix may follow. */
 static const char *const others[] = {
     "CBAInfer",
     "CatTensor",
@@ -90,7 +90,8 @@ static struct word next_word(const char **at)
     *at += strspn(*at, SPACES);
     struct word word = {*at, strcspn(*at, SPACES)};
     if (word.length > 0 && word.text[0] == '#') {
-        word.length = 0; /* a comment; the flag "-#" begins with a dash */
+        /* the rest of the line is a comment; a word such as "-#" is a flag, since it begins with a dash */
+        word.length = 0;
         return word;
     }
     *at += word.length;
@@ -102,7 +103,7 @@ static bool word_is(struct word word, const char *text)
     return strlen(text) == word.length && memcmp(text, word.text, word.length) == 0;
 }
 
-/* Separators that scripts put between commands. */
+/* Whether the word is a separator that scripts put between commands. */
 static bool is_separator(struct word word)
 {
     return strspn(word.text, ",;\\") >= word.length;
@@ -126,11 +127,11 @@ static void give_up(struct driver_line *out, enum driver_line_kind kind, const c
     g_strlcpy(out->reason, valid, sizeof out->reason);
     const char *end;
     if (!g_utf8_validate(out->reason, -1, &end)) {
-        out->reason[end - out->reason] = '\0'; /* do not cut a character in half */
+        out->reason[end - out->reason] = '\0'; /* shortens the text to whole characters of UTF-8 */
     }
 }
 
-/* Length of a word in messages: words of binary files may be long. */
+/* How much of a word messages show: binary files may hold very long words. */
 static int shown(struct word word)
 {
     return (int)MIN(word.length, 40u);
@@ -221,14 +222,14 @@ static bool is_torn_opening(struct word word, const char *behind)
            (find_command(second) >= 0 || is_other(second));
 }
 
-/* The part of a line before its flags. */
+/* What a line says before its flags: the command, and the directions that a function's name implies. */
 struct opening {
     enum data_type type;
-    int directions; /* from a function's name, 0 without one */
+    int directions; /* directions as bits from a function's name, 0 without one */
 };
 
-/* Skips the prefix of a logger or launcher ("srun -n 1"): everything before a driver, or a function's name with
- * its colon. */
+/* Skips the prefix of a logger or launcher ("srun -n 1"): everything before a driver's name, and a function's name
+ * with its colon. */
 static struct word skip_prefix(const char **at, struct opening *opening, bool *driver)
 {
     const char *scan = *at;
@@ -255,7 +256,8 @@ static struct word skip_prefix(const char **at, struct opening *opening, bool *d
     return first;
 }
 
-/* Sets *at to the first flag. On false, a line without usable flags, out's kind and reason are set. */
+/* Reads the part of a line before its flags and sets *at to the first flag. False for a line without usable flags;
+ * out's kind and reason then say why. */
 static bool read_opening(const char **at, struct opening *opening, struct driver_line *out)
 {
     bool driver;
@@ -295,7 +297,8 @@ static bool looks_like_flag(struct word word)
            find_flag(word) != NULL;
 }
 
-/* A flag's value: behind '=' in its own word, else the next word. Length 0 without a value. */
+/* Takes the value of a flag: the text after '=' in its own word, else the next word. Length 0 where there is no
+ * value. */
 static struct word take_value(struct word name, const char **at)
 {
     size_t length = flag_length(name);
@@ -312,7 +315,7 @@ static struct word take_value(struct word name, const char **at)
     return value;
 }
 
-/* Reads one flag with its value. On false, a flag that cannot be used, the reason is set. */
+/* Reads one flag with its value. False for a flag that cannot be used; the reason is then set. */
 static bool read_flag(struct word name, const char **at, struct driver_values *values,
                       struct driver_line *out)
 {
@@ -327,7 +330,7 @@ static bool read_flag(struct word name, const char **at, struct driver_values *v
     struct word value = take_value(name, at);
     if (value.length == 0) {
         if (flag->kind == FLAG_IGNORED || (flag->kind == FLAG_TEXT && flag->index == TEXT_TIME)) {
-            return true; /* says how to run, not what */
+            return true; /* flags that say how to run, not what to compute, are ignored */
         }
         give_up(out, DRIVER_LINE_BROKEN, "flag %.*s needs a value", shown(name), name.text);
         return false;
@@ -427,7 +430,8 @@ static void write_numbers(struct text_writer *writer, const struct problem *p)
     text_write(writer, " --group_count %" PRId64 " --bias %d", p->groups, p->bias);
 }
 
-/* Writes layouts without their block: the driver takes the block as one flag for all tensors. */
+/* Writes the layouts' names without the channel block ("NCHW" for NCHWc4): the driver takes the block as one flag for
+ * all tensors. */
 static bool write_layouts(struct text_writer *writer, const struct problem *p)
 {
     static const char *const names[TENSOR_COUNT] = {"in_layout", "fil_layout", "out_layout"};

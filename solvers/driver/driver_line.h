@@ -18,7 +18,7 @@ struct driver_line {
     enum driver_line_kind kind;
     int problem_count;                        /* 1 to 3: one for each direction of -F */
     struct problem problems[DIRECTION_COUNT]; /* ordered by the problems' direction: F, B, W */
-    char reason[256];                         /* set for OTHER and BROKEN */
+    char reason[256];                         /* set for kinds OTHER and BROKEN */
 };
 
 /* Parses one line, with or without its line end. Never fails: kind and reason say what is wrong. */

@@ -23,7 +23,7 @@ static void copy_sizes(const struct driver_values *values, enum driver_number fi
     }
 }
 
-/* Depth flags of a 2D line are ignored. */
+/* Sets the problem's sizes, strides, dilation and padding. A 2D line's depth flags are ignored. */
 static bool set_numbers(const struct driver_values *values, struct problem *p, GError **error)
 {
     const int64_t *numbers = values->numbers;
@@ -35,7 +35,8 @@ static bool set_numbers(const struct driver_values *values, struct problem *p, G
     p->n = numbers[NUMBER_BATCH];
     p->c = numbers[NUMBER_IN_CHANNELS];
     p->k = numbers[NUMBER_OUT_CHANNELS];
-    p->groups = numbers[NUMBER_GROUPS] == 0 ? 1 : numbers[NUMBER_GROUPS]; /* as in the driver */
+    /* the driver takes 0 groups as 1 */
+    p->groups = numbers[NUMBER_GROUPS] == 0 ? 1 : numbers[NUMBER_GROUPS];
     p->bias = numbers[NUMBER_BIAS] != 0;
     copy_sizes(values, NUMBER_IN_D, p, p->in);
     copy_sizes(values, NUMBER_FIL_D, p, p->fil);
@@ -86,7 +87,8 @@ static void apply_pad_mode(const struct driver_values *values, struct problem *p
     }
 }
 
-/* A missing layout is taken from those given: a list that names one layout means all three. */
+/* Sets the layouts. A layout that the line does not name is taken from the ones that it names: a list that names one
+ * layout means all three tensors. */
 static bool set_layouts(const struct driver_values *values, struct problem *p, GError **error)
 {
     static const enum driver_text order[] = {TEXT_IN_LAYOUT, TEXT_OUT_LAYOUT, TEXT_FIL_LAYOUT};
@@ -131,7 +133,7 @@ static bool set_types(const struct driver_values *values, enum data_type type, s
     return true;
 }
 
-/* rocMLIR's word for the direction. */
+/* Sets the directions from rocMLIR's operation ("conv_bwd_data"). */
 static bool read_operation(const struct driver_values *values, int *directions, GError **error)
 {
     static const char *const words[DIRECTION_COUNT] = {"conv", "conv_bwd_data", "conv_bwd_weight"};
@@ -147,7 +149,7 @@ static bool read_operation(const struct driver_values *values, int *directions, 
                    given);
 }
 
-/* Bits 1 F, 2 B, 4 W. INT8 has forward kernels only. */
+/* Sets the directions as bits: 1 F, 2 B, 4 W. INT8 has forward kernels only. */
 static bool choose_directions(const struct driver_values *values, const struct problem *p,
                               int *directions, GError **error)
 {
@@ -169,7 +171,8 @@ static bool choose_directions(const struct driver_values *values, const struct p
     return true;
 }
 
-/* Makes a valid problem of the fields of a plain or transposed convolution. */
+/* Makes a valid problem: `fields` are those of a plain convolution, or of a transposed one, which is replaced by the
+ * equal plain one. */
 static bool finish(const struct driver_values *values, const struct problem *fields,
                    enum direction direction, struct problem *p, GError **error)
 {

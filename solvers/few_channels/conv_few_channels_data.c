@@ -1,7 +1,7 @@
 /*
- * The gradient of a network's images: B of 2D convolutions with 1 to 4 input channels and one group. FP32, FP16
- * and BF16, NCHW and NHWC, packed tensors; any padding; strides and dilation whose sums fit registers. Static:
- * filter, stride, dilation and the division of a row are compiled in. GPUs.
+ * Backward data (B) of 2D convolutions with 1 to 4 input channels and one group, as for the gradient of a network's
+ * images. FP32, FP16 and BF16, NCHW and NHWC, packed tensors; any padding; strides and dilation whose sums fit
+ * registers. Static: filter, stride, dilation and the division of a row are compiled in. GPUs.
  */
 #include <string.h>
 
@@ -11,20 +11,20 @@
 
 enum { TILE_W, MOST_W, ITEMS, STEP_K, PARAM_COUNT };
 
-/* Registers for a work-item's sums and its piece of a row of y; multiplications unrolled. */
+/* Limits: registers of a work-item for its sums and its piece of a row of y; multiplications that are unrolled. */
 #define REGISTERS_MOST 144
 #define UNROLLED_MOST  2048
-/* The most work-items of the smallest workgroups; other workgroups give less than four times as many. */
+/* The most work-items of a launch with the smallest workgroups; with other workgroups a launch has less than four
+ * times as many. */
 #define WORK_MOST      0x1p29
 
 static const char *const sources[] = {"conv_few_channels_b.cl", NULL};
 
 static const struct space_param params[PARAM_COUNT] = {
     {"TILE_W", 3, (const int32_t[]){4, 8, 16}},
-    {"MOST_W", 4,
-     (const int32_t[]){8, 16, 32,
-                       64}}, /* the most work-items along a row, which divide it evenly */
-    {"ITEMS", 3, (const int32_t[]){64, 128, 256}}, /* the most of a workgroup */
+    /* the most work-items along a row; the kernel uses as many as divide the row evenly */
+    {"MOST_W", 4, (const int32_t[]){8, 16, 32, 64}},
+    {"ITEMS", 3, (const int32_t[]){64, 128, 256}}, /* the most work-items of a workgroup */
     {"STEP_K", 3, (const int32_t[]){4, 8, 16}},
 };
 
@@ -60,7 +60,7 @@ static struct division divide(const struct problem *p, const int32_t *values)
     return d;
 }
 
-/* Further positions of y that a cell's sums read along an axis. */
+/* Positions of y, beyond its own, that a cell's sums read along an axis. */
 static int64_t reach(const struct problem *p, enum axis axis)
 {
     return (p->fil[axis] - 1) * p->dilation[axis] / p->stride[axis];
@@ -71,7 +71,7 @@ static int64_t count_weights(const struct problem *p)
     return p->c * p->fil[AXIS_H] * p->fil[AXIS_W];
 }
 
-/* Bytes of y's part and the filters of STEP_K channels, or of results on their way to memory. */
+/* Bytes of local memory: y's part and the filters of STEP_K channels, or the results before they are stored. */
 static double local_bytes_of(const struct problem *p, const int32_t *values)
 {
     struct division d = divide(p, values);
@@ -108,7 +108,7 @@ static bool taps_are_spelled_out(const struct problem *p, const struct context *
     return (double)count_weights(p) * values[TILE_W] <= UNROLLED_MOST;
 }
 
-/* Only the narrowest of the widths that divide a row equally is valid. */
+/* Of several values of MOST_W that divide a row into the same number of pieces, only the smallest is valid. */
 static bool row_is_needed(const struct problem *p, const struct context *context,
                           const int32_t *values)
 {
@@ -177,7 +177,7 @@ static bool few_channels_data_is_applicable(const struct problem *p, const struc
     return true;
 }
 
-/* Defaults, measured on an H200; the last is always valid. */
+/* Defaults, measured on an H200, best first; the first valid one is used, and the last is always valid. */
 static const int32_t wishes[][PARAM_COUNT] = {
     {4, 16, 128, 8},
     {4, 8, 128, 8},
@@ -191,7 +191,7 @@ static void few_channels_data_default_config(const struct problem *p, const stru
     space_choose_first(&space, p, context, wishes[0], G_N_ELEMENTS(wishes), config);
 }
 
-/* Above solvers that pad channels up to a block. */
+/* The estimate is above that of solvers that pad channels up to a block. */
 static double few_channels_data_estimate(const struct problem *p, const struct context *context)
 {
     (void)p;

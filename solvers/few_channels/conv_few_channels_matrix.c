@@ -18,25 +18,26 @@ enum { TILES_M, WARPS_H, MOST_W, COLUMNS, RESIDENT, PARAM_COUNT };
 
 #define WARP_ITEMS       32
 #define ITEMS_MOST       512
-#define POSITIONS        16 /* of a warp, along a row */
+#define POSITIONS        16 /* positions along a row that a warp computes */
 #define CHUNK_ELEMENTS   8
 #define CHUNK_BYTES      16
-/* Registers of a work-item beside its sums, wanted and at least; registers of a unit. */
+/* Registers of a work-item beside its sums: enough for full speed, and the least that compiles; registers of a
+ * multiprocessor. */
 #define REGISTERS_BESIDE 64
 #define REGISTERS_LEAST  40
 #define REGISTERS_UNIT   65536
-/* The most products unrolled. */
+/* The most matrix instructions that a kernel unrolls. */
 #define UNROLLED_MOST    1024
 
 static const char *const sources[] = {"conv_few_channels_f.cl", NULL};
 
 static const struct space_param params[PARAM_COUNT] = {
-    {"TILES_M", 3, (const int32_t[]){1, 2, 4}}, /* rows of y of a warp */
+    {"TILES_M", 3, (const int32_t[]){1, 2, 4}}, /* rows of y that a warp computes */
     {"WARPS_H", 3, (const int32_t[]){1, 2, 4}},
-    {"MOST_W", 4,
-     (const int32_t[]){1, 2, 4, 8}}, /* the most warps along a row, which divide it evenly */
+    /* the most warps along a row; the kernel uses as many as divide the row evenly */
+    {"MOST_W", 4, (const int32_t[]){1, 2, 4, 8}},
     {"COLUMNS", 2, (const int32_t[]){32, 64}},
-    {"RESIDENT", 4, (const int32_t[]){1, 2, 4, 8}}, /* workgroups on a unit */
+    {"RESIDENT", 4, (const int32_t[]){1, 2, 4, 8}}, /* workgroups on a multiprocessor at once */
 };
 
 static const int32_t smallest[PARAM_COUNT] = {1, 1, 1, 32, 1};
@@ -53,7 +54,7 @@ static int64_t items_of(const struct problem *p, const int32_t *values)
     return WARP_ITEMS * warps_w_of(p, values) * values[WARPS_H];
 }
 
-/* Pairs of terms of a filter's row, rounded up to fours. */
+/* Pairs of terms of a filter's row, rounded up to a multiple of four. */
 static int64_t pair_pitch(const struct problem *p)
 {
     int64_t early = few_channels_lead(p) % 2;
@@ -68,7 +69,7 @@ static int64_t steps_of(const struct problem *p)
     return conv_divide_up(lines * pair_pitch(p), CHUNK_ELEMENTS);
 }
 
-/* Bytes of two parts of x, and of the filters in the order of lanes. */
+/* Bytes of local memory: two parts of x (one computed, one loaded), and the filters in the order of lanes. */
 static double local_bytes_of(const struct problem *p, const int32_t *values)
 {
     int64_t rows = (values[TILES_M] * values[WARPS_H] - 1) * p->stride[AXIS_H] +
@@ -113,7 +114,7 @@ static bool rows_suit_image(const struct problem *p, const struct context *conte
     return rows == 1 || rows < 2 * p->out[AXIS_H];
 }
 
-/* Only the fewest warps that divide a row equally are valid. */
+/* Of several values that divide a row into the same number of pieces, only the smallest number of warps is valid. */
 static bool warps_suit_row(const struct problem *p, const struct context *context,
                            const int32_t *values)
 {
@@ -150,7 +151,8 @@ static bool parts_fit_local_memory(const struct problem *p, const struct context
     return local_bytes_of(p, values) <= (double)target_dynamic_local_bytes(context->target);
 }
 
-/* All of a unit's workgroups have tiles and local memory. */
+/* Whether a multiprocessor can hold RESIDENT workgroups: there must be enough tiles for all of them, and enough local
+ * memory. */
 static bool workgroups_suit_unit(const struct problem *p, const struct context *context,
                                  const int32_t *values)
 {
@@ -217,7 +219,7 @@ static bool few_channels_matrix_is_applicable(const struct problem *p,
     return true;
 }
 
-/* Defaults; the last is always valid. */
+/* Defaults, best first; the first valid one is used, and the last is always valid. */
 static const int32_t wishes[][PARAM_COUNT] = {
     {2, 1, 8, 64, 2}, {2, 2, 8, 32, 2}, {2, 1, 8, 64, 1}, {2, 2, 8, 32, 1}, {1, 2, 4, 64, 1},
     {1, 2, 4, 32, 1}, {1, 1, 4, 32, 1}, {1, 1, 2, 32, 1}, {1, 1, 1, 32, 1},
@@ -230,7 +232,7 @@ static void few_channels_matrix_default_config(const struct problem *p,
     space_choose_first(&space, p, context, wishes[0], G_N_ELEMENTS(wishes), config);
 }
 
-/* Above solvers that copy x first. */
+/* The estimate is above that of solvers that copy x first. */
 static double few_channels_matrix_estimate(const struct problem *p, const struct context *context)
 {
     (void)p;

@@ -1,9 +1,9 @@
 /*
- * The weights' gradient of a network's first layer on NVIDIA's matrix units: W of 2D convolutions with 1 to 4
- * input channels and one group. FP16 and BF16, NHWC, packed tensors; output channels in eights, rows of x in
- * whole chunks of 16 bytes; any padding; strides and filters that fit registers and local memory; dilation of
- * rows. Static: filter and strides are compiled in. Rows of y are divided into parts, whose sums are added up
- * from the workspace. sm_80 and later.
+ * Backward weights (W) of a network's first layer on NVIDIA's matrix units: 2D convolutions with 1 to 4 input
+ * channels and one group. FP16 and BF16, NHWC, packed tensors; output channels in eights, rows of x in whole chunks
+ * of 16 bytes; any padding; strides and filters that fit registers and local memory; dilation of rows. Static: filter
+ * and strides are compiled in. Rows of y are divided into parts, whose sums are added up from the workspace. sm_80
+ * and later.
  */
 #include <string.h>
 
@@ -16,19 +16,18 @@ enum { BLOCK_K, SHARES, MOST_W, PARTS, PARAM_COUNT };
 
 #define WARP_ITEMS     32
 #define ITEMS_MOST     512
-#define POSITIONS      16 /* of one matrix instruction */
+#define POSITIONS      16 /* positions that one matrix instruction multiplies */
 #define CHUNK_ELEMENTS 8
 #define CHUNK_BYTES    16
-#define SUMS_MOST      128 /* registers of a work-item */
+#define SUMS_MOST      128 /* the most registers of a work-item for sums */
 
 static const char *const sources[] = {"conv_few_channels_matrix_w.cl", "conv_matrix_sum.cl", NULL};
 
 static const struct space_param params[PARAM_COUNT] = {
     {"BLOCK_K", 3, (const int32_t[]){16, 32, 64}},
     {"SHARES", 3, (const int32_t[]){1, 2, 4}},
-    {"MOST_W", 4,
-     (const int32_t[]){16, 32, 64,
-                       128}}, /* the most positions at a time, which divide a row evenly */
+    /* the most positions of a row in local memory at a time; the kernel uses a number that divides a row evenly */
+    {"MOST_W", 4, (const int32_t[]){16, 32, 64, 128}},
     {"PARTS", 9, (const int32_t[]){1, 32, 64, 128, 256, 384, 512, 768, 1024}},
 };
 
@@ -41,7 +40,7 @@ static int64_t items_of(const struct problem *p, const int32_t *values)
     return WARP_ITEMS * values[SHARES] * p->fil[AXIS_H];
 }
 
-/* Positions of a row in local memory at a time: whole steps for all shares. */
+/* Positions of a row of y in local memory at a time: whole instructions for each of the SHARES warps. */
 static int64_t step_of(const struct problem *p, const int32_t *values)
 {
     int64_t turn = (int64_t)POSITIONS * values[SHARES];
@@ -49,7 +48,7 @@ static int64_t step_of(const struct problem *p, const int32_t *values)
     return conv_divide_up(few_channels_even(p->out[AXIS_W], values[MOST_W]), turn) * turn;
 }
 
-/* The fewest parts that keep sums short enough; 0 where no config has so many. */
+/* The fewest split-K parts that keep each sum short enough; 0 where no config has so many parts. */
 static int32_t least_parts(const struct problem *p)
 {
     for (int i = 0; i < params[PARTS].count; i++) {
@@ -65,8 +64,8 @@ static int64_t tiles_n(const struct problem *p)
     return conv_divide_up(p->fil[AXIS_W] * p->c, CHUNK_ELEMENTS);
 }
 
-/* Bytes of two stages of rows of x and positions of y. Positions have an odd number of chunks, against bank
- * conflicts. */
+/* Bytes of local memory: two stages, each rows of x and positions of y. A position has an odd number of chunks,
+ * against bank conflicts. */
 static double local_bytes_of(const struct problem *p, const int32_t *values)
 {
     int64_t step = step_of(p, values);
@@ -87,7 +86,7 @@ static bool sums_fit_registers(const struct problem *p, const struct context *co
     return values[BLOCK_K] / POSITIONS * tiles_n(p) * 4 <= SUMS_MOST;
 }
 
-/* At most twice the rows of w, except for the smallest block. */
+/* A block of output channels may be at most twice the rows of w; the smallest block is always valid. */
 static bool block_suits_channels(const struct problem *p, const struct context *context,
                                  const int32_t *values)
 {
@@ -101,7 +100,8 @@ static bool items_suit_target(const struct problem *p, const struct context *con
     return items_of(p, values) <= MIN(ITEMS_MOST, context->target->max_workgroup);
 }
 
-/* Each share has positions, and of equal divisions only the narrowest step is valid. */
+/* Each of the SHARES warps must have positions. Of several steps that divide a row into the same number of pieces,
+ * only the shortest is valid. */
 static bool step_suits_row(const struct problem *p, const struct context *context,
                            const int32_t *values)
 {
@@ -122,7 +122,7 @@ static uint64_t part_bytes(const struct problem *p, const int32_t *values)
            (uint64_t)(few_channels_parts(p, values[PARTS]) * values[SHARES]) * sizeof(float);
 }
 
-/* The fewest parts are valid only where the workspace allows no more. */
+/* The fewest parts are valid only where the workspace limit allows no more parts. */
 static bool parts_suit_rows(const struct problem *p, const struct context *context,
                             const int32_t *values)
 {
@@ -183,7 +183,7 @@ static bool few_channels_matrix_w_is_applicable(const struct problem *p,
     return least_parts(p) > 0;
 }
 
-/* Defaults; the last is always valid with the fewest parts. */
+/* Defaults, best first; the first valid one is used, and the last is always valid with the fewest parts. */
 static const int32_t wishes[][PARTS] = {
     {64, 1, 128}, {64, 1, 64}, {32, 1, 128}, {32, 1, 64}, {16, 1, 32}, {16, 1, 16},
 };
@@ -203,7 +203,8 @@ static void few_channels_matrix_w_default_config(const struct problem *p,
                               config);
 }
 
-/* The most within the limit; the fewest parts where the limit allows none. */
+/* Bytes of the parts of the config with the most parts within the limit; of the fewest parts where the limit allows
+ * none. */
 static uint64_t few_channels_matrix_w_workspace_bytes(const struct problem *p,
                                                       const struct context *context)
 {
@@ -224,7 +225,7 @@ static uint64_t few_channels_matrix_w_workspace_bytes(const struct problem *p,
     return most;
 }
 
-/* Above solvers that copy x first. */
+/* The estimate is above that of solvers that copy x first. */
 static double few_channels_matrix_w_estimate(const struct problem *p, const struct context *context)
 {
     (void)p;

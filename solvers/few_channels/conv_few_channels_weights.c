@@ -1,8 +1,8 @@
 /*
- * The weights' gradient of a network's first layer: W of 2D convolutions with 1 to 4 input channels and one
- * group. FP32, FP16 and BF16, NCHW and NHWC, packed tensors; any padding; strides and dilation whose sums fit
- * registers; a multiple of four weights. Static: filter, stride and dilation are compiled in. Rows of y are
- * divided into parts, whose sums are added up from the workspace. GPUs.
+ * Backward weights (W) of a network's first layer: 2D convolutions with 1 to 4 input channels and one group. FP32,
+ * FP16 and BF16, NCHW and NHWC, packed tensors; any padding; strides and dilation whose sums fit registers; a
+ * multiple of four weights. Static: filter, stride and dilation are compiled in. Rows of y are divided into parts,
+ * whose sums are added up from the workspace. GPUs.
  */
 #include <string.h>
 
@@ -13,9 +13,9 @@
 
 enum { TILE_K, ITEMS_K, SHARES, MOST_W, PARTS, PARAM_COUNT };
 
-/* Registers for a work-item's sums and operands; multiplications unrolled. */
+/* Limits: registers of a work-item for sums and operands (see below for AMD); multiplications that are unrolled. */
 #define REGISTERS_MOST     176
-#define REGISTERS_MOST_AMD 128 /* AMD's compilers load further ahead */
+#define REGISTERS_MOST_AMD 128 /* lower, since AMD's compilers load further ahead */
 #define UNROLLED_MOST      1024
 #define ITEMS_MOST         512
 /* Positions that a work-item multiplies at once. */
@@ -27,9 +27,8 @@ static const struct space_param params[PARAM_COUNT] = {
     {"TILE_K", 4, (const int32_t[]){1, 2, 4, 8}},
     {"ITEMS_K", 4, (const int32_t[]){4, 8, 16, 32}},
     {"SHARES", 5, (const int32_t[]){1, 2, 4, 8, 16}},
-    {"MOST_W", 4,
-     (const int32_t[]){16, 32, 64,
-                       128}}, /* the most positions at a time, which divide a row evenly */
+    /* the most positions of a row in local memory at a time; the kernel uses a number that divides a row evenly */
+    {"MOST_W", 4, (const int32_t[]){16, 32, 64, 128}},
     {"PARTS", 9, (const int32_t[]){1, 32, 128, 256, 384, 512, 768, 1024, 2048}},
 };
 
@@ -47,13 +46,13 @@ static int64_t block_of(const int32_t *values)
     return (int64_t)values[ITEMS_K] * values[TILE_K];
 }
 
-/* Positions of a row in local memory at a time. */
+/* Positions of a row of y in local memory at a time. */
 static int64_t step_of(const struct problem *p, const int32_t *values)
 {
     return few_channels_up_to_fours(few_channels_even(p->out[AXIS_W], values[MOST_W]));
 }
 
-/* Columns of x that so many positions of y read. */
+/* Columns of x that `positions` neighbouring positions of y read. */
 static int64_t span_of(const struct problem *p, int64_t positions)
 {
     return (positions - 1) * p->stride[AXIS_W] + (p->fil[AXIS_W] - 1) * p->dilation[AXIS_W] + 1;
@@ -64,7 +63,7 @@ static double sums_of(const struct problem *p, const int32_t *values)
     return (double)values[TILE_K] * (double)p->c * (double)p->fil[AXIS_W];
 }
 
-/* Bytes of rows of y and x, or of the sums that shares add up. */
+/* Bytes of local memory: rows of y and x, or the sums that work-items add up at the end. */
 static double local_bytes_of(const struct problem *p, const int32_t *values)
 {
     int64_t step = step_of(p, values);
@@ -101,7 +100,7 @@ static bool sums_are_spelled_out(const struct problem *p, const struct context *
     return POSITIONS * sums_of(p, values) <= UNROLLED_MOST;
 }
 
-/* At most twice the rows of w, except for the smallest block. */
+/* A block of output channels may be at most twice the rows of w; the smallest block is always valid. */
 static bool block_suits_channels(const struct problem *p, const struct context *context,
                                  const int32_t *values)
 {
@@ -118,7 +117,8 @@ static bool items_suit_target(const struct problem *p, const struct context *con
            (values[SHARES] == 1 || items_of(p, smallest) * values[SHARES] <= ITEMS_MOST);
 }
 
-/* Each share has positions, and of equal divisions only the narrowest step is valid. */
+/* Each of the SHARES work-items must have positions. Of several steps that divide a row into the same number of
+ * pieces, only the shortest is valid. */
 static bool step_suits_row(const struct problem *p, const struct context *context,
                            const int32_t *values)
 {
@@ -181,7 +181,7 @@ static bool few_channels_weights_is_applicable(const struct problem *p,
     return true;
 }
 
-/* Defaults, measured on an H200; the last is always valid. */
+/* Defaults, measured on an H200, best first; the first valid one is used, and the last is always valid. */
 static const int32_t wishes[][PARAM_COUNT] = {
     {2, 32, 1, 64, 1}, {4, 8, 4, 128, 1}, {4, 8, 4, 64, 1}, {4, 8, 1, 64, 1}, {2, 8, 4, 32, 1},
     {2, 4, 4, 32, 1},  {2, 8, 1, 16, 1},  {1, 8, 1, 16, 1}, {1, 4, 1, 16, 1},
@@ -196,7 +196,7 @@ static void few_channels_weights_default_config(const struct problem *p,
                               config);
 }
 
-/* The most within the limit; one part where the limit allows none. */
+/* Bytes of the parts of the config with the most parts within the limit; of one part where the limit allows none. */
 static uint64_t few_channels_weights_workspace_bytes(const struct problem *p,
                                                      const struct context *context)
 {
@@ -213,7 +213,7 @@ static uint64_t few_channels_weights_workspace_bytes(const struct problem *p,
     return most;
 }
 
-/* Above solvers that pad channels up to a block. */
+/* The estimate is above that of solvers that pad channels up to a block. */
 static double few_channels_weights_estimate(const struct problem *p, const struct context *context)
 {
     (void)p;
@@ -223,7 +223,8 @@ static double few_channels_weights_estimate(const struct problem *p, const struc
 
 /* ---- the launch ---- */
 
-/* Whether y's innermost runs, in memory and in local memory, are whole chunks. */
+/* Whether y's contiguous runs (k in NHWC, columns in NCHW) are whole chunks of 16 bytes, both in memory and in local
+ * memory. */
 static bool y_is_in_chunks(const struct problem *p, const int32_t *values)
 {
     if (few_channels_is_nhwc(p))

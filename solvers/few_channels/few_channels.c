@@ -3,7 +3,7 @@
 #include "solvers/common/conv_common.h"
 
 #define CHUNK_BYTES    16
-#define CHUNK_ELEMENTS 8 /* of FP16 and BF16 */
+#define CHUNK_ELEMENTS 8 /* elements of FP16 and BF16 in a chunk of 16 bytes */
 
 bool few_channels_is_nhwc(const struct problem *p)
 {
@@ -19,7 +19,8 @@ static bool tensors_are_alike(const struct problem *p)
     return true;
 }
 
-/* Kernels compute an image's address once and count in int within the image. */
+/* Whether an image's offsets fit 32 bits: kernels compute an image's address once and count in int within the image.
+ * */
 static bool images_fit_32_bits(const struct problem *p)
 {
     double x = (double)p->c * (double)p->in[AXIS_H] * (double)p->in[AXIS_W];

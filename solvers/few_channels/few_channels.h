@@ -15,17 +15,19 @@
 bool few_channels_serves(const struct problem *p, const struct context *context,
                          const char **reason);
 
-/* The least piece length that divides `count` into as few pieces as pieces of length `most` would. */
+/* The shortest piece length that divides `count` into no more pieces than pieces of length `most` do; the pieces are
+ * then nearly equal. */
 int64_t few_channels_even(int64_t count, int64_t most);
 
 int64_t few_channels_up_to_fours(int64_t count);
 
-/* W: all images' rows of y, which are divided into parts; the rows of a part; the number of parts that have rows. */
+/* For W: rows of y of all images, which are divided into split-K parts; the rows of a part; the number of parts that
+ * have rows. */
 int64_t few_channels_rows(const struct problem *p);
 int64_t few_channels_part_rows(const struct problem *p, int32_t parts);
 int64_t few_channels_parts(const struct problem *p, int32_t parts);
 
-/* Elements of w, which each part's sums have too. */
+/* The number of elements of w, which is also the number of sums in each part. */
 int64_t few_channels_weights(const struct problem *p);
 
 /* W: sets the last parameter of a config, the number of parts, to what keeps all units busy. A workgroup
@@ -40,7 +42,7 @@ bool few_channels_is_nhwc(const struct problem *p);
 /* Whether this many adjacent elements are whole chunks of 16 bytes. */
 bool few_channels_in_chunks(const struct problem *p, int64_t elements);
 
-/* Elements from one column of x to the next. */
+/* Elements of memory from one column of x to the next. */
 int64_t few_channels_step(const struct problem *p);
 
 /* Elements by which the filter's first term follows the start of a 16-byte chunk of x. It is the same for all
@@ -49,9 +51,9 @@ int64_t few_channels_lead(const struct problem *p);
 
 /* Adds the options of kernels for matrix units: TYPE, LANE, C, LEAD, sizes of filter and stride, dilation of rows. */
 void few_channels_add_matrix_options(const struct problem *p, struct launch *launch);
-/* Adds TYPE, NHWC, C, sizes of filter, stride and dilation. */
+/* Adds the options TYPE, NHWC, C, and sizes of filter, stride and dilation. */
 void few_channels_add_options(const struct problem *p, struct launch *launch);
-/* Adds k, then heights and widths of x, y and the padding. */
+/* Adds arguments: k, then heights and widths of x, y and the padding. */
 void few_channels_add_image(const struct problem *p, struct launch *launch);
 
 #endif

@@ -9,10 +9,9 @@
  * The spectra lie in workspace.
  *
  * Accuracy: an output carries the rounding of its whole tile, so errors go by
- * the largest output, not by its own size. They stay below a quarter of what
- * FFTs are allowed: 16 (1 + log2(L + 1)) units of 2^-24 times the tensor's
- * largest magnitude, L the products of a sum (worker/verify/tolerance.h).
- * Measured for L from 5 to 36300: up to 6 units with values of either sign, 14
+ * the largest output, not by its own size. The tolerance for FFTs is 16 (1 + log2(L + 1)) units, where a unit is
+ * 2^-24 times the tensor's largest magnitude and L the number of products of a sum (worker/verify/tolerance.h).
+ * Errors stay below a quarter of it. Measured for L from 5 to 36300: up to 6 units with values of either sign, 14
  * with values of one sign; that is at least 11 times below.
  */
 #include <math.h>
@@ -91,7 +90,7 @@ static void fft_plan_init(const struct problem *p, int size, struct fft_plan *pl
     plan->columns = (double)p->n * (double)plan->h.tiles * (double)plan->w.tiles;
 }
 
-/* False where a transform yields few outputs for its size although the output has more. */
+/* False where the filter leaves a transform few outputs although the image has more. */
 static bool fft_plan_is_useful(const struct problem *p, const struct fft_plan *plan)
 {
     return plan->h.tile >= MIN(p->out[AXIS_H], plan->size / 4) &&
@@ -184,7 +183,7 @@ static void fft_plan_choose(const struct problem *p, struct fft_plan *plan)
     }
 }
 
-/* Lanes of the product's vectors. */
+/* Lanes of a vector in the kernel that multiplies spectra. */
 static int fft_vector_lanes(const struct context *context)
 {
     return context_is_cpu(context) ? CLAMP(context->target->vector_bytes / 4, 4, 16) : GPU_VEC;
@@ -201,7 +200,7 @@ static int tiles_of(const int32_t *values)
     return values[FFT_BLOCK_K] / values[FFT_TILE_K] * (values[FFT_BLOCK_N] / values[FFT_TILE_N]);
 }
 
-/* Work-items of a workgroup of the product. */
+/* Work-items of a workgroup of the kernel that multiplies spectra. */
 static int fft_product_items(const struct context *context, const int32_t *values)
 {
     return context_is_cpu(context) ? 1 : tiles_of(values);
@@ -221,20 +220,20 @@ static double slices_bytes(const struct fft_plan *plan, int block_k, int block_n
     return bytes[TENSOR_X] + bytes[TENSOR_W] + bytes[TENSOR_Y];
 }
 
-/* ---- the default, which also says how much workspace there is ---- */
+/* ---- the default config, whose size of spectra also bounds the workspace of all configs ---- */
 
 static int default_block(double count)
 {
     return count > 32 ? 64 : count > 16 ? 32 : BLOCK_MIN;
 }
 
-/* Bytes of all spectra in the default's blocks. */
+/* Bytes of the spectra of x, w and y, rounded up to the default config's blocks. */
 static double fft_default_bytes(const struct fft_plan *plan)
 {
     return slices_bytes(plan, default_block(plan->channels), default_block(plan->columns));
 }
 
-/* The largest such size over all useful transforms; no config exceeds it. */
+/* The largest fft_default_bytes() over all useful transform sizes. No valid config needs more workspace. */
 static double fft_most_bytes(const struct problem *p)
 {
     double most = 0;
@@ -259,7 +258,8 @@ static int default_lanes(const struct context *context, int size)
     return lanes;
 }
 
-/* Tiles fill a CPU's registers. A GPU's tiles are as tall as the number of work-items allows. */
+/* Sets the default tile: on a CPU it fills the registers, on a GPU it is as tall as the number of work-items allows.
+ * */
 static void set_default_tile(const struct context *context, int32_t *values)
 {
     int vec = fft_vector_lanes(context);
@@ -308,7 +308,7 @@ static bool size_is_needed(const struct problem *p, const struct context *contex
     return values[FFT_SIZE] == FFT_SIZE_MIN || plan.h.tiles * plan.w.tiles != 1;
 }
 
-/* A CPU's lanes are a vector's. On a GPU lanes times work-items of a plane make the workgroup. */
+/* On a CPU LANES must be the vector's lanes. On a GPU lanes times the work-items of a plane are the workgroup. */
 static bool lanes_suit_target(const struct problem *p, const struct context *context,
                               const int32_t *values)
 {
@@ -348,8 +348,8 @@ static bool spectra_fit_workspace(const struct problem *p, const struct context 
     return slices_bytes(&plan, values[FFT_BLOCK_K], values[FFT_BLOCK_N]) <= fft_most_bytes(p);
 }
 
-/* A CPU's sums, columns and one weight must fit 32 vector registers of 64 bytes, or 16 shorter ones; a GPU's
- * half of 255 registers. */
+/* Whether a tile's numbers fit registers. A CPU's sums, columns and one weight must fit 32 vector registers of 64
+ * bytes, or 16 shorter ones; a GPU's sums, rows and columns half of 255 registers. */
 static bool sums_fit_registers(const struct problem *p, const struct context *context,
                                const int32_t *values)
 {
@@ -363,7 +363,8 @@ static bool sums_fit_registers(const struct problem *p, const struct context *co
     return 2 * (rows + 1) * (columns / vec) + 2 <= (context->target->vector_bytes >= 64 ? 32 : 16);
 }
 
-/* A CPU needs sums for two units with a latency of four cycles. On a GPU other waves fill the time. */
+/* A CPU needs 8 independent sums: two multiply-add units times four cycles of latency. On a GPU other waves fill the
+ * time. */
 static bool sums_hide_latency(const struct problem *p, const struct context *context,
                               const int32_t *values)
 {
@@ -372,7 +373,8 @@ static bool sums_hide_latency(const struct problem *p, const struct context *con
            2 * values[FFT_TILE_K] * values[FFT_TILE_N] / fft_vector_lanes(context) >= 8;
 }
 
-/* The smallest blocks may have half of the wanted work-items. */
+/* Whether a GPU's workgroup has a good number of work-items; half of the wanted least is allowed, for the smallest
+ * blocks. */
 static bool items_fit_workgroup(const struct problem *p, const struct context *context,
                                 const int32_t *values)
 {
@@ -416,7 +418,7 @@ static const struct space_constraint constraints[] = {
 static const struct space fft_space = {FFT_PARAM_COUNT, params, G_N_ELEMENTS(constraints),
                                        constraints};
 
-/* Positions along an axis from which a filter is large. */
+/* Filter positions along an axis from which the solver calls a filter large and serves it. */
 #define LARGE_FILTER 5
 /* Strides and dilations up to this keep positions within 31 bits where the reach fits. */
 #define STEP_MOST    (1 << 19)
@@ -453,10 +455,11 @@ static bool filter_is_served(const struct problem *p, const char **reason)
     return true;
 }
 
-/* Work-items that every device counts in 32 bits. */
+/* The most work-items of a launch: every device counts them in 32 bits. */
 #define ITEMS_MOST INT32_MAX
 
-/* A work-item transforms two rows of a plane; LANES planes are transformed together. */
+/* Whether the transforms' launches are within limits. A work-item transforms two rows of a plane; a workgroup
+ * transforms LANES planes together. */
 static bool transforms_fit(const struct fft_plan *plan)
 {
     for (int t = 0; t < TENSOR_COUNT; t++) {
@@ -468,7 +471,8 @@ static bool transforms_fit(const struct fft_plan *plan)
     return true;
 }
 
-/* A work-item of the product computes at least 8 sums, and padding may make blocks four times too many. */
+/* Whether the product's launch is within limits. A work-item computes at least 8 sums, and padding may make blocks up
+ * to four times too many. */
 static bool product_fits(const struct fft_plan *plan)
 {
     return (plan->channels + 15) * (plan->columns + 15) * plan->groups * 4 / 8 <= ITEMS_MOST &&
@@ -486,7 +490,7 @@ static bool plans_fit(const struct problem *p, const char **reason)
             *reason = "needs fewer planes: 32 bits count the work-items that transform them";
             return false;
         }
-        /* Up to this, sizes in doubles are exact. */
+        /* The sizes are computed in doubles, which are exact up to this. */
         if (fft_default_bytes(&plan) > 0x1p52) {
             *reason = "needs spectra of fewer than 2^52 bytes";
             return false;
@@ -536,7 +540,7 @@ struct recipe {
     const struct context *context;
     const int32_t *values;
     struct fft_plan plan;
-    uint64_t offset[TENSOR_COUNT]; /* of the spectra, by role */
+    uint64_t offset[TENSOR_COUNT]; /* offset in the workspace of each tensor's spectra, by role */
     struct solution *solution;
 };
 

@@ -9,10 +9,10 @@
  * matches architectures whose names begin with its name; the first match counts. */
 static const struct file {
     const char *arch;
-    int registers; /* of a lane, of all waves together */
-    int granule;   /* registers are assigned in multiples of this */
+    int registers; /* registers of one lane that all waves of a SIMD share */
+    int granule;   /* a wave's registers are assigned in multiples of this */
     int waves;     /* the most waves */
-    bool shared;   /* accumulation registers are in the same file */
+    bool shared;   /* whether accumulation registers are in the same file as vector registers */
     int scalar; /* scalar registers of all waves together, assigned in multiples of 16; 0 where they are no limit */
 } files[] = {
     {"gfx90a", 512, 8, 8, true, 800},   {"gfx94", 512, 8, 8, true, 800},

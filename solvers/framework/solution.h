@@ -73,7 +73,7 @@ void solution_init(struct solution *solution);
  * SOLVERS_ERROR_INVALID names the fault. */
 bool solution_validate(const struct solution *solution, const struct target *target,
                        GError **error);
-/* Whether options are "" or "-DNAME=VALUE ..." of letters, digits and "_.+-". */
+/* Whether a launch's options are "" or "-DNAME=VALUE ...", with values of letters, digits and "_.+-". */
 bool launch_options_valid(const char *options);
 /* Appends a launch of kernel `entry` of `file`; the caller sets grid, block, options and arguments.
  */
@@ -88,12 +88,12 @@ void launch_arg_int32(struct launch *launch, int64_t value);
 void launch_arg_int64(struct launch *launch, int64_t value);
 void launch_arg_float32(struct launch *launch, double value);
 void launch_arg_stride(struct launch *launch, enum tensor_role role, int logical_axis);
-/* The stride times a factor, for a step of several elements along an axis. */
+/* Adds a stride times `factor`, the distance of several elements along an axis. */
 void launch_arg_scaled_stride(struct launch *launch, enum tensor_role role, int logical_axis,
                               int64_t factor);
 /* Sets block, and grid to `items` rounded up to whole workgroups. */
 void launch_set_grid(struct launch *launch, const int64_t items[3], const int block[3]);
-/* The same for a grid of one axis. */
+/* launch_set_grid() for a grid of one axis. */
 void launch_set_line(struct launch *launch, int64_t items, int block);
 
 #endif

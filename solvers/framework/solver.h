@@ -14,7 +14,8 @@
 /* A config that was evaluated, as a solver's own search sees it. */
 struct tried_config {
     struct perf_config config;
-    double time_ms; /* lowest median; INFINITY for one that failed or must not be tried */
+    /* lowest median of the repetitions; INFINITY for a config that failed or must not be tried */
+    double time_ms;
 };
 
 struct solver {
@@ -24,12 +25,13 @@ struct solver {
     const char
         *algorithm; /* MIOpen's algorithm family: Direct, GEMM, FFT, Winograd, ImplicitGEMM */
     bool dynamic;   /* one binary serves all problems of a type, layout and direction */
-    bool
-        partial; /* its FIX_ parameters choose which parts of the shape are compiled in; not dynamic */
+    /* whether its configs have FIX_ parameters, which choose the parts of the shape that are compiled in; such a
+     * solver is not dynamic */
+    bool partial;
     /* Tensors need not be packed: the launches take strides as arguments. Strides must keep the layout's order:
      * a step along an axis spans at least all elements of the next faster axis. */
     bool any_strides;
-    /* Its kernels use instructions that only the targets it serves have, and compile for no others. */
+    /* Its kernels use instructions of the targets that it serves, and compile for no other target. */
     bool native;
     bool nondeterministic;      /* results may differ from run to run (sums by atomics) */
     const char *const *sources; /* kernel files it may use, NULL-terminated */
@@ -40,9 +42,10 @@ struct solver {
     uint64_t (*workspace_bytes)(
         const struct problem *p,
         const struct context *context); /* NULL for a solver without a workspace */
-    /* Expected speed relative to the naive kernel (1.0), for choosing without a measurement. */
+    /* Expected speed relative to the naive kernel (1.0), to choose a solver without measurements. */
     double (*estimate)(const struct problem *p, const struct context *context);
-    /* The config where nothing was tuned. Right for every problem and target that the solver serves. */
+    /* Writes the config that is used where nothing was tuned. It is right for every problem and target that the
+     * solver serves. */
     void (*default_config)(const struct problem *p, const struct context *context,
                            struct perf_config *config);
     const struct space *space; /* NULL for a solver that cannot be tuned */
@@ -65,9 +68,9 @@ struct solver {
 extern const struct solver *const solver_table[];
 extern const int solver_table_count;
 
-/* NULL for an unknown name. */
+/* The solver with this name, NULL for an unknown name. */
 const struct solver *solver_find(const char *name);
-/* Index in the table, or -1. */
+/* The solver's index in the table, -1 for an unknown solver. */
 int solver_index(const char *name);
 
 /* Whether the solver's own search replaces this strategy (a name of strategy.h): it replaces all but "exhaustive". */
@@ -76,7 +79,7 @@ bool solver_searches(const struct solver *solver, const char *strategy);
 /* How much of the shape its kernels are compiled for: "dynamic" (nothing), "partial" or "static". */
 const char *solver_form(const struct solver *solver);
 
-/* 0 for a solver without workspace_bytes. */
+/* Bytes of workspace that the solver needs; 0 for a solver that uses none. */
 uint64_t solver_workspace_bytes(const struct solver *solver, const struct problem *p,
                                 const struct context *context);
 
@@ -106,7 +109,8 @@ bool solver_config_possible(const struct solver *solver, const char *text, GErro
 void solver_result_context(const struct solver *solver, const struct problem *p,
                            const struct target *target, const struct perf_config *config,
                            uint64_t workspace_bytes, struct context *context);
-/* Parses a stored result's config by solver_config_parse() in either context. */
+/* Parses a stored result's config with solver_config_parse(), in the context without limits or, failing that, in the
+ * context of a default that only a workspace limit leads to. */
 bool solver_result_parse(const struct solver *solver, const struct problem *p,
                          const struct target *target, const char *text, uint64_t workspace_bytes,
                          struct context *context, struct perf_config *config, GError **error);

@@ -1,27 +1,29 @@
 #include "solvers/framework/solver_claims.h"
 
-/* Spaces are counted up to here. */
+/* The most configs of a space that are counted. */
 #define CONFIGS_MAX 100000
 
 #define BATCH        2
 #define SIZE         28
 #define CHANNELS     128
 #define GROUPS       4
-/* Channels for solvers that serve few: an image's, and then the image has another size. */
+/* Channels and image size for solvers that serve few channels, as a network's first layer has them. */
 #define FEW_CHANNELS 2
 #define FEW_SIZE     32
 
 const int claim_filters[CLAIM_FILTER_COUNT] = {1, 2, 3, 5, 7, 31};
 
 static const char *const target_ids[] = {"gfx90a68", "sm_90_132_80g", "cpu-skylake-avx512_2"};
-/* Further targets for solvers with instructions of one vendor, whose other kind of matrix unit they may not serve. */
+/* Another target for solvers with instructions of one vendor: such a solver may serve only one of the vendor's kinds
+ * of matrix unit. */
 static const char *const native_target_ids[] = {"gfx1100_48"};
 
-/* One problem that solvers are asked about, and the claims that serving it proves. */
+/* One problem that each solver is asked about, and what a solver that serves it may claim. */
 struct probe {
     enum solver_feature feature;
-    int filter;              /* index in claim_filters */
-    bool depthwise, grouped; /* in any feature's problem */
+    int filter; /* index of the filter size in claim_filters */
+    /* the problem's form, whatever the feature: depthwise, or several groups */
+    bool depthwise, grouped;
     bool few;
     struct problem problem;
 };
@@ -54,7 +56,8 @@ static int64_t group_count(const struct probe *probe)
     return probe->feature == FEATURE_GROUPS || probe->grouped ? GROUPS : 1;
 }
 
-/* The output tensor differs, so that a solver need not convert what it reads. */
+/* Makes a problem's output tensor differ in layout or type. The output is chosen because a solver need not convert
+ * what it only writes. */
 static void mix(struct problem *p, enum solver_feature feature)
 {
     enum tensor_role output = problem_output_role(p);
@@ -67,7 +70,7 @@ static void mix(struct problem *p, enum solver_feature feature)
         p->type[output] = p->type[output] == TYPE_FP32 ? TYPE_FP16 : TYPE_FP32;
 }
 
-/* False where no such problem exists. */
+/* Makes the probe's problem. False where a problem of this kind cannot exist. */
 static bool make_problem(struct probe *probe, enum direction direction, enum layout layout,
                          enum data_type type)
 {
@@ -131,8 +134,9 @@ static void note_configs(const struct solver *solver, const struct problem *p,
     claims->most_configs = MAX(claims->most_configs, count);
 }
 
-/* Walking spaces takes most of the time. Plain FP32 problems suffice where a solver serves them; other problems
- * are used only for a direction and layout where those gave nothing. */
+/* Whether to walk the solver's space for this problem; walking takes most of the time. Plain FP32 problems suffice
+ * where a solver serves them; for other problems spaces are walked only where a direction and layout had no such
+ * problem. */
 static bool configs_matter(const struct probe *probe, const struct solver_claims *claims)
 {
     const struct problem *p = &probe->problem;
@@ -174,7 +178,8 @@ static bool is_served(const struct solver *solver, struct probe *probe,
            solver_applicable(solver, &probe->problem, context, NULL);
 }
 
-/* Tries the plainest problem, then variants: a solver of few channels in a group may serve groups or images only. */
+/* Whether the solver serves the plainest problem, or else one of its variants: a solver of few channels may serve
+ * only groups, or only images of few channels. */
 static bool is_served_somehow(const struct solver *solver, struct probe *probe,
                               const struct context *context, const struct problem *base)
 {

@@ -13,7 +13,7 @@ enum solver_feature {
     FEATURE_PLAIN, /* one group, no stride or dilation */
     FEATURE_STRIDE,
     FEATURE_DILATION,
-    FEATURE_GROUPS, /* of several channels each */
+    FEATURE_GROUPS, /* several groups, each of several channels */
     FEATURE_DEPTHWISE,
     FEATURE_MIXED_LAYOUTS,
     FEATURE_MIXED_TYPES,
@@ -29,15 +29,16 @@ struct solver_claims {
     unsigned directions, vendors;
     /* directions served with all tensors of this layout and type; INT8 stands for INT8 to INT32 */
     unsigned served[LAYOUT_COUNT][DATA_TYPE_COUNT];
-    unsigned features[FEATURE_COUNT]; /* directions in which the feature is served */
-    unsigned looked_at[LAYOUT_COUNT]; /* directions in which spaces were counted */
-    unsigned filters;                 /* bit i stands for claim_filters[i] */
-    bool many_channels; /* serves images of many channels, not only those of a picture */
+    unsigned features[FEATURE_COUNT]; /* bits of the directions in which each feature is served */
+    /* bits of the directions in which a layout's spaces were counted */
+    unsigned looked_at[LAYOUT_COUNT];
+    unsigned filters;   /* bit i stands for claim_filters[i] */
+    bool many_channels; /* serves many input channels, not only the few channels of a picture */
     /* largest space among the problems tried; 0 for a solver that cannot be tuned */
     int64_t most_configs;
     int least_launches, most_launches;
-    bool with_workspace,
-        without_workspace; /* some solution uses a workspace; some solution uses none */
+    /* whether some solution uses a workspace; whether some solution uses none */
+    bool with_workspace, without_workspace;
 };
 
 void solver_claims_find(const struct solver *solver, struct solver_claims *claims);

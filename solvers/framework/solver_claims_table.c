@@ -1,4 +1,4 @@
-/* The claims as a Markdown table with a row for each solver. */
+/* Writes the claims as a Markdown table with a row for each solver. */
 #include "solvers/framework/solver_claims.h"
 
 static void append_directions(GString *text, unsigned directions, const char *between)
@@ -13,8 +13,8 @@ static void append_directions(GString *text, unsigned directions, const char *be
     }
 }
 
-/* Appends a name, after a space unless it is the cell's first, and the directions where they are not all:
- * "INT8(F)". */
+/* Appends a name to a cell, after a space unless it is the cell's first, with the directions in brackets where not
+ * all are served: "INT8(F)". */
 static void append_claim(GString *text, gsize cell, const char *name, unsigned directions,
                          const struct solver_claims *claims)
 {
@@ -58,7 +58,7 @@ static void layouts_cell(GString *text, const struct solver *solver,
         append_claim(text, cell, layout_name((enum layout)l), layout_directions(claims, l), claims);
 }
 
-/* Appends the pairs of layout and type that are not served although both cells name them. */
+/* Appends exceptions: pairs of layout and type that are not served although the table's cells name both. */
 static void append_exceptions(GString *text, const struct solver_claims *claims)
 {
     const char *before = ", without";

@@ -77,14 +77,15 @@ void space_walk_init(struct space_walk *walk, const struct space *space, const s
     walk->context = context;
 }
 
-/* Sets the values before parameter `depth` from the walk's indices. */
+/* Sets the values of the parameters before number `depth` from the walk's indices. */
 static void walk_values(const struct space_walk *walk, int depth, int32_t *values)
 {
     for (int i = 0; i < depth; i++)
         values[i] = walk->space->params[i].values[walk->index[i]];
 }
 
-/* Depth first. A prefix that breaks a constraint is skipped with all its continuations. */
+/* Walks depth first: where the first parameters' values break a constraint, all configs that begin with these values
+ * are skipped. */
 bool space_walk_next(struct space_walk *walk, struct perf_config *config)
 {
     const struct space *space = walk->space;
@@ -138,7 +139,7 @@ int64_t space_count_up_to(const struct space *space, const struct problem *p,
     return count;
 }
 
-/* splitmix64's next number. */
+/* The next number of the splitmix64 generator. */
 static uint64_t next_random(uint64_t *state)
 {
     uint64_t value = *state += 0x9e3779b97f4a7c15u;
@@ -175,7 +176,8 @@ bool space_draw(const struct space *space, const struct problem *p, const struct
     return seen > 0;
 }
 
-/* Appends configs that differ in parameter i; with `adjacent` only the nearest valid values below and above `at`. */
+/* Appends the valid configs that differ from `config` in parameter i only; with `adjacent` just the nearest valid
+ * values below and above its own. */
 static int neighbours_along(const struct space *space, const struct problem *p,
                             const struct context *context, const struct perf_config *config, int i,
                             bool adjacent, GArray *neighbours)
@@ -189,7 +191,8 @@ static int neighbours_along(const struct space *space, const struct problem *p,
         if (other.values[i] == config->values[i] ||
             !space_contains(space, p, context, &other, NULL))
             continue;
-        /* Values ascend, so that a later value below is nearer. */
+        /* Values ascend, so that a later valid value below the config's own is nearer and replaces the earlier one.
+         * */
         if (adjacent && other.values[i] < config->values[i])
             g_array_set_size(neighbours, before);
         g_array_append_val(neighbours, other);

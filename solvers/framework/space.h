@@ -13,22 +13,25 @@
  * take the campaign's limits; `solvers --problem` and `lookup --choose` take the user's; all else has none. */
 struct context {
     const struct target *target;
-    uint64_t workspace_limit; /* bytes; UINT64_MAX for no limit */
-    bool dynamic_only;        /* only kernels of which one binary serves all problems */
-    bool deterministic;       /* bitwise equal results from run to run */
-    bool tunable_only;        /* only solvers with configs to choose among */
+    /* the most bytes of workspace that a solution may use; UINT64_MAX for no limit */
+    uint64_t workspace_limit;
+    bool dynamic_only; /* allow only kernels of which one binary serves all problems */
+    /* allow only solvers whose results are bitwise equal from run to run */
+    bool deterministic;
+    bool tunable_only; /* allow only solvers with configs to choose among */
 };
 
 /* The limits that a campaign or a user sets; all zero means no limits. */
 struct context_limits {
-    bool limits_workspace; /* workspace_bytes is a limit, possibly 0 */
+    /* workspace_bytes holds a limit, which may be 0; otherwise there is no limit */
+    bool limits_workspace;
     uint64_t workspace_bytes;
     bool dynamic_only, deterministic, tunable_only; /* as in struct context */
 };
 
 /* Sets the target and no limits. */
 void context_init(struct context *context, const struct target *target);
-/* Replaces the limits by these. */
+/* Replaces the context's limits by the given ones. */
 void context_set_limits(struct context *context, const struct context_limits *limits);
 bool context_limits_equal(const struct context_limits *a, const struct context_limits *b);
 /* The limits in words: "a workspace of at most 64 MiB, dynamic kernels alone"; NULL for no limits. Free with
@@ -38,7 +41,7 @@ bool context_is_cpu(const struct context *context);
 
 #define CONFIG_MAX 16
 
-/* A value for each parameter of a space; count is 0 for solvers that cannot be tuned. */
+/* One value for each parameter of a space. `count` is 0 for solvers that cannot be tuned. */
 struct perf_config {
     int count;
     int32_t values[CONFIG_MAX];
@@ -53,7 +56,8 @@ struct space_param {
 struct space_constraint {
     const char *name;     /* in small letters: "tile_fits_registers" */
     const char *protects; /* the limit it protects: "registers" */
-    int needs; /* it reads only the first `needs` parameters, so that a walk can skip whole subtrees */
+    /* the constraint reads only the first `needs` parameters, so that a walk can skip all configs that begin alike */
+    int needs;
     bool (*holds)(const struct problem *p, const struct context *context, const int32_t *values);
 };
 
@@ -72,7 +76,7 @@ struct space_walk {
     bool started, ended;
 };
 
-/* The pointers must outlive the walk. */
+/* Begins a walk. The pointers must outlive the walk. */
 void space_walk_init(struct space_walk *walk, const struct space *space, const struct problem *p,
                      const struct context *context);
 /* The next valid config in order; false at the end. */
@@ -96,7 +100,7 @@ int space_neighbours(const struct space *space, const struct problem *p,
                      const struct context *context, const struct perf_config *config, bool adjacent,
                      GArray *neighbours);
 
-/* Whether every value is one of its parameter's and every constraint holds. On false *why (may be NULL) names
+/* Whether each value is one of its parameter's values and every constraint holds. On false *why (may be NULL) names
  * the parameter or constraint. */
 bool space_contains(const struct space *space, const struct problem *p,
                     const struct context *context, const struct perf_config *config,

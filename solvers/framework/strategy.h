@@ -25,7 +25,8 @@ enum strategy_id {
 
 struct strategy {
     const char *name;
-    const char *summary; /* a phrase without a full stop */
+    /* what the strategy does: a phrase without a full stop, for the command's help */
+    const char *summary;
 };
 extern const struct strategy strategy_table[STRATEGY_COUNT]; /* by enum strategy_id */
 

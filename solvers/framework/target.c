@@ -7,7 +7,8 @@
 #include <string.h>
 
 #define UNITS_MAX         100000
-#define DECIMAL_UNITS_MAX 64 /* MIOpen writes larger counts in hexadecimal */
+/* the most compute units that an id gives in decimal; MIOpen writes larger counts in hexadecimal */
+#define DECIMAL_UNITS_MAX 64
 
 /* Features come in this order in an id, each at most once. */
 static const char *const feature_names[][2] = {{"_nosramecc", "_sramecc"}, {"_noxnack", "_xnack"}};
@@ -67,7 +68,7 @@ static void take_features(struct text_cursor *cursor, struct target *t)
 
 /* ---- parts of a card ---- */
 
-/* Takes and returns the next mode, NULL where none follows. */
+/* Takes one of `modes` if it is next, and returns it; NULL where none of them is next. */
 static const char *take_mode(struct text_cursor *cursor, const char *const *modes, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -82,7 +83,7 @@ static void add_part(struct target *t, const char *part)
     g_strlcat(t->partition, part, sizeof t->partition);
 }
 
-/* Takes a number and a letter ("1g"): slices of a card. */
+/* Takes a number and the letter `kind` ("1g") and appends them to `slices`: a number of slices of a card. */
 static bool take_slices(struct text_cursor *cursor, char kind, GString *slices)
 {
     struct text_cursor at = *cursor;
@@ -94,8 +95,8 @@ static bool take_slices(struct text_cursor *cursor, char kind, GString *slices)
     return true;
 }
 
-/* Takes the slices of a compute instance and of a GPU instance. Drivers write a dot between them, and no slices
- * for an unknown profile. */
+/* Takes the slices of a compute instance and of a GPU instance. Drivers write a dot between the two ("1c.2g"), and
+ * nothing for an unknown profile. */
 static void take_instance(struct text_cursor *cursor, struct target *t)
 {
     g_autoptr(GString) part = g_string_new(INSTANCE);
@@ -141,7 +142,8 @@ bool target_set_partition(struct target *t, const char *words)
     t->partition[0] = '\0';
     if (text_take_literal(&cursor, INSTANCE)) {
         text_take_char(&cursor, ' ');
-        /* Memory (which the id already has) and media engines may follow the slices. */
+        /* The id already states the memory, so the memory and media engines that may follow the slices are skipped.
+         * */
         take_instance(&cursor, t);
         if (*cursor.at == '\0' || *cursor.at == '.')
             return true;
@@ -191,7 +193,7 @@ static bool take_hex_units(struct text_cursor *cursor, int *units)
     return number > DECIMAL_UNITS_MAX;
 }
 
-/* Parses an id whose architecture's name has this length. */
+/* Parses an AMD id, with the first arch_length characters as the architecture's name. */
 static bool parse_amd_at(const char *id, size_t arch_length, struct target *t)
 {
     struct text_cursor cursor = {id, id + arch_length};
@@ -202,14 +204,16 @@ static bool parse_amd_at(const char *id, size_t arch_length, struct target *t)
     t->arch[arch_length] = '\0';
     take_features(&cursor, t);
     bool decimal = text_take_char(&cursor, '_');
-    /* Only a known architecture's name shows where a hexadecimal count begins. */
+    /* Only a known architecture's name shows where a hexadecimal count begins; after an unknown name only a decimal
+     * count is taken. */
     bool taken = decimal ? take_units(&cursor, &t->compute_units)
                          : target_arch_known(t->arch) && take_hex_units(&cursor, &t->compute_units);
     take_partition(&cursor, t);
     return taken && *cursor.at == '\0';
 }
 
-/* Tries the longest known architecture with which the rest parses, then any name before an underscore. */
+/* Parses an AMD id. The architecture is the longest known name with which the rest of the id parses; failing that,
+ * any name before an underscore. */
 static bool parse_amd(const char *id, struct target *t)
 {
     size_t whole = strspn(id + 3, "0123456789abcdef") + 3;
@@ -253,7 +257,8 @@ static bool plain_name(const char *name)
 static bool parse_cpu(const char *id, struct target *t)
 {
     const char *name = id + strlen("cpu-");
-    const char *last = strrchr(name, '_'); /* LLVM's names may hold underscores themselves */
+    /* the last underscore ends the name, since LLVM's names may hold underscores */
+    const char *last = strrchr(name, '_');
     t->vendor = VENDOR_CPU;
     if (last == NULL || last == name || (size_t)(last - name) >= sizeof t->arch) {
         return false;
@@ -300,7 +305,7 @@ int target_compute_capability(const struct target *t)
     return (int)MIN(g_ascii_strtoull(t->arch + strlen("sm_"), NULL, 10), INT_MAX);
 }
 
-/* Upper bounds that every device is far below: local memory, bytes of a vector register, work-items of a
+/* Bounds for plausible limits, far above any device: local memory, bytes of a vector register, work-items of a
  * workgroup. */
 #define LOCAL_BYTES_MAX  (1ll << 40)
 #define VECTOR_BYTES_MAX 4096

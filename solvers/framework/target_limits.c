@@ -12,12 +12,15 @@ enum speed { SPEED_FP32, SPEED_FP16, SPEED_BF16, SPEED_INT8, SPEED_COUNT };
  * name; among rows that differ in memory the first whose memory_gib reaches the device's counts. */
 static const struct limits {
     const char *arch;
-    int memory_gib; /* the most memory, 0 for any */
+    /* the row is for devices with at most this much memory, in GiB; 0 for any memory */
+    int memory_gib;
     int wave_size;
-    double ops_a_clock[SPEED_COUNT]; /* of a unit: FP32, FP16, BF16, INT8 */
+    /* operations of one compute unit in one clock: FP32, FP16, BF16, INT8 */
+    double ops_a_clock[SPEED_COUNT];
     double clock_ghz;
-    double gigabytes;  /* a second */
-    int local_kib;     /* the most for a workgroup; on NVIDIA the most that a launch may request */
+    double gigabytes; /* a second */
+    /* the most local memory of a workgroup, in KiB; on NVIDIA the most that a launch may request */
+    int local_kib;
     int registers_kib; /* of a unit */
 } limits_table[] = {
     // clang-format off
@@ -159,7 +162,8 @@ static void set_cpu_limits(struct target *t)
             break;
         }
     }
-    t->local_bytes = 256 * 1024; /* a core's own cache; PoCL reports at least this */
+    /* a core's own cache; PoCL reports at least this much local memory */
+    t->local_bytes = 256 * 1024;
     t->max_workgroup = 4096;
     t->wave_size = 1;
     /* 8 GHz, and in each thread two multiply-adds (4 operations) on each 4-byte lane of the widest vector. */
@@ -182,7 +186,7 @@ void target_set_limits(struct target *t)
     const struct limits *limits = find_limits(t);
     t->vector_bytes = 0;
     t->max_workgroup = 1024;
-    /* NVIDIA: the most that a kernel may declare; a launch may request more. */
+    /* NVIDIA: 48 KiB is the most that a kernel may declare; a launch may request more. */
     t->local_bytes = t->vendor == VENDOR_NVIDIA                ? 48 * 1024
                      : limits != NULL && limits->local_kib > 0 ? limits->local_kib * INT64_C(1024)
                                                                : 64 * 1024;
@@ -223,7 +227,8 @@ static enum speed speed_of(enum data_type type)
     }
 }
 
-/* For an unknown target: eight times the gain by the type's width. */
+/* The speed of a narrow type relative to FP32 on an unknown GPU or CPU: faster by its width, on a GPU eight times
+ * more for matrix units. */
 static double unknown_speedup(const struct target *t, enum data_type type)
 {
     double packed = MAX(1, 4 / MAX(1, data_type_bytes(type)));

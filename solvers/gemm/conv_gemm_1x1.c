@@ -63,7 +63,7 @@ static bool gemm_1x1_is_applicable(const struct problem *p, const struct context
                           reason);
 }
 
-/* The most that any config takes; only W splits. */
+/* The workspace of the config that takes the most. Only W splits its sums and needs any. */
 static uint64_t gemm_1x1_workspace_bytes(const struct problem *p, const struct context *context)
 {
     const struct tile_product product = product_of(p);
@@ -91,7 +91,7 @@ static void gemm_1x1_default_config(const struct problem *p, const struct contex
 
 #define STRIDE(axis, times) ((struct gemm_step){axis, times})
 
-/* y = w x: rows are y's channels, columns its positions. Axes are numbered N C D H W. */
+/* Describes F as the product y = w x: rows are y's channels, columns its positions. Axes are numbered N C D H W. */
 static void set_forward(const struct problem *p, struct gemm *gemm)
 {
     gemm_tensor(gemm, &gemm->a, TENSOR_W);
@@ -107,7 +107,8 @@ static void set_forward(const struct problem *p, struct gemm *gemm)
     gemm->batch[1].c = STRIDE(1, p->k / p->groups);
 }
 
-/* x = w' y: rows are x's channels, columns the positions that some output reads. */
+/* Describes B as the product x = w' y (w' is w transposed): rows are x's channels, columns the positions that some
+ * output reads. */
 static void set_backward(const struct problem *p, struct gemm *gemm)
 {
     gemm_tensor(gemm, &gemm->a, TENSOR_W);
@@ -123,7 +124,8 @@ static void set_backward(const struct problem *p, struct gemm *gemm)
     gemm->batch[1].c = STRIDE(1, p->c / p->groups);
 }
 
-/* w = y x': rows are y's channels, columns x's channels, terms the positions. */
+/* Describes W as the product w = y x' (x' is x transposed): rows are y's channels, columns x's channels, terms the
+ * positions. */
 static void set_weights(const struct problem *p, struct gemm *gemm)
 {
     gemm_tensor(gemm, &gemm->a, TENSOR_Y);
@@ -139,7 +141,7 @@ static void set_weights(const struct problem *p, struct gemm *gemm)
     gemm->batch[1].c = STRIDE(0, p->k / p->groups);
 }
 
-/* The parts are packed copies of w in the workspace. */
+/* Makes the product write split-K parts, packed copies of w in the workspace. */
 static void split_weights(const struct problem *p, const int32_t *values, struct gemm *gemm,
                           struct solution *solution)
 {

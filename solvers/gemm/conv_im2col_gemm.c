@@ -14,9 +14,9 @@
 
 /* Work-items of a workgroup of conv_col2im.cl. */
 #define FOLD_ITEMS         64
-/* Work-items of a workgroup of conv_im2col.cl on a GPU, which unfolds a line. */
+/* On a GPU, work-items of a workgroup of conv_im2col.cl, which unfolds one line of col at a time. */
 #define UNFOLD_ITEMS       128
-/* The most workgroups of conv_im2col.cl; each may unfold several lines. */
+/* The most workgroups of conv_im2col.cl; each may unfold several lines of col. */
 #define UNFOLD_GROUPS_MOST (1 << 22)
 
 static const char *const sources[] = {"gemm.cl", "conv_im2col.cl", "conv_col2im.cl",
@@ -27,7 +27,7 @@ static const struct space_param params[PARAM_COUNT] = {
     TILE_SPLITS_PARAM,
 };
 
-/* Filter positions; output positions of all images. */
+/* filter_count(): filter positions. position_count(): output positions of all images. */
 static double filter_count(const struct problem *p)
 {
     return (double)p->fil[AXIS_D] * (double)p->fil[AXIS_H] * (double)p->fil[AXIS_W];
@@ -43,19 +43,20 @@ static double col_elements(const struct problem *p)
     return (double)p->c * filter_count(p) * position_count(p);
 }
 
-/* B adds up its products once more when it folds them, so they keep FP32. */
+/* The type of col's elements. B adds up col's elements when it folds them, so it keeps FP32. */
 static enum data_type col_type(const struct problem *p)
 {
     return p->direction == DIRECTION_B ? TYPE_FP32 : p->type[TENSOR_X];
 }
 
-/* Bytes of col; the parts of split sums follow. */
+/* Bytes of col in the workspace. The parts of split sums follow col. */
 static uint64_t col_bytes(const struct problem *p)
 {
     return workspace_align((uint64_t)col_elements(p) * (uint64_t)data_type_bytes(col_type(p)));
 }
 
-/* F: k by positions over col's terms. B: col's terms by positions over k. W: k by col's terms over positions. */
+/* Sizes of the product. F: rows k, columns positions, terms col's terms. B: rows col's terms, columns positions,
+ * terms k. W: rows k, columns col's terms, terms positions. */
 static struct tile_product product_of(const struct problem *p)
 {
     double c_terms = (double)(p->c / p->groups) * filter_count(p);
@@ -146,7 +147,7 @@ static void im2col_default_config(const struct problem *p, const struct context 
     config->count = PARAM_COUNT;
 }
 
-/* Whether x's channels are neighbours in memory; then col's are as well. */
+/* Whether x's channels are neighbours in memory. If so, channels are neighbours in col too. */
 static bool is_by_term(const struct problem *p)
 {
     int64_t strides[5];
@@ -212,8 +213,8 @@ static void add_fold_launch(const struct problem *p, struct solution *solution)
 #define STRIDE(axis, times) ((struct gemm_step){axis, times})
 #define ELEMENTS(count)     ((struct gemm_step){GEMM_ELEMENTS, count})
 
-/* Sets the axes of col's terms (channels and filter positions, in col's order). steps[of_w] are w's strides, or
- * elements where w's parts are packed. */
+/* Sets the axes of col's terms (channels and filter positions, in col's order). steps[of_w] become w's strides, or
+ * with dense_w element counts, for split-K parts, which are packed copies of w. */
 static void set_terms(const struct problem *p, bool dense_w, int of_w, struct gemm_axis axes[])
 {
     bool by_term = is_by_term(p);
@@ -235,7 +236,7 @@ static void set_terms(const struct problem *p, bool dense_w, int of_w, struct ge
     }
 }
 
-/* Sets the axes of output positions; steps[of_y] are y's strides. */
+/* Sets the axes of output positions; steps[of_y] become y's strides. */
 static void set_positions(const struct problem *p, int of_y, struct gemm_axis axes[])
 {
     int64_t step = is_by_term(p) ? (int64_t)filter_count(p) * p->c : 1;
@@ -260,7 +261,7 @@ static int64_t group_step(const struct problem *p)
                          : c_count * (int64_t)filter_count(p) * (int64_t)position_count(p);
 }
 
-/* y = w col: rows are y's channels, columns positions, terms col's terms. */
+/* Describes F as the product y = w col: rows are y's channels, columns positions, terms col's terms. */
 static void set_forward(const struct problem *p, struct gemm *gemm)
 {
     int64_t k_count = p->k / p->groups;
@@ -276,7 +277,8 @@ static void set_forward(const struct problem *p, struct gemm *gemm)
     gemm->batch[1].c = STRIDE(1, k_count);
 }
 
-/* col = w' y: rows are col's terms, columns positions, terms y's channels. */
+/* Describes B as the product col = w' y (w' is w transposed): rows are col's terms, columns positions, terms y's
+ * channels. */
 static void set_backward(const struct problem *p, struct gemm *gemm)
 {
     int64_t k_count = p->k / p->groups;
@@ -292,7 +294,8 @@ static void set_backward(const struct problem *p, struct gemm *gemm)
     gemm->batch[1].c = ELEMENTS(group_step(p));
 }
 
-/* w = y col': rows are y's channels, columns col's terms, terms positions. Parts of split sums follow col. */
+/* Describes W as the product w = y col' (col' is col transposed): rows are y's channels, columns col's terms, terms
+ * positions. Parts of split sums follow col. */
 static void set_weights(const struct problem *p, const int32_t *values, struct gemm *gemm,
                         struct solution *solution)
 {

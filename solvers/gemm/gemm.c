@@ -45,7 +45,8 @@ static int64_t count_of(const struct gemm_axis axes[GEMM_AXES])
     return count;
 }
 
-/* Elements of a step where the tensor is packed, which decides how loads are arranged. */
+/* The step in elements, for a tensor as if packed. Options that arrange loads follow from it, so that one binary
+ * serves all strides. */
 static int64_t packed_step(const struct gemm *gemm, const struct gemm_operand *operand,
                            struct gemm_step step)
 {
@@ -57,7 +58,7 @@ static int64_t packed_step(const struct gemm *gemm, const struct gemm_operand *o
     return strides[step.axis] * step.times;
 }
 
-/* The step of the fastest axis that has more than one element. */
+/* The operand's step along the fastest of the axes that have more than one element. */
 static int64_t fastest_step(const struct gemm *gemm, const struct gemm_operand *operand,
                             const struct gemm_axis axes[GEMM_AXES], int which)
 {
@@ -114,7 +115,7 @@ static void add_steps(const struct gemm_operand *operand, const struct gemm_axis
         add_step(operand, axes[i].steps[which], launch);
 }
 
-/* All counts but the first axis', which no index exceeds. */
+/* Adds the counts of all axes but the first, because the kernel splits indices without the first axis' count. */
 static void add_counts(const struct gemm_axis axes[GEMM_AXES], struct launch *launch)
 {
     for (int i = 1; i < GEMM_AXES; i++)
@@ -164,7 +165,7 @@ void gemm_add_launch(const struct gemm *gemm, const struct context *context, con
 }
 
 #define GRID_MOST    65535
-/* Rows of the widest block, to which tile_default_config() falls back. */
+/* Rows of the widest block of the space, which tile_default_config() chooses where other grids would be too large. */
 #define WIDE_BLOCK_M 32
 
 bool gemm_grid_fits(const struct problem *p, double m, double layers, const char **reason)

@@ -11,7 +11,7 @@
 
 struct gemm_operand {
     bool in_workspace;
-    enum tensor_role tensor; /* where it is not in the workspace */
+    enum tensor_role tensor; /* the tensor, for an operand that is not in the workspace */
     uint64_t offset;         /* bytes into the workspace */
     enum data_type type;
 };
@@ -41,7 +41,7 @@ struct gemm {
         int64_t count;
         struct gemm_step a, b, c;
     } batch[2];
-    int splits;         /* parts of the terms (split-K), from 1 */
+    int splits;         /* number of split-K parts of the terms, 1 for a sum that is not split */
     int64_t part;       /* terms of a part */
     int64_t split_step; /* elements of c from one part's results to the next part's */
 };
@@ -50,7 +50,8 @@ struct gemm {
 void gemm_init(struct gemm *gemm, const struct problem *p);
 void gemm_tensor(const struct gemm *gemm, struct gemm_operand *operand, enum tensor_role role);
 void gemm_workspace(struct gemm_operand *operand, uint64_t offset_bytes, enum data_type type);
-/* Sets one axis; each step is of a tensor's axis (N C D H W) or in elements. */
+/* Sets an axis: its count, and its step in each of the two operands that have the axis. A step is a multiple of a
+ * tensor's stride, or in elements. */
 void gemm_set_axis(struct gemm_axis *axis, int64_t count, struct gemm_step first,
                    struct gemm_step second);
 
@@ -59,9 +60,9 @@ void gemm_set_axis(struct gemm_axis *axis, int64_t count, struct gemm_step first
 void gemm_add_launch(const struct gemm *gemm, const struct context *context, const int32_t *values,
                      struct solution *solution);
 
-/* Whether every GPU takes the grid of m rows in this many layers with the widest blocks (second and third axis
- * hold 65535 workgroups each), and whether split parts have a size within 64 bits. tile_may_split() checks the
- * layers that splits add. Otherwise *reason says so. */
+/* Whether every GPU takes the grid of `layers` products of m rows with the widest blocks (second and third axis hold
+ * 65535 workgroups each), and whether the size of split-K parts fits 64 bits. Parts add workgroups along the third
+ * axis; tile_may_split() checks these. Otherwise *reason says so. */
 bool gemm_grid_fits(const struct problem *p, double m, double layers, const char **reason);
 
 #endif

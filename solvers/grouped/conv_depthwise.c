@@ -22,7 +22,8 @@ enum depthwise_param {
     DEPTHWISE_TILE_H, /* rows of a tile; W: filter rows that a workgroup sums */
     DEPTHWISE_TILE_W, /* vectors in a row of a tile */
     DEPTHWISE_REPEAT, /* tiles that a work-item computes one after the other; W: 1 */
-    DEPTHWISE_SPLITS, /* W: parts of the outputs that are summed in parallel; F and B: 1 */
+    /* W: split-K parts of the outputs, which are summed in parallel; F and B: 1 */
+    DEPTHWISE_SPLITS,
     DEPTHWISE_PARAM_COUNT
 };
 
@@ -41,9 +42,9 @@ struct depthwise_plan {
 
     /* Only for W. */
     int64_t channel_items; /* work-items of a workgroup along the channels; a power of two */
-    int64_t workgroups;    /* workgroups of one part of the outputs */
-    int64_t part;          /* units of outputs in a part */
-    int64_t splits;        /* number of parts, at most the config's */
+    int64_t workgroups;    /* workgroups that sum one part of the outputs */
+    int64_t part;          /* units of outputs (TILE_W vectors of a row) in a part */
+    int64_t splits;        /* number of parts that have outputs, at most the config's */
 };
 
 static const struct space_param params[DEPTHWISE_PARAM_COUNT] = {
@@ -67,9 +68,9 @@ static enum depthwise_lanes depthwise_lanes(const struct problem *p)
     }
 }
 
-/* An axis as a work-item sees it (conv_depthwise.cl): the most filter positions of a result, the distances in
- * the source of a tile's neighbours and of neighbouring filter positions, and the number of results that tiles
- * cover. */
+/* One axis as conv_depthwise.cl computes it. taps: the most filter positions that a result reads through.
+ * source_step: source positions between neighbouring results of a tile. tap_step: source positions between
+ * neighbouring taps. results: results along the axis, in B of one phase of the stride. */
 struct axis_view {
     int64_t taps, source_step, tap_step, results;
 };
@@ -85,7 +86,7 @@ static struct axis_view view_axis(const struct problem *p, enum axis axis)
                               conv_divide_up(p->in[axis], stride)};
 }
 
-/* Positions of a row that a tile covers. */
+/* Results along a row that a tile computes. */
 static int64_t tile_positions(const struct problem *p, const int32_t *values)
 {
     return values[DEPTHWISE_TILE_W] * (depthwise_lanes(p) == LANES_W ? values[DEPTHWISE_VEC] : 1);
@@ -107,7 +108,7 @@ static int64_t longest_row(const struct problem *p, const struct context *contex
     return context_is_cpu(context) ? 32 : 64 / values[DEPTHWISE_VEC];
 }
 
-/* Registers of a tile's sums, or of what they are multiplied with: lanes on a GPU, vectors on a CPU. */
+/* Registers for a tile's sums, or for the values that they are multiplied with: lanes on a GPU, vectors on a CPU. */
 static int64_t tile_registers(const struct context *context, const int32_t *values)
 {
     return (int64_t)values[DEPTHWISE_TILE_H] * values[DEPTHWISE_TILE_W] *
@@ -127,10 +128,10 @@ static int64_t most_columns(const struct problem *p, const struct context *conte
 }
 
 #define MACS_A_CHUNK 512
-/* A GPU's registers also hold the addresses of running loads. */
+/* The most filter columns whose sources a GPU loads together, since addresses of running loads take registers too. */
 #define GPU_CHUNK    16
 
-/* Filter columns whose sources are loaded together. */
+/* Filter columns whose source elements a work-item loads together. */
 static int64_t chunk_columns(const struct problem *p, const struct context *context,
                              const int32_t *values)
 {
@@ -153,8 +154,9 @@ static int64_t count_taps(const struct problem *p)
 #define WEIGHTS_IN_HAND     32
 #define CPU_WEIGHTS_IN_HAND 64
 
-/* Whether all filter positions are unrolled. A CPU's rows are in memory. With several slices the masks of
- * positions outside need more scalar registers than a wave of 64 has. */
+/* Whether the kernel unrolls all filter positions. A CPU's rows are in memory. A 3D filter with several slices is not
+ * unrolled, because the masks of positions outside of the tensor would need more scalar registers than a wave of 64
+ * has. */
 static bool unrolls(const struct problem *p, const struct context *context, const int32_t *values)
 {
     int64_t taps = count_taps(p), lanes = depthwise_lanes(p) == LANES_C ? values[DEPTHWISE_VEC] : 1;
@@ -176,7 +178,7 @@ static int64_t channel_items(const struct problem *p, const int32_t *values)
     return items;
 }
 
-/* W: vectors of outputs that a channel's sums run over, in units of TILE_W. */
+/* W: units of outputs to be summed for a channel; a unit is TILE_W vectors of a row. */
 static int64_t count_units(const struct problem *p, const int32_t *values)
 {
     int64_t images =
@@ -198,7 +200,8 @@ static int64_t count_workgroups(const struct problem *p, const struct context *c
            conv_divide_up(p->fil[AXIS_W], chunk_columns(p, context, values));
 }
 
-/* F and B: a work-item for each tile of each axis, channel (vector) and image (vector). */
+/* F and B: work-items, one for each tile of each axis, channel (or vector of channels) and image (or vector of
+ * images). */
 static int64_t count_tiles(const struct problem *p, const int32_t *values)
 {
     const int64_t *sizes = p->direction == DIRECTION_F ? p->out : p->in;
@@ -248,13 +251,14 @@ static bool items_suit_target(const struct problem *p, const struct context *con
     return values[DEPTHWISE_ITEMS] > 1 && values[DEPTHWISE_ITEMS] <= context->target->max_workgroup;
 }
 
-/* Lanes of a CPU's vector register. */
+/* Lanes of the widest vector that a CPU's register holds. */
 static int widest_vector(const struct context *context)
 {
     return CLAMP(context->target->vector_bytes / 4, 8, 16);
 }
 
-/* On a CPU vectors alternate with single elements where the stride is too long for them. */
+/* Valid vectors: on a GPU up to 4 lanes. On a CPU from 8 lanes up to a register, or single elements where a row's
+ * stride is too long for vectors. */
 static bool vector_suits_target(const struct problem *p, const struct context *context,
                                 const int32_t *values)
 {
@@ -300,7 +304,7 @@ static bool sums_fit_registers(const struct problem *p, const struct context *co
     return tile_registers(context, values) <= most;
 }
 
-/* At most twice the positions that there are, except for the smallest tile. */
+/* A tile may have at most twice the results that an axis has; the smallest tile is always valid. */
 static bool tile_suits_sizes(const struct problem *p, const struct context *context,
                              const int32_t *values)
 {
@@ -323,7 +327,7 @@ static bool repeat_has_work(const struct problem *p, const struct context *conte
                                                2 * view_axis(p, AXIS_W).results);
 }
 
-/* Every work-item of a part has several units. */
+/* Splitting is valid only in W, and only where every work-item of a part has several units of outputs. */
 static bool splits_leave_work(const struct problem *p, const struct context *context,
                               const int32_t *values)
 {
@@ -357,7 +361,8 @@ static const struct space_constraint constraints[] = {
 static const struct space depthwise_space = {DEPTHWISE_PARAM_COUNT, params,
                                              G_N_ELEMENTS(constraints), constraints};
 
-/* Bytes of the parts of the most splits within the context's limit. A part has at least two units. */
+/* Bytes of the split-K parts of the config with the most parts within the context's limit. Each part has at least two
+ * units of outputs. */
 static uint64_t depthwise_workspace_bytes(const struct problem *p, const struct context *context)
 {
     int64_t outputs = p->n * p->out[AXIS_D] * p->out[AXIS_H] * p->out[AXIS_W];
@@ -374,7 +379,8 @@ static uint64_t depthwise_workspace_bytes(const struct problem *p, const struct 
     return most;
 }
 
-/* Few large parts leave units of a GPU idle; many small ones write more than they read. */
+/* Chooses the number of split-K parts: few large parts leave units of a GPU idle, many small ones write more than
+ * they read. */
 static void choose_splits(const struct problem *p, const struct context *context, int32_t *values)
 {
     int64_t wanted = context_is_cpu(context) ? context->target->compute_units
@@ -390,8 +396,8 @@ static void choose_splits(const struct problem *p, const struct context *context
     }
 }
 
-/* Defaults: measured on a CPU; for GPUs those without spills. The last of each kind is always valid, on CPUs
- * one of the last two. */
+/* Candidates for the default; the first valid one of its kind is used. Those for CPUs are measured, those for GPUs
+ * compile without spills. The last of each kind is always valid, on CPUs one of the last two. */
 static const struct wish {
     bool cpu, weights, along_w;
     int32_t values[DEPTHWISE_PARAM_COUNT];
@@ -436,7 +442,7 @@ static const char *const sources[] = {"conv_depthwise.cl", "conv_depthwise_w.cl"
 
 /* ---- what it serves ---- */
 
-/* Work-items along an axis with the smallest tiles; B's tiles are whole rounds of the stride's phases. */
+/* Work-items that an axis gives with the smallest tiles. In B the tiles cover each phase of the stride. */
 static double count_items(const struct problem *p, int axis)
 {
     int64_t stride = MIN(p->stride[axis], p->in[axis]);
@@ -562,7 +568,7 @@ static void solve_data(const struct problem *p, const struct context *context,
     launch_set_line(launch, plan.tiles, values[DEPTHWISE_ITEMS]);
 }
 
-/* Adds the distance of the parts, which are packed copies of w, and their strides. */
+/* Adds the distance between split-K parts, which are packed copies of w, and w's packed strides. */
 static void add_part_strides(const struct problem *p, struct launch *launch)
 {
     int64_t steps[AXIS_COUNT], step = 1;

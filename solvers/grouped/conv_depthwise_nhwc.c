@@ -14,13 +14,16 @@
 enum depthwise_nhwc_param {
     NHWC_ITEMS,  /* the most work-items of a workgroup */
     NHWC_VECTOR, /* channels of a work-item */
-    NHWC_TILE_H, /* rows of results of a work-item (B: whole strides); W: rows of outputs that are read together */
+    /* rows of results of a work-item's tile (B: of strides); W: rows of outputs that are read together */
+    NHWC_TILE_H,
     NHWC_TILE_W,
-    NHWC_LOAD, /* W: workgroups for each compute unit, by dividing the outputs into parts; 0 for F, B, and one part */
+    /* W: workgroups for each compute unit, reached by dividing the outputs into split-K parts; 0 in F and B, and for
+     * one part */
+    NHWC_LOAD,
     NHWC_PARAM_COUNT
 };
 
-/* The largest filter, and the largest distance of its first and last position; the largest strides. */
+/* Limits: filter positions along an axis, distance from the first to the last of them, and stride. */
 #define NHWC_FILTER_MOST 7
 #define NHWC_REACH_MOST  32
 #define NHWC_STRIDE_MOST 4
@@ -40,11 +43,11 @@ struct depthwise_nhwc_plan {
     int64_t splits;     /* number of parts */
 };
 
-/* Registers of a work-item for what the config decides; others hold addresses. */
+/* Registers of a work-item for values whose number depends on the config; the others hold addresses. */
 #define REGISTERS   200
-/* The most elements of w, or sums of W, that a work-item keeps. */
+/* The most elements of w (F, B), or sums (W), that a work-item keeps in registers. */
 #define SUMS_MOST   104
-/* The most multiply-accumulates of a tile, which is unrolled: they take about a second to compile. */
+/* The most multiply-accumulates of a tile. They are unrolled; this many take about a second to compile. */
 #define MACS_MOST   2400
 #define VECTOR_MOST 8
 #define PIECE_BYTES 16
@@ -80,7 +83,7 @@ static int64_t count_tiles(const struct problem *p, enum axis axis, int32_t tile
     return conv_divide_up(p->in[axis] + p->pad[axis] % stride, tile * stride);
 }
 
-/* Positions along an axis that a tile reads, and the most results that one of them meets. */
+/* Source positions along an axis that a tile reads. */
 static int64_t span_of(const struct problem *p, enum axis axis, int32_t tile, int64_t filter)
 {
     int64_t reach = (filter - 1) * p->dilation[axis];
@@ -104,7 +107,8 @@ static int64_t words_of(const struct problem *p, enum tensor_role role, int32_t 
     return conv_divide_up((int64_t)vector * data_type_bytes(p->type[role]), 4);
 }
 
-/* W: filter rows whose sums fit a work-item's registers, evenly over the passes. */
+/* W: the filter rows that a work-item sums at once: as many as fit its registers, nearly equal for all passes over
+ * the filter. */
 static int64_t filter_rows(const struct problem *p, int32_t vector)
 {
     int64_t most = MAX(SUMS_MOST / (p->fil[AXIS_W] * vector), 1);
@@ -117,8 +121,8 @@ static bool keeps_weights(const struct problem *p, int32_t vector)
     return count_taps(p) * vector <= SUMS_MOST;
 }
 
-/* Registers of a work-item. The current row is packed, with one position unpacked; W has its outputs in both
- * forms. */
+/* Registers of a work-item: the current source row in its stored form, one position of it as floats, and weights and
+ * sums; W holds its outputs in both forms. */
 static int64_t count_registers(const struct problem *p, const int32_t *values)
 {
     int32_t vector = values[NHWC_VECTOR], tile_h = values[NHWC_TILE_H],
@@ -135,7 +139,8 @@ static int64_t count_registers(const struct problem *p, const int32_t *values)
     return count + vector * ((keeps_weights(p, vector) ? count_taps(p) : 2) + rows * tile_w);
 }
 
-/* The parts are so large that all compute units finish at about the same time. */
+/* Divides W's outputs into split-K parts, so many and so large that all compute units finish at about the same time.
+ * */
 static void plan_weights(struct depthwise_nhwc_plan *plan, const struct problem *p,
                          const struct context *context, const int32_t *values, int64_t units)
 {
@@ -175,7 +180,8 @@ static bool items_suit_target(const struct problem *p, const struct context *con
     return values[NHWC_ITEMS] <= context->target->max_workgroup;
 }
 
-/* The widest vector that is loaded in one piece, half of it, and less where there are many filter positions. */
+/* Valid vectors: the widest that is loaded in one piece, half of it, and shorter ones where there are many filter
+ * positions. */
 static bool vector_suits_channels(const struct problem *p, const struct context *context,
                                   const int32_t *values)
 {
@@ -197,7 +203,8 @@ static bool tile_suits_size(const struct problem *p, enum axis axis, int32_t til
     return tile == 1 || tile < 2 * size;
 }
 
-/* Rows that do not fit registers are read at each use; then a tile has one row. */
+/* In F and B a tile of several rows is valid only where weights stay in registers; otherwise weights are read at each
+ * use, and a tile has one row. */
 static bool rows_are_shared(const struct problem *p, const struct context *context,
                             const int32_t *values)
 {
@@ -219,7 +226,7 @@ static bool tile_fits_registers(const struct problem *p, const struct context *c
                MACS_MOST;
 }
 
-/* W: work-items of a workgroup add up one filter row at a time in local memory. */
+/* W: whether local memory holds one filter row of sums of all work-items, which the workgroup adds up row by row. */
 static bool sums_fit_local_memory(const struct problem *p, const struct context *context,
                                   const int32_t *values)
 {
@@ -237,7 +244,7 @@ static bool parts_fit_workspace(const struct problem *p, const struct context *c
     return split_sum_bytes(p, (int)plan.splits) <= context->workspace_limit;
 }
 
-/* Most work-items of a part have a unit. */
+/* W: whether at least half of the work-items of a part have a unit of outputs to sum. */
 static bool parts_leave_work(const struct problem *p, const struct context *context,
                              const int32_t *values)
 {
@@ -247,7 +254,8 @@ static bool parts_leave_work(const struct problem *p, const struct context *cont
     return plan.splits > 1 && plan.part * 2 >= plan.position_items;
 }
 
-/* One part is valid only where it fills a good share of the target, or cannot be split. */
+/* LOAD suits F and B only as 0. W: one part (LOAD 0) is valid only where its workgroups fill a good share of the
+ * target, or where parts are not possible. */
 static bool load_suits_target(const struct problem *p, const struct context *context,
                               const int32_t *values)
 {
@@ -278,7 +286,7 @@ static const struct space_constraint constraints[] = {
 static const struct space depthwise_nhwc_space = {NHWC_PARAM_COUNT, params,
                                                   G_N_ELEMENTS(constraints), constraints};
 
-/* Bytes of the parts of the most splits within the context's limit. */
+/* Bytes of the parts of the config with the most parts within the context's limit. */
 static uint64_t depthwise_nhwc_workspace_bytes(const struct problem *p,
                                                const struct context *context)
 {
@@ -291,7 +299,8 @@ static uint64_t depthwise_nhwc_workspace_bytes(const struct problem *p,
     return split_sum_bytes(p, (int)parts);
 }
 
-/* Few large parts leave units of a GPU idle; many small ones write more than they read. */
+/* Chooses the number of split-K parts: few large parts leave units of a GPU idle, many small ones write more than
+ * they read. */
 static void choose_load(const struct problem *p, const struct context *context, int32_t *values)
 {
     for (int32_t load = 3; load > 0; load--) {
@@ -302,7 +311,7 @@ static void choose_load(const struct problem *p, const struct context *context, 
     values[NHWC_LOAD] = 0;
 }
 
-/* W: many work-items, unless they leave too few workgroups. */
+/* W: chooses the work-items of a workgroup: many, unless they leave too few workgroups. */
 static void choose_items(const struct problem *p, const struct context *context, int32_t *values)
 {
     for (int i = params[NHWC_ITEMS].count - 1; i >= 0 && values[NHWC_LOAD] == 0; i--) {
@@ -337,7 +346,7 @@ static void depthwise_nhwc_default_config(const struct problem *p, const struct 
     }
 }
 
-/* As in conv_depthwise_nhwc_sum.cl. */
+/* work-items of a workgroup, as conv_depthwise_nhwc_sum.cl declares it */
 #define SUM_ITEMS    256
 #define SUM_ELEMENTS 16
 
@@ -358,7 +367,7 @@ static bool tensors_are_served(const struct problem *p, const char **reason)
     return p->spatial_dim == 2;
 }
 
-/* All filter positions of a tile are unrolled. */
+/* Whether filter and stride are small enough: the kernel unrolls all filter positions of a tile. */
 static bool shape_is_served(const struct problem *p, const char **reason)
 {
     *reason = "needs filters of up to 7x7, at most 32 positions long, and strides up to 4";
@@ -370,8 +379,8 @@ static bool shape_is_served(const struct problem *p, const char **reason)
     return true;
 }
 
-/* The smallest tiles have at most one work-item for each element, and some past the ends. W keeps the place of
- * an element of w in an int. */
+/* Whether work-items, and offsets in w (W), fit 32 bits. The smallest tiles have at most one work-item for each
+ * element, and some past the ends. */
 static bool items_fit_32_bits(const struct problem *p)
 {
     double weights = (double)p->c * (double)p->fil[AXIS_H] * (double)p->fil[AXIS_W];

@@ -14,26 +14,26 @@
 #include "solvers/framework/solver_rows.h"
 #include "solvers/grouped/grouped_shape.h"
 
-/* Groups of fewer channels would mostly be padding. */
+/* The least channels of a group. Fewer would mostly be padding in the matrix instructions. */
 #define CHANNELS_LEAST   4
 #define ITEMS_MOST       512
 #define REGISTERS_UNIT   65536
-/* Registers of a work-item for sums and filter, and for everything else. */
+/* Registers of a work-item: limit for sums and filter, and what everything else needs. */
 #define REGISTERS_MOST   176
 #define REGISTERS_BESIDE 48
-/* The most products unrolled in a kernel: more do not fit the instruction cache. */
+/* The most matrix instructions unrolled in a kernel: more do not fit the instruction cache. */
 #define PRODUCTS_MOST    1536
 #define BLOCKS_MOST      0x1p30
-/* Columns of all images, with those of a tile past the last one. */
+/* The most columns of all images together, including the columns of a tile that passes the last image. */
 #define COLUMNS_MOST     0x1p30
 #define SIZE_MOST        (1 << 24)
 /* The most elements of the filter. */
 #define ELEMENTS_MOST    0x1p30
 
-/* W's parts: the least tiles of a part, and the most workgroups of a unit. */
+/* W: the least tiles of a split-K part, and the most workgroups for each multiprocessor. */
 #define TILES_A_PART      2
 #define WORKGROUPS_A_UNIT 8
-/* F and B: workgroups wanted on a unit at once, so that some load while others compute. */
+/* F and B: workgroups wanted on each multiprocessor at once, so that some load while others compute. */
 #define WORKGROUPS_WANTED 3
 
 static const char *const sources[] = {"conv_grouped.cl",          "conv_grouped_w.cl",
@@ -69,7 +69,7 @@ static bool groups_are_whole(const struct problem *p, const struct context *cont
            (groups == 1 || groups * MAX(grouped_c(p), grouped_k(p)) <= 2 * GROUPED_CHANNELS_MOST);
 }
 
-/* A warp has whole groups, or an even part of one. */
+/* A warp must compute whole groups, or an even part of one group. */
 static bool warps_share_channels(const struct problem *p, const struct context *context,
                                  const int32_t *values)
 {
@@ -116,7 +116,7 @@ static bool keep_suits_direction(const struct problem *p, const struct context *
     return values[GROUPED_KEEP] || p->direction != DIRECTION_W;
 }
 
-/* Terms of W's sums; the others' sums are short. */
+/* Terms of each sum in W, which may be too many for FP32; sums of F and B are short. */
 static double terms_of(const struct problem *p)
 {
     return p->direction == DIRECTION_W
@@ -194,7 +194,7 @@ static bool types_are_served(const struct problem *p, const char **reason)
     return true;
 }
 
-/* Valid for every served problem, except for W's parts. */
+/* A config that is valid for every served problem, except that W may need more parts. */
 static const struct perf_config smallest = {GROUPED_PARAM_COUNT, {1, 16, 1, 1, 1, 1}};
 
 static bool sizes_are_served(const struct problem *p, const char **reason)
@@ -243,8 +243,8 @@ static bool is_applicable(const struct problem *p, const struct context *context
            any_config_fits(p, context, reason);
 }
 
-/* Defaults for lines of 128 bytes of channels, fastest on an H200 first; the last is valid for every served
- * problem. */
+/* Defaults of F and B for groups whose channels fill lines of 128 bytes, fastest on an H200 first; the last is valid
+ * for every served problem. */
 static const int32_t data_defaults[][GROUPED_SPLITS] = {
     {8, 32, 8, 4, 1}, {8, 32, 4, 4, 1}, {4, 32, 8, 4, 1}, {4, 32, 4, 4, 1}, {7, 32, 2, 2, 1},
     {4, 32, 2, 2, 1}, {7, 32, 1, 4, 0}, {4, 32, 2, 4, 0}, {4, 32, 1, 4, 0}, {4, 16, 1, 1, 1},
@@ -255,8 +255,8 @@ static const int32_t weights_defaults[][GROUPED_SPLITS] = {
     {7, 16, 1, 1, 1}, {4, 16, 1, 1, 1}, {2, 16, 1, 1, 1}, {1, 16, 1, 1, 1},
 };
 
-/* Chooses the first row that fits lines of this length and this many workgroups in a unit's local memory.
- * Returns whether there is one. */
+/* Chooses the first row of defaults that suits lines of this length and lets at least this many workgroups share a
+ * multiprocessor's local memory. Returns whether there is one. */
 static bool choose_default(const struct problem *p, const struct context *context,
                            const int32_t rows[][GROUPED_SPLITS], size_t count, int workgroups,
                            struct perf_config *config)
@@ -275,7 +275,7 @@ static bool choose_default(const struct problem *p, const struct context *contex
     return false;
 }
 
-/* As many parts as give each unit two workgroups. */
+/* Sets as many split-K parts as give each multiprocessor two workgroups. */
 static void choose_splits(const struct problem *p, const struct context *context,
                           struct perf_config *config)
 {
@@ -316,8 +316,8 @@ static uint64_t workspace_bytes(const struct problem *p, const struct context *c
     return parts_bytes(p, splits) + matrix_transform_bytes(p, GROUPED_CHUNK);
 }
 
-/* Groups of eight channels do a quarter of the work of solvers that pad them; from 64 channels on padding costs
- * nothing. */
+/* Groups of eight channels take a quarter of the work of solvers that pad them to a block; from 64 channels on
+ * padding costs nothing. */
 static double estimate(const struct problem *p, const struct context *context)
 {
     struct perf_config config;

@@ -7,7 +7,7 @@
 
 #define CHUNK_BYTES 16
 #define WARP_ITEMS  32
-#define TILE_ROWS   16 /* positions of a matrix instruction */
+#define TILE_ROWS   16 /* positions that a matrix instruction multiplies */
 
 /* ---- the source's patch, as grouped.h has it ---- */
 
@@ -16,7 +16,7 @@ static bool is_backward(const struct problem *p)
     return p->direction == DIRECTION_B;
 }
 
-/* Positions of an axis; source elements from one position to the next. */
+/* positions(): positions of an axis. step(): source elements from one position to the next. */
 static double positions(const struct problem *p, enum axis axis)
 {
     return is_backward(p) ? (double)conv_divide_up(p->in[axis], p->stride[axis])
@@ -86,7 +86,7 @@ static int64_t source_of(const struct problem *p)
     return is_backward(p) ? grouped_k(p) : grouped_c(p);
 }
 
-/* Bytes of local memory for a source element of this many chunks, padded against bank conflicts. */
+/* Bytes of local memory for a source column of this many chunks; an odd number of chunks avoids bank conflicts. */
 static double place_bytes(double chunks)
 {
     return (fmod(chunks, 2) == 0 ? chunks + 1 : chunks) * CHUNK_BYTES;
@@ -130,7 +130,8 @@ double grouped_used_part(const struct problem *p, const int32_t *values)
            (grouped_tiles(p, values) * tile);
 }
 
-/* Steps of two chunks over the filter columns that a phase meets. */
+/* Steps of 16 terms (two chunks) for one filter row: the filter columns that a phase of the stride meets, with their
+ * channels. */
 static double steps_of(const struct problem *p)
 {
     double period = is_backward(p) ? (double)conv_stride_period(p, AXIS_W) : 1;
@@ -144,7 +145,7 @@ static double phases(const struct problem *p, enum axis axis)
     return is_backward(p) ? (double)p->stride[axis] : 1;
 }
 
-/* W: sums of a work-item. */
+/* W: the sums that a work-item keeps in registers. */
 static double grouped_sums(const struct problem *p, const int32_t *values)
 {
     return (double)p->fil[AXIS_H] * steps_of(p) * values[GROUPED_WARP_TILES] * 4;
@@ -156,7 +157,8 @@ static double patch_bytes(const struct problem *p, const int32_t *values)
            place_bytes((double)values[GROUPED_GROUPS] * (double)source_of(p) / GROUPED_CHUNK);
 }
 
-/* W: bytes of two tiles of x and y, or of one warp's sums where warps add up theirs. */
+/* W: bytes of local memory: two tiles of x and y (one computed, one loaded), or one warp's sums where warps add up
+ * their sums. */
 static double weights_local_bytes(const struct problem *p, const int32_t *values)
 {
     double tile = (double)values[GROUPED_TILE_H] * values[GROUPED_TILE_W];

@@ -8,7 +8,7 @@
 #include "solvers/framework/space.h"
 
 enum grouped_param {
-    GROUPED_TILE_H, /* rows of positions of a tile; in B each is `stride` rows of x */
+    GROUPED_TILE_H, /* rows of positions of a tile; in B a position is `stride` rows of x */
     GROUPED_TILE_W,
     GROUPED_GROUPS,     /* groups that a workgroup computes */
     GROUPED_WARP_TILES, /* result channels of a warp, in eights */
@@ -23,21 +23,22 @@ enum grouped_param {
 /* Channels of a group, rounded up to whole chunks. */
 int64_t grouped_c(const struct problem *p);
 int64_t grouped_k(const struct problem *p);
-/* Result channels of a group: k, in B c. */
+/* Channels of a group in the result: k, in B c. */
 int64_t grouped_result(const struct problem *p);
 
-/* Columns of the source with padding, over all images. */
+/* Columns of the source for all images together, padding included. */
 double grouped_columns(const struct problem *p);
 int64_t grouped_items(const struct problem *p, const int32_t *values);
-/* Tiles of one bundle of groups; number of bundles. */
+/* grouped_tiles(): tiles of positions for one bundle of groups (the groups of a workgroup). grouped_bundles(): number
+ * of bundles. */
 double grouped_tiles(const struct problem *p, const int32_t *values);
 int64_t grouped_bundles(const struct problem *p, const int32_t *values);
-/* The part of the tiles' positions that the problem has. */
+/* The share of the tiles' positions that the problem really has; the rest is wasted. */
 double grouped_used_part(const struct problem *p, const int32_t *values);
 double grouped_local_bytes(const struct problem *p, const int32_t *values);
-/* Registers of a work-item for sums and filter; in W for what replaces them. */
+/* Registers of a work-item for sums and filter; in W for sums and operands. */
 double grouped_registers(const struct problem *p, const int32_t *values);
-/* Matrix instructions (16 by 8 by 16) unrolled in a kernel; bytes of sums on their way to memory. */
+/* Matrix instructions (16 by 8 by 16) that a kernel unrolls. */
 double grouped_products(const struct problem *p, const int32_t *values);
 
 #endif

@@ -18,13 +18,13 @@
 #include "solvers/common/tile_space.h"
 #include "solvers/framework/solver_rows.h"
 
-/* Parameters behind the tile's and SPLITS. */
+/* Parameters that follow the tile's parameters and SPLITS. */
 enum {
-    REPEAT_N = TILE_SPLITS +
-               1, /* blocks of columns that a CPU's workgroup computes with one block of rows */
-    TILING_COUNT, /* the parameters of all three solvers */
-    FIRST_FIX =
-        TILING_COUNT, /* ConvImplicitGemmPartial: what is compiled in, by the bits of enum fix */
+    /* REPEAT_N: blocks of columns that a CPU's workgroup computes with one block of rows */
+    REPEAT_N = TILE_SPLITS + 1,
+    TILING_COUNT, /* number of parameters that all three solvers have */
+    /* ConvImplicitGemmPartial only: the first of the parameters that say which parts of the shape are compiled in */
+    FIRST_FIX = TILING_COUNT,
     FIX_COUNT = 5,
     PARAM_COUNT = FIRST_FIX + FIX_COUNT
 };
@@ -32,7 +32,7 @@ enum {
 /* Parts of the shape that can be compiled in. */
 enum fix {
     FIX_FILTER = 1 << 0,   /* fil */
-    FIX_CONV = 1 << 1,     /* stride, pad, dilation */
+    FIX_CONV = 1 << 1,     /* stride, padding and dilation */
     FIX_CHANNELS = 1 << 2, /* c, k, groups */
     FIX_IMAGE = 1 << 3,    /* in, out */
     FIX_BATCH = 1 << 4,    /* n */
@@ -40,23 +40,23 @@ enum fix {
     FIX_ALL = (1 << FIX_COUNT) - 1
 };
 
-/* Bytes of the kernel's tables beside the tile's: a column's or term's coordinates (three of 4 bytes) and a
- * term's offsets (four). */
+/* Bytes of local memory that each entry of the kernel's tables takes in addition to the tile's: a column's or term's
+ * coordinates (three of 4 bytes) and a term's offsets (four). */
 #define COORDINATE_BYTES 12
 #define PLACES_BYTES     16
 /* The most workgroups along a grid's third axis on every GPU. */
 #define GRID_MOST        65535
-/* Rows that fit the grid with the blocks to which tile_default_config() falls back. */
+/* The most rows: with the blocks that tile_default_config() chooses for large grids, this many rows fit a grid. */
 #define ROWS_MOST        (32.0 * GRID_MOST)
-/* The most elements of w whose parts' bytes fit 64 bits. */
+/* The most elements of w for which the bytes of all split-K parts fit 64 bits. */
 #define WEIGHTS_MOST     0x1p50
 
 static const char *const sources[] = {"conv_implicit_gemm.cl", "conv_sum_splits.cl", NULL};
 
 /* ---- the product ---- */
 
-/* Layers of the grid: groups; in B times the phases of input positions, one for each remainder modulo the
- * stride (conv_implicit_gemm.cl). */
+/* Products in one grid: groups; in B times the phases of input positions, one for each remainder modulo the stride
+ * (conv_implicit_gemm.cl). */
 static double layer_count(const struct problem *p)
 {
     double layers = (double)p->groups;
@@ -66,7 +66,7 @@ static double layer_count(const struct problem *p)
     return layers;
 }
 
-/* Columns of the layer that has the most: B's first phase. */
+/* Columns of the product that has the most columns: in B the first phase's. */
 static double column_count(const struct problem *p)
 {
     double m, n, k;
@@ -117,8 +117,8 @@ static bool tables_fit_local_memory(const struct problem *p, const struct contex
 
 TILE_PRODUCT_CONSTRAINTS(product_of)
 
-/* A CPU's work-item can compute several blocks of columns, and should where there are enough columns. A GPU's
- * work-item has one block in registers. */
+/* REPEAT_N above 1 is valid only on a CPU and only where enough columns remain for all threads; there it should be
+ * used. A GPU's work-item has one block in registers. */
 static bool repeats_leave_work(const struct problem *p, const struct context *context,
                                const int32_t *values)
 {
@@ -173,7 +173,8 @@ static const struct space_constraint constraints[] = {
     {"splits_suit_target", "compute units", REPEAT_N + 1, splits_suit_target},
 };
 
-/* The space of the solvers that fix nothing and all, and the space with the choice of what is fixed. */
+/* tiling_space: the space of ConvImplicitGemm and ConvImplicitGemmStatic. The other space also chooses which parts of
+ * the shape are compiled in. */
 static const struct space tiling_space = {TILING_COUNT, params, G_N_ELEMENTS(constraints),
                                           constraints};
 static const struct space partial_space = {PARAM_COUNT, params, G_N_ELEMENTS(constraints),
@@ -206,7 +207,7 @@ static bool is_applicable(const struct problem *p, const struct context *context
     return p->direction != DIRECTION_W || m * n * (double)p->groups <= WEIGHTS_MOST;
 }
 
-/* Narrow tiles for few rows, since empty rows of a tile are computed too. */
+/* Narrows the tile for a product of few rows, since a tile computes empty rows too. */
 static void fit_tile_to_rows(const struct context *context, double m, int32_t *values)
 {
     if (context_is_cpu(context)) {
@@ -264,11 +265,13 @@ static enum innermost innermost_of(const struct problem *p, enum tensor_role rol
     }
 }
 
-/* The operands of c = a b. `other` is the tensor that has the positions beside b. */
+/* The operands of the product c = a b, by direction. `other` is the tensor whose positions are multiplied with b's.
+ * */
 static const struct operands {
     enum tensor_role a, b, c, other;
-    enum innermost a_row, c_row; /* the axis of a and of c that rows are */
-    enum innermost w_channel;    /* the axis of w that channels of b are */
+    /* axes of a's and c's tensors along which the product's rows are */
+    enum innermost a_row, c_row;
+    enum innermost w_channel; /* axis of w along which b's channels are */
     const char *option;
 } operands_of[DIRECTION_COUNT] = {
     [DIRECTION_F] = {TENSOR_W, TENSOR_X, TENSOR_Y, TENSOR_Y, INNERMOST_IMAGE, INNERMOST_CHANNEL,
@@ -279,9 +282,10 @@ static const struct operands {
                      INNERMOST_CHANNEL, "DIRECTION_W"},
 };
 
-/* Options for the order of columns and terms. They depend on layouts only, so that one binary serves all
- * shapes: b's layout decides, since b is gathered repeatedly, and the other tensor's where b's leaves it open.
- * A CPU's work-item loads term by term, rows or columns within, so that whole vectors are stored. */
+/* Options for the order of columns and terms. They depend on layouts only, so that one binary serves all shapes. The
+ * layout of b decides, since b is gathered repeatedly; where b's layout allows both orders, the other tensor's layout
+ * decides. A CPU's work-item loads term by term, and within a term rows or columns, so that it stores whole vectors.
+ * */
 static void add_orders(const struct problem *p, const struct context *context, bool is_split,
                        struct launch *launch)
 {
@@ -353,7 +357,7 @@ static void add_options(const struct problem *p, const struct context *context,
     add_orders(p, context, is_split, launch);
 }
 
-/* Parts are packed in the workspace like a w of NCHW. */
+/* Adds the strides of a packed NCHW w: the form of split-K parts in the workspace. */
 static void add_dense_strides(const struct problem *p, struct launch *launch)
 {
     int64_t stride[5] = {0, 0, 0, 0, 1};
@@ -453,7 +457,8 @@ static bool dynamic_solve(const struct problem *p, const struct context *context
     return true;
 }
 
-/* On a CPU the kernel's tables keep divisions out of the inner loops: measured, constants gain nothing there. */
+/* On a CPU, compiling the shape in gains nothing (measured), because the kernel's tables keep divisions out of the
+ * inner loops. */
 static double static_estimate(const struct problem *p, const struct context *context)
 {
     return (context_is_cpu(context) ? 0.95 : 1.1) * dynamic_estimate(p, context);
@@ -475,7 +480,7 @@ static bool static_solve(const struct problem *p, const struct context *context,
 
 static const int32_t default_fix[FIX_COUNT] = {1, 1, 0, 0, 0};
 
-/* Between the forms that fix nothing and everything. */
+/* The partial form's estimate is between those of the dynamic and the static form. */
 static double partial_estimate(const struct problem *p, const struct context *context)
 {
     return (context_is_cpu(context) ? 0.97 : 1.05) * dynamic_estimate(p, context);
@@ -514,10 +519,11 @@ static bool partial_solve(const struct problem *p, const struct context *context
  * the best tile with each choice flipped alone, so that a part's gain is measured with all else equal. At last all
  * flips that gained, together. */
 
-/* Tiles spread over their space in its order, and the most tiles together with the best one's neighbours. */
+/* The number of tiles spread over the space in its order, and the most tiles including the best one's neighbours. */
 #define TILES_SPREAD 16
-#define TILES_MOST   26 /* with the five flips and their combination: the 32 configs of a job */
-/* A gain of less than 1 % is noise. */
+/* 26 tiles, five configs with one choice flipped, and one with the flips that gained: the 32 configs of a job */
+#define TILES_MOST   26
+/* A flip counts as a gain only if it saves more than 1 %; less is noise. */
 #define GAIN         0.99
 
 struct search {
@@ -572,8 +578,8 @@ static void offer_spread_tiles(struct search *search)
     }
 }
 
-/* The fastest of the tried tiles with the default choice, the earliest among equals; NULL where all failed.
- * *count is the number tried. */
+/* The fastest of the tried configs that differ in their tile only (all with the default choice of what is compiled
+ * in), the earliest among equals; NULL where all failed. *count is the number tried. */
 static const struct tried_config *best_tile(const struct search *search, int *count)
 {
     const struct tried_config *best = NULL;
@@ -633,7 +639,8 @@ static void offer_what_gained(struct search *search, const struct tried_config *
     offer(search, &together);
 }
 
-/* Each step begins when the steps before have nothing left to try. */
+/* Proposes the next configs of the search. A step (tiles, neighbours, flips, combination) begins when the steps
+ * before have nothing left to try. */
 static int propose(const struct problem *p, const struct context *context,
                    const struct tried_config *tried, int tried_count, int wanted,
                    struct perf_config *configs)

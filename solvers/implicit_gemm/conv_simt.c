@@ -4,8 +4,9 @@
  * B with a stride computes each phase of input positions apart, so that nothing is multiplied by zeros. Long
  * sums may be split (SPLITS, split_sum.h).
  *
- * Parameters: LOAD_A and LOAD_B neighbours are loaded at once; ASYNC copies to local memory without registers
- * while the work-item computes (NVIDIA from sm_80 on); STAGES blocks of terms are in local memory.
+ * Parameters: LOAD_A and LOAD_B: neighbours of a and of b that are loaded at once; ASYNC: copies to local memory need
+ * no registers and run while the work-item computes (NVIDIA from sm_80 on); STAGES: blocks of terms in local memory
+ * at once.
  */
 #include <string.h>
 
@@ -17,7 +18,7 @@
 #include "solvers/implicit_gemm/simt_common.h"
 #include "solvers/problem/problem.h"
 
-/* The parameters, in order. */
+/* The indices of the config's parameters, in order. */
 enum {
     SIMT_BLOCK_M,
     SIMT_BLOCK_N,
@@ -39,10 +40,11 @@ enum {
 /* The least rows and columns of a block. */
 #define LEAST_ROWS    32
 #define LEAST_COLUMNS 64
-/* Blocks of so few columns and so many terms are for W only, whose products may have few rows and columns. */
+/* Blocks of this few columns, and blocks of this many terms, are for W only, whose products may have few rows and
+ * columns. */
 #define FEW_COLUMNS   32
 #define MANY_TERMS    32
-/* The most work-items that splitting may give a unit: about twice what it holds at once. */
+/* The most work-items for each compute unit that splitting may lead to: about twice what a unit holds at once. */
 #define ITEMS_A_UNIT  1024.0
 static const struct space_param params[SIMT_PARAM_COUNT] = {
     {"BLOCK_M", 4, (const int32_t[]){32, 64, 128, 256}},
@@ -60,9 +62,11 @@ static const struct space_param params[SIMT_PARAM_COUNT] = {
 /* How the kernel stores its sums; its option c_quads. */
 enum simt_store {
     SIMT_STORE_EACH,
-    SIMT_STORE_QUADS,        /* aligned groups of four */
-    SIMT_STORE_PAIRS_SPREAD, /* B of a 1x1 filter of stride 2: with the zeros of the positions between */
-    SIMT_STORE_QUADS_SPREAD, /* the same, from four neighbours of y in one line */
+    SIMT_STORE_QUADS, /* each store writes a complete aligned group of four */
+    /* B of a 1x1 filter of stride 2: two sums of one line are stored with the zeros between them */
+    SIMT_STORE_PAIRS_SPREAD,
+    /* B of a 1x1 filter of stride 2: four sums of one line are stored with the zeros between them */
+    SIMT_STORE_QUADS_SPREAD,
 };
 
 /* ---- the problem as matrix products ---- */
@@ -74,13 +78,14 @@ static bool simt_is_nhwc(const struct problem *p)
     return p->layout[TENSOR_X] == LAYOUT_NHWC;
 }
 
-/* Filter positions. */
+/* The number of filter positions. */
 static int64_t simt_taps(const struct problem *p)
 {
     return p->fil[AXIS_H] * p->fil[AXIS_W];
 }
 
-/* Whether a 1x1 filter reads every second position of every second row. */
+/* Whether the problem is B of an NCHW 1x1 filter with stride 2 and even images, so that the kernel stores zeros
+ * between the sums. */
 static bool is_spread(const struct problem *p)
 {
     for (int a = AXIS_H; a <= AXIS_W; a++) {
@@ -97,8 +102,8 @@ static int64_t reaching_taps(const struct problem *p, int axis)
                           p->stride[axis] / conv_gcd(p->stride[axis], p->dilation[axis]));
 }
 
-/* Sizes of the products. Layers are groups and, for B, each group's phases of input positions, without those
- * whose zeros the first phase stores. Columns are those of the first phase, which has the most; terms are the
+/* Sizes of the products. Layers, products in one grid, are groups; in B times the phases of input positions, without
+ * phases whose zeros the first phase stores. Columns are those of the first phase, which has the most; terms are the
  * most of any phase. */
 static struct tile_product simt_product_sizes(const struct problem *p)
 {
@@ -121,7 +126,8 @@ static struct tile_product simt_product_sizes(const struct problem *p)
     return product;
 }
 
-/* Whether a 1x1 filter reads positions in memory order, in complete groups of four. */
+/* Whether a 1x1 filter without padding has positions in complete groups of four, in memory order. With any_stride the
+ * stride does not matter, because the operand's own positions are packed. */
 static bool positions_are_plain(const struct problem *p, bool any_stride)
 {
     bool stride_1 = p->stride[AXIS_H] == 1 && p->stride[AXIS_W] == 1;
@@ -142,7 +148,8 @@ static bool simt_a_has_quads(const struct problem *p)
     }
 }
 
-/* The same for b, whose neighbours are channels in NHWC and positions in NCHW. */
+/* Whether b's elements come in complete aligned groups of four; its neighbours are channels in NHWC, positions in
+ * NCHW. */
 static bool simt_b_has_quads(const struct problem *p)
 {
     bool backward = p->direction == DIRECTION_B;
@@ -152,7 +159,8 @@ static bool simt_b_has_quads(const struct problem *p)
     return positions_are_plain(p, backward);
 }
 
-/* The same for c, or for the parts of w, whose layout is NCHW's. */
+/* Whether c's elements come in complete aligned groups of four; with is_split, those of the parts of w, whose layout
+ * is NCHW's. */
 static bool c_has_quads(const struct problem *p, bool is_split)
 {
     int64_t c = p->c / p->groups, k = p->k / p->groups;
@@ -181,7 +189,8 @@ static double blocks_of(double count, int32_t block)
     return (double)conv_divide_up((int64_t)count, block);
 }
 
-/* Work-items of a workgroup; workgroups of a part. Both depend on a config's first four values only. */
+/* conv_simt_items(): work-items of a workgroup. conv_simt_workgroups(): workgroups of one split-K part. Both depend
+ * on a config's first four values only. */
 static int conv_simt_items(const int32_t *values)
 {
     return values[SIMT_BLOCK_M] / values[SIMT_TILE_M] *
@@ -196,8 +205,9 @@ static double conv_simt_workgroups(const struct tile_product *product, const int
 
 /* ---- how operands lie ---- */
 
-/* Whether a's and b's neighbours in memory are terms. Layout and config alone decide, so that one binary serves
- * all shapes. In B with a 1x1 filter rows are neighbours where they come in fours. */
+/* Whether terms are neighbours in memory in operand a (b_is_by_term(): in b). Layout and config alone decide, so that
+ * one binary serves all shapes. In B of NCHW, loading single elements of a means that terms are neighbours, loading
+ * four means that rows are. */
 static bool a_is_by_term(const struct problem *p, const int32_t *values)
 {
     if (simt_is_nhwc(p))
@@ -210,7 +220,7 @@ static bool b_is_by_term(const struct problem *p)
     return simt_is_nhwc(p) == (p->direction != DIRECTION_W);
 }
 
-/* Reads only the values before parameter `known`. */
+/* The block of a config of which only the values before parameter `known` are set, as in a walk's constraints. */
 static struct simt_block block_of(const struct problem *p, const int32_t *values, int known)
 {
     struct simt_block block = {.block_m = values[SIMT_BLOCK_M],
@@ -251,7 +261,7 @@ static bool items_suit_target(const struct problem *p, const struct context *con
     return simt_items_suit(&block, context->target->max_workgroup);
 }
 
-/* A work-item's tile must have enough products for each element it reads, and leave registers free. */
+/* A work-item's tile must give enough products for each element that it reads, and leave registers free. */
 static bool sums_fit_registers(const struct problem *p, const struct context *context,
                                const int32_t *values)
 {
@@ -276,7 +286,8 @@ static bool block_suits_sizes(const struct problem *p, const struct context *con
            (values[SIMT_BLOCK_N] <= LEAST_COLUMNS || values[SIMT_BLOCK_N] < 2 * product.n);
 }
 
-/* Many terms at once read longer pieces of memory, which pays in blocks with few products for each element read. */
+/* A long block of terms reads longer pieces of memory. It is valid only for blocks with few products for each element
+ * read, where this pays. */
 static bool terms_suit_block(const struct problem *p, const struct context *context,
                              const int32_t *values)
 {
@@ -295,8 +306,8 @@ static bool blocks_fit_grid(const struct problem *p, const struct context *conte
            UINT32_MAX / 2;
 }
 
-/* Where four neighbours can be loaded at once other loads do not pay, except single terms that are copied past
- * registers. */
+/* Whether an operand's load width is worth trying. Where four neighbours can be loaded at once other widths are
+ * slower, except single terms that are copied without registers. */
 static bool load_suits(bool has_quads, bool by_term, const struct context *context, int32_t load)
 {
     if (load == 4)
@@ -323,7 +334,8 @@ static bool b_suits_items(const struct problem *p, const struct context *context
            simt_items_share_b(&block);
 }
 
-/* At least one operand must be copied, and no operand term by term without a need. */
+/* ASYNC needs at least one operand that is copied without registers. Without ASYNC, loading single terms is valid
+ * only where terms do not come in complete groups of four. */
 static bool async_suits_target(const struct problem *p, const struct context *context,
                                const int32_t *values)
 {
@@ -345,7 +357,8 @@ static bool stages_fit_local_memory(const struct problem *p, const struct contex
            simt_fits_local_memory(&block, context->target->local_bytes);
 }
 
-/* Terms are split where there are too few workgroups for the units and enough terms. */
+/* Splitting is valid only where there are too few workgroups for the compute units, and enough terms for all parts.
+ * */
 static bool splits_suit_target(const struct problem *p, const struct context *context,
                                const int32_t *values)
 {
@@ -384,7 +397,7 @@ static bool conv_simt_fits_grid(const struct problem *p, const struct context *c
 
 /* ---- the default ---- */
 
-/* In F and B a part is as large as a tensor, so parts are few and have at least this many terms. */
+/* The least terms of a split-K part in F and B, where a part is as large as a tensor and parts should be few. */
 #define DATA_PART_TERMS 256
 
 static int32_t default_terms(const struct problem *p, const int32_t *block)
@@ -393,7 +406,7 @@ static int32_t default_terms(const struct problem *p, const int32_t *block)
                                                                                         : 16;
 }
 
-/* The splits of a default: in W as many as allowed, in F and B until units have two workgroups. */
+/* The default number of split-K parts: in W as many as allowed, in F and B until units have two workgroups each. */
 static int32_t default_splits(const struct problem *p, const struct context *context,
                               const int32_t *block)
 {
@@ -415,8 +428,8 @@ static int32_t default_splits(const struct problem *p, const struct context *con
     return splits;
 }
 
-/* A block's relative speed: the filled share of its work, how evenly units get blocks, fewer reads for each
- * product in large blocks, and the cost of adding up parts. */
+/* Estimates a block's relative speed from the share of its work that is not padding, how evenly compute units get
+ * blocks, the reads for each product (fewer in large blocks), and the cost of adding up split-K parts. */
 static double block_worth(const struct problem *p, const struct context *context,
                           const int32_t *values)
 {
@@ -435,8 +448,8 @@ static double block_worth(const struct problem *p, const struct context *context
            (workgroups < at_once ? filled : (1 + filled) / 2) * (0.7 + 0.3 * lines);
 }
 
-/* Blocks of defaults. W, which often has few rows and columns, also has small blocks with half the sums in a
- * work-item, so that more work-items wait for memory at once. */
+/* Blocks among which defaults are chosen. W often has few rows and columns; its list also has small blocks with half
+ * the sums in a work-item, so that more work-items wait for memory at once. */
 static const int32_t data_blocks[][SIMT_BLOCK_K] = {
     {128, 128, 8, 8}, {64, 128, 8, 8}, {64, 64, 8, 4}, {32, 128, 8, 8}};
 static const int32_t weights_blocks[][SIMT_BLOCK_K] = {
@@ -475,8 +488,8 @@ static void conv_simt_default_config(const struct problem *p, const struct conte
     values[SIMT_SPLITS] = default_splits(p, context, values);
 }
 
-/* The most that any config has. Either blocks with many sums leave the most to split, or blocks that waste the
- * fewest rows and columns. */
+/* The workspace of the config that needs the most. It has the most split-K parts: its blocks either have many sums or
+ * waste the fewest rows and columns. */
 static uint64_t conv_simt_workspace_bytes(const struct problem *p, const struct context *context)
 {
     int32_t splits = 1;
@@ -558,7 +571,7 @@ static void add_options(const struct problem *p, const int32_t *values, struct l
     launch_sort_options(launch);
 }
 
-/* Adds strides n c h w; for parts of w those of a packed NCHW w. */
+/* Adds strides n c h w as arguments; with is_split those of a packed NCHW w, the form of split-K parts. */
 static void add_strides(const struct problem *p, enum tensor_role role, bool is_split,
                         struct launch *launch)
 {
@@ -574,7 +587,8 @@ static void add_strides(const struct problem *p, enum tensor_role role, bool is_
     }
 }
 
-/* Adds the distances in elements between groups of a, b and c, and of one place. */
+/* Adds the distances in elements from group to group of a, b and c, then zeros for the distances of a batch's
+ * products ("places"), of which a convolution has one. */
 static void add_groups(const struct problem *p, struct launch *launch)
 {
     int64_t x[5], w[5], y[5], c = p->c / p->groups, k = p->k / p->groups;

@@ -2,16 +2,16 @@
 
 #include "solvers/common/conv_common.h"
 
-/* Local memory that a kernel may declare on every GPU. */
+/* Bytes of local memory that a kernel may declare on every GPU. */
 #define LOCAL_MOST   (48 * 1024)
 /* Floats by which a line of a block is longer in local memory, against bank conflicts. */
 #define PAD          4
-/* Bytes of the kernel's tables: 64 terms and 33 places of 16 bytes; two offsets of a row; offset and spot of a
- * column. */
+/* Bytes of the kernel's tables in local memory: 64 entries for terms and 33 for their coordinates, of 16 bytes each;
+ * for each row two offsets; for each column an offset and 16 bytes of offset and coordinates in b. */
 #define TABLE_BYTES  ((64 + 33) * 16)
 #define ROW_BYTES    8
 #define COLUMN_BYTES 20
-/* A work-item marks its loads of a block by the bits of a word. */
+/* The most loads of a work-item for a block of terms: one bit of a word marks each load. */
 #define LOADS_MOST   32
 
 int simt_items(const struct simt_block *block)
@@ -27,7 +27,8 @@ bool simt_items_suit(const struct simt_block *block, int most)
            items >= 64 && items <= MIN(256, most);
 }
 
-/* The kernel's division of work-items along and across an operand's neighbours (ACROSS() there). */
+/* Whether work-items divide evenly over an operand's loads. The division must be the kernel's (ACROSS() in
+ * conv_simt.cl). */
 static bool items_share(bool by_term, int32_t load, int32_t lines, int32_t terms, int items)
 {
     int across = by_term ? MAX(8 / load, items / lines) : MIN(lines / load, items);
@@ -78,8 +79,8 @@ void simt_add_options(const struct simt_block *block, struct launch *launch)
     launch_option_int(launch, "INNER_BATCH", 0);
 }
 
-/* The product as a forward 1x1 convolution of one image of one row: columns are positions, terms channels. Adds
- * strides n c h w of x, w and y. */
+/* The kernel computes convolutions, so the product is passed as a forward 1x1 convolution of one image of one row:
+ * columns are positions, terms channels. Adds strides n c h w of x, w and y. */
 static void add_strides(const struct simt_product *product, struct launch *launch)
 {
     const int64_t strides[] = {

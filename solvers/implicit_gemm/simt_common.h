@@ -26,19 +26,20 @@ bool simt_fits_local_memory(const struct simt_block *block, int64_t local_bytes)
 
 void simt_add_options(const struct simt_block *block, struct launch *launch);
 
-/* Where an operand starts in the workspace (bytes), and its strides in elements: from line to line (rows of a
- * and c, columns of b), from element to element of a line, from group to group, from place to place. */
+/* Where an operand starts in the workspace (bytes), and its strides in elements: from line to line (rows of a and c,
+ * columns of b), from element to element of a line, from group to group, from place to place (place: a product's
+ * number in the batch). */
 struct simt_operand {
     uint64_t offset;
     int64_t line, other, group, place;
 };
 
-/* A batch of places times groups products of equal size. */
+/* A batch of products of equal size: `places` times `groups` of them. */
 struct simt_product {
     int64_t rows, columns, terms, groups, places;
     struct simt_operand a, b, c;
-    int splits;         /* parts of the terms (split-K), from 1 */
-    int64_t part;       /* terms of a part, whole blocks */
+    int splits;         /* number of split-K parts of the terms, 1 for a sum that is not split */
+    int64_t part;       /* terms of a part, a multiple of the block's terms */
     int64_t split_step; /* elements of c from one part's results to the next part's */
 };
 

@@ -30,26 +30,28 @@
 
 #define CHUNK_BYTES       MATRIX_AMD_CHUNK_BYTES
 #define GRID_MOST         65535 /* the most workgroups along a grid's second and third axis on every GPU */
-/* The most rows: work-items along the first axis are counted in 32 bits, and the shortest block has 16 for a row. */
+/* The most rows of the product: work-items along the first axis are counted in 32 bits, and the shortest block has 16
+ * work-items for each row. */
 #define ROWS_MOST         0x0ff00000
-/* The kernel counts a position's channels of all groups in int. */
+/* The most channels of all groups at a position, which the kernel counts in int. */
 #define CHANNELS_MOST     (INT32_MAX - (1 << 20))
 #define WAVES_MOST        8
 #define LOADS_MOST        8 /* the most chunks of one operand that a work-item loads at once */
-/* Vector registers of a lane beside sums, fragments and loads. WMMA's compiler has more fragments in flight. */
+/* Vector registers of a lane that are not for sums, fragments and loads. WMMA's compiler has more fragments in
+ * flight, so its number is larger. */
 #define REGISTERS_MFMA    80
 #define REGISTERS_WMMA    112
-/* The least rows and columns of a block; the chunks of a row. */
+/* Smallest sizes of a block: rows or columns; 16-byte chunks of a row. */
 #define BLOCK_LEAST       32
 #define ROW_CHUNKS_LEAST  4
 #define ROW_CHUNKS_MOST   8
-/* The least blocks of terms of a part; the most workgroups of a unit where terms are split. */
+/* Split-K: the least blocks of terms of a part, and the most workgroups for each compute unit. */
 #define STEPS_A_PART      4
 #define WORKGROUPS_A_UNIT 2
 
-/* Groups of fewer channels would mostly be padding. */
+/* The least channels of a group. Fewer would mostly be padding in the matrix instructions. */
 #define CHANNELS_LEAST   4
-/* Roughly the speed that is left where tensors are copied first. */
+/* The share of a kernel's speed that is left where tensors are copied to NHWC first. */
 #define USED_BY_MOVES    0.7
 #define SPLIT_BYTES_MOST 0x1p50
 
@@ -70,7 +72,8 @@ static bool waves_suit_block(const struct problem *p, const struct context *cont
            shape.items <= context->target->max_workgroup;
 }
 
-/* A block's terms are whole steps, and at most the problem's terms. */
+/* A block must have whole steps of terms (as many as the lanes' fragments hold), and not more terms than the problem.
+ * */
 static bool terms_suit_unit(const struct problem *p, const struct context *context,
                             const int32_t *values)
 {
@@ -84,7 +87,7 @@ static bool terms_suit_unit(const struct problem *p, const struct context *conte
             values[BLOCK_K] <= matrix_amd_product_of(p).terms);
 }
 
-/* Operands that are transposed on their way are stored in whole words. */
+/* Operands that are transposed in registers must give whole 32-bit words of terms, which are stored at once. */
 static bool items_share_loads(const struct problem *p, const struct context *context,
                               const int32_t *values)
 {
@@ -139,7 +142,7 @@ static bool blocks_fit_local_memory(const struct problem *p, const struct contex
 
 /* ---- the workspace ---- */
 
-/* Elements of w with whole chunks of channels. */
+/* Elements of w, the size of a split-K part, with channels rounded up to whole chunks. */
 static double part_elements(const struct problem *p)
 {
     return (double)p->groups * (double)matrix_amd_group_k(p) * (double)matrix_amd_group_c(p) *
@@ -164,7 +167,7 @@ static bool workspace_fits(const struct problem *p, const struct context *contex
            workspace_align((uint64_t)bytes) + transform_bytes(p) <= context->workspace_limit;
 }
 
-/* Only W has parts: where there are too few workgroups for the units and enough terms. */
+/* Only W is split into parts: where there are too few workgroups for the compute units, and enough terms. */
 static bool splits_suit_target(const struct problem *p, const struct context *context,
                                const int32_t *values)
 {
@@ -275,7 +278,8 @@ static bool all_hold(const struct problem *p, const struct context *context, con
     return true;
 }
 
-/* The first of `configs` that is valid and gives every unit a workgroup; the last one is valid for every problem. */
+/* Chooses the first of `configs` that is valid and gives every compute unit a workgroup; the last one is valid for
+ * every problem. */
 static void choose_default(const struct problem *p, const struct context *context,
                            const int32_t (*configs)[MATRIX_AMD_PARAMS], int count,
                            struct perf_config *config)
@@ -298,7 +302,7 @@ static void choose_default(const struct problem *p, const struct context *contex
     }
 }
 
-/* The most that any config has: the largest blocks leave the most to split. */
+/* The workspace of the config that needs the most: the largest blocks leave the most parts to split. */
 static uint64_t workspace_bytes(const struct problem *p, const struct context *context)
 {
     int32_t values[PARAMS] = {[BLOCK_M] = 256, [BLOCK_N] = 256, [BLOCK_K] = 16, [SPLITS] = 64};
@@ -340,7 +344,7 @@ static void add_plane(struct launch *launch, const int64_t *sizes)
     launch_arg_int32(launch, sizes[AXIS_W]);
 }
 
-/* Adds 16 counts; c and k are a group's. */
+/* Adds 16 counts as arguments; c and k are a group's. */
 static void add_shape(const struct problem *p, struct launch *launch)
 {
     const int64_t *const planes[] = {p->in, p->out, p->fil, p->pad, p->stride, p->dilation};

@@ -7,7 +7,8 @@
 
 #define CHUNK_BYTES      MATRIX_AMD_CHUNK_BYTES
 #define SIMDS_A_UNIT     4
-#define REGISTERS_A_LANE 256 /* registers of each kind that an instruction can name */
+/* registers of a lane that an instruction can name, of each kind (vector, accumulation) */
+#define REGISTERS_A_LANE 256
 
 /* ---- the product ---- */
 
@@ -65,7 +66,8 @@ int matrix_amd_element_bytes(const struct problem *p)
 static const struct {
     enum data_type type;
     int unit, terms;
-    const char *arch; /* NULL: every architecture with MFMA */
+    /* first architecture that has the instruction; NULL: every architecture with MFMA */
+    const char *arch;
 } mfma_table[] = {
     {TYPE_FP32, 32, 2, NULL},      {TYPE_FP32, 16, 4, NULL},     {TYPE_FP16, 32, 8, NULL},
     {TYPE_FP16, 16, 16, NULL},     {TYPE_BF16, 32, 4, "gfx908"}, {TYPE_BF16, 16, 8, "gfx908"},
@@ -140,14 +142,14 @@ int matrix_amd_instructions(const struct problem *p, const struct target *target
     return shape.tiles_m * shape.tiles_n * (values[MATRIX_AMD_BLOCK_K] / shape.unit.terms);
 }
 
-/* Against bank conflicts a row of the tile is one chunk longer, and each eight rows one more
- * (matrix_blocks_amd.h). */
+/* Chunks of local memory for `rows` rows of a block. Against bank conflicts a row is one chunk longer, and each
+ * eighth row one more (matrix_blocks_amd.h). */
 static int tile_chunks(int rows, int row_chunks)
 {
     return rows * (row_chunks + 1) + rows / 8;
 }
 
-/* Bytes of the blocks of terms, or of sums on their way to memory. */
+/* Bytes of local memory: the blocks of terms, or the sums before they are stored, which use the same memory. */
 int64_t matrix_amd_local_bytes(const struct matrix_amd_shape *shape, const int32_t *values)
 {
     int64_t blocks = (int64_t)values[MATRIX_AMD_BUFFERS] *
@@ -158,8 +160,8 @@ int64_t matrix_amd_local_bytes(const struct matrix_amd_shape *shape, const int32
     return MAX(blocks, shape->waves * values[MATRIX_AMD_UNIT] * line) * CHUNK_BYTES;
 }
 
-/* Several waves on a SIMD share its registers. Accumulation registers that sums leave free hold what vector
- * registers cannot. */
+/* Whether the registers of a SIMD suffice for its waves. Accumulation registers that sums leave free can hold what
+ * vector registers cannot. */
 bool matrix_amd_registers_suffice(const struct target *target, const struct matrix_amd_shape *shape,
                                   int sums, int others)
 {

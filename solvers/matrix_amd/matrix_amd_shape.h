@@ -27,19 +27,20 @@ enum matrix_amd_param {
 
 /* Bytes of an operand's element. */
 int matrix_amd_element_bytes(const struct problem *p);
-/* Elements of a chunk; channels of a group rounded up to whole chunks. */
+/* matrix_amd_chunk(): elements of a chunk of 16 bytes. The others: a group's c and k rounded up to whole chunks. */
 int matrix_amd_chunk(const struct problem *p);
 int64_t matrix_amd_group_c(const struct problem *p);
 int64_t matrix_amd_group_k(const struct problem *p);
 
-/* Rows and columns, terms at each of `taps` filter positions, and layers of the grid: groups, in W times filter
- * positions. Doubles: rows may exceed 32 bits. */
+/* The matrix product of a problem: rows and columns, terms at each of `taps` filter positions, and layers, the
+ * products in one grid: groups, in W times filter positions. Doubles: rows may exceed 32 bits. */
 struct matrix_amd_product {
     double rows, columns, terms, taps, layers;
 };
 struct matrix_amd_product matrix_amd_product_of(const struct problem *p);
 
-/* Blocks that cover `count`; workgroups of one part. */
+/* matrix_amd_blocks(): blocks that cover `count` rows or columns. matrix_amd_workgroups(): workgroups of one split-K
+ * part. */
 int64_t matrix_amd_blocks(double count, int block);
 double matrix_amd_workgroups(const struct problem *p, const int32_t *values);
 
@@ -47,7 +48,7 @@ double matrix_amd_workgroups(const struct problem *p, const int32_t *values);
 struct matrix_amd_unit {
     int wmma;        /* 0 for MFMA, else the generation of RDNA: 11 or 12 */
     int wave;        /* lanes of a wave */
-    int lane_groups; /* groups of lanes that hold different terms of a row */
+    int lane_groups; /* groups of lanes that hold different terms of the same row */
     int terms;       /* UNIT_K */
 };
 
@@ -55,7 +56,8 @@ struct matrix_amd_unit {
 bool matrix_amd_find_unit(const struct target *target, enum data_type type, int unit,
                           struct matrix_amd_unit *found);
 
-/* Matrix instructions of a wave for one block of BLOCK_K terms: the number in the code object's main loop. */
+/* Matrix instructions of a wave for one block of BLOCK_K terms; the main loop of the compiled code must have this
+ * number. */
 int matrix_amd_instructions(const struct problem *p, const struct target *target,
                             const int32_t *values);
 
@@ -63,21 +65,21 @@ struct matrix_amd_shape {
     struct matrix_amd_unit unit;
     int waves, items;
     int row_chunks;       /* chunks of a row in a block of terms */
-    int step_chunks;      /* chunks of a row for one round of instructions */
-    int fragment_chunks;  /* chunks of a row in a lane */
+    int step_chunks;      /* chunks of a row that one step of matrix instructions multiplies */
+    int fragment_chunks;  /* chunks of a row that one lane holds in a step */
     int tiles_m, tiles_n; /* tiles of a wave */
     int a_loads, b_loads; /* chunks of each operand that a work-item loads for a block of terms */
     int result_bytes;     /* bytes of a result's element */
 };
-/* False where the target lacks the instruction. */
+/* Sets *shape to the config's shares. False where the target lacks the instruction. */
 bool matrix_amd_find_shape(const struct problem *p, const struct target *target,
                            const int32_t *values, struct matrix_amd_shape *shape);
 
 /* Bytes of local memory of a workgroup: the larger of the blocks of terms and the sums on their way to memory. */
 int64_t matrix_amd_local_bytes(const struct matrix_amd_shape *shape, const int32_t *values);
 
-/* Whether a lane has registers for this many sums and other values. MFMA's sums are in accumulation registers:
- * on CDNA 1 a register file of their own, later the other half of one file. */
+/* Whether a lane has registers for the config's sums and other values. MFMA's sums are in accumulation registers: on
+ * CDNA 1 a register file of their own, later the other half of one file. */
 bool matrix_amd_registers_suffice(const struct target *target, const struct matrix_amd_shape *shape,
                                   int sums, int others);
 

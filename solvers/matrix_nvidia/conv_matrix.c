@@ -16,7 +16,7 @@ enum { BLOCK_M, BLOCK_N, WARP_M, WARP_N, BLOCK_K, STAGES, SPLITS, PARAM_COUNT };
 
 #define ELEMENTS_A_LOAD  8 /* 16 bytes */
 #define WARP_ITEMS       32
-/* Registers of a work-item beside its sums; registers of a unit. */
+/* Registers: of a work-item beside its sums; of a multiprocessor. */
 #define REGISTERS_BESIDE 112
 #define REGISTERS_UNIT   65536
 static const char *const sources[] = {"conv_matrix.cl", "conv_matrix_sum.cl", "conv_transpose.cl",
@@ -45,7 +45,8 @@ static struct matrix_blocks blocks_of(const int32_t *values)
                                   values[SPLITS]};
 }
 
-/* Bytes of the blocks of terms in flight behind W's notes on positions, or of sums on their way to memory. */
+/* Bytes of local memory: in W tables of positions, then the blocks of terms in flight; or the sums before they are
+ * stored. */
 static int64_t local_bytes_of(const struct problem *p, const int32_t *values)
 {
     const struct matrix_blocks blocks = blocks_of(values);
@@ -150,7 +151,7 @@ static uint64_t conv_matrix_workspace_bytes(const struct problem *p, const struc
     return matrix_workspace_bytes(p, context, &largest);
 }
 
-/* Matrix units are eight times as fast as vector units in full blocks. */
+/* In full blocks matrix units are eight times as fast as vector units. */
 static double conv_matrix_estimate(const struct problem *p, const struct context *context)
 {
     struct perf_config config;

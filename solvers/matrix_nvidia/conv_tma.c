@@ -25,38 +25,46 @@
 
 #define GROUP_CHANNELS   64
 #define STRIDE_MOST      8
-/* a tensor map's strides are shorter; the map of a single line has the whole tensor as stride */
+/* The most bytes of a tensor: larger strides do not fit a tensor map, and a map of a single line has the whole tensor
+ * as stride. */
 #define TENSOR_BYTES     0x1p40
-#define TILES_MOST       (INT32_MAX - (1 << 20)) /* leaves room for the step past the last tile */
+/* the most tiles; workgroups also count one step past the last tile in int */
+#define TILES_MOST       (INT32_MAX - (1 << 20))
 #define LINE_BYTES       128
 #define ITEMS_A_GROUP    128
 #define ROWS_A_GROUP     64
 #define ITEMS_THAT_COPY  128
 #define REGISTERS_UNIT   65536
 #define REGISTERS_STEP   8
-#define REGISTERS_LEAST  26   /* of a work-item beside its sums, as the compiler needs at least */
-#define REGISTERS_FEWEST 72   /* of a work-item, with which nothing spills */
+/* the least registers of a work-item, beside its sums, with which the compiler succeeds */
+#define REGISTERS_LEAST  26
+/* registers of a work-item with which nothing spills, whatever its sums */
+#define REGISTERS_FEWEST 72
 #define BARRIERS_BYTES   16   /* of a stage */
-#define STAGED_BYTES     2048 /* of a warp, for storing */
+#define STAGED_BYTES     2048 /* bytes of a warp's buffer for storing results */
 #define STAGES_LEAST     3
 #define STAGES_MOST      8
-/* Local memory that a unit has beyond a workgroup's most, and keeps for each workgroup. */
+/* Bytes of local memory that a multiprocessor reserves for each workgroup, and that it has beyond the most a
+ * workgroup may use. */
 #define LOCAL_KEPT       1024
-#define TO_FILL          0 /* as many parts as give each workgroup of a unit a tile */
-/* An H200's 132 units hold 30 clusters of four workgroups and 15 of eight, instead of 33 and 16: one unit of
- * this many is left over. */
+/* value of SPLITS: as many parts as give each workgroup that can run at once a tile */
+#define TO_FILL          0
+/* An H200's 132 multiprocessors hold 30 clusters of four workgroups and 15 of eight, instead of 33 and 16. The
+ * default therefore assumes that one of this many multiprocessors stays unused by teams. */
 #define UNITS_LEFT       11
 
-/* Cycles, fitted to configs measured on an H200 (25 problems of ResNet-50 and MobileNetV2): the config with the
- * fewest estimated cycles is 2 % slower than the fastest. */
+/* Constants of the estimate of cycles, fitted to configs measured on an H200 (25 problems of ResNet-50 and
+ * MobileNetV2). The config with the fewest estimated cycles is 2 % slower than the fastest. */
 #define MACS_A_CYCLE     2048
-#define CYCLES_ROW       4.0  /* of a block of terms: loading the 64 terms of a row */
-#define CYCLES_COLUMN    1.7  /* and of a column, which neighbouring workgroups load too */
-#define CYCLES_SUM       0.18 /* of a sum that is stored */
+#define CYCLES_ROW       4.0 /* for loading the 64 terms of one row of a block of terms */
+/* for loading the 64 terms of one column; less, as neighbouring workgroups load the same columns */
+#define CYCLES_COLUMN    1.7
+#define CYCLES_SUM       0.18 /* for storing one sum */
 #define CYCLES_TEAM      1000.0
 #define CYCLES_TEAM_SUM  0.4
-#define CYCLES_SPLIT     11500.0 /* of the second launch */
-#define CYCLES_PART_BYTE 0.12    /* of a byte of parts written and read, for one unit */
+#define CYCLES_SPLIT     11500.0 /* for the second launch, which adds up parts */
+/* for writing and reading a byte of parts, on one multiprocessor */
+#define CYCLES_PART_BYTE 0.12
 
 static const struct space_param params[TMA_PARAM_COUNT] = {
     {"BLOCK_M", 4, (const int32_t[]){64, 128, 192, 256}},
@@ -88,7 +96,8 @@ static struct context conv_tma_beside_maps(const struct context *context)
     return rest;
 }
 
-/* The most that any config takes. Parts that fill the units are less than twice the most of the named numbers. */
+/* The workspace of the config that needs the most. TO_FILL gives less than twice as many parts as the largest listed
+ * number that is valid. */
 static uint64_t conv_tma_workspace_bytes(const struct problem *p, const struct context *context)
 {
     static const struct matrix_blocks largest = {256, 256, TMA_BLOCK_K, 1};
@@ -102,13 +111,13 @@ static uint64_t conv_tma_workspace_bytes(const struct problem *p, const struct c
 
 /* ---- how a config divides the work ---- */
 
-/* Workgroups that run at once. */
+/* Workgroups that can run on the whole device at once. */
 static int places_of(const struct context *context, const int32_t *values)
 {
     return context->target->compute_units * values[TMA_RESIDENT];
 }
 
-/* How a config divides the product; its splits count parts of teams and of the workspace. */
+/* How a config divides the product; `splits` counts all parts, those of teams and those in the workspace. */
 static struct matrix_blocks conv_tma_blocks(const struct problem *p, const struct context *context,
                                             const int32_t *values)
 {
@@ -138,13 +147,14 @@ static int conv_tma_items(const int32_t *values)
     return values[TMA_BLOCK_M] / ROWS_A_GROUP * ITEMS_A_GROUP + ITEMS_THAT_COPY;
 }
 
-/* Local memory beside the stages: tensor maps, and 16 rows for each storing warp. */
+/* Bytes of a workgroup's local memory beside the stages: tensor maps, and a buffer of 16 rows for each warp that
+ * stores. */
 static int64_t bytes_beside(const int32_t *values)
 {
     return (int64_t)values[TMA_BLOCK_M] / 16 * STAGED_BYTES + TMA_MAPS_BYTES;
 }
 
-/* Bytes of a stage. */
+/* Bytes of a stage: one block of terms of both operands. */
 static int64_t operands_bytes(const int32_t *values)
 {
     return (int64_t)(values[TMA_BLOCK_M] + values[TMA_BLOCK_N]) * LINE_BYTES;
@@ -196,7 +206,7 @@ static bool stages_fit_local_memory(const struct problem *p, const struct contex
     return conv_tma_stages(context, values) >= STAGES_LEAST;
 }
 
-/* A team's sums are put where the stages were. */
+/* Whether a team's sums fit the memory of its stages, into which they are written. */
 static bool sums_fit_stages(const struct problem *p, const struct context *context,
                             const int32_t *values)
 {
@@ -207,7 +217,8 @@ static bool sums_fit_stages(const struct problem *p, const struct context *conte
            sums <= conv_tma_stages(context, values) * operands_bytes(values);
 }
 
-/* A team has one tile only. Tiles are those of one part. */
+/* Whether a team suits the target: a team computes one tile only, so there must not be more tiles of one part than
+ * teams. */
 static bool team_suits(const struct context *context, int64_t tiles, const int32_t *values)
 {
     int places = places_of(context, values);
@@ -237,8 +248,8 @@ static bool teams_suit_target(const struct problem *p, const struct context *con
     return team_suits(context, tiles_of(p, &boxes, values), values);
 }
 
-/* TO_FILL is valid only where it means another number of parts than the named ones. A team's parts need no
- * workspace. */
+/* TO_FILL is valid only where it gives a number of parts that the parameter does not list, that is no power of two. A
+ * team's parts need no workspace. */
 static bool splits_suit_target(const struct problem *p, const struct context *context,
                                const int32_t *values)
 {
@@ -268,13 +279,15 @@ static const struct space conv_tma_space = {TMA_PARAM_COUNT, params, G_N_ELEMENT
 
 struct choice {
     struct tma_boxes boxes;
-    double steps, sums;              /* blocks of terms of a tile, and elements of the result */
-    int64_t tiles;                   /* of one part, with the blocks that are tried */
-    double least;                    /* the fewest cycles so far */
-    int32_t values[TMA_PARAM_COUNT]; /* of the config with the fewest cycles */
+    /* steps: blocks of terms of a tile; sums: elements of the result */
+    double steps, sums;
+    /* tiles of one split-K part, with the blocks that are being tried */
+    int64_t tiles;
+    double least;                    /* the fewest estimated cycles so far */
+    int32_t values[TMA_PARAM_COUNT]; /* the config with the fewest estimated cycles */
 };
 
-/* Blocks of terms of a tile, in B of an average phase. */
+/* Blocks of terms that a tile multiplies; in B the average of all phases. */
 static double steps_of(const struct problem *p, const struct tma_boxes *boxes)
 {
     double taps = (double)p->fil[AXIS_H] * (double)p->fil[AXIS_W];
@@ -287,7 +300,7 @@ static double steps_of(const struct problem *p, const struct tma_boxes *boxes)
            ceil((double)matrix_k_of(p) / TMA_BLOCK_K);
 }
 
-/* Cycles for adding up the parts of a tile, or all of them. */
+/* Cycles for adding up split-K sums: a team's parts of a tile, or the parts in the workspace. */
 static double adding_cycles(const struct choice *choice, const struct context *context,
                             const int32_t *values, int splits)
 {
@@ -300,7 +313,7 @@ static double adding_cycles(const struct choice *choice, const struct context *c
     return CYCLES_SPLIT + CYCLES_PART_BYTE * 2 * parts_bytes / context->target->compute_units;
 }
 
-/* Cycles of the slowest unit, without the start, which is equal for all configs. */
+/* Estimated cycles of the slowest multiprocessor, without a launch's start, which is equal for all configs. */
 static double cycles_of(const struct choice *choice, const struct context *context,
                         const int32_t *values, int splits)
 {
@@ -327,7 +340,7 @@ static void try_values(const struct problem *p, const struct context *context,
     memcpy(choice->values, values, sizeof(choice->values));
 }
 
-/* Tries each number of parts with these blocks. */
+/* Estimates each way to split the terms with these blocks, and keeps the config with the fewest cycles. */
 static void try_parts(const struct problem *p, const struct context *context, int32_t *values,
                       struct choice *choice)
 {
@@ -349,7 +362,7 @@ static void try_parts(const struct problem *p, const struct context *context, in
     }
 }
 
-/* Sets the config with the fewest estimated cycles, which is right for every problem that is served. */
+/* Sets the config with the fewest estimated cycles. It is right for every problem that the solver serves. */
 static void conv_tma_default_config(const struct problem *p, const struct context *context,
                                     struct perf_config *config)
 {
@@ -394,7 +407,7 @@ static bool tensors_are_served(const struct problem *p, const char **reason)
     return MAX(MAX(x, y), w) * (double)p->groups * MATRIX_ELEMENT_BYTES < TENSOR_BYTES;
 }
 
-/* Workgroups count the tiles of all layers and parts in int; the smallest tiles are the most. */
+/* Whether all tiles can be counted in int: those of the smallest blocks, for all groups, phases and split-K parts. */
 static bool tiles_are_served(const struct problem *p, const struct context *context,
                              const char **reason)
 {
@@ -427,7 +440,7 @@ static bool is_applicable(const struct problem *p, const struct context *context
            matrix_serves(p, &rest, reason) && tiles_are_served(p, &rest, reason);
 }
 
-/* Above ConvWgmma, whose work-items compute the addresses of all they load. */
+/* The estimate is above ConvWgmma's, whose work-items compute the addresses of all they load. */
 static double estimate(const struct problem *p, const struct context *context)
 {
     struct perf_config config;
@@ -459,7 +472,7 @@ static void add_plane(struct launch *launch, const int64_t size[AXIS_COUNT])
     launch_arg_int32(launch, size[AXIS_H]);
 }
 
-/* In the order of the kernel's SHAPE_PARAMETERS. */
+/* Adds the sizes as arguments, in the order of the kernel's SHAPE_PARAMETERS. */
 static void add_shape(const struct problem *p, const struct tma_boxes *boxes,
                       const struct tma_grid *grid, int splits, struct launch *launch)
 {
@@ -494,7 +507,8 @@ static bool solve(const struct problem *p, const struct context *context,
     const int32_t *values = config->values;
     const int64_t elements = (int64_t)matrix_result_elements(p);
     const int splits = conv_tma_blocks(p, context, values).splits, items = conv_tma_items(values);
-    const int parts = splits / values[TMA_TEAM]; /* in the workspace, if more than one */
+    /* parts that are added up from the workspace; a team adds up its own */
+    const int parts = splits / values[TMA_TEAM];
     struct launch *launch = solution_add_launch(solution, "conv_tma.cl", "conv_tma");
     struct tma_boxes boxes;
     struct tma_grid grid;

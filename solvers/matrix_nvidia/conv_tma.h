@@ -8,13 +8,14 @@
 #include "solvers/matrix_nvidia/matrix_common.h"
 #include "solvers/matrix_nvidia/tma_boxes.h"
 
-/* The parameters, in order. Terms are split in two ways: among the workgroups of a team (TMA_TEAM), a cluster
- * that adds up its sums in its own local memories, and into parts in the workspace (TMA_SPLITS). */
+/* The parameters, in order. TMA_RESIDENT: workgroups on a multiprocessor at once. Terms are split in two ways: among
+ * the workgroups of a team (TMA_TEAM), a cluster whose workgroups share a tile and add up their sums through local
+ * memory, and into parts in the workspace (TMA_SPLITS). */
 enum { TMA_BLOCK_M, TMA_BLOCK_N, TMA_RESIDENT, TMA_TEAM, TMA_SPLITS, TMA_PARAM_COUNT };
 
-#define TMA_BLOCK_K        64  /* terms of a block: 128 bytes */
-#define TMA_CHUNK_CHANNELS 8   /* channels of 16 bytes */
-#define TMA_MAPS_BYTES     256 /* tensor maps of a workgroup, in the workspace */
+#define TMA_BLOCK_K        64  /* terms of a block of terms: a line of 128 bytes */
+#define TMA_CHUNK_CHANNELS 8   /* channels in 16 bytes, the unit of copies */
+#define TMA_MAPS_BYTES     256 /* bytes of a workgroup's tensor maps in the workspace */
 
 /* Bytes of the tensor maps in the workspace. */
 uint64_t conv_tma_maps_bytes(const struct context *context);

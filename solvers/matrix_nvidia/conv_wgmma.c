@@ -11,11 +11,11 @@
 
 enum { BLOCK_M, BLOCK_N, STAGES, NEAR, SPLITS, PARAM_COUNT };
 
-#define BLOCK_K          64 /* a line of 128 bytes */
+#define BLOCK_K          64 /* terms of a block of terms: a line of 128 bytes */
 #define ITEMS_A_GROUP    128
 #define ROWS_A_GROUP     64
 #define REGISTERS_UNIT   65536
-#define REGISTERS_BESIDE 64 /* of a work-item beside its sums */
+#define REGISTERS_BESIDE 64 /* registers of a work-item beside its sums */
 #define STAGES_LEAST     3
 
 static const char *const sources[] = {"conv_wgmma.cl", "conv_matrix_sum.cl", "conv_transpose.cl",
@@ -41,7 +41,7 @@ static int items_of(const int32_t *values)
     return values[BLOCK_M] / ROWS_A_GROUP * ITEMS_A_GROUP;
 }
 
-/* Bytes of the blocks of terms behind W's notes on positions, or of sums on their way to memory. */
+/* Bytes of local memory: in W tables of positions, then the blocks of terms; or the sums before they are stored. */
 static int64_t local_bytes_of(const struct problem *p, const int32_t *values)
 {
     const struct matrix_blocks blocks = blocks_of(values);
@@ -53,7 +53,8 @@ static int64_t local_bytes_of(const struct problem *p, const int32_t *values)
     return MAX(places + stages, sums);
 }
 
-/* With one filter position nothing is read twice, so NEAR gains nothing. */
+/* NEAR (keeping loads in the multiprocessor's cache) is valid only for filters of several positions: with one
+ * position nothing is read twice. */
 static bool near_suits_filter(const struct problem *p, const struct context *context,
                               const int32_t *values)
 {
@@ -104,7 +105,8 @@ static bool is_applicable(const struct problem *p, const struct context *context
     return matrix_serves(p, context, reason);
 }
 
-/* The smallest block comes first, because it is valid for every problem. */
+/* Sets the default: the block with the fewest estimated cycles. The smallest block is tried first, because it is
+ * valid for every problem. */
 static void default_config(const struct problem *p, const struct context *context,
                            struct perf_config *config)
 {
@@ -134,7 +136,7 @@ static uint64_t workspace_bytes(const struct problem *p, const struct context *c
     return matrix_workspace_bytes(p, context, &largest);
 }
 
-/* Relative to ConvMatrix, whose instructions are half as fast. */
+/* The estimate is relative to ConvMatrix, whose instructions are half as fast. */
 static double estimate(const struct problem *p, const struct context *context)
 {
     struct perf_config config;

@@ -16,23 +16,24 @@
 
 enum { BLOCK_M, BLOCK_N, STAGES, RESIDENT, CHAIN, SPLITS, PARAM_COUNT };
 
-#define BLOCK_K           64 /* a line of 128 bytes */
+#define BLOCK_K           64 /* terms of a block of terms: a line of 128 bytes */
 #define ELEMENT_BYTES     2
 #define ITEMS_A_GROUP     128
 #define ROWS_A_GROUP      64
 #define REGISTERS_UNIT    65536
-#define REGISTERS_BESIDE  64 /* of a work-item beside its sums */
+#define REGISTERS_BESIDE  64 /* registers of a work-item beside its sums */
 #define STAGES_LEAST      3
 #define CHANNELS_LEAST    8
 #define GRID_MOST         65535 /* the most workgroups along a grid's third axis on every GPU */
 #define BLOCKS_MOST       0x1p24
-#define POSITIONS_MOST    (0x1p30 - 0x1p12) /* twice as many, and a block, fit an int */
-/* Cycles of a workgroup's start; its addresses are pointers and constants. */
+/* the most positions: twice as many plus a block still fit an int */
+#define POSITIONS_MOST    (0x1p30 - 0x1p12)
+/* Cycles of a workgroup's start. They are fewer than ConvWgmma's, because addresses are pointers and constants. */
 #define START_CYCLES      1000
-/* The least blocks of terms of a part; the most workgroups of a unit where terms are split. */
+/* Split-K: the least blocks of terms of a part, and the most workgroups for each multiprocessor. */
 #define STEPS_A_PART      4
 #define WORKGROUPS_A_UNIT 4
-/* conv_matrix_sum.cl adds up elements in fours. */
+/* conv_matrix_sum.cl adds up four elements at a time, so a part has a multiple of four. */
 #define SUMS_AT_ONCE      4
 #define VECTOR_MOST       8 /* 16 bytes */
 
@@ -47,7 +48,7 @@ static const struct space_param params[PARAM_COUNT] = {
     {"SPLITS", MATRIX_SPLITS_VALUES},
 };
 
-/* ---- the product ---- */
+/* The number of y's positions, over all images. */
 
 /* Positions of y. */
 static int64_t plane_of(const struct problem *p)
@@ -55,7 +56,7 @@ static int64_t plane_of(const struct problem *p)
     return p->out[AXIS_H] * p->out[AXIS_W];
 }
 
-/* Rows, columns and terms as in kernels/device/matrix_nvidia/matrix_planes.h. */
+/* Rows, columns and terms of each group's product, as matrix_planes.h defines them. */
 struct product {
     int64_t rows, columns, terms;
 };
@@ -76,7 +77,7 @@ static int64_t all_steps(const struct problem *p)
     return conv_divide_up(product_of(p).terms, BLOCK_K);
 }
 
-/* Blocks of terms of the longest part. */
+/* Blocks of terms that the longest split-K part has. */
 static int64_t steps_of(const struct problem *p, const int32_t *values)
 {
     return conv_divide_up(all_steps(p), values[SPLITS]);
@@ -87,7 +88,7 @@ static int64_t column_blocks(const struct problem *p, const int32_t *values)
     return conv_divide_up(product_of(p).columns, values[BLOCK_N]);
 }
 
-/* Workgroups of a layer of the grid. */
+/* Workgroups for one group of one split-K part. */
 static int64_t layer_blocks(const struct problem *p, const int32_t *values)
 {
     return conv_divide_up(product_of(p).rows, values[BLOCK_M]) *
@@ -104,7 +105,8 @@ static int items_of(const int32_t *values)
     return values[BLOCK_M] / ROWS_A_GROUP * ITEMS_A_GROUP;
 }
 
-/* Neighbours loaded at once, where lines of this many elements follow each other. */
+/* Neighbours that are loaded at once (8, 4, 2 or 1), where lines of `line` elements follow each other without gaps.
+ * */
 static int vector_of(int64_t line)
 {
     int vector = VECTOR_MOST;
@@ -114,7 +116,7 @@ static int vector_of(int64_t line)
     return vector;
 }
 
-/* Bytes of the results on their way to memory, the filter's resident rows, and the blocks of terms. */
+/* Bytes of local memory: results before they are stored, the filter's resident rows, and the blocks of terms. */
 static int64_t local_bytes_of(const struct problem *p, const int32_t *values)
 {
     int64_t staging = values[SPLITS] > 1 ? 0 : (int64_t)values[BLOCK_M] * BLOCK_K * ELEMENT_BYTES;
@@ -129,7 +131,7 @@ static int64_t local_bytes_of(const struct problem *p, const int32_t *values)
 
 /* ---- the space ---- */
 
-/* At most twice the product's rows and columns, except for the smallest block. */
+/* A block may have at most twice the product's rows and columns; the smallest block is always valid. */
 static bool block_suits_sizes(const struct problem *p, const struct context *context,
                               const int32_t *values)
 {
@@ -150,7 +152,8 @@ static bool sums_fit_registers(const struct problem *p, const struct context *co
     return items_of(values) * (sums + REGISTERS_BESIDE) <= REGISTERS_UNIT;
 }
 
-/* W has no columns that follow each other. Elsewhere each unit needs a chain. */
+/* CHAIN above 1 (blocks of columns that a workgroup computes one after the other) is not valid in W, whose columns
+ * are channels. In F and B every multiprocessor must still get a chain. */
 static bool chain_suits_target(const struct problem *p, const struct context *context,
                                const int32_t *values)
 {
@@ -162,7 +165,7 @@ static bool chain_suits_target(const struct problem *p, const struct context *co
            (double)layer_blocks(p, values) * (double)p->groups >= units / 2;
 }
 
-/* Resident rows pay only where a chain reuses them. */
+/* RESIDENT (keeping the filter's rows in local memory) is valid only where a chain of blocks reuses the rows. */
 static bool resident_suits_chain(const struct problem *p, const struct context *context,
                                  const int32_t *values)
 {
@@ -201,7 +204,7 @@ static bool splits_suit_target(const struct problem *p, const struct context *co
            workgroups_of(p, values) <= (double)WORKGROUPS_A_UNIT * context->target->compute_units;
 }
 
-/* More stages than blocks of terms are useless. */
+/* A kernel may not have more stages than blocks of terms to put into them. */
 static bool stages_suit_terms(const struct problem *p, const struct context *context,
                               const int32_t *values)
 {
@@ -304,7 +307,7 @@ static double cycles_of(const struct problem *p, const struct context *context,
     return matrix_cycles(context, &blocks, &effort);
 }
 
-/* Compares the candidate with the splits that take the fewest cycles. */
+/* Tries all splits of the candidate's block, and keeps the config with the fewest estimated cycles so far. */
 static void consider(const struct problem *p, const struct context *context, int32_t *values,
                      struct perf_config *config, double *least)
 {
@@ -321,8 +324,8 @@ static void consider(const struct problem *p, const struct context *context, int
     }
 }
 
-/* Lengthens the chain, which hides the start and end of blocks and saves reading resident rows again, as long
- * as all units have work. */
+/* Doubles the chain while all multiprocessors still have work. A longer chain hides the start and end of blocks, and
+ * resident rows are read less often. */
 static void lengthen(const struct problem *p, const struct context *context,
                      struct perf_config *config)
 {
@@ -344,7 +347,8 @@ static void lengthen(const struct problem *p, const struct context *context,
     }
 }
 
-/* The smallest block comes first, because it is valid for every problem. */
+/* Sets the default: the block with the fewest estimated cycles. The smallest block is tried first, because it is
+ * valid for every problem. */
 static void default_config(const struct problem *p, const struct context *context,
                            struct perf_config *config)
 {
@@ -361,7 +365,7 @@ static void default_config(const struct problem *p, const struct context *contex
     lengthen(p, context, config);
 }
 
-/* Workspace of the most parts of any config. */
+/* The workspace of the config with the most split-K parts. */
 static uint64_t workspace_bytes(const struct problem *p, const struct context *context)
 {
     int32_t values[] = {256, 256, STAGES_LEAST, 0, 1, MATRIX_SPLITS_MOST};
@@ -371,7 +375,7 @@ static uint64_t workspace_bytes(const struct problem *p, const struct context *c
     return (uint64_t)parts_bytes(p, values[SPLITS]);
 }
 
-/* Above ConvWgmma, which copies such tensors first. */
+/* The estimate is above ConvWgmma's, which copies NCHW tensors first. */
 static double estimate(const struct problem *p, const struct context *context)
 {
     const struct product product = product_of(p);

@@ -11,20 +11,21 @@
 #define CHANNELS_LEAST    4
 #define GRID_MOST         65535 /* the most workgroups along a grid's third axis on every GPU */
 #define BLOCKS_MOST       0x1p24
-/* Places that kernels count in int, a block past the last one included. */
+/* The most positions of a tensor that kernels count in int, including those of a block past the last one. */
 #define PLACES_MOST       (INT32_MAX - (1 << 20))
-/* Cycles of a workgroup's start. */
+/* Estimated cycles of a workgroup's start. */
 #define START_CYCLES      2000
-/* The least blocks of terms of a part. */
+/* The least blocks of terms of a split-K part. */
 #define STEPS_A_PART      4
-/* The most workgroups of a unit where terms are split to fill units. */
+/* The most workgroups for each multiprocessor where terms are split to occupy all of them. */
 #define WORKGROUPS_A_UNIT 4
-/* The share of speed that is left where tensors are copied first. */
+/* The share of a kernel's speed that is left where tensors are copied to NHWC first. */
 #define USED_BY_MOVES     0.7
 
 /* ---- the product ---- */
 
-/* The most filter positions that a phase of B meets along an axis; a phase's positions along an axis. */
+/* phase_taps(): the most filter positions along an axis that a phase of B meets. phase_positions(): a phase's
+ * positions along an axis. */
 static int64_t phase_taps(const struct problem *p, enum axis axis)
 {
     return conv_divide_up(p->fil[axis], conv_stride_period(p, axis));
@@ -40,7 +41,7 @@ static double taps_of(const struct problem *p)
     return (double)p->fil[AXIS_H] * (double)p->fil[AXIS_W];
 }
 
-/* Channels in 16 bytes, which is one load. */
+/* Channels of one load of 16 bytes. */
 static int chunk_of(const struct problem *p)
 {
     return CHUNK_BYTES / (int)data_type_bytes(p->type[TENSOR_X]);
@@ -87,7 +88,7 @@ double matrix_workgroups(const struct problem *p, const struct matrix_blocks *bl
            product.layers;
 }
 
-/* In B each filter position has its own blocks of channels. */
+/* Blocks of terms of the whole sum. In B each filter position begins a new block of channels. */
 static double all_steps(const struct problem *p, int block_k)
 {
     const struct matrix_product product = matrix_product_of(p);
@@ -123,7 +124,7 @@ double matrix_used_part(const struct problem *p, const struct matrix_blocks *blo
 
 /* ---- parts ---- */
 
-/* Elements of the result with channels rounded up to whole loads. */
+/* Elements of the result, with channels rounded up to whole loads of 16 bytes. */
 double matrix_result_elements(const struct problem *p)
 {
     double c = (double)matrix_c_of(p) * (double)p->groups,
@@ -152,7 +153,8 @@ static uint64_t transform_bytes(const struct problem *p)
     return matrix_transform_bytes(p, chunk_of(p));
 }
 
-/* As the solution divides the workspace. */
+/* Whether the grid and the workspace limit allow so many split-K parts. The workspace is divided as in the solution.
+ * */
 static bool parts_fit(const struct problem *p, const struct context *context, int splits)
 {
     if (matrix_product_of(p).layers * splits > GRID_MOST ||
@@ -175,7 +177,8 @@ bool matrix_splits_suit(const struct problem *p, const struct context *context,
                (double)WORKGROUPS_A_UNIT * context->target->compute_units;
 }
 
-/* In W the result is small compared with what is read; in F and B parts pay only where units would be idle. */
+/* The default number of split-K parts. W's result is small compared with its operands, so W splits freely; in F and B
+ * parts pay only where multiprocessors would be idle. */
 int matrix_default_splits(const struct problem *p, const struct context *context,
                           const struct matrix_blocks *blocks)
 {
@@ -192,9 +195,9 @@ int matrix_default_splits(const struct problem *p, const struct context *context
     return parts.splits;
 }
 
-/* A block of terms costs the larger of its operations, at 4096 a cycle, and its loads, at 28 bytes a cycle of
- * the second-level cache for each unit. A workgroup adds its start and its stores, parts their writing and
- * reading. */
+/* Estimates cycles. A block of terms costs the larger of two: its operations, at 4096 a cycle, and its loads from the
+ * second-level cache, at 28 bytes a cycle for each multiprocessor. To this come a workgroup's start and stores, and
+ * the writing and reading of split-K parts. */
 double matrix_cycles(const struct context *context, const struct matrix_blocks *blocks,
                      const struct matrix_effort *effort)
 {
@@ -266,7 +269,7 @@ static bool tensors_are_served(const struct problem *p, const char **reason)
     return matrix_transform_serves(p, chunk_of(p), reason);
 }
 
-/* Groups of fewer channels would mostly be padding. */
+/* The least channels of a group. Fewer would mostly be padding in the matrix instructions. */
 static bool groups_are_served(const struct problem *p, const char **reason)
 {
     *reason = "needs groups of at least four channels";
@@ -279,8 +282,8 @@ static double span(const struct problem *p, enum axis axis)
     return ((double)p->fil[axis] - 1) * (double)p->dilation[axis] + 1;
 }
 
-/* Positions of the gathered tensor, with the padding around it. The kernel numbers them, and adds a filter
- * position's number to a position's. */
+/* A bound for the position numbers that the kernel computes in the gathered tensor: it adds a filter position's
+ * number to a position's, also for positions in the padding. */
 static double places_of(const struct problem *p)
 {
     const int64_t *size = p->direction == DIRECTION_B ? p->out : p->in;
@@ -290,7 +293,8 @@ static double places_of(const struct problem *p)
     return ((double)p->n * (double)size[AXIS_H] + h) * (double)size[AXIS_W] + w;
 }
 
-/* Checks also a position's channels of all groups and a filter's elements, in every direction. */
+/* Whether everything that kernels count in int fits 31 bits: positions, a position's channels of all groups, and
+ * elements of a filter, in every direction. */
 static bool places_fit_32_bits(const struct problem *p, const char **reason)
 {
     double c = (double)matrix_c_of(p),

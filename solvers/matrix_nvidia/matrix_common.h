@@ -11,11 +11,14 @@
 #include "solvers/framework/solution.h"
 #include "solvers/framework/space.h"
 
-#define MATRIX_ELEMENT_BYTES 2  /* INT8 elements go in pairs */
-#define MATRIX_SMALLEST      64 /* the least rows and columns of a block */
-#define MATRIX_PLACE_BYTES   16 /* what W notes for each output position of two blocks of terms */
+/* bytes of an element as kernels count it; INT8 elements go in pairs */
+#define MATRIX_ELEMENT_BYTES 2
+#define MATRIX_SMALLEST      64 /* rows and columns of the smallest block */
+/* bytes that W's table has for each output position of two blocks of terms */
+#define MATRIX_PLACE_BYTES   16
 
-/* Rows, columns and terms of a layer of the grid; layers: groups, in B times phases. */
+/* The matrix product of a problem: rows, columns and terms of each product; layers, the products in one grid: groups,
+ * in B times the phases of the stride. */
 struct matrix_product {
     double rows, columns, terms, layers;
 };
@@ -24,50 +27,51 @@ struct matrix_product matrix_product_of(const struct problem *p);
 /* Whether the kernels serve the problem on a target that has their instructions; otherwise *reason says why not. */
 bool matrix_serves(const struct problem *p, const struct context *context, const char **reason);
 
-/* Channels of a group rounded up to whole chunks, in elements of 16 bits: of x, and of y. */
+/* Channels of a group, rounded up to whole chunks, in elements of 16 bits: matrix_c_of() of x, matrix_k_of() of y. */
 int64_t matrix_c_of(const struct problem *p);
 int64_t matrix_k_of(const struct problem *p);
 
-/* How a config divides the product. */
+/* How a config divides the product: rows, columns and terms of a block, and split-K parts. */
 struct matrix_blocks {
     int m, n, k, splits;
 };
 
 /* Whether a block has at most twice the product's rows and columns; the smallest always passes. */
 bool matrix_block_suits(const struct problem *p, const struct matrix_blocks *blocks);
-/* Roughly the share of the work that is neither on padding channels nor on copies. */
+/* Rough share of the time that is useful: neither work on padding channels nor copies to NHWC. */
 double matrix_used_part(const struct problem *p, const struct matrix_blocks *blocks);
-/* Workgroups of one part; blocks of terms of the longest part. */
+/* matrix_workgroups(): workgroups of one split-K part. matrix_steps(): blocks of terms of the longest part. */
 double matrix_workgroups(const struct problem *p, const struct matrix_blocks *blocks);
 double matrix_steps(const struct problem *p, const struct matrix_blocks *blocks);
 
-/* Whether the splits suit: terms are split where there are too few workgroups for the units, or where sums
- * would have too many terms for FP32. */
+/* Whether the number of split-K parts is valid: splitting is for products with too few workgroups for the
+ * multiprocessors, or with more terms than FP32 can sum. */
 bool matrix_splits_suit(const struct problem *p, const struct context *context,
                         const struct matrix_blocks *blocks);
 int matrix_default_splits(const struct problem *p, const struct context *context,
                           const struct matrix_blocks *blocks);
-/* A product's cost on a target: workgroups of all parts, blocks of terms of each, cycles of a workgroup's start
+/* What a product costs on a target: workgroups of all parts, blocks of terms of each, cycles of a workgroup's start
  * and end without its stores, and bytes of parts to be added up. */
 struct matrix_effort {
     double workgroups, steps, start, parts_bytes;
 };
-/* Rough cycles of the slowest unit, with constants measured on an H100. */
+/* Estimated cycles of the slowest multiprocessor, with constants measured on an H100. */
 double matrix_cycles(const struct context *context, const struct matrix_blocks *blocks,
                      const struct matrix_effort *effort);
-/* Replaces *best by the candidate with its best splits, where the candidate's blocks suit and its cycles are
- * below *least, which is then set. Returns whether it did. */
+/* Finds the candidate's best number of split-K parts. If its blocks suit and its estimated cycles are below *least,
+ * *best and *least are set to it. Returns whether it did. */
 bool matrix_choose(const struct problem *p, const struct context *context,
                    const struct matrix_blocks *candidate, struct matrix_blocks *best,
                    double *least);
-/* Elements of a part: the result with channels rounded up to whole loads. */
+/* Elements of a split-K part: the result with channels rounded up to whole loads. */
 double matrix_result_elements(const struct problem *p);
-/* The most workspace of all configs with blocks up to these. */
+/* The workspace of the config that needs the most, among those with blocks of at most these sizes. */
 uint64_t matrix_workspace_bytes(const struct problem *p, const struct context *context,
                                 const struct matrix_blocks *largest);
 
-/* Completes a launch that has its file and its own options: adds the shared options, sorts, adds all arguments
- * and the grid. The second function adds the launches that add up parts and copy tensors. */
+/* matrix_finish_launch() completes a launch that has its file and its own options: it adds the shared options, sorts
+ * them, and adds all arguments and the grid. matrix_finish_solution() adds the launches that add up split-K parts and
+ * copy tensors. */
 void matrix_finish_launch(const struct problem *p, const struct matrix_blocks *blocks, int items,
                           struct launch *launch);
 void matrix_finish_solution(const struct problem *p, const struct matrix_blocks *blocks,
@@ -75,9 +79,9 @@ void matrix_finish_solution(const struct problem *p, const struct matrix_blocks 
 /* Adds the two arguments by which a kernel divides numbers below 2^31 (struct divisor of matrix_nvidia.h). */
 void matrix_add_divisor(struct launch *launch, int64_t by);
 
-/* Defines the constraints splits_suit_target, stages_suit_terms (more stages than blocks of terms are useless) and
- * stages_fit_local_memory of a solver that has parameters STAGES and SPLITS, blocks_of(values) and
- * local_bytes_of(p, values). */
+/* Defines the constraints splits_suit_target, stages_suit_terms (not more stages than blocks of terms) and
+ * stages_fit_local_memory of a solver that has parameters STAGES and SPLITS, blocks_of(values) and local_bytes_of(p,
+ * values). */
 #define MATRIX_STAGE_CONSTRAINTS(least_stages)                                                     \
     static bool splits_suit_target(const struct problem *p, const struct context *context,         \
                                    const int32_t *values)                                          \

@@ -3,8 +3,9 @@
 #include "solvers/common/conv_common.h"
 #include "solvers/matrix_nvidia/matrix_common.h"
 
-#define PANEL     64  /* channels of a panel of W's columns */
-#define SPAN_MOST 256 /* the most positions of an axis from a box's first to its last */
+#define PANEL     64 /* channels of a panel, a group of neighbouring columns in W */
+/* the most positions along an axis from the first to the last of a box, skipped positions included */
+#define SPAN_MOST 256
 
 static bool is_one_line(const struct problem *p)
 {
@@ -29,7 +30,7 @@ static void set_sizes(struct tma_boxes *boxes, const struct problem *p)
     boxes->in[AXIS_W] = boxes->out[AXIS_W] = p->n * p->out[AXIS_H] * p->out[AXIS_W];
 }
 
-/* Positions that boxes divide. */
+/* The number of positions along an axis to be divided into boxes: y's, in B those of one phase of x. */
 static int64_t places(const struct tma_boxes *boxes, const struct problem *p, enum axis axis)
 {
     if (p->direction == DIRECTION_B)
@@ -37,7 +38,7 @@ static int64_t places(const struct tma_boxes *boxes, const struct problem *p, en
     return boxes->out[axis];
 }
 
-/* The longest box along an axis; a tensor map also covers the positions that a stride skips. */
+/* The longest box along an axis. A tensor map limits its span, which includes the positions that a stride skips. */
 static int64_t longest(const struct tma_boxes *boxes, const struct problem *p, enum axis axis)
 {
     int64_t stride = p->direction == DIRECTION_B ? 1 : p->stride[axis];
@@ -45,7 +46,7 @@ static int64_t longest(const struct tma_boxes *boxes, const struct problem *p, e
     return MIN(MIN(places(boxes, p, axis), TMA_BOX_MOST), (SPAN_MOST - 1) / stride + 1);
 }
 
-/* Boxes along each axis and along the images, by their length. */
+/* Numbers of boxes along each axis and along the images, indexed by the box's length. */
 struct counts {
     int64_t h[TMA_BOX_MOST + 1], w[TMA_BOX_MOST + 1], n[TMA_BOX_MOST + 1];
 };

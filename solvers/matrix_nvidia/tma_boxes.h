@@ -14,18 +14,20 @@
 
 #define TMA_BOX_MOST 64 /* positions */
 
-/* The boxes over y's positions; in B over the positions of x in one phase of the stride. A 1x1 filter without
- * padding and stride has one box row over all positions, as there neighbours in memory are neighbours of the
+/* The boxes over y's positions; in B over the positions of x in one phase of the stride. For a 1x1 filter without
+ * padding and stride all positions form a single row, because neighbours in memory are then neighbours in the
  * product. */
 struct tma_boxes {
-    int64_t n, in[AXIS_COUNT], out[AXIS_COUNT]; /* sizes of the tensors as the kernel sees them */
-    int64_t box_n, box[AXIS_COUNT];             /* positions of a box */
-    int64_t along[AXIS_COUNT], count;           /* boxes along each axis of a plane; boxes in all */
+    /* sizes of the tensors as the kernel gets them, which differ where positions form a single row */
+    int64_t n, in[AXIS_COUNT], out[AXIS_COUNT];
+    int64_t box_n, box[AXIS_COUNT];   /* positions of a box */
+    int64_t along[AXIS_COUNT], count; /* boxes along each axis of a plane; boxes in all */
 };
 /* Chooses the shape that needs the fewest boxes; among equals, the one with the longest rows. */
 void tma_boxes_init(struct tma_boxes *boxes, const struct problem *p);
 
-/* Blocks of rows and of columns; tiles of all layers and parts; workgroups, which loop over the tiles. */
+/* tma_grid: blocks of rows and of columns; tiles of all groups, phases and split-K parts; workgroups, each of which
+ * loops over its tiles. */
 struct tma_grid {
     int64_t rows, columns, tiles, workgroups;
 };

@@ -5,7 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-/* The units to read. byte_count_text() tries the units of 1024, at the end of the table, from the last on. */
+/* Units that can be read. The units at the end of the table, those of 1024, are also written: byte_count_text() tries
+ * them from the last on. */
 static const struct {
     const char *name;
     double bytes;
@@ -14,7 +15,8 @@ static const struct {
     {"t", 0x1p40},   {"kb", 1e3},     {"mb", 1e6},     {"gb", 1e9},     {"tb", 1e12},
     {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40},
 };
-#define WRITTEN_UNITS 4 /* units at the end of the table that are written */
+/* the number of units at the end of the table that byte_count_text() writes */
+#define WRITTEN_UNITS 4
 
 static bool fail(const char *text, const char *why, GError **error)
 {
@@ -28,7 +30,8 @@ bool byte_count_parse(const char *text, uint64_t *bytes, GError **error)
 {
     char *end = NULL;
     double number = g_ascii_strtod(text, &end);
-    /* strtod() would also read signs, "inf", "0x10", "1e9" and leading blanks. */
+    /* Only digits and dots are allowed: strtod() alone would also read signs, "inf", "0x10", "1e9" and leading
+     * blanks. */
     if (end == text || strspn(text, "0123456789.") != (size_t)(end - text))
         return fail(text, "write it like 1048576, 64MiB or 1.5GB", error);
     while (*end == ' ')

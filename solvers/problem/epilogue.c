@@ -9,7 +9,7 @@
 
 enum argument_kind { ARGUMENT_NUMBER, ARGUMENT_TYPE, ARGUMENT_LAYOUT, ARGUMENT_SCOPE };
 
-/* The steps with their arguments. */
+/* The kinds of steps of an epilogue, with their arguments. */
 static const struct step {
     const char *name;
     int count;
@@ -37,7 +37,7 @@ static const char *canonical_number(const char *word, char *out, size_t size)
     return NULL;
 }
 
-/* Writes the canonical form of one argument. Returns NULL, or what was expected. */
+/* Writes the canonical form of one argument to `out`. Returns NULL, or the words for what was expected instead. */
 static const char *canonical_argument(enum argument_kind kind, const char *word, char *out,
                                       size_t size)
 {

@@ -8,7 +8,7 @@
 
 struct layer {
     char *name;       /* may be "" */
-    int multiplicity; /* how often the network runs it */
+    int multiplicity; /* how often one pass of the network runs the problem */
     struct problem problem;
 };
 

@@ -12,7 +12,8 @@ const char *const perf_row_columns[PERF_ROW_INTS] = {
     "dilation_d",  "bias",          "group_count",
 };
 
-/* Indices into values[]. A size's three numbers are in the order h, w, d. */
+/* Indices into values[]. IN, FIL, PAD, STRIDE and DILATION are followed by three numbers each, in the order h, w, d.
+ * */
 enum { SPATIAL_DIM, IN_CHANNELS, IN, FIL = 5, OUT_CHANNELS = 8, BATCH, PAD, STRIDE = 13 };
 enum { DILATION = 16, BIAS = 19, GROUPS };
 
@@ -88,7 +89,8 @@ static bool texts_to_problem(const struct perf_row *row, struct problem *p, GErr
     return true;
 }
 
-/* Checks that the depth axis of a 2D row has MIOpen's neutral values, and sets ours. */
+/* Checks that the depth fields of a 2D row have MIOpen's neutral values, and sets the problem's depth fields to our
+ * neutral values. */
 static bool neutral_depth(const struct perf_row *row, struct problem *p, GError **error)
 {
     if (p->spatial_dim == 3) {

@@ -34,7 +34,7 @@ void problem_init(struct problem *p)
     }
 }
 
-/* Numbers in this range cannot overflow 63 bits in any sum or product of the size formulas. */
+/* Whether a number is small enough that no sum or product of the size formulas overflows 63 bits. */
 static bool in_range(int64_t value)
 {
     return value >= 0 && value <= INT32_MAX;
@@ -51,7 +51,7 @@ void problem_set_output(struct problem *p)
     for (int a = 0; a < AXIS_COUNT; a++) {
         p->out[a] = 1;
         if (!axis_in_range(p, a)) {
-            continue; /* problem_validate() reports the field */
+            continue; /* the output is not computed; problem_validate() reports the field */
         }
         int64_t span = p->in[a] + 2 * p->pad[a] - p->dilation[a] * (p->fil[a] - 1) - 1;
         if (span > 0) {
@@ -131,7 +131,8 @@ bool problem_from_transposed(const struct problem *t, const int64_t output_pad[A
 
 #define FIELD_COUNT (7 + 6 * AXIS_COUNT + 3 * TENSOR_COUNT + 1)
 
-/* The numbers of a problem in declaration order, for comparing and hashing without the struct's padding bytes. */
+/* Writes a problem's numbers in declaration order, so that problems are compared and hashed without the struct's
+ * padding bytes. */
 static void flatten(const struct problem *p, int64_t fields[FIELD_COUNT])
 {
     const int64_t head[] = {p->kind, p->direction, p->spatial_dim, p->n, p->c, p->k, p->groups};
@@ -175,7 +176,8 @@ guint problem_hash(const struct problem *p)
 {
     int64_t fields[FIELD_COUNT];
     flatten(p, fields);
-    uint64_t hash = 1469598103934665603u; /* FNV-1a, a 64-bit word at a time, folded at the end */
+    /* FNV-1a over 64-bit words, folded to 32 bits at the end */
+    uint64_t hash = 1469598103934665603u;
     for (int i = 0; i < FIELD_COUNT; i++) {
         hash = (hash ^ (uint64_t)fields[i]) * 1099511628211u;
         hash ^= hash >> 29;

@@ -32,7 +32,7 @@ enum direction { DIRECTION_F, DIRECTION_B, DIRECTION_W };
 #define DIRECTION_COUNT 3
 
 enum data_type {
-    TYPE_NONE, /* only for cast types: not cast */
+    TYPE_NONE, /* only in cast[]: the tensor is not cast */
     TYPE_FP32,
     TYPE_FP16,
     TYPE_BF16,

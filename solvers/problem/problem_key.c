@@ -54,7 +54,7 @@ static void write_options(struct text_writer *writer, const struct problem *p,
     }
 }
 
-/* `ending` is the direction's part: "-F", or "" in a shape's key. */
+/* Writes the problem's key; `ending` is the direction's part: "-F", or "" in a shape's key. */
 static void write_key(const struct problem *p, const char *ending, char buffer[PROBLEM_KEY_MAX])
 {
     struct problem_sides sides;
@@ -102,7 +102,8 @@ const char *problem_shape_key(const struct problem *p, char buffer[PROBLEM_KEY_M
     return buffer;
 }
 
-/* The dimensions of a key: the filter's part has the first 'x', and has two of them in 3D. */
+/* The number of spatial dimensions of a key, by the filter's part: it has the key's first 'x', and a second one in
+ * 3D. */
 static int dimensions(const char *key)
 {
     const char *at = strchr(key, 'x');
@@ -130,7 +131,8 @@ static bool take_count(struct text_cursor *cursor, int64_t *value)
     return text_take_number(cursor, value) && text_take_char(cursor, '-');
 }
 
-/* Reads the part before the bias flag. in and out are the key's sides as tensors of the problem. */
+/* Reads the numbers of a key, the part before the bias flag. The key's sides "in" and "out" are x and y, or y and x
+ * for B and W. */
 static const char *take_numbers(struct text_cursor *cursor, struct problem *p,
                                 const struct problem_sides *sides)
 {
@@ -247,8 +249,8 @@ static bool take_epilogue(struct text_cursor *cursor, struct problem *p, GError 
     return true;
 }
 
-/* Finds the direction before parsing, since the parts before it depend on it: it is the last letter before the
- * options. */
+/* Finds the direction of a key, the last letter before the options. It must be known first, because it decides which
+ * tensor the key's earlier parts mean. */
 static bool peek_direction(const char *key, enum direction *direction)
 {
     const char *end = key + strcspn(key, "_+");

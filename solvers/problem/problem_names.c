@@ -80,7 +80,7 @@ bool direction_parse(char letter, enum direction *direction)
 
 /* ---- words of other programs ---- */
 
-/* Keras' mixed policies are named after the type of their computations. */
+/* Words for data types. Keras names its mixed policies after the type in which they compute. */
 static const struct {
     const char *word; /* in small letters */
     enum data_type type;
@@ -98,7 +98,7 @@ static const struct {
     {"mixed_float16", TYPE_FP16}, {"mixed_bfloat16", TYPE_BF16},
 };
 
-/* A type's printed name without its module ("torch."). */
+/* The name of a type without the module that printed it ("torch."). */
 static const char *without_module(const char *word)
 {
     static const char *const modules[] = {"torch.", "tf.", "np.", "numpy.", "jnp."};

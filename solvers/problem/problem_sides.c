@@ -37,7 +37,7 @@ const char *problem_types_name(const struct problem *p, char buffer[32])
     return buffer;
 }
 
-/* No type's name is the beginning of another's, so the first match is right. */
+/* Takes a data type's name. No type's name is the beginning of another's, so the first match is right. */
 static bool take_type(struct text_cursor *cursor, enum data_type *type)
 {
     for (int i = TYPE_NONE + 1; i < DATA_TYPE_COUNT; i++) {

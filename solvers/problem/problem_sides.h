@@ -14,13 +14,15 @@ struct problem_sides {
 
 void problem_sides_init(struct problem_sides *sides, enum direction direction);
 
-/* The field with the channels (c or k), or the size (in[] or out[]), of x or y. */
+/* problem_channels(): the problem's field with the channels of x (c) or y (k). problem_spatial(): the field with the
+ * size of x (in[]) or y (out[]). */
 int64_t *problem_channels(struct problem *p, enum tensor_role role);
 int64_t *problem_spatial(struct problem *p, enum tensor_role role);
 
 /* Writes "FP32" where the three types are equal, else in, weights and out without separators. Returns buffer. */
 const char *problem_types_name(const struct problem *p, char buffer[32]);
-/* Reads the types back; p->direction says which tensor "in" is. Returns NULL, or what was expected instead. */
+/* The inverse of problem_types_name(): p->direction says which tensor "in" is. Returns NULL, or what was expected
+ * instead. */
 const char *problem_take_types(struct text_cursor *cursor, struct problem *p);
 
 #endif

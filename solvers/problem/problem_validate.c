@@ -18,7 +18,7 @@ static bool invalid(GError **error, const char *format, ...)
 
 #define AXIS_FIELD(field, axis) (offsetof(struct problem, field) + (axis) * sizeof(int64_t))
 
-/* Each number with its range. `neutral` is its only value on axis D of a 2D problem. */
+/* Each number of a problem with its allowed range. `neutral` is the only value allowed on axis D of a 2D problem. */
 static const struct {
     const char *name;
     size_t offset;
@@ -118,9 +118,10 @@ static bool validate_axis(const struct problem *p, int a, GError **error)
 /* Whether the bytes of a packed tensor with these sizes fit 63 bits. */
 static bool countable(int64_t outer, int64_t channels, const int64_t spatial[AXIS_COUNT])
 {
-    int64_t bytes = 8; /* of the widest type */
+    int64_t bytes = 8; /* bytes of an element of the widest type */
+    /* room for rounding channels up to the widest block */
     bool over = __builtin_mul_overflow(bytes, outer, &bytes) ||
-                __builtin_mul_overflow(bytes, channels + 8, &bytes); /* 8: the widest block */
+                __builtin_mul_overflow(bytes, channels + 8, &bytes);
     for (int a = 0; a < AXIS_COUNT; a++) {
         over = over || __builtin_mul_overflow(bytes, spatial[a], &bytes);
     }

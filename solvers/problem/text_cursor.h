@@ -22,15 +22,16 @@ bool text_take_number(struct text_cursor *cursor, int64_t *value);
 bool text_take_char(struct text_cursor *cursor, char c);
 /* Takes the literal if it is next. */
 bool text_take_literal(struct text_cursor *cursor, const char *literal);
-/* Takes the longest run without any of `stops` into word, NUL-terminated. On false (empty, or too long for
- * word) the cursor stays. */
+/* Takes the longest run without any of `stops` into word, NUL-terminated. False, without moving the cursor, where the
+ * run is empty or too long for `word`. */
 bool text_take_word(struct text_cursor *cursor, const char *stops, char *word, size_t size);
 /* Sets SOLVERS_ERROR_SYNTAX: "cannot read '<text>' at '<rest>': <what>". Returns false. */
 bool text_fail(const struct text_cursor *cursor, const char *what, GError **error);
 
 struct text_writer {
     char *buffer;
-    size_t size, length; /* length < size; text beyond size is cut off */
+    /* bytes in the buffer; bytes written, always below size, since longer text is cut off */
+    size_t size, length;
 };
 
 void text_writer_init(struct text_writer *writer, char *buffer, size_t size);

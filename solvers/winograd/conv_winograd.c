@@ -25,24 +25,24 @@
 #include "solvers/gemm/gemm.h"
 #include "solvers/implicit_gemm/simt_common.h"
 
-/* Planes of transformed values in the workspace; winograd.h describes their layout. */
+/* The planes of one tensor's transformed values in the workspace; winograd.h describes their layout. */
 struct winograd_planes {
     enum tensor_role tensor;
     bool by_channel;
-    int64_t images,
-        channels;     /* of the tensor: n and all channels; of the filter: k and c of a group */
+    /* images and channels of the planes. For x and y: n and all channels; for the filter: k and c of a group */
+    int64_t images, channels;
     int64_t tiles[2]; /* along H and W */
     int64_t rows, columns, pitch;
     int64_t
-        filled; /* columns that the transform writes, zeros included, to fill groups of four terms in W */
+        filled; /* columns that the transform writes; in W, zeros fill up groups of four terms */
     uint64_t offset;
 };
 
 /* The transformed operands and their products, in the workspace's order. */
 struct winograd_plan {
-    int places; /* planes of each operand */
+    int places; /* planes of each operand: one for each value of a transformed tile */
     struct winograd_planes a, b, c;
-    uint64_t part_bytes; /* bytes of c's planes, which each part of split sums has */
+    uint64_t part_bytes; /* bytes of c's planes, the size of each split-K part */
     int splits;
     int64_t part; /* terms of a part */
 };
@@ -57,7 +57,7 @@ static bool channels_are_neighbours(const struct problem *p, enum tensor_role ro
     return strides[1] < strides[4];
 }
 
-/* Tiles of y for F and W, of x for B. */
+/* The number of tiles along H and W: of y for F and W, of x for B. */
 static void count_tiles(const struct problem *p, int tile, int64_t tiles[2])
 {
     const int64_t *sizes = p->direction == DIRECTION_B ? p->in : p->out;
@@ -66,7 +66,8 @@ static void count_tiles(const struct problem *p, int tile, int64_t tiles[2])
     tiles[1] = conv_divide_up(sizes[AXIS_W], tile);
 }
 
-/* A pitch of whole vectors, so that work-items may store vectors past the last column. */
+/* Sets rows, columns and pitch. The pitch is a whole number of vectors, so that work-items may store vectors past the
+ * last column. */
 static void set_planes(struct winograd_planes *planes, bool by_channel)
 {
     int64_t patches = planes->images * planes->tiles[0] * planes->tiles[1];
@@ -78,7 +79,8 @@ static void set_planes(struct winograd_planes *planes, bool by_channel)
     planes->filled = planes->columns;
 }
 
-/* W: patches are terms, rounded up to fours where they are neighbours. */
+/* W: patches are the product's terms. Where they are neighbours in a plane their number is rounded up to a multiple
+ * of four, for loads of four. */
 static void fill_quads(struct winograd_planes *planes)
 {
     if (!planes->by_channel)
@@ -107,7 +109,7 @@ static uint64_t plane_bytes(const struct winograd_planes *planes, int places)
     return (uint64_t)planes->rows * (uint64_t)planes->pitch * (uint64_t)places * sizeof(float);
 }
 
-/* Sets all but splits and part, for tiles of `tile` by `tile` positions (2 or 4) of y, in B of x. */
+/* Sets all fields but splits and part, for tiles of `tile` by `tile` positions (2 or 4) of y, in B of x. */
 static void winograd_lay_out(const struct problem *p, int tile, struct winograd_plan *plan)
 {
     int64_t tiles[2];
@@ -139,7 +141,7 @@ static struct gemm_step elements(int64_t count)
     return (struct gemm_step){GEMM_ELEMENTS, count};
 }
 
-/* Elements between channels, and between patches, in a plane. */
+/* channel_step(): elements of a plane from channel to channel. patch_step(): from patch to patch. */
 static int64_t channel_step(const struct winograd_planes *planes)
 {
     return planes->by_channel ? 1 : planes->pitch;
@@ -168,8 +170,8 @@ static void set_batches(const struct problem *p, const struct winograd_plan *pla
     gemm->batch[1].c = elements(c_group);
 }
 
-/* F and B: rows are the output's channels, columns patches, terms the input's channels. In the filters' planes
- * k are images and a group's c channels. */
+/* Describes the product of F and B: rows are the output's channels, columns patches, terms the input's channels. The
+ * filters' planes have k in the place of images and a group's c in the place of channels. */
 static void set_data_product(const struct problem *p, const struct winograd_plan *plan,
                              struct gemm *gemm)
 {
@@ -185,7 +187,7 @@ static void set_data_product(const struct problem *p, const struct winograd_plan
     set_batches(p, plan, k_count * a->pitch, terms * channel_step(b), rows * channel_step(c), gemm);
 }
 
-/* W: rows are y's channels, columns x's channels, terms patches. */
+/* Describes the product of W: rows are y's channels, columns x's channels, terms patches. */
 static void set_weights_product(const struct problem *p, const struct winograd_plan *plan,
                                 struct gemm *gemm)
 {
@@ -210,15 +212,16 @@ static bool groups_fill_quads(const struct problem *p, int64_t count)
     return p->groups == 1 || count % 4 == 0;
 }
 
-/* W: patches, with the zeros behind them where both operands have them. */
+/* W: the number of terms: the patches, with the zeros that fill up groups of four where both operands have such
+ * zeros. */
 static int64_t weights_terms(const struct winograd_plan *plan)
 {
     return plan->a.by_channel || plan->b.by_channel ? winograd_patches(&plan->b) : plan->b.filled;
 }
 
-/* Whether each operand's elements come in complete aligned groups of four, as simt_add_product() requires.
- * Neighbouring terms must come in fours, and neighbouring channels of a group too. Pitches always do; W's
- * patches are rounded up where both operands have them so. */
+/* Whether each operand's elements come in complete aligned groups of four, as simt_add_product() requires:
+ * neighbouring terms, and neighbouring channels of a group, must come in fours. Pitches always do; W's patches do
+ * where both operands are filled up to fours. */
 static bool winograd_has_quads(const struct problem *p, const struct winograd_plan *plan)
 {
     int64_t c = p->c / p->groups, k = p->k / p->groups;
@@ -235,7 +238,7 @@ static bool winograd_has_quads(const struct problem *p, const struct winograd_pl
     }
 }
 
-/* The block of conv_simt.cl that the tile's parameters mean. */
+/* The block of conv_simt.cl that the config's tile parameters describe. */
 static struct simt_block winograd_simt_block(const struct problem *p, const int32_t *values,
                                              const struct winograd_plan *plan)
 {
@@ -262,7 +265,7 @@ static struct simt_operand simt_operand_of(const struct winograd_planes *planes,
     return (struct simt_operand){planes->offset, line, other, group, planes->rows * planes->pitch};
 }
 
-/* The same products as set_data_product() and set_weights_product() say. */
+/* Adds the product of set_data_product() or set_weights_product() as a launch of conv_simt.cl. */
 static void add_simt_product(const struct problem *p, const int32_t *values,
                              const struct winograd_plan *plan, struct solution *solution)
 {
@@ -294,7 +297,8 @@ static void add_simt_product(const struct problem *p, const int32_t *values,
     simt_add_product(&product, &block, solution);
 }
 
-/* Adds the product's launch, of conv_simt.cl or gemm.cl. The config begins with the tile's parameters. */
+/* Adds the launch that multiplies the planes, of conv_simt.cl or gemm.cl. The config begins with the tile's
+ * parameters. */
 static void winograd_add_product(const struct problem *p, const struct context *context,
                                  const int32_t *values, bool is_simt,
                                  const struct winograd_plan *plan, struct solution *solution)
@@ -330,7 +334,7 @@ static const struct space_param params[PARAM_COUNT] = {
     {"SIMT", 2, (const int32_t[]){0, 1}},
 };
 
-/* A CPU's vector lanes; a GPU's work-item has one column. */
+/* Columns that a work-item of a transform has: on a CPU a vector's lanes, on a GPU one. */
 static int lanes_of(const struct context *context)
 {
     return context_is_cpu(context) ? 8 : 1;
@@ -338,9 +342,9 @@ static int lanes_of(const struct context *context)
 
 /* ---- what it serves ---- */
 
-/* Upper bounds of the workspace's elements and of a transform's work-items (a plane's row has whole workgroups
- * of 64), in doubles, before any integer can overflow: 36 places of tensors rounded up to whole tiles and
- * pitches. */
+/* Whether sizes are within limits: the workspace's elements, and a transform's work-items (a plane's row has whole
+ * workgroups of 64). Both are bounded from above in doubles, before any integer can overflow, by 36 planes of tensors
+ * rounded up to whole tiles and pitches. */
 static bool sizes_fit(const struct problem *p, const char **reason)
 {
     double patches = (double)p->n * (double)(MAX(p->in[AXIS_H], p->out[AXIS_H]) + 4) *
@@ -382,7 +386,7 @@ static bool winograd_is_applicable(const struct problem *p, const struct context
 
 /* ---- the space ---- */
 
-/* Rows are channels. Columns of F and B, and terms of W, are patches. */
+/* Sizes of the planes' product. Rows are channels. In F and B columns are patches, in W terms are patches. */
 static struct tile_product product_of(const struct problem *p, int tile)
 {
     double k_count = (double)(p->k / p->groups), c_count = (double)(p->c / p->groups), patches;
@@ -410,7 +414,7 @@ static bool tile_fits_workspace(const struct problem *p, const struct context *c
     return plan.c.offset + plan.part_bytes <= context->workspace_limit;
 }
 
-/* The smallest tiles make the most patches and the largest grid. */
+/* The block must suit the product of the smallest tiles, which make the most patches and the largest grid. */
 static bool block_suits_sizes(const struct problem *p, const struct context *context,
                               const int32_t *values)
 {
@@ -488,8 +492,8 @@ static int most_parts(const struct tile_product *product, const struct context *
     return parts;
 }
 
-/* The most that a config within the context's limit takes; where none is within it, what the smallest takes.
- * Either TILE may need more. */
+/* The workspace of the config that needs the most within the context's limit; where all configs need more, that of
+ * the smallest. Both values of TILE are tried, since either may need more. */
 static uint64_t winograd_workspace_bytes(const struct problem *p, const struct context *context)
 {
     uint64_t most = 0, least = UINT64_MAX;
@@ -507,8 +511,8 @@ static uint64_t winograd_workspace_bytes(const struct problem *p, const struct c
     return most > 0 ? most : least;
 }
 
-/* A block's relative speed: the filled share of its work, how evenly units get blocks, and fewer reads for each
- * product in large blocks. */
+/* Estimates a block's relative speed from the share of its work that is not padding, how evenly compute units get
+ * blocks, and the reads for each product (fewer in large blocks). */
 static double block_worth(const struct context *context, const struct tile_product *product,
                           const int32_t *values)
 {
@@ -520,7 +524,7 @@ static double block_worth(const struct context *context, const struct tile_produ
            conv_used_part(workgroups, context->target->compute_units) * (0.7 + 0.3 * lines);
 }
 
-/* Splits until units have enough work. */
+/* The default number of split-K parts: enough to give all compute units work. */
 static int32_t parts_of(const struct context *context, const struct tile_product *product,
                         const int32_t *values)
 {
@@ -533,8 +537,8 @@ static int32_t parts_of(const struct context *context, const struct tile_product
     return splits;
 }
 
-/* Chooses the best block of conv_simt.cl, if the alignment suits it. Blocks of 128 work-items were the fastest
- * on an H200. */
+/* Chooses the best block of conv_simt.cl, where the elements come in groups of four as that kernel needs. Blocks of
+ * 128 work-items were the fastest on an H200. */
 static void choose_simt(const struct problem *p, const struct context *context,
                         const struct tile_product *product, int32_t *values)
 {
@@ -559,8 +563,8 @@ static void choose_simt(const struct problem *p, const struct context *context,
     }
 }
 
-/* A tile's cost in operations. A GPU does ten or more while it moves a byte; each value of a plane is written
- * and read once. */
+/* A tile's cost in operations, memory accesses included: a GPU does ten or more operations while it moves a byte, and
+ * each value of a plane is written and read once. */
 static double tile_cost(const struct problem *p, int tile)
 {
     struct winograd_plan plan;
@@ -573,7 +577,7 @@ static double tile_cost(const struct problem *p, int tile)
     return product + 10 * bytes;
 }
 
-/* CPUs take the small tiles, whose patches stay in registers. */
+/* The default tile. CPUs take 2x2 tiles, whose patches stay in registers. */
 static int default_tile(const struct problem *p, const struct context *context)
 {
     bool large = !context_is_cpu(context) && tile_cost(p, 4) < tile_cost(p, 2);
@@ -611,7 +615,7 @@ static double winograd_estimate(const struct problem *p, const struct context *c
 
 /* ---- launches ---- */
 
-/* Height and width of the tensor; filters are images of 3x3. */
+/* Height and width of the tensor's images; filters count as images of 3x3. */
 static const int64_t *sizes_of(const struct problem *p, enum tensor_role role)
 {
     return role == TENSOR_X ? p->in : role == TENSOR_W ? p->fil : p->out;
@@ -630,7 +634,7 @@ static void add_tensor_args(const struct problem *p, const struct winograd_plane
     launch_arg_int32(launch, planes->tiles[1]);
 }
 
-/* Adds the options that both transforms have, and the grid. Returns the workgroups of a row. */
+/* Adds the options that both transforms have, and the grid. Returns the workgroups for a row of a plane. */
 static int64_t set_up(const struct problem *p, const struct context *context,
                       const struct winograd_planes *planes, const char *transform,
                       struct launch *launch)
