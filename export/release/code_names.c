@@ -39,7 +39,7 @@ void code_names_clear(struct code_names *names)
     memset(names, 0, sizeof *names);
 }
 
-/* Finds the number of a code object; *id 0 if it is not known yet. */
+/* Finds the row of a code object by its key in the store; *id becomes 0 if there is none yet. */
 static bool find(struct code_names *names, const char *key, int64_t *id, GError **error)
 {
     enum read_step step = sqlite_ask(names->find, error, "lt", (int64_t)names->side, key);
@@ -93,7 +93,8 @@ static bool list_codes(struct code_names *names, int64_t owner, GArray *codes, G
     return step == READ_END;
 }
 
-/* *reason becomes a text if the name is reserved for another code object. */
+/* *reason (g_free()) becomes a text if the kernel's name is reserved for another code object; else
+ * it is not changed. */
 static bool find_rival(struct code_names *names, int64_t code, char **reason, GError **error)
 {
     enum read_step step = sqlite_ask(names->rival, error, "l", code);

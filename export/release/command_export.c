@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAMED_MAX 10 /* refusals named without --json */
+#define NAMED_MAX 10 /* refusals printed as text; --json prints all of them */
 
 #define NO_LIMIT G_MININT64
-#define TOP_MOST 64 /* more than there are solvers that apply to one problem */
+#define TOP_MOST 64 /* largest --top: no problem has this many solvers */
 
 #define SUMMARY                                                                                    \
     "Writes a campaign's results, or a golden version, as MIOpen's files, named after\n"           \
@@ -36,7 +36,8 @@ struct export_options {
     char *dir, *network, *tag, *golden, *target;
 };
 
-/* Checks the options; `words` arguments are left beside them. */
+/* Checks that the options fit together. `words`: number of arguments that are not options; none is
+ * allowed. */
 static bool is_possible(const struct export_options *options, int words, GError **error)
 {
     if (words > 0) {
@@ -203,7 +204,8 @@ static void print_text(json_t *value)
     json_decref(value);
 }
 
-/* *data: true if a refusal was printed before. */
+/* Prints a refusal as one element of a JSON array. *data becomes true: a comma goes in front of the
+ * next one. */
 static void print_refusal(void *data, const struct export_refusal *refusal)
 {
     bool *any = data;
@@ -236,7 +238,8 @@ static json_t *json_texts(const GPtrArray *texts)
     return list;
 }
 
-/* Streams the refusals, since there may be many. */
+/* Prints the refusals one by one while reading them, since there may be more than fit into
+ * memory. */
 static bool print_json(const struct export_summary *summary, GError **error)
 {
     bool any = false;

@@ -30,7 +30,7 @@ struct export_work {
     Store *store;
     const struct export_wish *wish;
     const char *name; /* the campaign's */
-    bool built_only;  /* the campaign is build-only */
+    bool built_only;  /* true for a build-only campaign: it has kernels and no times */
     const struct export_manifest *manifest;
     struct gate gate;
     struct export_source source;
@@ -41,7 +41,7 @@ struct export_work {
     int64_t results;
 };
 
-/* The release being written; the caller drops its `part`. */
+/* Returns the name of the release being written. The caller drops the reference to its `part`. */
 static struct release_name name_release(const struct export_work *work)
 {
     const struct export_wish *wish = work->wish;
@@ -54,8 +54,9 @@ static struct release_name name_release(const struct export_work *work)
     };
 }
 
-/* Writes the manifest, last in the list of names, since export_folder_keep() renames the last one
- * first: if an export is killed then, the folder still says whose files it holds. */
+/* Writes the manifest and appends its name to `names` as the last one. export_folder_keep() renames
+ * the last file first: an export that is killed after this rename leaves a folder that already says
+ * whose files it holds. */
 static bool write_manifest(struct export_work *work, const struct release_name *release,
                            GPtrArray *names, GError **error)
 {
@@ -119,7 +120,7 @@ static bool write_chosen(struct export_work *work, GError **error)
     if (summary->find_keys > 0) {
         return write_files(work, wish->what, error);
     }
-    /* MIOpen's files would be empty, but the .sjdb may hold something. */
+    /* No problem can be expressed in MIOpen's files, but the .sjdb may still have entries. */
     int own = 0;
     if (!export_spool_count(&work->spool, "SELECT count(*) FROM candidates", 0, &own, error)) {
         return false;
@@ -127,7 +128,7 @@ static bool write_chosen(struct export_work *work, GError **error)
     if (own > 0 && (wish->what & EXPORT_COMPACT) != 0) {
         return write_files(work, EXPORT_COMPACT, error);
     }
-    /* If all was refused, the refusals are the answer, not an error. */
+    /* If the gate refused all results, the export succeeds and reports the refusals. */
     return summary->refused.count > 0 ||
            nothing(wish,
                    summary->beyond_limits > 0 ? "no result is within the limits"
@@ -135,8 +136,8 @@ static bool write_chosen(struct export_work *work, GError **error)
                    error);
 }
 
-/* Reads the code of every chosen kernel, since damage is rarely alone. *found becomes true if new
- * damage was found. */
+/* Reads the code objects of all chosen kernels, since where one is damaged others often are. *found
+ * becomes true if damage was found that the gate did not know. */
 static bool find_damage(struct export_work *work, bool *found, GError **error)
 {
     struct planned_kernel kernel;
@@ -165,8 +166,8 @@ static void summary_begin_anew(struct export_summary *summary)
     refusals_begin_anew(&summary->refused);
 }
 
-/* *again becomes true if a chosen code object is damaged: the gate knows it now, and the export is
- * to be repeated. */
+/* Plans and writes the export. If a chosen code object turns out to be damaged, *again becomes
+ * true: the gate now refuses results that need it, and the caller must repeat the export. */
 static bool export_once(struct export_work *work, bool *again, GError **error)
 {
     g_autoptr(GError) failure = NULL;
@@ -189,7 +190,8 @@ static bool export_once(struct export_work *work, bool *again, GError **error)
     return done;
 }
 
-/* Looks into the folder, which is locked, so that no other export changes it. */
+/* Finds out whose files the folder holds. The folder is locked, so no other export changes it
+ * meanwhile. */
 static bool admit_folder(struct export_work *work, const char *dir, GError **error)
 {
     const struct release_name release = name_release(work);
@@ -216,7 +218,7 @@ static bool export_results(struct export_work *work, const char *target, const c
     return done;
 }
 
-/* Refuses a campaign measured elsewhere: nobody here knows who measured it, or how. */
+/* Refuses a foreign campaign: it was imported, so nobody here knows who measured it, or how. */
 static bool is_ours(const struct campaign *campaign, GError **error)
 {
     if (!campaign_is_foreign(campaign)) {
@@ -230,7 +232,8 @@ static bool is_ours(const struct campaign *campaign, GError **error)
     return false;
 }
 
-/* A build-only campaign gives a kernel-db alone, and its workspaces are unknown. */
+/* Checks the wish for a build-only campaign, which can give a kernel-db alone: its configs were not
+ * measured, and their workspaces are unknown. */
 static bool suits_built(const struct export_wish *wish, GError **error)
 {
     if ((wish->what == EXPORT_ALL || wish->what == EXPORT_KERNELS) && !wish->limits_workspace &&
@@ -262,8 +265,8 @@ static bool look_at_completeness(struct export_work *work, const struct campaign
     return false;
 }
 
-/* Returns the campaign's target (g_free()), and its name in *name; NULL if there is no such
- * campaign, or it must not ship. */
+/* Returns the target of the campaign (g_free()), and the campaign's name in *name. NULL if there is
+ * no such campaign, or if it must not be exported. */
 static char *find_target(struct export_work *work, char **name, GError **error)
 {
     Store *store = work->store;

@@ -1,12 +1,12 @@
 /*
- * Exports a campaign or a golden version: MIOpen's find-db, perf-db (SQLite and text) and
- * kernel-db, and our .sjdb, named after the target (export/README.md). Every result passes the gate
- * first (gate.h). Files are written into a temporary folder, read back, compared and renamed into
+ * Exports a campaign or a golden version: MIOpen's find-db, perf-db (SQLite and text) and kernel-
+ * db, and our .sjdb, named after the target (export/README.md). Every result passes the gate
+ * (gate.h) first. Files are written into a temporary folder, read back, compared and renamed into
  * place. The same results give the same bytes.
  *
- * Memory does not grow with the number of results: they are read a part at a time, and what is
- * chosen waits in a scratch database. If the campaign is still running, results handed in meanwhile
- * may or may not be included, but a job's results are read together.
+ * Results are read a part at a time, and what is chosen waits in a scratch database, so memory does
+ * not grow with the number of results. If the campaign is still running, results handed in during
+ * the export may or may not be included; the results of one job are always read together.
  */
 #ifndef EXPORT_EXPORT_H
 #define EXPORT_EXPORT_H
@@ -28,37 +28,42 @@
 /* What to export. */
 struct export_wish {
     int64_t campaign;
-    const char *
-        golden_target; /* if not NULL: this target's golden version, which is approved, instead of a campaign */
+    const char
+        *golden_target; /* the target whose golden version is exported; NULL to export a campaign */
     int golden_version;
-    unsigned what;            /* bits: EXPORT_FIND, ... */
-    int top;                  /* entries of a find-db key, at least 1 (export_entries.h) */
-    bool limits_workspace;    /* take no config that needs more workspace than: */
-    uint64_t workspace_bytes; /* the limit; a job's fastest kept config within it is taken */
-    bool dynamic_only;        /* take no solver whose kernels are compiled for one shape */
-    bool
-        allow_drift; /* also take results measured while the device drifted (schema/store/drift.h) */
+    unsigned what;         /* bits EXPORT_FIND, EXPORT_PERF, ...: the formats to write */
+    int top;               /* most entries of a find-db key, at least 1 (see export_entries.h) */
+    bool limits_workspace; /* true: choose only configs that need at most workspace_bytes */
+    /* limit on the workspace; each job then gives its fastest kept config within it */
+    uint64_t workspace_bytes;
+    bool dynamic_only; /* true: choose no solver whose kernels are compiled for one shape */
+    /* true: choose results measured while the device drifted, too (schema/store/drift.h) */
+    bool allow_drift;
     const char *network, *tag; /* only problems of this network or tag; NULL for all */
-    bool
-        require_complete; /* export nothing from a campaign that is not complete (completeness.h) */
-    bool replace;         /* remove files of another release of the target from the folder */
-    int part_results;     /* results in memory at a time; 0 for the default */
+    bool require_complete;     /* true: fail if the campaign is not complete (completeness.h) */
+    bool replace; /* true: remove another release's files of this target from the folder */
+    /* about this many results are in memory at a time; 0 for EXPORT_PART_RESULTS */
+    int part_results;
 };
 
 struct export_summary {
     int find_keys, find_entries;
     int perf_configs, perf_records;
     int kernels;
-    int built_configs; /* of a build-only campaign, which gives a kernel-db alone */
-    int merged;        /* perf records replaced by another problem's of the same row */
-    int beyond_limits; /* jobs without a result within the wish's limits */
-    int inexpressible; /* problems with an epilogue, which MIOpen's keys cannot express: in the .sjdb alone */
+    int built_configs; /* configs of a build-only campaign, whose export is a kernel-db alone */
+    /* perf records that are not written, since another problem with the same row and solver
+     * gives the record */
+    int merged;
+    int beyond_limits; /* jobs that have results, but none within the limits of the wish */
+    /* problems with an epilogue: MIOpen's keys cannot express them, so only the .sjdb has them */
+    int inexpressible;
     struct refusals refused;
-    struct completeness completeness; /* of a campaign; all 0 for a golden version */
-    GPtrArray *files;                 /* paths written, the manifest last */
-    GPtrArray *removed;               /* removed paths of another release */
+    struct completeness completeness; /* of the exported campaign; all 0 for a golden version */
+    GPtrArray *files;                 /* char *: paths of the files written, the manifest last */
+    /* char *: paths of another release's files that were removed */
+    GPtrArray *removed;
 };
-/* Frees what the summary holds; allowed for a zeroed one. */
+/* Frees the summary's content. Also allowed for a zeroed struct. */
 void export_summary_clear(struct export_summary *summary);
 
 /*
@@ -79,8 +84,8 @@ void export_summary_clear(struct export_summary *summary);
  */
 bool export_campaign(Store *store, const struct export_wish *wish, const char *dir,
                      struct export_summary *summary, GError **error);
-/* The same with another manifest. `write` writes it to `path` and takes `files`, its member of that
- * name; `target` is the one that the database knows. */
+/* Does the same with a manifest that the caller writes. write(): writes it to `path`, for `target`
+ * as the database has it, and takes over `files`, the manifest's member "files". */
 struct export_manifest {
     bool (*write)(void *data, const struct export_wish *wish, const struct target *target,
                   json_t *files, const char *path, GError **error);

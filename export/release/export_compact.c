@@ -12,12 +12,12 @@
 struct compact {
     const struct export_files *files;
     SjdbWriter *writer;
-    GArray *entries;           /* struct sjdb_find_entry, of the current line */
+    GArray *entries;           /* struct sjdb_find_entry: the entries of the current problem */
     struct solution *solution; /* a large struct, kept off the stack */
     int problems, found, solved, kernels;
 };
 
-/* ---- problems ---- */
+/* ---- writing problems and solutions ---- */
 
 static bool solve(const struct export_files *files, const struct problem *problem,
                   const struct planned_entry *entry, struct solution *solution, GError **error)
@@ -59,7 +59,8 @@ static void add_entry(struct compact *compact, const struct problem *problem,
     solver_algorithm(entry->solver, problem->direction, algorithm);
     const struct sjdb_find_entry found = {
         .solver = entry->solver->name,
-        .algorithm = g_intern_string(algorithm), /* few distinct texts */
+        /* interned, since only a few distinct texts exist */
+        .algorithm = g_intern_string(algorithm),
         .time_ms = entry->time_ms,
         .workspace_bytes = entry->workspace_bytes,
     };
@@ -104,7 +105,7 @@ static bool add_lines(struct compact *compact, GError **error)
     return step == READ_END;
 }
 
-/* ---- the rest ---- */
+/* ---- writing kernels and the JSON text ---- */
 
 static bool add_kernels(struct compact *compact, GError **error)
 {
@@ -122,8 +123,8 @@ static bool add_kernels(struct compact *compact, GError **error)
     return step == READ_END;
 }
 
-/* Writes only what stays equal between exports of the same results: not, for instance, the
- * campaign's number. */
+/* Writes the JSON text from values that stay equal when the same results are exported again. It
+ * therefore has no campaign id, which another database would number differently. */
 static void set_meta(const struct compact *compact)
 {
     const struct export_wish *wish = compact->files->wish;
@@ -161,24 +162,27 @@ bool export_compact_write(const struct export_files *files, const char *path, GE
     return added && sjdb_writer_finish(writer, error);
 }
 
-/* ---- reading it back ---- */
+/* ---- reading the file back ---- */
 
-#define ANSWERS_MAX 64   /* answers of a problem; more than there are solvers */
-#define TEXTS_MAX   4096 /* kernel names cached; consecutive solutions use the same kernels */
+/* most entries or solutions read for one problem; no problem has this many solvers */
+#define ANSWERS_MAX 64
+/* kernel names that are cached: neighbouring solutions use the same kernels */
+#define TEXTS_MAX   4096
 
 struct reading {
     const struct export_files *files;
     skipjackdb *db;
     struct solution *solution;
-    GHashTable *kernels; /* number -> name and args, each with its NUL */
+    GHashTable *kernels; /* kernel's number -> its name and args, each with its NUL */
     struct skipjackdb_entry entries[ANSWERS_MAX];
     struct skipjackdb_solution solutions[ANSWERS_MAX];
     struct skipjackdb_arg args[LAUNCH_ARGS_MAX];
 };
 
-/* ---- solutions ---- */
+/* ---- comparing solutions with the plan ---- */
 
-/* Returns a kernel's name and args, "" if it cannot be read. Valid until the next call. */
+/* Returns a kernel's name and, behind its NUL, its args; "" if the file cannot be read. Valid until
+ * the next call. */
 static const char *kernel_text(struct reading *reading, uint64_t number)
 {
     struct skipjackdb_kernel kernel = {.size = sizeof kernel};
@@ -287,7 +291,7 @@ static bool same_solutions(struct reading *reading, const struct planned_line *l
     return true;
 }
 
-/* ---- entries ---- */
+/* ---- comparing entries with the plan ---- */
 
 static bool same_entry(const struct skipjackdb_entry *read, const struct planned_entry *meant,
                        enum direction direction)
@@ -323,7 +327,7 @@ static bool same_entries(struct reading *reading, const struct planned_line *lin
     return at == count;
 }
 
-/* ---- all of it ---- */
+/* ---- comparing the whole file ---- */
 
 static bool differs(const char *path, const char *what, const char *which, GError **error)
 {

@@ -38,8 +38,8 @@ static bool has_taken(const struct choice *choice, is_wanted wanted)
     return false;
 }
 
-/* Takes the fastest wanted entry that is not taken yet; false without room or without such an
- * entry. */
+/* Takes the fastest entry that `wanted` accepts and that was not taken before. Returns false if no
+ * entry can be taken: `top` was reached, or no entry is left. */
 static bool take_fastest(struct choice *choice, is_wanted wanted)
 {
     for (int i = 0; i < choice->count && choice->room > 0; i++) {

@@ -1,7 +1,8 @@
 /*
  * Chooses which candidates of a problem become its find-db entries. A library may ask for the
- * fastest, for one without workspace, or for a dynamic one whose kernels are compiled already. So a
- * problem keeps one of each, before more of the fastest. Internal to the folder.
+ * fastest solver, for the fastest without workspace, or for a dynamic one, whose kernels need no
+ * compiling for a new shape. A problem therefore keeps one of each kind before further fast ones.
+ * Internal to the folder.
  */
 #ifndef EXPORT_EXPORT_ENTRIES_H
 #define EXPORT_EXPORT_ENTRIES_H
@@ -15,15 +16,16 @@ struct planned_entry {
     char time_text[FIND_TIME_MAX];
     double time_ms;
     uint64_t workspace_bytes;
-    const char *params; /* text of the config, "" for none */
+    const char *params; /* the config's text; "" for a solver without configs */
     bool is_taken;
 };
 
 /*
- * Sets is_taken of up to `top` (at least 1) of a problem's entries, which are sorted by time, and
- * returns how many. Taken are, while there is room: the fastest; the fastest without workspace and
- * the fastest dynamic one, unless an entry taken before is such (with room for one, an entry that
- * is both goes first); then the fastest of the rest.
+ * Chooses at most `top` (at least 1) of a problem's entries, which are sorted by time, sets their
+ * is_taken, and returns how many. The order of choosing: the fastest entry; the fastest without
+ * workspace and the fastest dynamic one, unless an entry chosen before already is one; the fastest
+ * of the rest. If `top` leaves one place for both kinds, an entry that is dynamic and without
+ * workspace is chosen first.
  */
 int export_entries_choose(struct planned_entry *entries, int count, int top);
 

@@ -44,7 +44,7 @@ static bool move_all(const char *folder, const char *dir, const GPtrArray *names
     return true;
 }
 
-/* Removes a folder with its files. Failures are ignored: the next export tries again. */
+/* Removes a folder with its files. A failure is ignored: the next export tries again. */
 static void remove_folder(const char *folder)
 {
     const char *name;
@@ -75,8 +75,8 @@ static void remove_leftovers(const char *dir)
     }
 }
 
-/* Returns true if the locked folder is still the one at the path: its last holder may have removed
- * it while we waited. */
+/* Returns true if the path still leads to the folder that was locked. While this process waited for
+ * the lock, the process that held it may have removed the folder. */
 static bool is_there(int fd, const char *dir)
 {
     struct stat held, named;
@@ -84,9 +84,9 @@ static bool is_there(int fd, const char *dir)
            held.st_ino == named.st_ino;
 }
 
-/* Opens and locks the folder. The fd stays -1 if the folder vanished meanwhile. Under the lock, a
- * temporary folder found there was left by a killed process and is removed; without locks in the
- * file system it is kept. */
+/* Makes, opens and locks the folder. The fd stays -1 if another process removed the folder
+ * meanwhile. A temporary folder that is found under the lock was left by a process that was killed,
+ * and is removed; on file systems without locks it may be in use, so it stays. */
 static bool try_to_take(struct export_folder *folder, const char *dir, GError **error)
 {
     folder->is_new = !g_file_test(dir, G_FILE_TEST_EXISTS);
@@ -109,8 +109,9 @@ static bool try_to_take(struct export_folder *folder, const char *dir, GError **
     return true;
 }
 
-#define TRIES_MAX                                                                                  \
-    1000 /* after so many processes in turn that removed the folder, something else is wrong */
+/* Most times that taking the folder is tried. Each try fails only if another process removed the
+ * folder, so more failures have another cause. */
+#define TRIES_MAX 1000
 
 bool export_folder_take(struct export_folder *folder, const char *dir, GError **error)
 {
@@ -178,7 +179,7 @@ void export_folder_leave(struct export_folder *folder)
 {
     remove_temp(folder);
     if (folder->dir != NULL && folder->is_new) {
-        /* Meant to fail if the folder is not empty. */
+        /* Fails, as intended, if the folder is not empty. */
         g_rmdir(folder->dir);
     }
     if (folder->fd >= 0) {

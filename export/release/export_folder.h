@@ -1,7 +1,7 @@
 /*
- * Puts files into a folder all at once: they are made in a temporary folder inside it and renamed.
- * Processes that do so take turns by a lock, and remove what a killed one left. Internal to the
- * folder.
+ * Puts files into a folder: they are written into a temporary folder inside of it and then renamed.
+ * Processes that do this take turns by a lock, and the next process removes the temporary folder of
+ * one that was killed. Internal to the folder.
  */
 #ifndef EXPORT_EXPORT_FOLDER_H
 #define EXPORT_EXPORT_FOLDER_H
@@ -10,18 +10,20 @@
 
 struct export_folder {
     char *dir;
-    char *temp; /* temporary folder to write into; NULL until export_folder_begin() */
+    char *temp; /* path of the temporary folder to write into; NULL before export_folder_begin() */
     int fd;
-    bool is_new; /* made by export_folder_take(); removed again if nothing comes into it */
+    /* true if export_folder_take() made the folder: it is removed again if no file was put into
+     * it */
+    bool is_new;
 };
 
 /* Makes the folder if it is missing and locks it, waiting for other processes. */
 bool export_folder_take(struct export_folder *folder, const char *dir, GError **error);
-/* Makes an empty temporary folder; an earlier one is removed. */
+/* Makes an empty temporary folder; one that exists already is removed first. */
 bool export_folder_begin(struct export_folder *folder, GError **error);
-/* Renames the named files from the temporary folder into the folder, the last one first, then the
- * others in order, and appends their new paths to `moved`. Stale files that are not replaced are
- * removed before, and their paths appended to `removed`. */
+/* Removes stale files that are not replaced, and appends their paths to `removed`. Then renames the
+ * named files from the temporary folder into the folder, the last name first and the others in
+ * order, and appends their new paths to `moved`. */
 bool export_folder_keep(struct export_folder *folder, const GPtrArray *names,
                         const GPtrArray *stale, GPtrArray *moved, GPtrArray *removed,
                         GError **error);

@@ -33,7 +33,7 @@ void export_add_completeness(json_t *object, const struct completeness *complete
     }
 }
 
-/* Holds neither the time nor the campaign's number, so the same results give the same bytes. */
+/* Writes neither the time nor the campaign's id, so the same results always give the same bytes. */
 bool export_manifest_write(const struct target *target, const char *campaign, const char *results,
                            const struct export_wish *wish, const struct completeness *completeness,
                            json_t *files, const char *path, GError **error)

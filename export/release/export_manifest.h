@@ -4,12 +4,13 @@
 
 #include "export/release/export.h"
 
-/* Adds the members complete, jobs, jobs_ended and without_winner; with `named` also
- * problems_without_winner. */
+/* Adds the members complete, jobs, jobs_ended and without_winner to `object`; if `named`, also
+ * problems_without_winner, the keys. */
 void export_add_completeness(json_t *object, const struct completeness *completeness, bool named);
-/* The member "part": which part of the results the wish asks for. */
+/* Returns the member "part", a new reference: the options of the wish that say which results were
+ * asked for. */
 json_t *export_part_json(const struct export_wish *wish);
-/* Writes TARGET.export.json. Takes the reference to `files`. */
+/* Writes TARGET.export.json. Takes over the reference to `files`, the member of that name. */
 bool export_manifest_write(const struct target *target, const char *campaign, const char *results,
                            const struct export_wish *wish, const struct completeness *completeness,
                            json_t *files, const char *path, GError **error);

@@ -2,13 +2,14 @@
 
 #include <string.h>
 
-#define LOSERS_AT_ONCE 500 /* jobs read again by one query */
+#define LOSERS_AT_ONCE 500 /* jobs whose results one query reads again */
 
 struct planner {
     const struct export_source *source;
     struct export_spool *spool;
     struct export_summary *summary;
-    GHashTable *jobs; /* of the current part: job id -> GPtrArray of its results */
+    /* results of the part that is being read: job id -> GPtrArray of struct result * */
+    GHashTable *jobs;
 };
 
 static bool refuse(struct planner *planner, const struct result *result, enum refusal why,
@@ -57,8 +58,8 @@ static void group_by_job(struct planner *planner, const GPtrArray *results)
     }
 }
 
-/* The milliseconds that tuning saves compared with the default config, or with the slowest kept
- * config if the default's time is unknown. */
+/* Returns the milliseconds that tuning saves: the time of the job's default config, or of its
+ * slowest kept config if the default's time is unknown, less the time of the result. */
 static double saved_ms(const GPtrArray *group, const struct result *result)
 {
     double slowest = 0;
@@ -84,7 +85,8 @@ static bool is_within_limits(const struct planner *planner, const struct result 
            (!wish->dynamic_only || result->dynamic);
 }
 
-/* Returns the job's result of the lowest rank within the wish's limits; NULL for none. */
+/* Returns the job's result that is judged: the one of lowest rank within the wish's limits. NULL if
+ * none is within them. */
 static const struct result *result_looked_at(const struct planner *planner, const GPtrArray *group)
 {
     const struct result *first = NULL;
@@ -97,7 +99,7 @@ static const struct result *result_looked_at(const struct planner *planner, cons
     return first;
 }
 
-/* ---- the gate ---- */
+/* ---- passing results through the gate ---- */
 
 static bool add_passed(struct planner *planner, const struct candidate *candidate,
                        const GPtrArray *group, GError **error)
@@ -118,7 +120,8 @@ static bool gate_result(struct planner *planner, const struct result *result,
 {
     enum refusal why = REFUSAL_DAMAGED;
     g_autofree char *reason = NULL;
-    /* A damaged row, or one of an unknown job, has no problem to compare with the wish. */
+    /* A damaged row, or one whose job is unknown, has no problem, so its epilogue cannot be
+     * counted. */
     if (result->damage == NULL && result->problem_id != 0 && result->problem.epilogue[0] != '\0' &&
         !export_spool_add_epilogue(planner->spool, &result->problem, error)) {
         return false;
@@ -132,8 +135,9 @@ static bool gate_result(struct planner *planner, const struct result *result,
     return done;
 }
 
-/* Runs a part through the gate. A job is judged where its chosen result occurs in the part, or,
- * without one, where its best result does. */
+/* Passes a part's results through the gate: of each job only the result of lowest rank within the
+ * wish's limits. A job without any result within the limits is counted. Of a build-only campaign
+ * all results are judged. */
 static bool gate_part(struct planner *planner, const GPtrArray *results, GError **error)
 {
     group_by_job(planner, results);
@@ -172,9 +176,9 @@ static bool gate_all(struct planner *planner, int64_t *count, GError **error)
     return planner->source->still_there(planner->source, error);
 }
 
-/* ---- who has to give way to the params of a row ---- */
+/* ---- entries that get the params of another problem with the same perf-db row ---- */
 
-/* Returns the job's result with these params; NULL if it was not kept. */
+/* Returns the job's result that was measured with these params; NULL if none was kept. */
 static const struct result *measured_with(const GPtrArray *group, const char *params)
 {
     for (guint i = 0; i < group->len; i++) {
@@ -186,8 +190,9 @@ static const struct result *measured_with(const GPtrArray *group, const char *pa
     return NULL;
 }
 
-/* The `.sjdb` keeps the entry as measured; MIOpen's files get this converted form. *reason becomes
- * a text if another code object has a name that it needs. */
+/* Adds the entry with the row's params for MIOpen's files. The .sjdb keeps the entry as it was
+ * measured. *reason becomes a text if the name of one of its kernels belongs to another code
+ * object; MIOpen's files then get no entry. */
 static bool move(struct planner *planner, const struct spool_loser *loser,
                  const struct candidate *candidate, char **reason, GError **error)
 {
@@ -200,7 +205,8 @@ static bool move(struct planner *planner, const struct spool_loser *loser,
            export_spool_set_files(spool, loser->id, SPOOL_OWN, error);
 }
 
-/* *workspace_bytes becomes the workspace with these params. */
+/* Returns true if the solver accepts the params for the result's problem; *workspace_bytes becomes
+ * the workspace that they need. */
 static bool are_valid(const struct planner *planner, const struct result *result,
                       const char *params, uint64_t *workspace_bytes, char **reason)
 {
@@ -221,7 +227,8 @@ static bool are_valid(const struct planner *planner, const struct result *result
     return false;
 }
 
-/* The entry must state the workspace that the row's params need, or it is refused. */
+/* Returns true if the entry would state the workspace that the row's params need. Otherwise *reason
+ * is set and the entry is refused, since a library allocates what the entry states. */
 static bool has_workspace(const struct planner *planner, const struct result *result,
                           const struct result *measured, uint64_t needed, char **reason)
 {
@@ -235,8 +242,9 @@ static bool has_workspace(const struct planner *planner, const struct result *re
     return false;
 }
 
-/* Converts an entry whose perf-db row got another problem's params: they must be valid for it, and
- * the entry states the time with these params if that was measured. */
+/* Gives an entry the params that its perf-db row holds for another problem. The params must be
+ * valid for the entry's problem. If the problem was measured with them, the entry states this
+ * time. */
 static bool give_way(struct planner *planner, const struct spool_loser *loser,
                      const struct result *result, const GPtrArray *group, GError **error)
 {
@@ -318,7 +326,7 @@ static bool merge_rows(struct planner *planner, GError **error)
     return losers != NULL;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole plan ---- */
 
 #define COUNT_KERNELS                                                                              \
     "SELECT count(*) FROM (SELECT 1 FROM codes c WHERE EXISTS"                                     \
@@ -349,7 +357,7 @@ static bool count(struct planner *planner, GError **error)
     return true;
 }
 
-/* Plans a build-only campaign: all that passed, and its kernels. */
+/* Counts what a build-only campaign gives: the configs that passed the gate, and their kernels. */
 static bool count_built(struct planner *planner, GError **error)
 {
     struct export_summary *summary = planner->summary;
@@ -358,8 +366,8 @@ static bool count_built(struct planner *planner, GError **error)
            export_spool_count(planner->spool, COUNT_KERNELS, 0, &summary->kernels, error);
 }
 
-/* MIOpen's files reserve names first, so entries that only the .sjdb holds take no name from them.
- * */
+/* MIOpen's files reserve kernel names first. An entry that only the .sjdb holds (its problem has an
+ * epilogue) is refused if it needs a reserved name. */
 bool export_plan_make(const struct export_source *source, struct export_spool *spool,
                       struct export_summary *summary, int64_t *results, GError **error)
 {

@@ -3,7 +3,7 @@
 #include "schema/results/store_golden.h"
 #include "schema/store/store_campaigns.h"
 
-/* most configs that a job of a build-only campaign has built */
+/* most configs that one job of a build-only campaign has built */
 #define BUILT_CONFIGS 8
 
 static bool advance_built(const struct export_source *source, struct result_part *part,
@@ -50,7 +50,8 @@ static GPtrArray *list(const struct export_source *source, const struct result_p
     return results;
 }
 
-/* Always true: a golden version that is pruned meanwhile fails by itself. */
+/* Returns false with an error if the campaign no longer exists. A golden version always counts as
+ * existing: reading one that was pruned meanwhile fails by itself. */
 static bool still_there(const struct export_source *source, GError **error)
 {
     const struct export_wish *wish = source->wish;

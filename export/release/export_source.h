@@ -9,24 +9,26 @@
 #include "export/release/gate.h"
 
 struct export_source {
-    /* Moves to the next part, of about part_results results. */
+    /* Moves *part to the next one, of about part_results results. */
     bool (*advance)(const struct export_source *source, struct result_part *part, GError **error);
-    /* Reads a part: GPtrArray of struct result *, by problem, then median. */
+    /* Reads the results of the part: GPtrArray of struct result *, ordered by problem and then by
+     * median time. */
     GPtrArray *(*list)(const struct export_source *source, const struct result_part *part,
                        GError **error);
-    /* After the last part: fails if the campaign was dropped meanwhile, so that a part was empty
-     * for that reason. */
+    /* Called after the last part: fails if the campaign was dropped meanwhile, in which case the
+     * parts read were empty or not complete. */
     bool (*still_there)(const struct export_source *source, GError **error);
     Store *store;
     const struct export_wish *wish;
-    const char *stack; /* for golden rows: the stack that fits, "" for any */
+    /* the software stack with which golden rows are compared, "" to accept any */
+    const char *stack;
     struct gate *gate;
     int part_results;
 };
-#define EXPORT_PART_RESULTS 2000 /* results: some megabytes */
+#define EXPORT_PART_RESULTS 2000 /* default of part_results: these take some megabytes of memory */
 
-/* Reads from the store. Rows of a golden version are struct golden_row *, which begin with their
- * struct result. */
+/* Prepares to read from the store. Results of a golden version are struct golden_row *, which begin
+ * with a struct result. */
 void export_source_init(struct export_source *source, Store *store, const struct export_wish *wish,
                         struct gate *gate);
 

@@ -4,8 +4,9 @@
 
 #include <string.h>
 
-/* line: the key and '=', which sorts as lines of a find-db do. row: NULL if the candidate gets no
- * perf-db record. losers: candidates whose row has another problem's params. */
+/* SQL that makes the tables. candidates: results that passed; `line` is the problem's key with '=',
+ * since this sorts as lines of a find-db do; `row` is NULL for a candidate without a perf-db
+ * record. losers: candidates whose perf-db row holds the params of another problem. */
 #define SCHEMA                                                                                     \
     "CREATE TABLE candidates (id INTEGER PRIMARY KEY, job INTEGER, line TEXT, solver TEXT,"        \
     " time_text TEXT, time_ms REAL, workspace INTEGER, row BLOB, params TEXT, weight REAL,"        \
@@ -115,9 +116,10 @@ bool export_spool_count(struct export_spool *spool, const char *sql, int value, 
     return counted;
 }
 
-/* ---- params ---- */
+/* ---- one perf record for each row and solver ---- */
 
-/* Row and solver of the record before. */
+/* The record made last. Candidates come by row and solver, so those with the same row and solver
+ * follow each other. */
 struct last_record {
     guint8 row[PERF_ROW_BLOB_MAX];
     size_t bytes;
@@ -196,7 +198,7 @@ GPtrArray *export_spool_list_losers(struct export_spool *spool, int64_t after_jo
     return step == READ_END ? g_steal_pointer(&list) : NULL;
 }
 
-/* ---- names of code objects ---- */
+/* ---- conflicts of kernel names ---- */
 
 #define FIND_RIVALS                                                                                \
     "INSERT INTO rivals (candidate) SELECT k.id FROM candidates k"                                 \
@@ -217,7 +219,8 @@ static bool find_rivals(struct export_spool *spool, bool epilogues, GError **err
     return found;
 }
 
-/* Refuses a candidate that may not have its names; `reason` says why. */
+/* Refuses a candidate because another code object keeps the name of one of its kernels; `reason`
+ * says which. */
 static bool refuse_rival(sqlite3_stmt *query, char *reason,
                          bool (*refuse)(void *data, const struct export_refusal *refusal,
                                         GError **error),
@@ -266,9 +269,9 @@ bool export_spool_bind_names(struct export_spool *spool, GError **error)
 
 /* ---- what goes into files, in their order ---- */
 
-/* ---- all of it ---- */
+/* ---- the checksum over all that was chosen ---- */
 
-/* Adds the first column of all rows to the checksum. */
+/* Adds the first column of all rows of a query to the checksum. */
 static bool sum_rows(struct export_spool *spool, const char *sql, GChecksum *sum, GError **error)
 {
     sqlite3_stmt *query = sqlite_statement(spool->db, sql, error);
@@ -297,11 +300,13 @@ char *export_spool_sum(struct export_spool *spool, GError **error)
     return summed ? g_strdup(g_checksum_get_string(sum)) : NULL;
 }
 
-/* ---- lines of a find-db ---- */
+/* ---- reading lines of the find-db ---- */
 
 struct export_lines {
     sqlite3_stmt *query;
-    enum read_step step; /* of the query: READ_ROW if another line begins */
+    /* result of the query's last step; READ_ROW while the query is at the first row of a further
+     * problem */
+    enum read_step step;
     int top;
     struct planned_line line;
     GStringChunk *params;
@@ -343,7 +348,8 @@ static void add_entry(ExportLines *lines)
 {
     sqlite3_stmt *query = lines->query;
     struct planned_entry entry = {
-        .solver = solver_find(sqlite_text_at(query, 1)), /* never NULL: the gate found it, too */
+        /* never NULL: the gate accepts solvers of this program only */
+        .solver = solver_find(sqlite_text_at(query, 1)),
         .time_ms = sqlite3_column_double(query, 3),
         .workspace_bytes = (uint64_t)sqlite3_column_int64(query, 4),
         .params = g_string_chunk_insert(lines->params, sqlite_text_at(query, 5)),
@@ -395,7 +401,7 @@ enum read_step export_lines_next(ExportLines *lines, const struct planned_line *
     return READ_ROW;
 }
 
-/* ---- records of a perf-db ---- */
+/* ---- reading records of the perf-db ---- */
 
 struct export_records {
     sqlite3_stmt *query;
@@ -424,7 +430,7 @@ enum read_step export_records_next(void *data, const struct perf_record **record
     enum read_step step = sqlite_step(records->query, error);
     if (step == READ_ROW) {
         perf_row_from_blob(&records->record.row, sqlite3_column_blob(records->query, 0));
-        /* The texts belong to SQLite until the next step; the record is never freed. */
+        /* These texts belong to SQLite until the next step, so the record must not be freed. */
         records->record.solver = (char *)sqlite_text_at(records->query, 1);
         records->record.params = (char *)sqlite_text_at(records->query, 2);
         *record = &records->record;
@@ -432,13 +438,14 @@ enum read_step export_records_next(void *data, const struct perf_record **record
     return step;
 }
 
-/* ---- rows of a kernel-db ---- */
+/* ---- reading rows of the kernel-db ---- */
 
 struct export_kernels {
     sqlite3_stmt *query;
 };
 
-/* One row for each name: export_spool_settle_names() left one code object to each. */
+/* Each kernel's name gives one row: export_spool_settle_names() has left one code object for each
+ * name. */
 ExportKernels *export_kernels_open(struct export_spool *spool, int files, GError **error)
 {
     g_autoptr(ExportKernels) kernels = g_new0(ExportKernels, 1);

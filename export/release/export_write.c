@@ -85,7 +85,7 @@ static bool write_kernel_db(const struct export_files *files, const char *path, 
     return step == READ_END && kernel_db_finish(file, error);
 }
 
-/* ---- reading back ---- */
+/* ---- reading files back and comparing them with the plan ---- */
 
 static bool differs(const char *path, const char *what, guint row, GError **error)
 {
@@ -105,7 +105,7 @@ static bool same_find_line(const struct planned_line *planned, const struct find
            problem_equal(&problem, &planned->problem);
 }
 
-/* Compares a find-db with the plan; *row counts the equal lines. */
+/* Compares a find-db with the plan. *row becomes the number of lines that are equal. */
 static bool same_find_lines(FindDb *db, ExportLines *lines, guint *row, GError **error)
 {
     const struct planned_line *planned = NULL;
@@ -180,9 +180,10 @@ static bool verify_kernel_db(const struct export_files *files, const char *path,
     return (step == READ_END && wanted == READ_END) || differs(path, "kernel", row, error);
 }
 
-/* ---- all files ---- */
+/* ---- writing all files ---- */
 
-/* In the order of renaming: what an entry needs is there before the entry. */
+/* One row for each file, in the order of renaming: a kernel is in the folder before the entry that
+ * needs it. */
 static const struct {
     enum file_kind kind;
     unsigned what;
@@ -196,7 +197,8 @@ static const struct {
     {FILE_FIND_DB, EXPORT_FIND, write_find_db, verify_find_db},
 };
 
-/* Runs `skipjack check` on the file, in addition to the comparison with the plan. */
+/* Checks the file as `skipjack check` does. The comparison with the plan cannot find errors in the
+ * plan itself. */
 static bool passes_check(const char *path, GError **error)
 {
     g_autoptr(CheckReport) report = check_file(path);

@@ -10,12 +10,12 @@ struct export_files {
     Store *store;
     const struct target *target;
     const struct export_wish *wish;
-    const char *name; /* the campaign's, NULL for a golden version */
-    unsigned what;    /* EXPORT_FIND, ... */
+    const char *name; /* the campaign's name; NULL for a golden version */
+    unsigned what;    /* bits EXPORT_FIND, EXPORT_PERF, ...: which files to write */
 };
 
-/* Reads the code object of a planned kernel from the store. NULL with EXPORT_ERROR_CHECK if it is missing or its
- * hash differs from the planned one. */
+/* Reads a chosen kernel's code object from the store. NULL with EXPORT_ERROR_CHECK if the store
+ * lacks it or its hash is not the planned one. */
 GBytes *export_get_code(Store *store, const struct planned_kernel *kernel, GError **error);
 /* Writes the files of files->what into the folder and reads them back: EXPORT_ERROR_CHECK if a file differs from the plan.
  * Appends the files' names to `names` (g_free). */

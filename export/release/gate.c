@@ -72,7 +72,7 @@ void candidate_free(struct candidate *candidate)
     }
 }
 
-/* State shared by the tests of one result. Each may use what earlier ones have found. */
+/* State shared by the tests of one result. A test may use what an earlier test has stored here. */
 struct look {
     struct gate *gate;
     const struct result *result;
@@ -154,7 +154,8 @@ static char *look_at_config(struct look *look)
     return NULL;
 }
 
-/* A library allocates the workspace that the entry states. */
+/* Compares the stated workspace with the one that the config needs: a library allocates what the
+ * entry states. */
 static char *look_at_workspace(struct look *look)
 {
     uint64_t stated = look->result->kept.workspace_bytes, needed = look->solution.workspace_bytes;
@@ -170,7 +171,8 @@ static bool is_time(double ms)
     return isfinite(ms) && ms >= (double)FLT_MIN && ms <= (double)FLT_MAX;
 }
 
-/* Counts the operations of the solution as it is made today, not those that the worker stated. */
+/* Refuses a time that is shorter than the device needs for the operations. The solution made here
+ * states their number; the worker's statement is not used. */
 static char *look_at_time(struct look *look)
 {
     const struct outcome *outcome = &look->result->kept.outcome;
@@ -240,7 +242,7 @@ static char *check_kernel(const struct gate *gate, const struct solution *soluti
     return NULL;
 }
 
-/* Every launch of the solution must have its kernel among those that the result names. */
+/* Checks that the result names a kernel for every launch of the solution. */
 static char *check_launches(const struct look *look)
 {
     for (int i = 0; i < look->solution.launch_count; i++) {
@@ -269,11 +271,12 @@ static char *look_at_kernels(struct look *look)
     return reason != NULL ? reason : check_launches(look);
 }
 
-/* The tests in their order. */
+/* The tests of a result in their order. The first one that fails is the reason for refusing the
+ * result. */
 static const struct {
     enum refusal why;
     char *(*look)(struct look *look);
-    bool at_measured; /* only for measured results */
+    bool at_measured; /* true: the test is skipped for results that were built and not measured */
 } looks[] = {
     {REFUSAL_DAMAGED, look_at_row, false},      {REFUSAL_FOREIGN, look_at_job, false},
     {REFUSAL_UNVERIFIED, look_at_rounds, true}, {REFUSAL_SOLVER, look_at_solver, false},

@@ -1,9 +1,9 @@
 /*
- * Judges every result before it may be exported (export/release/GATE.md): its job, its verified
- * round, its solver's revision, its config, its workspace, its time, and its kernels. The gate
- * computes again whatever it can, instead of trusting the worker. A result that does not pass comes
- * with the reason; it is never repaired. Conflicts between the kernels of different results are
- * settled later, when all are known (code_names.h).
+ * Judges every result before it may be exported (export/release/GATE.md): its job, the round that
+ * verified it, its solver's revision, its config, workspace, time and kernels. The gate computes
+ * all it can again instead of trusting the worker. A result that does not pass is left out with a
+ * reason and never repaired. Conflicts of kernel names between results are settled later, when all
+ * results are known (code_names.h).
  */
 #ifndef EXPORT_GATE_H
 #define EXPORT_GATE_H
@@ -16,33 +16,36 @@
 
 struct gate {
     struct target target;
-    GHashTable
-        *kernels; /* key -> struct kernel_row * (without code): the kernels that the store knows */
-    GHashTable *damaged; /* key -> description of the damage of its code object */
-    bool allow_drift;    /* results of rounds that drifted pass */
-    bool built_only;     /* results were built and not measured: times are not judged */
+    /* key -> struct kernel_row * (without code): kernels of the part being read, as far as the
+     * store knows them */
+    GHashTable *kernels;
+    GHashTable *damaged; /* kernel's key -> text about the damage of its code object */
+    bool allow_drift;    /* true: results of rounds during which the device drifted pass, too */
+    bool built_only;     /* true: results were built and not measured, so times are not judged */
 };
 
 bool gate_init(struct gate *gate, Store *store, const char *target, GError **error);
 void gate_clear(struct gate *gate);
-/* Reads the kernels that the results of the next part name (schema/results/store_results.h), in one
- * query, and forgets all others. */
+/* Reads the kernels that the results of the next part name (schema/results/store_results.h) with
+ * one query. The kernels of earlier parts are forgotten. */
 bool gate_learn_kernels(struct gate *gate, Store *store, const GPtrArray *results, GError **error);
-/* Reads a code object and compares it with its hash. If it is missing or differs, no result that
- * names it passes. False if the store cannot be asked. */
+/* Reads a code object and compares it with its hash. If it is missing or differs, the gate then
+ * refuses every result that names it. Returns false only if the store cannot be asked. */
 bool gate_read_code(struct gate *gate, Store *store, const char *key, GError **error);
 /* A result that passed. */
 struct candidate {
     const struct result *result;
     const struct solver *solver;
-    double time_ms; /* the value that time_text reads back as */
+    /* the time that is read from time_text again, so that all files state the same */
+    double time_ms;
     char time_text[FIND_TIME_MAX];
-    char **kernels; /* keys, NULL-terminated */
+    char **kernels; /* keys of its kernels, NULL-terminated */
     bool tunable;   /* has params */
 };
 void candidate_free(struct candidate *candidate);
 
-/* Returns the candidate, or NULL with *why and *reason (g_free()) if the result does not pass. */
+/* Judges a result. Returns the candidate if it passes, otherwise NULL with *why and *reason
+ * (g_free()). */
 struct candidate *gate_pass(struct gate *gate, const struct result *result, enum refusal *why,
                             char **reason);
 

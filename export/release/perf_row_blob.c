@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Inverting the sign bit makes negative numbers sort first. */
+/* The sign bit of each number is inverted, so that memcmp() puts negative numbers first. */
 #define SIGN (UINT64_C(1) << 63)
 
 static guint8 *put_text(guint8 *to, const char *text)

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* In the file, in front of a refusal's three NUL-terminated texts. */
+/* A refusal in the file: this head, then problem, solver and reason, each with its NUL. */
 struct head {
     int64_t job;
     guint32 why, bytes;
@@ -95,7 +95,8 @@ bool refusals_add(struct refusals *refusals, const struct export_refusal *refusa
     return true;
 }
 
-/* Reads the refusal at *at and advances *at. */
+/* Reads the refusal at offset *at, and moves *at behind it. Its texts are in `room` until the next
+ * call. */
 static bool take(const struct refusals *refusals, goffset *at, GByteArray *room,
                  struct export_refusal *refusal, GError **error)
 {

@@ -1,24 +1,25 @@
 /*
- * The results that were left out, with their reasons. There may be as many as results: the first
- * ones are in memory, the rest in a file without a name, which goes with the process.
+ * Results that an export left out, with their reasons. There may be as many as results: the first
+ * ones are kept in memory, the rest in a file that has no name, which the system deletes when the
+ * process ends.
  */
 #ifndef EXPORT_REFUSALS_H
 #define EXPORT_REFUSALS_H
 
 #include "export/formats/spool.h"
 
-/* Why a result was left out, in the order of the tests. The numbers are private to this program;
- * scripts see the names. */
+/* Why a result was left out, in the order in which the gate tests. The numbers are private to this
+ * program; scripts see the names. */
 enum refusal {
     REFUSAL_DAMAGED,    /* no worker writes such a row */
     REFUSAL_FOREIGN,    /* the campaign has no such job */
-    REFUSAL_UNVERIFIED, /* no stored round of its job verified it */
-    REFUSAL_SOLVER,     /* the registry lacks its solver, or that revision */
+    REFUSAL_UNVERIFIED, /* none of its job's stored rounds verified it */
+    REFUSAL_SOLVER,     /* this program lacks its solver, or the solver's revision */
     REFUSAL_CONFIG, /* the solver refuses its config for its problem today, or needs another workspace */
-    REFUSAL_TIME,       /* its time is impossible */
+    REFUSAL_TIME,       /* its time is no positive number, or shorter than the device can be */
     REFUSAL_DRIFT,      /* the device drifted during its round */
     REFUSAL_KERNEL,     /* a kernel is missing, damaged, or not of its solution */
-    REFUSAL_SHARED_ROW, /* it may not use the params of the perf-db row that it shares */
+    REFUSAL_SHARED_ROW, /* its perf-db row holds another problem's params, which it cannot use */
     REFUSAL_COUNT,
 };
 /* The reason's name: "no verified outcome". Static. */
@@ -28,7 +29,7 @@ const char *refusal_name(enum refusal why);
 struct export_refusal {
     enum refusal why;
     int64_t job;
-    char *problem, *solver; /* "" if the campaign has no such job */
+    char *problem, *solver; /* both "" if the campaign has no such job */
     char *reason;
 };
 
@@ -41,15 +42,15 @@ struct refusals {
     Spool *rest;
     goffset rest_bytes;
 };
-/* `beside`: a path in the folder in which the unnamed file is made. */
+/* `beside` is a path: the file without a name is made in the same folder. */
 void refusals_init(struct refusals *refusals, const char *beside);
-/* Allowed for a zeroed struct, too. */
+/* Frees all refusals. Also allowed for a zeroed struct. */
 void refusals_clear(struct refusals *refusals);
-/* Removes all refusals. */
+/* Removes all refusals, before the export is planned again. */
 void refusals_begin_anew(struct refusals *refusals);
 /* Adds a copy. */
 bool refusals_add(struct refusals *refusals, const struct export_refusal *refusal, GError **error);
-/* Calls `each` for every refusal in the order of adding. */
+/* Calls `each` for every refusal, in the order in which they were added. */
 bool refusals_each(const struct refusals *refusals,
                    void (*each)(void *data, const struct export_refusal *refusal), void *data,
                    GError **error);

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define NAMED_MAX 3 /* files named in a message */
+#define NAMED_MAX 3 /* most files that a message names */
 
 static bool lists(const GPtrArray *names, const char *name)
 {
@@ -26,10 +26,10 @@ static void add_where_there(GPtrArray *names, const char *dir, char *name)
     }
 }
 
-/* ---- whose the files are ---- */
+/* ---- whose files the folder holds ---- */
 
-/* Returns whose the files are by their manifest (g_free()); NULL if they are this release's or
- * nobody's. */
+/* Returns whose files these are, according to the manifest (g_free()). NULL if the manifest is this
+ * release's, or if there is none. */
 static char *whose_by_manifest(struct release_folder *folder, const char *dir,
                                const struct release_name *release, bool golden)
 {
@@ -62,7 +62,8 @@ static bool is_listed(const struct manifest *manifest, const char *name)
     return false;
 }
 
-/* If the manifest is this release's, files that it does not list are somebody else's. */
+/* The manifest is this release's. Returns "somebody else" with the name of a file that it does not
+ * list; NULL if it lists all. */
 static char *whose_beside_manifest(const struct release_folder *folder)
 {
     for (guint i = 0; i < folder->names->len; i++) {
@@ -74,8 +75,8 @@ static char *whose_beside_manifest(const struct release_folder *folder)
     return NULL;
 }
 
-/* Older versions of this program wrote manifests for golden versions only, so a .sjdb without a
- * manifest is asked. */
+/* Returns whose file a .sjdb in a folder without a manifest is, according to its JSON text. Older
+ * versions of this program wrote no manifest for a campaign. */
 static char *whose_by_sjdb(const struct release_folder *folder, const char *dir,
                            const struct release_name *release)
 {

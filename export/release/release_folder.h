@@ -1,6 +1,7 @@
 /*
- * Lists a target's files in a folder, and finds out which release they belong to. Files of other
- * targets may be beside them, since libraries read one folder for all targets.
+ * Lists the files in a folder that belong to a target, and finds out whose they are. A folder may
+ * hold files of several targets, since libraries read one folder for all; files of other targets
+ * are ignored.
  */
 #ifndef EXPORT_RELEASE_FOLDER_H
 #define EXPORT_RELEASE_FOLDER_H
@@ -8,11 +9,14 @@
 #include "export/formats/manifest.h"
 
 struct release_folder {
-    GPtrArray
-        *names; /* char *: the target's files of this release in the folder, manifests included */
-    Manifest *manifest; /* of this release, or NULL */
-    bool other_part;    /* the manifest describes another part of the release */
-    GPtrArray *stale;   /* char *: files of another release that are to be removed */
+    /* char *: file names, in the folder, of this target's files from the same release, with the
+     * manifest */
+    GPtrArray *names;
+    Manifest *manifest; /* the manifest of this release, NULL if the folder has none */
+    /* true if the manifest was written for other options ("part") than this export's */
+    bool other_part;
+    /* char *: file names of another release of the target, which the export removes */
+    GPtrArray *stale;
 };
 
 /*

@@ -30,13 +30,14 @@ struct usage_options {
     struct import_options list;
 };
 
-/* Rewrites "--db A B" as "--db A --db B", since a shell expands a pattern behind one option to
- * several words. NULL-terminated; the words belong to argv. */
+/* Rewrites "--db A B" as "--db A --db B": a shell expands the pattern of an option to several
+ * words. Returns a NULL-terminated array whose words belong to argv. */
 static char **spell_out(int argc, char **argv)
 {
     static const char *const lists[] = {"--db", "--problems", NULL};
     GPtrArray *words = g_ptr_array_new();
-    char *list = NULL; /* the option that the following plain words belong to */
+    /* the option, --db or --problems, to which the plain words that follow belong */
+    char *list = NULL;
     for (int i = 0; i < argc; i++) {
         if (i > 0 && argv[i][0] == '-' && argv[i][1] != '\0') {
             list = g_strv_contains(lists, argv[i]) ? argv[i] : NULL;
@@ -122,8 +123,8 @@ static bool parse(int argc, char **argv, struct usage_options *options, GError *
            import_words_parse(&options->words, &options->list, error);
 }
 
-/* Reads each file; one that fails is named, and the others still count. `list`: options for lists
- * of problems, NULL for databases. */
+/* Reads each file. A file that cannot be read is named on stderr, and the others still count.
+ * `list`: NULL to read databases, else the options with which lists of problems are read. */
 static bool read_each(Usage *usage, char **paths, const struct import_options *list)
 {
     bool all = true;
@@ -145,8 +146,8 @@ static bool name_target(const char *path, struct target *target)
     return target_parse(name, target, NULL);
 }
 
-/* Warns if the databases are of different targets: nobody can choose between times of two devices.
- * */
+/* Warns if the databases are for different targets, since times of different devices cannot be
+ * compared. */
 static void warn_of_targets(char **paths)
 {
     struct target first, other;

@@ -5,10 +5,11 @@
 #include <jansson.h>
 #include <string.h>
 
-/* A problem of some network, with its fastest solver so far. */
+/* A problem of at least one network, with its fastest solver so far. */
 struct timed {
-    struct problem problem; /* first member: the struct is its own key */
-    const char *solver;     /* NULL without one yet */
+    /* must be the first member: the hash table's key is the struct itself */
+    struct problem problem;
+    const char *solver; /* NULL until a time is added */
     double time_ms;
     bool entries;
 };
@@ -21,7 +22,7 @@ struct layer_use {
 struct network {
     const char *name;
     GArray *uses;       /* struct layer_use */
-    GHashTable *places; /* struct timed * -> index in uses, from 1 */
+    GHashTable *places; /* struct timed * -> index of its use in `uses`, + 1 */
 };
 
 struct usage {
@@ -128,7 +129,7 @@ void usage_add_time(Usage *usage, const struct problem *problem, const char *sol
     timed->solver = g_string_chunk_insert_const(usage->names, solver);
 }
 
-/* ---- summing up ---- */
+/* ---- summing up the networks ---- */
 
 static struct usage_share *find_share(GArray *shares, const char *solver)
 {
@@ -244,13 +245,14 @@ void usage_summary_clear(struct usage_summary *summary)
     g_clear_pointer(&summary->gaps, g_array_unref);
 }
 
-/* ---- printing ---- */
+/* ---- printing the summary ---- */
 
-#define NAME_COLUMNS    44 /* as wide as MIOpen's longest solver name */
+#define NAME_COLUMNS    44 /* width of a table's solver column: MIOpen's longest solver name */
 #define NETWORK_COLUMNS 32
-#define GAPS_SHOWN      10 /* gaps printed as text; JSON has all */
+/* problems without a winner that are printed as text; JSON has all of them */
+#define GAPS_SHOWN      10
 
-/* ---- for people ---- */
+/* ---- tables for a terminal ---- */
 
 static void print_networks(const struct usage_summary *summary, FILE *out)
 {

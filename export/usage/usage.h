@@ -1,8 +1,8 @@
 /*
  * Sums up which solvers networks use: how many problems each solver wins, and its share of the
  * winners' time, for each network and over all. The winner of a problem is its fastest solver; a
- * time that is not over 0 was never measured and wins nothing. Times are weighted by multiplicity.
- * Shares are of the time of the problems that have a winner.
+ * time of 0 or less was never measured and wins nothing. Times are weighted by multiplicity. A
+ * share is a part of the total time of the problems that have a winner.
  */
 #ifndef EXPORT_USAGE_H
 #define EXPORT_USAGE_H
@@ -17,31 +17,32 @@ Usage *usage_new(void);
 void usage_free(Usage *usage);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Usage, usage_free)
 
-/* ---- what is put in ---- */
+/* ---- adding problems and times ---- */
 
-/* Adds a problem that the network runs `multiplicity` times; the multiplicities of equal problems
- * add up. */
+/* Adds a problem that the network runs `multiplicity` times. Adding an equal problem again adds up
+ * the multiplicities. */
 void usage_add_problem(Usage *usage, const char *network, const struct problem *problem,
                        int64_t multiplicity);
-/* Adds a measured time. Problems that no network has are ignored, so networks are added first. The
- * first solver by name wins among equal times. */
+/* Adds a measured time. A problem that no network has is ignored, so all networks are added before
+ * the first time. Of equal times, the first solver by name wins. */
 void usage_add_time(Usage *usage, const struct problem *problem, const char *solver,
                     double time_ms);
 
-/* ---- what comes out ---- */
+/* ---- the summary ---- */
 
 struct usage_share {
     const char *solver;
-    int64_t wins, layers; /* problems it wins, and these weighted by multiplicity */
+    /* number of problems that the solver wins; the same weighted by multiplicity */
+    int64_t wins, layers;
     double time_ms, time_share;
-    int networks; /* networks in which it wins a problem */
+    int networks; /* number of networks in which the solver wins a problem */
 };
 
 struct usage_network {
     const char *name;
-    int64_t problems, layers; /* distinct ones, and weighted by multiplicity */
-    int64_t covered;          /* problems that have a winner */
-    double time_ms;           /* time of the covered problems */
+    int64_t problems, layers; /* number of distinct problems; the same weighted by multiplicity */
+    int64_t covered;          /* number of distinct problems that have a winner */
+    double time_ms;           /* sum of the winners' times, in ms, weighted by multiplicity */
     GArray *solvers;          /* struct usage_share, the largest share first */
 };
 
@@ -49,16 +50,16 @@ struct usage_gap {
     const char *network;
     struct problem problem;
     int64_t multiplicity;
-    bool untimed; /* it has entries, none with a time over 0 */
+    bool untimed; /* true if it has entries, but none with a time over 0 */
 };
 
 struct usage_summary {
     GPtrArray *networks;      /* struct usage_network *, in the order in which they were added */
-    struct usage_network all; /* all networks together; without a name */
-    GArray *gaps;             /* struct usage_gap: problems without a winner, by network */
+    struct usage_network all; /* the sums over all networks; its name is NULL */
+    GArray *gaps;             /* struct usage_gap: problems without a winner, ordered by network */
 };
 
-/* Sums up. Texts in the summary belong to the usage, which must outlive it. */
+/* Sums up. The summary's texts belong to `usage`, which must outlive it. */
 void usage_sum(const Usage *usage, struct usage_summary *summary);
 void usage_summary_clear(struct usage_summary *summary);
 

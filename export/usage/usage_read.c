@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#define NAMED_MAX 5 /* lines of a file that are named; the rest is counted */
+#define NAMED_MAX 5 /* unusable lines of a file that are named; further lines are only counted */
 
 static void say_unused(const char *path, int64_t line, int64_t count, const char *reason)
 {
@@ -38,7 +38,8 @@ static void say_skipped(const char *path, const Import *import)
     say_more(path, import->skipped->len, "skipjack import --dry-run --json");
 }
 
-/* A layer table names its networks; any other list is one network. */
+/* Adds the networks of a list: a layer table names its networks; any other list is one network,
+ * named after its file. */
 static void add_networks(Usage *usage, const char *path, const Import *import)
 {
     g_autofree char *name = import_file_name(path);
@@ -133,7 +134,7 @@ static bool read_find_db(Usage *usage, const char *path, GError **error)
 
 /* ---- .sjdb ---- */
 
-#define SJDB_ENTRIES_MAX 1024 /* most entries of a problem in a file */
+#define SJDB_ENTRIES_MAX 1024 /* most entries that a .sjdb may hold for one problem */
 
 static int add_sjdb_problem(Usage *usage, const skipjackdb *db, uint64_t number,
                             struct skipjackdb_entry *entries)
@@ -192,8 +193,8 @@ bool usage_read_db(Usage *usage, const char *path, GError **error)
 
 /* ---- campaigns ---- */
 
-/* Adds a problem once: it is listed for each of its solvers, with the same multiplicity each time.
- * */
+/* Adds a problem of a campaign once. The campaign lists it for each of its solvers, each time with
+ * the same multiplicity. */
 static void add_once(Usage *usage, ProblemList *known, const char *network,
                      const struct problem *problem, int multiplicity)
 {
@@ -222,7 +223,9 @@ static bool add_jobs(Usage *usage, Store *store, const struct campaign *campaign
 
 struct foreign_use {
     Usage *usage;
-    const char *network; /* NULL if the problems are no network */
+    /* name of the network that the campaign's problems become; NULL if only their times are
+     * added */
+    const char *network;
 };
 
 static void add_foreign(const struct problem *problem, const struct foreign_entry *entries,
@@ -262,7 +265,7 @@ bool usage_read_campaign(Usage *usage, Store *store, int64_t id, bool as_network
     return read;
 }
 
-/* ---- golden versions ---- */
+/* ---- golden versions: a target's approved results ---- */
 
 static bool find_version(Store *store, const char *target, int *version, GError **error)
 {
@@ -295,8 +298,8 @@ bool usage_read_golden(Usage *usage, Store *store, const char *target, int versi
         if (as_network) {
             add_once(usage, known, network, &result->problem, result->multiplicity);
         }
-        /* Only the best config counts. The others were kept for exports with limits, and one may
-         * have had a lucky time. */
+        /* Of an entry's configs only the best one counts: the others were kept for exports with
+         * limits, and one of them may have a time that was merely lucky. */
         if (result->rank == 0) {
             usage_add_time(usage, &result->problem, result->solver, result->kept.outcome.median_ms);
         }

@@ -6,17 +6,19 @@
 #include "export/usage/usage.h"
 #include "schema/store/store.h"
 
-/* Adds a list of problems as networks; `options` say what to leave out. Lines that cannot be used are named on stderr.
- * False if the file as a whole cannot be read. */
+/* Adds the problems of a list as networks. `options` supply the values that the list leaves out.
+ * Lines that cannot be used are named on stderr. Returns false only if the file as a whole cannot
+ * be read. */
 bool usage_read_list(Usage *usage, const char *path, const struct import_options *options,
                      GError **error);
-/* Adds the times of a find-db or a .sjdb; the content tells which. */
+/* Adds the times of a find-db or a .sjdb; the content, not the name, says which it is. */
 bool usage_read_db(Usage *usage, const char *path, GError **error);
-/* Adds the campaign's kept results. as_network: its jobs' problems become a network of the campaign's name. */
+/* Adds the times of the campaign's kept results. as_network: the problems of its jobs also become a
+ * network with the campaign's name. */
 bool usage_read_campaign(Usage *usage, Store *store, int64_t campaign, bool as_network,
                          GError **error);
-/* Adds the results of a target's golden version, 0 for the newest approved one. as_network: its problems become a
- * network. EXPORT_ERROR_EMPTY if the target has no such version. */
+/* Adds the times of a target's golden version; 0 means the newest approved one. as_network: its
+ * problems also become a network. EXPORT_ERROR_EMPTY if the target has no such version. */
 bool usage_read_golden(Usage *usage, Store *store, const char *target, int version, bool as_network,
                        GError **error);
 

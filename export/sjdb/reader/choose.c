@@ -1,25 +1,28 @@
 /* The best answer for a problem, whether it is held or not. */
 #include "export/sjdb/reader/choose.h"
 
-#define NAMES_MAX 1024 /* most solvers of a file that the caller is asked to estimate */
+/* most solvers named in a file for which the caller is asked for an estimate */
+#define NAMES_MAX 1024
 
 struct question {
     skipjackdb *const *dbs;
     size_t count;
     const struct skipjackdb_problem *problem;
     struct skipjackdb_rules rules;
-    uint32_t flags; /* flags that the answer must have */
+    uint32_t flags; /* enum skipjackdb_flags bits that the answer must have */
 };
 
-/* A database that candidates come from. */
+/* Where candidates come from: a database, or none for estimates. */
 struct source {
     int32_t how;
-    size_t index;                /* index of the database; the number of databases for none */
+    /* index of the database; without a database, the number of databases */
+    size_t index;
     const struct skipjackdb *db; /* NULL for none */
 };
 
-/* Skips a solver that the target's own file does not name at all: it hardly runs there. A file
- * without solvers says nothing about this. */
+/* Returns true for a candidate of another database whose solver the target's own file does not
+ * name: such a solver hardly runs on the target, so it is skipped. A target's file without any
+ * solver rules none out. */
 static bool is_foreign(const struct question *question, const struct source *source,
                        const char *solver)
 {
@@ -30,7 +33,8 @@ static bool is_foreign(const struct question *question, const struct source *sou
            !sjdb_solver_find(&look, solver, &number);
 }
 
-/* Launches are only valid for their problem and target. */
+/* Reads the launches for a candidate. They are only valid for the problem and target that they were
+ * stored for, so only an exact answer has them. */
 static int read_solution(const struct question *question, const struct source *source,
                          struct skipjackdb_choice *choice)
 {
@@ -47,7 +51,8 @@ static int read_solution(const struct question *question, const struct source *s
     return code;
 }
 
-/* Reads the problem's own params, or else those of the problem that the candidate comes from. */
+/* Reads the candidate's params: those stored for the wanted problem, or else those of the problem
+ * that the candidate was found with. */
 static int read_params(const struct question *question, const struct source *source,
                        const struct sjdb_candidate *candidate, struct skipjackdb_choice *choice)
 {
@@ -99,7 +104,8 @@ static void make_choice(const struct source *source, const struct sjdb_candidate
     };
 }
 
-/* Asks the caller about the candidate. The caller's corrections go into the choice. */
+/* Asks the caller whether the candidate can be used, and copies the fields that the caller
+ * corrected into the choice. */
 static int ask_caller(const struct question *question, struct skipjackdb_choice *choice)
 {
     const struct skipjackdb_rules *rules = &question->rules;
@@ -117,8 +123,8 @@ static int ask_caller(const struct question *question, struct skipjackdb_choice 
         return SKIPJACKDB_UNSURE;
     }
     int answer = rules->applicable(rules->user, question->problem, &candidate);
-    if (candidate.params !=
-        choice->params) { /* other params: the file's launches are not for them */
+    /* the caller set other params, so the file's launches do not match them */
+    if (candidate.params != choice->params) {
         choice->marks &= ~(uint32_t)SKIPJACKDB_READY;
     }
     choice->algorithm = candidate.algorithm;
@@ -135,7 +141,8 @@ static int ask_caller(const struct question *question, struct skipjackdb_choice 
     return answer;
 }
 
-/* Tries a candidate; SKIPJACKDB_NOT_FOUND if it is no answer. */
+/* Tries a candidate. Returns SKIPJACKDB_NOT_FOUND if it cannot be the answer, so that the next one
+ * is tried. */
 static int try_candidate(const struct question *question, const struct source *source,
                          const struct sjdb_candidate *candidate, struct skipjackdb_choice *choice)
 {
@@ -160,7 +167,7 @@ static int try_candidate(const struct question *question, const struct source *s
                : SKIPJACKDB_NOT_FOUND;
 }
 
-/* Picks the first candidate that is an answer. */
+/* Takes the first candidate of the list that can be the answer. */
 static int pick(const struct question *question, const struct source *source,
                 const struct sjdb_candidates *list, struct skipjackdb_choice *choice)
 {
@@ -190,7 +197,8 @@ static int ask_solved(const struct question *question, const struct source *sour
     return code == SKIPJACKDB_OK ? pick(question, source, &list, choice) : code;
 }
 
-/* Asks the databases in order: for this very problem, or for near ones. */
+/* Asks the databases from `first` to `end` in order until one gives an answer: for the very problem
+ * if `exact`, else for the nearest problems. */
 static int ask_dbs(const struct question *question, bool exact, size_t first, size_t end,
                    struct skipjackdb_choice *choice)
 {
@@ -219,7 +227,7 @@ static int ask_dbs(const struct question *question, bool exact, size_t first, si
     return code;
 }
 
-/* Keeps the solvers with the highest estimates. */
+/* Inserts a solver's estimate into the list, which keeps the highest ones. */
 static void add_estimate(struct sjdb_candidates *list, const struct skipjackdb_entry *entry,
                          double estimate)
 {
@@ -318,8 +326,8 @@ static int answer(const struct question *question, uint32_t flags, struct skipja
     return code == SKIPJACKDB_NOT_FOUND ? choose_by_estimates(&asked, choice) : code;
 }
 
-/* Hybrid mode: if the answer has to be compiled, a dynamic solver is looked for, to be run until
- * then. */
+/* Hybrid mode: if the fastest answer must be compiled first, it becomes *later, and *choice becomes
+ * a dynamic solver, which can run until the compiling is done. */
 static int choose_both(const struct question *question, struct skipjackdb_choice *choice,
                        struct skipjackdb_choice *later)
 {

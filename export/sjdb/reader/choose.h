@@ -1,5 +1,5 @@
 /*
- * Chooses a solver for a problem that a file need not hold. Internal to the library.
+ * Chooses a solver for a problem that no file may hold. Internal to the library.
  */
 #ifndef EXPORT_READER_CHOOSE_H
 #define EXPORT_READER_CHOOSE_H
@@ -13,7 +13,7 @@
 /* Distances are integers in these units, so that sums are equal on all machines. */
 #define SJDB_DISTANCE_UNIT 65536
 
-/* The logarithm to base 2 in distance units, linear between powers of two. */
+/* The logarithm to base 2, in units of 1/SJDB_DISTANCE_UNIT; linear between powers of two. */
 static inline uint64_t sjdb_logarithm(uint64_t value)
 {
     if (value <= 1) {
@@ -33,17 +33,20 @@ struct sjdb_neighbours {
     struct sjdb_neighbour list[SJDB_NEIGHBOURS]; /* nearest first */
 };
 
-/* Finds the problems with find entries that are nearest: of the same direction, types, layouts,
- * casts and number of dimensions. Reads each shape once, and the problems of shapes that are near
- * enough. */
+/* Finds the problems with find entries that are nearest to the given one, among those with equal
+ * direction, types, layouts, casts and number of dimensions. Computes each shape's distance once,
+ * and reads only the problems of shapes that are near enough. */
 int sjdb_nearest(const struct skipjackdb *db, const struct skipjackdb_problem *problem,
                  struct sjdb_neighbours *found);
 
 /* One solver that may be the answer. */
 struct sjdb_candidate {
-    struct skipjackdb_entry entry; /* time and workspace scaled to the problem asked for */
-    double order;                  /* candidates with smaller values are asked first */
-    uint64_t number, distance;     /* the problem it comes from */
+    /* the entry; time and workspace are scaled to the wanted problem if it comes from another
+     * one */
+    struct skipjackdb_entry entry;
+    double order; /* candidates with smaller values are tried first */
+    /* number of the problem that the entry comes from, and its distance to the wanted one */
+    uint64_t number, distance;
 };
 /* Most candidates: problems rarely have more than four entries, and targets have a few dozen
  * solvers. */
@@ -53,17 +56,18 @@ struct sjdb_candidates {
     struct sjdb_candidate list[SJDB_CANDIDATES];
 };
 
-/* The entries of a problem of the database, fastest first. */
+/* Lists the entries of the very problem, the fastest first. */
 int sjdb_candidates_exact(const struct skipjackdb *db, const struct skipjackdb_problem *problem,
                           struct sjdb_candidates *found);
-/* Solvers with launches for the problem, in the order of the file; also those without an entry,
- * whose times the file lacks. */
+/* Lists the solvers that have launches for the very problem, in the order of the file. Includes
+ * solvers without an entry, whose times the file does not know. */
 int sjdb_candidates_solved(const struct skipjackdb *db, const struct skipjackdb_problem *problem,
                            struct sjdb_candidates *found);
-/* The solvers of the nearest problems, most votes first. */
+/* Lists the solvers of the nearest problems, those with the most votes first. */
 int sjdb_candidates_near(const struct skipjackdb *db, const struct skipjackdb_problem *problem,
                          struct sjdb_candidates *found);
-/* Finds the number of a solver; false if the file does not name it. */
+/* Sets *number to the number of the solver with this name. Returns false if the file has no such
+ * solver. */
 bool sjdb_solver_find(struct sjdb_look *look, const char *solver, uint64_t *number);
 
 #endif

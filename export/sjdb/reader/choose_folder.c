@@ -1,4 +1,4 @@
-/* A folder of databases in the order of asking. */
+/* Opens the databases of a folder and sorts them, those nearest to a target first. */
 #include "export/sjdb/reader/choose.h"
 
 #include <dirent.h>
@@ -9,21 +9,23 @@
 
 struct member {
     char *name;
-    skipjackdb *db; /* NULL if it did not open; `code` says why */
+    skipjackdb *db; /* NULL if the file could not be opened; `code` says why */
     int32_t code;
     int32_t kinship;
     uint64_t distance;
 };
 
 struct skipjackdb_folder {
-    struct member *members; /* in the order of asking; those that did not open come last */
+    /* nearest to the target first; files that could not be opened are last */
+    struct member *members;
     size_t count;
     skipjackdb **dbs;
     size_t db_count;
     uint32_t near;
 };
 
-/* The name decides between equally near files, since a folder lists its files in any order. */
+/* Files at equal distance are sorted by name, since the system lists a folder's files in any
+ * order. */
 static int compare_members(const void *left, const void *right)
 {
     const struct member *a = left, *b = right;
@@ -65,8 +67,8 @@ static int add_member(struct skipjackdb_folder *folder, const char *path, const 
     return member->code == SKIPJACKDB_MEMORY ? SKIPJACKDB_MEMORY : SKIPJACKDB_OK;
 }
 
-/* Returns NULL with errno 0 at the end. Each call may fail, for instance on a network file system.
- * */
+/* Returns the folder's next entry. At the end, and on failure, returns NULL; errno is 0 at the end
+ * only. A network file system may fail at any call. */
 static const struct dirent *next_entry(DIR *stream)
 {
     errno = 0;
@@ -99,7 +101,8 @@ static int read_folder(struct skipjackdb_folder *folder, const char *path, const
     return code;
 }
 
-/* Allocates one place more than members: the target's own file may be missing. */
+/* Allocates one pointer more than there are files: if no file is the target's own, the list begins
+ * with NULL. */
 static int list_dbs(struct skipjackdb_folder *folder)
 {
     folder->dbs = calloc(folder->count + 1, sizeof *folder->dbs);

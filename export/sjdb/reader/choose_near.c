@@ -1,13 +1,14 @@
 /* Finds the problems of a file that are nearest to a given one. */
 #include "export/sjdb/reader/choose.h"
 
-/* How two values of a field are compared. A factor of 2 in any size counts 1; the table gives the
- * weight of other differences. */
+/* How a field of two problems is compared. The distance between sizes is the difference of their
+ * logarithms, so a factor of 2 counts 1. shape_rules and variant_rules state the distance for other
+ * fields that differ. */
 enum comparison {
-    FREE,  /* no difference: it follows from other fields */
-    SIZE,  /* difference of the logarithms */
-    OTHER, /* `weight` if they differ */
-    EQUAL, /* problems that differ here are never near */
+    FREE,  /* adds no distance, since the field follows from others */
+    SIZE,  /* adds the difference of the logarithms */
+    OTHER, /* adds `weight` if the two values differ */
+    EQUAL, /* no neighbour if the two values differ */
 };
 struct rule {
     enum comparison comparison;
@@ -15,9 +16,9 @@ struct rule {
 };
 
 #define OTHER_KERNEL                                                                               \
-    8 /* for another filter, stride or dilation on an axis, or another kind of groups */
+    8 /* weight of another filter, stride or dilation on an axis, or of another kind of groups */
 #define OTHER_EPILOGUE 2
-#define OTHER_EDGE     1 /* for other padding or bias */
+#define OTHER_EDGE     1 /* weight of other padding or bias */
 #define THREE(...)     __VA_ARGS__, __VA_ARGS__, __VA_ARGS__
 
 /* In the order of sjdb_shape_fields(). */
@@ -40,24 +41,29 @@ static const struct rule variant_rules[SJDB_VARIANT_FIELDS] = {
     THREE({EQUAL, 0}), {EQUAL, 0}, {OTHER, OTHER_EPILOGUE},
 };
 
-/* More than all differences of two problems together, and far from overflow in a sum. */
+/* Distance of a problem that cannot be a neighbour: more than all other differences together, and
+ * small enough that sums do not overflow. */
 #define NEVER (UINT32_C(1) << 30)
 
-/* Distances computed once for a scan: of the values in the shapes' dictionaries, and of the
- * variants. Those that do not fit here are computed each time. */
+/* Most distances that are computed once for a whole scan, of values in the dictionaries of shape
+ * columns and of variants. Distances beyond these are computed each time. */
 #define READY_MAX 8192
 
 struct scan {
     struct sjdb_look look;
     const struct sjdb_set *set;
-    uint64_t shape[SJDB_SHAPE_FIELDS], variant[SJDB_VARIANT_FIELDS]; /* of the problem asked for */
-    uint64_t limit; /* only problems nearer than this are of use */
-    uint64_t
-        budget; /* bound on the problems still to be read: the file's own number, so that damage cannot prolong a scan */
+    /* fields of the wanted problem */
+    uint64_t shape[SJDB_SHAPE_FIELDS], variant[SJDB_VARIANT_FIELDS];
+    /* the largest distance among the neighbours found so far: a problem is only of use if it is
+     * nearer */
+    uint64_t limit;
+    /* how many more problems may be read. It starts with the number in the file, so that a
+     * damaged file cannot make a scan longer. */
+    uint64_t budget;
     struct sjdb_neighbours *found;
-    const uint32_t
-        *values[SJDB_SHAPE_FIELDS]; /* by varying column; NULL if not computed in advance */
-    const uint32_t *variants;       /* by variant; NULL if not computed in advance */
+    /* distances of each varying column's dictionary values; NULL if not computed in advance */
+    const uint32_t *values[SJDB_SHAPE_FIELDS];
+    const uint32_t *variants; /* distance of each variant; NULL if not computed in advance */
     uint32_t ready_count, ready[READY_MAX];
 };
 
@@ -73,7 +79,7 @@ static uint32_t difference(const struct rule *rule, uint64_t one, uint64_t other
     return rule->comparison == EQUAL ? NEVER : rule->weight * SJDB_DISTANCE_UNIT;
 }
 
-/* Adds the distance of the columns that are equal in all rows. */
+/* Returns the distance that the columns with the same value in all rows contribute. */
 static uint64_t constants_distance(const struct sjdb_table *table, const struct rule *rules,
                                    const uint64_t *wanted)
 {
@@ -85,7 +91,7 @@ static uint64_t constants_distance(const struct sjdb_table *table, const struct 
     return distance;
 }
 
-/* The distance of a variant; NEVER or more if it cannot be near. */
+/* Returns the distance of a variant; at least NEVER if its problems cannot be neighbours. */
 static uint64_t variant_distance(struct scan *scan, uint64_t variant)
 {
     const struct sjdb_table *variants = &scan->set->variants;
@@ -98,7 +104,8 @@ static uint64_t variant_distance(struct scan *scan, uint64_t variant)
     return distance;
 }
 
-/* Takes room for `count` distances from the ready ones; NULL without room. */
+/* Takes memory for `count` distances from the READY_MAX that a scan has; NULL if too few are
+ * left. */
 static uint32_t *take_ready(struct scan *scan, uint64_t count)
 {
     uint32_t *taken = scan->ready + scan->ready_count;
@@ -131,7 +138,8 @@ static void make_ready(struct scan *scan)
     }
 }
 
-/* The distance of a shape on top of what all rows share. Stops adding when it is too far. */
+/* Adds the distance of a shape's varying columns to `distance`, which all shapes have in common.
+ * Stops as soon as the sum reaches the limit. */
 static uint64_t shape_distance(struct scan *scan, uint64_t shape, uint64_t distance)
 {
     const struct sjdb_table *shapes = &scan->set->shapes;
@@ -153,7 +161,8 @@ static uint64_t shape_distance(struct scan *scan, uint64_t shape, uint64_t dista
     return distance;
 }
 
-/* Ungrouped, depthwise, or in between: these have different kernels. */
+/* Returns whether the channels are ungrouped, depthwise, or grouped in between: each of the three
+ * has its own kernels. */
 static int kind_of_groups(uint64_t groups, uint64_t channels)
 {
     return groups <= 1 ? 0 : groups == channels ? 1 : 2;
@@ -219,7 +228,8 @@ int sjdb_nearest(const struct skipjackdb *db, const struct skipjackdb_problem *p
     uint64_t epilogue = 0;
     found->count = 0;
     scan.budget = set->part[SJDB_PROBLEM_LISTS].count;
-    if (problem->epilogue[0] != '\0') { /* an epilogue that the file lacks differs from all */
+    /* an epilogue that the file does not have differs from all of its problems */
+    if (problem->epilogue[0] != '\0') {
         int64_t text = sjdb_text_number(&scan.look, problem->epilogue);
         epilogue = text < 0 ? UINT64_MAX : (uint64_t)text + 1;
     }

@@ -1,12 +1,13 @@
-/* Compares targets: how near is one to another? */
+/* Compares targets: how related is the device of one to that of another? */
 #include "export/sjdb/reader/choose.h"
 
 #include <stdlib.h>
 
 #define UNITS_MAX      100000
-/* A distance between targets, from the most significant bits down: generations apart; whether the
- * other is newer, which is worse, since newer devices run much code of older ones but not the
- * reverse; another name or features; another part of a card; units, then memory, as differences of
+/* The distance between targets is one number, whose bits are, from the most significant down: how
+ * many generations they are apart; whether the other one is newer, which is worse, since newer
+ * devices run much code made for older ones but not the reverse; whether names or features differ;
+ * whether the part of the card differs; the difference in compute units, then in memory, as
  * logarithms of 21 bits. */
 #define GENERATION_BIT 45
 #define NEWER_BIT      44
@@ -20,9 +21,10 @@ struct target {
     enum vendor vendor;
     const char *arch;
     size_t arch_length;
-    const char *features; /* text between architecture and units */
+    const char *features; /* the text of the id between architecture and compute units */
     size_t features_length;
-    const char *partition; /* text behind units and memory: a part of a card */
+    /* the text of the id behind units and memory, which names a part of a card */
+    const char *partition;
     size_t partition_length;
     uint32_t family, generation;
     uint64_t units, memory;
@@ -30,8 +32,8 @@ struct target {
 
 enum amd_family { GCN = 1, CDNA, RDNA };
 
-/* The first matching prefix counts. Generations number GCN and then CDNA, which descends from it;
- * RDNA is far from both. */
+/* The first row whose prefix matches counts. AMD's generations are numbered from GCN on to CDNA,
+ * which descends from it; RDNA is its own family, far from both. */
 static const struct amd_name {
     const char *begin;
     uint32_t family, generation;
@@ -62,7 +64,7 @@ static bool take_units(const char **at, int base, uint64_t *units)
     return *units >= 1 && *units <= UNITS_MAX;
 }
 
-/* An id ends at the text's end, or at the '.' of a file name. */
+/* Returns true at the end of an id: the text's end, or the '.' in front of a file name's ending. */
 static bool at_end(const char *at)
 {
     return *at == '\0' || *at == '.';
@@ -79,7 +81,8 @@ static void name_amd(struct target *target)
     }
 }
 
-/* Skips the first of the names that comes next, if any. */
+/* Moves *at behind the first of the names that the text goes on with; does nothing if it goes on
+ * with none. */
 static void take_one_of(const char **at, const char *const *names, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -90,7 +93,7 @@ static void take_one_of(const char **at, const char *const *names, size_t count)
     }
 }
 
-/* Takes features, each at most once, in this order. */
+/* Takes features in their fixed order, each at most once. */
 static void take_features(const char **at, struct target *target)
 {
     static const char *const sramecc[] = {"_nosramecc", "_sramecc"};
@@ -101,7 +104,7 @@ static void take_features(const char **at, struct target *target)
     target->features_length = (size_t)(*at - target->features);
 }
 
-/* Takes a number up to 99 without a leading zero and its letter: "1c", "12g". */
+/* Takes a number from 1 to 99 and the letter `kind` behind it: "1c", "12g". */
 static bool take_slices(const char **at, char kind)
 {
     const char *end = *at;
@@ -115,8 +118,8 @@ static bool take_slices(const char **at, char kind)
     return true;
 }
 
-/* Takes a part of a card: AMD's compute and memory modes ("_cpx_nps4"), or NVIDIA's instance
- * ("_mig1g", "_mig1c2g"). */
+/* Takes the part of a card that the id names: AMD's compute and memory modes ("_cpx_nps4"), or
+ * NVIDIA's instance ("_mig1g", "_mig1c2g"). */
 static void take_partition(const char **at, struct target *target)
 {
     static const char *const compute[] = {"_dpx", "_tpx", "_qpx", "_cpx"};
@@ -135,8 +138,8 @@ static void take_partition(const char **at, struct target *target)
     target->partition_length = (size_t)(*at - target->partition);
 }
 
-/* Reads "gfx90a68" or "gfx908_xnack_60". Names have three characters after "gfx", from gfx10 on
- * four. */
+/* Reads an AMD id, "gfx90a68" or "gfx908_xnack_60". The architecture has three characters behind
+ * "gfx", from gfx10 on four. */
 static bool read_amd(const char *id, struct target *target)
 {
     size_t length = id[3] == '1' ? 7 : 6;
@@ -160,7 +163,8 @@ static bool read_amd(const char *id, struct target *target)
     return at_end(at);
 }
 
-/* Reads "sm_90_132_80g": compute capability without its point, multiprocessors, GiB. */
+/* Reads an NVIDIA id, "sm_90_132_80g": compute capability without its point, multiprocessors,
+ * memory in GiB. */
 static bool read_nvidia(const char *id, struct target *target)
 {
     const char *at = id + strlen("sm_");
@@ -189,8 +193,8 @@ static bool read_nvidia(const char *id, struct target *target)
     return at_end(at);
 }
 
-/* Reads "cpu-znver4_2": LLVM's name, threads. Names of one family begin with the same letters
- * ("znver"), sometimes followed by a generation. */
+/* Reads a CPU's id, "cpu-znver4_2": LLVM's name, and the number of threads. CPUs whose names begin
+ * with the same letters ("znver") are one family; digits behind them are the generation. */
 static bool read_cpu(const char *id, struct target *target)
 {
     const char *units = memrchr(id, '_', strcspn(id, "."));

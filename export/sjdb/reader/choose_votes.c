@@ -1,10 +1,10 @@
-/* Lists the solvers that may be the answer, from what a file holds. */
+/* Lists the solvers that may be the answer to a problem, from the entries that a file holds. */
 #include "export/sjdb/reader/choose.h"
 
 #include <float.h>
 
-/* A neighbour's vote for its fastest solver weighs 1 / (NEAR + distance); for other solvers less,
- * in proportion to their slowness. */
+/* Weight of a vote. Each neighbour votes for its solvers: for the fastest with 1 / (NEAR +
+ * distance), for others with less, in proportion to how much slower they are. */
 #define NEAR 0.5
 
 static bool is_time(double time_ms)
@@ -23,7 +23,7 @@ static struct sjdb_candidate *add(struct sjdb_candidates *found,
     return candidate;
 }
 
-/* Reads the problem's entries, at most as many as are ever asked. */
+/* Reads the problem's entries, at most SJDB_CANDIDATES of them. */
 static int read_entries(const struct skipjackdb *db, uint64_t number,
                         struct skipjackdb_entry *entries, size_t *count)
 {
@@ -81,7 +81,7 @@ static double product(const int64_t *sizes)
     return (double)sizes[0] * (double)sizes[1] * (double)sizes[2];
 }
 
-/* Counts the elements of x, w and y. */
+/* Sets items[0..2] to the number of elements of x, w and y. */
 static void count_items(const struct skipjackdb_problem *p, double *items)
 {
     items[0] = (double)p->n * (double)p->c * product(p->in);
@@ -90,7 +90,8 @@ static void count_items(const struct skipjackdb_problem *p, double *items)
     items[2] = (double)p->n * (double)p->k * product(p->out);
 }
 
-/* Each element of y is a sum over the filter of its channel, in every direction. */
+/* Returns the number of multiply-adds. In every direction there is one for each element of y and
+ * each filter position that it sums over. */
 static double operations(const struct skipjackdb_problem *p)
 {
     double items[3];
@@ -98,8 +99,8 @@ static double operations(const struct skipjackdb_problem *p)
     return items[1] * (double)p->n * product(p->out);
 }
 
-/* A workspace holds tensors or parts of them in another form, so it grows at most as one of them
- * does. */
+/* Scales a neighbour's workspace to the wanted problem. A workspace holds tensors, or parts of
+ * tensors, in another form, so it grows at most as much as the tensor that grows most. */
 static uint64_t scale_workspace(uint64_t bytes, const struct skipjackdb_problem *from,
                                 const struct skipjackdb_problem *to)
 {
@@ -123,7 +124,7 @@ static double scale_time(double time_ms, const struct skipjackdb_problem *from,
     return is_time(scaled) ? scaled : 0;
 }
 
-/* A neighbouring problem with its entries. */
+/* A neighbouring problem with its entries, which votes for its solvers. */
 struct voter {
     const struct skipjackdb_problem *asked;
     struct skipjackdb_problem problem;
@@ -149,14 +150,14 @@ static int read_voter(const struct skipjackdb *db, struct voter *voter)
     return code;
 }
 
-/* Finds or adds the solver's candidate. The nearest problem that names it gives time and workspace.
- * */
+/* Returns the candidate for the entry's solver, adding it if it is new. Its time and workspace come
+ * from the nearest problem that has the solver. */
 static struct sjdb_candidate *candidate_of(struct sjdb_candidates *found, const struct voter *voter,
                                            const struct skipjackdb_entry *entry)
 {
     for (uint32_t i = 0; i < found->count; i++) {
         if (found->list[i].entry.solver ==
-            entry->solver) { /* texts are unique in a file, so pointers can be compared */
+            entry->solver) { /* a file holds each text once, so equal texts have equal addresses */
             return &found->list[i];
         }
     }

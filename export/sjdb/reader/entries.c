@@ -1,5 +1,5 @@
-/* Reads the entries of a problem: its list of choices, and from its payload a time and a value for
- * each. */
+/* Reads the entries of a problem. Each problem has a list of choices (solver, algorithm, library);
+ * its payload has the time and the value (workspace, params or recipe) for each choice. */
 #include "export/sjdb/reader/view.h"
 
 void sjdb_items_init(struct sjdb_look *look, const struct sjdb_set *set, uint64_t number,
@@ -60,7 +60,7 @@ bool sjdb_items_next(struct sjdb_look *look, struct sjdb_items *items, struct sj
     return !look->damaged;
 }
 
-/* Text number + 1, or 0 for none. */
+/* Returns a choice's text. The file stores the text's number + 1, or 0 for "". */
 static const char *text_or_none(struct sjdb_look *look, const struct sjdb_array *numbers,
                                 uint64_t choice)
 {

@@ -51,9 +51,9 @@ static void read_section(const struct skipjackdb *db, size_t index, struct secti
     section->checksum = sjdb_le64(at + 32);
 }
 
-/* Checks that the section is within the file, its items within the section, and the bytes that may
- * be read behind them, too. Items of 0 bits are refused: a small file could claim any number of
- * them. */
+/* Checks that the section lies within the file, and its items within the section together with the
+ * SJDB_PAD_BYTES that readers may load behind them. Items of 0 bits are refused, since a small file
+ * could then claim any number of items. */
 static bool section_fits(const struct skipjackdb *db, const struct section *section)
 {
     if (section->offset > db->length || section->length > db->length - section->offset ||
@@ -82,7 +82,8 @@ static bool is_row(uint32_t kind)
     return kind >= SJDB_FIND && (part == SJDB_SHAPES || part == SJDB_VARIANTS);
 }
 
-/* Unknown kinds are ignored: a newer minor version wrote them. */
+/* Takes a section into the handle. A section of an unknown kind is ignored: a newer minor version
+ * of the format wrote it. */
 static bool take_section(struct skipjackdb *db, const struct section *section)
 {
     if (!section_fits(db, section)) {
@@ -102,7 +103,7 @@ static bool take_section(struct skipjackdb *db, const struct section *section)
     return true;
 }
 
-/* Makes arrays without a section empty. */
+/* Gives arrays without a section zero items. */
 static void fill_absent(struct skipjackdb *db, struct sjdb_array *arrays, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -139,8 +140,8 @@ static bool read_columns(struct sjdb_look *look, const struct sjdb_array *widths
     return !look->damaged && offset == table->rows.width;
 }
 
-/* Reads the table whose rows are this part of the set; its widths, starts and values are the parts
- * after it. */
+/* Reads a table of rows. `part` is the set's section of rows; the three sections after it hold the
+ * columns' widths, the starts of their dictionaries, and the dictionaries. */
 static bool read_table(struct sjdb_look *look, const struct sjdb_array *part, int fields,
                        int columns, struct sjdb_table *table)
 {
@@ -168,7 +169,7 @@ static bool read_table(struct sjdb_look *look, const struct sjdb_array *part, in
     return !look->damaged;
 }
 
-/* Checks the counts that lookups rely on. */
+/* Checks that the counts of a set's sections fit each other, since lookups rely on it. */
 static bool read_set(struct skipjackdb *db, struct sjdb_set *set)
 {
     const struct sjdb_array *part = set->part;
@@ -187,7 +188,8 @@ static bool read_set(struct skipjackdb *db, struct sjdb_set *set)
                       &set->variants);
 }
 
-/* Texts are returned as pointers into the file, so the last byte must end the last text. */
+/* Returns true if the texts end with a NUL. Callers get texts as pointers into the file, so the
+ * last one must end within it. */
 static bool texts_end(const struct sjdb_array *texts)
 {
     return texts->count == 0 || (texts->width == 8 && texts->bytes[texts->count - 1] == '\0');
@@ -203,7 +205,7 @@ static bool read_range(struct sjdb_look *look, uint64_t index, struct sjdb_time_
     return digits <= SJDB_DIGITS_MAX;
 }
 
-/* The width of times follows from the number of their codes. */
+/* Reads the ranges of time codes. The bit width of a time follows from the number of codes. */
 static bool read_times(struct skipjackdb *db)
 {
     const struct sjdb_array *ranges = &db->single[SJDB_TIME_RANGES];
@@ -315,7 +317,7 @@ out:;
     return code;
 }
 
-/* Opens a file; if path is NULL, the caller's bytes. */
+/* Opens the file at `path`, or, if `path` is NULL, the bytes that the caller gives. */
 static int open_any(const char *path, const void *bytes, size_t length, skipjackdb **db)
 {
     struct skipjackdb *made = calloc(1, sizeof *made);

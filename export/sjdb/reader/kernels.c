@@ -1,14 +1,15 @@
-/* Reads code objects: found by the hash of name and args, stored in groups, each one zstd frame. */
+/* Reads code objects. A kernel is found by the hash of its name and args. Code objects are stored
+ * in groups, each compressed as one zstd frame. */
 #include "export/sjdb/reader/view.h"
 
 #include <stdlib.h>
 #include <zstd.h>
 
-/* A group that is being unpacked from its beginning. */
+/* A group while it is unpacked from its beginning. */
 struct unpacking {
     ZSTD_DCtx *context;
     ZSTD_inBuffer frame;
-    uint64_t at; /* bytes of the content returned so far */
+    uint64_t at; /* offset in the unpacked content: bytes that were returned or dropped so far */
 };
 
 struct place {
@@ -53,7 +54,7 @@ static void unpacking_clear(struct unpacking *unpacking)
     ZSTD_freeDCtx(unpacking->context);
 }
 
-/* Unpacks the next bytes of the content; false if it ends before, or is damaged. */
+/* Unpacks the next bytes of the group. Returns false if the group is damaged or ends too early. */
 static bool unpack(struct unpacking *unpacking, void *room, size_t bytes)
 {
     ZSTD_outBuffer out = {room, bytes, 0};
@@ -72,7 +73,7 @@ static bool unpack(struct unpacking *unpacking, void *room, size_t bytes)
     return true;
 }
 
-/* Unpacks and drops everything up to this place of the content. */
+/* Unpacks and drops bytes up to offset `place` of the unpacked content. */
 static bool unpack_to(struct unpacking *unpacking, uint64_t place)
 {
     char passed[16384];
@@ -88,7 +89,7 @@ static bool unpack_to(struct unpacking *unpacking, uint64_t place)
     return true;
 }
 
-/* Checks that the two texts end where they should. */
+/* Returns true if the bytes are exactly two texts, name and args, each with its NUL. */
 static bool texts_hold(const char *text, uint64_t bytes)
 {
     const char *middle = bytes > 0 ? memchr(text, '\0', (size_t)bytes) : NULL;
@@ -97,7 +98,8 @@ static bool texts_hold(const char *text, uint64_t bytes)
                text + bytes - 1;
 }
 
-/* `text` and `code` have the sizes that the place states. */
+/* Unpacks a kernel of the group into `text` and `code`, which have the sizes that `place`
+ * states. */
 static bool unpack_kernel(struct unpacking *unpacking, const struct place *place, char *text,
                           void *code)
 {
@@ -108,7 +110,7 @@ static bool unpack_kernel(struct unpacking *unpacking, const struct place *place
            sjdb_checksum(code, (size_t)place->code_bytes, SJDB_CHECK_SEED) == place->check;
 }
 
-/* Returns the caller's buffer, or one of our own if the caller does not want the bytes. */
+/* Returns the caller's buffer; if the caller wants no bytes (NULL), a new buffer that *own owns. */
 static void *room_or_own(void *room, uint64_t bytes, void **own)
 {
     *own = room == NULL ? malloc(bytes > 0 ? (size_t)bytes : 1) : NULL;
@@ -179,7 +181,7 @@ int skipjackdb_kernel_read(const skipjackdb *db, uint64_t number, char *text, si
     return read_kernel(&look, &place, text, code);
 }
 
-/* The index of the first hash that is not smaller. */
+/* Returns the index of the first hash in the sorted list that is not smaller than `hash`. */
 static uint64_t first_hash(struct sjdb_look *look, uint64_t hash)
 {
     const struct sjdb_array *hashes = single(look, SJDB_KERNEL_HASHES);
@@ -195,7 +197,8 @@ static uint64_t first_hash(struct sjdb_look *look, uint64_t hash)
     return low;
 }
 
-/* Checks that the kernel has this name and args; if so, its code is in `code`. */
+/* Reads a kernel and compares its name and args, since two kernels may have the same hash. If they
+ * are the wanted ones, its code is in `code`. */
 static int read_if_named(struct sjdb_look *look, const struct place *place, const char *name,
                          const char *args, void *code)
 {
@@ -242,7 +245,7 @@ int skipjackdb_kernel(const skipjackdb *db, const char *name, const char *args, 
     return look.damaged ? SKIPJACKDB_DAMAGED : status;
 }
 
-/* Checks that the hash leads to this kernel. */
+/* Checks that looking up the kernel's name and args finds this kernel again. */
 static bool hash_leads_to(struct sjdb_look *look, const char *text, uint64_t number)
 {
     const struct sjdb_array *hashes = single(look, SJDB_KERNEL_HASHES);
@@ -274,7 +277,7 @@ static int verify_kernel(struct sjdb_look *look, struct unpacking *unpacking, ui
     return status;
 }
 
-/* Kernels are numbered by group, so each group is unpacked once. */
+/* Kernels are numbered group by group, so reading them in order unpacks each group once. */
 int sjdb_verify_kernels(const struct skipjackdb *db)
 {
     struct sjdb_look look = {db, false};

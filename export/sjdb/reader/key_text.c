@@ -5,7 +5,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* The fields of one tensor, in the key in front of the filter or behind it. */
+/* The fields of the tensor that a key has in front of the filter, or of the one behind the
+ * filter. */
 struct side {
     int64_t channels, size[3];
     int32_t layout, type, cast;
@@ -26,7 +27,8 @@ static inline uint64_t digit_value(char c)
     return (unsigned char)(c - '0');
 }
 
-/* Slow path for 19 digits, which only odd keys have: fits int64_t? */
+/* Returns whether a number of 19 digits fits into int64_t. Slow, but real keys have no such
+ * number. */
 static bool fits(const char *digit, const char *end)
 {
     uint64_t number = 0;
@@ -39,7 +41,7 @@ static bool fits(const char *digit, const char *end)
     return true;
 }
 
-/* Takes digits without a leading zero, at most INT64_MAX. */
+/* Takes a number without leading zeros, up to INT64_MAX. */
 static inline bool take_number(const char **at, int64_t *value)
 {
     const char *digit = *at;
@@ -61,7 +63,8 @@ static inline bool take_number(const char **at, int64_t *value)
     return true;
 }
 
-/* Returns true if the text begins with the word. A loop, since words are short. */
+/* Returns true if the text begins with the word. A loop is faster than a library call for words
+ * this short. */
 static inline bool begins_with(const char *at, const struct word *word)
 {
     size_t i = 0;
@@ -83,7 +86,8 @@ static bool take_count(const char **at, int64_t *value)
     return take_number(at, value) && take_char(at, '-');
 }
 
-/* Takes one number for each axis, the last followed by '-'. */
+/* Takes the sizes of the axes from first_axis on, separated by `separator`; the last one is
+ * followed by '-'. */
 static bool take_sizes(const char **at, int first_axis, char separator, int64_t *sizes)
 {
     for (int a = first_axis; a < 3; a++) {
@@ -94,8 +98,8 @@ static bool take_sizes(const char **at, int first_axis, char separator, int64_t 
     return true;
 }
 
-/* Takes the front side. Three numbers mean 2D, four 3D: the first number that 'x' follows is the
- * filter's. */
+/* Takes the channels and sizes in front of the filter. The first number that 'x' follows is the
+ * filter's: three numbers before it mean a 2D problem, four a 3D problem. */
 static bool take_front(const char **at, struct skipjackdb_problem *p, struct side *front)
 {
     int64_t numbers[5];
@@ -165,7 +169,7 @@ static int32_t default_layout(const struct skipjackdb_problem *p)
     return p->spatial_dim == 3 ? SKIPJACKDB_NCDHW : SKIPJACKDB_NCHW;
 }
 
-/* Takes the layouts: one word if all three are the default, else three. */
+/* Takes the layouts: one word if all three tensors have the same, else three words. */
 static bool take_layouts(const char **at, struct skipjackdb_problem *p, struct side *front,
                          struct side *back)
 {
@@ -182,7 +186,8 @@ static bool take_layouts(const char **at, struct skipjackdb_problem *p, struct s
     return three != all_are(layouts, default_layout(p));
 }
 
-/* No type name is a prefix of another. */
+/* Takes a data type. No type's name begins with another type's name, so the first match is
+ * right. */
 static bool take_type(const char **at, int32_t *type)
 {
     if (**at != 'F' && **at != 'B' && **at != 'I') {
@@ -198,7 +203,7 @@ static bool take_type(const char **at, int32_t *type)
     return false;
 }
 
-/* Takes the types: one word if all three are equal, else three in a row. */
+/* Takes the data types: one word if all three tensors have the same, else three words in a row. */
 static bool take_types(const char **at, struct skipjackdb_problem *p, struct side *front,
                        struct side *back)
 {
@@ -249,7 +254,8 @@ static bool take_options(const char **at, struct skipjackdb_problem *p, struct s
            take_cast(at, 'o', &back->cast);
 }
 
-/* Copies the epilogue unparsed: no database holds a text that is not canonical. */
+/* Copies the epilogue without parsing it: a text that is not canonical is simply not found, since
+ * no database holds it. */
 static bool take_epilogue(const char *at, struct skipjackdb_problem *p)
 {
     size_t length = strlen(at);
@@ -298,7 +304,7 @@ int skipjackdb_problem_set_output(struct skipjackdb_problem *p)
     return SKIPJACKDB_OK;
 }
 
-/* For B and W the side in front of the filter is y. */
+/* In keys of directions B and W the tensor in front of the filter is y, in those of F it is x. */
 int skipjackdb_problem_parse(const char *key, struct skipjackdb_problem *p)
 {
     struct side front = {.size = {1, 1, 1}}, back = {.size = {1, 1, 1}};
@@ -319,7 +325,8 @@ int skipjackdb_problem_parse(const char *key, struct skipjackdb_problem *p)
 
 struct writer {
     char *buffer;
-    size_t size, length; /* length: what the whole text needs, as snprintf() counts */
+    /* bytes of the buffer; bytes that the whole text needs, counted as snprintf() does */
+    size_t size, length;
 };
 
 __attribute__((format(printf, 2, 3))) static void put(struct writer *writer, const char *format,

@@ -1,4 +1,6 @@
-/* Finds a problem's number: by its shape, then by its variant within the shape's set. */
+/* Finds a problem's number. A problem is a shape (sizes) and a variant (batch, direction, types,
+ * layouts): first the shape is looked up by its hash, then the variant in the list of the shape's
+ * variants. */
 #include "export/sjdb/reader/view.h"
 
 static uint64_t bucket_number(const struct sjdb_set *set, uint64_t hash)
@@ -6,7 +8,7 @@ static uint64_t bucket_number(const struct sjdb_set *set, uint64_t hash)
     return set->bucket_bits > 0 ? hash >> (64 - set->bucket_bits) : 0;
 }
 
-/* The shapes whose hash begins with the bucket's bits. */
+/* Sets the range of shapes in the bucket that the first bits of the hash name. */
 static void bucket_of(struct sjdb_look *look, const struct sjdb_set *set, uint64_t hash,
                       uint64_t *first, uint64_t *end)
 {
@@ -19,7 +21,8 @@ static void bucket_of(struct sjdb_look *look, const struct sjdb_set *set, uint64
     }
 }
 
-/* Compares the varying columns of a row in a table that is not narrow. */
+/* Compares a row with the wanted fields, in a table that has numbers wider than SJDB_NARROW
+ * bits. */
 static bool wide_row_is(struct sjdb_look *look, const struct sjdb_table *table, uint64_t row,
                         const uint64_t *fields)
 {
@@ -31,8 +34,9 @@ static bool wide_row_is(struct sjdb_look *look, const struct sjdb_table *table, 
     return different == 0;
 }
 
-/* Fingerprints and slots nearly always decide, so comparing all columns at once is cheaper than
- * stopping at the first difference. */
+/* Compares a row with the wanted fields in all columns, without stopping at the first difference:
+ * nearly every row compared is the wanted one, since fingerprints and slots have ruled out the
+ * others. */
 static bool row_is(struct sjdb_look *look, const struct sjdb_table *table, uint64_t row,
                    const uint64_t *fields)
 {
@@ -81,7 +85,7 @@ static bool find_shape(struct sjdb_look *look, const struct sjdb_set *set, const
     return false;
 }
 
-/* An empty slot ends the search. */
+/* Finds a variant's number in the hash table of variants, where an empty slot ends the search. */
 static bool find_variant(struct sjdb_look *look, const struct sjdb_set *set, const uint64_t *fields,
                          uint64_t slot, uint64_t *variant)
 {
@@ -103,8 +107,8 @@ static bool find_variant(struct sjdb_look *look, const struct sjdb_set *set, con
     return false;
 }
 
-/* Finds the variant's position in the shape's set, which is ascending. The binary search has no
- * branch, because no processor can predict which half it is. */
+/* Finds the variant's position in the ascending list of the shape's variants. The binary search has
+ * no branch, since no processor can predict which half comes next. */
 static bool find_rank(struct sjdb_look *look, const struct sjdb_set *set, uint64_t which,
                       uint64_t variant, uint64_t *rank)
 {
@@ -125,7 +129,7 @@ static bool find_rank(struct sjdb_look *look, const struct sjdb_set *set, uint64
     return sjdb_get(look, items, low) == variant;
 }
 
-/* Prefetches an item, since memory is slower than all computations here. */
+/* Prefetches an item: waiting for memory takes longer than all computations here. */
 static void fetch(const struct sjdb_array *array, uint64_t index)
 {
     if (index < array->count) {
@@ -133,8 +137,8 @@ static void fetch(const struct sjdb_array *array, uint64_t index)
     }
 }
 
-/* Sets the epilogue's field: 0 for none, else text number + 1. False if no problem of the file has
- * it. */
+/* Sets the number by which variants state the epilogue: 0 for none, else the text's number + 1.
+ * Returns false if the file has no problem with this epilogue. */
 static bool epilogue_number(struct sjdb_look *look, const struct skipjackdb_problem *problem,
                             uint64_t *number)
 {
@@ -181,7 +185,8 @@ int sjdb_set_find(const struct skipjackdb *db, const struct sjdb_set *set,
     return look.damaged ? SKIPJACKDB_DAMAGED : found ? SKIPJACKDB_OK : SKIPJACKDB_NOT_FOUND;
 }
 
-/* The last shape whose first problem's number is not above the given one. */
+/* Returns the shape of the problem with this number: the last shape whose first problem has no
+ * greater number. */
 static uint64_t shape_of(struct sjdb_look *look, const struct sjdb_set *set, uint64_t number)
 {
     uint64_t low = 0, high = set->part[SJDB_SHAPES].count;
@@ -196,7 +201,7 @@ static uint64_t shape_of(struct sjdb_look *look, const struct sjdb_set *set, uin
     return low;
 }
 
-/* The variant at this position of the set; -1 behind its end. */
+/* Returns the variant at this position of the shape's list; -1 behind its end. */
 static int64_t variant_of(struct sjdb_look *look, const struct sjdb_set *set, uint64_t which,
                           uint64_t rank)
 {

@@ -35,7 +35,8 @@ static const char *const kind_names[] = {
     [SJDB_FORMS] = "forms",
 };
 
-/* Names of the parts of the three sets of problems: find, perf, solved. */
+/* The names of a section in the three sets of problems: those with find entries, perf rows, and
+ * solutions. */
 #define PART(number, text) [number] = {"find " text, "perf " text, "solved " text}
 static const char *const part_names[SJDB_PART_COUNT][SJDB_SET_COUNT] = {
     PART(SJDB_BUCKETS, "buckets"),
@@ -81,8 +82,8 @@ static uint64_t mix(uint64_t hash, uint64_t word)
     return hash ^ hash >> 29;
 }
 
-/* Each step is a bijection of both the hash and the word, so a single changed word always changes
- * the sum. */
+/* Each step maps different hashes, and different words, to different results, so changing a single
+ * word always changes the sum. */
 uint64_t sjdb_checksum_words(const void *bytes, size_t size, uint64_t seed)
 {
     const uint8_t *at = bytes;
@@ -112,7 +113,8 @@ uint64_t sjdb_kernel_hash(const char *name, const char *args)
     return sjdb_checksum(args, strlen(args), hash);
 }
 
-/* Fields are small, so two fit a word. Large values overlap and only cause collisions. */
+/* Fields are small, so two are packed into a word. Large values overlap, which only makes different
+ * rows have the same hash. */
 uint64_t sjdb_fields_hash(const uint64_t *fields, int count)
 {
     uint64_t hash = ODD_B;
@@ -141,7 +143,7 @@ int64_t sjdb_formula_output(const struct skipjackdb_problem *problem, int axis)
         return 1;
     }
     if (stride == 1) {
-        return span + 1; /* most strides are 1, and a division is slow */
+        return span + 1; /* most strides are 1, and this avoids a slow division */
     }
     return span <= UINT32_MAX ? (uint32_t)span / (uint32_t)stride + INT64_C(1) : span / stride + 1;
 }
@@ -156,8 +158,8 @@ uint64_t sjdb_unzigzag(uint64_t number)
     return number & 1 ? ~(number >> 1) : number >> 1;
 }
 
-/* Columns: spatial_dim, c, k, groups, then in, fil, output's difference, pad, stride, dilation by
- * axis. */
+/* The order of a shape's fields: spatial_dim, c, k, groups; then, each for three axes: input size,
+ * filter, output size less the formula's, padding, stride, dilation. */
 void sjdb_shape_fields(const struct skipjackdb_problem *problem, uint64_t *fields)
 {
     fields[0] = (uint64_t)problem->spatial_dim;
@@ -192,7 +194,8 @@ void sjdb_shape_from_fields(const uint64_t *fields, struct skipjackdb_problem *p
     }
 }
 
-/* Columns: n, direction, bias, the three types, the three layouts, the three casts, the epilogue. */
+/* The order of a variant's fields: n, direction, bias, three types, three layouts, three casts,
+ * epilogue. */
 void sjdb_variant_fields(const struct skipjackdb_problem *problem, uint64_t epilogue,
                          uint64_t *fields)
 {

@@ -1,4 +1,5 @@
-/* Reads perf configs: rows of a perf-db, each stored as the problem that is its normal form. */
+/* Reads perf configs. Each row of a perf-db is stored as one problem that represents it, the row's
+ * normal form. */
 #include "export/sjdb/reader/view.h"
 
 static bool in_range(int64_t value)
@@ -6,8 +7,8 @@ static bool in_range(int64_t value)
     return value >= 0 && value <= INT32_MAX;
 }
 
-/* Sets the smallest forward input that gives this output: B and W rows hold only the output's size.
- * */
+/* Sets the smallest input size that gives the output size on this axis: rows of directions B and W
+ * hold the output's size alone. */
 static bool least_input(struct skipjackdb_problem *p, int axis)
 {
     if (!in_range(p->out[axis]) || !in_range(p->fil[axis]) || !in_range(p->pad[axis]) ||
@@ -20,8 +21,8 @@ static bool least_input(struct skipjackdb_problem *p, int axis)
     return true;
 }
 
-/* Sets the fields that a row lacks to the values of skipjackdb_perf_at(). False for sizes that no
- * row has. */
+/* Changes the problem to the one that represents its perf-db row: fields that the row lacks get the
+ * values that skipjackdb_perf_at() returns. Returns false for sizes that no row has. */
 static bool make_normal(struct skipjackdb_problem *p)
 {
     bool forward = p->direction == SKIPJACKDB_F;
@@ -83,7 +84,7 @@ int skipjackdb_perf_entries(const skipjackdb *db, uint64_t number,
     return db == NULL ? SKIPJACKDB_USAGE : sjdb_set_entries(db, &db->perf, number, &into, count);
 }
 
-/* The params in the problem's perf-db row. */
+/* Reads the params that a solver has in the problem's perf-db row. */
 static int row_params(const skipjackdb *db, const struct skipjackdb_problem *problem,
                       const char *solver, const char **params)
 {

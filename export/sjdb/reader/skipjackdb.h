@@ -40,7 +40,7 @@ enum skipjackdb_code {
 
 /* Returns the text of a code. Static. */
 const char *skipjackdb_error_text(int code);
-/* Returns this library's version, "1.1". Static. */
+/* Returns the version of this library, such as "1.1". Static. */
 const char *skipjackdb_version(void);
 
 /* ---- a problem ---- */
@@ -48,7 +48,7 @@ const char *skipjackdb_version(void);
 enum skipjackdb_direction { SKIPJACKDB_F, SKIPJACKDB_B, SKIPJACKDB_W };
 
 enum skipjackdb_type {
-    SKIPJACKDB_NO_TYPE, /* for casts: no cast */
+    SKIPJACKDB_NO_TYPE, /* in skipjackdb_problem.cast: the tensor is not cast */
     SKIPJACKDB_FP32,
     SKIPJACKDB_FP16,
     SKIPJACKDB_BF16,
@@ -88,9 +88,10 @@ struct skipjackdb_problem {
     int32_t direction;   /* enum skipjackdb_direction */
     int32_t type[3];     /* enum skipjackdb_type */
     int32_t cast[3];
-    int32_t layout[3];                      /* enum skipjackdb_layout */
-    int32_t bias;                           /* 0 or 1 */
-    char epilogue[SKIPJACKDB_EPILOGUE_MAX]; /* canonical text ("+bias+relu"), "" for none */
+    int32_t layout[3]; /* enum skipjackdb_layout */
+    int32_t bias;      /* 0 or 1 */
+    /* canonical text of operations behind the convolution ("+bias+relu"); "" for none */
+    char epilogue[SKIPJACKDB_EPILOGUE_MAX];
 };
 
 /* Sets a 2D FP32 NCHW forward problem with every size 1. problem->size must be set. */
@@ -118,18 +119,18 @@ void skipjackdb_close(skipjackdb *db);
 /* Compares every section with its checksum and reads every record once: what a release is checked
  * with. Takes as long as reading the file. */
 int skipjackdb_verify(const skipjackdb *db);
-/* Returns the JSON text that says where the data comes from, "" without one. */
+/* Returns the file's JSON text about where its data comes from; "" if it has none. */
 const char *skipjackdb_meta(const skipjackdb *db);
 
 /* Describes a section of the file, to see where its bytes go. SKIPJACKDB_NOT_FOUND for an index
  * behind the last one. */
 struct skipjackdb_section {
     size_t size;
-    uint32_t kind;    /* FORMAT.md names them */
+    uint32_t kind;    /* number of the section's kind, see FORMAT.md */
     uint32_t width;   /* bits of an item */
     uint64_t items;   /* their count */
-    uint64_t bytes;   /* size in the file */
-    const char *name; /* "?" for a kind that this library does not know. Static. */
+    uint64_t bytes;   /* bytes that the section takes in the file */
+    const char *name; /* the kind's name, "?" for a kind that this library does not know. Static. */
 };
 int skipjackdb_section_at(const skipjackdb *db, size_t index, struct skipjackdb_section *section);
 
@@ -137,9 +138,10 @@ int skipjackdb_section_at(const skipjackdb *db, size_t index, struct skipjackdb_
 
 enum skipjackdb_flags {
     SKIPJACKDB_DYNAMIC =
-        1, /* one kernel serves all sizes, so nothing need be compiled for this one */
-    SKIPJACKDB_TUNABLE = 2,     /* the solver has configs */
-    SKIPJACKDB_FLAGS_KNOWN = 4, /* the two flags above were known when the file was written */
+        1, /* one kernel serves all sizes, so nothing has to be compiled for a new problem */
+    SKIPJACKDB_TUNABLE = 2, /* the solver has configs */
+    /* false: the file's writer did not know the two flags above, and both are 0 */
+    SKIPJACKDB_FLAGS_KNOWN = 4,
 };
 
 struct skipjackdb_entry {
@@ -148,19 +150,20 @@ struct skipjackdb_entry {
     const char *library;   /* "" unless the entry comes from the older form of find-dbs */
     double time_ms;
     uint64_t workspace_bytes;
-    uint32_t revision; /* the solver's, 0 if unknown */
+    uint32_t revision; /* revision of the solver that was measured; 0 if unknown */
     uint32_t flags;    /* of enum skipjackdb_flags */
 };
 
 /* Returns how many problems have find entries. They are numbered from 0. */
 uint64_t skipjackdb_problem_count(const skipjackdb *db);
-/* The problem with that number; problem->size must be set. */
+/* Sets *problem to the problem with this number. The caller sets problem->size first. */
 int skipjackdb_problem_at(const skipjackdb *db, uint64_t number,
                           struct skipjackdb_problem *problem);
-/* A problem's number. SKIPJACKDB_NOT_FOUND where the database does not hold it. */
+/* Sets *number to the problem's number. SKIPJACKDB_NOT_FOUND if the database does not hold the
+ * problem. */
 int skipjackdb_find(const skipjackdb *db, const struct skipjackdb_problem *problem,
                     uint64_t *number);
-/* The same for a key's text. */
+/* Does the same for a problem given as a key. */
 int skipjackdb_find_key(const skipjackdb *db, const char *key, uint64_t *number);
 
 /* Writes the entries of a problem, in the order of the database, to `entries`: at most `room`, each
@@ -170,7 +173,7 @@ int skipjackdb_entries(const skipjackdb *db, uint64_t number, struct skipjackdb_
 
 struct skipjackdb_limits {
     size_t size;
-    uint64_t workspace_bytes; /* entries with more do not count; UINT64_MAX for any */
+    uint64_t workspace_bytes; /* most workspace that an entry may need; UINT64_MAX for no limit */
     uint32_t flags;           /* flags that the entry must have, bits of enum skipjackdb_flags */
 };
 /* Finds the fastest entry within the limits (NULL for no limits). Times that are not above 0 never
@@ -186,24 +189,26 @@ int skipjackdb_best(const skipjackdb *db, uint64_t number, const struct skipjack
 struct skipjackdb_perf_entry {
     const char *solver;
     const char *params; /* the config's text, as the solver writes it */
-    uint32_t revision;  /* as in struct skipjackdb_entry */
+    uint32_t revision;  /* revision of the solver, as in struct skipjackdb_entry */
     uint32_t flags;
 };
 
-/* Returns how many rows there are. They are numbered from 0. */
+/* Returns how many perf-db rows the database holds. They are numbered from 0. */
 uint64_t skipjackdb_perf_count(const skipjackdb *db);
 /* Sets the problem that represents the row. Its output size follows the formula, for B and W from
  * the smallest input that gives the row; all its layouts are the row's one. problem->size must be
  * set. */
 int skipjackdb_perf_at(const skipjackdb *db, uint64_t number, struct skipjackdb_problem *problem);
-/* Finds the number of a problem's row. */
+/* Sets *number to the number of the perf-db row that the problem belongs to. */
 int skipjackdb_perf_find(const skipjackdb *db, const struct skipjackdb_problem *problem,
                          uint64_t *number);
-/* Writes the row's entries, sorted by solver, as skipjackdb_entries() does. */
+/* Writes the row's params, one entry for each solver, sorted by solver. entry_size, room and count
+ * are as in skipjackdb_entries(). */
 int skipjackdb_perf_entries(const skipjackdb *db, uint64_t number,
                             struct skipjackdb_perf_entry *entries, size_t entry_size, size_t room,
                             size_t *count);
-/* Finds the params of a solver for a problem: its solution's, or without a solution its row's. */
+/* Finds the params with which a solver computes a problem: those of its solution if the database
+ * holds one, else those of the problem's perf-db row. */
 int skipjackdb_params(const skipjackdb *db, const struct skipjackdb_problem *problem,
                       const char *solver, const char **params);
 
@@ -217,23 +222,26 @@ int skipjackdb_params(const skipjackdb *db, const struct skipjackdb_problem *pro
 
 struct skipjackdb_solution {
     const char *solver;
-    const char *params; /* the config's text, "" for none */
+    const char *params; /* text of the config that the solution was made with; "" for none */
     uint64_t workspace_bytes;
-    uint64_t number; /* number of the recipe, for skipjackdb_launch_at(); problems may share one */
+    /* number of the solution's launches, which skipjackdb_launch_at() uses; problems may share
+     * them */
+    uint64_t number;
     uint32_t launch_count;
-    uint32_t revision; /* as in struct skipjackdb_entry */
+    uint32_t revision; /* revision of the solver, as in struct skipjackdb_entry */
     uint32_t flags;
 };
 
 /* Returns how many problems have solutions. They are numbered from 0, independently of those with
  * entries. */
 uint64_t skipjackdb_solved_count(const skipjackdb *db);
-/* The problem with that number; problem->size must be set. */
+/* Sets *problem to the problem with this number. The caller sets problem->size first. */
 int skipjackdb_solved_at(const skipjackdb *db, uint64_t number, struct skipjackdb_problem *problem);
-/* A problem's number. */
+/* Sets *number to the problem's number among those with solutions. */
 int skipjackdb_solved_find(const skipjackdb *db, const struct skipjackdb_problem *problem,
                            uint64_t *number);
-/* Writes a problem's solutions, sorted by solver, as skipjackdb_entries() does. */
+/* Writes a problem's solutions, sorted by solver. entry_size, room and count are as in
+ * skipjackdb_entries(). */
 int skipjackdb_solutions(const skipjackdb *db, uint64_t number,
                          struct skipjackdb_solution *solutions, size_t solution_size, size_t room,
                          size_t *count);
@@ -244,13 +252,14 @@ int skipjackdb_solution(const skipjackdb *db, const struct skipjackdb_problem *p
 
 struct skipjackdb_launch {
     size_t size;
-    uint64_t number;   /* for skipjackdb_args() */
-    uint64_t kernel;   /* its kernel, for skipjackdb_kernel_at() */
-    const char *entry; /* the kernel's name in the code object */
-    int64_t grid[3];   /* all work-items, a multiple of block */
-    int32_t block[3];  /* work-items of a workgroup */
+    uint64_t number;   /* number of the launch, which skipjackdb_args() uses */
+    uint64_t kernel;   /* number of the kernel to launch, for skipjackdb_kernel_at() */
+    const char *entry; /* name of the kernel's function in the code object */
+    int64_t grid[3];   /* number of work-items on each axis, a multiple of block */
+    int32_t block[3];  /* number of work-items of a workgroup on each axis */
     uint32_t arg_count;
-    uint64_t local_bytes; /* dynamic local memory; in CUDA more than 48 KiB must be requested */
+    /* bytes of dynamic local memory; in CUDA more than 48 KiB must be requested */
+    uint64_t local_bytes;
 };
 /* Reads a launch of a solution, from index 0. SKIPJACKDB_NOT_FOUND behind the last one. */
 int skipjackdb_launch_at(const skipjackdb *db, const struct skipjackdb_solution *solution,
@@ -259,12 +268,13 @@ int skipjackdb_launch_at(const skipjackdb *db, const struct skipjackdb_solution 
 enum skipjackdb_tensor { SKIPJACKDB_TENSOR_X, SKIPJACKDB_TENSOR_W, SKIPJACKDB_TENSOR_Y };
 
 enum skipjackdb_arg_kind {
-    SKIPJACKDB_ARG_TENSOR,    /* a pointer to that tensor */
-    SKIPJACKDB_ARG_WORKSPACE, /* a pointer `value` bytes into the workspace */
+    SKIPJACKDB_ARG_TENSOR,    /* a pointer to the tensor that `tensor` names */
+    SKIPJACKDB_ARG_WORKSPACE, /* a pointer to byte `value` of the workspace */
     SKIPJACKDB_ARG_INT32,     /* `value` as a 32-bit integer */
     SKIPJACKDB_ARG_INT64,     /* `value` as a 64-bit integer */
     SKIPJACKDB_ARG_FLOAT32,   /* `real` */
-    SKIPJACKDB_ARG_STRIDE,    /* a stride of that tensor times `factor`, as a 64-bit integer */
+    /* the stride of tensor `tensor` on axis `axis`, times `factor`, as a 64-bit integer */
+    SKIPJACKDB_ARG_STRIDE,
 };
 
 /* One argument of a launch. Kernels take tensors of any strides: `value` is right for packed
@@ -297,7 +307,7 @@ int skipjackdb_strides(const struct skipjackdb_problem *problem, int32_t tensor,
 
 struct skipjackdb_kernel {
     size_t size;
-    uint64_t text_bytes; /* size of name and args, each with its NUL */
+    uint64_t text_bytes; /* bytes of name and args together, each with its NUL */
     uint64_t code_bytes;
 };
 
@@ -320,16 +330,16 @@ int skipjackdb_kernel(const skipjackdb *db, const char *name, const char *args, 
  * The rules are in export/sjdb/reader/README.md. No lock, no memory; 0.15 ms in a file of 95,000 problems where the
  * problem is not held. */
 
-#define SKIPJACKDB_UNKNOWN UINT64_MAX /* an unknown workspace or number */
+#define SKIPJACKDB_UNKNOWN UINT64_MAX /* a workspace or a problem's number that is not known */
 
 enum skipjackdb_mode {
     SKIPJACKDB_NORMAL, /* the fastest */
-    SKIPJACKDB_FAST,   /* the fastest dynamic one */
+    SKIPJACKDB_FAST,   /* choose the fastest dynamic solver */
     SKIPJACKDB_HYBRID, /* the fastest if nothing need be compiled for it; otherwise the fastest dynamic one, and beside it the fastest, to be compiled meanwhile */
 };
 
 enum skipjackdb_answer {
-    SKIPJACKDB_NO,     /* the solver is missing, or cannot compute this problem */
+    SKIPJACKDB_NO,     /* the solver is not there, or cannot compute this problem */
     SKIPJACKDB_YES,    /* the solver computes it */
     SKIPJACKDB_UNSURE, /* the caller does not know the solver */
 };
@@ -339,20 +349,25 @@ enum skipjackdb_answer {
 struct skipjackdb_candidate {
     size_t size;
     const char *solver;
-    const char *algorithm;    /* "" where unknown */
-    const char *params;       /* NULL without any; the caller sets NULL to refuse them */
-    uint64_t workspace_bytes; /* SKIPJACKDB_UNKNOWN unless it was measured for this problem */
-    uint32_t revision;        /* 0 where unknown */
-    uint32_t flags;           /* of enum skipjackdb_flags */
+    const char *algorithm; /* name of the algorithm; "" if unknown */
+    /* the config's text, NULL if the file has none; the caller sets NULL to refuse the params */
+    const char *params;
+    /* as the file states it for this problem; SKIPJACKDB_UNKNOWN if it was not measured for this
+     * problem */
+    uint64_t workspace_bytes;
+    uint32_t revision; /* 0 where unknown */
+    uint32_t flags;    /* bits of enum skipjackdb_flags */
 };
 
 struct skipjackdb_rules {
     size_t size;
-    uint64_t
-        workspace_bytes; /* limit: answers with more, or with an unknown size, do not count; UINT64_MAX for no limit */
+    /* Limit on the workspace: an answer that needs more, or an unknown size, is refused.
+     * UINT64_MAX for no limit. */
+    uint64_t workspace_bytes;
     int32_t mode; /* enum skipjackdb_mode */
-    /* The number of databases, the first included, of the target's own architecture; 0 means 1. The
-     * problem itself in one of these counts more than a near problem in the first. */
+    /* How many of the databases, from the first on, are of the target's own architecture; 0 means
+     * 1. A measurement of the very problem in one of these is preferred to a nearby problem in the
+     * first database. */
     uint32_t near;
     /* The caller's solvers, for which `estimate` is called. NULL for all that the files name. */
     const char *const *solvers;
@@ -369,20 +384,22 @@ struct skipjackdb_rules {
 enum skipjackdb_how {
     SKIPJACKDB_NOWHERE,      /* no answer was found */
     SKIPJACKDB_EXACT,        /* the problem was measured on the target */
-    SKIPJACKDB_OTHER_TARGET, /* it was measured on another target */
-    SKIPJACKDB_NEAREST,      /* near problems were measured */
-    SKIPJACKDB_ESTIMATE,     /* the solver's own estimate is the highest */
+    SKIPJACKDB_OTHER_TARGET, /* the problem was measured on another target */
+    SKIPJACKDB_NEAREST,      /* similar problems were measured */
+    /* of all solvers asked, this one states the highest estimate */
+    SKIPJACKDB_ESTIMATE,
 };
 
 enum skipjackdb_marks {
     SKIPJACKDB_UNCHECKED =
         1, /* applicable() did not confirm that the solver computes this problem */
-    SKIPJACKDB_TIME_SCALED = 2,  /* a near problem's time, scaled by the ratio of operations */
-    SKIPJACKDB_TIME_FOREIGN = 4, /* a time from another target */
+    /* the time is a similar problem's, scaled by the ratio of operations */
+    SKIPJACKDB_TIME_SCALED = 2,
+    SKIPJACKDB_TIME_FOREIGN = 4, /* the time was measured on another target */
     SKIPJACKDB_WORKSPACE_SCALED =
-        8, /* a near problem's workspace, scaled by the tensor that grows most */
+        8, /* the workspace is a similar problem's, scaled by the tensor that grows most */
     SKIPJACKDB_PARAMS_FOREIGN =
-        16, /* params of another problem or target, which may be invalid here */
+        16, /* the params are those of another problem or target and may be invalid here */
     /* The target's own file holds launches and code objects (skipjackdb_solution()), so nothing
      * need be compiled. */
     SKIPJACKDB_READY = 32,
@@ -391,13 +408,13 @@ enum skipjackdb_marks {
 struct skipjackdb_choice {
     size_t size;
     int32_t how;    /* enum skipjackdb_how */
-    uint32_t marks; /* of enum skipjackdb_marks */
+    uint32_t marks; /* bits of enum skipjackdb_marks */
     const char *solver;
-    const char *algorithm;    /* "" where unknown */
-    const char *library;      /* as in struct skipjackdb_entry */
+    const char *algorithm;    /* name of the algorithm; "" if unknown */
+    const char *library;      /* name of the library, as in struct skipjackdb_entry */
     const char *params;       /* NULL if unknown */
     double time_ms;           /* 0 where unknown */
-    uint64_t workspace_bytes; /* or SKIPJACKDB_UNKNOWN */
+    uint64_t workspace_bytes; /* SKIPJACKDB_UNKNOWN if it is not known */
     uint32_t revision, flags;
     /* The origin: index of the database, number of the problem in it, and its distance from the
      * problem asked for, 0 if equal. For an estimate, db is the number of databases. For a solver
@@ -417,11 +434,13 @@ int skipjackdb_choose(skipjackdb *const *dbs, size_t count,
                       const struct skipjackdb_rules *rules, struct skipjackdb_choice *choice,
                       struct skipjackdb_choice *later);
 
-/* How related two targets are. Targets are ids, or file names that begin with them
- * ("gfx90a68.sjdb"). */
+/* How closely the devices of two targets are related. A target is given by its id, or by a file
+ * name that begins with it ("gfx90a68.sjdb"). */
 enum skipjackdb_kinship {
     SKIPJACKDB_SAME_TARGET,
-    SKIPJACKDB_SAME_ARCHITECTURE, /* other units, memory, features or part of a card: code of one runs on the other */
+    /* compute units, memory, features or the part of a card differ: code for one runs on the
+     * other */
+    SKIPJACKDB_SAME_ARCHITECTURE,
     SKIPJACKDB_SAME_FAMILY,
     SKIPJACKDB_SAME_VENDOR,
     SKIPJACKDB_STRANGERS,
@@ -431,25 +450,25 @@ enum skipjackdb_kinship {
 int skipjackdb_target_compare(const char *target, const char *other, int *kinship,
                               uint64_t *distance);
 
-/* All .sjdb files of a folder that are named after targets of the same vendor, opened, nearest
- * first. */
+/* All .sjdb files of a folder that are named after targets of one vendor, opened and sorted: those
+ * nearest to a given target first. */
 typedef struct skipjackdb_folder skipjackdb_folder;
 struct skipjackdb_file {
     size_t size;
-    const char *name; /* without the folder. Lives as long as the folder */
-    int32_t code;     /* the result of opening it */
+    const char *name; /* file name without the folder's path; lives as long as the folder */
+    int32_t code;     /* what skipjackdb_open() returned for the file */
     int32_t kinship;
 };
 /* Opens a folder. *folder is NULL unless this returns SKIPJACKDB_OK. SKIPJACKDB_IO, with errno, if
  * it cannot be read. Files that do not open are left out; skipjackdb_folder_file() names them. */
 int skipjackdb_folder_open(const char *path, const char *target, skipjackdb_folder **folder);
-/* Returns the databases for skipjackdb_choose(): the first is NULL if no file is the target's own.
- * *near is for the rules. */
+/* Returns the opened databases, as skipjackdb_choose() takes them: dbs[0] is NULL if no file is for
+ * the target itself. *near is the value for skipjackdb_rules.near. */
 skipjackdb *const *skipjackdb_folder_dbs(const skipjackdb_folder *folder, size_t *count,
                                          uint32_t *near);
-/* Describes the file of the database with this index; indices behind the databases give the files
- * that did not open. SKIPJACKDB_NOT_FOUND behind them all, and for a first database that is NULL.
- * */
+/* Describes a file of the folder. Index i is that of dbs[i]; indices behind the databases give the
+ * files that could not be opened. SKIPJACKDB_NOT_FOUND behind the last file, and for index 0 if
+ * dbs[0] is NULL. */
 int skipjackdb_folder_file(const skipjackdb_folder *folder, size_t index,
                            struct skipjackdb_file *file);
 /* Closes the folder and its databases; NULL is allowed. */

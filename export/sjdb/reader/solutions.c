@@ -1,13 +1,16 @@
-/* Reads how solvers compute problems: recipes, launches and forms, stored as LEB128 numbers. */
+/* Reads how solvers compute problems. A recipe has the launches of a solution, a launch its kernel
+ * and argument values, a form what launches of different sizes share. All are records of LEB128
+ * numbers. */
 #include "export/sjdb/reader/view.h"
 
-/* The unread rest of a record. */
+/* The part of a record that was not read yet. */
 struct cursor {
     struct sjdb_look *look;
     const uint8_t *at, *end;
 };
 
-/* The record with this number; its bytes are in the section after that of its starts. */
+/* Returns the record with this number. starts_kind is the section of the records' offsets; the
+ * section of their bytes comes right after it. */
 static struct cursor record_at(struct sjdb_look *look, enum sjdb_kind starts_kind, uint64_t number)
 {
     const struct sjdb_array *starts = &look->db->single[starts_kind];
@@ -28,7 +31,7 @@ static uint64_t take(struct cursor *cursor)
         uint8_t byte = *cursor->at++;
         uint64_t part = byte & 0x7f;
         if (part << shift >> shift != part) {
-            break; /* more than 64 bits */
+            break; /* refused: the number has more than 64 bits */
         }
         value |= part << shift;
         if (byte < 0x80) {
@@ -40,7 +43,8 @@ static uint64_t take(struct cursor *cursor)
     return 0;
 }
 
-/* Takes a number between `least` and a limit. */
+/* Takes a number that must be between `least` and `most`; any other number marks the file as
+ * damaged. */
 static uint64_t take_within(struct cursor *cursor, uint64_t least, uint64_t most)
 {
     uint64_t value = take(cursor);
@@ -76,7 +80,7 @@ int skipjackdb_solved_find(const skipjackdb *db, const struct skipjackdb_problem
     return sjdb_set_find(db, &db->solved, problem, number);
 }
 
-/* Counts a recipe's launches, each of which takes at least one byte. */
+/* Returns how many launches a recipe's record lists. Each takes at least one byte. */
 static uint32_t count_launches(struct cursor launches)
 {
     uint32_t count = 0;
@@ -150,7 +154,8 @@ int skipjackdb_solution(const skipjackdb *db, const struct skipjackdb_problem *p
 
 /* ---- launches ---- */
 
-/* Reads the launch's form number; returns the form's arguments. */
+/* Reads the number of a launch's form, and from the form the kernel's entry and the block. Returns
+ * the rest of the form's record: the kinds of the arguments. */
 static struct cursor take_form(struct cursor *cursor, struct skipjackdb_launch *launch)
 {
     struct cursor form = record_at(cursor->look, SJDB_FORM_STARTS, take(cursor));
@@ -163,7 +168,8 @@ static struct cursor take_form(struct cursor *cursor, struct skipjackdb_launch *
     return form;
 }
 
-/* Reads a launch up to its arguments: their values stay in *values, their kinds in *form. */
+/* Reads a launch up to its arguments. *form then holds the kinds of the arguments, *values their
+ * values. */
 static void read_launch(struct sjdb_look *look, uint64_t number, struct skipjackdb_launch *launch,
                         struct cursor *values, struct cursor *form)
 {
@@ -194,7 +200,7 @@ int skipjackdb_launch_at(const skipjackdb *db, const struct skipjackdb_solution 
     }
     struct cursor cursor = record_at(&look, SJDB_RECIPE_STARTS, solution->number);
     for (uint32_t passed = 0; passed < index + 2; passed++) {
-        take(&cursor); /* skips params, workspace and the launches before */
+        take(&cursor); /* skips params, workspace, and the launches in front of the wanted one */
     }
     read_launch(&look, take(&cursor), launch, &values, &form);
     return look.damaged ? SKIPJACKDB_DAMAGED : SKIPJACKDB_OK;
@@ -202,13 +208,14 @@ int skipjackdb_launch_at(const skipjackdb *db, const struct skipjackdb_solution 
 
 /* ---- arguments ---- */
 
-/* Saturating product: the caller's problem may hold any numbers. */
+/* Multiplies; a product too large for int64_t becomes the limit. The sizes come from the caller and
+ * may be any numbers. */
 static int64_t times(int64_t one, int64_t other)
 {
     return (int64_t)((uint64_t)one * (uint64_t)other);
 }
 
-/* Axes of each layout, outermost first. */
+/* For each layout its axes (0 N, 1 C, 2 D, 3 H, 4 W), the outermost first. */
 static const uint8_t axis_orders[][5] = {
     [SKIPJACKDB_NCHW] = {0, 1, 2, 3, 4},   [SKIPJACKDB_NHWC] = {0, 2, 3, 4, 1},
     [SKIPJACKDB_CHWN] = {1, 2, 3, 4, 0},   [SKIPJACKDB_NCHWC4] = {0, 1, 2, 3, 4},
@@ -255,7 +262,7 @@ int skipjackdb_strides(const struct skipjackdb_problem *problem, int32_t tensor,
     return SKIPJACKDB_OK;
 }
 
-/* Reads an argument: its kind from the form, its value from the launch. */
+/* Reads one argument: its kind from the form's record, its value from the launch's. */
 static void take_arg(struct cursor *form, struct cursor *values, struct skipjackdb_arg *arg)
 {
     uint32_t bits;
@@ -279,7 +286,7 @@ static void take_arg(struct cursor *form, struct cursor *values, struct skipjack
     }
 }
 
-/* Checks that both records end with the last argument. */
+/* Reads all arguments. Returns false unless both records end with the last one. */
 static bool read_args(struct sjdb_look *look, struct cursor *form, struct cursor *values,
                       const int64_t strides[3][5], uint32_t count, struct skipjackdb_arg *args,
                       size_t arg_size)
@@ -328,7 +335,7 @@ int skipjackdb_args(const skipjackdb *db, const struct skipjackdb_launch *launch
 
 /* ---- verifying ---- */
 
-/* Checks a launch by itself, or as part of a recipe. */
+/* Checks that a launch can be read and that its parts of the workspace fit into workspace_bytes. */
 static bool launch_holds(struct sjdb_look *look, uint64_t number, uint64_t workspace_bytes)
 {
     static const int64_t strides[3][5];
@@ -349,7 +356,7 @@ static bool launch_holds(struct sjdb_look *look, uint64_t number, uint64_t works
     return true;
 }
 
-/* Checks all launches, also those that no recipe uses. */
+/* Checks all launches, also those that no recipe refers to. */
 static bool launches_hold(struct sjdb_look *look)
 {
     uint64_t starts = look->db->single[SJDB_LAUNCH_STARTS].count;

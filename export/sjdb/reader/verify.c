@@ -1,7 +1,8 @@
-/* Reads every record once and checks what lookups rely on beyond bounds. */
+/* Reads every record once and checks the properties that lookups rely on: the order of texts and
+ * names, and that every problem is found by its own fields. */
 #include "export/sjdb/reader/view.h"
 
-/* Checks that a problem's fields lead back to its number, as a caller would look it up. */
+/* Returns true if looking up the fields of the problem with this number finds the same number. */
 static bool problem_holds(const struct skipjackdb *db, const struct sjdb_set *set, uint64_t number)
 {
     struct skipjackdb_problem problem = {.size = sizeof problem};
@@ -10,7 +11,8 @@ static bool problem_holds(const struct skipjackdb *db, const struct sjdb_set *se
            sjdb_set_find(db, set, &problem, &found) == SKIPJACKDB_OK && found == number;
 }
 
-/* Checks that the problem's payload begins where the last one ended; returns its end. */
+/* Checks that a problem's payload begins where the payload of the problem before it ends; returns
+ * its own end. */
 static uint64_t payload_end(struct sjdb_look *look, const struct sjdb_set *set, uint64_t number,
                             uint64_t begin)
 {
@@ -54,7 +56,7 @@ bool sjdb_starts_hold(struct sjdb_look *look, const struct sjdb_array *starts,
     return ascending && !look->damaged && last == items->count;
 }
 
-/* Checks that texts are sorted, and solvers sorted by name. */
+/* Checks that the texts are sorted, and the solvers by their names. */
 static bool names_hold(const struct skipjackdb *db)
 {
     struct sjdb_look look = {db, false};

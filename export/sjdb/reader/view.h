@@ -1,7 +1,7 @@
 /*
- * A mapped file as arrays of packed numbers. No read goes past an array's end: a number asked for
- * beyond it is 0 and marks the look as damaged, so callers check once, at their end. Internal to
- * the library.
+ * A mapped file as arrays of packed numbers. Reading never goes past an array's end: a number
+ * behind the end reads as 0 and marks the lookup (struct sjdb_look) as damaged, so functions check
+ * for damage once, at their end. Internal to the library.
  */
 #ifndef EXPORT_READER_VIEW_H
 #define EXPORT_READER_VIEW_H
@@ -12,48 +12,55 @@
 #include <string.h>
 
 struct sjdb_array {
-    const uint8_t *bytes; /* SJDB_PAD_BYTES follow the items; never NULL */
-    uint64_t count, mask; /* mask: the bits of an item; unused for rows */
-    uint32_t width;       /* bits of an item, up to 64; more for rows of tables */
+    const uint8_t *bytes; /* the packed items, followed by SJDB_PAD_BYTES; never NULL */
+    /* number of items; mask with the bits of one item, unused for rows of tables */
+    uint64_t count, mask;
+    uint32_t width; /* bits of one item, up to 64; for rows of tables any number */
 };
 
 struct sjdb_column {
-    uint32_t offset; /* in bits, from the row's beginning */
+    uint32_t offset; /* where the column begins in a row, in bits */
     uint32_t width;
     uint64_t mask;
-    uint64_t first, count; /* its dictionary; count 0 if the number itself is the value */
+    /* the column's dictionary in the table's values: index and size; size 0 if the column stores
+     * values themselves */
+    uint64_t first, count;
 };
 
-/* A column prepared for comparing rows, on which lookups spend most of their time. */
+/* What comparing a column of rows needs, computed when the file is opened: lookups spend most of
+ * their time here. */
 struct sjdb_comparison {
     uint64_t mask;
-    uint64_t dictionary; /* first bit of its dictionary in the values */
-    uint64_t count;      /* size of its dictionary */
+    uint64_t dictionary; /* where the column's dictionary begins in the values, in bits */
+    uint64_t count;      /* number of items in the column's dictionary */
     uint32_t offset, field;
 };
 
 struct sjdb_table {
     struct sjdb_array rows, values;
     struct sjdb_column column[SJDB_SHAPE_COLUMNS];
-    /* Columns with a single value need not be read: varying_count columns are read, constant_count
-     * are not. */
+    /* A column that has the same value in all rows is not read: varying_count columns are read, the
+     * values of constant_count columns are known. */
     int varying_count, constant_count;
-    bool narrow; /* no number of the table is wider than SJDB_NARROW bits */
+    bool narrow; /* true if no number of the table is wider than SJDB_NARROW bits */
     struct sjdb_comparison varying[SJDB_SHAPE_FIELDS];
     uint8_t constant[SJDB_SHAPE_FIELDS];
-    uint64_t constant_value[SJDB_SHAPE_FIELDS]; /* in the order of constant[] */
+    uint64_t constant_value[SJDB_SHAPE_FIELDS]; /* the values of the columns in constant[] */
 };
 
-/* A choice with its numbers resolved. */
+/* A choice (solver, algorithm, library) of an entry, with the texts and flags that its numbers
+ * stand for. */
 struct sjdb_choice {
     const char *solver, *algorithm, *library;
-    uint64_t first, count; /* its dictionary of values; count 0 if the code is the value */
+    /* the choice's dictionary of values: index and size; size 0 if the payload has the values
+     * themselves */
+    uint64_t first, count;
     uint32_t revision, flags;
-    uint32_t width; /* bits of a value's code */
-    bool whole;     /* false if one of its numbers is invalid */
+    uint32_t width; /* bits that a value takes in the payload */
+    bool whole;     /* false if one of the file's numbers for it is out of range */
 };
-/* Choices resolved when a file is opened. The limit bounds the time of opening; real files have
- * fewer. */
+/* How many choices are looked up when a file is opened; real files have fewer. The limit bounds the
+ * time of opening. */
 #define SJDB_READY_CHOICES 128
 
 /* A set of problems: with find entries, perf rows, or solutions. */
@@ -61,13 +68,13 @@ struct sjdb_set {
     struct sjdb_array part[SJDB_PART_COUNT];
     struct sjdb_table shapes, variants;
     uint32_t bucket_bits;
-    uint32_t time_width; /* bits of an entry's time in the payload */
+    uint32_t time_width; /* bits that an entry's time takes in the payload */
     uint64_t slot_mask;
     uint64_t ready_count;
     struct sjdb_choice ready[SJDB_READY_CHOICES];
 };
 
-/* Times whose codes begin at first_code: (first_mantissa + code - first_code) / scale. */
+/* A range of time codes. A code stands for (first_mantissa + code - first_code) / scale. */
 struct sjdb_time_range {
     uint64_t first_code, first_mantissa;
     double scale;
@@ -80,14 +87,15 @@ struct skipjackdb {
     size_t length;
     bool mapped; /* mapped by this library, which unmaps it */
     uint32_t section_count;
-    struct sjdb_array single[SJDB_SINGLES]; /* by enum sjdb_kind */
+    /* the sections that a file has once, by enum sjdb_kind */
+    struct sjdb_array single[SJDB_SINGLES];
     struct sjdb_set find, perf, solved;
     struct sjdb_time_range times[SJDB_TIME_RANGES_MAX];
     uint32_t time_range_count;
-    uint64_t first_rare; /* codes from here on index the rare times */
+    uint64_t first_rare; /* codes from this one on are indices into the rare times */
 };
 
-/* The state of one query. */
+/* The state of one lookup. */
 struct sjdb_look {
     const struct skipjackdb *db;
     bool damaged;
@@ -112,7 +120,8 @@ static inline uint64_t sjdb_mask(uint32_t width)
     return width >= 64 ? UINT64_MAX : (UINT64_C(1) << width) - 1;
 }
 
-#define SJDB_NARROW 57 /* bits that eight bytes hold at any bit offset */
+/* an item of up to this many bits, at any bit offset, lies within eight bytes */
+#define SJDB_NARROW 57
 
 /* Reads up to SJDB_NARROW bits at a bit offset; 8 bytes from there must be readable. */
 static inline uint64_t sjdb_few_bits(const uint8_t *bytes, uint64_t bit, uint64_t mask)
@@ -124,7 +133,7 @@ static inline uint64_t sjdb_few_bits(const uint8_t *bytes, uint64_t bit, uint64_
 static inline uint64_t sjdb_bits(const uint8_t *bytes, uint64_t bit, uint32_t width, uint64_t mask)
 {
     uint64_t value = sjdb_few_bits(bytes, bit, UINT64_MAX);
-    if (width > SJDB_NARROW) { /* wider numbers may reach into a ninth byte */
+    if (width > SJDB_NARROW) { /* only a number this wide may reach into a ninth byte */
         value |= (uint64_t)bytes[(bit >> 3) + 8] << 1 << (63 - (bit & 7));
     }
     return value & mask;
@@ -140,7 +149,7 @@ static inline uint64_t sjdb_get(struct sjdb_look *look, const struct sjdb_array 
     return sjdb_bits(array->bytes, index * array->width, array->width, array->mask);
 }
 
-/* Reads a column of a row; the row's index must be valid. */
+/* Reads a column's value in a row of a table. The caller has checked the row's index. */
 static inline uint64_t sjdb_cell(struct sjdb_look *look, const struct sjdb_table *table,
                                  uint64_t row, int which)
 {
@@ -154,41 +163,42 @@ static inline uint64_t sjdb_cell(struct sjdb_look *look, const struct sjdb_table
         look->damaged = true;
         return 0;
     }
-    const struct sjdb_array *values =
-        &table->values; /* opening checked that dictionaries are within the values */
+    /* when the file was opened, all dictionaries were found to be within these values */
+    const struct sjdb_array *values = &table->values;
     return sjdb_bits(values->bytes, (column->first + cell) * values->width, values->width,
                      values->mask);
 }
 
-/* Returns a text by its number; "" for an invalid one, which marks damage. */
+/* Returns the text with this number. An invalid number marks damage and gives "". */
 const char *sjdb_text(struct sjdb_look *look, uint64_t number);
-/* Returns the number of a text, or -1. */
+/* Returns the number of a text, or -1 if the file does not have it. */
 int64_t sjdb_text_number(struct sjdb_look *look, const char *text);
 
-/* Finds a problem's number in a set, and the reverse. */
+/* sjdb_set_find() finds a problem's number in a set; sjdb_set_problem() does the reverse. */
 int sjdb_set_find(const struct skipjackdb *db, const struct sjdb_set *set,
                   const struct skipjackdb_problem *problem, uint64_t *number);
 int sjdb_set_problem(const struct skipjackdb *db, const struct sjdb_set *set, uint64_t number,
                      struct skipjackdb_problem *problem);
 
-/* Reads a problem's payload, an item for each choice of its list. */
+/* Reads the payload of a problem: one item for each choice in its list. */
 struct sjdb_items {
     const struct sjdb_set *set;
-    uint64_t bit;       /* position in the payload */
+    uint64_t bit;       /* position in the payload, in bits */
     uint64_t next, end; /* list items */
 };
 struct sjdb_item {
     uint64_t choice;
-    uint64_t time_code; /* 0 in sets without times */
+    uint64_t time_code; /* the code of its time; 0 in sets without times */
     uint64_t value;
 };
 void sjdb_items_init(struct sjdb_look *look, const struct sjdb_set *set, uint64_t number,
                      struct sjdb_items *items);
-/* Returns false at the end, and if the look is damaged. */
+/* Reads the next item. Returns false at the end, and if the file is damaged. */
 bool sjdb_items_next(struct sjdb_look *look, struct sjdb_items *items, struct sjdb_item *item);
 
-/* Where entries are written, and how one is made of an item. entry_size is the caller's size of the
- * struct, which may be larger than ours if a later header was used; the rest is zeroed. */
+/* The array to which a query writes entries, and the function that makes an entry of an item.
+ * entry_size is the caller's size of an entry: it may exceed made_size if the caller was compiled
+ * with a later header, and the excess is zeroed. */
 struct sjdb_entries {
     void *entries;
     size_t made_size, entry_size, room;
@@ -197,10 +207,10 @@ struct sjdb_entries {
 int sjdb_set_entries(const struct skipjackdb *db, const struct sjdb_set *set, uint64_t number,
                      const struct sjdb_entries *into, size_t *count);
 
-/* Resolves a choice; an invalid number marks the look as damaged. */
+/* Looks up what a choice's numbers stand for. An invalid number marks damage. */
 void sjdb_choice_read(struct sjdb_look *look, const struct sjdb_set *set, uint64_t number,
                       struct sjdb_choice *choice);
-/* Returns the resolved choice, or resolves it into *spare. */
+/* Returns a choice: one that was looked up when the file was opened, or looks it up into *spare. */
 static inline const struct sjdb_choice *sjdb_choice_of(struct sjdb_look *look,
                                                        const struct sjdb_set *set, uint64_t number,
                                                        struct sjdb_choice *spare)
@@ -213,27 +223,30 @@ static inline const struct sjdb_choice *sjdb_choice_of(struct sjdb_look *look,
     return spare;
 }
 
-/* Copies a struct to the caller's, which may be larger if a later header was used; the rest is
- * zeroed. */
+/* Copies a struct to the caller, whose struct may be larger if it was compiled with a later header:
+ * the excess is zeroed. */
 static inline void sjdb_hand_out(const void *made, size_t size, void *room, size_t room_size)
 {
     memcpy(room, made, size);
     memset((char *)room + size, 0, room_size - size);
 }
 
-/* Reads params, workspace and launches of a recipe; the solver's fields are not changed. */
+/* Reads a recipe: sets the solution's params, workspace and launch count, and leaves its solver's
+ * fields as they are. */
 void sjdb_recipe_read(struct sjdb_look *look, uint64_t number,
                       struct skipjackdb_solution *solution);
 
-/* Check all records of their kind. */
+/* Check all records of their kind, for skipjackdb_verify(). */
 int sjdb_verify_records(const struct skipjackdb *db);
 int sjdb_verify_kernels(const struct skipjackdb *db);
 int sjdb_verify_solutions(const struct skipjackdb *db);
-/* Checks that starts are ascending and within the items; they have one more for the end. */
+/* Checks that offsets ascend and are within the items. `starts` has one number more than records:
+ * the end of the last one. */
 bool sjdb_starts_hold(struct sjdb_look *look, const struct sjdb_array *starts,
                       const struct sjdb_array *items);
 
-/* Checks that the caller's struct is at least as large as in this library's first version. */
+/* Checks that the size that a caller set in a struct is at least the struct's size in this
+ * library's first version. */
 #define SJDB_SIZED(pointer) ((pointer) != NULL && (pointer)->size >= sizeof *(pointer))
 
 #endif

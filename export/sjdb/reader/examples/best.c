@@ -20,7 +20,7 @@ static int find_best(const skipjackdb *db, const char *key, uint64_t workspace_b
         code = skipjackdb_best(db, number, &limits, &entry, sizeof entry);
     }
     if (code == SKIPJACKDB_OK) {
-        /* A solver that cannot be tuned, or was not, has none. */
+        /* A solver has no params if it has no configs, or was never tuned. */
         if (skipjackdb_params(db, &problem, entry.solver, &params) == SKIPJACKDB_DAMAGED) {
             return SKIPJACKDB_DAMAGED;
         }

@@ -1,4 +1,5 @@
-/* Says what to run for a problem, measured or not: choose FOLDER TARGET KEY [WORKSPACE_BYTES]
+/* Says which solver to run for a problem, whether it was measured or not:
+ *   choose FOLDER TARGET KEY [WORKSPACE_BYTES]
  *   cc choose.c $(pkg-config --cflags --libs skipjackdb) -o choose */
 #include <skipjackdb.h>
 
@@ -9,7 +10,8 @@
 static const char *const found_as[] = {"nowhere", "measured", "measured on another target",
                                        "by the nearest problems", "by estimate"};
 
-/* A program that has solvers asks them: here all but one are there. */
+/* Answers whether the program has a solver, as programs with solvers of their own do. This example
+ * says that all solvers but one are there. */
 static int is_there(void *user, const struct skipjackdb_problem *problem,
                     struct skipjackdb_candidate *candidate)
 {

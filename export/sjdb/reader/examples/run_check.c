@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- elements as they are stored ---- */
+/* ---- elements in the bytes of each data type ---- */
 
 static size_t type_bytes(int32_t type)
 {
@@ -19,7 +19,7 @@ static size_t type_bytes(int32_t type)
     }
 }
 
-/* For 0 and powers of two, a half has only a sign and an exponent. */
+/* Converts 0 or a power of two, which as a half have a sign and an exponent but no fraction. */
 static uint16_t half_of(int value)
 {
     int exponent = 0;
@@ -77,7 +77,7 @@ static double load(int32_t type, const void *stored, int64_t at)
 
 /* ---- tensors ---- */
 
-/* Channels in a block of the layout. */
+/* Returns how many channels a block of the layout has. */
 static int64_t block_of(int32_t layout)
 {
     switch (layout) {
@@ -121,13 +121,13 @@ static int64_t count_of(const struct tensor *t)
     return t->sizes[0] * t->sizes[1] * t->sizes[2] * t->sizes[3] * t->sizes[4];
 }
 
-/* Index of a position in depth, height and width. */
+/* Returns the index of a position in the order depth, height, width. */
 static int64_t spatial_place(const struct tensor *t, const int64_t at[3])
 {
     return at[0] * t->strides[2] + at[1] * t->strides[3] + at[2] * t->strides[4];
 }
 
-/* Offset of the element with this number, counted in the order N C D H W. */
+/* Returns the offset, in elements, of the element that has this number in the order N C D H W. */
 static int64_t place_of(const struct tensor *t, int64_t number)
 {
     int64_t at[5];
@@ -161,12 +161,13 @@ int32_t output_of(const struct skipjackdb_problem *problem)
 struct work {
     const struct skipjackdb_problem *p;
     const struct tensor *tensors;
-    double *values[TENSORS]; /* values of the two given tensors */
-    double *sums, *sizes; /* of each output: the sum of its terms, and of their absolute values */
+    double *values[TENSORS]; /* elements of the two tensors that are given, as doubles */
+    /* for each element of the output: the sum of its terms, and the sum of their absolute values */
+    double *sums, *sizes;
 };
 
-/* Finds the position in x where output position o and filter position f meet; false in the padding.
- * */
+/* Sets the position in x that output position o and filter position f read. Returns false if it is
+ * in the padding. */
 static bool meet(const struct skipjackdb_problem *p, const int64_t o[3], const int64_t f[3],
                  int64_t in[3])
 {
@@ -179,8 +180,8 @@ static bool meet(const struct skipjackdb_problem *p, const int64_t o[3], const i
     return true;
 }
 
-/* Each product of a convolution has an element of x, one of w and one of y. The directions differ
- * only in which of the three is the sum. */
+/* Adds the terms of one position. Every product in a convolution has one element each of x, w and
+ * y, of which two are factors; the direction decides which of the three is the sum. */
 static void add_terms(const struct work *work, const int64_t o[3], const int64_t f[3],
                       const int64_t in[3])
 {
@@ -226,16 +227,17 @@ static void convolve(const struct work *work)
     }
 }
 
-/* ---- is it right ---- */
+/* ---- comparing with what the device computed ---- */
 
 static double rounding_of(int32_t type)
 {
     return type == SKIPJACKDB_FP16 ? 0x1p-11 : type == SKIPJACKDB_BF16 ? 0x1p-8 : 0x1p-24;
 }
 
-/* The error allowed beside the rounding of the result; `largest` is the largest sum of absolute terms.
- * Integers below 2^24 are added exactly in FP32, in any order. Transforms (Winograd, FFT) compute with
- * fractions, and keep them in the tensors' type. */
+/* Returns the error that is allowed beside the rounding of the result; `largest` is the largest sum
+ * of absolute terms. Sums of integers below 2^24 are exact in FP32, in any order. Winograd and FFT
+ * transform with fractions, and store transformed values in the tensors' type, so they may err
+ * more. */
 static double allowed_off(const struct tensor *a, const struct tensor *b, const char *algorithm,
                           double largest)
 {
@@ -246,7 +248,7 @@ static double allowed_off(const struct tensor *a, const struct tensor *b, const 
     return largest < 0x1p24 ? 0 : 16 * 0x1p-24 * largest;
 }
 
-/* A NaN is wrong, too: it is not within any tolerance. */
+/* Returns the error of an element in parts of what is allowed. A NaN counts as wrong. */
 static double error_at(const struct tensor *output, int64_t at, double sum, double off)
 {
     bool whole = output->type == SKIPJACKDB_INT8 || output->type == SKIPJACKDB_INT32;

@@ -1,6 +1,6 @@
 /*
- * Tensors of a convolution with numbers to try, and whether what a device made of them is right. Part of
- * run_convolution.
+ * Tensors for a convolution, filled with small integers, and a check of the tensor that a device
+ * computed. Part of the example run_convolution.
  */
 #ifndef RUN_CHECK_H
 #define RUN_CHECK_H
@@ -11,27 +11,29 @@
 
 /* Prints "run_convolution: " and the message, and exits with 1. */
 _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Returns zeroed memory; exits without memory. */
+/* Returns zeroed memory; exits with an error if there is none. */
 void *allocate(size_t count, size_t size);
 
 /* A packed tensor in memory. */
 struct tensor {
-    int32_t type;                  /* enum skipjackdb_type */
-    int64_t sizes[5];              /* N C D H W, of the filter K C D H W */
-    int64_t strides[5], *channels; /* strides in elements; offset of each channel */
+    int32_t type;     /* enum skipjackdb_type */
+    int64_t sizes[5]; /* sizes in the order N C D H W, of the filter K C D H W */
+    /* strides in elements in the same order; for each channel its offset, which blocked layouts
+     * need */
+    int64_t strides[5], *channels;
     size_t bytes;
     void *stored;
 };
 void tensor_init(struct tensor *tensor, const struct skipjackdb_problem *problem, int32_t which);
-/* Fills the tensor with integers from -2 to 2, the same ones each time. Padding channels of blocked
- * layouts are 0. */
+/* Fills the tensor with integers from -2 to 2, the same ones for the same seed. The padding
+ * channels of blocked layouts become 0. */
 void tensor_fill(struct tensor *tensor, uint64_t seed);
 void tensor_clear(struct tensor *tensor);
 
-/* The tensor that the problem's direction computes. */
+/* Returns which tensor the problem's direction computes: x, w or y. */
 int32_t output_of(const struct skipjackdb_problem *problem);
-/* Computes the output from the other two tensors, in the plainest way, and compares it with what is stored
- * in it: the largest error over what is allowed. It is right up to 1. */
+/* Computes the output from the other two tensors with plain loops, compares it with the stored one,
+ * and returns the largest error divided by the allowed error. Up to 1 the output is right. */
 double output_error(const struct skipjackdb_problem *problem, const struct tensor *tensors,
                     const char *algorithm);
 

@@ -37,7 +37,7 @@ void *allocate(size_t count, size_t size)
     return memory;
 }
 
-/* ---- the solution ---- */
+/* ---- preparing the solution's launches ---- */
 
 struct launch {
     struct skipjackdb_launch is;
@@ -49,7 +49,9 @@ struct launch {
 struct run {
     const struct skipjackdb_problem *problem;
     struct tensor tensors[TENSORS];
-    int copies; /* of every tensor, so that a run finds nothing of its own in the caches */
+    /* copies of each tensor: runs take turns with them, so a run finds none of its data in the
+     * caches */
+    int copies;
     struct buffer **buffers[TENSORS];
     struct buffer *workspace;
     struct launch launches[SKIPJACKDB_LAUNCHES_MAX];
@@ -74,8 +76,8 @@ static void load_kernel(const skipjackdb *db, struct launch *launch)
     free(code);
 }
 
-/* All arguments but tensors, which change from run to run. Strides are right as they are: our
- * tensors are packed. */
+/* Sets an argument that is the same in all runs: all but tensors, whose copy changes. The file's
+ * strides are right, since this program's tensors are packed. */
 static void set_value(const struct skipjackdb_arg *arg, struct buffer *workspace,
                       struct value *value)
 {
@@ -95,7 +97,7 @@ static void set_value(const struct skipjackdb_arg *arg, struct buffer *workspace
         value->bytes = sizeof value->as.float32;
         value->as.float32 = arg->real;
         return;
-    default: /* SKIPJACKDB_ARG_INT64, SKIPJACKDB_ARG_STRIDE */
+    default: /* kinds SKIPJACKDB_ARG_INT64 and SKIPJACKDB_ARG_STRIDE */
         value->bytes = sizeof value->as.int64;
         value->as.int64 = arg->value;
         return;
@@ -123,7 +125,7 @@ static void load_launches(const skipjackdb *db, const struct skipjackdb_solution
     }
 }
 
-/* Enough copies to replace the whole cache between two runs with the same copy. */
+/* Returns how many copies of the tensors replace the whole cache before a copy is used again. */
 static int choose_copies(const struct run *run, const struct device_facts *facts)
 {
     uint64_t set = 1, limit = facts->memory_bytes / 8;
@@ -146,7 +148,8 @@ static void make_buffers(struct run *run, const struct device_facts *facts)
             run->buffers[t][i] = buffer_new(run->tensors[t].bytes);
             if (t != output_of(run->problem)) {
                 buffer_write(run->buffers[t][i], run->tensors[t].stored);
-            } else { /* NaN, or -1: elements that are not written show up */
+            } else {
+                /* NaN, or -1: an element that the kernel does not write shows up as wrong */
                 buffer_fill(run->buffers[t][i], 0xff);
             }
         }
@@ -194,14 +197,15 @@ static void run_free(struct run *run)
     buffer_free(run->workspace);
 }
 
-/* ---- how long it takes ---- */
+/* ---- measuring the time ---- */
 
 #define READINGS_MAX 200
 #define SAMPLE_MS    1000.0
-#define FLOOR_SHARE  20 /* a reading lasts this many times longer than reading the clock */
+#define FLOOR_SHARE  20 /* a reading lasts at least this many times as long as reading the clock */
 #define BATCH_MAX    1000
 
-/* Milliseconds of `batch` runs from run *next on. */
+/* Returns the milliseconds that `batch` runs take. *next is the number of the first run, and is
+ * advanced. */
 static double reading(struct run *run, int64_t *next, int batch)
 {
     struct moment *from = moment_new();
@@ -223,19 +227,20 @@ static double median(double *values, int count)
     return count % 2 == 1 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
-/* The time of a reading without any runs. */
+/* Returns the milliseconds that reading the clock takes without any runs. */
 static double clock_floor(struct run *run)
 {
     double values[16];
     int64_t next = 0;
-    reading(run, &next, 0); /* the first is many times longer */
+    reading(run, &next, 0); /* not counted: the first reading of a clock takes many times longer */
     for (int i = 0; i < 16; i++) {
         values[i] = reading(run, &next, 0);
     }
     return median(values, 16);
 }
 
-/* The median of a second's readings, after a fifth of a second to warm up. */
+/* Returns the median of one second of readings, which begin after a fifth of a second of runs to
+ * warm up. */
 static double measure(struct run *run)
 {
     double values[READINGS_MAX], spent = 0, floor_ms = clock_floor(run);
@@ -272,7 +277,7 @@ static void usage(void)
     exit(2);
 }
 
-/* Parses a number of digits only. */
+/* Parses a text of digits as a number up to `most`; exits with wrong usage for any other text. */
 static uint64_t read_number(const char *text, uint64_t most)
 {
     char *end = NULL;
@@ -310,7 +315,7 @@ static struct wish read_wish(int argc, char **argv)
     return wish;
 }
 
-/* Finds the fastest entry, or the named solver's. */
+/* Returns the entry that is run: the fastest, or the one of the solver that the user named. */
 static struct skipjackdb_entry find_entry(const skipjackdb *db, const struct wish *wish,
                                           const struct skipjackdb_problem *problem)
 {
@@ -400,7 +405,7 @@ static void prepare(const skipjackdb *db, const struct wish *wish, struct run *r
     report->device = facts->name;
 }
 
-/* Checks the result. */
+/* Runs the solution, prints the result and returns whether it is right. */
 static bool run_and_report(const skipjackdb *db, const struct wish *wish,
                            const struct skipjackdb_problem *problem)
 {

@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-/* The part of the driver that is used. It needs no toolkit: handles are pointers, addresses are
- * numbers. */
+/* The declarations of NVIDIA's driver that this program uses, written here so that no toolkit is
+ * needed: handles are pointers, device addresses are numbers. */
 typedef struct module *module;
 typedef struct function *function;
 typedef struct event *event;
@@ -36,7 +36,8 @@ int cuEventElapsedTime(float *ms, event from, event to);
 int cuEventDestroy_v2(event made);
 
 #define L2_CACHE_SIZE     38 /* CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE */
-/* Requests more local memory: CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES. */
+/* More local memory than this must be requested by
+ * CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES. */
 #define LOCAL_BYTES_FREE  (48 * 1024)
 #define LOCAL_BYTES_ASKED 8
 
@@ -134,7 +135,7 @@ void buffer_free(struct buffer *buffer)
 struct kernel *kernel_load(const void *code, size_t bytes, const char *entry)
 {
     struct kernel *made = allocate(1, sizeof *made);
-    (void)bytes; /* the object states its own size */
+    (void)bytes; /* a code object states its own size, so the driver does not ask for it */
     check(cuModuleLoadData(&made->module, code), "load a code object on this device");
     check(cuModuleGetFunction(&made->function, made->module, entry),
           "find the kernel in its code object");
@@ -147,7 +148,7 @@ void kernel_free(struct kernel *kernel)
     free(kernel);
 }
 
-/* CUDA counts a grid in workgroups. */
+/* CUDA counts a grid in workgroups, run_device.h in work-items. */
 void kernel_launch(struct kernel *kernel, const int64_t grid[3], const int32_t block[3],
                    uint64_t local_bytes, const struct value *values, uint32_t count)
 {

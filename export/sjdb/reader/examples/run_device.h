@@ -1,7 +1,7 @@
 /*
- * The little that running a solution asks of a device, so that run_convolution.c is the same for each
- * of them: run_opencl.c and run_cuda.c are two. A program has one device at a time. All functions end
- * the program by fail() where something goes wrong: an example has nobody to tell.
+ * The functions of a device that run_convolution.c uses. run_opencl.c and run_cuda.c implement
+ * them, and a program is linked with one of the two. A program has one device at a time. On failure
+ * all functions end the program by fail().
  */
 #ifndef RUN_DEVICE_H
 #define RUN_DEVICE_H
@@ -13,16 +13,18 @@
 
 struct device_facts {
     char name[128];
-    uint64_t memory_bytes, largest_bytes; /* of all memory; largest possible buffer */
+    /* all memory of the device, and the largest buffer that it allows, in bytes */
+    uint64_t memory_bytes, largest_bytes;
     uint64_t cache_bytes;
 };
-/* Opens a device by its number, from 0. */
+/* Opens the device with this number, from 0, and sets *facts. */
 void device_open(int number, struct device_facts *facts);
 void device_close(void);
 
 struct buffer;
 struct buffer *buffer_new(size_t bytes);
-/* The rest of the buffer from byte `offset` on; freed before the buffer. */
+/* Returns the part of a buffer that begins at byte `offset`. It is freed before the whole
+ * buffer. */
 struct buffer *buffer_part(struct buffer *whole, size_t offset);
 void buffer_fill(struct buffer *buffer, uint8_t byte);
 void buffer_write(struct buffer *buffer, const void *from);
@@ -30,11 +32,11 @@ void buffer_read(struct buffer *buffer, void *to);
 void buffer_free(struct buffer *buffer); /* NULL is allowed */
 
 struct kernel;
-/* Loads the kernel `entry` of a code object. */
+/* Loads the kernel named `entry` from a code object. */
 struct kernel *kernel_load(const void *code, size_t bytes, const char *entry);
 void kernel_free(struct kernel *kernel);
 
-/* An argument: a buffer, or without one the first `bytes` bytes of the value. */
+/* A kernel's argument: a buffer, or, if `buffer` is NULL, the first `bytes` bytes of the value. */
 struct value {
     struct buffer *buffer;
     size_t bytes;
@@ -49,7 +51,7 @@ struct value {
 void kernel_launch(struct kernel *kernel, const int64_t grid[3], const int32_t block[3],
                    uint64_t local_bytes, const struct value *values, uint32_t count);
 
-/* Records a moment between launches by the device's clock. */
+/* A moment between two launches, taken by the device's clock. */
 struct moment;
 struct moment *moment_new(void);
 /* Returns the milliseconds between two moments, waiting for the second one. Frees both. */

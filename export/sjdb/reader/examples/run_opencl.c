@@ -61,8 +61,8 @@ void device_open(int number, struct device_facts *facts)
 {
     cl_ulong memory = 0, largest = 0, cache = 0;
     cl_int status = CL_SUCCESS;
-    /* Code objects for CPUs are final. Without this flag PoCL compiles them again at the first
-     * launch. */
+    /* Code objects for CPUs are already compiled for good. Without this setting PoCL would compile
+     * them once more at the first launch. */
     setenv("POCL_WORK_GROUP_SPECIALIZATION", "0", 1);
     device = find_device(number);
     context = clCreateContext(NULL, 1, &device, NULL, NULL, &status);
@@ -170,7 +170,8 @@ void kernel_launch(struct kernel *kernel, const int64_t grid[3], const int32_t b
         size_t bytes = value->buffer != NULL ? sizeof(cl_mem) : value->bytes;
         check(clSetKernelArg(kernel->kernel, i, bytes, from), "set an argument of a kernel");
     }
-    if (local_bytes > 0) { /* OpenCL C passes it as a last pointer argument */
+    /* OpenCL C takes dynamic local memory as one more pointer argument, the last one */
+    if (local_bytes > 0) {
         check(clSetKernelArg(kernel->kernel, count, local_bytes, NULL), "give local memory");
     }
     for (int i = 0; i < 3; i++) {
