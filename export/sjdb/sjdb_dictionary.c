@@ -36,7 +36,8 @@ const guint8 *sjdb_dictionary_get(const struct sjdb_dictionary *dictionary, guin
     return dictionary->bytes->data + start;
 }
 
-/* Returns the string's slot, or the free slot where it belongs. */
+/* Returns the string's slot in the hash table. If the table lacks the string, returns the free slot
+ * where it belongs. */
 static guint32 *slot_of(const struct sjdb_dictionary *dictionary, const void *bytes, gsize count)
 {
     guint32 mask = dictionary->slot_count - 1;
@@ -54,8 +55,8 @@ static guint32 *slot_of(const struct sjdb_dictionary *dictionary, const void *by
     }
 }
 
-/* Doubles the table. Hashes are computed again rather than stored: memory is scarcer here than
- * time. */
+/* Doubles the hash table. Hashes are computed again, since storing one for each string would take
+ * more memory than the time is worth. */
 static void grow(struct sjdb_dictionary *dictionary)
 {
     guint32 strings = sjdb_dictionary_count(dictionary);

@@ -1,6 +1,7 @@
 /*
- * Interns byte strings: each distinct one gets an id in the order of adding. Memory: the bytes and
- * about a dozen for each string. Internal to the writer of .sjdb.
+ * Stores byte strings, each distinct one once, with ids 0, 1, 2... in the order in which they are
+ * added. Takes the memory of the bytes, and about a dozen bytes more for each string. Internal to
+ * the writer of .sjdb.
  */
 #ifndef EXPORT_SJDB_DICTIONARY_H
 #define EXPORT_SJDB_DICTIONARY_H
@@ -10,25 +11,28 @@
 
 struct sjdb_dictionary {
     GByteArray *bytes; /* the strings, concatenated */
-    GArray *starts;    /* guint32: start of each string, and the end of the last */
-    guint32 *
-        slots; /* hash table: id + 1, or 0 for free; a string is in the first matching slot from its hash on */
+    GArray *starts;    /* guint32: offset of each string in `bytes`, and the end of the last one */
+    /* hash table: a string's id + 1, or 0 for a free slot; from the slot of its hash on, a
+     * string is in the first slot that matches */
+    guint32 *slots;
     guint32 slot_count;
 };
 void sjdb_dictionary_init(struct sjdb_dictionary *dictionary);
 void sjdb_dictionary_clear(struct sjdb_dictionary *dictionary);
-/* Returns the string's id, adding it if it is new. */
+/* Returns the string's id. A string that is new gets the next id. */
 guint32 sjdb_dictionary_add(struct sjdb_dictionary *dictionary, const void *bytes, gsize count);
 guint32 sjdb_dictionary_count(const struct sjdb_dictionary *dictionary);
 /* Returns a string's bytes, valid until the next string is added. */
 const guint8 *sjdb_dictionary_get(const struct sjdb_dictionary *dictionary, guint32 id,
                                   gsize *count);
 
-/* Numbers as LEB128: 7 bits a byte, least significant first, the high bit set if more follow. */
+/* Numbers are written as LEB128: 7 bits in a byte, the least significant first; a set high bit
+ * means that more bytes follow. A number takes at most SJDB_NUMBER_BYTES. */
 #define SJDB_NUMBER_BYTES 10
-/* Writes a number into room for SJDB_NUMBER_BYTES and returns the address behind it. */
+/* Writes a number to `at`, which has room for SJDB_NUMBER_BYTES, and returns the address behind
+ * it. */
 guint8 *sjdb_number_put(guint8 *at, uint64_t number);
-/* Reads a number that sjdb_number_put() wrote and advances *at. */
+/* Reads a number that sjdb_number_put() wrote, and moves *at behind it. */
 uint64_t sjdb_number_take(const guint8 **at);
 
 #endif

@@ -9,23 +9,26 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A section: its row in the table, and where its bytes wait. */
+/* A section of the file: its row in the table of sections, and where its bytes wait in the
+ * spool. */
 struct section {
     uint32_t kind, width;
-    uint64_t count, length, checksum; /* length: including the zeros behind the items */
+    /* length: bytes in the file, with the zeros behind the items */
+    uint64_t count, length, checksum;
     const Spool *spool;
     goffset start;
-    uint64_t bytes; /* spooled bytes, without these zeros */
+    uint64_t bytes; /* bytes in the spool, without the zeros behind the items */
 };
 
 struct sjdb_file {
     GArray *sections; /* struct section */
     Spool *spool;
     char *path;
-    GError *error; /* the spool's first error */
+    GError *error; /* the first error of the spool, reported by sjdb_file_write() */
 };
 
-/* Bytes in memory at a time; whole words, so that checksums can continue. */
+/* Bytes that are in memory at a time. A multiple of 8, so that a checksum over whole words can be
+ * continued. */
 #define CHUNK_BYTES (256 * 1024)
 #define CHUNK_WORDS 4096
 static const uint8_t zeros[SJDB_PAD_BYTES + SJDB_ALIGN_BYTES];
@@ -48,7 +51,7 @@ void sjdb_file_free(SjdbFile *file)
     g_free(file);
 }
 
-/* Spools bytes and returns their offset. */
+/* Appends bytes to the spool and returns their offset. */
 static goffset keep(SjdbFile *file, const void *bytes, gsize count)
 {
     goffset start = 0;
@@ -72,7 +75,7 @@ void sjdb_bits_clear(struct sjdb_bits *bits)
     bits->count = 0;
 }
 
-/* Spools the first `count` bytes of the words and empties them. */
+/* Appends the first `count` bytes of the complete words to the spool, and empties the words. */
 static void spool_words(struct sjdb_bits *bits, gsize count)
 {
     uint64_t *words = (uint64_t *)(void *)bits->words->data;
@@ -104,8 +107,8 @@ void sjdb_bits_append(struct sjdb_bits *bits, uint64_t value, unsigned width)
         return;
     }
     if (shift == 0) {
-        /* All words are complete. There may be more than CHUNK_WORDS, since a number may reach over
-         * the last one's end. */
+        /* There may be more words than CHUNK_WORDS, since a number may begin in the last word and
+         * end in the next one. */
         if (bits->words->len >= CHUNK_WORDS) {
             spool_words(bits, bits->words->len * sizeof(uint64_t));
             g_array_set_size(bits->words, 0);
@@ -121,13 +124,15 @@ void sjdb_bits_append(struct sjdb_bits *bits, uint64_t value, unsigned width)
     bits->count += width;
 }
 
-/* Zeros behind items: readers may load them, and sections begin at whole words. */
+/* Returns how many zeros follow a section's items. Readers load whole words, which may reach into
+ * the zeros, and the next section begins at a multiple of 8 bytes. */
 static gsize padding_of(gsize length)
 {
     return SJDB_PAD_BYTES + (SJDB_ALIGN_BYTES - length % SJDB_ALIGN_BYTES);
 }
 
-/* Adds a section. Its checksum so far covers whole words; `rest` are the bytes behind them. */
+/* Adds a section. section->checksum covers its whole words so far; `rest` has the bytes behind the
+ * last whole word. */
 static void add_section(SjdbFile *file, struct section *section, const void *rest,
                         uint64_t checksum)
 {
@@ -172,7 +177,7 @@ void sjdb_file_add_bits(SjdbFile *file, uint32_t kind, struct sjdb_bits *bits, u
 void sjdb_file_add(SjdbFile *file, uint32_t kind, const uint64_t *items, gsize count)
 {
     struct sjdb_bits bits;
-    uint64_t all = 1; /* items of 0 bits are not allowed */
+    uint64_t all = 1; /* items have at least 1 bit, since the format refuses items of 0 bits */
     sjdb_bits_init(&bits, file);
     for (gsize i = 0; i < count; i++) {
         all |= items[i];
@@ -197,7 +202,8 @@ void sjdb_file_add_bytes(SjdbFile *file, uint32_t kind, const void *bytes, gsize
                 sjdb_checksum_words(bytes, count, SJDB_CHECK_SEED));
 }
 
-/* Reads the next chunk of a section, the last one with its zeros. Returns its size. */
+/* Reads a section's next bytes from the spool; the zeros follow behind the last ones. Returns how
+ * many bytes were read. */
 static gsize read_chunk(const struct section *section, uint64_t done, guint8 *room, GError **error)
 {
     gsize items = MIN(section->bytes - done, CHUNK_BYTES);
@@ -237,7 +243,8 @@ static void append_number(GByteArray *bytes, uint64_t value, guint size)
     g_byte_array_append(bytes, (const guint8 *)&little, size);
 }
 
-/* Makes header and table; offsets count from the beginning of the file. */
+/* Returns the file's header and table of sections. Offsets in them count from the beginning of the
+ * file. */
 static GByteArray *make_head(const SjdbFile *file)
 {
     GByteArray *head = g_byte_array_new();
@@ -296,7 +303,8 @@ static bool put_all(FILE *to, const char *path, const SjdbFile *file, GError **e
     for (guint i = 0; done && i < file->sections->len; i++) {
         done = put_section(to, path, &g_array_index(file->sections, struct section, i), error);
     }
-    /* Synced before the rename, so that a crash cannot leave the name without the bytes. */
+    /* The bytes are on disk before the file gets its name, so a crash cannot leave a name without
+     * the bytes. */
     return done && ((fflush(to) == 0 && fsync(fileno(to)) == 0) || failed(path, errno, error));
 }
 

@@ -5,15 +5,15 @@
 #include <string.h>
 #include <zstd.h>
 
-/* Zstandard's level: a release is compressed once and read for years. Higher levels only widen the
- * window, which already covers a group. */
+/* zstd's compression level. A high one, since a release is compressed once and read for years. The
+ * levels above it only use a wider window, and this level's window already covers a whole group. */
 #define LEVEL 19
 
 struct kernel {
     char *name, *args;
     uint64_t hash;
     guint32 id;
-    bool held; /* its code object was added */
+    bool held; /* true once the kernel's code object was added */
     goffset start;
     gsize code_bytes;
     uint64_t check;
@@ -79,7 +79,7 @@ guint32 sjdb_kernels_id(struct sjdb_kernels *kernels, const char *name, const ch
     return kernel_of(kernels, name, args)->id;
 }
 
-/* Compares the stored code with the given one. */
+/* Returns true if the stored code object equals the given one. */
 static bool is_same(const struct sjdb_kernels *kernels, const struct kernel *kernel,
                     const void *code, gsize bytes, bool *same, GError **error)
 {
@@ -121,7 +121,8 @@ static gint by_name(gconstpointer a, gconstpointer b)
     return compare_kernels(*(const struct kernel *const *)a, *(const struct kernel *const *)b);
 }
 
-/* Orders kernels so that variants of one source are adjacent: what they share compresses well. */
+/* Sorts kernels so that those of one source file are neighbours: they have much in common, which
+ * compresses well. */
 static GPtrArray *in_order(const struct sjdb_kernels *kernels)
 {
     GPtrArray *ordered = g_ptr_array_copy(kernels->by_id, NULL, NULL);
@@ -149,10 +150,10 @@ GArray *sjdb_kernels_ranks(const struct sjdb_kernels *kernels, GError **error)
     return g_steal_pointer(&ranks);
 }
 
-/* Columns of kernels and groups to be written. */
+/* The numbers about kernels and groups that become sections of the file. */
 struct columns {
     Spool *spool;
-    goffset frames; /* start of the first frame; the others follow it */
+    goffset frames; /* offset of the first group's frame in the spool; the other frames follow it */
     GArray *groups, *starts, *text_bytes, *code_bytes, *checks, *group_starts; /* uint64_t */
     GByteArray *content;
 };
@@ -173,7 +174,8 @@ static bool end_group(struct columns *columns, GError **error)
     g_autofree void *frame = g_malloc(room);
     goffset start = 0;
     size_t bytes = ZSTD_compress(frame, room, columns->content->data, columns->content->len, LEVEL);
-    g_assert(!ZSTD_isError(bytes)); /* cannot fail: the room is ZSTD_compressBound() */
+    /* the buffer is as large as ZSTD_compressBound() asks, so compressing cannot fail */
+    g_assert(!ZSTD_isError(bytes));
     if (!spool_append(columns->spool, frame, bytes, &start, error)) {
         return false;
     }

@@ -1,5 +1,5 @@
 /*
- * The text in a .sjdb that says where its data comes from: JSON that its writer made.
+ * The JSON text in a .sjdb that says where its data comes from, as its writer made it.
  */
 #ifndef EXPORT_SJDB_META_H
 #define EXPORT_SJDB_META_H
@@ -8,15 +8,18 @@
 #include "export/sjdb/reader/skipjackdb.h"
 
 struct sjdb_meta {
-    struct file_target target; /* TARGET_UNKNOWN if the text has none */
-    char *campaign;            /* name of the exported campaign, or NULL */
-    int golden_version;        /* the exported version, or 0 */
+    /* the target that the text states; TARGET_UNKNOWN if it states none */
+    struct file_target target;
+    /* name of the campaign that was exported, NULL if the text has none */
+    char *campaign;
+    /* number of the golden version that was exported, 0 if the text has none */
+    int golden_version;
 };
-/* Reads the text. Members that are missing or damaged are left out. Clear with sjdb_meta_clear().
- * */
+/* Reads the file's text. A member that is missing or damaged is treated as absent. Clear *meta with
+ * sjdb_meta_clear(). */
 void sjdb_meta_read(const skipjackdb *db, struct sjdb_meta *meta);
 void sjdb_meta_clear(struct sjdb_meta *meta);
-/* Returns a text that states only the target. Free with g_free(). */
+/* Returns a JSON text that states the target and nothing else. Free with g_free(). */
 char *sjdb_meta_of_target(const char *id);
 
 #endif

@@ -29,11 +29,11 @@ void sjdb_recipes_clear(struct sjdb_recipes *recipes)
     g_clear_error(&recipes->error);
 }
 
-/* ---- adding ---- */
+/* ---- adding solutions ---- */
 
 bool sjdb_recipes_check(const struct solution *solution, GError **error)
 {
-    /* No target: limits of workgroups are checked where the solution is made. */
+    /* A zero target sets no limits on workgroups: those are checked where the solution is made. */
     static const struct target any;
     if (!solution_validate(solution, &any, error)) {
         return false;
@@ -82,7 +82,7 @@ static guint32 add_form(struct sjdb_dictionary *forms, const struct launch *laun
     return sjdb_dictionary_add(forms, numbers->data, numbers->len);
 }
 
-/* Appends an argument's value, which the form does not contain. */
+/* Appends the part of an argument that differs between launches of one form. */
 static void append_value(GByteArray *numbers, const struct launch_arg *arg)
 {
     float real = (float)arg->real;
@@ -100,7 +100,8 @@ static void append_value(GByteArray *numbers, const struct launch_arg *arg)
     }
 }
 
-/* Appends the launch's record, with ids instead of ranks and its length in front. */
+/* Appends the length of a launch's record and the record, as in the file, but with ids in place of
+ * the numbers that the file will have. */
 static void append_launch(struct sjdb_recipes *recipes, const struct launch *launch, uint64_t entry,
                           uint64_t kernel, GByteArray *solution)
 {
@@ -137,9 +138,9 @@ guint32 sjdb_recipes_add(struct sjdb_recipes *recipes, const struct solution *so
     return recipes->count++;
 }
 
-/* ---- writing ---- */
+/* ---- writing sections ---- */
 
-/* Ranks by id, NULL until they are known. */
+/* The file's numbers of forms, launches, texts and kernels, by id; NULL until they are known. */
 struct ranks {
     const GArray *texts, *kernels;
     GArray *forms, *launches;
@@ -150,8 +151,8 @@ static uint64_t rank_of(const GArray *ranks, uint64_t id)
     return g_array_index(ranks, guint32, id);
 }
 
-/* Writes the sorter's strings as records, without duplicates. Returns the record's number for each
- * number below `count`. */
+/* Writes the sorter's strings as records, each distinct one once. Returns for each number below
+ * `count` the record that its string became. */
 static GArray *write_sorted(SjdbSorter *sorter, guint32 count, enum sjdb_kind starts_kind,
                             SjdbFile *file, GError **error)
 {
@@ -205,7 +206,7 @@ static GArray *write_forms(const struct sjdb_recipes *recipes, const struct rank
     return sorter != NULL ? write_sorted(sorter, count, SJDB_FORM_STARTS, file, error) : NULL;
 }
 
-/* State of handing solutions to the sorter. `next` is the next one's number. */
+/* Progress of passing solutions to the sorter. `next` is the number that the next one gets. */
 struct sorting {
     const struct ranks *ranks;
     SjdbSorter *sorter;
@@ -246,7 +247,7 @@ static bool sort_recipe(struct sorting *sorting, const guint8 *at, GError **erro
     return sjdb_sorter_add(sorting->sorter, record->data, record->len, sorting->next++, error);
 }
 
-/* Hands every solution to the sorter, in the order of adding. */
+/* Passes every solution to the sorter, in the order in which they were added. */
 static bool sort_solutions(const struct sjdb_recipes *recipes, struct sorting *sorting,
                            bool (*sort)(struct sorting *sorting, const guint8 *at, GError **error),
                            GError **error)

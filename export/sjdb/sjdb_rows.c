@@ -52,7 +52,7 @@ void sjdb_rows_rename(struct sjdb_rows *rows, int field, const GArray *ranks, bo
         } else if (fields[field] > 0) {
             fields[field] = 1 + (uint64_t)g_array_index(ranks, guint32, fields[field] - 1);
         }
-        /* Ranks are distinct, so rows stay distinct. */
+        /* Different ids have different ranks, so rows that differed still differ. */
         sjdb_rows_add(&renamed, fields);
     }
     sjdb_rows_clear(rows);
@@ -61,7 +61,7 @@ void sjdb_rows_rename(struct sjdb_rows *rows, int field, const GArray *ranks, bo
 
 struct ordering {
     const struct sjdb_rows *rows;
-    uint64_t *hashes; /* by id; NULL to order by field alone */
+    uint64_t *hashes; /* each row's hash, by id; NULL to sort by the field only */
 };
 
 static gint compare_ids(gconstpointer a, gconstpointer b, gpointer data)
@@ -129,7 +129,7 @@ void sjdb_make_distinct(GArray *numbers)
     g_array_set_size(numbers, kept);
 }
 
-/* The index of a number in a sorted list that contains it. */
+/* Returns the index of a number in a sorted list, which must contain it. */
 static uint64_t index_of(const GArray *distinct, uint64_t number)
 {
     guint low = 0, high = distinct->len;
@@ -144,8 +144,8 @@ static uint64_t index_of(const GArray *distinct, uint64_t number)
     return low;
 }
 
-/* Duplicates are removed whenever this many numbers have been collected, since columns have few
- * distinct ones. */
+/* A column removes duplicates whenever it has collected this many further numbers. Columns have few
+ * distinct numbers, so little memory is needed. */
 #define WAIT_LEAST 1024
 
 void sjdb_column_init(struct sjdb_column *column)

@@ -1,6 +1,6 @@
 /*
- * Interns rows of numbers, each distinct one with an id in the order of adding, and packs them into
- * columns with dictionaries. Internal to the writer of .sjdb.
+ * Stores rows of numbers, each distinct row once, with ids 0, 1, 2... in the order in which they
+ * are added; and packs rows into columns with dictionaries. Internal to the writer of .sjdb.
  */
 #ifndef EXPORT_SJDB_ROWS_H
 #define EXPORT_SJDB_ROWS_H
@@ -16,42 +16,45 @@ struct sjdb_rows {
 };
 void sjdb_rows_init(struct sjdb_rows *rows, int fields);
 void sjdb_rows_clear(struct sjdb_rows *rows);
-/* Returns the row's id, adding it if it is new. */
+/* Returns the row's id. A row that is new gets the next id. */
 guint32 sjdb_rows_add(struct sjdb_rows *rows, const uint64_t *fields);
 guint32 sjdb_rows_count(const struct sjdb_rows *rows);
 void sjdb_rows_get(const struct sjdb_rows *rows, guint32 id, uint64_t *fields);
-/* Replaces each id in one field by its rank. If none_is_0, 0 stays 0 and others are stored + 1. Row
- * ids stay. */
+/* Replaces the ids in one field of all rows by their ranks, their numbers in the file. If
+ * none_is_0, the field holds id + 1, or 0 for none, and gets rank + 1 or 0. The rows keep their own
+ * ids. */
 void sjdb_rows_rename(struct sjdb_rows *rows, int field, const GArray *ranks, bool none_is_0);
 
-/* Returns the ids (guint32) in an order that depends on the fields alone: by hash if by_hash, and
- * by field. */
+/* Returns the ids of all rows (guint32) in an order that does not depend on the order of adding: if
+ * by_hash, sorted by hash and then by fields, else by fields. */
 GArray *sjdb_rows_order(const struct sjdb_rows *rows, bool by_hash);
-/* The inverse: each id's position in the order. */
+/* Returns the inverse of an order: the position of each id in it. */
 GArray *sjdb_rank_of(const GArray *order);
 
-/* A column of numbers, stored as they are or through a dictionary, whichever is smaller. */
+/* A column of numbers in the file: the numbers themselves, or indices into a dictionary of the
+ * distinct ones, whichever takes fewer bits. */
 struct sjdb_column {
-    GArray *distinct; /* uint64_t: the dictionary; NULL if numbers are stored as they are */
-    guint limit;      /* numbers collected before duplicates are removed */
+    GArray *distinct; /* uint64_t: the dictionary; NULL if the numbers themselves are stored */
+    guint limit;      /* how many numbers to collect before duplicates are removed again */
     uint64_t count;
-    unsigned width; /* valid after sjdb_column_choose() */
+    unsigned width; /* bits of a stored number; valid after sjdb_column_choose() */
 };
 void sjdb_column_init(struct sjdb_column *column);
 void sjdb_column_clear(struct sjdb_column *column);
 void sjdb_column_add(struct sjdb_column *column, uint64_t number);
-/* Chooses the form; to be called when all numbers are added. */
+/* Decides whether the column gets a dictionary. Called once all numbers are added. */
 void sjdb_column_choose(struct sjdb_column *column);
-/* Returns the stored form of a number, in the column's width. */
+/* Returns what the file stores for a number: the number, or its index in the dictionary. */
 uint64_t sjdb_column_code(const struct sjdb_column *column, uint64_t number);
 
-/* The section kinds of a table: its rows, the widths of its columns, where each column's dictionary
- * begins, and the dictionaries. */
+/* The kinds of a table's four sections: its rows, the bit widths of its columns, where each
+ * column's dictionary begins, and the dictionaries. */
 struct sjdb_table_kinds {
     uint32_t rows, widths, starts, values;
 };
 struct sjdb_table {
-    void (*get)(const void *data, gsize row, uint64_t *cells); /* called twice for each row */
+    /* sets the cells of a row; called twice for each row, to choose the columns and to write it */
+    void (*get)(const void *data, gsize row, uint64_t *cells);
     const void *data;
     gsize count;
     int columns;
@@ -59,10 +62,12 @@ struct sjdb_table {
 void sjdb_table_write(const struct sjdb_table *table, const struct sjdb_table_kinds *kinds,
                       SjdbFile *file);
 
-/* Interns lists of numbers, each distinct one with an id in the order of adding. */
+/* Stores lists of numbers, each distinct list once, with ids 0, 1, 2... in the order in which they
+ * are added. */
 struct sjdb_lists {
     struct sjdb_dictionary ids;
-    GArray *starts, *items; /* uint64_t, as written to the file; starts has one more */
+    /* uint64_t: offset of each list in `items`, and the end of the last one; the lists' numbers */
+    GArray *starts, *items;
 };
 void sjdb_lists_init(struct sjdb_lists *lists);
 void sjdb_lists_clear(struct sjdb_lists *lists);

@@ -4,7 +4,8 @@
 
 struct answer {
     guint32 choice, value;
-    guint32 next; /* the problem's answer before it, + 1; 0 for none */
+    /* number of the problem's answer that was added before this one, + 1; 0 if there is none */
+    guint32 next;
 };
 
 void sjdb_set_builder_init(struct sjdb_set_builder *builder, const char *path)
@@ -31,7 +32,7 @@ void sjdb_set_builder_clear(struct sjdb_set_builder *builder)
     g_clear_pointer(&builder->answers, g_array_unref);
 }
 
-/* Returns the problem's id, adding it without items if it is new. */
+/* Returns the problem's id. A problem that is new is added without items. */
 static guint32 add_problem(struct sjdb_set_builder *builder,
                            const struct skipjackdb_problem *problem, uint64_t epilogue)
 {
@@ -155,17 +156,19 @@ bool sjdb_set_items(const struct sjdb_set_builder *builder, guint32 problem, GAr
     return true;
 }
 
-/* A problem, sorted into the file's order. */
+/* A problem in the order in which problems are written. */
 struct record {
     guint32 shape, variant; /* ranks */
     guint32 problem;
 };
 
-/* State of writing a set. */
+/* State of writing a set of problems. */
 struct writing {
     const struct sjdb_set_builder *builder;
     const struct sjdb_times *times;
-    const GArray *values; /* ranks by id, NULL if values are numbers */
+    /* ranks by id of what an item's value names (params or recipes); NULL if values are plain
+     * numbers */
+    const GArray *values;
     uint32_t base;
     SjdbFile *file;
     GArray *shape_order, *variant_order, *choice_order; /* ids, guint32 */
@@ -173,7 +176,7 @@ struct writing {
     GArray *records;                                    /* struct record */
 };
 
-/* ---- what was added, by ranks ---- */
+/* ---- replacing ids by ranks, their numbers in the file ---- */
 
 static struct sjdb_set_item renamed(const struct writing *writing, struct sjdb_set_item item)
 {
@@ -191,8 +194,8 @@ static gint compare_choices(gconstpointer a, gconstpointer b)
     return (one > other) - (one < other);
 }
 
-/* Reads a problem's items; answers are sorted by solver, which is all that their choices differ in.
- * */
+/* Reads a problem's items with ranks in place of ids. Answers, whose choices differ in the solver
+ * alone, are sorted by solver. */
 static bool take_items(const struct writing *writing, guint32 problem, GArray *items,
                        GError **error)
 {
@@ -243,7 +246,7 @@ static void fail_twice(const struct sjdb_set_builder *builder, GError **error)
                 "the problem '%s' comes twice: merge its entries first", key);
 }
 
-/* Determines the order of shapes, variants, choices and problems in the file. */
+/* Puts shapes, variants, choices and problems into the order in which the file numbers them. */
 static void put_in_order(struct writing *writing)
 {
     const struct sjdb_set_builder *builder = writing->builder;
@@ -264,7 +267,7 @@ static void put_in_order(struct writing *writing)
     g_array_sort(writing->records, compare_records);
 }
 
-/* ---- sections ---- */
+/* ---- writing sections ---- */
 
 static void get_shape(const struct writing *writing, guint rank, uint64_t *fields)
 {
@@ -286,8 +289,8 @@ static uint64_t shape_hash(const struct writing *writing, guint rank)
     return sjdb_fields_hash(fields, SJDB_SHAPE_FIELDS);
 }
 
-/* Fills in the first shape of each bucket, and the number of shapes; false if a bucket is too full.
- * */
+/* Sets for each bucket of hashes the number of its first shape, and behind the last bucket the
+ * number of shapes. Returns false if a bucket has more than SJDB_BUCKET_MAX shapes. */
 static bool fill_buckets(const struct writing *writing, unsigned bits, GArray *buckets)
 {
     guint shapes = writing->shape_order->len, at = 0;
@@ -322,10 +325,11 @@ static void write_buckets(const struct writing *writing)
     sjdb_file_add_array(writing->file, writing->base + SJDB_FINGERPRINTS, prints);
 }
 
-/* The two columns of shape rows beside their fields. */
+/* Two columns that a shape's row has in addition to the shape's fields. */
 struct shape_rows {
     const struct writing *writing;
-    GArray *sets, *bases; /* guint32, by rank: variant set; number of the first problem */
+    /* guint32, by the shape's number: its set of variants; the number of its first problem */
+    GArray *sets, *bases;
 };
 
 static void get_shape_row(const void *data, gsize rank, uint64_t *cells)
@@ -361,7 +365,8 @@ static void write_shapes(const struct writing *writing, struct sjdb_lists *sets)
     sjdb_table_write(&table, &kinds, writing->file);
 }
 
-/* Fills the slots at most half. Doubles them if a variant would be too far from its first slot. */
+/* Fills the hash table of variants at most half, and doubles it if a variant would be more than
+ * SJDB_PROBES_MAX slots away from its first slot. */
 static bool fill_slots(const struct writing *writing, GArray *slots)
 {
     memset(slots->data, 0, (gsize)slots->len * sizeof(uint64_t));
@@ -405,7 +410,7 @@ static void write_lists(const struct writing *writing, const struct sjdb_lists *
     sjdb_file_add_array(writing->file, writing->base + starts + 1, lists->items);
 }
 
-/* Encoding of each choice's values. */
+/* For each choice the column that says how its values are stored. */
 struct codings {
     const struct writing *writing;
     struct sjdb_column *columns; /* by rank */
@@ -479,7 +484,8 @@ static void write_choices(const struct writing *writing)
     }
 }
 
-/* Appends a problem's payload and puts its list of choices into `choices`. */
+/* Appends a problem's payload, the times and values of its items, and sets `choices` to the choices
+ * of these items. */
 static void append_payload(const struct writing *writing, const GArray *items,
                            const struct sjdb_column *codings, GArray *choices,
                            struct sjdb_bits *payload)
@@ -498,7 +504,7 @@ static void append_payload(const struct writing *writing, const GArray *items,
     }
 }
 
-/* Columns of the problems, in the order of the records. */
+/* Sections with one number for each problem, in the order of the file. */
 struct problem_columns {
     struct sjdb_lists lists;
     struct sjdb_bits payload;

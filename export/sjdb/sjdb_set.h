@@ -1,6 +1,7 @@
 /*
- * Builds one set of problems of a .sjdb: those with find entries, with perf params, or with
- * solutions. Internal to the writer.
+ * Builds one of the three sets of problems of a .sjdb: those with find entries, with perf params,
+ * or with solutions. An item says what the file holds for one choice (solver, algorithm, library)
+ * of a problem. Internal to the writer.
  */
 #ifndef EXPORT_SJDB_SET_H
 #define EXPORT_SJDB_SET_H
@@ -11,63 +12,75 @@
 
 struct sjdb_set_item {
     guint32 choice;
-    uint64_t value; /* workspace, text of the params, or recipe */
+    /* workspace in bytes, or id of the params' text, or id of the recipe: one of them for all of
+     * a set */
+    uint64_t value;
     double time_ms;
 };
 
-/* For items: the first one's number. For answers: the last one's number + 1. */
+/* Where a problem's items are. Of items that were added together: the number of the first one. Of
+ * answers: the number of the last one + 1, from which the others are linked. */
 struct sjdb_set_extent {
     guint32 first, count;
 };
 
-/* Texts and solvers are stored by the ids that they have while the file is made. */
+/* A set of problems while the file is made. Texts and solvers are known by ids, which become their
+ * numbers in the file only when it is written. */
 struct sjdb_set_builder {
     struct sjdb_rows shapes, variants, choices;
-    struct sjdb_rows problems; /* pairs of a shape and a variant */
-    GArray *extents;           /* struct sjdb_set_extent, by problem */
-    Spool *items;              /* struct sjdb_set_item; a problem's items are contiguous */
+    struct sjdb_rows problems; /* rows of two numbers: the ids of a shape and of a variant */
+    GArray *extents;           /* struct sjdb_set_extent, by the problem's id */
+    Spool *items;              /* struct sjdb_set_item; the items of a problem follow each other */
     guint32 item_count;
-    GArray *answers; /* instead of items: each links to the problem's answer before it */
+    /* used instead of `items` if answers are added one by one: each links to the problem's
+     * answer before it */
+    GArray *answers;
     bool twice;
-    guint32 first_twice; /* the first problem that was added twice */
-    GError *error;       /* the spool's first error */
+    guint32 first_twice; /* id of the first problem that was added twice; valid if `twice` */
+    GError *error;       /* the first error of the spool, reported by sjdb_set_each() */
 };
-/* Fields of a choice. Texts are stored as id + 1, 0 for none. */
+/* Fields of a choice. Algorithm and library are a text's id + 1, or 0 for none; CHOICE_IDLE is 1 if
+ * the entry needs no workspace. */
 enum { CHOICE_SOLVER, CHOICE_ALGORITHM, CHOICE_LIBRARY, CHOICE_IDLE, CHOICE_FIELDS };
 
-/* Items are spooled beside the path. Errors of the spool are reported by sjdb_set_each(). */
+/* Items are spooled in the folder of `path`. Errors of the spool are kept and reported by
+ * sjdb_set_each(). */
 void sjdb_set_builder_init(struct sjdb_set_builder *builder, const char *path);
 void sjdb_set_builder_clear(struct sjdb_set_builder *builder);
-/* Adds a problem with its items, whose order is kept. */
+/* Adds a problem with all its items, and keeps their order. */
 void sjdb_set_add(struct sjdb_set_builder *builder, const struct skipjackdb_problem *problem,
                   uint64_t epilogue, const struct sjdb_set_item *items, gsize count);
 
-/* The other way to fill a set: answers of solvers, in any order. */
+/* Where sjdb_set_answer() adds an answer. Adding answers one by one, in any order, is the other way
+ * to fill a set: an answer is what one solver has for a problem. */
 struct sjdb_set_place {
     guint32 problem, choice;
 };
-/* Finds the place for an answer, which sjdb_set_answer() must then add. False if the solver has one
- * already, or the problem has too many. */
+/* Finds the place for a solver's answer; if it returns true, sjdb_set_answer() must add the answer.
+ * Returns false if the solver has an answer already, or the problem has too many. */
 bool sjdb_set_find_place(struct sjdb_set_builder *builder, const struct skipjackdb_problem *problem,
                          uint64_t epilogue, guint32 solver, struct sjdb_set_place *place);
 void sjdb_set_answer(struct sjdb_set_builder *builder, const struct sjdb_set_place *place,
                      guint32 value);
 
-/* Calls `take` for each item, in any order. Answers are items without a time. */
+/* Calls `take` for each item of the set, in any order. Answers are passed as items without a
+ * time. */
 bool sjdb_set_each(const struct sjdb_set_builder *builder,
                    void (*take)(void *data, const struct sjdb_set_item *item), void *data,
                    GError **error);
-/* Fills `items` with a problem's items in their order, or with its answers in any order. */
+/* Sets `items` to a problem's items in the order in which they were added, or to its answers in any
+ * order. */
 bool sjdb_set_items(const struct sjdb_set_builder *builder, guint32 problem, GArray *items,
                     GError **error);
 
-/* Maps ids to numbers in the file. */
+/* The numbers that ids get in the file (ranks). */
 struct sjdb_renaming {
-    const GArray *texts, *solvers; /* guint32: rank by id */
-    const GArray *values;          /* guint32: rank by id; NULL if values are numbers */
+    const GArray *texts, *solvers; /* guint32: rank by id, of texts and of solvers */
+    /* guint32: rank by id of what values name; NULL if values are plain numbers */
+    const GArray *values;
 };
-/* Writes the set's sections, whose kinds begin at `base`; with times unless `times` is NULL.
- * EXPORT_ERROR_SYNTAX if a problem was added twice. */
+/* Writes the set's sections, with kinds from `base` on. `times`: encodes the items' times; NULL for
+ * a set without times. EXPORT_ERROR_SYNTAX if a problem was added twice. */
 bool sjdb_set_write(struct sjdb_set_builder *builder, const struct sjdb_renaming *renaming,
                     uint32_t base, const struct sjdb_times *times, SjdbFile *file, GError **error);
 

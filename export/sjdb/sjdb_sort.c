@@ -6,7 +6,7 @@
 #include <glib/gstdio.h>
 #include <unistd.h>
 
-/* SQLite sorts in runs of this cache size (4 MiB). */
+/* The cache makes SQLite sort in runs of 4 MiB. */
 #define SCHEMA "PRAGMA cache_size = -4096; CREATE TABLE strings (bytes BLOB, number INTEGER)"
 
 struct sjdb_sorter {
@@ -14,7 +14,8 @@ struct sjdb_sorter {
     sqlite3_stmt *add, *next;
 };
 
-/* Makes the file under a random name and unlinks it when it is open. */
+/* Makes the file under a random name and removes the name once the file is open, so that it is
+ * deleted when it is closed. */
 static bool open_beside(SjdbSorter *sorter, const char *beside, GError **error)
 {
     g_autofree char *name = g_strdup_printf("%s.sort-XXXXXX", beside);

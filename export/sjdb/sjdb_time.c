@@ -5,11 +5,11 @@
 #include <math.h>
 #include <string.h>
 
-/* Find-dbs print six significant digits, and times under a millisecond never finer than a
+/* Digits to which find-dbs print times; a time under a millisecond has no digit below a
  * nanosecond. */
 #define USUAL_DIGITS 6
 
-/* Rare times collected before duplicates are removed. */
+/* How many times outside the ranges are collected before duplicates are removed. */
 #define RARE_WAIT 1024
 
 static uint64_t bits_of(double value)
@@ -28,7 +28,8 @@ static int usual_digits(double value)
     return digits;
 }
 
-/* Splits the value into mantissa / 10^digits, with the usual digits if that is exact. */
+/* Writes the value as mantissa / 10^digits, with the digits that find-dbs print. Returns false if
+ * that is not exact. */
 static bool as_decimal(double value, int *digits, uint64_t *mantissa)
 {
     if (!isfinite(value) || signbit(value)) {
@@ -81,8 +82,8 @@ void sjdb_times_count(struct sjdb_times *times, double value)
     }
 }
 
-/* Chooses how many ranges to have: each one may widen all codes, and saves a double for each of its
- * times. */
+/* Returns how many ranges to have. Each range may make every code wider, and saves a double for
+ * each of its times. */
 static int best_count(const struct sjdb_tally *tallies, uint64_t count)
 {
     uint64_t codes = 0, rare = count;
@@ -103,7 +104,8 @@ static int best_count(const struct sjdb_tally *tallies, uint64_t count)
     return best;
 }
 
-/* Finds the code in a range; false for a rare time. */
+/* Sets *code if the time is in a range. Returns false for a time that must be stored as a
+ * double. */
 static bool range_code(const struct sjdb_times *times, double value, uint64_t *code)
 {
     int digits = 0;

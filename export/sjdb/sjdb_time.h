@@ -1,7 +1,8 @@
 /*
- * Encodes times as codes of one bit width, without loss. Find-dbs hold short decimals, so most
- * times are an integer divided by a power of ten; codes are ranges of such integers, and the few
- * other times are stored as doubles. Internal to the writer of .sjdb.
+ * Encodes times, without loss, as codes that all have the same bit width. Find-dbs print short
+ * decimals, so most times are an integer divided by a power of ten: a range of such integers gets
+ * consecutive codes. The few other times, the rare ones, are stored as doubles. Internal to the
+ * writer of .sjdb.
  */
 #ifndef EXPORT_SJDB_TIME_H
 #define EXPORT_SJDB_TIME_H
@@ -14,8 +15,8 @@ struct sjdb_tally {
     uint64_t count, first, last;
 };
 struct sjdb_times {
-    struct sjdb_tally
-        tallies[SJDB_DIGITS_MAX + 1]; /* by digits behind the point, until the ranges are chosen */
+    /* counts of times by digits behind the point, from which the ranges are chosen */
+    struct sjdb_tally tallies[SJDB_DIGITS_MAX + 1];
     uint64_t counted;
     struct {
         int digits;
@@ -23,21 +24,21 @@ struct sjdb_times {
     } ranges[SJDB_TIME_RANGES_MAX];
     int count;
     uint64_t first_rare;
-    GArray *rare; /* uint64_t: bits of the doubles, sorted by sjdb_times_end() */
+    GArray *rare; /* uint64_t: bits of the rare times' doubles; sjdb_times_end() sorts them */
     guint rare_limit;
     unsigned width;
 };
 
-/* Finds the smallest encoding. Every time is given twice: sjdb_times_count() for all,
- * sjdb_times_choose(), then sjdb_times_keep() for all, sjdb_times_end(). Codes are valid
- * afterwards. */
+/* Finds the smallest encoding in two passes over all times: sjdb_times_count() for each time, then
+ * sjdb_times_choose(); sjdb_times_keep() for each time, then sjdb_times_end(). Only then are codes
+ * valid. */
 void sjdb_times_init(struct sjdb_times *times);
 void sjdb_times_count(struct sjdb_times *times, double value);
 void sjdb_times_choose(struct sjdb_times *times);
 void sjdb_times_keep(struct sjdb_times *times, double value);
 void sjdb_times_end(struct sjdb_times *times);
 void sjdb_times_clear(struct sjdb_times *times);
-/* Returns the code of a time that was kept. */
+/* Returns the code of a time that sjdb_times_keep() has had. */
 uint64_t sjdb_times_code(const struct sjdb_times *times, double value);
 void sjdb_times_write(const struct sjdb_times *times, SjdbFile *file);
 

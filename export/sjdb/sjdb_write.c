@@ -7,15 +7,15 @@
 
 #include <string.h>
 
-/* The enums of the reader and of solvers/ have equal numbers, so problems are copied without
- * mapping. */
+/* Enums of the reader and of solvers/ must have equal numbers, since fields are copied
+ * unchanged. */
 _Static_assert((int)DIRECTION_F == SKIPJACKDB_F && (int)DIRECTION_W == SKIPJACKDB_W, "directions");
 _Static_assert((int)TYPE_NONE == SKIPJACKDB_NO_TYPE && (int)TYPE_BF8 == SKIPJACKDB_BF8, "types");
 _Static_assert((int)LAYOUT_NCHW == SKIPJACKDB_NCHW && (int)LAYOUT_NDHWC == SKIPJACKDB_NDHWC,
                "layouts");
 _Static_assert(EPILOGUE_MAX == SKIPJACKDB_EPILOGUE_MAX, "epilogues");
 
-/* Interned texts, with ids in the order of adding. */
+/* Texts or names, each distinct one once, with ids in the order in which they were added. */
 struct names {
     GHashTable *ids;
     GPtrArray *names;
@@ -27,7 +27,7 @@ struct solver_facts {
 
 struct sjdb_writer {
     struct names texts, solvers;
-    GArray *facts; /* struct solver_facts, by id of the solver */
+    GArray *facts; /* struct solver_facts (revision, dynamic, tunable), by the solver's id */
     char *path, *meta;
     struct sjdb_set_builder find, perf, solved;
     struct sjdb_kernels kernels;
@@ -64,7 +64,7 @@ static gint compare_names(gconstpointer a, gconstpointer b, gpointer data)
     return strcmp(names->pdata[*(const guint32 *)a], names->pdata[*(const guint32 *)b]);
 }
 
-/* Returns the ids sorted by name. */
+/* Returns the ids in the order of the names. */
 static GArray *names_order(const struct names *names)
 {
     GArray *order = g_array_new(FALSE, FALSE, sizeof(guint32));
@@ -130,7 +130,7 @@ void sjdb_writer_set_solver(SjdbWriter *writer, const char *name, unsigned revis
     };
 }
 
-/* Returns the text's id + 1, or 0 for no text. */
+/* Adds a text and returns its id + 1; 0 for NULL or "". */
 static uint64_t add_text(SjdbWriter *writer, const char *text)
 {
     return text == NULL || text[0] == '\0' ? 0 : 1 + (uint64_t)names_add(&writer->texts, text);
@@ -178,8 +178,8 @@ bool sjdb_writer_add_find(SjdbWriter *writer, const struct problem *problem,
             [CHOICE_SOLVER] = add_solver(writer, entries[i].solver),
             [CHOICE_ALGORITHM] = add_text(writer, entries[i].algorithm),
             [CHOICE_LIBRARY] = add_text(writer, entries[i].library),
-            /* Most entries need no workspace. A choice of their own saves the bits of that number.
-             * */
+            /* Whether the entry needs no workspace is part of its choice. Most need none, and then
+             * their payload has no bits for it. */
             [CHOICE_IDLE] = entries[i].workspace_bytes == 0,
         };
         items[i].choice = sjdb_rows_add(&writer->find.choices, choice);
@@ -191,8 +191,8 @@ bool sjdb_writer_add_find(SjdbWriter *writer, const struct problem *problem,
     return true;
 }
 
-/* Makes the problem that is the row's normal form: fields that the row lacks have one fixed value.
- * */
+/* Makes the problem that represents the row in the file: fields that a row lacks get fixed
+ * values. */
 static bool row_problem(const struct perf_row *row, struct problem *problem, GError **error)
 {
     struct perf_row again;
@@ -210,7 +210,8 @@ static bool row_problem(const struct perf_row *row, struct problem *problem, GEr
     return true;
 }
 
-/* Finds the place of the solver's answer for the problem; false if it has one already. */
+/* Finds where the solver's answer for the problem is added. Returns false if the solver has one
+ * already. */
 static bool find_place(SjdbWriter *writer, struct sjdb_set_builder *set,
                        const struct problem *problem, guint32 solver, struct sjdb_set_place *place)
 {
@@ -343,7 +344,7 @@ static bool write_find(SjdbWriter *writer, const struct sjdb_renaming *renaming,
     return written;
 }
 
-/* All texts are known at this point. */
+/* Called once all texts are known, so that their numbers in the file are final. */
 static bool write_sets(SjdbWriter *writer, const GArray *text_rank, const GArray *solver_rank,
                        SjdbFile *file, GError **error)
 {

@@ -1,11 +1,12 @@
 /*
  * Writes a .sjdb file: find entries, perf params, solutions and kernels of one target, for
- * libskipjackdb to map and read (export/sjdb/reader/FORMAT.md). Equal contents give equal bytes, in
- * whatever order they are added.
+ * libskipjackdb to map and read (export/sjdb/reader/FORMAT.md). The same contents give the same
+ * bytes, in whatever order they are added.
  *
- * Entries, solutions and code objects are spooled beside the file. In memory are about 60 bytes for
- * each problem with find entries and for each one with solutions or params, 12 bytes for each of
- * these, texts and kernel names; while writing, 30 bytes more for each solution.
+ * Entries, solutions and code objects wait in a spool in the file's folder. Memory holds about 60
+ * bytes for each problem with find entries, the same for each problem with solutions or params, 12
+ * bytes for each solution or params, and all texts and kernel names; while the file is written, 30
+ * bytes more for each solution.
  */
 #ifndef EXPORT_SJDB_WRITE_H
 #define EXPORT_SJDB_WRITE_H
@@ -15,7 +16,7 @@
 #include "solvers/problem/problem_key.h"
 
 typedef struct sjdb_writer SjdbWriter;
-/* `path` is where the file will be. */
+/* Begins a file that sjdb_writer_finish() will put at `path`. */
 SjdbWriter *sjdb_writer_new(const char *path);
 void sjdb_writer_free(SjdbWriter *writer);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(SjdbWriter, sjdb_writer_free)
@@ -23,46 +24,47 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(SjdbWriter, sjdb_writer_free)
 /* Sets the JSON text that says where the data comes from. */
 void sjdb_writer_set_meta(SjdbWriter *writer, const char *json);
 
-/* Says what is known of a solver beside its name. Without this call nothing is known. */
+/* States a solver's revision, and whether it is dynamic and tunable. The file says nothing about a
+ * solver without this call. */
 void sjdb_writer_set_solver(SjdbWriter *writer, const char *name, unsigned revision, bool dynamic,
                             bool tunable);
 
 struct sjdb_find_entry {
     const char *solver, *algorithm;
-    const char *library; /* of the older form; NULL or "" for the newer one */
-    double time_ms;      /* any double; stored without loss */
+    const char *library; /* library of an entry in the older form; NULL or "" for the newer form */
+    double time_ms;      /* any double; it is stored without loss */
     uint64_t workspace_bytes;
 };
-/* Adds a problem with its entries, whose order is kept. EXPORT_ERROR_SYNTAX for none, or more than
- * a thousand. A problem that is added twice is an error of sjdb_writer_finish(). */
+/* Adds a problem with its entries, and keeps their order. EXPORT_ERROR_SYNTAX for no entry, or for
+ * more than a thousand. If a problem is added twice, sjdb_writer_finish() fails. */
 bool sjdb_writer_add_find(SjdbWriter *writer, const struct problem *problem,
                           const struct sjdb_find_entry *entries, gsize count, GError **error);
 
-/* Adds a solver's params for a perf-db row, in any order. Errors of solvers for a row that no
- * problem has; EXPORT_ERROR_SYNTAX for a row that its problem does not give back, or if the solver
- * already has params in the row. */
+/* Adds the params of one solver for a perf-db row; rows and solvers may come in any order. Fails
+ * with the errors of solvers/ if no problem can have this row; with EXPORT_ERROR_SYNTAX if the
+ * problem made from the row gives another row, or if the solver already has params for it. */
 bool sjdb_writer_add_perf(SjdbWriter *writer, const struct perf_row *row, const char *solver,
                           const char *params, GError **error);
 
-/* Identity of a launch's kernel: kernel_db_name() and kernel_db_args(). */
+/* The identity of a launch's kernel, as kernel_db_name() and kernel_db_args() make it. */
 struct sjdb_kernel_name {
     const char *name, *args;
 };
-/* Adds how a solver computes a problem: the config's text ("" for none) and its launches.
- * kernels[i] is the kernel of solution->launches[i], to be added before or after. The problem keeps
- * these params even if it has an epilogue or shares a perf-db row. Errors of solution_validate();
- * EXPORT_ERROR_SYNTAX for a second solution of the solver. A kernel without a code object is an
- * error of sjdb_writer_finish(). */
+/* Adds how a solver computes a problem: the config's text ("" for none) and the launches.
+ * kernels[i] names the kernel of solution->launches[i]; its code object may be added before or
+ * after. A solution's params belong to the problem alone, whatever its perf-db row holds. Fails
+ * with the errors of solution_validate(), and with EXPORT_ERROR_SYNTAX for a second solution of the
+ * solver. If a kernel never gets a code object, sjdb_writer_finish() fails. */
 bool sjdb_writer_add_solution(SjdbWriter *writer, const struct problem *problem, const char *solver,
                               const char *params, const struct solution *solution,
                               const struct sjdb_kernel_name *kernels, GError **error);
 
-/* Adds a code object, which is spooled. EXPORT_ERROR_SYNTAX if name and args have another one;
- * adding the same again changes nothing. */
+/* Adds a kernel's code object, which is spooled. Adding the same again changes nothing;
+ * EXPORT_ERROR_SYNTAX if the kernel with this name and args already has a different one. */
 bool sjdb_writer_add_kernel(SjdbWriter *writer, const char *name, const char *args, GBytes *code,
                             GError **error);
 
-/* Writes a temporary file and renames it. The writer can only be freed afterwards. */
+/* Writes a temporary file and renames it to the path. Afterwards the writer can only be freed. */
 bool sjdb_writer_finish(SjdbWriter *writer, GError **error);
 
 #endif
