@@ -1,4 +1,5 @@
-/* `skipjack campaign VERB`: everything about campaigns but running them. */
+/* `skipjack campaign VERB`: all verbs except those in campaign_show.c, watch.c and
+ * campaign_remeasure.c. */
 #include "coordinator/campaigns/campaign_verbs.h"
 #include "coordinator/campaigns/enter.h"
 #include "coordinator/campaigns/origins.h"
@@ -35,7 +36,8 @@ static void say_entered(const struct entered *entered)
     entered_say_missing(entered);
 }
 
-/* The object that `create --json` prints; NULL where the jobs cannot be listed. */
+/* Returns the object that `create --json` prints about the campaign. NULL if its jobs cannot be
+ * read. */
 static json_t *entered_json(Store *store, const struct entered *entered, GError **error)
 {
     const struct campaign *campaign = entered->campaign;
@@ -52,8 +54,8 @@ static json_t *entered_json(Store *store, const struct entered *entered, GError 
     return json;
 }
 
-/* Finds or creates the campaign of a request and says on stderr which. *json, where it is asked for, is an
- * object about it, a new reference. */
+/* Finds or creates the campaign of a request, and says on stderr which of the two. If `json` is not
+ * NULL, *json becomes an object about the campaign, a new reference. */
 static bool create_campaign(Store *store, struct request *request, int64_t *id, json_t **json,
                             GError **error)
 {
@@ -165,7 +167,8 @@ static int verb_watch(int argc, char **argv)
     return store ? watch_campaign("campaign watch", store, id) : cli_fail("campaign watch", error);
 }
 
-/* A foreign campaign has no jobs that could be changed. */
+/* Refuses every change but `drop` for a foreign campaign: its results were imported, so it has no
+ * jobs. */
 static bool suits_change(const struct campaign *campaign, const char *verb, GError **error)
 {
     if (!campaign_is_foreign(campaign) || strcmp(verb, "drop") == 0)
@@ -177,7 +180,8 @@ static bool suits_change(const struct campaign *campaign, const char *verb, GErr
     return false;
 }
 
-/* The campaign was changed; an error while reading it for the notice is reported elsewhere. */
+/* Warns if the campaign's deadline has passed. The change itself succeeded, so a failure to read
+ * the campaign for this warning is ignored. */
 static void say_if_overdue(Store *store, int64_t id)
 {
     struct campaign *campaign = store_get_campaign(store, id, NULL);
@@ -189,7 +193,8 @@ static void say_if_overdue(Store *store, int64_t id)
     campaign_free(campaign);
 }
 
-/* Returns true if a change that deletes something may be made. */
+/* Asks for confirmation if the verb deletes something. Returns false with the exit status in
+ * *status if nothing may be deleted. */
 static bool may_change(const struct campaign *campaign, const char *verb,
                        const struct cli_loss *loss, int *status)
 {
@@ -244,7 +249,8 @@ static const struct {
 
 /* ---- set ---- */
 
-/* The values of the options; an option that is not given has the value of set_nothing. */
+/* Values of the options of `campaign set`. An option that was not given keeps its value from
+ * set_nothing. */
 struct set_request {
     int priority;
     double share, budget_seconds;
@@ -256,7 +262,8 @@ struct set_request {
 static const struct set_request set_nothing = {
     .priority = NO_PRIORITY, .share = NO_NUMBER, .budget_seconds = NO_NUMBER};
 
-/* Sets *deadline_unix, which the wish points to; "none" removes the deadline. */
+/* Checks the options and converts them to *wish. The wish points to *deadline_unix; "none" removes
+ * the deadline. */
 static bool set_check(const struct set_request *wanted, struct campaign_changes *wish,
                       int64_t *deadline_unix, GError **error)
 {

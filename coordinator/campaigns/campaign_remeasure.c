@@ -48,7 +48,7 @@ static bool parse_what(const char *text, unsigned *what, GError **error)
     return *what != 0 || add_kind("", what, error);
 }
 
-/* Returns the given id, or the newest campaign's. */
+/* Sets *id to the campaign that the user named, or to the newest one. */
 static bool find_campaign(Store *store, const char *text, int64_t *id, GError **error)
 {
     if (text)
@@ -106,7 +106,8 @@ static int remeasure(const struct remeasure_arguments *arguments, const char *te
 {
     GError *error = NULL;
     int64_t id = 0;
-    g_auto(GStrv) solvers = solver_pins(); /* the export gate accepts no others */
+    /* revisions of this program's solvers: the export gate refuses results of others */
+    g_auto(GStrv) solvers = solver_pins();
     struct remeasure_counts counts;
     struct remeasure_wish wish = {.solvers = (const char *const *)solvers,
                                   .dry_run = arguments->dry_run};

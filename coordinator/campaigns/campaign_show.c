@@ -130,19 +130,22 @@ static Table *list_failures(Store *store, int64_t campaign, GError **error)
     return table;
 }
 
-/* All that `show` shows. */
+/* All values that `campaign show` prints. */
 struct shown {
     struct campaign *campaign;
     struct progress progress;
     struct enter_notes notes;
-    struct foreign_counts foreign; /* of a foreign campaign */
-    int64_t priors;                /* jobs that began with what won elsewhere */
-    char **networks;               /* the versions that the campaign was made for */
+    /* what a foreign campaign holds: imported times and params; zeros for other campaigns */
+    struct foreign_counts foreign;
+    /* number of jobs whose search began with winners of earlier campaigns */
+    int64_t priors;
+    /* NULL-terminated: the versions of networks ("NAME@NUMBER") that the campaign was made for */
+    char **networks;
     struct job_origins origins;
     bool has_origins;
-    char *nobody; /* why no running worker takes its jobs; NULL where one may */
+    char *nobody; /* why no running worker takes the campaign's jobs; NULL if one may */
     Table *failures, *events;
-    Table *jobs; /* NULL where they were not asked for */
+    Table *jobs; /* the campaign's jobs one by one; NULL if not asked for */
 };
 
 static void shown_clear(struct shown *shown)

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A kind of event in the event log. */
+/* The kind of the event that records how many jobs were left out. */
 #define LEFT_OUT_EVENT "left out"
 
 void entered_clear(struct entered *entered)
@@ -88,7 +88,7 @@ static void note_free(gpointer data)
     g_free(note);
 }
 
-/* Takes the detail. */
+/* Adds a note of this kind. Takes `detail` over. */
 static void add_note(GPtrArray *notes, const char *kind, char *detail)
 {
     struct campaign_note *note = g_new0(struct campaign_note, 1);
@@ -96,7 +96,8 @@ static void add_note(GPtrArray *notes, const char *kind, char *detail)
     g_ptr_array_add(notes, note);
 }
 
-/* The event on left-out jobs begins with their number: enter_read_notes() parses it. */
+/* Makes the notes for the event log. A note on left-out jobs begins with their number, which
+ * enter_read_notes() parses. */
 static GPtrArray *make_notes(const struct entered *entered)
 {
     GPtrArray *notes = g_ptr_array_new_with_free_func(note_free);
@@ -135,7 +136,8 @@ void enter_notes_clear(struct enter_notes *notes)
     *notes = (struct enter_notes){0};
 }
 
-/* The campaign's name where the user gave none: the network or the file that its problems came from. */
+/* Returns the name of a campaign that the user gave none: its network's, or that of the file with
+ * its problems. */
 static char *campaign_name(const struct request *request)
 {
     const char *source = request->name           ? request->name
@@ -178,7 +180,8 @@ static bool create(Store *store, const struct request *request, const struct mac
         .limits = limits,
         .solvers = request->solvers,
     };
-    /* The jobs begin with the winners gathered until now. */
+    /* With the strategy `prior`, jobs begin with winners of earlier campaigns. The winners known
+     * now are stored with the new campaign. */
     if (strcmp(request->strategy, STRATEGY_PRIOR) == 0 &&
         !store_gather_winners(store, GATHER_SOON, NULL, error))
         return false;
@@ -193,15 +196,16 @@ static bool create(Store *store, const struct request *request, const struct mac
            store_count_origins(store, campaign.id, &entered->origins, &known, error);
 }
 
-/* A larger budget, or none (0), replaces the campaign's; a smaller budget changes nothing. */
+/* Returns true if the request's budget replaces that of the existing campaign: if it is larger, or
+ * 0 for none. A smaller budget changes nothing. */
 static bool asks_for_more_time(const struct request *request, const struct campaign *campaign)
 {
     double wanted = request->budget_seconds;
     return campaign->budget_seconds > 0 && (wanted <= 0 || wanted > campaign->budget_seconds);
 }
 
-/* A deadline that is asked for replaces the campaign's. A request without one goes on beyond a deadline that
- * has passed, and leaves one that is still to come. */
+/* Returns true if the request's deadline replaces that of the existing campaign. A request without
+ * a deadline removes one that has passed, and keeps one that is still to come. */
 static bool asks_for_another_deadline(const struct request *request,
                                       const struct campaign *campaign)
 {
@@ -210,7 +214,7 @@ static bool asks_for_another_deadline(const struct request *request,
     return strcmp(campaign->state, CAMPAIGN_OVERDUE) == 0;
 }
 
-/* A priority, share or pool that is asked for replaces the campaign's, too. */
+/* Changes an existing campaign as the request asks: budget, deadline, priority, share and pool. */
 static bool change_existing(Store *store, const struct request *request, struct entered *entered,
                             GError **error)
 {
@@ -235,8 +239,8 @@ static bool change_existing(Store *store, const struct request *request, struct 
     return entered->campaign != NULL;
 }
 
-/* An existing campaign goes on as it was planned: the notice counts the jobs that its own plan
- * left out, not today's. */
+/* Continues an existing campaign. Its plan stays as it was made, so the notice counts the jobs that
+ * this plan left out. */
 static bool go_on(Store *store, const struct request *request, struct entered *entered,
                   GError **error)
 {
@@ -264,7 +268,8 @@ static bool find_or_create(Store *store, const struct request *request,
                             : create(store, request, machine, plan, identity, entered, error);
 }
 
-/* The suggested command, which gives the reasons, has the same limits. */
+/* Says that no solver serves any of the problems, and suggests a command that gives the reasons
+ * under the same limits. */
 static void say_nothing_to_do(const struct request *request, const struct machine *machine,
                               guint problems, GError **error)
 {

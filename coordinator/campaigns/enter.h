@@ -1,6 +1,6 @@
 /*
- * From a request to a campaign in the database: its target, its problems, the
- * plan, and either a new campaign or the one that the same request made before.
+ * Makes a campaign from a request: finds its target and problems, plans its jobs, and creates the
+ * campaign in the database, or continues the one that the same request made before.
  */
 #ifndef COORDINATOR_CAMPAIGNS_ENTER_H
 #define COORDINATOR_CAMPAIGNS_ENTER_H
@@ -12,27 +12,30 @@
 
 struct entered {
     struct campaign *campaign;
-    bool existed;               /* the same request was made before: its campaign goes on */
-    bool extended;              /* ... and was given more working time */
-    bool moved;                 /* ... or another deadline, or none any more */
-    int reused;                 /* jobs that took over finished results */
-    struct job_origins origins; /* of a campaign that is new */
-    int64_t configs;            /* what its jobs evaluate at most */
+    /* true if the same request was made before, so its campaign is continued */
+    bool existed;
+    bool extended; /* true if the existing campaign got a larger budget */
+    /* true if the existing campaign's deadline was changed or removed */
+    bool moved;
+    /* number of jobs that took over an earlier campaign's finished results */
+    int reused;
+    struct job_origins origins; /* why the jobs of a new campaign have to be tuned */
+    int64_t configs;            /* the most configs that its jobs evaluate in all */
     int left_out;      /* jobs that were not planned because their solvers are not promising */
     GArray *uncovered; /* struct plan_problem that no solver serves */
 };
 void entered_clear(struct entered *entered);
-/* Says on standard error which problems no job serves and how many jobs were left out; prints
- * nothing when every problem has all its jobs. */
+/* Says on standard error which problems no job serves, and how many jobs were left out. Prints
+ * nothing if every problem has all its jobs. */
 void entered_say_missing(const struct entered *entered);
 
-/* Finds or creates the campaign of request over problems (GArray of struct plan_problem).
- * Problems that no solver serves, and the number of jobs left out, are written to the event log.
- * Sets COORDINATOR_ERROR_EMPTY when the plan has no job. */
+/* Finds or creates the request's campaign for these problems (GArray of struct plan_problem).
+ * Problems that no solver serves, and the number of jobs left out, are recorded in the event log.
+ * Sets COORDINATOR_ERROR_EMPTY if there is no job to plan. */
 bool enter_campaign(Store *store, const struct request *request, const struct machine *machine,
                     const GArray *problems, struct entered *entered, GError **error);
 
-/* The notes in the event log on what a new campaign left out. */
+/* What a campaign's plan left out, as recorded in the event log. */
 struct enter_notes {
     GPtrArray *uncovered; /* char *: keys of problems that no solver serves */
     int left_out;

@@ -13,15 +13,15 @@
 int list_command(const struct cli *cli, Table *(*make)(Store *store, GError **error), int argc,
                  char **argv);
 
-/* The newest `limit` events of the campaign, or of all campaigns for 0. NULL and a set error when the database
- * refuses. Free with table_free(). */
+/* Lists the newest `limit` events of a campaign, or of all campaigns if the id is 0. NULL with an
+ * error if the database refuses. Free with table_free(). */
 Table *list_events(Store *store, int64_t campaign, int limit, GError **error);
 
-/* All campaigns (struct campaign *) but foreign ones, the newest first. Sets
- * COORDINATOR_ERROR_EMPTY when the farm has no campaign of its own. */
+/* Returns all campaigns (struct campaign *) except foreign ones, the newest first. Sets
+ * COORDINATOR_ERROR_EMPTY if there are none. */
 GPtrArray *list_own_campaigns(Store *store, GError **error);
 
-/* The first columns of a table of campaigns, and their cells in a row. */
+/* The first columns of every table of campaigns, and the function that fills them. */
 #define LIST_CAMPAIGN_COLUMNS                                                                      \
     {"id", "id", TABLE_INT, 0}, {"name", "name", TABLE_TEXT, 0},                                   \
         {"target", "target", TABLE_TEXT, 0}, {"state", "state", TABLE_TEXT, 0},                    \

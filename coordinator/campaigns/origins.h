@@ -1,6 +1,6 @@
 /*
- * The reasons why a campaign's jobs must be tuned although earlier campaigns exist, and the
- * configs taken over from those: in total for the plan's notice, and job by job.
+ * Why a new campaign's jobs have to be tuned although earlier campaigns exist, and how many configs
+ * the jobs take over from these. In total, and job by job.
  */
 #ifndef COORDINATOR_CAMPAIGNS_ORIGINS_H
 #define COORDINATOR_CAMPAIGNS_ORIGINS_H
@@ -8,12 +8,13 @@
 #include "coordinator/cli/table.h"
 #include "schema/results/store_results.h"
 
-/* The number of jobs by reason, the largest first: "30 budget cut, 12 new problem"; "none"
- * without jobs. Free with g_free(). */
+/* Returns how many jobs there are for each reason, the largest number first: "30 budget cut, 12 new
+ * problem"; "none" without jobs. Free with g_free(). */
 char *origins_text(const struct job_origins *origins);
-/* Prints these numbers, and the configs that are taken over, as a notice. */
+/* Prints the numbers of origins_text(), and how many configs are taken over, as a notice. */
 void origins_say(const struct job_origins *origins);
-/* {"budget cut": 30, ..}: the reasons that occur. */
+/* Returns the number of jobs for each reason that occurs: {"budget cut": 30, ...}. A new
+ * reference. */
 json_t *origins_json(const struct job_origins *origins);
 
 /* One row per job of the campaign: problem, solver, state, the reason why it is tuned, and the

@@ -51,7 +51,8 @@ GArray *problems_of_network(Store *store, const char *network, GError **error)
     return problems;
 }
 
-/* The version is read by its own name: an import meanwhile changes what the network's name means. */
+/* The network's version is found first, and then read by its own name "NAME@NUMBER": an import
+ * meanwhile may give the network another newest version. */
 static GArray *from_network(Store *store, struct request *request, GError **error)
 {
     g_autofree char *version = store_network_version(store, request->list.network, error);

@@ -1,5 +1,5 @@
 /*
- * The problems that a request names by files, a tag or a network.
+ * Reads the problems of a request: from files, a tag or a network.
  */
 #ifndef COORDINATOR_CAMPAIGNS_PROBLEMS_OF_H
 #define COORDINATOR_CAMPAIGNS_PROBLEMS_OF_H
@@ -7,11 +7,11 @@
 #include "coordinator/campaigns/request.h"
 #include "coordinator/import/import.h"
 
-/* The import's problems with their multiplicities: GArray of struct plan_problem. */
+/* Returns the imported problems with their multiplicities: GArray of struct plan_problem. */
 GArray *problems_of_import(const Import *import);
 
-/* A network's problems with their multiplicities, likewise. NULL and STORE_ERROR_NOT_FOUND when
- * there is no such network, or it has no layers. */
+/* Returns a network's problems with their multiplicities: GArray of struct plan_problem. NULL with
+ * STORE_ERROR_NOT_FOUND if there is no such network, or it has no layers. */
 GArray *problems_of_network(Store *store, const char *network, GError **error);
 
 /* The problems of the request's one source. For a network, request->networks is set to the

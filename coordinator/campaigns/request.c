@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define DESCRIPTION_BYTES_MAX (1 << 20)
-#define BUDGET_SECONDS_MAX    1e12 /* as the database's */
+#define BUDGET_SECONDS_MAX    1e12 /* largest budget in seconds: the database has the same limit */
 
 void request_init(struct request *request, double budget_seconds)
 {
@@ -80,7 +80,8 @@ static bool refuse(GError **error, const char *format, const char *what)
     return false;
 }
 
-/* Without files the network is the source of problems, and nothing is left out. */
+/* Refuses --batch, --dtype and the like without files: they supply what a list leaves out, and a
+ * network leaves nothing out. */
 static bool check_list(const struct request *request, GError **error)
 {
     struct import_options options;
@@ -247,7 +248,7 @@ void request_add_limits(const struct request *request, GPtrArray *words)
             g_ptr_array_add(words, g_strdup(flags[i].word));
 }
 
-/* The prefix of algorithm families' names in find-dbs. */
+/* Algorithm families' names in find-dbs begin with this. */
 #define FAMILY_PREFIX "miopenConvolutionAlgo"
 
 static bool is_of(const struct solver *solver, const char *name)
@@ -286,7 +287,7 @@ GPtrArray *request_solvers(const struct request *request, GError **error)
     return g_steal_pointer(&found);
 }
 
-/* ---- descriptions ---- */
+/* ---- reading a description from JSON ---- */
 
 static bool take_text(const json_t *value, char **field)
 {
@@ -297,8 +298,8 @@ static bool take_text(const json_t *value, char **field)
     return true;
 }
 
-/* A string or a whole number, or an array of them, as a NULL-terminated array of texts; NULL when it is
- * neither. */
+/* Returns a string, a whole number, or an array of these as a NULL-terminated array of texts; NULL
+ * for any other value. */
 static char **take_list(const json_t *value)
 {
     g_autoptr(GPtrArray) texts = g_ptr_array_new_with_free_func(g_free);
@@ -333,7 +334,8 @@ static bool take_files(const json_t *value, const char *folder, struct request *
     return true;
 }
 
-/* A value or several as an option takes them, joined by commas. */
+/* Sets *field to a value, or to several joined by commas, as the command line's option takes
+ * them. */
 static bool take_joined(const json_t *value, char **field)
 {
     g_auto(GStrv) words = take_list(value);
@@ -354,7 +356,7 @@ static bool take_yes(const json_t *value, gboolean *field)
     return json_is_boolean(value);
 }
 
-/* A number of bytes, or a text with a unit. */
+/* Sets *field to a size in bytes: a JSON number, or a text with a unit. */
 static bool take_bytes(const json_t *value, char **field)
 {
     if (json_is_string(value))

@@ -10,47 +10,54 @@
 
 #include <jansson.h>
 
-#define REQUEST_DEFAULT_CONFIGS  32 /* configs a job evaluates at most */
+#define REQUEST_DEFAULT_CONFIGS  32 /* default of --configs: most configs that a job evaluates */
 #define REQUEST_DEFAULT_STRATEGY STRATEGY_PRIOR
-#define REQUEST_ROUND_CONFIGS    4 /* configs in a round: small, to reach every job soon */
-#define REQUEST_TEXT_MAX                                                                           \
-    1000 /* characters of a name, a stack or a pool: the database takes no more */
+/* configs of a round: few, so that the first rounds of all jobs are soon done */
+#define REQUEST_ROUND_CONFIGS    4
+#define REQUEST_TEXT_MAX         1000 /* most characters of a name, a stack or a pool, as in the database */
 
 /* Fields as GOption fills them; strings are owned. */
 struct request {
     char *name, *target, *tag, *strategy, *solvers;
-    char **files; /* NULL-terminated, or NULL */
-    struct import_words
-        list; /* what the files leave out; without files its network is the source */
-    char **
-        networks; /* the versions of networks that the problems are from ("NAME@NUMBER"), or NULL */
+    char **files; /* lists of problems, NULL-terminated; NULL if there are none */
+    /* values that the files leave out (--batch and others); without files, list.network is the
+     * source of problems */
+    struct import_words list;
+    /* NULL-terminated: the versions of networks that the problems come from ("NAME@NUMBER"); or
+     * NULL */
+    char **networks;
     gint64 seed;
     int configs;
     double budget_seconds;
-    char *deadline;        /* as the user wrote it, NULL for none */
-    int64_t deadline_unix; /* what it means, since request_check(); 0 for none */
+    char *deadline; /* the deadline as the user wrote it; NULL for none */
+    /* the deadline in seconds since 1970, set by request_check(); 0 for none */
+    int64_t deadline_unix;
     gboolean build_only;
     gboolean all_solvers;
-    char *workspace_limit; /* bytes, as byte_count_parse() reads them; NULL for no limit */
+    /* limit in bytes, as byte_count_parse() reads it ("512M"); NULL for no limit */
+    char *workspace_limit;
     gboolean dynamic_only, deterministic, tunable_only;
-    char *trust; /* logins joined by commas, NULL for none */
-    char *pool;  /* NULL for any worker */
-    char *stack; /* constraints, NULL for the target's own */
+    char *trust; /* logins whose workers may take part, joined by commas; NULL for all */
+    char *pool;  /* pool whose workers may take part; NULL for all */
+    /* constraints on the software of workers; NULL for those of the target's own stack */
+    char *stack;
     int priority;
     double share;
-    /* Asked with the campaign's name before anything of it is made or changed: false with *error set where
-     * that name does not suit. NULL: every name does. Not an option. */
+    /* Asked for the campaign's name before the campaign is made or changed. Returns false with
+     * *error if the name does not suit the caller. NULL accepts every name. Not an option of the
+     * command line. */
     bool (*admits)(void *data, const char *campaign, GError **error);
     void *admits_data;
 };
-/* Sets all fields to their defaults; each command has its own default budget. */
+/* Sets all fields to their defaults. The budget is a parameter, since each command has its own
+ * default. */
 void request_init(struct request *request, double budget_seconds);
 void request_clear(struct request *request);
 
 /* The logins of a --trust, "" and NULL for none. NULL-terminated; free with g_strfreev(). */
 char **request_logins(const char *trust);
 
-/* Returns true if the option's text is not too long, or NULL. */
+/* Returns true if the value of a text option is NULL, or short enough for the database. */
 bool request_check_text(const char *option, const char *text, GError **error);
 
 /* The options that tune and `campaign create` share: --target --configs --strategy --seed --budget --deadline
@@ -60,23 +67,23 @@ GOptionEntry *request_options(struct request *request);
 
 /* Reads the limits under which solvers are asked. COORDINATOR_ERROR_USAGE where the workspace is no number of bytes. */
 bool request_limits(const struct request *request, struct context_limits *limits, GError **error);
-/* Reads the limits from the options of a command that makes no campaign; errors as above. */
+/* Does the same for a command that makes no campaign, from the values of its options. */
 bool request_read_limits(const char *workspace, struct context_limits *limits, GError **error);
-/* The solvers and limits that a campaign was made with, as members of an object; "workspace_limit" is null
- * for no limit. A new reference. */
+/* Returns an object with the solvers and limits that a campaign was made with; "workspace_limit" is
+ * null if it has none. A new reference. */
 json_t *request_limits_json(const struct campaign *campaign);
-/* Appends the options that set these limits to words (char *), for messages that repeat the
- * command line. */
+/* Appends the options that set the request's limits to `words` (char *), for messages that suggest
+ * a command line. */
 void request_add_limits(const struct request *request, GPtrArray *words);
 
 /* COORDINATOR_ERROR_USAGE for unknown strategies, negative numbers, an empty name or list of solvers, words about
  * a list that do not fit each other, a deadline that cannot be read or has passed. Sets deadline_unix. */
 bool request_check(struct request *request, GError **error);
-/* Checks that `campaign set` makes, too. Each sets COORDINATOR_ERROR_USAGE. */
+/* Check one option each, for `campaign set` too. They set COORDINATOR_ERROR_USAGE. */
 bool request_check_name(const char *name, GError **error);
 bool request_check_budget(double budget_seconds, GError **error);
 bool request_check_share(double share, GError **error);
-/* NULL is no deadline: *deadline_unix is 0. */
+/* Reads a deadline as the user wrote it; NULL means none, and *deadline_unix becomes 0. */
 bool request_read_deadline(const char *deadline, int64_t *deadline_unix, GError **error);
 
 /* Reads a description over the defaults: an object with the options' names without dashes,
@@ -113,11 +120,11 @@ bool request_from_file(const char *path, struct request *request, GError **error
             "only solvers with perf configs to choose among", NULL                                 \
     }
 
-/* Returns true when the request plans solvers whatever their estimates: it asks for all, or names
- * them. */
+/* Returns true if the request plans solvers whatever their estimates: it has --all-solvers, or
+ * names the solvers. */
 bool request_takes_unpromising(const struct request *request);
 
-/* The number of configs in a round: a few, so that every job is reached soon. A build-only
+/* Returns how many configs a round has: few, so that every job is soon reached. A build-only
  * campaign has one round with all configs. */
 int request_round_configs(const struct request *request);
 

@@ -38,7 +38,7 @@ bool watch_init(struct watch *watch, Store *store, int64_t campaign, GError **er
         struct target target = {0};
         if (!store_get_target(store, row->target, &target, NULL) &&
             !target_parse(row->target, &target, NULL))
-            target.id[0] = '\0'; /* only the forecast suffers */
+            target.id[0] = '\0'; /* without a target only the forecast is less good */
         g_autoptr(GArray) first = first_rounds_list(jobs, row, &target, &watch->goal.configs);
         watch->goal.first_configs = first_rounds_configs(first);
     }
@@ -52,7 +52,8 @@ bool watch_init(struct watch *watch, Store *store, int64_t campaign, GError **er
     return true;
 }
 
-/* Starts the embedded database again; any other database is its operator's to restart. */
+/* Starts the embedded database if it has stopped. Any other database is restarted by whoever runs
+ * it. */
 static void bring_back(struct watch *watch, const char *message)
 {
     bool embedded = false;
@@ -104,7 +105,8 @@ bool watch_tick(struct watch *watch, GError **error)
     return true;
 }
 
-/* "campaign 3 is done; build/skipjack report --campaign 3" */
+/* Prints that the campaign ended, and the command to run next: "campaign 3 is done; build/skipjack
+ * report --campaign 3". */
 static void say_next(const struct watch *watch, const char *what, const char *const *words)
 {
     g_autofree char *command = command_line(words);
@@ -134,8 +136,8 @@ static int say_end(const struct watch *watch)
     return CLI_FAILED;
 }
 
-/* Counts running workers. A worker that was silent for longer is not asked whether the campaign
- * admits it (refusals() in the schema). */
+/* Longest silence, in seconds, of a worker that counts as running. Only running workers are asked
+ * whether the campaign admits them. */
 #define SILENT_SECONDS 120
 
 static guint count_running(const GPtrArray *workers, double silent_seconds)

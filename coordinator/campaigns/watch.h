@@ -12,18 +12,20 @@ struct watch {
     Store *store; /* not owned */
     int64_t campaign;
     struct progress_goal goal;
-    struct progress_rates rates; /* foretell until the first config was measured */
-    bool lost;                   /* the database is away, which was said */
+    /* rates of earlier campaigns, for the forecast until the first config was measured */
+    struct progress_rates rates;
+    bool lost; /* true while the database is away; the user was told once */
     struct progress_line line;
     struct progress progress; /* as last read */
-    char state[16];           /* the campaign's, as last read */
+    char state[16];           /* the campaign's state when it was last read */
     double reading_seconds;   /* what that took */
 };
 
-/* Reads the campaign once, and counts the configs that its jobs evaluate at most. */
+/* Reads the campaign, and the most configs that its jobs evaluate. Returns false with an error if
+ * the database refuses. */
 bool watch_init(struct watch *watch, Store *store, int64_t campaign, GError **error);
 
-/* The seconds that the remaining work takes. */
+/* Returns how many seconds the remaining work will take. */
 double watch_time_left(const struct watch *watch);
 
 /* Reads the progress and shows it. When the database is away, the embedded one is started again

@@ -10,7 +10,7 @@ G_DEFINE_QUARK(coordinator_error, coordinator_error)
 
 #define WRAP_COLUMNS 78
 
-/* Free with g_free(). */
+/* Breaks the text into lines for the terminal. Free with g_free(). */
 static char *wrap(const char *text)
 {
     GString *wrapped = g_string_new(NULL);

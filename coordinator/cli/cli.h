@@ -20,16 +20,19 @@ enum coordinator_error {
 enum cli_status { CLI_DONE = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_INTERRUPTED = 130 };
 
 struct cli {
-    const char *command;         /* "campaign show" */
-    const char *arguments;       /* "ID", "FILE..." or NULL */
-    const char *summary;         /* a sentence or a few */
-    const char *notes;           /* printed in front of the example; or NULL */
-    const char *example;         /* one command line, or several lines */
-    const char *description;     /* the text below the options, in place of notes and example */
-    const GOptionEntry *options; /* of the command itself; may be NULL */
-    const GOptionEntry *shared;  /* a second list, or NULL */
-    const GOptionEntry *lists;   /* a third one, of import_words_entries(), or NULL */
-    int least, most;             /* how many arguments; most -1 for no limit */
+    const char *command;   /* "campaign show" */
+    const char *arguments; /* names of the arguments in the help: "ID", "FILE..." or NULL */
+    const char *summary;   /* a sentence or a few */
+    const char *notes;     /* text printed in front of the example; NULL for none */
+    const char *example;   /* one command line, or several lines */
+    /* text printed below the options instead of notes and example; NULL for none */
+    const char *description;
+    const GOptionEntry *options; /* the command's own options; may be NULL */
+    const GOptionEntry *shared;  /* options that several commands share, or NULL */
+    /* options on lists of problems, from import_words_entries(), or NULL */
+    const GOptionEntry *lists;
+    /* least and largest number of arguments; most is -1 for no limit */
+    int least, most;
 };
 
 /* Parses argv by the command's options and leaves in it only the arguments that are no options, after argv[0]. --help
@@ -48,13 +51,13 @@ bool cli_misuse(GError **error, const char *format, ...);
 G_GNUC_PRINTF(1, 2)
 void cli_note(const char *format, ...);
 
-/* The option --json: an entry of a table of options. */
+/* An entry of a table of options: the option --json. */
 #define CLI_JSON_OPTION(variable)                                                                  \
     {                                                                                              \
         "json", 0, 0, G_OPTION_ARG_NONE, variable, "print JSON instead of a table", NULL           \
     }
 
-/* The options --yes and --dry-run of commands that delete something. */
+/* The values of --yes and --dry-run, which every command that deletes something has. */
 struct cli_loss {
     gboolean yes, dry_run;
 };
@@ -81,7 +84,7 @@ struct cli_verb {
 };
 struct cli_verbs {
     const char *command; /* "campaign" */
-    const char *about;   /* a few lines for --help, or NULL */
+    const char *about;   /* a few lines that `--help` prints about the verbs, or NULL */
     const char *example;
     const struct cli_verb *verbs;
     int count;

@@ -9,7 +9,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* The shortest time between two lines of a log. */
+/* In a log, lines about progress are at least this many seconds apart. */
 #define PLAIN_LINE_SECONDS 10
 
 void progress_line_init(struct progress_line *line)
@@ -17,8 +17,8 @@ void progress_line_init(struct progress_line *line)
     *line = (struct progress_line){.terminal = isatty(STDERR_FILENO)};
 }
 
-/* The width of standard error: a line that wraps could not be overwritten. 0 when the terminal
- * does not report its width. */
+/* Returns the width of standard error in columns, 0 if the terminal does not say. A line that is
+ * longer would wrap, and could then not be overwritten. */
 static int error_columns(void)
 {
     struct winsize size = {0};

@@ -8,9 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CHARACTER_BYTES 4 /* of UTF-8 at most */
+#define CHARACTER_BYTES 4 /* most bytes that UTF-8 uses for a character */
 
-/* A file descriptor, and the first bytes of a character whose rest comes with the next write. */
+/* A file descriptor that is written to, and the first bytes of a character whose other bytes come
+ * with the next write. */
 struct outlet {
     int fd;
     char begun[CHARACTER_BYTES];
@@ -33,8 +34,9 @@ static bool write_all(int fd, const char *bytes, size_t length)
     return true;
 }
 
-/* JSON output has escaped control characters below DEL already; those from DEL on need JSON's
- * \u00NN, since \xNN is no JSON. */
+/* Returns true if the character may be printed inside of JSON as it is. JSON output has escaped the
+ * control characters below DEL already; those from DEL on are printed as \u00NN, since \xNN is not
+ * allowed in JSON. */
 static bool may_stand_in_json(const char *bytes, size_t length)
 {
     return g_utf8_validate(bytes, (gssize)length, NULL) && g_utf8_get_char(bytes) >= 0x7f;
@@ -50,8 +52,8 @@ static void append_escaped(GString *shown, const char *bytes, size_t length)
         g_string_append_printf(shown, "\\x%02x", (unsigned char)bytes[i]);
 }
 
-/* Returns the length of the character at `at`: 0 when the text ends within it, 1 with *valid
- * false for a byte that begins no character. */
+/* Returns the length of the character at `at` in bytes: 0 if the text ends within the character; 1
+ * with *valid false for a byte that begins none. */
 static size_t character_length(const char *at, size_t left, bool *valid)
 {
     gunichar character = g_utf8_get_char_validated(at, (gssize)MIN(left, CHARACTER_BYTES));
@@ -64,7 +66,8 @@ static size_t character_length(const char *at, size_t left, bool *valid)
     return (size_t)g_unichar_to_utf8(character, NULL);
 }
 
-/* Appends the bytes, escaped. A character that is cut at their end waits for the next bytes. */
+/* Appends the bytes to `shown`, with control characters escaped. The beginning of a character that
+ * is cut at the end waits for the next bytes. */
 static void filter(struct outlet *outlet, GString *shown, const char *bytes, size_t length)
 {
     size_t at = 0;
@@ -127,7 +130,7 @@ void safe_output_begin(void)
 {
     FILE *out = open_outlet(&outlets[0], stdout), *errors = open_outlet(&outlets[1], stderr);
     setvbuf(out, NULL, isatty(STDOUT_FILENO) ? _IOLBF : _IOFBF, BUFSIZ);
-    /* A message is written as a whole: two processes' lines do not mix. */
+    /* A line is written at once, so the lines of two processes do not mix. */
     setvbuf(errors, NULL, _IOLBF, BUFSIZ);
     stdout = out;
     stderr = errors;

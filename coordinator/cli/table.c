@@ -8,7 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A long text, such as a compiler's message, is cut to its beginning. */
+/* Most lines that the text in a last column fills; longer texts, such as a compiler's message, are
+ * cut. */
 #define LAST_COLUMN_LINES  4
 #define LAST_COLUMN_LEAST  30
 #define LAST_COLUMN_INDENT 8
@@ -16,8 +17,8 @@
 struct table {
     const struct table_column *columns;
     int column_count;
-    GPtrArray *texts; /* char *, row by row */
-    json_t *values;   /* the same cells as JSON */
+    GPtrArray *texts; /* char *: the cells' texts, row by row */
+    json_t *values;   /* JSON array: the cells' values, in the same order */
 };
 
 Table *table_new(const struct table_column *columns, int count)
@@ -162,8 +163,8 @@ static void print_line(GString *line, FILE *out)
     fprintf(out, "%s\n", line->str);
 }
 
-/* Returns the number of characters that fit into `room` columns: whole words, or whole members of
- * a list joined by commas. */
+/* Returns how many characters of the text fit into `room` columns without breaking a word, or a
+ * member of a list joined by commas. */
 static glong piece_length(const char *text, glong room)
 {
     glong length = g_utf8_strlen(text, -1), blank = 0, member = 0;
@@ -203,7 +204,7 @@ static void print_last(GString *line, const char *text, FILE *out)
     }
 }
 
-/* row -1 is the titles. */
+/* Prints a row of the table; row -1 is the line of titles. */
 static void print_row(const Table *table, const int *widths, int row, FILE *out)
 {
     g_autoptr(GString) line = g_string_new(NULL);

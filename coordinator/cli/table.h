@@ -18,22 +18,25 @@
 int table_width(void);
 
 enum table_kind {
-    TABLE_TEXT,   /* left-aligned */
-    TABLE_INT,    /* right-aligned */
-    TABLE_NUMBER, /* right-aligned, with .decimals; -4 means four significant digits */
-    TABLE_YES,    /* "yes" or "no"; true or false in JSON */
+    TABLE_TEXT, /* left-aligned */
+    TABLE_INT,  /* right-aligned */
+    /* a number, right-aligned, with .decimals digits behind the point; -4 prints four
+     * significant digits instead */
+    TABLE_NUMBER,
+    TABLE_YES, /* "yes" or "no"; true or false in JSON */
 };
 
 struct table_column {
-    const char *title; /* "time ms"; NULL for a column that only JSON has */
-    const char *key;   /* "time_ms" */
+    /* the column's title for people, such as "time ms"; NULL for a column that only JSON has */
+    const char *title;
+    const char *key; /* "time_ms" */
     enum table_kind kind;
     int decimals;
 };
 
 typedef struct table Table;
 
-/* columns must outlive the table. */
+/* `columns` must outlive the table. */
 Table *table_new(const struct table_column *columns, int count);
 void table_free(Table *table);
 
@@ -41,16 +44,18 @@ void table_free(Table *table);
  * be the column's own. NULL text, and a number that is NaN, are "-" and JSON's null; control characters
  * are blank for people. */
 void table_text(Table *table, const char *text);
-/* A cell of TABLE_TEXT that JSON shows as `value`. Takes the reference. */
+/* Adds a cell to a column of the kind TABLE_TEXT. People see `text`, JSON has `value`, whose
+ * reference is taken over. */
 void table_text_as(Table *table, const char *text, json_t *value);
 void table_int(Table *table, int64_t value);
-/* A cell of TABLE_INT; a value below 0 is unknown: "-" for people, null in JSON. */
+/* Adds a cell to a column of the kind TABLE_INT. A value below 0 is unknown: "-" for people, null
+ * in JSON. */
 void table_count(Table *table, int64_t value);
 void table_number(Table *table, double value);
 void table_yes(Table *table, bool value);
 
-/* 12.35, 0.6530, 0.006021: a number with so many significant digits, "-" for NaN. Free with
- * g_free(). */
+/* Returns the number with this many significant digits: 12.35, 0.6530, 0.006021; "-" for NaN. Free
+ * with g_free(). */
 char *table_significant(double value, int digits);
 
 int table_rows(const Table *table);
@@ -58,12 +63,12 @@ int table_rows(const Table *table);
 /* Prints the titles, then one line per row. A last column that exceeds table_width() continues on
  * up to four lines below and is then cut with "...". An empty table prints its titles alone. */
 void table_print(const Table *table, FILE *out);
-/* One object a row, with all columns. A new reference. */
+/* Returns an array with one object for each row, which has all columns. A new reference. */
 json_t *table_json(const Table *table);
 /* Prints the table, or its JSON, to standard output. */
 void table_show(const Table *table, bool as_json);
-/* How a listing command ends: shows and frees the table, or reports and frees the error where it is NULL. Returns
- * the exit status. */
+/* The last step of a listing command: prints and frees the table; for NULL reports and frees the
+ * error. Returns the exit status. */
 int table_finish(const char *command, Table *table, bool as_json, GError *error);
 /* Prints "title:" and the table below it; nothing when it is empty. */
 void table_section(const char *title, const Table *table);

@@ -46,7 +46,7 @@ void terminal_restart_line(void)
     static const char codes[] = "\r\033[K";
     fflush(stderr);
     ssize_t wrote = write(STDERR_FILENO, codes, sizeof codes - 1);
-    (void)wrote; /* the line is then only less tidy */
+    (void)wrote; /* if the write fails, the terminal only looks less tidy */
 }
 
 int terminal_columns(void)
@@ -82,7 +82,8 @@ static int distance(const char *a, const char *b)
 const char *nearest_word(const char *given, const char *const *words)
 {
     const char *nearest = NULL;
-    int least = 1 + (int)strlen(given) / 3; /* words farther away have little in common */
+    /* a word is only suggested if it differs in few letters: at most a third of them and one */
+    int least = 1 + (int)strlen(given) / 3;
     for (int i = 0; words[i] != NULL; i++) {
         bool begins = *given != '\0' && g_str_has_prefix(words[i], given);
         int far = begins ? 0 : distance(given, words[i]);

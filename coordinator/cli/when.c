@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "07:00" or "07:00:30" as the next such time of the local clock; NULL for another text. */
+/* Returns the next moment when the local clock shows "07:00" or "07:00:30"; NULL for any other
+ * text. */
 static GDateTime *next_time(const char *text, GDateTime *now)
 {
     if (!g_regex_match_simple("^([01]?[0-9]|2[0-3])(:[0-5][0-9]){1,2}$", text, 0, 0))
@@ -21,7 +22,7 @@ static GDateTime *next_time(const char *text, GDateTime *now)
     return tomorrow;
 }
 
-/* "1h30m" from now on; NULL for another text. */
+/* Returns the moment that is "1h30m" after now; NULL for any other text. */
 static GDateTime *after_duration(const char *text, GDateTime *now)
 {
     static const struct {
@@ -41,7 +42,8 @@ static GDateTime *after_duration(const char *text, GDateTime *now)
     return g_date_time_add_seconds(now, seconds);
 }
 
-/* "2026-01-31T07:00", with seconds or without, and a blank for the T; NULL for another text. */
+/* Returns the moment that "2026-01-31T07:00" names, with seconds or without, and with T or a blank
+ * in the middle; NULL for any other text. */
 static GDateTime *date_and_time(const char *text, GDateTime *now)
 {
     g_autoptr(GMatchInfo) match = NULL;
@@ -69,7 +71,7 @@ bool when_parse(const char *text, int64_t *unix_seconds)
         found = forms[i](text, now);
     if (!found || g_date_time_compare(found, now) <= 0)
         return false;
-    /* Up to the next whole second, so that a duration is not shortened. */
+    /* Rounded up to a whole second, so that a duration is never shortened. */
     *unix_seconds = g_date_time_to_unix(found) + (g_date_time_get_microsecond(found) > 0);
     return true;
 }

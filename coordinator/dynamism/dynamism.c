@@ -1,4 +1,5 @@
-/* Policies: the form of solver that serves each problem, and the cost of kernels and time. */
+/* Computes which form of solver (static, dynamic, partly specialised) serves each problem under
+ * each policy, and what kernels and time the policy costs. */
 #include "coordinator/dynamism/dynamism.h"
 
 #include "coordinator/plan/plan.h"
@@ -48,7 +49,8 @@ static double compile_seconds(const struct dynamism_data *data, const struct res
     return seconds;
 }
 
-/* The candidates of each problem, DYNAMISM_FORMS of them one after the other. */
+/* Returns the fastest result of each form for each problem: DYNAMISM_FORMS candidates for the first
+ * problem, then those of the second, and so on. */
 static struct dynamism_candidate *find_candidates(const struct dynamism_data *data,
                                                   const GArray *problems)
 {
@@ -77,7 +79,7 @@ static struct dynamism_candidate *find_candidates(const struct dynamism_data *da
     return all;
 }
 
-/* Returns the fastest form, or -1 when no form was measured. */
+/* Returns the form with the fastest candidate, or -1 if no form was measured. */
 static int fastest_form(const struct dynamism_candidate candidates[DYNAMISM_FORMS])
 {
     int fastest = -1;
@@ -100,7 +102,8 @@ int dynamism_mix(const struct dynamism_candidate candidates[DYNAMISM_FORMS],
     int choice = fastest;
     double cheap_seconds = candidates[fastest].compile_seconds * limits->compile_share;
     for (int f = 0; f < DYNAMISM_FORMS; f++) {
-        /* Seconds that are not known are NAN: such a form is not cheap. */
+        /* Compile seconds that are not known are NAN. The comparison is then false, so the form
+         * does not count as cheap. */
         if (f == fastest || !candidates[f].result || candidates[f].time_ms > close_ms ||
             !(candidates[f].compile_seconds <= cheap_seconds))
             continue;
@@ -110,9 +113,10 @@ int dynamism_mix(const struct dynamism_candidate candidates[DYNAMISM_FORMS],
     return choice;
 }
 
-/* ---- adding up ---- */
+/* ---- adding up a policy's cost ---- */
 
-/* Kernels of a policy that were counted before. */
+/* Adds the kernels of a result to the policy. Kernels in `seen` were counted for an earlier problem
+ * and cost nothing more. */
 static void add_kernels(const struct dynamism_data *data, const char *joined, GHashTable *seen,
                         struct dynamism_policy *policy)
 {
@@ -151,15 +155,15 @@ static void add_policy(const struct dynamism_data *data, struct dynamism_network
             &g_array_index(network->measured, struct plan_problem, i);
         const struct dynamism_candidate *of = &candidates[(gsize)i * DYNAMISM_FORMS];
         int form = number == DYNAMISM_MIXED ? dynamism_mix(of, limits) : number;
-        g_assert(form >= 0); /* the problem was measured */
+        g_assert(form >= 0); /* a measured problem has at least one form */
         bool covered = of[form].result != NULL;
         policy->covered += covered;
         add_choice(data, problem, &of[covered ? form : fastest_form(of)], seen, policy);
     }
 }
 
-/* Splits the problems into measured ones, which have a candidate, and others. The measured ones
- * and their candidates move to the front. */
+/* Splits the problems into those that have a candidate and those that have none. The measured
+ * problems and their candidates move to the front of the arrays. */
 static void split_measured(struct dynamism_network *network, const GArray *problems,
                            struct dynamism_candidate *candidates)
 {

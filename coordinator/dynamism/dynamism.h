@@ -17,7 +17,7 @@
 enum dynamism_form { DYNAMISM_STATIC, DYNAMISM_DYNAMIC, DYNAMISM_PARTIAL };
 #define DYNAMISM_FORMS (DYNAMISM_PARTIAL + 1)
 
-/* The first policies are those of one form, under its number. */
+/* The policies below this number use one form alone; their numbers are those of the forms. */
 #define DYNAMISM_MIXED    DYNAMISM_FORMS
 #define DYNAMISM_POLICIES (DYNAMISM_MIXED + 1)
 
@@ -29,15 +29,20 @@ const char *dynamism_policy_name(int policy);
 enum dynamism_form dynamism_form(const struct solver *solver, bool stored_dynamic);
 
 struct dynamism_limits {
-    double within;        /* 0.1: times are close that differ by at most this part */
-    double compile_share; /* 0.3333: a form is cheap that compiles in this part of the time */
+    /* a form is close to the fastest if its time is longer by at most this part (0.1 means 10 %) */
+    double within;
+    /* a form is cheap if it compiles in at most this part of the fastest form's compile time
+     * (0.3333) */
+    double compile_share;
 };
 
 /* The measurements of one target. */
 struct dynamism_data {
-    const GPtrArray *results;  /* struct result *, of any number of campaigns */
-    const GPtrArray *outcomes; /* struct config_outcome *, likewise */
-    GHashTable *kernels;       /* key -> struct kernel_cost * */
+    /* struct result *: results of any number of campaigns on the target */
+    const GPtrArray *results;
+    /* struct config_outcome *: outcomes of all configs in these campaigns */
+    const GPtrArray *outcomes;
+    GHashTable *kernels;                            /* key -> struct kernel_cost * */
     const struct solver *(*find)(const char *name); /* solver_find() */
 };
 
@@ -45,9 +50,10 @@ struct dynamism_data {
 
 /* A problem's fastest config of one form. */
 struct dynamism_candidate {
-    const struct result *result; /* NULL where no config of the form was verified */
+    const struct result *result; /* the result; NULL if no config of the form was verified */
     double time_ms;
-    double compile_seconds; /* of its kernels; NAN where the database does not know one */
+    /* compile time of the result's kernels; NAN if the database does not know one of them */
+    double compile_seconds;
 };
 
 /*
@@ -60,21 +66,27 @@ int dynamism_mix(const struct dynamism_candidate candidates[DYNAMISM_FORMS],
                  const struct dynamism_limits *limits);
 
 struct dynamism_policy {
-    int covered;               /* problems that have a config of the policy's form */
-    int forms[DYNAMISM_FORMS]; /* problems by the form that serves them */
+    /* number of problems that have a verified config of the policy's form */
+    int covered;
+    int forms[DYNAMISM_FORMS]; /* number of problems that each form serves under the policy */
     int kernels;               /* distinct ones */
-    int unknown;               /* of them, those whose bytes or seconds the database lacks */
+    /* number of kernels whose bytes or compile seconds the database lacks */
+    int unknown;
     int64_t bytes;
-    double compile_seconds; /* of the distinct kernels, one after the other */
-    double run_ms;          /* of the network: best times, weighted by multiplicity */
-    GPtrArray *choices;     /* const struct result *: of each measured problem, in their order */
+    double compile_seconds; /* seconds to compile the distinct kernels one after the other */
+    /* the network's time in ms: sum of the chosen configs' times, weighted by multiplicity */
+    double run_ms;
+    /* const struct result *: the chosen result of each measured problem, in the order of
+     * `measured` */
+    GPtrArray *choices;
 };
 
 struct dynamism_network {
     char *name;
-    int problems, layers;  /* distinct, and with multiplicity */
-    GPtrArray *unmeasured; /* char *: keys of problems without a verified config; in no policy */
-    GArray *measured;      /* struct plan_problem: the others */
+    int problems, layers; /* number of distinct problems; of layers, which count multiplicity */
+    /* char *: keys of problems without a verified config, which no policy includes */
+    GPtrArray *unmeasured;
+    GArray *measured; /* struct plan_problem: problems with a verified config */
     struct dynamism_policy policies[DYNAMISM_POLICIES];
 };
 
@@ -89,29 +101,37 @@ void dynamism_network_free(struct dynamism_network *network);
 /* Counts the results of each form. */
 void dynamism_count_forms(const struct dynamism_data *data, int counts[DYNAMISM_FORMS]);
 
-/* ---- compile-time parameters ---- */
+/* ---- the worth of compile-time parameters ---- */
 
-/* A part of the shape that a kernel may be specialised on. */
+/* A part of the shape (filter, stride, ...) that a kernel may be specialised on at compile time. */
 struct dynamism_parameter {
-    char *name;       /* "filter"; a FIX_ parameter of a solver has its own, without FIX_ */
-    bool choice;      /* a FIX_ parameter: what follows may be known */
-    int values;       /* distinct ones that the problems have; -1 where no part has that name */
-    int compilations; /* distinct ones for each direction, type and layout; -1 likewise */
-    double gain;      /* of specialising on it: time without over time with, NAN when unknown */
-    int problems;     /* that the gain is a geometric mean over */
-    int pairs;        /* of configs that differ in this parameter alone, both timed */
+    /* name of the part, "filter"; or of a solver's FIX_ parameter, without FIX_ */
+    char *name;
+    /* true for a FIX_ parameter of a measured solver; only then are gain, problems and pairs
+     * known */
+    bool choice;
+    /* how many distinct values the problems have; -1 if the name is of no known part */
+    int values;
+    /* how many kernels specialising on it needs: distinct values for each direction, type and
+     * layout; -1 if the name is of no known part */
+    int compilations;
+    /* time without specialising over time with it, a geometric mean; NAN if unknown */
+    double gain;
+    int problems; /* number of problems that `gain` is the mean of */
+    int pairs;    /* number of pairs of timed configs that differ in this parameter alone */
 };
 
 /*
- * Filter, stride, padding, ... and every FIX_ parameter of the partly specialised solvers that
- * were measured. The gain of a problem is its best time without over its best time with, from
- * the pairs alone, each time taken as a part of the default config's in the same round. problems:
- * GArray of struct plan_problem, each once. Free with g_array_unref().
+ * Lists filter, stride, padding and other parts of a shape, and every FIX_ parameter of the partly
+ * specialised solvers that were measured. A pair is two timed configs that differ in one FIX_
+ * parameter alone. The gain of a problem is its best time without specialising over its best time
+ * with it, both from pairs; each time is first divided by the default config's in the same round.
+ * problems: GArray of struct plan_problem, each once. Free with g_array_unref().
  */
 GArray *dynamism_parameters(const struct dynamism_data *data, const GArray *problems);
 
-/* Kernels that the problems need where none of their shape is compiled in: one for each direction,
- * type and layout. */
+/* Returns how many kernels the problems need if no part of the shape is compiled in: one for each
+ * direction, type and layout. */
 int dynamism_kinds(const GArray *problems);
 
 #endif

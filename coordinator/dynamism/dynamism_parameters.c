@@ -1,4 +1,5 @@
-/* Compile-time parameters: the number of values, and the gain of specialising on them. */
+/* Compile-time parameters: how many values they have in a network, and what specialising a kernel
+ * on them gains. */
 #include "coordinator/dynamism/dynamism.h"
 
 #include "coordinator/plan/plan.h"
@@ -20,7 +21,8 @@ enum {
     PART_GROUPS = 128,
 };
 
-/* A FIX_ parameter means the part of its name; several parts may share one. */
+/* The parts of a shape by name. A solver's parameter FIX_NAME stands for the part NAME; two names
+ * may stand for the same part. */
 static const struct part {
     const char *name;
     int fields;
@@ -44,7 +46,8 @@ static void add_axes(GString *text, const int64_t axes[AXIS_COUNT])
         g_string_append_printf(text, " %" G_GINT64_FORMAT, axes[a]);
 }
 
-/* Equal exactly where all fields named are. */
+/* Appends the named fields as text: texts of two problems are equal exactly if all these fields
+ * are. */
 static void add_part(GString *text, const struct problem *p, int fields)
 {
     const struct {
@@ -93,10 +96,10 @@ int dynamism_kinds(const GArray *problems)
     return count_distinct(problems, 0, true);
 }
 
-/* ---- what specialising gains ---- */
+/* ---- the gain of specialising ---- */
 
-/* The lowest times of a pair, or of a problem's pairs, without [0] and with [1] a parameter, as
- * parts of the default config's time; INFINITY when there is no pair. */
+/* The shortest times of a pair of configs, or of all pairs of a problem, in parts of the default
+ * config's time: [0] without specialising, [1] with. INFINITY if there is none. */
 struct times {
     double share[2];
 };
@@ -112,16 +115,16 @@ static struct times *times_of(GHashTable *table, const char *key)
     return times;
 }
 
-/* The two configs of a pair may be measured in different rounds, between which the machine's
- * speed may change: each time is divided by its round's default config. Configs dropped early as
- * slower have times, too. */
+/* Returns true if the config has a time that can be compared; configs dropped early as slower have
+ * one, too. The two configs of a pair may come from different rounds, between which the machine may
+ * become faster or slower, so each time is divided by the default config's of its own round. */
 static bool is_timed(const struct config_outcome *outcome)
 {
     return (outcome->failure == FAILURE_NONE || outcome->failure == FAILURE_SLOW) &&
            outcome->median_ms > 0 && outcome->baseline_ms > 0;
 }
 
-/* The index of a FIX_ parameter by its name, -1 where the solver has none. */
+/* Returns the index of the solver's FIX_ parameter with this name, or -1. */
 static int find_fixed(const struct solver *solver, const char *name)
 {
     if (!solver || !solver->partial || !solver->space)
@@ -135,8 +138,8 @@ static int find_fixed(const struct solver *solver, const char *name)
     return -1;
 }
 
-/* The key of a pair: problem, solver, and the config without one value. The text up to the '|' is
- * the problem and the solver. */
+/* Returns the text that both configs of a pair share: problem, solver, and the config without the
+ * value of parameter `without`. In front of the '|' are problem and solver alone. */
 static char *pair_key(const struct config_outcome *outcome, int without)
 {
     char key[PROBLEM_KEY_MAX];
@@ -147,7 +150,7 @@ static char *pair_key(const struct config_outcome *outcome, int without)
     return g_string_free(text, FALSE);
 }
 
-/* The times of each pair of a parameter, by pair_key(). */
+/* Returns the times of all pairs of a parameter: pair_key() -> struct times. */
 static GHashTable *collect_pairs(const struct dynamism_data *data, const char *name)
 {
     GHashTable *pairs = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
@@ -189,7 +192,7 @@ static void add_gain(const struct dynamism_data *data, struct dynamism_parameter
     parameter->gain = parameter->problems > 0 ? exp(logs / parameter->problems) : NAN;
 }
 
-/* ---- all of them ---- */
+/* ---- the list of parameters ---- */
 
 static void clear_parameter(gpointer data)
 {
@@ -206,7 +209,8 @@ static struct dynamism_parameter *find_parameter(GArray *parameters, const char 
     return NULL;
 }
 
-/* Notes the FIX_ parameters of a measured solver; one that is named after no part comes last. */
+/* Adds the FIX_ parameters of a measured solver. A parameter whose name is of no known part is
+ * added at the end. */
 static void add_choices(GArray *parameters, const struct solver *solver)
 {
     if (!solver || !solver->partial || !solver->space)

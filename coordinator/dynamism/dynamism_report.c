@@ -19,39 +19,49 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* A measured first start with empty caches. */
+/* Times of a network's first start with empty caches, measured by `worker --cold`. */
 struct dynamism_cold {
     bool measured;
     int kernels;
     int64_t bytes;
     double compile_seconds, load_seconds;
-    double first_seconds, second_seconds; /* the network's first and second run */
+    /* seconds of the network's first run and of its second run */
+    double first_seconds, second_seconds;
 };
 
 struct dynamism_report {
     struct dynamism_limits limits;
     char *target, *stack;
-    GArray *campaigns;             /* int64_t */
-    GPtrArray *lists;              /* GPtrArray *: as they were read, own what is in them */
-    GPtrArray *results, *outcomes; /* of them, what is of this program's solvers */
+    GArray *campaigns; /* int64_t */
+    /* GPtrArray *: lists as they were read from the database, which own the results and outcomes */
+    GPtrArray *lists;
+    /* those results and outcomes whose solver this program has at the same revision */
+    GPtrArray *results, *outcomes;
     GHashTable *kernels;
-    int stale;                 /* results of other revisions of solvers, left out */
-    bool carried_only;         /* a cold start is asked for: only solvers of this program count, */
-    int foreign;               /* and so many results of others are left out */
-    struct dynamism_data data; /* of results, outcomes and kernels */
+    /* number of results left out because this program has another revision of their solver */
+    int stale;
+    /* true if a cold start was asked for: only solvers of this program can be compiled */
+    bool carried_only;
+    /* number of results left out because this program lacks their solver */
+    int foreign;
+    struct dynamism_data data; /* the results, outcomes and kernels to compute on */
     int forms[DYNAMISM_FORMS];
-    GPtrArray *networks;                             /* struct dynamism_network * */
+    /* struct dynamism_network *: the networks of the report */
+    GPtrArray *networks;
     struct dynamism_cold (*cold)[DYNAMISM_POLICIES]; /* a network each */
-    int cold_failures;                               /* each of them is a note too */
-    bool stopped;                                    /* by a signal, and a note too */
+    /* cold starts that failed; each is also one of the notes */
+    int cold_failures;
+    /* true if a signal ended the cold starts; this is also one of the notes */
+    bool stopped;
     int kinds;
     GArray *parameters; /* struct dynamism_parameter */
     GPtrArray *notes;   /* char * */
 };
 
-/* ---- campaigns ---- */
+/* ---- choosing the campaigns ---- */
 
-/* Times of another device or of other software do not compare. */
+/* Returns true if the campaign has the report's target and stack: times of other devices or
+ * software cannot be compared with it. */
 static bool is_of_report(const struct dynamism_report *report, const struct campaign *campaign)
 {
     return strcmp(campaign->target, report->target) == 0 &&
@@ -72,7 +82,8 @@ static bool is_taken(const struct dynamism_report *report, int64_t id)
     return false;
 }
 
-/* Adds a campaign by its id. All campaigns must have the target and stack of the first one. */
+/* Adds the campaign whose id the user named. It must have the same target and stack as the first
+ * one. */
 static bool take_campaign(struct dynamism_report *report, Store *store, const char *name,
                           GError **error)
 {
@@ -96,8 +107,8 @@ static bool take_campaign(struct dynamism_report *report, Store *store, const ch
     return same;
 }
 
-/* The first of the campaigns that has results, or the first of all where none has. NULL and a set
- * error where the database refuses. */
+/* Returns the first of the campaigns that has results, or the first of all if none has. NULL with
+ * an error if the database refuses. */
 static const struct campaign *first_measured(Store *store, const GPtrArray *campaigns,
                                              GError **error)
 {
@@ -139,18 +150,19 @@ static bool take_campaigns(struct dynamism_report *report, Store *store, char *c
     return names || take_all_campaigns(report, store, error);
 }
 
-/* ---- what was measured ---- */
+/* ---- reading what was measured ---- */
 
-/* Returns true for results of another revision: this program would not compile their kernels. */
+/* Returns true if this program has another revision of the solver: it would not compile the kernels
+ * that were measured. */
 static bool is_stale(const char *name, int revision)
 {
     const struct solver *solver = solver_find(name);
     return solver && solver->revision != revision;
 }
 
-/* A config of a problem counts once, with its best time: campaigns take over results of other
- * campaigns, and two campaigns may measure the same config. places: its name -> its place among
- * the results, from 1. */
+/* Adds a result, or improves the time of one that is there. Several campaigns may have measured the
+ * same config, or taken it over from each other, so a config of a problem counts once with its best
+ * time. places: the config's name -> its index in the results, + 1. */
 static void add_result(struct dynamism_report *report, struct result *result, GHashTable *places)
 {
     char key[PROBLEM_KEY_MAX];
@@ -264,8 +276,8 @@ static void free_network(gpointer network)
     dynamism_network_free(network);
 }
 
-/* Adds up a network, and adds its problems to those of all networks. A network without
- * measurements is left out unless the user named it. */
+/* Adds a network's cost under every policy, and its problems to `all`. A network without any
+ * measurement is left out unless the user named it. */
 static void add_network(struct dynamism_report *report, const char *name, const GArray *problems,
                         bool wanted, GArray *all)
 {
@@ -300,7 +312,7 @@ static bool read_all_networks(struct dynamism_report *report, Store *store, GArr
     return rows != NULL;
 }
 
-/* Problems of campaigns that no network holds count as one network. */
+/* Makes one more network of the problems that belong to no network. */
 static void add_plain_problems(struct dynamism_report *report, GArray *all)
 {
     g_autoptr(GArray) problems = g_array_new(FALSE, FALSE, sizeof(struct plan_problem));
@@ -332,7 +344,7 @@ static bool read_networks(struct dynamism_report *report, Store *store, char *co
     return true;
 }
 
-/* ---- what is missing ---- */
+/* ---- notes on what is missing ---- */
 
 static char *solvers_of_form(enum dynamism_form form)
 {
@@ -431,7 +443,7 @@ static void dynamism_report_free(struct dynamism_report *report)
     g_free(report);
 }
 
-/* ---- the whole ---- */
+/* ---- making the report ---- */
 
 /* Reads the results and computes the report, without cold starts. Sets COORDINATOR_ERROR_EMPTY
  * when nothing was measured, COORDINATOR_ERROR_USAGE for campaigns of different targets or
@@ -453,7 +465,8 @@ dynamism_report_new(Store *store, const struct dynamism_request *request, GError
     return NULL;
 }
 
-/* The description that `worker --cold` reads: the policy's configs in the network's order. */
+/* Returns the description that `worker --cold` reads: the configs that the policy chose, in the
+ * network's order. */
 static json_t *request_json(const struct dynamism_network *network, int policy)
 {
     json_t *layers = json_array();
@@ -471,8 +484,8 @@ static json_t *request_json(const struct dynamism_network *network, int policy)
     return json_pack("{s:o}", "layers", layers);
 }
 
-/* Writes the request to an anonymous file in memory, and returns its descriptor, which the
- * command inherits. Returns -1 and sets the error when the file cannot be made. */
+/* Writes the request to an anonymous file in memory and returns its file descriptor, which the
+ * child process inherits. Returns -1 with an error on failure. */
 static int write_request(json_t *request, GError **error)
 {
     int fd = memfd_create("skipjack-cold", 0);
@@ -715,7 +728,7 @@ static void print_parameters(const struct dynamism_report *report, FILE *out)
         report->kinds);
 }
 
-/* For people; fits table_width(). */
+/* Prints the report as text, at most table_width() columns wide. */
 static void dynamism_report_print(const struct dynamism_report *report, FILE *out)
 {
     fprintf(out, "Dynamism on %s%s%s\n", report->target, report->stack[0] ? ", " : "",
@@ -799,7 +812,7 @@ static json_t *network_json(const struct dynamism_report *report, guint index)
                      texts_json(network->unmeasured), "policies", policies);
 }
 
-/* A new reference. */
+/* Returns the report as JSON, a new reference. */
 static json_t *dynamism_report_json(const struct dynamism_report *report)
 {
     json_t *campaigns = json_array(), *networks = json_array();

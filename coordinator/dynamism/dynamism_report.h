@@ -31,14 +31,16 @@
 
 /* A user's request; the pointers are the caller's. */
 struct dynamism_request {
-    char **networks;  /* names, NULL-terminated; NULL: all that have a measured problem */
-    char **campaigns; /* ids as typed; NULL: those of the target and stack of the newest one that
-                       * has results */
+    /* names of networks, NULL-terminated; NULL for every network that has a measured problem */
+    char **networks;
+    /* ids as the user typed them; NULL for all campaigns with the target and stack of the newest
+     * one that has results */
+    char **campaigns;
     struct dynamism_limits limits;
     bool cold, as_json;
 };
 
-/* The whole command; its exit status. */
+/* Runs the whole command and returns its exit status. */
 int dynamism_report_run(const struct dynamism_request *request);
 
 #endif
