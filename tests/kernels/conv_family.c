@@ -1,11 +1,10 @@
-/*
- * Runs one solver of the table through PoCL (or on a GPU) on random problems of every type, layout and
- * direction that it claims, and compares with a sum in double precision. Configs are its defaults for this CPU
- * and for GPUs, and draws from its spaces for each; a solution is data, so that a GPU's solution runs here too.
- * Problems are drawn from the seed of the day. Claims in FP32 and the plain layouts are tested every day; the
- * others alternate, each on one of CLAIM_DAYS days, or all of them in the long suite. The program takes the
- * solver from its own name (a link to it) or from its first argument; --solvers lists the table.
- */
+/* Runs one solver of the table through PoCL (or on a GPU) on random problems of every type, layout
+ * and direction that the solver claims, and compares with a sum in double precision. The configs
+ * are the solver's defaults for this CPU and for GPUs, and draws from its spaces for each of these;
+ * a solution is data, so a GPU's solution runs on the CPU, too. Problems are drawn from the seed of
+ * the day. Claims in FP32 and the plain layouts are tested every day, all others on one of
+ * CLAIM_DAYS days, or on every day in the long suite. The program takes the solver from its own
+ * name (a link to it) or from its first argument; --solvers lists the table. */
 #include <string.h>
 
 #include "solvers/framework/solver.h"
@@ -19,7 +18,7 @@
 #define PROBLEMS      3
 #define PROBLEMS_LONG 30
 #define CLAIM_DAYS    3
-/* The most random problems drawn to find one that the solver serves. */
+/* most random problems drawn to find one that the solver serves */
 #define PROBLEM_TRIES 400
 
 static struct target targets[CONTEXT_COUNT];
@@ -27,21 +26,21 @@ static struct context contexts[CONTEXT_COUNT];
 static struct solution_runner *runner;
 static const struct solver *solver;
 
-/* Configs drawn for claims of one direction and one set of types. Kernels seldom depend on layouts, so configs
- * that were compiled for one layout are used for the others. */
+/* The configs drawn for all claims with one direction and set of types. Kernels seldom depend on
+ * layouts, so configs compiled for one layout are used for the other layouts, too. */
 struct draws {
-    int turn;       /* number of this direction and set of types */
-    uint64_t state; /* state of space_draw() */
+    int turn;       /* number of this direction and set of types, which decides the day */
+    uint64_t state; /* random state for space_draw() */
     struct perf_config kept[CONTEXT_COUNT];
     bool is_kept[CONTEXT_COUNT];
 };
 
-/* A direction, layout and type that the solver claims. */
+/* A combination of direction, layout and type that the solver serves (claims). */
 struct claim {
     struct conv_cell cell;
-    unsigned kinds; /* bits of conv_kinds.h */
-    int home;       /* number of the first context in which it is claimed */
-    int number;     /* among the solver's claims */
+    unsigned kinds; /* mask of the problem kinds (conv_kinds.h) that are served */
+    int home;       /* index of the first context in which the claim is served */
+    int number;     /* its index among the solver's claims */
     struct draws *draws;
 };
 
@@ -51,7 +50,7 @@ static bool is_plain_fp32(const struct conv_cell *cell)
            (cell->layout[0] == LAYOUT_NCHW || cell->layout[0] == LAYOUT_NCDHW);
 }
 
-/* Tensors of different layouts or types. */
+/* Whether the tensors differ in layout or type. */
 static bool is_mixed(const struct conv_cell *cell)
 {
     bool same_types =
@@ -67,8 +66,9 @@ static bool is_usual_layout(enum layout layout)
     return layout == LAYOUT_NCHW || layout == LAYOUT_NHWC || layout == LAYOUT_NCDHW;
 }
 
-/* Problems for a claim. In FP32 a compiled kernel runs a problem of each kind, since running is cheap. Rare
- * layouts and other types have one problem, since PoCL compiles for each. */
+/* The number of problems for a claim. A dynamic kernel in plain FP32 gets one problem of each kind,
+ * since running a compiled kernel is cheap; other claims get fewer, since PoCL compiles a kernel
+ * for each. */
 static int problems_of(const struct claim *claim)
 {
     bool is_slow = context_is_cpu(&contexts[CONTEXT_HOST]);
@@ -83,7 +83,7 @@ static int problems_of(const struct claim *claim)
     return is_plain_fp32(&claim->cell) && solver->dynamic ? conv_kind_count() : PROBLEMS;
 }
 
-/* The n-th claimed kind, modulo their number. */
+/* The n-th kind of the mask; n counts on from the first after the last. */
 static int nth_kind(unsigned kinds, int n)
 {
     int count = __builtin_popcount(kinds), kind = 0;
@@ -94,8 +94,9 @@ static int nth_kind(unsigned kinds, int n)
     }
 }
 
-/* The number of the context whose config is drawn for the i-th problem of a claim. GPU configs take PoCL two or
- * three times as long to compile: they come every second time, in the most common layouts. */
+/* The index of the context whose config is drawn for problem i of a claim. PoCL compiles GPUs'
+ * configs two or three times as long, so they come every second time, and only in the most common
+ * layouts. */
 static int drawn_context(const struct claim *claim, int i)
 {
     static const int turns[] = {CONTEXT_HOST, CONTEXT_AMD, CONTEXT_HOST, CONTEXT_NVIDIA};
@@ -105,7 +106,8 @@ static int drawn_context(const struct claim *claim, int i)
     return turns[(gsize)(claim->draws->turn + i / PROBLEMS) % G_N_ELEMENTS(turns)];
 }
 
-/* False where a config that is already compiled could be used if the problem were another. */
+/* False if a config is already compiled that is not valid for this problem: another problem may
+ * allow using it. */
 static bool suits_what_is_kept(const struct claim *claim, int i, const struct problem *p)
 {
     int which = drawn_context(claim, i);
@@ -117,8 +119,9 @@ static bool suits_what_is_kept(const struct claim *claim, int i, const struct pr
            solver_config_valid(solver, p, &contexts[which], &draws->kept[which], NULL);
 }
 
-/* Finds a problem that the solver serves in the claim's own context. Kinds and sizes alternate from claim to
- * claim and from problem to problem; where one fits nothing, the next is tried. */
+/* Finds a problem that the solver serves in the claim's own context. Kinds and sizes alternate
+ * between claims and between problems; if no problem of a kind is served, the next kind is
+ * tried. */
 static bool find_problem(const struct claim *claim, int i, GRand *random, struct problem *p)
 {
     for (int try = 0; try < PROBLEM_TRIES; try++) {
@@ -133,8 +136,9 @@ static bool find_problem(const struct claim *claim, int i, GRand *random, struct
     return false;
 }
 
-/* Draws a config of the space in force, preferring one that is already compiled and valid for this problem.
- * False where the solver does not serve the problem in that context, or its space is empty. */
+/* Draws a config of the problem's space, preferring one that is already compiled and valid for this
+ * problem. Returns false if the solver does not serve the problem in that context, or the space is
+ * empty. */
 static bool draw_config(struct draws *draws, const struct problem *p, int which,
                         struct perf_config *config)
 {
@@ -166,8 +170,8 @@ static void check_default(struct conv_trial *trial, int which)
     conv_trial_check(trial, runner, solver, &contexts[which], &config);
 }
 
-/* Checks a drawn config; in the claim's own context where the solver does not serve the other, and with its
- * default where no config can be drawn. */
+/* Checks a drawn config in context `which`. Where the solver does not serve the problem there, the
+ * claim's own context is used; where no config can be drawn, its default. */
 static void check_draw(const struct claim *claim, struct conv_trial *trial, int which)
 {
     struct perf_config config;
@@ -183,9 +187,9 @@ static void check_draw(const struct claim *claim, struct conv_trial *trial, int 
     conv_trial_check(trial, runner, solver, &contexts[which], &config);
 }
 
-/* Compiling takes most of the time, so problems share the configs: a dynamic kernel is compiled once for a
- * config, others once for a problem. FP32 gets more: a GPU's default, a second draw, and the first default
- * compiled with a worker's options. */
+/* Compiling takes most of the time, so problems share configs: a dynamic kernel is compiled once
+ * for a config, other kernels once for a problem. FP32 gets additional runs: a GPU's default, a
+ * second draw, and the first default compiled with a worker's options. */
 static void check_problem(const struct claim *claim, struct conv_trial *trial, int i)
 {
     int place = i % PROBLEMS, which = drawn_context(claim, i);
@@ -228,7 +232,7 @@ static void claim_is_right(gconstpointer data)
     }
 }
 
-/* One solution, compiled once, is right for tensors with three kinds of strides. */
+/* A solution that is compiled once gives right results for packed, padded and spread tensors. */
 static void one_binary_serves_all_strides(gconstpointer data)
 {
     const struct claim *claim = data;
@@ -258,7 +262,7 @@ static void one_binary_serves_all_strides(gconstpointer data)
 
 /* ---- the program ---- */
 
-/* The draws for the cell's direction and types, made at the first use. */
+/* Finds the draws for the cell's direction and types; makes them at the first use. */
 static struct draws *find_draws(GHashTable *all, const struct conv_cell *cell)
 {
     int key = (int)cell->direction;
@@ -276,15 +280,16 @@ static struct draws *find_draws(GHashTable *all, const struct conv_cell *cell)
     return draws;
 }
 
-/* Claims are ordered by direction, type and layout. The number is shifted by one after CLAIM_DAYS claims, so
- * that each day gets some of each. On a GPU, which compiles fast, all claims are due. */
+/* Whether the claim is tested today. Claims are ordered by direction, type and layout; the day
+ * shifts by one after each CLAIM_DAYS claims, so that each day gets some of each. On a GPU, which
+ * compiles fast, all claims are tested. */
 static bool is_due(const struct claim *claim)
 {
     return is_plain_fp32(&claim->cell) || !context_is_cpu(&contexts[CONTEXT_HOST]) ||
            test_is_turn(claim->number + claim->number / CLAIM_DAYS, CLAIM_DAYS);
 }
 
-/* The claims point into `draws`. */
+/* Returns the solver's claims; they point into `draws`. */
 static GArray *find_claims(GHashTable *draws)
 {
     GArray *claims = g_array_new(FALSE, TRUE, sizeof(struct claim));
@@ -331,7 +336,7 @@ static void add_tests(const GArray *claims)
     }
 }
 
-/* Why the solver cannot run here; NULL where it can. */
+/* Returns why the solver cannot run here, NULL if it can. */
 static const char *no_device_for_it(const GArray *claims)
 {
     bool at_home = false;

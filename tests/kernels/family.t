@@ -1,5 +1,6 @@
 #!/bin/sh
-# Every solver of the table has its program in the family's folder, and no other program is there, since prove runs all of them.
+# The folder of families has a program for every solver of the table, and no other program: prove runs all that it finds
+# there.
 set -u
 
 here=$(dirname "${SKIPJACK:-build/skipjack}")/tests/kernels

@@ -1,11 +1,10 @@
-/*
- * The kernels of every solver compile for AMD's and NVIDIA's architectures, with the default configs of many
- * shapes, without spilled registers and scratch memory. The table is walked, so that a new solver is compiled
- * here too. Each architecture compiles the first shape that a solver serves (of similar architectures, a kin,
- * one does). They alternate at the other shapes, each on one of SHAPE_DAYS days; a kernel that one of the kin
- * has compiled is not compiled again. The long suite compiles everything on every day. The program compiles for
- * one kin: gpu_compile rdna, or a link of that name; --kin lists them.
- */
+/* The kernels of every solver compile for AMD's and NVIDIA's architectures with the default configs
+ * of many shapes, without spilled registers and scratch memory. All rows of the solver table are
+ * compiled, new solvers included. Every day each kin (a set of similar architectures) compiles the
+ * first shape that a solver serves. Each architecture compiles each other shape on one of
+ * SHAPE_DAYS days; a kernel that one architecture of the kin has compiled is
+ * not compiled again. The long suite compiles everything. A program compiles for one kin:
+ * gpu_compile rdna, or a link named rdna; --kin lists them. */
 #include <string.h>
 
 #include "kernels/kernel_source.h"
@@ -20,11 +19,13 @@
 /* Each shape is compiled on one of so many days. */
 #define SHAPE_DAYS 3
 
-/* Compilers and architectures, with the units of a product: a clang by name, HIPRTC or NVRTC. */
+/* The compiler (a clang by name, HIPRTC or NVRTC) and the target with its number of compute
+ * units. */
 static const struct machine {
     const char *compiler, *target;
-    const char *kin; /* architectures for which plain kernels are nearly the same */
-    bool follows;    /* another one of the kin compiles the first shapes */
+    /* name of a set of architectures whose code for plain kernels is nearly equal */
+    const char *kin;
+    bool follows; /* another architecture of the kin compiles each solver's first shape */
 } machines[] = {
     {"clang-15", "gfx900_64", "gfx9", false},    {"clang-15", "gfx906_60", "gfx9", true},
     {"clang-15", "gfx90878", "gfx9", true},      {"clang-15", "gfx90a68", "gfx90a", false},
@@ -33,32 +34,34 @@ static const struct machine {
     {"nvrtc", "sm_90_132_80g", "nvidia", false}, {"hiprtc", "gfx90a68", "gfx90a", true},
 };
 
-/* The first shapes are large and get a large tile by default, the others get the other tiles. */
+/* The default tile is a large one for the first, large shapes, and another tile for each of the
+ * other shapes. */
 static const struct shape {
     int64_t n, c, k, groups, size, filter, stride;
-    bool many_scalars; /* some may be kept in lanes of vector registers; nothing may go to memory */
+    /* scalar registers may spill to lanes of vector registers, but nothing to memory */
+    bool many_scalars;
 } shapes[] = {
     {32, 256, 256, 1, 28, 3, 1, false},   {32, 256, 256, 1, 28, 1, 1, false},
     {32, 256, 256, 256, 28, 3, 1, false}, {32, 128, 128, 1, 28, 5, 1, false},
     {16, 3, 64, 1, 112, 11, 1, false},    {32, 128, 128, 4, 28, 3, 1, false},
     {32, 256, 256, 1, 28, 3, 2, false},   {2, 16, 16, 1, 14, 3, 1, false},
-    {32, 256, 256, 256, 28, 7, 1, true}, /* depthwise, a large filter */
-    {8, 64, 64, 64, 56, 31, 1, true},    /* and one that has more taps than registers */
-    {32, 64, 16, 1, 56, 3, 1, false},    /* few rows of a product */
-    {32, 16, 64, 1, 56, 3, 1, false},    /* the same backwards */
+    {32, 256, 256, 256, 28, 7, 1, true}, /* depthwise, with a large filter */
+    {8, 64, 64, 64, 56, 31, 1, true},    /* depthwise, with more filter positions than registers */
+    {32, 64, 16, 1, 56, 3, 1, false},    /* a matrix product of few rows */
+    {32, 16, 64, 1, 56, 3, 1, false},    /* a matrix product of few rows in backward data */
     {32, 512, 512, 1, 7, 3, 1, false},   /* a small image */
     {16, 3, 64, 1, 224, 11, 4, false},    {32, 256, 512, 1, 28, 1, 2, false},
     {4, 16, 16, 1, 56, 31, 1, false}, /* the longest Fourier transforms */
-    {2, 2, 2, 1, 60, 60, 1, false},   /* a filter that leaves room for the smallest tiles alone */
+    {2, 2, 2, 1, 60, 60, 1, false},   /* a filter so large that only the smallest tiles fit */
 };
 
-/* A kernel to compile, and the result. */
+/* A kernel to compile, and the result of compiling it. */
 struct task {
-    const struct launch *launch; /* its options and file */
+    const struct launch *launch; /* the kernel's options and source file */
     const struct target *target;
     bool many_scalars;
     char *name;    /* the solver */
-    char *finding; /* the fault, NULL for none */
+    char *finding; /* what is wrong with the compiled kernel; NULL: nothing */
     int registers;
     double seconds;
 };
@@ -76,7 +79,7 @@ static void task_free(gpointer data)
     g_free(task);
 }
 
-/* ---- which kernels there are ---- */
+/* ---- listing the kernels ---- */
 
 static void make_problem(const struct conv_cell *cell, const struct shape *shape, struct problem *p)
 {
@@ -98,7 +101,8 @@ static void make_problem(const struct conv_cell *cell, const struct shape *shape
     problem_set_output(p);
 }
 
-/* Whether one of the machine's kin has compiled the kernel; otherwise notes that this machine does. */
+/* Whether a machine of the same kin has compiled the kernel; if not, notes that this machine
+ * does. */
 static bool kin_have(const struct solver *solver, const char *identity)
 {
     static GHashTable *compiled;
@@ -133,7 +137,8 @@ static void add_launches(GHashTable *tasks, const struct solver *solver, const s
     }
 }
 
-/* Whether the machine compiles shape number `shape` today, after the first shape that the solver serves. */
+/* Whether the machine compiles the solver's shape number `shape` today; its first shape is always
+ * due. */
 static bool is_due(int shape, int cell)
 {
     const int machine_count = (int)G_N_ELEMENTS(machines);
@@ -164,8 +169,8 @@ static void add_cell(GHashTable *tasks, const struct solver *solver, int number,
     }
 }
 
-/* Kernels differ between types and between channels first and last. Each machine compiles the first of
- * these, and one machine each of the others; number -1 takes all. */
+/* Types, and channels first or last, give different kernels. Every machine compiles the first of
+ * these combinations, and one machine each of the others; number -1: all. */
 static bool is_quick(const struct conv_cell *cell, int number)
 {
     static const struct {
@@ -205,9 +210,9 @@ static GHashTable *all_kernels(const struct target *target)
     return tasks;
 }
 
-/* ---- compiling them ---- */
+/* ---- compiling the kernels ---- */
 
-/* Spilled registers, of the shape's many scalars none. */
+/* Number of spilled registers; for shapes with many_scalars only vector registers count. */
 static int spills_of(const struct code_object *object, const struct task *task)
 {
     struct amd_object read;
@@ -218,7 +223,8 @@ static int spills_of(const struct code_object *object, const struct task *task)
 }
 
 /* A default config is never refused for its limits, so it must not come near them. */
-/* A compiled kernel's fault, NULL for none. */
+/* Returns what is wrong with a compiled kernel, NULL if nothing is. The limits are checked because
+ * a default config is always accepted, so it must stay below them. */
 static char *fault_of(const struct code_object *object, const struct task *task)
 {
     int64_t local_bytes = object->local_bytes + task->launch->local_bytes;

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Tests that once held only on CPUs like their author's, run as on CPUs with 4 and 8 lanes of FP32
-# (make test TEST_CPU=athlon64 runs all tests so).
+# Runs the tests that once passed only on CPUs with as many lanes as their author's, as on CPUs with 4 and 8 lanes of
+# FP32. (make test TEST_CPU=athlon64 runs all tests that way.)
 set -u
 
 tests=$(dirname "$SKIPJACK")/tests
@@ -11,7 +11,7 @@ result() {
     if [ "$1" = 0 ]; then echo "ok $number - $2"; else echo "not ok $number - $2"; fi
 }
 
-# as_on CPU PROGRAM [TEST]: runs one program's tests, or one of them.
+# as_on CPU PROGRAM [TEST]: runs a program's tests, or one of them, as on that CPU.
 as_on() {
     OCL_ICD_VENDORS=$tests/cpu_mask.so SKIPJACK_TEST_CPU=$1 "$tests/kernels/$2" --tap ${3:+-p "$3"} >"$log" 2>&1
 }

@@ -28,7 +28,8 @@ static void check(const char *solver_name, const struct problem *p,
 
 static const enum layout layouts_3d[] = {LAYOUT_NCDHW, LAYOUT_NDHWC};
 
-/* A random problem in that layout; 3D ones are kept small, blocked ones have whole blocks. */
+/* A random problem in that layout; 3D problems are small, and blocked layouts have whole blocks of
+ * channels. */
 static void random_naive_problem(GRand *random, struct problem *p, enum direction direction,
                                  enum layout layout)
 {
@@ -118,7 +119,8 @@ static void naive_serves_every_type(void)
         check_naive(cases[i].direction, cases[i].types, plain_layouts, 2, TRIAL_PACKED);
 }
 
-/* ---- 16-bit floats, exactly: a filter of one 1 copies x to y, from one type to the other ---- */
+/* ---- 16-bit floats: a 1x1 filter of the value 1 copies x to y, from one type to the other,
+ * exactly ---- */
 
 #define COPY_H 256
 #define COPY_W 512
@@ -129,7 +131,8 @@ static const struct small_type {
     int infinity; /* stored */
 } small_types[] = {{TYPE_FP16, 10, 15, 0x7c00}, {TYPE_BF16, 7, 127, 0x7f80}};
 
-/* The value of a positive 16-bit float; infinity has the value that would come next. */
+/* The value of a positive 16-bit float; infinity counts as the value that the next step would
+ * have. */
 static double small_value(const struct small_type *small, int stored)
 {
     int one = 1 << small->mantissa_bits, exponent = stored >> small->mantissa_bits;
@@ -184,8 +187,8 @@ static void every_16_bit_float_is_loaded(gconstpointer data)
     g_assert_cmpint(wrong, ==, 0);
 }
 
-/* Halfway between two neighbours the even one is expected, on either side of it the nearer one. Infinity is the
- * neighbour of the largest finite value. */
+/* A value halfway between two neighbours is rounded to the even one, other values to the nearer
+ * one. For rounding, infinity is the neighbour of the largest finite value. */
 static void every_16_bit_float_is_rounded_to(gconstpointer data)
 {
     const struct small_type *small = data;
@@ -213,7 +216,7 @@ static void every_16_bit_float_is_rounded_to(gconstpointer data)
     g_assert_cmpint(y[3 * small->infinity + 2], ==, small->infinity);
 }
 
-/* Shapes where tiles, padding and vectors meet their limits, then random ones. */
+/* First the shapes where tiles, padding and vectors meet their limits, then random ones. */
 static void edge_problem(int index, GRand *random, struct problem *p)
 {
     static const struct {
@@ -221,8 +224,8 @@ static void edge_problem(int index, GRand *random, struct problem *p)
     } edges[] = {
         {1, 3, 5, 1, 1, 1, 1, 1, 0, 1, 1},     /* one output */
         {2, 7, 9, 1, 3, 3, 3, 3, 0, 1, 1},     /* 1x1 output of a 3x3 filter */
-        {1, 70, 66, 1, 8, 8, 1, 1, 0, 1, 1},   /* 1x1, whole tiles of positions */
-        {1, 300, 33, 1, 7, 7, 1, 1, 0, 1, 1},  /* 1x1, tiles that hang over */
+        {1, 70, 66, 1, 8, 8, 1, 1, 0, 1, 1},   /* 1x1; the positions fill whole tiles */
+        {1, 300, 33, 1, 7, 7, 1, 1, 0, 1, 1},  /* 1x1; positions and channels fill tiles partly */
         {1, 64, 16, 1, 14, 14, 1, 1, 0, 2, 1}, /* strided 1x1 */
         {2, 40, 24, 1, 16, 16, 3, 3, 1, 1, 1}, /* rows of one vector */
         {1, 12, 12, 12, 9, 20, 3, 3, 1, 1, 1}, /* depthwise */
@@ -231,8 +234,9 @@ static void edge_problem(int index, GRand *random, struct problem *p)
         {1, 2, 3, 1, 4, 4, 3, 3, 5, 1, 1},     /* more padding than input */
         {1, 1, 1, 1, 25, 30, 25, 30, 0, 3, 1}, /* a filter as large as the input */
         {1, 9, 5, 1, 2, 3, 5, 4, 0, 1, 1},     /* a filter that reaches past the input */
-        {1, 5, 9, 1, 20, 23, 3, 3, 1, 3, 2},   /* dilation steps through the stride's phases */
-        {2, 6, 8, 2, 24, 21, 4, 5, 2, 4, 2},   /* and meets only some of them */
+        /* the dilation passes through all phases of the stride */
+        {1, 5, 9, 1, 20, 23, 3, 3, 1, 3, 2},
+        {2, 6, 8, 2, 24, 21, 4, 5, 2, 4, 2}, /* the dilation meets only some phases of the stride */
     };
     if (index >= (int)G_N_ELEMENTS(edges)) {
         conv_random_problem(random, p);
@@ -255,7 +259,7 @@ static void edge_problem(int index, GRand *random, struct problem *p)
     problem_set_output(p);
 }
 
-/* The config at a place in the problem's space, counted round. */
+/* Config n of the problem's space, modulo the space's size. */
 static void nth_config(const struct solver *solver, const struct problem *p, int64_t n,
                        struct perf_config *config)
 {
@@ -272,7 +276,7 @@ static void nth_config(const struct solver *solver, const struct problem *p, int
         g_assert_true(space_walk_next(&walk, config));
 }
 
-/* A dynamic kernel compiles once a config: a few configs, each with all problems. */
+/* A dynamic kernel is compiled once for a config: a few configs run all problems. */
 static void cpu_gemm_is_right_for_many_problems(void)
 {
     const struct solver *solver = solver_find("ConvCpuGemm");
@@ -292,7 +296,7 @@ static void cpu_gemm_is_right_for_many_problems(void)
     }
 }
 
-/* A static kernel compiles for each problem: many problems, each with a config of its own. */
+/* A static kernel is compiled for each problem: many problems, each with another config. */
 static void cpu_direct_is_right_for_many_problems(void)
 {
     g_autoptr(GRand) random = g_rand_new_with_seed(31);

@@ -1,4 +1,4 @@
-/* The comparison that tests of kernels use must find every kind of fault. */
+/* The comparison that all kernel tests use (conv_trial.h) must find every kind of fault. */
 #include "tests/support/conv_trial.h"
 
 #include <math.h>
@@ -36,7 +36,7 @@ static void store(struct conv_trial *trial, int64_t index, double value)
     conv_store(&trial->p, TENSOR_Y, y->strides, (char *)y->data + y->start, index, value);
 }
 
-/* Writes the right result; returns how many elements it has. */
+/* Stores the right result as the output; returns its number of elements. */
 static int64_t store_all(struct conv_trial *trial)
 {
     int64_t sizes[5], count = conv_plain_sizes(&trial->p, TENSOR_Y, sizes);
@@ -78,7 +78,7 @@ static void a_right_result_is_right_however_tensors_lie(void)
     }
 }
 
-/* The least that a wrong kernel does: it leaves out the smallest product there can be. */
+/* The smallest mistake of a kernel: it leaves out the smallest product that the data can have. */
 static void a_missing_product_is_wrong_for_every_algorithm(void)
 {
     static const struct {
@@ -116,7 +116,8 @@ static void whole_numbers_are_equal_or_wrong(void)
     conv_trial_clear(&trial);
 }
 
-/* Transforms mix neighbours: an element has the error of the largest; plain sums have their own. */
+/* Transforms mix neighbours, so an element may have the error of the largest one; in plain sums
+ * each element has its own limit. */
 static void only_transforms_may_err_by_the_largest_magnitude(void)
 {
     struct conv_trial trial;
@@ -145,10 +146,11 @@ static void a_byte_written_where_none_may_be_is_stray(void)
             bytes[tensor->start - 1] ^= 1;
             bytes[tensor->bytes - 1] ^= 1;
             g_assert_cmpint(conv_trial_stray(&trial), ==, 2);
-            bytes[tensor->start + 1] ^= 1; /* the first element's */
+            bytes[tensor->start + 1] ^= 1; /* changes the first element */
             g_assert_cmpint(conv_trial_stray(&trial), ==, t == TENSOR_Y ? 2 : 3);
             if (all_strides[k] == TRIAL_SPREAD) {
-                bytes[tensor->start + 4] ^= 1; /* between the first and the second */
+                /* changes the gap between the first and the second element */
+                bytes[tensor->start + 4] ^= 1;
                 g_assert_cmpint(conv_trial_stray(&trial), ==, t == TENSOR_Y ? 3 : 4);
             }
             conv_trial_clear(&trial);

@@ -1,15 +1,14 @@
-/*
- * A sum whose order varies gives results that vary. A kernel whose work-items add to one place has atomic
- * instructions for it, and its solver must be marked nondeterministic.
- */
+/* A sum whose order varies gives varying results. A kernel whose work-items add to one address
+ * needs atomic instructions: the test searches all kernels for these, and requires that the solver
+ * is marked nondeterministic. */
 #include <string.h>
 
 #include "kernels/kernel_source.h"
 #include "solvers/framework/solver.h"
 
-/* Finds instructions that add to memory in any order, as kernels here may write them: functions of HIP, CUDA and
- * OpenCL C, builtins of compilers, PTX (also the copy engine's), AMD's assembly. The order that a fence is given
- * (__ATOMIC_RELEASE) does not count. */
+/* Matches instructions that add to memory in any order: functions of HIP, CUDA and OpenCL C,
+ * compilers' builtins, PTX (the copy engine's, too) and AMD's assembly. __ATOMIC_RELEASE and the
+ * like, which are the order of a fence, do not match. */
 #define ATOMIC                                                                                     \
     "(?i)\\batom(ic)?(_|[A-Z]|\\.)|\\batomic(add|sub|cas|exch|min|max|inc)|"                       \
     "__(hip_|sync_|c11_|opencl_)?atomic_(?!(release|acquire|acq_rel|seq_cst|relaxed)\\b)|"         \

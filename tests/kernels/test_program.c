@@ -1,7 +1,5 @@
-/*
- * The three forms of a program, each built and used: source everywhere else,
- * here the other two. The fault tests' texts are built in, since they have assembly.
- */
+/* The three forms of a program are built and run: source in all other tests, assembly and ready
+ * objects here. The fault tests' sources are built in, since they have assembly. */
 #include "kernels/program.h"
 
 #include <string.h>
@@ -24,7 +22,7 @@ static void set_problem(struct problem *p)
     problem_set_output(p);
 }
 
-/* ConvDirectNaive's solution for the problem. */
+/* Makes ConvDirectNaive's solution for the problem. */
 static void solve(const struct problem *p, struct solution *solution)
 {
     const struct perf_config none = {0};
@@ -34,7 +32,7 @@ static void solve(const struct problem *p, struct solution *solution)
     g_assert_true(solver_solve(solver_find("ConvDirectNaive"), p, &context, &none, solution, NULL));
 }
 
-/* Puts bytes where the object `file` for the architecture is looked for. */
+/* Stores bytes where the object `file` for the architecture is looked up. */
 static void store_object(const char *arch, const char *file, GBytes *bytes)
 {
     g_autofree char *path = g_build_filename(temp_folder_path(folder, "objects"), arch, NULL);
@@ -46,7 +44,8 @@ static void store_object(const char *arch, const char *file, GBytes *bytes)
     g_assert_true(g_file_set_contents(name, data, (gssize)size, NULL));
 }
 
-/* A solution whose kernel comes ready, in the place of ConvDirectNaive's text and options. */
+/* A solution whose kernel is a ready object runs; it replaces ConvDirectNaive's source and
+ * options. */
 static void a_ready_object_runs(void)
 {
     g_autoptr(GRand) random = g_rand_new_with_seed(1);
@@ -96,7 +95,8 @@ static void an_objects_bytes_are_its_identity(void)
     g_assert_true(program_hash("conv_direct_naive.cl", &target, first, NULL));
 }
 
-/* The file may be replaced between hashing and reading: the object is then refused. */
+/* The file may be replaced between hashing and reading: the object is refused if its hash differs
+ * then. */
 static void an_object_that_was_replaced_is_not_taken(void)
 {
     g_autoptr(GBytes) one = g_bytes_new_static("one", 3);
@@ -201,7 +201,8 @@ static void assembly_is_configured_by_symbols(void)
     code_object_clear(&none);
 }
 
-/* Assembled code is taken as a ready object for its architecture, and refused for others. */
+/* An assembled kernel is accepted as a ready object for its architecture, and refused for other
+ * ones. */
 static void an_object_for_another_gpu_is_refused(void)
 {
     g_autoptr(GError) error = NULL;

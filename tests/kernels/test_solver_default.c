@@ -1,7 +1,5 @@
-/*
- * A solver without a single valid config is built and run all the same, with its default: rows of
- * this file's own over a real kernel.
- */
+/* A solver without any valid config is still built and run, with its default config: solvers of
+ * this test's own over a real kernel. */
 #include "solvers/framework/solver.h"
 #include "tests/support/conv_kinds.h"
 #include "tests/support/conv_trial.h"
@@ -97,7 +95,8 @@ static void run(const struct solver *solver, const struct perf_config *config, i
     conv_trial_clear(&trial);
 }
 
-/* The way that everybody takes: draw from the space in force, else the default. */
+/* Chooses a config as every caller does: drawn from the problem's space, or the default if the
+ * space is empty. */
 static void choose(const struct solver *solver, struct perf_config *config)
 {
     struct problem p;

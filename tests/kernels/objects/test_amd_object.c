@@ -1,4 +1,4 @@
-/* Code objects made by hand: whole ones are read, each kind of damage is named. */
+/* Code objects made by hand: undamaged ones are read, and the error names each kind of damage. */
 #include "kernels/objects/amd_object.h"
 
 #include <elf.h>
@@ -96,7 +96,7 @@ static void test_every_shorter_object_is_refused(void)
     }
 }
 
-/* With any byte changed the object is read or refused, and never read beyond its end. */
+/* With any one byte changed, the object is read or refused, and no byte behind its end is read. */
 static void test_a_changed_byte_is_never_read_past_the_end(void)
 {
     static const guint8 values[] = {0, 1, 0x7f, 0x80, 0xdf, 0xff};

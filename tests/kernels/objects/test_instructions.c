@@ -7,7 +7,7 @@
 #include "kernels/toolchains/toolchain.h"
 #include "tests/support/patience.h"
 
-/* How often the text has the instruction. */
+/* The count that the text states for the instruction `name`. */
 static int count_of(const char *counts, const char *name)
 {
     g_auto(GStrv) items = g_strsplit(counts ? counts : "", ", ", -1);
@@ -19,7 +19,8 @@ static int count_of(const char *counts, const char *name)
     return 0;
 }
 
-/* NULL, with the test skipped, where nothing here compiles for the target. */
+/* Compiles a kernel and returns its instruction counts. Returns NULL, after skipping the test, if
+ * no compiler here serves the target. */
 static char *counts_of(const char *id, const char *text, GBytes **code)
 {
     struct target target;
@@ -131,8 +132,8 @@ static const struct {
     {LLVM_19, "gfx940", true},   {LLVM_19, "gfx942", true},
 };
 
-/* Runs in a process of its own, which opens only SKIPJACK_LLVM's library. gfx900's code serves every target,
- * since only the target's name decides whether code is counted. */
+/* Runs in its own process, which opens the library of SKIPJACK_LLVM only. Code for gfx900 is used
+ * for every target, since the target's name alone decides whether code is counted. */
 static void look_with_the_library(void)
 {
     const char *library = g_getenv("SKIPJACK_LLVM");
@@ -168,7 +169,8 @@ static void expect_rows_of(const char *library)
 static void test_a_target_that_llvm_does_not_know_is_not_counted(void)
 {
     if (g_test_subprocess()) {
-        /* Skipped without the library. One process opens only one LLVM, since two may conflict. */
+        /* Skips the test without the library. A process opens one LLVM only, since two may
+         * conflict. */
         if (dlopen(g_getenv("SKIPJACK_LLVM"), RTLD_NOW | RTLD_LOCAL))
             look_with_the_library();
         return;
@@ -256,8 +258,8 @@ static void test_nvidias_instructions_are_told_by_their_families(void)
         expect_counts(cases[i].id, cases[i].text, cases[i].wanted);
 }
 
-/* GPUs before sm_70 have instructions of 8 bytes. NVRTC no longer compiles for them, so a later GPU's code is
- * used. */
+/* GPUs before sm_70 have instructions of 8 bytes, which are not counted. NVRTC no longer compiles
+ * for them, so code for a later GPU is given under their name. */
 static void test_nvidias_before_sm_70_are_not_counted(void)
 {
     static const struct {
@@ -280,7 +282,7 @@ static void test_nvidias_before_sm_70_are_not_counted(void)
 
 /* ---- damage ---- */
 
-/* Damaged objects are counted or not, and never read beyond their end. */
+/* Instructions of damaged objects are counted or not, and no byte behind the end is read. */
 static void test_a_damaged_object_is_not_counted(void)
 {
     GBytes *code = NULL;

@@ -7,7 +7,7 @@ static void what_exceeds_a_target_is_told(void)
     static const struct {
         const char *target;
         int64_t scratch_bytes, local_bytes;
-        const char *words; /* NULL where it is within the limits */
+        const char *words; /* part of the message; NULL: within the limits */
     } cases[] = {
         {"gfx90a68", 0, 65536, NULL},
         {"gfx90a68", 4, 0, "4 bytes of scratch memory, more than 0"},

@@ -1,4 +1,4 @@
-/* MessagePack's forms, each whole, cut off and taken for another. */
+/* Every form of a MessagePack value: complete, cut off, and read as a value of another kind. */
 #include "kernels/objects/msgpack.h"
 
 #include <glib.h>
@@ -10,7 +10,7 @@ static const struct form {
     const char *bytes;
     size_t length;
     enum kind kind;
-    int64_t number; /* value, count, or length of the text */
+    int64_t number; /* the number, the element count, or the text's length */
 } forms[] = {
 #define FORM(bytes, kind, number)                                                                  \
     {                                                                                              \
@@ -69,8 +69,8 @@ static struct msgpack cursor_over(const char *bytes, size_t length)
     return (struct msgpack){at, length > 0 ? at + length : at};
 }
 
-/* The kind of the function that takes the value, OTHER for none. A function that refuses a value must leave the
- * cursor. */
+/* Returns the kind of the function that reads the value, or OTHER if none does. A function that
+ * refuses a value must not move the cursor. */
 static enum kind kind_of(const char *bytes, size_t length, int64_t *number)
 {
     struct msgpack cursor = cursor_over(bytes, length);
@@ -110,7 +110,7 @@ static void test_what_is_cut_off_is_refused(void)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(forms); i++) {
         for (size_t length = 0; length < forms[i].length; length++) {
-            /* A copy of exactly that size, so that sanitizers catch a read past its end. */
+            /* A copy of exactly this size, so that AddressSanitizer finds a read behind its end. */
             g_autofree char *part = g_memdup2(forms[i].bytes, length);
             struct msgpack cursor = cursor_over(part, length);
             g_assert_false(msgpack_skip(&cursor));
@@ -136,7 +136,8 @@ static void test_deep_nesting_is_refused(void)
     g_assert_true(msgpack_skip(&cursor));
 }
 
-/* A count of four billion in six bytes costs nothing. */
+/* Six bytes can claim four billion elements: reading stops at the end of the bytes and allocates
+ * nothing for the claim. */
 static void test_a_lying_count_ends_with_the_bytes(void)
 {
     struct msgpack cursor = cursor_over("\xdd\xff\xff\xff\xff\x01", 6);

@@ -1,4 +1,4 @@
-/* The properties that OpenCL reports of this machine's CPU. */
+/* The properties that OpenCL reports for this machine's CPU. */
 #include "kernels/toolchains/opencl.h"
 #include "tests/support/temp_folder.h"
 
@@ -17,7 +17,8 @@ static bool host_target(struct target *target)
     return false;
 }
 
-/* make test TEST_CPU=haswell TEST_THREADS=64 stops here when PoCL's device is another one. */
+/* Fails if PoCL's device is not the CPU and number of threads that `make test TEST_CPU=haswell
+ * TEST_THREADS=64` asks for, which ends the run early. */
 static void device_is_the_one_asked_for(void)
 {
     const char *cpu = g_getenv("SKIPJACK_TEST_CPU"), *threads = g_getenv("POCL_MAX_PTHREAD_COUNT");
@@ -34,7 +35,8 @@ static void device_is_the_one_asked_for(void)
         g_assert_cmpint(target.compute_units, ==, atoi(threads));
 }
 
-/* A machine that plans for a target without having one goes by the target's name alone. */
+/* A machine that plans for another target knows only the target's name, which must give the width
+ * of vectors. */
 static void name_says_how_wide_vectors_are(void)
 {
     struct target target, named;
@@ -45,7 +47,8 @@ static void name_says_how_wide_vectors_are(void)
     g_assert_cmpint(named.vector_bytes, ==, target.vector_bytes);
 }
 
-/* A user who can write to PoCL's folder makes this process run his code. */
+/* Another user who could write to PoCL's folder could make this process run his code: such a folder
+ * is refused. */
 static void folder_that_others_may_write_is_refused(void)
 {
     static const struct {

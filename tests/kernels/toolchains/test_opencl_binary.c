@@ -1,4 +1,4 @@
-/* Binaries of the real PoCL, whole and cut off. */
+/* Binaries that the real PoCL makes, complete and cut off. */
 #include "kernels/toolchains/opencl_binary.h"
 
 #include <string.h>
@@ -42,7 +42,7 @@ static gsize place_of(GBytes *code, const char *words, gsize length, gsize from)
     return (gsize)(found - bytes);
 }
 
-/* The second file's code is the last of all. */
+/* The binary ends with the second file's code, so cutting it off cuts that code off. */
 static void cut_off_code_is_refused(void)
 {
     g_autoptr(GBytes) code = compile(source, "twice");
@@ -57,7 +57,8 @@ static void cut_off_code_is_refused(void)
     }
 }
 
-/* A file of the cache that a full disk cut off is packed with the length that it has. */
+/* A file that a full disk cut off in PoCL's cache is packed into the binary with its short length:
+ * the binary is refused. */
 static void a_short_file_within_is_refused(void)
 {
     g_autoptr(GBytes) code = compile(source, "twice");

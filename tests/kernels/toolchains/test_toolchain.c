@@ -3,7 +3,7 @@
 
 #include "kernels/toolchains/toolchain.h"
 
-/* HIPRTC compiles for AMD's GPUs where no clang does, as far as the library serves the target. */
+/* Where no clang serves the target, HIPRTC compiles for AMD's GPUs that it knows. */
 static void another_toolchain_serves_where_the_first_is_missing(void)
 {
     static const char *const targets[] = {"gfx90a68", "gfx1030_36", "gfx942130", "gfx120164"};
@@ -107,7 +107,7 @@ static void constraints_are_asked_of_the_version_that_compiles(void)
     }
 }
 
-/* The toolchain that SKIPJACK_TOOLCHAIN names serves the targets of its vendor, and no others. */
+/* The toolchain named by SKIPJACK_TOOLCHAIN serves its vendor's targets, and no others. */
 static void setting_chooses_among_those_of_a_vendor(void)
 {
     static const struct {

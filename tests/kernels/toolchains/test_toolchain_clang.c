@@ -1,4 +1,4 @@
-/* This machine's clangs, and scripts in the place of a clang that misbehaves. */
+/* This machine's clangs, and scripts that stand in for a clang that misbehaves. */
 #include <glib/gstdio.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static guint entries_in(const char *path)
     return count;
 }
 
-/* Makes the toolchain use the clang of this name. Skips the test where it is missing. */
+/* Makes the toolchain use the clang of this name. Skips the test if it is not installed. */
 static bool clang_or_skip(const char *name)
 {
     g_setenv("SKIPJACK_CLANG", name, TRUE);
@@ -124,7 +124,7 @@ static void unknown_targets_are_refused(void)
     }
 }
 
-/* The first of the list that knows a target compiles for it, and names the version. */
+/* The first clang of the list that knows a target compiles for it; the version names that clang. */
 static void each_target_has_the_first_that_knows_it(void)
 {
     struct target old, new;
@@ -143,7 +143,7 @@ static void each_target_has_the_first_that_knows_it(void)
     g_assert_true(g_str_has_prefix(toolchain->version(&old, NULL), "19."));
 }
 
-/* ---- none, and bad ones ---- */
+/* ---- no clang, and broken ones ---- */
 
 static void a_missing_one_is_named_with_the_remedy(void)
 {
@@ -160,7 +160,7 @@ static void a_missing_one_is_named_with_the_remedy(void)
     code_object_clear(&object);
 }
 
-/* A clang that is a script: it answers --version, and does `then` when it is to compile. */
+/* Writes a script as a clang: it answers --version, and runs `then` when it is to compile. */
 static void script_clang(TempFolder *folder, const char *then, bool with_linker)
 {
     g_autofree char *text =
@@ -186,7 +186,8 @@ static void one_without_a_linker_is_refused(void)
     g_assert_nonnull(strstr(error->message, "no linker ld.lld lies beside"));
 }
 
-/* A compiler's cache goes by every compiler's name, with or without some linker beside it. */
+/* A compiler cache (ccache) earlier in PATH has every compiler's name: it is skipped, with or
+ * without a linker beside it. */
 static void a_cache_before_it_in_path_is_passed_over(gconstpointer with_linker)
 {
     g_autoptr(TempFolder) cache = temp_folder_new();
@@ -215,7 +216,8 @@ static void a_version_tells_whose_build_it_is(void)
     g_assert_cmpstr(toolchain->version(NULL, NULL), ==, "9.9 Odd (build 7)");
 }
 
-/* It compiles for the target when tried, and dies over the kernel. */
+/* The clang compiles its trial for the target, and is killed by a signal over the kernel: the error
+ * names the signal. */
 static void a_signal_is_named(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
@@ -230,7 +232,7 @@ static void a_signal_is_named(void)
     code_object_clear(&object);
 }
 
-/* A full disk and a killed compiler are the machine's failures, not the kernel's. */
+/* A full disk or a killed compiler is reported as a failure of the machine, not of the kernel. */
 static void failures_of_the_machine_are_not_the_kernels(void)
 {
     static const struct {
@@ -260,7 +262,8 @@ static void failures_of_the_machine_are_not_the_kernels(void)
     }
 }
 
-/* The trial fails once of the machine: neither is that kept, nor is another clang taken in its place. */
+/* The trial fails once for a reason of the machine: the failure is not remembered, and no other
+ * clang is used instead. */
 static void a_trial_that_the_machine_ends_is_made_again(void)
 {
     static const char *const ends[] = {
@@ -288,11 +291,12 @@ static bool is_gone(const char *pid)
 {
     g_autofree char *path = g_strdup_printf("/proc/%.*s/stat", (int)strcspn(pid, "\n"), pid);
     g_autofree char *stat = NULL;
-    /* A zombie that nobody collected is dead as well. */
+    /* a zombie counts as dead, too */
     return !g_file_get_contents(path, &stat, NULL, NULL) || strstr(stat, ") Z ");
 }
 
-/* It hangs over the kernel, and whoever waits for it is killed. */
+/* The clang hangs over the kernel, and the process that waits for it is killed: the clang dies,
+ * too. */
 static void it_dies_with_its_caller(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
@@ -333,7 +337,7 @@ static void success_without_an_object_is_a_failure(void)
     code_object_clear(&object);
 }
 
-/* After all the others. */
+/* Runs after all other tests: no temporary file is left. */
 static void nothing_is_left_behind(void)
 {
     g_assert_cmpuint(entries_in(temporary), ==, 0);
@@ -341,7 +345,8 @@ static void nothing_is_left_behind(void)
 
 int main(int argc, char **argv)
 {
-    /* A temporary folder of its own, before anybody asks for one: what stays in it was forgotten. */
+    /* Sets a temporary folder of this process's own before GLib reads TMPDIR, so that files left in
+     * it are found. */
     const char *parent = g_getenv("TMPDIR");
     g_autofree char *pattern =
         g_build_filename(parent ? parent : "/tmp", "skipjack-test-XXXXXX", NULL);

@@ -1,4 +1,5 @@
-/* This machine's HIPRTC, and the message without one. Tests that compile are skipped without one. */
+/* This machine's HIPRTC, and the error where it is missing. Tests that compile are skipped without
+ * it. */
 #include <string.h>
 
 #include "tests/support/temp_folder.h"
@@ -31,7 +32,7 @@ static void equal_input_gives_equal_bytes(void)
         toolchain_check_equal_bytes(toolchain, KERNEL_TEXT, targets[i].id, targets[i].target);
 }
 
-/* A source with two kernels: the facts are those of the entry. */
+/* The source has two kernels: registers and memory are reported for the named entry. */
 static void facts_are_of_the_entry(void)
 {
     static const char text[] =
@@ -142,8 +143,8 @@ static void set_many(const char *stem)
     }
 }
 
-/* setenv() moves the environment. The library's own C library must read it at the new place, since the old one is
- * freed memory. */
+/* setenv() may move the environment's array. The library has a C library of its own, which must
+ * read the array at its new address, since the old one is freed. */
 static void an_environment_that_changed_is_read(void)
 {
     if (g_test_subprocess()) {

@@ -1,4 +1,5 @@
-/* This machine's NVRTC, and the message without one. Tests that compile are skipped without one. */
+/* This machine's NVRTC, and the error where it is missing. Tests that compile are skipped without
+ * it. */
 #include <string.h>
 
 #include "tests/support/toolchain_check.h"
@@ -27,7 +28,8 @@ static void equal_input_gives_equal_bytes(void)
         toolchain_check_equal_bytes(toolchain, KERNEL_TEXT, targets[i].id, targets[i].arch);
 }
 
-/* A source with two kernels: the facts are those of the entry. The log keeps the warning and drops the report. */
+/* The source has two kernels: registers and memory are reported for the named entry. The log keeps
+ * warnings and leaves out the compiler's resource report. */
 static void facts_are_of_the_entry(void)
 {
     static const char text[] =

@@ -1,4 +1,4 @@
-/* The real PoCL: what it compiles, refuses and gives to another process. */
+/* The real PoCL: sources that it compiles or refuses, and binaries that another process loads. */
 #include <ftw.h>
 #include <string.h>
 
@@ -25,7 +25,8 @@ static void compile_fails_with_a_log(void)
     code_object_clear(&object);
 }
 
-/* Declarations in front of a source do not move its lines, and do not depend on its options. */
+/* The toolchain adds declarations before the source and passes options: line numbers in the log are
+ * still those of the source. */
 static void lines_of_a_log_are_the_sources(void)
 {
     static const char source[] = "\n\n__kernel void broken(__global int *x) { x[0] = nowhere; }";
@@ -86,7 +87,8 @@ static int halve_objects(const char *path, const struct stat *status, int type, 
     return 0;
 }
 
-/* As a full disk leaves it: PoCL takes its own files for whole. */
+/* A full disk cuts off files of PoCL's cache, which PoCL takes for complete: compiling fails
+ * instead of returning a binary that is cut off. */
 static void compile_gives_no_half_of_a_binary(void)
 {
     static const char source[] = "__kernel __attribute__((reqd_work_group_size(16, 1, 1)))"
@@ -104,7 +106,8 @@ static void compile_gives_no_half_of_a_binary(void)
     code_object_clear(&object);
 }
 
-/* Those that were `seen` at another problem are not compiled again. */
+/* Compiles each solver's default for the problem, except solvers and directions that `seen` has
+ * from an earlier problem. */
 static void compile_defaults(struct problem *p, const struct context *context,
                              bool (*seen)[DIRECTION_COUNT])
 {
@@ -124,7 +127,8 @@ static void compile_defaults(struct problem *p, const struct context *context,
     }
 }
 
-/* A plain problem, a depthwise one, a pointwise one and one with a large filter: every solver. */
+/* A plain, a depthwise, a pointwise and a large-filter problem, which together reach every
+ * solver. */
 static void every_default_compiles_without_a_warning(void)
 {
     static const struct {
@@ -228,7 +232,8 @@ static void key_changes_with_each_ingredient(void)
     kernel_key("aa", &launch, &target, &other, "1", keys[10]);
     other.prelude = NULL;
     kernel_key("aa", &launch, &target, &other, "1", keys[11]);
-    /* The same letters as in the first key, parted elsewhere. */
+    /* File and entry have the same letters together, divided at another place: the key must
+     * differ. */
     launch.entry = "1a";
     g_strlcpy(launch.options, "-DA=", sizeof(launch.options));
     kernel_key("aa", &launch, &target, toolchain, "1", keys[12]);
@@ -239,7 +244,8 @@ static void key_changes_with_each_ingredient(void)
     }
 }
 
-/* The number of units of a target is not in its kernels' keys: they serve all of an architecture. */
+/* A kernel's key does not contain the target's number of compute units: the kernel serves all
+ * targets of an architecture. */
 static void key_is_the_same_for_more_units(void)
 {
     struct launch launch = {.entry = "a"};

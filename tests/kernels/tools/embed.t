@@ -1,5 +1,5 @@
 #!/bin/sh
-# Compiles what kernels/tools/embed makes of text files, and compares it with the texts.
+# Compiles the C that kernels/tools/embed makes of text files, and compares the strings with the texts.
 set -u
 
 build=$(dirname "$SKIPJACK")
@@ -12,7 +12,7 @@ result() {
     if [ "$1" = 0 ]; then echo "ok $number - $2"; else echo "not ok $number - $2"; fi
 }
 
-# refuses LABEL EXPECTED ARGUMENT...: embed fails and names the reason.
+# refuses LABEL EXPECTED ARGUMENT...: asserts that embed fails and that its message matches EXPECTED.
 refuses() {
     label=$1 expected=$2
     shift 2

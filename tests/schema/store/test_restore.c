@@ -203,7 +203,7 @@ static void test_restored_farm_goes_on_and_nothing_is_done_twice(void)
     work_until_the_dump(&farm, &held);
     dump_and_restore(from, file, false);
     work_after_the_dump(&farm, &held);
-    /* of these the objects of kept results */
+    /* the object of the kept results */
     g_assert_cmpint(object_server_objects(server), ==, 1);
     farm_clear(&farm);
 

@@ -258,7 +258,7 @@ static void what_lost_its_code_is_not_taken_over(void)
     g_bytes_unref(kernel.code);
     execute(&farm, "UPDATE kernels SET code = NULL, code_place = NULL WHERE key LIKE '%1'");
     int64_t next = farm_create(farm.store, &order, NULL);
-    /* after the code of the other configs was lost */
+    /* both wrong configs are taken over; the verified ones lost their code */
     expect_origin(&farm, next, JOB_REASON_LOST_CODE, farm.campaign, 2);
     struct job *job = claim_of(&farm, next);
     g_assert_cmpuint(job->rounds->len, ==, 2);

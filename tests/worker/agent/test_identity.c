@@ -99,8 +99,8 @@ static void scratch_of_the_dead_alone_is_removed(void)
     identity_remove_scratch(unseen_path);
 }
 
-/* Folders of older programs have no random part: what follows the first part is the process's
- * text. */
+/* Older programs' folders have no random part: they take all of our folder's name for a process's
+ * identity, and must find that process alive, so that they do not remove the folder. */
 static void scratch_is_left_by_earlier_programs(void)
 {
     g_autoptr(GError) error = NULL;

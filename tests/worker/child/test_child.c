@@ -137,7 +137,7 @@ struct record {
     Child *child;
     int ups, frames, deaths, restarts;
     double deadline_seconds;
-    /* the child is killed when this process id is known; -1: kill the child itself */
+    /* -1: the child is killed once it is up */
     long kill_pid;
     enum child_end end;
     int code;

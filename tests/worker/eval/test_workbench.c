@@ -239,8 +239,8 @@ static void test_given_up(void)
     device->row->program_free(trial.naive);
 }
 
-/* One of the judge's launches is dropped without an error: for the inputs, the reference or the
- * comparison. The host notices each. */
+/* One of the judge's launches is dropped without an error: for the inputs, the reference, the
+ * joining of its parts, or the comparison. The host notices each. */
 static void test_dropped_at_first(void)
 {
     const struct workbench_means means = {program, NULL, NULL};

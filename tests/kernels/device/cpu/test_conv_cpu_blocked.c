@@ -1,4 +1,4 @@
-/* The shapes where ConvCpuBlocked's tiles, blocks of terms and copies begin and end. */
+/* ConvCpuBlocked on shapes where tiles, blocks of terms and copies begin or end. */
 #include "solvers/framework/solver.h"
 #include "tests/support/conv_reference.h"
 #include "tests/support/conv_trial.h"
@@ -41,7 +41,7 @@ static void check(const struct problem *p, const struct perf_config *config,
 static const struct perf_config wide = {4, {16, 1, 14, 256}};
 static const struct perf_config narrow = {4, {8, 2, 7, 256}};
 
-/* Planes of any size beside a tile's width, with gaps between rows and without. */
+/* Planes narrower than, as wide as and wider than a tile, with and without gaps between rows. */
 static void rows_narrower_than_a_tile_are_right(void)
 {
     for (int64_t size = 1; size <= 16; size += size < 4 ? 1 : 3) {
@@ -58,7 +58,7 @@ static void rows_narrower_than_a_tile_are_right(void)
     }
 }
 
-/* Weights are taken by vectors, by lanes or one by one, as their strides allow. */
+/* Depending on their strides, weights are loaded as vectors, lane by lane or one by one. */
 static void sums_of_several_blocks_are_right(gconstpointer data)
 {
     static const enum layout layouts[] = {LAYOUT_NCHW, LAYOUT_NHWC, LAYOUT_CHWN, LAYOUT_NCHWC8};
@@ -81,7 +81,8 @@ static void sums_of_several_blocks_are_right(gconstpointer data)
     }
 }
 
-/* MIOpen's rule gives such filters an output of one, and the kernel reads beyond the input's rows. */
+/* For a filter that reaches past the input, MIOpen's rule makes the output one position; the kernel
+ * then reads beyond the input's rows. */
 static void a_filter_past_one_axis_is_right(void)
 {
     for (int a = AXIS_H; a <= AXIS_W; a++) {
@@ -98,7 +99,7 @@ static void a_filter_past_one_axis_is_right(void)
     }
 }
 
-/* By the default config of a CPU with vectors of 4, 8 and 16 floats, whichever runs the test. */
+/* Tests the default configs of CPUs with vectors of 4, 8 and 16 floats, on any CPU. */
 static void an_input_without_padding_is_read_in_place(gconstpointer target_id)
 {
     struct target target;
@@ -149,7 +150,8 @@ static void an_input_without_padding_is_read_in_place(gconstpointer target_id)
     }
 }
 
-/* Zeros are counted as work: a strided backward problem is not this solver's. */
+/* With a stride, a backward problem would multiply many zeros, which cost time as other terms do:
+ * the estimate is low. */
 static void zeros_between_outputs_lower_the_estimate(void)
 {
     struct problem p;

@@ -1,7 +1,5 @@
-/*
- * ConvAsm1x1's assembly without a device: its metadata for every architecture and all corners of its space, and
- * its results, interpreted instruction by instruction.
- */
+/* ConvAsm1x1's assembly without a GPU: its metadata for every architecture and all corners of its
+ * space, and its results, computed by interpreting the instructions. */
 #include <math.h>
 #include <string.h>
 
@@ -29,7 +27,7 @@ static void make_problem(struct problem *p, enum direction direction, int64_t n,
     g_assert_true(problem_validate(p, NULL));
 }
 
-/* Whether a toolchain here assembles for the target; otherwise skips the test. */
+/* Whether a toolchain of this machine assembles for the target; otherwise skips the test. */
 static bool assembles(const char *id, struct target *target, const struct toolchain **toolchain)
 {
     g_autoptr(GError) error = NULL;
@@ -67,9 +65,9 @@ static bool build(const struct toolchain *toolchain, const struct target *target
     return built;
 }
 
-/* ---- what it says of itself ---- */
+/* ---- metadata of the code object ---- */
 
-/* 56x56 images of 64 channels to 64: all values of all parameters are valid. */
+/* 56x56 images and 64 to 64 channels: every value of every parameter is valid. */
 static void check_object(const struct toolchain *toolchain, const struct target *target,
                          enum direction direction, const char *config)
 {
@@ -112,7 +110,7 @@ static void test_it_assembles_for_each_architecture(void)
     }
 }
 
-/* Corners of the space, the first and the last config among them. */
+/* Configs at the corners of the space, including its first and last config. */
 static void test_corners_of_its_space_assemble(void)
 {
     const struct toolchain *toolchain;
@@ -133,9 +131,9 @@ static void test_corners_of_its_space_assemble(void)
                          perf_config_format(&config, text));
 }
 
-/* ---- what it computes ---- */
+/* ---- results ---- */
 
-/* A problem's tensors for the kernel, and the expected result. */
+/* A problem's tensors as the kernel gets them, and the expected result. */
 struct tensors {
     float *data[TENSOR_COUNT];
     double *plain[TENSOR_COUNT];
@@ -233,8 +231,8 @@ static void check_run(const char *id, const struct problem *p, const char *confi
 
 static void test_results_are_right(void)
 {
-    /* Images that fill no chunk, one of a single position, and ends in the middle of a wave; steps odd and
-     * even in number, one, two and more. */
+    /* Images smaller than a chunk, an image of one position, and images that end within a wave; odd
+     * and even numbers of steps, one, two and more. */
     static const struct {
         const char *id;
         enum direction direction;
@@ -264,7 +262,7 @@ static void test_results_are_right(void)
     }
 }
 
-/* The default and a drawn config of problems of any size. */
+/* The default and one drawn config, for problems of random sizes. */
 static void test_drawn_problems_are_right(void)
 {
     g_autoptr(GRand) random = g_rand_new_with_seed((guint32)g_test_rand_int());
@@ -289,7 +287,8 @@ static void test_drawn_problems_are_right(void)
     }
 }
 
-/* Kernels with a planted mistake: the interpreter must find mistakes that need not show in a result. */
+/* Kernels with a planted mistake: the interpreter must report mistakes that need not change a
+ * result. */
 static void test_mistakes_are_found(void)
 {
     static const struct {
@@ -329,7 +328,7 @@ static void test_mistakes_are_found(void)
     }
 }
 
-/* ---- what it serves ---- */
+/* ---- refused problems ---- */
 
 static void test_other_problems_are_refused(void)
 {

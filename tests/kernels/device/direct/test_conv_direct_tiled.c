@@ -1,4 +1,5 @@
-/* ConvDirectTiled run for real through PoCL: where its tiles, patches and blocks meet their limits. */
+/* ConvDirectTiled through PoCL, on shapes where its tiles, input patches and blocks of channels
+ * meet their limits. */
 #include <string.h>
 
 #include "kernels/kernel_source.h"
@@ -14,7 +15,8 @@ static const struct solver *solver;
 
 static const enum layout layouts[] = {LAYOUT_NCHW, LAYOUT_NHWC};
 
-/* A default config each, of another target in each layout; in the long suite all of them. */
+/* Runs each shape with one default config, of a target that changes with the layout; in the long
+ * suite with the defaults of all targets. */
 static void check_shapes(const struct conv_shape *shapes, int count)
 {
     for (int i = 0; i < count; i++) {
@@ -33,7 +35,8 @@ static void check_shapes(const struct conv_shape *shapes, int count)
 static void blocks_may_hang_over_the_outputs(void)
 {
     static const struct conv_shape shapes[] = {
-        {1, 5, 70, 1, 19, 37, 3, 3, 1, 1, 1},  /* over the last channel, row and column */
+        /* tiles reach over the last channel, row and column */
+        {1, 5, 70, 1, 19, 37, 3, 3, 1, 1, 1},
         {2, 70, 20, 2, 16, 17, 3, 3, 1, 1, 1}, /* the last block of input channels is short */
         {1, 3, 8, 1, 33, 41, 7, 7, 3, 2, 1},   /* a first layer */
     };
@@ -44,11 +47,13 @@ static void blocks_may_hang_over_the_outputs(void)
 static void patches_leave_out_what_is_not_read(void)
 {
     static const struct conv_shape shapes[] = {
-        {1, 20, 40, 1, 33, 37, 1, 1, 0, 2, 1}, /* every second row and column */
-        {1, 6, 20, 1, 40, 44, 3, 3, 4, 2, 4},  /* stride and dilation have a factor in common */
-        {1, 6, 20, 1, 31, 44, 2, 3, 1, 3, 2},  /* they have none: phases take turns */
+        /* the stride leaves out every second row and column */
+        {1, 20, 40, 1, 33, 37, 1, 1, 0, 2, 1},
+        {1, 6, 20, 1, 40, 44, 3, 3, 4, 2, 4}, /* stride and dilation have a common factor */
+        /* stride and dilation have no common factor: the kernel's phases alternate */
+        {1, 6, 20, 1, 31, 44, 2, 3, 1, 3, 2},
         {1, 4, 4, 1, 90, 100, 3, 3, 0, 1,
-         40}, /* filter positions too far apart for a whole patch */
+         40}, /* filter positions are too far apart for a patch that has all rows between */
     };
 
     check_shapes(shapes, G_N_ELEMENTS(shapes));
@@ -65,7 +70,7 @@ static void filters_may_reach_past_the_padded_input(void)
     check_shapes(shapes, G_N_ELEMENTS(shapes));
 }
 
-/* Draws from the space in force, other configs each day. */
+/* Runs `count` configs drawn from the problem's space, other ones each day. */
 static void check_draws(const struct conv_shape *shape, bool is_spare, int count)
 {
     uint64_t draws = test_seed();
@@ -90,7 +95,8 @@ static void configs_of_every_target_are_right(void)
     check_draws(&strided, false, test_is_long() ? 40 : 1);
 }
 
-/* One output channel a group, or hardly a row of outputs: less than the tiles are made for. */
+/* One output channel in a group, or about one row of outputs, is less than the tiles' sizes: only
+ * the spare space has valid configs. */
 static void small_problems_have_spare_configs(void)
 {
     static const struct conv_shape depthwise = {2, 6, 6, 6, 11, 20, 3, 3, 1, 1, 1};
@@ -131,8 +137,8 @@ static void defaults_are_in_the_space_in_force(void)
     g_assert_cmpint(spare, >, 100);
 }
 
-/* Weights and inputs that a workgroup computes with at a time: where there are most of them, so is
- * local memory. */
+/* The number of weights and inputs that a workgroup works on at a time; the config with the most
+ * needs the most local memory. */
 static int64_t size_of(const struct perf_config *config)
 {
     const int32_t *values = config->values;
@@ -207,11 +213,12 @@ static void what_is_too_large_is_refused(void)
 {
     static const struct {
         struct conv_shape shape;
-        const char *reason; /* NULL: served by every target */
+        const char *reason; /* NULL: every target serves the problem */
     } rows[] = {
         {{1, 2, 2, 1, 60, 60, 60, 60, 0, 1, 1}, NULL},
         {{1, 2, 2, 1, 1000, 1000, 1000, 1000, 0, 1, 1}, "local memory"},
-        {{1, 2, 2, 1, 2000, 2000, 11, 11, 0, 1, 150}, NULL}, /* the patch leaves most of it out */
+        /* the patch leaves out most of the input */
+        {{1, 2, 2, 1, 2000, 2000, 11, 11, 0, 1, 150}, NULL},
         {{1, 2, 2, 1, 9, 9, 3, 3, 0, 1 << 26, 1}, "strides"},
         {{1 << 19, 4, 1 << 9, 1, 8, 8, 1, 1, 0, 1, 1}, NULL},
         {{1 << 25, 4, 1 << 9, 1, 2, 2, 1, 1, 0, 1, 1}, "2^31"},

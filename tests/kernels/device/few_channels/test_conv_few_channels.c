@@ -1,8 +1,6 @@
-/*
- * Kernels of few input channels with configs that NVIDIA's targets have: tiles that hang over images, phases,
- * dilation, shares, filters' rows that begin at odd elements. The matrix units' instructions are emulated
- * (emulated_solver.h), but on NVIDIA's GPUs.
- */
+/* Kernels for few input channels, with configs of NVIDIA's targets: tiles that reach past an image,
+ * phases of strides, dilation, split sums, and filter rows that begin at odd elements. Except on
+ * NVIDIA's GPUs, the matrix units' instructions are emulated (emulated_solver.h). */
 #include "tests/support/conv_shapes.h"
 #include "tests/support/emulated_solver.h"
 

@@ -1,4 +1,4 @@
-/* ConvFft, run for real through PoCL: large filters of every kind, and how accurate they are. */
+/* ConvFft through PoCL: large filters of every kind, and the size of its errors. */
 #include <math.h>
 
 #include "solvers/fft/conv_fft.h"
@@ -28,12 +28,13 @@ static const struct shape shapes[] = {
     {2, 7, 7, 7, 21, 11, 7, 5, 3, 2, 1, 1, 1, 1},   /* depthwise */
     {1, 1, 1, 1, 25, 30, 25, 30, 0, 0, 1, 1, 1, 1}, /* one output */
     {1, 2, 3, 1, 4, 4, 5, 5, 9, 12, 1, 1, 1, 1},    /* more padding than input */
-    {1, 9, 5, 1, 2, 3, 5, 7, 0, 0, 1, 1, 1, 1},     /* a filter that reaches past the input */
+    {1, 9, 5, 1, 2, 3, 5, 7, 0, 0, 1, 1, 1, 1},     /* the filter reaches past the input */
     {1, 3, 20, 1, 40, 37, 7, 7, 3, 3, 2, 2, 1, 1},  /* a first layer */
     {1, 2, 4, 1, 50, 61, 11, 11, 2, 2, 4, 4, 1, 1}, /* phases */
     {1, 1, 6, 1, 31, 80, 5, 20, 0, 0, 2, 3, 1, 1},
     {1, 3, 4, 1, 40, 33, 5, 5, 4, 4, 1, 1, 3, 2}, /* dilation */
-    {1, 2, 3, 1, 44, 51, 5, 6, 5, 2, 4, 3, 2, 5}, /* phases that hold no filter position */
+    /* some phases of the stride hold no filter position */
+    {1, 2, 3, 1, 44, 51, 5, 6, 5, 2, 4, 3, 2, 5},
     {1, 2, 3, 1, 44, 51, 2, 7, 5, 2, 9, 2, 2, 2},
     {1, 20, 3, 1, 9, 40, 1, 7, 0, 3, 1, 1, 1, 1},
 };
@@ -83,7 +84,7 @@ static void defaults_are_right(gconstpointer data)
     }
 }
 
-/* The first config of that size, or the last. */
+/* Finds the first or the last config of the space with that transform size. */
 static bool find_config(const struct problem *p, const struct context *context, int size, bool last,
                         struct perf_config *config)
 {
@@ -101,7 +102,7 @@ static bool find_config(const struct problem *p, const struct context *context, 
     return is_found;
 }
 
-/* Several tiles and blocks at every size. */
+/* A problem with several tiles and blocks at every transform size. */
 static const struct shape wide = {2, 5, 36, 1, 70, 75, 5, 5, 2, 2, 1, 1, 1, 1};
 
 static void every_size_is_right(gconstpointer data)
@@ -125,7 +126,8 @@ static void every_size_is_right(gconstpointer data)
 
 /* ---- accuracy ---- */
 
-/* Data of one sign, whose sums are as long as their magnitudes: what errors grow with. */
+/* Makes all data positive: sums are then as large as the sums of magnitudes, with which errors
+ * grow. */
 static void take_signs_away(struct conv_trial *trial)
 {
     for (int t = TENSOR_X; t <= TENSOR_W; t++) {
@@ -175,7 +177,7 @@ static void look_at_errors(const struct shape *shape, bool signs, GRand *random)
     conv_trial_clear(&trial);
 }
 
-/* conv_fft.c states a quarter of what the worker's tolerance allows. */
+/* ConvFft's stated error limit (conv_fft.c) is a quarter of the worker's tolerance. */
 static void errors_stay_below_the_stated_limit(void)
 {
     static const struct shape lengths[] = {
@@ -191,7 +193,7 @@ static void errors_stay_below_the_stated_limit(void)
     }
 }
 
-/* ---- what is served ---- */
+/* ---- refused and served problems ---- */
 
 static void problems_that_suit_no_transform_are_refused(void)
 {
@@ -203,11 +205,14 @@ static void problems_that_suit_no_transform_are_refused(void)
         {{1, 1, 1, 1, 20, 20, 4, 4, 0, 0, 1, 1, 1, 1}, false},
         {{1, 1, 1, 1, 200, 200, 49, 49, 0, 0, 1, 1, 1, 1}, true},
         {{1, 1, 1, 1, 200, 200, 50, 49, 0, 0, 1, 1, 1, 1}, false},
-        {{1, 1, 1, 1, 200, 200, 98, 49, 0, 0, 2, 1, 1, 1}, true}, /* 49 positions a phase */
-        {{1, 1, 1, 1, 64, 64, 64, 64, 0, 0, 1, 1, 1, 1}, true},   /* all of the output at once */
+        /* 49 filter positions in each phase of the stride */
+        {{1, 1, 1, 1, 200, 200, 98, 49, 0, 0, 2, 1, 1, 1}, true},
+        /* one transform holds the whole output */
+        {{1, 1, 1, 1, 64, 64, 64, 64, 0, 0, 1, 1, 1, 1}, true},
         {{1, 1, 1, 1, 66, 64, 64, 64, 0, 0, 1, 1, 1, 1}, false},
         {{1, 1, 1, 1, 20, 20, 5, 5, 0, 0, 1, 1, 4, 4}, true},
-        {{1, 1, 1, 1, 19, 20, 5, 5, 0, 0, 1, 1, 4, 4}, false}, /* three outputs, four apart */
+        /* outputs four apart are needed; there are three rows */
+        {{1, 1, 1, 1, 19, 20, 5, 5, 0, 0, 1, 1, 4, 4}, false},
         {{1, 1, 1, 1, 1, 1, 5, 5, 1 << 20, 1 << 20, 1 << 20, 1 << 20, 1, 1}, false},
         {{1 << 18, 64, 64, 1, 20, 20, 5, 5, 0, 0, 1, 1, 1, 1}, true},
         {{1 << 18, 1 << 10, 64, 1, 20, 20, 5, 5, 0, 0, 1, 1, 1, 1}, false}, /* planes */

@@ -12,7 +12,7 @@ static struct solution_runner *runner;
 static const struct context *contexts;
 static const struct solver *solver;
 
-/* Each layout has its lanes along another axis. */
+/* The lanes of a vector are along another axis in each layout. */
 static const enum layout layouts[] = {LAYOUT_NCHW, LAYOUT_NHWC, LAYOUT_CHWN};
 
 struct shape {
@@ -31,7 +31,8 @@ static void make_problem(const struct shape *shape, enum direction direction, en
     conv_shape_problem(&as, direction, layout, p);
 }
 
-/* Each in every direction; layouts and targets take turns, unless there is time for all of them. */
+/* Runs each shape in every direction; layouts and targets alternate, or in the long suite are all
+ * run. */
 static void check_shapes(const struct shape *shapes, int count)
 {
     int turns = test_is_long() ? CONTEXT_COUNT * (int)G_N_ELEMENTS(layouts) : 1;
@@ -62,9 +63,10 @@ static void several_outputs_may_share_an_input_channel(void)
 static void large_filters_are_right(void)
 {
     static const struct shape shapes[] = {
-        {1, 3, 1, 20, 24, 31, 29, 15, 1, 1}, /* more taps than registers */
-        {1, 2, 1, 5, 90, 1, 81, 40, 1, 1},   /* longer than a row in registers */
-        {1, 2, 1, 30, 70, 5, 3, 20, 2, 25},  /* taps so far apart that each has rows of its own */
+        {1, 3, 1, 20, 24, 31, 29, 15, 1, 1}, /* the filter has more positions than registers */
+        {1, 2, 1, 5, 90, 1, 81, 40, 1, 1}, /* a filter row is longer than the registers can hold */
+        /* filter rows are so far apart that each needs its own input rows */
+        {1, 2, 1, 30, 70, 5, 3, 20, 2, 25},
     };
 
     check_shapes(shapes, G_N_ELEMENTS(shapes));
@@ -73,10 +75,10 @@ static void large_filters_are_right(void)
 static void phases_of_the_stride_are_met_by_some_positions_only(void)
 {
     static const struct shape shapes[] = {
-        {2, 4, 1, 17, 13, 3, 2, 1, 4, 2},  /* odd phases meet no filter position */
-        {1, 5, 1, 20, 23, 4, 5, 2, 3, 2},  /* dilation steps through all phases */
-        {1, 3, 2, 6, 5, 3, 3, 1, 7, 1},    /* a stride longer than the input */
-        {1, 3, 1, 30, 31, 2, 2, 0, 12, 1}, /* and one too long for vectors of outputs */
+        {2, 4, 1, 17, 13, 3, 2, 1, 4, 2}, /* odd phases of the stride contain no filter position */
+        {1, 5, 1, 20, 23, 4, 5, 2, 3, 2}, /* the dilation passes through all phases of the stride */
+        {1, 3, 2, 6, 5, 3, 3, 1, 7, 1},   /* the stride is longer than the input */
+        {1, 3, 1, 30, 31, 2, 2, 0, 12, 1}, /* the stride is too long for vectors of outputs */
     };
 
     check_shapes(shapes, G_N_ELEMENTS(shapes));
@@ -107,7 +109,7 @@ static void configs_of_every_target_are_right(void)
         const struct context *context = &contexts[i % CONTEXT_COUNT];
         struct perf_config config;
         struct problem p;
-        /* Targets, directions and layouts take turns by the day. */
+        /* Targets, directions and layouts alternate by the day. */
         if (!test_is_turn(i + i / 2, 2))
             continue;
         make_problem(&shapes[i / 2 % G_N_ELEMENTS(shapes)], (enum direction)(i / 3 % 3),
@@ -140,7 +142,8 @@ static void defaults_are_in_the_space(void)
     }
 }
 
-/* Compiled in are filter, stride, dilation and multiplier; images and padding are arguments. */
+/* Filter, stride, dilation and multiplier are compiled in; sizes of images and padding are
+ * arguments. */
 static void one_binary_serves_images_of_all_sizes(void)
 {
     static const struct shape shapes[] = {
@@ -210,7 +213,8 @@ static void without_workspace_sums_are_not_split(void)
     g_assert_cmpint(configs, >, 10);
 }
 
-/* The last row and column of x are read by no output. */
+/* The last row and column of x, which no output reads, are filled with NaN: results must not
+ * change. */
 static void what_lies_past_the_last_output_may_be_no_number(void)
 {
     static const struct shape shape = {1, 3, 1, 10, 12, 3, 3, 0, 2, 1};
@@ -262,7 +266,7 @@ static void what_is_no_depthwise_convolution_is_refused(void)
     }
 }
 
-/* Work-items are counted in 32 bits, offsets in 64. */
+/* Work-items are counted in 32 bits, element offsets in 64 bits. */
 static void problems_of_too_many_elements_are_refused(void)
 {
     static const struct shape large = {64, 1024, 1, 181, 181, 3, 3, 1, 1, 1};

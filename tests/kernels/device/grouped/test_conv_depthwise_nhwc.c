@@ -35,7 +35,7 @@ static void check_packed(const struct problem *p, const struct perf_config *conf
     conv_trial_clear(&trial);
 }
 
-/* Small configs, which PoCL compiles fast. */
+/* Small configs, which PoCL compiles quickly. */
 static void configs_of_many_shapes_are_right(void)
 {
     static const struct {
@@ -46,13 +46,15 @@ static void configs_of_many_shapes_are_right(void)
         /* B: phases that lie apart, positions that no output reads, a tile before the first one */
         {{2, 4, 9, 11, 3, 3, 1, 2, 2}, DIRECTION_B, {5, {64, 4, 1, 2, 0}}},
         {{1, 6, 13, 10, 2, 3, 4, 3, 1}, DIRECTION_B, {5, {64, 2, 2, 1, 0}}},
-        /* filters that are read at each use: F skips rows, B has several under way */
+        /* large filters that are loaded from memory at each use: F skips input rows, B keeps
+         * several rows at a time */
         {{1, 8, 17, 20, 7, 7, 6, 1, 2}, DIRECTION_F, {5, {64, 4, 1, 2, 0}}},
         {{1, 8, 11, 9, 7, 6, 3, 2, 1}, DIRECTION_B, {5, {64, 4, 1, 1, 0}}},
         /* W: rows of the filter in several passes; channels in two blocks, one of them filled up */
         {{2, 4, 9, 12, 7, 5, 2, 1, 1}, DIRECTION_W, {5, {64, 4, 1, 2, 0}}},
         {{3, 65, 7, 9, 2, 2, 0, 2, 1}, DIRECTION_W, {5, {64, 1, 2, 1, 1}}},
-        /* more channels than items, and a filter past the padded input */
+        /* more channels than a workgroup has work-items, and a filter that reaches past the padded
+         * input */
         {{1, 131, 4, 5, 6, 2, 0, 1, 1}, DIRECTION_F, {5, {64, 1, 1, 1, 0}}},
     };
 
@@ -88,7 +90,8 @@ static void split_sums_are_the_same_every_time(void)
     conv_trial_clear(&trial);
 }
 
-/* The last row and column of x are read by no output, though a unit of W reaches there. */
+/* The last row and column of x, which no output reads, are filled with NaN; a work-item's unit
+ * reaches there in W. Results must not change. */
 static void what_lies_past_the_last_output_may_be_no_number(void)
 {
     static const struct shape shape = {1, 4, 10, 12, 3, 3, 0, 2, 1};

@@ -1,7 +1,6 @@
-/*
- * ConvGrouped runs for real through PoCL, with the instructions of matrix units emulated (emulated_solver.h): tiles that
- * reach into the next image, patches of strides and phases, warps of several groups and of parts of one.
- */
+/* ConvGrouped through PoCL, with the instructions of matrix units emulated (emulated_solver.h):
+ * tiles that reach into the next image, input patches for strides and phases, warps that compute
+ * several groups or a part of one. */
 #include <string.h>
 
 #include "tests/support/conv_shapes.h"
@@ -15,12 +14,12 @@ static const struct context *contexts;
 struct trial_case {
     const char *name;
     enum direction direction;
-    bool is_long;      /* of the long suite alone */
-    int32_t values[6]; /* TILE_H, TILE_W, GROUPS, WARP_TILES, KEEP, SPLITS */
+    bool is_long;      /* run in the long suite only */
+    int32_t values[6]; /* values of TILE_H, TILE_W, GROUPS, WARP_TILES, KEEP, SPLITS */
     struct conv_shape shape;
 };
 
-/* Images of few columns, so that a tile has ends of several. */
+/* Images have few columns, so that one tile holds the ends of several images. */
 static const struct trial_case cases[] = {
     {"groups_of_eight",
      DIRECTION_F,

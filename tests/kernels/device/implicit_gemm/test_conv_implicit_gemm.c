@@ -1,7 +1,6 @@
-/*
- * The implicit matrix product's own properties: B's phases, W's split sums, and results that do not depend on
- * which parts of the shape are compiled in.
- */
+/* Properties of the implicit matrix product: the phases of backward data (B), the split sums of
+ * weight gradients (W), and results that do not depend on which parts of the shape are compiled
+ * in. */
 #include <string.h>
 
 #include "solvers/framework/solver.h"
@@ -45,7 +44,7 @@ static void make_problem(const struct shape *shape, enum direction direction, st
     g_assert_no_error(error);
 }
 
-/* With the default configs for a CPU and for a GPU. */
+/* Runs the default configs for a CPU and for a GPU. */
 static void check_defaults(const char *name, const struct problem *p, GRand *random)
 {
     const struct solver *solver = solver_find(name);
@@ -63,21 +62,21 @@ static void check_defaults(const char *name, const struct problem *p, GRand *ran
 /* ---- B's phases ---- */
 
 static const struct shape strided[] = {
-    /* each phase meets other filter positions, some of them none */
+    /* each phase of the stride has other filter positions, some phases have none */
     {1, 3, 5, 1, {1, 11, 13}, {1, 3, 3}, {0, 1, 1}, {1, 2, 2}, {1, 1, 1}},
     {2, 3, 5, 1, {1, 13, 17}, {1, 5, 2}, {0, 2, 0}, {1, 3, 3}, {1, 1, 1}},
     {1, 4, 6, 2, {1, 12, 9}, {1, 1, 1}, {0, 0, 0}, {1, 4, 2}, {1, 1, 1}},
-    /* dilations that share a factor with the stride, or all of it, or none */
+    /* the dilation shares a factor with the stride, is a multiple of it, or neither */
     {1, 3, 4, 1, {1, 23, 25}, {1, 3, 4}, {0, 3, 2}, {1, 4, 6}, {1, 2, 4}},
     {1, 3, 4, 1, {1, 21, 19}, {1, 3, 3}, {0, 0, 1}, {1, 3, 2}, {1, 3, 4}},
     {1, 3, 4, 1, {1, 19, 20}, {1, 4, 3}, {0, 2, 5}, {1, 5, 3}, {1, 3, 2}},
-    /* strides past the input, padding past the filter */
+    /* strides longer than the input, padding wider than the filter */
     {2, 3, 4, 1, {1, 3, 5}, {1, 3, 2}, {0, 4, 3}, {1, 7, 9}, {1, 1, 1}},
     /* 3D, three different strides */
     {1, 2, 3, 1, {7, 8, 9}, {3, 2, 3}, {1, 0, 2}, {2, 3, 1}, {1, 2, 2}},
 };
 
-/* The dynamic form and the static one take turns. */
+/* The solvers ConvImplicitGemm (dynamic) and its static form alternate. */
 static void phases_of_all_strides_and_dilations_are_right(void)
 {
     g_autoptr(GRand) random = g_rand_new_with_seed(5);
@@ -89,8 +88,8 @@ static void phases_of_all_strides_and_dilations_are_right(void)
     }
 }
 
-/* No two phases compute the same input position: there are as many columns as input positions, each phase's
- * rounded up to a block. */
+/* Each input position is computed in one phase only: the matrix has as many columns as input
+ * positions, where each phase's count is rounded up to a block. */
 static void a_strided_backward_convolution_has_no_more_columns_than_positions(void)
 {
     const struct solver *solver = solver_find("ConvImplicitGemm");
@@ -191,7 +190,7 @@ static void workspace_limits_choose_the_parts(void)
     g_assert_cmpuint(solution.workspace_bytes, ==, 0);
 }
 
-/* ---- what is compiled in ---- */
+/* ---- shapes that are compiled in ---- */
 
 static const struct shape plain[] = {
     {2, 6, 10, 2, {1, 9, 11}, {1, 3, 2}, {0, 1, 1}, {1, 2, 1}, {1, 1, 2}},
@@ -225,7 +224,8 @@ static void shapes_are_compiled_in_by_the_static_form_alone(void)
     }
 }
 
-/* Batches and images alone differ: what the partial form does not compile in by default. */
+/* Problems that differ in batch and image sizes alone share a kernel of the partial form, which
+ * leaves these two as arguments by default. */
 static void partial_kernels_serve_other_batches_and_images(void)
 {
     struct shape other = plain[0];
@@ -246,7 +246,7 @@ static void partial_kernels_serve_other_batches_and_images(void)
     g_assert_cmpstr(options[0], !=, options[1]);
 }
 
-/* The bytes of the output buffer after a config has run. */
+/* Runs a config and returns the bytes of the output buffer. */
 static GBytes *result_of(struct conv_trial *trial, const char *name, const struct context *context,
                          const struct perf_config *config)
 {
@@ -256,8 +256,8 @@ static GBytes *result_of(struct conv_trial *trial, const char *name, const struc
     return g_bytes_new(output->data, output->bytes);
 }
 
-/* Each parameter alone, and all: sums are taken in the same order, so even the last bit agrees. B, which
- * does most with the shape, is computed as on a GPU. */
+/* Each parameter is compiled in alone, and all together: sums keep their order, so results are
+ * equal to the last bit. B, which uses most of the shape, is computed with a GPU's config. */
 static void results_are_equal_whatever_is_compiled_in(void)
 {
     const struct solver *partial = solver_find("ConvImplicitGemmPartial");

@@ -1,7 +1,7 @@
-/*
- * ConvSimt's ways to load: past registers, several blocks ahead, four at once and one by one, with tiles and
- * parts that only some problems and NVIDIA's targets have. They are right on PoCL, which copies at once.
- */
+/* ConvSimt's ways to load memory: directly into local memory, several blocks ahead, four elements
+ * at a time and one by one, with tiles and split-K parts that only some problems and NVIDIA's
+ * targets have. PoCL copies synchronously, so results are tested, not the order of asynchronous
+ * copies. */
 #include "tests/support/conv_shapes.h"
 
 static struct solution_runner *runner;

@@ -9,14 +9,15 @@
 #include "tests/support/conv_shapes.h"
 #include "tests/support/pocl_leaks.h"
 
-/* No solution has this option; only this test compiles so. Unoptimised, since PoCL otherwise takes five times
- * as long for the emulation's loops. */
+/* Only this test compiles with this option. -cl-opt-disable: with optimization PoCL compiles the
+ * emulation's loops five times as long. */
 #define EMULATED " -DMATRIX_EMULATED=1 -cl-opt-disable"
 
 static struct solution_runner *runner;
 
-/* Sizes that fill no block, with strides, dilation, padding and groups for each direction. `moved` is NCHW with
- * channels that make no whole chunks, so that tensors are copied. */
+/* Sizes that are no multiples of a block, with strides, dilation, padding and groups in each
+ * direction. `moved` is in NCHW with channels that fill no chunk, so its tensors are copied to
+ * another layout first. */
 static const struct conv_shape strided = {2, 32, 64, 2, 7, 8, 3, 2, 1, 2, 1},
                                dilated = {1, 16, 80, 1, 6, 7, 3, 3, 2, 1, 2},
                                plain = {2, 96, 32, 1, 7, 6, 1, 1, 0, 1, 1},
@@ -55,8 +56,8 @@ static void make_problem(gsize row, const struct conv_shape *shape, struct probl
     g_assert_true(problem_validate(p, NULL));
 }
 
-/* The solution with emulated instructions. The config need not be in the space, which excludes blocks that
- * small problems do not fill. */
+/* Returns the solution with emulated instructions. The config need not be in the space, which
+ * excludes blocks larger than a small problem. */
 static void solve_emulated(gsize row, const struct problem *p, struct solution *solution)
 {
     g_autoptr(GError) error = NULL;

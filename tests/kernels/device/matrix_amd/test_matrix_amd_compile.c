@@ -1,7 +1,6 @@
-/*
- * The kernels of ConvMfma and ConvWmma compile for all of AMD's architectures with the instructions, without
- * spills, and their code has the number of matrix instructions that the tiles need. No kernel runs.
- */
+/* The kernels of ConvMfma and ConvWmma compile for all of AMD's architectures that have the
+ * instructions, without register spills, and the code has as many matrix instructions as the tiles
+ * need. No kernel runs. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,11 +12,11 @@
 #include "tests/support/conv_shapes.h"
 #include "tests/support/test_effort.h"
 
-/* Configs drawn from a space beside the default. */
+/* configs drawn from a space in addition to the default */
 #define DRAWS      1
 #define DRAWS_LONG 40
 
-/* The disassembler's names of the instructions for UNIT 16 and 32. */
+/* The instructions' names in a disassembly, for UNIT 16 and 32. */
 static const struct {
     const char *target;
     enum data_type type;
@@ -43,7 +42,7 @@ static const struct {
     {"gfx1201_64", TYPE_INT8, {"v_wmma_i32_16x16x16_iu8", NULL}},
 };
 
-/* The first is large enough for every block, the second too small for most. */
+/* The first shape is large enough for every block size, the second too small for most. */
 static const struct conv_shape shapes[] = {{32, 256, 256, 1, 28, 28, 3, 3, 1, 1, 1},
                                            {2, 32, 64, 1, 9, 7, 3, 3, 1, 2, 1}};
 
@@ -71,7 +70,7 @@ static void trial_init(struct trial *trial, gsize row, enum direction direction,
         trial->p.type[TENSOR_Y] = TYPE_INT32;
 }
 
-/* The count of instruction `name` in a text of instructions_count(). */
+/* The count that the text of instructions_count() states for the instruction `name`. */
 static int count_of(const char *counts, const char *name)
 {
     g_auto(GStrv) words = g_strsplit(counts, ", ", -1);
@@ -132,7 +131,8 @@ static void check_config(const struct trial *trial, const struct perf_config *co
     code_object_clear(&object);
 }
 
-/* Alternates between defaults of large problems and draws for small ones, or takes all in the long suite. */
+/* Alternates by the day between defaults of large problems and drawn configs of small ones; the
+ * long suite runs both. */
 static int draws_of(gsize row, gsize shape)
 {
     if (test_is_long())
@@ -159,7 +159,7 @@ static void check_direction(gsize row, enum direction direction)
     }
 }
 
-/* Alternates between directions, or takes all in the long suite. */
+/* Directions alternate by the day; the long suite runs all. */
 static void compiles_without_spills_to_its_instructions(gconstpointer data)
 {
     gsize row = (gsize)GPOINTER_TO_SIZE(data);

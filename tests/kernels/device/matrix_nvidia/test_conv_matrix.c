@@ -1,7 +1,6 @@
-/*
- * ConvMatrix, ConvWgmma and ConvTma run for real through PoCL, with the instructions of matrix units emulated (emulated_solver.h):
- * edges of blocks, places in local memory, phases, parts and splits.
- */
+/* ConvMatrix, ConvWgmma and ConvTma through PoCL, with the instructions of matrix units emulated
+ * (emulated_solver.h): edges of blocks, addresses in local memory, phases of strides, split-K
+ * parts. */
 #include <string.h>
 
 #include "tests/support/conv_shapes.h"
@@ -15,10 +14,10 @@ static const struct context *contexts;
 struct trial_case {
     const char *solver;
     enum direction direction;
-    bool is_long; /* of the long suite alone: PoCL needs more than a second for a kernel */
+    bool is_long; /* run in the long suite only: PoCL needs more than a second for a kernel */
     struct perf_config config;
     struct conv_shape shapes[3];
-    struct conv_shape moved[4]; /* whose tensors do not lie as the kernels want them */
+    struct conv_shape moved[4]; /* problems whose tensors are copied to the kernels' layout first */
     enum layout layout;         /* of those */
 };
 
@@ -31,10 +30,12 @@ static const struct trial_case cases[] = {
      false,
      {7, {64, 128, 64, 32, 64, 2, 16}},
      {{1, 72, 136, 1, 8, 9, 2, 2, 1, 1, 2}, {2, 48, 80, 2, 11, 9, 3, 2, 1, 2, 1}},
-     {{2, 22, 140, 2, 9, 11, 2, 2, 1, 1, 1}, /* element by element */
-      {2, 40, 72, 1, 8, 11, 3, 2, 1, 1, 1},  /* by chunks of positions, small filters as they lie */
-      {1, 60, 60, 1, 10, 10, 1, 1, 0, 1, 1}, /* by halves of them, channels to be filled up */
-      {2, 48, 32, 2, 7, 7, 1, 1, 0, 1, 1}},  /* small planes */
+     {{2, 22, 140, 2, 9, 11, 2, 2, 1, 1, 1}, /* copied element by element */
+      /* copied by chunks of positions; the small filter is not copied */
+      {2, 40, 72, 1, 8, 11, 3, 2, 1, 1, 1},
+      /* copied by half chunks of positions; channels are filled up with zeros */
+      {1, 60, 60, 1, 10, 10, 1, 1, 0, 1, 1},
+      {2, 48, 32, 2, 7, 7, 1, 1, 0, 1, 1}}, /* small planes */
      LAYOUT_NCHW},
     {"ConvMatrix",
      DIRECTION_B,
@@ -99,7 +100,7 @@ static const struct trial_case cases[] = {
      {5, {64, 64, 2, 4, 1}},
      {{1, 72, 1032, 1, 5, 7, 3, 4, 1, 2, 1},
       {2, 128, 1024, 2, 8, 9, 4, 2, 2, 3, 2},
-      {1, 40, 1032, 1, 9, 13, 3, 4, 1, 4, 1}}, /* phases without terms */
+      {1, 40, 1032, 1, 9, 13, 3, 4, 1, 4, 1}}, /* some phases of the stride have no terms */
      {{1, 70, 1029, 1, 5, 7, 3, 3, 1, 1, 1}},
      LAYOUT_NCHW},
     {"ConvTma",
@@ -113,7 +114,7 @@ static const struct trial_case cases[] = {
      LAYOUT_NCHW},
 };
 
-/* ConvMatrix in the short suite, with parts; a row each. */
+/* Cases in INT8, whose results must be exact. The short suite runs ConvMatrix's, with split-K parts. */
 static const struct trial_case whole_numbers[] = {
     {"ConvMatrix",
      DIRECTION_F,
@@ -148,7 +149,7 @@ static void check(const struct trial_case *row, const struct conv_shape *shape, 
     conv_trial_clear(&trial);
 }
 
-/* A row's shapes take turns by the day. */
+/* The shapes of a row alternate by the day. */
 static void products_are_right(gconstpointer data)
 {
     const struct trial_case *row = data;
@@ -172,7 +173,8 @@ static void whole_numbers_are_exact(gconstpointer data)
         check(row, &row->moved[i], row->layout, TYPE_INT8);
 }
 
-/* NCHW, and channels that are not in eights; these shapes take turns, too. */
+/* Tensors in NCHW, and with channel counts that are no multiples of eight, are copied first; these
+ * shapes alternate by the day, too. */
 static void tensors_are_moved(gconstpointer data)
 {
     const struct trial_case *row = data;

@@ -1,7 +1,6 @@
-/*
- * ConvWgmma1x1 run for real through PoCL, with the instructions of matrix units emulated (emulated_solver.h): edges
- * of blocks, images that end within a block, parts of lines of all lengths, chains, rows that stay, splits.
- */
+/* ConvWgmma1x1 through PoCL, with the instructions of matrix units emulated (emulated_solver.h):
+ * edges of blocks, images that end within a block, cache lines used in part, chained blocks, rows
+ * kept in local memory, split sums. */
 #include "tests/support/conv_shapes.h"
 #include "tests/support/emulated_solver.h"
 #include "tests/support/pocl_leaks.h"
@@ -10,11 +9,11 @@
 static struct solution_runner *runner;
 static const struct context *contexts;
 
-/* Configs: BLOCK_M, BLOCK_N, STAGES, RESIDENT, CHAIN, SPLITS. */
+/* config values: BLOCK_M, BLOCK_N, STAGES, RESIDENT, CHAIN, SPLITS. */
 static const struct trial_case {
     const char *name;
     enum direction direction;
-    bool is_long; /* of the long suite alone: PoCL needs a second for a kernel */
+    bool is_long; /* run in the long suite only: PoCL needs a second for a kernel */
     struct perf_config config;
     struct conv_shape shape;
 } cases[] = {

@@ -1,4 +1,5 @@
-/* Errors of Winograd's transforms in each form, and shapes whose tiles are partly empty. */
+/* The size of errors of each form of Winograd's transforms, and shapes whose tiles are partly
+ * empty. */
 #include <math.h>
 #include <string.h>
 
@@ -31,14 +32,15 @@ static const struct form {
     const char *name;
     enum direction direction;
     int tile;
-    double limit; /* the error of this form; the solver and the worker's tolerance allow 128 */
+    double limit; /* limit of this form's error; the solver states and the worker tolerates 128 */
 } forms[] = {
     {"f_2_3_forward", DIRECTION_F, 2, 32},  {"f_2_3_backward", DIRECTION_B, 2, 32},
     {"f_4_3_forward", DIRECTION_F, 4, 128}, {"f_4_3_backward", DIRECTION_B, 4, 128},
     {"f_3_2_weights", DIRECTION_W, 2, 32},  {"f_3_4_weights", DIRECTION_W, 4, 128},
 };
 
-/* Short sums and long ones: errors that grow with the length would show. */
+/* Short and long sums are compared, so that an error that grows with the sum's length would
+ * show. */
 static void errors_stay_below_the_stated_limit(gconstpointer data)
 {
     static const int64_t channels[] = {1, 16, 96};
@@ -64,7 +66,7 @@ static void errors_stay_below_the_stated_limit(gconstpointer data)
     }
 }
 
-/* Sizes around a tile's, padding beyond the filter, filters past the input. */
+/* Sizes near a tile's, padding wider than the filter, filters that reach past the input. */
 static void tiles_that_hang_over_are_right(gconstpointer data)
 {
     static const struct {
@@ -92,7 +94,8 @@ static void tiles_that_hang_over_are_right(gconstpointer data)
     }
 }
 
-/* GPU work-items have one tile each: lines of 8, 6 and 7 positions are loaded by fours, by twos and one by one. */
+/* On GPUs each work-item transforms one tile: lines of 8, 6 and 7 positions are loaded by fours, by
+ * twos and one by one. */
 static void lines_in_pieces_are_right(gconstpointer data)
 {
     static const int64_t sizes[] = {8, 6, 7};
@@ -119,7 +122,8 @@ static void lines_in_pieces_are_right(gconstpointer data)
     }
 }
 
-/* 18 patches and 50: ConvSimt's kernel takes terms by fours, so zeros follow the last. */
+/* 18 and 50 patches are no multiples of four, by which ConvSimt's kernel takes terms: zeros are
+ * added. */
 static void odd_counts_of_patches_are_filled_up(void)
 {
     const struct solver *solver = solver_find("ConvWinograd");
@@ -158,8 +162,8 @@ static void whole_numbers_are_refused(void)
     g_assert_nonnull(strstr(reason, "floating-point"));
 }
 
-/* F(4x4,3x3) multiplies 36 values for 16 outputs, where a plain sum takes 144. The image has patches enough
- * for the blocks that are a GPU's default. */
+/* F(4x4,3x3) multiplies 36 values for 16 outputs, where a plain sum multiplies 144. The image has
+ * enough patches to fill the blocks of a GPU's default config. */
 static void a_solution_does_fewer_operations_than_its_problem(void)
 {
     const struct solver *solver = solver_find("ConvWinograd");
