@@ -9,12 +9,12 @@
 #include <stddef.h>
 
 struct kernel_source {
-    const char *file;   /* base name: "conv_fft.cl" */
+    const char *file;   /* the file's name without folders: "conv_fft.cl" */
     const char *text;   /* NUL-terminated, without #include */
-    const char *sha256; /* of `text`, 64 lower-case hex digits */
+    const char *sha256; /* SHA-256 of `text`, 64 lower-case hex digits */
 };
 
-/* Sorted by file (strcmp). */
+/* All built-in sources, sorted by file (strcmp). */
 extern const struct kernel_source kernel_sources[];
 extern const size_t kernel_sources_count;
 

@@ -8,7 +8,7 @@
  */
 #include "coordinates.h"
 
-/* 64 bits in all three languages. */
+/* An unsigned type of 64 bits in HIP, CUDA and OpenCL C. */
 typedef unsigned long u64;
 
 #define ITEMS   256

@@ -31,13 +31,13 @@ static bool header_read(const struct span *whole, Elf64_Ehdr *header, GError **e
     return true;
 }
 
-/* Notes, their names and their contents are padded to four bytes. */
+/* The length rounded up to four bytes: an ELF note's name and contents are padded so. */
 static uint64_t padded(uint64_t length)
 {
     return (length + 3) / 4 * 4;
 }
 
-/* Finds the metadata among a segment's notes. */
+/* Finds AMD's metadata among the notes of an ELF segment. */
 static bool notes_find(const struct span *notes, struct span *metadata)
 {
     uint64_t at = 0;
@@ -101,7 +101,7 @@ static int64_t *need_of(struct amd_kernel *kernel, const struct msgpack_text *ke
     return NULL;
 }
 
-/* Reads one kernel's map; *name is empty where the map has no name. */
+/* Reads one kernel's metadata, a map; *name is empty where the map has no name. */
 static bool kernel_take(struct msgpack *cursor, struct amd_kernel *kernel,
                         struct msgpack_text *name)
 {

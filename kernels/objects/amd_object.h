@@ -14,12 +14,12 @@ struct amd_kernel {
     /* Vector registers include accumulation registers where both share a file (gfx90a and later). */
     int64_t vector_registers, scalar_registers, accumulation_registers;
     int64_t vector_spills, scalar_spills; /* scalar spills go to lanes of vector registers first */
-    int64_t scratch_bytes;                /* private memory of a work-item */
+    int64_t scratch_bytes;                /* scratch (private) memory of a work-item */
     int64_t local_bytes;
 };
 
 struct amd_object {
-    char target[80]; /* "gfx90a:sramecc+:xnack-" */
+    char target[80]; /* the target as AMD's tools spell it: "gfx90a:sramecc+:xnack-" */
     struct amd_kernel kernel;
 };
 

@@ -18,14 +18,14 @@ enum kernels_error {
     KERNELS_ERROR_UNAVAILABLE,
     KERNELS_ERROR_SOURCE, /* No kernel source of that name is built in. */
     KERNELS_ERROR_CRASH,  /* The compiler itself crashed; the log has its last messages. */
-    KERNELS_ERROR_OBJECT, /* A code object is damaged, or not for this kernel or target. */
+    KERNELS_ERROR_OBJECT, /* A code object is damaged, or made for another kernel or target. */
 };
 
 /* Counts are -1 where the compiler does not report them. */
 struct code_object {
     GBytes *code;
     char *log;      /* the compiler's warnings and errors, "" without any */
-    double seconds; /* wall time of the compilation */
+    double seconds; /* wall-clock time of the compilation */
     int registers;  /* vector registers of a work-item */
     /* AMD: accumulation registers of a work-item, which `registers` includes where both kinds share a register file
      * (gfx90a and later), and scalar registers of a wave. */

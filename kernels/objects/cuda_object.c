@@ -9,7 +9,8 @@
 /* up to this ABI version the ELF header's flags hold the architecture in their lowest byte */
 #define ABI_LOW_ARCH 7
 
-#define SECTION_INFO  (SHT_LOPROC + 0u) /* ".nv.info" for all kernels, and ".nv.info.NAME" for one */
+/* type of the sections ".nv.info" (all kernels) and ".nv.info.NAME" (one kernel) */
+#define SECTION_INFO  (SHT_LOPROC + 0u)
 /* an attribute of this format is followed by its value; a count of bytes precedes the value */
 #define FORMAT_VALUE  4
 #define NEEDS_A_STACK 0x12
@@ -36,7 +37,8 @@ static bool section_at(const struct cubin *cubin, uint64_t index, Elf64_Shdr *se
            span_copy(&cubin->whole, from + index * sizeof(*section), section, sizeof(*section));
 }
 
-/* The bytes of a section; false where it has none in the file. */
+/* Sets *bytes to a section's bytes; empty for a section that has none in the file. False where they pass the file's
+ * end. */
 static bool section_bytes(const struct cubin *cubin, const Elf64_Shdr *section, struct span *bytes)
 {
     *bytes = (struct span){NULL, 0};
@@ -145,7 +147,7 @@ static void info_take(const struct span *info, uint32_t kernel, struct cuda_obje
     }
 }
 
-/* The note's text is "Cuda compilation tools, release 13.0, V13.0.88". */
+/* Takes the compiler's version from a note with the text "Cuda compilation tools, release 13.0, V13.0.88". */
 static void compiler_take(const struct span *note, struct cuda_object *object)
 {
     const char *found = memmem(note->start, note->length, TOOL_RELEASE, strlen(TOOL_RELEASE));

@@ -11,8 +11,9 @@
 #include "solvers/framework/target.h"
 
 struct cuda_object {
-    int arch;          /* architecture: 90 for sm_90 and sm_90a */
-    char compiler[32]; /* "V13.0.88", "" where the object does not name it */
+    int arch; /* architecture: 90 for sm_90 and sm_90a */
+    /* the compiler's version, "V13.0.88"; "" where the object does not name it */
+    char compiler[32];
     /* per work-item: registers, bytes of stack; -1 where the object does not state them */
     int64_t registers;
     int64_t stack_bytes;

@@ -75,7 +75,7 @@ static uint64_t number_of_row(uint64_t number, int row)
 static const struct {
     int bytes;
     uint8_t fixed; /* payload bytes besides those that the number counts */
-    bool counts;   /* the number is the payload's length */
+    bool counts;   /* the number counts the payload's bytes */
     enum kind kind;
 } forms_behind[32] = {
     [0x00] = {0, 0, false, KIND_OTHER},  /* nil */
@@ -85,7 +85,7 @@ static const struct {
     [0x04] = {1, 0, true, KIND_OTHER},   [0x05] = {2, 0, true, KIND_OTHER},
     [0x06] = {4, 0, true, KIND_OTHER}, /* binary */
     [0x07] = {1, 1, true, KIND_OTHER},   [0x08] = {2, 1, true, KIND_OTHER},
-    [0x09] = {4, 1, true, KIND_OTHER}, /* extension: one more byte for its type */
+    [0x09] = {4, 1, true, KIND_OTHER}, /* an extension: one more byte gives its type */
     [0x0a] = {4, 0, false, KIND_OTHER},  [0x0b] = {8, 0, false, KIND_OTHER}, /* floats */
     [0x0c] = {1, 0, false, KIND_INT},    [0x0d] = {2, 0, false, KIND_INT},
     [0x0e] = {4, 0, false, KIND_INT},    [0x0f] = {8, 0, false, KIND_INT}, /* unsigned */

@@ -14,7 +14,7 @@ struct msgpack {
     const uint8_t *at, *end;
 };
 
-/* A string within the bytes, not terminated. */
+/* A string as it is in the read bytes: `length` bytes, without a NUL. */
 struct msgpack_text {
     const char *start;
     size_t length;

@@ -64,7 +64,7 @@ GBytes *compiler_run_read(const struct compiler_run *run, const char *name)
                                                             : NULL;
 }
 
-/* Runs in the new process: it dies when its parent dies. */
+/* Makes the new process, in which it runs, die when its parent dies. */
 static void die_with_parent(gpointer data)
 {
     const pid_t *parent = data;

@@ -10,7 +10,7 @@
 
 typedef struct compiler_run {
     char *folder;
-    char *output; /* output of the last run, standard output then standard error, "" for none */
+    char *output; /* standard output and then standard error of the last run; "" for none */
     int status;   /* exit status of the last run, as waitpid() gives it */
 } CompilerRun;
 

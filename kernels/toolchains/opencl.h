@@ -46,7 +46,7 @@
     ROW(SetKernelArg)                                                                              \
     ROW(WaitForEvents)
 
-/* OpenCL's functions: clBuildProgram is cl->BuildProgram. */
+/* Pointers to OpenCL's functions, named without "cl": cl->BuildProgram is clBuildProgram. */
 struct opencl {
 #define OPENCL_MEMBER(name) __typeof__(&cl##name) name;
     OPENCL_FUNCTIONS(OPENCL_MEMBER)
@@ -66,14 +66,14 @@ const struct opencl *opencl_open(GError **error);
 /* Writes up to `max` devices of all platforms. Returns their count, or -1 and an error where OpenCL is missing. */
 int opencl_devices(cl_device_id *devices, int max, GError **error);
 
-/* The first device whose target opencl_device_target() can make. */
+/* Finds the first device that opencl_device_target() supports, with its target. */
 bool opencl_host_device(cl_device_id *device, struct target *t, GError **error);
 
 /* The device's target with the limits that the device reports: "cpu-skylake-avx512_2" for a CPU of PoCL.
  * KERNELS_ERROR_TARGET for other devices. */
 bool opencl_device_target(cl_device_id device, struct target *t, GError **error);
 
-/* The platform's version for a kernel's identity: "PoCL 3.1 LLVM 15.0.6". */
+/* Bytes for the platform's version as a kernel's identity has it: "PoCL 3.1 LLVM 15.0.6". */
 #define OPENCL_VERSION_MAX 128
 bool opencl_device_version(cl_device_id device, char version[OPENCL_VERSION_MAX], GError **error);
 

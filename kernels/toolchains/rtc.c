@@ -134,7 +134,7 @@ static int compile_program(const struct rtc *rtc, const char *source, char **wor
 
 int rtc_run(struct rtc *rtc, const char *source, const char *arguments, GBytes **code, char **log)
 {
-    /* launch_options_valid() allows no blanks within an option. */
+    /* options can be split at blanks, because launch_options_valid() allows none within an option */
     g_autofree char *line = g_strchomp(g_strdup(arguments));
     g_auto(GStrv) words = g_strsplit(line, " ", -1);
     int status;

@@ -32,17 +32,18 @@ struct rtc_functions {
 
 /* What differs between NVRTC and HIPRTC; one row for each. */
 struct rtc_row {
-    const char *name; /* "NVRTC", for messages */
+    const char *name; /* the library's name in messages: "NVRTC" */
     /* the library's symbols, in the order of struct rtc_functions */
     const char *symbols[RTC_FUNCTIONS];
-    const char *setting; /* environment variable with file names, separated by commas */
+    /* the environment variable that names the library's files, separated by commas */
+    const char *setting;
     /* the file names that are tried where the variable is unset, newest release first */
     const char *files;
     /* Ends of error messages: `advice` says where to get the library, `suspicion` what a library without an expected
      * symbol may be. */
     const char *advice, *suspicion;
     const char *source_name; /* the name that compiler messages show for the kernel's source */
-    /* Opened in a linker's namespace of its own, with a C library of its own. */
+    /* The library is opened in a linker's namespace of its own, with a C library of its own. */
     bool own_namespace;
     /* The library compiles only one program at a time, so compilations are serialised. */
     bool serial;

@@ -212,7 +212,7 @@ void kernel_key(const char *source_sha256, const struct launch *launch, const st
     };
     gsize count = G_N_ELEMENTS(parts) - (toolchain->prelude ? 0 : 1);
 
-    /* The terminating NUL is hashed too, to separate neighbouring parts. */
+    /* Each text is hashed with its NUL, so that moving a character from one text to the next changes the key. */
     for (gsize i = 0; i < count; i++)
         g_checksum_update(sum, (const guchar *)parts[i], (gssize)strlen(parts[i]) + 1);
     g_strlcpy(key, g_checksum_get_string(sum), KERNEL_KEY_LENGTH + 1);

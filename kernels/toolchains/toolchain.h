@@ -11,19 +11,19 @@
 #include "solvers/framework/target.h"
 
 struct toolchain {
-    const char *name;   /* "opencl", "clang", "hiprtc", "nvrtc" */
+    const char *name;   /* the toolchain's name: "opencl", "clang", "hiprtc", "nvrtc" */
     enum vendor vendor; /* vendor of the targets that it compiles for */
     /* The version that enters a kernel's identity for the target ("PoCL 3.1 LLVM 14.0.6"); for a NULL target
      * all versions that it has, as a node describes itself. Valid until the process ends. NULL and
      * KERNELS_ERROR_UNAVAILABLE where the toolchain is missing, KERNELS_ERROR_TARGET where it does not serve
      * the target. */
     const char *(*version)(const struct target *target, GError **error);
-    /* Added to every launch's options; part of a kernel's identity. */
+    /* Compiler flags that are added to every launch's options; part of a kernel's identity. */
     const char *flags;
     /* Text in front of every source, also part of the identity; NULL for none. */
     const char *prelude;
     bool (*can_compile)(const struct target *target, GError **error);
-    /* Equal input gives equal bytes. */
+    /* Whether equal source, options and target always give a code object of equal bytes. */
     bool reproducible;
     /* Compiles `source` for the target. On success the caller owns *object (code_object_clear()). On
      * KERNELS_ERROR_COMPILE and _CRASH object->log is set too. Any thread. */

@@ -71,7 +71,7 @@ static bool run_compiler(struct compiler_run *run, const struct clang *clang, co
            compiler_run_program(run, argv, error);
 }
 
-/* "-DNAME=VALUE" becomes the assembler's "-Wa,-defsym,NAME=VALUE". */
+/* The assembler's words for a launch's options: "-DNAME=VALUE" becomes "-Wa,-defsym,NAME=VALUE". */
 static char **symbol_options(const char *options)
 {
     char **words = g_strsplit(options, " ", -1);
@@ -207,7 +207,7 @@ static struct clang *clang_open(const char *name, GError **error)
     return clang;
 }
 
-/* Under the lock. A missing clang is looked for again at the next call. */
+/* Under the lock. Finds a clang by name. One that is missing is looked for again at the next call. */
 static struct clang *clang_find(const char *name, GError **error)
 {
     static GHashTable *clangs;

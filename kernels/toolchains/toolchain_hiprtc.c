@@ -30,7 +30,7 @@
 #define TRIAL_SETTING "SKIPJACK_HIPRTC_TRIAL"
 #define TRIAL_ANSWER  "answer"
 
-/* A trial's result for a target. */
+/* The result of a trial compilation for one target. */
 struct verdict {
     /* NULL where HIPRTC does not serve the target; else the library's version with the compiler's release. Interned.
      * */

@@ -134,7 +134,7 @@ static GBytes *take_binary(const struct opencl *cl, cl_program program, GError *
     return g_bytes_new_take(g_steal_pointer(&binary), size);
 }
 
-/* Checks that the entry exists, and takes the local memory that it declares. */
+/* Checks that the program has the entry, and sets the local memory that the entry declares. */
 static bool take_entry(const struct opencl *cl, const struct host *host, cl_program program,
                        const char *entry, struct code_object *object, GError **error)
 {

@@ -159,7 +159,7 @@ static bool is_header(const char *path)
     return g_str_has_suffix(path, ".h");
 }
 
-/* The headers among the files: text by file name. */
+/* Reads the headers among the files into a table: text by file name. */
 static GHashTable *read_headers(char **paths)
 {
     GHashTable *headers = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
@@ -201,7 +201,7 @@ static char *with_numbers(const char *path, const char *sql)
     return g_string_free(out, FALSE);
 }
 
-/* The files sorted by name, so that the output does not depend on the order given. */
+/* Reads the files, sorted by name, so that the output does not depend on the order given. */
 static GPtrArray *read_texts(char **paths)
 {
     g_autoptr(GHashTable) headers = read_headers(paths);
@@ -310,7 +310,7 @@ static void print_migrations(const GPtrArray *texts)
 /* ---- functions, views and triggers ---- */
 
 struct definition {
-    int kind; /* an index of definition_kinds */
+    int kind; /* index of definition_kinds: function, view or trigger */
     char *name;
     char *sql;
 };

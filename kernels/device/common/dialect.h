@@ -116,7 +116,7 @@ DEVICE float from_BF16(unsigned short stored)
     return u.value;
 }
 
-/* Rounds to nearest, ties to even; a NaN stays a NaN. */
+/* FP32 to BF16: rounds to nearest, ties to even; a NaN stays a NaN. */
 DEVICE unsigned short to_BF16(float value)
 {
     union float_bits u;
@@ -128,7 +128,7 @@ DEVICE unsigned short to_BF16(float value)
 
 #if defined(__HIP__)
 
-/* AMD's GPUs have one instruction each way, with the rules below. */
+/* FP16 conversions on AMD's GPUs: one instruction each way, which rounds as the portable functions below do. */
 DEVICE float from_FP16(unsigned short stored)
 {
     return (float)__builtin_bit_cast(_Float16, stored);
@@ -157,7 +157,7 @@ DEVICE float from_FP16(unsigned short stored)
     return u.value;
 }
 
-/* Rounds to nearest, ties to even; from 65520 on the result is infinite. */
+/* FP32 to FP16: rounds to nearest, ties to even; from 65520 on the result is infinite. */
 DEVICE unsigned short to_FP16(float value)
 {
     union float_bits u;
@@ -200,7 +200,7 @@ typedef LANE vec;
 #elif defined(__OPENCL_VERSION__)
 
 typedef DIALECT_JOIN(LANE, VEC) vec;
-/* Vector types are aligned to their size; vload and vstore take any alignment. */
+/* OpenCL's vector types are aligned to their size, so loads use vload and vstore, which take any alignment. */
 #define vec_load(pointer) DIALECT_JOIN(vload, VEC)(0, pointer)
 #define vec_store(pointer, value) DIALECT_JOIN(vstore, VEC)(value, 0, pointer)
 #define vec_splat(value) ((vec)(value))

@@ -16,14 +16,14 @@
 #define THREADS (THREADS_M * THREADS_N)
 #define BLOCK_M (THREADS_M * TILE_M * REPEAT_M)
 #define BLOCK_N (THREADS_N * TILE_VECTORS * VEC)
-/* Vectors of VEC columns in a block. */
+/* The number of vectors of VEC columns in a block. */
 #define BLOCK_RUNS (THREADS_N * TILE_VECTORS)
 
 #define ITEM ((int)LOCAL_ID(0))
 #define ITEM_M (ITEM / THREADS_N)
 #define ITEM_N (ITEM % THREADS_N)
 
-/* Row and first column within the block of a work-item's sum [repeat][i][v]. */
+/* Row (TILE_ROW) and first column (TILE_COLUMN) within the block of the work-item's sum [repeat][i][v]. */
 #define TILE_ROW(repeat, i) (((repeat) * THREADS_M + ITEM_M) * TILE_M + (i))
 #define TILE_COLUMN(v) (((v) * THREADS_N + ITEM_N) * VEC)
 

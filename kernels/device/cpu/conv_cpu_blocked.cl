@@ -32,8 +32,10 @@ struct filter {
     /* channel blocks of the filter's layout (1: not blocked), of output and of input channels */
     int out_block, in_block;
     int positions, c_count, is_turned;
-    int contiguous;    /* the weights of an output channel are stored in the order of terms */
-    int channels_last; /* the order of terms: filter positions, then input channels */
+    /* 1: an output channel's weights are neighbours in memory in the order of terms */
+    int contiguous;
+    /* 1: terms are ordered by filter position, then input channel; 0: by input channel first */
+    int channels_last;
 };
 
 DEVICE struct filter_axis make_axis(int count, int phases, int stride, int dilation,
@@ -306,7 +308,7 @@ KERNEL(1, 1, 1) conv_cpu_blocked(GLOBAL const LANE *RESTRICT in,
     filter.is_turned = is_turned;
     choose_order(&filter);
     term_count = c_count * filter.positions;
-    /* A plane without gaps in input and output is one long row. */
+    /* With one filter position and no gaps between rows, a whole plane counts as one long row. */
     is_flat = filter.positions == 1 && in_h == size_w * in_w && out_h == size_w * out_w;
     tiles.width = is_flat ? size_w * size_h : size_w;
     tiles.height = is_flat ? 1 : size_h;

@@ -15,8 +15,10 @@ struct shape {
     int rs_count, fil_w, in_h, in_w, out_w, pixels;
     int pad_h, pad_w, stride_h, stride_w, dilation_h, dilation_w;
     int plane;      /* elements of one input channel */
-    int contiguous; /* neighbouring outputs read neighbouring inputs through each filter position */
-    int before, after; /* elements of x before this image and group, and from it on, that may be read */
+    /* 1: neighbouring outputs read neighbouring inputs through each filter position */
+    int contiguous;
+    /* elements of x that exist, and so may be read, before this image and group, and from its start on */
+    int before, after;
 };
 
 /* Offsets within a plane that VEC pixels from p on read through filter position (r, s), and 1 or 0 for inside

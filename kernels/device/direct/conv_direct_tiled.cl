@@ -117,7 +117,7 @@ DEVICE void stage_filter(GLOBAL const STORAGE(TYPE_W) *w, struct strides strides
 
 /* Where a work-item's tile begins within the workgroup's block: output channel, row, and vector of columns. */
 struct tile {
-    int k, h, w; /* w counts vectors */
+    int k, h, w; /* output channel, row, and column; w is counted in vectors */
 };
 
 DEVICE struct tile find_tile(int item)

@@ -95,7 +95,8 @@ DEVICE void stage_w(LOCAL_POINTER float *to, GLOBAL const ELEMENT *w, int channe
     }
 }
 
-/* Adds one channel of y: the work-item's span of each row times each weight. */
+/* Adds the products of one channel of y: each value in the work-item's span of rows times each weight that meets it.
+ * */
 DEVICE void add_channel(struct sums *sums, LOCAL_POINTER const float *y,
                         LOCAL_POINTER const float *w)
 {

@@ -66,7 +66,7 @@ enum { UNROLL_ROW = VEC > 1 ? 1 : SIZE };
 
 #define EIGHTH_ROOT 0.70710678118654752f
 
-/* cos of i 64ths of a turn, up to a quarter turn. */
+/* The cosine of i / 64 of a full turn, for i from 0 to 16. */
 DEVICE float quarter_cosine(int i)
 {
     switch (i) {
@@ -90,7 +90,7 @@ DEVICE float quarter_cosine(int i)
     }
 }
 
-/* cos of i 64ths of a turn, up to a half turn. */
+/* The cosine of i / 64 of a full turn, for i from 0 to 32. */
 DEVICE float cosine(int i)
 {
     float value = quarter_cosine(i <= 16 ? i : 32 - i);
@@ -166,7 +166,7 @@ DEVICE void inverse_stage(vec *re, vec *im, int span)
     }
 }
 
-/* Transforms elements in order to frequencies in the order of PLACE. */
+/* The forward transform of one row: elements in their order become frequencies in the order of PLACE(). */
 DEVICE void fft_forward(vec *re, vec *im)
 {
     if (SIZE >= 64)

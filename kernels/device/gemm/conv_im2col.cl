@@ -17,7 +17,7 @@
 
 #if BY_TERM
 
-/* Lines are output positions, rows filter positions, columns channels. */
+/* BY_TERM 1: a line of col is an output position's; its rows are filter positions, its columns channels. */
 KERNEL(ITEMS_H *ITEMS_W, 1, 1)
 conv_im2col(GLOBAL const STORAGE(TYPE_X) *RESTRICT x, GLOBAL STORAGE(TYPE_X) *RESTRICT col, i64 x_n,
             i64 x_c, i64 x_d, i64 x_h, i64 x_w, int c_count, int n_count, SIZES,
@@ -44,7 +44,7 @@ conv_im2col(GLOBAL const STORAGE(TYPE_X) *RESTRICT x, GLOBAL STORAGE(TYPE_X) *RE
 
 #else
 
-/* Lines are terms and images; rows and columns are the output's. */
+/* BY_TERM 0: a line of col is a term's for one image; its rows and columns are the output's. */
 KERNEL(ITEMS_H *ITEMS_W, 1, 1)
 conv_im2col(GLOBAL const STORAGE(TYPE_X) *RESTRICT x, GLOBAL STORAGE(TYPE_X) *RESTRICT col, i64 x_n,
             i64 x_c, i64 x_d, i64 x_h, i64 x_w, int c_count, int n_count, SIZES,

@@ -50,7 +50,7 @@
 
 #include "depthwise.h"
 
-/* Rows of the source that a tile reads are ROW_STEP apart. */
+/* SPAN_H: rows of the source from the first to the last that a tile reads; it reads every ROW_STEP-th of them. */
 #define SPAN_H ((TILE_H - 1) * SOURCE_STEP_H + (TAPS_H - 1) * TAP_STEP_H + 1)
 #define ROW_STEP (TILE_H > 1 ? 1 : TAP_STEP_H)
 

@@ -80,7 +80,7 @@ DEVICE int last_row_of(int result)
     return last < 0 ? SPAN_H - 1 : last;
 }
 
-/* A work-item's weights, tap by tap. */
+/* The weights of a work-item's channels, tap by tap. */
 struct weights {
 #if KEEP_WEIGHTS
     LANE lane[TAPS][VECTOR];
@@ -219,7 +219,8 @@ conv_depthwise_nhwc(GLOBAL const STORAGE(SOURCE) * RESTRICT source,
         }
     }
 #else
-        /* Not unrolled, since all weights would then be in flight at once. */
+        /* The loop is not unrolled: otherwise the loads of all weights would be in flight at once and take registers.
+         * */
 #pragma unroll 1
     for (int r = 0; r < SPAN_H; r++)
         add_row(source, &tile, &weights, r, sums);

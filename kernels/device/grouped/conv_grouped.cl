@@ -341,7 +341,7 @@ DEVICE void compute(LOCAL_POINTER unsigned char *memory, LOCAL_POINTER unsigned 
             LANE sums[TILE_H + 1][WARP_TILES][4];
             UNROLL for (int row = 0; row <= TILE_H; row++)
                 UNROLL for (int i = 0; i < WARP_TILES * 4; i++) sums[row][i / 4][i % 4] = 0;
-            /* Not unrolled, since compilers would keep more in flight than there are registers. */
+            /* The loop is not unrolled: compilers would start more loads at once than there are registers for. */
             ROLLED for (int r = 0; r < FIL_H; r++)
             {
                 const int is_met = PHASE_H(r) == phase_h;

@@ -44,7 +44,8 @@ DEVICE int divide_up(int count, int by)
     return (count + by - 1) / by;
 }
 
-/* The offsets of a vector's lanes, and whether the lanes are neighbours. */
+/* Offsets in elements of a vector's lanes from the first lane's position, and whether the lanes are neighbours in
+ * memory. */
 struct lanes {
     i64 at[VEC];
     int together;

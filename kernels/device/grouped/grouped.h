@@ -312,6 +312,6 @@ DEVICE struct warp find_warp(int item)
 
 /* Number of the group to which a warp's tile of 8 channels belongs, counted from the warp's first group. */
 #define GROUP_OF(tile) ((tile)*8 / RESULT_GROUP)
-/* The groups of a warp, and the tiles of each. */
+/* The number of groups that a warp's channels belong to, and of its tiles of 8 channels in each group. */
 #define WARP_GROUPS    (GROUP_OF(WARP_TILES - 1) + 1)
 #define GROUP_TILES    (WARP_TILES / WARP_GROUPS)

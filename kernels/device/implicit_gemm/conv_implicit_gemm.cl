@@ -120,7 +120,7 @@ DEVICE int is_inside(struct walk walk, int column, int term)
 #define ACROSS(inner) ((inner) < THREADS ? (inner) : THREADS)
 #define DOWN(inner) (THREADS / ACROSS(inner))
 #define STEPS(inner, outer) (((outer) + DOWN(inner) - 1) / DOWN(inner))
-/* Unrolled, so that several loads are in flight. */
+/* Unroll counts of copying loops on a GPU: at most 8, so that several loads are in flight. */
 #define UNROLL(steps) (THREADS == 1 ? 1 : (steps) < 8 ? (steps) : 8)
 /* Whether a work-item has nothing to copy: its row is past the tile's last row, or its number is beyond the
  * work-items that copy one round of rows. */

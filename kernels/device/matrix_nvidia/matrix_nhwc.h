@@ -144,7 +144,7 @@ struct step {
 #define SOURCE_W s->in_w
 #define CHANNELS s->c
 #define COLUMNS  s->k
-/* A coordinate that stays outside for every filter position. */
+/* A coordinate so far outside of the tensor that no filter position leads back inside. */
 #define OUTSIDE  (-0x7fffffff - 1)
 #else
 #define SOURCE_H s->out_h

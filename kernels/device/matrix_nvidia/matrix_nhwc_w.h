@@ -17,7 +17,8 @@ DEVICE void note_meetings(LOCAL_POINTER unsigned char *memory, const struct size
     int position = number * BLOCK_K + item;
     struct place place = place_of(position, s);
     int h = place.h * s->stride_h - s->pad_h, w = place.w * s->stride_w - s->pad_w;
-    meeting.h = position < end ? h : -0x7fffffff - 1; /* so far outside that no filter position leads inside */
+    /* a term past the last position gets a coordinate so far outside that every filter position reads zero */
+    meeting.h = position < end ? h : -0x7fffffff - 1;
     meeting.w = w;
     meeting.at = (place.image * s->in_h + h) * s->in_w + w;
     meeting.unused = 0;
@@ -44,7 +45,8 @@ DEVICE void load_outputs(LOCAL_POINTER unsigned char *memory, unsigned tile,
 /* The chunk of a panel that a work-item loads: the offset of its filter position in x (as coordinates and as one
  * number), and its channel. */
 struct column {
-    int h, w, at, c; /* c is below 0 for a column past the end */
+    /* offset of the filter position; channel c, negative for a column past the last one */
+    int h, w, at, c;
 };
 
 /* Chunks of a panel, and the number of panels from which a work-item loads. */

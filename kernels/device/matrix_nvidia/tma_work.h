@@ -105,7 +105,7 @@ DEVICE struct taps find_taps(int phase, int fil, int pad, int stride, int dilati
     return taps;
 }
 
-/* The number of blocks of terms. */
+/* The number of blocks of terms that the tile sums, for all parts together. */
 DEVICE int count_steps(const struct shape *s, const struct tile *tile)
 {
 #if defined(DIRECTION_F)

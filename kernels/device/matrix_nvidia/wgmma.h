@@ -13,11 +13,12 @@
 #define PANEL_STEP  (BLOCK_K * 128)
 #define PATTERN_128 1
 
-/* Bytes from 16 terms to the next 16. */
+/* Bytes in local memory from one instruction's 16 terms to the next instruction's. */
 #define A_TERMS_STEP (A_BY_TERM ? 16 * 128 : 16 * 2)
 #define B_TERMS_STEP (B_BY_TERM ? 16 * 128 : 16 * 2)
 
-/* An operand's descriptor. An operand with terms innermost has one panel only. */
+/* The descriptor by which a wgmma instruction addresses an operand in local memory. An operand with terms innermost
+ * has one panel only. */
 DEVICE u64 operand_at(unsigned place, int by_term)
 {
     return (u64)(place >> 4 & 0x3fff) | (u64)(by_term ? PANEL_STEP >> 4 : 1) << 16 |

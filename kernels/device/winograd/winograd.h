@@ -131,7 +131,7 @@ DEVICE void transform_line(const vec *m, vec *t)
 }
 #endif
 
-/* Transforms a patch of FROM by FROM values, row by row, into TO by TO. */
+/* Transforms a patch of FROM by FROM values into TO by TO values; both are stored row by row. */
 DEVICE void transform_patch(const vec *patch, vec *result)
 {
     vec partly[TO * FROM];
