@@ -9,7 +9,7 @@
 #include "solvers/framework/target.h"
 #include "solvers/problem/problem.h"
 
-/* count / by rounded up; both positive. */
+/* `count` divided by `by`, rounded up; both must be positive. */
 int64_t conv_divide_up(int64_t count, int64_t by);
 /* The greatest common divisor; for 0 and a number the number. */
 int64_t conv_gcd(int64_t a, int64_t b);
@@ -64,7 +64,7 @@ void conv_add_tensor_args(struct launch *launch);
  * split-K partial sums go. */
 void conv_add_product_args(const struct problem *p, bool filter_first, bool is_split,
                            struct launch *launch);
-/* Adds 15 strides, 64-bit: n c d h w of x, k c d h w of w, n k d h w of y. */
+/* Adds 15 strides as 64-bit arguments: n c d h w of x, k c d h w of w, n k d h w of y. */
 void conv_add_stride_args(struct launch *launch);
 /* Adds a 2D tensor's four strides (n c h w, or k c h w) as 64-bit arguments. */
 void conv_add_plane_strides(struct launch *launch, enum tensor_role role);

@@ -160,7 +160,7 @@ static struct move move_in(const struct problem *p, const struct side *side)
     return move;
 }
 
-/* The copy back out of the workspace. */
+/* The copy of a result from the workspace back into the tensor. */
 static struct move move_out(const struct problem *p, const struct side *side)
 {
     bool is_last = p->layout[side->role] == LAYOUT_NHWC;

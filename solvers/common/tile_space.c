@@ -31,7 +31,7 @@ bool tile_workgroup_suits_target(const struct problem *p, const struct context *
     return items >= 64 && items <= MIN(256, context->target->max_workgroup);
 }
 
-/* Elements of a vector: a CPU's register, or a GPU's load of 16 bytes. */
+/* Elements of the best vector: as many as a CPU's register holds, or a GPU's load of 16 bytes. */
 static int best_vector(const struct context *context)
 {
     return context_is_cpu(context) ? CLAMP(context->target->vector_bytes / 4, 4, 16) : 4;
@@ -71,7 +71,7 @@ bool tile_sums_hide_latency(const struct problem *p, const struct context *conte
     return values[TILE_M] * values[TILE_VECTORS] >= (context_is_cpu(context) ? 8 : 2);
 }
 
-/* Several tiles, one after the other, would push a GPU's sums out of its registers. */
+/* Several tiles for a work-item are valid only on a CPU: they would push a GPU's sums out of its registers. */
 bool tile_repeats_suit_target(const struct problem *p, const struct context *context,
                               const int32_t *values)
 {

@@ -147,7 +147,7 @@ int tile_default_splits(const struct tile_product *product, const struct context
  * `workgroups` are those of one part. */
 bool tile_splits_are_needed(const struct context *context, int splits, double workgroups);
 
-/* Workgroups of the product when it is not split. */
+/* Workgroups that compute the product when its sums are not split. */
 double tile_workgroups(const struct tile_product *product, const int32_t *values);
 
 /* Divides a sum of k terms into at most `splits` parts of whole blocks. Returns the number of parts; *part is

@@ -20,7 +20,7 @@ enum { VEC, TILE_V, TILE_W, CRS_BLOCK, PARAM_COUNT };
 #define ITEM_POSITIONS 448
 /* The least number of work-items for each CPU thread, where there are enough tiles. */
 #define ITEMS_A_THREAD 4
-/* Input channels of a work-item of conv_cpu_pad.cl. */
+/* Input channels that a work-item of conv_cpu_pad.cl copies. */
 #define PAD_CHANNELS   16
 
 static const char *const sources[] = {"conv_cpu_blocked.cl", "conv_cpu_pad.cl", NULL};
@@ -261,7 +261,7 @@ static void add_pad_launch(const struct problem *p, const struct view *view,
         (const int[3]){1, 1, 1});
 }
 
-/* Adds the copy's strides n c d h w, then the distances of its phases d h w. */
+/* Adds as arguments the padded copy's strides n c d h w, then the distances between its phases d h w. */
 static void add_copy_strides(const struct view *view, struct launch *launch)
 {
     int64_t strides[8];

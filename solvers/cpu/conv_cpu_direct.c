@@ -123,7 +123,7 @@ static void cpu_direct_default_config(const struct problem *p, const struct cont
     *config = (struct perf_config){PARAM_COUNT, {8, 1, tile_default_k(context->target)}};
 }
 
-/* Whether the copy would equal x and no tile reads past the end. */
+/* Whether the kernel may read x itself: a copy would equal x, and no tile reads past x's end. */
 static bool reads_x_in_place(const struct problem *p, const struct copy *copy, int64_t tile)
 {
     for (int a = AXIS_H; a <= AXIS_W; a++) {

@@ -105,7 +105,7 @@ static void plan_tile(const struct problem *p, const struct context *context, co
 
 /* ---- spaces ---- */
 
-/* On a CPU a workgroup is one work-item with vector registers. */
+/* Valid workgroups: on a CPU one work-item, which uses vector registers. */
 static bool workgroup_suits_target(const struct problem *p, const struct context *context,
                                    const int32_t *values)
 {
@@ -270,7 +270,7 @@ static bool find_wish(const struct problem *p, const struct context *context,
     config->count = PARAM_COUNT;
     for (gsize i = 0; i < G_N_ELEMENTS(wishes); i++) {
         memcpy(config->values, wishes[i], sizeof(wishes[i]));
-        /* A CPU without AVX has vectors of 4. */
+        /* the list's vectors of 8 do not fit a CPU without AVX, whose registers hold 4 */
         if (context_is_cpu(context) && context->target->vector_bytes < 32)
             config->values[VEC] = MIN(config->values[VEC], 4);
         if (space_contains(&space, p, context, config, NULL))

@@ -91,7 +91,7 @@ void driver_values_init(struct driver_values *values)
     }
 }
 
-/* A long name may have one dash, as rocMLIR's "-perf_priority" has. */
+/* Finds a flag by its word. A long name may follow one dash, as in rocMLIR's "-perf_priority". */
 const struct driver_flag *driver_flag_find(const char *word, size_t length)
 {
     if (length < 2 || word[0] != '-') {

@@ -30,7 +30,7 @@ static const struct {
     {"convfp8", TYPE_FP8, 0},
     {"convbfp8", TYPE_BF8, 0},
     {"convfp64", TYPE_FP64, 0},
-    {"conv_bwd_data", TYPE_FP32, 2}, /* rocMLIR's operations */
+    {"conv_bwd_data", TYPE_FP32, 2}, /* rocMLIR names the direction in the command */
     {"conv_bwd_weight", TYPE_FP32, 4},
 };
 
@@ -214,7 +214,7 @@ static const struct driver_flag *find_flag(struct word word)
     return driver_flag_find(word.text, flag_length(word));
 }
 
-/* Whether the line begins with the end of a driver's path and a command. */
+/* Whether the line, whose start was cut off, begins with the end of a driver's path and a command. */
 static bool is_torn_opening(struct word word, const char *behind)
 {
     struct word second = next_word(&behind);

@@ -16,7 +16,8 @@ enum driver_line_kind {
 
 struct driver_line {
     enum driver_line_kind kind;
-    int problem_count;                        /* 1 to 3: one for each direction of -F */
+    /* number of problems, 1 to 3: one for each direction that -F names */
+    int problem_count;
     struct problem problems[DIRECTION_COUNT]; /* ordered by the problems' direction: F, B, W */
     char reason[256];                         /* set for kinds OTHER and BROKEN */
 };

@@ -18,7 +18,7 @@ enum { TILE_K, ITEMS_K, SHARES, MOST_W, PARTS, PARAM_COUNT };
 #define REGISTERS_MOST_AMD 128 /* lower, since AMD's compilers load further ahead */
 #define UNROLLED_MOST      1024
 #define ITEMS_MOST         512
-/* Positions that a work-item multiplies at once. */
+/* Positions of y that a work-item multiplies at once. */
 #define POSITIONS          4
 
 static const char *const sources[] = {"conv_few_channels_w.cl", "conv_matrix_sum.cl", NULL};

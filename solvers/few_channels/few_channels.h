@@ -39,7 +39,7 @@ void few_channels_choose_parts(const struct space *space, const struct problem *
 /* Whether all tensors are NHWC; otherwise all are NCHW. */
 bool few_channels_is_nhwc(const struct problem *p);
 
-/* Whether this many adjacent elements are whole chunks of 16 bytes. */
+/* Whether `elements` adjacent elements fill whole chunks of 16 bytes. */
 bool few_channels_in_chunks(const struct problem *p, int64_t elements);
 
 /* Elements of memory from one column of x to the next. */

@@ -47,13 +47,15 @@ static const struct space_param params[FFT_PARAM_COUNT] = {
  * See conv_fft.cl, and Vasilache et al., "Fast Convolutional Nets With fbfft" (2014). Numbers are doubles,
  * which cannot overflow here; below 2^53 they are exact. */
 
-/* The cut of one axis. */
+/* How one axis is cut into transforms. */
 struct fft_cut {
-    int64_t phases; /* convolutions of stride 1 that the axis is the sum of */
-    int64_t step;   /* distance of the first positions of two phases */
-    int64_t taps;   /* the most filter elements of a phase */
-    int64_t tile;   /* outputs of a transform; below 1 where the filter is too long for it */
-    int64_t tiles;  /* transforms that cover the output; 0 where tile is below 1 */
+    /* phases: the convolutions of stride 1 whose sum is the axis' strided convolution */
+    int64_t phases;
+    int64_t step; /* input positions from the first one of a phase to the first one of the next */
+    int64_t taps; /* the most filter elements of a phase */
+    /* outputs along the axis that one transform yields; below 1 where the filter is too long for it */
+    int64_t tile;
+    int64_t tiles; /* transforms that cover the output; 0 where tile is below 1 */
 };
 
 struct fft_plan {
@@ -63,7 +65,7 @@ struct fft_plan {
     double frequencies; /* complex numbers kept of a real plane's spectrum */
     double terms;       /* products summed for one output plane of a group */
     double channels;    /* output channels of a group */
-    double columns;     /* tiles of all images */
+    double columns;     /* columns of the spectra of x and y: tiles of all images */
 };
 
 static void cut_axis(const struct problem *p, enum axis axis, int size, struct fft_cut *cut)
@@ -389,7 +391,7 @@ static bool items_fit_workgroup(const struct problem *p, const struct context *c
            items <= MIN(GPU_ITEMS_MAX, context->target->max_workgroup);
 }
 
-/* CPUs have caches and need no staging in local memory. */
+/* STAGE is 0 on CPUs, which have caches and need no staging in local memory. */
 static bool stage_suits_target(const struct problem *p, const struct context *context,
                                const int32_t *values)
 {

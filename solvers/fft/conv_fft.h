@@ -4,7 +4,7 @@
 #ifndef SOLVERS_FFT_CONV_FFT_H
 #define SOLVERS_FFT_CONV_FFT_H
 
-/* The transforms of fft.h: powers of two from FFT_SIZE_MIN to FFT_SIZE_MAX. */
+/* Elements along a side of a transform (fft.h): a power of two from FFT_SIZE_MIN to FFT_SIZE_MAX. */
 #define FFT_SIZE_MIN 16
 #define FFT_SIZE_MAX 64
 

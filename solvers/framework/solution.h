@@ -43,17 +43,20 @@ struct launch_arg {
 /* Slices of the workspace begin at multiples of this many bytes: the strictest alignment of a buffer's part
  * among all devices (NVIDIA's OpenCL). */
 #define WORKSPACE_ALIGNMENT 512
-/* `bytes` rounded up to a multiple of WORKSPACE_ALIGNMENT. */
+/* Rounds `bytes` up to a multiple of WORKSPACE_ALIGNMENT. */
 uint64_t workspace_align(uint64_t bytes);
 
 struct launch {
     enum program_kind program_kind;
-    const char *file;                 /* static string: "conv_direct_naive.cl" */
-    const char *entry;                /* static string: the kernel's name */
-    char options[LAUNCH_OPTIONS_MAX]; /* "-DNAME=VALUE ...", sorted */
-    int64_t grid[3];                  /* work-items in all, a multiple of block */
-    int block[3];                     /* work-items a workgroup; also compiled in by the source */
-    int64_t local_bytes;              /* dynamic local memory */
+    /* the kernel's source file, a static string: "conv_direct_naive.cl" */
+    const char *file;
+    const char *entry;                /* the kernel's name in the file, a static string */
+    char options[LAUNCH_OPTIONS_MAX]; /* compile options "-DNAME=VALUE ...", sorted */
+    /* work-items of the launch along each axis, a multiple of block */
+    int64_t grid[3];
+    /* work-items of a workgroup along each axis; the source has the same numbers compiled in */
+    int block[3];
+    int64_t local_bytes; /* bytes of dynamic local memory of a workgroup */
     int arg_count;
     struct launch_arg args[LAUNCH_ARGS_MAX];
 };

@@ -34,7 +34,7 @@ struct solver {
     /* Its kernels use instructions of the targets that it serves, and compile for no other target. */
     bool native;
     bool nondeterministic;      /* results may differ from run to run (sums by atomics) */
-    const char *const *sources; /* kernel files it may use, NULL-terminated */
+    const char *const *sources; /* device source files that its launches may use, NULL-terminated */
 
     /* Takes about a microsecond. On false *reason is a static phrase ("needs groups = 1"). */
     bool (*is_applicable)(const struct problem *p, const struct context *context,
@@ -60,7 +60,7 @@ struct solver {
     int (*propose)(const struct problem *p, const struct context *context,
                    const struct tried_config *tried, int tried_count, int wanted,
                    struct perf_config *configs);
-    /* Makes the recipe. `config` is the default or valid (solver_config_valid()). */
+    /* Makes the solution (launches and their arguments). `config` is the default or valid (solver_config_valid()). */
     bool (*solve)(const struct problem *p, const struct context *context,
                   const struct perf_config *config, struct solution *solution, GError **error);
 };

@@ -10,7 +10,7 @@
 
 /* The ways in which a problem may differ from the plainest problem that a solver serves. */
 enum solver_feature {
-    FEATURE_PLAIN, /* one group, no stride or dilation */
+    FEATURE_PLAIN, /* the plainest problem: one group, no stride or dilation */
     FEATURE_STRIDE,
     FEATURE_DILATION,
     FEATURE_GROUPS, /* several groups, each of several channels */
@@ -32,7 +32,7 @@ struct solver_claims {
     unsigned features[FEATURE_COUNT]; /* bits of the directions in which each feature is served */
     /* bits of the directions in which a layout's spaces were counted */
     unsigned looked_at[LAYOUT_COUNT];
-    unsigned filters;   /* bit i stands for claim_filters[i] */
+    unsigned filters;   /* bit i: claim_filters[i] is served */
     bool many_channels; /* serves many input channels, not only the few channels of a picture */
     /* largest space among the problems tried; 0 for a solver that cannot be tuned */
     int64_t most_configs;

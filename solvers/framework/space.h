@@ -26,10 +26,10 @@ struct context_limits {
     /* workspace_bytes holds a limit, which may be 0; otherwise there is no limit */
     bool limits_workspace;
     uint64_t workspace_bytes;
-    bool dynamic_only, deterministic, tunable_only; /* as in struct context */
+    bool dynamic_only, deterministic, tunable_only; /* the same limits as in struct context */
 };
 
-/* Sets the target and no limits. */
+/* Makes a context of the target without limits. */
 void context_init(struct context *context, const struct target *target);
 /* Replaces the context's limits by the given ones. */
 void context_set_limits(struct context *context, const struct context_limits *limits);
@@ -48,13 +48,13 @@ struct perf_config {
 };
 
 struct space_param {
-    const char *name; /* in capitals: "TILE_K" */
+    const char *name; /* the parameter's name, in capitals: "TILE_K" */
     int count;
     const int32_t *values; /* ascending */
 };
 
 struct space_constraint {
-    const char *name;     /* in small letters: "tile_fits_registers" */
+    const char *name;     /* the constraint's name, in small letters: "tile_fits_registers" */
     const char *protects; /* the limit it protects: "registers" */
     /* the constraint reads only the first `needs` parameters, so that a walk can skip all configs that begin alike */
     int needs;
@@ -79,7 +79,7 @@ struct space_walk {
 /* Begins a walk. The pointers must outlive the walk. */
 void space_walk_init(struct space_walk *walk, const struct space *space, const struct problem *p,
                      const struct context *context);
-/* The next valid config in order; false at the end. */
+/* Sets *config to the next valid config in the space's order; false at the end of the space. */
 bool space_walk_next(struct space_walk *walk, struct perf_config *config);
 
 int64_t space_count(const struct space *space, const struct problem *p,

@@ -9,7 +9,7 @@
 #define STRATEGY_PRIOR      "prior"
 #define STRATEGY_EXHAUSTIVE "exhaustive"
 
-/* ROW(enum constant, name, summary), the default first. */
+/* The list of strategies, the default first: ROW(enum constant, name, summary). */
 #define STRATEGIES(ROW)                                                                            \
     ROW(SEARCH_PRIOR, STRATEGY_PRIOR, "what won for the nearest problems and targets, then local") \
     ROW(SEARCH_LOCAL, "local", "climbs from several starts")                                       \
@@ -28,7 +28,8 @@ struct strategy {
     /* what the strategy does: a phrase without a full stop, for the command's help */
     const char *summary;
 };
-extern const struct strategy strategy_table[STRATEGY_COUNT]; /* by enum strategy_id */
+/* the strategies, indexed by enum strategy_id */
+extern const struct strategy strategy_table[STRATEGY_COUNT];
 
 /* The strategy's enum strategy_id, or -1 for an unknown name. */
 int strategy_find(const char *name);

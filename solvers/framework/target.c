@@ -10,7 +10,7 @@
 /* the most compute units that an id gives in decimal; MIOpen writes larger counts in hexadecimal */
 #define DECIMAL_UNITS_MAX 64
 
-/* Features come in this order in an id, each at most once. */
+/* Suffixes of an id's features: off, on. An id has them in this order, each feature at most once. */
 static const char *const feature_names[][2] = {{"_nosramecc", "_sramecc"}, {"_noxnack", "_xnack"}};
 
 /* AMD's compute modes (how a card's dies are grouped) and memory modes. */

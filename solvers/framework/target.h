@@ -20,15 +20,17 @@ enum vendor { VENDOR_AMD, VENDOR_NVIDIA, VENDOR_CPU };
 struct target {
     char id[64];
     enum vendor vendor;
-    char arch[48];       /* "gfx90a", "sm_90", LLVM's CPU name ("znver4") */
-    char features[48];   /* "" or MIOpen's feature suffixes ("_xnack", "_nosramecc") */
-    char partition[24];  /* "" for a whole card; "_cpx_nps4", "_mig1g" */
+    char arch[48]; /* architecture: "gfx90a", "sm_90", or LLVM's name of a CPU ("znver4") */
+    /* MIOpen's suffixes of compiled-in features ("_xnack", "_nosramecc"), "" for none */
+    char features[48];
+    /* suffix of the card's partition ("_cpx_nps4", "_mig1g"), "" for a whole card */
+    char partition[24];
     int compute_units;   /* compute units, multiprocessors, or CPU threads */
-    int memory_gib;      /* NVIDIA only, else 0 */
-    int64_t local_bytes; /* local memory a workgroup may use */
+    int memory_gib;      /* device memory in GiB for NVIDIA, else 0 */
+    int64_t local_bytes; /* bytes of local memory that a workgroup may use */
     int max_workgroup;   /* work-items */
-    int wave_size;       /* 64, 32, or 1 for a CPU */
-    int vector_bytes;    /* widest vector register of a CPU (16, 32, 64), 0 for a GPU */
+    int wave_size;       /* work-items of a wave: 64 or 32, 1 for a CPU */
+    int vector_bytes;    /* bytes of a CPU's widest vector register (16, 32, 64), 0 for a GPU */
     /* upper bound of FP32 operations a second, 0 when unknown; packing and matrix units make other types faster */
     double peak_flops;
     double peak_bytes; /* upper bound of bytes of device memory a second, 0 when unknown */

@@ -171,7 +171,7 @@ static void set_cpu_limits(struct target *t)
     t->peak_bytes = 0;
 }
 
-/* gfx9 and older have waves of 64; gfx10 and later, and NVIDIA, of 32. */
+/* Work-items of a wave: 64 on gfx9 and older, 32 on gfx10 and later and on NVIDIA. */
 static int default_wave(const struct target *t)
 {
     return t->vendor == VENDOR_AMD && strlen(t->arch) <= strlen("gfx90a") ? 64 : 32;

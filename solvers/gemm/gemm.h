@@ -12,7 +12,7 @@
 struct gemm_operand {
     bool in_workspace;
     enum tensor_role tensor; /* the tensor, for an operand that is not in the workspace */
-    uint64_t offset;         /* bytes into the workspace */
+    uint64_t offset;         /* the operand's offset in bytes, for an operand in the workspace */
     enum data_type type;
 };
 
@@ -36,7 +36,8 @@ struct gemm_axis {
 struct gemm {
     const struct problem *problem;
     struct gemm_operand a, b, c;
-    struct gemm_axis m[GEMM_AXES], n[GEMM_AXES], k[GEMM_AXES]; /* the last axis runs fastest */
+    /* axes of rows, columns and terms; the last axis runs fastest */
+    struct gemm_axis m[GEMM_AXES], n[GEMM_AXES], k[GEMM_AXES];
     struct {
         int64_t count;
         struct gemm_step a, b, c;
@@ -46,7 +47,7 @@ struct gemm {
     int64_t split_step; /* elements of c from one part's results to the next part's */
 };
 
-/* Sets all counts to 1, all operands to FP32 tensors, and one part. */
+/* Initialises a product: all counts 1, all operands FP32 tensors, the sum not split. */
 void gemm_init(struct gemm *gemm, const struct problem *p);
 void gemm_tensor(const struct gemm *gemm, struct gemm_operand *operand, enum tensor_role role);
 void gemm_workspace(struct gemm_operand *operand, uint64_t offset_bytes, enum data_type type);

@@ -35,7 +35,7 @@ enum depthwise_lanes { LANES_W, LANES_C, LANES_N };
 
 /* How the kernels divide a problem by a config. */
 struct depthwise_plan {
-    int64_t tiles; /* F, B: work-items in all */
+    int64_t tiles; /* F, B: work-items of the launch, one for each tile */
     int64_t chunk; /* filter columns whose sources are loaded together */
     bool unroll;   /* F, B: all filter positions are unrolled */
     bool keep_weights;
@@ -188,7 +188,7 @@ static int64_t count_units(const struct problem *p, const int32_t *values)
            conv_divide_up(p->out[AXIS_W], tile_positions(p, values));
 }
 
-/* W: workgroups for one part of the outputs. */
+/* W: workgroups that sum one split-K part of the outputs. */
 static int64_t count_workgroups(const struct problem *p, const struct context *context,
                                 const int32_t *values)
 {

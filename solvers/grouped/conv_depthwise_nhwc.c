@@ -30,15 +30,15 @@ enum depthwise_nhwc_param {
 
 /* How the kernels divide a problem by a config. */
 struct depthwise_nhwc_plan {
-    int64_t items; /* F, B: work-items in all */
+    int64_t items; /* F, B: work-items of the launch */
     bool keep_weights;
 
     /* Only for W. */
     int64_t filter_rows;   /* filter rows that a work-item sums */
     int64_t channel_items; /* work-items of a workgroup along the channels */
     int64_t position_items;
-    int64_t workgroups; /* workgroups of one part of the outputs */
-    int64_t units;      /* units of outputs in all */
+    int64_t workgroups; /* workgroups that sum one split-K part of the outputs */
+    int64_t units;      /* units of outputs (tiles of TILE_H by TILE_W) of the whole problem */
     int64_t part;       /* units of a part */
     int64_t splits;     /* number of parts */
 };
@@ -73,7 +73,7 @@ static int64_t count_taps(const struct problem *p)
     return p->fil[AXIS_H] * p->fil[AXIS_W];
 }
 
-/* Tiles along an axis. B's tiles begin at whole strides of the padded axis. */
+/* The number of tiles along an axis. B's tiles begin at whole strides, counted from the start of the padding. */
 static int64_t count_tiles(const struct problem *p, enum axis axis, int32_t tile)
 {
     int64_t stride = p->stride[axis];

@@ -27,7 +27,7 @@
 /* The most columns of all images together, including the columns of a tile that passes the last image. */
 #define COLUMNS_MOST     0x1p30
 #define SIZE_MOST        (1 << 24)
-/* The most elements of the filter. */
+/* The most elements of the filter that the solver serves; kernels count them in int. */
 #define ELEMENTS_MOST    0x1p30
 
 /* W: the least tiles of a split-K part, and the most workgroups for each multiprocessor. */

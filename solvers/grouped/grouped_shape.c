@@ -28,7 +28,7 @@ static double step(const struct problem *p, enum axis axis)
     return is_backward(p) ? 1 : (double)p->stride[axis];
 }
 
-/* Source elements from the first to the last that a position meets. */
+/* Source elements along an axis from the first to the last that a position reads. */
 static double span(const struct problem *p, enum axis axis)
 {
     double filter = ((double)p->fil[axis] - 1) * (double)p->dilation[axis];

@@ -11,16 +11,17 @@ enum grouped_param {
     GROUPED_TILE_H, /* rows of positions of a tile; in B a position is `stride` rows of x */
     GROUPED_TILE_W,
     GROUPED_GROUPS,     /* groups that a workgroup computes */
-    GROUPED_WARP_TILES, /* result channels of a warp, in eights */
-    GROUPED_KEEP,       /* F, B: 1 keeps the filter in registers, 0 the sums; W: 1 */
-    GROUPED_SPLITS,     /* W: parts of the positions; F, B: 1 */
+    GROUPED_WARP_TILES, /* result channels of a warp, in units of eight */
+    /* F, B: 1 keeps the filter in registers, 0 keeps the sums there; W: always 1 */
+    GROUPED_KEEP,
+    GROUPED_SPLITS, /* W: split-K parts of the positions; F, B: 1 */
     GROUPED_PARAM_COUNT
 };
 
 #define GROUPED_CHUNK         8  /* channels in 16 bytes */
 #define GROUPED_CHANNELS_MOST 64 /* the most channels of a group, of input and of output */
 
-/* Channels of a group, rounded up to whole chunks. */
+/* Input channels (c) of a group, rounded up to whole chunks of 16 bytes. */
 int64_t grouped_c(const struct problem *p);
 int64_t grouped_k(const struct problem *p);
 /* Channels of a group in the result: k, in B c. */

@@ -91,7 +91,7 @@ static struct tile_product product_of(const struct problem *p)
     return product;
 }
 
-/* Workgroups of one part; each computes REPEAT_N blocks of columns. */
+/* Workgroups of one split-K part; each workgroup computes REPEAT_N blocks of columns. */
 static double workgroup_count(const struct tile_product *product, const int32_t *values)
 {
     struct tile_product repeats = *product;

@@ -59,7 +59,7 @@ static const struct space_param params[SIMT_PARAM_COUNT] = {
     {"SPLITS", 10, (const int32_t[]){1, 2, 4, 8, 16, 32, 64, 128, 256, SPLITS_MOST}},
 };
 
-/* How the kernel stores its sums; its option c_quads. */
+/* How the kernel stores its sums: values of its argument c_quads. */
 enum simt_store {
     SIMT_STORE_EACH,
     SIMT_STORE_QUADS, /* each store writes a complete aligned group of four */
@@ -548,7 +548,7 @@ static bool conv_simt_is_applicable(const struct problem *p, const struct contex
     return conv_simt_fits_grid(p, context);
 }
 
-/* Relative to ConvImplicitGemm (34), which loads element by element. */
+/* The estimate is relative to ConvImplicitGemm (34), which loads element by element. */
 static double conv_simt_estimate(const struct problem *p, const struct context *context)
 {
     const struct tile_product product = simt_product_sizes(p);

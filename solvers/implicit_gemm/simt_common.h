@@ -40,7 +40,7 @@ struct simt_product {
     struct simt_operand a, b, c;
     int splits;         /* number of split-K parts of the terms, 1 for a sum that is not split */
     int64_t part;       /* terms of a part, a multiple of the block's terms */
-    int64_t split_step; /* elements of c from one part's results to the next part's */
+    int64_t split_step; /* elements of c from one split-K part's results to the next part's */
 };
 
 /* Adds the launch. Each operand's elements must come in aligned groups of four, and reads and writes past the

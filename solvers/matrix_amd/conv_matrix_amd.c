@@ -470,7 +470,7 @@ static void wmma_default_config(const struct problem *p, const struct context *c
     choose_default(p, context, wmma_defaults, G_N_ELEMENTS(wmma_defaults), config);
 }
 
-/* Matrix units are up to eight times as fast as vector units. */
+/* The estimate: matrix units are up to eight times as fast as vector units. */
 static double wmma_estimate(const struct problem *p, const struct context *context)
 {
     struct perf_config config;

@@ -12,7 +12,7 @@
 #define MATRIX_AMD_CHUNK_BYTES 16
 #define WMMA_SIZE              16 /* rows, columns and terms of a WMMA instruction */
 
-/* The parameters of both spaces, in order. */
+/* The indices of a config's parameters, the same for ConvMfma and ConvWmma. */
 enum matrix_amd_param {
     MATRIX_AMD_BLOCK_M,
     MATRIX_AMD_BLOCK_N,
@@ -64,7 +64,7 @@ int matrix_amd_instructions(const struct problem *p, const struct target *target
 struct matrix_amd_shape {
     struct matrix_amd_unit unit;
     int waves, items;
-    int row_chunks;       /* chunks of a row in a block of terms */
+    int row_chunks;       /* chunks of 16 bytes that a row has in one block of terms */
     int step_chunks;      /* chunks of a row that one step of matrix instructions multiplies */
     int fragment_chunks;  /* chunks of a row that one lane holds in a step */
     int tiles_m, tiles_n; /* tiles of a wave */

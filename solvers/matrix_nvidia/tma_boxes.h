@@ -20,8 +20,9 @@
 struct tma_boxes {
     /* sizes of the tensors as the kernel gets them, which differ where positions form a single row */
     int64_t n, in[AXIS_COUNT], out[AXIS_COUNT];
-    int64_t box_n, box[AXIS_COUNT];   /* positions of a box */
-    int64_t along[AXIS_COUNT], count; /* boxes along each axis of a plane; boxes in all */
+    int64_t box_n, box[AXIS_COUNT]; /* size of a box: images, and positions along each axis */
+    /* number of boxes along each axis of a plane; number of boxes in all */
+    int64_t along[AXIS_COUNT], count;
 };
 /* Chooses the shape that needs the fewest boxes; among equals, the one with the longest rows. */
 void tma_boxes_init(struct tma_boxes *boxes, const struct problem *p);

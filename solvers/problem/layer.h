@@ -1,5 +1,5 @@
 /*
- * A layer: a problem with its name and count in a network.
+ * A layer of a network: a problem, its name, and how often the network runs it.
  */
 #ifndef SOLVERS_PROBLEM_LAYER_H
 #define SOLVERS_PROBLEM_LAYER_H

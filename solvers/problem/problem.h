@@ -75,11 +75,13 @@ struct problem {
     int64_t groups;
     int64_t in[AXIS_COUNT], fil[AXIS_COUNT], out[AXIS_COUNT]; /* elements */
     int64_t pad[AXIS_COUNT], stride[AXIS_COUNT], dilation[AXIS_COUNT];
-    enum data_type type[TENSOR_COUNT]; /* by enum tensor_role */
-    enum data_type cast[TENSOR_COUNT]; /* TYPE_NONE where the tensor is not cast */
+    enum data_type type[TENSOR_COUNT]; /* stored types of x, w and y, by enum tensor_role */
+    /* a tensor's cast type as MIOpen's flags give it; TYPE_NONE: the tensor is not cast */
+    enum data_type cast[TENSOR_COUNT];
     enum layout layout[TENSOR_COUNT];
-    int bias;                    /* as MIOpen's keys carry it: 0 or 1 */
-    char epilogue[EPILOGUE_MAX]; /* canonical text ("+bias+clip(0,6)"), "" for none */
+    int bias; /* the bias flag of MIOpen's keys, 0 or 1 */
+    /* the epilogue's canonical text ("+bias+clip(0,6)"), "" for none */
+    char epilogue[EPILOGUE_MAX];
 };
 
 /* Sets a 2D FP32 NCHW forward problem with one 1x1 filter and every other field neutral. */
@@ -110,7 +112,7 @@ bool problem_equal(const struct problem *a, const struct problem *b);
 guint problem_hash(const struct problem *p);
 /* A hash table whose keys are struct problem *, not copied: they must outlive the table. free_value may be NULL. */
 GHashTable *problem_table_new(GDestroyNotify free_value);
-/* A total order (field by field in declaration order), for sorted output. */
+/* Compares two problems, field by field in declaration order: a total order for sorted output. */
 int problem_compare(const struct problem *a, const struct problem *b);
 
 /* Multiply-accumulates of the formula, padding included, equal for all directions: n * k * (c/groups) *

@@ -31,7 +31,8 @@ struct perf_row {
     int64_t values[PERF_ROW_INTS];
     char layout[16], data_type[32], direction[4];
 };
-extern const char *const perf_row_columns[PERF_ROW_INTS]; /* "spatial_dim", "in_channels", ... */
+/* names of the integer columns of a perf-db: "spatial_dim", "in_channels", ... */
+extern const char *const perf_row_columns[PERF_ROW_INTS];
 
 void perf_row_from_problem(const struct problem *p, struct perf_row *row);
 /* The problem of a row. A row has neither the output size nor the layouts of w and of the "out" side: they are

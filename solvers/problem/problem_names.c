@@ -82,7 +82,7 @@ bool direction_parse(char letter, enum direction *direction)
 
 /* Words for data types. Keras names its mixed policies after the type in which they compute. */
 static const struct {
-    const char *word; /* in small letters */
+    const char *word; /* the word, in small letters */
     enum data_type type;
 } type_words[] = {
     {"f32", TYPE_FP32},           {"float", TYPE_FP32},

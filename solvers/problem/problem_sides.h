@@ -9,7 +9,7 @@
 #include "solvers/problem/text_cursor.h"
 
 struct problem_sides {
-    enum tensor_role in, out; /* TENSOR_X or TENSOR_Y */
+    enum tensor_role in, out; /* the tensor on each side: TENSOR_X or TENSOR_Y */
 };
 
 void problem_sides_init(struct problem_sides *sides, enum direction direction);

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 struct text_cursor {
-    const char *text; /* the whole text, for messages */
+    const char *text; /* the whole text, which error messages show */
     const char *at;   /* the first character not yet read */
 };
 
@@ -20,7 +20,7 @@ struct text_cursor {
 bool text_take_number(struct text_cursor *cursor, int64_t *value);
 /* Takes the character c if it is next. */
 bool text_take_char(struct text_cursor *cursor, char c);
-/* Takes the literal if it is next. */
+/* Takes the text `literal` if it is next. */
 bool text_take_literal(struct text_cursor *cursor, const char *literal);
 /* Takes the longest run without any of `stops` into word, NUL-terminated. False, without moving the cursor, where the
  * run is empty or too long for `word`. */

@@ -38,7 +38,7 @@ struct winograd_planes {
     uint64_t offset;
 };
 
-/* The transformed operands and their products, in the workspace's order. */
+/* Planes of the transformed operands and of their products, in the workspace's order, and how the sums are split. */
 struct winograd_plan {
     int places; /* planes of each operand: one for each value of a transformed tile */
     struct winograd_planes a, b, c;
