@@ -20,10 +20,11 @@ static int run_build(int argc, char **argv)
         fprintf(stderr, "child: %s\n", error->message);
         return 1;
     }
-    /* A build child launches no kernels. With 512 cores the stacks of PoCL's threads would take 4 GiB, the whole limit
-     * of a compiler's memory. */
+    /* A build child launches no kernels, so PoCL needs only one thread. With 512 cores the
+     * stacks of its threads would take 4 GiB, the whole limit of the child's memory. */
     g_setenv("POCL_MAX_PTHREAD_COUNT", "1", TRUE);
-    /* The agent removes the scratch folder, and in it the files of a compiler that is killed with this child. */
+    /* Temporary files go into the scratch folder, which the agent empties, even if a compiler is
+     * killed with this child. */
     g_setenv("TMPDIR", scratch, TRUE);
     return build_child_main();
 }
@@ -47,8 +48,9 @@ static int run_gpus(int argc, char **argv)
 
 static const struct role {
     const char *name;
-    int (*run)(int argc, char **argv); /* the arguments after child_enter()'s */
-    bool is_bare;                      /* started without frames and child_enter() */
+    int (*run)(int argc, char **argv); /* gets the arguments behind those of child_enter() */
+    /* The role sends no frames and does not call child_enter(). */
+    bool is_bare;
 } roles[] = {
     {"build", run_build, false},
     {"eval", run_eval, false},

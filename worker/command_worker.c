@@ -18,11 +18,12 @@
 #include "worker/protocol/frames.h"
 #include "worker/protocol/protocol.h"
 
-/* Values of options that were not given; no option accepts them. */
+/* Marks integer options that were not given; no option accepts these values. */
 #define NO_INT    G_MININT
 #define NO_DOUBLE (-G_MAXDOUBLE)
 
-/* A week. A time such as "inf" would overflow this worker's timers and, in the database, those of all workers. */
+/* The longest time that an option accepts: a week. A time such as "inf" would overflow this
+ * worker's timers and, in the database, those of all workers. */
 #define SECONDS_MOST (7.0 * 24 * 60 * 60)
 
 struct arguments {
@@ -120,7 +121,7 @@ static const GOptionEntry entries[] = {
     {NULL, 0, 0, 0, NULL, NULL, NULL},
 };
 
-/* Parses into the struct given, to which entries points. */
+/* Parses the options into `given`, to which the table of options points. */
 static bool arguments_parse(int argc, char **argv, GError **error)
 {
     static const struct cli cli = {
@@ -222,7 +223,8 @@ static const char *arguments_wrong(const struct arguments *a)
     return NULL;
 }
 
-/* A node that lost its setting must not start a farm of its own without notice. */
+/* Refuses a worker with neither SKIPJACK_DB nor --embedded: a node that lost its setting must
+ * not start a farm of its own without notice. */
 static int refuse_embedded(void)
 {
     fprintf(stderr, "worker: SKIPJACK_DB is not set. Set it to the farm's database, or give "
@@ -271,7 +273,7 @@ static int work(const struct arguments *a, char **devices)
     return agent_run(&options, url, embedded);
 }
 
-/* --probe and --cold. */
+/* Runs --probe or --cold. */
 static int ask_device(const struct arguments *a, char **devices)
 {
     const struct cold_options start = {
@@ -330,7 +332,8 @@ static int run(struct arguments *a)
         return fail(error);
     if (!devices)
         return usage(error->message);
-    /* A person, or the command that runs it, reads the messages of --probe and --cold. */
+    /* --probe and --cold log as text unless --log says otherwise: a person, or the command that
+     * runs them, reads the messages. */
     const char *form = a->log || !(a->probe || a->cold) ? a->log : "text";
     if (!log_open("worker", form, a->log_level, &error))
         return usage(error->message);

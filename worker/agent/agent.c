@@ -15,22 +15,25 @@
 #include "worker/agent/eval/evaluator.h"
 #include "worker/agent/identity.h"
 
-/* Pauses between claims while nothing is claimable, doubled from the first to the last. Each pause is drawn from the
- * upper half of its length, so that nodes that were started together drift apart. A worker with --until-empty asks
- * more often: it waits for the jobs of other workers to end. */
+/* While nothing is claimable the worker pauses between claims. Each pause is twice the one
+ * before, from PAUSE_FIRST_MS to the longest one below, and the wait is drawn from its upper
+ * half, so that nodes started together drift apart. A worker with --until-empty has a shorter
+ * longest pause: it waits for the jobs of other workers to end. */
 #define PAUSE_FIRST_MS       1000
 #define PAUSE_LAST_MS        32000
 #define PAUSE_UNTIL_EMPTY_MS 4000
 
 #define BEAT_MAX_SECONDS 5
 
-/* How long a call waits for the database's answer before it is repeated on a new connection. A heartbeat waits a third
- * of its lease, and at most this long, so that a repeated one still comes before the lease ends. */
+/* How long a database call waits for an answer before it is repeated on a new connection. A
+ * heartbeat waits a third of its lease, and at most BEAT_PATIENCE_MAX seconds, so that a
+ * repeated heartbeat still comes before the lease ends. */
 #define DATA_PATIENCE_SECONDS 120
 #define BEAT_PATIENCE_MAX     30
-#define PATIENCE_MS           60000 /* an orderly end gives up then, while the database is away */
+/* An orderly end that waits for an absent database gives up after this time. */
+#define PATIENCE_MS           60000
 
-/* ---- who may do what ---- */
+/* ---- which states allow work ---- */
 
 bool agent_is_starting(const struct agent *agent)
 {
@@ -103,8 +106,10 @@ void agent_changed(struct agent *agent)
     agent_schedule(agent);
 }
 
-/* A turn ends when its pool has nothing left, or has built far enough ahead. Evaluating comes first: a worker that is
- * started over and over stores results of the kernels that are built already. */
+/* On a CPU target the build pool and the eval pool take turns. A turn ends when its pool has no
+ * work left, or when the build pool has built AGENT_BUILD_AHEAD jobs. The eval pool has the
+ * first turn, so that a worker that is restarted again and again still stores results of the
+ * kernels that are built already. */
 static void agent_take_turns(struct agent *agent)
 {
     if (agent->turn == TURN_BOTH || agent_is_idle(agent))
@@ -128,7 +133,7 @@ char *agent_join_stacks(const char *first, const char *second)
     return g_strdup_printf("%s; %s", first, second);
 }
 
-/* ---- best times ---- */
+/* ---- the best time of each problem ---- */
 
 static char *best_key(const struct work *work)
 {
@@ -254,7 +259,7 @@ static void close_timer(uv_timer_t *timer)
     uv_close((uv_handle_t *)timer, NULL);
 }
 
-/* The loop ends when the last of these handles is closed. */
+/* Closes the agent's timers and signal handles; uv_run() returns when the last one is closed. */
 static void close_all(void *object, const void *detail)
 {
     struct agent *agent = object;
@@ -280,7 +285,7 @@ void agent_count_death(struct agent *agent, enum pool pool, const struct child_d
         agent->counts.child_ends[pool][death->end]++;
 }
 
-/* ---- the machine ---- */
+/* ---- actions and table of the agent's state machine ---- */
 
 static void enter_row(void *object, const void *detail)
 {
@@ -393,8 +398,9 @@ static char **carried_solvers(bool with_assembly)
     return g_strv_builder_end(solvers);
 }
 
-/* Without an assembler, jobs whose kernels are assembly would end as compile errors here: they are left to other
- * nodes. */
+/* Removes from the solvers that this worker claims the ones whose kernels are assembly, if the
+ * node has no assembler: their jobs would end as compile errors here, and other nodes can build
+ * them. */
 static void agent_learn_buildable(struct agent *agent)
 {
     bool only_compiles = toolchain_stack_only_compiles(builder_stack(agent->builder));
@@ -439,7 +445,8 @@ void agent_woken(void *data, bool drains)
     struct agent *agent = data;
     if (!agent_is_working(agent))
         return;
-    /* Any login of the database can send this notification: only the answer to a heartbeat drains the worker. */
+    /* Any login of the database can send this notification, so it only triggers a heartbeat
+     * early: the worker drains if the database's answer to the heartbeat says so. */
     if (drains) {
         agent_beat_soon(agent);
         return;
@@ -512,7 +519,8 @@ static void signalled(uv_signal_t *handle, int number)
     agent_drain(agent, "stopping");
 }
 
-/* The clock may be set while the worker runs, so it is compared every few seconds. */
+/* How often the time of day is compared with --drain-at: a timer over the whole time would miss
+ * changes of the clock. */
 #define WINDOW_MS 5000
 
 static void window_due(uv_timer_t *timer)
@@ -615,7 +623,8 @@ int agent_run(const struct agent_options *options, const char *url, bool embedde
     agent.refusals = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     agent.own_codes = own_codes_new();
     agent.best_ms = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
-    signal(SIGPIPE, SIG_IGN); /* a dying child's pipe is reported by the write */
+    /* Writing to a dead child's pipe then returns an error instead of killing the agent. */
+    signal(SIGPIPE, SIG_IGN);
     uv_loop_init(&agent.loop);
     agent_init_handles(&agent);
     agent_init_pools(&agent, url, embedded);

@@ -5,9 +5,10 @@
 #include "schema/store/store_events.h"
 #include "schema/store/store_problems.h"
 
-/* ---- calls about one job, or none ---- */
+/* ---- struct job_call: a call about one job, or about none ---- */
 
-/* The effect of a successful call on its job's claim. */
+/* What a successful call does to its job's claim: the claim goes on, its round was stored, the
+ * job ended, or the job went back to the queue. */
 enum job_fate { FATE_GOES_ON, FATE_STORED, FATE_ENDED, FATE_RELEASED };
 
 struct job_call {
@@ -15,32 +16,36 @@ struct job_call {
     struct agent *agent;
     call_done_fn *done;
     void *data;
-    const struct work *work; /* NULL where it is about none */
+    const struct work *work; /* the job's work; NULL if the call is about no job */
     const struct job *job;
     struct blamed blamed;
-    struct round *round;      /* owned copy, or NULL */
+    struct round *round;      /* the call's own copy of the round to store, or NULL */
     const struct round *open; /* the job's own */
     struct conditions conditions;
     struct device_use use;
-    bool has_use; /* use is to be stored before the round */
+    bool has_use; /* `use` is still to be stored, before the round */
     GArray *kept;
     enum job_fate fate;
     bool stores_round, more;
     double seconds;
     double spent; /* compile seconds that are added to the campaign's before the round is stored */
-    GPtrArray *joined;               /* struct job_call *: run with this one */
-    int configs;                     /* of its round, and of the joined ones */
-    bool is_over;                    /* its round was stored, or refused */
-    GError *error;                   /* why it was refused */
+    /* struct job_call *: calls behind this one whose rounds this call stores, too. */
+    GPtrArray *joined;
+    int configs; /* configs of the call's round and of the joined rounds */
+    /* The round was stored, or refused: a repeated call skips it. */
+    bool is_over;
+    /* Why the database refused the round; NULL if it was stored. */
+    GError *error;
     GError *aside_error;             /* why use was */
-    int64_t campaign, worker, place; /* place: of a device */
+    int64_t campaign, worker, place; /* place: a device's index in this worker */
     enum failure failure;
     char *kind, *detail;
     struct perf_config config;
     const struct kernel_row *kernel;
 };
 
-/* Each pool counts the outcomes that it found: a config without kernels ended in the build pool. */
+/* Each pool counts only outcomes that it found itself: the build pool counts configs that ended
+ * without a kernel, the eval pool those with one. */
 static void count_configs(struct agent_counts *counts, const struct work *work)
 {
     for (int i = 0; i < work->round->config_count; i++) {
@@ -77,7 +82,7 @@ static void job_call_end(struct job_call *call, const GError *error)
     else if (error)
         agent_refused(call->agent, call->work, error);
     if (agent_is_ending(call->agent))
-        agent_schedule(call->agent); /* it waits for the last call */
+        agent_schedule(call->agent); /* an ending agent waits for the last call */
     if (call->round)
         round_free(call->round);
     if (call->kept)
@@ -129,12 +134,13 @@ static void job_call_push(struct job_call *call, call_done_fn *done, void *data)
 
 /* ---- rounds, many by one statement ---- */
 
-#define JOINED_MAX 64
-#define JOINED_CONFIGS_MAX                                                                         \
-    10000 /* a config with a compiler's words takes some KiB of the statement */
+#define JOINED_MAX         64
+/* Most configs in one statement: a config takes some KiB of it if its compiler printed much. */
+#define JOINED_CONFIGS_MAX 10000
 
-/* A round goes with those of the same campaign that wait behind it, unless their configs are too many for one
- * statement; their compile seconds are added up. */
+/* Lets one statement store several rounds: joins the next call to this one if it stores a round
+ * of the same campaign, and the configs of all rounds are not too many for one statement. Adds up
+ * the compile seconds of both. */
 static bool join_rounds(struct lane_call *base, struct lane_call *next)
 {
     struct job_call *call = (struct job_call *)base, *other = (struct job_call *)next;
@@ -156,7 +162,8 @@ static bool is_away(const GError *error)
     return g_error_matches(error, STORE_ERROR, STORE_ERROR_CONNECTION);
 }
 
-/* Stores the device's clocks and heat, where some were read; before the outcomes, which may end the claim. */
+/* Stores clocks and temperature of the device, if any were read. Call it before storing
+ * outcomes: the claim may end with them, and the conditions would be refused. */
 static bool put_conditions(const struct job_call *call, Store *store, const struct round *round,
                            GError **error)
 {
@@ -164,8 +171,9 @@ static bool put_conditions(const struct job_call *call, Store *store, const stru
            store_conditions(store, call->job, round->number, &call->conditions, error);
 }
 
-/* Device use and compile seconds are stored once, however often the call is repeated. Where they are refused, that is
- * logged, and the round is stored without them. False where the database is away. */
+/* The outcome of storing device use or compile seconds, which are stored once however often the
+ * call is repeated. A refusal is logged at the call's end, and the round is stored without them.
+ * Returns false if the database is away, so that the call is repeated. */
 static bool is_settled(struct job_call *call, GError *failure, GError **error)
 {
     if (is_away(failure)) {
@@ -210,7 +218,9 @@ static void job_call_is_over(struct job_call *call, GError *error)
     call->error = error;
 }
 
-/* Where one of several cannot be stored at all, each is stored alone. False where the database is away. */
+/* Stores the rounds of several calls by one statement. If the statement fails as a whole, stores
+ * each round alone, so that one bad round does not stop the others. Returns false if the
+ * database is away. */
 static bool store_calls(struct job_call **calls, int count, Store *store, store_many_fn *many,
                         GError **error)
 {
@@ -249,7 +259,7 @@ static bool store_calls(struct job_call **calls, int count, Store *store, store_
     return true;
 }
 
-/* Stores what belongs to a round, before the round itself. */
+/* Stores device use, compile seconds and conditions of a round, before the round itself. */
 static bool prepare(struct job_call *call, Store *store, GError **error)
 {
     return put_use(call, store, error) && put_spent(call, store, error) &&
@@ -462,8 +472,8 @@ void call_event(struct agent *agent, const char *kind, struct work *work, const 
     job_call_push(call, NULL, NULL);
 }
 
-/* A blob store that refuses this node is treated like a lost database, and the call is repeated until somebody has
- * repaired the store: neither the kernels nor their jobs are to blame. */
+/* A blob store that refuses this node's requests counts as a lost database: the call is repeated
+ * until somebody has repaired the store. Neither the kernels nor their jobs are to blame. */
 static bool wait_where_refused(bool done, GError **error)
 {
     if (!done && g_error_matches(*error, STORE_ERROR, STORE_ERROR_BLOBS))
@@ -506,7 +516,7 @@ struct kernels_call {
     kernels_fn *done;
     void *data;
     GPtrArray *keys;
-    int64_t campaign; /* whose workers look at them, or 0 */
+    int64_t campaign; /* the campaign whose workers get the code; 0 for none */
     GHashTable *kernels;
 };
 
@@ -523,7 +533,7 @@ static void kernel_free(gpointer kernel)
     kernel_row_free(kernel);
 }
 
-/* call->keys holds the architecture alone. */
+/* call->keys holds one text, the architecture, instead of kernel keys. */
 static bool run_judges(struct lane_call *base, Store *store, GError **error)
 {
     struct kernels_call *call = (struct kernels_call *)base;
@@ -550,7 +560,7 @@ static bool run_load(struct lane_call *base, Store *store, GError **error)
         if (kernel) {
             g_hash_table_replace(call->kernels, g_strdup(key), kernel);
         } else if (g_error_matches(missing, STORE_ERROR, STORE_ERROR_DAMAGED)) {
-            /* the configs that need it fail, and the job goes on */
+            /* configs that need the damaged kernel fail, and the job goes on */
             log_write(LEVEL_WARNING, "kernel_damaged", NULL, "%s", missing->message);
         } else if (!g_error_matches(missing, STORE_ERROR, STORE_ERROR_NOT_FOUND)) {
             g_propagate_error(error, g_steal_pointer(&missing));
@@ -629,7 +639,8 @@ struct claim_call {
     struct claimed claimed;
 };
 
-/* The error concerns one campaign or one row: the other jobs of the claim are worked on. */
+/* Whether the error concerns only one campaign or row of the claim: the claim's other jobs are
+ * then worked on. */
 static bool is_partial(const GError *error)
 {
     return g_error_matches(error, STORE_ERROR, STORE_ERROR_DAMAGED) ||
@@ -660,7 +671,8 @@ static bool load_targets(struct claimed *claimed, Store *store, GError **error)
     return true;
 }
 
-/* The list of quarantined configs is needed only for open rounds that hold some: it has the reasons. */
+/* Whether the database has to be asked for quarantined configs: only if an open round holds
+ * some. The round has only the fact, the list has the reasons. */
 static bool quarantine_matters(const struct claim_call *call)
 {
     for (guint i = 0; call->claim.pool == POOL_EVAL && i < call->claimed.jobs->len; i++)
@@ -669,7 +681,8 @@ static bool quarantine_matters(const struct claim_call *call)
     return false;
 }
 
-/* A claim goes on without the list: a config that was quarantined meanwhile fails again when it is evaluated. */
+/* Reads the claimed jobs' quarantined configs. If that fails the claim goes on without them: a
+ * config that was quarantined meanwhile fails again when it is evaluated. */
 static bool load_quarantine(struct claimed *claimed, Store *store, GError **error)
 {
     g_autoptr(GError) failure = NULL;
@@ -699,8 +712,8 @@ static bool run_claim(struct lane_call *base, Store *store, GError **error)
     return load_targets(claimed, store, error);
 }
 
-/* A worker that stays tries again later. With --until-empty the worker fails: it cannot know whether the queue is
- * empty. */
+/* After a failed claim a worker tries again later. With --until-empty the worker ends with an
+ * error instead: it cannot know whether the queue is empty. */
 static void claim_failed(struct agent *agent, const GError *error)
 {
     if (g_error_matches(error, STORE_ERROR, STORE_ERROR_QUERY) && !agent->options->until_empty)

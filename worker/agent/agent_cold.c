@@ -29,13 +29,14 @@ struct cold {
     const char *scratch;
     uv_loop_t loop;
     struct signal_watch signals;
-    int caught; /* the signal that ended it, 0 for none */
+    int caught; /* the signal that ended the run, 0 for none */
     Child *build, *eval;
     struct target target;
-    char *toolchain, *version; /* NULL until the build child has answered */
-    json_t *file;              /* the request, as it was read */
-    json_t *layers;            /* its layers in the form of an eval child's request */
-    GPtrArray *kernels;        /* struct cold_kernel *: distinct ones */
+    /* The build child's toolchain and its version; NULL until it has answered. */
+    char *toolchain, *version;
+    json_t *file;       /* the request, as it was read */
+    json_t *layers;     /* the file's layers as an eval child's "cold" request has them */
+    GPtrArray *kernels; /* struct cold_kernel *: each distinct kernel once */
     guint compiled;
     int64_t began_us, said_us;
     double compile_seconds, run_seconds; /* run_seconds: the eval child's deadline */
@@ -53,7 +54,7 @@ static void kernel_free(gpointer data)
     g_free(kernel);
 }
 
-/* Ends both children; the loop ends with them. */
+/* Asks both children to end; the loop ends when they have. */
 static void cold_end(struct cold *cold)
 {
     if (cold->build && child_is_up(cold->build))
@@ -87,8 +88,9 @@ static struct cold_kernel *find_kernel(const struct cold *cold, const char *key)
     return NULL;
 }
 
-/* The launch's kernel, added to cold->kernels unless an equal one is there. Its key, which only tells kernels apart, is
- * made with the table's first toolchain: the one that will compile it is not known yet. NULL where it has no source. */
+/* The launch's kernel in cold->kernels, added if no equal one is there. Its key only tells
+ * kernels apart: it is made with the first toolchain of the table, since the toolchain that will
+ * compile is not known yet. NULL if this program has no source for the kernel. */
 static const struct cold_kernel *take_kernel(struct cold *cold, const struct launch *launch,
                                              GError **error)
 {
@@ -110,10 +112,10 @@ static const struct cold_kernel *take_kernel(struct cold *cold, const struct lau
 }
 
 struct layer_text {
-    const char *problem, *solver, *config; /* in the file's JSON */
+    const char *problem, *solver, *config; /* texts as the file has them */
     int runs;
-    json_int_t
-        workspace_bytes; /* limit for the config's solution; INT64_MAX where the file has none */
+    /* Limit on the workspace of the config's solution; INT64_MAX if the file has none. */
+    json_int_t workspace_bytes;
 };
 
 static bool layer_read(json_t *object, struct layer_text *layer, GError **error)
@@ -135,7 +137,7 @@ static bool layer_read(json_t *object, struct layer_text *layer, GError **error)
     return false;
 }
 
-/* Adds the layer in the form of an eval child's request. */
+/* Adds the layer to the eval child's "cold" request. */
 static bool add_request(struct cold *cold, const struct layer_text *layer,
                         const struct perf_config *config, const struct solution *solution,
                         GError **error)
@@ -178,7 +180,7 @@ static bool add_layer(struct cold *cold, json_t *object, GError **error)
                              (uint64_t)MAX(layer.workspace_bytes, 0), &context, &config, error) ||
         !solver_solve(solver, &problem, &context, &config, &solution, error))
         return false;
-    /* Factor 4: two runs, and two operations for each multiply-accumulate. */
+    /* Two iterations of the network, and two operations for each multiply-accumulate. */
     cold->run_seconds += 2.0 * layer.runs * 2 * problem_macs(&problem) / WORK_SLOWEST_FLOPS;
     return add_request(cold, &layer, &config, &solution, error);
 }
@@ -255,7 +257,8 @@ static void build_up(Child *child, void *data)
     json_decref(head);
 }
 
-/* The first answer: each request to compile names the toolchain's version. */
+/* Takes toolchain and version from the build child's first answer: each compile request names
+ * the version. */
 static void take_version(struct cold *cold, const json_t *head)
 {
     const char *name = json_string_value(json_object_get(head, "toolchain"));
@@ -324,7 +327,7 @@ static void take_hello(struct cold *cold, const json_t *head)
 {
     g_autoptr(GError) error = NULL;
     if (cold->kernels->len > 0)
-        return; /* its kernels are planned already */
+        return; /* the layers were planned before, and their kernels are in cold->kernels */
     if (target_from_json(json_object_get(head, "target"), &cold->target, &error) &&
         plan(cold, &error))
         start_building(cold);
@@ -401,7 +404,7 @@ static bool run(struct cold *cold)
     return cold->answered && !cold->failed;
 }
 
-#define NETWORK_FILE_BYTES_MAX ((gsize)256 << 20) /* some 300 bytes a layer: a million of them */
+#define NETWORK_FILE_BYTES_MAX ((gsize)256 << 20) /* for a million layers of some 300 bytes each */
 
 static json_t *read_file(const char *path)
 {

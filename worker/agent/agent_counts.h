@@ -10,12 +10,13 @@
 #include "worker/child/child.h"
 
 struct agent_counts {
-    uint64_t claimed[2], stored[2], released[2], refused[2]; /* jobs, by enum pool */
-    uint64_t jobs_ended;             /* done or failed by this agent's calls */
+    /* Jobs claimed, stored, given back and refused by the database, by enum pool. */
+    uint64_t claimed[2], stored[2], released[2], refused[2];
+    uint64_t jobs_ended;             /* jobs that became done or failed by this agent's calls */
     uint64_t configs[FAILURE_COUNT]; /* by outcome */
-    uint64_t kernels[FAILURE_COUNT]; /* compiled here, by result */
+    uint64_t kernels[FAILURE_COUNT]; /* kernels compiled by this agent's children, by result */
     double compile_seconds, eval_seconds;
-    double busy_seconds; /* of GPUs, evaluating */
+    double busy_seconds; /* time in which its GPUs evaluated jobs */
     uint64_t child_ends
         [2][CHILD_ENDS]; /* deaths of build and eval children that the agent did not ask for */
     uint64_t quarantined, heartbeats;

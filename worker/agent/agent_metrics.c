@@ -8,8 +8,9 @@
 #include "worker/agent/build/build_pool.h"
 #include "worker/agent/eval/evaluator.h"
 
-/* Intervals of heartbeats after which the agent is not healthy: with the database away, and without a heartbeat that
- * got through. An idle agent sends every third heartbeat only. */
+/* The agent is not healthy if the database is away for BEATS_AWAY intervals between heartbeats,
+ * or if no heartbeat was answered for BEATS_SILENT intervals. An idle agent sends only every third
+ * heartbeat. */
 #define BEATS_AWAY   3
 #define BEATS_SILENT 12
 
@@ -125,7 +126,7 @@ static void write_refused(const struct agent *agent, const struct metric *metric
     write_pools(agent->counts.refused, metric, text);
 }
 
-/* Writes success, and the failures that occurred. */
+/* Writes the count of successes, even if 0, and the counts of failures that occurred. */
 static void write_failures(const uint64_t counts[FAILURE_COUNT], const char *label,
                            const struct metric *metric, GString *text)
 {

@@ -4,7 +4,8 @@
 
 #include "worker/agent/agent_state.h"
 
-/* Serves them where --metrics says; true also where that was not given. */
+/* Serves metrics and health at the address of --metrics. Returns true also if no address was
+ * given. */
 bool agent_open_monitor(struct agent *agent, GError **error);
 
 #endif

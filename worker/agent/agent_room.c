@@ -5,8 +5,9 @@
 #include "worker/agent/agent_calls.h"
 #include "worker/agent/identity.h"
 
-/* PoCL's files for a kernel take less than 1 MiB, and the temporary files of all children at once a few MiB. A compiler
- * that failed may have removed its own before the disk is checked. */
+/* Free MiB that the scratch folder's disk needs: PoCL's files for a kernel take less than 1 MiB,
+ * and the temporary files of all children at once a few MiB. The limit is above 0 since a
+ * compiler that failed may have removed its files before the disk is checked. */
 #define ROOM_MIB 16
 #define AGAIN_MS 250
 

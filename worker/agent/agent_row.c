@@ -16,12 +16,15 @@ struct worker_call {
     GStringChunk *texts; /* copies of the devices' texts: the call runs on another thread */
     int64_t worker;
     bool others_work, drains;
-    bool reports; /* counts are stored, too */
+    bool reports; /* the call stores this worker's counts, too */
     struct farm_counts counts;
     GPtrArray *refusals; /* struct refusal_row * */
-    GPtrArray *
-        unbuilt; /* struct refusal_row *: campaigns that this node cannot build for; NULL: not asked */
-    char **cannot_build; /* pins of solvers; NULL where unbuilt is not to be asked */
+    /* struct refusal_row *: campaigns that this node cannot build for; NULL if the database is
+     * not asked for them. */
+    GPtrArray *unbuilt;
+    /* Names of solvers that this node cannot build, as "name:revision:hash"; NULL: `unbuilt` is
+     * not asked for. */
+    char **cannot_build;
 };
 
 static struct worker_call *worker_call_new(struct agent *agent)
@@ -82,8 +85,9 @@ static void worker_call_free(struct worker_call *call)
     g_free(call);
 }
 
-/* Jobs of dead workers of this node go back at once. Workers of another login are left alone, since any login may
- * register under this node's name: their leases run out. */
+/* Returns the jobs of dead workers of this node to the queue without waiting for their leases.
+ * Any login may register under this node's name, so workers of another login are left alone:
+ * their leases run out. */
 static bool bury_dead(struct worker_call *call, Store *store, GError **error)
 {
     g_autoptr(GPtrArray) workers = store_list_workers(store, call->node, error);
@@ -191,7 +195,8 @@ void agent_list_devices(struct agent *agent)
     lane_push(agent->data, &call->call);
 }
 
-/* The farm's rates are computed from these counts. They are stored where they changed, and this often at most. */
+/* The least time between two reports of this agent's counts, from which the database computes
+ * the farm's rates. Unchanged counts are not reported again. */
 #define REPORT_US (10 * G_USEC_PER_SEC)
 
 static void add_report(struct worker_call *call, bool at_last)
@@ -277,7 +282,8 @@ static void beat(struct agent *agent)
     lane_push(agent->control, &call->call);
 }
 
-/* From the registration until the sign-off; one beat at a time. */
+/* Whether a heartbeat may be sent: between registration and sign-off, and while no other
+ * heartbeat is under way. */
 static bool may_beat(const struct agent *agent)
 {
     return (agent_is_working(agent) || agent->state == AGENT_STOPPING) && lane_idle(agent->control);
@@ -290,7 +296,8 @@ void agent_beat_soon(struct agent *agent)
         beat(agent);
 }
 
-/* An idle worker has no lease to renew: it sends every third heartbeat, to be seen. */
+/* An idle worker has no lease to renew, so it sends only every third heartbeat, which shows that
+ * it is alive. */
 #define IDLE_BEATS 3
 
 void agent_beat_due(uv_timer_t *timer)
@@ -345,7 +352,7 @@ void agent_ask_refusals(struct agent *agent)
     lane_push(agent->control, &call->call);
 }
 
-/* ---- the end of the queue ---- */
+/* ---- --until-empty: whether other workers still hold jobs ---- */
 
 static bool run_others(struct lane_call *base, Store *store, GError **error)
 {
@@ -370,9 +377,10 @@ static bool has_stored(const struct agent *agent)
     return agent->counts.stored[POOL_BUILD] > 0 || agent->counts.stored[POOL_EVAL] > 0;
 }
 
-/* The toolchain whose lack kept this worker from building or measuring anything; NULL where none is lacking, or where
- * something was stored. No claimed job shows the lack where campaigns do not admit the worker, or their kernels are
- * assembly. Free with g_free(). */
+/* Names the missing toolchain that kept this worker from building or measuring anything. NULL if
+ * no toolchain is missing, or if this worker stored something. Claims alone would not show it:
+ * campaigns that do not admit the worker, or whose kernels need an assembler, give it no job.
+ * Free with g_free(). */
 static char *lack_of_toolchain(const struct worker_call *call)
 {
     struct agent *agent = call->agent;
@@ -392,7 +400,7 @@ static void others_known(struct lane_call *base, const GError *error)
     struct worker_call *call = (struct worker_call *)base;
     struct agent *agent = call->agent;
     if (agent->state != AGENT_ASKING_OTHERS) {
-        worker_call_free(call); /* it stops already */
+        worker_call_free(call); /* the agent is stopping already: the answer is not needed */
         return;
     }
     agent_move(agent, AGENT_OTHERS_KNOWN);
@@ -408,7 +416,8 @@ static void others_known(struct lane_call *base, const GError *error)
     worker_call_free(call);
 }
 
-/* The pins of this program's solvers that this node's toolchains do not build. */
+/* This program's solvers ("name:revision:hash") whose kernels this node's toolchains do not
+ * build. */
 static char **solvers_not_built(const struct agent *agent)
 {
     g_autoptr(GStrvBuilder) pins = g_strv_builder_new();

@@ -1,6 +1,7 @@
 /*
- * The agent itself, for its own files: its state, its options, its handles, and what the pools ask of it. agent.c
- * owns the loop, the scheduler and the orderly end. Internal.
+ * The state of a node's agent: options, connections, timers, metrics and pools,
+ * and the functions of agent.c that the pools call. agent.c owns the loop, the
+ * scheduler and the orderly end. Internal to worker/agent.
  */
 #ifndef WORKER_AGENT_STATE_H
 #define WORKER_AGENT_STATE_H
@@ -16,7 +17,8 @@
 
 #define DRAIN_ASKED "this node was asked to drain"
 
-/* Jobs built ahead before a node whose building and measuring take turns goes over to measuring. */
+/* Jobs that the build pool builds in one turn, on a node whose two pools take turns, before the
+ * eval pool has its turn. */
 #define AGENT_BUILD_AHEAD 32
 
 #define AGENT_STATES(X)                                                                            \
@@ -46,7 +48,8 @@ enum agent_state { AGENT_STATES(MACHINE_ENUM) };
 enum agent_event { AGENT_EVENTS(MACHINE_ENUM) };
 extern const struct state_machine agent_machine;
 
-/* Who may work: on a CPU target compiling would disturb measuring, and the two pools take turns. */
+/* Which pools may work. On a CPU target compiling would disturb measuring, so the two pools take
+ * turns. */
 enum agent_turn { TURN_BOTH, TURN_EVAL, TURN_BUILD };
 
 typedef struct builder Builder;
@@ -59,88 +62,102 @@ struct agent {
     enum agent_turn turn;
     int exit_status;
     char *node, *process; /* identity.h */
-    char *scratch;        /* the folder for the children's folders */
+    char *scratch;        /* path of the folder that holds the children's scratch folders */
     char **solvers;       /* "name:revision:hash" of each solver of this program, NULL-terminated */
-    char **buildable;     /* those whose kernels this node's toolchains build; NULL until known */
-    Lane *data, *control; /* results and claims; heartbeats and notifications */
-    int64_t worker;       /* number of its row, 0 without one */
+    /* Those of `solvers` whose kernels this node's toolchains build; NULL until known. */
+    char **buildable;
+    /* Connections: `data` for results and claims, `control` for heartbeats and notifications. */
+    Lane *data, *control;
+    int64_t worker; /* this worker's number in the database, 0 before it is registered */
     Builder *builder;
     GPtrArray *evaluators; /* Evaluator *, in the order of options->devices */
-    GHashTable *own_codes; /* target id and kind -> struct own_code * */
-    GHashTable *best_ms;   /* "campaign problem" -> double *, best verified so far */
-    unsigned pause_ms;     /* the last pause between claims, 0 after a claim that found something */
-    gint64 began_us;       /* when the agent began, by the real clock */
-    gint64 beat_us;        /* when the last heartbeat was sent, by the monotonic clock */
-    gint64 beaten_us;      /* when the database answered the last heartbeat, likewise */
-    bool no_room;          /* agent_has_room() found the disk full last */
-    Monitor *monitor;      /* NULL without --metrics */
+    /* Target id and kind -> struct own_code *: kernels for verifying and for proofs (own_code.h). */
+    GHashTable *own_codes;
+    /* "campaign problem" -> double *: the best verified time so far, in ms. */
+    GHashTable *best_ms;
+    unsigned pause_ms; /* the last pause between claims, 0 after a claim that found something */
+    gint64 began_us;   /* when the agent began, as Unix time in us */
+    gint64 beat_us;    /* when the last heartbeat was sent, monotonic time in us */
+    /* When the database answered the last heartbeat, monotonic time in us. */
+    gint64 beaten_us;
+    bool no_room;     /* the last look of agent_has_room() found the disk full */
+    Monitor *monitor; /* serves metrics and health; NULL without --metrics */
     struct agent_counts counts;
-    int64_t reported;          /* sum of the counts that the database got last */
-    gint64 reported_us;        /* when, by the monotonic clock */
-    GHashTable *refusals;      /* logged reasons why campaigns do not admit this worker */
-    struct log_limit failures; /* limits the log's lines about calls that fail again and again */
-    uv_timer_t wake;           /* runs the scheduler soon */
-    uv_timer_t poll;           /* ends a pause between claims */
-    uv_timer_t beat;           /* heartbeats */
-    uv_timer_t patience;       /* ends a stopping agent whose database stays away */
-    uv_timer_t window;         /* --drain-at */
-    uv_timer_t room;           /* runs the scheduler again while the disk is full */
+    int64_t reported;   /* sum of the counts in the last report to the database */
+    gint64 reported_us; /* when the last report was sent, monotonic time in us */
+    /* Set of texts: reasons, logged already, why campaigns do not admit this worker. */
+    GHashTable *refusals;
+    /* Limits the log's lines about database calls that fail again and again. */
+    struct log_limit failures;
+    uv_timer_t wake;     /* runs the scheduler in the loop's next turn */
+    uv_timer_t poll;     /* ends a pause between claims */
+    uv_timer_t beat;     /* heartbeats */
+    uv_timer_t patience; /* ends an agent that is stopping if the database stays away */
+    uv_timer_t window;   /* --drain-at */
+    uv_timer_t room;     /* runs the scheduler again while the disk is full */
     struct signal_watch signals;
 };
 
-/* Changes the state as the table says; no other function does. */
+/* Moves the agent's state machine by one event. No other function changes the state. */
 void agent_move(struct agent *agent, enum agent_event event);
-/* Its devices and toolchains are opened, or its row is entered. */
+/* Whether its devices and toolchains are still being opened, or its row is being entered. */
 bool agent_is_starting(const struct agent *agent);
-/* Jobs are claimed and worked on. */
+/* Whether the agent claims jobs and works on them. */
 bool agent_is_working(const struct agent *agent);
-/* From the order to stop until the end. */
+/* Whether the agent was told to stop; true from then until it has ended. */
 bool agent_is_ending(const struct agent *agent);
-/* No job is held, no call for one is under way, and the last claims found nothing. */
+/* Whether no job is held, no call for one is under way, and the last claims found nothing. */
 bool agent_is_idle(const struct agent *agent);
 bool agent_may_build(const struct agent *agent);
 bool agent_may_eval(const struct agent *agent);
-/* From now on building and measuring take turns, measuring first. */
+/* From now on the build pool and the eval pool take turns; the eval pool has the first one. */
 void agent_begin_turns(struct agent *agent);
 
-/* Has the scheduler run soon; call after every change. */
+/* Has the scheduler run soon; call it after every change that may allow or require work. */
 void agent_schedule(struct agent *agent);
-/* Something was stored that may make jobs claimable. */
+/* Call it after something was stored that may make jobs claimable: both pools claim again. */
 void agent_changed(struct agent *agent);
-/* The database woke this worker: it claims at once, or asks whether it has to drain. */
+/* Handles a notification of the database: the worker claims at once, or, if `drains`, sends a
+ * heartbeat, whose answer says whether it has to drain. */
 void agent_woken(void *agent, bool drains);
 
-/* Each ends the agent in good order: agent_give_up() with exit status 1 and a line in the log, agent_drain() with a
- * line that says why. Later calls do nothing. */
+/* Each ends the agent in good order: agent_give_up() with exit status 1 and a line in the log,
+ * agent_drain() with a line that gives the reason. Later calls do nothing. */
 void agent_stop(struct agent *agent);
 void agent_drain(struct agent *agent, const char *why);
 G_GNUC_PRINTF(2, 3)
 void agent_give_up(struct agent *agent, const char *format, ...);
 
-/* A call about a job (or a kernel: NULL) failed. Jobs that another worker took over or that were cancelled, and those
- * that the server cannot store, are dropped with a line in the log; a missing right or another schema ends the
- * agent. */
+/* Handles the failure of a call about a job, or about no job (work NULL). A job that another
+ * worker took over, that was cancelled, or that the server cannot store is dropped with a line
+ * in the log. A missing right or another schema ends the agent. */
 void agent_refused(struct agent *agent, const struct work *work, const GError *error);
-/* The error is of what was handed in, or of its campaign's rows: the job ends with it, and the agent goes on. */
+/* Whether the error is caused by what was handed in, or by the campaign's rows: the job then
+ * fails with the error, and the agent goes on. */
 bool agent_ends_job(const GError *error);
-/* Logs a failure that may come again and again: once, then each minute with their number. */
+/* Logs a failure that may repeat: at once, and then once a minute with the number of
+ * repetitions. */
 void agent_log_failure(struct agent *agent, const char *what, const GError *error);
-/* A child ended: counted, unless the agent ends or the child ended well. */
+/* Counts the end of a child, unless the agent itself is ending or the child exited with status 0. */
 void agent_count_death(struct agent *agent, enum pool pool, const struct child_death *death);
 
-/* The first device that opened, NULL for none. */
+/* The first evaluator whose device opened, NULL for none. */
 const Evaluator *agent_first_open(const struct agent *agent);
-/* Both stacks joined by "; ", said once where one holds the other. Free with g_free(). */
+/* Joins two stacks (lists of software versions) by "; ". If one contains the other, returns only
+ * the longer one. Free with g_free(). */
 char *agent_join_stacks(const char *first, const char *second);
-/* NULL-terminated settings of a child with a folder of its own. Free with g_strfreev(). */
+/* Environment settings ("NAME=VALUE") of a child, whose scratch folder has this name.
+ * NULL-terminated; free with g_strfreev(). */
 char **agent_child_environment(const struct agent *agent, const char *name);
-/* Seconds between two heartbeats while it works. */
+/* Seconds between two heartbeats while the agent holds jobs. */
 double agent_beat_seconds(const struct agent *agent);
 
-/* The lower of the job's and this agent's own best time for its problem, 0 before either has one. */
+/* The best verified time of the work's problem, in ms: the lower one of the job's own and this
+ * agent's. 0 before either has one. */
 double agent_best_ms(struct agent *agent, const struct work *work);
 void agent_note_best(struct agent *agent, const struct work *work, double ms);
-/* For a job that is measured again: the times that were noted so far count no more. */
+/* Forgets the best time noted for the job's problem: a job that is measured again must not be
+ * compared with its old times. */
 void agent_forget_best(struct agent *agent, const struct work *work);
 
 #endif

@@ -15,10 +15,13 @@
 #include "worker/protocol/frames.h"
 
 #define SCRATCH_PREFIX  "skipjack-worker-"
-#define OTHER_PARENT    "/var/tmp" /* where the temporary folder is on a mount that forbids code */
-#define FILE_MIB        16         /* as much as agent_room.c asks of the disk */
-#define PROCESS_PARTS   4          /* of identity_process(), between colons */
-#define STARTTIME_FIELD 22         /* of /proc/PID/stat, from 1; proc(5) */
+/* Used if the temporary folder is on a mount that forbids running code. */
+#define OTHER_PARENT    "/var/tmp"
+/* File size that `ulimit -f` must allow, and the free space that agent_room.c demands. */
+#define FILE_MIB        16
+#define PROCESS_PARTS   4 /* parts of an identity_process() text, separated by colons */
+/* Number of the start time among the fields of /proc/PID/stat, from 1; proc(5). */
+#define STARTTIME_FIELD 22
 
 char *identity_node(void)
 {
@@ -26,7 +29,8 @@ char *identity_node(void)
     return g_strdup(node && *node ? node : g_get_host_name());
 }
 
-/* The process's start in clock ticks since boot, NULL when there is no such process. */
+/* When the process started, in clock ticks since boot, as text; NULL if there is no such
+ * process. */
 static char *start_time(long pid)
 {
     g_autofree char *path = g_strdup_printf("/proc/%ld/stat", pid);
@@ -71,7 +75,7 @@ static int remove_entry(const char *path, const struct stat *status, int type, s
     (void)status;
     (void)type;
     (void)walk;
-    remove(path); /* a later worker's start removes a folder that is left behind */
+    remove(path); /* a folder that cannot be removed now is removed at a later worker's start */
     return 0;
 }
 
@@ -80,7 +84,8 @@ void identity_remove_scratch(const char *folder)
     nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* The process's text in a folder's name: without the prefix, and without the random part, where the name has one. */
+/* The identity_process() text in a scratch folder's name, without the prefix and without the
+ * random part, which older names lack. */
 static char *process_of_scratch(const char *name)
 {
     g_auto(GStrv) parts = g_strsplit(name + strlen(SCRATCH_PREFIX), ":", -1);
@@ -105,7 +110,8 @@ static void remove_dead_scratch(const char *parent)
     }
 }
 
-/* A low limit acts like a disk that stays full: the agent would wait for room for ever. */
+/* Refuses a low limit on file sizes (ulimit -f): it acts like a disk that stays full, so the
+ * agent would wait for ever. */
 static bool check_file_limit(GError **error)
 {
     struct rlimit limit;
@@ -125,8 +131,9 @@ static bool allows_code(const char *folder)
     return statvfs(folder, &mount) != 0 || (mount.f_flag & ST_NOEXEC) == 0;
 }
 
-/* PoCL loads what it compiles from there. Where a mount forbids that (noexec), every config would count as one that
- * crashes the compiler. */
+/* The parent of the scratch folder. PoCL loads compiled code from there: on a mount that forbids
+ * running code (noexec) every config would look like one that crashes the compiler, so such a
+ * mount is passed over. */
 static const char *find_parent(GError **error)
 {
     const char *usual = g_get_tmp_dir();
@@ -147,11 +154,13 @@ char *identity_make_scratch(GError **error)
     if (!parent)
         return NULL;
     g_autofree char *process = identity_process();
-    /* With five parts the name is not taken for a dead process's by older programs, which expect four. */
+    /* The random part makes five parts. Older programs expect four, and so do not take the
+     * folder for a dead process's and remove it. */
     g_autofree char *name = g_strconcat(SCRATCH_PREFIX, process, ":XXXXXX", NULL);
     g_autofree char *path = g_build_filename(parent, name, NULL);
     remove_dead_scratch(parent);
-    /* The random part: another user could compute the rest of the name, and make the folder first. */
+    /* mkdtemp() adds the random part. Without it another user could compute the name and make
+     * the folder first. */
     if (!g_mkdtemp(path)) {
         g_set_error(error, WORKER_ERROR, WORKER_ERROR_CHILD,
                     "cannot make a scratch folder in '%s': %s (set TMPDIR to a folder that can be "

@@ -13,30 +13,36 @@ struct lane {
     char *url;
     bool embedded, speaks;
     double patience_seconds;
-    Store *store;              /* touched by the pool thread while a call runs */
-    GQueue calls;              /* the head runs or waits for its next run */
-    struct lane_call *current; /* the head while it runs */
+    /* A pool thread uses it while a call runs; else the loop's thread. */
+    Store *store;
+    /* struct lane_call *: the first one runs, or waits to be repeated. */
+    GQueue calls;
+    struct lane_call *current; /* the first call while it runs; else NULL */
     bool running, lost;
-    gint64 lost_us, began_us; /* the loss, the run */
+    gint64 lost_us, began_us; /* when the database was lost; when the current run began */
     struct lane_stats stats;
-    struct log_limit away; /* what is said of the loss */
-    bool deaf;             /* there was no connection for a while: notifications may be lost */
+    struct log_limit away; /* limits the log's lines about a lost database */
+    /* There was no connection for a while, so notifications may have been missed. */
+    bool deaf;
     uint64_t pause_ms;
     uv_work_t work;
     uv_timer_t *timer;
-    lane_woken_fn *woken; /* NULL where nobody listens */
+    lane_woken_fn *woken; /* called when a notification arrives; NULL if nobody listens */
     void *woken_data;
-    uv_poll_t *poll; /* watches the connection's socket while no call runs, or NULL */
-    GError *error;   /* of the run that just ended */
+    /* Watches the connection's socket for notifications while no call runs; NULL else. */
+    uv_poll_t *poll;
+    GError *error; /* error of the run that just ended */
 };
 
 static void lane_next(Lane *lane);
 
-/* An embedded server that was killed has to be started again before a connection can be opened. */
+/* Opens the connection if there is none. An embedded server that was killed is started again
+ * first. */
 static bool lane_open(Lane *lane)
 {
     if (lane->embedded && (lane->lost || !lane->store) && !embedded_start(&lane->error)) {
-        /* Another process may be starting it: try again, whatever the reason. */
+        /* Another process may be starting the server at the same time, so any error is treated
+         * as a lost connection, and the call is repeated. */
         lane->error->domain = STORE_ERROR;
         lane->error->code = STORE_ERROR_CONNECTION;
         return false;
@@ -46,14 +52,15 @@ static bool lane_open(Lane *lane)
     return lane->store != NULL;
 }
 
-/* ---- hearing the database between calls ---- */
+/* ---- notifications between calls ---- */
 
 static void handle_closed(uv_handle_t *handle)
 {
     g_free(handle);
 }
 
-/* The poll handle goes before a call runs: the call may close the socket and open another with the same number. */
+/* Stops watching the socket, before a call runs: the call may close the socket and open another
+ * one with the same number. */
 static void lane_unwatch_socket(Lane *lane)
 {
     if (lane->poll)
@@ -83,7 +90,8 @@ static void lane_readable(uv_poll_t *poll, int status, int events)
         lane_hear(lane);
 }
 
-/* Notifications that came while a call ran are handled at once. */
+/* Watches the socket while no call runs. Notifications that came during a call are handled at
+ * once. */
 static void lane_watch_socket(Lane *lane)
 {
     int fd = lane->woken && lane->store ? store_socket(lane->store) : -1;
@@ -91,7 +99,8 @@ static void lane_watch_socket(Lane *lane)
         return;
     uv_poll_t *poll = g_new0(uv_poll_t, 1);
     if (uv_poll_init(lane->loop, poll, fd) != 0) {
-        g_free(poll); /* the agent's timer still looks for work */
+        /* Notifications are then not seen between calls; the agent's timer still claims. */
+        g_free(poll);
         return;
     }
     poll->data = lane;
@@ -121,7 +130,7 @@ static void lane_timer(uv_timer_t *timer)
     lane_next(timer->data);
 }
 
-/* The loss is logged at once, then once a minute. */
+/* Logs that the database is away: at once, and then once a minute. */
 static void lane_say_away(Lane *lane)
 {
     unsigned tries;
@@ -150,7 +159,7 @@ static void lane_wait(Lane *lane)
     g_clear_error(&lane->error);
 }
 
-/* Notifications that were sent while there was no connection are lost: the worker is woken instead. */
+/* Wakes the worker after a reconnection, since notifications that were sent in between are lost. */
 static void lane_make_good(Lane *lane)
 {
     if (lane->deaf && lane->woken)
@@ -161,7 +170,7 @@ static void lane_make_good(Lane *lane)
 static void lane_ran(uv_work_t *work, int status)
 {
     Lane *lane = work->data;
-    (void)status; /* nothing cancels the work */
+    (void)status; /* the work is never cancelled */
     lane->running = false;
     histogram_add(&lane->stats.seconds, (double)(g_get_monotonic_time() - lane->began_us) / 1e6);
     if (g_error_matches(lane->error, STORE_ERROR, STORE_ERROR_CONNECTION)) {
@@ -180,7 +189,7 @@ static void lane_ran(uv_work_t *work, int status)
     lane_watch_socket(lane);
 }
 
-/* Calls that waited behind the head and can run with it do. */
+/* Lets the calls that wait behind the first one run with it, as far as its join() accepts them. */
 static void lane_join(Lane *lane)
 {
     struct lane_call *head = g_queue_peek_head(&lane->calls);

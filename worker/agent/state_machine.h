@@ -1,7 +1,9 @@
 /*
- * A state machine as a table. A row allows one event in one state, and names the next state and the action that
- * follows. Every machine of the agent has one list of states, one list of events, one such table and one function
- * that moves it, which logs each move at debug level. An event that the table does not allow is a bug, and aborts.
+ * A state machine as a table. A row allows one event in one state, and names the
+ * next state and the action that follows. Every machine of the agent has one list
+ * of states, one list of events, one such table, and one function that moves it
+ * and logs each move at debug level. An event that the table does not allow is a
+ * bug, and aborts.
  */
 #ifndef WORKER_STATE_MACHINE_H
 #define WORKER_STATE_MACHINE_H
@@ -12,12 +14,13 @@ struct state_machine_name {
     const char *name, *meaning;
 };
 
-/* Lists of states and events are macros of (identifier, name, meaning): an enum and the names are made from one. */
+/* The states and events of a machine are listed in one macro of (identifier, name, meaning),
+ * from which MACHINE_ENUM makes the enum and MACHINE_NAME the names. */
 #define MACHINE_ENUM(id, name, meaning) id,
 #define MACHINE_NAME(id, name, meaning) {name, meaning},
 
-/* Called after the move, in the next state. It may move the machine again, and may free the object. detail is what
- * the event came with. */
+/* Called after the move, when the object is in its next state. It may move the machine again,
+ * and may free the object. detail: data that came with the event. */
 typedef void state_machine_action_fn(void *object, const void *detail);
 
 struct state_machine_row {
@@ -34,7 +37,8 @@ struct state_machine_row {
         state, event, next, does, #does                                                            \
     }
 
-/* A machine begins in its first state. */
+/* A machine's table, with the names of its states and events. Its objects begin in the first
+ * state. */
 struct state_machine {
     const char *name;
     const struct state_machine_name *states, *events;
@@ -47,12 +51,13 @@ struct state_machine {
         name, states, events, G_N_ELEMENTS(states), G_N_ELEMENTS(events), rows, G_N_ELEMENTS(rows) \
     }
 
-/* The row of that event in that state, or NULL. */
+/* The table's row for this event in this state, or NULL if the event is not allowed there. */
 const struct state_machine_row *state_machine_find(const struct state_machine *machine, int state,
                                                    int event);
 
-/* Logs the move and returns its row: the caller sets its object's state, then calls the row's action. which names
- * the object in the log, beside about; both may be NULL. Aborts where the table has no such row. */
+/* Logs the move and returns its row; the caller sets its object's state to row->next, then calls
+ * the row's action. `which` names the object in the log, in addition to `about`; both may be
+ * NULL. Aborts if the table has no such row. */
 const struct state_machine_row *state_machine_move(const struct state_machine *machine,
                                                    const char *which, const struct log_about *about,
                                                    int state, int event);

@@ -6,7 +6,8 @@
 #include "solvers/problem/problem_key.h"
 #include "worker/agent/work_check.h"
 
-/* A row concerns the solver's revision of its time: the same text may be another config in another revision. */
+/* Whether the quarantine row is about the work's solver, in the same revision: in another
+ * revision the same text may be another config. */
 static bool quarantine_concerns(const struct work *work, const struct quarantine_row *row)
 {
     return strcmp(row->solver, work->job->solver) == 0 && row->revision == work->solver->revision &&
@@ -28,7 +29,8 @@ static void fail_quarantined(struct work *work, const struct quarantine_row *row
             work_fail_config(work, i, row->failure, row->detail);
 }
 
-/* Texts of the prior that are no config of this job are skipped: the space of the nearest problem may be another one. */
+/* The configs of the job's prior. Texts that are no valid config of this job are skipped, since
+ * the space of a near problem may differ. */
 static GArray *read_prior(const struct work *work)
 {
     GArray *prior = g_array_new(FALSE, FALSE, sizeof(struct perf_config));
@@ -133,7 +135,8 @@ static bool has_config(const GArray *configs, const struct perf_config *config)
     return false;
 }
 
-/* The default config comes first where it may run, since it shows drift. */
+/* The configs that the job's wish lists, after the default config, which shows drift. A
+ * quarantined default config is left out. */
 static GArray *wished_configs(const struct work *work)
 {
     GArray *configs = g_array_new(FALSE, FALSE, sizeof(struct perf_config));
@@ -189,7 +192,7 @@ int work_default_index(const struct work *work)
     return -1;
 }
 
-/* ---- recipes ---- */
+/* ---- solutions and their kernels ---- */
 
 bool work_solve(struct work *work, int index, struct solution *solution)
 {
@@ -239,7 +242,7 @@ void work_quarantine(struct work *work, int index)
     g_array_append_val(work->job->quarantined, work->round->configs[index]);
 }
 
-/* A verified config: a round of the history, and the config's index there. */
+/* A verified config: its round in the job's history, and its index in that round. */
 struct candidate {
     const struct round *round;
     int index;
@@ -256,17 +259,18 @@ static gint compare_candidates(gconstpointer a, gconstpointer b)
     return (left > right) - (left < right);
 }
 
-/* Whether the outcome replaces older ones of the same config. In a search the default config is measured in each round,
- * to show drift: one that fails once keeps its earlier time. In a round that measures configs again to confirm them, a
- * failure counts. */
+/* Whether the outcome of the round's config replaces its older ones. In a search it does if the
+ * config was verified: the default config is measured in each round, and keeps its earlier time
+ * if it fails once. In a round that measures configs again to confirm them, a failure counts,
+ * too. */
 static bool is_verdict(const struct round *round, int index)
 {
     enum failure failure = round->outcomes[index].failure;
     return failure == FAILURE_NONE || (round->remeasures && failure != FAILURE_PENDING);
 }
 
-/* All verified configs, fastest first, each with its newest measurement: with the fastest one instead, a lucky
- * measurement could never be corrected. */
+/* All verified configs, fastest first, each with its newest measurement. The fastest measurement
+ * would not do: a lucky one could never be corrected. */
 static GArray *candidates(const struct work *work)
 {
     GArray *found = g_array_new(FALSE, FALSE, sizeof(struct candidate));
@@ -304,8 +308,9 @@ static void kept_add(struct work *work, GArray *all, const struct candidate *can
     const struct perf_config *config = &candidate->round->configs[candidate->index];
     struct kept kept = {.config = *config, .is_default = is_default};
     struct solution solution;
+    /* This program's solver refuses a config that an older one accepted: it is not kept. */
     if (!solver_solve(work->solver, &work->job->problem, &work->context, config, &solution, NULL))
-        return; /* a config that this program's solver refuses, unlike an older one's, is not kept */
+        return;
     kept.config_text = g_strdup(perf_config_format(config, text));
     kept.kernel_keys = g_strdup(candidate->round->kernel_keys[candidate->index]);
     kept.outcome = *candidate_outcome(candidate);

@@ -1,6 +1,7 @@
 /*
- * A claimed job as the agent works on it: the solver that the job names, its target, and the open round. These
- * functions only compute on the job's stored state: they make no call and wait for nobody.
+ * A claimed job as the agent works on it: the solver that the job names, its
+ * target, and the open round, on which the claim works. These functions only
+ * compute on the job's stored state: they make no call and wait for nobody.
  */
 #ifndef WORKER_WORK_H
 #define WORKER_WORK_H
@@ -12,66 +13,74 @@
 #include "solvers/framework/solver.h"
 #include "worker/search/search.h"
 
-/* A config slower than this counts as hung. A slow CPU core reaches fifty times as much. */
+/* Multiply-adds and other operations a second: a config slower than this counts as hung. A slow
+ * CPU core reaches fifty times as much. */
 #define WORK_SLOWEST_FLOPS 1e8
 
 struct work {
     struct job *job; /* owned */
     const struct solver *solver;
     struct target target;
-    struct context context; /* points at target: a work is not copied */
-    GArray *prior;          /* struct perf_config: those of the job's prior that are in its space */
-    struct round *round;    /* the open one, owned by job->rounds */
-    struct conditions conditions; /* of the device while the open round was measured */
-    enum pool pool;               /* that claimed it */
-    char *key;                    /* of the problem, NULL where the work is refused */
-    char *
-        refusal; /* why the job can only be failed (work_check.h); NULL where it can be worked on */
+    struct context context; /* refers to `target`, so a struct work must not be copied or moved */
+    /* struct perf_config: the configs of the job's prior that are valid for the job. */
+    GArray *prior;
+    struct round *round; /* the open round, owned by job->rounds */
+    /* Clocks, temperature and load of the device while the open round was measured. */
+    struct conditions conditions;
+    enum pool pool; /* that claimed it */
+    char *key;      /* the problem's key; NULL if the work is refused */
+    char *refusal; /* Why the job can only be failed (work_check.h); NULL if it can be worked on. */
 };
 
-/* Takes the job over. target is NULL where it is not known. For an eval claim the last round is the open one; configs of
- * it that were quarantined since it was built fail as quarantine (struct quarantine_row *) says. */
+/* Takes the job over. target: NULL if the job's target is not known. In an eval claim the job's
+ * last round is the open one; configs of this round that were quarantined since it was built
+ * fail with the reasons in quarantine (struct quarantine_row *). */
 void work_init(struct work *work, struct job *job, const struct target *target, enum pool pool,
                const GPtrArray *quarantine);
 void work_clear(struct work *work);
 /* Whether the deadline of the job's campaign has passed, by this machine's clock. */
 bool work_is_overdue(const struct work *work);
-/* The members that a line of the log about the job has. */
+/* What a log line about the job names: campaign, job, attempt, round, problem and solver. */
 struct log_about work_about(const struct work *work);
 
-/* Proposes the next round and appends it to the job's rounds as the open one, with no config built yet: the configs
- * that the job wishes to have measured again, or those that its search tries next. False when nothing is left to
- * propose. */
+/* Proposes the next round, with no config built yet, and appends it to the job's rounds as the
+ * open one. Its configs are those that the job's wish lists to be measured again, or else those
+ * that its search tries next. Returns false if nothing is left to propose. */
 bool work_propose(struct work *work);
-/* Whether another round would find something after the open one. */
+/* Whether the search would propose another config after the open round. */
 bool work_more(const struct work *work);
-/* Place of the default config in the open round, -1 when it is not there. */
+/* Index of the default config in the open round, -1 if the round does not have it. */
 int work_default_index(const struct work *work);
 
-/* The solution of a config of the open round. False where the solver refuses it: the config has that failure then. */
+/* Makes the solution of a config of the open round. Returns false if the solver refuses the
+ * config, which then has failed. */
 bool work_solve(struct work *work, int index, struct solution *solution);
-/* Numbers the solution's distinct kernels by first use: kernel_of[i] is launch i's, *count their number. Launches of
+/* Gives the solution's distinct kernels numbers in the order of first use. kernel_of[i] becomes
+ * the number of launch i's kernel, *count how many distinct kernels there are. Launches with
  * equal file, entry and options share a kernel. */
 void work_launch_kernels(const struct solution *solution, int kernel_of[SOLUTION_LAUNCHES_MAX],
                          int *count);
 
-/* Sets a config's outcome to a failure; build_seconds stays. */
+/* Sets a config's outcome to a failure. Its times are cleared, but its build_seconds and
+ * eval_seconds stay. */
 void work_fail_config(struct work *work, int index, enum failure failure, const char *detail);
-/* Has the search leave the config out. */
+/* Excludes the open round's config from the job's search. */
 void work_quarantine(struct work *work, int index);
 
-/* The WORK_KEPT_BEST best verified configs over all rounds, best first, the default config if it was ever verified, and
- * those that the job's wish keeps. The newest measurement of a config counts: a config that failed when it was measured
- * again (struct round's remeasures) is not verified any more. GArray of struct kept; it frees their strings. */
+/* The configs to keep as results: the WORK_KEPT_BEST best verified configs over all rounds, best
+ * first; the default config if it was ever verified; and the configs that the job's wish keeps.
+ * A config's newest measurement counts: a config that failed when it was measured again (struct
+ * round's remeasures) is no longer verified. GArray of struct kept; it frees their strings. */
 #define WORK_KEPT_BEST 4
 GArray *work_kept(struct work *work);
-/* Best verified median over all rounds, 0 before a config was verified. */
+/* The lowest verified median time over all rounds, in ms; 0 before a config was verified. */
 double work_best_ms(const struct work *work);
 
-/* A copy for a call on another thread, while the original changes. Free with round_free(). */
+/* A copy of the round, for a call on another thread while the original changes. Free with
+ * round_free(). */
 struct round *work_copy_round(const struct round *round);
 
-/* "12 ok, 3 rejected, best 0.123 ms" of the open round. Free with g_free(). */
+/* A text such as "12 ok, 3 rejected, best 0.123 ms" about the open round. Free with g_free(). */
 char *work_summary(const struct work *work);
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * Rows of the database about a job, checked before they are used. A row that no planner or worker of ours writes must
- * end its job with a reason, and must not end the agent.
+ * Checks the database's rows about a job before they are used. A row that no
+ * planner or worker of ours writes must end its job with a reason, and must not
+ * end the agent.
  */
 #ifndef WORKER_WORK_CHECK_H
 #define WORKER_WORK_CHECK_H
@@ -13,11 +14,12 @@
  * are not checked here: the solver refuses them one by one. Free with g_free(). */
 char *work_check(const struct job *job, const struct target *target, enum pool pool);
 
-/* Whether a verified or slow outcome has samples and possible times: positive, finite, and the minimum not above the
- * median. Other outcomes pass. */
+/* Whether an outcome with a time (verified or slow) has samples, and possible times: positive,
+ * finite, and the minimum not above the median. Always true for outcomes without a time. */
 bool work_check_time(const struct outcome *outcome);
 
-/* Whether the stored row is the kernel that the launch asks for. WORKER_ERROR_INVALID names the member that differs. */
+/* Whether the stored row is the kernel that the launch asks for. If not, sets
+ * WORKER_ERROR_INVALID with the name of the field that differs. */
 bool work_check_kernel(const struct launch *launch, const struct target *target,
                        const struct kernel_row *row, GError **error);
 

@@ -15,9 +15,9 @@
 #include "worker/protocol/frames.h"
 #include "worker/protocol/target_json.h"
 
-#define LOG_MAX (64 << 10) /* bytes of a compiler's output for a kernel */
+#define LOG_MAX (64 << 10) /* a compiler's output is cut to this many bytes a kernel */
 
-/* The toolchain, if it is installed and compiles for the target. */
+/* The toolchain of that name, if it is installed and compiles for the target; else NULL. */
 static const struct toolchain *toolchain_open(const char *name, const struct target *target,
                                               const char **version, GError **error)
 {
@@ -39,7 +39,8 @@ static bool compile(const struct compile_request *request, struct code_object *o
         toolchain_open(request->toolchain, &request->target, &version, error);
     if (!toolchain)
         return false;
-    /* The code will be stored under a key with the requested version: another version must not compile it. */
+    /* The code will be stored under a key that names the requested version, so another version
+     * must not compile it. */
     if (strcmp(version, request->version) != 0) {
         g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_UNAVAILABLE,
                     "%s is installed as '%s', not as '%s': was it changed while the worker runs?",
@@ -49,8 +50,8 @@ static bool compile(const struct compile_request *request, struct code_object *o
     return program_build(toolchain, &request->program, &request->target, object, error);
 }
 
-/* The failure to report for an error of a compilation. False for an error that says nothing about the kernel, such as a
- * missing toolchain. */
+/* Translates an error of a compilation into the failure to report. Returns false for an error
+ * that says nothing about the kernel, such as a missing toolchain. */
 static bool failure_of(const GError *error, enum failure *failure)
 {
     *failure = FAILURE_NONE;
@@ -63,7 +64,8 @@ static bool failure_of(const GError *error, enum failure *failure)
     return !error || *failure != FAILURE_NONE;
 }
 
-/* The first LOG_MAX bytes: a compiler may print without end, and its first messages name the cause. */
+/* The first LOG_MAX bytes of a compiler's output. A compiler may print without end, and its
+ * first messages name the cause. */
 static char *shortened(const char *text)
 {
     gsize length = strlen(text);
@@ -109,7 +111,8 @@ static bool serve_compile(int out, json_t *head, GError **error)
     enum failure failure;
     compile(&request, &object, &refused);
     if (!failure_of(refused, &failure)) {
-        /* Without an answer the child ends, and the agent does not count the error as the kernel's. */
+        /* The child ends without an answer, so that the agent does not count the error as the
+         * kernel's. */
         g_propagate_error(error, g_steal_pointer(&refused));
         return false;
     }
@@ -151,7 +154,7 @@ static bool serve_version(int out, json_t *head, GError **error)
     return sent;
 }
 
-/* Answers with all installed toolchains. */
+/* Answers a "stack" request with all installed toolchains. */
 static bool serve_stack(int out, json_t *head, GError **error)
 {
     g_autoptr(GString) stack = g_string_new(NULL);

@@ -10,13 +10,14 @@
 
 struct compile_request {
     json_int_t id;
-    const char *toolchain, *version; /* owned by the request's JSON, like the program's texts */
+    /* Owned by the request's JSON, as are the texts in `program`. */
+    const char *toolchain, *version;
     struct program program;
     struct target target;
 };
 
-/* WORKER_ERROR_FRAME for a request that breaks the protocol, for instance by options other than -DNAME=VALUE. The
- * request is valid as long as head. */
+/* Reads a request from its JSON, which must live as long as the request. WORKER_ERROR_FRAME for
+ * a request that breaks the protocol, for instance by options other than -DNAME=VALUE. */
 bool compile_request_read(json_t *head, struct compile_request *request, GError **error);
 
 #endif

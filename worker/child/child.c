@@ -1,9 +1,10 @@
 /*
- * The end of a process has two parts that come in any order: its exit, and the end of its pipes. died() waits for both,
- * so that all frames come first. Grandchildren may keep the pipes open, so the wait for them is limited (DRAIN_MS).
- *
- * A struct process belongs to one process, and outlives the Child's interest in it: libuv frees a handle only after
- * its close callback, and reaps a killed process only in its exit callback.
+ * A process has ended when its exit was reported and its pipes have ended; the two
+ * come in any order. died() waits for both, so that all frames come before it.
+ * Grandchildren may keep the pipes open, so the wait for the pipes is limited
+ * (DRAIN_MS). A struct process belongs to one process, and may outlive the Child,
+ * which libuv requires: it frees a handle only after its close callback, and reaps
+ * a killed process only in its exit callback.
  */
 #include "worker/child/child.h"
 
@@ -15,25 +16,27 @@
 #include "worker/child/child_words.h"
 #include "worker/protocol/protocol.h"
 
-#define DRAIN_MS                                                                                   \
-    500 /* a grandchild may hold the pipes open: they are read this long after the exit */
-#define PAUSE_FIRST_MS 100 /* before a new start; doubled with each death without an answer */
+/* Longest wait for the pipes' end after the exit: a grandchild may hold the pipes open.. */
+#define DRAIN_MS       500
+/* Pause before a restart; doubled with each death of a child that gave no answer. */
+#define PAUSE_FIRST_MS 100
 #define PAUSE_MAX_MS   10000
 
 enum child_state { CHILD_DOWN, CHILD_PAUSED, CHILD_UP, CHILD_ENDING };
 
-/* One process of the child. It is freed when the loop has closed its handles, which may be after child_free(). */
+/* One process of the child. It is freed when the loop has closed its handles, which may be after
+ * child_free(). */
 struct process {
     Child *child; /* NULL after the child's death or child_free() */
     uv_process_t handle;
     uv_pipe_t in, out, err;
     uv_timer_t drain;
     int open_handles;
-    int open_streams; /* how many of out and err have not ended */
+    int open_streams; /* how many of the pipes `out` and `err` have not ended */
     bool exited, spoke;
     int64_t status;
     int signal;
-    enum child_end end; /* CHILD_EXITED until another cause is known */
+    enum child_end end; /* CHILD_EXITED unless another cause is known */
     GByteArray *frames;
     struct child_words words;
 };
@@ -48,7 +51,8 @@ struct child {
     char **environment;
     enum child_state state;
     struct process *process;
-    uv_timer_t *timer; /* the deadline of a child that is up, the pause of one that is paused */
+    /* The deadline while the child is up; the pause before the start while it is paused. */
+    uv_timer_t *timer;
     int silent_deaths;
     int spawn_error;
 };
@@ -239,7 +243,8 @@ static int process_spawn(struct process *process, const Child *child)
         {.flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE, .data.stream = (uv_stream_t *)&process->out},
         {.flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE, .data.stream = (uv_stream_t *)&process->err},
     };
-    /* A process group of its own: an interrupt from the terminal must reach the agent only. */
+    /* The process gets a process group of its own, so that an interrupt from the terminal
+     * reaches only the agent. */
     uv_process_options_t options = {
         .exit_cb = process_exited,
         .file = "/proc/self/exe",
@@ -292,7 +297,7 @@ void child_start(Child *child)
     uv_timer_start(child->timer, child_spawn, child_pause_ms(child), 0);
 }
 
-/* ---- the end ---- */
+/* ---- a process's death ---- */
 
 static char *death_text(const Child *child, const struct process *process)
 {
@@ -371,7 +376,7 @@ void child_end(Child *child, double grace_seconds)
 
 static void write_done(uv_write_t *request, int status)
 {
-    (void)status; /* a failed write means that the child is dying; died() reports the cause */
+    (void)status; /* a write fails because the child is dying, which died() reports */
     struct write *write = request->data;
     g_bytes_unref(write->bytes);
     g_free(write);
@@ -393,7 +398,7 @@ void child_send(Child *child, json_t *head, GBytes *blob)
         write_done(&write->request, 0);
 }
 
-/* ---- the child ---- */
+/* ---- the child's public functions ---- */
 
 Child *child_new(uv_loop_t *loop, const struct child_spec *spec,
                  const struct child_callbacks *callbacks, void *data)

@@ -16,26 +16,28 @@
 typedef struct child Child;
 
 enum child_end {
-    CHILD_EXITED,   /* It exited; `code` is its exit status. */
-    CHILD_CRASHED,  /* A signal ended it; `code` is the signal. */
-    CHILD_TIMEOUT,  /* Its deadline passed, and it was killed. */
-    CHILD_PROTOCOL, /* It wrote bytes that are not a frame, and was killed. */
-    CHILD_UNBORN,   /* It could not be started. */
+    CHILD_EXITED,   /* The process exited; `code` is its exit status. */
+    CHILD_CRASHED,  /* A signal ended the process; `code` is the signal. */
+    CHILD_TIMEOUT,  /* The process was killed since its deadline passed. */
+    CHILD_PROTOCOL, /* The process wrote bytes that are not a frame, and was killed. */
+    CHILD_UNBORN,   /* The process could not be started. */
     CHILD_ENDS
 };
 
 struct child_death {
     enum child_end end;
     int code;
-    const char *
-        words; /* the end of its standard error, "" if it wrote nothing; valid during the callback */
-    char *text; /* the cause in one line, without words; valid during the callback */
+    /* The end of the process's standard error, "" if it wrote nothing; valid during the
+     * callback. */
+    const char *words;
+    char *text; /* the cause of death in one line, without `words`; valid during the callback */
 };
 
 struct child_callbacks {
-    /* The process runs: requests may be sent. */
+    /* Called when the process runs: requests may be sent. */
     void (*up)(Child *child, void *data);
-    /* A frame came. Its parts belong to the child; take references to keep them. */
+    /* Called for each frame that the process sends. The frame's JSON and blob belong to the
+     * child; take references to keep them. */
     void (*frame)(Child *child, const struct frame *frame, void *data);
     /* Called once for each process, after all its frames. It may call child_start(). */
     void (*died)(Child *child, const struct child_death *death, void *data);
@@ -43,11 +45,11 @@ struct child_callbacks {
 
 struct child_spec {
     const char *role;      /* "build", "eval" */
-    const char *argument;  /* passed to the child's main, may be NULL */
-    bool logged;           /* the lines of its standard error become lines of the log */
-    uint64_t memory_bytes; /* limit of its private memory, 0 for none */
-    char *const *
-        environment; /* "NAME=VALUE" in addition to the inherited ones, NULL-terminated; may be NULL */
+    const char *argument;  /* argument of the child's main function; may be NULL */
+    bool logged;           /* the lines of the child's standard error become lines of the log */
+    uint64_t memory_bytes; /* limit of the child's private memory, 0 for none */
+    /* Settings ("NAME=VALUE") in addition to the inherited ones, NULL-terminated; may be NULL. */
+    char *const *environment;
 };
 
 /* spec is copied. */
@@ -66,7 +68,8 @@ long child_pid(const Child *child); /* 0 for a child that is not up */
 /* Sends a request. The child must be up. If its process has ended meanwhile, the frame is lost, and died() follows.
  * head stays the caller's. */
 void child_send(Child *child, json_t *head, GBytes *blob);
-/* Kills the child if it is still up after so many seconds. Replaces an earlier deadline; 0 removes it. */
+/* Kills the child if it is still up after so many seconds. Replaces an earlier deadline; with 0
+ * there is none. */
 void child_set_deadline(Child *child, double seconds);
 /* Closes the child's standard input, which asks it to end, and kills it after grace_seconds. */
 void child_end(Child *child, double grace_seconds);

@@ -28,7 +28,7 @@ static bool guard_group(GError **error)
     sigset_t death;
     int got;
     if (getpgrp() != child)
-        return true; /* the group belongs to another process, which must live */
+        return true; /* the process group belongs to another process, which must not be killed */
     sigemptyset(&death);
     sigaddset(&death, SIGUSR1);
     pid_t guard = fork();
@@ -39,7 +39,7 @@ static bool guard_group(GError **error)
                     g_strerror(errno));
         return false;
     }
-    /* The agent waits until all copies of the child's pipes are closed. */
+    /* Close all files: the agent waits until every copy of the child's pipes is closed. */
     close_range(0, ~0U, 0);
     sigprocmask(SIG_BLOCK, &death, NULL);
     prctl(PR_SET_PDEATHSIG, SIGUSR1);
@@ -66,7 +66,7 @@ bool child_enter(int argc, char **argv, GError **error)
     signal(SIGTERM, SIG_IGN);
     signal(SIGINT, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
-    /* The parent may have died before prctl(). */
+    /* If the parent died before prctl(), no signal will come: end here. */
     if (getppid() != (pid_t)parent) {
         g_set_error(error, WORKER_ERROR, WORKER_ERROR_CLOSED, "the parent is gone");
         return false;

@@ -17,9 +17,9 @@
  */
 bool child_enter(int argc, char **argv, GError **error);
 
-/* Moves standard output to a new descriptor, which is returned for the frames, and standard error into its
- * place: a compiler or driver that prints to standard output would break the frames. -1 with
- * WORKER_ERROR_CHILD. */
+/* Keeps standard output for frames: a compiler or driver that prints there would break them.
+ * Returns a new descriptor of standard output, to which frames are written, and directs standard
+ * output to standard error. -1 with WORKER_ERROR_CHILD. */
 int child_take_stdout(GError **error);
 
 #endif

@@ -3,8 +3,8 @@
 #include "schema/monitor/log.h"
 
 #define LAST_MAX     4096 /* bytes */
-#define LINE_BYTES   1000 /* longer lines are split */
-#define MINUTE_LINES 40   /* of one child in the log */
+#define LINE_BYTES   1000 /* longer lines are logged as several lines */
+#define MINUTE_LINES 40   /* lines of one child that are logged in a minute */
 
 void child_words_init(struct child_words *words)
 {

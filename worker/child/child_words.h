@@ -10,16 +10,16 @@
 #include <stdbool.h>
 
 struct child_words {
-    GByteArray *last;          /* the end of the whole output */
-    GString *line;             /* the beginning of a line that is not complete */
+    GByteArray *last;          /* the last bytes of the whole output */
+    GString *line;             /* the beginning of a line whose end has not come yet */
     gint64 minute_us;          /* monotonic time when the current minute began */
-    unsigned logged, left_out; /* lines of the current minute */
+    unsigned logged, left_out; /* lines of the current minute: logged ones, and left out ones */
 };
 
 /* role: "eval"; device: an eval child's, else NULL. Both must outlive the calls. */
 struct child_speaker {
     const char *role, *device;
-    bool logged; /* its lines become lines of the log */
+    bool logged; /* the child's lines become lines of the log */
 };
 
 void child_words_init(struct child_words *words);

@@ -4,7 +4,8 @@
 
 G_DEFINE_QUARK(skipjack - device - error - quark, device_error)
 
-/* The order of the rows is the order of devices' numbers, which users pass to --eval. */
+/* The runtimes. Their order is the order of devices' numbers, which users pass to --eval, so it
+ * must not change. */
 static const struct device_row *const device_table[] = {&device_cuda, &device_hip, &device_opencl};
 
 /* Adds a runtime to the error of device_open(): "cuda: none here (libcuda.so.1: ...)"; "opencl: 1". */

@@ -10,10 +10,12 @@
 #include "worker/agent/build/rebuild.h"
 #include "worker/protocol/target_json.h"
 
-/* Deaths over the question for the stack before the node counts as one without toolchains. */
+/* After this many deaths of children that were asked for the node's toolchains (the stack), the
+ * node counts as one without toolchains. */
 #define STACK_LIVES        3
 #define STACK_SECONDS      60
-#define BUILD_MEMORY_BYTES (4ull << 30) /* of a compiler: far beyond what one kernel needs */
+/* Memory limit of a build child: far more than compiling one kernel needs. */
+#define BUILD_MEMORY_BYTES (4ull << 30)
 
 /* ---- requests ---- */
 
@@ -117,7 +119,8 @@ static void end(void *object, const void *detail)
     child_end(child->process, 0);
 }
 
-/* The pools release the jobs that waited for the answer. */
+/* Forgets the child's request when the agent stops. The pools release the jobs that waited for
+ * its answer. */
 static void drop_request(void *object, const void *detail)
 {
     struct build_child *child = object;
@@ -128,7 +131,8 @@ static void drop_request(void *object, const void *detail)
     end(child, detail);
 }
 
-/* After that many deaths the stack counts as empty, and jobs start: each asks for its own target's toolchain. */
+/* Counts a death of a child that was asked for the node's toolchains. After STACK_LIVES deaths
+ * the list counts as empty and jobs start anyway: each asks for the toolchain of its own target. */
 static void stack_died(void *object, const void *detail)
 {
     struct build_child *child = object;
@@ -157,7 +161,7 @@ static void rebuilt_died(void *object, const void *detail)
     rebuild_died(object, detail);
 }
 
-/* ---- the machine ---- */
+/* ---- the table of the build child's state machine ---- */
 
 static const struct state_machine_name states[] = {BUILD_CHILD_STATES(MACHINE_NAME)};
 static const struct state_machine_name events[] = {BUILD_CHILD_EVENTS(MACHINE_NAME)};
@@ -216,8 +220,9 @@ void build_child_move(struct build_child *child, enum build_child_event event, c
         row->action(child, detail);
 }
 
-/* Requests in their order: the stack, on which the worker's registration waits; toolchains, on which jobs wait; the
- * agent's own code and rebuilt kernels, on which devices wait; kernels of jobs. */
+/* Chooses the next request, the most awaited first: the node's toolchains, on which the worker's
+ * registration waits; a target's toolchain, on which jobs wait; the agent's own code and rebuilt
+ * kernels, on which devices wait; kernels of jobs. */
 static enum build_child_event next_request(const Builder *builder)
 {
     if (!builder->stack)
@@ -242,7 +247,8 @@ void build_child_pump(struct build_child *child)
         return;
     if (child->state == BUILD_CHILD_DOWN)
         build_child_move(child, BUILD_CHILD_START, NULL);
-    else if (child_is_up(child->process)) /* it may have ended, with its death not reported yet */
+    /* The process may have ended, with its death not reported yet. */
+    else if (child_is_up(child->process))
         build_child_move(child, next_request(builder), NULL);
 }
 
@@ -256,7 +262,8 @@ static void process_up(Child *process, void *data)
     agent_schedule(child->builder->agent);
 }
 
-/* A child may write anything: only the answer to its request counts. */
+/* Whether the frame answers the request under way. A child may write anything; other frames are
+ * ignored. */
 static bool is_awaited(const struct build_child *child, const char *op)
 {
     static const char *const awaited[] = {

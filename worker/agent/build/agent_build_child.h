@@ -1,7 +1,8 @@
 /*
- * A build child as the agent sees it: a supervised process that is asked one thing at a time. A process that died,
- * or that worked while the disk was full or a compiler crashed, may leave half a file in its folder: the next one
- * begins with an empty folder. Internal.
+ * A build child as the agent sees it: a supervised process that works on one
+ * request at a time. A process that died, or that worked while the disk was full
+ * or a compiler crashed, may leave an incomplete file in its folder, so the next
+ * process begins with an empty folder. Internal.
  */
 #ifndef WORKER_AGENT_BUILD_CHILD_H
 #define WORKER_AGENT_BUILD_CHILD_H
@@ -43,30 +44,33 @@ enum build_child_state { BUILD_CHILD_STATES(MACHINE_ENUM) };
 enum build_child_event { BUILD_CHILD_EVENTS(MACHINE_ENUM) };
 extern const struct state_machine build_child_machine;
 
-/* The object of the request under way belongs to the state: a compilation while it compiles, and so on. */
+/* The pointer that belongs to the current state is set: `compilation` while the child compiles a
+ * job's kernel, `build_target` while it looks for a toolchain, and so on. */
 struct build_child {
     Builder *builder;
     enum build_child_state state;
     Child *process;
     struct compilation *compilation;
-    struct build_target *build_target; /* asked for its version */
+    struct build_target *build_target; /* the target whose toolchain the child was asked for */
     struct own_code *own;
     struct rebuild *rebuild;
-    char *folder; /* its name under the agent's scratch */
+    char *folder; /* name of its folder in the agent's scratch folder */
 };
 
 struct build_child *build_child_new(Builder *builder, guint number);
 void build_child_free(gpointer child);
 
-/* detail: a struct frame with BUILD_CHILD_ANSWERED, a struct child_death with BUILD_CHILD_DIED, else NULL. */
+/* Moves the child's state machine. detail: a struct frame with BUILD_CHILD_ANSWERED, a struct
+ * child_death with BUILD_CHILD_DIED, else NULL. */
 void build_child_move(struct build_child *child, enum build_child_event event, const void *detail);
 
-/* Gives an idle child its next request, starting it where it is down. */
+/* Sends the next waiting request to an idle child; starts the process if it is down. */
 void build_child_pump(struct build_child *child);
 
-/* Sends a request, and ends the child where its answer takes longer. Takes head over. */
+/* Sends a request, and kills the child if it has not answered after `seconds`. Takes head over. */
 void build_child_send(struct build_child *child, json_t *head, double seconds);
-/* Sends the request to compile the row's kernel from the program of that hash. */
+/* Sends the request to compile the row's kernel; program_hash identifies the source from which
+ * it must be compiled. */
 void build_child_send_compile(struct build_child *child, const struct kernel_row *row,
                               const char *program_hash, const struct target *target);
 

@@ -6,7 +6,7 @@
 #include "worker/agent/build/own_code.h"
 #include "worker/agent/work_check.h"
 
-/* ---- the end of its claim ---- */
+/* ---- the end of the job's claim ---- */
 
 bool build_job_is_ending(const struct build_job *job)
 {
@@ -22,7 +22,8 @@ static void build_job_answered(struct agent *agent, void *data, const GError *er
     build_job_move(job, is_refused ? BUILD_JOB_REFUSED : BUILD_JOB_ENDED, error);
 }
 
-/* The job's row, or the round that was handed in, is invalid: the job fails with the reason. */
+/* Fails the job with the reason, since its row in the database, or the round that was handed in,
+ * is invalid. */
 static void call_refuse(struct build_job *job, const char *why)
 {
     struct agent *agent = job->builder->agent;
@@ -66,7 +67,7 @@ void build_job_release(struct build_job *job)
     call_release_job(job->builder->agent, &job->work, build_job_answered, job);
 }
 
-/* No config waits for a kernel any more. */
+/* Stores the job's round as built, when none of its configs waits for a kernel any more. */
 static void build_job_store(struct build_job *job)
 {
     struct agent *agent = job->builder->agent;
@@ -93,9 +94,10 @@ static void build_job_end_without_round(struct build_job *job)
                       "every config of its space is quarantined", build_job_answered, job);
 }
 
-/* ---- from a job to its kernels ---- */
+/* ---- making a round's kernels ---- */
 
-/* The launches of a config whose kernels are distinct, with their keys. */
+/* A config's solution and the first launch of each distinct kernel of it, with the kernels'
+ * keys. */
 struct recipe {
     struct solution solution;
     int count;
@@ -134,8 +136,8 @@ static char *recipe_keys(const struct recipe *recipe)
     return g_string_free(joined, FALSE);
 }
 
-/* A stored kernel with the config's key but another source or other options: it is not replaced, and the config
- * ends. */
+/* Returns false and fails the config if the database has a kernel with the config's key, but
+ * with another source or other options. The stored kernel is not replaced. */
 static bool recipe_check(struct build_job *job, int index, const struct recipe *recipe,
                          GHashTable *known)
 {
@@ -176,7 +178,8 @@ static void compile_missing(void *object, const void *detail)
     struct build_job *job = object;
     GHashTable *known = (GHashTable *)(uintptr_t)detail;
     struct recipe recipe;
-    /* One more than the kernels, so that the round is not stored before the loop has ended. */
+    /* Starts at 1, and is lowered after the loop: otherwise the round could be stored while the
+     * loop still adds kernels. */
     job->missing = 1;
     for (int i = 0; i < job->work.round->config_count; i++)
         if (job->work.round->outcomes[i].failure == FAILURE_PENDING &&
@@ -236,7 +239,7 @@ void build_job_plan(struct build_job *job)
         build_job_end_without_round(job);
 }
 
-/* ---- the machine ---- */
+/* ---- the table of the job's state machine ---- */
 
 static const struct state_machine_name states[] = {BUILD_JOB_STATES(MACHINE_NAME)};
 static const struct state_machine_name events[] = {BUILD_JOB_EVENTS(MACHINE_NAME)};
@@ -245,7 +248,8 @@ static const struct state_machine_name events[] = {BUILD_JOB_EVENTS(MACHINE_NAME
 #define ROW_DOES(state, event, next, action)                                                       \
     MACHINE_ROW_DOES(BUILD_JOB_##state, BUILD_JOB_##event, BUILD_JOB_##next, action)
 
-/* The database is asked in order: an answer about kernels comes before the one that ends the claim. */
+/* A job that ends while its kernels are looked up still gets that answer first: the data lane
+ * keeps the order of calls. */
 static const struct state_machine_row rows[] = {
     ROW_DOES(WAITING, PLAN, LOOKING_UP, look_up_kernels),
     ROW(WAITING, END, ENDING),

@@ -1,6 +1,7 @@
 /*
- * A claimed job in the build pool: a round is proposed, the round's configs become kernels, and when all of them
- * are there the round is stored. Internal.
+ * A claimed job in the build pool. A round of configs is proposed, each config is
+ * turned into kernels, and when every kernel is stored or has failed the round is
+ * stored as built. Internal.
  */
 #ifndef WORKER_BUILD_JOB_H
 #define WORKER_BUILD_JOB_H
@@ -34,25 +35,29 @@ struct build_job {
     struct work work;
     Builder *builder;
     enum build_job_state state;
-    struct build_target *build_target; /* NULL where the work is refused */
-    int missing;                       /* kernels that are not there yet, counted for each config */
-    double seconds;                    /* compile time */
+    /* The job's target with its toolchain; NULL if the job can only be failed. */
+    struct build_target *build_target;
+    /* Kernels that configs still wait for; a kernel counts once for each config. */
+    int missing;
+    double seconds; /* compile time */
 };
 
-/* Takes the first of the claimed jobs. It is planned, waits for its toolchain, or ends at once. Owned by the builder
- * until its claim has ended. */
+/* Takes the first of the claimed jobs out of the list. The job's round is planned, waits for its
+ * target's toolchain, or the job ends at once. The builder owns the job until its claim has
+ * ended. */
 void build_job_take(Builder *builder, struct claimed *claimed);
 
-/* detail: a table of kernels with BUILD_JOB_LOOKED_UP, an error or NULL with BUILD_JOB_REFUSED and BUILD_JOB_ENDED,
- * else NULL. */
+/* Moves the job's state machine. detail: a table of the known kernels with BUILD_JOB_LOOKED_UP,
+ * an error or NULL with BUILD_JOB_REFUSED and BUILD_JOB_ENDED, else NULL. */
 void build_job_move(struct build_job *job, enum build_job_event event, const void *detail);
-/* Proposes the next round of a waiting job whose target has a toolchain's version. */
+/* Proposes the next round of a waiting job. Call it when the toolchain of the job's target is
+ * known. */
 void build_job_plan(struct build_job *job);
-/* A kernel that one of its configs waited for is there; the round is stored with the last one. */
+/* Counts one kernel that a config waited for as done. The last one has the round stored. */
 void build_job_count_kernel(struct build_job *job);
-/* Its claim ends; nothing but an answer of the database follows. */
+/* Whether the job's claim is ending: only the database's answer to the last call is awaited. */
 bool build_job_is_ending(const struct build_job *job);
-/* Gives it back to the queue, unless its claim ends already. */
+/* Releases the job to the queue, unless its claim is ending already. */
 void build_job_release(struct build_job *job);
 
 #endif

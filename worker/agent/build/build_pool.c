@@ -44,7 +44,8 @@ const char *builder_stack(Builder *builder)
     return builder->stack;
 }
 
-/* Jobs whose campaign's deadline has passed are released, and kernels for them alone are not compiled. */
+/* Releases the jobs whose campaign's deadline has passed. Kernels that only these jobs need are
+ * not compiled. */
 static void builder_release_overdue(struct builder *builder)
 {
     for (guint i = 0; i < builder->jobs->len; i++) {

@@ -1,5 +1,6 @@
 /*
- * The build pool: claims jobs, keeps them and their kernels, and gives the build children their requests. Internal.
+ * The build pool: claims jobs, has their kernels compiled, and gives the build
+ * children their requests. Internal.
  */
 #ifndef WORKER_BUILD_POOL_H
 #define WORKER_BUILD_POOL_H
@@ -8,49 +9,60 @@
 
 struct builder {
     struct agent *agent;
-    GPtrArray *children;      /* struct build_child * */
-    GPtrArray *jobs;          /* struct build_job * */
-    GHashTable *targets;      /* target id and toolchains asked for -> struct build_target * */
-    GHashTable *compilations; /* key -> struct compilation *, until stored */
-    GQueue ready;             /* struct compilation * without a child */
-    GQueue unknown_targets;   /* struct build_target * without a version */
-    GQueue own_codes;         /* struct own_code * that need a child */
-    GQueue rebuilds;          /* struct rebuild * that need a child */
-    char *stack;              /* the toolchains of this node, NULL until known */
-    char *refusal;            /* names the first target that it cannot build for; NULL for none */
-    int stack_deaths;         /* deaths of children over the question for the stack */
-    bool claiming;            /* a claim is under way */
-    bool queue_empty;         /* the last claim found nothing */
-    bool
-        own_target_only; /* another target was refused: only jobs for this node's devices are claimed */
-    bool cannot_build;   /* the own target was refused, too: nothing is claimed */
-    int claimed_in_turn; /* jobs, since this pool's turn began */
-    json_int_t next_id;  /* of a request to compile */
+    GPtrArray *children; /* struct build_child * */
+    GPtrArray *jobs;     /* struct build_job * */
+    /* Target id and names of allowed toolchains -> struct build_target *. */
+    GHashTable *targets;
+    /* Key -> struct compilation *: kernels that are being compiled or stored. */
+    GHashTable *compilations;
+    GQueue ready; /* struct compilation *: kernels that no child works on yet */
+    /* struct build_target *: targets for which a child must still be asked for a toolchain. */
+    GQueue unknown_targets;
+    /* struct own_code *: the agent's own kernels that a child must compile. */
+    GQueue own_codes;
+    /* struct rebuild *: kernels of other logins that a child must compile again. */
+    GQueue rebuilds;
+    /* The node's toolchains with their versions, as text; NULL until known. */
+    char *stack;
+    /* Says which target was the first that this node cannot build for; NULL if none. */
+    char *refusal;
+    int stack_deaths; /* deaths of build children that were asked for the stack */
+    bool claiming;    /* a claim is under way */
+    bool queue_empty; /* the last claim found nothing */
+    /* A target of another node's device was refused: from now on only jobs for this node's
+     * devices are claimed. */
+    bool own_target_only;
+    /* The target of this node's devices was refused, too: nothing is claimed. */
+    bool cannot_build;
+    int claimed_in_turn; /* jobs claimed since this pool's turn began */
+    json_int_t next_id;  /* id of the next compile request */
 };
 
-/* children: 0 for a pool that builds nothing. */
+/* children: number of build children; 0 for a pool that builds nothing. */
 Builder *builder_new(struct agent *agent, int children);
 void builder_free(Builder *builder);
-/* Compiles at most so many kernels at once from now on; called before anything is claimed. */
+/* Lets at most `children` children compile at once from now on. Call it before anything is
+ * claimed. */
 void builder_limit(Builder *builder, int children);
 
-/* "clang 15.0.6; opencl PoCL 3.1", "" where it builds nothing. NULL until a child has answered: agent_schedule()
- * is called then. */
+/* The node's toolchains, such as "clang 15.0.6; opencl PoCL 3.1"; "" if the pool builds nothing.
+ * NULL until a child has answered; agent_schedule() is called when it has. */
 const char *builder_stack(Builder *builder);
-/* Names the first target that it could not build for; NULL before that happens. */
+/* A text about the first target that this node could not build for; NULL if there is none. */
 const char *builder_refusal(const Builder *builder);
 /* Claims jobs, and gives idle children their next requests. */
 void builder_pump(Builder *builder);
-/* Claims may find something again. */
+/* Claims again, also after the last claim found nothing. */
 void builder_wake(Builder *builder);
-bool builder_empty(const Builder *builder); /* the last claim found nothing */
+bool builder_empty(const Builder *builder); /* Whether the last claim found nothing. */
 unsigned builder_jobs(const Builder *builder);
-bool builder_busy(const Builder *builder); /* jobs, or a claim under way */
-/* It claimed as many jobs as it may before the eval pool's turn. */
+/* Whether the pool holds jobs, or a claim is under way. */
+bool builder_busy(const Builder *builder);
+/* Whether the pool has claimed as many jobs as one turn may have. */
 bool builder_full(const Builder *builder);
-/* Its turn begins. */
+/* Begins the pool's turn, on a node where build and eval pool take turns. */
 void builder_turn(Builder *builder);
-/* Releases every job and ends the children. */
+/* Releases all jobs and ends the children. */
 void builder_stop(Builder *builder);
 
 #endif

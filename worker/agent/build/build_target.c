@@ -9,8 +9,8 @@
 #include "worker/agent/eval/evaluator.h"
 #include "worker/protocol/target_json.h"
 
-#define VERSION_LIVES                                                                              \
-    3 /* deaths over the question for a toolchain's version before the target is refused */
+/* Deaths of build children asked for a target's toolchain after which the target is refused. */
+#define VERSION_LIVES   3
 #define VERSION_SECONDS 60
 
 void build_target_free(gpointer data)
@@ -37,8 +37,9 @@ static void build_target_refuse(struct builder *builder, struct build_target *bu
                                            build_target->target.id, why);
     const struct evaluator *first = agent_first_open(agent);
     const struct target *own = first ? evaluator_target(first) : NULL;
-    /* A claim is for any target or for one. Any would bring the refused one again: only this node's own target is
-     * left. */
+    /* A claim asks for jobs of any target or of one target. Claiming for any target would bring
+     * jobs of the refused one again, so only jobs for this node's own target are claimed from
+     * now on. */
     if (own && strcmp(own->id, build_target->target.id) != 0) {
         builder->own_target_only = true;
         return;

@@ -1,6 +1,8 @@
 /*
- * A target that jobs are built for, with the toolchains that a campaign asks for. A build child says which
- * toolchain of this node serves the target, and its version; jobs for the target wait until it has. Internal.
+ * A target that jobs are built for, together with the toolchains that their
+ * campaign allows. A build child says which toolchain of this node serves the
+ * target, and its version; jobs for the target wait until it has answered.
+ * Internal.
  */
 #ifndef WORKER_BUILD_TARGET_H
 #define WORKER_BUILD_TARGET_H
@@ -9,26 +11,31 @@
 
 struct build_target {
     struct target target;
-    char **names; /* of toolchains: only these; NULL for any */
-    char *stack;  /* the campaign's constraints that names come of; NULL for any */
-    const struct toolchain *toolchain; /* NULL until known, as the version */
+    char **names; /* names of the allowed toolchains; NULL for any */
+    /* The campaign's stack constraints, from which `names` was made; NULL for none. */
+    char *stack;
+    /* Toolchain and version that serve the target, NULL until known. */
+    const struct toolchain *toolchain;
     char *version;
-    char *refusal; /* why nothing can be built for it here; NULL while that may be */
-    bool queued;   /* a build child was asked, or will be */
-    int deaths;    /* of build children over that question */
+    /* Why this node cannot build for the target; NULL if it can, or if that is not known yet. */
+    char *refusal;
+    /* A build child was asked for the toolchain, or the question waits in the queue. */
+    bool queued;
+    int deaths; /* deaths of build children that were asked for the toolchain */
 };
 
-/* The build target of a target under a campaign's stack constraints, owned by the builder. Queues the question for
- * its toolchain where that is not known yet. */
+/* Finds or makes the build target of a target under a campaign's stack constraints (`stack`).
+ * The builder owns it. If its toolchain is not known yet, the question for it is queued. */
 struct build_target *build_target_get(Builder *builder, const struct target *target,
                                       const char *stack);
 void build_target_free(gpointer build_target);
 
-/* ---- for the build child's machine ---- */
+/* ---- for the build child's state machine ---- */
 
-/* Asks for the first target in the queue. */
+/* Sends the question for the first queued target's toolchain to the child. */
 void build_target_ask(struct build_child *child);
-/* Its jobs are planned, or released where no toolchain serves the target. */
+/* Takes the child's answer: jobs that waited for it are planned, or released if no toolchain
+ * serves the target. */
 void build_target_answered(struct build_child *child, const struct frame *frame);
 void build_target_died(struct build_child *child, const struct child_death *death);
 

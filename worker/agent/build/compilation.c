@@ -5,9 +5,9 @@
 #include "worker/agent/build/build_pool.h"
 #include "worker/agent/build/build_target.h"
 
-#define COMPILE_LIVES                                                                              \
-    2 /* deaths of a child or a compiler over a kernel that count as its failure */
-#define DETAIL_MAX 2000
+/* A kernel over which this many children or compilers died counts as failed. */
+#define COMPILE_LIVES 2
+#define DETAIL_MAX    2000
 
 void kernel_row_clear(struct kernel_row *row)
 {
@@ -28,8 +28,9 @@ void compilation_free(gpointer data)
     g_free(compilation);
 }
 
-/* A kernel that needs more local memory or scratch than the target has ends its config before a device sees it. The
- * default config is measured all the same: the others are compared with it. */
+/* Fails a config whose kernel needs more local memory or scratch than the target has, so that no
+ * device runs it. The default config is measured all the same, since all other configs are
+ * compared with it. */
 static void waiting_config_check_limits(const struct waiting_config *config,
                                         const struct kernel_row *row)
 {
@@ -71,8 +72,8 @@ static void compilation_stored(struct agent *agent, void *data, const GError *er
     agent_schedule(agent);
 }
 
-/* The call that stores the kernel is made before those for the rounds that wait for it: the lane keeps their
- * order. */
+/* Stores the compiled kernel, then tells the configs that wait for it. The order matters: the
+ * lane stores the kernel before the rounds that name it. */
 static void compilation_finish(struct compilation *compilation)
 {
     struct kernel_row *row = &compilation->row;
@@ -162,8 +163,8 @@ static enum failure frame_failure(const struct frame *frame)
     return failure == FAILURE_NONE && !frame->blob ? FAILURE_COMPILE_ERROR : failure;
 }
 
-/* An error while the disk is full proves nothing about the kernel: it is compiled again, once there is room, in a
- * fresh child. */
+/* Whether the answer came while the disk was full. Its error then proves nothing about the
+ * kernel: once there is room, a fresh child compiles the kernel again. */
 static bool lacked_room(struct build_child *child, struct compilation *compilation)
 {
     if (agent_has_room(child->builder->agent))
@@ -173,7 +174,7 @@ static bool lacked_room(struct build_child *child, struct compilation *compilati
     return true;
 }
 
-/* A figure of the compiler's, -1 where the child's answer has no valid one. */
+/* A figure that the compiler reported; -1 if the child's answer has no valid one. */
 static int64_t fact(json_t *head, const char *name)
 {
     json_t *said = json_object_get(head, name);
@@ -204,7 +205,8 @@ void compilation_answered(struct build_child *child, const struct frame *frame)
     row->seconds += json_number_value(json_object_get(frame->head, "seconds"));
     if (failure != FAILURE_NONE && lacked_room(child, compilation))
         return;
-    /* A compiler in a process of its own may die without its child. That counts like a death of the child. */
+    /* A compiler that runs as a process of its own may crash without its child. The crash counts
+     * like a death of the child, and the kernel is compiled again. */
     if (failure == FAILURE_COMPILER_CRASH && ++compilation->deaths < COMPILE_LIVES) {
         log_write(LEVEL_WARNING, "compiler_crash", NULL,
                   "a compiler crashed, compiling %s; trying it once more", row->file);

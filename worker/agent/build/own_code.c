@@ -11,16 +11,18 @@
 #include "worker/protocol/target_json.h"
 #include "worker/verify/judge.h"
 
-#define LIVES       2 /* deaths of build children over it that count as its failure */
-#define ASK_SECONDS 60
-#define LOOK_AGAIN_US                                                                              \
-    (30 * G_USEC_PER_SEC) /* the database is searched again: another node may have built it */
-#define REFUSAL_MAX 500
+/* Deaths of build children while they compiled it that count as its failure. */
+#define LIVES         2
+#define ASK_SECONDS   60
+/* After this time the database is searched again: another node may have built the code. */
+#define LOOK_AGAIN_US (30 * G_USEC_PER_SEC)
+#define REFUSAL_MAX   500
 
 enum state {
-    CODE_QUEUED, /* it waits for a build child: first for its toolchain's version, then for its code */
+    /* It waits for a build child that finds its toolchain's version, then compiles it. */
+    CODE_QUEUED,
     CODE_ASKED,   /* a build child works on it */
-    CODE_LOADING, /* the database is asked */
+    CODE_LOADING, /* the database was asked for it */
     CODE_HERE,
     CODE_ABSENT,
 };
@@ -29,18 +31,21 @@ struct own_code {
     struct agent *agent;
     enum own_code_kind kind;
     struct target target;
-    struct solution solution;          /* of one launch: what its key is made from */
-    const struct toolchain *toolchain; /* NULL until a build child, or the database, says which */
+    /* The one launch of the code's kernel: its key is made from it. */
+    struct solution solution;
+    /* The toolchain that a build child or the database named; NULL before. */
+    const struct toolchain *toolchain;
     enum state state;
-    struct kernel_row row; /* key and version once they are known, code at last */
+    /* Key and toolchain version once they are known; the code when it was compiled or loaded. */
+    struct kernel_row row;
     char hash[PROGRAM_HASH_LENGTH + 1];
     int deaths;
-    char *refusal;    /* why no build child of this node makes it, else NULL */
-    gint64 looked_us; /* when the database was searched last */
-    bool logged;      /* the log has a line that it is missing */
+    char *refusal;    /* why no build child of this node can compile it, else NULL */
+    gint64 looked_us; /* when the database was last searched for it, monotonic time in us */
+    bool logged;      /* a warning that the code is missing was logged */
 };
 
-/* ---- the kinds ---- */
+/* ---- the two kinds: judge and proof ---- */
 
 static bool device_verifies(const struct target *target)
 {
@@ -83,7 +88,7 @@ static const struct kind *kind_of(const struct own_code *own)
     return &kinds[own->kind];
 }
 
-/* Its key in the agent's table of own codes. Free with g_free(). */
+/* The code's key in the agent's table of own codes. Free with g_free(). */
 static char *name_of(const struct target *target, enum own_code_kind kind)
 {
     return g_strdup_printf("%s %s", kinds[kind].name, target->id);
@@ -133,7 +138,7 @@ static void own_code_absent(struct own_code *own, const char *why)
     own_code_settle(own, CODE_ABSENT);
 }
 
-/* ---- from the database ---- */
+/* ---- loading from the database ---- */
 
 static void own_code_queue(struct own_code *own)
 {
@@ -152,7 +157,8 @@ static void own_code_loaded(void *data, GHashTable *kernels)
     const struct kernel_row *row = g_hash_table_lookup(kernels, own->row.key);
     g_autoptr(GError) error = NULL;
 
-    /* On a CPU another login's code would run with this worker's rights. */
+    /* On a CPU the code would run with this worker's own rights, so code of another login is not
+     * used. */
     if (row && !row->is_own && own->target.vendor == VENDOR_CPU)
         row = NULL;
     if (row && !work_check_kernel(launch_of(own), &own->target, row, &error)) {
@@ -167,7 +173,7 @@ static void own_code_loaded(void *data, GHashTable *kernels)
     }
 }
 
-/* Its key is known. */
+/* Asks the database for the code. Its kernel key must be known. */
 static void own_code_load(struct own_code *own)
 {
     GPtrArray *keys = g_ptr_array_new_with_free_func(g_free);
@@ -177,7 +183,7 @@ static void own_code_load(struct own_code *own)
     call_load(own->agent, keys, 0, own_code_loaded, own);
 }
 
-/* ---- by a build child ---- */
+/* ---- compiling in a build child ---- */
 
 static void take_key(struct own_code *own, const char *version)
 {
@@ -189,7 +195,8 @@ static void take_key(struct own_code *own, const char *version)
     kernel_row_plan(&own->row, key, launch, &own->target, own->toolchain, version);
 }
 
-/* The row's toolchain version, where this program's source gives the same key with it; else NULL. */
+/* The version of the stored row's toolchain, if this program's source compiled with it has the
+ * row's key; else NULL. */
 static const char *own_version(struct own_code *own, const struct kernel_row *row)
 {
     char key[KERNEL_KEY_LENGTH + 1];
@@ -220,7 +227,8 @@ static void own_code_searched(void *data, GHashTable *kernels)
     own_code_absent(own, own->refusal);
 }
 
-/* No build child of this node can make it, for that reason: the database is searched for one of another node. */
+/* No build child of this node can compile the code, for the reason `refusal`: searches the
+ * database for code that another node compiled. */
 static void own_code_search(struct own_code *own, const char *refusal)
 {
     g_free(own->refusal);
@@ -274,7 +282,8 @@ static void own_code_stored(struct agent *agent, void *data, const GError *error
         agent_refused(agent, NULL, error);
 }
 
-/* After a full disk or a compiler's first crash a fresh child with an empty folder tries again. */
+/* Queues the code again after a full disk or a compiler's first crash: a fresh child with an
+ * empty folder compiles it. Returns false if the failure counts. */
 static bool try_again(struct build_child *child, struct own_code *own, json_t *head)
 {
     const char *name = json_string_value(json_object_get(head, "failure"));

@@ -8,14 +8,16 @@
 #include "worker/agent/eval/eval_answers.h"
 #include "worker/agent/work_check.h"
 
-#define LIVES       2 /* deaths of build children over it that count as its failure */
+/* Deaths of build children while they compiled it that count as its failure. */
+#define LIVES       2
 #define REFUSAL_MAX 1000
 
 struct rebuild {
     struct agent *agent;
-    struct eval_job *job; /* that waits for it; NULL once the job has left */
+    /* The job that waits for the kernel; NULL once the job has left its device. */
+    struct eval_job *job;
     struct target target;
-    struct kernel_row row; /* replaces the stored one */
+    struct kernel_row row; /* the row with the new code, which replaces the stored one */
     char hash[PROGRAM_HASH_LENGTH + 1];
     int deaths;
 };
@@ -87,7 +89,7 @@ bool rebuild_doubted(struct eval_job *job, int index, enum failure failure, cons
     return true;
 }
 
-/* ---- their ends ---- */
+/* ---- the end of a rebuild ---- */
 
 static bool needs(const struct eval_job *job, int index, const char *key)
 {
@@ -96,8 +98,9 @@ static bool needs(const struct eval_job *job, int index, const char *key)
     return eval_job_is_pending(job, index) && g_strv_contains((const char *const *)keys, key);
 }
 
-/* The kernel cannot be built here. The config that broke the device is quarantined, as it would have been at once with
- * this worker's own code; on a CPU each other config that needs the kernel fails. */
+/* Handles a kernel that cannot be built here. If the kernel belongs to the config that broke the
+ * device, that config is quarantined, as it would have been at once with this worker's own code.
+ * On a CPU every other config that needs the kernel fails. */
 static void kernel_refused(struct eval_job *job, const char *key, const char *why)
 {
     const struct kernel_row *row = g_hash_table_lookup(job->kernels, key);
@@ -154,7 +157,7 @@ static void rebuild_stored(struct agent *agent, void *data, const GError *error)
     rebuild_free(data);
 }
 
-/* The job's copy of the row gets the new code, which its child is sent from now on. */
+/* Puts the new code into the job's copy of the row: the job's child gets this code from now on. */
 static void take_code(struct eval_job *job, const struct kernel_row *built)
 {
     struct kernel_row *row = g_hash_table_lookup(job->kernels, built->key);
@@ -175,7 +178,7 @@ static void take_code(struct eval_job *job, const struct kernel_row *built)
         g_hash_table_remove(job->doubted, row->key);
 }
 
-/* ---- by a build child ---- */
+/* ---- compiling in a build child ---- */
 
 static void rebuild_queue(struct rebuild *rebuild)
 {
@@ -191,7 +194,8 @@ void rebuild_ask(struct build_child *child)
     build_child_send_compile(child, &rebuild->row, rebuild->hash, &rebuild->target);
 }
 
-/* After a full disk or a compiler's first crash a fresh child with an empty folder tries again. */
+/* Queues the kernel again after a full disk or a compiler's first crash: a fresh child with an
+ * empty folder compiles it. Returns false if the failure counts. */
 static bool try_again(struct build_child *child, struct rebuild *rebuild, json_t *head)
 {
     const char *name = json_string_value(json_object_get(head, "failure"));
@@ -225,7 +229,8 @@ void rebuild_compiled(struct build_child *child, const struct frame *frame)
     rebuild->row.built_by = rebuild->agent->worker;
     rebuild->row.displaces = true;
     take_code(rebuild->job, &rebuild->row);
-    /* Stored before the round that is measured with it, while the job is still claimed. */
+    /* The new code is stored before the round that is measured with it, and while the job is
+     * still claimed, as the database demands. */
     call_put_kernel(rebuild->agent, &rebuild->row, rebuild_stored, rebuild);
     awaited_no_more(rebuild);
 }
@@ -256,7 +261,8 @@ void rebuild_drop(struct build_child *child)
 
 /* ---- for the eval pool ---- */
 
-/* NULL where this program's source and the row's toolchain give another key than the row's. */
+/* Makes the rebuild of a launch's kernel. NULL if this program's source and the row's toolchain
+ * give another key than the row has: it is another kernel. */
 static struct rebuild *rebuild_new(struct eval_job *job, const struct launch *launch,
                                    const struct kernel_row *row)
 {
@@ -320,7 +326,7 @@ static void config_begin(struct eval_job *job, int index)
         return;
     work_launch_kernels(&solution, kernel_of, &count);
     if ((int)g_strv_length(keys) != count)
-        return; /* launch_keys() of its request fails the config */
+        return; /* the config fails when launch_keys() makes its request */
     for (int i = 0; i < solution.launch_count && eval_job_is_pending(job, index); i++)
         kernel_begin(job, &solution.launches[i],
                      g_hash_table_lookup(job->kernels, keys[kernel_of[i]]));

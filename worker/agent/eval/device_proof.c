@@ -11,12 +11,13 @@
 #include "worker/agent/eval/eval_request.h"
 #include "worker/protocol/target_json.h"
 
-/* It has more workgroups than any GPU has compute units, and tensors that fit on a GPU whose memory is almost full. */
+/* The convolution has more workgroups than any GPU has compute units, and its tensors fit on a
+ * GPU whose memory is almost full. */
 #define PROBLEM "4-7-7-3x3-48-7-7-4-1x1-1x1-1x1-0-NCHW-FP32-F"
 #define SOLVER  "ConvDirectNaive"
 #define SEED    1
-#define SAMPLE  0.001 /* seconds: its time is not used */
-#define INDEX   0     /* of its one config */
+#define SAMPLE  0.001 /* seconds of device time for the readings, few since the time is not used */
+#define INDEX   0     /* index of the proof's only config */
 
 static bool solve(const struct target *target, struct perf_config *config,
                   struct solution *solution, GError **error)
@@ -78,7 +79,7 @@ void proof_pump(struct evaluator *evaluator)
     }
 }
 
-/* ---- its end ---- */
+/* ---- the end of the proof ---- */
 
 static void request_over(struct evaluator *evaluator)
 {
@@ -86,7 +87,8 @@ static void request_over(struct evaluator *evaluator)
     evaluator_move(evaluator, EVALUATOR_OVER, NULL);
 }
 
-/* An error while the disk is full proves nothing about the device: the proof is repeated. */
+/* Notes why the proof failed. An error while the disk is full proves nothing about the device,
+ * so the proof is then repeated. */
 static void proof_failed(struct evaluator *evaluator, const char *why)
 {
     if (evaluator_has_room(evaluator))
@@ -102,7 +104,8 @@ static bool is_right(const char *name)
     return name && failure_parse(name, &failure) && eval_is_verified(failure);
 }
 
-/* The proof is judged when its request ends: after a device fault the child dies, too. */
+/* Notes the outcome of the proof's config. The verdict follows when the request ends: after a
+ * device fault the child still has to die. */
 static void note_outcome(struct evaluator *evaluator, json_t *head)
 {
     const char *name = json_string_value(json_object_get(head, "failure"));

@@ -4,9 +4,12 @@
 
 #include "worker/agent/agent_row.h"
 
-#define REASON_MAX  1500 /* bytes of each half of a reason: the database takes 4096 */
-#define END_SECONDS 1    /* for a child to give its device up */
-#define TICKS_MOST  16   /* between two looks for an absent device: three quarters of a minute */
+/* Bytes of each of the two halves of a reason: the database takes 4096 bytes. */
+#define REASON_MAX  1500
+#define END_SECONDS 1 /* time that a child has to close its device */
+/* Most ticks of the flush timer between two attempts to open an absent device: three quarters of
+ * a minute. */
+#define TICKS_MOST  16
 
 static char *device_text(const struct evaluator *evaluator)
 {
@@ -50,7 +53,8 @@ static bool is_at_hand(const struct evaluator *evaluator, const struct blamed *b
     return job && blamed->campaign == job->work.job->campaign && blamed->job == job->work.job->id;
 }
 
-/* Returns the jobs that are blamed, each once: the current job (at_hand), or those that have ended. */
+/* Returns blamed jobs to the farm, each once: only the current job if at_hand, else only the
+ * jobs that have ended. */
 static void return_jobs(struct evaluator *evaluator, bool at_hand)
 {
     g_autofree char *device = device_farm_name(evaluator);
@@ -66,8 +70,10 @@ static void return_jobs(struct evaluator *evaluator, bool at_hand)
     }
 }
 
-/* The database lifts no quarantine of a job that stays failed. So the current job is returned before its configs'
- * quarantine is lifted; jobs that have ended become ready after that, when their configs may be tried again. */
+/* Returns the blamed jobs and lifts the quarantine of their configs. The database does not lift
+ * a quarantine of a job that stays failed, and an ended job must not become ready while its
+ * configs are quarantined. So the order is: return the current job, lift the quarantines, return
+ * the ended jobs. */
 static void return_blamed(struct evaluator *evaluator)
 {
     return_jobs(evaluator, true);
@@ -80,7 +86,8 @@ static void return_blamed(struct evaluator *evaluator)
     g_array_set_size(evaluator->blamed, 0);
 }
 
-/* The current job's quarantined configs are pending again. Stored before the calls that may end the job. */
+/* Makes the quarantined configs of the current job pending again, as the device was to blame,
+ * and flushes them. Call it before the calls that may end the job. */
 static void absolve_at_hand(struct eval_job *job)
 {
     for (guint i = 0; i < job->suspects->len; i++) {
@@ -95,7 +102,8 @@ static void absolve_at_hand(struct eval_job *job)
     eval_job_flush(job);
 }
 
-/* The device is to blame: other devices try the configs again. */
+/* Blames the device for its faults: lifts the quarantine of the configs and returns their jobs,
+ * so that other devices try them again. */
 static void absolve(struct evaluator *evaluator)
 {
     if (evaluator->current)
@@ -103,7 +111,8 @@ static void absolve(struct evaluator *evaluator)
     return_blamed(evaluator);
 }
 
-/* The device is not there to prove anything, or could not. On a CPU the code is to blame in any case. */
+/* Blames the device, which is absent or failed its proof, and not the configs. A CPU is never to
+ * blame: a crash there is a fault of the code. */
 static void absolve_configs(struct evaluator *evaluator)
 {
     if (evaluator->target.vendor != VENDOR_CPU)
@@ -133,7 +142,7 @@ static int faults_of(const struct evaluator *evaluator, const char *solver)
     return GPOINTER_TO_INT(g_hash_table_lookup(evaluator->faulty, solver));
 }
 
-/* Faults of all solvers but the one with the most faults. */
+/* The number of faults by all solvers except the solver with the most faults. */
 static int faults_of_others(const struct evaluator *evaluator)
 {
     GHashTableIter iter;
@@ -145,15 +154,17 @@ static int faults_of_others(const struct evaluator *evaluator)
     return evaluator->faults - most;
 }
 
-/* The verdict without a proof: faults of more than one solver. One solver may crash on every problem, and consecutive
- * jobs often have the same solver; a single crash of another solver may be chance. */
+/* The verdict if no proof can be had: the device is sick if more than one solver faulted. A
+ * single solver proves nothing, since it may crash on every problem and consecutive jobs often
+ * have the same solver; nor does a single crash of another solver, which may be chance. */
 static bool is_sick(const struct evaluator *evaluator)
 {
     int limit = evaluator->agent->options->fault_limit;
     return faults_of_others(evaluator) >= MAX(limit / 2, 1);
 }
 
-/* A CPU is never suspected: a crash there is the code's. */
+/* Whether the device had enough faults in a row for a proof. A CPU is never suspected: a crash
+ * there is a fault of the code. */
 static bool is_suspect(const struct evaluator *evaluator)
 {
     int limit = evaluator->agent->options->fault_limit;
@@ -198,7 +209,8 @@ static char *faults_text(const struct evaluator *evaluator)
                            solvers == 1 ? "" : "s", last);
 }
 
-/* A job that waited for the proof ends as it would have ended without one. */
+/* Goes on after the proof was right, or could not be had: a job that waited for it ends as it
+ * would have ended without a proof. */
 static void go_on(struct evaluator *evaluator)
 {
     struct eval_job *job = evaluator->current;
@@ -247,7 +259,8 @@ static const char *service_kind(const struct evaluator *evaluator)
     return evaluator_is_out(evaluator) ? "device out of service" : "device in service";
 }
 
-/* Stores the device's service in the worker's row, and a line in the farm's event log. */
+/* Stores in the worker's row whether the device is in service, and adds a line to the farm's
+ * event log. */
 static void tell_farm(struct evaluator *evaluator, const char *why)
 {
     g_autofree char *device = device_text(evaluator);
@@ -257,7 +270,8 @@ static void tell_farm(struct evaluator *evaluator, const char *why)
     call_event(evaluator->agent, service_kind(evaluator), NULL, detail);
 }
 
-/* Before the worker has a row only the log gets the line: device_enter() stores it later. */
+/* Reports a change of the device's service to the log and the database. Before the worker has a
+ * row only the log gets it: device_enter() stores it later. */
 static void tell(struct evaluator *evaluator, const char *why)
 {
     struct log_about about = {.device = evaluator->device};
@@ -271,7 +285,8 @@ static void tell(struct evaluator *evaluator, const char *why)
         tell_farm(evaluator, why);
 }
 
-/* With --until-empty the worker ends: without a device the queue would never become empty. */
+/* Ends a worker with --until-empty when no device is left in service: the queue would never
+ * become empty. */
 static void end_without_devices(struct agent *agent, const char *why)
 {
     for (guint i = 0; i < agent->evaluators->len; i++)
@@ -293,7 +308,8 @@ void device_take_out(void *object, const void *detail)
     }
     while ((job = g_queue_pop_head(&evaluator->jobs)))
         eval_job_release(job);
-    /* The child of a device that answered, if wrongly, lives: no tool resets a device that a process holds. */
+    /* The child gets time to close its device: no tool can reset a device while a process holds
+     * it. */
     child_end(evaluator->child, END_SECONDS);
     tell(evaluator, why);
     end_without_devices(evaluator->agent, why);
@@ -314,7 +330,8 @@ void device_give_up(void *object, const void *detail)
     agent_give_up(agent, "cannot open device '%s': %s", evaluator->device, why);
 }
 
-/* Storing the list of devices again clears which ones are out of service: that is stored again, too. */
+/* Stores the list of devices again. That resets which ones are out of service, so their service
+ * is stored again, too. */
 static void list_anew(struct agent *agent)
 {
     agent_list_devices(agent);
@@ -333,7 +350,8 @@ void device_enter(struct evaluator *evaluator)
         list_anew(evaluator->agent);
 }
 
-/* After 1, 2, 4, 8 and 16 ticks, then after every TICKS_MOST. */
+/* Tries to open an absent device after 1, 2, 4, 8 and 16 ticks of the flush timer, then after
+ * every TICKS_MOST. */
 void device_look(struct evaluator *evaluator)
 {
     if (evaluator->state != EVALUATOR_AWAY || !child_is_down(evaluator->child))

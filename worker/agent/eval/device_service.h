@@ -1,40 +1,45 @@
 /*
- * Whether a device may be worked with. A GPU that configs fail on one after the other has to prove that it can
- * compute (device_proof.h). If it cannot it is sick: its jobs go back to the farm, and it stays out of service until
- * a worker is started again. A device that does not open any more is tried now and then, and is back in service once
- * it opens. Internal.
+ * Whether a device may be used. A GPU on which several configs in a row fail has
+ * to prove that it can compute (device_proof.h). If it cannot it is sick: its jobs
+ * go back to the farm, and it stays out of service until a worker is started
+ * again. A device that does not open any more is tried now and then, and is back
+ * in service once it opens. Internal.
  */
 #ifndef WORKER_DEVICE_SERVICE_H
 #define WORKER_DEVICE_SERVICE_H
 
 #include "worker/agent/eval/evaluator.h"
 
-/* The current job's config was verified: the device can compute. */
+/* Call it when a config of the current job was verified: the device can compute, and earlier
+ * faults are forgotten. */
 void device_was_right(Evaluator *evaluator);
-/* The current job's config (-1: the job, between two configs) broke the device. True where that was once too often:
- * the device is proved before anything follows from it for the job. */
+/* Notes that the current job's config (-1: the job, between two configs) broke the device.
+ * Returns true if that makes as many faults in a row as --fault-limit: the device then has to
+ * prove itself before the fault has consequences for the job. */
 bool device_failed(Evaluator *evaluator, int index, const char *detail);
-/* The proof's end. failure NULL: the device was right, and the configs are to blame; else the device is taken out of
- * service for that reason, and its jobs are on their way back. */
+/* Ends the proof. failure NULL: the device was right, and the configs are to blame. Else the
+ * device is taken out of service for that reason, and its jobs are returned to the farm. */
 void device_proved(Evaluator *evaluator, const char *failure);
-/* There is no code to prove the device with: the faults so far decide. */
+/* Decides without a proof, because its code is missing: by the faults so far. */
 void device_not_provable(Evaluator *evaluator);
-/* The device's UUID, or its number and node. Free with g_free(). */
+/* The device's name in the database: its UUID, or its number and node. Free with g_free(). */
 char *device_farm_name(const Evaluator *evaluator);
-/* A device that worked does not open any more. */
+/* Call it when a device that worked does not open any more. */
 void device_lost(Evaluator *evaluator, const char *why);
-/* With each tick of the flush timer: a device that is away is tried, more and more seldom. */
+/* Call it with each tick of the flush timer: tries to open an absent device, less and less
+ * often. */
 void device_look(Evaluator *evaluator);
-/* The worker's row is there: the farm hears what happened to the device before. */
+/* Call it when the worker's row was entered: stores what happened to the device before that. */
 void device_enter(Evaluator *evaluator);
 
-/* ---- actions of the evaluator's machine: object is the evaluator, detail the reason ---- */
+/* ---- actions of the evaluator's state machine: object is the evaluator, detail the reason ---- */
 
 /* Releases the device's jobs, ends its child, and stores the reason in the farm's list and event log. */
 void device_take_out(void *object, const void *detail);
-/* A device that does not open at the start: the other devices begin without it; without any other the worker ends. */
+/* Gives up a device that does not open at the start. The other devices begin without it; a
+ * worker without any other device ends. */
 void device_give_up(void *object, const void *detail);
-/* A device that was away is back. */
+/* Puts a device that was absent back in service. */
 void device_return(void *object, const void *detail);
 
 #endif

@@ -10,11 +10,14 @@
 #include "worker/eval/eval_child.h"
 #include "worker/protocol/target_json.h"
 
-#define CONFIG_LIVES           2 /* a config whose child dies that often is the reason */
-#define DEATHS_BETWEEN_CONFIGS 3 /* deaths in a row, with no config in flight, that fail a job */
-#define OPEN_ATTEMPTS          5 /* deaths in a row before a hello that take a device out of service */
+/* A config whose child dies this often is blamed for the deaths. */
+#define CONFIG_LIVES           2
+/* A job whose child dies this often in a row, with no config in flight, fails. */
+#define DEATHS_BETWEEN_CONFIGS 3
+/* This many deaths in a row before the child's hello take the device out of service. */
+#define OPEN_ATTEMPTS          5
 #define OPEN_TIMEOUT_SECONDS   60
-#define ERROR_MAX              1e12 /* of a wrong result: more says nothing more */
+#define ERROR_MAX              1e12 /* the largest stored error of a wrong result */
 #define DETAIL_MAX             2000
 
 void eval_job_quarantine(struct eval_job *job, int index, enum failure failure, const char *words)
@@ -31,8 +34,8 @@ void eval_job_quarantine(struct eval_job *job, int index, enum failure failure, 
     device_failed(job->evaluator, index, detail);
 }
 
-/* A config whose code another login's worker built is not blamed yet: it is tried once more with code that this worker
- * builds. */
+/* Quarantines a config that broke the device. If another login's worker built its code, it is
+ * not blamed yet: it is tried once more with code that this worker builds. */
 static void config_blame(struct eval_job *job, int index, enum failure failure, const char *detail)
 {
     g_autofree char *builders = rebuild_builders(job, index);
@@ -48,7 +51,8 @@ static void config_blame(struct eval_job *job, int index, enum failure failure, 
     eval_job_event(job, "foreign code faulted", words);
 }
 
-/* Failures that a full disk causes, too: a config that ends so then stays pending. */
+/* Whether the outcome is a failure that a full disk causes, too. Such a config stays pending
+ * while the disk is full. */
 static bool may_lack_room(json_t *head)
 {
     enum failure failure = FAILURE_NONE;
@@ -77,7 +81,8 @@ bool eval_is_verified(enum failure failure)
     return failure == FAILURE_NONE || failure == FAILURE_SLOW || failure == FAILURE_UNSTABLE;
 }
 
-/* A later outcome of a config replaces an earlier one: the child measures again what drift made doubtful. */
+/* Takes a config's outcome from the child's frame. It replaces an earlier outcome of the config,
+ * since the child measures configs again when the device drifted. */
 static void outcome_read(struct eval_job *job, int index, json_t *head)
 {
     struct outcome *outcome = &job->work.round->outcomes[index];
@@ -91,7 +96,7 @@ static void outcome_read(struct eval_job *job, int index, json_t *head)
     outcome->eval_seconds = number(head, "eval_seconds");
     if (!failure || !failure_parse(failure, &outcome->failure))
         outcome->failure = FAILURE_LAUNCH_ERROR;
-    /* The database refuses the whole round where one time is impossible. */
+    /* The database refuses a whole round for one impossible time, so the config fails here. */
     if (!work_check_time(outcome))
         outcome->failure = FAILURE_TIME_IMPOSSIBLE;
     if (detail && *detail && outcome->failure != FAILURE_NONE) {
@@ -135,7 +140,8 @@ static void answer_outcome(struct evaluator *evaluator, const struct frame *fram
     int index;
     if (!frame_config(evaluator, frame->head, &index))
         return;
-    /* After a device fault the child ends: its death is handled like one by the fault itself. */
+    /* After a device fault the child ends, and its death has the same consequences as a death by
+     * the fault itself. The outcome is therefore not taken. */
     if (says_device_fault(frame->head))
         return;
     evaluator->in_flight = -1;
@@ -154,7 +160,8 @@ static void answer_outcome(struct evaluator *evaluator, const struct frame *fram
     child_set_deadline(evaluator->child, job->slowest_seconds);
 }
 
-/* Called at the request's end, when measurements that drift made doubtful have been repeated. */
+/* Keeps the outcomes of the request for the configs' twins. Call it at the request's end, when
+ * configs that drift made doubtful have been measured again. */
 static void keep_for_twins(struct evaluator *evaluator)
 {
     GHashTableIter iter;
@@ -173,7 +180,8 @@ static void request_over(struct evaluator *evaluator)
     evaluator_move(evaluator, EVALUATOR_OVER, NULL);
 }
 
-/* A config that its request left without an outcome is not asked for again. */
+/* Fails the configs for which the ended request brought no outcome, so that they are not asked
+ * for again. */
 static void fail_unanswered(struct eval_job *job)
 {
     GHashTableIter iter;
@@ -244,7 +252,8 @@ static void answer_failed(struct evaluator *evaluator, const struct frame *frame
     evaluator_next(evaluator);
 }
 
-/* A GPU was lost, and another device has its number now. The claimed jobs are for the lost GPU, which may come back. */
+/* Whether the child opened another device than before. A GPU was lost, and another has its
+ * number now. The claimed jobs are for the lost GPU, which may come back. */
 static bool is_another(struct evaluator *evaluator, const struct target *target,
                        const struct device_identity *identity)
 {
@@ -319,7 +328,8 @@ static void evaluator_frame(Child *child, const struct frame *frame, void *data)
 
 /* ---- deaths ---- */
 
-/* The config or job that the lost device worked on is blamed: it might take the next device with it, too. */
+/* Blames the config or job during which the device was lost: it might take the next device with
+ * it, too. */
 static void blame_for_loss(struct evaluator *evaluator, const char *why)
 {
     struct eval_job *job = evaluator->current;
@@ -364,7 +374,8 @@ static void config_died(struct eval_job *job, int index, const struct child_deat
         config_blame(job, index, FAILURE_DEVICE_FAULT, detail);
 }
 
-/* The device has too little memory for this problem, and enough for smaller ones: no fault of the device. */
+/* Whether the child died because the device has too little memory for this problem, but enough
+ * for smaller ones: not a fault of the device. */
 static bool is_short(const struct child_death *death)
 {
     return death->end == CHILD_EXITED && death->code == EVAL_CHILD_SHORT;
@@ -387,7 +398,7 @@ static void job_died(struct eval_job *job, const struct child_death *death, cons
     job->pending_detail = g_strdup(detail);
 }
 
-/* Names the GPU, since another one may work. */
+/* The text about a child's death, with the GPU's name: another GPU of the node may work. */
 static char *death_text(const struct evaluator *evaluator, const struct child_death *death,
                         const char *words)
 {

@@ -1,6 +1,7 @@
 /*
- * Answers of an eval child, and consequences of its death: a config that takes the child with it is tried once
- * more, alone, in a fresh child; then it is quarantined. Internal.
+ * Answers of an eval child, and consequences of its death. A config during which
+ * the child dies is tried once more, alone, in a fresh child; if that child dies,
+ * too, the config is quarantined. Internal.
  */
 #ifndef WORKER_EVAL_ANSWERS_H
 #define WORKER_EVAL_ANSWERS_H
@@ -10,9 +11,11 @@
 /* The callbacks of an evaluator's child; their data is the evaluator. */
 extern const struct child_callbacks evaluator_callbacks;
 
-/* Ends a config of the job that hung, or took a child with it: it is not tried again, by anybody. */
+/* Fails and quarantines a config of the job that hung or killed its child: no worker tries it
+ * again. */
 void eval_job_quarantine(struct eval_job *job, int index, enum failure failure, const char *detail);
-/* Whether such an outcome was verified: one with a time, also a slow or an unstable one. */
+/* Whether an outcome with this failure was verified: every outcome with a time, also a slow or
+ * an unstable one. */
 bool eval_is_verified(enum failure failure);
 
 #endif

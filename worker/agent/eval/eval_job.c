@@ -13,7 +13,7 @@ void eval_job_event(struct eval_job *job, const char *kind, const char *detail)
     call_event(job->evaluator->agent, kind, &job->work, detail);
 }
 
-/* ---- its code ---- */
+/* ---- the job's code objects ---- */
 
 static bool config_has_code(struct eval_job *job, int index)
 {
@@ -70,7 +70,7 @@ static void note_begin(void *object, const void *detail)
     job->began_us = g_get_monotonic_time();
 }
 
-/* ---- its outcomes ---- */
+/* ---- the job's outcomes ---- */
 
 bool eval_job_is_pending(const struct eval_job *job, int index)
 {
@@ -93,7 +93,7 @@ static void outcomes_stored(struct agent *agent, void *data, const GError *error
         return;
     agent_refused(agent, &job->work, error);
     if (agent_ends_job(error))
-        return; /* the job ends when its whole round is refused, too */
+        return; /* the job ends when the database refuses its whole round, too */
     job->lost = true;
     if (job->evaluator->current == job)
         evaluator_send_stop(job->evaluator);
@@ -108,7 +108,7 @@ void eval_job_flush(struct eval_job *job)
     call_partial(job->evaluator->agent, &job->work, outcomes_stored, job);
 }
 
-/* ---- the end of its claim ---- */
+/* ---- the end of the job's claim ---- */
 
 bool eval_job_is_ending(const struct eval_job *job)
 {
@@ -124,7 +124,8 @@ static void eval_job_answered(struct agent *agent, void *data, const GError *err
     eval_job_move(job, is_refused ? EVAL_JOB_REFUSED : EVAL_JOB_ENDED, error);
 }
 
-/* A round that the database finds impossible, or cannot store, ends its job with the database's words. */
+/* The database finds the job's round impossible or cannot store it: fails the job with the
+ * database's message. */
 static void fail_refused(void *object, const void *detail)
 {
     struct eval_job *job = object;
@@ -164,8 +165,9 @@ static double eval_job_took(const struct eval_job *job)
     return job->began_us ? (double)(g_get_monotonic_time() - job->began_us) / 1e6 : 0;
 }
 
-/* How long the job had its device, and how long that was busy. CPU jobs report no device use, since their kernels run on
- * the worker's own cores; nor do jobs that the device never had, or that the database gave away. */
+/* Fills in how long the job had its device, and how long the device was busy. Returns false if
+ * there is nothing to report: the device never took the job; the database gave the job away; or
+ * the device is a CPU, whose kernels run on the worker's own cores. */
 static bool eval_job_use(const struct eval_job *job, struct device_use *use)
 {
     *use = (struct device_use){eval_job_took(job), job->busy_seconds};
@@ -224,7 +226,7 @@ void eval_job_fail(struct eval_job *job, enum failure failure, const char *detai
     call_fail_job(job->evaluator->agent, &job->work, failure, detail, eval_job_answered, job);
 }
 
-/* ---- the machine ---- */
+/* ---- the table of the job's state machine ---- */
 
 static const struct state_machine_name states[] = {EVAL_JOB_STATES(MACHINE_NAME)};
 static const struct state_machine_name events[] = {EVAL_JOB_EVENTS(MACHINE_NAME)};
@@ -233,7 +235,8 @@ static const struct state_machine_name events[] = {EVAL_JOB_EVENTS(MACHINE_NAME)
 #define ROW_DOES(state, event, next, action)                                                       \
     MACHINE_ROW_DOES(EVAL_JOB_##state, EVAL_JOB_##event, EVAL_JOB_##next, action)
 
-/* The database is asked in order: code objects come before the answer that ends the claim. */
+/* A job that ends while its code objects are fetched still gets that answer first: the data lane
+ * keeps the order of calls. */
 static const struct state_machine_row rows[] = {
     ROW_DOES(WAITING, FETCH, FETCHING, fetch_code),
     ROW_DOES(WAITING, END, ENDING, leave_device),

@@ -1,6 +1,7 @@
 /*
- * A claimed job in the eval pool of a device: its code is fetched while the device measures another job, then the
- * device takes it, and what was measured is stored. Internal.
+ * A claimed job in the eval pool of one device. Its code objects are fetched while
+ * the device measures another job; then it becomes the current job, and its
+ * outcomes are stored. Internal.
  */
 #ifndef WORKER_EVAL_JOB_H
 #define WORKER_EVAL_JOB_H
@@ -40,48 +41,60 @@ extern const struct state_machine eval_job_machine;
 
 struct eval_job {
     struct work work;
-    Evaluator *evaluator; /* whose queue it is in, or whose current job it is */
+    Evaluator *evaluator; /* the evaluator in whose queue the job is, or whose current job it is */
     enum eval_job_state state;
-    GHashTable *kernels; /* key -> struct kernel_row *, NULL until fetched */
-    GPtrArray *rebuilds; /* struct rebuild *: awaited, not owned */
-    GHashTable *doubted; /* keys of foreign code that broke the device, NULL for none */
-    int doubt_index; /* the config that broke it, and its failure if the code cannot be built here */
+    /* Kernel key -> struct kernel_row *, NULL until the code objects were fetched. */
+    GHashTable *kernels;
+    /* struct rebuild *: kernels that are being built again for the job; not owned. */
+    GPtrArray *rebuilds;
+    /* Keys of other logins' kernels, used by a config that broke the device, that are built
+     * again here; NULL for none. */
+    GHashTable *doubted;
+    /* The config that broke the device with other logins' code, and the failure it gets if that
+     * code cannot be built here. */
+    int doubt_index;
     enum failure doubt_failure;
     char *doubt_detail;
     guint8 *deaths; /* for each config: deaths of eval children while it was in flight */
     int deaths_between_configs; /* deaths of eval children in a row with no config in flight */
-    GArray *suspects;           /* int: configs quarantined since the device was right last */
-    bool dirty;                 /* it has outcomes that are not flushed */
-    int flushes;                /* calls under way that store outcomes */
-    bool lost;                  /* the database gave it to another worker, or ended it */
-    /* How the job ends if its device proves right; FAILURE_NONE: it goes on. */
+    /* Int: indices of configs that were quarantined since a config was last verified on the
+     * device. */
+    GArray *suspects;
+    bool dirty;  /* some outcomes were not stored yet */
+    int flushes; /* calls under way that store outcomes of the job */
+    bool lost;   /* the database gave it to another worker, or ended it */
+    /* The failure with which the job ends if its device proves right; FAILURE_NONE: the job goes
+     * on. */
     enum failure pending_failure;
     char *pending_detail;
-    gint64 began_us;        /* when its device took it, 0 before */
-    double busy_seconds;    /* time that the device was busy since then */
-    double slowest_seconds; /* deadline for each config */
+    gint64 began_us;        /* when its device took the job, monotonic time in us; 0 before */
+    double busy_seconds;    /* time that the device was busy since it took the job */
+    double slowest_seconds; /* deadline of the slowest config of the request */
 };
 
-/* Takes the first of the claimed jobs. Its work may be refused. */
+/* Takes the first of the claimed jobs out of the list. Its work may be refused (work.h): the job
+ * can then only be failed. */
 struct eval_job *eval_job_new(Evaluator *evaluator, struct claimed *claimed);
 
-/* detail: the kernels with EVAL_JOB_FETCHED, an error or NULL with EVAL_JOB_REFUSED and EVAL_JOB_ENDED, else
- * NULL. */
+/* Moves the job's state machine. detail: the kernels with EVAL_JOB_FETCHED, an error or NULL
+ * with EVAL_JOB_REFUSED and EVAL_JOB_ENDED, else NULL. */
 void eval_job_move(struct eval_job *job, enum eval_job_event event, const void *detail);
 bool eval_job_is_ending(const struct eval_job *job);
 
-/* Has the code of its pending configs read from the database, unless that was begun already. */
+/* Has the code objects of the job's pending configs read from the database, unless that was
+ * begun already. */
 void eval_job_fetch(struct eval_job *job);
-/* Each of these ends the job's claim: the job leaves its device, and is freed when the database has answered. */
+/* Each of these functions ends the job's claim: the job leaves its device, and is freed when the
+ * database has answered. */
 void eval_job_release(struct eval_job *job);
 void eval_job_finish(struct eval_job *job);
 void eval_job_fail(struct eval_job *job, enum failure failure, const char *detail);
 
 bool eval_job_is_pending(const struct eval_job *job, int index);
 int eval_job_pending_count(const struct eval_job *job);
-/* Stores the outcomes so far, where there are new ones. */
+/* Stores the outcomes so far, if there are new ones. */
 void eval_job_flush(struct eval_job *job);
-/* A line in the log, and in the farm's event log. */
+/* Adds a line about the job to the log and to the farm's event log. */
 void eval_job_event(struct eval_job *job, const char *kind, const char *detail);
 
 #endif

@@ -8,7 +8,8 @@
 #include "worker/measure/measure.h"
 #include "worker/protocol/target_json.h"
 
-#define RUNS_AT_LEAST 8 /* of a config: warm-up, repeats, verification */
+/* Runs of a config that its deadline allows for: warm-up, repeats, verification. */
+#define RUNS_AT_LEAST 8
 
 int eval_job_suspect(const struct eval_job *job)
 {
@@ -18,7 +19,8 @@ int eval_job_suspect(const struct eval_job *job)
     return -1;
 }
 
-/* The key of each launch's kernel. NULL where a kernel cannot be used: the config has its failure then. */
+/* The keys of the kernels of all launches. NULL if a kernel cannot be used: the config then
+ * fails with the reason. */
 static json_t *launch_keys(struct eval_job *job, int index, const struct solution *solution)
 {
     int kernel_of[SOLUTION_LAUNCHES_MAX], count;
@@ -75,9 +77,10 @@ static double config_deadline(const struct eval_job *job, const struct solution 
            RUNS_AT_LEAST * solution->flops / WORK_SLOWEST_FLOPS;
 }
 
-/* Whether the config need not be asked for: it took its twin's outcome over, or its twin is in the request. The
- * default config is always measured, since it shows whether the device drifts; so is each config of a round that
- * measures again. */
+/* Whether a config can be left out of the request: it took over the outcome of its twin (a
+ * config with the same code and launches), or its twin is in the request. The default config is
+ * always measured, since it shows whether the device drifts; so is each config of a round that
+ * measures configs again. */
 static bool has_twin(struct eval_job *job, int index, const struct solution *solution,
                      const json_t *keys)
 {
@@ -105,7 +108,8 @@ static bool has_twin(struct eval_job *job, int index, const struct solution *sol
     return true;
 }
 
-/* The config as the child reads it; its kernels are sent. NULL where it cannot be evaluated, or need not be. */
+/* The config as the child reads it. Its kernels are sent to the child. NULL if the config cannot
+ * be evaluated, or need not be. */
 static json_t *config_request(struct eval_job *job, int index)
 {
     struct solution solution;
@@ -127,13 +131,15 @@ static json_t *config_request(struct eval_job *job, int index)
     return json_pack("{s:i, s:o, s:o}", "index", index, "values", values, "kernels", keys);
 }
 
-/* A config that already took a child with it is tried alone, so that the next death is this config's. */
+/* The configs of the next request. A config during which a child died is asked for alone: if
+ * that child dies, too, this config is to blame. */
 static json_t *request_configs(struct eval_job *job, int *default_index)
 {
     json_t *configs = json_array();
     int alone = eval_job_suspect(job), usual = work_default_index(&job->work);
     *default_index = -1;
-    /* The default config comes first: else its twin would be measured in its place. */
+    /* The default config comes first. Otherwise an equal config (its twin) would be measured in
+     * its place. */
     for (int place = -1; place < job->work.round->config_count; place++) {
         int i = place < 0 ? usual : place;
         if (i < 0 || (place == usual && usual >= 0) || !eval_job_is_pending(job, i) ||
@@ -150,13 +156,15 @@ static json_t *request_configs(struct eval_job *job, int *default_index)
     return configs;
 }
 
-/* Until the first config begins, the child computes the reference in plain loops. */
+/* The deadline until the first config begins: before that the child computes the reference, on a
+ * slow core in plain loops. */
 static double reference_deadline(const struct eval_job *job)
 {
     return job->slowest_seconds + 2 * problem_macs(&job->work.job->problem) / WORK_SLOWEST_FLOPS;
 }
 
-/* Has the child verify on its device, where the agent has the kernel for that. */
+/* Adds the judge's kernel key to the request, so that the child verifies on its device, if the
+ * agent has that kernel. */
 static void add_judge(struct evaluator *evaluator, json_t *request)
 {
     const char *key = NULL;

@@ -1,22 +1,22 @@
 /*
- * Requests of the agent to an eval child: to evaluate a job's configs, to stop after the config under way, to forget
- * kernels. Internal.
+ * The agent's requests to an eval child: evaluate a job's configs, stop after the
+ * config under way, forget kernels. Internal.
  */
 #ifndef WORKER_EVAL_REQUEST_H
 #define WORKER_EVAL_REQUEST_H
 
 #include "worker/agent/eval/evaluator.h"
 
-/* The first pending config that took a child with it, or -1. */
+/* The index of the first pending config during which a child died, or -1. */
 int eval_job_suspect(const struct eval_job *job);
-/* Asks the child for what is pending, the suspect alone where there is one; finishes the job where nothing can be
- * asked. */
+/* Asks the child for the job's pending configs; if a child died during one of them, for this one
+ * alone. Finishes the job if nothing can be asked. */
 void eval_job_ask(struct eval_job *job);
-/* Sends a kernel's code under its key, unless the child holds it. */
+/* Sends a kernel's code and key to the child, unless the child holds it already. */
 void evaluator_send_kernel(Evaluator *evaluator, const char *key, GBytes *code);
-/* The child forgets the current job's kernels. */
+/* Has the child forget the current job's kernels. */
 void evaluator_forget_kernels(Evaluator *evaluator);
-/* The child answers after the config under way. A child that is not up is left alone. */
+/* Asks the child to stop after the config under way. Does nothing if the child is not up. */
 void evaluator_send_stop(Evaluator *evaluator);
 
 #endif

@@ -11,11 +11,12 @@
 #include "worker/agent/eval/eval_request.h"
 #include "worker/protocol/protocol.h"
 
-#define FLUSH_MS 3000
-#define FETCH_AHEAD                                                                                \
-    4 /* jobs whose code is fetched ahead: a GPU ends some jobs faster than a claim takes */
+#define FLUSH_MS    3000
+/* Jobs whose code is fetched ahead. There are several since a GPU ends some jobs faster than
+ * a claim takes. */
+#define FETCH_AHEAD 4
 
-/* ---- the machine ---- */
+/* ---- actions and table of the evaluator's state machine ---- */
 
 static void want_proof_code(void *object, const void *detail)
 {
@@ -37,7 +38,8 @@ static const struct state_machine_name events[] = {EVALUATOR_EVENTS(MACHINE_NAME
 #define ROW_DOES(state, event, next, action)                                                       \
     MACHINE_ROW_DOES(EVALUATOR_##state, EVALUATOR_##event, EVALUATOR_##next, action)
 
-/* A child is started anew for a job, for a proof, or because its device is away: each opens the device again. */
+/* The eval child is started anew for a job, for a proof, or because its device is absent; each
+ * new child opens the device again. */
 static const struct state_machine_row rows[] = {
     ROW(OPENING, OPENED, IDLE),
     ROW_DOES(OPENING, LOST, AWAY, device_give_up),
@@ -106,7 +108,7 @@ bool evaluator_is_proving(const Evaluator *evaluator)
     return evaluator->state == EVALUATOR_PROVING || evaluator->state == EVALUATOR_FINISHING_PROOF;
 }
 
-/* Its jobs may be begun, at once or after a proof. */
+/* Whether the evaluator keeps its jobs, to begin them at once or after a proof. */
 static bool keeps_jobs(const Evaluator *evaluator)
 {
     return evaluator->state >= EVALUATOR_IDLE && evaluator->state <= EVALUATOR_PROVING;
@@ -134,10 +136,11 @@ bool evaluator_has_room(Evaluator *evaluator)
     return false;
 }
 
-/* ---- the next thing to do ---- */
+/* ---- choosing what to do next ---- */
 
-/* The device of this node and of the same target with the most waiting jobs; NULL where no job can be spared. A device
- * without a current job keeps its first one. */
+/* The evaluator with the most waiting jobs, among this node's evaluators of the same target and
+ * stack. NULL if none of them can spare a job: an evaluator without a current job keeps its
+ * first one. */
 static struct evaluator *busiest_for(const struct evaluator *evaluator)
 {
     const GPtrArray *all = evaluator->agent->evaluators;
@@ -154,7 +157,8 @@ static struct evaluator *busiest_for(const struct evaluator *evaluator)
     return busiest;
 }
 
-/* A claim brings several jobs: the last ones of a campaign may all wait for one device while others are idle. */
+/* Moves a waiting job from another device of this node to this idle one. A claim brings several
+ * jobs, and the last jobs of a campaign may all wait for one device. */
 static void take_from_others(struct evaluator *evaluator)
 {
     if (!evaluator->queue_empty || evaluator->claiming)
@@ -168,7 +172,7 @@ static void take_from_others(struct evaluator *evaluator)
     eval_job_fetch(job);
 }
 
-/* A job whose campaign's deadline has passed is not begun. */
+/* Releases waiting jobs whose campaign's deadline has passed. */
 static void evaluator_release_overdue(struct evaluator *evaluator)
 {
     for (GList *at = evaluator->jobs.head, *next; at; at = next) {
@@ -181,7 +185,7 @@ static void evaluator_release_overdue(struct evaluator *evaluator)
     }
 }
 
-/* The first job in the queue becomes the current one, where its code is there. */
+/* Makes the first waiting job the current one, if its code objects were fetched. */
 static bool evaluator_take(struct evaluator *evaluator)
 {
     evaluator_release_overdue(evaluator);
@@ -211,7 +215,8 @@ static void evaluator_prepare(struct evaluator *evaluator)
     }
     if (job->state == EVAL_JOB_CHECKING)
         rebuilds_begin(job);
-    /* A refused kernel quarantines its config, which may have been one fault too many for the device. */
+    /* A kernel that cannot be rebuilt quarantines its config. That may have been the last fault
+     * that the device was allowed, so the state is checked again. */
     if (evaluator->state != EVALUATOR_PREPARING || job->state != EVAL_JOB_RUNNING ||
         !agent_has_room(evaluator->agent) ||
         own_code_comes(evaluator->agent, &evaluator->target, OWN_JUDGE))
@@ -293,7 +298,7 @@ void evaluator_pump(Evaluator *evaluator)
         evaluator_next(evaluator);
 }
 
-/* ---- for the agent ---- */
+/* ---- functions that the agent calls ---- */
 
 void evaluator_open(Evaluator *evaluator)
 {

@@ -1,6 +1,7 @@
 /*
- * The eval pool of one device: claimed jobs wait with their code at hand while the eval child measures one of them.
- * A config that has an outcome is not measured again. Internal.
+ * The eval pool of one device. It claims jobs and fetches their code objects
+ * ahead, while the eval child measures one job. A config that has an outcome is
+ * not measured again. Internal.
  */
 #ifndef WORKER_EVALUATOR_H
 #define WORKER_EVALUATOR_H
@@ -46,92 +47,101 @@ extern const struct state_machine evaluator_machine;
 struct evaluator {
     struct agent *agent;
     enum evaluator_state state;
-    char *device; /* as --eval names it */
+    char *device; /* the device's name in --eval */
     Child *child;
-    char *folder; /* name of the child's folder under the agent's scratch */
-    bool open;    /* this child opened the device */
-    bool
-        needs_fresh_child; /* the disk was full while this child worked: it is asked nothing more */
-    int failed_opens;      /* in a row */
+    char *folder; /* name of the child's folder in the agent's scratch folder */
+    bool open;    /* the running child has opened the device */
+    /* The disk was full while the running child worked: it gets no further request, and is
+     * replaced. */
+    bool needs_fresh_child;
+    int failed_opens; /* in a row */
 
-    bool known;  /* a child opened the device and reported target, name, identity and stack */
-    bool listed; /* the worker's row has target, name, identity and stack */
+    bool known;  /* a child has opened the device and reported target, name, identity and stack */
+    bool listed; /* the worker's row in the database has target, name, identity and stack */
     struct target target;
-    char *name; /* as its vendor spells it */
+    char *name; /* the device's name as its vendor spells it */
     struct device_identity identity;
     char *stack;
-    char *other_device; /* a text about another device that has this one's number now, or NULL */
+    /* Says that another device has this device's number now; NULL if none has. */
+    char *other_device;
 
-    char *out_reason;    /* why it is out of service */
-    unsigned away_ticks; /* ticks of the flush timer since it is away */
+    char *out_reason;    /* why the device is out of service */
+    unsigned away_ticks; /* ticks of the flush timer since the device is absent */
 
-    int faults; /* times that a config or job broke the device since it was right last */
-    GArray
-        *blamed; /* struct blamed: the configs and jobs of these faults, those of a job in a row */
-    GHashTable *faulty;  /* solver's name -> number of its faults among them */
+    /* Times that a config or job broke the device since a config was last verified on it. */
+    int faults;
+    /* struct blamed: the configs and jobs that caused `faults`; entries of one job follow each
+     * other. */
+    GArray *blamed;
+    GHashTable *faulty;  /* solver's name -> how many of `faults` its configs caused */
     char *last_fault;    /* detail of the last fault */
-    char *proof_failure; /* why the proof under way failed, NULL while it is right */
+    char *proof_failure; /* why the proof under way failed; NULL if nothing failed so far */
 
-    GQueue jobs; /* struct eval_job *: claimed, waiting for the device */
+    GQueue jobs; /* struct eval_job *: claimed jobs that wait for the device */
     struct eval_job *current;
-    int ending_jobs;   /* jobs whose claim ends: the last call is under way */
+    int ending_jobs;   /* jobs whose claim is ending: the database's answer is awaited */
     bool claiming;     /* a claim is under way */
     bool queue_empty;  /* the last claim found nothing */
-    uv_timer_t *flush; /* stores outcomes of the current job every few seconds */
+    uv_timer_t *flush; /* every few seconds, stores the outcomes of the current job */
 
-    json_int_t request;        /* number of the last request */
-    GHashTable *asked_configs; /* indices of the configs in that request */
-    GHashTable *asked_names;   /* twins_name() of each of them -> its index */
-    int in_flight;             /* index of the config that the child works on, or -1 */
+    json_int_t request;        /* number of the last request to the child */
+    GHashTable *asked_configs; /* set of indices of the configs in that request */
+    /* Name by code and launches (twins_name()) of each config in that request -> its index. */
+    GHashTable *asked_names;
+    int in_flight; /* index of the config that the child works on, or -1 for none */
     Twins *twins;
-    GHashTable *sent; /* keys of the current job's kernels that the child holds */
+    GHashTable *sent; /* keys of the kernels that the child holds for the current job */
     bool judge_sent;  /* the child holds the target's judge (own_code.h) */
 };
 
 Evaluator *evaluator_new(struct agent *agent, const char *device);
 void evaluator_free(Evaluator *evaluator);
 
-/* detail: a text with EVALUATOR_LOST and EVALUATOR_SICK, why; else NULL. */
+/* Moves the evaluator's state machine. detail: the reason as text with EVALUATOR_LOST and
+ * EVALUATOR_SICK, else NULL. */
 void evaluator_move(Evaluator *evaluator, enum evaluator_event event, const void *detail);
 
-/* Opens its device; agent_schedule() is called when that is done. */
+/* Begins to open the device; agent_schedule() is called when that is done. */
 void evaluator_open(Evaluator *evaluator);
-/* Whether its device opened, or cannot be opened, so that the others need not wait for it. */
+/* Whether its device has opened or was given up, so that the other devices need not wait for it. */
 bool evaluator_has_settled(const Evaluator *evaluator);
-/* NULL before its device was opened. */
+/* The device's target; NULL before the device was opened. */
 const struct target *evaluator_target(const Evaluator *evaluator);
 const char *evaluator_stack(const Evaluator *evaluator);
-/* Fills device, whose texts stay the evaluator's. A device that was never opened has no more than the name that --eval
- * gave it; the worker's row is changed when it opens. */
+/* Fills `device` from the evaluator, which keeps owning the texts. A device that was never
+ * opened has only the name that --eval gave it; the worker's row is updated when it opens. */
 void evaluator_describe(Evaluator *evaluator, struct worker_device *device);
-/* Its device is out of service, for a while or for good. */
+/* Whether its device is out of service, for a while or for good. */
 bool evaluator_is_out(const Evaluator *evaluator);
 
-/* Claims jobs, has their code fetched, and goes on with the current job. */
+/* Claims jobs, has their code objects fetched, and goes on with the current job. */
 void evaluator_pump(Evaluator *evaluator);
-/* Claims may find something again. */
+/* Claims again, also after the last claim found nothing. */
 void evaluator_wake(Evaluator *evaluator);
-bool evaluator_empty(const Evaluator *evaluator); /* the last claim found nothing */
+bool evaluator_empty(const Evaluator *evaluator); /* Whether the last claim found nothing. */
 bool evaluator_busy(const Evaluator *evaluator);
 unsigned evaluator_jobs(const Evaluator *evaluator);
-/* Lets the config under way finish, stores what is measured, releases the rest. */
+/* Stops the evaluator: the config under way finishes, measured outcomes are stored, all other
+ * work is released. */
 void evaluator_stop(Evaluator *evaluator);
 
-/* ---- for the files of the eval pool ---- */
+/* ---- for the files of worker/agent/eval ---- */
 
-/* A request for the current job's configs, or for the proof, is under way. */
+/* Whether a request for the current job's configs, or for the proof, is under way. */
 bool evaluator_is_measuring(const Evaluator *evaluator);
 bool evaluator_is_proving(const Evaluator *evaluator);
-/* Goes on with the current job, or takes the next whose code is there. */
+/* Goes on with the current job, or takes the next job whose code objects were fetched. */
 void evaluator_next(Evaluator *evaluator);
-/* Starts its child, which is down, with an empty folder: a death or a full disk may have left half a file there. */
+/* Starts the child, which must be down. Its folder is emptied first: a death or a full disk may
+ * have left an incomplete file there. */
 void evaluator_start(Evaluator *evaluator);
-/* The child may be asked: it opened the device, and works in a folder without half a file. */
+/* Whether the child can be given a request: it has opened the device, and no full disk disturbed
+ * it. */
 bool evaluator_has_child(const Evaluator *evaluator);
-/* Whether the disk has room. If not, the child's errors prove nothing about a config, and it is replaced before the
- * next request. */
+/* Whether the disk has room. If not, errors of the child prove nothing about a config, and the
+ * child is replaced before the next request. */
 bool evaluator_has_room(Evaluator *evaluator);
-/* The job is not its current one any more, if it was. */
+/* Removes the job as the evaluator's current job, if it is. */
 void evaluator_drop(Evaluator *evaluator, const struct eval_job *job);
 
 #endif

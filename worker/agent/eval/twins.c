@@ -2,16 +2,17 @@
 
 #include <string.h>
 
-#define TWINS_MAX 10000 /* a few megabytes; then all are forgotten */
+/* Outcomes kept, a few megabytes; when there are more, all are forgotten. */
+#define TWINS_MAX 10000
 
 struct twins {
-    GHashTable *known; /* name -> struct twin * */
+    GHashTable *known; /* twins_name() of a config -> struct twin *: its outcome */
 };
 
 struct twin {
     struct outcome outcome;
     char *config; /* text of the config that has the outcome */
-    char *detail; /* the outcome's, or NULL */
+    char *detail; /* detail of the outcome, or NULL */
 };
 
 static void twin_free(gpointer data)
@@ -63,7 +64,7 @@ char *twins_name(int64_t job, const struct solution *solution,
                  const struct kernel_row *const rows[SOLUTION_LAUNCHES_MAX])
 {
     g_autoptr(GString) text = g_string_new(NULL);
-    /* Operations and bytes are part of the name: they decide which times are possible. */
+    /* Operations and bytes are part of the name since they decide which times are possible. */
     g_string_append_printf(text, "%" G_GINT64_FORMAT " %" G_GUINT64_FORMAT " %a %a %a", job,
                            solution->workspace_bytes, solution->flops, solution->read_bytes,
                            solution->write_bytes);

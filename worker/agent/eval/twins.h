@@ -1,7 +1,9 @@
 /*
- * Configs of a job that have the same code objects and start them on the same grid with the same arguments are twins:
- * one of them is evaluated, and the others take its outcome over. Twins are recognised only where the toolchain gives
- * equal bytes for equal input. A struct twins keeps outcomes of one device in memory; their number is limited.
+ * Twins are configs of a job that have the same code objects and start them on the
+ * same grid with the same arguments. One of them is evaluated, and its twins take
+ * over the outcome. Twins are recognised only if the toolchain gives equal bytes
+ * for equal input. A struct twins keeps a limited number of outcomes of one device
+ * in memory.
  */
 #ifndef WORKER_TWINS_H
 #define WORKER_TWINS_H
@@ -13,17 +15,18 @@ typedef struct twins Twins;
 Twins *twins_new(void);
 void twins_free(Twins *twins);
 
-/* A text that is equal for twins of the job and different for other configs. rows: each launch's kernel. NULL where a
- * kernel's toolchain is not reproducible, or its code is not known. Free with g_free(). */
+/* A text that is equal for twins of the job and different for all other configs. rows: the
+ * kernel of each launch. NULL if a kernel's toolchain is not reproducible, or its code is not
+ * known. Free with g_free(). */
 char *twins_name(int64_t job, const struct solution *solution,
                  const struct kernel_row *const rows[SOLUTION_LAUNCHES_MAX]);
 
-/* Keeps the outcome of a config of the work's open round under the name, where only the kernels decide it: verified,
- * slow, wrong, out of bounds. */
+/* Keeps the outcome of the open round's config `index` under its twins_name(), if the kernels
+ * alone decide the outcome: verified, slow, wrong result, or out of bounds. */
 void twins_record(Twins *twins, const char *name, const struct work *work, int index);
 
-/* Gives the config of the work's open round the outcome of its twin, with a detail that names the twin. Returns false
- * where no outcome is kept under the name. */
+/* Gives the open round's config `index` the outcome kept under its twins_name(), with a detail
+ * that names the twin. Returns false if no outcome is kept under that name. */
 bool twins_take(Twins *twins, const char *name, struct work *work, int index);
 
 #endif
