@@ -26,7 +26,7 @@ static struct {
     struct sockaddr_in target;
     enum mode mode;
     uint64_t delay_ms;
-    GPtrArray *links; /* struct link *, borrowed: each leaves when it closes */
+    GPtrArray *links; /* struct link *, borrowed: a link removes itself when it closes */
     char line[64];
     size_t length;
 } proxy;
@@ -38,16 +38,16 @@ struct chunk {
 };
 
 struct link;
-/* One direction. Bytes wait in order until they are due. */
+/* One direction of a connection. Bytes wait in order until their delay is over. */
 struct way {
     struct link *link;
-    uv_tcp_t socket; /* where the bytes come from */
+    uv_tcp_t socket; /* the socket from which the bytes are read */
     uv_timer_t timer;
     GQueue chunks;
 };
 
 struct link {
-    struct way ways[2]; /* from the client, from the server */
+    struct way ways[2]; /* [0]: from the client to the server, [1]: from the server to the client */
     uv_connect_t connecting;
     int open_handles;
     bool connected, closing, broken;
@@ -68,7 +68,7 @@ static void handle_closed(uv_handle_t *handle)
     g_free(link);
 }
 
-/* Both sides see a reset. */
+/* Closes both sockets with a reset. */
 static void link_close(struct link *link)
 {
     if (link->closing)
@@ -90,7 +90,7 @@ static struct way *other_way(struct way *way)
 static void chunk_written(uv_write_t *request, int status)
 {
     struct writing *writing = (struct writing *)request;
-    (void)status; /* a peer that is gone shows when it is read */
+    (void)status; /* a failed write needs no action: the read of the closed peer reports it */
     g_free(writing->chunk);
     g_free(writing);
 }
@@ -155,7 +155,7 @@ static void got_bytes(uv_stream_t *socket, ssize_t count, const uv_buf_t *buffer
         way_take(way, buffer->base, (size_t)count);
         return;
     }
-    /* The end of a connection does not come through a hole. */
+    /* In half-open and blackhole mode the end of a connection is not passed on, either. */
     uv_read_stop(socket);
     if (proxy.mode == OPEN)
         link_close(way->link);

@@ -1,12 +1,12 @@
 /*
- * A simulated worker: claims jobs of both pools in batches and hands in what sim_solver.h says, over and
- * over, until it is killed. It beats by a connection of its own, as an agent does.
+ * A simulated worker: claims jobs from both pools in batches and hands in what sim_solver.h computes,
+ * over and over, until it is killed. It sends heartbeats over a connection of its own, as an agent does.
  *
  * usage: sim_worker URL NODE SEED PACE-MS LEASE-SECONDS LOG
  *
- * A batch is held for about PACE-MS. LOG gets a line for each evaluated round that the database said it
- * has ("stored JOB ROUND FENCE"), each that it refused ("refused JOB ROUND FENCE") and each error that
- * is neither a refusal nor a server that is away ("error WORDS").
+ * A batch is held for about PACE-MS. LOG gets a line for each evaluated round that the database
+ * acknowledged ("stored JOB ROUND FENCE"), each that it refused ("refused JOB ROUND FENCE") and each
+ * error other than a refusal or an unreachable server ("error WORDS").
  */
 #include "schema/store/store.h"
 #include "schema/store/store_queue.h"
@@ -32,7 +32,7 @@ struct worker {
     GRand *random;
 };
 
-/* In one write each, so that what was said survives a kill. */
+/* Each line is one write, so that lines survive a kill. */
 static void note(const struct worker *worker, const char *line)
 {
     g_autofree char *text = g_strconcat(line, "\n", NULL);
@@ -111,7 +111,7 @@ static void clear_batch(struct batch *batch, enum pool pool)
     }
 }
 
-/* As an agent: what cannot be stored now is kept and stored later. */
+/* Results that cannot be stored now are kept and stored later, as an agent does. */
 static void hand_in(const struct worker *worker, Store *store, struct batch *batch, enum pool pool)
 {
     g_autoptr(GError) error = NULL;
@@ -136,7 +136,8 @@ static void hand_in(const struct worker *worker, Store *store, struct batch *bat
     }
 }
 
-/* Some of an evaluated batch is flushed before, as an agent flushes, and some is given back instead. */
+/* Hands in some jobs of an evaluated batch early, as an agent does with partial rounds, and gives
+ * some back. */
 static void disturb(const struct worker *worker, Store *store, struct batch *batch, enum pool pool)
 {
     for (guint i = 0; i < batch->jobs->len; i++) {

@@ -48,14 +48,16 @@ static void tell_skipped(struct tests *tests, const char *name, const char *reas
     printf("ok %d - /chaos/%s # SKIP %s\n", ++tests->count, name, reason);
 }
 
-/* ---- chaos itself ---- */
+/* ---- making faults ---- */
 
-/* One that can be done here and was not yet, in an order from the seed; then any. */
+/* Chooses a fault that can be made here and was not made yet, in an order that the seed fixes; when
+ * all were made, a random one. */
 static int next_fault(struct chaos *chaos, const struct fault_tally *tallies, int first, int turn)
 {
     int count = fault_count(), index;
     for (int i = 0; i < count; i++) {
-        index = (first + (turn + i) * 7) % count; /* 7 and their number have no divisor in common */
+        /* 7 and the number of faults have no common divisor, so this visits all */
+        index = (first + (turn + i) * 7) % count;
         if (tallies[index].times == 0 && fault_at(index)->why_not(chaos) == NULL)
             return index;
     }
@@ -188,7 +190,7 @@ static bool parse(struct options *options, int *argc, char ***argv)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(GOptionContext) context = g_option_context_new("- a farm in chaos");
-    gboolean speaks_tap; /* prove says so to every test, and this one speaks nothing else */
+    gboolean speaks_tap; /* prove passes this option to every test; this test always prints TAP */
     const GOptionEntry entries[] = {
         {"tap", 0, G_OPTION_FLAG_HIDDEN, G_OPTION_ARG_NONE, &speaks_tap, NULL, NULL},
         {"long", 0, 0, G_OPTION_ARG_NONE, &options->is_long, "Minutes, thousands of jobs", NULL},

@@ -1,4 +1,5 @@
-/* chaos_check() itself: a farm that nobody disturbed passes, and each kind of damage to its database is named. */
+/* Tests chaos_check(): an undisturbed farm passes, and each kind of damage to its database is
+ * reported. */
 #include "tests/support/chaos_check.h"
 #include "tests/support/patience.h"
 
@@ -115,7 +116,7 @@ static void test_each_damage_is_found(void)
     }
 }
 
-/* Two claims' rounds were both accepted. */
+/* Two rounds of one job are stored under the fences of two claims. */
 static void test_a_round_accepted_twice_is_found(void)
 {
     g_autoptr(GError) error = NULL;

@@ -1,8 +1,7 @@
-/*
- * A store and real agents whose way to PostgreSQL goes silent: they give up waiting, keep what they
- * measured, and hand it in when the way is open again, if nobody else has claimed meanwhile. Children
- * that are stopped are ended by their deadlines, while their agent beats on.
- */
+/* A store and real agents whose connection to PostgreSQL goes silent: they stop waiting, keep their
+ * results, and hand them in when the connection works again, unless another worker has claimed the
+ * jobs meanwhile. Children that are stopped are ended by their deadlines while their agent goes on
+ * sending heartbeats. */
 #include "schema/store/failure.h"
 #include "schema/store/store_private.h"
 #include "schema/store/store_workers.h"
@@ -18,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define HANG_SECONDS 1200 /* a test that waits for ever fails by then */
+#define HANG_SECONDS 1200 /* a test that hangs fails after this time */
 
 static struct {
     char *programs, *skipjack;
@@ -80,7 +79,8 @@ static void test_an_answer_that_does_not_come_is_not_waited_for(void)
     assert_works_again(store);
 }
 
-/* The kernel of one that is stopped takes bytes until its buffers are full. */
+/* A stopped server's kernel accepts bytes until its buffers are full; the store must not wait for
+ * the rest to be taken. */
 static void test_bytes_that_nobody_takes_are_not_waited_for(void)
 {
     g_autoptr(GError) error = NULL;
@@ -107,7 +107,7 @@ static void test_a_slow_answer_is_waited_for(void)
 
 /* ---- agents ---- */
 
-/* With one more option. lease: in seconds. */
+/* Starts an agent with one more option and its value. lease: in seconds. */
 static pid_t start_agent_with(const char *option, const char *value, const char *lease,
                               const char *url, const char *node, const char *log)
 {
@@ -174,7 +174,7 @@ static void await(const char *sql, int64_t campaign)
 
 static const char is_done[] = "SELECT count(*) FROM campaigns WHERE id = $1 AND state = 'done'";
 
-/* One job of one config. channels: another number is another job. */
+/* Creates a campaign of one job with one config. Another number of channels makes another job. */
 static int64_t make_campaign(const char *solver, int channels)
 {
     const char *const arguments[] = {"--configs", "1", "--solvers", solver, NULL};
@@ -183,7 +183,7 @@ static int64_t make_campaign(const char *solver, int channels)
     return live_campaign(farm.skipjack, problems, arguments);
 }
 
-/* The child of that role, of an agent that is ready to claim. */
+/* Waits until the agent is ready to claim, and returns the process id of its child of that role. */
 static pid_t child_of(pid_t agent, const char *node, const char *role)
 {
     g_autofree char *registered =
@@ -192,8 +192,8 @@ static pid_t child_of(pid_t agent, const char *node, const char *role)
     return live_child(agent, role);
 }
 
-/* The agent has claimed the job and read its code: from now on it can measure without its database.
- * PostgreSQL's log has every statement. */
+/* Waits until the agent has claimed the job and loaded its code, so that it can measure without the
+ * database. PostgreSQL's log has every statement. */
 static void await_loaded(int64_t campaign, gsize log_before)
 {
     g_autofree char *path = g_strdup_printf("%s/postgres.log", room_folder());
@@ -221,8 +221,8 @@ static gsize log_length(void)
     return length;
 }
 
-/* An agent that measured a job's only round while its way to the database was silent, for longer than
- * its lease: the job was taken from it. */
+/* An agent measured its job's only round while its connection was silent for longer than the lease:
+ * the job was taken from it. */
 struct outage {
     int64_t campaign, fence;
     pid_t agent;
@@ -301,7 +301,7 @@ static bool was_lost(int64_t campaign)
                campaign) > 0;
 }
 
-/* Its agent beats on, so only the deadline ends it. */
+/* The agent goes on sending heartbeats, so only the child's deadline ends the stopped child. */
 static void test_a_stopped_eval_child_is_ended_by_its_deadline(void)
 {
     g_autofree char *log = log_of("patient");
@@ -330,7 +330,8 @@ static void test_a_stopped_build_child_is_ended_by_its_deadline(void)
     end_agent(agent);
 }
 
-/* A worker that is started over and over would else build, and never hand a result in. */
+/* A worker evaluates the jobs that are built before it builds others: if it is restarted often, it
+ * would otherwise only build, and never hand in a result. */
 static void test_what_is_built_already_is_evaluated_first(void)
 {
     g_autofree char *building_log = log_of("ahead");

@@ -1,7 +1,6 @@
-/*
- * The room of chaos where a machine does not offer all of it: a root folder that is no mount, as in a chroot, and
- * one without /dev/shm. Such roots are folders into which this machine's are mounted.
- */
+/* The room of chaos (chaos_room.h) on machines that lack something: a root folder that is no mount,
+ * as in a chroot, and a root without /dev/shm. The test makes such roots by mounting this machine's
+ * folders into a new one. */
 #include "tests/support/chaos_room.h"
 
 #include <errno.h>
@@ -21,7 +20,8 @@ static bool is_link(const char *path)
     return g_file_test(path, G_FILE_TEST_IS_SYMLINK);
 }
 
-/* Everything below / but `left_out`, whether a folder, a link or a mount. False with errno. */
+/* Makes everything below / except `left_out` available below `root`, whether it is a folder, a link
+ * or a mount. Returns false with errno. */
 static bool furnish_root(const char *root, const char *left_out)
 {
     g_autoptr(GDir) folder = g_dir_open("/", 0, NULL);
@@ -41,7 +41,7 @@ static bool furnish_root(const char *root, const char *left_out)
     return true;
 }
 
-/* The mounts in it are gone with their namespace. Empty folders and links are left. */
+/* Removes the empty folders and links of `root`; the mounts in it went with their namespace. */
 static void remove_root(const char *root)
 {
     g_autoptr(GDir) folder = g_dir_open(root, 0, NULL);
@@ -61,7 +61,8 @@ static char *mounts(void)
     return text;
 }
 
-/* In a namespace whose mounts reach its peers, as a host's do: the program in a new root, and whether it left mounts. */
+/* Starts the program in a new root and reports whether it left mounts. Runs in a namespace whose
+ * mounts are shared with its peers, as a host's are. */
 static int enter_in_root(const char *root, const char *left_out)
 {
     int status;
@@ -84,8 +85,9 @@ static int enter_in_root(const char *root, const char *left_out)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* The program's output and exit status in a root folder like this machine's, without `left_out`. Returns NULL and skips
- * the test if such a root, or a room of its own, cannot be made here. */
+/* Runs the program in a root folder like this machine's but without `left_out`; returns its output
+ * and exit status. Returns NULL, after skipping the test, if such a root or a room cannot be made
+ * here. */
 static char *words_in_root(const char *left_out)
 {
     const char *const argv[] = {self, "--enter", NULL};
@@ -137,7 +139,7 @@ static void test_what_cannot_be_had_is_skipped_with_its_reason(void)
                         "directory\nit ended with 0\n");
 }
 
-/* Says what room there is here. */
+/* Prints what the room offers here. */
 static int enter(void)
 {
     const char *reason;

@@ -9,7 +9,7 @@
 #endif
 
 #if FAULT == 8
-/* Clang keeps a pointer for each element. */
+/* clang keeps a pointer for each of these elements, so compiling takes all memory. */
 __constant int endless[] = {[0 ... 1999999999] = 1};
 #endif
 
@@ -34,7 +34,8 @@ KERNEL(64, 1, 1) conv_faults(GLOBAL const float *x, GLOBAL const float *w, GLOBA
     for (int c = 0; c < c_count; c++)
         sum += x[c * pixels + pixel] * w[k * c_count + c];
 #if defined(__HIP__) && FAULT == 0
-    /* Scratch memory, as the endless loop has: every config but the default is refused for it. */
+    /* Makes the kernel use scratch memory, as the endless loop of FAULT 1 does. Every config but the
+     * default is refused for that. */
     volatile float held[4];
     held[k & 3] = sum;
     sum = held[pixel & 3];

@@ -2,7 +2,7 @@
 
 #include "solvers/common/conv_common.h"
 
-#define BLOCK_ITEMS 64 /* as faults.cl states it */
+#define BLOCK_ITEMS 64 /* the workgroup's size, also stated in faults.cl */
 
 static const char *const sources[] = {"faults.cl", NULL};
 static const int32_t kinds[] = {FAULT_NONE,          FAULT_HANG,      FAULT_COMPILER, FAULT_RESULT,
@@ -10,7 +10,8 @@ static const int32_t kinds[] = {FAULT_NONE,          FAULT_HANG,      FAULT_COMP
                                 FAULT_MEMORY,        FAULT_CONSTRAINT};
 static const struct space_param params[] = {{"fault", FAULT_KINDS, kinds}};
 
-/* Wrong: a block of FAULT_CONSTRAINT is not the one that the kernel is compiled for. */
+/* Deliberately wrong: lets through a block of FAULT_CONSTRAINT that the kernel is not compiled
+ * for. */
 static bool block_fits(const struct problem *p, const struct context *context,
                        const int32_t *values)
 {

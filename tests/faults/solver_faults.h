@@ -15,10 +15,10 @@ enum fault {
     FAULT_RESULT,        /* wrong by one */
     FAULT_OUT_OF_BOUNDS, /* writes past its output */
     FAULT_SYNTAX,        /* does not compile */
-    FAULT_CRASH,         /* the kernel takes the process with it */
-    FAULT_NAN,           /* results that are no numbers */
-    FAULT_MEMORY,        /* the compiler allocates without end */
-    FAULT_CONSTRAINT,    /* a constraint that should hold this config back lets it through */
+    FAULT_CRASH,         /* the kernel crashes the process that runs it */
+    FAULT_NAN,           /* results are NaN */
+    FAULT_MEMORY,        /* the compiler allocates memory without end */
+    FAULT_CONSTRAINT,    /* a constraint lets the config through although it should forbid it */
 };
 #define FAULT_KINDS (FAULT_CONSTRAINT + 1)
 

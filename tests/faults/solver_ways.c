@@ -2,7 +2,7 @@
 
 #include "solvers/common/conv_common.h"
 
-#define BLOCK_ITEMS 64 /* as ways.cl states it */
+#define BLOCK_ITEMS 64 /* the workgroup's size, also stated in ways.cl */
 
 static const char *const sources[] = {"ways.cl", NULL};
 static const int32_t ways[WAYS] = {0, 1, 2, 3, 4, 5};

@@ -1,7 +1,6 @@
-/*
- * A solver whose configs differ in a launch's argument alone, so that the double of a GPU's library
- * (tests/support/gpu_double.c) knows which one runs. In build/skipjack-faults alone, as ConvFaults.
- */
+/* A solver whose configs differ in one argument of the launch only, so that the double of a GPU's
+ * library (tests/support/gpu_double.c) knows which config runs. Only build/skipjack-faults has it
+ * in its solver table. */
 #ifndef TESTS_FAULTS_SOLVER_WAYS_H
 #define TESTS_FAULTS_SOLVER_WAYS_H
 

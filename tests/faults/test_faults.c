@@ -1,4 +1,4 @@
-/* Every way a config can misbehave is named by its reason, and the good config wins. */
+/* Each way in which a config can fail is stored with its own reason, and the good config wins. */
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -38,8 +38,8 @@ static const char *program(void)
 static const char *const quick[] = {
     "--run-timeout", "8", "--sample-seconds", "0.05", "--compile-timeout", "90", NULL};
 
-/* The whole space, drawn by a seed. The limit is just reached, so that the next campaign does not take
- * the results over but draws anew. */
+/* Tunes over the whole space, in the order of a seed. The limit of configs equals the space's size,
+ * so that the next campaign does not take the results over. */
 static int64_t tune(const char *seed)
 {
     g_autofree char *configs = g_strdup_printf("%d", FAULT_KINDS);
@@ -62,7 +62,7 @@ static void assert_rejections(Store *store, int64_t campaign)
         gint64 kind = g_ascii_strtoll(row->config_text, NULL, 10);
         g_assert_cmpint(kind, <, FAULT_KINDS);
         if (kind == FAULT_NONE)
-            continue; /* a busy machine may find its repetition unstable */
+            continue; /* on a busy machine the default's repetition may be unstable */
         g_assert_cmpstr(failure_name(row->failure), ==, failure_name(expected[kind]));
         g_assert_nonnull(row->detail);
         g_assert_cmpstr(row->detail, !=, "");
@@ -122,8 +122,8 @@ static void test_quarantined_configs_are_not_tried_again(void)
     g_assert_cmpint(counts[FAILURE_OUT_OF_BOUNDS], ==, 1);
 }
 
-/* HIPRTC compiles inside the build child: the source that crashes it ends the child. The other configs, which fail on a
- * device, are built. */
+/* HIPRTC compiles inside the build child, so the source that crashes HIPRTC ends that child. The
+ * other configs are still built; they fail only on a device. */
 static void test_what_is_built_without_a_device_is_judged_config_by_config(void)
 {
     const char *const campaign_words[] = {"--target",   "gfx90a68",  "--build-only", "--strategy",
@@ -169,7 +169,8 @@ static char *first_value(Store *store, const char *sql)
     return g_strdup(PQntuples(rows) > 0 ? PQgetvalue(rows, 0, 0) : "");
 }
 
-/* Another login stored crashing code under the good config's key, and the campaign trusts that login. */
+/* Another login, which the campaign trusts, has stored code that crashes under the good config's
+ * key. */
 static void
 test_code_of_another_login_that_faults_is_built_here_before_anything_is_quarantined(void)
 {

@@ -1,7 +1,5 @@
-/*
- * Nodes with GPUs, over doubles of the vendors' libraries: what is known of a device while it measures reaches the
- * reports.
- */
+/* Nodes with GPUs, over doubles of the vendors' libraries: throttling, clocks and identity of a
+ * device reach the reports. */
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -16,7 +14,7 @@
 
 #define PROBLEM "4-6-6-1x1-5-6-6-1-0x0-1x1-1x1-0-NCHW-FP32-F\n"
 #define TARGET  "gfx90a_xnack84"
-#define UUIDS   "GPU-d0d1d2d3d4d5d60" /* of both GPUs, without the last digit */
+#define UUIDS   "GPU-d0d1d2d3d4d5d60" /* UUIDs of both GPUs, without the last digit */
 
 #define SEVERAL 8
 
@@ -40,8 +38,8 @@ static const char *library(const char *setting, const char *usual)
     return path ? path : usual;
 }
 
-/* This machine has two GPUs of AMD's from now on; false, and the test skipped, where nothing compiles for
- * them. */
+/* Makes the double's two AMD GPUs this machine's devices. Returns false, after skipping the test,
+ * if no compiler here serves them. */
 static bool use_doubles(const char *words)
 {
     g_autoptr(GError) error = NULL;
@@ -61,7 +59,7 @@ static bool use_doubles(const char *words)
     return true;
 }
 
-/* Both GPUs' clocks were locked once, and given back. */
+/* Asserts that both GPUs' clocks were locked once, and unlocked again. */
 static bool clocks_are(const char *what)
 {
     g_autofree char *text = NULL;
@@ -77,7 +75,8 @@ static void wait_for_clocks(const char *what)
     g_assert_true(clocks_are(what));
 }
 
-/* Returns what a command prints. `words` are the command and its arguments, separated by blanks. */
+/* Returns the output of a command; `words` are the command and its arguments, separated by
+ * blanks. */
 static char *said_by(const char *words)
 {
     g_auto(GStrv) argv = NULL;
@@ -111,7 +110,7 @@ static void wait_for_end(Store *store, int64_t campaign)
     g_test_fail_printf("campaign %" G_GINT64_FORMAT " did not end", (gint64)campaign);
 }
 
-/* Without --eval both GPUs measure, and reports distinguish them. */
+/* Without --eval a worker measures on both GPUs, and reports distinguish the two. */
 static void test_a_throttled_device_is_reported(void)
 {
     g_autoptr(GError) error = NULL;
@@ -155,7 +154,8 @@ static void test_a_killed_worker_leaves_no_locked_clocks(void)
     wait_for_clocks("reset");
 }
 
-/* The devices that `worker`, and so `tune`, uses: all where --eval names none, else the named one. */
+/* `worker --probe` prints the devices that `worker` and `tune` use: all without --eval, else the
+ * named one. */
 static void test_a_probe_tells_of_each(void)
 {
     if (!use_doubles(""))
@@ -175,8 +175,9 @@ static void work(const char *const *arguments)
     g_assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-/* Creates a campaign over some problems, builds it, has the devices measure it and exports it to the folder `name`.
- * One claim takes all jobs, so an idle device takes over some of the other device's. Returns the campaign's id. */
+/* Creates a campaign, builds it, measures it on `devices` and exports it to the folder `name`. One
+ * claim takes all jobs, so an idle device takes over some jobs of the other one. Returns the
+ * campaign's id. */
 static int64_t work_on(Store *store, const char *devices, const char *name)
 {
     static const char *const named[] = {"--solvers", "ConvDirectNaive", "--target", TARGET, NULL};
@@ -205,7 +206,7 @@ static void assert_same_files(const char *one, const char *other)
     for (; dir && (name = g_dir_read_name(dir)); files++) {
         g_autofree char *first = NULL, *second = NULL;
         gsize length = 0, wanted = 0;
-        /* It says when, and from which campaign. */
+        /* the manifest states the campaign and the time, so it differs */
         if (g_str_has_suffix(name, ".export.json"))
             continue;
         g_autofree char *path = g_build_filename(temp_folder_path(folder, one), name, NULL);
@@ -218,7 +219,7 @@ static void assert_same_files(const char *one, const char *other)
     g_assert_cmpint(files, >=, 3);
 }
 
-/* Two devices at once measure the same as one alone. Only the report says which device measured. */
+/* Two devices give the same results as one. Only the report states which device measured. */
 static void test_two_devices_find_what_one_does(void)
 {
     if (!use_doubles(""))
@@ -233,7 +234,8 @@ static void test_two_devices_find_what_one_does(void)
     assert_same_files("alone", "both");
 }
 
-/* A campaign that requires a driver binds the nodes that measure: a node without devices builds for it. */
+/* A campaign's constraint on the driver concerns only nodes that measure: a node without devices
+ * builds for it. */
 static void test_nodes_without_a_gpu_build_where_a_driver_is_asked_for(void)
 {
     static const char *const wanted[] = {"--solvers", "ConvDirectNaive",

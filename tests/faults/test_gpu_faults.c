@@ -18,13 +18,13 @@
 #include "tests/support/scratch_db.h"
 
 #define PROBLEM "4-6-6-1x1-5-6-6-1-0x0-1x1-1x1-0-NCHW-FP32-F\n"
-#define JOBS    2 /* of a problem, by the solvers below */
+#define JOBS    2 /* jobs for each problem: one for each of the two solvers below */
 
 static const struct problem_part all_problems = PROBLEM_PART_ALL;
 
 static const char *const request[] = {
     "--configs", "6", "--seed", "3", "--solvers", "ConvWays,ConvDirectNaive", NULL};
-/* One of the double's two GPUs, so that nothing goes on beside what fails. */
+/* The worker uses one of the double's two GPUs, so that nothing runs beside the failing device. */
 static const char *const quick[] = {
     "--eval", "0", "--sample-seconds", "0.01", "--run-timeout", "2", "--build", "1", NULL};
 
@@ -40,7 +40,8 @@ static bool is_good(enum failure failure)
     return failure == FAILURE_NONE || failure == FAILURE_SLOW || failure == FAILURE_UNSTABLE;
 }
 
-/* Each outcome of ConvWays' configs, by way; FAILURE_NONE means any outcome of a verified config. */
+/* Asserts the outcome of each of ConvWays' configs; FAILURE_NONE means any outcome of a
+ * verified config. */
 static void assert_outcomes(Store *store, int64_t campaign, const enum failure expected[WAYS])
 {
     g_autoptr(GError) error = NULL;
@@ -77,7 +78,7 @@ static void assert_winner(Store *store, int64_t campaign, const char *config)
     g_assert_not_reached();
 }
 
-/* The device had work in a part of the time that each job took. */
+/* Asserts that the device was busy for a part of each job's time. */
 static void assert_use(Store *store, int64_t campaign)
 {
     g_autoptr(GError) error = NULL;
@@ -134,7 +135,7 @@ static void test_the_best_of_what_is_right_wins(gconstpointer data)
     g_assert_cmpuint(rows->len, ==, (guint)fault->quarantined);
 }
 
-/* ---- the device itself ---- */
+/* ---- faults of the device itself ---- */
 
 static void assert_all_good(Store *store, int64_t campaign)
 {
@@ -166,7 +167,8 @@ static void test_a_device_that_vanishes_is_awaited(void)
     assert_all_good(store, campaign);
 }
 
-/* Two devices exist, of which `out` are out of service and `known` have a UUID. */
+/* Asserts that the farm knows two devices, of which `out` are out of service and `known` have a
+ * UUID. */
 static void assert_devices(Store *store, guint out, guint known)
 {
     g_autoptr(GError) error = NULL;
@@ -180,7 +182,8 @@ static void assert_devices(Store *store, guint out, guint known)
     farm_free(farm);
 }
 
-/* The first of two devices fails before the worker is registered; its event is written after the registration. */
+/* The first of two devices cannot be opened before the worker is registered; the event of that is
+ * written after the registration. */
 static void test_a_device_that_never_opened_keeps_nobody_waiting(void)
 {
     static const char *const both[] = {"--eval", "1,0", "--sample-seconds", "0.01", "--build",
@@ -213,7 +216,8 @@ static void test_a_worker_ends_where_no_device_opens(void)
     g_assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
 }
 
-/* Another process holds the memory, also during the device's proof: both jobs go back. */
+/* Another process holds all device memory, also during the test whether the device works: both jobs
+ * go back to the queue. */
 static void test_memory_that_is_taken_fails_few_jobs(void)
 {
     static const char *const hasty[] = {"--eval", "0", "--fault-limit", "2", "--build", "1", NULL};
@@ -236,8 +240,8 @@ static void test_memory_that_is_taken_fails_few_jobs(void)
     assert_all_good(store, campaign);
 }
 
-/* Another process holds half of the device's 64 MiB. The first problem hardly fits into all of it; the second would
- * fit without the other process; the third always fits. */
+/* Another process holds half of the device's 64 MiB. The first problem barely fits into 64 MiB, the
+ * second fits only without the other process, the third always fits. */
 static void test_a_problem_too_large_for_what_is_left_fails_alone(void)
 {
     static const char problems[] =

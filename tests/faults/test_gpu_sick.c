@@ -1,8 +1,6 @@
-/*
- * A GPU that configs fail on one after the other, over the double of its library: whether it can compute is proved
- * before anybody is blamed. A sick one is out of service and its jobs are other devices'; of one that is right,
- * the configs are quarantined.
- */
+/* A GPU on which one config after the other fails, over the double of its library. A known kernel
+ * first tests whether the device computes rightly. A device that does not is taken out of service,
+ * and its jobs go to other devices; on a device that does, the failing configs are quarantined. */
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -16,13 +14,13 @@
 
 #define PROBLEM "4-6-6-1x1-5-6-6-1-0x0-1x1-1x1-0-NCHW-FP32-F\n"
 #define MANY    10
-#define JOBS    2 /* of a problem, by both solvers */
+#define JOBS    2 /* jobs for each problem: one for each solver */
 
 static const char *const ways[] = {"--configs", "6", "--seed", "3", "--solvers", "ConvWays", NULL};
 static const char *const both_solvers[] = {
     "--configs", "6", "--seed", "3", "--solvers", "ConvWays,ConvDirectNaive", NULL};
 
-/* One of the double's two GPUs, so that nothing goes on beside what fails. */
+/* The worker uses one of the double's two GPUs, so that nothing runs beside the failing device. */
 static const char *const patient[] = {"--eval",
                                       "0",
                                       "--fault-limit",
@@ -36,7 +34,7 @@ static const char *const patient[] = {"--eval",
                                       NULL};
 static const char *const second[] = {
     "--eval", "1", "--fault-limit", "2", "--sample-seconds", "0.01", "--build", "1", NULL};
-/* The worker builds nothing: it loads the proof's kernel from the database. */
+/* A worker that builds nothing: it loads the kernel that tests the device from the database. */
 static const char *const hasty[] = {"--eval",
                                     "0",
                                     "--fault-limit",
@@ -48,7 +46,8 @@ static const char *const hasty[] = {"--eval",
                                     "--build",
                                     "0",
                                     NULL};
-/* The campaign names its target: the worker that builds has another driver than the one that measures. */
+/* The campaign's target is named, since the worker that builds has another driver than the one that
+ * measures. */
 static const char *const apart[] = {
     "--configs", "6", "--solvers", "ConvWays,ConvDirectNaive", "--target", "gfx90a_xnack84", NULL};
 static const char *const builds[] = {"--eval", "none", "--build", "1", NULL};
@@ -78,7 +77,7 @@ static void assert_progress(Store *store, int64_t campaign, int done, int failed
     g_assert_cmpint(progress.failed, ==, failed);
 }
 
-/* Sicknesses that one solver sees: the solver might be to blame as well. */
+/* Device faults that appear with one solver only, so that the solver could be the cause as well. */
 static const struct sickness {
     const char *path, *words, *why;
     const char *const *solvers, *const *worker;
@@ -106,7 +105,7 @@ static void test_a_sick_device_is_taken_out_of_service(gconstpointer data)
     g_assert_true(gpu_farm_is_out(store, sickness->why));
     g_assert_true(gpu_farm_is_out(store, "and the plain convolution fails on it"));
     live_child_ends(agent,
-                    "child eval"); /* a tool can reset the device only while no process holds it */
+                    "child eval"); /* no process may hold the device while a tool resets it */
     kill(agent, SIGTERM);
     g_assert_cmpint(live_wait(agent), ==, 0);
     g_assert_cmpuint(count_quarantine(store), ==, 0);
@@ -134,7 +133,7 @@ static void test_a_solver_that_crashes_is_not_the_devices_fault(void)
     assert_progress(store, campaign, 1, 1);
 }
 
-/* The jobs are ready one by one, as they are built, so both devices get some. */
+/* Jobs become ready one by one as they are built, so both devices get some. */
 static void test_others_go_on_beside_a_sick_device(void)
 {
     static const char *const two[] = {"--configs", "1", "--solvers", "ConvWays,ConvDirectNaive",
@@ -156,8 +155,8 @@ static void test_others_go_on_beside_a_sick_device(void)
     g_assert_cmpuint(count_quarantine(store), ==, 0);
 }
 
-/* A campaign of one job puts first one GPU and then the other out of service, and fails with them. Returns what the
- * farm says about it; free with g_free(). */
+/* A campaign of one job takes first one GPU and then the other out of service, and fails then.
+ * Returns the job's failure text; free with g_free(). */
 static char *lose_both_devices(Store *store, const char *words)
 {
     gpu_farm_say(words);
@@ -170,7 +169,8 @@ static char *lose_both_devices(Store *store, const char *words)
     return gpu_farm_await_event(store, "job failed");
 }
 
-/* The double fails every launch. After the first GPU is out of service the second one gets the job. */
+/* The double fails every launch: after the first GPU is out of service, the job goes to the second
+ * one. */
 static void test_a_config_breaks_two_devices_at_most(void)
 {
     if (!gpu_farm_use(&gpu_hip))
@@ -181,7 +181,7 @@ static void test_a_config_breaks_two_devices_at_most(void)
     g_assert_cmpuint(count_quarantine(store), ==, 2);
 }
 
-/* One config takes each device that runs it off the bus: no third device is lost to it. */
+/* A config that makes each device drop off the bus is not given to a third device. */
 static void test_a_config_takes_two_devices_off_at_most(void)
 {
     if (!gpu_farm_use(&gpu_hip))
@@ -199,7 +199,8 @@ static void test_a_config_takes_two_devices_off_at_most(void)
     g_assert_cmpuint(gpu_farm_events(store, "device out of service"), ==, 2);
 }
 
-/* The one device of a farm comes back by itself, as after a reset, and its job ends when that happens again. */
+/* A farm's only device comes back after a reset. Its job is tried again, and fails when the device
+ * is lost again. */
 static void test_a_device_that_comes_back_is_lost_once_more(void)
 {
     if (!gpu_farm_use(&gpu_hip))
@@ -221,7 +222,8 @@ static void test_a_device_that_comes_back_is_lost_once_more(void)
     g_assert_cmpuint(count_quarantine(store), ==, 1);
 }
 
-/* A config that hung before its device was lost is not quarantined: the device may have been the reason. */
+/* A config hung just before its device was lost: it is not quarantined, since the device may have
+ * been the cause. */
 static void test_what_a_lost_device_condemned_is_free_again(void)
 {
     if (!gpu_farm_use(&gpu_hip))

@@ -19,8 +19,8 @@
 static const char problems[] = "16-12-12-3x3-16-12-12-1-1x1-1x1-1x1-0-NCHW-FP32-F\n"
                                "8-10-10-1x1-24-10-10-1-0x0-1x1-1x1-0-NCHW-FP32-F\n"
                                "12-9-9-3x3-8-9-9-1-1x1-1x1-1x1-0-NCHW-FP32-F\n";
-/* The campaign's options for a CPU and, with SKIPJACK_TEST_DEVICE=gpu, for a GPU: a solver with a space and one
- * with a single config. */
+/* The options of a campaign on a CPU and, with SKIPJACK_TEST_DEVICE=gpu, on a GPU: one solver with
+ * a space and one with a single config. */
 static const struct kind {
     const char *request[7], *tune[7];
 } on_cpu = {{"--configs", "5", "--seed", "3", "--solvers", "ConvCpuDirect,ConvDirectNaive", NULL},
@@ -34,7 +34,7 @@ static const struct kind *kind = &on_cpu;
 static const char *const quick[] = {"--eval", "0", "--sample-seconds", "0.05", "--lease",
                                     "120",    NULL};
 
-/* The outcomes of the same campaign without kills. */
+/* The outcomes of the same campaign without kills, to compare with. */
 static char *undisturbed;
 
 static const char *program(void)
@@ -58,7 +58,8 @@ static void farm_start(struct farm *farm)
     farm->worker = live_worker(program(), quick);
 }
 
-/* Polls until jobs are being evaluated and an outcome is stored, or jobs being built and a kernel. */
+/* Polls until jobs are being evaluated and an outcome is stored; without `evaluating`, until jobs
+ * are being built and a kernel is stored. */
 static void await(const struct farm *farm, bool evaluating)
 {
     gint64 limit = patience_end();
@@ -127,7 +128,8 @@ static void test_build_child_is_killed(void)
     assert_whole(&farm);
 }
 
-/* The next agent returns the dead agent's leases at its start, long before they run out. */
+/* An agent that starts on the node returns the dead agent's jobs at once, long before their leases
+ * end. */
 static void test_agent_is_killed_and_started_again(void)
 {
     struct farm farm;
@@ -173,7 +175,7 @@ static void test_postgresql_is_killed(void)
     assert_whole(&farm);
 }
 
-/* Waits for the campaign that a tune makes. */
+/* Waits until a tune has created its campaign; returns the id. */
 static int64_t made_campaign(Store *store)
 {
     gint64 limit = patience_end();
@@ -186,7 +188,8 @@ static int64_t made_campaign(Store *store)
     g_error("tune has made no campaign");
 }
 
-/* One tune loses its compiler, its database, its eval child and its agent, one after the other. */
+/* One tune: its build child, its database, its eval child and its agent are killed, one after the
+ * other. */
 static void test_all_are_killed_during_tune(void)
 {
     static const char agent[] = "worker --until-empty";

@@ -34,7 +34,7 @@ static int64_t campaign_of(const char *program, const char *solver, const char *
     return live_campaign(program, PROBLEM, arguments);
 }
 
-/* Whether the worker that built the campaign's best kernel was that process. */
+/* Whether the worker process `pid` built the kernel of the campaign's best result. */
 static bool was_built_by(Store *store, int64_t campaign, pid_t pid)
 {
     g_autoptr(GError) error = NULL;
@@ -64,7 +64,8 @@ static void test_each_program_gets_what_it_carries(void)
     g_autoptr(GError) error = NULL;
     g_autoptr(Store) store = scratch_store();
     int64_t nobodys = campaign_of(older, "ConvDirectNaive", "1");
-    do_sql(store, "UPDATE solvers SET revision = revision + 1"); /* as it will be one day */
+    /* the revision of a future program */
+    do_sql(store, "UPDATE solvers SET revision = revision + 1");
     int64_t both = campaign_of(older, "ConvDirectNaive", "2");
     int64_t newers = campaign_of(newer, "ConvFaults", "3");
     do_sql(store, "INSERT INTO schema_migrations VALUES (9998, '9998_kind', 'x', now(), 12)");

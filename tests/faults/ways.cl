@@ -1,7 +1,5 @@
-/*
- * A pointwise convolution of one image, one work-item an output element, whose sums begin with the channel
- * that `way` says: its configs are one code object, and a launch's arguments tell them apart.
- */
+/* A pointwise convolution of one image, one work-item for each output element. The sum begins with
+ * the channel `way`: all configs share one code object and differ in that argument only. */
 #include "dialect.h"
 
 KERNEL(64, 1, 1) conv_ways(GLOBAL const float *x, GLOBAL const float *w, GLOBAL float *y,

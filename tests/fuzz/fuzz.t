@@ -30,7 +30,7 @@ start() { # NAME
     (cd "$kept/$1" && ls -t | tail -n +2001 | xargs -r rm -f)
     corpus=$here/corpus/${1#fuzz_}
     [ -d "$corpus" ] || corpus=
-    # The first folder gets what is new; the corpus is only read.
+    # libFuzzer writes new inputs to the first folder; the corpus is only read.
     "$fuzzers/$1" -seed="$seed" -max_total_time="$seconds" -timeout=60 -rss_limit_mb=1024 -close_fd_mask=1 \
         -artifact_prefix="$found/$1-" "$kept/$1" ${corpus:+"$corpus"} >"$scratch/$1.log" 2>&1 &
     running="$running $!:$1"

@@ -1,4 +1,4 @@
-/* Any bytes: refused with a reason, or a code object that states its target and its kernel. */
+/* Any bytes as an AMD code object: refused with a reason, or read with its target and kernel. */
 #include "kernels/objects/amd_object.h"
 
 #include <string.h>

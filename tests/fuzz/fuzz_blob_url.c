@@ -12,7 +12,7 @@ static void check_password(const char *url, const char *message)
     g_assert_true(user == NULL || strlen(user) < 12 || strstr(message, user) == NULL);
 }
 
-/* The host has no character that would begin another HTTP header or name another host. */
+/* The host contains no character that would begin another HTTP header or name another host. */
 static void check_host(const char *url)
 {
     g_autoptr(GUri) parsed = g_uri_parse(url, G_URI_FLAGS_ENCODED, NULL);

@@ -1,5 +1,5 @@
-/* Any bytes as what a child says on standard error, in pieces: the end of it is kept, as valid UTF-8.
- * Lines reach the log for one length in so many, which keeps the log short. */
+/* Any bytes in pieces as a child's standard error: the last part is kept, as valid UTF-8. Only some
+ * inputs, chosen by their length, also write lines to the log, which keeps the log short. */
 #include "worker/child/child_words.h"
 
 #include <stdint.h>

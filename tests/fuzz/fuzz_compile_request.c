@@ -1,5 +1,5 @@
-/* Any JSON as a request to a build child: refused, or with options that a compiler takes as definitions
- * alone, a file of ours that is found or not, and a target that can be asked about. */
+/* Any JSON as a request to a build child: refused, or accepted with options that only define
+ * macros, a source file of this program (which need not exist), and a valid target. */
 #include "worker/build/compile_request.h"
 #include "worker/protocol/frames.h"
 
@@ -28,7 +28,8 @@ static void check_options(const char *options)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct compile_request request = {0};
-    g_unsetenv("SKIPJACK_OBJECTS"); /* no file is asked for by a name that is made up */
+    /* no ready code object is looked up under a name that the fuzzer made up */
+    g_unsetenv("SKIPJACK_OBJECTS");
     g_autoptr(GError) error = NULL;
     json_t *head = json_loadb((const char *)data, size, 0, NULL);
     if (head != NULL && compile_request_read(head, &request, &error)) {

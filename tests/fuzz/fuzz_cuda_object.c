@@ -1,4 +1,5 @@
-/* Any bytes: refused with a reason, or a code object that states its architecture and its kernel. */
+/* Any bytes as an NVIDIA code object: refused with a reason, or read with its architecture and
+ * kernel. */
 #include "kernels/objects/cuda_object.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* Any bytes as a driver line: no crash, and what is read is valid and written back unchanged. */
+/* Any bytes as a driver line: no crash; a problem that is read is valid, and the line written of it
+ * gives the same problem. */
 #include "solvers/driver/driver_line.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* Any line: refused with a reason, or written back as it was and read again the same. */
+/* Any line as a find-db's: refused with a reason, or written back such that it reads the same
+ * again. */
 #include "export/formats/find_db.h"
 
 #include "solvers/problem/problem_key.h"

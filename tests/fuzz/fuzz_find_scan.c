@@ -1,4 +1,5 @@
-/* Any line: a scan keeps the text, its pieces lie in order inside the entry, and a parsed line is written back. */
+/* Any line as a find-db's: a scan does not change the text, the parts of an entry are in order and
+ * inside it, and a parsed line is written back. */
 #include "export/formats/find_db.h"
 #include "export/formats/find_scan.h"
 
@@ -49,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         g_autoptr(GString) again = g_string_new(NULL);
         find_line_format(&line, again);
         g_assert_cmpuint(line.entries->len, ==, (guint)count);
-        /* A workspace may have leading zeros, which are not written again. */
+        /* leading zeros of a workspace are not written back */
         g_assert(again->len <= strlen(kept));
     }
     find_line_clear(&line);

@@ -1,4 +1,4 @@
-/* Any bytes: every line is a row or told as bad, and rows are in order. */
+/* Any bytes as a find-db: every line becomes a row or is reported as bad, and rows are in order. */
 #include "export/formats/find_table.h"
 
 #include <string.h>

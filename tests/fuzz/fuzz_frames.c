@@ -1,4 +1,5 @@
-/* The agent's frame buffer with any bytes from its peer. A frame that is taken encodes to the same bytes again. */
+/* Any bytes in the agent's frame buffer: a frame that is accepted encodes to the same bytes
+ * again. */
 #include <stdlib.h>
 
 #include "worker/eval/eval_request.h"

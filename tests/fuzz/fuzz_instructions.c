@@ -1,5 +1,5 @@
-/* Any bytes: names with counts, or nothing. The code of NVIDIA's GPUs, since AMD's is LLVM's to read; how
- * it is found in the file is the same for both. */
+/* Any bytes as a code object of an NVIDIA GPU: instruction names with counts, or none. AMD's code
+ * is not fuzzed, since LLVM decodes it; finding the code in the file is the same for both. */
 #include "kernels/objects/instructions.h"
 
 #include <string.h>

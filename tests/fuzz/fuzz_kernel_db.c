@@ -1,4 +1,5 @@
-/* Any bytes as a kernel-db: no crash, and what is read as a code object has the size that its row says. */
+/* Any bytes as a kernel-db: no crash, and a code object that is read has the size that its row
+ * states. */
 #include "export/formats/kernel_db.h"
 
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
-/* A problem, a target and a config from outside, a line each, and every solver asked about them, as
- * workers and `worker --cold` ask: it refuses, or says what can be run. */
+/* A problem, a target and a config, a line each; every solver is asked about them, as workers and
+ * `worker --cold` do: it refuses, or gives a solution that can be run. */
 #include "solvers/framework/solver.h"
 #include "solvers/problem/problem_key.h"
 

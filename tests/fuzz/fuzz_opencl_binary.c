@@ -1,5 +1,6 @@
-/* A program's binary as a driver gives it, which a full disk may have cut anywhere: PoCL's magic is put before
- * half of them, so that its files are looked into. A refusal sets an error. */
+/* A program's binary as a driver returns it, which a full disk may have cut off anywhere. Half of
+ * the inputs get PoCL's magic number, so that the files in them are parsed. A refusal sets an
+ * error. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,7 @@ static void check(GBytes *binary)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char magic[] = "poclbin";
-    /* Copies of just their size, so that a byte read beyond is seen. */
+    /* copies of exactly this size, so that AddressSanitizer finds a read behind their end */
     g_autoptr(GBytes) plain = g_bytes_new(data, size);
     guint8 *packed = g_malloc(sizeof magic + size);
     memcpy(packed, magic, sizeof magic);

@@ -1,4 +1,5 @@
-/* Any text as a perf config: refused, or written back unchanged. The first byte says how many values. */
+/* Any text as a perf config: refused, or written back unchanged. The first byte is the number of
+ * values. */
 #include "solvers/framework/solver.h"
 
 #include <string.h>

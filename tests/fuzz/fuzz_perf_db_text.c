@@ -1,4 +1,5 @@
-/* Any line: refused with a reason, or written so that it reads and writes the same again. */
+/* Any line as a perf-db's: refused with a reason, or written back such that it reads and writes the
+ * same again. */
 #include "export/formats/perf_db.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* Any bytes as a perf-db key: what is read is written back, and a row's problem has that row. */
+/* Any bytes as a perf-db key: a row that is read is written back the same, and the problem made of
+ * the row has that row. */
 #include "solvers/problem/problem_key.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

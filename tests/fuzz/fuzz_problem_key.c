@@ -1,4 +1,4 @@
-/* Any bytes as a key: what is read is written back byte by byte. */
+/* Any bytes as a problem's key: a key that is accepted is written back byte by byte. */
 #include "solvers/problem/problem_key.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Any bytes as a campaign's description, the FILE of `skipjack run`: refused by name, or a request whose
- * checks can be made. */
+/* Any bytes as a campaign's description (the FILE of `skipjack run`): refused with the name of the
+ * wrong member, or a request that can be checked. */
 #include "coordinator/campaigns/request.h"
 #include "coordinator/cli/cli.h"
 
@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (request_from_file(path, &request, &error)) {
         check(&request);
     } else {
-        /* A NUL byte is refused by who reads the file. */
+        /* the reader of the file has refused a NUL byte */
         if (!g_error_matches(error, G_FILE_ERROR, G_FILE_ERROR_INVAL))
             g_assert_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE);
         g_assert_true(g_utf8_validate(error->message, -1, NULL));

@@ -1,5 +1,5 @@
-/* Any bytes as a file of credentials, and as the body of a server's refusal: what is taken from them is
- * whole, and what is said of them shows nothing of a secret. */
+/* Any bytes as a file of credentials, and as the body of a server's refusal: credentials are read
+ * completely or not at all, and no message contains a part of a secret. */
 #include "schema/blobs/blob_http.h"
 #include "schema/blobs/s3_credentials.h"
 
@@ -25,7 +25,7 @@ static int file_of(const uint8_t *data, size_t size)
 static void read_credentials(const uint8_t *data, size_t size)
 {
     static const char usual[] = "no credentials for S3: ";
-    /* A secret that is a part of these is no secret told. */
+    /* a secret that is a part of these words cannot be recognized in a message */
     static const char names[] = "aws_access_key_id and aws_secret_access_key under";
     g_auto(S3Credentials) credentials = {0};
     g_autoptr(GError) error = NULL;

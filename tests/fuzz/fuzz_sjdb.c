@@ -1,5 +1,6 @@
-/* Any bytes as a .sjdb, as they are and with the checksums made right: refused, or asked everything.
- * As a key's text: the library takes what the program takes, and writes it back. */
+/* Any bytes as a .sjdb, unchanged and with corrected checksums: it is refused, or every function of
+ * the reader is called. The bytes as a key: the library accepts the same keys as the program, and
+ * writes them back. */
 #include "export/sjdb/reader/layout.h"
 #include "solvers/problem/problem_key.h"
 #include "tests/support/sjdb_bytes.h"
@@ -16,7 +17,7 @@ static void try_key(const uint8_t *data, size_t size)
     g_autofree char *key = g_strndup((const char *)data, size);
     bool taken = skipjackdb_problem_parse(key, &read) == SKIPJACKDB_OK;
     bool ours = problem_key_parse(key, &problem, NULL);
-    /* Steps of an epilogue are not the library's to judge. */
+    /* the library does not parse the steps of an epilogue */
     g_assert(taken == ours || (taken && strchr(key, '+') != NULL));
     if (taken && skipjackdb_problem_key(&read, written, sizeof written) == SKIPJACKDB_OK) {
         g_assert_cmpstr(written, ==, key);

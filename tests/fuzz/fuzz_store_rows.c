@@ -1,5 +1,5 @@
-/* Any JSON as a row of the database: refused with a reason, or a value that stays within its arrays and
- * is the same when it is written and read again. */
+/* Any JSON as a row of the database: refused with a reason, or a value within its arrays' sizes
+ * that is the same after writing and reading it again. */
 #include "schema/store/store_campaigns.h"
 #include "schema/store/store_private.h"
 #include "schema/store/store_queue.h"

@@ -1,5 +1,5 @@
-/* Any JSON as a target, from a frame and from a row of the database, and its id from a command line:
- * what is read is one that solvers may be asked about, and both ways read it alike. */
+/* Any JSON as a target, both in a frame and in a row of the database, and any text as a target's
+ * id: a target that is read is valid for solvers, and both ways give the same target. */
 #include "schema/store/store_private.h"
 #include "schema/store/store_problems.h"
 #include "worker/protocol/frames.h"
@@ -22,7 +22,7 @@ static void read_id(const char *id)
     }
 }
 
-/* A frame's target has all fields, so that the database takes it as it is. */
+/* A target in a frame has all fields, so the database's reader accepts it, too. */
 static void read_frame(const json_t *object)
 {
     struct target target, again;

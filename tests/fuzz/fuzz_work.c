@@ -1,5 +1,5 @@
-/* A claimed job made of any JSON, as the agent works on it: refused with a reason, or every config of its
- * history is solved or refused, and what is proposed next is the solver's own. */
+/* Any JSON as a claimed job that the agent works on: refused with a reason; otherwise every config
+ * of its history is solved or refused, and the next proposals are valid configs of the solver. */
 #include "schema/store/store_private.h"
 #include "worker/agent/work.h"
 

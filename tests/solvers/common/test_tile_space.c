@@ -1,4 +1,5 @@
-/* The spaces of the solvers that share the tile: they follow the product that is run, and limits. */
+/* The spaces of the solvers that share the tile parameters: they depend on the sizes of the matrix
+ * product and on the workspace limit. */
 #include "solvers/common/tile_space.h"
 #include "solvers/framework/solver.h"
 #include "solvers/problem/problem_key.h"
@@ -15,7 +16,7 @@ static void parse(const char *forward_key, enum direction direction, struct prob
     p->direction = direction;
 }
 
-/* The most that any config of the space takes; fails where that is over the limit. */
+/* The largest workspace in bytes of any config in the space; fails if it exceeds the limit. */
 static uint64_t most_workspace(const struct solver *solver, const struct problem *p,
                                const struct context *limited)
 {
@@ -36,10 +37,11 @@ static uint64_t most_workspace(const struct solver *solver, const struct problem
 static const struct {
     const char *solver, *key;
     enum direction direction;
-    uint64_t whole_bytes; /* what is needed where sums stay whole */
-    uint64_t most_bytes;  /* without a limit; 0: whatever */
+    uint64_t whole_bytes; /* workspace in bytes when sums are not split */
+    uint64_t most_bytes;  /* workspace in bytes without a limit; 0: not checked */
 } limit_rows[] = {
-    /* 4 parts of 2048 x 512 weights: 16 would leave less than two rounds of 8 of the 196 terms. */
+    /* 4 split-K parts of 2048 x 512 weights: with 16 parts, each would have less than two rounds of
+     * 8 of the 196 terms. */
     {"ConvGemm1x1", "512-14-14-1x1-2048-14-14-1-0x0-1x1-1x1-0-NCHW-FP32-F", DIRECTION_W, 0,
      UINT64_C(4) * 2048 * 512 * 4},
     {"ConvImplicitGemm", "512-14-14-1x1-2048-14-14-1-0x0-1x1-1x1-0-NCHW-FP32-F", DIRECTION_W, 0, 0},
@@ -50,7 +52,8 @@ static const struct {
      UINT64_C(64) * 9 * 2 * 28 * 28 * 4, 0},
 };
 
-/* A limit takes away what does not fit it; one that fits no parts leaves sums whole. */
+/* A workspace limit removes the configs that do not fit it; a limit below that of any split leaves
+ * the configs that do not split sums. */
 static void limits_choose_the_parts_that_may_be_tuned(void)
 {
     for (gsize i = 0; i < G_N_ELEMENTS(limit_rows); i++) {
@@ -82,7 +85,7 @@ static void limits_choose_the_parts_that_may_be_tuned(void)
     }
 }
 
-/* Where one size of tiles does not fit, the other serves. */
+/* Winograd has two tile sizes: if the workspace of one exceeds the limit, the other is used. */
 static void winograd_takes_the_tiles_that_fit(void)
 {
     const struct solver *solver = solver_find("ConvWinograd");
@@ -120,7 +123,8 @@ static int tallest_block(const char *name, const struct problem *p)
     return tallest;
 }
 
-/* Three channels of x, but 147 rows where each filter position is one. */
+/* x has three channels, but the product has 147 rows, one for each channel and filter position:
+ * tall blocks are in the space. */
 static void blocks_are_as_tall_as_the_product_is(void)
 {
     struct problem p;
@@ -144,7 +148,8 @@ static bool splits(const char *name, const struct problem *p)
     return false;
 }
 
-/* 9 x 9 positions are 81 terms, but 25 patches of 2 x 2. */
+/* A 9 x 9 filter has 81 terms in a plain product, but Winograd sums 25 patches of 2 x 2: the
+ * patches limit the blocks. */
 static void winograds_terms_are_patches(void)
 {
     struct problem p;

@@ -8,7 +8,7 @@
 #define KEY             "256-14-14-3x3-512-14-14-8-1x1-1x1-1x1-0-NCHW-FP32-F"
 #define FLAGS           "-n 8 -c 256 -H 14 -W 14 -k 512 -y 3 -x 3 -p 1 -q 1 "
 
-/* A usable line and the keys of its problems, joined by a space. */
+/* A line that is read, and the keys of its problems, joined by a space. */
 struct usable {
     const char *line, *keys;
 };
@@ -121,7 +121,8 @@ static void test_rocmlir(void)
          "512-14-14-3x3-256-14-14-8-1x1-1x1-1x1-0-NHWC-NHWC-NHWC-BF16-W"},
         {"-operation conv -t i8 " ROCMLIR "--fil_layout gkcyx --in_layout ngchw --out_layout ngkhw",
          "256-14-14-3x3-512-14-14-8-1x1-1x1-1x1-0-NCHW-INT8INT8INT32-F"},
-        {"-operation conv_bwd_data -t f32 -F 1 " ROCMLIR, KEY}, /* the flag decides */
+        /* the flag -F decides the direction, not the operation's name */
+        {"-operation conv_bwd_data -t f32 -F 1 " ROCMLIR, KEY},
     };
     check_usable(rows, G_N_ELEMENTS(rows));
 }
@@ -144,7 +145,8 @@ static void test_layouts(void)
         {FLAGS "-F 1 -I N01GC -f GK01C -O N01GK", LAID_OUT("NHWC-NHWC-NHWC")},
         {FLAGS "-F 1 -f GNC01 -I NGC01 -O NGC01", KEY},
         {FLAGS "-F 1 -f KYXC -I NHWC -O NHWC", LAID_OUT("NHWC-NHWC-NHWC")},
-        {FLAGS "-F 1 -I GNC01 -O GNC01 -f GNC01", KEY}, /* one group: its place does not matter */
+        /* with one group, the position of G in a layout does not matter */
+        {FLAGS "-F 1 -I GNC01 -O GNC01 -f GNC01", KEY},
         {"-n 2 -c 8 -k 8 -H 4 -W 4 -g 2 -F 1 -I N01GC -O N01GC -f GK01C",
          "8-4-4-3x3-8-2-2-2-0x0-1x1-1x1-0-NHWC-NHWC-NHWC-FP32-F_g2"},
     };

@@ -1,7 +1,5 @@
-/*
- * fingerprints.txt has a hash of each solver's spaces and solutions. A hash may change only with a raised
- * revision.
- */
+/* fingerprints.txt has a hash of each solver's spaces and solutions. A changed hash is allowed only
+ * if the solver's revision was raised. */
 #include <string.h>
 
 #include "solvers/framework/solver.h"
@@ -39,7 +37,8 @@ static void hash_solution(GChecksum *sum, const struct solution *solution)
     g_checksum_update(sum, (const guchar *)text->str, (gssize)text->len);
 }
 
-/* The most configs of a space that are hashed; the solution of every HASHED_SOLUTIONS-th is hashed too. */
+/* Most configs of a space that are hashed; of every HASHED_SOLUTIONS-th config the solution is
+ * hashed, too. */
 #define HASHED_MOST      2000
 #define HASHED_SOLUTIONS 23
 
@@ -72,7 +71,8 @@ static void hash_problem(GChecksum *sum, const struct solver *solver, const stru
         hash_config(sum, solver, p, context, &config, i % HASHED_SOLUTIONS == 0);
 }
 
-/* Hashes the native targets that the solver serves; other targets do not change the hash. */
+/* Adds the native targets that the solver serves to the hash; a target that it does not serve
+ * leaves the hash unchanged. */
 static void hash_native(GChecksum *sum, const struct solver *solver, const struct problem *p)
 {
     for (gsize t = 0; t < G_N_ELEMENTS(native_target_ids); t++) {
@@ -147,7 +147,8 @@ static void hash_problems(GChecksum *sum, const struct solver *solver, const GPt
     }
 }
 
-/* A line of fingerprints.txt: name, revision, SHA-256 of the spaces and solutions over the keys. */
+/* Returns the solver's line of fingerprints.txt: name, revision, SHA-256 of spaces and solutions
+ * over all keys. */
 static char *fingerprint(const struct solver *solver)
 {
     g_autoptr(GChecksum) sum = g_checksum_new(G_CHECKSUM_SHA256);

@@ -1,8 +1,6 @@
-/*
- * Offsets beyond 2^31, by arithmetic: what no test can run, every solver is asked about. It says no
- * and why, or its solution holds together: counts fit their arguments, grids their devices, slices
- * the workspace, and no product was wrapped.
- */
+/* Problems with offsets beyond 2^31, too large to run: every solver is asked about them. It refuses
+ * with a reason, or its solution is consistent: numbers fit their arguments' types, grids fit the
+ * device, slices fit the workspace, and no product overflowed. */
 #include <math.h>
 #include <signal.h>
 #include <string.h>
@@ -13,7 +11,8 @@
 #include "tests/support/conv_kinds.h"
 #include "tests/support/test_effort.h"
 
-/* Those behind the third are for solvers whose kernels have instructions of some GPUs alone. */
+/* The targets after the third are for solvers whose kernels use instructions of certain GPUs
+ * only. */
 static const char *const target_ids[] = {"cpu-skylake-avx512_2", "gfx90a68",      "sm_90_132_80g",
                                          "gfx1100_48",           "sm_80_108_80g", "gfx94268"};
 #define COMMON  3
@@ -27,7 +26,7 @@ static gsize target_count(const struct solver *solver)
     return solver->native ? TARGETS : COMMON;
 }
 
-/* ---- who is asked what, said where an assertion in a solver ends the program ---- */
+/* ---- the question being asked, printed if an assertion in a solver ends the program ---- */
 
 static char asking[PROBLEM_KEY_MAX + 128];
 
@@ -57,9 +56,10 @@ static void expect(bool holds, const char *what)
     g_test_fail();
 }
 
-/* ---- a solution holds together ---- */
+/* ---- checking a solution ---- */
 
-/* Workgroups (x, then y and z) of CUDA's launches, work-items of HIP's; OpenCL on CPUs has 64 bits. */
+/* Whether the launch's grid is possible: CUDA limits workgroups (more in x than in y and z), HIP
+ * limits work-items; OpenCL on CPUs counts in 64 bits. */
 static bool grid_fits(const struct target *target, const struct launch *launch)
 {
     for (int i = 0; i < 3; i++) {
@@ -112,7 +112,7 @@ static void check_config(const struct solver *solver, const struct problem *p,
     }
 }
 
-/* The default and one of the space; *state is space_draw()'s. */
+/* Checks the default config and one drawn from the space; *state is space_draw()'s random state. */
 static void check_configs(const struct solver *solver, const struct problem *p,
                           const struct context *context, uint64_t *state)
 {
@@ -125,7 +125,7 @@ static void check_configs(const struct solver *solver, const struct problem *p,
         check_config(solver, p, context, &config);
 }
 
-/* With less workspace than it would take it takes less, or refuses. */
+/* Under a limit below its usual workspace, the solver uses less workspace or refuses. */
 static void check_limit(const struct solver *solver, const struct problem *p,
                         const struct context *context, uint64_t limit, uint64_t *state)
 {
@@ -136,7 +136,7 @@ static void check_limit(const struct solver *solver, const struct problem *p,
         check_configs(solver, p, &limited, state);
 }
 
-/* Returns whether the solver serves it. */
+/* Checks one problem; returns whether the solver serves it. */
 static bool check_problem(const struct solver *solver, const struct problem *p,
                           const struct context *context, uint64_t *state)
 {
@@ -160,7 +160,7 @@ static bool check_problem(const struct solver *solver, const struct problem *p,
 
 /* ---- huge problems ---- */
 
-/* The fields that may be huge. */
+/* The fields that the tests make huge. */
 enum dimension {
     BATCH,
     CHANNELS,
@@ -196,7 +196,7 @@ static bool is_flat(const struct problem *p, int dimension)
     return p->spatial_dim == 2 && dimension >= INPUT && (dimension - INPUT) % AXIS_COUNT == AXIS_D;
 }
 
-/* A small problem of some kind in some cell that the solver serves, to make huge. */
+/* Draws a small problem that the solver serves, which the caller then makes huge. */
 static bool draw_small(const struct solver *solver, const struct context *context, GRand *random,
                        struct problem *p)
 {
@@ -212,8 +212,9 @@ static bool draw_small(const struct solver *solver, const struct context *contex
     return false;
 }
 
-/* For every solver and target, `count` times: a small problem that `grow` then changes, counting on from another
- * number each day. Those that became invalid are left out. Returns how many huge problems some solver served. */
+/* For every solver and target, `count` times: draws a small problem and lets `grow` make it huge;
+ * `i` counts on from another number each day. Problems that become invalid are left out. Returns
+ * how many huge problems were served. */
 static int for_all_huge(int count, void (*grow)(struct problem *p, int i, GRand *random))
 {
     g_autoptr(GRand) random = g_rand_new_with_seed(test_seed());
@@ -241,7 +242,8 @@ static const int64_t edges[] = {INT32_MAX, INT32_MAX - 1, INT32_MAX - (1 << 20),
                                 1 << 30,   (1 << 30) + 1, 1 << 28,
                                 1 << 16,   (1 << 16) - 1};
 
-/* Sums over a filter's positions take time where solvers count them, so those are huge less often. */
+/* Makes one field huge. Huge filters are rarer, since solvers that count filter positions need time
+ * for them. */
 static void grow_one(struct problem *p, int i, GRand *random)
 {
     int dimension = i % DIMENSIONS;
@@ -282,8 +284,8 @@ static void a_filter_may_be_as_long_as_it_can(void)
     }
 }
 
-/* Where one output makes any stride valid, and a filter of one any dilation: what kernels reckon from
- * them in 32 bits would wrap. */
+/* With one output every stride is valid, and with a filter of one position every dilation: kernels
+ * that compute with these in 32 bits must refuse huge ones. */
 static void strides_and_dilations_are_bounded(void)
 {
     static const char *const names[] = {"ConvCpuBlocked", "ConvCpuDirect", "ConvCpuGemm",
@@ -314,8 +316,8 @@ static void strides_and_dilations_are_bounded(void)
     }
 }
 
-/* Parts of a split sum are layers of the grid, as groups are: where both would be too many, the sums
- * stay whole, and the solver serves all the same. */
+/* Split-K parts and groups are both in the grid's z dimension: where their product exceeds its
+ * limit, sums are not split, and the solver still serves the problem. */
 static void many_groups_leave_their_sums_whole(void)
 {
     static const char *const names[] = {"ConvIm2ColGemm", "ConvWinograd"};
@@ -344,8 +346,8 @@ static void many_groups_leave_their_sums_whole(void)
     }
 }
 
-/* More rows than a grid has blocks of 8 for, and more work-items than 32 bits count: every config is
- * asked for, since it takes a low block to be wrong. */
+/* A problem with more rows than a grid has blocks of 8, and with more work-items than 32 bits
+ * count. Every config is checked, since only low blocks reach these limits. */
 static void many_channels_are_refused_or_fit(void)
 {
     static const char *const keys[] = {
@@ -373,7 +375,8 @@ static void many_channels_are_refused_or_fit(void)
     }
 }
 
-/* Planes, strides of maps, tiles and weights that kernels count in so many bits, and their neighbours that fit. */
+/* Pairs of problems: in the first, planes, strides, tiles or weights exceed the bits in which
+ * kernels count them; the second just fits. */
 static void counts_of_kernels_are_bounded(void)
 {
     static const struct {
@@ -404,7 +407,8 @@ static void counts_of_kernels_are_bounded(void)
     }
 }
 
-/* Two to four dimensions, whose product is past 2^31 or 2^32, on the edge or far beyond. */
+/* Grows two to four fields so that their product is just below or above 2^31 or 2^32, or far
+ * above. */
 static void grow_products(struct problem *p, int i, GRand *random)
 {
     int count = 2 + i % 3;
@@ -428,9 +432,9 @@ static void products_may_be_huge(void)
 
 /* ---- no workspace was wrapped ---- */
 
-/* Workspaces are sums of products of a problem's sizes: doubling one size never reduces the sum, and adds at
- * most three times as much again (where a longer sum is split into more parts). A number that wraps at 32 or 64
- * bits falls as it passes the limit: 2 W - 2^64 < W. */
+/* Doubling one size of a problem never reduces the workspace, and at most quadruples it (where a
+ * longer sum is split into more parts). A workspace that overflows at 32 or 64 bits shrinks at that
+ * point: 2 W - 2^64 < W. */
 static void check_growth(const struct solver *solver, struct problem *p,
                          const struct context *context, int dimension, int64_t value)
 {

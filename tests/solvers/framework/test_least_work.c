@@ -1,4 +1,5 @@
-/* The operations and bytes that a solution states are what cannot be less, whatever its kernel does. */
+/* The operations and bytes that a solution states are the least that any kernel needs for the
+ * problem. */
 #include "solvers/framework/solver.h"
 #include "solvers/problem/problem_key.h"
 
@@ -22,8 +23,8 @@ static void a_strided_1x1_reads_a_part_of_its_input(void)
     g_assert_cmpfloat(solution.flops, ==, 2.0 * 512 * 28 * 28 * 256);
 }
 
-/* Positions of an axis that an output, a filter position and an input position inside have to do with
- * each other, counted one by one. */
+/* The number of an axis's positions (of the output, filter or input, by role) that take part in any
+ * product inside the input, counted one by one. */
 static int64_t count_touched(const struct problem *p, int axis, enum tensor_role role)
 {
     const int64_t *const sizes[TENSOR_COUNT] = {p->in, p->fil, p->out};
@@ -54,7 +55,8 @@ static double touched_bytes(const struct problem *p, enum tensor_role role)
     return bytes;
 }
 
-/* Padding that is wider than the filter, and strides past it, leave parts of all tensors out. */
+/* With padding wider than the filter, or strides past it, parts of all tensors take part in no
+ * product: their bytes are not counted. */
 static void elements_that_meet_only_padding_are_not_read(void)
 {
     g_autoptr(GRand) random = g_rand_new_with_seed(7);
@@ -86,7 +88,8 @@ static void elements_that_meet_only_padding_are_not_read(void)
     }
 }
 
-/* An image that its padding outgrows: what is computed are its own positions, by the filter's. */
+/* Backward data on an image smaller than its padding: operations are counted for the image's own
+ * positions. */
 static void a_backward_product_counts_input_positions(void)
 {
     const struct solver *solver = solver_find("ConvImplicitGemm");

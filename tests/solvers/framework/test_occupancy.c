@@ -2,7 +2,8 @@
 
 #include <glib.h>
 
-/* AMD's figures are clang 19's for kernels with these registers (-Rpass-analysis=kernel-resource-usage). */
+/* The expected figures for AMD are those that clang 19 reports for kernels with these registers
+ * (-Rpass-analysis=kernel-resource-usage). */
 static void registers_limit_the_waves(void)
 {
     static const struct {

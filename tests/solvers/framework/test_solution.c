@@ -106,7 +106,7 @@ static void grid_is_rounded_up_to_whole_blocks(void)
     }
 }
 
-/* ---- what can be run ---- */
+/* ---- solutions that cannot be run ---- */
 
 static void spoil_block(struct launch *l)
 {

@@ -54,7 +54,7 @@ static void usual_config(const struct problem *p, const struct context *context,
     *config = (struct perf_config){2, {4, 1}};
 }
 
-static int solved; /* how often a row's own solve was asked */
+static int solved; /* how often this row's solve function was called */
 
 static bool solve_nothing(const struct problem *p, const struct context *context,
                           const struct perf_config *config, struct solution *solution,
@@ -200,7 +200,7 @@ static void configs_of_the_other_space_are_not_valid(void)
     g_assert_cmpstr(why, ==, "number of values");
     g_assert_true(solver_config_valid(&backed, &odd, &context, &of_spare, NULL));
     g_assert_false(solver_config_valid(&backed, &odd, &context, &of_primary, NULL));
-    /* The default is valid whatever the space in force. */
+    /* the default config is valid whether the primary or the spare space is in force */
     g_assert_true(solver_config_valid(&backed, &odd, &context, &usual, NULL));
 }
 
@@ -224,17 +224,18 @@ static void with_no_valid_config_only_the_default_is_solved(void)
     g_assert_nonnull(strstr(error->message, "tile_divides_channels"));
 }
 
-/* A config text of an older revision, read under today's space, is never taken for another config. */
+/* A config's text from an older revision of the solver is refused in today's space, and never taken
+ * for another config. */
 static void a_stale_config_is_named_with_solver_and_reason(void)
 {
     static const struct {
         const char *text, *why;
     } cases[] = {
-        {"8", "8"},                     /* a parameter was added since */
-        {"8,1,1", "goes on after"},     /* one was taken away */
-        {"16,1", "TILE"},               /* a value it no longer takes */
-        {"8,8", "UNROLL"},              /* the same of a later parameter */
-        {"8,4", "tile_fits_registers"}, /* a constraint was added */
+        {"8", "8"},                     /* today's space has one parameter more */
+        {"8,1,1", "goes on after"},     /* today's space has one parameter less */
+        {"16,1", "TILE"},               /* the value was removed from the first parameter */
+        {"8,8", "UNROLL"},              /* the value was removed from the second parameter */
+        {"8,4", "tile_fits_registers"}, /* today's space has a constraint that forbids it */
         {"8,x", "whole numbers"},       /* another form */
         {"8;1", "whole numbers"},
         {"", "whole numbers"},
@@ -255,20 +256,21 @@ static void a_stale_config_is_named_with_solver_and_reason(void)
     }
 }
 
-/* Without problem and target: what no problem could have. */
+/* Without problem and target only the parameters' values are checked: a config that no problem can
+ * have is named. */
 static void a_possible_config_has_values_that_parameters_take(void)
 {
     static const struct {
         const struct solver *solver;
-        const char *text, *why; /* NULL: it is possible */
+        const char *text, *why; /* NULL: the config is possible */
     } cases[] = {
-        {&tuned, "8,4", NULL}, /* though a constraint forbids it here */
+        {&tuned, "8,4", NULL}, /* a constraint forbids it for some problems only */
         {&tuned, "4,1", NULL},
         {&tuned, "8", "Tuned: perf config '8' is not 2"},
         {&tuned, "8,1,1", "Tuned: perf config '8,1,1' goes on after"},
         {&tuned, "8,3", "Tuned: perf config '8,3' has a value that UNROLL does not take"},
         {&tuned, "", "Tuned: "},
-        {&backed, "16", NULL}, /* the spare space's */
+        {&backed, "16", NULL}, /* a config of the spare space */
         {&backed, "8,2", NULL},
         {&backed, "17", "Backed: "},
         {&plain, "", NULL},

@@ -1,4 +1,5 @@
-/* Claims are found by asking: here solvers whose answers are known, and the README's table. */
+/* A solver's claims (types, layouts, directions) are found by asking it about problems: tests with
+ * solvers whose claims are known, and the table in solvers/README.md. */
 #include "solvers/framework/solver_claims.h"
 
 #include <string.h>
@@ -43,7 +44,8 @@ static void choose_one(const struct problem *p, const struct context *context,
     *config = (struct perf_config){1, {1}};
 }
 
-/* As many launches as its config says; workspace where the problem has a stride. */
+/* A solution with as many launches as the config's value; it needs a workspace if the problem has a
+ * stride. */
 static bool solve(const struct problem *p, const struct context *context,
                   const struct perf_config *config, struct solution *solution, GError **error)
 {
@@ -151,7 +153,8 @@ static void cells_do_not_promise_together_what_is_not_served(void)
     g_assert_nonnull(strstr(text, "| NCHW NHWC | FP32 FP16, without FP16 in NHWC |"));
 }
 
-/* The text between the markers of solvers/README.md. NULL without them. Free with g_free(). */
+/* Returns the text between the markers of solvers/README.md, NULL if it lacks them. Free with
+ * g_free(). */
 static char *table_of_readme(void)
 {
     g_autofree char *text = NULL;

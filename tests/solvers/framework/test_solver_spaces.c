@@ -1,4 +1,4 @@
-/* Promises of all spaces and rows to code that reads and walks them. */
+/* Properties of all spaces and rows of the solver table: search and export rely on it. */
 #include <string.h>
 
 #include "solvers/framework/solver.h"
@@ -124,8 +124,8 @@ static void for_all_problems(look_at_problem *look)
     }
 }
 
-/* A prefix that a walk leaves early must be wrong whatever follows: what comes behind the parameters
- * that a constraint says it needs makes no difference to it. */
+/* A walk of the space leaves a prefix of values as soon as a constraint fails. So a constraint must
+ * not depend on parameters behind those that it states to need. */
 static void look_at_needs(const struct solver *solver, const struct problem *p,
                           const struct context *context, GRand *random)
 {
@@ -178,7 +178,8 @@ static void default_config_works_wherever_the_solver_applies(void)
     for_all_problems(look_at_default);
 }
 
-/* A layer whose sizes every tile divides: constraints that concern the target alone can break. */
+/* Every tile divides this layer's sizes, so only constraints on the target can make the default
+ * config invalid. */
 static void default_config_suits_any_cpu(void)
 {
     static const char *const ids[] = {"cpu-athlon64_1", "cpu-haswell_2", "cpu-skylake-avx512_64"};
@@ -205,7 +206,8 @@ static void default_config_suits_any_cpu(void)
     }
 }
 
-/* Strides of tensors that need not be packed come at run time, for each tensor that a kernel gets. */
+/* Tensors that need not be packed: each tensor that a kernel gets comes with its strides as
+ * run-time arguments. */
 static void look_at_strides(const struct solver *solver, const struct problem *p,
                             const struct context *context, GRand *random)
 {
@@ -249,7 +251,7 @@ static bool some_cell_is_served(const struct solver *solver, const struct contex
     return false;
 }
 
-/* Else a solver's family has nothing to run on a device that the solver is for. */
+/* Random problems reach every solver; otherwise a solver's tests would have no problem to run. */
 static void random_problems_find_what_each_solver_serves(void)
 {
     static const char *const ids[] = {"sm_90_132_80g", "cpu-skylake-avx512_2", "gfx90a68",

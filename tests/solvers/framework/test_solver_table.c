@@ -1,4 +1,4 @@
-/* Promises of every row of the solver table. */
+/* Properties of every row of the solver table. */
 #include <string.h>
 
 #include "solvers/common/conv_common.h"
@@ -9,10 +9,10 @@
 
 #define RANDOM_PROBLEMS 60
 
-/* Parts of a sum that end at no aligned place. */
+/* Sizes that are odd, so that split-K parts end at unaligned places. */
 static const char unaligned_key[] = "63-26-47-3x3-69-26-47-26-1x1-1x1-1x1-0-NCHW-FP16-F";
 
-static GPtrArray *problems; /* struct problem *: those of tables, then random ones */
+static GPtrArray *problems; /* struct problem *: those of table_problems.h, then random ones */
 static struct target targets[TABLE_TARGETS];
 
 static void make_problems(void)
@@ -144,7 +144,7 @@ static void solution_is_sound(const struct solver *solver, const struct problem 
         launch_is_sound(solver, &solution.launches[i], context, solution.workspace_bytes);
 }
 
-/* The first configs of a space differ in its last parameters; others are drawn where kernels are run. */
+/* A space's first configs differ in its last parameters only; the kernel tests draw others. */
 #define LOOKED_AT_MOST 40
 
 static void look_at_configs(const struct solver *solver, const struct problem *p,
@@ -170,7 +170,8 @@ static void every_valid_config_makes_a_sound_solution(void)
     for_all_applicable(look_at_configs);
 }
 
-/* A problem that is served with a few bytes less is served with these too, although parts are aligned. */
+/* A problem that is served under a limit is also served under a limit a few bytes higher, although
+ * the alignment of parts differs. */
 static void refuses_no_more_under_a_higher_limit(const struct solver *solver,
                                                  const struct problem *p,
                                                  const struct context *context)
@@ -200,7 +201,7 @@ static void look_at_limits(const struct solver *solver, const struct problem *p,
     limited.tunable_only = false;
     limited.workspace_limit = workspace_bytes;
     g_assert_true(solver_applicable(solver, p, &limited, &reason));
-    /* With less it takes less, or refuses. */
+    /* under a lower limit the solver uses less workspace or refuses */
     if (workspace_bytes > 0) {
         limited.workspace_limit = workspace_bytes - 1;
         g_assert_true(solver_applicable(solver, p, &limited, &reason) ==
@@ -216,8 +217,8 @@ static void limits_and_wrong_configs_are_refused(void)
     for_all_applicable(look_at_limits);
 }
 
-/* Exports, golden versions and cold runs read results back: they know a result's workspace, and not the limit of
- * its campaign. */
+/* Exports, golden versions and cold runs know a result's workspace, but not its campaign's limit:
+ * the result must be valid with its own workspace as the limit. */
 static void reads_back_by_its_workspace(const struct solver *solver, const struct problem *p,
                                         const struct context *limited,
                                         const struct perf_config *config)
@@ -301,13 +302,14 @@ static void look_at_bias(const struct solver *solver, const struct problem *p,
     g_assert_cmpmem(&plain, sizeof(plain), &other, sizeof(other));
 }
 
-/* The bias is in the key alone: a kernel of its own adds it. */
+/* The bias is part of the key only: a separate kernel adds it, so solutions are equal with and
+ * without it. */
 static void a_bias_changes_no_solution(void)
 {
     for_all_applicable(look_at_bias);
 }
 
-/* Kernels compute positions in 32 bits. */
+/* Kernels compute positions in 32 bits, so filters that reach further are refused. */
 static void filters_that_reach_too_far_are_refused(void)
 {
     static const struct {

@@ -76,7 +76,7 @@ static void walk_leaves_a_broken_prefix_early(void)
     with_batch(&p, 4);
     last_calls = 0;
     space_count(&space, &p, &context);
-    /* B = 8 never passes, so three of the six prefixes are left before C is tried. */
+    /* B = 8 always fails, so three of the six prefixes (A, B) end before C is tried. */
     g_assert_cmpint(last_calls, ==, 9);
 }
 
@@ -162,14 +162,15 @@ static double chi_square(const struct space *drawn, const struct problem *p, uin
     return sum;
 }
 
-/* Prefixes hold one, two and two of the five configs: a draw that goes parameter by parameter is not
- * even. The bounds are passed once in a thousand times by an even one; the seeds are fixed. */
+/* The prefixes hold one, two and two of the five configs, so a draw of one parameter after the
+ * other would not be even. An even draw exceeds the bound once in a thousand times; the seeds are
+ * fixed. */
 static void draw_is_even_over_all_configs(void)
 {
     struct problem p;
 
     with_batch(&p, 4);
-    g_assert_cmpfloat(chi_square(&space, &p, 1), <, 18.5); /* 4 degrees of freedom */
+    g_assert_cmpfloat(chi_square(&space, &p, 1), <, 18.5); /* the bound for 4 degrees of freedom */
     with_batch(&p, 40);
     g_assert_cmpint(space_count(&space, &p, &context), ==, 9);
     g_assert_cmpfloat(chi_square(&space, &p, 2), <, 26.1); /* 8 */
@@ -222,7 +223,7 @@ static void nothing_is_drawn_from_an_empty_space(void)
 
 /* ---- neighbours ---- */
 
-/* All values from 1 to 16 except n itself, which `n` forbids. */
+/* Allows all values from 1 to 16 except the problem's n. */
 static bool is_not_n(const struct problem *p, const struct context *unused, const int32_t *values)
 {
     (void)unused;
@@ -249,7 +250,8 @@ static void neighbours_differ_in_one_parameter(void)
         {0, {2, {1, -1}}, true, "2,-1 1,0 "},
         {0, {2, {16, 1}}, true, "8,1 16,0 "},
         {2, {2, {4, 0}}, false, "1,0 8,0 16,0 4,-1 4,1 "},
-        {2, {2, {4, 0}}, true, "1,0 8,0 4,-1 4,1 "}, /* over the gap to the next valid one */
+        /* the neighbour is the next valid value, across the gap */
+        {2, {2, {4, 0}}, true, "1,0 8,0 4,-1 4,1 "},
         {8, {2, {4, 1}}, true, "2,1 16,1 4,0 "},
         {16, {2, {8, 1}}, true, "4,1 8,0 "},
     };
@@ -283,7 +285,7 @@ static void neighbours_are_appended(void)
     g_assert_cmpuint(found->len, ==, 8);
 }
 
-/* Being neighbours is mutual, in both modes. */
+/* If a is a neighbour of b, then b is a neighbour of a, in both modes. */
 static void neighbourhood_is_mutual(void)
 {
     struct problem p;

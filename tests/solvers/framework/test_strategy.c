@@ -12,7 +12,7 @@ static void names_are_found_as_they_are_spelled(void)
     g_assert_cmpint(strategy_find(""), ==, -1);
 }
 
-/* Databases hold these names: a new strategy is added, and none is renamed. */
+/* Databases store these names: strategies may be added, but not renamed. */
 static void stored_names_stay(void)
 {
     static const char *const stored[] = {"prior", "local", "random", "exhaustive"};

@@ -23,7 +23,8 @@ static void test_ids_are_read_and_written(void)
         {"gfx90a_xnack68", "gfx90a", "_xnack", VENDOR_AMD, 104, 0, 64, ""},
         {"gfx90a6e", "gfx90a", "", VENDOR_AMD, 110, 0, 64, ""},
         {"gfx110060", "gfx1100", "", VENDOR_AMD, 96, 0, 32, ""},
-        {"gfx1299_20", "gfx1299", "", VENDOR_AMD, 20, 0, 32, ""}, /* none that is known */
+        /* an architecture that the program does not know */
+        {"gfx1299_20", "gfx1299", "", VENDOR_AMD, 20, 0, 32, ""},
         {"gfx942_38_cpx_nps4", "gfx942", "", VENDOR_AMD, 38, 0, 64, "_cpx_nps4"},
         {"gfx942_xnack98_dpx", "gfx942", "_xnack", VENDOR_AMD, 152, 0, 64, "_dpx"},
         {"gfx950100_nps2", "gfx950", "", VENDOR_AMD, 256, 0, 64, "_nps2"},
@@ -141,7 +142,7 @@ static void test_drivers_words_name_the_part(void)
     }
 }
 
-/* As MIOpen's own library names the databases that it looks for. */
+/* The expected names are those by which MIOpen's library looks for its databases. */
 static void test_files_have_miopens_names(void)
 {
     static const struct {
@@ -228,7 +229,7 @@ static void test_memory_of_a_unit_is_known(void)
     }
 }
 
-/* Names that PoCL and LLVM give CPUs, from SSE to AVX-512. */
+/* PoCL's and LLVM's names of CPUs, from SSE to AVX-512, with the width of their vectors. */
 static void test_vectors_are_as_wide_as_the_cpu_has_them(void)
 {
     static const struct {

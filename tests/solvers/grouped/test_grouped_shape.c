@@ -1,6 +1,5 @@
-/*
- * Costs of ConvGrouped's tiles, computed by hand, and its reasons for problems that it does not serve.
- */
+/* The costs of ConvGrouped's tiles, with expected figures computed by hand, and the reasons for
+ * which it refuses problems. */
 #include <string.h>
 
 #include "solvers/framework/solver.h"
@@ -15,8 +14,9 @@ static void problem_of(const char *key, struct problem *p)
     g_assert_true(problem_key_parse(key, p, NULL));
 }
 
-/* 34 of the 36 columns are a tile's; two are the padding where it continues in the next image. In B a stride of
- * two gives a position 2 by 2 places. A place has an odd number of chunks. */
+/* Notes on the figures: a tile of 34 columns uses 36, two of them padding before the next image; in
+ * B a stride of two makes 2 by 2 outputs of each position; in local memory a position takes an odd
+ * number of chunks. */
 static const struct tile_case {
     const char *key;
     int32_t values[GROUPED_PARAM_COUNT];
@@ -81,7 +81,7 @@ static void refused_problems_have_a_reason(void)
     }
 }
 
-/* 802816 positions of W: a sum in FP32 takes 32768. */
+/* W sums over 802816 positions here; a sum in FP32 may have 32768 terms. */
 static void long_sums_need_a_workspace(void)
 {
     const struct solver *solver = solver_find("ConvGrouped");

@@ -1,4 +1,4 @@
-/* The partial form's own search, on times that a formula gives. */
+/* The partial form's own search strategy, on times that a formula gives. */
 #include <math.h>
 #include <string.h>
 
@@ -47,7 +47,8 @@ static void try(struct history *history, const struct perf_config *config, time_
     history->tried[history->count++] = (struct tried_config){*config, time(config)};
 }
 
-/* The default first, then whatever is proposed, so many at a time, until nothing is. */
+/* Runs the search: the default config first, then batches of at most `wanted` proposals until
+ * nothing is proposed. */
 static void run_search(struct history *history, time_fn *time, int wanted)
 {
     struct perf_config configs[CONFIGS_MOST];
@@ -76,7 +77,8 @@ static const struct tried_config *best_of(const struct history *history)
     return best;
 }
 
-/* Large square blocks are best; fixing channels gains 10 %, images 5 %, and the filter loses by it. */
+/* Large square blocks are the fastest; compiling in the channels gains 10 %, the images 5 %, and
+ * the filter loses time. */
 static double usual_time(const struct perf_config *config)
 {
     int rows = value_of(config, "THREADS_M") * value_of(config, "TILE_M");
@@ -96,7 +98,8 @@ static double every_config_fails(const struct perf_config *config)
     return INFINITY;
 }
 
-/* The time of a config that differs from `base` in choice `fix` alone. */
+/* The time of the tried config that differs from `base` only in whether choice `fix` is compiled
+ * in; INFINITY if it was not tried. */
 static double time_of_flip(const struct history *history, const struct perf_config *base, int fix)
 {
     struct perf_config flipped = *base;
@@ -148,7 +151,8 @@ static void gains_are_tried_together(void)
     g_assert_cmpint(value_of(&best->config, "FIX_BATCH"), ==, 0);
 }
 
-/* From sixteen tiles of hundreds, by neighbours, to one that is near the best of all. */
+/* From sixteen tiles among hundreds, the search steps to neighbours until it reaches one whose time
+ * is near the best. */
 static void the_best_tile_is_come_near_to(void)
 {
     struct history history;
@@ -161,7 +165,7 @@ static void the_best_tile_is_come_near_to(void)
     while (space_walk_next(&walk, &config))
         least = MIN(least, usual_time(&config));
     g_assert_cmpfloat(best_of(&history)->time_ms, <=, 1.3 * least);
-    g_assert_cmpint(history.count, <=, 32); /* what a job may try unless told otherwise */
+    g_assert_cmpint(history.count, <=, 32); /* 32 is the default limit of a job's configs */
 }
 
 static void rounds_of_one_come_to_the_same_choice(void)
@@ -174,7 +178,7 @@ static void rounds_of_one_come_to_the_same_choice(void)
                     &best_of(&by_many)->config.values[first_fix], FIX_COUNT * sizeof(int32_t));
 }
 
-/* Whenever it is asked: a job that is replayed tries what it tried. */
+/* The same history always gives the same proposals, so a replayed job tries the same configs. */
 static void equal_histories_give_equal_proposals(void)
 {
     struct perf_config first[8], again[8];
@@ -199,7 +203,7 @@ static void where_every_config_fails_it_ends(void)
     g_assert_cmpint(history.count, <=, 17);
 }
 
-/* Nothing gains: every flip is tried once, and no combination of them. */
+/* No choice gains time: each is tried alone once, and no combination of them. */
 static double flat_time(const struct perf_config *config)
 {
     (void)config;

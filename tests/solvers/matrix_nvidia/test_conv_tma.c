@@ -1,4 +1,5 @@
-/* ConvTma's configs: what holds for each of them, whichever problem, and what teams need. */
+/* ConvTma's configs: properties of each config for any problem, and of teams (workgroups of a
+ * cluster that share a tile). */
 #include "solvers/framework/solver.h"
 #include "solvers/framework/solver_rows.h"
 #include "solvers/matrix_nvidia/conv_tma.h"
@@ -7,7 +8,8 @@
 static struct target target;
 static struct context context;
 
-/* Short products, strides whose phases differ, parts that do not divide the terms, tensors that are moved. */
+/* Problems with short sums, with strides whose phases differ, with parts that do not divide the
+ * terms, and with tensors that must be copied to another layout. */
 static const char *const keys[] = {
     "160-7-7-1x1-960-7-7-64-0x0-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-W",
     "512-7-7-3x3-512-14-14-64-1x1-2x2-1x1-0-NHWC-NHWC-NHWC-FP16-W",
@@ -29,7 +31,8 @@ static int64_t team_bytes(const struct perf_config *config)
     return (int64_t)config->values[TMA_BLOCK_M] * config->values[TMA_BLOCK_N] * 4;
 }
 
-/* A cluster has no workgroup too few, and lays its sums where the stages of its only tile were. */
+/* In a team every workgroup has a part of the sums, and each has a single tile, so that its sums
+ * may overwrite the pipeline's stages in local memory. */
 static void teams_have_one_tile(gconstpointer key)
 {
     struct perf_config config;
@@ -71,7 +74,7 @@ static void workspace_is_no_more_than_said(gconstpointer key)
     g_assert_cmpint(solved, >, 1);
 }
 
-/* A team's sums are in its own local memory, so that no workspace limit excludes them. */
+/* A team adds its partial sums in local memory, so no workspace limit excludes it. */
 static void teams_need_no_workspace(void)
 {
     struct perf_config config, limited;

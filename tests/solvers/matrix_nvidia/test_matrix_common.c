@@ -1,7 +1,5 @@
-/*
- * Shared code of the solvers of NVIDIA's matrix units: how terms are split, the workspace of copied tensors,
- * and, with AMD's, which positions fit an int.
- */
+/* Shared code of the solvers for NVIDIA's matrix units: how sums are split, the workspace of copied
+ * tensors, and, shared with AMD's, which positions fit an int. */
 #include "solvers/common/matrix_transform.h"
 #include "solvers/framework/solver.h"
 #include "solvers/matrix_nvidia/matrix_common.h"
@@ -31,7 +29,8 @@ static void set_problem(struct problem *p, enum direction direction, enum layout
     g_assert_true(problem_validate(p, NULL));
 }
 
-/* 64 images of 112 by 112 are 802816 terms of W; a sum in FP32 by units that cut takes 32768. */
+/* W over 64 images of 112 x 112 sums 802816 terms. Units that truncate FP32 sums may add 32768
+ * terms at most, so the sum is split. */
 static void long_sums_are_always_split(void)
 {
     static const char *const names[] = {"ConvMatrix", "ConvWgmma"};
@@ -59,7 +58,7 @@ static void long_sums_are_always_split(void)
     }
 }
 
-/* ConvFewChannelsMatrixW has parts of rows, in a space of its own. */
+/* ConvFewChannelsMatrixW splits sums into parts of rows, by a space of its own. */
 static void long_sums_of_few_channels_are_split_too(void)
 {
     const struct solver *solver = solver_find("ConvFewChannelsMatrixW");
@@ -113,9 +112,10 @@ static void only_other_layouts_are_copied(void)
         int launches;
     } rows[] = {
         {LAYOUT_NHWC, 64, 3, 1}, /* nothing */
-        {LAYOUT_NCHW, 64, 1, 3}, /* x and y: a filter of one position lies alike in both */
+        /* x and y are copied; a filter of one position is the same in both layouts */
+        {LAYOUT_NCHW, 64, 1, 3},
         {LAYOUT_NCHW, 64, 3, 4},
-        {LAYOUT_NHWC, 3, 3, 3}, /* x and w, for their channels */
+        {LAYOUT_NHWC, 3, 3, 3}, /* x and w are copied, since 3 channels are filled up */
     };
 
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
@@ -134,7 +134,8 @@ static void only_other_layouts_are_copied(void)
     }
 }
 
-/* Also that each launch has a grid that CUDA takes. */
+/* Returns whether the solver serves the problem; asserts that each launch has a grid that CUDA
+ * allows. */
 static bool serves(const struct solver *solver, const struct problem *p,
                    const struct context *unlimited)
 {
@@ -152,8 +153,8 @@ static bool serves(const struct solver *solver, const struct problem *p,
     return true;
 }
 
-/* Rows come in pairs: the first exceeds what the kernels count in int, or the workgroups of a CUDA grid; the
- * second does not. */
+/* Rows come in pairs: the first problem exceeds what kernels count in int, or CUDA's limit of
+ * workgroups; the second just fits. */
 static void places_in_kernels_stay_below_32_bits(void)
 {
 #define F16 "-0-NHWC-NHWC-NHWC-FP16-"

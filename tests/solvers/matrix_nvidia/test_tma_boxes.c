@@ -1,5 +1,6 @@
-/* Boxes of ConvTma: whole ones where an image divides so, few positions over elsewhere, one line of a 1x1, no box
- * longer than a tensor's map takes; and the tiles that follow from them. */
+/* The boxes that ConvTma loads: whole ones where they divide an image, with few positions too many
+ * elsewhere, one line for a 1x1 filter, and none longer than a tensor map allows; and the tiles
+ * that follow from the boxes. */
 #include "solvers/framework/solver.h"
 #include "solvers/matrix_nvidia/tma_boxes.h"
 
@@ -57,7 +58,8 @@ static void box(gconstpointer data)
     g_assert_cmpint((boxes.box[AXIS_W] - 1) * row->stride, <, 256);
 }
 
-/* 128 by 128 sums of 50176 rows and 256 columns; in W of 256 rows and three of the 18 panels of 64 columns. */
+/* Tiles of 128 x 128 sums cover 50176 rows and 256 columns; in W 256 rows, and three of the 18
+ * panels of 64 columns. */
 static void tiles_follow_from_boxes(void)
 {
     static const struct box_case row = {

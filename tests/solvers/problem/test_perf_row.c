@@ -37,10 +37,11 @@ static void test_sides_of_a_backward_row(void)
     g_assert_cmpint(p.k, ==, 64);
     g_assert_cmpint(p.c, ==, 3);
     g_assert_cmpint(p.out[AXIS_H], ==, 112);
-    g_assert_cmpint(p.in[AXIS_H], ==, 2 * 111 + 7 - 6); /* the least of 223 and 224 */
+    /* the smallest input that gives 112 outputs (224 gives as many) */
+    g_assert_cmpint(p.in[AXIS_H], ==, 2 * 111 + 7 - 6);
 }
 
-/* A row forgets some of a problem; the row of what it gives back is the same row. */
+/* A perf row does not hold all of a problem. The problem made of a row has that same row. */
 static void test_round_trip(void)
 {
     g_autoptr(GRand) random = g_rand_new_with_seed(3);
@@ -60,7 +61,7 @@ static void test_round_trip(void)
         g_assert_cmpmem(&row, sizeof row, &again, sizeof again);
         if (!perf_row_to_problem(&row, &back, &error)) {
             g_assert_error(error, SOLVERS_ERROR, SOLVERS_ERROR_INVALID);
-            continue; /* the least input may be too small for the padding */
+            continue; /* the smallest input may be invalid with the padding */
         }
         perf_row_from_problem(&back, &again);
         g_assert_cmpmem(&row, sizeof row, &again, sizeof again);

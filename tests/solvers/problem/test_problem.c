@@ -132,7 +132,7 @@ static void test_strides_of_every_layout(void)
 {
     static const struct {
         enum layout layout;
-        int64_t strides[5]; /* of a 2 x 6 x 8 x 8 tensor */
+        int64_t strides[5]; /* strides of a tensor of 2 x 6 x 8 x 8 */
     } rows[] = {
         {LAYOUT_NCHW, {384, 64, 64, 8, 1}},      {LAYOUT_NHWC, {384, 1, 384, 48, 6}},
         {LAYOUT_CHWN, {1, 128, 128, 16, 2}},     {LAYOUT_NCHWC4, {512, 256, 256, 32, 4}},
@@ -152,7 +152,7 @@ static void test_strides_of_every_layout(void)
     }
 }
 
-/* The last element's offset by the strides is the last element of a packed tensor. */
+/* The last element's offset, computed by the strides, is the number of elements less one. */
 static void test_strides_fill_the_tensor(void)
 {
     g_autoptr(GRand) random = g_rand_new_with_seed(11);
@@ -281,7 +281,7 @@ static void test_words_of_other_programs(void)
 {
     static const struct {
         const char *word;
-        enum data_type type; /* TYPE_NONE: none of ours */
+        enum data_type type; /* TYPE_NONE: the name is not one of our types */
     } types[] = {
         {"FP16", TYPE_FP16},          {"fp16", TYPE_FP16},     {"Half", TYPE_FP16},
         {"torch.float16", TYPE_FP16}, {"float", TYPE_FP32},    {"tf.float32", TYPE_FP32},
