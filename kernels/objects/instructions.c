@@ -16,15 +16,15 @@
 #define TEXT_MAX    256 /* the longest text of an instruction, in bytes */
 #define TABLES_MAX  4   /* the most symbol tables of a file that are searched */
 
-/* A string as LLVM's C++ functions take it (StringRef). A class without a copy constructor is passed as C
- * passes a struct. */
+/* A string argument of LLVM's C++ functions (StringRef). C may pass it as a struct, because a class with a trivial
+ * copy constructor is passed like one. */
 struct llvm_text {
     const char *start;
     size_t length;
 };
 
-/* Declared as in llvm-c/Disassembler.h, without the functions that resolve symbols. ParseArch is C++'s
- * llvm::AMDGPU::parseArchAMDGCN(), which returns 0 for an unknown name; the disassembler itself aborts there. */
+/* The functions used of LLVM's library, declared as in llvm-c/Disassembler.h (symbols are not resolved). ParseArch is
+ * C++'s llvm::AMDGPU::parseArchAMDGCN(). It returns 0 for an unknown name, where the disassembler would abort. */
 struct llvm {
     unsigned (*ParseArch)(struct llvm_text cpu);
     void (*TargetInfo)(void);
@@ -237,7 +237,8 @@ static bool each_with(const struct llvm *llvm, void *context, const struct span 
     return true;
 }
 
-/* No release disassembles CPUs older than gfx8: it aborts, although it knows their names. */
+/* Whether LLVM can disassemble for this AMD CPU. CPUs older than gfx8 are left out: LLVM knows their names, but its
+ * disassembler aborts. */
 static bool llvm_knows(const struct llvm *llvm, const char *cpu)
 {
     return !g_str_has_prefix(cpu, "gfx6") && !g_str_has_prefix(cpu, "gfx7") &&

@@ -60,7 +60,8 @@ struct opencl {
  * process need not compile at its first launch. */
 bool opencl_environment(const char *cache_dir, GError **error);
 
-/* The functions, valid until the process ends. NULL and KERNELS_ERROR_UNAVAILABLE without OpenCL. */
+/* Opens the OpenCL library and returns its functions, valid until the process ends. NULL and
+ * KERNELS_ERROR_UNAVAILABLE without OpenCL. */
 const struct opencl *opencl_open(GError **error);
 
 /* Writes up to `max` devices of all platforms. Returns their count, or -1 and an error where OpenCL is missing. */
@@ -77,8 +78,8 @@ bool opencl_device_target(cl_device_id device, struct target *t, GError **error)
 #define OPENCL_VERSION_MAX 128
 bool opencl_device_version(cl_device_id device, char version[OPENCL_VERSION_MAX], GError **error);
 
-/* "CL_OUT_OF_RESOURCES", or "OpenCL error -9999" for an unknown code. Static, or the thread's own until its
- * next call. */
+/* The name of an OpenCL status: "CL_OUT_OF_RESOURCES", or "OpenCL error -9999" for an unknown code. The text is
+ * static, or the thread's own until its next call. */
 const char *opencl_error_name(cl_int status);
 
 #endif

@@ -9,8 +9,8 @@
 #include <glib.h>
 #include <stdbool.h>
 
-/* KERNELS_ERROR_OBJECT for an empty binary, and for one of PoCL's without finished code or with code that is
- * cut off. */
+/* Checks a program's binary. Sets KERNELS_ERROR_OBJECT for an empty binary, and for a binary of PoCL without finished
+ * code or with code that is cut off. */
 bool opencl_binary_check(GBytes *binary, GError **error);
 
 #endif

@@ -178,7 +178,7 @@ static struct clang *clang_new(const char *path, GError **error)
     return clang;
 }
 
-/* The first clang of that name in PATH. A compiler cache of the same name may come before it. */
+/* The first program in PATH with this name that is a clang: a compiler cache of the same name may come before it. */
 static struct clang *clang_in_path(const char *name)
 {
     g_auto(GStrv) folders = g_strsplit(g_getenv("PATH") ? g_getenv("PATH") : "", ":", -1);

@@ -56,7 +56,8 @@ static char *without_folder(const char *log)
     return text ? text : g_strdup(log);
 }
 
-/* A failure whose log has no error is the compiler's own: the library gives every failure one status. */
+/* A failure whose log has no error message is the compiler's own, not the source's: the library gives every failure
+ * the same status. */
 static bool blames_source(int status, const char *log)
 {
     return status == RTC_ERROR_INVALID_OPTION || strstr(log, "error: ");
@@ -143,7 +144,8 @@ static char *release_of(GBytes *code)
     return g_strdup_printf(" LLVM %.*s", (int)length, found);
 }
 
-/* The trial itself: "+" and the compiler's release, or "-" and the reason. Free with g_free(). */
+/* Tries to compile for the target, in the trial's process. Returns "+" and the compiler's release, or "-" and the
+ * reason. Free with g_free(). */
 static char *trial_answer(const char *target)
 {
     g_autoptr(GError) error = NULL;
@@ -253,7 +255,8 @@ static const char *version_for(const char *target, GError **error)
     return verdict ? verdict->version : NULL;
 }
 
-/* For a NULL target the library's version without the compiler's release, and without a trial. */
+/* HIPRTC's version for a target. For a NULL target it is the library's version without the compiler's release, found
+ * without a trial. */
 static const char *hiprtc_version(const struct target *target, GError **error)
 {
     char name[AMD_TARGET_MAX];

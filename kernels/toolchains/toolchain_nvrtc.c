@@ -11,7 +11,7 @@
 #include "kernels/toolchains/rtc.h"
 #include "kernels/toolchains/toolchain_rows.h"
 
-/* 177 is the warning of a function that is not used: the dialect has more functions than a kernel needs. */
+/* 177 is the warning about unused functions: the dialect's header has more functions than a kernel needs. */
 #define NVRTC_FLAGS "--std=c++17 --diag-suppress=177 --ptxas-options=-v"
 #define TRIAL       "extern \"C\" __global__ void nothing() {}"
 

@@ -231,7 +231,8 @@ static GPtrArray *read_texts(char **paths)
     return texts;
 }
 
-/* One C literal for each line of the text. Question marks are escaped, because C17 still has trigraphs. */
+/* Prints a text as C string literals, one for each line. Question marks are escaped, because C17 still has trigraphs.
+ * */
 static void print_literal(const char *body)
 {
     fputs("     \"", stdout);

@@ -24,8 +24,8 @@
 #endif
 #pragma OPENCL FP_CONTRACT ON
 #define KERNEL(x, y, z) __kernel __attribute__((reqd_work_group_size(x, y, z))) void
-/* Functions are always inlined: PoCL gives a function that is not inlined another address of a local array than
- * the kernel. */
+/* Functions are always inlined: in PoCL a function that is not inlined sees another address for a local array than
+ * the kernel does. */
 #define DEVICE static inline __attribute__((always_inline))
 #define GLOBAL __global
 #define LOCAL_ARRAY __local

@@ -27,8 +27,8 @@
 #define TILE_ROW(repeat, i) (((repeat) * THREADS_M + ITEM_M) * TILE_M + (i))
 #define TILE_COLUMN(v) (((v) * THREADS_N + ITEM_N) * VEC)
 
-/* Sums in registers need constant indices, so these loops are unrolled; elsewhere unrolling only costs compile
- * time. An enum, since NVIDIA's compiler takes no macro here. */
+/* Unroll counts of loops over sums. Sums in registers need constant indices, so these loops are unrolled; elsewhere
+ * unrolling only costs compile time. An enum, since NVIDIA's compiler takes no macro in a pragma. */
 #if REPEAT_M == 1
 enum {
     TILE_UNROLL_ROWS = TILE_M,

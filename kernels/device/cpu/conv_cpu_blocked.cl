@@ -181,8 +181,8 @@ DEVICE i64 tile_offset(const struct tiles *tiles, int tile, i64 d, i64 h, i64 w)
     return row / tiles->height * d + row % tiles->height * h + tile_start(tiles, tile) * w;
 }
 
-/* Adds `length` terms to a tile's sums. There are two versions: with a constant step of 1 the compiler needs no
- * register for each neighbour's address. */
+/* Defines a function that adds `length` terms to a tile's sums. STEP is the distance of neighbouring positions in the
+ * input: with a constant step of 1 the compiler needs no register for each neighbour's address. */
 #define ADD_TILE(name, STEP)                                                                       \
     DEVICE void name(GLOBAL const LANE *in, i64 step, const i64 *terms, const LANE *weights,       \
                      int length, LANE *sums, int is_first)                                         \
@@ -260,7 +260,8 @@ DEVICE void store_run(GLOBAL STORAGE(TYPE_OUT) * out, const struct output *to, i
     }
 }
 
-/* The number of tiles from `tile` on that are contiguous in a row, or in rows without gaps. */
+/* The number of tiles from `tile` on whose outputs are contiguous in memory: within a row, or beyond where rows have
+ * no gaps. */
 DEVICE int run_length(const struct tiles *tiles, int tile, int has_gaps)
 {
     int whole = tiles->width / TILE_W, left = tiles->end - tile;

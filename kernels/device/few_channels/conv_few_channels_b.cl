@@ -162,7 +162,8 @@ DEVICE void store_results(GLOBAL ELEMENT *x, LOCAL_POINTER const float *from,
     }
 }
 
-/* first_h and first_w: the cells in which x begins; cells are counted from the padding's start. */
+/* first_h and first_w: numbers of the first cells (STRIDE positions each, counted from the start of the padding) that
+ * contain positions of x. */
 FEW_KERNEL
 conv_few_channels_b(GLOBAL const ELEMENT *RESTRICT y, GLOBAL const ELEMENT *RESTRICT w,
                     GLOBAL ELEMENT *RESTRICT x, int k, int in_h, int in_w, int out_h, int out_w,

@@ -140,7 +140,7 @@ DEVICE void lay_x(LOCAL_POINTER float *to, int line, int at, float value)
         to[place] = value;
 }
 
-/* The offset in x of the line's element `at`; `there` is 0 where x has no such element. */
+/* The offset in x of a line's element `at`; *there is 0 where x has no such element. */
 DEVICE int find_x(const struct image *image, int line, int at, int first_h, int *there)
 {
     int ih = first_h + line % FIL_H * DILATION_H, width = image->in_w * STEP;

@@ -25,7 +25,8 @@
     (((((i64)(group) * (blocks) + (column) / BLOCK) * (rows) + (row)) * 2) * BLOCK +               \
      (column) % BLOCK)
 
-/* Indices i of an axis from `begin` to `end` for which 0 <= first + i * stride < count. */
+/* Range of indices i, from `begin` up to `end`, for which 0 <= first + i * stride < count, that is, position i is
+ * inside of the tensor. */
 #define FIRST_INSIDE(first, stride) ((first) < 0 ? (-(first) + (stride) - 1) / (stride) : 0)
 #define END_INSIDE(first, stride, count)                                                           \
     ((first) < (count) ? ((count) - 1 - (first)) / (stride) + 1 : 0)

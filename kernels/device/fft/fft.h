@@ -20,8 +20,8 @@ typedef float vec;
 #define vec_store(pointer, value) (*(pointer) = (value))
 #endif
 
-/* A GPU holds a row in registers, so all its indices must be constants; a CPU has it in its cache. (NVIDIA's
- * compiler takes no macro in a pragma.) */
+/* Unroll count of loops over a row's elements. A GPU holds a row in registers, so all indices must be constants; a
+ * CPU has the row in its cache. (An enum, as NVIDIA's compiler takes no macro in a pragma.) */
 enum { UNROLL_ROW = VEC > 1 ? 1 : SIZE };
 
 #define HALF (SIZE / 2)
@@ -102,8 +102,8 @@ DEVICE float sine(int i)
     return quarter_cosine(i <= 16 ? 16 - i : i - 16);
 }
 
-/* One stage of the forward transform: sums, and differences rotated back by their angle. After unrolling
- * everything but the elements is constant. */
+/* One stage of the forward transform of pairs of elements `span` apart: their sums, and their differences rotated
+ * back by the stage's angle. After unrolling everything but the elements is constant. */
 DEVICE void forward_stage(vec *re, vec *im, int span)
 {
 #pragma unroll
@@ -133,7 +133,8 @@ DEVICE void forward_stage(vec *re, vec *im, int span)
     }
 }
 
-/* One stage of the inverse: the second elements are rotated forward by their angle, then sums and differences. */
+/* One stage of the inverse transform of pairs of elements `span` apart: the second elements are rotated forward by
+ * the stage's angle, then sums and differences are taken. */
 DEVICE void inverse_stage(vec *re, vec *im, int span)
 {
 #pragma unroll

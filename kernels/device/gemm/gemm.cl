@@ -15,7 +15,7 @@
 
 #define STRIDES(s) i64 s##0, i64 s##1, i64 s##2, i64 s##3
 
-/* Copies a's terms of the block's rows into a_tile, with zeros where an offset is -1. */
+/* Copies operand a's terms for the rows of the block into a_tile, with zeros where an offset is -1. */
 DEVICE void load_rows(GLOBAL const STORAGE(TYPE_A) *a, LOCAL_POINTER const i64 *a_row,
                       LOCAL_POINTER const i64 *a_term, LOCAL_POINTER LANE *a_tile)
 {

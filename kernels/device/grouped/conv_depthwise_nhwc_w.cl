@@ -26,7 +26,8 @@
 #define TILES_W        ((OUT_W + TILE_W - 1) / TILE_W)
 #define ROW_SUMS       (FIL_W * GROUP_CHANNELS)
 
-/* Positions of x that some output may read. Positions behind them count as outside, whatever they hold. */
+/* The number of positions along an axis of x that some output may read. Positions past it count as zero padding,
+ * whatever x holds there. */
 #define LEAST(a, b) ((a) < (b) ? (a) : (b))
 #define READ(in, out, stride, pad, fil, dilation)                                                  \
     LEAST(in, ((out)-1) * (stride) + ((fil)-1) * (dilation) + 1 - (pad))

@@ -78,8 +78,8 @@
 #define LINE_ENDS    ((TILE_W + PLANE_W - 2) / PLANE_W)
 #define PATCH_W      ((TILE_W - 1) * STEP_W + LINE_ENDS * (LINE_W - PLANE_W * STEP_W) + SPAN_W)
 #define PATCH_H      ((TILE_H - 1) * STEP_H + SPAN_H)
-/* Columns of equal remainder within the step are stored together, so that a read spreads over the banks; a
- * column has an odd number of chunks. */
+/* Order of the patch's columns in local memory: columns of equal remainder modulo the step are stored together, so
+ * that a read spreads over the banks. For the same reason a column has an odd number of chunks. */
 #define SECTION      ((PATCH_W + STEP_W - 1) / STEP_W)
 #define CHUNKS       (GROUPS * SOURCE_GROUP / 8)
 #define PLACE_CHUNKS (CHUNKS | 1)
@@ -91,8 +91,8 @@
 
 /* ---- instructions beside matrix_nvidia.h's ---- */
 
-/* Whether a step with a barrier is needed is known at compile time. No barrier may be in a branch, so when
- * emulated the step is always done and gets a flag that says whether it counts. */
+/* IF_COMPILED(condition): a condition known at compile time that leaves out a step. In the emulation steps have
+ * barriers, which may not be in a branch, so the step is always done and gets a flag that says whether it counts. */
 #if defined(MATRIX_EMULATED)
 #define IF_COMPILED(condition)
 #define WARP_BARRIER() BARRIER()

@@ -60,8 +60,8 @@ DEVICE void write_spot(struct table table, int index, struct spot spot)
 #endif
 }
 
-/* A coordinate so far outside that no sum with another one is inside. Columns past the end have it on one axis
- * and terms past the end on another, since two of them would add up to 0. */
+/* The coordinate of columns and terms past the end: so far outside that its sum with any other coordinate is outside
+ * of b. Columns have it on one axis and terms on another, since the sum of two of them would be 0. */
 #define OUTSIDE ((int)0x80000000u)
 
 DEVICE void write_columns(struct walks walks, struct table columns, int first, int count)

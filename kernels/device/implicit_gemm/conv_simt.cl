@@ -79,8 +79,8 @@ struct __attribute__((aligned(16))) term {
     int in_b, in_a, h, w; /* in_a: offset of the term in a, -1 for a term past the end */
 };
 
-/* A coordinate so far outside that no sum with another one is inside. Columns past the end have it on one axis
- * and terms past the end on another, since two of them would add up to 0. */
+/* The coordinate of columns and terms past the end: so far outside that its sum with any other coordinate is outside
+ * of b. Columns have it on one axis and terms on another, since the sum of two of them would be 0. */
 #define OUTSIDE ((int)0x80000000u)
 
 /* Terms in each of the table's two parts, as many as a wave has work-items. While blocks are loaded by one part, a

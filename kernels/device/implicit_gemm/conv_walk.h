@@ -13,8 +13,8 @@
 #define WALK_OFFSET i64
 #endif
 
-/* The walk along an axis of b: filter position f of those that take part meets position p at origin + p * scale
- * + f * spread, which exists from 0 to limit - 1. */
+/* The walk along an axis of b. Only some filter positions take part (in B those of a phase); filter position f of
+ * them reads, for position p, b's index origin + p * scale + f * spread. The index exists from 0 to limit - 1. */
 struct walk {
     int filters, positions;
     int origin, scale, spread, limit;

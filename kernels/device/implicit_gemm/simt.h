@@ -54,7 +54,8 @@ struct __attribute__((aligned(8))) pair {
 #endif
 #endif
 
-/* Loops over values in registers; others are not unrolled, which would only cost compile time. */
+/* Unroll counts of loops over values in registers. Other loops are not unrolled, as this would only cost compile
+ * time. */
 enum {
     UNROLL_K = UNROLLED(BLOCK_K),
     UNROLL_M = UNROLLED(TILE_M),
@@ -195,9 +196,9 @@ DEVICE void simt_store_four(GLOBAL float *c, int other, LOCAL_POINTER const int 
     }
 }
 
-/* Stores a work-item's sums at the sums of their row's and column's offsets (-1 for none). C_BY_ROW is 1 where
- * neighbouring rows are neighbours in c, 0 where neighbouring columns are. `quads`: four of them are aligned to
- * 16 bytes and complete or absent. */
+/* Stores a work-item's sums, each at the sum of its row's and its column's offset in c; a row or column with offset
+ * -1 does not exist. C_BY_ROW is 1 where neighbouring rows are neighbours in c, 0 where neighbouring columns are.
+ * `quads`: groups of four neighbours are aligned to 16 bytes, and each group exists as a whole or not at all. */
 DEVICE void simt_store(GLOBAL float *c, LOCAL_POINTER const int *rows,
                        LOCAL_POINTER const int *columns, int quads, float (*sums)[TILE_N])
 {

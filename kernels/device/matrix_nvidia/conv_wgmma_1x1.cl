@@ -12,7 +12,7 @@
 #include "matrix_planes.h"
 #include "wgmma.h"
 
-/* Local memory: results on their way to memory, the resident rows of the filter, then the stages. */
+/* Layout of local memory: results before they are stored, the resident rows of the filter, then the stages. */
 #define STAGING_BYTES (SPLIT ? 0 : WARPS * STAGED_BYTES)
 #if RESIDENT
 #define FILTER_BYTES (STEPS * A_BYTES)

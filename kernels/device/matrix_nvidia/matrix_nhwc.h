@@ -62,7 +62,8 @@
 
 /* ---- local memory ---- */
 
-/* The offset in bytes of a chunk of a line; two lines of four chunks are as long as one of eight. */
+/* The offset in bytes, within an operand's block in local memory, of a chunk of a line. Two lines of four chunks take
+ * the place of one line of eight. */
 DEVICE unsigned chunk_at(int line, int chunk, int lines, int chunks)
 {
     int place = line * 8 + (chunk / 8 * lines * 8) + ((chunk ^ line) & 7);

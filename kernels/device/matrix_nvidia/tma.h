@@ -84,7 +84,8 @@ DEVICE void copy_box(LOCAL_POINTER unsigned char *memory, unsigned to, unsigned 
         REPLACE_AXIS("element_stride", axis, "b32", "r", map->stride[axis]);                       \
     } while (0)
 
-/* One lane writes the map's image in local memory. The field of the rank is the number of axes less one. */
+/* Writes a tensor map's image to local memory; called by one lane. The map's field for the rank holds the number of
+ * axes less one. */
 DEVICE void write_map(unsigned at, const struct map *map)
 {
     const u64 w = (u64)map->size[0] * 2, h = w * (unsigned)map->size[1];

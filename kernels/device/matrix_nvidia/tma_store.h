@@ -172,7 +172,7 @@ struct ALIGNED(CHUNK_BYTES) chunk {
     unsigned words[4];
 };
 
-/* Writes a warp's 64 columns to its buffer in local memory, with chunks permuted as in operands. */
+/* Writes 64 columns of a warp's sums, rounded, to its buffer in local memory; chunks are permuted as in operands. */
 DEVICE void stage_panel(LOCAL_POINTER unsigned char *staged, LANE sums[TILES_N][4], int i, int item)
 {
     UNROLL for (int j = 0; j < 8; j++) UNROLL for (int part = 0; part < 2; part++)
