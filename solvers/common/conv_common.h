@@ -25,7 +25,8 @@ bool conv_is_plain(const struct problem *p, const char **reason);
  * than this far from the input's start, in either direction, even where a filter reaches past the padding. */
 int64_t conv_reach(const struct problem *p, enum axis axis);
 
-/* The least distance of filter positions that meet input positions of the same remainder modulo the stride. */
+/* The stride's period: the least distance of two filter positions that read input positions of the same remainder
+ * modulo the stride. */
 int64_t conv_stride_period(const struct problem *p, enum axis axis);
 
 /* Whether the types are FP32, FP16 and BF16 in any mixture (summed in FP32), or forward INT8 to INT32.
@@ -45,8 +46,8 @@ bool conv_layouts_are_plain(const struct problem *p, const char **reason);
  * bits. */
 void conv_gemm_sizes(const struct problem *p, double *m, double *n, double *k);
 
-/* Whether positions, the sizes above, each axis' reach and a tile's strides and dilations fit 31 bits, so that
- * kernels may count in int. Element offsets may need 64 bits. Otherwise *reason says so. */
+/* Whether positions, the sizes of conv_gemm_sizes(), each axis' reach and a tile's strides and dilations fit 31 bits,
+ * so that kernels may count in int. Element offsets may need 64 bits. Otherwise *reason says so. */
 bool conv_counts_fit_32_bits(const struct problem *p, const char **reason);
 
 /* Work-items of a launch whose items loop over `count` elements in steps of the launch's size: whole workgroups

@@ -7,8 +7,8 @@
 
 #include "solvers/framework/solution.h"
 
-/* The most elements of a result: half of 64 elements (a workgroup's, where items share parts) times CUDA's 2^31
- * - 1 workgroups. */
+/* The most elements of a result. A workgroup adds up 64 elements where work-items share parts, and CUDA allows 2^31 -
+ * 1 workgroups; this is half of their product. */
 #define MATRIX_SUM_MOST 0x1p36
 
 /* The most terms in one sum. Matrix units truncate what they add, so that all errors have one sign; up to this

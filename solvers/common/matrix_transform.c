@@ -89,7 +89,8 @@ uint64_t matrix_transform_bytes(const struct problem *p, int chunk)
     return bytes;
 }
 
-/* Whether both ways of copying serve the tensor; its layout decides which one is used. */
+/* Whether both ways of copying (whole tiles, and element by element) can serve the tensor; its layout decides which
+ * one is used. */
 static bool move_is_served(const struct side *side)
 {
     double plane = (double)side->padded_channels * (double)side->positions;

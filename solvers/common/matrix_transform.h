@@ -15,8 +15,8 @@ bool matrix_transform_serves(const struct problem *p, int chunk, const char **re
 int64_t matrix_transform_channels(int64_t channels, const struct problem *p, int chunk);
 /* Bytes of the copies in the workspace, 0 where nothing is copied. */
 uint64_t matrix_transform_bytes(const struct problem *p, int chunk);
-/* Completes a solution for such tensors: its launches read and write the copies, which follow its own
- * workspace, and launches that copy are added before and after. */
+/* Completes a solution for a problem whose tensors must be copied. The solution's launches then read and write the
+ * copies, which follow its own workspace; launches that copy are added before and after them. */
 void matrix_transform_solution(const struct problem *p, int chunk, struct solution *solution);
 
 #endif

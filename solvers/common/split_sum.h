@@ -8,7 +8,8 @@
 
 #include "solvers/framework/solution.h"
 
-/* Bytes of one part of w's sums, and of all parts of `splits`; 0 for a sum that is not split. */
+/* split_sum_part_bytes(): bytes of one part of w's sums. split_sum_bytes(): bytes of `splits` parts; 0 for a sum that
+ * is not split. */
 uint64_t split_sum_part_bytes(const struct problem *p);
 uint64_t split_sum_bytes(const struct problem *p, int splits);
 

@@ -62,7 +62,7 @@ static bool cpu_gemm_is_applicable(const struct problem *p, const struct context
     return conv_is_nchw_fp32_forward(p, reason);
 }
 
-/* Measured relative to the naive kernel: unfolding x pays where many channels use it. */
+/* The factors were measured relative to the naive kernel: unfolding x pays where many output channels use it. */
 static double cpu_gemm_estimate(const struct problem *p, const struct context *context)
 {
     (void)context;

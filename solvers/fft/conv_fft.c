@@ -142,8 +142,8 @@ static double row_flops(int size)
     return flops;
 }
 
-/* Operations for one plane with so many pairs of rows: rows, columns, and the step that separates or joins
- * pairs of real rows. */
+/* Operations to transform one plane, of whose rows `pairs` pairs are transformed: rows, all columns, and the step
+ * that separates or joins pairs of real rows. */
 static double plane_flops(int size, double pairs)
 {
     int half = size / 2;
@@ -167,7 +167,8 @@ static double fft_plan_product_flops(const struct fft_plan *plan)
     return 8 * plan->frequencies * plan->groups * plan->terms * plan->channels * plan->columns;
 }
 
-/* Operations, with those of transforms counted four times because they run that much slower than the product. */
+/* The cost of a plan: its operations, with those of transforms counted four times because they run that much slower
+ * than the product. */
 static double fft_plan_cost(const struct fft_plan *plan)
 {
     return fft_plan_product_flops(plan) + 4 * fft_plan_transform_flops(plan);
@@ -299,7 +300,8 @@ static bool size_is_useful(const struct problem *p, const struct context *contex
     return fft_plan_is_useful(p, &plan);
 }
 
-/* Where a smaller transform holds an image in one tile, a larger one only costs more. */
+/* A transform size is valid only if the next smaller one cannot hold an image in one tile: a larger transform would
+ * only cost more. */
 static bool size_is_needed(const struct problem *p, const struct context *context,
                            const int32_t *values)
 {

@@ -36,7 +36,8 @@ struct solver {
     bool nondeterministic;      /* results may differ from run to run (sums by atomics) */
     const char *const *sources; /* device source files that its launches may use, NULL-terminated */
 
-    /* Takes about a microsecond. On false *reason is a static phrase ("needs groups = 1"). */
+    /* Whether the solver serves the problem on the context's target. Takes about a microsecond. On false *reason is a
+     * static phrase ("needs groups = 1"). */
     bool (*is_applicable)(const struct problem *p, const struct context *context,
                           const char **reason);
     uint64_t (*workspace_bytes)(
@@ -122,7 +123,8 @@ bool solver_solve(const struct solver *solver, const struct problem *p,
 
 /* SHA-256 (hex) over the solver's kernel sources and revision. Jobs pin it beside the revision. Static. */
 const char *solver_hash(const struct solver *solver);
-/* "name:revision:hash" of each solver, as jobs pin it; NULL-terminated. Free with g_strfreev(). */
+/* The pins of all solvers, "name:revision:hash", which jobs store to name the exact solver; NULL-terminated. Free
+ * with g_strfreev(). */
 char **solver_pins(void);
 
 /* The algorithm's name in find-db entries for this direction: "miopenConvolutionFwdAlgoDirect". */

@@ -327,7 +327,7 @@ static void depthwise_nhwc_default_config(const struct problem *p, const struct 
 {
     static const int32_t tiles[][2] = {{4, 4}, {4, 2}, {2, 4}, {2, 2}, {1, 4}, {1, 2}, {1, 1}};
     static const int32_t vectors[] = {4, 8, 2, 1};
-    /* The largest tiles pay in W only where rows of x, widened by the stride, leave registers. */
+    /* in W the largest tile pays only with stride 1, where rows of x leave enough registers */
     bool is_narrow = p->stride[AXIS_H] * p->stride[AXIS_W] == 1;
     gsize first = p->direction != DIRECTION_W ? 2 : is_narrow ? 0 : 1;
     gsize count = G_N_ELEMENTS(tiles) - first;

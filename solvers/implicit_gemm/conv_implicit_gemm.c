@@ -130,9 +130,9 @@ static bool repeats_leave_work(const struct problem *p, const struct context *co
     return repeats == 1 ? block > columns : block * repeats <= 2 * columns;
 }
 
-/* Splits are valid up to two workgroups for each unit, and below one workgroup for each unit only where no more
- * parts are possible. The workspace limit is left out, so that a config that is valid under a limit is valid
- * without it. */
+/* Splits are valid while there are at most two workgroups for each compute unit. Fewer than one workgroup for each
+ * unit is valid only where no more parts are possible. The workspace limit is left out, so that a config that is
+ * valid under a limit is valid without it. */
 static bool splits_suit_target(const struct problem *p, const struct context *context,
                                const int32_t *values)
 {

@@ -95,7 +95,8 @@ static bool is_spread(const struct problem *p)
     return p->direction == DIRECTION_B && simt_taps(p) == 1 && !simt_is_nhwc(p);
 }
 
-/* The most filter positions of an axis that reach one input position, as in walk_along() of conv_walk.h. */
+/* The most filter positions along an axis that reach one input position, computed as walk_along() of conv_walk.h
+ * does. */
 static int64_t reaching_taps(const struct problem *p, int axis)
 {
     return conv_divide_up(p->fil[axis],

@@ -4,7 +4,7 @@
 
 /* Bytes of local memory that a kernel may declare on every GPU. */
 #define LOCAL_MOST   (48 * 1024)
-/* Floats by which a line of a block is longer in local memory, against bank conflicts. */
+/* Extra floats at the end of each line of a block in local memory, against bank conflicts. */
 #define PAD          4
 /* Bytes of the kernel's tables in local memory: 64 entries for terms and 33 for their coordinates, of 16 bytes each;
  * for each row two offsets; for each column an offset and 16 bytes of offset and coordinates in b. */

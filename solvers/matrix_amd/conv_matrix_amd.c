@@ -422,7 +422,8 @@ static void mfma_default_config(const struct problem *p, const struct context *c
     choose_default(p, context, mfma_defaults, G_N_ELEMENTS(mfma_defaults), config);
 }
 
-/* FP32 on matrix units is twice as fast as on vector units (ConvSimt: 90), narrower types up to sixteen times. */
+/* The estimate: FP32 on matrix units is twice as fast as on vector units (ConvSimt: 90), narrower types are up to
+ * sixteen times as fast. */
 static double mfma_estimate(const struct problem *p, const struct context *context)
 {
     struct perf_config config;

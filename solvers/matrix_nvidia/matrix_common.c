@@ -47,7 +47,8 @@ static int chunk_of(const struct problem *p)
     return CHUNK_BYTES / (int)data_type_bytes(p->type[TENSOR_X]);
 }
 
-/* Channels of a group with those that fill up its last chunk; of x and w as elements of 16 bits. */
+/* Channels of a group of x and w, rounded up to whole chunks, in elements of 16 bits (INT8 elements count in pairs).
+ * */
 int64_t matrix_c_of(const struct problem *p)
 {
     int chunk = chunk_of(p);
