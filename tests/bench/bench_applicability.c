@@ -27,7 +27,7 @@ static const char *const target_ids[] = {"gfx90a68", "sm_90_132_80g", "cpu-skyla
 static struct target targets[G_N_ELEMENTS(target_ids)];
 static struct problem problems[PROBLEMS];
 static double times_ns[PROBLEMS];  /* by problem */
-static double served_ns[PROBLEMS]; /* of those that are served */
+static double served_ns[PROBLEMS]; /* times in ns of the problems that the solver serves */
 
 static double now_ns(void)
 {
@@ -43,7 +43,7 @@ static void be_plain(struct random_limits *limits)
     limits->mixed_layouts = limits->mixed_types = limits->casts = limits->epilogues = false;
 }
 
-/* Small numbers in all that keys can say. */
+/* Small numbers in all fields that a key has. */
 static void be_small(struct random_limits *limits)
 {
     struct random_limits small;
@@ -58,7 +58,7 @@ static void be_small(struct random_limits *limits)
     limits->max_dilation = small.max_dilation;
 }
 
-/* As most layers of networks are. */
+/* Shapes as in most layers of networks. */
 static void be_usual(struct random_limits *limits)
 {
     limits->max_filter = 3;
@@ -89,7 +89,7 @@ static gint compare_times(gconstpointer a, gconstpointer b, gpointer unused)
     return (one > other) - (one < other);
 }
 
-/* The value below which that part of the times lies; sorts them. */
+/* The value below which the fraction `part` of the times is; sorts the times. */
 static double quantile(double *times, int count, double part)
 {
     if (count == 0)
@@ -98,7 +98,7 @@ static double quantile(double *times, int count, double part)
     return times[MIN((int)(count * part), count - 1)];
 }
 
-/* Whether the goal was met. */
+/* Prints a row; returns whether its median is within the goal. */
 static bool print_row(const char *name, int served, double goal_ns)
 {
     double median = quantile(times_ns, PROBLEMS, 0.5);
@@ -109,7 +109,8 @@ static bool print_row(const char *name, int served, double goal_ns)
     return median <= goal_ns;
 }
 
-/* Times how long asking solvers first .. end-1 takes; how many problems one of them serves. */
+/* Measures how long asking solvers first .. end-1 takes, for each problem; returns how many
+ * problems one of them serves. */
 static int measure(int first, int end, int repetitions)
 {
     int served = 0;

@@ -21,7 +21,7 @@
 #include "solvers/problem/problem_key.h"
 #include "tests/support/temp_folder.h"
 
-#define KERNELS    32 /* of a target at most */
+#define KERNELS    32 /* most kernels of a target */
 #define GOAL_RATIO 5.0
 #define AMD_TARGET "gfx90a68"
 #define ARGUMENTS  64
@@ -34,7 +34,7 @@ static const char *const problem_keys[] = {
 struct kernel {
     struct launch launch;
     const char *text;
-    char *assembly; /* NULL where it has none */
+    char *assembly; /* the kernel's assembly; NULL: it has none */
 };
 
 struct build {
@@ -43,7 +43,7 @@ struct build {
     bool (*one)(const struct build *build, const struct kernel *kernel);
     const struct toolchain *toolchain;
     const char *compiler;     /* hipcc's path */
-    const char *const *extra; /* its arguments more, NULL-terminated */
+    const char *const *extra; /* additional arguments of the compiler, NULL-terminated */
 };
 
 /* ---- the kernels ---- */
@@ -100,7 +100,7 @@ static GArray *kernels_of(const struct target *target)
     return kernels;
 }
 
-/* ---- building one ---- */
+/* ---- building one kernel ---- */
 
 static bool by_toolchain(const struct build *build, const struct kernel *kernel)
 {
@@ -127,7 +127,8 @@ static bool by_assembler(const struct build *build, const struct kernel *kernel)
     return done;
 }
 
-/* A compiler with a kernel's options and more arguments; its output in the folder of the run. */
+/* Runs a compiler with a kernel's options and additional arguments; its output is in the run's
+ * folder. */
 static bool run_compiler(struct compiler_run *run, const char *compiler,
                          const struct kernel *kernel, const char *const *more)
 {
@@ -191,8 +192,8 @@ static double processor_seconds(void)
     return seconds;
 }
 
-/* Kernels that a core builds in a second, with a row for people; 0 where it cannot. base: hipcc's, 0 where
- * it is not here. */
+/* Returns how many kernels a core builds in a second, and prints a row; 0 if it cannot build them.
+ * base: hipcc's figure, 0 where hipcc is missing. */
 static double measure(const struct build *build, const GArray *kernels, double base)
 {
     guint count = kernels->len;
@@ -247,7 +248,8 @@ static double measure_hipcc(const struct target *target, const GArray *kernels)
     return rate;
 }
 
-/* Two clangs serve gfx90a: the one named serves it, and makes the assembly that it assembles. */
+/* Measures clang and its assembler. Two clangs serve gfx90a: `name` chooses the one that serves the
+ * target and writes the assembly that it then assembles. */
 static double measure_clang(const char *name, const struct target *target, GArray *kernels,
                             double base)
 {

@@ -14,9 +14,11 @@
 #include <time.h>
 
 #define SEED       5
-#define GOAL_TIMES 2.0  /* wins beside the best solver of all */
+/* the choice must name the fastest solver this many times as often as the best single solver
+ * would */
+#define GOAL_TIMES 2.0
 #define GOAL_US    1000 /* a choice */
-#define GOAL_EXACT 1000 /* ns, where the problem is held */
+#define GOAL_EXACT 1000 /* the most ns of an answer where the database has the problem */
 
 static bool all_met = true;
 
@@ -33,9 +35,11 @@ static double thread_ns(void)
     return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
 }
 
-/* How often each solver wins: among all problems, and among those of one direction, type and filter. */
+/* How often each solver wins among all problems, and among problems of equal direction, types and
+ * filter. */
 struct winners {
-    GHashTable *classes; /* text to a table of solvers to counts */
+    /* class (direction, types and filter) to a table that maps solvers to counts */
+    GHashTable *classes;
     GPtrArray *solvers;
     GRand *random;
 };
@@ -191,7 +195,7 @@ static void bench_file(const char *folder_path, const char *name)
     }
 }
 
-/* ---- another architecture's file ---- */
+/* ---- answers from another architecture's file ---- */
 
 static skipjackdb *open_whole(TempFolder *folder, const char *folder_path, const char *name)
 {
@@ -205,7 +209,7 @@ static skipjackdb *open_whole(TempFolder *folder, const char *folder_path, const
     return db;
 }
 
-/* The fastest of a problem's solvers that `known` holds; NULL for none. */
+/* The fastest of the problem's solvers that are also in `known`; NULL if none is. */
 static const char *best_known(const skipjackdb *db, uint64_t number, GHashTable *known)
 {
     struct skipjackdb_entry entries[4];

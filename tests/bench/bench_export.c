@@ -31,7 +31,7 @@
 #define TARGET       "gfx90a68"
 #define MOST         1000000
 #define LEAST        10000
-#define BATCH        2000 /* problems that are put at a time */
+#define BATCH        2000 /* problems whose results are stored by one statement */
 #define SOLVERS_MOST 16
 
 struct farm {
@@ -42,12 +42,12 @@ struct farm {
     int64_t ids[SOLVERS_MOST];
     int solver_count;
     int64_t worker;
-    GHashTable *kernels; /* "file options" -> key, of those that were put */
+    GHashTable *kernels; /* set of stored kernels: "FILE OPTIONS" to key */
 };
 
 /* ---- a campaign's results ---- */
 
-/* No two numbers give the same one. */
+/* Makes problem `number`; different numbers give different problems. */
 static void make_problem(int64_t number, struct problem *p)
 {
     problem_init(p);
@@ -84,7 +84,7 @@ static const char *put_kernel(struct farm *farm, const struct launch *launch)
     return key;
 }
 
-/* Columns of the rows to be, as arrays of the server. */
+/* Columns of the rows to insert, each sent as an array. */
 enum column { PROBLEM, SOLVER, CONFIG, KEYS, TIME, WORKSPACE, FLOPS, COLUMNS };
 
 static void add(GString *column, const char *value)
@@ -124,7 +124,7 @@ static void add_result(struct farm *farm, GString *columns[COLUMNS], const struc
     add_number(columns[FLOPS], solution->flops);
 }
 
-/* A job that ended with one round of one config. */
+/* Inserts a job that ended with one round of one config. */
 #define INSERT                                                                                     \
     "WITH s AS MATERIALIZED (SELECT u.*, nextval('job_ids') AS job,"                               \
     "  string_to_array(u.text, ',')::integer[] AS config"                                          \
@@ -154,7 +154,7 @@ static void insert(const struct farm *farm, int64_t campaign, GString *columns[C
     g_assert_no_error(error);
 }
 
-/* Results of the problems from `first` on; returns how many. */
+/* Stores results of the problems from `first` on, at most `most`; returns how many. */
 static int put_batch(struct farm *farm, int64_t campaign, int64_t first, int most)
 {
     g_autofree struct problem *problems = g_new(struct problem, BATCH);
@@ -184,7 +184,8 @@ static int put_batch(struct farm *farm, int64_t campaign, int64_t first, int mos
     return count;
 }
 
-/* A job that nobody works on, of each solver: the campaign then has its tables, and the solvers are known. */
+/* Creates a campaign with one unclaimed job of each solver, so that its tables exist and the
+ * solvers have ids. */
 static int64_t make_campaign(struct farm *farm, int results)
 {
     struct job_plan plans[SOLVERS_MOST] = {0};
@@ -229,7 +230,7 @@ static int64_t fill(struct farm *farm, int results)
     int64_t problem = 0;
     for (int count = 0; count < results; problem += BATCH)
         count += put_batch(farm, campaign, problem, results - count);
-    /* As the server does by itself, a minute later. */
+    /* autovacuum would do this a minute later */
     store_do(farm->store, &error, "ANALYZE", "");
     g_assert_no_error(error);
     return campaign;
@@ -284,7 +285,7 @@ static int run_export(char **words)
     return 0;
 }
 
-/* Words are a database and a campaign. */
+/* Proposes a golden version; words: a database's URL and a campaign's id. */
 static int run_propose(char **words)
 {
     struct golden_summary summary;

@@ -102,8 +102,8 @@ static void alter(const char *path, const char *to)
     fclose(out);
 }
 
-/* Runs it with its output thrown away; false where it is not there or fails. merge's status 1 says
- * that gfx1030's times of 0 were left out. */
+/* Runs the program with its output discarded; returns false if it is missing or fails. merge's exit
+ * status 1 is accepted: it reports that gfx1030's times of 0 were left out. */
 static bool run_timed(char *const *argv, double *wall, double *cpu)
 {
     struct rusage usage;
@@ -221,7 +221,7 @@ int main(void)
                           .dictionaries = temp_folder_path(folder, "dictionaries.fdb.txt"),
                           .python = temp_folder_path(folder, "python.fdb.txt"),
                           .sorted = temp_folder_path(folder, "sorted.txt")};
-    /* Lines of keys are in the order of their bytes, for sort too. */
+    /* The locale C: sort must order lines by their bytes, as merge does. */
     g_setenv("LC_ALL", "C", TRUE);
     unpack(packed, bench.first);
     alter(bench.first, bench.second);

@@ -35,7 +35,9 @@
 #define TURN_RUNS    15 /* timed in a turn */
 #define WARM_RUNS    3  /* before them */
 #define TURN_SECONDS 0.3
-#define REST_MS      20 /* OpenMP's threads spin for a while when they have nothing to do */
+/* ms to wait before a side is measured: the other side's OpenMP threads spin for a while when
+ * idle */
+#define REST_MS      20
 
 /* From the OpenMP runtime that Debian's oneDNN is built with; declared here because it has no header of its own. */
 void omp_set_num_threads(int count);
@@ -46,7 +48,7 @@ static void must(dnnl_status_t status, const char *what)
         g_error("oneDNN cannot %s: status %d", what, (int)status);
 }
 
-/* ---- a layer, its tensors in host memory as the problem says ---- */
+/* ---- a layer, with its tensors in host memory, as the problem's key states them ---- */
 
 struct layer {
     struct problem p;
@@ -83,15 +85,15 @@ struct onednn {
     dnnl_stream_t stream;
 };
 
-/* A forward convolution with tensors in its own formats. */
+/* A forward convolution of oneDNN with tensors in the formats that it prefers. */
 struct convolution {
     dnnl_primitive_desc_t desc;
     dnnl_primitive_t primitive;
     dnnl_memory_t tensors[TENSOR_COUNT];
 };
 
-/* On a shared machine OpenMP's threads end up on one CPU and wait for each other by whole time
- * slices, so each gets a CPU of its own. Its runtime reads this when it is loaded. */
+/* On a shared machine OpenMP's threads can end up on one CPU, where they wait for each other; so
+ * each is bound to a CPU. OpenMP's runtime reads the setting when it is loaded. */
 static void bind_openmp_threads(char **argv)
 {
     if (g_getenv("OMP_PROC_BIND"))
@@ -100,7 +102,8 @@ static void bind_openmp_threads(char **argv)
     execv("/proc/self/exe", argv);
 }
 
-/* That runtime binds this thread too, and PoCL's threads would take over its only CPU. */
+/* OpenMP's runtime also binds this thread to one CPU, which PoCL's threads would inherit: the
+ * binding is removed before PoCL is opened. */
 static struct solution_runner *open_pocl(const char *cache)
 {
     cpu_set_t bound, all;
@@ -155,7 +158,7 @@ static void copy_tensor(const struct onednn *onednn, dnnl_memory_t from, dnnl_me
     dnnl_primitive_desc_destroy(desc);
 }
 
-/* Between plain host memory and a tensor of the convolution. */
+/* Copies between plain host memory and a tensor of the convolution, converting the format. */
 static void move_tensor(const struct onednn *onednn, const struct convolution *convolution,
                         const struct problem *p, enum tensor_role role, void *plain, bool in)
 {
@@ -217,7 +220,7 @@ static void convolution_clear(struct convolution *convolution)
     dnnl_primitive_desc_destroy(convolution->desc);
 }
 
-/* "jit:avx512_core" */
+/* The name of oneDNN's implementation, as in "jit:avx512_core". */
 static const char *convolution_name(const struct convolution *convolution)
 {
     const char *name = NULL;
@@ -243,7 +246,7 @@ static void convolution_run(const struct convolution *convolution, const struct 
     }
 }
 
-/* ---- the two in turns ---- */
+/* ---- both sides, alternating ---- */
 
 struct pair {
     double ours_ms, onednn_ms;
@@ -261,7 +264,7 @@ static double median(double *values, int count)
     return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
-/* Both sides' medians of one turn each. */
+/* Measures both sides once, several runs each; returns the medians. */
 static struct pair take_turn(struct solution_runner *runner, const struct onednn *onednn,
                              const struct layer *layer, const struct convolution *convolution,
                              int runs)
@@ -276,7 +279,8 @@ static struct pair take_turn(struct solution_runner *runner, const struct onednn
     return pair;
 }
 
-/* The largest difference between the two results, over what a sum of that length may differ by. */
+/* The largest difference between both results, divided by the difference that sums of that length
+ * may have. */
 static double disagreement(const struct onednn *onednn, const struct layer *layer,
                            const struct convolution *convolution)
 {
@@ -293,7 +297,7 @@ static double disagreement(const struct onednn *onednn, const struct layer *laye
     return most / (1e-5 * sqrt(terms) + 1e-6 * terms);
 }
 
-/* False where the two disagree. */
+/* Measures a layer; returns false if the two results disagree. */
 static bool measure_layer(struct solution_runner *runner, const struct onednn *onednn,
                           struct layer *layer, struct pair *pair)
 {
@@ -354,7 +358,8 @@ static json_t *tune(int count, char **words)
     return json_loads(output, 0, NULL);
 }
 
-/* A row of the report as a layer; false, after saying why, where it has nothing to compare. */
+/* Makes a layer of a row of the report. If the row has nothing to compare, says why and returns
+ * false. */
 static bool layer_read(struct layer *layer, const json_t *row, const struct context *context)
 {
     const char *key = json_string_value(json_object_get(row, "key"));

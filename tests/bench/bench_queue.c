@@ -37,7 +37,7 @@
 #define FLOOR_JOBS    100000
 #define IDLE_NODES    1000
 #define SPACE         9000 /* configs */
-/* PostgreSQL plans a statement anew five times before it keeps a plan. */
+/* PostgreSQL plans a statement five times before it decides to keep a plan. */
 #define WARM_BATCHES  6
 #define WARM_BATCH    5
 #define CONNECTIONS   20
@@ -48,14 +48,15 @@ enum call { CLAIM_BUILD, STORE_BUILT, CLAIM_EVAL, STORE_ROUNDS, CALLS };
 
 struct node {
     struct crowd *crowd;
-    Store *store; /* closed after the server's time was read: its end is no work */
+    /* closed after the server's processor time is read, so that closing does not count */
+    Store *store;
     int64_t worker;
-    int jobs;               /* evaluated, since all were ready */
-    GArray *seconds[CALLS]; /* double, of each call */
+    int jobs;               /* jobs evaluated since all nodes were ready */
+    GArray *seconds[CALLS]; /* of double: seconds of each call of the kind */
 };
 
-/* Nodes at work together. They begin when all have connected, and where wanted have had each call
- * often enough for the server to have planned it for good. */
+/* Nodes that work at the same time. They begin when all are connected and, with `warm`, when each
+ * has made each call so often that the server has fixed its plans. */
 struct crowd {
     struct node *nodes;
     GThread **threads;
@@ -63,7 +64,7 @@ struct crowd {
     int count;
     bool warm;
     gint ready, go;
-    gint quota; /* jobs that may still be evaluated, all nodes together */
+    gint quota; /* jobs that all nodes together may still evaluate */
     gint64 started;
 };
 
@@ -81,7 +82,8 @@ static void fill(struct handed *item, const struct job *job, struct kept *kept, 
     *item = (struct handed){.job = job, .round = round, .seconds = 0.1};
     if (!evaluated)
         return;
-    /* Possible for the largest problem, which has eight channels a job. */
+    /* A time that is long enough for the largest problem too: each job has eight channels
+     * more than the one before. */
     farm_evaluate(round, 2e6 + (double)(job->id % 100) / 100);
     *kept = farm_make_kept(round);
     item->kept = kept;
@@ -122,7 +124,7 @@ static GPtrArray *claim(const struct node *node, enum pool pool, int batch)
     return jobs;
 }
 
-/* A batch through one pool; how many jobs that were. */
+/* Takes a batch of jobs through one pool; returns how many. */
 static int work_in_pool(struct node *node, enum pool pool, int batch)
 {
     gint64 at = g_get_monotonic_time();
@@ -177,7 +179,7 @@ static void node_init(struct node *node, struct crowd *crowd, Store *store, int 
     g_assert_true(store_register_worker(store, &info, &node->worker, NULL));
 }
 
-/* When it returns all are ready, and wait for crowd_wait(). */
+/* Starts the nodes; on return all are ready and wait for crowd_wait(). */
 static void crowd_start(struct crowd *crowd, Store *store, int64_t campaign, int count, bool warm)
 {
     *crowd = (struct crowd){.nodes = g_new0(struct node, (gsize)count),
@@ -193,7 +195,7 @@ static void crowd_start(struct crowd *crowd, Store *store, int64_t campaign, int
         g_usleep(1000);
 }
 
-/* Lets them do so many jobs: how many it were, and the seconds that took. */
+/* Lets the nodes evaluate `quota` jobs; returns how many they did, and the time in *seconds. */
 static int crowd_wait(struct crowd *crowd, int quota, double *seconds)
 {
     int jobs = 0;
@@ -214,7 +216,7 @@ static int compare_seconds(gconstpointer a, gconstpointer b)
     return (left > right) - (left < right);
 }
 
-/* Milliseconds of a call, at a share of all nodes' calls. */
+/* The time of a call in ms that the fraction `share` of all nodes' calls did not exceed. */
 static double latency(const struct crowd *crowd, enum call call, double share)
 {
     g_autoptr(GArray) all = g_array_new(FALSE, FALSE, sizeof(double));
@@ -230,7 +232,7 @@ static double latency(const struct crowd *crowd, enum call call, double share)
 static void crowd_clear(struct crowd *crowd)
 {
     for (int i = 0; i < crowd->count; i++) {
-        /* One that idles and is gone would be woken in place of others. */
+        /* An ended node that is registered as idle would be notified in place of others. */
         g_assert_true(store_worker_ended(crowd->nodes[i].store, crowd->nodes[i].worker, NULL));
         store_close(crowd->nodes[i].store);
         for (int c = 0; c < CALLS; c++)
@@ -240,7 +242,7 @@ static void crowd_clear(struct crowd *crowd)
     g_free(crowd->threads);
 }
 
-/* Processor time of this program. */
+/* Processor time in seconds of this program. */
 static double own_cpu_seconds(void)
 {
     struct rusage used;
@@ -271,7 +273,7 @@ static void measure(Store *store, int64_t campaign, int nodes, int jobs)
     crowd_clear(&crowd);
 }
 
-/* The server's time for a new connection until its caches are filled. */
+/* The server's processor time for a new connection, until the connection's caches are filled. */
 static void measure_connections(Store *store, int64_t campaign)
 {
     struct crowd crowd;
@@ -301,7 +303,8 @@ static void measure_load(Store *store, int64_t campaign, int jobs)
     measure_connections(store, campaign);
 }
 
-/* Drops the campaign, so that the idle nodes measured next find no work. Returns the seconds it took. */
+/* Drops the campaign, so that the idle nodes that are measured next find no job. Returns the
+ * seconds that dropping took. */
 static double drop(Store *store, int64_t campaign)
 {
     g_autoptr(GError) error = NULL;
@@ -338,7 +341,7 @@ static void measure_snapshot(Store *store)
     drop(store, campaign);
 }
 
-/* ---- how it grows, and goes ---- */
+/* ---- growth of the database, and dropping ---- */
 
 /* Bytes that each job and each problem adds to the database, with indexes. */
 struct slopes {
@@ -362,7 +365,8 @@ static struct slopes measure_slopes(Store *store, int jobs)
     return slopes;
 }
 
-/* Kernels: two a job, as here, of which one is kept with its code. */
+/* Prints the growth with two kernels for each job, as in this benchmark; the code of one of the two
+ * is kept. */
 static void print_growth(const struct slopes *slopes, const struct bench_kernels *kernels)
 {
     printf(
@@ -377,7 +381,7 @@ static void print_growth(const struct slopes *slopes, const struct bench_kernels
     }
 }
 
-/* ---- the floor ---- */
+/* ---- the same statements by pgbench ---- */
 
 static void measure_floor(Store *store)
 {
@@ -405,7 +409,7 @@ static void measure_floor(Store *store)
     drop(store, ours);
 }
 
-/* One part alone, or none of that name. */
+/* Measures only the named part; returns false if there is no part of that name. */
 static bool measure_part(Store *store, const char *name)
 {
     if (strcmp(name, "idle") == 0)
@@ -447,7 +451,8 @@ int main(int argc, char **argv)
     setlocale(LC_ALL, "C");
     const char *wish = argc > 1 ? argv[1] : DEFAULT_JOBS;
     int jobs = atoi(wish);
-    bench_server_prepare(600); /* those that end go on for a moment beside their successors */
+    /* connections: those of ended nodes stay open for a moment beside those of the next */
+    bench_server_prepare(600);
     g_autoptr(Store) store = scratch_store();
     if (argc <= 2 && jobs >= 100000 && jobs <= 100000000)
         measure_all(store, jobs);

@@ -22,9 +22,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROUND_CONFIGS 4     /* of a campaign's jobs */
-#define DRAWN_CONFIGS 512   /* of a random search, whose order is the same in rounds of any size */
-#define GIVE_UP       20000 /* evaluations: more than any space has configs */
+#define ROUND_CONFIGS 4 /* configs in a round of a campaign's job */
+/* configs in a round of a random search, whose order does not depend on the rounds' size */
+#define DRAWN_CONFIGS 512
+#define GIVE_UP       20000 /* most evaluations; more than any space has configs */
 
 struct space_record {
     char *name;
@@ -35,7 +36,7 @@ struct space_record {
     double best_ms;
 };
 
-/* A space's functions know their problem alone; one space is searched at a time. */
+/* A space's functions get only a problem, so this is the record being searched; one at a time. */
 static const struct space_record *searched;
 static struct perf_config searched_default;
 
@@ -57,7 +58,7 @@ static void drawn_default(const struct problem *p, const struct context *context
     *config = searched_default;
 }
 
-/* ---- reading ---- */
+/* ---- reading the records ---- */
 
 static json_t *load(const char *path)
 {
@@ -78,7 +79,8 @@ static int compare_values(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* The values that a parameter takes in the configs, in place of what the file says it could. */
+/* Takes a parameter's values from the recorded configs, not from the file's list of possible
+ * values. */
 static void take_values(struct space_record *record, int param, const char *name)
 {
     GArray *values = g_array_new(FALSE, FALSE, sizeof(int32_t));
@@ -145,7 +147,8 @@ static struct space_record *space_read(const char *folder, const char *file)
 /* ---- searching ---- */
 
 struct score {
-    double within_5, within_1, after_32; /* evaluations; evaluations; best over the fastest */
+    /* evaluations until within 5 %, and within 1 %; the best time of 32 over the fastest */
+    double within_5, within_1, after_32;
 };
 
 static void free_round(gpointer round)
@@ -153,7 +156,7 @@ static void free_round(gpointer round)
     round_free(round);
 }
 
-/* Evaluates a round; the default counts once. */
+/* Evaluates a round; the default config counts only in the first. */
 static void evaluate(struct round *round, bool first, int *count, double *best, struct score *score)
 {
     for (int i = 0; i < round->config_count; i++) {
@@ -213,7 +216,7 @@ static struct score run(const char *strategy, const GArray *prior, int seed)
     return score;
 }
 
-/* Means over the seeds, printed, and their logarithms added to *sum. */
+/* Prints the means over the seeds, and adds their logarithms to *sum. */
 static void measure(const struct space_record *record, const char *strategy, const char *label,
                     const GArray *prior, int seeds, struct score *sum)
 {

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #define THREADS      8
-#define ROUNDS       5 /* the best counts: others use this machine too */
+#define ROUNDS       5 /* the best of so many rounds counts, since others use this machine, too */
 #define SEED         5
 #define SQLITE_SLOW  300
 #define SQLITE_FAST  20000
@@ -39,8 +39,8 @@ static double now_ns(void)
     return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
 }
 
-/* Processor time of the thread: the machine's other users, and more threads than cores, change it
- * little. */
+/* Processor time of this thread in ns, on which other users of the machine, or more threads than
+ * cores, have little influence. */
 static double thread_ns(void)
 {
     struct timespec time;
@@ -80,7 +80,7 @@ static skipjackdb *open_db(const char *path)
     return db;
 }
 
-/* ---- what a process of its own gains ---- */
+/* ---- time and memory up to the first answer, each in its own process ---- */
 
 static GHashTable *parse_text(const char *path)
 {
@@ -95,7 +95,7 @@ static GHashTable *parse_text(const char *path)
     return entries;
 }
 
-/* Prints microseconds and KiB of one way to the first answer. */
+/* Prints microseconds and KiB that one way needs up to its first answer. */
 static int first_answer(const char *way, const char *path, const char *key)
 {
     double before = resident_kb(), start = now_ns(), time = 0;
@@ -141,9 +141,9 @@ static void run_first(const char *program, const char *way, const char *path, co
 
 struct peer {
     const char *name;
-    int lookups; /* a thread and round */
-    /* begin() returns a thread's own state; look_up() does one lookup, whose result is summed so that the compiler
-     * cannot remove it. */
+    int lookups; /* lookups of each thread in a round */
+    /* begin() makes a thread's own state; look_up() does one lookup and returns a number. The
+     * numbers are added up, so that the compiler cannot remove the lookups. */
     void *(*begin)(const void *source);
     double (*look_up)(void *held, int index);
     void (*end)(void *held);
@@ -169,7 +169,7 @@ static void *run_thread(void *data)
     return NULL;
 }
 
-/* Nanoseconds of processor time a lookup, when so many threads are at it. */
+/* Processor time in ns of one lookup, with so many threads looking up at once. */
 static double measure(const struct peer *peer, int threads)
 {
     double best = G_MAXDOUBLE;
@@ -212,8 +212,8 @@ static void let_go(void *held)
     (void)held;
 }
 
-static GPtrArray *keys; /* of the find-db, in random order */
-static GArray *rows;    /* struct perf_row, likewise */
+static GPtrArray *keys; /* the find-db's keys, in random order */
+static GArray *rows;    /* struct perf_row, in random order */
 
 static double find_in_sjdb(void *held, int index)
 {
@@ -260,7 +260,7 @@ struct query {
     sqlite3_stmt *statement;
 };
 
-/* MIOpen's own join. */
+/* Prepares the SELECT that MIOpen sends, with its join. */
 static void *begin_query(const void *source)
 {
     struct query *query = g_new0(struct query, 1);
@@ -320,7 +320,8 @@ static void shuffle(void *items, guint count, gsize size)
     }
 }
 
-/* In memory of their own, as they are asked for: a caller has just written the key that it asks with. */
+/* Each key is copied to its own memory, since a real caller has just written the key that it asks
+ * for. */
 static void read_keys(GHashTable *entries)
 {
     GHashTableIter iter;
@@ -371,7 +372,7 @@ static void convert(const char *from, const char *to)
     }
 }
 
-/* The file unpacked, and as .sjdb: paths in the folder. */
+/* Paths in the folder: the unpacked file, and the .sjdb made of it. */
 struct files {
     char *packed;
     const char *plain, *sjdb;

@@ -22,7 +22,7 @@
 
 struct kernel {
     struct launch *launch;
-    GBytes *code; /* NULL: it did not compile */
+    GBytes *code; /* NULL: the kernel did not compile */
 };
 
 static const struct cache {
@@ -43,7 +43,7 @@ static double now_ms(void)
     return (double)time.tv_sec * 1e3 + (double)time.tv_nsec / 1e6;
 }
 
-/* Layers as networks have them. */
+/* Draws a layer's problem with sizes that networks have. */
 static void draw_problem(GRand *random, struct problem *p)
 {
     static const int64_t channels[] = {32, 64, 128, 256, 512}, sizes[] = {7, 14, 28, 56};
@@ -79,7 +79,8 @@ static void add_solution(const struct solution *solution, GHashTable *seen, GPtr
     }
 }
 
-/* Identities of that many kernels; what a kernel-db tells apart. */
+/* Draws `count` kernels whose identities (the columns by which a kernel-db finds them) all
+ * differ. */
 static GPtrArray *draw_kernels(guint count)
 {
     GPtrArray *kernels = g_ptr_array_new();
@@ -130,7 +131,7 @@ static void compile_all(const GPtrArray *kernels)
     g_thread_pool_free(pool, FALSE, TRUE);
 }
 
-/* Both files of what compiled; returns how many. */
+/* Writes the compiled kernels to both files; returns how many there are. */
 static guint write_files(const GPtrArray *kernels, const char *kdb, const char *sjdb,
                          double *code_bytes)
 {
@@ -161,7 +162,7 @@ static gint compare_times(gconstpointer a, gconstpointer b)
     return (one > other) - (one < other);
 }
 
-/* Milliseconds of processor time for each kernel by its identity, ascending. */
+/* Processor time in ms of getting each kernel by its identity, in ascending order. */
 static GArray *time_kernels(const GPtrArray *kernels, const skipjackdb *db)
 {
     GArray *times = g_array_new(FALSE, FALSE, sizeof(double));

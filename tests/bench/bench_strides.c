@@ -15,9 +15,9 @@
 #include <string.h>
 
 #define TURNS     9 /* of each side */
-#define TURN_RUNS 3 /* the fastest counts */
+#define TURN_RUNS 3 /* runs in a turn, of which the fastest counts */
 
-/* Forward keys. A solver gets the first one that it serves. */
+/* Forward keys; a solver is measured on the first that it serves. */
 static const char *const layers[] = {
     "64-28-28-3x3-64-28-28-2-1x1-1x1-1x1-0-NCHW-FP32-F",
     "64-28-28-1x1-128-28-28-2-0x0-1x1-1x1-0-NCHW-FP32-F",
@@ -66,7 +66,7 @@ static double median_ms(double seconds[TURNS])
     return seconds[TURNS / 2] * 1e3;
 }
 
-/* Returns padded over packed. */
+/* Returns the padded tensors' time divided by the packed ones'. */
 static double measure(struct solution_runner *runner, const struct solver *solver,
                       const struct problem *p, const struct context *context)
 {

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# make bundle, unpacked where nothing is but a shell and libc: it runs there, also after it
-# was moved; with PostgreSQL in it, the embedded database does too.
+# make bundle, unpacked in a root that has only a shell and libc: the program runs there, also after the bundle was
+# moved; a bundle with PostgreSQL runs the embedded database, too.
 use strict;
 use warnings;
 use File::Temp qw(tempdir);
@@ -13,13 +13,13 @@ $? == 0 or plan skip_all => "no namespaces can be made here: $words";
 my $folder = tempdir('skipjack-bundle-XXXXXX', TMPDIR => 1, CLEANUP => 1);
 chmod 0755, $folder;
 my $postgres = -x '/usr/lib/postgresql/15/bin/postgres' && grep { -x "$_/patchelf" } split /:/, $ENV{PATH};
-# Made where files are private, for a host as any other.
+# The bundle is made under a private umask, and must be readable for all users of the host.
 umask 022;
 my $made = system("umask 077; make -s DEPS=true bundle BUNDLE='$folder/sj.tar.gz' BUNDLE_POSTGRESQL="
     . ($postgres ? 1 : '') . " >'$folder/make.log' 2>&1");
 is $made, 0, 'make bundle' or diag qx(tail -n 5 '$folder/make.log');
 
-# A host that has libc's own libraries and a shell.
+# Makes a host: a root with libc's libraries and a shell.
 sub copy {
     my ($path, $place) = @_;
     system('cp', '-L', $path, "$folder/root$place") == 0 or die "cannot copy $path";
@@ -36,7 +36,8 @@ system 'chmod', '1777', "$folder/root/tmp";
 
 is system("tar -xzf '$folder/sj.tar.gz' -C '$folder/root/opt'"), 0, 'it unpacks';
 
-# Inside, with its own /proc and the devices that every host has. The exit status and all words.
+# Runs a command in that root, with its own /proc and the devices that every host has. Returns the exit status and all
+# output.
 sub inside {
     my ($command) = @_;
     my $text = qx(unshare --mount --pid --fork --kill-child sh -c '

@@ -1,7 +1,7 @@
 #!/usr/bin/perl
-# The manifests without a cluster: each is YAML, each field is one that its kind has (after
-# the API's reference, https://kubernetes.io/docs/reference/kubernetes-api/), of the right
-# type; what they refer to is there; and the program takes every option that they give it.
+# Checks the manifests without a cluster: each is YAML; each field exists in its kind (by the API's reference,
+# https://kubernetes.io/docs/reference/kubernetes-api/) and has the right type; every object that a manifest refers to
+# exists; and the program knows every option that a manifest passes.
 use strict;
 use warnings;
 use File::Temp qw(tempdir);
@@ -11,8 +11,8 @@ my $program = $ENV{SKIPJACK} // 'build/skipjack';
 -x $program or plan skip_all => "$program is not built";
 eval { require YAML::XS; 1 } or plan skip_all => 'YAML::XS is not installed';
 
-# ---- The fields that may occur. A value is a type (a pattern of its text), a list of what its
-# elements are, 'map' to a type, or the name of a row.
+# ---- The allowed fields. A value is a type (a pattern of its text), a list with its elements' type, 'map' to a type,
+# or the name of another row.
 
 my $quantity = qr/^[0-9.]+(m|[KMGT]i?)?$/;
 my $number = qr/^[0-9]+$/;
@@ -60,7 +60,7 @@ my %kinds = (
     'batch/v1 CronJob' => {spec => 'cron'},
 );
 
-# Every place where a value is not what its type says.
+# Returns every place where a value does not have its type.
 sub faults {
     my ($value, $type, $at) = @_;
     $type = $fields{$type} if !ref $type;
@@ -96,7 +96,7 @@ for my $file (glob 'deploy/kubernetes/*.yaml') {
 is join('; ', faults({spec => {replica => 1}}, {spec => 'deployment'}, 'x')), 'x.spec.replica is unknown',
     'a misspelt field would be found';
 
-# ---- Each pod: confined, with all that it refers to.
+# ---- Each pod is confined, and the objects that it refers to exist.
 
 sub pod_template {
     my ($object) = @_;
@@ -105,13 +105,13 @@ sub pod_template {
     return $spec->{template};
 }
 
-# The options of a command's help.
+# Returns the options that a command's help lists.
 sub options {
     my (@command) = @_;
     return map { $_ => 1 } qx('$program' @command --help) =~ /(--[a-z-]+)/g;
 }
 
-# Every `skipjack COMMAND...` of a container, by its arguments or by its script.
+# Returns every `skipjack COMMAND...` that a container runs, from its arguments or its script.
 sub commands {
     my ($container) = @_;
     return [@{$container->{args}}] if !$container->{command};
@@ -149,7 +149,7 @@ for my $entry (@objects) {
     is_deeply $selector->{matchLabels}, $template->{metadata}{labels}, "$file: it finds its own pods";
 }
 
-# ---- The campaign of the night is one that the program understands.
+# ---- The nightly campaign's description is valid for the program.
 
 my $folder = tempdir('skipjack-nightly-XXXXXX', TMPDIR => 1, CLEANUP => 1);
 open my $file, '>', "$folder/campaign.json" or die $!;

@@ -23,7 +23,7 @@ sub in_path {
     return grep { -x "$_/$name" } split(/:/, $ENV{PATH}), '/usr/sbin', '/sbin';
 }
 
-# Namespaces first: what follows runs in them.
+# Enters the namespaces first; the rest of the test runs in them.
 if (!$ENV{SKIPJACK_SLURM_INSIDE}) {
     -x $program or plan skip_all => "$program is not built";
     $> == 0 or plan skip_all => 'Slurm is started as root';
@@ -35,7 +35,7 @@ if (!$ENV{SKIPJACK_SLURM_INSIDE}) {
     my $words = qx(@namespaces true 2>&1);
     $? == 0 or plan skip_all => "no namespaces can be made here: $words";
     $ENV{SKIPJACK_SLURM_INSIDE} = 1;
-    # The first process of a namespace inherits the daemons' children: bash lays them to rest.
+    # The first process of a process namespace inherits orphans: bash reaps them.
     exec @namespaces, 'bash', '-c', '"$@"; exit $?', 'slurm.t', $^X, $0;
 }
 
@@ -46,8 +46,8 @@ $ENV{SLURM_CONF} = "$folder/slurm.conf";
 $ENV{SKIPJACK} = $program;
 $ENV{SKIPJACK_PAUSE} = 1;
 $ENV{SKIPJACK_HOME} = "$folder/none";
-# A worker clears away what dead ones left in its temporary folder, and in another process
-# namespace every other one looks dead.
+# A worker removes folders that dead workers left in its temporary folder. Seen from another process namespace, every
+# other worker looks dead: so the test has its own folder.
 $ENV{TMPDIR} = $folder;
 
 sub write_file {
@@ -64,7 +64,7 @@ sub read_file {
     return scalar(<$file>) // '';
 }
 
-# Polls until the code holds; false when the time is over.
+# Polls until the code returns true; returns false when the time is over.
 sub until_true {
     my ($code, $seconds) = @_;
     my $deadline = time + ($seconds // $patience);
@@ -75,9 +75,9 @@ sub until_true {
     return 1;
 }
 
-# A new namespace has its loopback down. Slurm asks for addresses with AI_ADDRCONFIG, which
-# wants an address outside 127/8: the loopback gets one of the range for documentation.
-# ioctl(SIOCSIFADDR) and ioctl(SIOCSIFFLAGS, IFF_UP); struct ifreq is 40 bytes.
+# In a new network namespace the loopback is down. Slurm looks addresses up with AI_ADDRCONFIG, which requires an
+# address outside 127/8: the loopback gets one of the range for documentation. The ioctls are SIOCSIFADDR and
+# SIOCSIFFLAGS with IFF_UP; struct ifreq has 40 bytes.
 sub loopback_up {
     socket my $any, AF_INET, SOCK_DGRAM, 0 or die "socket: $!";
     my $up = pack 'a16 s x22', 'lo', 1;
@@ -86,7 +86,7 @@ sub loopback_up {
     ioctl $any, 0x8916, $address or die "lo:1: $!";
 }
 
-# A program in the background, its words in a file.
+# Starts a program in the background, with its output in a file.
 sub start {
     my ($name, @command) = @_;
     my $pid = fork // die $!;
@@ -110,7 +110,7 @@ sub output {
 my $port = 5432;
 my $url = "postgresql://skipjack\@127.0.0.1:$port/skipjack";
 
-# PostgreSQL refuses root.
+# PostgreSQL refuses to run as root.
 sub as_postgres {
     my (@command) = @_;
     my (undef, undef, $user, $group) = getpwnam('postgres');
@@ -198,7 +198,7 @@ END
     return until_true(sub { output("sinfo -h -o '%T' 2>/dev/null") =~ /^idle/ }, 120);
 }
 
-# A task's fields as Slurm has them.
+# Returns a task's fields as Slurm reports them.
 sub task {
     my ($id) = @_;
     my %task = output("scontrol -o show job $id 2>/dev/null") =~ /(\w+)=(\S+)/g;
@@ -247,7 +247,7 @@ ok until_true(sub { log_of('eval', $eval, 1) =~ /stopped, nothing is lost/ }),
     'a task that is requeued finishes what it measures';
 ok until_true(sub { log_of('eval', $eval, 1) =~ /restart 1: worker/ }), 'and starts again';
 
-# The signal that Slurm sends to the shell alone, ahead of the time limit.
+# USR1 is the signal that Slurm sends to the batch shell ahead of the time limit.
 system "scancel --batch --signal=USR1 ${build}_1";
 ok until_true(sub { (task("${build}_1")->{Restarts} // 0) == 1 }),
     'a task near its time limit queues itself again';
@@ -257,7 +257,7 @@ for my $id ("${build}_1", "${eval}_1") {
     ok state_is($id, qr/COMPLETED/), "task $id ends with it";
     is task($id)->{ExitCode}, '0:0', 'and with 0';
 }
-# A job all of whose configs the machine's noise made restless ran whole all the same.
+# A job all of whose configs were unstable on a busy machine counts as done, too.
 my $shown = decode_json(output("'$program' campaign show $campaign --json 2>/dev/null"));
 my $whole = 0;
 $whole += $_->{jobs} for grep { $_->{state} eq 'done' } @{$shown->{jobs}};

@@ -1,7 +1,6 @@
 #!/usr/bin/perl
-# The units as they are installed: systemd reads them without a word, and finds what each
-# may do small enough. And what the coordinator's timer starts: campaigns that are over are
-# published once, whole, and again when they went on.
+# The installed units: systemd reads them without a warning, and rates their exposure as low. And the coordinator's
+# timer: a campaign that has ended is published once, completely, and again if it went on after that.
 use strict;
 use warnings;
 use Cwd qw(abs_path);
@@ -24,7 +23,7 @@ sub output {
     return $text;
 }
 
-# Everybody may read it, whatever the umask of the one who installs it.
+# The unit must be readable for all users, whatever the umask of the installing user.
 is system("umask 077; make -s DEPS=true install PREFIX='$folder/usr' >'$folder/make.log' 2>&1"), 0, 'make install';
 my $private = qx(find '$folder/usr' ! -type l ! -perm -004);
 is $private, '', 'everybody may read it';
@@ -44,7 +43,7 @@ my $units = "$folder/usr/lib/systemd/system";
 my @units = map { s{.*/}{}r } glob "$units/*";
 is scalar(@units), 6, 'four services and two timers are installed';
 
-# A user who measures by hand on the same GPU finds the unit's lock.
+# The unit can use the folder of locks, so it and a user who measures by hand on the same GPU exclude each other.
 like output("cat '$units/skipjack-worker.service'"), qr{^ReadWritePaths=-/run/lock$}m,
     'the worker shares the locks of the host';
 
@@ -55,7 +54,7 @@ SKIP: {
 
     is output("cd '$units' && systemd-analyze verify --man=no @{[map { qq(./'$_') } @units]}"), '',
         'systemd reads every unit and misses nothing';
-    # Points of 100 that systemd gives for what a service may do.
+    # The exposure (of 100 points) that systemd-analyze may give each service.
     my %allowed = ('skipjack-worker.service' => 25, 'skipjack-coordinator.service' => 15,
         'skipjack-nightly@.service' => 15, 'skipjack-serve.service' => 15);
     for my $unit (sort keys %allowed) {
@@ -75,7 +74,7 @@ open my $file, '>', "$folder/one.txt" or die $!;
 print $file "$layer\n";
 close $file;
 
-# Several configs, since the machine's noise may make one of them restless.
+# Several configs, since on a busy machine one of them may be unstable.
 is system("'$program' tune '$folder/one.txt' --solvers ConvCpuDirect,ConvCpuGemm --configs 6 "
     . "--allow-drift -o '$folder/tuned' >'$folder/tune.log' 2>&1"), 0, 'a campaign is finished'
     or diag qx(tail -n 5 '$folder/tune.log');
@@ -95,7 +94,7 @@ like output("'$publish' '$published'"), qr/campaign 1 is in /, 'and is published
 isnt readlink("$published/campaign-1"), $first, 'in the place of what was there';
 ok !-e "$published/$first", 'which is gone';
 
-# A campaign that found nothing is over and has no result.
+# A campaign that has ended without any result is not published.
 is system("'$program' db psql -qc \"UPDATE skipjack.campaigns SET state = 'done' WHERE id = 2\" "
     . ">'$folder/psql.log' 2>&1"), 0, 'the other one ends';
 like output("'$publish' '$published'"), qr/^publish: campaign 2 found nothing$/, 'and found nothing';
