@@ -26,8 +26,10 @@
 
 struct command {
     const char *name;
-    const char *group;   /* NULL: not listed (what the program runs itself) */
-    const char *summary; /* one line, under 70 characters */
+    /* heading under which the help lists the command; NULL for commands that only the program
+     * itself runs */
+    const char *group;
+    const char *summary; /* one line of under 70 characters */
     int (*run)(int argc, char **argv);
 };
 
@@ -66,7 +68,7 @@ static const struct command commands[] = {
 static const char *const groups[] = {"The main job", "Problems", "Campaigns", "The farm",
                                      "Results"};
 
-/* Other words for a command, and the words that they stand for. */
+/* Words that users try for a command, and the command line that they stand for. */
 static const struct {
     const char *name, *command, *verb;
 } aliases[] = {
@@ -154,15 +156,16 @@ static bool is_one_of(const char *word, const char *a, const char *b, const char
     return strcmp(word, a) == 0 || strcmp(word, b) == 0 || strcmp(word, c) == 0;
 }
 
-/* Numbers stay in the C locale: files and keys contain them. */
+/* Sets the locale for characters alone. Numbers keep the C locale, since files and keys contain
+ * numbers. */
 static void set_up_process(void)
 {
     signals_begin();
     setlocale(LC_CTYPE, "");
 }
 
-/* A closed standard descriptor would be reused by the next file or socket, and messages would go
- * there. It is opened so that writing to it fails. */
+/* Opens standard descriptors that are closed, in a way that writing to them fails. Otherwise the
+ * next file or socket would get the descriptor, and messages would be written into it. */
 static void hold_standard_descriptors(void)
 {
     int fd;
@@ -179,7 +182,8 @@ static bool reader_left(void)
     return poll(&out, 1, 0) == 1 && (out.revents & POLLERR);
 }
 
-/* The command's exit status, unless what it printed was lost. */
+/* Returns the exit status: the command's, or CLI_FAILED instead of CLI_DONE if its output could not
+ * be written. */
 static int finish_output(int status)
 {
     errno = 0;
@@ -219,7 +223,7 @@ static void expand_alias(GPtrArray *words)
     }
 }
 
-/* "help campaign create" is "campaign create --help". */
+/* Turns "help campaign create" into "campaign create --help". */
 static void turn_help(GPtrArray *words)
 {
     if (words->len > 1 && strcmp(words->pdata[0], "help") == 0) {
@@ -228,7 +232,8 @@ static void turn_help(GPtrArray *words)
     }
 }
 
-/* -q counts before the command and after it; arguments after "db psql" belong to psql. */
+/* Takes -q out of the words, in front of the command or behind it. Arguments behind "db psql" are
+ * psql's own. */
 static void take_quiet(GPtrArray *words)
 {
     for (guint i = 0; i < words->len && strcmp(words->pdata[i], "--") != 0;) {
@@ -243,7 +248,7 @@ static void take_quiet(GPtrArray *words)
     }
 }
 
-/* words: the command and what follows it. */
+/* Runs the command. words: its name and its arguments. */
 static int run_command(GPtrArray *words)
 {
     take_quiet(words);
@@ -276,7 +281,8 @@ int main(int argc, char **argv)
     set_up_process();
     if (argc > 0)
         command_line_set_program(argv[0]);
-    /* A child speaks to its agent over its standard descriptors. */
+    /* A child process of the worker talks with its agent over its standard descriptors, so they are
+     * left alone. */
     if (argc < 2 || strcmp(argv[1], "child") != 0)
         safe_output_begin();
     g_autoptr(GPtrArray) words = words_of(MAX(argc - 1, 0), argv + 1);

@@ -35,7 +35,7 @@ void entered_say_missing(const struct entered *entered);
 bool enter_campaign(Store *store, const struct request *request, const struct machine *machine,
                     const GArray *problems, struct entered *entered, GError **error);
 
-/* What a campaign's plan left out, as recorded in the event log. */
+/* Problems and jobs that a campaign's plan left out, as recorded in the event log. */
 struct enter_notes {
     GPtrArray *uncovered; /* char *: keys of problems that no solver serves */
     int left_out;

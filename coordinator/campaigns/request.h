@@ -19,7 +19,7 @@
 /* Fields as GOption fills them; strings are owned. */
 struct request {
     char *name, *target, *tag, *strategy, *solvers;
-    char **files; /* lists of problems, NULL-terminated; NULL if there are none */
+    char **files; /* lists of problems, NULL-terminated; NULL without files */
     /* values that the files leave out (--batch and others); without files, list.network is the
      * source of problems */
     struct import_words list;

@@ -14,7 +14,7 @@ struct watch {
     struct progress_goal goal;
     /* rates of earlier campaigns, for the forecast until the first config was measured */
     struct progress_rates rates;
-    bool lost; /* true while the database is away; the user was told once */
+    bool lost; /* true while the database is away; the user has been warned once */
     struct progress_line line;
     struct progress progress; /* as last read */
     char state[16];           /* the campaign's state when it was last read */

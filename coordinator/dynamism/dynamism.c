@@ -162,7 +162,7 @@ static void add_policy(const struct dynamism_data *data, struct dynamism_network
     }
 }
 
-/* Splits the problems into those that have a candidate and those that have none. The measured
+/* Splits the problems into measured ones, which have a candidate, and others. The measured
  * problems and their candidates move to the front of the arrays. */
 static void split_measured(struct dynamism_network *network, const GArray *problems,
                            struct dynamism_candidate *candidates)

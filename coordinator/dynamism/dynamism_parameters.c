@@ -21,7 +21,7 @@ enum {
     PART_GROUPS = 128,
 };
 
-/* The parts of a shape by name. A solver's parameter FIX_NAME stands for the part NAME; two names
+/* The parts of a shape by name. A solver's parameter FIX_NAME means the part NAME; two names
  * may stand for the same part. */
 static const struct part {
     const char *name;

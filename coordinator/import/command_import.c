@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SKIPS_SHOWN 20 /* a file; JSON has them all */
+#define SKIPS_SHOWN 20 /* unusable lines of a file that are printed; JSON has all of them */
 
 static struct {
     gboolean dry_run, list_problems, strict, json, foreign, columns;
@@ -61,13 +61,13 @@ static struct cli cli = {
     .most = -1,
 };
 
-/* The help on layer tables begins with this; the columns follow. */
+/* The help on layer tables begins with this text; behind it comes the list of columns. */
 #define TABLES                                                                                     \
     "Layer tables begin with a header that names their columns and have a layer a row;\n"          \
     "cells stand between commas, semicolons or tabs. Names are read in any case, with or\n"        \
     "without spaces, '-' and '_'. Columns that say the same must agree. Columns:\n"
 
-/* Refuses empty names: they come from an unset variable of a script. */
+/* Refuses an empty --tag or --network: it comes from a variable that is not set in a script. */
 static bool check_names(GError **error)
 {
     const struct {
@@ -121,7 +121,8 @@ static bool read_options(struct import_options *given, GError **error)
     return true;
 }
 
-/* Prints the reasons for the last file's unusable lines. */
+/* Prints why lines of the last file could not be used. `first`: index of the file's first skipped
+ * line. */
 static void show_skips(const Import *import, guint first)
 {
     guint count = import->skipped->len;
@@ -136,7 +137,8 @@ static void show_skips(const Import *import, guint first)
     }
 }
 
-/* Returns false when a file could not be read; the other files are read nevertheless. */
+/* Reads all files. Returns false if one of them could not be read; the files after it are read
+ * nevertheless. */
 static bool read_files(Import *import, char **paths)
 {
     bool all = true;
@@ -224,7 +226,8 @@ static void show_text(const Import *import)
         printf("%" G_GINT64_FORMAT "\t%s\n", entry->multiplicity,
                problem_key(&entry->problem, key));
     }
-    /* With --list, standard output is the list alone, so that another import can read it. */
+    /* With --list, only the list is written to standard output, so that another import can read
+     * it. */
     fprintf(options.list_problems ? stderr : stdout,
             "%" G_GINT64_FORMAT " lines: %" G_GINT64_FORMAT
             " convolutions, %d shapes, %d problems; %u cannot be used\n",

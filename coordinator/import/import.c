@@ -75,7 +75,8 @@ void import_skip(Import *import, const struct import_source *source, int64_t lin
     g_ptr_array_add(import->skipped, skip);
 }
 
-/* Names are stored, so they are UTF-8, whatever a file holds. */
+/* Finds or adds the network. Its name is stored in the database, so bytes of the file that are not
+ * UTF-8 are replaced. */
 static struct import_network *find_network(Import *import, const char *given)
 {
     g_autofree char *name = g_utf8_make_valid(given, -1);
@@ -123,7 +124,8 @@ static char *sizes_text(const struct problem *p, const int64_t sizes[AXIS_COUNT]
     return g_string_free(text, FALSE);
 }
 
-/* NULL where no problem of the layer is clamped. Free with g_free(). */
+/* Returns the reason for skipping a layer because a problem of it is clamped, that is, its filter
+ * is larger than the padded input. NULL if no problem is clamped. Free with g_free(). */
 static char *clamped_reason(const struct import_layer *layer)
 {
     for (int i = 0; i < layer->count; i++) {
@@ -189,7 +191,8 @@ static bool set_layout(const struct import_options *options, struct problem *p, 
     return true;
 }
 
-/* INT8 has forward kernels only, whose sums are INT32. */
+/* Sets the type that the options choose. INT8 has forward kernels only, and these compute INT32
+ * sums. Returns false if the direction has no kernels in the type. */
 static bool set_type(const struct import_options *options, int index, struct problem *p)
 {
     if (options->type_count == 0) {
@@ -206,8 +209,8 @@ static bool set_type(const struct import_options *options, int index, struct pro
     return p->direction == DIRECTION_F;
 }
 
-/* The layer's problems for each choice of batch size and type. NULL and the reason when one is
- * invalid. */
+/* Returns the layer's problems for each batch size and data type in the options. NULL with the
+ * reason if one of the problems is invalid. */
 static GArray *replaced_problems(const struct import_options *options,
                                  const struct import_layer *layer, GError **error)
 {

@@ -12,39 +12,45 @@
 #include "export/formats/export_error.h"
 #include "solvers/problem/layer.h"
 
-/* Bits of a set of directions; 1 << enum direction. */
+/* All directions as a set, in which direction d is the bit 1 << d. */
 #define DIRECTIONS_ALL 7
 
 #define IMPORT_CHOICES_MAX 32
-#define NETWORK_NAME_MAX   255 /* bytes, as of a file's name, which names networks, too */
+/* bytes; as long as a file's name may be, since files name networks */
+#define NETWORK_NAME_MAX   255
 
 /* The options say what a list leaves out. A layer table takes it where it says nothing itself, and is
  * refused where it says something else. The lines of other lists always say their batch size, data type and layout (driver lines
  * by the driver's defaults): there the options replace them, and the import counts these lines. With
  * several batch sizes or types every line gives a problem for each. */
 struct import_options {
-    const char *network; /* of a table with several networks this one; else the list's name. NULL:
-                            only layer tables name networks */
-    int directions;      /* only these; 0: as given, F in layer tables */
-    int64_t batches[IMPORT_CHOICES_MAX]; /* with none: 1 in layer tables */
+    /* for a table with several networks: the one to read; for any other list: its network's
+     * name. NULL: only layer tables name networks. */
+    const char *network;
+    /* set of directions to import; 0: those that the list states, in layer tables F */
+    int directions;
+    /* batch sizes to import; if there are none, those of the list, in layer tables 1 */
+    int64_t batches[IMPORT_CHOICES_MAX];
     int batch_count;
-    enum data_type types[IMPORT_CHOICES_MAX]; /* FP32 in layer tables */
+    /* data types to import; if there are none, those of the list, in layer tables FP32 */
+    enum data_type types[IMPORT_CHOICES_MAX];
     int type_count;
-    bool has_layout; /* else NCHW in layer tables */
+    bool has_layout; /* false: the layout is the list's, in layer tables NCHW */
     enum layout layout;
-    bool allow_clamped; /* take problems whose filter is larger than its padded input, too */
-    /* Called every few thousand lines with the file and the line; where it returns false, reading ends
-     * with EXPORT_ERROR_STOPPED. NULL for none. */
+    bool allow_clamped; /* import problems whose filter is larger than the padded input, too */
+    /* Called after every few thousand lines with the file's name and the line's number. If it
+     * returns false, reading ends with EXPORT_ERROR_STOPPED. May be NULL. */
     bool (*goes_on)(const char *file, int64_t line);
 };
 
-/* The same as a user types it, for all commands that take lists; strings are owned. */
+/* The same options as the user typed them. Every command that takes lists has these options; the
+ * strings are owned. */
 struct import_words {
     char *network, *batch, *dtype, *layout;
     gboolean allow_clamped;
 };
 void import_words_clear(struct import_words *words);
-/* True when one of them is given. */
+/* Returns true if at least one of these options was given. */
 bool import_words_any(const struct import_words *words);
 /* --network, --batch, --dtype, --layout and --allow-clamped, which point into words. The letters are the
  * short forms of --network and --batch, 0 for none. Free with g_free(). */
@@ -59,31 +65,33 @@ bool import_words_parse(const struct import_words *words, struct import_options 
 /* A line that could not be used. */
 struct import_skip {
     char *file;
-    int64_t line; /* from 1; in SQLite files the row's id */
+    int64_t line; /* number of the line, from 1; in a SQLite file the row's id */
     char *reason;
 };
 
 struct import_network {
     char *name;
-    GArray *layers; /* struct layer, in the file's order; equal layers without a name are one */
-    GHashTable *unnamed; /* canonical key of such a layer: its place in `layers`, from 1 */
-    int files;           /* that have layers of it */
-    int last_file;       /* the last of these, from 1 */
+    /* struct layer, in the order of the file; equal layers without a name are stored once */
+    GArray *layers;
+    GHashTable *unnamed; /* canonical key of a layer without a name -> its index in `layers`, + 1 */
+    int files;           /* number of files that have layers of the network */
+    int last_file;       /* number of the last of these files, from 1 */
 };
 
 typedef struct import {
     struct import_options options;
     ProblemList *problems;
-    int files;            /* begun */
-    int64_t lines;        /* read, with blank ones and comments; rows of SQLite files */
-    int64_t convolutions; /* lines that are convolutions and usable */
-    int64_t replaced;     /* of these, lines of which the options replaced something */
-    GPtrArray *skipped;   /* struct import_skip * */
-    GPtrArray *networks;  /* struct import_network * */
-    GHashTable *by_name;  /* the same by their names, which they own */
+    int files; /* begun */
+    /* number of lines read, with blank lines and comments; for a SQLite file, of rows */
+    int64_t lines;
+    int64_t convolutions; /* number of lines that are convolutions and can be used */
+    int64_t replaced;     /* number of these lines in which an option replaced a value */
+    GPtrArray *skipped;   /* struct import_skip *: lines that could not be used */
+    GPtrArray *networks;  /* struct import_network *: the networks of all files */
+    GHashTable *by_name;  /* the networks by name; keys belong to them */
 } Import;
 
-/* options' strings must outlive the import. */
+/* The strings of the options must outlive the import. */
 Import *import_new(const struct import_options *options);
 void import_free(Import *import);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Import, import_free)

@@ -6,11 +6,12 @@
 #include <glib/gstdio.h>
 #include <string.h>
 
-#define QUOTED_LINES        8 /* that a header's quotes may go on over */
+#define QUOTED_LINES        8 /* most lines over which quoted names of a header may go on */
 #define LOOK_AT_LINES       50
-#define HEAD_BYTES          65536 /* in which a text has no zero byte */
+/* bytes at a file's beginning that are looked at: a text has no zero byte there */
+#define HEAD_BYTES          65536
 #define UNPACKED_BYTES_MAX  (UINT64_C(2) << 30)
-#define CONVERTED_BYTES_MAX (64 << 20) /* of a text that is converted in memory */
+#define CONVERTED_BYTES_MAX (64 << 20) /* largest text that is converted in memory, in bytes */
 #define KINDS_READ                                                                                 \
     "driver command lines, layer tables (CSV), find-dbs and perf-dbs of MIOpen (text or SQLite), " \
     "lists of problem keys; each also compressed with " PACKINGS_READ
@@ -26,7 +27,7 @@ static bool fail(const char *name, enum export_error code, GError **error, const
     return false;
 }
 
-/* Text formats in the order in which a line is tried. */
+/* The text formats, in the order in which a line is tried. */
 static const struct text_format {
     bool (*is_line)(const char *line);
     bool (*read)(Import *import, const struct import_source *source, GError **error);
@@ -37,14 +38,15 @@ static const struct text_format {
     {import_is_key_line, import_keys},
 };
 
-/* Formats that are tried when no line of the file's head has one of the formats above. */
+/* A layer table whose header is a comment: tried only if no line of the file's beginning has one of
+ * the formats above. */
 static const struct text_format commented_table = {import_is_commented_header,
                                                    import_commented_table};
 static const struct text_format headless_table = {import_is_table_row, import_headless_table};
 static const struct text_format driver_lines = {NULL, import_driver_lines};
 
-/* The line of a table that ends before `at`, with the lines that its quotes go on over. Free with
- * g_free(). */
+/* Returns `line`, which ends before `at`, with the lines behind it over which its last quoted cell
+ * goes on. Free with g_free(). */
 static char *quoted_line(const char *line, const char *at, const char *end)
 {
     GString *whole = g_string_new(line);
@@ -65,8 +67,9 @@ static char *quoted_line(const char *line, const char *at, const char *end)
     return g_strdelimit(g_string_free(whole, FALSE), "\r", ' ');
 }
 
-/* Recognizes the format of a text by its first lines behind leading comments. Text of no other
- * format is read as driver lines, unless every line looks like a table's row. */
+/* Returns the format of a text, recognised by its first lines behind leading comments. A text of no
+ * known format is read as driver lines; if every line looks like a table's row, as a table without
+ * a header. */
 static const struct text_format *find_text_format(const char *head, size_t length)
 {
     const struct text_format *commented = NULL;
@@ -98,8 +101,8 @@ static bool is_sqlite(const char *bytes, size_t length)
     return length >= sizeof magic && memcmp(bytes, magic, sizeof magic) == 0;
 }
 
-/* A text in UTF-16 (Excel's "Unicode Text", PowerShell's redirection) begins with a mark; its charset, or
- * NULL. */
+/* Returns the charset of a text in UTF-16, which begins with a byte order mark, as Excel's "Unicode
+ * Text" and PowerShell's redirection write it. NULL for other texts. */
 static const char *utf16_charset(const char *bytes, size_t length)
 {
     static const char little[] = {'\xff', '\xfe'}, big[] = {'\xfe', '\xff'};
@@ -111,14 +114,16 @@ static const char *utf16_charset(const char *bytes, size_t length)
                                                      : NULL;
 }
 
-/* A text whose lines end in CR alone, as old Macintosh programs write it. */
+/* Returns true for a text whose lines end in a carriage return alone, as old Macintosh programs
+ * write them. */
 static bool ends_lines_with_cr(const char *bytes, size_t length)
 {
     const char *cr = memchr(bytes, '\r', length);
     return cr != NULL && cr + 1 < bytes + length && memchr(bytes, '\n', length) == NULL;
 }
 
-/* Text has no zero bytes. An ONNX model nearly always has some early; its file name counts, too. */
+/* Returns true for a file that is no text: it has a zero byte at its beginning, or is named like an
+ * ONNX model, which may have no such byte. */
 static bool is_binary(const char *name, const char *bytes, size_t length)
 {
     return (memchr(bytes, '\0', length) != NULL && !is_sqlite(bytes, length) &&
@@ -180,7 +185,8 @@ static bool import_config_rows(Import *import, const struct import_source *sourc
     return status == SQLITE_DONE || fail_table(source, error);
 }
 
-/* path is the file itself, or a copy of the file that is called `name`. */
+/* Reads a SQLite perf-db. `path` is the file itself, or a copy of the file that the user calls
+ * `name`. */
 static bool read_database(Import *import, const char *name, const char *path, GError **error)
 {
     struct import_source source = {.name = name};
@@ -206,7 +212,8 @@ static bool read_lines_of(Import *import, const char *name, ByteSource *bytes, G
     return find_text_format(head, length)->read(import, &source, error);
 }
 
-/* The whole source in memory; NULL with an error where it cannot be read or is too long. */
+/* Reads the whole source into memory. NULL with an error if it cannot be read, or is longer than
+ * CONVERTED_BYTES_MAX. */
 static GByteArray *read_all(const char *name, ByteSource *source, GError **error)
 {
     g_autoptr(GByteArray) all = g_byte_array_new();
@@ -229,7 +236,8 @@ static GByteArray *read_all(const char *name, ByteSource *source, GError **error
     return g_steal_pointer(&all);
 }
 
-/* From charset to UTF-8, unless it is NULL; lines then end in LF. */
+/* Reads a text that first has to be converted: from `charset` to UTF-8 (if not NULL), and line ends
+ * to LF. */
 static bool read_converted(Import *import, const char *name, ByteSource *source,
                            const char *charset, GError **error)
 {
@@ -261,7 +269,7 @@ static bool read_converted(Import *import, const char *name, ByteSource *source,
     return converted != NULL && read_lines_of(import, name, converted, error);
 }
 
-/* Takes the source over. */
+/* Reads a text file. Takes `bytes` over. */
 static bool read_text(Import *import, const char *name, ByteSource *bytes, GError **error)
 {
     size_t length = 0;
@@ -275,7 +283,7 @@ static bool read_text(Import *import, const char *name, ByteSource *bytes, GErro
     return read;
 }
 
-/* A plain file that can be opened again by its path. */
+/* Reads a plain file, which can be opened by its path more than once. */
 static bool read_plain(Import *import, const char *name, const char *path, GError **error)
 {
     size_t length = 0;
@@ -291,7 +299,8 @@ static bool read_plain(Import *import, const char *name, const char *path, GErro
                                    : read_text(import, name, g_steal_pointer(&source), error);
 }
 
-/* Packed files and pipes are first copied as a whole, so that nothing of a damaged file is used. */
+/* Reads a packed file or a pipe: copies it as a whole first, so that nothing is imported from a
+ * file that turns out to be damaged. */
 static bool read_copy(Import *import, const char *name, ByteSource *source, GError **error)
 {
     g_autofree char *copy = byte_source_unpack(source, UNPACKED_BYTES_MAX, error);

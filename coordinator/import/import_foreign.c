@@ -15,20 +15,22 @@
 
 #include <string.h>
 
-/* ---- rows, which gather until some thousand go to the database at once ---- */
+/* ---- rows that wait until thousands are stored by one statement ---- */
 
 struct foreign_rows {
-    Store *store; /* NULL: rows are counted and forgotten */
+    Store *store; /* NULL for a dry run: rows are counted and dropped */
     int64_t campaign;
     struct foreign_file *file;
     void (*progress)(const char *path, int64_t entries);
     GArray *problems; /* struct problem */
-    GArray *times;    /* struct foreign_time; its problems are places in `problems` until stored */
-    GArray *params;   /* struct foreign_params, likewise; with no problem there, rows of problems */
+    /* struct foreign_time; until it is stored, its problem is an index into `problems` */
+    GArray *times;
+    /* struct foreign_params; likewise, unless it names the config row of a perf-db */
+    GArray *params;
     GStringChunk *names;
 };
 
-/* ---- the single formats ---- */
+/* ---- what all readers of formats share ---- */
 
 struct foreign_reading {
     struct foreign_import *import;
@@ -36,8 +38,7 @@ struct foreign_reading {
     struct foreign_rows rows;
 };
 
-/* A statement with this many rows takes about 100 ms, and a few MB in this process and in the
- * server. */
+/* rows stored by one statement: takes about 100 ms, and a few MB here and in the server */
 #define ROWS_AT_ONCE 5000
 
 static void foreign_rows_init(struct foreign_rows *rows, Store *store, int64_t campaign)
@@ -57,14 +58,14 @@ static void foreign_rows_clear(struct foreign_rows *rows)
     g_string_chunk_free(rows->names);
 }
 
-/* Returns the problem's place. */
+/* Adds a problem to the waiting rows and returns its index. */
 static int64_t foreign_rows_problem(struct foreign_rows *rows, const struct problem *problem)
 {
     g_array_append_val(rows->problems, *problem);
     return rows->problems->len - 1;
 }
 
-/* Texts are copied. */
+/* Adds a time to the waiting rows. Its texts are copied. */
 static void foreign_rows_time(struct foreign_rows *rows, const struct foreign_time *time)
 {
     struct foreign_time kept = *time;
@@ -83,11 +84,12 @@ static void foreign_rows_params(struct foreign_rows *rows, const struct foreign_
     rows->file->entries++;
 }
 
-/* Stores the gathered problems and appends their ids; no times or params may be waiting. */
+/* Stores the waiting problems and appends their ids to `ids`. No times or params may be waiting
+ * that name other problems. */
 static bool foreign_rows_store_problems(struct foreign_rows *rows, GArray *ids, GError **error)
 {
     guint count = rows->problems->len, before = ids->len;
-    g_array_set_size(ids, before + count); /* without a store they stay 0 */
+    g_array_set_size(ids, before + count); /* in a dry run the ids stay 0 */
     if (rows->store != NULL && count > 0 &&
         !store_put_problems(rows->store, (const struct problem *)(const void *)rows->problems->data,
                             (int)count, NULL, &g_array_index(ids, int64_t, before), error)) {
@@ -97,7 +99,8 @@ static bool foreign_rows_store_problems(struct foreign_rows *rows, GArray *ids, 
     return true;
 }
 
-/* Where no problem gathered beside them, params name rows of problems already. */
+/* Replaces indices of waiting problems by the problems' ids. If no problem waited, params already
+ * name ids. */
 static void places_to_ids(struct foreign_rows *rows, const GArray *ids)
 {
     for (guint i = 0; i < rows->times->len; i++) {
@@ -125,7 +128,8 @@ static bool store_rows(struct foreign_rows *rows, GError **error)
     return true;
 }
 
-/* Stores the gathered rows if `all`, or if they are many; places then start at 0 again. */
+/* Stores the waiting rows if `all` is true, or if there are many. Indices of waiting problems then
+ * begin at 0 again. */
 static bool foreign_rows_store(struct foreign_rows *rows, bool all, GError **error)
 {
     if (!all && rows->problems->len + rows->times->len + rows->params->len < ROWS_AT_ONCE) {
@@ -149,9 +153,9 @@ static bool foreign_rows_store(struct foreign_rows *rows, bool all, GError **err
 }
 
 #define CONFIGS_AT_ONCE 5000
-#define TIME_MAX_MS     1e12 /* the store's own limit, some decades */
+#define TIME_MAX_MS     1e12 /* largest time in ms, some decades; the database has the same limit */
 
-/* ---- what is left out ---- */
+/* ---- reporting rows that are left out ---- */
 
 G_GNUC_PRINTF(3, 4)
 static void leave_out(struct foreign_reading *reading, int64_t line, const char *format, ...)
@@ -173,7 +177,8 @@ static void leave_out(struct foreign_reading *reading, int64_t line, const char 
 
 /* ---- find-dbs ---- */
 
-/* The problem that a perf-db names for this one and for all that share its row. */
+/* Returns the index of the problem that represents this problem's perf-db row. A perf-db stores one
+ * row for all problems that differ in output size alone. */
 static int64_t row_place(struct foreign_rows *rows, const struct problem *problem, int64_t place)
 {
     struct perf_row row;
@@ -220,7 +225,8 @@ static void add_find_line(struct foreign_reading *reading, int64_t number,
     }
 }
 
-/* Each reads the whole of reading->file; EXPORT_ERROR, or the store's. */
+/* These functions each read the whole file at reading->file. They fail with EXPORT_ERROR, or with
+ * errors of the store. */
 static bool foreign_read_find_db(struct foreign_reading *reading, GError **error)
 {
     g_autoptr(FindDb) db = find_db_open(reading->file->path, error);
@@ -245,7 +251,7 @@ static bool foreign_read_find_db(struct foreign_reading *reading, GError **error
     return stored;
 }
 
-/* ---- perf-dbs, text ---- */
+/* ---- perf-dbs as text ---- */
 
 static void add_params(struct foreign_reading *reading, int64_t line, int64_t problem,
                        const char *solver, const char *params)
@@ -299,10 +305,10 @@ static bool foreign_read_perf_text(struct foreign_reading *reading, GError **err
     return stored;
 }
 
-/* ---- perf-dbs, SQLite ---- */
+/* ---- perf-dbs as SQLite ---- */
 
-/* The rows of the table config come in the order of their ids, so both arrays are sorted: 16 bytes a
- * row are all that stays of it. */
+/* The ids of the table config, and the stored problem for each. Rows are read in the order of their
+ * ids, so the array is sorted and can be searched. Keeps 16 bytes for each row. */
 struct config_rows {
     GArray *ids, *problems; /* int64_t: of config, of problems */
 };
@@ -411,7 +417,7 @@ static void skip_free(gpointer data)
     g_free(skip);
 }
 
-/* ---- what the files are ---- */
+/* ---- recognising each file's format and target ---- */
 
 static const struct {
     enum file_kind kind;
@@ -491,7 +497,7 @@ static bool find_target(const struct foreign_request *request, struct target *ta
     return true;
 }
 
-/* ---- identity ---- */
+/* ---- the campaign's identity ---- */
 
 static char *content_hash(const char *path, GError **error)
 {
@@ -513,8 +519,8 @@ static int compare_texts(gconstpointer a, gconstpointer b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The identity is a hash of the files' content, independent of their order, and of the target
- * that the user named. */
+/* Returns a hash over the content of all files, in whatever order they are named, and over the
+ * target that the user named. Files with the same identity are imported once. */
 static char *find_identity(const struct foreign_request *request, const struct target *target,
                            GError **error)
 {
@@ -533,9 +539,9 @@ static char *find_identity(const struct foreign_request *request, const struct t
     return g_compute_checksum_for_string(G_CHECKSUM_SHA256, text, -1);
 }
 
-/* ---- the whole ---- */
+/* ---- the whole import ---- */
 
-/* SQLite's messages do not name the file. */
+/* Adds the file's name to an error, since SQLite's messages do not state it. */
 static void name_file(const char *path, GError *failure, GError **error)
 {
     if (failure->domain == EXPORT_ERROR && strstr(failure->message, path) == NULL) {
@@ -580,7 +586,8 @@ static bool read_files(Store *store, const struct foreign_request *request,
     return true;
 }
 
-/* Within the transaction. */
+/* Fills the campaign with the files' rows, within the transaction that store_begin_foreign()
+ * began. */
 static bool fill_campaign(Store *store, const struct foreign_request *request, const char *identity,
                           struct foreign_import *import, GError **error)
 {
@@ -598,8 +605,8 @@ static bool fill_campaign(Store *store, const struct foreign_request *request, c
     return !import->is_new || read_files(store, request, import, error);
 }
 
-/* Reads back the campaign, also one that was just committed: if the connection was lost before
- * the commit, the server dropped the transaction, and the new connection had nothing to commit. */
+/* Reads the campaign back even though it was just committed. If the connection was lost before the
+ * commit, the server has dropped the transaction, and a new connection committed nothing. */
 static bool find_stored(Store *store, const char *identity, struct foreign_import *import,
                         GError **error)
 {
@@ -633,7 +640,7 @@ bool import_foreign(Store *store, const struct foreign_request *request,
         return false;
     }
     if (!fill_campaign(store, request, identity, import, error)) {
-        /* A failure of the rollback would only hide the first error. */
+        /* An error of the rollback is dropped, since it would only hide the first one. */
         store_end_foreign(store, false, NULL);
         return false;
     }

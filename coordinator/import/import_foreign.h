@@ -11,38 +11,42 @@
 #include "schema/store/store.h"
 #include "solvers/framework/target.h"
 
-/* As many rows that were left out are kept with their reason; all are counted. */
+/* most rows that are kept with the reason why they were left out; further rows are only counted */
 #define FOREIGN_SKIPS_KEPT 1000
 
 struct foreign_request {
-    char **paths;       /* NULL-terminated, at least one */
-    const char *target; /* NULL: as the names say, which must agree */
-    const char *name;   /* of the campaign; NULL: the first file's, up to its first dot */
-    /* Called now and then, with the entries of this file so far; or NULL. */
+    char **paths; /* paths of the files, NULL-terminated, at least one */
+    /* the target's id; NULL to take it from the files' names, which must agree */
+    const char *target;
+    /* name of the campaign; NULL to take the first file's name up to its first dot */
+    const char *name;
+    /* Called now and then with a file's path and the number of its entries so far; may be NULL. */
     void (*progress)(const char *path, int64_t entries);
 };
 
 /* A row that was left out. */
 struct foreign_skip {
     const char *file; /* the request's */
-    int64_t line;     /* from 1; in SQLite files the row's id */
+    int64_t line;     /* number of the line, from 1; in a SQLite file the row's id */
     char *reason;
 };
 
 struct foreign_file {
-    const char *path, *format; /* "find-db", "perf-db", "perf-db text" */
-    int64_t problems;          /* lines or config rows that were read */
-    int64_t entries;           /* times or perf configs of them that can be used */
-    int64_t repeated;          /* of these, solvers that the campaign had for the problem */
+    const char *path, *format; /* path: the file; format: "find-db", "perf-db" or "perf-db text" */
+    int64_t problems;          /* number of lines or config rows read */
+    int64_t entries;           /* number of usable times or perf configs in them */
+    /* number of these for which the campaign already had the same problem and solver */
+    int64_t repeated;
     int64_t left_out;
 };
 
 struct foreign_import {
     int64_t campaign;
-    bool is_new; /* false: these files were imported before, and nothing has changed */
+    bool is_new; /* false if these files were imported before: nothing was stored then */
     struct target target;
-    GArray *files;    /* struct foreign_file; without counts where not is_new */
-    GPtrArray *skips; /* struct foreign_skip *, the first FOREIGN_SKIPS_KEPT */
+    GArray *files; /* struct foreign_file; without numbers if is_new is false */
+    /* struct foreign_skip *: the first FOREIGN_SKIPS_KEPT rows that were left out */
+    GPtrArray *skips;
     int64_t left_out;
 };
 

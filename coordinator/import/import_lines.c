@@ -13,7 +13,8 @@ void import_lines_init(struct import_lines *lines, Import *import,
                                    .source = source,
                                    .line = g_string_new(NULL),
                                    .ahead = g_string_new(NULL)};
-    (void)line_reader_rewind(source->lines, &lines->failure); /* told by import_lines_end() */
+    /* import_lines_end() reports a failure */
+    (void)line_reader_rewind(source->lines, &lines->failure);
 }
 
 bool import_lines_end(struct import_lines *lines, GError **error)
@@ -28,7 +29,8 @@ bool import_lines_end(struct import_lines *lines, GError **error)
     return false;
 }
 
-#define LINES_BETWEEN_LOOKS 4096 /* a few milliseconds of reading */
+/* Lines between two calls of goes_on(): they take a few milliseconds to read. */
+#define LINES_BETWEEN_LOOKS 4096
 
 static bool stops(struct import_lines *lines, int64_t number)
 {
@@ -41,7 +43,7 @@ static bool stops(struct import_lines *lines, int64_t number)
     return true;
 }
 
-/* Reads the next usable line into `ahead`; ahead_number stays 0 at the end. */
+/* Reads the next usable line into `ahead`. ahead_number stays 0 at the end of the file. */
 static void read_ahead(struct import_lines *lines)
 {
     struct line line;
@@ -69,8 +71,8 @@ static void read_ahead(struct import_lines *lines)
     lines->ahead_number = line.number;
 }
 
-/* The line ends in a backslash as a shell's command that the next line goes on with, and the next one
- * begins with a flag: otherwise it is a command of its own. */
+/* Returns true if the command continues in the next line: this line ends in a backslash, and the
+ * next one begins with a flag. A next line without a flag is a command of its own. */
 static bool goes_on(struct import_lines *lines)
 {
     size_t length = lines->line->len;
@@ -113,8 +115,8 @@ bool import_line_is_blank(const char *line)
     return *line == '\0' || *line == '#';
 }
 
-/* Reads one line that is not blank: its layer (problems has room for one a direction), or a
- * reason. */
+/* Reads a line that is not blank: sets its layer (`problems` has room for one in each direction),
+ * or returns false with the reason. */
 typedef bool line_reader(const char *line, struct problem problems[DIRECTION_COUNT],
                          struct import_layer *layer, GError **error);
 
@@ -176,7 +178,7 @@ static bool read_find_entry(const char *line, struct problem *p, struct import_l
                             GError **error)
 {
     g_autofree char *key = key_of_entry(line);
-    (void)layer; /* one problem a line, as it was initialised */
+    (void)layer; /* these formats have one problem in each line */
     return key != NULL ? parse_key(key, p, error) : needs_equals(error);
 }
 
@@ -194,7 +196,7 @@ static bool read_perf_entry(const char *line, struct problem *p, struct import_l
     return key != NULL ? parse_row_key(key, p, error) : needs_equals(error);
 }
 
-/* "KEY", or "MULTIPLICITY<TAB>KEY" as import --list prints it. */
+/* Reads "KEY", or "MULTIPLICITY<TAB>KEY", as `import --list` prints it. */
 static bool read_key(const char *line, struct problem *p, struct import_layer *layer,
                      GError **error)
 {
@@ -231,7 +233,7 @@ bool import_keys(Import *import, const struct import_source *source, GError **er
     return read_lines(import, source, read_key, false, error);
 }
 
-/* A malformed key is still recognized as a key: a word of numbers with at least this many
+/* Returns true if the text is a key, even a malformed one: a word of numbers with at least `least`
  * separators. */
 static bool looks_like_key(const char *text, size_t length, char separator, int least)
 {
@@ -251,7 +253,9 @@ static bool looks_like_entry(const char *line, char separator, int least)
     return end != NULL && looks_like_key(line, (size_t)(end - line), separator, least);
 }
 
-#define FIND_KEY_DASHES 14 /* of a 2D key: C-H-W-FIL-K-oH-oW-N-P-S-D-bias-layout-type-direction */
+/* number of '-' in the find-db key of a 2D problem: C-H-W-FIL-K-oH-oW-N-P-S-D-bias-layout-type-
+ * direction */
+#define FIND_KEY_DASHES 14
 
 bool import_is_find_db_line(const char *line)
 {
@@ -260,7 +264,7 @@ bool import_is_find_db_line(const char *line)
 
 bool import_is_perf_text_line(const char *line)
 {
-    return looks_like_entry(line, 'x', PERF_ROW_INTS); /* and two more, if it is whole */
+    return looks_like_entry(line, 'x', PERF_ROW_INTS); /* a complete perf-db key has two more */
 }
 
 bool import_is_key_line(const char *line)

@@ -104,8 +104,8 @@ static bool read_type(const char *word, struct import_options *options, GError *
     return true;
 }
 
-/* Calls the parser for each word of the list. Returns false for a wrong word, or a list that is
- * too long. */
+/* Calls the parser for each word of a list. Returns false if a word is wrong, or if the list is too
+ * long. */
 static bool read_list(const char *option, const char *list, struct import_options *options,
                       bool (*read)(const char *word, struct import_options *options,
                                    GError **error),

@@ -12,22 +12,27 @@
 
 struct import_source {
     const char *name;  /* for messages */
-    LineReader *lines; /* of a text, else NULL */
-    sqlite3 *database; /* of a SQLite file, else NULL */
+    LineReader *lines; /* the lines if the file is a text, else NULL */
+    sqlite3 *database; /* the database if the file is in SQLite, else NULL */
 };
 
 /* A walk over the lines of a text, from the first one. */
 struct import_lines {
-    Import *import; /* counts the lines and keeps the bad ones; NULL for a walk that looks only */
-    const struct import_options *options; /* may end the walk (goes_on); NULL: it cannot be ended */
+    /* the import that counts the lines and keeps the unusable ones; NULL if the walk is only a
+     * look into the file */
+    Import *import;
+    /* options whose goes_on() may end the walk; NULL if nothing may end it */
+    const struct import_options *options;
     const struct import_source *source;
-    int64_t number; /* of the line last returned, from 1 */
-    int64_t joined; /* lines that it goes on in: each but the last ends in a backslash */
-    bool plain;     /* no line goes on in the next one */
+    int64_t number; /* number of the line returned last, from 1 */
+    /* number of lines that were joined to it: each of them follows a line that ends in a
+     * backslash */
+    int64_t joined;
+    bool plain; /* true for formats in which a line never continues in the next one */
     GString *line;
-    GString *ahead;       /* the line behind it, already read */
-    int64_t ahead_number; /* 0 where none is read ahead */
-    GError *failure;      /* why the source could not be read to its end */
+    GString *ahead;       /* the line behind the one returned last, which was read already */
+    int64_t ahead_number; /* number of the line in `ahead`, 0 if there is none */
+    GError *failure;      /* the reason if the source could not be read to its end */
 };
 
 void import_lines_init(struct import_lines *lines, Import *import,
@@ -41,15 +46,19 @@ bool import_lines_end(struct import_lines *lines, GError **error);
 /* Returns true for lines of white space alone and for comments ('#'). */
 bool import_line_is_blank(const char *line);
 
-/* A layer that a line gave: its problems, one a direction and choice of the options. */
+/* A layer that a line describes: its problems, one for each direction and each choice of the
+ * options. */
 struct import_layer {
-    const char *network; /* NULL: none, or the one that the options name */
-    const char *name;    /* "" where it has none */
+    /* name of its network; NULL for none, or for the one that the options name */
+    const char *network;
+    const char *name; /* name of the layer; "" if it has none */
     int64_t multiplicity;
     const struct problem *problems;
     int count;
-    bool directed; /* its problems are of the directions that the options ask for */
-    bool shipped;  /* from a database, where a filter may be larger than its padded input */
+    /* true if its problems are already those of the directions that the options ask for */
+    bool directed;
+    /* true for a line of a database, in which a filter may be larger than its padded input */
+    bool shipped;
 };
 
 /* Counts the line as a convolution and adds those of its problems that have the options' directions;

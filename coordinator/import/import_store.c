@@ -10,7 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 
-#define PIECE 5000 /* problems or layers in a statement: some megabytes */
+#define PIECE 5000 /* most problems or layers that one statement stores: some megabytes */
 
 static volatile sig_atomic_t caught;
 static struct progress_line line;
@@ -20,11 +20,11 @@ static void on_signal(int number)
     caught = number;
 }
 
-/* The signal also interrupts a read from a silent pipe. */
+/* A signal also interrupts reading from a pipe to which nobody writes. */
 void import_catch_signals(void)
 {
     progress_line_init(&line);
-    /* A log gets its first line after some seconds: short imports write none. */
+    /* A log gets its first line of progress after some seconds, so a short import writes none. */
     line.shown = !line.terminal;
     line.last_us = g_get_monotonic_time();
     signals_catch(on_signal);
@@ -57,7 +57,7 @@ static bool goes_on(const char *what, int done, int all, GError **error)
     return !import_stopped();
 }
 
-/* ids has room for the ids of all problems, in the list's order. */
+/* Stores all problems. ids: room for the ids of all problems, in the order of the list. */
 static bool store_problems(Store *store, const Import *import, const char *tag, int64_t *ids,
                            GError **error)
 {
@@ -102,7 +102,7 @@ static bool store_network(Store *store, const Import *import, const struct impor
            store_end_network(store, version, change, error);
 }
 
-/* changes has room for one a network. */
+/* Stores problems and networks. changes: room for one for each network. */
 static bool store_all(Store *store, const Import *import, const char *tag,
                       struct network_change *changes, GError **error)
 {
@@ -115,7 +115,7 @@ static bool store_all(Store *store, const Import *import, const char *tag,
     return true;
 }
 
-/* The pause between two checks whether the other import has ended. */
+/* microseconds between two checks whether the other import has ended */
 #define TURN_US (G_USEC_PER_SEC / 5)
 
 bool import_take_turn(Store *store, GError **error)
@@ -134,7 +134,8 @@ bool import_take_turn(Store *store, GError **error)
     return taken;
 }
 
-/* A campaign that is being made stores problems, too. */
+/* Most deadlocks after which storing is tried again. They are possible, since a campaign that is
+ * being made stores problems, too. */
 #define DEADLOCKS_MAX 5
 
 static bool store_once(Store *store, const Import *import, const char *tag,
@@ -146,7 +147,7 @@ static bool store_once(Store *store, const Import *import, const char *tag,
     progress_line_end(&line);
     if (stored)
         return store_end(store, true, error);
-    store_end(store, false, NULL); /* its own failure would only hide the first one */
+    store_end(store, false, NULL); /* an error of this call would only hide the first one */
     return false;
 }
 

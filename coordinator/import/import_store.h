@@ -12,10 +12,10 @@
 
 /* From this call on, SIGINT and SIGTERM end the import in order. */
 void import_catch_signals(void);
-/* Returns true once SIGINT or SIGTERM came. */
+/* Returns true once SIGINT or SIGTERM has come. */
 bool import_stopped(void);
-/* A callback of struct import_options: shows how many lines of the file were read. Returns false
- * once a signal came. */
+/* Shows how many lines of the file were read; for goes_on() in struct import_options. Returns false
+ * once a signal has come. */
 bool import_goes_on(const char *file, int64_t line);
 /* Ends the line of progress that import_goes_on() may have left on the terminal. */
 void import_end_progress(void);

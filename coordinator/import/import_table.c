@@ -11,8 +11,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define NAMES_LEAST 3 /* names of a header that are known columns */
-#define CELLS_LEAST 4 /* of a line that looks like a table's without a header */
+#define NAMES_LEAST 3 /* a line is a header if at least this many of its names are known columns */
+/* a line of at least this many cells looks like a row of a table without a header */
+#define CELLS_LEAST 4
 
 static const char separators[] = {',', ';', '\t'};
 
@@ -20,9 +21,9 @@ struct table {
     const struct import_source *source;
     struct layer_header header;
     char separator;
-    bool commented;   /* the header is behind '#' */
-    const char *only; /* the network whose rows are read, NULL for all */
-    char *network;    /* what rows without a name of their own belong to */
+    bool commented;   /* true if the header follows a '#' */
+    const char *only; /* name of the only network whose rows are read; NULL for all */
+    char *network;    /* name of the network to which rows belong that name none */
 };
 
 /* ---- finding the header ---- */
@@ -36,7 +37,7 @@ static int known_names(const char *line, char separator, int *count)
     return layer_names_known((const char *const *)cells->pdata, (int)cells->len);
 }
 
-/* 0 where the line is no header. */
+/* Returns the separator of a header line, 0 if the line is no header. */
 static char header_separator(const char *line)
 {
     char best = 0;
@@ -56,7 +57,7 @@ bool import_is_table_header(const char *line)
     return !import_line_is_blank(line) && header_separator(line) != 0;
 }
 
-/* The text of a comment, behind '#' and blanks; NULL for other lines. */
+/* Returns the text of a comment line, behind '#' and blanks; NULL for other lines. */
 static const char *comment_text(const char *line)
 {
     line += strspn(line, " \t");
@@ -93,7 +94,7 @@ static bool has_flag(const char *line)
     return false;
 }
 
-/* Many cells and no flag of a driver line. */
+/* Returns true for a line with many cells and without a driver line's flag. */
 bool import_is_table_row(const char *line)
 {
     for (size_t i = 0; !has_flag(line) && i < sizeof separators; i++) {
@@ -106,7 +107,7 @@ bool import_is_table_row(const char *line)
     return false;
 }
 
-/* "sep=;" tells Excel which separator follows. */
+/* Returns true for "sep=;", by which a file tells Excel its separator. */
 static bool is_separator_line(const char *line)
 {
     return g_ascii_strncasecmp(line + strspn(line, "\""), "sep=", 4) == 0;
@@ -134,7 +135,7 @@ static bool understand(struct table *table, const struct layer_records *records,
            fail(table->source, records->number, error, "%s", wrong->message);
 }
 
-/* The next record's separator if it is a header, else 0. */
+/* Returns the separator of the next record if this is a header, else 0. */
 static char record_separator(struct layer_records *records)
 {
     char best = 0;
@@ -162,7 +163,8 @@ static bool has_number(const GPtrArray *cells)
     return false;
 }
 
-/* A record of columns' names: rows have numbers. */
+/* Returns true for a header: several cells are names of columns, and no cell is a number, as every
+ * row has one. */
 static bool is_header(const GPtrArray *cells)
 {
     return !has_number(cells) &&
@@ -177,8 +179,8 @@ static void skip_lines(Import *import, const struct table *table, const GArray *
     }
 }
 
-/* Reads up to the header and understands it. Lines above it become skipped lines of import, which may be
- * NULL. */
+/* Reads up to the header and interprets it. Lines above it become skipped lines of the import
+ * (which may be NULL). */
 static bool find_header(struct layer_records *records, Import *import, struct table *table,
                         GError **error)
 {
@@ -251,7 +253,7 @@ static bool has_width(const struct table *table, const struct layer_records *rec
     return false;
 }
 
-/* True where the record repeats the table's header. */
+/* Returns true if the record is the table's own header once more. */
 static bool is_header_again(const struct table *table, const GPtrArray *cells)
 {
     bool same = (int)cells->len == table->header.width;
@@ -262,8 +264,8 @@ static bool is_header_again(const struct table *table, const GPtrArray *cells)
     return same;
 }
 
-/* The next record that is no header. `cat` joins tables: the rows below each header are read by that header.
- * READ_FAILED where a header is not understood. */
+/* Reads the next record that is a row. Tables may have been joined by `cat`: each header in the
+ * middle applies to the rows below it. READ_FAILED if a header is not understood. */
 static enum read_step next_row(struct layer_records *records, struct table *table, GError **error)
 {
     for (;;) {
@@ -307,17 +309,17 @@ static bool import_rows(Import *import, struct layer_records *records, struct ta
     }
 }
 
-/* ---- before anything is read ---- */
+/* ---- checks before anything is imported ---- */
 
-/* Returns true if options give values that a table may give itself. */
+/* Returns true if the options give values that a table may state itself. */
 static bool options_say(const struct import_options *options)
 {
     return options->network != NULL || options->batch_count > 0 || options->type_count > 0 ||
            options->has_layout;
 }
 
-/* Collects the networks that the rows name, each once, in the file's order. Returns false when a
- * header is not understood, or a row contradicts the options. */
+/* Collects the networks that rows name, each once, in the file's order. Returns false if a header
+ * is not understood, or a row contradicts the options. */
 static bool look_at_rows(struct layer_records *records, struct table *table,
                          const struct import_options *options, GPtrArray *networks, GError **error)
 {
@@ -348,7 +350,8 @@ static bool look_at_rows(struct layer_records *records, struct table *table,
     }
 }
 
-/* --network picks the network of that name, where rows name networks, or names those that do not. */
+/* Applies --network. If rows name networks, it selects the one of that name; if they name none, it
+ * becomes their name. */
 static bool choose_network(const struct import_options *options, struct table *table,
                            GPtrArray *names, GError **error)
 {
@@ -368,8 +371,8 @@ static bool choose_network(const struct import_options *options, struct table *t
     return false;
 }
 
-/* A first pass over the table: nothing of it is imported when a later header or the options
- * refuse it. */
+/* Reads the table once without importing anything. It is refused as a whole if a later header is
+ * not understood, or contradicts the options. */
 static bool is_understood(const struct import_options *options, struct table *table, GError **error)
 {
     g_autoptr(GPtrArray) networks = g_ptr_array_new_with_free_func(g_free);
@@ -378,7 +381,7 @@ static bool is_understood(const struct import_options *options, struct table *ta
     records.lines.options = options;
     bool suits = find_header(&records, NULL, table, error) &&
                  look_at_rows(&records, table, options, networks, error);
-    layer_records_end(&records, NULL); /* the second walk tells what fails */
+    layer_records_end(&records, NULL); /* an error is reported by the second reading */
     return suits && choose_network(options, table, networks, error);
 }
 
@@ -411,7 +414,8 @@ bool import_commented_table(Import *import, const struct import_source *source, 
     return read_table(import, source, true, error);
 }
 
-/* The first line is a row without a header, or a header with too few known columns. */
+/* Sets the error for a file whose first line is no header: it is a row, or has too few known
+ * columns. */
 static bool refuse_headless(struct layer_records *records, struct table *table, GError **error)
 {
     const char *line = layer_records_peek(records, false);
@@ -439,7 +443,7 @@ bool import_headless_table(Import *import, const struct import_source *source, G
 {
     struct table table = {.source = source};
     struct layer_records records;
-    (void)import; /* nothing of it is read */
+    (void)import; /* no row of the file is read */
     layer_records_init(&records, NULL, source);
     bool read = refuse_headless(&records, &table, error);
     layer_header_clear(&table.header);

@@ -31,7 +31,7 @@ bool cell_is_empty(const char *text)
     return is_one_of(text, words);
 }
 
-/* Digits, and zeros behind a dot. Moves *at behind them. */
+/* Takes a whole number; zeros behind a point are allowed. Moves *at behind it. */
 static bool take_number(const char **at, int64_t *value)
 {
     size_t digits = strspn(*at, "0123456789");
@@ -69,7 +69,7 @@ bool cell_flag(const char *text, int64_t *value)
 
 /* ---- sizes ---- */
 
-/* Skips a type's name and opening brackets, up to the first number. */
+/* Skips the name of a type and opening brackets in front of the first number. */
 static const char *skip_opening(const char *at)
 {
     static const char *const types[] = {"torch.Size", "TensorShape", "tuple", "list"};
@@ -92,12 +92,13 @@ static bool take_size(const char **at, int64_t *value)
             return true;
         }
     }
-    bool padded = **at == '0' && g_ascii_isdigit((*at)[1]); /* "1,024" is no pair */
+    /* "1,024" is one number with a thousands separator, not two sizes */
+    bool padded = **at == '0' && g_ascii_isdigit((*at)[1]);
     return !padded && take_number(at, value);
 }
 
-/* The 'x' of "3x3", U+00D7, a comma or blanks, with *at behind it where a number follows. Behind the last
- * number a comma may stand, as in "(3,)". */
+/* Takes what separates two sizes: an 'x', U+00D7, a comma or blanks, if a number follows. A comma
+ * behind the last size is allowed, as in "(3,)". */
 static bool take_joint(const char **at)
 {
     const char *next = *at + strspn(*at, " ");
@@ -172,9 +173,9 @@ int cell_directions(const char *text)
 /* ---- kinds of layers ---- */
 
 static const struct {
-    const char *word; /* in small letters, without '_' */
+    const char *word; /* the kind's name in small letters, without '_' */
     struct cell_operator op;
-    const char *why_not; /* NULL where it is read */
+    const char *why_not; /* why no solver computes this kind; NULL if it is read */
 } operators[] = {
     {"conv", {0}, NULL},
     {"convolution", {0}, NULL},
@@ -222,8 +223,8 @@ static const struct {
      "two convolutions: give the depthwise and the pointwise one a row each"},
 };
 
-/* Behind the modules that a framework prints in front ("torch.nn.Conv2d", "aten::convolution"). Free with
- * g_free(). */
+/* Returns the name without the modules in front of it ("torch.nn.Conv2d", "aten::convolution").
+ * Free with g_free(). */
 static char *operator_word(const char *text)
 {
     const char *last = text + strlen(text);

@@ -1,5 +1,5 @@
 /*
- * The words of a layer table's cells.
+ * Reads the values in the cells of a layer table.
  */
 #ifndef COORDINATOR_IMPORT_LAYER_CELLS_H
 #define COORDINATOR_IMPORT_LAYER_CELLS_H
@@ -9,11 +9,11 @@
 /* Returns true for a cell without a value: empty, or "NaN", "None", "-". */
 bool cell_is_empty(const char *text);
 
-/* A whole number from 0 to 2^31-1; "3.0" is 3, as pandas writes it. EXPORT_ERROR_SYNTAX says what is
- * wrong with it. */
+/* Reads a whole number from 0 to 2^31-1; "3.0" is 3, as pandas writes it. EXPORT_ERROR_SYNTAX says
+ * what is wrong with the text. */
 bool cell_number(const char *text, int64_t *value, GError **error);
 
-/* yes/no, true/false, 1/0. */
+/* Reads yes/no, true/false or 1/0. */
 bool cell_flag(const char *text, int64_t *value);
 
 /* Sizes of several axes: "3", "3x3", "(3, 3)", "[1, 64, 56, 56]", "torch.Size([3, 3])". A size that is not
@@ -25,22 +25,22 @@ struct cell_sizes {
 };
 bool cell_sizes(const char *text, struct cell_sizes *sizes, GError **error);
 
-/* The set of directions (1 << enum direction) of "FBW", "fwd", "bwd_data+wrw", "all"; 0 for anything
- * else. */
+/* Reads a set of directions, in which direction d is the bit 1 << d: "FBW", "fwd", "bwd_data+wrw",
+ * "all". Returns 0 for any other text. */
 int cell_directions(const char *text);
 
 /* A kind of layer by its name in a framework. */
 struct cell_operator {
     int dimensions; /* 0: not said */
     bool transposed, depthwise;
-    bool grouped;   /* other columns say in how many groups */
+    bool grouped;   /* it has groups, whose number another column states */
     bool pointwise; /* its filter is 1 on every axis */
     int directions; /* 0: not said */
 };
 /* Returns false with the reason when the name is no convolution, or a kind that no solver
  * computes. */
 bool cell_operator(const char *text, struct cell_operator *op, GError **error);
-/* True for a word of cell_operator() that is a convolution. */
+/* Returns true for a name that cell_operator() knows as a convolution. */
 bool cell_is_operator(const char *text);
 
 #endif

@@ -153,7 +153,7 @@ static const struct layer_column columns[] = {
      COLUMN_NOTHING, 0, "not read: MIOpenDriver's flags that say how to run"},
 };
 
-/* Names that are not read and are often met, with what to do about them. */
+/* Names that are often met and not read, each with what the user can do. */
 static const struct {
     const char *names, *remedy;
 } hints[] = {
@@ -178,7 +178,7 @@ static const struct {
 
 /* ---- names ---- */
 
-/* In small letters, without what joins words. Free with g_free(). */
+/* Returns the name in small letters, without blanks, '-' and '_'. Free with g_free(). */
 static char *bare_name(const char *name)
 {
     GString *bare = g_string_new(NULL);
@@ -194,7 +194,8 @@ static char *bare_name(const char *name)
     return g_string_free(bare, FALSE);
 }
 
-/* Calls with each word of a list that spaces join; true when a call was. */
+/* Calls is() with each word of a list separated by spaces. Returns true if one of the calls
+ * does. */
 static bool any_word(const char *words, bool (*is)(const char *word, const char *bare),
                      const char *bare)
 {
@@ -213,7 +214,7 @@ static bool is_same(const char *word, const char *bare)
     return strcmp(other, bare) == 0;
 }
 
-/* The column's name and its others. Free with g_strfreev(). */
+/* Returns all names of a column: its own and its aliases. Free with g_strfreev(). */
 static char **names_of(const struct layer_column *column)
 {
     bool others = column->aliases[0] != '\0';
@@ -221,7 +222,8 @@ static char **names_of(const struct layer_column *column)
     return g_strsplit(all, " ", -1);
 }
 
-/* Bare name: struct layer_column *. Made once; a name of two columns would be a bug. */
+/* Returns a table from bare name to struct layer_column *, made at the first call. No two columns
+ * may share a name. */
 static GHashTable *column_names(void)
 {
     static gsize made;
@@ -242,13 +244,15 @@ static GHashTable *column_names(void)
     return names;
 }
 
-/* pandas writes an index that has no name as "" or "Unnamed: 0". */
+/* Returns true for the name "" or "Unnamed: 0", which pandas writes above an index without a
+ * name. */
 static bool is_unnamed(const char *bare)
 {
     return bare[0] == '\0' || g_str_has_prefix(bare, "unnamed:");
 }
 
-/* "FLOPs (G)", "time [ms]": the words in brackets change nothing of a column that is not read. */
+/* Finds the column for a name with words in brackets ("FLOPs (G)", "time [ms]"). Such words are
+ * ignored for columns that are not read anyway. */
 static const struct layer_column *find_bracketed(const char *name)
 {
     g_autofree char *front = g_strndup(name, strcspn(name, "(["));
@@ -275,10 +279,10 @@ int layer_names_known(const char *const *names, int count)
     return known;
 }
 
-/* ---- what a name may mean ---- */
+/* ---- suggestions for unknown names ---- */
 
-/* How like two names are that differ by one letter that is missing, too many or another, or by two that
- * changed places; 0 for others. */
+/* Returns how alike two names are that differ by one typing mistake: a letter that is missing, too
+ * many or wrong, or two letters that changed places. 0 for other names. */
 static size_t mistyped(const char *a, const char *b)
 {
     while (*a != '\0' && *a == *b) {
@@ -297,11 +301,12 @@ static size_t mistyped(const char *a, const char *b)
     return strcmp(a + 1, b + 1) == 0 ? 1 : 0;
 }
 
-#define ALIKE_LETTERS 4 /* shorter names are like too many others */
+#define ALIKE_LETTERS 4 /* a shorter name resembles too many others to suggest one */
 
-#define MISTYPED 1000 /* liker than any name that holds the other */
+/* makes a mistyped name more alike than any name that contains the other one */
+#define MISTYPED 1000
 
-/* 0 for no likeness. */
+/* Returns how alike an unknown name is to a column's name; 0 if not at all. */
 static size_t likeness(const char *bare, const char *word)
 {
     g_autofree char *known = bare_name(word);
@@ -367,7 +372,7 @@ static bool has_column(const struct layer_header *header, enum column_kind kind,
     return false;
 }
 
-/* True when one of the columns says the field. */
+/* Returns true if one of the columns gives the field. */
 static bool says(const struct layer_header *header, int field)
 {
     int first = field >= FIELD_IN && field < FIELD_PAD_MODE
@@ -392,9 +397,10 @@ static bool has_letters(const struct layer_header *header, char a, char b)
     return has_letter(header, a) && has_letter(header, b);
 }
 
-/* Letters mean one thing to MIOpenDriver (y, x filter; p, q padding), another to cuDNN (r, s filter; p, q
- * output) and a third to others (y, x input; d dilation; s stride). Returns what such a letter may mean where
- * the other columns do not decide it, else NULL. */
+/* Some letters have several meanings: x and y are the filter to MIOpenDriver, the input to others;
+ * p and q padding to MIOpenDriver, output to cuDNN; r and s the filter to cuDNN; d and s dilation
+ * and stride to others. Returns the possible meanings of such a letter if the other columns do not
+ * decide it, else NULL. */
 static const char *ambiguity(const struct layer_header *header, const char *name)
 {
     bool cudnn = has_letter(header, 'r') || has_letter(header, 'R');
@@ -435,7 +441,8 @@ static const char *ambiguity(const struct layer_header *header, const char *name
     }
 }
 
-/* Adds "'stride_q' (stride_w?)", "'P' (pad_h or out_h?)", ... for each column that is not understood. */
+/* Appends each column that is not understood, with what it may mean: "'stride_q' (stride_w?)", "'P'
+ * (pad_h or out_h?)", ... */
 static void name_unknown(const struct layer_header *header, GString *text)
 {
     for (int i = 0; i < header->width; i++) {
@@ -451,7 +458,7 @@ static void name_unknown(const struct layer_header *header, GString *text)
     }
 }
 
-/* Column groups with one column an axis, and the column that binds all axes. */
+/* Columns that each give one axis, and the column that gives all axes at once. */
 static const struct {
     int field;
     bool needed;
@@ -475,7 +482,7 @@ static void lack(GString *text, const char *format, ...)
     va_end(arguments);
 }
 
-/* True when a letter may stand for a column of the group. */
+/* Returns true if a letter in the header may stand for a column of this group. */
 static bool is_ambiguous(const struct layer_header *header, int field)
 {
     for (int i = 0; i < header->width; i++) {
@@ -489,8 +496,8 @@ static bool is_ambiguous(const struct layer_header *header, int field)
     return false;
 }
 
-/* Adds the columns without which no row can be read. A 1D layer, which a column must say, has a width
- * alone. */
+/* Appends the columns that are missing and without which no row can be read. A 1D layer only needs
+ * a width, but then a column must say that it is 1D. */
 static void name_missing(const struct layer_header *header, GString *text)
 {
     bool has_kind = has_column(header, COLUMN_OPERATOR, 0) || has_kind_of(header, COLUMN_TYPE);
@@ -504,7 +511,7 @@ static void name_missing(const struct layer_header *header, GString *text)
     }
     for (size_t i = 0; i < G_N_ELEMENTS(groups); i++) {
         if (is_ambiguous(header, groups[i].field)) {
-            continue; /* which is said already */
+            continue; /* it was named before, as a letter with several meanings */
         }
         bool has_h = says(header, groups[i].field + AXIS_H);
         bool has_w = says(header, groups[i].field + AXIS_W);
@@ -520,7 +527,8 @@ static void name_missing(const struct layer_header *header, GString *text)
     }
 }
 
-/* The columns of a perf-db's table config, whose rows of B and W hold the output as "in". */
+/* Returns true if the columns are those of a perf-db's table config. Such a table is refused, since
+ * its rows of directions B and W hold the output size as "in". */
 static bool is_perf_db(const struct layer_header *header)
 {
     static const char *const names[] = {"data_type", "direction",   "spatial_dim", "in_d",
@@ -578,12 +586,12 @@ void layer_header_clear(struct layer_header *header)
     *header = (struct layer_header){0};
 }
 
-/* ---- for people ---- */
+/* ---- the help on columns ---- */
 
 #define HELP_COLUMNS 78
 #define HELP_INDENT  6
 
-/* Adds the words of a text, each line indented. */
+/* Appends a text word by word, with each line indented. */
 static void append_wrapped(GString *out, const char *text, int indent)
 {
     g_auto(GStrv) words = g_strsplit(text, " ", -1);

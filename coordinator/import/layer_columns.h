@@ -36,11 +36,11 @@ enum layer_field {
     FIELD_POINTWISE,                         /* 1 */
     FIELD_TYPE,                              /* enum data_type */
     FIELD_CAST,
-    FIELD_LAYOUT = FIELD_CAST + TENSOR_COUNT,        /* enum layout, in two dimensions */
+    FIELD_LAYOUT = FIELD_CAST + TENSOR_COUNT,        /* enum layout of a 2D tensor */
     FIELD_TENSOR_VECT = FIELD_LAYOUT + TENSOR_COUNT, /* 0 or 1 */
     FIELD_VECTOR_LENGTH,
     FIELD_BIAS,       /* 0 or 1 */
-    FIELD_DIRECTIONS, /* a set, 1 << enum direction */
+    FIELD_DIRECTIONS, /* a set of directions, in which direction d is the bit 1 << d */
     FIELD_COUNT,
 };
 
@@ -48,35 +48,39 @@ enum layer_pad_mode { PAD_MODE_SAME, PAD_MODE_VALID };
 
 /* How a column's cells are read. */
 enum column_kind {
-    COLUMN_NUMBER,        /* a number: its field */
-    COLUMN_FLAG,          /* yes or no: its field is 1 or 0 */
-    COLUMN_SIZES,         /* one number for all axes, or one an axis: its field is the first */
-    COLUMN_SHAPE,         /* the same, or with channels, or with batch size and channels */
-    COLUMN_TYPE,          /* a data type, or the kind of layer */
-    COLUMN_CAST,          /* a data type */
-    COLUMN_LAYOUT,        /* a layout; its field is of one tensor */
-    COLUMN_MEMORY_FORMAT, /* PyTorch's word for a layout, which changes no order of sizes */
-    COLUMN_OPERATOR,      /* the kind of layer */
+    COLUMN_NUMBER, /* a number; `field` receives it */
+    COLUMN_FLAG,   /* yes or no; `field` becomes 1 or 0 */
+    /* one number for all axes, or one for each axis; `field` is that of the first axis */
+    COLUMN_SIZES,
+    /* like COLUMN_SIZES, or also the channels, or also batch size and channels */
+    COLUMN_SHAPE,
+    COLUMN_TYPE,   /* a data type; some tables have the kind of layer here */
+    COLUMN_CAST,   /* a data type */
+    COLUMN_LAYOUT, /* a layout; `field` says of which tensor */
+    /* PyTorch's memory format: states a layout, and does not change the order of sizes */
+    COLUMN_MEMORY_FORMAT,
+    COLUMN_OPERATOR, /* the kind of layer ("Conv2d", "depthwise") */
     COLUMN_PAD_MODE,
-    COLUMN_DIRECTION, /* letters or words */
-    COLUMN_FORW,      /* MIOpenDriver's bit mask */
+    COLUMN_DIRECTION, /* a set of directions as letters or words */
+    COLUMN_FORW,      /* directions as MIOpenDriver's bit mask */
     COLUMN_NETWORK,
-    COLUMN_LAYER,   /* the layer's name */
-    COLUMN_NOTHING, /* nothing of the problem */
+    COLUMN_LAYER,   /* name of the layer */
+    COLUMN_NOTHING, /* ignored: it says nothing about the problem */
 };
 
 struct layer_column {
     const char *name;    /* ours */
-    const char *aliases; /* other names, joined by spaces; the words of a name by '_' */
+    const char *aliases; /* other names, separated by spaces; in a name '_' joins words */
     enum column_kind kind;
-    int field;           /* enum layer_field where the kind has one */
+    int field;           /* the enum layer_field that the column gives, if its kind has one */
     const char *meaning; /* for people */
 };
 
 /* A header's cell. */
 struct header_cell {
-    char *name;                        /* as the file has it, in UTF-8 */
-    const struct layer_column *column; /* NULL for a column without a name */
+    char *name; /* the name as the file has it, in UTF-8 */
+    /* the column that the name means; NULL for a column without a name */
+    const struct layer_column *column;
 };
 
 struct layer_header {
@@ -84,7 +88,8 @@ struct layer_header {
     struct header_cell *cells;
 };
 
-/* Counts the names that are columns of a layer's problem: a line with enough of them is a header. */
+/* Returns how many of the names are columns that describe a problem: a line with enough of them is
+ * a header. */
 int layer_names_known(const char *const *names, int count);
 
 /* Understands a header. False with EXPORT_ERROR_KIND when a column is not understood or may mean several

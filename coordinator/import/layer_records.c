@@ -31,7 +31,7 @@ bool layer_records_end(struct layer_records *records, GError **error)
     return import_lines_end(&records->lines, error);
 }
 
-/* The line `place` lines behind the next one, NULL past the end of the file. */
+/* Returns the line `place` lines behind the next one, NULL behind the end of the file. */
 static const struct ahead_line *look_ahead(struct layer_records *records, guint place)
 {
     while (records->ahead.length <= place) {
@@ -55,7 +55,7 @@ static void drop_lines(struct layer_records *records, guint count)
     }
 }
 
-/* A spreadsheet writes an empty row as separators alone. */
+/* Returns true for a line of separators alone, which is an empty row of a spreadsheet. */
 static bool is_empty(const char *line)
 {
     return line[strspn(line, " \t\r\v\f,;\"")] == '\0';
@@ -84,10 +84,12 @@ void layer_records_skip_line(struct layer_records *records)
 struct splitter {
     char separator;
     GString *text;
-    GArray *starts; /* gsize: where each cell begins */
+    GArray *starts; /* gsize: offset of each cell in the text */
     bool quoted;    /* within quotes */
-    bool joined;    /* the quotes went on over a line end */
-    bool torn;      /* text follows quotes that did: they are of two cells, each with one quote */
+    bool joined;    /* true if a quoted cell went on over a line end */
+    /* true if text follows such a cell's closing quote: the record is refused, since the two
+     * quotes are stray ones of two cells */
+    bool torn;
 };
 
 static bool is_blank_byte(char c)
@@ -101,7 +103,7 @@ static void begin_cell(struct splitter *splitter)
     g_array_append_val(splitter->starts, start);
 }
 
-/* Takes away blanks at both ends, also those that no line breaks at (U+00A0). */
+/* Removes blanks, also U+00A0, at both ends of the cell. */
 static void end_cell(struct splitter *splitter)
 {
     GString *text = splitter->text;
@@ -130,7 +132,7 @@ static void end_cell(struct splitter *splitter)
     g_string_append_c(text, '\0');
 }
 
-/* True while the cell has only blanks so far: a quote opens only there. */
+/* Returns true while the cell has only blanks: a quote opens a quoted cell only there. */
 static bool cell_is_blank(const struct splitter *splitter)
 {
     gsize start = g_array_index(splitter->starts, gsize, splitter->starts->len - 1);
@@ -142,7 +144,7 @@ static bool cell_is_blank(const struct splitter *splitter)
     return true;
 }
 
-/* Goes on with a line; the last cell stays open. */
+/* Splits one more line of a record. The last cell stays open for the next line. */
 static void split_part(struct splitter *splitter, const char *line)
 {
     for (const char *c = line; *c != '\0'; c++) {
@@ -195,8 +197,8 @@ bool layer_split_line(const char *line, char separator, GString *text, GPtrArray
     return closed;
 }
 
-/* Splits the record that begins at the next line; *used: the lines that it takes. False where a quote is
- * not closed. */
+/* Splits the record that begins at the next line; *used becomes the number of its lines. Returns
+ * false if a quote is not closed. */
 static bool split_record(struct layer_records *records, char separator, guint *used)
 {
     struct splitter splitter;

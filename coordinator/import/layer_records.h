@@ -10,15 +10,15 @@
 #include "coordinator/import/import_reader.h"
 
 #define RECORD_CELLS_MAX 512
-#define RECORD_LINES_MAX 256 /* lines that a quoted cell may go on over */
+#define RECORD_LINES_MAX 256 /* most lines over which a quoted cell may go on */
 
 struct layer_records {
     struct import_lines lines;
-    GQueue ahead;     /* struct ahead_line *, read and not yet given out */
-    int64_t number;   /* of the record's first line, from 1 */
-    int64_t last;     /* of the last line that was read into a record or passed over */
-    GString *text;    /* the cells, a NUL behind each */
-    GPtrArray *cells; /* const char *, into text */
+    GQueue ahead;     /* struct ahead_line *: lines that were read and not yet returned */
+    int64_t number;   /* number of the record's first line, from 1 */
+    int64_t last;     /* number of the last line that was part of a record or skipped */
+    GString *text;    /* the texts of the cells, each with a NUL */
+    GPtrArray *cells; /* const char *: pointers to the cells in `text` */
 };
 
 void layer_records_init(struct layer_records *records, Import *import,
@@ -27,10 +27,10 @@ void layer_records_init(struct layer_records *records, Import *import,
  * end. */
 bool layer_records_end(struct layer_records *records, GError **error);
 
-/* Returns the next line that may begin a record, and comment lines too if `comments`, without
- * consuming it. NULL at the end. */
+/* Returns the next line that may begin a record, without consuming it; if `comments`, comment lines
+ * too. NULL at the end of the file. */
 const char *layer_records_peek(struct layer_records *records, bool comments);
-/* Passes over the line that layer_records_peek() gave. */
+/* Skips the line that layer_records_peek() returned. */
 void layer_records_skip_line(struct layer_records *records);
 
 /* Sets cells to those of the next record without consuming it. Returns false at the end and when

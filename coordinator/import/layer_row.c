@@ -15,12 +15,13 @@ static void set_invalid(GError **error, const char *format, ...)
     g_propagate_error(error, made);
 }
 
-/* Always false, which a reader (and clang-tidy) can see. */
+/* Always false. A macro instead of the function's result, so that compiler and clang-tidy know
+ * it. */
 #define invalid(...) (set_invalid(__VA_ARGS__), false)
 
 static const char axis_letters[] = "dhw";
 
-/* ---- what is said ---- */
+/* ---- which fields the cells give ---- */
 
 static bool is_said(const struct layer_row *row, int field)
 {
@@ -39,7 +40,7 @@ static bool contradiction(const struct layer_row *row, int a, int b, GError **er
                    name_of(row, a), row->cells[a], name_of(row, b), row->cells[b]);
 }
 
-/* Sets a field from a cell. Two columns that give one field must agree. */
+/* Sets a field to the value of a cell. Fails if another cell gave the field a different value. */
 static bool say(struct layer_row *row, int field, int64_t value, int cell, GError **error)
 {
     int other = row->said_by[field] - 1;
@@ -53,7 +54,7 @@ static bool say(struct layer_row *row, int field, int64_t value, int cell, GErro
     return true;
 }
 
-/* Prefixes an error about a cell with "column 'stride' is ". */
+/* Puts the column in front of an error: "column 'stride' is ...". */
 static bool blame(const struct layer_row *row, int cell, GError **error)
 {
     g_prefix_error(error, "column '%s' is ", name_of(row, cell));
@@ -70,7 +71,7 @@ static int axis_count(const struct layer_row *row)
     return AXIS_COUNT - first_axis(row);
 }
 
-/* ---- the number of dimensions, which the other cells are read by ---- */
+/* ---- the number of dimensions, on which reading the other cells depends ---- */
 
 static bool say_dimensions(struct layer_row *row, int cell, GError **error)
 {
@@ -118,7 +119,7 @@ static bool say_dimensions(struct layer_row *row, int cell, GError **error)
     return dimensions == 0 || say(row, FIELD_DIMENSIONS, dimensions, cell, error);
 }
 
-/* The value of a column of one axis, 0 where the row has none. */
+/* Returns the value that a column for one axis gives, 0 if the row has no such column. */
 static int64_t plain_number(const struct layer_row *row, int field)
 {
     for (int i = 0; i < row->header->width; i++) {
@@ -182,7 +183,7 @@ static bool say_pad_mode(struct layer_row *row, int cell, bool *is_mode, GError 
 {
     static const struct {
         const char *word;
-        int mode; /* -1: the padding that is given */
+        int mode; /* -1: other columns state the padding */
     } words[] = {
         {"same", PAD_MODE_SAME},
         {"same_upper", PAD_MODE_SAME},
@@ -247,8 +248,9 @@ static bool say_operator(struct layer_row *row, int cell, GError **error)
     if (!cell_operator(row->cells[cell], &op, error)) {
         return blame(row, cell, error);
     }
-    /* A kind of layer leaves it to other columns to say that it is transposed or depthwise, a mode does
-     * not. */
+    /* A column for the kind of layer ("Conv2d") leaves it open whether the layer is transposed
+     * or depthwise, so other columns may say so. A column for the mode ("conv", "trans") decides
+     * it. */
     bool is_mode = row->header->cells[cell].column->field == FIELD_TRANSPOSED;
     return ((!op.transposed && !is_mode) ||
             say(row, FIELD_TRANSPOSED, op.transposed, cell, error)) &&
@@ -263,7 +265,7 @@ static bool read_type(struct layer_row *row, int cell, int field, GError **error
     enum data_type type = TYPE_NONE;
     const char *text = row->cells[cell];
     if (field >= FIELD_CAST && field < FIELD_CAST + TENSOR_COUNT && strcmp(text, "-1") == 0) {
-        return true; /* MIOpenDriver's for none */
+        return true; /* MIOpenDriver writes this for "no padding mode" */
     }
     if (!data_type_from_word(text, &type)) {
         return invalid(error,
@@ -359,17 +361,18 @@ static bool read_cell(struct layer_row *row, int cell, GError **error)
         return strcmp(row->network, text) == 0 ||
                contradiction(row, row->network_cell, cell, error);
     case COLUMN_LAYER: row->name = row->name[0] != '\0' ? row->name : text; return true;
-    case COLUMN_SHAPE: /* read behind the others */
+    case COLUMN_SHAPE: /* read last, by read_shapes() */
     case COLUMN_NOTHING: return true;
     }
     return true;
 }
 
-/* ---- shapes ---- */
+/* ---- cells that hold a tensor's whole shape ---- */
 
 enum shape_order { ORDER_UNKNOWN, ORDER_CHANNELS_FIRST, ORDER_CHANNELS_LAST };
 
-/* By the layout: a column's, or --layout. PyTorch's memory format changes no order. */
+/* Returns whether shapes have channels first or last, as a layout says: a column's, or that of
+ * --layout. PyTorch's memory format does not change the order. */
 static enum shape_order order_of_layout(const struct layer_row *row,
                                         const struct import_options *options)
 {
@@ -392,8 +395,8 @@ static bool is_shape(const struct layer_row *row, int cell)
     return column != NULL && column->kind == COLUMN_SHAPE && !cell_is_empty(row->cells[cell]);
 }
 
-/* Another column says the channels, and they stand at one place only: *order is set. False where they stand
- * at none. */
+/* Finds the order from another column that gives the channels: they occur at one position of the
+ * shape only. Returns false if they occur at no position. */
 static bool order_of_channels(const struct layer_row *row, int cell, enum shape_order *order,
                               GError **error)
 {
@@ -471,8 +474,8 @@ static bool read_shape(struct layer_row *row, int cell, enum shape_order order, 
     return true;
 }
 
-/* Shapes come last: the other columns say how they are to be read. All of a row have one order, which in
- * TensorFlow is also the layout. */
+/* Reads the shapes after all other columns, which tell how to read them. All shapes of a row have
+ * one order; in TensorFlow the order is also the layout. */
 static bool read_shapes(struct layer_row *row, const struct import_options *options, GError **error)
 {
     enum shape_order order = ORDER_UNKNOWN;
@@ -496,15 +499,16 @@ static bool read_shapes(struct layer_row *row, const struct import_options *opti
     return !implied || say(row, FIELD_LAYOUT + TENSOR_X, LAYOUT_NHWC, shape, error);
 }
 
-/* ---- the whole row ---- */
+/* ---- checking the whole row ---- */
 
-/* The values that columns must have for axes that the layer lacks. Stride and dilation may be 0
- * there, as in MIOpen's lists. */
+/* For each field of an axis the value that means "no such axis". Stride and dilation may also be 0,
+ * as in MIOpen's lists. */
 static const struct {
     int field;
     int64_t neutral;
     bool or_zero;
-    bool whole; /* half of it is a mistake; sizes are looked at by check_needed() */
+    /* true if the row must give it for all axes or none; for sizes check_needed() finds out */
+    bool whole;
 } axis_fields[] = {
     {FIELD_IN, 1, true, false},      {FIELD_FIL, 1, true, false},
     {FIELD_PAD, 0, false, true},     {FIELD_STRIDE, 1, true, true},
@@ -512,7 +516,8 @@ static const struct {
     {FIELD_OUT, 1, true, false},
 };
 
-/* Fails when a row has values for axes that the layer lacks, or a stride for some axes only. */
+/* Fails if a row has values for axes that the layer does not have, or a stride for some axes
+ * only. */
 static bool check_axes(const struct layer_row *row, GError **error)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(axis_fields); i++) {
@@ -540,7 +545,8 @@ static bool check_axes(const struct layer_row *row, GError **error)
     return true;
 }
 
-/* Fails where the row lacks a field that has no default; k may follow from c. */
+/* Fails if the row lacks a field that has no default. The number of output channels may follow from
+ * the input's. */
 static bool check_needed(const struct layer_row *row, GError **error)
 {
     static const struct {
@@ -569,7 +575,7 @@ bool layer_row_read(const struct layer_header *header, const char *const *cells,
 {
     g_autoptr(GError) wrong = NULL;
     *row = (struct layer_row){.header = header, .cells = cells, .network = "", .name = ""};
-    /* The network of a row counts even where the row cannot be used. */
+    /* Even a row that cannot be used names its network, so that its network is known. */
     for (int i = 0; i < header->width; i++) {
         const struct layer_column *column = header->cells[i].column;
         if (column != NULL && column->kind == COLUMN_NETWORK && row->network[0] == '\0' &&
@@ -604,7 +610,7 @@ int64_t layer_row_multiplicity(const struct layer_row *row)
     return is_said(row, FIELD_MULTIPLICITY) ? row->values[FIELD_MULTIPLICITY] : 1;
 }
 
-/* ---- options ---- */
+/* ---- comparing with the options ---- */
 
 static bool refuse(const struct layer_row *row, int field, const char *what, const char *option,
                    GError **error)
@@ -644,7 +650,7 @@ bool layer_row_suits(const struct layer_row *row, const struct import_options *o
     return true;
 }
 
-/* ---- problems ---- */
+/* ---- making problems ---- */
 
 static int64_t value_of(const struct layer_row *row, int field, int64_t otherwise)
 {
@@ -696,8 +702,8 @@ static bool set_block(const struct layer_row *row, int64_t length, enum layout *
                    length);
 }
 
-/* Missing layouts are taken from the given ones, the input's first; without any from the options,
- * or NCHW. */
+/* Sets the layouts. Those that are missing are copied from the given ones, the input's first;
+ * without any, the options decide, or NCHW. */
 static bool set_layouts(const struct layer_row *row, const struct import_options *options,
                         struct problem *p, GError **error)
 {
@@ -732,8 +738,9 @@ static int64_t reach_of(const struct problem *p, int a)
     return p->dilation[a] * (p->fil[a] - 1) + 1;
 }
 
-/* TensorFlow's rule, which PyTorch's and ONNX's agree with: the output is the input divided by the stride,
- * rounded up, of a transposed layer the input times the stride. */
+/* Padding "same", as TensorFlow defines it and PyTorch and ONNX agree: the output size is the
+ * input size divided by the stride, rounded up; of a transposed layer, the input size times the
+ * stride. */
 static int64_t same_padding(const struct problem *p, int a, bool transposed)
 {
     if (transposed) {
@@ -770,7 +777,7 @@ static bool set_padding(const struct layer_row *row, struct problem *p, GError *
     return true;
 }
 
-/* The fields of the layer, in one direction and for no batch size or type yet. */
+/* Sets the fields of the layer, in one direction, without batch size and type. */
 static bool set_fields(const struct layer_row *row, const struct import_options *options,
                        struct problem *p, GError **error)
 {
@@ -802,7 +809,8 @@ static bool set_fields(const struct layer_row *row, const struct import_options 
            set_padding(row, p, error);
 }
 
-/* "112x112"; axes that are not said are '?'. Free with g_free(). */
+/* Returns the sizes as text, "112x112", with '?' for axes that no column gives. Free with
+ * g_free(). */
 static char *sizes_text(const struct layer_row *row, const int64_t *sizes, const int *said)
 {
     GString *text = g_string_new(NULL);
@@ -817,7 +825,7 @@ static char *sizes_text(const struct layer_row *row, const int64_t *sizes, const
     return g_string_free(text, FALSE);
 }
 
-/* made: the output as the other columns make it. */
+/* Fails if a column gives an output size other than `made`, which the other columns lead to. */
 static bool check_output(const struct layer_row *row, const struct problem *layer,
                          const int64_t made[AXIS_COUNT], GError **error)
 {
@@ -840,7 +848,8 @@ static bool check_output(const struct layer_row *row, const struct problem *laye
     return true;
 }
 
-/* A transposed layer's output size says its output padding, where no column does. */
+/* Makes the problem of a transposed layer. If no column gives the output padding, it follows from
+ * the output size. */
 static bool transpose(const struct layer_row *row, const struct problem *layer, struct problem *p,
                       GError **error)
 {
@@ -869,7 +878,8 @@ static bool make_problem(const struct layer_row *row, const struct problem *laye
     return problem_validate(p, error) && check_output(row, layer, p->out, error);
 }
 
-/* INT8 has forward kernels only, whose sums are INT32. */
+/* Sets the type, and returns the directions that it has kernels for: INT8 has forward kernels only,
+ * which compute INT32 sums. */
 static int set_type(enum data_type type, int directions, struct problem *p)
 {
     for (int t = 0; t < TENSOR_COUNT; t++) {

@@ -10,13 +10,15 @@
 
 struct layer_row {
     const struct layer_header *header;
-    const char *const *cells;    /* as many as the header has */
-    int64_t values[FIELD_COUNT]; /* where said_by is not 0 */
-    int said_by[FIELD_COUNT];    /* index of the cell that said it, from 1 */
-    const char *network, *name;  /* "" where the row names none */
-    int network_cell;            /* index of the cell that names the network */
-    int spatial_dim;             /* of the problem: 2 for a 1D layer, whose height is 1 */
-    bool one_axis;               /* a 1D layer */
+    const char *const *cells;    /* the row's cells, as many as the header has */
+    int64_t values[FIELD_COUNT]; /* the value of each field; valid if said_by is not 0 */
+    /* for each field the index of the cell that gave it, + 1; 0 if none did */
+    int said_by[FIELD_COUNT];
+    const char *network, *name; /* names of the network and of the layer; "" if the row has none */
+    int network_cell;           /* index of the cell with the network's name */
+    /* dimensions of the problem: 2 also for a 1D layer, which becomes a 2D one of height 1 */
+    int spatial_dim;
+    bool one_axis; /* a 1D layer */
 };
 
 /* Reads the cells. False with EXPORT_ERROR_SYNTAX, naming the column and what it takes; of *row only

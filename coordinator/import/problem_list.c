@@ -3,7 +3,8 @@
 #include "solvers/problem/problem_key.h"
 
 struct problem_list {
-    GPtrArray *entries; /* struct problem_entry *, each also a key of `index` */
+    /* struct problem_entry *, in the order of adding; each is also a key of `index` */
+    GPtrArray *entries;
     GHashTable *index;
     GHashTable *shapes; /* shape keys */
 };

@@ -23,13 +23,13 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(ProblemList, problem_list_free)
 void problem_list_add(ProblemList *list, const struct problem *p, int64_t multiplicity);
 
 int problem_list_count(const ProblemList *list);
-/* Valid until the next problem_list_add(). */
+/* Returns an entry of the list. Valid until the next problem_list_add(). */
 const struct problem_entry *problem_list_get(const ProblemList *list, int index);
 
 /* Returns the index of the equal problem in the list, or -1. */
 int problem_list_find(const ProblemList *list, const struct problem *p);
 
-/* Distinct problems when the direction is taken away. */
+/* Returns how many distinct problems there are if the direction is ignored. */
 int problem_list_shapes(const ProblemList *list);
 
 #endif

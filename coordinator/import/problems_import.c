@@ -4,7 +4,8 @@
 
 #include <stdio.h>
 
-/* As many unusable lines are named; a log full of them is counted. */
+/* Most unusable lines that are named; further ones are only counted, since a log may be full of
+ * them. */
 #define NAMED_SKIPS 10
 
 static void say_skipped(const Import *import)

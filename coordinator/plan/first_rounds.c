@@ -52,10 +52,10 @@ int64_t first_rounds_configs(const GArray *rounds)
     return configs;
 }
 
-/* ---- what fits ---- */
+/* ---- suggestions that fit the budget ---- */
 
-/* The solver whose rounds weigh most among problems that are not covered yet; NULL when all are
- * covered. */
+/* Returns the solver whose jobs weigh most among the problems that have no chosen solver yet. NULL
+ * if every problem has one. */
 static const char *next_solver(const GArray *rounds, GHashTable *covered)
 {
     g_autoptr(GHashTable) weights = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, g_free);
@@ -92,8 +92,8 @@ static int64_t configs_of_solver(const GArray *rounds, const char *solver, GHash
     return configs;
 }
 
-/* Few solvers that serve all problems, the most promising first: "ConvA,ConvB". *configs is what their first
- * rounds have. Free with g_free(). */
+/* Returns a few solvers that together serve all problems, the most promising first: "ConvA,ConvB".
+ * *configs becomes the number of configs in their first rounds. Free with g_free(). */
 static char *few_solvers(const GArray *rounds, int64_t *configs)
 {
     g_autoptr(GHashTable) covered = problem_table_new(NULL);
@@ -108,7 +108,7 @@ static char *few_solvers(const GArray *rounds, int64_t *configs)
 }
 
 struct layer_cost {
-    double weight; /* of its heaviest job */
+    double weight; /* the highest priority of the problem's jobs */
     int64_t configs;
 };
 
@@ -119,7 +119,8 @@ static int compare_weights(const void *a, const void *b)
     return (left < right) - (left > right);
 }
 
-/* Counts the problems, the heaviest first, whose first rounds fit into `most` configs. */
+/* Returns how many problems, the most important first, have first rounds that together need at most
+ * `most` configs. */
 static guint problems_within(const GArray *rounds, double most, guint *problems)
 {
     g_autoptr(GHashTable) places = problem_table_new(NULL);
@@ -147,14 +148,15 @@ static guint problems_within(const GArray *rounds, double most, guint *problems)
     return fit;
 }
 
-/* ---- in words ---- */
+/* ---- the message ---- */
 
 static void add_offer(GString *text, const char *option, const char *what)
 {
     g_string_append_printf(text, "  %-24s %s\n", option, what);
 }
 
-/* Rounds up to a number that is easily read. */
+/* Rounds seconds up to a number that is easily read: to 5 or 10 seconds, from ten minutes on to
+ * minutes. */
 static double rounded_up(double seconds)
 {
     double step = seconds < 60 ? 5 : seconds < 600 ? 10 : 60;

@@ -8,13 +8,14 @@
 
 #include "coordinator/plan/progress.h"
 
-/* Configs of one job. */
+/* One job, and how many configs its first round evaluates. */
 struct first_round {
     const struct problem *problem; /* the job's */
     const char *solver;            /* likewise */
     int64_t configs;
-    double
-        priority; /* as planned: the problem's weight, lowered for solvers that are estimated worse */
+    /* the job's priority: the problem's weight in the network, lowered for solvers whose
+     * estimate is worse */
+    double priority;
 };
 
 /* Lists the open jobs (struct job_row *) that had no round yet; the entries point into the jobs.
@@ -30,8 +31,8 @@ int64_t first_rounds_configs(const GArray *rounds);
 char *first_rounds_advice(const GArray *rounds, const struct campaign *campaign,
                           double config_seconds, bool is_guess);
 
-/* Prints that message for a campaign on standard error. A campaign that cannot be read prints
- * nothing. */
+/* Prints the message of first_rounds_advice() on standard error. Prints nothing if the campaign
+ * cannot be read. */
 void first_rounds_say(Store *store, const struct campaign *campaign);
 
 #endif

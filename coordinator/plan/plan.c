@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-/* The naive solver's job cannot win: it waits until every solver that can win for a problem of
- * the same weight has had its round. */
+/* Share of a problem's weight that the naive solver's job has as priority. It cannot win, so it
+ * comes after every promising solver of a problem of the same weight. */
 #define NAIVE_SHARE (PLAN_PROMISING_SHARE / 2)
 
 void plan_add_problem(GArray *problems, const struct problem *problem, int multiplicity)
@@ -59,7 +59,7 @@ bool plan_is_naive(const struct solver *solver)
     return strcmp(solver->name, PLAN_NAIVE_SOLVER) == 0;
 }
 
-/* share: the solver's estimate over the best one's. */
+/* Returns the job's priority. share: the solver's estimate divided by the best solver's. */
 static double job_priority(const struct solver *solver, const struct plan_problem *problem,
                            double share)
 {
@@ -85,7 +85,8 @@ static struct job_plan make_job(const struct solver *solver, const struct plan_p
     };
 }
 
-/* The highest estimate of the solvers asked for that apply; 0 where none does. */
+/* Returns the highest estimate among the requested solvers that apply to the problem; 0 if none
+ * applies. */
 static double best_estimate(const struct plan_request *request, const struct problem *problem,
                             const struct context *context)
 {
@@ -152,7 +153,8 @@ static int compare_lines(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Adds the lines in sorted order: the identity must not depend on their order. */
+/* Adds the lines to the hash in sorted order, so that the identity does not depend on their
+ * order. */
 static void hash_lines(GChecksum *checksum, GPtrArray *lines)
 {
     g_ptr_array_sort(lines, compare_lines);
@@ -172,8 +174,9 @@ static void hash_problems(GChecksum *checksum, const GArray *problems)
     hash_lines(checksum, lines);
 }
 
-/* Estimates decide which jobs are planned, but no revision changes with them: the identity has
- * the planned pairs. */
+/* Adds the planned pairs of problem and solver. Estimates decide which jobs are planned, and may
+ * change without a new revision of any solver, so solvers and problems alone would not identify the
+ * plan. */
 static void hash_jobs(GChecksum *checksum, const struct plan *plan)
 {
     g_autoptr(GPtrArray) lines = g_ptr_array_new_with_free_func(g_free);
@@ -196,8 +199,8 @@ static void hash_solvers(GChecksum *checksum, const struct plan_request *request
     hash_lines(checksum, lines);
 }
 
-/* A request without limits adds nothing: campaigns made before limits existed keep their
- * identity. */
+/* Adds the limits to the hash. A request without limits adds nothing, so campaigns made before
+ * there were limits keep their identity. */
 static void hash_limits(GChecksum *checksum, const struct context_limits *limits)
 {
     g_autofree char *text =

@@ -9,7 +9,7 @@
 #include "schema/store/store_campaigns.h"
 #include "solvers/framework/solver.h"
 
-/* A problem and how often the network runs it. */
+/* A problem, and how many layers of the network it is. */
 struct plan_problem {
     struct problem problem;
     int multiplicity;
@@ -20,20 +20,21 @@ void plan_add_problem(GArray *problems, const struct problem *problem, int multi
 /* Merges equal problems: the first keeps its place and gets the sum of the multiplicities. */
 void plan_merge_problems(GArray *problems);
 
-/* The request that is planned; the pointers belong to the caller. */
+/* A request to plan. Its pointers belong to the caller. */
 struct plan_request {
     const struct target *target;
     const char *stack;    /* "" for any */
-    const char *strategy; /* a name of solvers/framework/strategy.h */
+    const char *strategy; /* name of a strategy in solvers/framework/strategy.h */
     int64_t seed;
     int configs_limit; /* 0 for none */
     int round_configs;
     bool build_only;
-    struct context_limits limits; /* under which solvers are asked, here and by workers */
-    const GArray *problems;       /* struct plan_problem */
+    struct context_limits limits; /* limits under which planner and workers ask solvers */
+    const GArray *problems;       /* struct plan_problem: the problems to plan */
     const struct solver *const *solvers;
     int solver_count;
-    bool unpromising_too; /* plan them whatever their estimates */
+    /* true: plan solvers whose estimates are low, too (PLAN_PROMISING_SHARE) */
+    bool unpromising_too;
 };
 
 /*
@@ -44,11 +45,11 @@ struct plan_request {
 #define PLAN_PROMISING_SHARE 0.25
 
 struct plan {
-    struct job_plan
-        *jobs; /* problems in the order given, each with its solvers in the table's order */
+    /* struct planned_job: problems in the order given, for each its solvers in the table's order */
+    struct job_plan *jobs;
     int count;
-    GArray *uncovered; /* struct plan_problem: what no solver serves */
-    int64_t configs;   /* how many configs the jobs evaluate at most */
+    GArray *uncovered; /* struct plan_problem: problems that no solver serves */
+    int64_t configs;   /* the most configs that all jobs together evaluate */
     int left_out;      /* jobs that were not planned because their solvers are not promising */
 };
 
@@ -57,7 +58,7 @@ struct plan {
 struct plan *plan_new(const struct plan_request *request);
 void plan_free(struct plan *plan);
 
-/* A space is walked no further than this only to say how large it is. */
+/* Limit on counting a space that is only counted to show its size. */
 #define PLAN_COUNTED_MAX 100000
 
 /* Configs that a job of this solver tries at most, also with a search of its own: its space in the context,
@@ -65,12 +66,12 @@ void plan_free(struct plan *plan);
 int64_t plan_job_configs(const struct solver *solver, const struct problem *problem,
                          const struct context *context, int limit);
 
-/* How often a job of so many configs evaluates one: every round after the first measures the
- * default config again, to see how the machine drifts. */
+/* Returns how many evaluations a job of this many configs takes: each round after the first one
+ * also measures the default config again, to see whether the machine drifts. */
 int64_t plan_evaluations(int64_t configs, int round_configs);
 
-/* How few new configs the rounds of a campaign's jobs may hold while there are more: a solver's own
- * search may ask for one at a time. */
+/* Returns the least number of new configs that a round may hold while configs are left. A solver
+ * with a search of its own may ask for a single one at a time. */
 int plan_round_configs(const struct solver *solver, const struct campaign *campaign);
 
 /*
@@ -81,7 +82,7 @@ int plan_round_configs(const struct solver *solver, const struct campaign *campa
  */
 char *plan_identity(const struct plan_request *request, const struct plan *plan);
 
-/* The naive solver: what every speed-up is measured against. */
+/* The naive solver: speed-ups are measured against it. */
 #define PLAN_NAIVE_SOLVER "ConvDirectNaive"
 bool plan_is_naive(const struct solver *solver);
 

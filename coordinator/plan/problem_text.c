@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* "3x3", or "3x3x3" with the depth in front for 3D problems. */
+/* Appends sizes as "3x3"; for a 3D problem the depth comes first, "3x3x3". */
 static void append_axes(GString *text, const struct problem *p, const int64_t values[AXIS_COUNT])
 {
     int first = p->spatial_dim == 3 ? AXIS_D : AXIS_H;
@@ -10,7 +10,8 @@ static void append_axes(GString *text, const struct problem *p, const int64_t va
         g_string_append_printf(text, "%s%" G_GINT64_FORMAT, axis == first ? "" : "x", values[axis]);
 }
 
-/* " s2", or " s2x1" where the axes differ; nothing where all have the neutral value. */
+/* Appends a letter and values: " s2", or " s2x1" if the axes differ. Appends nothing if all have
+ * the neutral value. */
 static void append_step(GString *text, const struct problem *p, char letter,
                         const int64_t values[AXIS_COUNT], int64_t neutral)
 {
@@ -38,7 +39,7 @@ static void append_types(GString *text, const struct problem *p)
         g_string_append_printf(text, " %s", x);
 }
 
-/* " cast FP16/-/FP8": of x, w and y, where one has any. */
+/* Appends the casts of x, w and y, " cast FP16/-/FP8", if at least one tensor has one. */
 static void append_casts(GString *text, const struct problem *p)
 {
     bool any = false;

@@ -8,8 +8,8 @@
 
 #include "solvers/problem/problem.h"
 
-/* Direction, input as CxHxW, output channels, filter, stride, padding, dilation, groups,
- * batch, types, layouts, epilogue. Free with g_free(). */
+/* Returns the problem's text: direction, input as CxHxW, output channels, filter, stride, padding,
+ * dilation, groups, batch size, types, layouts, epilogue. Free with g_free(). */
 char *problem_text(const struct problem *p);
 
 #endif

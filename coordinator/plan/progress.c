@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Guesses where a target has no history. PoCL takes 0.5 to 1.8 s a kernel and a CPU is slow to
- * verify; clang for AMD takes 0.13 s and NVRTC 0.02 to 0.05 s. */
+/* Guessed seconds for a target without history. PoCL takes 0.5 to 1.8 s to compile a kernel, clang
+ * for AMD 0.13 s and NVRTC 0.02 to 0.05 s; a CPU also takes long to verify a config. */
 #define CPU_COMPILE_SECONDS 1.2
 #define CPU_EVAL_SECONDS    0.6
 #define GPU_COMPILE_SECONDS 0.15
@@ -27,7 +27,8 @@ static bool rates_of_campaign(Store *store, int64_t campaign, struct progress_ra
     return rates->measured;
 }
 
-/* A history that cannot be read leaves the guess: only the forecast depends on it. */
+/* Reads the rates of the target's newest campaign. If they cannot be read, the guess stays, since
+ * only the forecast depends on it. */
 void progress_rates_load(Store *store, const char *target, struct progress_rates *rates)
 {
     bool cpu = g_str_has_prefix(target, "cpu-");
@@ -55,14 +56,15 @@ static bool is_over(const struct progress *progress)
     return progress->done + progress->failed >= progress->jobs;
 }
 
-/* A config that is built and waits to be measured is half done. */
+/* Returns how many configs are done. A config that is built and waits to be measured counts
+ * half. */
 static double configs_over(const struct progress *progress)
 {
     double built = (double)progress->configs_open;
     return (double)progress->configs_done + (progress->build_only ? built : built / 2);
 }
 
-/* config_seconds: what one config takes. */
+/* Returns the seconds that the remaining work takes, at config_seconds for each config. */
 static double time_left(const struct progress *progress, const struct progress_goal *goal,
                         double config_seconds)
 {
@@ -118,7 +120,7 @@ double progress_farm_eta(const struct farm_campaign *c)
                                            : NAN;
 }
 
-#define LOOKING_SHARE 20 /* one part of so many */
+#define LOOKING_SHARE 20 /* reading the campaign may take one part in this many of the time */
 
 int progress_pause_ms(const struct progress *progress, double reading_seconds)
 {
@@ -128,7 +130,7 @@ int progress_pause_ms(const struct progress *progress, double reading_seconds)
     return (int)ms;
 }
 
-/* The time left comes first: a narrow terminal cuts the line's end. */
+/* Puts the time left first, since a narrow terminal cuts the end of the line. */
 static void append_time_left(GString *text, const struct progress *progress, double eta)
 {
     bool spent =

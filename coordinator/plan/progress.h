@@ -1,7 +1,6 @@
 /*
- * How far a campaign is, how long it still takes, and how long it will take
- * before it begins. Times are working time of the campaign, which on one
- * worker is the time on the wall.
+ * How far a campaign is and how long it will still take; also before it begins. Times are the
+ * campaign's working time, which is the time on the wall if it has one worker.
  */
 #ifndef COORDINATOR_PLAN_PROGRESS_H
 #define COORDINATOR_PLAN_PROGRESS_H
@@ -13,22 +12,25 @@
 /* The time that a config costs, from the newest campaign of the same target; a documented guess
  * when the target has no campaign. */
 struct progress_rates {
-    double compile_seconds; /* of a config's kernels, in one build child */
-    double eval_seconds;    /* verifying and timing a config */
-    double working_seconds; /* of a budget, that a config took in all; 0 where it is not known */
-    bool measured;          /* false: the guess */
+    double compile_seconds; /* seconds that a build child takes to compile a config's kernels */
+    double eval_seconds;    /* seconds that verifying and timing a config take */
+    double working_seconds; /* seconds of the budget that a config took in all; 0 if unknown */
+    bool measured;          /* true if the rates were measured; false if they are guessed */
 };
 void progress_rates_load(Store *store, const char *target, struct progress_rates *rates);
-/* Working time of a config, with so many build processes at a time where it has to be made up. */
+/* Returns the working time of a config in seconds. If it was not measured, it is estimated for this
+ * many build processes at a time. */
 double progress_config_seconds(const struct progress_rates *rates, int children);
 
-/* The most configs that a campaign has to measure. Rounds are claimed lowest first, so first rounds come
- * first. */
+/* How many configs a campaign has to measure at most. Workers claim jobs with the fewest rounds
+ * first, so first rounds are done before any other. */
 struct progress_goal {
-    int64_t configs; /* of all jobs, with what is measured again */
-    int64_t
-        first_configs; /* of them, in first rounds that are still to come: measured whatever the budget */
-    int64_t counted_done; /* configs that were done when these were counted */
+    /* evaluations of all jobs, those of configs that are measured again included */
+    int64_t configs;
+    /* the part of `configs` that is in first rounds still to come: they are measured whatever
+     * the budget */
+    int64_t first_configs;
+    int64_t counted_done; /* how many configs were done when these numbers were counted */
 };
 
 /* Seconds that what is left takes: all of it, or the budget's rest where that is less, but
@@ -37,7 +39,8 @@ struct progress_goal {
 double progress_estimate(const struct progress *progress, const struct progress_goal *goal,
                          const struct progress_rates *rates, int children);
 
-/* The same from what this campaign's own configs took so far; NAN before the first one. */
+/* Does the same from the time that this campaign's own configs have taken so far; NAN before the
+ * first one. */
 double progress_eta(const struct progress *progress, const struct progress_goal *goal);
 
 /* The same of a farm's campaign, by the rounds of its jobs and shared among the workers that are at it:
@@ -45,9 +48,9 @@ double progress_eta(const struct progress *progress, const struct progress_goal 
  * as all, unless its budget ends it. NAN while it is paused or nothing was evaluated. */
 double progress_farm_eta(const struct farm_campaign *campaign);
 
-/* Milliseconds until the campaign is looked at again: a second, and more of one that takes the server long
- * to count, which a million jobs do, so that looking is a small part of its work; a minute at the most, and
- * not past its deadline. */
+/* Returns the milliseconds to wait before the campaign is read again. Normally a second. If reading
+ * takes the server long, as with a million jobs, the wait is longer, so that reading stays a small
+ * part of the server's work; but never more than a minute, or beyond the deadline. */
 int progress_pause_ms(const struct progress *progress, double reading_seconds);
 
 /* One line: "about 3 min left: jobs 12 of 23 (1 failed), kernels 140, configs 120 of 276, worked 2

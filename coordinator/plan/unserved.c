@@ -6,13 +6,13 @@
 #include <stdio.h>
 
 struct reason {
-    const char *text; /* a solver's own, which is static */
+    const char *text; /* the solver's text for the reason, which is static */
     int problems;
     char example[PROBLEM_KEY_MAX];
 };
 
 struct unserved {
-    GArray *reasons; /* struct reason, in the order in which they came up */
+    GArray *reasons; /* struct reason, in the order in which they were found */
     int count;
 };
 
@@ -31,8 +31,8 @@ void unserved_free(Unserved *unserved)
     }
 }
 
-/* The naive solver is asked first: it serves nearly everything, and where it does not, its reason says
- * best what is missing. */
+/* Returns true if a solver serves the problem on the target. Otherwise *reason is the naive
+ * solver's: it serves nearly every problem, so its reason tells best what is missing. */
 static bool served_on(const struct problem *p, const struct target *target, const char **reason)
 {
     const char *unused;
@@ -46,7 +46,7 @@ static bool served_on(const struct problem *p, const struct target *target, cons
     return false;
 }
 
-/* A target of each kind for which there are solvers. */
+/* Returns true if a solver serves the problem on at least one kind of target. */
 static bool served_anywhere(const struct problem *p, const char **reason)
 {
     static const char *const kinds[] = {"gfx942130", "gfx1030_36", "sm_90_132_80g",

@@ -10,21 +10,23 @@
 
 #include <jansson.h>
 
-/* Such problems by their reason. */
+/* Problems that no solver serves, grouped by the reason. */
 typedef struct unserved Unserved;
 
 Unserved *unserved_new(void);
 void unserved_free(Unserved *unserved);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Unserved, unserved_free)
 
-/* Adds the problem where no solver serves it on the target, or for target NULL on any kind of target. */
+/* Adds the problem if no solver serves it on the target; for NULL, if no solver serves it on any
+ * kind of target. */
 void unserved_ask(Unserved *unserved, const struct problem *p, const struct target *target);
 int unserved_count(const Unserved *unserved);
 
-/* Says on standard error how many there are, each reason in a line with an example. Prints nothing where every
- * problem is served. */
+/* Prints on standard error how many problems there are, and for each reason a line with an example.
+ * Prints nothing if every problem is served. */
 void unserved_say(const Unserved *unserved);
-/* The same as an array of objects: reason, problems (how many), example (a key). */
+/* Returns an array with an object for each reason: reason, problems (how many), example (a key). A
+ * new reference. */
 json_t *unserved_json(const Unserved *unserved);
 
 #endif

@@ -20,8 +20,8 @@ static void take_limit(const json_t *object, const char *key, int *field)
         *field = (int)value;
 }
 
-/* The id gives the limits of the architecture; limits that the opened device reported replace
- * them. */
+/* Reads the target. Its id implies the architecture's limits; limits that the opened device
+ * reported replace these. */
 static bool take_target(const json_t *object, struct target *target, GError **error)
 {
     const char *id = json_string_value(json_object_get(object, "id"));

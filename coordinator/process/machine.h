@@ -10,8 +10,8 @@
 /* The target of a campaign, and the device behind it. */
 struct machine {
     struct target target;
-    char *stack;  /* toolchain and runtime of the device; "" where no device was asked */
-    char *device; /* the device's own name; "" where none was asked */
+    char *stack;  /* toolchain and runtime of the device; "" if no device was opened */
+    char *device; /* the device's own name; "" if no device was opened */
 };
 void machine_clear(struct machine *machine);
 

@@ -50,7 +50,7 @@ static bool fail_start(GError **error, const char *what, int code)
     return false;
 }
 
-/* Runs between fork and exec: only async-signal-safe calls. */
+/* Runs in the child between fork and exec, so it makes async-signal-safe calls only. */
 static void G_GNUC_NORETURN become_child(char **argv, pid_t parent, int log_fd, int output_fd)
 {
     sigset_t none;
@@ -118,7 +118,8 @@ char *process_status_text(int status)
     return g_strdup_printf("ended with status %d", WEXITSTATUS(status));
 }
 
-/* Reads to the end; from a non-blocking descriptor, all that can be read without waiting. */
+/* Appends what can be read from the descriptor up to its end. From a non-blocking descriptor, only
+ * what is there already. */
 static void read_on(int fd, GString *text)
 {
     char buffer[4096];
@@ -129,7 +130,7 @@ static void read_on(int fd, GString *text)
     }
 }
 
-/* Starts the command; *fd is its standard output. */
+/* Starts the command. *fd becomes a pipe from its standard output. */
 static pid_t start_piped(const char *const *args, const char *log_path, int flags, int *fd,
                          GError **error)
 {

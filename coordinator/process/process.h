@@ -10,9 +10,10 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Blocks the signals that process_wait_signal() returns: those of signals_ending(), and SIGCHLD. */
+/* Blocks the signals that process_wait_signal() waits for: those of signals_ending(), and
+ * SIGCHLD. */
 void process_block_signals(void);
-/* Unblocks them: a signal that is pending takes effect now. */
+/* Unblocks these signals: one that came while it was blocked takes effect now. */
 void process_unblock_signals(void);
 /* Waits at most timeout_ms and returns the signal, or 0 when none came. */
 int process_wait_signal(int timeout_ms);
@@ -26,7 +27,7 @@ int process_wait_signal(int timeout_ms);
  */
 pid_t process_start(const char *const *args, const char *log_path, int output_fd, GError **error);
 
-/* True when the process has ended; *status is then as waitpid() gives it. */
+/* Returns true if the process has ended; *status is then its status as waitpid() gives it. */
 bool process_ended(pid_t pid, int *status);
 
 /* "ended with status 3", "was killed by signal 9 (Killed)". Free with g_free(). */

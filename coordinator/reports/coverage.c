@@ -10,7 +10,7 @@ static GArray *zeros(guint count)
     return g_array_set_size(array, count);
 }
 
-/* ---- families ---- */
+/* ---- families of algorithms ---- */
 
 static void find_families(const struct coverage_request *request, struct coverage *coverage)
 {
@@ -28,7 +28,7 @@ static void find_families(const struct coverage_request *request, struct coverag
     }
 }
 
-/* The solvers of the family, a bit each, without the naive one. */
+/* Returns the family's solvers as a set of bits, the naive solver excepted. */
 static uint64_t members(const struct coverage_request *request, const char *family)
 {
     uint64_t bits = 0;
@@ -118,7 +118,7 @@ guint coverage_poorest(const struct coverage *coverage, guint count)
     return MIN(MAX(last, count), coverage->problems->len);
 }
 
-/* ---- spaces ---- */
+/* ---- the sizes of solvers' spaces ---- */
 
 static gint compare_counts(gconstpointer a, gconstpointer b)
 {
@@ -136,14 +136,15 @@ static void summarise(struct coverage_solver *summary, GArray *counts)
     summary->least = sorted[0];
     summary->median = sorted[(counts->len - 1) / 2];
     summary->most = sorted[counts->len - 1];
-    /* Spaces outside the sample with one config or none count for the minimum, too. */
+    /* The sample may have missed the smallest spaces, but spaces with one config or none were
+     * counted over all problems. */
     if (summary->with_one > 0)
         summary->least = MIN(summary->least, 1);
     if (summary->with_no_config > 0)
         summary->least = 0;
 }
 
-/* The distance in the list between two problems that are counted. */
+/* Returns the step from one problem of the sample to the next one in the list of problems. */
 static int sample_step(int problems)
 {
     return MAX((problems + COVERAGE_SAMPLE - 1) / COVERAGE_SAMPLE, 1);
@@ -189,7 +190,8 @@ static void count_spaces(const struct coverage *coverage, struct coverage_solver
     summarise(summary, counts);
 }
 
-/* Walks in the list's order, so that the sample does not depend on other solvers. */
+/* Walks the problems in the list's order, so that a solver's sample does not depend on the other
+ * solvers. */
 static void look_at_solvers(const struct coverage_request *request, struct coverage *coverage)
 {
     struct count_progress progress = {.request = request};
@@ -211,7 +213,7 @@ static void look_at_solvers(const struct coverage_request *request, struct cover
     }
 }
 
-/* ---- all together ---- */
+/* ---- the whole coverage ---- */
 
 struct coverage *coverage_new(const struct coverage_request *request)
 {

@@ -45,46 +45,58 @@ struct coverage_request {
     struct context_limits limits;
     const struct solver *const *solvers;
     int solver_count; /* at most COVERAGE_SOLVERS_MAX */
-    /* Called between spaces that are counted; may be NULL. */
+    /* Called between two spaces that are counted; may be NULL. */
     void (*progress)(int done, int total, void *data);
     void *data;
 };
 
 struct coverage_problem {
-    int index;           /* in the list of problems */
-    uint64_t applicable; /* bit i: the i-th solver of the request, the naive one's too */
-    int solvers;         /* applicable, beside the naive one */
-    int families;        /* how many they are from */
-    int other_families;  /* of these, those that are not the naive solver's */
-    bool naive;          /* the naive solver serves it */
+    int index; /* index in the list of problems */
+    /* set of the solvers that serve it: bit i is the request's i-th solver, which may be the
+     * naive one */
+    uint64_t applicable;
+    int solvers;        /* number of solvers that serve it, the naive one excepted */
+    int families;       /* number of algorithm families that these solvers are from */
+    int other_families; /* number of these families other than the naive solver's */
+    bool naive;         /* true if the naive solver serves it */
 };
 
 struct coverage_family {
     const char *name;
-    int problems; /* that a solver of it serves, beside the naive one */
+    /* number of problems that a solver of the family serves, the naive one excepted */
+    int problems;
 };
 
 struct coverage_solver {
     const struct solver *solver;
-    int problems;                 /* it serves */
-    int counted;                  /* of them, those whose spaces were counted; 0: not tunable */
-    int64_t least, median, most;  /* valid configs of these; of two in the middle the lower one */
-    int with_one, with_no_config; /* how many of all its problems' spaces hold one, and none (the
-                                   * default then runs) */
+    int problems; /* it serves */
+    /* number of its problems whose spaces were counted; 0 for a solver without configs */
+    int counted;
+    /* valid configs of these spaces: least, median (the lower one of two in the middle), most */
+    int64_t least, median, most;
+    /* number of its problems, counted or not, whose space has one config; has none, so that the
+     * default config runs */
+    int with_one, with_no_config;
 };
 
 struct coverage {
     const ProblemList *list;
-    const char *naive_family; /* NULL where the naive solver was not asked */
+    /* the naive solver's algorithm family; NULL if the request lacks the naive solver */
+    const char *naive_family;
     char target[64];
-    int unserved;             /* problems that no solver serves, not even the naive one */
-    GArray *problems;         /* struct coverage_problem, the poorest first: by solvers, whether the
+    int unserved;     /* number of problems that no solver serves, not even the naive one */
+    GArray *problems; /* struct coverage_problem, the poorest first: by solvers, whether the
                                * naive one serves them, families, then their order in the list */
-    GArray *solver_histogram; /* int: problems with so many solvers, beside the naive one */
-    GArray *family_histogram; /* int: problems with so many families, beside the naive solver */
-    GArray *other_family_histogram; /* int: problems with so many other families */
-    GArray *families;               /* struct coverage_family, in the order of the solvers */
-    GArray *solvers;                /* struct coverage_solver, in the order given */
+    /* int: element i is the number of problems with i solvers, the naive one excepted */
+    GArray *solver_histogram;
+    /* int: element i is the number of problems with solvers from i families, the naive solver
+     * excepted */
+    GArray *family_histogram;
+    /* int: element i is the number of problems with solvers from i families other than the naive
+     * solver's */
+    GArray *other_family_histogram;
+    GArray *families; /* struct coverage_family, in the order of the solvers */
+    GArray *solvers;  /* struct coverage_solver, in the order given */
 };
 
 /* Asks every solver about every problem. The list and the solvers must outlive the result. Free
@@ -92,13 +104,13 @@ struct coverage {
 struct coverage *coverage_new(const struct coverage_request *request);
 void coverage_free(struct coverage *coverage);
 
-/* The number of poorest problems: all that have as few solvers as the first one, and at least
- * COUNT. */
+/* Returns the number of poorest problems to show: all that have as few solvers as the first one,
+ * and at least `count`. */
 guint coverage_poorest(const struct coverage *coverage, guint count);
 
 /* Prints the coverage to standard output; the list of poorest problems is cut to a screen. */
 void coverage_print(const struct coverage *coverage);
-/* The same as an object; a new reference. */
+/* Returns the coverage as a JSON object, a new reference. */
 json_t *coverage_json(const struct coverage *coverage);
 
 #endif

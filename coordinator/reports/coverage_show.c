@@ -10,7 +10,7 @@
 
 #define POOREST_SHOWN 20
 
-/* The advice names solvers with at least this share of spaces with only one config. */
+/* A solver is named in the advice if at least this part of its spaces has one config only. */
 #define SPLIT_SHARE 0.5
 
 static double share(int part, int whole)
@@ -29,8 +29,8 @@ static bool serves(const struct coverage *coverage, const struct coverage_proble
     return (problem->applicable >> index & 1) && !plan_is_naive(solver_at(coverage, index)->solver);
 }
 
-/* Names that are to be freed with g_ptr_array_unref(): of the solvers that serve the problem beside
- * the naive one, or each of their families once. */
+/* Returns names, to be freed with g_ptr_array_unref(): of the solvers that serve the problem, the
+ * naive one excepted; or of their families, each once. */
 static GPtrArray *names_of(const struct coverage *coverage, const struct coverage_problem *problem,
                            bool families)
 {
@@ -142,7 +142,7 @@ static void print_solvers(const struct coverage *coverage)
     table_free(table);
 }
 
-/* Names the solvers that find only one config for many of their problems, with advice. */
+/* Advises to split solvers that have only one config for many of their problems. */
 static void print_advice(const struct coverage *coverage)
 {
     for (guint i = 0; i < coverage->solvers->len; i++) {

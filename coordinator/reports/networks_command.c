@@ -1,4 +1,4 @@
-/* `networks`: the networks and their versions, their layers, and taking them away. */
+/* `skipjack networks`: lists networks, their versions and layers, and removes them. */
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/table.h"
 #include "coordinator/cli/when.h"
@@ -70,7 +70,7 @@ static Table *list_networks(Store *store, bool versions, GError **error)
 
 /* ---- the command ---- */
 
-/* Counts the versions by removing them in a transaction that is rolled back. */
+/* Counts the versions that would be removed: removes them in a transaction and rolls it back. */
 static bool count_versions(Store *store, const char *name, int *versions, GError **error)
 {
     if (!store_begin(store, error))

@@ -1,4 +1,4 @@
-/* `problems` and `targets`: what the database knows of both. */
+/* `skipjack problems` and `skipjack targets`: list what the database holds. */
 #include "coordinator/campaigns/lists.h"
 #include "coordinator/commands.h"
 #include "coordinator/plan/problem_text.h"
@@ -37,7 +37,7 @@ static Table *list_problems(Store *store, const struct problem_filter *filter, G
     return table;
 }
 
-/* Keys alone, a line each: what --problems and import read again. */
+/* Prints one key on each line, in the form that --problems and import read. */
 static int show_keys(Store *store, const struct problem_filter *filter)
 {
     GError *error = NULL;
@@ -133,8 +133,8 @@ static bool is_listed(const GPtrArray *targets, const char *id)
     return false;
 }
 
-/* A campaign stores its target. Before the first one the targets to choose from are those of running workers'
- * devices, as far as their names describe them. */
+/* Adds the targets of running workers' devices. A target is stored with its first campaign; before
+ * this, running workers tell which targets there are. */
 static bool add_running(Store *store, GPtrArray *targets, GError **error)
 {
     struct farm_state *farm = farm_read(store, error);

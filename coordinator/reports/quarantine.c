@@ -1,4 +1,5 @@
-/* `skipjack quarantine`: configs that were taken out. */
+/* `skipjack quarantine`: lists and clears configs that are not measured any more, since they
+ * crashed or hung. */
 #include "coordinator/campaigns/lists.h"
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/when.h"
@@ -63,7 +64,7 @@ static int verb_list(int argc, char **argv)
     return list_command(&cli, list_quarantine, argc, argv);
 }
 
-/* Counts the configs by clearing them in a transaction that is rolled back. */
+/* Counts the configs that would be cleared: clears them in a transaction and rolls it back. */
 static bool count_cleared(Store *store, const char *target, const char *login, int *cleared,
                           GError **error)
 {

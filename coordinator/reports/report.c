@@ -59,7 +59,8 @@ static void candidates_free(gpointer data)
     g_free(of);
 }
 
-/* struct candidates * by problem, from the jobs: a problem whose jobs all failed has some too. */
+/* Returns struct candidates * by problem. It is made from the jobs, so that a problem whose jobs
+ * all failed is included. */
 static GHashTable *candidates_by_problem(const GPtrArray *jobs, const GPtrArray *results)
 {
     GHashTable *all = problem_table_new(candidates_free);
@@ -76,7 +77,7 @@ static GHashTable *candidates_by_problem(const GPtrArray *jobs, const GPtrArray 
     for (guint i = 0; i < results->len; i++) {
         struct result *result = g_ptr_array_index(results, i);
         struct candidates *of = g_hash_table_lookup(all, &result->problem);
-        g_assert(of); /* a result belongs to a job of its campaign */
+        g_assert(of); /* every result belongs to a job of its campaign */
         g_ptr_array_add(of->results, result);
     }
     return all;
@@ -100,8 +101,8 @@ static void take_winner(struct report_row *row, const struct result *result)
     row->drift = result->drift;
 }
 
-/* The time of a solver's default config for the problem of these results; NAN when it was not
- * measured. */
+/* Returns the time of a solver's default config, in ms, among the results of one problem; NAN if it
+ * was not measured. */
 static double default_time(const GPtrArray *results, const char *solver)
 {
     for (guint i = 0; i < results->len; i++) {
@@ -121,8 +122,8 @@ static bool has_job(const GPtrArray *jobs, const char *solver)
     return false;
 }
 
-/* The solver that a library would run without tuning: of the problem's jobs the one that this program's solver
- * table estimates best. NULL when the table has no solver of these jobs. */
+/* Returns the solver that a library would run without tuning: of the problem's jobs, the one whose
+ * solver states the highest estimate. NULL if this program has none of these solvers. */
 static const char *default_choice(const GPtrArray *jobs, const struct problem *problem,
                                   const struct context *context)
 {
@@ -152,7 +153,8 @@ static int compare_rows(gconstpointer a, gconstpointer b)
     return x > y ? -1 : x < y ? 1 : problem_compare(&left->problem, &right->problem);
 }
 
-/* context NULL: of a target that this program does not know. */
+/* Makes the row of one problem. context: NULL if this program does not know the target, so solvers
+ * cannot be asked. */
 static struct report_row make_row(const struct candidates *of, const struct context *context)
 {
     const struct job_row *first = g_ptr_array_index(of->jobs, 0);
@@ -220,8 +222,8 @@ struct report_totals report_sum(const GArray *rows)
     return totals;
 }
 
-/* Entries are sorted by time, the fastest first. A problem without a time gets no row: nobody
- * tried it. */
+/* Adds the row of a problem of a foreign campaign. The entries are sorted by time. A problem
+ * without any time gets no row, since nothing says that a solver was tried. */
 static void add_foreign_row(const struct problem *problem, const struct foreign_entry *entries,
                             int count, gpointer data)
 {
@@ -239,12 +241,13 @@ static void add_foreign_row(const struct problem *problem, const struct foreign_
     g_array_append_val(rows, row);
 }
 
-/* ---- the whole ---- */
+/* ---- the whole report ---- */
 
-/* Jobs that are read at a time: with a few results and rejections each about forty MB. */
+/* Number of jobs whose results are in memory at a time: with a few results and rejections each,
+ * about 40 MB. */
 #define PART_JOBS 10000
 
-/* Moves the rows with all that they own. */
+/* Moves rows from `more` to `rows`, with all that they own. */
 static void move_rows(GArray *rows, GArray *more)
 {
     g_array_append_vals(rows, more->data, more->len);
@@ -287,7 +290,8 @@ static bool read_rows(Store *store, struct report *report, GError **error)
     return true;
 }
 
-/* A foreign campaign has times, params and the fastest solver, and no rounds. */
+/* Reads a foreign campaign, which has times and params of other people's measurements, and no
+ * rounds. */
 static bool read_foreign_rows(Store *store, struct report *report, GError **error)
 {
     return store_each_foreign(store, report->campaign->id, add_foreign_row, report->rows, error);

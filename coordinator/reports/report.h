@@ -24,70 +24,84 @@
 #include "schema/results/store_results.h"
 #include "schema/store/store_campaigns.h"
 
-/* Times are NAN where they were not measured. */
+/* One problem of the campaign. Times are in ms, and NAN if they were not measured. */
 struct report_row {
     struct problem problem;
     int multiplicity;
-    bool won;              /* false: no config of any solver was verified */
-    char *solver, *config; /* the winner's; "" without one */
+    /* false if no config of any solver was verified, so the problem has no winner */
+    bool won;
+    char *solver, *config; /* the winner's solver and config; "" without a winner */
     double time_ms, spread;
-    double own_default_ms;      /* the winning solver's default config */
-    double default_ms;          /* the best choice without tuning ... */
-    const char *default_solver; /* ... by that solver; NULL when this program carries none */
+    double own_default_ms; /* time of the default config of the winning solver */
+    /* time of the best choice without tuning: default_solver with its default config */
+    double default_ms;
+    /* the solver with the highest estimate among those tried; NULL if this program has none of
+     * them */
+    const char *default_solver;
     double naive_ms;
-    double gflops;         /* the problem's own operations over the winner's time */
-    bool tuned;            /* the winner is not its solver's default config */
-    int64_t job;           /* the winner's */
-    double drift;          /* of the round that measured the winner (schema/store/drift.h) */
-    int drifted_results;   /* kept results of any solver whose round drifted */
-    struct device_use use; /* of GPUs, by all of the problem's jobs; zeros where none is known */
-    struct conditions
-        conditions;     /* of its device over that job's rounds; without samples where none
-                                     are known */
-    GPtrArray *missing; /* struct missing_time *, as report_explain() found them; NULL before */
+    double gflops; /* the problem's own operations divided by the winner's time */
+    bool tuned;    /* true if the winner is not the default config of its solver */
+    int64_t job;   /* the winner's */
+    /* by how much the device drifted in the round that measured the winner
+     * (schema/store/drift.h) */
+    double drift;
+    int drifted_results;   /* number of kept results, of any solver, whose round drifted */
+    struct device_use use; /* GPU time that all of the problem's jobs used; zeros if unknown */
+    /* clocks and temperatures of the device during the winner's job; without samples if unknown */
+    struct conditions conditions;
+    GPtrArray *missing; /* struct missing_time *: filled in by report_explain(), NULL before */
 };
 
-/* A missing time of a row that has a winner: the solver whose default config it would be, and the
- * reason. */
+/* A time that a row with a winner lacks: the default config of which solver it would be, and why it
+ * is missing. */
 struct missing_time {
     const char *solver;
-    char *config; /* NULL where it is not known here, or has no values */
+    /* text of that default config; NULL if this program does not know it, or the solver has no
+     * configs */
+    char *config;
     char *reason;
 };
 
 struct report_totals {
-    int problems, layers; /* distinct, and with multiplicity */
+    int problems, layers; /* number of distinct problems; of layers, which count multiplicity */
     int without_winner;
-    int compared;                          /* problems that have all the times */
-    double naive_ms, default_ms, tuned_ms; /* over those, weighted by multiplicity; naive may be
-                                              NAN */
-    int wide;                              /* winners whose spread exceeds REPORT_WIDE_SPREAD */
-    int throttled;                         /* winners with one of THROTTLE_MARKED */
-    int drifted;                           /* winners whose round drifted ... */
-    int drifted_results;                   /* ... and kept results of any solver */
-    struct device_use use;                 /* of GPUs, by all jobs ... */
-    int used;                              /* ... of so many problems */
+    /* number of problems that have all the times which the totals compare */
+    int compared;
+    /* sums over the compared problems, in ms, weighted by multiplicity; naive_ms may be NAN */
+    double naive_ms, default_ms, tuned_ms;
+    /* number of winners whose spread exceeds REPORT_WIDE_SPREAD */
+    int wide;
+    /* number of winners measured with one of the reasons for throttling in THROTTLE_MARKED */
+    int throttled;
+    int drifted; /* number of winners whose round drifted */
+    /* number of kept results, of any solver, whose round drifted */
+    int drifted_results;
+    struct device_use use; /* GPU time that all jobs used */
+    int used;              /* number of problems whose GPU time is known */
 };
 
-/* An interquartile range of more than this part of the median: other work ran beside it. */
+/* A spread (interquartile range divided by the median) above this hints at other work on the
+ * device. */
 #define REPORT_WIDE_SPREAD 0.1
 
 struct report {
     struct campaign *campaign;
-    GArray *rows; /* struct report_row, by the weight of their time in the network */
+    /* struct report_row: problems whose winners take most of the network's time come first */
+    GArray *rows;
     struct report_totals totals;
     int64_t outcomes[FAILURE_COUNT];
     struct progress progress;
-    int reused;                 /* jobs whose results are an earlier campaign's */
-    struct job_origins origins; /* what its jobs took over */
+    int reused;                 /* number of jobs that took over an earlier campaign's results */
+    struct job_origins origins; /* why its jobs had to be tuned, and what they took over */
     struct enter_notes notes;
-    Table *missing;             /* as report_missing() gives it */
-    struct report_built *built; /* of a build-only campaign, else NULL */
-    GArray *devices;            /* as report_add_devices() gives it */
+    Table *missing;             /* the table that report_missing() makes */
+    struct report_built *built; /* the kernels of a build-only campaign; NULL for other campaigns */
+    /* struct job_conditions: clocks and temperatures of each device, by report_add_devices() */
+    GArray *devices;
 };
 
-/* Reads a campaign's results, by parts of its problems: what it takes of memory grows with the rows, not with
- * the jobs and results behind them. STORE_ERROR_NOT_FOUND when there is no such campaign. */
+/* Reads a campaign's results, some problems at a time, so memory grows with the number of rows, not
+ * of jobs and results. STORE_ERROR_NOT_FOUND if there is no such campaign. */
 struct report *report_new(Store *store, int64_t campaign, GError **error);
 void report_free(struct report *report);
 
@@ -98,14 +112,15 @@ GArray *report_rows(const GPtrArray *jobs, const GPtrArray *results,
                     const struct campaign *campaign);
 struct report_totals report_sum(const GArray *rows);
 
-/* Says of the won rows which naive and default times they lack: solver, its default config, and why.
+/* Finds the naive and default times that rows with a winner lack, and why: fills in `missing`.
  * rejections: struct config_outcome *. Solvers that the campaign did not try are left out. */
 void report_explain(GArray *rows, const GPtrArray *jobs, const GPtrArray *rejections,
                     const struct campaign *campaign);
-/* The missing times that report_explain() found, one row each. Free with table_free(). */
+/* Returns a table of the missing times that report_explain() found. Free with table_free(). */
 Table *report_missing(const GArray *rows);
 
-/* Gives the won rows the conditions of their winners' jobs (struct job_conditions *). */
+/* Sets the conditions of the rows that have a winner, from those of the winner's job (struct
+ * job_conditions *). */
 void report_take_conditions(GArray *rows, const GPtrArray *conditions);
 /* Adds jobs' conditions to those of their devices: struct job_conditions, in the order of the first job on each.
  * Its locked_mhz stays where all was measured so. */
@@ -113,7 +128,7 @@ void report_add_devices(GArray *devices, const GPtrArray *conditions);
 /* Prints clocks and temperatures of each device that reports them, and the winners that were
  * measured on a throttled device. */
 void report_print_conditions(const struct report *report, FILE *out);
-/* An array with an object a device. A new reference. */
+/* Returns an array with an object for each device. A new reference. */
 json_t *report_conditions_json(const struct report *report);
 
 /* Adds what jobs (struct job_row *) used of GPUs (struct job_device_use *) to their problems' rows. */
@@ -121,10 +136,10 @@ void report_take_use(GArray *rows, const GPtrArray *jobs, const GPtrArray *uses)
 /* Prints the GPU time of each problem, and the share of its evaluation in which the GPU had work;
  * nothing where devices do not report it. */
 void report_print_use(const struct report *report, FILE *out);
-/* The same, or null. A new reference. */
+/* Returns the GPU times as JSON, or null. A new reference. */
 json_t *report_use_json(const struct report *report);
 
-/* All of it, for people; fits table_width(). */
+/* Prints the whole report as text, at most table_width() columns wide. */
 void report_print(const struct report *report, FILE *out);
 /* The same as an object: campaign, problems, totals, outcomes, work. A new reference. */
 json_t *report_json(const struct report *report);

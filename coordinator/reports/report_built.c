@@ -18,7 +18,7 @@ static const struct table_column columns[] = {
     {"refused", "refused", TABLE_INT, 0},
 };
 
-/* Of a solver; a problem has one job of it. */
+/* Sums over all jobs of one solver. */
 struct sum {
     GHashTable *jobs;
     int64_t built, refused;

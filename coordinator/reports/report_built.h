@@ -8,20 +8,21 @@
 #include "schema/store/store.h"
 
 struct report_built {
-    Table
-        *solvers;  /* a row a solver: problems, configs that are built, and that building refused */
-    Table *matrix; /* as report_matrix_instructions() gives it */
+    /* one row for each solver: its problems, the configs that were built, and those that
+     * building refused */
+    Table *solvers;
+    Table *matrix; /* the table that report_matrix_instructions() makes */
     int64_t configs, refused, code_bytes;
     int kernels;
     double compile_seconds;
 };
 
-/* NULL and a set error where it cannot be read. */
+/* Reads a build-only campaign. NULL with an error if it cannot be read. */
 struct report_built *report_built_new(Store *store, int64_t campaign, GError **error);
 void report_built_free(struct report_built *built);
 
 void report_built_print(const struct report_built *built, FILE *out);
-/* A new reference. */
+/* Returns the report as JSON, a new reference. */
 json_t *report_built_json(const struct report_built *built);
 
 #endif

@@ -94,7 +94,7 @@ static Table *list_measured(Store *store, int64_t campaign, const char *login, G
     return table;
 }
 
-/* Returns the newest campaign's id, or 0 and a set error when the farm has no campaign. */
+/* Returns the id of the newest campaign. 0 with an error if there is none. */
 static int64_t newest_campaign(Store *store, GError **error)
 {
     g_autoptr(GPtrArray) campaigns = list_own_campaigns(store, error);
@@ -115,7 +115,7 @@ static int show_report(Store *store, int64_t campaign, bool as_json)
     return CLI_DONE;
 }
 
-/* The value of --within and --compile-share while the user gave none; no valid value. */
+/* Value of --within and --compile-share until the user gives one; never a valid value. */
 #define NOT_GIVEN (-G_MAXDOUBLE)
 
 #define DEFAULT_WITHIN_PERCENT 10

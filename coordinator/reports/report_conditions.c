@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* struct conditions * by the job whose they are. */
+/* Returns a table from a job's id to its struct job_conditions *. */
 static GHashTable *by_job(const GPtrArray *conditions)
 {
     GHashTable *seen = g_hash_table_new(g_int64_hash, g_int64_equal);
@@ -55,7 +55,7 @@ void report_add_devices(GArray *devices, const GPtrArray *conditions)
     g_array_sort(devices, earlier_first);
 }
 
-/* "1755-1980 MHz", "2619 MHz", "unknown". */
+/* Returns a range of clock rates as text: "1755-1980 MHz", "2619 MHz", "unknown". */
 static char *range_text(int least, int most)
 {
     if (most == 0)

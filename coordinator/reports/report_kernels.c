@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* JSON has both instructions and options; people see the one whose column has a title. */
+/* Columns of the table of kernels. JSON has both instructions and options; people see the one of
+ * the two whose column gets a title. */
 #define FACTS                                                                                      \
     {"target", "arch", TABLE_TEXT, 0}, {NULL, "file", TABLE_TEXT, 0},                              \
         {"kernel", "entry", TABLE_TEXT, 0}, {"VGPR", "registers", TABLE_INT, 0},                   \
@@ -29,7 +30,7 @@ static const struct table_column matrix_columns[] = {
     {"in all", "count", TABLE_INT, 0},
 };
 
-/* Calls take for each "NAME COUNT" of the text. */
+/* Calls take() for each "NAME COUNT" of the text. */
 static void each_count(const char *counts, void (*take)(gpointer data, const char *name, int count),
                        gpointer data)
 {
@@ -48,7 +49,8 @@ static void take_member(gpointer data, const char *name, int count)
     json_object_set_new(data, name, json_integer(count));
 }
 
-/* "v_mfma_f32_16x16x16f16 2, ...": null where nobody counted. */
+/* Adds a cell with the counts of instructions, "v_mfma_f32_16x16x16f16 2, ...": null if they were
+ * not counted. */
 static void add_instructions(Table *table, const char *counts)
 {
     json_t *object = counts ? json_object() : json_null();

@@ -8,11 +8,12 @@
 #include "coordinator/cli/table.h"
 #include "schema/store/store.h"
 
-/* A row a kernel; people see their instructions or their options, JSON has both. Free with table_free(). */
+/* Returns a table with one row for each kernel. People see the column with instructions, or the one
+ * with options; JSON has both. Free with table_free(). */
 Table *report_kernels(Store *store, int64_t campaign, bool instructions, GError **error);
 
-/* The instructions of matrix units among the kernels' (struct kernel_row *), a row each: in how many
- * kernels, and how often in all. */
+/* Returns a table with one row for each matrix-unit instruction that occurs in the kernels (struct
+ * kernel_row *): in how many kernels it occurs, and how often in all. */
 Table *report_matrix_instructions(const GPtrArray *kernels);
 
 #endif

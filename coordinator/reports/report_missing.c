@@ -1,4 +1,4 @@
-/* Why a time that a report compares with is not there. */
+/* Finds out why a time that the report compares with is missing. */
 #include "coordinator/plan/plan.h"
 #include "coordinator/plan/problem_text.h"
 #include "coordinator/reports/report.h"
@@ -13,14 +13,15 @@ static const struct table_column columns[] = {
     {"why", "reason", TABLE_TEXT, 0},
 };
 
-/* The key that finds a job or a rejected config. Its strings belong to the job or the config. */
+/* The key by which a job or a rejected config is found. Its strings belong to the job or the
+ * config. */
 struct name {
     const struct problem *problem;
     const char *solver, *config; /* "" for a job */
 };
 
-/* The jobs and rejected configs that explain missing times, by struct name *: struct job_row *,
- * struct config_outcome *. They may be many times as many as the missing times. */
+/* Jobs (struct job_row *) and rejected configs (struct config_outcome *) by struct name *, which
+ * explain missing times. There may be many times as many as missing times. */
 struct evidence {
     GHashTable *jobs, *rejections;
     struct context context;
@@ -54,7 +55,8 @@ static const void *find_name(GHashTable *table, const struct problem *problem, c
     return g_hash_table_lookup(table, &name);
 }
 
-/* Keeps a config's last rejection: a default config is measured again in every round. */
+/* Indexes jobs and rejected configs. The last rejection of a config
+ * counts: a default config is measured again in every round. */
 static void evidence_init(struct evidence *evidence, const GPtrArray *jobs,
                           const GPtrArray *rejections, const struct target *target,
                           const struct context_limits *limits)
@@ -97,8 +99,8 @@ static char *find_reason(const struct evidence *evidence, const struct job_row *
     return g_strdup("not measured");
 }
 
-/* The default config of the job's solver, or NULL for another revision, whose default this
- * program does not know. */
+/* Returns the default config of the job's solver. NULL if the job has another revision, whose
+ * default config this program does not know. */
 static const char *default_text(const struct evidence *evidence, const struct solver *solver,
                                 const struct job_row *job, char text[CONFIG_TEXT_MAX])
 {

@@ -36,7 +36,7 @@ static const struct table_column columns[] = {
     {"config", "config", TABLE_TEXT, 0},
 };
 
-/* 0 means that the device did not report the value: the cell shows "-". */
+/* Adds a number to the table. 0 means that the device did not report it, and is shown as "-". */
 static void cell_known(Table *table, double value)
 {
     table_number(table, value > 0 ? value : NAN);
@@ -173,7 +173,7 @@ static void print_work(const struct report *report, FILE *out)
         fprintf(out, "Not planned: %s\n", left_out);
 }
 
-/* A foreign campaign has neither totals nor work to print. */
+/* Prints a foreign campaign: its rows alone, since it has neither totals nor work. */
 static void print_foreign(const struct report *report, FILE *out)
 {
     fprintf(out,
@@ -197,7 +197,7 @@ static void print_built(const struct report *report, FILE *out)
                 (const char *)g_ptr_array_index(report->notes.uncovered, i));
 }
 
-/* Printed above the totals, which these times make doubtful. */
+/* Warns about winners whose round drifted, above the totals, which these times make doubtful. */
 static void print_drifted(const struct report *report, FILE *out)
 {
     const struct report_totals *totals = &report->totals;
@@ -249,7 +249,8 @@ static void print_overdue(const struct report *report, FILE *out)
                 progress->jobs - progress->done - progress->failed, progress->jobs);
 }
 
-/* Winners and gains are those of the solvers that were tried. */
+/* Prints which solvers were tried and under which limits: winners and gains are only those of these
+ * solvers. */
 static void print_limits(const struct campaign *campaign, FILE *out)
 {
     g_autofree char *limits = context_limits_text(&campaign->limits);

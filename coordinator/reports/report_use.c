@@ -1,4 +1,4 @@
-/* The GPU time that a campaign took. */
+/* Prints the GPU time that a campaign took. */
 #include "coordinator/reports/report.h"
 #include "solvers/problem/problem_key.h"
 
@@ -8,7 +8,7 @@ static void add_use(struct device_use *all, const struct device_use *more)
     all->busy_seconds += more->busy_seconds;
 }
 
-/* struct report_row * by its problem; the rows must not move while it is used. */
+/* Returns a table from problem to struct report_row *. The rows must not move while it is used. */
 static GHashTable *rows_by_problem(GArray *rows)
 {
     GHashTable *by_problem = problem_table_new(NULL);

@@ -18,7 +18,7 @@
 
 #define SHOWN_HASH 12
 
-/* Counting that takes longer than this says how far it is, on a terminal after so many spaces. */
+/* If counting spaces takes longer than this many seconds, a terminal shows its progress. */
 #define QUIET_SECONDS 2
 #define PROGRESS_STEP 50
 
@@ -31,7 +31,7 @@ struct solvers_options {
     gboolean coverage, table, json;
     char *workspace_limit;
     gboolean dynamic_only, deterministic, tunable_only;
-    struct context_limits limits; /* the four above, read */
+    struct context_limits limits; /* the limits that the four options above state */
     struct import_words list;
 };
 
@@ -40,7 +40,8 @@ struct coverage_progress {
     struct progress_line line;
 };
 
-/* Columns for each solver's properties: flags in JSON, and in tables under the given titles. */
+/* Columns for the properties of a solver: flags in JSON, and columns with the given titles in
+ * tables. */
 #define PROPERTY_COLUMNS(strides, repeatable)                                                      \
     {"form", "form", TABLE_TEXT, 0}, {NULL, "dynamic", TABLE_YES, 0},                              \
         {NULL, "partial", TABLE_YES, 0}, {strides, "any_strides", TABLE_YES, 0},                   \
@@ -56,7 +57,8 @@ static const struct table_column solver_columns[] = {
     {"params", "params", TABLE_TEXT, 0},
 };
 
-/* "tile_k,tile_w", NULL for solvers that cannot be tuned. Free with g_free(). */
+/* Returns the names of a space's parameters, "tile_k,tile_w"; NULL for a solver without configs.
+ * Free with g_free(). */
 static char *param_names(const struct space *space)
 {
     if (!space)
@@ -67,7 +69,7 @@ static char *param_names(const struct space *space)
     return g_string_free(names, FALSE);
 }
 
-/* The cells of PROPERTY_COLUMNS. */
+/* Adds the cells for PROPERTY_COLUMNS. */
 static void add_properties(Table *table, const struct solver *solver)
 {
     table_text(table, solver_form(solver));
@@ -129,7 +131,7 @@ static Table *list_applicable(const struct problem *problem, const struct target
     return table;
 }
 
-/* The target by its name; this machine's where none or "local" is named. */
+/* Finds the target with this name; this machine's for "local" or without a name. */
 static bool find_target(const char *name, struct target *target, GError **error)
 {
     if (name && strcmp(name, "local") != 0)

@@ -62,7 +62,7 @@ static Table *farm_campaigns(const struct farm_state *farm)
     return table;
 }
 
-/* The longest of the campaigns' forecasts; NAN when no campaign has a forecast. */
+/* Returns the longest forecast of all campaigns, in seconds; NAN if none has a forecast. */
 static double farm_eta(const struct farm_state *farm)
 {
     double longest = NAN;
@@ -102,7 +102,8 @@ static const struct table_column failure_columns[] = {
     {"configs of running workers", "configs", TABLE_INT, 0},
 };
 
-/* Slow and pending configs did not fail. */
+/* Returns the table of failures. Configs that were slow, or that wait to be measured, are not
+ * failures. */
 static Table *farm_failures(const struct farm_state *farm)
 {
     Table *table = table_new(failure_columns, G_N_ELEMENTS(failure_columns));
@@ -184,7 +185,8 @@ static const struct table_column refusal_columns[] = {
     {"is not admitted, for", "reason", TABLE_TEXT, 0},
 };
 
-/* A row for each reason of a campaign: they stand next to each other. */
+/* Returns a table with a row for each reason why a campaign refuses workers; rows of one campaign
+ * follow each other. */
 static Table *farm_refusals(const struct farm_state *farm)
 {
     const GPtrArray *refusals = farm->refusals;
@@ -246,7 +248,8 @@ static void add_trouble(Table *table, const char *what, const char *which, int64
     table_text(table, why);
 }
 
-/* Quarantined configs, workers that failed or are lost, trouble with stores of code. */
+/* Returns a table of all that is out of service: quarantined configs, workers that failed or are
+ * lost, stores of code that have trouble. */
 static Table *farm_out_of_service(const struct farm_state *farm)
 {
     Table *table = table_new(service_columns, G_N_ELEMENTS(service_columns));
@@ -288,7 +291,7 @@ static const struct table_column blocker_columns[] = {
     {"what it does", "what", TABLE_TEXT, 0},
 };
 
-/* Database sessions that block others, and how to end them. */
+/* Returns a table of database sessions that block others, and how to end them. */
 static Table *farm_blockers(const struct farm_state *farm)
 {
     Table *table = table_new(blocker_columns, G_N_ELEMENTS(blocker_columns));
@@ -344,7 +347,7 @@ static Table *farm_database(const struct farm_state *farm)
 
 #define SHOWN_EVENTS 8
 
-/* The sections, in their order. */
+/* The sections of the command's output, in their order. */
 static const struct section {
     const char *key, *title;
     Table *(*make)(const struct farm_state *farm);
@@ -362,7 +365,7 @@ static const struct section {
 };
 
 struct status {
-    char *database; /* its URL as it may be shown */
+    char *database; /* the database's URL without its password */
     bool embedded;
     struct farm_state *farm;
     Table *events;
@@ -377,7 +380,8 @@ static bool status_read(Store *store, struct status *status, GError **error)
            (status->events = list_events(store, 0, SHOWN_EVENTS, error));
 }
 
-/* Sections that are empty without a campaign or a worker are left out. */
+/* Returns false for sections that are left out because they are empty without a campaign or a
+ * worker. */
 static bool is_shown(const struct status *status, const struct section *section)
 {
     if (section->make == farm_jobs)

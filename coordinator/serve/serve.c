@@ -21,17 +21,17 @@
 #include <unistd.h>
 #include <uv.h>
 
-/* Upkeep on a thread of the loop's pool, with a store of its own. */
+/* Runs the upkeep on a thread of the loop's pool, with a database connection of its own. */
 struct upkeeper {
     uv_loop_t *loop;
     double period_seconds; /* 0: never */
     uv_timer_t timer;
     uv_work_t work;
     bool running;
-    gint stop; /* ends a run between two steps */
+    gint stop; /* set to end a run between two of its steps */
     Store *store;
     uint64_t runs, failures;
-    /* State of the run under way: */
+    /* State of the run that is under way: */
     bool begun;
     char *words; /* what was done */
     GError *error;
@@ -43,25 +43,28 @@ struct serve {
     uv_timer_t look;
     uv_work_t asking;
     bool is_asking, ending;
-    Store *store; /* the asking thread's while it asks */
+    Store *store; /* used by the thread that reads the database while it does */
     Monitor *monitor;
     char *node;
-    struct farm_state *farm;   /* of the last answer, or NULL */
-    struct farm_state *answer; /* of the question under way */
-    GError *error;             /* of the last question, NULL where it was answered */
+    struct farm_state *farm;   /* the state that was read last; NULL before the first time */
+    struct farm_state *answer; /* the state that is being read */
+    GError *error;             /* why the last reading failed; NULL if it succeeded */
     GError *new_error;
-    gint64 asked_us, answered_us; /* of the monotonic clock; 0 for never */
+    /* when the last reading began, and when the last successful one ended, by the monotonic
+     * clock; 0 for never */
+    gint64 asked_us, answered_us;
     double ask_seconds;
     struct upkeeper upkeeper;
 };
 
 /* ---- upkeep ---- */
 
-/* The first run begins at a random time within this long after the start, so that several
- * coordinators do not run at once. */
+/* The first run begins at a random moment within this many ms, so that coordinators that start
+ * together do not run it together. */
 #define SOON_MS 2000
 
-/* "12 code objects (1.2 MB), 3 old events in 0.4 s" */
+/* Returns what a run did as text: "12 code objects (1.2 MB), 3 old events in 0.4 s". Free with
+ * g_free(). */
 static char *describe(const struct upkeep_report *report)
 {
     GString *text = g_string_new(NULL);
@@ -81,8 +84,8 @@ static char *describe(const struct upkeep_report *report)
     return g_string_free(text, FALSE);
 }
 
-/* Runs on a thread of the pool. A run that fails keeps what it did, but does not count as the
- * farm's last upkeep. */
+/* Runs on a thread of the pool. A run that fails keeps what it has done, but the farm counts it as
+ * not done. */
 static void run_upkeep(uv_work_t *work)
 {
     struct upkeeper *upkeeper = work->data;
@@ -91,7 +94,7 @@ static void run_upkeep(uv_work_t *work)
     options.stop = &upkeeper->stop;
     if (!upkeeper->store && !(upkeeper->store = database_open(true, &upkeeper->error)))
         return;
-    /* A little less than the period, since clocks and timers are inexact. */
+    /* The period is shortened a little, since clocks and timers are not exact. */
     if (!farm_begin_upkeep(upkeeper->store, upkeeper->period_seconds * 0.9, &upkeeper->begun,
                            &upkeeper->error) ||
         !upkeeper->begun)
@@ -108,13 +111,13 @@ static void due(uv_timer_t *timer);
 static void ran(uv_work_t *work, int status)
 {
     struct upkeeper *upkeeper = work->data;
-    (void)status; /* nothing cancels the work */
+    (void)status; /* never UV_ECANCELED: nothing cancels the work */
     upkeeper->running = false;
     if (upkeeper->error) {
         upkeeper->failures++;
         log_write(LEVEL_WARNING, "upkeep_failed", NULL, "upkeep: %s%s%s", upkeeper->error->message,
                   upkeeper->words ? "; done before: " : "", upkeeper->words ? upkeeper->words : "");
-        /* Closing the connection ends the turn. */
+        /* Closing the connection gives the turn to another coordinator. */
         g_clear_pointer(&upkeeper->store, store_close);
     } else if (upkeeper->begun) {
         upkeeper->runs++;
@@ -144,7 +147,8 @@ static void upkeeper_start(struct upkeeper *upkeeper, uv_loop_t *loop, double pe
         uv_timer_start(&upkeeper->timer, due, (uint64_t)g_random_int_range(0, SOON_MS), 0);
 }
 
-/* Its handles close; a run under way ends with its next step, and the loop runs until then. */
+/* Closes the handles of the upkeep. A run under way ends after its current step; the loop runs
+ * until then. */
 static void upkeeper_end(struct upkeeper *upkeeper)
 {
     g_atomic_int_set(&upkeeper->stop, 1);
@@ -276,7 +280,7 @@ static void write_refused(const struct serve *serve, const struct metric *metric
     }
 }
 
-/* ---- workers, configs taken out ---- */
+/* ---- metrics of workers and quarantined configs ---- */
 
 static void write_workers(const struct serve *serve, const struct metric *metric, GString *text)
 {
@@ -320,7 +324,7 @@ static void write_upkeep(const struct serve *serve, const struct metric *metric,
         metric_sample(text, metric, serve->farm->database.upkeep_age_seconds, NULL);
 }
 
-/* ---- numbers as they are ---- */
+/* ---- metrics that are single numbers of the farm's state ---- */
 
 #define FACT(member)                                                                               \
     static void write_##member(const struct serve *serve, const struct metric *metric,             \
@@ -340,7 +344,7 @@ FACT(connections)
 FACT(connections_limit)
 FACT(oldest_transaction_seconds)
 
-/* of_farm: values that come from the database's last answer. */
+/* The metrics. of_farm: true for values that come from the database's last answer. */
 static const struct {
     struct metric metric;
     write_fn *write;
@@ -439,12 +443,12 @@ static void serve_check_health(void *data, GString *reasons)
                                seconds_since(serve->answered_us));
 }
 
-#define LOOK_MS     5000 /* between two questions */
-#define AGAIN_MS    1000 /* while it does not answer */
+#define LOOK_MS     5000 /* ms between two readings of the database */
+#define AGAIN_MS    1000 /* ms until the next try while the database does not answer */
 #define ENDING_MS   20000
 #define UPKEEP_MOST 31536000.0 /* seconds */
 
-/* ---- asking ---- */
+/* ---- reading the database ---- */
 
 static void ask(uv_work_t *work)
 {
@@ -467,7 +471,7 @@ static void say_change(struct serve *serve)
 static void asked(uv_work_t *work, int status)
 {
     struct serve *serve = work->data;
-    (void)status; /* nothing cancels the work */
+    (void)status; /* never UV_ECANCELED: nothing cancels the work */
     serve->is_asking = false;
     serve->ask_seconds = (double)(g_get_monotonic_time() - serve->asked_us) / 1e6;
     say_change(serve);
@@ -490,7 +494,7 @@ static void look(uv_timer_t *timer)
     uv_queue_work(&serve->loop, &serve->asking, ask, asked);
 }
 
-/* ---- ending ---- */
+/* ---- ending the service ---- */
 
 static void too_long(uv_timer_t *timer)
 {
@@ -504,14 +508,14 @@ static void signalled(uv_signal_t *handle, int number)
 {
     struct serve *serve = handle->data;
     if (serve->ending && number == SIGHUP)
-        return; /* a terminal that closes sends it twice */
+        return; /* a terminal that closes sends SIGHUP twice */
     if (serve->ending)
         _exit(128 + number);
     log_write(LEVEL_INFO, "stopping", NULL, "stopping");
     serve->ending = true;
     upkeeper_end(&serve->upkeeper);
     g_clear_pointer(&serve->monitor, monitor_close);
-    /* Only the threads still run: wait for them. */
+    /* Handles are closed; only threads may still run. Wait for them, at most ENDING_MS. */
     uv_timer_start(&serve->look, too_long, ENDING_MS, 0);
     uv_unref((uv_handle_t *)&serve->look);
     signal_watch_unref(&serve->signals);

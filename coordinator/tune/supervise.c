@@ -11,26 +11,28 @@
 #include <string.h>
 #include <sys/wait.h>
 
-/* A worker ends in good order when nothing can be claimed. Where the campaign is not done
- * then, another worker holds jobs, or one that died still seems to: it is started again this
- * much later, until for IDLE_STARTS_MAX times (ten minutes, many leases) no job has ended. */
+/* A worker ends normally when it can claim nothing. If the campaign is not done then, other workers
+ * hold its jobs, or a dead worker's leases have not run out. The worker is therefore started again
+ * after this many seconds, until no job has ended during IDLE_STARTS_MAX starts: ten minutes, which
+ * many leases do not last. */
 #define IDLE_SECONDS    5
 #define IDLE_STARTS_MAX 120
 
 struct supervisor {
     struct watch *watch;
     const char *log_path;
-    pid_t worker;        /* 0 between two workers */
-    int64_t start_at_us; /* the next one's start */
+    pid_t worker;        /* process id of the worker; 0 while none runs */
+    int64_t start_at_us; /* when the next worker is started, by the monotonic clock */
     int restarts, interrupts;
-    bool is_told;               /* the running worker has its SIGTERM of the deadline */
-    int idle_starts, idle_jobs; /* since when nothing ended: starts, and jobs that had ended */
+    bool is_told; /* true once the worker got SIGTERM because the deadline passed */
+    /* since a job last ended: how often the worker was started, and how many jobs had ended */
+    int idle_starts, idle_jobs;
 };
 
 static bool start_worker(struct supervisor *supervisor, GError **error)
 {
     g_autofree char *id = g_strdup_printf("%" G_GINT64_FORMAT, supervisor->watch->campaign);
-    /* The worker's log is text, unless SKIPJACK_LOG asks for another form. */
+    /* The worker writes its log as text, unless SKIPJACK_LOG asks for another form. */
     const char *form = g_getenv("SKIPJACK_LOG") ? NULL : "--log";
     const char *const args[] = {"worker", "--until-empty", "--campaign", id, "--embedded",
                                 form,     "text",          NULL};
@@ -41,7 +43,7 @@ static bool start_worker(struct supervisor *supervisor, GError **error)
 
 static void forward(struct supervisor *supervisor, int signal_number)
 {
-    /* A terminal that closes sends SIGHUP twice: the kernel does, and the shell. */
+    /* A terminal that closes sends SIGHUP twice: once from the kernel, once from the shell. */
     if (signal_number == SIGHUP && supervisor->interrupts > 0)
         return;
     supervisor->interrupts++;
@@ -135,8 +137,8 @@ static bool handle_end(struct supervisor *supervisor, int status, enum supervise
     return !(idle ? restart_idle(supervisor, error) : restart_dead(supervisor, status, error));
 }
 
-/* Starts the next worker when it is due. Returns true when the user interrupted or the worker
- * cannot be started; *end says which. */
+/* Starts the next worker once it is due. Returns true if the user interrupted or the worker cannot
+ * be started; *end says which of the two. */
 static bool start_due(struct supervisor *supervisor, enum supervise_end *end, GError **error)
 {
     *end = supervisor->interrupts > 0 ? SUPERVISE_INTERRUPTED : SUPERVISE_FAILED;

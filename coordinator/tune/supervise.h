@@ -1,13 +1,13 @@
 /*
- * Running a worker for one campaign beside this process: started, watched,
- * started again when it dies, stopped in good order.
+ * Runs a worker for one campaign as a child process: starts it, watches it, starts it again when it
+ * dies, and lets it finish its measurement before it ends.
  */
 #ifndef COORDINATOR_TUNE_SUPERVISE_H
 #define COORDINATOR_TUNE_SUPERVISE_H
 
 #include "coordinator/campaigns/watch.h"
 
-/* A worker that dies this often is not started again. */
+/* A worker that has died this many times is not started again. */
 #define SUPERVISE_RESTARTS 5
 
 enum supervise_end {

@@ -24,22 +24,23 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Enough for every job's first round on a small network, and a coffee. */
+/* Default of --budget in seconds: enough for the first rounds of all jobs of a small network. */
 #define DEFAULT_BUDGET_SECONDS 600
 
 struct tune {
     struct request request;
-    char *folder; /* where the results go */
+    char *folder; /* path of the folder for the results */
     gboolean as_json;
-    gboolean allow_drift; /* exports also what was measured while the device drifted */
-    gboolean replace;     /* the export replaces another release in the folder */
-    bool named;           /* the user gave the name */
+    gboolean allow_drift; /* --allow-drift: export results measured while the device drifted, too */
+    /* --replace: the export may remove another release's files from the folder */
+    gboolean replace;
+    bool named; /* true if the user gave the campaign's name */
     Import *import;
-    GArray *problems; /* struct plan_problem */
+    GArray *problems; /* struct plan_problem: the problems to tune */
     struct machine machine;
     Store *store;
     struct entered entered;
-    struct progress before; /* of the campaign, when this run began */
+    struct progress before; /* the campaign's progress when this run began */
     struct upkeep_report freed;
 };
 
@@ -62,7 +63,7 @@ static void add_option(GPtrArray *words, const char *option, char *value)
     g_ptr_array_add(words, value);
 }
 
-/* Returns this command line with another number of configs and another budget. Free with
+/* Returns this command line with a different number of configs and a different budget. Free with
  * g_free(). */
 static char *command_with(const struct tune *tune, int configs, double budget_seconds)
 {
@@ -97,10 +98,10 @@ static char *command_with(const struct tune *tune, int configs, double budget_se
     return command_line((const char *const *)words->pdata);
 }
 
-/* ---- before the work ---- */
+/* ---- preparing the work ---- */
 
-/* The name of the campaign and its folder: the network's when the files hold exactly one, else
- * the first file's. */
+/* Returns the name for the campaign and its folder: the network's if the files have exactly one
+ * network, else the first file's. */
 static char *work_name(const struct tune *tune)
 {
     if (tune->import->networks->len == 1)
@@ -135,7 +136,8 @@ static bool read_problems(struct tune *tune, GError **error)
     return true;
 }
 
-/* The campaign is made for this version, whatever is imported under the name later. */
+/* Stores the network. The campaign belongs to the version that this makes, whatever is imported
+ * under the name later. */
 static bool put_network(struct tune *tune, const char *name, const struct layer *layers, int count,
                         GError **error)
 {
@@ -199,7 +201,7 @@ static bool probe_machine(struct tune *tune, GError **error)
     return true;
 }
 
-/* Checks the folder now: the export would refuse it only after hours of work. */
+/* Checks the folder before the work: otherwise the export would refuse it hours later. */
 static bool admit_folder(void *data, const char *campaign, GError **error)
 {
     const struct tune *tune = data;
@@ -229,7 +231,7 @@ static bool prepare(struct tune *tune, GError **error)
            store_progress(tune->store, tune->entered.campaign->id, &tune->before, error);
 }
 
-/* ---- the work ---- */
+/* ---- building and measuring ---- */
 
 static void say_done(const struct campaign *campaign)
 {
@@ -317,7 +319,8 @@ static enum supervise_end run_worker(struct tune *tune, bool estimates, GError *
     return end;
 }
 
-/* Times of rounds whose device drifted, and unstable ones, are measured once more: an export leaves them out. */
+/* Measures unstable times, and those of rounds whose device drifted, once more, since an export
+ * would leave them out. */
 static enum supervise_end work_again(struct tune *tune, GError **error)
 {
     struct remeasure_counts counts;
@@ -337,7 +340,7 @@ static enum supervise_end work_again(struct tune *tune, GError **error)
     return run_worker(tune, false, error);
 }
 
-/* A campaign that is done needs no worker. */
+/* Runs the worker until the campaign is done. A campaign that is done already needs none. */
 static enum supervise_end work(struct tune *tune, GError **error)
 {
     if (strcmp(tune->entered.campaign->state, "done") == 0)
@@ -348,9 +351,10 @@ static enum supervise_end work(struct tune *tune, GError **error)
     return end == SUPERVISE_DONE ? work_again(tune, error) : end;
 }
 
-/* ---- after the work ---- */
+/* ---- exporting and reporting ---- */
 
-/* An export that refuses something still writes the rest, and the report is due either way. */
+/* Exports the results. An export that refuses some of them still writes the others, and the report
+ * follows in any case. */
 static bool export_results(const struct tune *tune)
 {
     g_autofree char *id = g_strdup_printf("%" G_GINT64_FORMAT, tune->entered.campaign->id);
@@ -370,8 +374,9 @@ static bool export_results(const struct tune *tune)
     return ok;
 }
 
-/* A laptop's disk must not fill with the code of configs that lost; a farm's coordinator cares
- * for its own database. A failure is ignored here: `db collect` meets it again and reports it. */
+/* Deletes the code objects of configs that lost, which would fill a laptop's disk; a farm's
+ * coordinator does this by itself. A failure is ignored here, since `db collect` meets it again and
+ * reports it. */
 static void collect(struct tune *tune)
 {
     struct upkeep_options options = UPKEEP_DEFAULTS;
@@ -412,8 +417,8 @@ static void print_this_run(const struct tune *tune, const struct progress *after
     print_freed(&tune->freed, out);
 }
 
-/* Returns the command line that continues the search: without the deadline that has passed, with
- * a larger budget where the budget ended it, else with more configs. NULL when all configs were
+/* Returns the command line that continues the search: without a deadline that has passed; with a
+ * larger budget if the budget ended the search, else with more configs. NULL if all configs were
  * tried. Free with g_free(). */
 static char *search_further(const struct tune *tune, const struct report *report)
 {
@@ -500,7 +505,7 @@ static void show_report(const struct tune *tune, const struct report *report)
     print_next(tune, report, stdout);
 }
 
-/* The results are in the database whatever becomes of the folder. */
+/* Says that the results are in the database, whatever happened to the folder. */
 static void say_where_results_are(const struct tune *tune)
 {
     g_autofree char *command =

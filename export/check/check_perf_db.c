@@ -21,7 +21,7 @@ struct perf_check {
     char *solver;
 };
 
-/* Reports a solver that cannot run on the target. A config row stands for several problems, which
+/* Reports a solver that cannot run on the target. Several problems share a config row: they
  * differ only in output size. Whether a solver runs on a target never depends on that size, so one
  * of the problems is enough. */
 static void check_row_solver(struct check_report *report, const struct perf_row *row,

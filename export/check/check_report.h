@@ -12,7 +12,7 @@
 
 #include <stdio.h>
 
-/* What a check can find in valid rows and whole files. The numbers are private to this program;
+/* Findings of a check about valid rows and whole files. The numbers are private to this program;
  * scripts see the names. */
 enum finding {
     FINDING_ZERO_TIME_WINS,

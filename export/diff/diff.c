@@ -352,7 +352,7 @@ static void sum_networks(struct diff *diff, const struct usage_summary *uses)
 
 /* ---- all ---- */
 
-/* What diff can compare, and which formats hold it. Two files are compared by everything that both
+/* The parts of files that diff can compare, and the formats that hold each part. Two files are compared by everything that both
  * formats hold. */
 static const struct {
     bool holds[FILE_KIND_COUNT];

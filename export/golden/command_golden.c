@@ -133,7 +133,7 @@ static void print_policy(const char *target, bool two_persons, bool json)
 
 /* ---- printing changes between versions ---- */
 
-/* Returns a number, or JSON's null for 0, which stands for an unknown time or drift. */
+/* Returns a number, or JSON's null for 0, which means an unknown time or drift. */
 static json_t *positive_or_null(double value)
 {
     return value > 0 ? json_real(value) : json_null();

@@ -51,8 +51,8 @@ static const char *judge_texts(const char *solver, const char *params)
                : "the solver or the params hold a byte that is not printable ASCII";
 }
 
-/* Returns the reason why the solver cannot run on the target (g_free()), or NULL. A perf-db row
- * stands for several problems, which differ only in output size; whether a solver runs on a target
+/* Returns the reason why the solver cannot run on the target (g_free()), or NULL. Several problems
+ * share a perf-db row: they differ only in output size; whether a solver runs on a target
  * never depends on that size. */
 static char *judge_target(struct merge *merge, const struct perf_row *row, const char *solver)
 {

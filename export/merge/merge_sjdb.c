@@ -1,8 +1,8 @@
 /*
  * Reads and writes .sjdb files for a merge. Entries, params and kernels that are read become lines
  * of a find-db, rows of a perf-db and rows of a kernel-db; writing puts all chosen ones into one
- * file. What the file says about solvers (revision, dynamic, tunable) is kept, and solutions are
- * kept with their entries.
+ * file. Solvers keep the revision and flags that the file states, and entries keep their
+ * solutions.
  */
 #include "export/merge/merge_sjdb.h"
 #include "export/merge/merge_find.h"

@@ -136,8 +136,8 @@ static bool gate_result(struct planner *planner, const struct result *result,
 }
 
 /* Passes a part's results through the gate: of each job only the result of lowest rank within the
- * wish's limits. A job without any result within the limits is counted. Of a build-only campaign
- * all results are judged. */
+ * wish's limits. A job without any result within the limits is counted. All results of a build-only
+ * campaign are judged. */
 static bool gate_part(struct planner *planner, const GPtrArray *results, GError **error)
 {
     group_by_job(planner, results);

@@ -29,7 +29,7 @@ static void add_where_there(GPtrArray *names, const char *dir, char *name)
 /* ---- whose files the folder holds ---- */
 
 /* Returns whose files these are, according to the manifest (g_free()). NULL if the manifest is this
- * release's, or if there is none. */
+ * release's, or if the folder has no manifest. */
 static char *whose_by_manifest(struct release_folder *folder, const char *dir,
                                const struct release_name *release, bool golden)
 {

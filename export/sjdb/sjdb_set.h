@@ -18,8 +18,8 @@ struct sjdb_set_item {
     double time_ms;
 };
 
-/* Where a problem's items are. Of items that were added together: the number of the first one. Of
- * answers: the number of the last one + 1, from which the others are linked. */
+/* Where a problem's items are. first: for items that were added together, the number of the first
+ * one; for answers, the number of the last one + 1, from which the others are linked. */
 struct sjdb_set_extent {
     guint32 first, count;
 };

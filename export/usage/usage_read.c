@@ -298,7 +298,7 @@ bool usage_read_golden(Usage *usage, Store *store, const char *target, int versi
         if (as_network) {
             add_once(usage, known, network, &result->problem, result->multiplicity);
         }
-        /* Of an entry's configs only the best one counts: the others were kept for exports with
+        /* Only the best config of an entry counts: the others were kept for exports with
          * limits, and one of them may have a time that was merely lucky. */
         if (result->rank == 0) {
             usage_add_time(usage, &result->problem, result->solver, result->kept.outcome.median_ms);

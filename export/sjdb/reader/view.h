@@ -27,7 +27,7 @@ struct sjdb_column {
     uint64_t first, count;
 };
 
-/* What comparing a column of rows needs, computed when the file is opened: lookups spend most of
+/* A column's values for comparing rows, computed when the file is opened: lookups spend most of
  * their time here. */
 struct sjdb_comparison {
     uint64_t mask;
@@ -74,7 +74,7 @@ struct sjdb_set {
     struct sjdb_choice ready[SJDB_READY_CHOICES];
 };
 
-/* A range of time codes. A code stands for (first_mantissa + code - first_code) / scale. */
+/* A range of time codes. A code means (first_mantissa + code - first_code) / scale. */
 struct sjdb_time_range {
     uint64_t first_code, first_mantissa;
     double scale;
