@@ -352,8 +352,8 @@ static void sum_networks(struct diff *diff, const struct usage_summary *uses)
 
 /* ---- all ---- */
 
-/* The parts of files that diff can compare, and the formats that hold each part. Two files are compared by everything that both
- * formats hold. */
+/* The parts of files that diff can compare, and the formats that hold each part. Two files are
+ * compared by everything that both formats hold. */
 static const struct {
     bool holds[FILE_KIND_COUNT];
     void (*compare)(struct diff *diff);
