@@ -81,8 +81,8 @@ fuzz_sees := $(rooms) $(parts)
 
 # Files at any depth below folders: $(call below,FOLDERS,PATTERN).
 below = $(sort $(shell find $(wildcard $(1)) -type f -name '$(2)'))
-sources_of = $(filter-out coordinator/main.c kernels/tools/% export/sjdb/reader/examples/% tests/support/gpu_double% \
-	tests/support/monitor_double.c tests/support/cpu_mask.c tests/support/frame_tap.c,$(call below,$(1),*.c))
+sources_of = $(filter-out coordinator/main.c kernels/tools/% export/sjdb/reader/examples/% tests/support/doubles/gpu_double% \
+	tests/support/doubles/monitor_double.c tests/support/doubles/cpu_mask.c tests/support/doubles/frame_tap.c,$(call below,$(1),*.c))
 $(foreach room,$(rooms) tests/support,$(eval $(notdir $(room))_sources := $(call sources_of,$(room))))
 solvers_sources += gen/kernel_hashes.c
 kernels_sources += gen/kernel_sources.c
@@ -187,24 +187,24 @@ $(BUILD)/tests/export/sjdb/reader/test_run_check: $(call objects,export/sjdb/rea
 
 # Doubles of a GPU's runtime library and of the libraries that watch GPUs; tests open them in their place.
 gpu_double := $(BUILD)/tests/gpu_double.so
-$(gpu_double): $(wildcard tests/support/gpu_double*.c) tests/support/gpu_double.h $(BUILD)/list/CFLAGS
+$(gpu_double): $(wildcard tests/support/doubles/gpu_double*.c) tests/support/doubles/gpu_double.h $(BUILD)/list/CFLAGS
 	$(call run,LINK) $(CC) $(CFLAGS) $(sanitize) -fPIC -shared -o $@ $(filter %.c,$^)
 monitor_double := $(BUILD)/tests/monitor_double.so
-$(monitor_double): tests/support/monitor_double.c $(BUILD)/list/CFLAGS
+$(monitor_double): tests/support/doubles/monitor_double.c $(BUILD)/list/CFLAGS
 	$(call run,LINK) $(CC) $(CFLAGS) $(sanitize) -fPIC -shared -o $@ $<
 $(BUILD)/tests/worker/device/test_device_gpu $(BUILD)/tests/worker/device/test_gpu_monitor $(BUILD)/tests/worker/device/test_gpu_clocks $(BUILD)/tests/worker/agent/test_agent_row \
 	$(BUILD)/tests/faults/test_gpu_faults $(BUILD)/tests/faults/test_gpu_devices: | $(gpu_double) $(monitor_double)
 
 # Copies the frames between agent and children, for the page coordinator/LIFE_OF_A_JOB.md.
 frame_tap := $(BUILD)/tests/frame_tap.so
-$(frame_tap): tests/support/frame_tap.c $(BUILD)/list/CFLAGS
+$(frame_tap): tests/support/doubles/frame_tap.c $(BUILD)/list/CFLAGS
 	$(call run,LINK) $(CC) $(CFLAGS) $(sanitize) -fPIC -shared -o $@ $<
 $(BUILD)/tests/coordinator/life_of_a_job_forms: | $(frame_tap)
 
 # PoCL as it is on an older CPU (TEST_CPU), and with another number of threads (TEST_THREADS). Tests are run only
 # if PoCL's device then is the one that was asked for.
 cpu_mask := $(BUILD)/tests/cpu_mask.so
-$(cpu_mask): tests/support/cpu_mask.c $(BUILD)/list/CFLAGS
+$(cpu_mask): tests/support/doubles/cpu_mask.c $(BUILD)/list/CFLAGS
 	$(call run,LINK) $(CC) $(CFLAGS) $(sanitize) -fPIC -shared -o $@ $<
 $(BUILD)/tests/kernels/toolchains/test_opencl: | $(cpu_mask)
 ifneq ($(TEST_CPU),)

@@ -7,7 +7,7 @@
  * of another architecture has for the very problem: why it is asked later. Files are MIOpen's own, of
  * SKIPJACK_DATA.
  */
-#include "tests/support/held_out.h"
+#include "tests/support/export/held_out.h"
 
 #include <stdio.h>
 #include <string.h>

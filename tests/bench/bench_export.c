@@ -19,8 +19,8 @@
 #include "schema/store/store_workers.h"
 #include "solvers/framework/solver.h"
 #include "solvers/problem/problem_key.h"
-#include "tests/support/bench_server.h"
-#include "tests/support/scratch_db.h"
+#include "tests/support/bench/bench_server.h"
+#include "tests/support/farm/scratch_db.h"
 #include "tests/support/temp_folder.h"
 
 #include <locale.h>

@@ -18,7 +18,7 @@
  */
 #include "solvers/framework/solver.h"
 #include "solvers/problem/problem_key.h"
-#include "tests/support/solution_run.h"
+#include "tests/support/kernels/solution_run.h"
 #include "tests/support/temp_folder.h"
 
 #include <dnnl.h>

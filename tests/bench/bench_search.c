@@ -13,7 +13,7 @@
  */
 #include "schema/store/store_rounds.h"
 #include "solvers/framework/strategy.h"
-#include "tests/support/real_data.h"
+#include "tests/support/export/real_data.h"
 #include "worker/search/search.h"
 
 #include <jansson.h>

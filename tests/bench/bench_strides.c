@@ -7,7 +7,7 @@
  */
 #include "solvers/framework/solver.h"
 #include "solvers/problem/problem_key.h"
-#include "tests/support/conv_trial.h"
+#include "tests/support/kernels/conv_trial.h"
 #include "tests/support/temp_folder.h"
 
 #include <stdio.h>

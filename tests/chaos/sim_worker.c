@@ -11,7 +11,7 @@
 #include "schema/store/store.h"
 #include "schema/store/store_queue.h"
 #include "schema/store/store_workers.h"
-#include "tests/support/sim_solver.h"
+#include "tests/support/chaos/sim_solver.h"
 
 #include <errno.h>
 #include <fcntl.h>

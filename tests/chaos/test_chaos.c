@@ -9,10 +9,10 @@
  * leaves the database under FOLDER: SKIPJACK_HOME=FOLDER skipjack db psql. The short form takes less
  * than a minute, --long several.
  */
-#include "tests/support/chaos_check.h"
-#include "tests/support/chaos_faults.h"
-#include "tests/support/chaos_room.h"
-#include "tests/support/chaos_server.h"
+#include "tests/support/chaos/chaos_check.h"
+#include "tests/support/chaos/chaos_faults.h"
+#include "tests/support/chaos/chaos_room.h"
+#include "tests/support/chaos/chaos_server.h"
 #include "tests/support/patience.h"
 
 #include <locale.h>

@@ -1,12 +1,12 @@
 /* Tests chaos_check(): an undisturbed farm passes, and each kind of damage to its database is
  * reported. */
-#include "tests/support/chaos_check.h"
+#include "tests/support/chaos/chaos_check.h"
 #include "tests/support/patience.h"
 
 #include "schema/store/store_campaigns.h"
 #include "schema/store/store_private.h"
-#include "tests/support/scratch_db.h"
-#include "tests/support/sim_solver.h"
+#include "tests/support/chaos/sim_solver.h"
+#include "tests/support/farm/scratch_db.h"
 #include "tests/support/temp_folder.h"
 
 #include <locale.h>

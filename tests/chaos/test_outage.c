@@ -5,9 +5,9 @@
 #include "schema/store/failure.h"
 #include "schema/store/store_private.h"
 #include "schema/store/store_workers.h"
-#include "tests/support/chaos_room.h"
-#include "tests/support/chaos_server.h"
-#include "tests/support/live_farm.h"
+#include "tests/support/chaos/chaos_room.h"
+#include "tests/support/chaos/chaos_server.h"
+#include "tests/support/farm/live_farm.h"
 #include "tests/support/patience.h"
 
 #include <locale.h>

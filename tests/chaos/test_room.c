@@ -1,7 +1,7 @@
 /* The room of chaos (chaos_room.h) on machines that lack something: a root folder that is no mount,
  * as in a chroot, and a root without /dev/shm. The test makes such roots by mounting this machine's
  * folders into a new one. */
-#include "tests/support/chaos_room.h"
+#include "tests/support/chaos/chaos_room.h"
 
 #include <errno.h>
 #include <glib/gstdio.h>

@@ -4,11 +4,11 @@
 #include "schema/blobs/blobs.h"
 #include "schema/results/store_results.h"
 #include "schema/store/store_campaigns.h"
-#include "tests/support/dav_server.h"
-#include "tests/support/live_farm.h"
-#include "tests/support/object_server.h"
+#include "tests/support/doubles/dav_server.h"
+#include "tests/support/doubles/object_server.h"
+#include "tests/support/farm/live_farm.h"
+#include "tests/support/farm/scratch_db.h"
 #include "tests/support/patience.h"
-#include "tests/support/scratch_db.h"
 #include "tests/support/temp_folder.h"
 
 #include <jansson.h>

@@ -1,6 +1,6 @@
 /* `skipjack golden` and `export --golden` as a user meets them, through the program itself. */
-#include "tests/support/export_farm.h"
-#include "tests/support/scratch_db.h"
+#include "tests/support/export/export_farm.h"
+#include "tests/support/farm/scratch_db.h"
 #include "tests/support/temp_folder.h"
 
 #include <jansson.h>

@@ -8,8 +8,8 @@
 #include "schema/results/conditions.h"
 #include "schema/results/store_results.h"
 #include "schema/store/store_campaigns.h"
-#include "tests/support/live_farm.h"
-#include "tests/support/scratch_db.h"
+#include "tests/support/farm/live_farm.h"
+#include "tests/support/farm/scratch_db.h"
 #include "tests/support/temp_folder.h"
 
 #define PROBLEM "4-6-6-1x1-5-6-6-1-0x0-1x1-1x1-0-NCHW-FP32-F\n"

@@ -1,5 +1,5 @@
 /*
- * Whole campaigns on a GPU whose library is a double (tests/support/gpu_double.c): kernels are compiled by AMD's
+ * Whole campaigns on a GPU whose library is a double (tests/support/doubles/gpu_double.c): kernels are compiled by AMD's
  * real toolchain, computed on the host, and fail on command. Each failure is reported by name, the rest of its
  * job goes on, and no job is lost.
  */
@@ -13,9 +13,9 @@
 #include "schema/store/store_campaigns.h"
 #include "schema/store/store_events.h"
 #include "tests/faults/solver_ways.h"
-#include "tests/support/gpu_farm.h"
-#include "tests/support/live_farm.h"
-#include "tests/support/scratch_db.h"
+#include "tests/support/farm/gpu_farm.h"
+#include "tests/support/farm/live_farm.h"
+#include "tests/support/farm/scratch_db.h"
 
 #define PROBLEM "4-6-6-1x1-5-6-6-1-0x0-1x1-1x1-0-NCHW-FP32-F\n"
 #define JOBS    2 /* jobs for each problem: one for each of the two solvers below */

@@ -8,9 +8,9 @@
 #include "schema/results/store_results.h"
 #include "schema/store/store_campaigns.h"
 #include "schema/store/store_events.h"
-#include "tests/support/gpu_farm.h"
-#include "tests/support/live_farm.h"
-#include "tests/support/scratch_db.h"
+#include "tests/support/farm/gpu_farm.h"
+#include "tests/support/farm/live_farm.h"
+#include "tests/support/farm/scratch_db.h"
 
 #define PROBLEM "4-6-6-1x1-5-6-6-1-0x0-1x1-1x1-0-NCHW-FP32-F\n"
 #define MANY    10

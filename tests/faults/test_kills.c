@@ -10,9 +10,9 @@
 #include "schema/server/embedded.h"
 #include "schema/store/store_campaigns.h"
 #include "schema/store/store_workers.h"
-#include "tests/support/live_farm.h"
+#include "tests/support/farm/live_farm.h"
+#include "tests/support/farm/scratch_db.h"
 #include "tests/support/patience.h"
-#include "tests/support/scratch_db.h"
 #include "tests/support/temp_folder.h"
 #include "worker/device/device.h"
 

@@ -10,8 +10,8 @@
 #include "schema/store/store_kernels.h"
 #include "schema/store/store_private.h"
 #include "schema/store/store_workers.h"
-#include "tests/support/live_farm.h"
-#include "tests/support/scratch_db.h"
+#include "tests/support/farm/live_farm.h"
+#include "tests/support/farm/scratch_db.h"
 
 #define PROBLEM "8-10-10-1x1-12-10-10-1-0x0-1x1-1x1-0-NCHW-FP32-F\n"
 

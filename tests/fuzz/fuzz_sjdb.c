@@ -3,7 +3,7 @@
  * writes them back. */
 #include "export/sjdb/reader/layout.h"
 #include "solvers/problem/problem_key.h"
-#include "tests/support/sjdb_bytes.h"
+#include "tests/support/export/sjdb_bytes.h"
 
 #include <string.h>
 

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "solvers/framework/solver.h"
-#include "tests/support/conv_kinds.h"
-#include "tests/support/conv_shapes.h"
-#include "tests/support/pocl_leaks.h"
+#include "tests/support/kernels/conv_kinds.h"
+#include "tests/support/kernels/conv_shapes.h"
+#include "tests/support/kernels/pocl_leaks.h"
 #include "tests/support/test_effort.h"
 
 /* In kernels with barriers PoCL computes one work-item after the other, which is slow: problems are small. */

@@ -13,7 +13,7 @@
 #include "kernels/toolchains/toolchain.h"
 #include "solvers/framework/solver.h"
 #include "solvers/problem/problem_key.h"
-#include "tests/support/conv_kinds.h"
+#include "tests/support/kernels/conv_kinds.h"
 #include "tests/support/test_effort.h"
 
 /* Each shape is compiled on one of so many days. */

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "solvers/framework/solver.h"
-#include "tests/support/conv_reference.h"
-#include "tests/support/conv_trial.h"
-#include "tests/support/pocl_leaks.h"
+#include "tests/support/kernels/conv_reference.h"
+#include "tests/support/kernels/conv_trial.h"
+#include "tests/support/kernels/pocl_leaks.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/test_effort.h"
 

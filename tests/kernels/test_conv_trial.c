@@ -1,10 +1,10 @@
 /* The comparison that all kernel tests use (conv_trial.h) must find every kind of fault. */
-#include "tests/support/conv_trial.h"
+#include "tests/support/kernels/conv_trial.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "tests/support/conv_reference.h"
+#include "tests/support/kernels/conv_reference.h"
 
 static const enum trial_strides all_strides[] = {TRIAL_PACKED, TRIAL_PADDED, TRIAL_SPREAD};
 

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "kernels/objects/amd_object.h"
-#include "tests/support/conv_trial.h"
-#include "tests/support/pocl_leaks.h"
+#include "tests/support/kernels/conv_trial.h"
+#include "tests/support/kernels/pocl_leaks.h"
 #include "tests/support/temp_folder.h"
 
 static TempFolder *folder;

@@ -1,9 +1,9 @@
 /* A solver without any valid config is still built and run, with its default config: solvers of
  * this test's own over a real kernel. */
 #include "solvers/framework/solver.h"
-#include "tests/support/conv_kinds.h"
-#include "tests/support/conv_trial.h"
-#include "tests/support/pocl_leaks.h"
+#include "tests/support/kernels/conv_kinds.h"
+#include "tests/support/kernels/conv_trial.h"
+#include "tests/support/kernels/pocl_leaks.h"
 #include "tests/support/temp_folder.h"
 
 static struct solution_runner *runner;

@@ -3,7 +3,7 @@
 #include "coordinator/campaigns/enter.h"
 #include "coordinator/plan/plan.h"
 #include "schema/store/store_private.h"
-#include "tests/support/scratch_db.h"
+#include "tests/support/farm/scratch_db.h"
 
 #include <locale.h>
 

@@ -1,5 +1,5 @@
-#include "tests/support/import_totals.h"
-#include "tests/support/real_data.h"
+#include "tests/support/export/import_totals.h"
+#include "tests/support/export/real_data.h"
 
 #include <bzlib.h>
 #include <glib/gstdio.h>

@@ -10,9 +10,9 @@
 #include "export/usage/usage_read.h"
 #include "schema/store/store_campaigns.h"
 #include "solvers/problem/problem_key.h"
-#include "tests/support/queue_farm.h"
-#include "tests/support/real_data.h"
-#include "tests/support/scratch_db.h"
+#include "tests/support/export/real_data.h"
+#include "tests/support/farm/queue_farm.h"
+#include "tests/support/farm/scratch_db.h"
 #include "tests/support/temp_folder.h"
 
 #include <math.h>

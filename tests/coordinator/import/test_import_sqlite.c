@@ -1,6 +1,6 @@
 /* Reads problems from SQLite perf-dbs: complete files, odd ones, and files that another program is
  * writing. */
-#include "tests/support/import_totals.h"
+#include "tests/support/export/import_totals.h"
 
 #include <glib/gstdio.h>
 #include <sqlite3.h>

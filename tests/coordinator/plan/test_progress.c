@@ -1,7 +1,7 @@
 #include "coordinator/cli/when.h"
 #include "coordinator/plan/progress.h"
 #include "schema/store/store_private.h"
-#include "tests/support/queue_farm.h"
+#include "tests/support/farm/queue_farm.h"
 
 #include <math.h>
 

@@ -4,7 +4,7 @@
 #include "coordinator/import/import.h"
 #include "coordinator/plan/plan.h"
 #include "solvers/problem/problem_key.h"
-#include "tests/support/real_data.h"
+#include "tests/support/export/real_data.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #include "coordinator/reports/report.h"
 #include "schema/store/store_workers.h"
 #include "solvers/problem/problem_key.h"
-#include "tests/support/scratch_db.h"
+#include "tests/support/farm/scratch_db.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* `skipjack report --rejected` reads a large campaign in parts, and lists every rejected config. */
 #include "schema/store/store_private.h"
-#include "tests/support/queue_farm.h"
+#include "tests/support/farm/queue_farm.h"
 
 #include <jansson.h>
 #include <locale.h>

@@ -3,7 +3,7 @@
 
 #include "export/formats/kernel_db.h"
 #include "export/formats/perf_db.h"
-#include "tests/support/real_data.h"
+#include "tests/support/export/real_data.h"
 #include "tests/support/temp_folder.h"
 
 #include <sqlite3.h>

@@ -7,8 +7,8 @@
 #include "export/formats/sqlite_file.h"
 #include "export/merge/merge.h"
 #include "export/release/export.h"
-#include "tests/support/export_farm.h"
-#include "tests/support/real_data.h"
+#include "tests/support/export/export_farm.h"
+#include "tests/support/export/real_data.h"
 #include "tests/support/temp_folder.h"
 
 #include <glib/gstdio.h>

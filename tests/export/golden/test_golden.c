@@ -2,9 +2,9 @@
 #include "export/golden/golden.h"
 
 #include "schema/store/store_private.h"
-#include "tests/support/export_farm.h"
+#include "tests/support/export/export_farm.h"
+#include "tests/support/farm/scratch_db.h"
 #include "tests/support/patience.h"
-#include "tests/support/scratch_db.h"
 
 #include <stdlib.h>
 #include <string.h>

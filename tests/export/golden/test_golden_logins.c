@@ -6,9 +6,9 @@
 #include "schema/store/store_queue.h"
 #include "schema/store/store_workers.h"
 #include "solvers/framework/solver.h"
-#include "tests/support/export_farm.h"
-#include "tests/support/role_farm.h"
-#include "tests/support/scratch_db.h"
+#include "tests/support/export/export_farm.h"
+#include "tests/support/farm/role_farm.h"
+#include "tests/support/farm/scratch_db.h"
 
 #include <stdlib.h>
 #include <string.h>

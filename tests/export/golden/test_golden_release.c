@@ -7,9 +7,9 @@
 #include "schema/farm/upkeep.h"
 #include "schema/store/store_campaigns.h"
 #include "schema/store/store_private.h"
-#include "tests/support/export_farm.h"
+#include "tests/support/export/export_farm.h"
+#include "tests/support/farm/scratch_db.h"
 #include "tests/support/patience.h"
-#include "tests/support/scratch_db.h"
 #include "tests/support/temp_folder.h"
 
 #include <fcntl.h>

@@ -6,7 +6,7 @@
 #include "schema/store/store_private.h"
 #include "schema/store/store_queue.h"
 #include "solvers/framework/solver.h"
-#include "tests/support/export_farm.h"
+#include "tests/support/export/export_farm.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Merges of find-dbs and perf-dbs, and what merges of every format keep. */
 #include "export/formats/find_db.h"
 #include "export/formats/perf_db.h"
-#include "tests/support/merge_texts.h"
+#include "tests/support/export/merge_texts.h"
 #include "tests/support/temp_folder.h"
 
 #include <jansson.h>

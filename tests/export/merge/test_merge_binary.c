@@ -2,8 +2,8 @@
 #include "export/check/check.h"
 #include "export/formats/find_db.h"
 #include "export/formats/kernel_db.h"
-#include "tests/support/merge_texts.h"
-#include "tests/support/real_data.h"
+#include "tests/support/export/merge_texts.h"
+#include "tests/support/export/real_data.h"
 #include "tests/support/temp_folder.h"
 
 #include <string.h>

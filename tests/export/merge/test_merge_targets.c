@@ -1,8 +1,8 @@
 #include "export/commands.h"
 #include "export/formats/kernel_db.h"
 #include "export/sjdb/sjdb_meta.h"
-#include "tests/support/merge_texts.h"
-#include "tests/support/real_data.h"
+#include "tests/support/export/merge_texts.h"
+#include "tests/support/export/real_data.h"
 #include "tests/support/temp_folder.h"
 
 #include <elf.h>

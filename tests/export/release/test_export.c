@@ -5,8 +5,8 @@
 #include "export/formats/find_db.h"
 #include "export/formats/manifest.h"
 #include "schema/store/store_private.h"
-#include "tests/support/export_farm.h"
-#include "tests/support/scratch_db.h"
+#include "tests/support/export/export_farm.h"
+#include "tests/support/farm/scratch_db.h"
 #include "tests/support/temp_folder.h"
 
 #include <string.h>

@@ -4,8 +4,8 @@
 #include "export/release/export.h"
 #include "export/sjdb/reader/skipjackdb.h"
 #include "solvers/framework/solver.h"
-#include "tests/support/export_farm.h"
-#include "tests/support/export_scene.h"
+#include "tests/support/export/export_farm.h"
+#include "tests/support/export/export_scene.h"
 #include "tests/support/temp_folder.h"
 
 #include <fcntl.h>

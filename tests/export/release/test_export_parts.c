@@ -7,7 +7,7 @@
 #include "export/release/export_plan.h"
 #include "schema/store/store_campaigns.h"
 #include "schema/store/store_private.h"
-#include "tests/support/export_farm.h"
+#include "tests/support/export/export_farm.h"
 #include "tests/support/temp_folder.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* The choice of the results that become rows of the files, with the test's own solvers and no
  * database. */
-#include "tests/support/export_scene.h"
+#include "tests/support/export/export_scene.h"
 
 #include <string.h>
 

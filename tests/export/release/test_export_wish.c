@@ -5,8 +5,8 @@
 #include "schema/store/store_problems.h"
 #include "solvers/framework/solver.h"
 #include "solvers/problem/problem_key.h"
-#include "tests/support/export_farm.h"
-#include "tests/support/scratch_db.h"
+#include "tests/support/export/export_farm.h"
+#include "tests/support/farm/scratch_db.h"
 #include "tests/support/temp_folder.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Each reason for which the gate refuses a result, with the test's own solvers and no database. */
-#include "tests/support/export_scene.h"
+#include "tests/support/export/export_scene.h"
 
 #include <math.h>
 #include <string.h>

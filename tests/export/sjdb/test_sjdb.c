@@ -2,8 +2,8 @@
 
 #include "export/formats/find_db.h"
 #include "export/sjdb/reader/skipjackdb.h"
+#include "tests/support/export/real_data.h"
 #include "tests/support/random_problem.h"
-#include "tests/support/real_data.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/test_effort.h"
 

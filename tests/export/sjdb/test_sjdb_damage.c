@@ -1,5 +1,5 @@
 #include "export/sjdb/reader/layout.h"
-#include "tests/support/sjdb_bytes.h"
+#include "tests/support/export/sjdb_bytes.h"
 #include "tests/support/temp_folder.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Damaged recipes (how to run a solution), and callers that pass wrong arguments. */
 #include "export/sjdb/reader/layout.h"
-#include "tests/support/sjdb_bytes.h"
-#include "tests/support/sjdb_small.h"
+#include "tests/support/export/sjdb_bytes.h"
+#include "tests/support/export/sjdb_small.h"
 #include "tests/support/temp_folder.h"
 
 static GByteArray *small_file(void)

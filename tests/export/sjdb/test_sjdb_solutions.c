@@ -4,9 +4,9 @@
 #include "export/formats/perf_db.h"
 #include "export/sjdb/reader/layout.h"
 #include "solvers/framework/solver.h"
-#include "tests/support/conv_kinds.h"
-#include "tests/support/sjdb_bytes.h"
-#include "tests/support/sjdb_small.h"
+#include "tests/support/export/sjdb_bytes.h"
+#include "tests/support/export/sjdb_small.h"
+#include "tests/support/kernels/conv_kinds.h"
 #include "tests/support/temp_folder.h"
 
 #include <string.h>

@@ -6,8 +6,8 @@
 #include "schema/results/store_golden.h"
 #include "schema/store/store_kernels.h"
 #include "solvers/problem/problem_key.h"
-#include "tests/support/queue_farm.h"
-#include "tests/support/real_data.h"
+#include "tests/support/export/real_data.h"
+#include "tests/support/farm/queue_farm.h"
 #include "tests/support/temp_folder.h"
 
 #include <jansson.h>

@@ -4,7 +4,7 @@
 #include <elf.h>
 #include <string.h>
 
-#include "tests/support/amd_note.h"
+#include "tests/support/kernels/amd_note.h"
 
 #define NOTE_AT     (sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr))
 #define METADATA_AT (NOTE_AT + sizeof(Elf64_Nhdr) + 8)

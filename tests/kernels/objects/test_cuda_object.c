@@ -4,7 +4,7 @@
 #include <elf.h>
 #include <string.h>
 
-#include "tests/support/cuda_note.h"
+#include "tests/support/kernels/cuda_note.h"
 
 static bool read_bytes(const GByteArray *bytes, const char *entry, struct cuda_object *object,
                        GError **error)

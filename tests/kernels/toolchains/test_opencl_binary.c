@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "kernels/toolchains/opencl.h"
-#include "tests/support/pocl_leaks.h"
+#include "tests/support/kernels/pocl_leaks.h"
 #include "tests/support/temp_folder.h"
 
 static const char source[] =

@@ -6,9 +6,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/support/kernels/toolchain_check.h"
 #include "tests/support/patience.h"
 #include "tests/support/temp_folder.h"
-#include "tests/support/toolchain_check.h"
 
 #define KERNEL_TEXT                                                                                \
     "extern \"C\" __attribute__((global)) void copy(const float *x, float *y)\n"                   \

@@ -2,8 +2,8 @@
  * it. */
 #include <string.h>
 
+#include "tests/support/kernels/toolchain_check.h"
 #include "tests/support/temp_folder.h"
-#include "tests/support/toolchain_check.h"
 
 #define TARGET "gfx90a68"
 

@@ -2,7 +2,7 @@
  * it. */
 #include <string.h>
 
-#include "tests/support/toolchain_check.h"
+#include "tests/support/kernels/toolchain_check.h"
 
 #define TARGET "sm_90_132_80g"
 

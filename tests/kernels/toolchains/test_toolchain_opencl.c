@@ -5,7 +5,7 @@
 #include "kernels/kernel_source.h"
 #include "kernels/toolchains/opencl.h"
 #include "solvers/framework/solver.h"
-#include "tests/support/pocl_leaks.h"
+#include "tests/support/kernels/pocl_leaks.h"
 #include "tests/support/temp_folder.h"
 
 static const struct toolchain *toolchain;

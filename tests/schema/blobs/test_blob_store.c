@@ -1,8 +1,8 @@
 /* Stores of code objects against real servers: an S3-compatible one that checks signatures and fails on
  * demand, and Apache's WebDAV, also over TLS. */
 #include "schema/blobs/blob_store.h"
-#include "tests/support/dav_server.h"
-#include "tests/support/object_server.h"
+#include "tests/support/doubles/dav_server.h"
+#include "tests/support/doubles/object_server.h"
 #include "tests/support/temp_folder.h"
 
 #include <string.h>

@@ -4,9 +4,9 @@
 
 #include "schema/store/failure.h"
 #include "schema/store/store_kernels.h"
-#include "tests/support/blob_codes.h"
-#include "tests/support/object_server.h"
-#include "tests/support/scratch_db.h"
+#include "tests/support/doubles/object_server.h"
+#include "tests/support/farm/blob_codes.h"
+#include "tests/support/farm/scratch_db.h"
 
 #include <libpq-fe.h>
 #include <string.h>

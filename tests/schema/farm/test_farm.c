@@ -8,8 +8,8 @@
 
 #include "schema/store/store_queue.h"
 #include "schema/store/store_workers.h"
-#include "tests/support/role_farm.h"
-#include "tests/support/scratch_db.h"
+#include "tests/support/farm/role_farm.h"
+#include "tests/support/farm/scratch_db.h"
 
 static const struct farm_campaign *only_campaign(const struct farm_state *farm)
 {

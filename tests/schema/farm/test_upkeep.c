@@ -5,9 +5,9 @@
 #include "schema/store/store_events.h"
 #include "schema/store/store_private.h"
 #include "schema/store/store_workers.h"
+#include "tests/support/farm/queue_farm.h"
+#include "tests/support/farm/scratch_db.h"
 #include "tests/support/patience.h"
-#include "tests/support/queue_farm.h"
-#include "tests/support/scratch_db.h"
 
 #include <locale.h>
 #include <signal.h>

@@ -6,8 +6,8 @@
 
 #include "schema/results/store_results.h"
 #include "schema/store/store_campaigns.h"
-#include "tests/support/queue_farm.h"
-#include "tests/support/scratch_db.h"
+#include "tests/support/farm/queue_farm.h"
+#include "tests/support/farm/scratch_db.h"
 
 static const struct problem_part all_problems = PROBLEM_PART_ALL;
 

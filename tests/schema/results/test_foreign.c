@@ -2,8 +2,8 @@
 #include "schema/store/store_campaigns.h"
 #include "schema/store/store_private.h"
 #include "schema/store/store_queue.h"
-#include "tests/support/role_farm.h"
-#include "tests/support/scratch_db.h"
+#include "tests/support/farm/role_farm.h"
+#include "tests/support/farm/scratch_db.h"
 
 #include <math.h>
 #include <string.h>

@@ -7,8 +7,8 @@
 #include "schema/store/store_campaigns.h"
 #include "schema/store/store_kernels.h"
 #include "schema/store/store_private.h"
-#include "tests/support/role_farm.h"
-#include "tests/support/scratch_db.h"
+#include "tests/support/farm/role_farm.h"
+#include "tests/support/farm/scratch_db.h"
 
 #include <locale.h>
 #include <stdlib.h>

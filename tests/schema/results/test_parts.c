@@ -6,7 +6,7 @@
 #include <locale.h>
 #include <string.h>
 
-#include "tests/support/queue_farm.h"
+#include "tests/support/farm/queue_farm.h"
 
 #define JOBS 5 /* each with a problem of its own */
 

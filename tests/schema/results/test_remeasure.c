@@ -4,7 +4,7 @@
 #include "schema/store/store_campaigns.h"
 #include "schema/store/store_private.h"
 #include "schema/store/store_queue.h"
-#include "tests/support/role_farm.h"
+#include "tests/support/farm/role_farm.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 #include "schema/server/connection.h"
 #include "schema/server/embedded.h"
-#include "tests/support/scratch_db.h"
+#include "tests/support/farm/scratch_db.h"
 
 #include <glib/gstdio.h>
 #include <pwd.h>

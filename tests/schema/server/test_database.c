@@ -1,9 +1,9 @@
 /* The embedded PostgreSQL: real servers in scratch folders, really killed. */
 #include "schema/server/embedded.h"
 #include "schema/server/postgres_server.h"
-#include "tests/support/own_cluster.h"
+#include "tests/support/farm/own_cluster.h"
+#include "tests/support/farm/scratch_db.h"
 #include "tests/support/patience.h"
-#include "tests/support/scratch_db.h"
 
 #include <fcntl.h>
 #include <glib/gstdio.h>

@@ -2,9 +2,9 @@
 #include "schema/server/embedded.h"
 
 #include "schema/store/store_problems.h"
-#include "tests/support/own_cluster.h"
+#include "tests/support/farm/own_cluster.h"
+#include "tests/support/farm/scratch_db.h"
 #include "tests/support/patience.h"
-#include "tests/support/scratch_db.h"
 
 #include <glib/gstdio.h>
 #include <grp.h>

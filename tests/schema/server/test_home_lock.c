@@ -4,10 +4,10 @@
 #include "schema/server/home_lock.h"
 #include "schema/server/postgres_server.h"
 
-#include "tests/support/container.h"
-#include "tests/support/own_cluster.h"
+#include "tests/support/farm/container.h"
+#include "tests/support/farm/own_cluster.h"
+#include "tests/support/farm/scratch_db.h"
 #include "tests/support/patience.h"
-#include "tests/support/scratch_db.h"
 
 #include <fcntl.h>
 #include <libpq-fe.h>

@@ -7,8 +7,8 @@
 #include "schema/store/store_campaigns.h"
 #include "schema/store/store_queue.h"
 #include "schema/store/store_workers.h"
-#include "tests/support/queue_farm.h"
-#include "tests/support/scratch_db.h"
+#include "tests/support/farm/queue_farm.h"
+#include "tests/support/farm/scratch_db.h"
 
 #include <fcntl.h>
 #include <locale.h>

@@ -1,6 +1,6 @@
 /* Functions, views and triggers that a migration lays anew. */
 #include "schema/sql/migrate.h"
-#include "tests/support/scratch_db.h"
+#include "tests/support/farm/scratch_db.h"
 
 #include <locale.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Migrations against a real PostgreSQL. */
 #include "schema/sql/migrate.h"
 #include "schema/store/store_campaigns.h"
-#include "tests/support/scratch_db.h"
+#include "tests/support/farm/scratch_db.h"
 
 #include <locale.h>
 #include <stdio.h>

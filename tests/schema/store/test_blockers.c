@@ -12,9 +12,9 @@
 #include "schema/store/store_private.h"
 #include "schema/store/store_queue.h"
 #include "schema/store/store_workers.h"
+#include "tests/support/farm/role_farm.h"
+#include "tests/support/farm/scratch_db.h"
 #include "tests/support/patience.h"
-#include "tests/support/role_farm.h"
-#include "tests/support/scratch_db.h"
 
 #include <locale.h>
 #include <string.h>

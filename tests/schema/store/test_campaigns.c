@@ -4,7 +4,7 @@
 #include "schema/store/store_kernels.h"
 #include "schema/store/store_private.h"
 #include "schema/store/store_workers.h"
-#include "tests/support/queue_farm.h"
+#include "tests/support/farm/queue_farm.h"
 
 #include <locale.h>
 #include <string.h>

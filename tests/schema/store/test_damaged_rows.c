@@ -4,7 +4,7 @@
 #include "schema/store/store_private.h"
 #include "schema/store/store_problems.h"
 #include "schema/store/store_queue.h"
-#include "tests/support/queue_farm.h"
+#include "tests/support/farm/queue_farm.h"
 
 static void run(struct farm *farm, const char *sql)
 {

@@ -1,7 +1,7 @@
 /* Deadlines of campaigns, and other values that can be changed later. */
 #include "schema/store/store_campaigns.h"
 #include "schema/store/store_queue.h"
-#include "tests/support/queue_farm.h"
+#include "tests/support/farm/queue_farm.h"
 
 static void set_deadline(struct farm *farm, int64_t deadline_unix)
 {

@@ -4,8 +4,8 @@
 #include <math.h>
 
 #include "schema/results/conditions.h"
-#include "tests/support/queue_farm.h"
-#include "tests/support/scratch_db.h"
+#include "tests/support/farm/queue_farm.h"
+#include "tests/support/farm/scratch_db.h"
 
 static const struct problem_part all_problems = PROBLEM_PART_ALL;
 

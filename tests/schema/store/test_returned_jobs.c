@@ -1,8 +1,8 @@
 /* Jobs that a sick device ended go to another device, but only once. */
 #include "schema/store/store_events.h"
-#include "tests/support/queue_farm.h"
-#include "tests/support/role_farm.h"
-#include "tests/support/scratch_db.h"
+#include "tests/support/farm/queue_farm.h"
+#include "tests/support/farm/role_farm.h"
+#include "tests/support/farm/scratch_db.h"
 
 #include <string.h>
 

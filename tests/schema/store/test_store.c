@@ -4,7 +4,7 @@
 #include "schema/store/store_kernels.h"
 #include "schema/store/store_private.h"
 #include "schema/store/store_problems.h"
-#include "tests/support/scratch_db.h"
+#include "tests/support/farm/scratch_db.h"
 
 #include <locale.h>
 #include <string.h>

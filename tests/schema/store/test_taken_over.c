@@ -3,7 +3,7 @@
 #include "schema/store/store_kernels.h"
 #include "schema/store/store_private.h"
 #include "schema/store/store_queue.h"
-#include "tests/support/queue_farm.h"
+#include "tests/support/farm/queue_farm.h"
 
 #include <string.h>
 

@@ -8,7 +8,7 @@
 
 #include "solvers/framework/solver.h"
 #include "solvers/problem/problem_key.h"
-#include "tests/support/conv_kinds.h"
+#include "tests/support/kernels/conv_kinds.h"
 #include "tests/support/test_effort.h"
 
 /* The targets after the third are for solvers whose kernels use instructions of certain GPUs

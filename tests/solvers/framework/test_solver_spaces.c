@@ -3,7 +3,7 @@
 
 #include "solvers/framework/solver.h"
 #include "solvers/problem/problem_key.h"
-#include "tests/support/conv_kinds.h"
+#include "tests/support/kernels/conv_kinds.h"
 
 static const char *const target_ids[] = {"cpu-skylake-avx512_2", "cpu-x86-64_4", "gfx90a68",
                                          "gfx1030_36", "sm_90_132_80g"};

@@ -4,7 +4,7 @@
 #include "solvers/common/conv_common.h"
 #include "solvers/framework/solver.h"
 #include "solvers/problem/problem_key.h"
-#include "tests/support/conv_reference.h"
+#include "tests/support/kernels/conv_reference.h"
 #include "tests/support/table_problems.h"
 
 #define RANDOM_PROBLEMS 60

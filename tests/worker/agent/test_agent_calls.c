@@ -1,7 +1,7 @@
 /* Rounds that wait behind each other in the data lane, on a real database: one statement stores them. */
 #include "schema/store/store_private.h"
-#include "tests/support/queue_farm.h"
-#include "tests/support/scratch_db.h"
+#include "tests/support/farm/queue_farm.h"
+#include "tests/support/farm/scratch_db.h"
 #include "worker/agent/agent_calls.h"
 
 #define JOBS  4

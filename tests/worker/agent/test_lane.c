@@ -1,6 +1,6 @@
 /* A lane (the queue of calls over one database connection) on a real database: the order of its
  * calls, and which calls run together. */
-#include "tests/support/scratch_db.h"
+#include "tests/support/farm/scratch_db.h"
 #include "worker/agent/lane.h"
 
 /* Appends to a text: the call's letter when it runs, with the number of calls that run together,

@@ -6,8 +6,8 @@
 #include "schema/store/store_workers.h"
 #include "solvers/framework/strategy.h"
 #include "solvers/problem/problem_key.h"
-#include "tests/support/live_farm.h"
-#include "tests/support/scratch_db.h"
+#include "tests/support/farm/live_farm.h"
+#include "tests/support/farm/scratch_db.h"
 #include "worker/agent/work.h"
 
 #define SOLVER "ConvDirectTiled" /* it has dozens of configs on any CPU */

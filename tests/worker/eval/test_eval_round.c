@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "tests/support/fake_device.h"
+#include "tests/support/doubles/fake_device.h"
 #include "worker/protocol/frames.h"
 
 #define CONFIGS 3

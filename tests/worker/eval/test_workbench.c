@@ -4,8 +4,8 @@
 
 #include "solvers/framework/solver.h"
 #include "solvers/problem/problem_key.h"
-#include "tests/support/judge_device.h"
-#include "tests/support/pocl_leaks.h"
+#include "tests/support/kernels/judge_device.h"
+#include "tests/support/kernels/pocl_leaks.h"
 #include "worker/protocol/frames.h"
 
 #define SEED 77

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tests/support/fake_device.h"
+#include "tests/support/doubles/fake_device.h"
 #include "worker/verify/tensor.h"
 
 enum fault {

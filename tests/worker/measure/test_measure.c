@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "tests/support/fake_device.h"
+#include "tests/support/doubles/fake_device.h"
 #include "worker/measure/statistics.h"
 
 struct script {

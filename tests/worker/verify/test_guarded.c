@@ -1,6 +1,6 @@
 #include "worker/verify/guarded.h"
 
-#include "tests/support/fake_device.h"
+#include "tests/support/doubles/fake_device.h"
 
 /* The guard zone of a smaller workspace begins where an earlier, larger workspace had its content:
  * it must be written anew. */

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "solvers/problem/problem_key.h"
-#include "tests/support/judge_device.h"
-#include "tests/support/pocl_leaks.h"
+#include "tests/support/kernels/judge_device.h"
+#include "tests/support/kernels/pocl_leaks.h"
 #include "tests/support/random_problem.h"
 #include "worker/protocol/frames.h"
 #include "worker/verify/guarded.h"

@@ -1,9 +1,9 @@
 #include "export/sjdb/reader/choose.h"
 #include "export/sjdb/sjdb_write.h"
-#include "tests/support/held_out.h"
+#include "tests/support/export/held_out.h"
+#include "tests/support/export/real_data.h"
+#include "tests/support/export/sjdb_bytes.h"
 #include "tests/support/random_problem.h"
-#include "tests/support/real_data.h"
-#include "tests/support/sjdb_bytes.h"
 #include "tests/support/test_effort.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 #include "export/sjdb/reader/layout.h"
 #include "export/sjdb/sjdb_write.h"
-#include "tests/support/sjdb_bytes.h"
+#include "tests/support/export/sjdb_bytes.h"
 #include "tests/support/temp_folder.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 #include "export/sjdb/reader/skipjackdb.h"
 #include "export/sjdb/sjdb_write.h"
 #include "solvers/framework/target.h"
-#include "tests/support/sjdb_bytes.h"
+#include "tests/support/export/sjdb_bytes.h"
 #include "tests/support/temp_folder.h"
 
 #include <dirent.h>

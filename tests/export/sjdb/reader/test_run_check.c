@@ -3,8 +3,8 @@
 #include "export/sjdb/reader/examples/run_check.h"
 
 #include "solvers/problem/problem_key.h"
-#include "tests/support/conv_kinds.h"
-#include "tests/support/conv_reference.h"
+#include "tests/support/kernels/conv_kinds.h"
+#include "tests/support/kernels/conv_reference.h"
 #include "tests/support/test_effort.h"
 
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* ConvCpuBlocked on shapes where tiles, blocks of terms and copies begin or end. */
 #include "solvers/framework/solver.h"
-#include "tests/support/conv_reference.h"
-#include "tests/support/conv_trial.h"
-#include "tests/support/pocl_leaks.h"
+#include "tests/support/kernels/conv_reference.h"
+#include "tests/support/kernels/conv_trial.h"
+#include "tests/support/kernels/pocl_leaks.h"
 #include "tests/support/temp_folder.h"
 
 static struct solution_runner *runner;

@@ -8,8 +8,8 @@
 #include "kernels/program.h"
 #include "kernels/toolchains/toolchain.h"
 #include "solvers/framework/solver.h"
-#include "tests/support/conv_reference.h"
-#include "tests/support/gcn_sim.h"
+#include "tests/support/kernels/conv_reference.h"
+#include "tests/support/kernels/gcn_sim.h"
 
 static const struct solver *solver;
 

@@ -1,8 +1,8 @@
 /* Kernels for few input channels, with configs of NVIDIA's targets: tiles that reach past an image,
  * phases of strides, dilation, split sums, and filter rows that begin at odd elements. Except on
  * NVIDIA's GPUs, the matrix units' instructions are emulated (emulated_solver.h). */
-#include "tests/support/conv_shapes.h"
-#include "tests/support/emulated_solver.h"
+#include "tests/support/kernels/conv_shapes.h"
+#include "tests/support/kernels/emulated_solver.h"
 
 static struct solution_runner *runner;
 static const struct context *context;

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "solvers/framework/solver.h"
-#include "tests/support/conv_reference.h"
-#include "tests/support/conv_shapes.h"
-#include "tests/support/pocl_leaks.h"
+#include "tests/support/kernels/conv_reference.h"
+#include "tests/support/kernels/conv_shapes.h"
+#include "tests/support/kernels/pocl_leaks.h"
 #include "tests/support/test_effort.h"
 
 static struct solution_runner *runner;

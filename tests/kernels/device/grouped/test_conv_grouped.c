@@ -3,9 +3,9 @@
  * several groups or a part of one. */
 #include <string.h>
 
-#include "tests/support/conv_shapes.h"
-#include "tests/support/emulated_solver.h"
-#include "tests/support/pocl_leaks.h"
+#include "tests/support/kernels/conv_shapes.h"
+#include "tests/support/kernels/emulated_solver.h"
+#include "tests/support/kernels/pocl_leaks.h"
 #include "tests/support/test_effort.h"
 
 static struct solution_runner *runner;

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "solvers/framework/solver.h"
-#include "tests/support/conv_reference.h"
-#include "tests/support/conv_shapes.h"
-#include "tests/support/pocl_leaks.h"
+#include "tests/support/kernels/conv_reference.h"
+#include "tests/support/kernels/conv_shapes.h"
+#include "tests/support/kernels/pocl_leaks.h"
 
 static struct solution_runner *runner;
 static const struct context *contexts;

@@ -2,7 +2,7 @@
  * at a time and one by one, with tiles and split-K parts that only some problems and NVIDIA's
  * targets have. PoCL copies synchronously, so results are tested, not the order of asynchronous
  * copies. */
-#include "tests/support/conv_shapes.h"
+#include "tests/support/kernels/conv_shapes.h"
 
 static struct solution_runner *runner;
 static const struct context *context;

@@ -6,8 +6,8 @@
 
 #include "solvers/framework/solver.h"
 #include "solvers/matrix_amd/matrix_amd_shape.h"
-#include "tests/support/conv_shapes.h"
-#include "tests/support/pocl_leaks.h"
+#include "tests/support/kernels/conv_shapes.h"
+#include "tests/support/kernels/pocl_leaks.h"
 
 /* Only this test compiles with this option. -cl-opt-disable: with optimization PoCL compiles the
  * emulation's loops five times as long. */

@@ -9,7 +9,7 @@
 #include "kernels/program.h"
 #include "solvers/framework/solver.h"
 #include "solvers/matrix_amd/matrix_amd_shape.h"
-#include "tests/support/conv_shapes.h"
+#include "tests/support/kernels/conv_shapes.h"
 #include "tests/support/test_effort.h"
 
 /* configs drawn from a space in addition to the default */

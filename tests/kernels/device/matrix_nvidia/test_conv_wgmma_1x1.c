@@ -1,9 +1,9 @@
 /* ConvWgmma1x1 through PoCL, with the instructions of matrix units emulated (emulated_solver.h):
  * edges of blocks, images that end within a block, cache lines used in part, chained blocks, rows
  * kept in local memory, split sums. */
-#include "tests/support/conv_shapes.h"
-#include "tests/support/emulated_solver.h"
-#include "tests/support/pocl_leaks.h"
+#include "tests/support/kernels/conv_shapes.h"
+#include "tests/support/kernels/emulated_solver.h"
+#include "tests/support/kernels/pocl_leaks.h"
 #include "tests/support/test_effort.h"
 
 static struct solution_runner *runner;

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "solvers/common/tile_space.h"
-#include "tests/support/conv_reference.h"
-#include "tests/support/conv_trial.h"
+#include "tests/support/kernels/conv_reference.h"
+#include "tests/support/kernels/conv_trial.h"
 #include "tests/support/temp_folder.h"
 
 #define TILE (TILE_SPLITS + 1)

@@ -1,0 +1,394 @@
+#include "tests/support/kernels/conv_trial.h"
+
+#include <math.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "solvers/problem/problem_key.h"
+#include "tests/support/kernels/conv_reference.h"
+
+/* Guard zone, in bytes, before and behind each tensor, which no kernel may write. A multiple of
+ * every alignment. */
+#define GUARD  512
+/* Bytes of 0xff: NaN in every floating type, -1 in integers. */
+#define POISON 0xff
+/* Elements added behind each row, plane and so on. Odd, so that rows are not aligned. */
+#define GAP    5
+
+/* ---- strides of tensors ---- */
+
+/* Orders the logical axes from the innermost outwards, by their strides in the packed layout. */
+static void order_axes(const int64_t packed[5], int order[5])
+{
+    for (int i = 0; i < 5; i++)
+        order[i] = 4 - i;
+    for (int i = 1; i < 5; i++) {
+        for (int j = i; j > 0 && packed[order[j]] < packed[order[j - 1]]; j--) {
+            int other = order[j];
+            order[j] = order[j - 1];
+            order[j - 1] = other;
+        }
+    }
+}
+
+int64_t trial_lay_out(const struct problem *p, enum tensor_role role, enum trial_strides strides,
+                      int64_t result[5])
+{
+    int64_t sizes[5], elements = strides == TRIAL_SPREAD ? 2 : 1;
+    int order[5];
+
+    problem_packed_strides(p, role, result);
+    if (strides == TRIAL_PACKED || problem_layout_block(p->layout[role]) > 1)
+        return problem_tensor_elements(p, role);
+    conv_plain_sizes(p, role, sizes);
+    order_axes(result, order);
+    for (int i = 0; i < 5; i++) {
+        result[order[i]] = elements;
+        elements = elements * sizes[order[i]] + GAP;
+    }
+    return elements;
+}
+
+static void make_buffer(struct conv_trial *trial, enum tensor_role role, enum trial_strides strides)
+{
+    const struct problem *p = &trial->p;
+    struct run_tensor *tensor = &trial->tensors[role];
+    int64_t elements = trial_lay_out(p, role, strides, tensor->strides);
+    gsize bytes = (gsize)(elements * data_type_bytes(p->type[role]));
+
+    tensor->start = GUARD;
+    tensor->bytes = bytes + 2 * (gsize)GUARD;
+    tensor->data = g_malloc(tensor->bytes);
+    memset(tensor->data, POISON, tensor->bytes);
+    if (problem_layout_block(p->layout[role]) > 1 && role != problem_output_role(p))
+        memset((char *)tensor->data + GUARD, 0, bytes);
+}
+
+static void *tensor_data(const struct run_tensor *tensor)
+{
+    return (char *)tensor->data + tensor->start;
+}
+
+/* ---- data ---- */
+
+static double random_value(enum data_type type, GRand *random)
+{
+    double sign = g_rand_boolean(random) ? 1 : -1;
+
+    if (conv_type_epsilon(type) == 0)
+        return sign * g_rand_int_range(random, 1, 9);
+    return sign * g_rand_double_range(random, 0.25, 1);
+}
+
+/* The reference computes with the inputs as they are rounded to the tensor's type. */
+static void fill_input(struct conv_trial *trial, enum tensor_role role, GRand *random)
+{
+    const struct problem *p = &trial->p;
+    const struct run_tensor *tensor = &trial->tensors[role];
+    int64_t sizes[5], count = conv_plain_sizes(p, role, sizes);
+
+    for (int64_t i = 0; i < count; i++) {
+        conv_store(p, role, tensor->strides, tensor_data(tensor), i,
+                   random_value(p->type[role], random));
+        trial->plain[role][i] = conv_load(p, role, tensor->strides, tensor_data(tensor), i);
+    }
+}
+
+void conv_trial_init(struct conv_trial *trial, const struct problem *p, enum trial_strides strides,
+                     GRand *random)
+{
+    enum tensor_role output = problem_output_role(p);
+    int64_t sizes[5], count = conv_plain_sizes(p, output, sizes);
+
+    memset(trial, 0, sizeof(*trial));
+    trial->p = *p;
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        enum tensor_role role = (enum tensor_role)t;
+        trial->plain[t] = g_new(double, conv_plain_sizes(p, role, sizes));
+        make_buffer(trial, role, strides);
+        if (role != output)
+            fill_input(trial, role, random);
+        trial->before[t] = g_memdup2(trial->tensors[t].data, trial->tensors[t].bytes);
+    }
+    trial->magnitude = g_new(double, count);
+    trial->longest = conv_reference(p, trial->plain, trial->magnitude);
+    for (int64_t i = 0; i < count; i++)
+        trial->largest = MAX(trial->largest, trial->magnitude[i]);
+}
+
+void conv_trial_clear(struct conv_trial *trial)
+{
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        g_free(trial->plain[t]);
+        g_free(trial->before[t]);
+        g_free(trial->tensors[t].data);
+    }
+    g_free(trial->magnitude);
+}
+
+void conv_trial_run(struct conv_trial *trial, struct solution_runner *runner,
+                    const struct solution *solution)
+{
+    struct run_tensor *const tensors = trial->tensors;
+
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        memcpy(tensors[t].data, trial->before[t], tensors[t].bytes);
+    solution_run(runner, solution, tensors, 1);
+}
+
+/* ---- the error that a result may have ---- */
+
+/* Half a unit in the last place of 1: the largest relative error of one rounding. */
+static double unit_roundoff(enum data_type type)
+{
+    return conv_type_epsilon(type) / 2;
+}
+
+/* The allowed error. Errors of a sum of L products of random signs mostly cancel: they stayed near
+ * u times the sum's magnitude whatever L was, and are at most (L + 1) u times it; min(L + 2, 16) u
+ * is four times the largest error measured. For FP64, the reference's own rounding is added.
+ * Winograd's transforms add a few neighbours, the FFT's add each element of a transform log2(L)
+ * times: an element can have the error of the largest one, so their errors are relative to the
+ * largest magnitude. Both round transformed values where tensors are of a shorter type. The store
+ * adds one rounding, which for tiny values is that of the type's smallest number. */
+static double allowed_error(const struct conv_trial *trial, const char *algorithm, int64_t index)
+{
+    const struct problem *p = &trial->p;
+    enum tensor_role output = problem_output_role(p);
+    bool winograd = strcmp(algorithm, "Winograd") == 0, fft = strcmp(algorithm, "FFT") == 0;
+    double unit = ldexp(1, -24), input_unit = 0, length = (double)trial->longest;
+    double factor = MIN(length + 2, 16), magnitude = trial->magnitude[index];
+
+    if (conv_type_epsilon(p->type[TENSOR_X]) == 0)
+        return 0;
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        if ((enum tensor_role)t != output)
+            input_unit = MAX(input_unit, unit_roundoff(p->type[t]));
+    }
+    if (input_unit < unit) {
+        unit = input_unit;
+        factor *= 2;
+    }
+    if (winograd || fft) {
+        magnitude = trial->largest;
+        factor = winograd ? 128 : 16 * (1 + log2(length + 1));
+    }
+    return factor * unit * magnitude +
+           (winograd || fft) * (input_unit > unit) * input_unit / 8 * magnitude +
+           unit_roundoff(p->type[output]) * fabs(trial->plain[output][index]) +
+           ldexp(1, p->type[output] == TYPE_FP16 ? -24 : -126);
+}
+
+int64_t conv_trial_wrong(const struct conv_trial *trial, const char *algorithm, int64_t *first)
+{
+    enum tensor_role role = problem_output_role(&trial->p);
+    const struct run_tensor *tensor = &trial->tensors[role];
+    int64_t sizes[5], count = conv_plain_sizes(&trial->p, role, sizes), wrong = 0;
+
+    for (int64_t i = count - 1; i >= 0; i--) {
+        double value = conv_load(&trial->p, role, tensor->strides, tensor_data(tensor), i);
+        /* The comparison is written so that a NaN counts as wrong. */
+        if (fabs(value - trial->plain[role][i]) <= allowed_error(trial, algorithm, i))
+            continue;
+        wrong++;
+        if (first)
+            *first = i;
+    }
+    return wrong;
+}
+
+/* ---- bytes that a kernel must not change ---- */
+
+/* Copies the elements that a run may write into `expected`, the output's buffer as it was before
+ * the run. */
+static void allow_output(const struct conv_trial *trial, void *expected)
+{
+    const struct problem *p = &trial->p;
+    enum tensor_role role = problem_output_role(p);
+    const struct run_tensor *tensor = &trial->tensors[role];
+    void *allowed = (char *)expected + tensor->start;
+    int64_t sizes[5], count = conv_plain_sizes(p, role, sizes);
+
+    if (problem_layout_block(p->layout[role]) > 1) {
+        memcpy(allowed, tensor_data(tensor), tensor->bytes - 2 * (gsize)GUARD);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++)
+        conv_copy(p, role, tensor->strides, tensor_data(tensor), allowed, i);
+}
+
+int64_t conv_trial_stray(const struct conv_trial *trial)
+{
+    int64_t stray = 0;
+
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        const struct run_tensor *tensor = &trial->tensors[t];
+        g_autofree guint8 *expected = g_memdup2(trial->before[t], tensor->bytes);
+        if ((enum tensor_role)t == problem_output_role(&trial->p))
+            allow_output(trial, expected);
+        for (gsize i = 0; i < tensor->bytes; i++)
+            stray += ((const guint8 *)tensor->data)[i] != expected[i];
+    }
+    return stray;
+}
+
+/* ---- checking a run ---- */
+
+/* The config being run; the signal handler prints it if the kernel crashes the program. */
+static char under_way[PROBLEM_KEY_MAX + CONFIG_TEXT_MAX + 128];
+
+static void say_last_words(int number)
+{
+    if (write(STDOUT_FILENO, under_way, strlen(under_way)) >= 0)
+        raise(number);
+}
+
+/* SA_RESETHAND removes the handler after its first call, so the signal then ends the program as
+ * usual. Sanitizers have their own handlers, which report more. */
+static void note_under_way(const struct conv_trial *trial, const struct solver *solver,
+                           const struct context *context, const struct perf_config *config)
+{
+    G_GNUC_UNUSED static const int numbers[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+    G_GNUC_UNUSED struct sigaction action = {.sa_handler = say_last_words,
+                                             .sa_flags = SA_RESETHAND | SA_NODEFER};
+    char key[PROBLEM_KEY_MAX], text[CONFIG_TEXT_MAX];
+
+    problem_key(&trial->p, key);
+    g_snprintf(under_way, sizeof(under_way), "# brought down by %s '%s' for %s: %s\n", solver->name,
+               perf_config_format(config, text), context->target->id, key);
+#ifndef __SANITIZE_ADDRESS__
+    for (gsize i = 0; i < G_N_ELEMENTS(numbers); i++)
+        sigaction(numbers[i], &action, NULL);
+#endif
+}
+
+static void say(const struct conv_trial *trial, const struct solver *solver,
+                const struct context *context, const struct perf_config *config, const char *what)
+{
+    char key[PROBLEM_KEY_MAX], text[CONFIG_TEXT_MAX];
+
+    problem_key(&trial->p, key);
+    g_test_message("%s '%s' for %s: %s: %s", solver->name, perf_config_format(config, text),
+                   context->target->id, key, what);
+    g_test_fail();
+}
+
+static char *describe_wrong(const struct conv_trial *trial, const char *algorithm, int64_t wrong,
+                            int64_t first)
+{
+    enum tensor_role role = problem_output_role(&trial->p);
+    const struct run_tensor *tensor = &trial->tensors[role];
+    int64_t sizes[5], count = conv_plain_sizes(&trial->p, role, sizes);
+
+    return g_strdup_printf("%" G_GINT64_FORMAT " of %" G_GINT64_FORMAT
+                           " elements are wrong, the first (%" G_GINT64_FORMAT
+                           ") is %.9g, not %.9g within %.3g",
+                           wrong, count, first,
+                           conv_load(&trial->p, role, tensor->strides, tensor_data(tensor), first),
+                           trial->plain[role][first], allowed_error(trial, algorithm, first));
+}
+
+/* Runs again on the same inputs; returns the number of the output's bytes that differ. */
+static int64_t differs_when_repeated(struct conv_trial *trial, struct solution_runner *runner,
+                                     const struct solution *solution)
+{
+    const struct run_tensor *output = &trial->tensors[problem_output_role(&trial->p)];
+    g_autofree unsigned char *first = g_memdup2(output->data, output->bytes);
+    int64_t differing = 0;
+
+    conv_trial_run(trial, runner, solution);
+    for (gsize i = 0; i < output->bytes; i++)
+        differing += first[i] != ((const unsigned char *)output->data)[i];
+    return differing;
+}
+
+bool conv_trial_check(struct conv_trial *trial, struct solution_runner *runner,
+                      const struct solver *solver, const struct context *context,
+                      const struct perf_config *config)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *detail = NULL;
+    const char *reason = NULL;
+    struct solution solution;
+    int64_t wrong, stray, first = 0;
+
+    solution_init(&solution);
+    if (!solver_applicable(solver, &trial->p, context, &reason)) {
+        say(trial, solver, context, config, reason);
+        return false;
+    }
+    if (!solver->solve(&trial->p, context, config, &solution, &error)) {
+        say(trial, solver, context, config, error->message);
+        return false;
+    }
+    note_under_way(trial, solver, context, config);
+    conv_trial_run(trial, runner, &solution);
+    wrong = conv_trial_wrong(trial, solver->algorithm, &first);
+    stray = conv_trial_stray(trial);
+    if (wrong > 0)
+        detail = describe_wrong(trial, solver->algorithm, wrong, first);
+    else if (stray > 0)
+        detail =
+            g_strdup_printf("%" G_GINT64_FORMAT " bytes outside of the output were written", stray);
+    else if (!solver->nondeterministic &&
+             (wrong = differs_when_repeated(trial, runner, &solution)) > 0)
+        detail = g_strdup_printf("%" G_GINT64_FORMAT " bytes of the output differ in another run",
+                                 wrong);
+    if (detail)
+        say(trial, solver, context, config, detail);
+    return !detail;
+}
+
+bool conv_trial_check_one(const struct problem *p, struct solution_runner *runner,
+                          const struct solver *solver, const struct context *context,
+                          const struct perf_config *config)
+{
+    g_autoptr(GRand) random = g_rand_new_with_seed(3);
+    g_autoptr(GError) error = NULL;
+    struct conv_trial trial;
+    bool right;
+
+    g_assert_true(problem_validate(p, &error));
+    g_assert_no_error(error);
+    conv_trial_init(&trial, p, TRIAL_PADDED, random);
+    right = conv_trial_check(&trial, runner, solver, context, config);
+    conv_trial_clear(&trial);
+    return right;
+}
+
+bool conv_trial_check_key(const char *key, struct solution_runner *runner,
+                          const struct solver *solver, const struct context *context,
+                          const char *config_text)
+{
+    g_autoptr(GRand) random = g_rand_new_with_seed(7);
+    g_autoptr(GError) error = NULL;
+    struct perf_config config;
+    struct conv_trial trial;
+    struct problem p;
+    bool right;
+
+    g_assert_true(problem_key_parse(key, &p, &error));
+    g_assert_no_error(error);
+    g_assert_true(solver_config_parse(solver, &p, context, config_text, &config, &error));
+    g_assert_no_error(error);
+    conv_trial_init(&trial, &p, TRIAL_PACKED, random);
+    right = conv_trial_check(&trial, runner, solver, context, &config);
+    conv_trial_clear(&trial);
+    return right;
+}
+
+double conv_trial_largest_error(const struct conv_trial *trial)
+{
+    enum tensor_role role = problem_output_role(&trial->p);
+    const struct run_tensor *tensor = &trial->tensors[role];
+    int64_t sizes[5], count = conv_plain_sizes(&trial->p, role, sizes);
+    double largest = 0;
+
+    for (int64_t i = 0; i < count; i++) {
+        double value =
+            conv_load(&trial->p, role, tensor->strides, (char *)tensor->data + tensor->start, i);
+        largest = fmax(largest, fabs(value - trial->plain[role][i]));
+    }
+    return largest / trial->largest * 0x1p24;
+}
