@@ -75,8 +75,8 @@ static const struct {
     {"campaigns", "campaign", "list"},
 };
 
-/* The environment variables that the program reads. Those that it sets itself for its child processes are
- * left out. */
+/* The environment variables that users can set, for the help. Variables that the program sets
+ * for its own child processes are left out. */
 static const struct {
     const char *name, *meaning;
 } variables[] = {

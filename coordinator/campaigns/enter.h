@@ -44,8 +44,8 @@ struct enter_notes {
 bool enter_read_notes(Store *store, int64_t campaign, struct enter_notes *notes, GError **error);
 void enter_notes_clear(struct enter_notes *notes);
 
-/* "3 jobs of solvers estimated below 1/4 of the best one; --all-solvers plans them". Free with
- * g_free(). */
+/* Returns the text of a notice: "3 jobs of solvers estimated below 1/4 of the best one; --all-
+ * solvers plans them". Free with g_free(). */
 char *enter_left_out_text(int left_out);
 
 #endif

@@ -16,7 +16,7 @@
 #define REQUEST_ROUND_CONFIGS    4
 #define REQUEST_TEXT_MAX         1000 /* most characters of a name, a stack or a pool, as in the database */
 
-/* Fields as GOption fills them; strings are owned. */
+/* A request as the command line's options (GOption) fill it in; strings are owned. */
 struct request {
     char *name, *target, *tag, *strategy, *solvers;
     char **files; /* lists of problems, NULL-terminated; NULL without files */
@@ -128,9 +128,9 @@ bool request_takes_unpromising(const struct request *request);
  * campaign has one round with all configs. */
 int request_round_configs(const struct request *request);
 
-/* The solvers asked for, by their names or by algorithm families ("winograd", also as
- * "miopenConvolutionAlgoWinograd"), in the table's order; all of them when none is named.
- * GPtrArray of const struct solver *. Sets COORDINATOR_ERROR_USAGE, naming an unknown one. */
+/* Returns the solvers that the request names, in the table's order (GPtrArray of const struct
+ * solver *); all solvers if it names none. A name may be an algorithm family ("winograd", also
+ * as "miopenConvolutionAlgoWinograd"). Sets COORDINATOR_ERROR_USAGE for an unknown name. */
 GPtrArray *request_solvers(const struct request *request, GError **error);
 
 #endif

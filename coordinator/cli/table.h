@@ -11,10 +11,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* The widest line that a table takes on a terminal that does not say how wide it is. */
+/* Columns of a table on a terminal that does not state its width. */
 #define TABLE_WIDTH 120
-/* The widest line that a table takes: COLUMNS when it is set, else the terminal's width. Output
- * that is no terminal has no limit, since a program may read it. */
+/* Returns how many columns a table may have: the variable COLUMNS if it is set, else the
+ * terminal's width. Output that is no terminal has no limit, since a program may read it. */
 int table_width(void);
 
 enum table_kind {

@@ -18,8 +18,8 @@ bool terminal_confirm(const char *question, bool yes);
  * replaces what is there. */
 void terminal_restart_line(void);
 
-/* The width of standard output in columns: COLUMNS when it is set to a number, else the
- * terminal's, else 0 for no limit. */
+/* Returns the width of standard output in columns: the variable COLUMNS if it is a number, else
+ * the terminal's width, else 0 for no limit. */
 int terminal_columns(void);
 
 /* Returns the word of the NULL-terminated list with the smallest Levenshtein distance from the

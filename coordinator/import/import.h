@@ -19,10 +19,11 @@
 /* bytes; as long as a file's name may be, since files name networks */
 #define NETWORK_NAME_MAX   255
 
-/* The options say what a list leaves out. A layer table takes it where it says nothing itself, and is
- * refused where it says something else. The lines of other lists always say their batch size, data type and layout (driver lines
- * by the driver's defaults): there the options replace them, and the import counts these lines. With
- * several batch sizes or types every line gives a problem for each. */
+/* Values that a list of problems leaves out. A layer table uses an option where it has no value
+ * of its own, and is refused if its own value differs. Lines of other lists always state batch
+ * size, data type and layout (driver lines by the driver's defaults): there the options replace
+ * these values, and the import counts such lines. With several batch sizes or types, every line
+ * gives a problem for each. */
 struct import_options {
     /* for a table with several networks: the one to read; for any other list: its network's
      * name. NULL: only layer tables name networks. */
@@ -56,7 +57,8 @@ bool import_words_any(const struct import_words *words);
  * short forms of --network and --batch, 0 for none. Free with g_free(). */
 GOptionEntry *import_words_entries(struct import_words *words, char network_letter,
                                    char batch_letter);
-/* Adds what was given to a command line that asks for the same: "--batch", "1,64", ... (owned). */
+/* Appends the options that the user gave to a command line that is suggested: "--batch", "1,64",
+ * ... (owned). */
 void import_words_append(const struct import_words *words, GPtrArray *line);
 /* Fills *options; its network is words'. EXPORT_ERROR_USAGE names the option and what it takes. */
 bool import_words_parse(const struct import_words *words, struct import_options *options,
@@ -100,8 +102,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Import, import_free)
  * when the file as a whole cannot be used: EXPORT_ERROR_IO, _DAMAGED or _KIND (of a damaged SQLite
  * file, what came before the damage is kept). */
 bool import_file(Import *import, const char *path, GError **error);
-/* The same for bytes in memory; Messages call the bytes `name`; only its ending counts for the
- * format. */
+/* Does the same for bytes in memory. Messages call the bytes `name`; for the format only the
+ * ending of `name` counts. */
 bool import_bytes(Import *import, const char *name, const char *bytes, size_t length,
                   GError **error);
 

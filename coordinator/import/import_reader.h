@@ -66,8 +66,8 @@ struct import_layer {
  * allow that. */
 void import_add(Import *import, const struct import_source *source, int64_t line,
                 const struct import_layer *layer);
-/* The same for a line that says its batch size, type and layout, which the options replace; with reason
- * set (skipping the line instead) where that makes a problem invalid. */
+/* Does the same for a line that states batch size, type and layout, which the options replace.
+ * If they make a problem invalid, the line is skipped with the reason. */
 void import_add_replaced(Import *import, const struct import_source *source, int64_t line,
                          const struct import_layer *layer);
 void import_skip(Import *import, const struct import_source *source, int64_t line,

@@ -92,9 +92,9 @@ struct layer_header {
  * a header. */
 int layer_names_known(const char *const *names, int count);
 
-/* Understands a header. False with EXPORT_ERROR_KIND when a column is not understood or may mean several
- * things, or a needed one is not there: the message names all of them, and for each what may be meant.
- * Clear *header after failure, too. */
+/* Interprets a header. False with EXPORT_ERROR_KIND if a column is unknown or has several
+ * possible meanings, or if a needed column is missing: the message names every such column with
+ * suggestions. Clear *header after failure, too. */
 bool layer_header_init(struct layer_header *header, const char *const *names, int count,
                        GError **error);
 void layer_header_clear(struct layer_header *header);

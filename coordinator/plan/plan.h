@@ -38,9 +38,10 @@ struct plan_request {
 };
 
 /*
- * A solver is promising for a problem where its estimate is at least this part of the best
- * applicable one's. The others are left out unless they are asked for: measuring them costs as
- * much and wins hardly ever. The naive solver, the yardstick, is always planned.
+ * A solver is promising for a problem if its estimate is at least this part of the highest estimate
+ * of all applicable solvers. Other solvers are only planned on request: measuring them costs as
+ * much, and they hardly ever win. The naive solver, which others are compared with, is always
+ * planned.
  */
 #define PLAN_PROMISING_SHARE 0.25
 

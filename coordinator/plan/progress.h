@@ -9,8 +9,8 @@
 #include "schema/results/store_results.h"
 #include "schema/store/store_campaigns.h"
 
-/* The time that a config costs, from the newest campaign of the same target; a documented guess
- * when the target has no campaign. */
+/* The time that one config takes on a target, measured by its newest campaign; guessed if the
+ * target has no campaign. */
 struct progress_rates {
     double compile_seconds; /* seconds that a build child takes to compile a config's kernels */
     double eval_seconds;    /* seconds that verifying and timing a config take */
@@ -43,9 +43,10 @@ double progress_estimate(const struct progress *progress, const struct progress_
  * first one. */
 double progress_eta(const struct progress *progress, const struct progress_goal *goal);
 
-/* The same of a farm's campaign, by the rounds of its jobs and shared among the workers that are at it:
- * seconds on the wall. Where it has no limit of configs, what is known of its jobs' rounds so far counts
- * as all, unless its budget ends it. NAN while it is paused or nothing was evaluated. */
+/* Returns how many seconds on the wall a farm's campaign will still take, from the rounds of its
+ * jobs, shared among the workers that run it. If it has no limit of configs, the configs of its
+ * jobs' rounds known so far count as all, unless its budget ends it earlier. NAN while it is
+ * paused, or before anything was evaluated. */
 double progress_farm_eta(const struct farm_campaign *campaign);
 
 /* Returns the milliseconds to wait before the campaign is read again. Normally a second. If reading

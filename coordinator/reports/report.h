@@ -122,8 +122,9 @@ Table *report_missing(const GArray *rows);
 /* Sets the conditions of the rows that have a winner, from those of the winner's job (struct
  * job_conditions *). */
 void report_take_conditions(GArray *rows, const GPtrArray *conditions);
-/* Adds jobs' conditions to those of their devices: struct job_conditions, in the order of the first job on each.
- * Its locked_mhz stays where all was measured so. */
+/* Adds the conditions of jobs to those of their devices: `devices` is a GArray of struct
+ * job_conditions, in the order of each device's first job. A device keeps its locked_mhz only if
+ * all its jobs were measured at this clock. */
 void report_add_devices(GArray *devices, const GPtrArray *conditions);
 /* Prints clocks and temperatures of each device that reports them, and the winners that were
  * measured on a throttled device. */
@@ -141,7 +142,8 @@ json_t *report_use_json(const struct report *report);
 
 /* Prints the whole report as text, at most table_width() columns wide. */
 void report_print(const struct report *report, FILE *out);
-/* The same as an object: campaign, problems, totals, outcomes, work. A new reference. */
+/* Returns the report as a JSON object: campaign, problems, totals, outcomes, work. A new
+ * reference. */
 json_t *report_json(const struct report *report);
 
 #endif

@@ -152,7 +152,8 @@ static bool put_network(struct tune *tune, const char *name, const struct layer 
     return true;
 }
 
-/* Driver lines name no network: what was read from them becomes one under the work's name. */
+/* Makes a network, with the name of the work, of the problems in files that name none, as driver
+ * lines. */
 static bool store_plain_network(struct tune *tune, GError **error)
 {
     g_autofree struct layer *layers = g_new0(struct layer, tune->problems->len);

@@ -18,7 +18,7 @@
 #define UNFOLDED_BYTES_FREE (UINT64_C(64) << 20)
 #define UNFOLDED_TIMES      1000
 
-/* Help texts and messages list the ways to pack by these names. */
+/* The compression formats as help texts and messages name them. */
 #define PACKINGS_READ "bzip2, gzip or zstd"
 
 typedef struct byte_source ByteSource;

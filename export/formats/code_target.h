@@ -8,7 +8,7 @@
 
 #include "solvers/framework/target.h"
 
-/* These first bytes of a code object are enough for code_other_target(). */
+/* This many bytes from the front of a code object are enough for code_other_target(). */
 #define CODE_HEAD_BYTES 4096
 
 /* Returns NULL if the code may run on the target or names no device. Otherwise returns the device

@@ -41,7 +41,8 @@ void line_reader_close(LineReader *reader)
     }
 }
 
-/* Moves the unread bytes to the front and reads more behind them. */
+/* Moves the bytes that were not returned yet to the front of the buffer, and reads more behind
+ * them. */
 static bool fill(LineReader *reader, GError **error)
 {
     size_t length = 0;

@@ -48,7 +48,7 @@ enum read_step perf_list_next(void *list, const struct perf_record **record, GEr
  * makes MIOpen's lookups about 500 times faster. Ids follow the order of the records, so equal
  * records give equal bytes. */
 bool perf_db_write(const char *path, const struct perf_source *source, GError **error);
-/* The same in the text form. */
+/* Writes the same records in the text form. */
 bool perf_text_write(const char *path, const struct perf_source *source, GError **error);
 
 /* Reads a written file back and returns true if it holds exactly these records in this order.

@@ -37,7 +37,8 @@ void sqlite_file_close(sqlite3 *db);
 
 /* Prepares a statement. NULL with SQLite's message ("no such table: perf_db"). */
 sqlite3_stmt *sqlite_statement(sqlite3 *db, const char *sql, GError **error);
-/* A prepared statement that a struct keeps: where in the struct, and its SQL. One list prepares and ends them all. */
+/* A statement that a struct has as a member: the offset of the member, and the SQL. A list of
+ * these prepares and finalizes all statements of the struct. */
 struct sqlite_member {
     size_t offset; /* offset of the holder's sqlite3_stmt * member */
     const char *sql;

@@ -1,4 +1,4 @@
-/* Writes the planned files and reads them back. Internal to the folder. */
+/* Writes the files that an export has planned, and reads them back. Internal to the folder. */
 #ifndef EXPORT_EXPORT_WRITE_H
 #define EXPORT_EXPORT_WRITE_H
 

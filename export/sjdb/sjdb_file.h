@@ -38,7 +38,7 @@ unsigned sjdb_bits_for(uint64_t max);
 
 /* Adds a section of numbers. Each takes as many bits as the largest one needs. */
 void sjdb_file_add(SjdbFile *file, uint32_t kind, const uint64_t *items, gsize count);
-/* The same for a GArray of uint64_t. */
+/* Adds the same section from a GArray of uint64_t. */
 void sjdb_file_add_array(SjdbFile *file, uint32_t kind, const GArray *items);
 /* Ends `bits` and adds them as a section of `count` items of `width` bits. */
 void sjdb_file_add_bits(SjdbFile *file, uint32_t kind, struct sjdb_bits *bits, unsigned width,

@@ -1,4 +1,5 @@
-/* The best answer for a problem, whether it is held or not. */
+/* skipjackdb_choose(): chooses the best solver for a problem, whether or not a database holds
+ * the problem. */
 #include "export/sjdb/reader/choose.h"
 
 /* most solvers named in a file for which the caller is asked for an estimate */
