@@ -268,8 +268,8 @@ static bool find_or_create(Store *store, const struct request *request,
                             : create(store, request, machine, plan, identity, entered, error);
 }
 
-/* Says that no solver serves any of the problems, and suggests a command that gives the reasons
- * under the same limits. */
+/* Sets the error for a request without any job: no solver serves any of its problems. Its
+ * message suggests a command that gives the reasons under the same limits. */
 static void say_nothing_to_do(const struct request *request, const struct machine *machine,
                               guint problems, GError **error)
 {

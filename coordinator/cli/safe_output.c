@@ -34,9 +34,9 @@ static bool write_all(int fd, const char *bytes, size_t length)
     return true;
 }
 
-/* Returns true if the character may be printed inside of JSON as it is. JSON output has escaped the
- * control characters below DEL already; those from DEL on are printed as \u00NN, since \xNN is not
- * allowed in JSON. */
+/* Returns true if a control character is escaped as \u00NN rather than \xNN: DEL and those above
+ * it. They may be inside of a JSON string, where \xNN is not allowed. JSON output has already
+ * escaped those below DEL itself. */
 static bool may_stand_in_json(const char *bytes, size_t length)
 {
     return g_utf8_validate(bytes, (gssize)length, NULL) && g_utf8_get_char(bytes) >= 0x7f;

@@ -146,7 +146,7 @@ enum skipjackdb_flags {
 
 struct skipjackdb_entry {
     const char *solver;
-    const char *algorithm; /* "miopenConvolutionFwdAlgoGEMM" */
+    const char *algorithm; /* name of the algorithm, such as "miopenConvolutionFwdAlgoGEMM" */
     const char *library;   /* "" unless the entry comes from the older form of find-dbs */
     double time_ms;
     uint64_t workspace_bytes;
