@@ -8,7 +8,8 @@ G_DEFINE_QUARK(skipjack - device - error - quark, device_error)
  * must not change. */
 static const struct device_row *const device_table[] = {&device_cuda, &device_hip, &device_opencl};
 
-/* Adds a runtime to the error of device_open(): "cuda: none here (libcuda.so.1: ...)"; "opencl: 1". */
+/* Appends a runtime to device_open()'s error: the number of its devices, or why it has none. For
+ * example "cuda: none here (libcuda.so.1: ...)"; "opencl: 1". */
 static void describe(GString *text, const struct device_row *row, int count, const GError *why)
 {
     if (count >= 0)
@@ -18,7 +19,8 @@ static void describe(GString *text, const struct device_row *row, int count, con
                                why->message);
 }
 
-/* The runtime of the index-th device; *index becomes the device's number within the runtime. */
+/* Finds the runtime that has the machine's index-th device; *index becomes the device's number
+ * within that runtime. */
 static const struct device_row *find_row(int *index, GError **error)
 {
     g_autoptr(GString) kinds = g_string_new(NULL);

@@ -32,20 +32,21 @@ enum device_error {
 struct device_identity {
     char uuid[64];    /* "GPU-..." or "MIG-...", as the vendor's tools write it */
     char address[24]; /* on the PCI bus, as sysfs writes it: "0000:65:00.0" */
-    char partition
-        [48]; /* the device's part of a card: "MIG 1g.10gb", "CPX NPS4"; "SPX NPS1" is a whole card */
+    /* The partition of a card that the device is: "MIG 1g.10gb", "CPX NPS4"; "SPX NPS1" is a
+     * whole card. */
+    char partition[48];
 };
 
 struct device_info {
     struct target target;
     struct device_identity identity;
-    char name[128];        /* as the vendor spells it */
+    char name[128];        /* the device's name as its vendor spells it */
     char stack[128];       /* runtime and driver: "opencl PoCL 3.1 LLVM 14.0.6", "cuda 13.0; driver
                               580.159.03" (worker/DEVICES.md explains the names) */
     int64_t memory_bytes;  /* of the device */
-    int64_t largest_bytes; /* of one allocation, at most */
-    int64_t cache_bytes;   /* of its last-level cache; 0 if unknown */
-    int slice_alignment;   /* offsets of slices must be multiples of this */
+    int64_t largest_bytes; /* bytes of the largest possible allocation */
+    int64_t cache_bytes;   /* bytes of the last-level cache; 0 if unknown */
+    int slice_alignment;   /* offsets of slices (device_row's slice()) must be multiples of this */
 };
 
 struct device;
@@ -54,7 +55,7 @@ struct device_program;
 struct device_kernel;
 struct device_event;
 
-/* A raw argument: memory, or bytes by value. */
+/* An argument of a launch: device memory, or bytes passed by value. */
 struct device_arg {
     struct device_memory *memory; /* NULL for a value */
     int bytes;
@@ -69,7 +70,7 @@ struct device_arg {
 struct device_launch {
     struct device_kernel *kernel;
     int64_t grid[3]; /* work-items */
-    int block[3];    /* work-items a workgroup; grid is a multiple */
+    int block[3];    /* work-items of a workgroup, by axis; the grid is a multiple of them */
     int64_t local_bytes;
     int arg_count;
     const struct device_arg *args;
@@ -79,14 +80,15 @@ struct device_row {
     const char *name; /* "cuda", "hip", "opencl" */
     /* The number of devices; -1 with a reason if the runtime is not installed. */
     int (*count)(GError **error);
-    /* Asks the driver without making a context. NULL for a runtime whose devices have no identity. */
+    /* Fills in the identity by asking the driver, without making a context. NULL for a runtime
+     * whose devices have no identity. */
     void (*identify)(int index, struct device_identity *identity);
     struct device *(*open)(int index, GError **error);
     void (*close)(struct device *device);
     const struct device_info *(*info)(const struct device *device);
 
     struct device_memory *(*alloc)(struct device *device, int64_t bytes, GError **error);
-    /* A part of an allocation as a memory object; free it before the allocation. */
+    /* Makes a memory object of a part of an allocation. Free it before the allocation. */
     struct device_memory *(*slice)(struct device_memory *memory, int64_t offset, int64_t bytes,
                                    GError **error);
     void (*memory_free)(struct device_memory *memory);
@@ -101,7 +103,7 @@ struct device_row {
 
     struct device_program *(*load)(struct device *device, GBytes *code, GError **error);
     void (*program_free)(struct device_program *program);
-    /* Free a kernel before its program. */
+    /* Finds a kernel in a loaded program. Free the kernel before its program. */
     struct device_kernel *(*kernel)(struct device_program *program, const char *entry,
                                     GError **error);
     void (*kernel_free)(struct device_kernel *kernel);
@@ -118,8 +120,10 @@ struct device_row {
 /* The first member of each runtime's own device struct. */
 struct device {
     const struct device_row *row;
-    double busy_seconds;  /* time with work, up to the last wait for the device; 0 for CPUs */
-    gint64 busy_since_us; /* monotonic time when the current work began; 0 for an idle device */
+    /* Seconds in which the device had work, up to the last wait for it; 0 for CPUs. */
+    double busy_seconds;
+    /* Monotonic time in us when the current work began; 0 while the device is idle. */
+    gint64 busy_since_us;
 };
 
 extern const struct device_row device_cuda, device_hip, device_opencl;
@@ -131,9 +135,10 @@ void device_close(struct device *device);
 
 /* Identifies the index-th device without opening it; false if it does not exist. */
 bool device_identify(int index, struct device_identity *identity, GError **error);
-/* The number of GPUs n; they are the devices 0 to n - 1. */
+/* The number n of the machine's GPUs, which are the devices 0 to n - 1. */
 int device_count_gpus(void);
-/* The index of a device by its name: "" or "local" for the first, a number, or a UUID. */
+/* Sets *index to the number of the device with that name: "" or "local" for the first device, a
+ * number, or a UUID. */
 bool device_find(const char *name, int *index, GError **error);
 
 #endif

@@ -8,7 +8,7 @@
 #include "worker/device/gpu_monitor.h"
 
 #define SLICE_ALIGNMENT 256 /* both vendors align allocations at least this much */
-#define ARGS_MAX        64  /* LAUNCH_ARGS_MAX of a solution */
+#define ARGS_MAX        64  /* most arguments of a launch: LAUNCH_ARGS_MAX of a solution */
 #define NON_BLOCKING    1   /* hipStreamNonBlocking, CU_STREAM_NON_BLOCKING */
 
 struct gpu_device {
@@ -33,7 +33,8 @@ struct device_program {
 struct device_kernel {
     struct gpu_device *owner;
     hipFunction_t function;
-    int64_t local_bytes; /* dynamic local memory that its launches may ask for so far */
+    /* Bytes of dynamic local memory that its launches may ask for, as allow_local() allowed. */
+    int64_t local_bytes;
 };
 
 struct device_event {
@@ -47,7 +48,8 @@ static bool check(const struct gpu_device *d, int status, enum device_error code
     return gpu_check(d->library, status, code, doing, error);
 }
 
-/* Both keep account of busy_seconds: work was enqueued; all work is done. */
+/* got_work() is called when work was enqueued, is_done() when all work has ended: they add up
+ * busy_seconds. */
 static void got_work(struct device *device)
 {
     if (device->busy_since_us == 0)
@@ -86,7 +88,8 @@ static bool ask(const struct gpu_device *d, hipDevice_t id, enum gpu_attribute w
                  "ask for a GPU's attribute", error);
 }
 
-/* A wrong attribute number succeeds with a wrong value, so values that no GPU has are refused. */
+/* Refuses attributes with values that no GPU has: the driver answers a wrong attribute number
+ * with a wrong value instead of an error. */
 static bool check_attributes(const int *values, GError **error)
 {
     if (values[GPU_UNITS] >= 1 && values[GPU_UNITS] <= 4096 && values[GPU_ITEMS_MAX] >= 64 &&
@@ -114,7 +117,8 @@ static bool fill_target(struct gpu_device *d, hipDevice_t id, GError **error)
         !d->library->vendor->name_target(d->library, id, target, error))
         return false;
     target->compute_units = values[GPU_UNITS];
-    /* A newer driver's name for a partition that targets do not know stays in the identity only. */
+    /* A newer driver may report a partition that targets do not know: it then stays in the
+     * identity only. */
     target_set_partition(target, d->info.identity.partition);
     target_set_id(target);
     target_set_limits(target);
@@ -125,7 +129,8 @@ static bool fill_target(struct gpu_device *d, hipDevice_t id, GError **error)
     return true;
 }
 
-/* "cuda 13.0; driver 580.159.03": the runtime's version, then the driver's if it is known. */
+/* Makes a stack text such as "cuda 13.0; driver 580.159.03": the runtime's version, then the
+ * driver's if it is known. */
 static void fill_stack(struct gpu_device *d, int version, const char *driver)
 {
     const struct gpu_vendor *vendor = d->library->vendor;
@@ -341,7 +346,7 @@ static bool allow_local(struct gpu_device *d, struct device_kernel *kernel, int6
     return true;
 }
 
-/* These APIs count a grid in workgroups, struct device_launch in work-items. */
+/* The vendors' APIs count a grid in workgroups; struct device_launch counts it in work-items. */
 static bool gpu_launch(struct device *device, const struct device_launch *launch, GError **error)
 {
     struct gpu_device *d = (struct gpu_device *)device;

@@ -8,7 +8,8 @@
 #include "worker/protocol/frames.h"
 #include "worker/protocol/protocol.h"
 
-#define ANSWER_SECONDS 60 /* all drivers together may take this long to start */
+/* Time for the child that lists the GPUs: all drivers together may take this long to start. */
+#define ANSWER_SECONDS 60
 
 int device_list_child(void)
 {
@@ -31,7 +32,8 @@ static bool is_number(const char *text, guint64 *number)
     return g_ascii_string_to_unsigned(text, 10, 0, DEVICE_NUMBER_MAX, number, NULL);
 }
 
-/* Drivers sometimes print to standard output, too: only UUIDs and numbers count. */
+/* Whether a line of the child's output is a device. Drivers sometimes print to standard output,
+ * too, so only UUIDs and numbers count. */
 static bool is_device(const char *line)
 {
     return g_str_has_prefix(line, "GPU-") || g_str_has_prefix(line, "MIG-") ||

@@ -22,7 +22,8 @@ struct device_memory {
     struct opencl_device *owner;
     cl_mem mem;
     int64_t bytes;
-    cl_mem whole;   /* the allocation that this is a slice of; mem for a whole allocation */
+    /* The whole allocation: `mem` itself, or the allocation of which `mem` is a slice. */
+    cl_mem whole;
     int64_t offset; /* in whole */
 };
 
@@ -46,7 +47,8 @@ static bool out_of_memory(cl_int status)
     return status == CL_MEM_OBJECT_ALLOCATION_FAILURE || status == CL_OUT_OF_HOST_MEMORY;
 }
 
-/* For a failure false, with an error of `code`, or of MEMORY if the status means that. */
+/* Whether the status is success. If not, sets an error of `code`, or of DEVICE_ERROR_MEMORY if
+ * the status means a lack of memory. */
 static bool check(cl_int status, enum device_error code, const char *doing, GError **error)
 {
     if (status == CL_SUCCESS)
@@ -58,7 +60,8 @@ static bool check(cl_int status, enum device_error code, const char *doing, GErr
 
 /* ---- the device ---- */
 
-/* OpenCL's devices that have a target; -1 with an error if OpenCL is not installed. */
+/* Lists OpenCL's devices that have a target, and returns their number; -1 with an error if
+ * OpenCL is not installed. */
 static int usable_devices(cl_device_id *usable, GError **error)
 {
     cl_device_id devices[DEVICES_MAX];
@@ -143,7 +146,8 @@ static void opencl_close(struct device *device)
     g_free(d);
 }
 
-/* Profiling gives each event the device's own time. The queue is in order, as struct device_row promises. */
+/* Opens a queue with profiling, which gives each event the device's own time. The queue runs its
+ * work in order, as struct device_row promises. */
 static bool open_queue(struct opencl_device *d, GError **error)
 {
     cl_int status = CL_SUCCESS;
@@ -188,7 +192,7 @@ static struct device_memory *opencl_alloc(struct device *device, int64_t bytes, 
     cl_int status = CL_SUCCESS;
     cl_mem mem;
 
-    /* This message names both sizes; the driver's error would not. */
+    /* Checked here since the driver's error would not name the two sizes. */
     if (bytes > d->info.largest_bytes) {
         g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_MEMORY,
                     "cannot allocate %" G_GINT64_FORMAT
@@ -208,7 +212,8 @@ static struct device_memory *opencl_slice(struct device_memory *memory, int64_t 
     struct opencl_device *d = memory->owner;
     cl_buffer_region region = {(size_t)(memory->offset + offset), (size_t)bytes};
     cl_int status = CL_SUCCESS;
-    /* OpenCL makes no slice of a slice, and memory between guard zones is one: slice the whole allocation. */
+    /* OpenCL cannot make a slice of a slice, and the memory between guard zones is itself a
+     * slice: so the slice is made of the whole allocation. */
     cl_mem mem = d->cl->CreateSubBuffer(memory->whole, CL_MEM_READ_WRITE,
                                         CL_BUFFER_CREATE_TYPE_REGION, &region, &status);
 
@@ -337,7 +342,7 @@ static bool set_args(struct opencl_device *d, const struct device_launch *launch
         else
             status = d->cl->SetKernelArg(kernel, i, (size_t)arg->bytes, &arg->value);
     }
-    /* OpenCL C takes dynamic local memory as a last pointer argument. */
+    /* In OpenCL C dynamic local memory is the last pointer argument of the kernel. */
     if (status == CL_SUCCESS && launch->local_bytes > 0)
         status = d->cl->SetKernelArg(kernel, i++, (size_t)launch->local_bytes, NULL);
     if (status == CL_SUCCESS)

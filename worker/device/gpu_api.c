@@ -17,8 +17,9 @@ static const struct {
 
 /* ---- status codes ---- */
 
-/* Statuses after which the context is lost. HIP has no names for the numbers: 220 is an uncorrectable NVLink error; 714 to 718 are a
- * kernel's errors of stack, instruction, alignment, address space and program counter (cuda.h, enum cudaError_enum). */
+/* Whether the context is lost after this status. HIP has no names for these numbers: 220 is an
+ * uncorrectable NVLink error; 714 to 718 are a kernel's errors of stack, instruction, alignment,
+ * address space and program counter (cuda.h, enum cudaError_enum). */
 static bool is_fault(int status)
 {
     static const int faults[] = {
@@ -129,10 +130,11 @@ bool gpu_symbol(const struct gpu_library *library, const char *name, void *funct
 
 /* ---- CUDA ---- */
 
-#define CUDA_MAJOR 75 /* attributes of the compute capability */
+/* Attributes with the two numbers of the compute capability, such as 9 and 0. */
+#define CUDA_MAJOR 75
 #define CUDA_MINOR 76
 
-/* The primary context, which CUDA's own runtime uses, too. */
+/* Enters the device's primary context, the one that CUDA's own runtime uses, too. */
 static bool cuda_enter(const struct gpu_library *library, hipDevice_t id, GError **error)
 {
     int (*retain)(void **context, hipDevice_t device);
@@ -228,7 +230,8 @@ const struct gpu_vendor gpu_vendor_cuda = {
 
 /* ---- HIP ---- */
 
-#define PROPERTIES_MAX 8192 /* larger than any HIP version's struct; ours has 792 bytes */
+/* Bytes for HIP's struct of properties: larger than any HIP version's; our header's has 792. */
+#define PROPERTIES_MAX 8192
 
 static bool hip_enter(const struct gpu_library *library, hipDevice_t id, GError **error)
 {
@@ -251,8 +254,8 @@ static bool may_lack_sramecc(const char *arch)
     return false;
 }
 
-/* Splits "gfx90a:sramecc+:xnack-" into arch and features. Features name only what differs from the arch's usual
- * devices. */
+/* Splits a name such as "gfx90a:sramecc+:xnack-" into architecture and features. Only features
+ * that differ from the architecture's usual devices are kept. */
 static void take_gcn_name(const char *name, struct target *target)
 {
     g_strlcpy(target->arch, name, MIN(sizeof(target->arch), strcspn(name, ":") + 1));
@@ -261,8 +264,9 @@ static void take_gcn_name(const char *name, struct target *target)
                strstr(name, ":xnack+") ? "_xnack" : "");
 }
 
-/* The struct of properties differs between HIP's versions, and the installed library may have another version than
- * our header. The architecture's name is at our header's offset, or else it is searched for in the whole struct. */
+/* Finds the architecture's name in HIP's struct of properties. The struct differs between HIP's
+ * versions, and the installed library may have another version than our header. So the name is
+ * looked for at our header's offset, then in the whole struct. */
 static const char *find_gcn_name(const char *properties)
 {
     const char *name = properties + offsetof(hipDeviceProp_t, gcnArchName);
@@ -305,8 +309,8 @@ static const char *hip_error_name(const struct gpu_library *library, int status)
     return name ? name : "an unnamed HIP error";
 }
 
-/* HIP's UUID is a text: the 16 digits that ROCR_VISIBLE_DEVICES takes after "GPU-". A GPU without one reports
- * "XX". */
+/* Makes the text of HIP's UUID: "GPU-" and the 16 digits that ROCR_VISIBLE_DEVICES takes after
+ * it. Returns false for a GPU without a UUID, which reports "XX". */
 static bool hip_uuid_text(const char bytes[16], struct device_identity *identity)
 {
     for (int i = 0; i < 16; i++)
@@ -327,7 +331,7 @@ const struct gpu_vendor gpu_vendor_hip = {
                    [GPU_WAVE] = hipDeviceAttributeWarpSize,
                    [GPU_LOCAL_BYTES] = hipDeviceAttributeMaxSharedMemoryPerBlock,
                    [GPU_CACHE_BYTES] = hipDeviceAttributeL2CacheSize},
-    .major_unit = 10000000, /* as hip_version.h makes it */
+    .major_unit = 10000000, /* HIP's version number divided into parts as in hip_version.h */
     .minor_unit = 100000,
     .enter = hip_enter,
     .name_target = hip_name_target,
@@ -337,7 +341,7 @@ const struct gpu_vendor gpu_vendor_hip = {
     .error_name = hip_error_name,
 };
 
-/* ---- which one of its kind a GPU is ---- */
+/* ---- the identity of a GPU: address and partition ---- */
 
 #define PCI_FOLDER "/sys/bus/pci/devices"
 
@@ -364,7 +368,8 @@ static void find_uuid(const struct gpu_library *library, hipDevice_t id,
         identity->uuid[0] = '\0';
 }
 
-/* Writes the address as sysfs does: lower-case, at least four digits of the domain. */
+/* Fills in the GPU's PCI address as sysfs writes it: lower-case, at least four digits of the
+ * domain. */
 static void find_address(const struct gpu_library *library, hipDevice_t id,
                          struct device_identity *identity)
 {
@@ -379,7 +384,8 @@ static void find_address(const struct gpu_library *library, hipDevice_t id,
                    slot, function);
 }
 
-/* AMD's runtime gives the parts of a divided card different PCI functions; sysfs knows only function 0. */
+/* The path of a file of the card in sysfs. AMD's runtime gives the parts of a divided card
+ * different PCI functions; sysfs knows only function 0. */
 static char *card_file(const char *address, const char *name)
 {
     char first[sizeof(((struct device_identity *)0)->address)];
@@ -392,8 +398,9 @@ static char *card_file(const char *address, const char *name)
     return gpu_pci_file(first, name);
 }
 
-/* A MIG instance of NVIDIA is a device with its own UUID, and its name ends in its profile ("MIG 1g.10gb"). AMD's kernel
- * driver reports in sysfs how a card and its memory are divided. */
+/* Fills in the partition. A MIG instance of NVIDIA is a device with its own UUID, and its name
+ * ends in its profile ("MIG 1g.10gb"). AMD's kernel driver reports in sysfs how a card and its
+ * memory are divided. */
 static void find_partition(const struct gpu_library *library, hipDevice_t id,
                            struct device_identity *identity)
 {

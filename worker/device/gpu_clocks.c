@@ -31,15 +31,18 @@
 #define ANSWER_MAX   500
 #define LOCKED       "locked"
 #define MARK         "clocks"
-#define STEP_PERCENT 5 /* clocks have steps of 15 MHz or more and vary around them */
-#define HELD         3 /* descriptor of the GPU's lock in the guard */
+/* A clock may differ by this much from the locked one: clocks have steps of 15 MHz or more and
+ * vary around them. */
+#define STEP_PERCENT 5
+#define HELD         3 /* descriptor under which the guard has the GPU's lock */
 
 extern char **environ;
 
-#define WHOLE "SPX" /* AMD's name for a card that is not divided, whatever its memory is */
+/* AMD's partition name for a card that is not divided, however its memory is divided. */
+#define WHOLE "SPX"
 
-/* The clocks belong to the card: locking them for one part locks them for all parts, and unlocking them unlocks those
- * of another part's worker. */
+/* Whether the device is a whole card. The parts of a card share its clocks: locking and
+ * unlocking them would affect the workers of other parts. */
 static bool is_whole(const struct device_identity *identity, GError **error)
 {
     if (*identity->partition == '\0' || g_str_has_prefix(identity->partition, WHOLE))
@@ -70,7 +73,8 @@ static void wait_for_end(void)
     } while (got > 0 || (got < 0 && errno == EINTR));
 }
 
-/* Unlocks the clocks. The measuring process is gone, so a failure goes to the host's log. */
+/* Unlocks the clocks and removes the mark. The measuring process is gone, so a failure is
+ * written to the host's log. */
 static int give_back(GpuMonitor *monitor, const char *device, const char *mark)
 {
     g_autoptr(GError) error = NULL;
@@ -84,8 +88,9 @@ static int give_back(GpuMonitor *monitor, const char *device, const char *mark)
     return given ? 0 : 1;
 }
 
-/* Call it before the clocks are locked: there must be no moment with locked clocks and no mark. A mark that cannot be
- * made is missed only if the guard is killed. False if this call did not make the mark. */
+/* Makes the mark, a file that says that the clocks are locked. Call it before locking them: at
+ * no moment may clocks be locked without a mark. If the mark cannot be made, the clocks are
+ * locked anyway; only a killed guard would need it. False if this call did not make the mark. */
 static bool make_mark(const char *mark)
 {
     int file = open(mark, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
@@ -120,7 +125,8 @@ int gpu_clocks_guard(int argc, char **argv)
 
     if (argc != GUARD_ARGUMENTS)
         return 2;
-    /* Inherited files of the driver would keep the measuring process's context alive on the device. */
+    /* The guard closes inherited files of the driver, which would keep the measuring process's
+     * context alive on the device. */
     close_range(HELD + 1, ~0U, 0);
     /* A library that prints to standard output must not spoil the answer. */
     out = child_take_stdout(NULL);
@@ -147,7 +153,8 @@ int gpu_clocks_guard(int argc, char **argv)
 
 /* ---- the measuring process ---- */
 
-/* The guard gets a session of its own: a signal to the measuring process's group must not end it. */
+/* Starts the guard in a session of its own, so that a signal to the measuring process's group
+ * does not end it. */
 static int spawn_guard(pid_t *guard, char *const *argv, const int in[2], const int out[2], int hold)
 {
     posix_spawn_file_actions_t files;
@@ -173,7 +180,7 @@ static int spawn_guard(pid_t *guard, char *const *argv, const int in[2], const i
     return status;
 }
 
-/* The guard's first line; "" if none comes within ANSWER_MS. */
+/* Reads the guard's first line; "" if none comes within ANSWER_MS. */
 static void hear(int from, char text[ANSWER_MAX])
 {
     gsize length = 0;
@@ -249,7 +256,8 @@ bool gpu_clocks_lock(struct gpu_clocks *clocks, enum vendor vendor,
         warn_of_loss();
         return true;
     }
-    close(clocks->leash); /* a guard that hangs in the driver unlocks when the driver returns */
+    /* If the guard hangs in the driver, it unlocks the clocks when the driver returns. */
+    close(clocks->leash);
     clocks->leash = -1;
     g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_UNAVAILABLE, "%s",
                 *text ? text : "the driver did not answer");
@@ -273,7 +281,8 @@ int gpu_clocks_seen(int locked_mhz, const struct conditions *sample)
     return sample->sm_mhz_max > most ? 0 : locked_mhz;
 }
 
-/* Every user may write to the folder of marks; marks of other users are ignored. */
+/* Whether this user has a mark for the GPU. Every user may write to the folder of marks, so
+ * marks of other users are ignored. */
 static bool is_marked(const char *mark)
 {
     struct stat status;

@@ -11,17 +11,18 @@
 #include "worker/device/device.h"
 
 struct gpu_clocks {
-    int leash; /* pipe to the guard, which works until the pipe is closed; -1 for no guard */
+    int leash; /* pipe to the guard, which ends when the pipe is closed; -1 without a guard */
     long guard;
 };
 
-/* Locks the compute units' clock at so many MHz. hold: descriptor of the GPU's lock, -1 for none.
- * DEVICE_ERROR_UNAVAILABLE, with the clocks unchanged: the driver does not allow it; its library is missing; or the
- * device is a part of a card (MIG, AMD's partitions), whose parts share their clocks. Warns on standard error if the
- * lock's mark could be lost with a container (gpu_clocks_mend()). */
+/* Locks the compute units' clock at so many MHz. hold: descriptor of the GPU's lock, -1 for
+ * none. DEVICE_ERROR_UNAVAILABLE, with the clocks unchanged, if the driver does not allow it,
+ * its library is missing, or the device is a part of a card (MIG, AMD's partitions), whose parts
+ * share their clocks. Warns on standard error if the lock's mark could be lost with a container
+ * (gpu_clocks_mend()). */
 bool gpu_clocks_lock(struct gpu_clocks *clocks, enum vendor vendor,
                      const struct device_identity *identity, int mhz, int hold, GError **error);
-/* Unlocks the clocks and waits until they are. */
+/* Unlocks the clocks, and returns when they are unlocked. */
 void gpu_clocks_release(struct gpu_clocks *clocks);
 /* The locked clock to record with a sample: locked_mhz, or 0 if the sample shows a higher clock, because somebody
  * else unlocked the clocks or locked them differently. */

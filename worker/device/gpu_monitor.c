@@ -33,7 +33,7 @@ static const char *why_not(GpuMonitor *monitor, int status)
     return status == MONITOR_MISSING ? "it is too old" : monitor->row->status_text(monitor, status);
 }
 
-/* The vendor's library, loaded and started. */
+/* Loads the vendor's library and starts it. */
 static GpuMonitor *monitor_start(enum vendor vendor, GError **error)
 {
     GpuMonitor *monitor;
@@ -82,8 +82,9 @@ void gpu_monitor_name_instance(GpuMonitor *monitor, struct device_identity *iden
         monitor->row->name_instance(monitor, identity);
 }
 
-/* A kernel module that was installed apart from the kernel has its own version (NVIDIA's always). AMD's may be a part of
- * the kernel; its version is then the kernel's release, which rocm_smi reports, too. */
+/* Reads the driver's version from sysfs. A kernel module that was installed apart from the
+ * kernel (NVIDIA's always) has its own version. AMD's may be a part of the kernel; its version
+ * is then the kernel's release, which rocm_smi reports, too. */
 static void driver_of_sysfs(enum vendor vendor, const char *address,
                             char driver[DRIVER_VERSION_MAX])
 {
@@ -112,7 +113,8 @@ void gpu_monitor_describe(enum vendor vendor, struct device_identity *identity,
     }
     if (driver[0] == '\0')
         driver_of_sysfs(vendor, identity->address, driver);
-    /* The version becomes an item of a stack, and stacks separate their items by ";". */
+    /* The version becomes an item of a stack, in which ";" separates the items: other characters
+     * than these are replaced. */
     g_strcanon(driver, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS ".-+~", '_');
 }
 

@@ -45,7 +45,7 @@ struct gpu_monitor {
     const struct monitor_row *row;
     void *handle;
     void *device;    /* NVML's */
-    void *instance;  /* NVML's, of a part of that device; NULL for a whole one */
+    void *instance;  /* NVML's handle of a MIG instance of `device`; NULL for a whole card */
     unsigned number; /* rocm_smi's */
 };
 
@@ -60,14 +60,14 @@ struct monitor_row {
     void (*stop)(GpuMonitor *monitor);
     void (*name_instance)(GpuMonitor *monitor, struct device_identity *identity);
     void (*sample)(GpuMonitor *monitor, struct conditions *sample);
-    /* Both return the library's status, 0 for success. */
+    /* lock() and its inverse return the library's status, 0 for success. */
     int (*lock)(GpuMonitor *monitor, int mhz);
     int (*unlock)(GpuMonitor *monitor);
     const char *(*status_text)(GpuMonitor *monitor, int status);
 };
 extern const struct monitor_row monitor_nvml, monitor_rocm_smi;
 
-/* Finds a function of the library; false if the library lacks it. */
+/* Finds a function of the library by its name. False if the library lacks it. */
 bool monitor_symbol(const GpuMonitor *monitor, const char *name, void *function);
 /* Calls a function of the library; MONITOR_MISSING if the library lacks it. */
 #define MONITOR_MISSING (-1)

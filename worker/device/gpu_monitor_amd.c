@@ -10,7 +10,7 @@
 #define SENSOR_EDGE  0    /* RSMI_TEMP_TYPE_EDGE, the only one of older cards */
 #define TEMPERATURE  0    /* RSMI_TEMP_CURRENT */
 #define LEVEL_AUTO   0    /* RSMI_DEV_PERF_LEVEL_AUTO */
-#define ANSWER_BYTES 1024 /* more than any version's struct of clocks */
+#define ANSWER_BYTES 1024 /* bytes for the library's struct of clocks: more than any version's */
 #define CLOCKS_MAX   33
 #define LEAST_CLOCK  1000000
 
@@ -115,7 +115,7 @@ static int degrees(GpuMonitor *monitor, uint32_t sensor)
     return status == 0 ? (int)(thousandths / 1000) : 0;
 }
 
-/* Newer GPUs report their current power, older ones an average. */
+/* The GPU's power in watts. Newer GPUs report the current power, older ones an average. */
 static double watts(GpuMonitor *monitor)
 {
     uint64_t micro = 0;
@@ -147,7 +147,7 @@ static void smi_sample(GpuMonitor *monitor, struct conditions *sample)
         sample->throttle |= bits & reasons[i].bits ? (unsigned)reasons[i].means : 0;
 }
 
-/* The library needs the lower bound to be below the upper. */
+/* The lower bound is one below the upper since the library refuses equal bounds. */
 static int smi_lock(GpuMonitor *monitor, int mhz)
 {
     return MONITOR_CALL(monitor, "rsmi_dev_clk_range_set", (uint32_t, uint64_t, uint64_t, int),

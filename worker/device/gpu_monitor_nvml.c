@@ -1,4 +1,5 @@
-/* NVIDIA's NVML. Its functions with a version at their end exist in all drivers since 2013 (CUDA 5). */
+/* NVIDIA's NVML. Functions with a version at their names' end (_v2) exist in all drivers since
+ * 2013 (CUDA 5). */
 #include "worker/device/gpu_monitor.h"
 
 #include <string.h>
@@ -38,8 +39,8 @@ static int handle_of(GpuMonitor *monitor, const char *prefix, const char *uuid, 
                         device);
 }
 
-/* Finds the MIG instance of the device's UUID: CUDA reports that UUID without saying that it is an instance's. Clocks
- * and temperature are those of the whole card. */
+/* Finds the device by its UUID, which may be that of a MIG instance: CUDA reports that UUID
+ * without saying so. Clocks and temperature are those of the whole card. */
 static int find_device(GpuMonitor *monitor, const struct device_identity *identity)
 {
     int status = handle_of(monitor, "GPU-", identity->uuid, &monitor->device);
@@ -110,7 +111,7 @@ static unsigned throttle_of(GpuMonitor *monitor)
     int status = MONITOR_CALL(monitor, "nvmlDeviceGetCurrentClocksEventReasons",
                               (void *, unsigned long long *), monitor->device, &bits);
 
-    /* The function's name before driver 535. */
+    /* Drivers before 535 have the function under this name. */
     if (status == MONITOR_MISSING)
         status = MONITOR_CALL(monitor, "nvmlDeviceGetCurrentClocksThrottleReasons",
                               (void *, unsigned long long *), monitor->device, &bits);

@@ -22,9 +22,11 @@
 #define LOCKS       "/run/lock"
 #define LOCKS_ELSE  "/tmp"
 #define ATTEMPT_US  50000
-#define OPEN_TRIALS 10 /* for a file that other processes make and remove meanwhile */
+/* Attempts to open a lock file that other processes make and remove meanwhile. */
+#define OPEN_TRIALS 10
 #define OPEN_US     1000
-#define HOST_ROOT   "/proc/1/root" /* root folder of process 1 */
+/* Root folder of process 1, the host's if process 1 is the host's. */
+#define HOST_ROOT   "/proc/1/root"
 #define HOST_PIDS   0xeffffffcu /* Linux's PROC_PID_INIT_INO: inode of the host's own PID namespace */
 
 /* ---- one process at a time ---- */
@@ -57,7 +59,8 @@ char *gpu_place_file(const struct device_identity *identity, const char *ending)
     return file_in(folder, identity, ending);
 }
 
-/* Whether process 1 is the host's and its root can be read. In a container process 1 is the container's own. */
+/* Whether process 1 is the host's and its root can be read. In a container process 1 is usually
+ * the container's own. */
 static bool sees_host(void)
 {
     struct stat status;
@@ -79,14 +82,16 @@ bool gpu_place_lasts(const char *root)
            here.st_ino == there.st_ino;
 }
 
-/* Every user may write to these folders, so the file may belong to anybody: it is opened for reading only, symbolic
- * links are refused, and O_NONBLOCK keeps a FIFO from blocking. */
+/* Opens an existing lock file. Every user may write to these folders, so the file may belong to
+ * anybody: it is opened for reading only, symbolic links are refused, and O_NONBLOCK keeps a
+ * FIFO from blocking. */
 static int lock_see(const char *path)
 {
     return open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 }
 
-/* All users must be able to open the lock, whatever this process's umask is. */
+/* Makes the lock file. All users must be able to open it, so its mode does not depend on this
+ * process's umask. */
 static int lock_make(const char *path)
 {
     int file = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_CREAT | O_EXCL, 0644);
@@ -159,8 +164,9 @@ static int lock_first(char *const *paths, gsize *which, GError **error)
     }
 }
 
-/* Waits for the locks in later folders. A process that cannot write to our lock's folder may already hold one of
- * them; a process that starts now finds ours first. */
+/* Waits for the locks in later folders. A process that cannot write to the folder of this
+ * process's lock may hold one of them already; a process that starts later finds this process's
+ * lock first. */
 static bool wait_behind(char *const *paths, const char *device, gint64 end)
 {
     bool done = true;
@@ -231,7 +237,7 @@ int gpu_place_hold(const struct device_identity *identity, double patience_secon
                              error);
 }
 
-/* ---- the cores near it ---- */
+/* ---- the cores near a GPU ---- */
 
 /* Parses sysfs's format, "0-15,32-47". */
 static void read_cpus(const char *text, cpu_set_t *cpus)
@@ -249,7 +255,8 @@ static void read_cpus(const char *text, cpu_set_t *cpus)
     }
 }
 
-/* The intersection with the allowed cores keeps limits that a container or Slurm has set. */
+/* The cores to use are the near ones among the allowed ones: a container or Slurm may have
+ * limited them. */
 int gpu_place_pin(const struct device_identity *identity)
 {
     g_autofree char *text = gpu_pci_file(identity->address, "local_cpulist");

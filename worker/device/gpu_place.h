@@ -1,6 +1,7 @@
 /*
- * A GPU's place in its host: the cores near it, and a lock that lets one process at a time measure on it. If two
- * processes measured at once, the times of both would contain foreign kernels, and would still look sound.
+ * A GPU's place in its host: the cores near it, and a lock that lets one process
+ * at a time measure on it. If two processes measured at once, the times of both
+ * would contain the other's kernels, and would still look sound.
  */
 #ifndef WORKER_GPU_PLACE_H
 #define WORKER_GPU_PLACE_H
@@ -25,9 +26,10 @@ int gpu_place_hold_in(const char *const *folders, const struct device_identity *
  * g_free(). */
 char *gpu_place_file(const struct device_identity *identity, const char *ending);
 
-/* Whether files of gpu_place_file() survive this process's whole container, or its service with a private /tmp:
- * whether their folder is the same as the one under the host's root. root NULL: asks Linux for the host's root. If
- * it is hidden, as in a container, the folder counts as the host's if SKIPJACK_LOCKS names it. */
+/* Whether files of gpu_place_file() outlive this process's container, or its service with a
+ * private /tmp: their folder must be the same as the one under the host's root. root: the host's
+ * root folder; NULL: asks Linux for it. If it is hidden, as in a container, the folder counts as
+ * the host's if SKIPJACK_LOCKS names it. */
 bool gpu_place_lasts(const char *root);
 
 /* Keeps the calling thread, and every thread and process that it starts, on the cores nearest to the GPU among its

@@ -9,12 +9,13 @@
 struct cold_layer {
     struct problem problem;
     const struct solver *solver;
-    struct context context; /* with limits under which the config is valid */
+    /* With the limits under which the config was valid when it was tuned. */
+    struct context context;
     struct eval_config config;
     int runs;
     struct solution solution;
     struct tensor tensors[TENSOR_COUNT];
-    struct invocation invocation; /* points into itself: a layer must not be moved */
+    struct invocation invocation; /* points into this struct: a layer must not be moved */
 };
 
 struct cold_network {
@@ -23,7 +24,8 @@ struct cold_network {
     struct target target;
     GPtrArray *layers; /* struct cold_layer * */
     struct device_memory *memory[TENSOR_COUNT];
-    struct device_memory *workspace; /* NULL if no layer needs one */
+    /* Memory shared by all layers; NULL if no layer needs a workspace. */
+    struct device_memory *workspace;
 };
 
 static void layer_free(gpointer data)
@@ -33,7 +35,7 @@ static void layer_free(gpointer data)
     g_free(layer);
 }
 
-/* ---- before the clock runs: parsing, solving, memory ---- */
+/* ---- steps that are not timed: parsing, solving, memory ---- */
 
 static bool fail_frame(const char *what, GError **error)
 {
@@ -102,7 +104,8 @@ static bool alloc_zeros(struct cold_network *network, int64_t bytes, struct devi
     return *memory && row->fill(*memory, 0, bytes, 0, error);
 }
 
-/* Fills the memory: the first touch of a page would count as a kernel's time. */
+/* Allocates the memory and fills it with zeros: otherwise the first touch of a page would count
+ * as a kernel's time. */
 static bool alloc_memory(struct cold_network *network, GError **error)
 {
     int64_t bytes[TENSOR_COUNT] = {1, 1, 1}, workspace = 0;
@@ -121,7 +124,7 @@ static bool alloc_memory(struct cold_network *network, GError **error)
            network->device->row->sync(network->device, error);
 }
 
-/* ---- what is timed ---- */
+/* ---- steps that are timed ---- */
 
 static bool load_layer(struct cold_network *network, struct cold_layer *layer, GError **error)
 {
@@ -157,7 +160,8 @@ static bool run_all(struct cold_network *network, GError **error)
     return network->device->row->sync(network->device, error);
 }
 
-/* Host time, since loading is no work of the device. Each step ends with a sync, so that it contains its own work. */
+/* Measures a step in host time, since loading is no work of the device. Each step ends with a
+ * sync, so that its work has ended. */
 static bool timed(struct cold_network *network,
                   bool (*step)(struct cold_network *network, GError **error), double *seconds,
                   GError **error)

@@ -12,9 +12,10 @@
 #include <jansson.h>
 
 struct cold_times {
-    double load_seconds;   /* code objects into the device, kernels found, arguments resolved */
-    double first_seconds;  /* all layers, each as often as the network runs it */
-    double second_seconds; /* the same once more */
+    /* Loading code objects into the device, finding kernels, resolving arguments. */
+    double load_seconds;
+    double first_seconds;  /* running all layers, each as often as the network runs it */
+    double second_seconds; /* running all layers once more */
 };
 
 /* Serves a "cold" request (protocol.h). WORKER_ERROR_FRAME for a request that breaks the protocol,

@@ -25,24 +25,28 @@
 #include "worker/protocol/protocol.h"
 #include "worker/protocol/target_json.h"
 
-/* Holds the references of a few large problems, or of all problems of a network. */
+/* Most bytes of references kept in memory: those of a few large problems, or of all problems of
+ * a network. */
 #define REFERENCES_BYTES (512ll << 20)
 
-/* Judges that were not used for so long are freed while the child waits: their campaign has probably ended. */
+/* While the child waits for requests it frees judges that were not used for this long: their
+ * campaign has probably ended. */
 #define JUDGES_KEPT_SECONDS 60
 
 struct server {
-    int out; /* the answers' descriptor */
+    int out; /* descriptor for the answers */
     struct eval_device opened;
     struct eval_kernels *kernels;
     struct reference_cache *references;
     struct judge_cache *judges;
-    double busy_reported; /* the device's busy seconds that outcomes have reported */
-    GQueue waiting;       /* json_t *: evaluate and cold requests that came during another */
+    /* The part of the device's busy seconds that was reported with outcomes. */
+    double busy_reported;
+    /* Json_t *: evaluate and cold requests that came while another was served. */
+    GQueue waiting;
     const struct eval_request *current;
-    bool stop;      /* the request under way and all waiting ones shall stop */
+    bool stop;      /* a "stop" came: the request under way and all waiting ones end early */
     bool ended;     /* stdin is at its end, or broken */
-    GError *broken; /* why stdin is broken */
+    GError *broken; /* error that broke stdin */
 };
 
 static bool send_head(struct server *server, json_t *head, GError **error)
@@ -55,7 +59,8 @@ static bool send_head(struct server *server, json_t *head, GError **error)
     return sent;
 }
 
-/* A NaN in a result has an infinite error, which JSON cannot hold. */
+/* Replaces NaN and infinity, which JSON cannot hold: a NaN in a result counts as an infinite
+ * error. */
 static double finite_number(double value)
 {
     return isfinite(value) ? value : DBL_MAX;
@@ -68,7 +73,7 @@ static json_t *valid_text(const char *text)
     return json_string(valid);
 }
 
-/* ---- what comes in ---- */
+/* ---- reading requests ---- */
 
 static bool take_kernel(struct server *server, const struct frame *frame)
 {
@@ -98,7 +103,7 @@ static bool take_work(struct server *server, const struct frame *frame)
 static bool take_stop(struct server *server, const struct frame *frame)
 {
     (void)frame;
-    /* A stop that comes when nothing is left to do must not stop the next request. */
+    /* A stop that comes while no request is served or waits must not stop the next one. */
     server->stop = server->current || !g_queue_is_empty(&server->waiting);
     return true;
 }
@@ -156,7 +161,8 @@ static void await_request(struct server *server)
     while (!input_comes(JUDGES_KEPT_SECONDS * 1000));
 }
 
-/* Called between configs: reads the frames that have come. True if the round shall end. */
+/* Reads the frames that have come. Called between two configs. Returns true if the round has to
+ * end. */
 static bool round_stopped(void *data)
 {
     struct server *server = data;
@@ -166,7 +172,7 @@ static bool round_stopped(void *data)
     return server->stop || server->ended;
 }
 
-/* ---- what goes out ---- */
+/* ---- writing answers ---- */
 
 static bool send_hello(struct server *server, GError **error)
 {
@@ -181,7 +187,7 @@ static bool send_hello(struct server *server, GError **error)
                      error);
 }
 
-/* The device's busy seconds since the last call. */
+/* The device's busy seconds since this function was last called. */
 static double busy_since(struct server *server)
 {
     double before = server->busy_reported;
@@ -302,7 +308,7 @@ static bool serve_evaluate(struct server *server, const json_t *head, GError **e
     return served;
 }
 
-/* A failure ends the child: a cold start has no partial result. */
+/* Serves a cold request. Its failure ends the child: a cold start has no partial result. */
 static bool serve_cold(struct server *server, const json_t *head, GError **error)
 {
     struct cold_times times;
@@ -390,7 +396,7 @@ static int child_main(const char *device, bool only_hello)
     if (g_error_matches(error, WORKER_ERROR, WORKER_ERROR_CLOSED))
         return 0;
     fprintf(stderr, "eval child: %s\n", error->message);
-    /* Nothing is freed: calls to a broken device may hang. */
+    /* The process ends without freeing anything: calls to a broken device may hang. */
     return failed_status(&server, error);
 }
 

@@ -7,10 +7,12 @@
 #include "worker/measure/measure.h"
 #include "worker/protocol/protocol.h"
 
-#define PLACE_SECONDS 5 /* a process that ends may hold the device's lock this long */
+/* Longest wait for the device's lock: a process that is ending may hold it this long. */
+#define PLACE_SECONDS 5
 
-/* Called before the device is opened: the driver's threads inherit the cores, and a process that waits for the lock
- * takes no device memory. */
+/* Takes the device's lock and pins this process to the cores near it. Call it before the device
+ * is opened: the driver's threads then inherit the cores, and a process that waits for the lock
+ * uses no device memory. */
 static bool take_place(struct eval_device *opened, int index, GError **error)
 {
     bool held = false;
@@ -72,13 +74,14 @@ static bool open_named(struct eval_device *opened, const char *name, GError **er
     opened->device = device_open(index, error);
     if (!opened->device)
         return false;
-    /* The clocks are settled before the floor is measured: the floor depends on them. */
+    /* The clocks are locked before the timer's floor is measured, which depends on them. */
     mend_clocks(opened);
     lock_clocks(opened);
     return opened->only_hello || measure_floor(opened->device, &opened->floor_ms, error);
 }
 
-/* Results do not depend on the monitor: without its library the child goes on, and its hello says why. */
+/* Opens the device's monitor. Results do not depend on it: without the vendor's library the
+ * child goes on, and its hello says why there is no monitor. */
 static void watch_device(struct eval_device *opened)
 {
     const struct device_info *info = opened->device->row->info(opened->device);

@@ -13,20 +13,22 @@
 
 struct eval_device {
     struct device *device;
-    double floor_ms; /* the timer's floor; 0 if only_hello */
-    bool only_hello; /* identifies the device only: no lock, no pinned cores, nothing measured */
+    double floor_ms; /* the timer's floor in ms (measure.h); 0 if only_hello */
+    bool only_hello; /* identify the device only: take no lock, pin no cores, measure nothing */
     int hold;        /* descriptor of the device's lock, -1 for none */
     struct gpu_clocks clocks;
-    int locked_mhz; /* 0: the driver chooses the clocks */
+    int locked_mhz; /* MHz at which the clocks are locked; 0: the driver chooses them */
     struct device_identity identity;
-    GpuMonitor *monitor; /* NULL if no library watches the device */
-    char *unwatched;     /* the reason; NULL for a CPU */
+    GpuMonitor *monitor; /* monitor of clocks and temperature; NULL if there is none */
+    char *unwatched;     /* why there is no monitor; NULL for a CPU */
 };
 
-/* name: for device_find(); NULL is "". After a failure only the process's end releases what was opened. */
+/* Opens the device. name: for device_find(); NULL is "". After a failure only the process's end
+ * releases what was opened. */
 bool eval_device_open(struct eval_device *opened, const char *name, bool only_hello,
                       GError **error);
-/* Free everything made on the device before. Not for a device that faulted: end the process. */
+/* Closes the device. Free everything made on it before. Not for a device that faulted: end the
+ * process instead. */
 void eval_device_clear(struct eval_device *opened);
 /* The device's name, clocks, temperature, power and throttle reasons, as far as they are known. Call it right after
  * a timed run, while the clocks are still high. False if not even the device's name is known. */

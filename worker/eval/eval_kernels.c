@@ -1,16 +1,17 @@
-/* Loading is put off until a config needs its kernel: a config that is never reached costs no device memory, and a
- * kernel that does not load fails its own config. */
+/* A code object is loaded when a config needs its kernel, not when it arrives. So a config that
+ * is never reached costs no device memory, and a kernel that does not load fails its own config
+ * only. */
 #include "worker/eval/eval_kernels.h"
 
 struct eval_kernels {
     struct device *device;
-    GHashTable *stored; /* key -> struct stored */
+    GHashTable *stored; /* kernel key -> struct stored */
 };
 
 struct stored {
     struct device *device;
     GBytes *code;
-    struct device_program *program; /* NULL until it is first needed */
+    struct device_program *program; /* the loaded program; NULL until a config needs it */
 };
 
 static void stored_free(void *data)

@@ -14,7 +14,8 @@ static bool fail_frame(const char *what, GError **error)
     return false;
 }
 
-/* The solver checks later whether the values are a valid config; here they only have to fit the struct. */
+/* Reads a config's values. They only have to fit the struct; the solver checks later whether
+ * they are a valid config. */
 static bool read_values(const json_t *values, struct perf_config *config)
 {
     size_t count = json_array_size(values);

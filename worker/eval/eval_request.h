@@ -10,10 +10,11 @@
 #include "solvers/framework/solver.h"
 
 struct eval_config {
-    int index; /* the agent's number for the config */
+    int index; /* the config's index in the agent's round, used in answers */
     struct perf_config config;
     int kernel_count;
-    char kernels[SOLUTION_LAUNCHES_MAX][KERNEL_KEY_LENGTH + 1]; /* one key a launch, in order */
+    /* Keys of the kernels, one for each launch, in order. */
+    char kernels[SOLUTION_LAUNCHES_MAX][KERNEL_KEY_LENGTH + 1];
 };
 
 struct eval_request {
@@ -28,16 +29,19 @@ struct eval_request {
     double best_ms;  /* median of the job's fastest config so far; 0 for none */
     bool keep;       /* no config is dropped early as slow */
     double sample_seconds;
-    char judge[KERNEL_KEY_LENGTH + 1]; /* key of the target's JUDGE_FILE; "": the host verifies */
+    /* Kernel key of the target's JUDGE_FILE; "": the host verifies. */
+    char judge[KERNEL_KEY_LENGTH + 1];
 };
 
-/* WORKER_ERROR_FRAME for a request that breaks the protocol; WORKER_ERROR_INVALID for an unknown problem or solver,
- * and request->id is then set, so that the request can be answered. */
+/* Reads a request from its JSON. WORKER_ERROR_FRAME if it breaks the protocol;
+ * WORKER_ERROR_INVALID for an unknown problem or solver: request->id is then set, so that the
+ * request can be answered. */
 bool eval_request_read(const json_t *head, struct eval_request *request, GError **error);
 void eval_request_clear(struct eval_request *request);
 
-/* Parts that "cold" requests have, too: a config's "index", "values" and "kernels" (false if one is missing or
- * wrong); and a problem by its key with a solver by its name (WORKER_ERROR_INVALID if one is unknown). */
+/* Readers that "cold" requests use, too: of a config's "index", "values" and "kernels" (false if
+ * one is missing or wrong); and of a problem by its key with a solver by its name
+ * (WORKER_ERROR_INVALID if one is unknown). */
 bool eval_config_read(const json_t *object, struct eval_config *config);
 bool eval_work_find(const char *key, const char *name, struct problem *p,
                     const struct solver **solver, GError **error);

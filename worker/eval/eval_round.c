@@ -1,8 +1,10 @@
 /*
- * The order of a round:
- *   default config, all others, default config again; if it drifted: all others again, default config again.
- * A config is verified only the first time. A failed config is not measured again. Each config's failure is its own
- * outcome, and the round goes on; only a device fault ends it, since every later result would be suspect.
+ * A round runs in this order: the default config, all others, the default config
+ * again. If the default's two times show drift, all others are measured again,
+ * then the default once more. A config is verified only the first time, and a
+ * failed config is not measured again. A config's failure is its own outcome, and
+ * the round goes on; only a device fault ends the round, since every later result
+ * would be suspect.
  */
 #include "worker/eval/eval_round.h"
 
@@ -11,20 +13,21 @@
 #include "schema/store/drift.h"
 #include "worker/protocol/frames.h"
 
-/* No device starts a kernel in less than a microsecond. A tenth of that is a wrong clock, also for problems whose
- * operations are too few to bound the time. */
+/* The least possible time of a launch. No device starts a kernel in less than a microsecond, so
+ * a tenth of that shows a wrong clock, also for problems with too few operations to bound the
+ * time. */
 #define LAUNCH_LEAST_MS 1e-4
 
-/* Most problems fit into one part in this many of the device's memory. */
+/* A device with this share of its memory free (1/8) can evaluate most problems. */
 #define USEFUL_SHARE 8
 
 struct state {
     struct eval_round *round;
     struct workbench bench;
     struct context context;
-    struct evaluation *outcomes; /* by place in the request's configs */
+    struct evaluation *outcomes; /* the outcome of each config, by its place in the request */
     double best_ms;
-    bool broken; /* the device faulted */
+    bool broken; /* the device faulted: end the round */
 };
 
 static const struct eval_config *config_at(const struct state *s, int place)
@@ -38,7 +41,7 @@ static void outcome_fail(struct evaluation *outcome, enum failure failure, const
     g_strlcpy(outcome->detail, detail, sizeof(outcome->detail));
 }
 
-/* Turns the error of a refused call into the config's failure. */
+/* Makes the error of a call that the device refused the config's failure. */
 static void outcome_refused(struct state *s, struct evaluation *outcome, const GError *error)
 {
     enum failure failure = FAILURE_LAUNCH_ERROR;
@@ -95,7 +98,8 @@ static void judge_times(const struct state *s, const struct solution *solution,
     const struct measurement *times = &outcome->times;
 
     possible_ms = fmax(possible_ms, solution->launch_count * LAUNCH_LEAST_MS);
-    /* The minimum is judged, not the median: a single impossible reading shows that the clock is wrong. */
+    /* The minimum is compared, not the median: a single impossible reading shows that the clock
+     * is wrong. */
     if (!(times->min_ms > 0) || times->min_ms < possible_ms) {
         outcome->failure = FAILURE_TIME_IMPOSSIBLE;
         g_snprintf(outcome->detail, sizeof(outcome->detail),
@@ -131,8 +135,9 @@ static bool time_config(struct state *s, struct invocation *invocation, bool kee
     return measure(&job, &outcome->times, error);
 }
 
-/* verify is false for a config that was verified before and is only measured again. False for an error that the
- * caller turns into a failure. */
+/* Prepares, verifies and measures a config. verify: false for a config that was verified before
+ * and is only measured again. Returns false for an error, which the caller makes the config's
+ * failure. */
 static bool evaluate(struct state *s, const struct eval_config *config, bool verify, bool keep,
                      struct evaluation *outcome, GError **error)
 {
@@ -160,7 +165,8 @@ static bool evaluate(struct state *s, const struct eval_config *config, bool ver
     return done;
 }
 
-/* Evaluates the config at a place of the request and reports its outcome. again: it was evaluated before. */
+/* Evaluates the config at a place of the request's list, and reports its outcome. again: the
+ * config was evaluated before. */
 static bool run_config(struct state *s, int place, bool again, bool keep, GError **error)
 {
     const struct eval_config *config = config_at(s, place);
@@ -184,7 +190,8 @@ static bool run_config(struct state *s, int place, bool again, bool keep, GError
     return !s->broken;
 }
 
-/* Evaluates all configs except the one at place `except`; again: only the configs that have a time. */
+/* Evaluates all configs except the one at place `except` of the request's list. again: evaluates
+ * only configs that have a time. */
 static bool run_configs(struct state *s, int except, bool again, struct eval_end *end,
                         GError **error)
 {
@@ -200,7 +207,8 @@ static bool run_configs(struct state *s, int except, bool again, struct eval_end
     return true;
 }
 
-/* The place of the default config if it has a time, else of the first config with a time; -1 if none has. */
+/* The place, in the request's list, of the config that shows drift: the default config if it has
+ * a time, else the first config with a time; -1 if none has. */
 static int find_baseline(const struct state *s)
 {
     int baseline = s->round->request->baseline;
@@ -243,7 +251,8 @@ static bool check_drift(struct state *s, struct eval_end *end, GError **error)
     if (!drift_is_large(end->drift))
         return true;
     end->repeated = true;
-    /* The best so far was measured before the drift; slow configs are dropped by the baseline's new time. */
+    /* After drift the best time so far is no longer comparable: from now on configs are dropped
+     * as slow by the baseline's new time. */
     s->best_ms = s->outcomes[baseline].times.median_ms;
     return run_configs(s, baseline, true, end, error) && measure_drift(s, baseline, end, error);
 }
@@ -272,7 +281,8 @@ static bool check_target(const struct eval_round *round, GError **error)
     return false;
 }
 
-/* The device's judge; NULL if none was sent, or if it does not load: then the host verifies. */
+/* The program of the device's judge. NULL if the request names none, or if it does not load: the
+ * host then verifies. */
 static struct device_program *find_judge(const struct eval_round *round, struct eval_end *end)
 {
     g_autoptr(GError) refusal = NULL;
@@ -296,7 +306,8 @@ static bool open_bench(struct eval_round *round, struct workbench *bench, struct
                           error);
 }
 
-/* Called at the end of the round: the workbench may have given its judge up meanwhile. */
+/* Fills in who verified. Call it at the end of the round: the workbench may have given up its
+ * judge during the round. */
 static void tell_verifying(const struct workbench *bench, struct eval_end *end)
 {
     end->by_device = bench->judge != NULL;
@@ -318,7 +329,8 @@ bool eval_round_run(struct eval_round *round, struct eval_end *end, GError **err
     s.outcomes = g_new0(struct evaluation, request->configs->len + 1);
     for (guint i = 0; i < request->configs->len; i++)
         s.outcomes[i].failure = FAILURE_PENDING;
-    /* Work that the last config left on the device belongs to this round's busy seconds. */
+    /* The sync waits for work that the last config left on the device, which belongs to this
+     * round's busy seconds. */
     bool done = run_all(&s, end, error) && round->device->row->sync(round->device, error);
     g_free(s.outcomes);
     tell_verifying(&s.bench, end);

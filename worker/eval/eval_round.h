@@ -27,23 +27,27 @@ struct eval_round {
     struct judge_cache *judges;
     double floor_ms;
     const struct eval_request *request;
-    /* Called before a config's kernels are loaded, and with its outcome; both again if the config is measured again,
-     * and the last outcome of an index counts. False, with the error set, ends the round. */
+    /* begin() is called before a config's kernels are loaded, outcome() when it was evaluated.
+     * Both are called again if the config is measured again; the last outcome of an index
+     * counts. Returning false, with the error set, ends the round. */
     bool (*begin)(void *data, const struct eval_config *config, GError **error);
     bool (*outcome)(void *data, const struct eval_config *config,
                     const struct evaluation *evaluation, GError **error);
-    /* Called between configs: whether to end the round early. */
+    /* Called between configs. Returns true to end the round early. */
     bool (*stopped)(void *data);
     void *data;
 };
 
 struct eval_end {
-    double drift; /* the baseline's last time over the one before; 0: measured once */
+    /* The baseline's last time divided by the one before; 0 if it was measured once. */
+    double drift;
     bool stopped;
-    bool repeated;                    /* all configs were measured a second time */
-    bool by_device;                   /* the device verified the results (verify/judge.h) */
-    bool doubted;                     /* the device's own verifying failed its proof */
-    char refusal[VERDICT_DETAIL_MAX]; /* why the host verified although a judge was sent; else "" */
+    bool repeated;  /* all configs were measured a second time */
+    bool by_device; /* the device verified the results (verify/judge.h) */
+    /* The device's verifying failed its own proof (verify/judge.h). */
+    bool doubted;
+    /* Why the host verified although the request named a judge; else "". */
+    char refusal[VERDICT_DETAIL_MAX];
 };
 
 /*
@@ -56,7 +60,7 @@ struct eval_end {
  */
 bool eval_round_run(struct eval_round *round, struct eval_end *end, GError **error);
 
-/* Whether an eighth of the device's memory can be allocated: smaller problems would find enough. */
+/* Whether 1/8 of the device's memory can be allocated, which is enough for most problems. */
 bool eval_round_finds_memory(struct device *device);
 
 #endif

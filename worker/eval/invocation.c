@@ -1,7 +1,7 @@
 #include "worker/eval/invocation.h"
 
-/* Devices take memory objects as arguments, not addresses: a pointer into the workspace becomes a slice of it, which
- * reaches to the workspace's end. */
+/* Replaces an argument that points into the workspace by a slice of it, which reaches to the
+ * workspace's end: devices take memory objects as arguments, not addresses. */
 static bool resolve_workspace(struct invocation *invocation, const struct solution *solution,
                               int64_t offset, struct device_memory *workspace,
                               struct device_arg *arg, GError **error)
@@ -30,7 +30,7 @@ static bool resolve_arg(struct invocation *invocation, const struct solution *so
 {
     *arg = (struct device_arg){0};
     switch (from->kind) {
-    case ARG_TENSOR: return true; /* invocation_launch() sets the memory of the run's copy */
+    case ARG_TENSOR: return true; /* invocation_launch() sets the tensor's memory for each run */
     case ARG_WORKSPACE:
         return resolve_workspace(invocation, solution, from->value, workspace, arg, error);
     case ARG_INT32:

@@ -1,6 +1,7 @@
 /*
- * A solution prepared to run: its kernels are looked up and its arguments resolved once, so that a timed run does
- * nothing but launch. The tensors' memory is passed to each launch, since runs rotate through copies of it.
+ * A solution prepared to run: its kernels are found and its arguments resolved
+ * once, so that a timed run only launches. The tensors' memory is passed to each
+ * launch, since runs rotate through copies of the tensors.
  */
 #ifndef WORKER_INVOCATION_H
 #define WORKER_INVOCATION_H
@@ -15,10 +16,10 @@ struct invocation {
     struct invocation_launch {
         struct device_launch launch;
         struct device_arg args[LAUNCH_ARGS_MAX];
-        int tensor_of
-            [LAUNCH_ARGS_MAX]; /* role of the tensor whose memory goes there, -1 for none */
+        /* Role of the tensor whose memory is the argument, -1 for an argument that is no tensor. */
+        int tensor_of[LAUNCH_ARGS_MAX];
     } launches[SOLUTION_LAUNCHES_MAX];
-    GPtrArray *slices; /* struct device_memory *: parts of the workspace that arguments point to */
+    GPtrArray *slices; /* struct device_memory *: slices of the workspace that are arguments */
     GPtrArray *kernels;
 };
 
@@ -33,7 +34,7 @@ bool invocation_prepare(struct invocation *invocation, struct device *device,
                         GError **error);
 void invocation_clear(struct invocation *invocation);
 
-/* Enqueues all launches in order and waits for none. */
+/* Enqueues all launches of one run in order, without waiting for them. */
 bool invocation_launch(struct invocation *invocation,
                        struct device_memory *const memory[TENSOR_COUNT], GError **error);
 

@@ -19,20 +19,24 @@
 #include "worker/protocol/frames.h"
 #include "worker/verify/random.h"
 
-#define COPIES_MAX     1024
-#define ROTATION_SHARE 8           /* of the device's memory: one part in this many */
-#define ROTATION_BYTES (1ll << 30) /* and this much at most */
-#define DRIVER_SHARE   8 /* a process's context and code take at most one part in this many of it */
-/* Multiply-accumulates of the host's reference: about 3 s of two cores. Larger problems are compared in part. */
-#define REFERENCE_MACS 8e9
-#define REFERENCE_THREADS                                                                          \
-    16 /* at most, and at most half of the processors: build children use the others */
+#define COPIES_MAX        1024
+#define ROTATION_SHARE    8 /* Copies of the tensors may take 1/8 of the device's memory. */
+#define ROTATION_BYTES    (1ll << 30) /* and at most this many bytes */
+/* Context and code of a process take at most 1/8 of the device's memory. */
+#define DRIVER_SHARE      8
+/* Most multiply-accumulates for which the host computes the whole reference: about 3 s of two
+ * cores. The reference of a larger problem is computed in part. */
+#define REFERENCE_MACS    8e9
+/* Most threads of the host's reference; also at most half of the processors, since build
+ * children use the others. */
+#define REFERENCE_THREADS 16
 
 static const char *const role_names[TENSOR_COUNT] = {"x", "w", "y"};
 
-/* ---- host side ---- */
+/* ---- tensors in the host's memory ---- */
 
-/* Gaps between elements hold the poison, padding of blocked layouts is zero. */
+/* A tensor's bytes as the device stores them. Gaps between elements hold the poison, padding of
+ * blocked layouts is zero. */
 static void *make_image(const struct tensor *tensor, const double *dense)
 {
     gsize bytes = (gsize)tensor_bytes(tensor);
@@ -48,7 +52,8 @@ static bool make_reference(struct workbench *bench, const double *const *dense,
 {
     const struct problem *p = &bench->problem;
 
-    /* All solvers of a problem are compared with one reference: their seeds are equal. */
+    /* All solvers of a problem have the same seed, so their results are compared with one
+     * reference, which the cache keeps. */
     if (cache)
         bench->reference = reference_cache_find(cache, p, bench->seed);
     if (bench->reference)
@@ -60,7 +65,8 @@ static bool make_reference(struct workbench *bench, const double *const *dense,
     return bench->reference != NULL;
 }
 
-/* Makes an input's image. Returns the input's dense values; free with g_free(). */
+/* Makes an input's random values. Keeps their stored form in bench->images, and returns them as
+ * dense values; free with g_free(). */
 static double *make_input(struct workbench *bench, int role)
 {
     double *dense = random_dense(&bench->tensors[role], (enum tensor_role)role, bench->seed);
@@ -91,8 +97,8 @@ static void first_parts(const struct workbench *bench, struct device_memory *mem
         memory[t] = bench->memory[t].parts[0];
 }
 
-/* A judge that proved itself and fails later means that the device broke: the doubt becomes a device fault, which is
- * not the config's. */
+/* Makes the doubt of a judge that proved itself before a device fault: the device broke since
+ * then, and the config is not to blame. */
 static void blame_device(GError *why, GError **error)
 {
     if (g_error_matches(why, WORKER_ERROR, WORKER_ERROR_DOUBT)) {
@@ -102,7 +108,7 @@ static void blame_device(GError *why, GError **error)
     g_propagate_error(error, why);
 }
 
-/* Computes the device's reference again, into which a kernel may have written. */
+/* Computes the device's inputs and reference again, since a kernel may have written into them. */
 static bool refresh_judge(struct workbench *bench, GError **error)
 {
     struct device_memory *memory[TENSOR_COUNT];
@@ -122,12 +128,13 @@ static bool fetch_reference(struct workbench *bench, GError **error)
     return bench->reference != NULL;
 }
 
-/* Frees the judge, whose memory is needed; the host verifies from now on, with the judge's reference. */
+/* Frees the judge to get its memory. From now on the host verifies, with the reference that the
+ * judge computed. */
 static bool give_judge_up(struct workbench *bench, GError **error)
 {
     if (!fetch_reference(bench, error))
         return false;
-    /* From now on the host writes the inputs, and needs their images. */
+    /* The host writes the inputs from now on, and needs them as the device stores them. */
     for (int t = 0; t < TENSOR_COUNT; t++) {
         if (t != (int)bench->out)
             g_free(make_input(bench, t));
@@ -138,11 +145,12 @@ static bool give_judge_up(struct workbench *bench, GError **error)
     return true;
 }
 
-/* ---- device side ---- */
+/* ---- tensors in the device's memory ---- */
 
-/* Copies such that all others together fill the last-level cache twice: a copy is then no longer cached when its turn
- * comes again. Memory limits their number; without enough copies cold_caches is false, and the bound on possible
- * times leaves memory traffic out. */
+/* Chooses the number of copies of the tensors. The other copies together must fill the
+ * last-level cache twice, so that a copy is no longer cached when its turn comes again. Memory
+ * limits the number. If it is too small, cold_caches is false, and the least possible time is
+ * computed without memory traffic. */
 static void choose_copies(struct workbench *bench)
 {
     const struct device_info *info = bench->device->row->info(bench->device);
@@ -160,7 +168,8 @@ static void choose_copies(struct workbench *bench)
     bench->cold_caches = info->cache_bytes > 0 && others >= 2 * info->cache_bytes;
 }
 
-/* Bytes of one copy of all tensors with their guard zones, and of the largest tensor; INT64_MAX on overflow. */
+/* Sets the bytes of one copy of all tensors with their guard zones, and of the largest tensor;
+ * INT64_MAX on overflow. */
 static int64_t needed_bytes(const struct workbench *bench, int64_t *largest)
 {
     int64_t all = 0;
@@ -176,7 +185,7 @@ static int64_t needed_bytes(const struct workbench *bench, int64_t *largest)
     return all;
 }
 
-/* Refuses problems that can never fit, before memory of host or device is allocated. */
+/* Refuses a problem that can never fit into the device, before any memory is allocated. */
 static bool fits_device(const struct workbench *bench, GError **error)
 {
     const struct device_info *info = bench->device->row->info(bench->device);
@@ -192,7 +201,8 @@ static bool fits_device(const struct workbench *bench, GError **error)
     return false;
 }
 
-/* Whether so many bytes would not fit even if only the tensors were on the device: freeing references is useless. */
+/* Whether so many bytes would not fit even beside the tensors alone, so that freeing references
+ * is useless. */
 static bool is_hopeless(const struct workbench *bench, int64_t bytes)
 {
     const struct device_info *info = bench->device->row->info(bench->device);
@@ -203,8 +213,9 @@ static bool is_hopeless(const struct workbench *bench, int64_t bytes)
     return bytes > MIN(left, info->largest_bytes);
 }
 
-/* Frees device memory after an allocation of `bytes` was refused with *why: first the references of other problems,
- * then this problem's own. False if nothing is left to free, or if freeing failed, with *why replaced. */
+/* Frees device memory after an allocation of `bytes` failed with *why: first the references of
+ * other problems, then this problem's own. Returns false if nothing is left to free, or if
+ * freeing failed, which replaces *why. */
 static bool make_way(struct workbench *bench, int64_t bytes, GError **why)
 {
     g_autoptr(GError) refusal = NULL;
@@ -249,8 +260,8 @@ static bool alloc_tensors(struct workbench *bench, GError **error)
     return true;
 }
 
-/* Tensors that need more than the driver leaves to any process are too large for the device (SIZE); a new process
- * would not help, as it may for MEMORY. */
+/* Allocates the tensors. Tensors that need more than the driver leaves to any process are too
+ * large for the device (DEVICE_ERROR_SIZE); after DEVICE_ERROR_MEMORY a new process may succeed. */
 static bool find_room(struct workbench *bench, GError **error)
 {
     int64_t memory = bench->device->row->info(bench->device)->memory_bytes, largest;
@@ -290,7 +301,8 @@ static bool write_inputs(struct workbench *bench, GError **error)
     return true;
 }
 
-/* Copies the inputs of copy 0 to all others. The device copies faster than the host can send. */
+/* Copies the inputs of copy 0 to all other copies on the device, which is faster than sending
+ * them from the host. */
 static bool spread_inputs(struct workbench *bench, GError **error)
 {
     for (int t = 0; t < TENSOR_COUNT; t++) {
@@ -304,7 +316,8 @@ static bool spread_inputs(struct workbench *bench, GError **error)
     return true;
 }
 
-/* Has the device make inputs and reference. False if the host must: bench->refusal says why a judge refused. */
+/* Has the judge make the inputs and the reference on the device. Returns false if the host has
+ * to make them: bench->refusal then says why the judge refused. */
 static bool make_by_device(struct workbench *bench, const struct workbench_means *means)
 {
     struct device_memory *memory[TENSOR_COUNT];
@@ -323,7 +336,7 @@ static bool make_by_device(struct workbench *bench, const struct workbench_means
     return bench->judge != NULL;
 }
 
-/* Has the host make inputs and reference, unless the judge's refusal was a fault of the device. */
+/* Makes the inputs and the reference on the host, unless the judge's refusal was a device fault. */
 static bool make_by_host(struct workbench *bench, struct reference_cache *cache, GError **error)
 {
     if (g_error_matches(bench->refusal, DEVICE_ERROR, DEVICE_ERROR_FAULT)) {
@@ -387,7 +400,8 @@ bool workbench_workspace(struct workbench *bench, uint64_t bytes, struct device_
     *memory = NULL;
     if (bytes == 0)
         return true;
-    /* The size is exact: the guard zone begins right behind the bytes that the config asked for. */
+    /* The workspace gets exactly the size that the config asked for: the guard zone begins right
+     * behind it. */
     if (!fit_workspace(bench, (int64_t)bytes, error))
         return false;
     *memory = bench->workspace.parts[0];
@@ -396,8 +410,9 @@ bool workbench_workspace(struct workbench *bench, uint64_t bytes, struct device_
 
 /* ---- one verified run ---- */
 
-/* Checks the zones of a tensor's copy 0. Called for every tensor, also after damage was found: guarded_check() repairs
- * the zones, and unrepaired damage would be blamed on the next config. */
+/* Checks the guard zones of a tensor's copy 0. It is called for every tensor, even after damage
+ * was found: guarded_check() repairs the zones, and unrepaired damage would be blamed on the
+ * next config. */
 static bool check_zones(struct guarded *guarded, const char *name, struct verdict *verdict,
                         GError **error)
 {
@@ -418,8 +433,9 @@ static bool check_zones(struct guarded *guarded, const char *name, struct verdic
     return true;
 }
 
-/* Compares on the device. *settled: the device found every element right. If not, the host compares. Outputs with gaps
- * are left to the host, which checks the gaps, too. */
+/* Compares on the device. *settled becomes true if the device found every element right;
+ * otherwise the host compares. The host also compares outputs with gaps, since it checks the
+ * gaps, too. */
 static bool judge_by_device(struct workbench *bench, const struct tolerance *tolerance,
                             struct verdict *verdict, bool *settled, GError **error)
 {
@@ -453,7 +469,8 @@ static bool judge_by_host(struct workbench *bench, const struct tolerance *toler
     verify_holes(tensor, data, memory->poison, verdict);
     if (verdict->failure == FAILURE_NONE)
         verify_output(tensor, data, memory->poison, bench->reference, tolerance, verdict);
-    /* The host finds the output right that the device found wrong: the device's reference is damaged. */
+    /* The device found the output wrong, and the host found it right: so the device's reference
+     * is damaged, and is computed again. */
     return !bench->judge || verdict->failure != FAILURE_NONE || refresh_judge(bench, error);
 }
 
@@ -470,7 +487,8 @@ static bool judge_output(struct workbench *bench, const char *algorithm, struct 
     return settled || judge_by_host(bench, &tolerance, verdict, error);
 }
 
-/* Writes the inputs first: an earlier run, verified or timed, may have written into them. */
+/* Poisons output and workspace and runs once. The inputs are written first: an earlier run,
+ * verified or timed, may have changed them. */
 static bool run_poisoned(struct workbench *bench, struct invocation *invocation, GError **error)
 {
     struct workbench_run run = {bench, invocation};
@@ -481,7 +499,8 @@ static bool run_poisoned(struct workbench *bench, struct invocation *invocation,
     return workbench_run(&run, 0, error) && bench->device->row->sync(bench->device, error);
 }
 
-/* A kernel that wrote outside of a tensor may have written into references, which have no guard zones. */
+/* Computes all references again after a kernel wrote outside of a tensor: references have no
+ * guard zones, so the write may have hit them. */
 static bool renew_references(struct workbench *bench, GError **error)
 {
     if (bench->judges)
@@ -507,7 +526,8 @@ bool workbench_verify(struct workbench *bench, struct invocation *invocation, co
     if (!run_poisoned(bench, invocation, error) || !workbench_strayed(bench, verdict, error) ||
         (verdict->failure == FAILURE_NONE && !judge_output(bench, algorithm, verdict, error)))
         return false;
-    /* The wrong config may have spoilt the inputs, and a baseline is timed again without being verified. */
+    /* The config that was found wrong may have changed the inputs. They are written again, since
+     * the next run may be timed without being verified. */
     return verdict->failure == FAILURE_NONE || write_inputs(bench, error);
 }
 

@@ -15,11 +15,11 @@
 #include "worker/verify/reference.h"
 #include "worker/verify/verify.h"
 
-/* The caches and the judge that workbenches of a process share; each may be NULL. */
+/* Caches and judge that all workbenches of a process share; each member may be NULL. */
 struct workbench_means {
     struct device_program *judge; /* the device's loaded JUDGE_FILE; NULL: the host verifies */
     struct judge_cache *judges;
-    struct reference_cache *references; /* computed by the host */
+    struct reference_cache *references; /* references that the host computed */
 };
 
 struct workbench {
@@ -28,46 +28,53 @@ struct workbench {
     enum tensor_role out;
     uint64_t seed;
     struct tensor tensors[TENSOR_COUNT];
-    struct judge *judge;        /* NULL: the host verifies */
-    struct judge_cache *judges; /* gets the judge at the end; may be NULL */
-    GError *refusal;            /* why the host verifies although a judge was given */
-    void *images[TENSOR_COUNT]; /* the inputs as the device stores them, if the host verifies */
+    struct judge *judge; /* NULL: the host verifies */
+    /* Takes the judge over when the workbench is closed; may be NULL. */
+    struct judge_cache *judges;
+    GError *refusal; /* why the host verifies although a judge was given */
+    /* The inputs in their stored form, if the host writes them; else NULL. */
+    void *images[TENSOR_COUNT];
     struct guarded memory[TENSOR_COUNT];
-    struct guarded workspace; /* empty, or as large as the largest one used so far */
+    struct guarded workspace; /* empty, or large enough for the largest workspace used so far */
     int copies;
-    bool
-        cold_caches; /* the other copies fill the last-level cache twice before a copy is used again */
-    struct reference *reference; /* the host's; NULL while only the judge compares */
+    /* Whether a copy is out of the cache when it is used again: the other copies fill the
+     * last-level cache twice. */
+    bool cold_caches;
+    struct reference *reference; /* the host's reference; NULL while the judge alone compares */
 };
 
 /*
- * tensors: NULL for packed ones. The reference comes from the caches of `means`, or is computed and put there.
- * WORKER_ERROR_INVALID if the problem has no reference (reference_supports()), DEVICE_ERROR_* from the device. On
- * failure the workbench is closed.
+ * Allocates the tensors and makes inputs and reference. tensors: NULL for packed
+ * ones. The reference comes from the caches of `means`, or is computed and put
+ * there. WORKER_ERROR_INVALID if the problem has no reference
+ * (reference_supports()), DEVICE_ERROR_* from the device. On failure the workbench
+ * is closed.
  */
 bool workbench_open(struct workbench *bench, struct device *device, const struct problem *p,
                     const struct tensor *tensors, uint64_t seed,
                     const struct workbench_means *means, GError **error);
 void workbench_close(struct workbench *bench);
 
-/* A workspace of exactly that many bytes, valid until the next call; *memory is NULL for 0 bytes. If the device's
- * memory does not hold both, the judge is freed and the host verifies from then on. */
+/* Sets *memory to a workspace of exactly that many bytes, valid until the next call; NULL for 0
+ * bytes. If the device's memory cannot hold judge and workspace, the judge is freed and the host
+ * verifies from then on. */
 bool workbench_workspace(struct workbench *bench, uint64_t bytes, struct device_memory **memory,
                          GError **error);
 
-/* Writes the inputs, poisons output and workspace, runs once, and compares the output. False with an error for a call
- * that the device refuses. The damage that a run does, to zones, inputs or references, is repaired before the next
- * verified run. algorithm: the solver's family, for the tolerance. */
+/* Verifies one run: writes the inputs, poisons output and workspace, runs once, and compares the
+ * output. Returns false with an error for a call that the device refuses. Damage that the run
+ * does to guard zones, inputs or references is repaired before the next verified run. algorithm:
+ * the solver's family, for the tolerance. */
 bool workbench_verify(struct workbench *bench, struct invocation *invocation, const char *algorithm,
                       struct verdict *verdict, GError **error);
 
-/* Looks for writes outside of the tensors' copy 0 or of the workspace, by the runs since the last look. The verdict
- * is FAILURE_OUT_OF_BOUNDS, and references are computed again, since such a write may have reached one; or
- * FAILURE_NONE. */
+/* Looks whether runs since the last look wrote outside of the tensors' copy 0 or the workspace.
+ * If so, the verdict is FAILURE_OUT_OF_BOUNDS, and references are computed again, since the
+ * write may have reached one; else FAILURE_NONE. */
 bool workbench_strayed(struct workbench *bench, struct verdict *verdict, GError **error);
 
-/* The run function of a struct measure_job; data is a struct workbench_run. Run i uses copy i modulo the number of
- * copies. */
+/* The run function of a struct measure_job; data is a struct workbench_run. Run i uses copy i
+ * modulo the number of copies. */
 struct workbench_run {
     struct workbench *bench;
     struct invocation *invocation;

@@ -19,19 +19,26 @@
 #include "worker/measure/statistics.h"
 
 #define FLOOR_READINGS  32
-#define FLOOR_SHARE     20 /* floors in a reading, at least: the floor is then at most 5 % of it */
-#define BATCH_MAX       1000 /* runs in a reading */
+/* A reading lasts at least this many floors, so that the floor is at most 5 % of it. */
+#define FLOOR_SHARE     20
+#define BATCH_MAX       1000 /* most runs in a reading */
 #define WARM_UP_MAX     10   /* readings */
-#define WARM_UP_SHARE   0.2  /* of sample_seconds */
-#define SETTLED         0.05 /* relative difference of two readings in a row that ends the warm-up */
+#define WARM_UP_SHARE   0.2  /* share of sample_seconds that the warm-up may take */
+/* The warm-up ends when two readings in a row differ by at most this share. */
+#define SETTLED         0.05
 #define READINGS_MIN    3
 #define READINGS_MAX    200
-#define PRECISION       0.02 /* half the median's interval over the median: enough readings */
-#define CLEARLY_SLOWER  1.25 /* the interval's lower end over the best: this config cannot win */
-#define SPREAD_READINGS 4    /* the fewest readings that show a spread */
-#define SPREAD_NOISY    0.3 /* from here on another process is likely to have disturbed the sample */
+/* The readings are enough when half the width of the median's confidence interval is at most
+ * this share of the median. */
+#define PRECISION       0.02
+/* A config cannot win if the interval's lower end is this many times the best time. */
+#define CLEARLY_SLOWER  1.25
+#define SPREAD_READINGS 4 /* fewest readings whose spread means something */
+/* From this spread on another process has probably disturbed the sample. */
+#define SPREAD_NOISY    0.3
 
-/* The time of `runs` runs from run *next on, in milliseconds. */
+/* Measures one reading: `runs` runs, beginning with run number *next. Returns its time in
+ * milliseconds in *ms. */
 static bool read_time(const struct measure_job *job, int runs, int64_t *next, double *ms,
                       GError **error)
 {
@@ -69,7 +76,8 @@ bool measure_floor(struct device *device, double *floor_ms, GError **error)
     int64_t run = 0;
     bool done = tiny.memory != NULL;
 
-    /* The first reading is many times longer (87 us against 11 to 15 us on an H100): it is taken and overwritten. */
+    /* The first reading takes many times longer (87 us against 11 to 15 us on an H100), so it is
+     * overwritten by the next. */
     for (int i = -1; i < FLOOR_READINGS && done; i++)
         done = read_time(&job, 1, &run, &readings[MAX(i, 0)], error);
     device->row->memory_free(tiny.memory);
@@ -82,13 +90,14 @@ bool measure_floor(struct device *device, double *floor_ms, GError **error)
 
 struct session {
     const struct measure_job *job;
-    int64_t next;    /* the next run's number */
-    int batch;       /* runs in a reading */
-    bool hopeless;   /* slower than MEASURE_SLOW_FACTOR times the best */
-    bool impossible; /* a reading was not positive: the device's clock is wrong */
-    double spent_ms; /* in readings, warm-up included */
+    int64_t next;  /* the next run's number */
+    int batch;     /* runs in a reading */
+    bool hopeless; /* slower than MEASURE_SLOW_FACTOR times the best */
+    /* A reading was zero, negative or not a number: the device's clock is wrong. */
+    bool impossible;
+    double spent_ms; /* device time spent on readings, warm-up included */
     int count;
-    double readings[READINGS_MAX]; /* milliseconds a run */
+    double readings[READINGS_MAX]; /* milliseconds of one run, by reading */
 };
 
 static bool take_reading(struct session *s, double *run_ms, GError **error)
@@ -103,8 +112,9 @@ static bool take_reading(struct session *s, double *run_ms, GError **error)
     return true;
 }
 
-/* The runs that make a reading FLOOR_SHARE floors long. A run's own time is what its first reading took beyond the
- * floor; noise may make that too small or negative, so it counts as at least a fiftieth of the floor. */
+/* Chooses how many runs make a reading of FLOOR_SHARE floors. A run's own time is taken as its
+ * first reading minus the floor; noise may make the difference too small or negative, so it
+ * counts as at least a fiftieth of the floor. */
 static int choose_batch(double reading_ms, double floor_ms)
 {
     double run_ms = fmax(reading_ms - floor_ms, floor_ms / 50);
@@ -177,7 +187,8 @@ static bool take_sample(struct session *s, struct measurement *m, GError **error
     return true;
 }
 
-/* Two readings of one run each. The faster one counts, since a disturbance only makes readings longer. */
+/* Takes two readings of one run each. The faster one counts, since a disturbance only makes
+ * readings longer. */
 static bool first_look(struct session *s, struct measurement *m, GError **error)
 {
     const struct measure_job *job = s->job;
@@ -198,14 +209,16 @@ static bool first_look(struct session *s, struct measurement *m, GError **error)
     return true;
 }
 
-/* batch == 1: runs so long that a single one is a whole reading. */
+/* Whether the config only needs a rough time: it is slow, kept, alone in its round, and a single
+ * run is a whole reading (batch 1). */
 static bool is_yardstick(const struct session *s)
 {
     return s->hopeless && s->job->alone && s->batch == 1 && !s->impossible;
 }
 
-/* Counts the three readings if the third agrees with the second. Otherwise the device was still warming up, n stays
- * 0, and the config is measured like any other. */
+/* Takes a third reading. If it agrees with the second, the three readings are the measurement.
+ * Otherwise the device was still warming up: n stays 0, and the config is measured like any
+ * other. */
 static bool third_look(struct session *s, struct measurement *m, GError **error)
 {
     double *third = &s->readings[s->count];
@@ -259,7 +272,8 @@ bool measure(const struct measure_job *job, struct measurement *measurement, GEr
 
 double measure_most_seconds(double sample_seconds)
 {
-    /* A sample may end one reading late, and a reading of short runs is shorter than the sample's time. */
+    /* Factor 2, since a sample may end one reading late, and a reading of short runs is shorter
+     * than the sample's time. */
     return 2 * MEASURE_ATTEMPTS_MAX * sample_seconds;
 }
 

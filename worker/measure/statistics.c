@@ -52,7 +52,8 @@ static double log_binomial_half(int count, int below)
 
 bool statistics_median_interval(const double *sorted, int count, double *low, double *high)
 {
-    /* The pair (i, count-1-i) misses the median if at most i values lie on one side of it: both tails are added. */
+    /* An interval from value i to value count-1-i misses the median if at most i values lie on
+     * one side of the median: the probabilities of both sides are added. */
     double missed = 0;
     int ends = 0;
 

@@ -1,20 +1,21 @@
 /*
- * Order statistics of a sample of times: what a measurement stores, and when it has seen enough. Pure functions.
- * They assume no normal distribution, since times are bounded below and have a long tail above.
+ * Order statistics of a sample of times: the numbers that a measurement stores,
+ * and the precision of the median so far. Pure functions. They assume no normal
+ * distribution, since times are bounded below and have a long tail above.
  */
 #ifndef WORKER_STATISTICS_H
 #define WORKER_STATISTICS_H
 
 #include <stdbool.h>
 
-/* Sorts ascending. The functions below need sorted values and count >= 1. */
+/* Sorts the values ascending. The functions below need sorted values and count >= 1. */
 void statistics_sort(double *values, int count);
 
-/* The quantile by linear interpolation between order statistics (R's type 7), at 0 <= q <= 1. */
+/* The q-quantile, 0 <= q <= 1, by linear interpolation between order statistics (R's type 7). */
 double statistics_quantile(const double *sorted, int count, double q);
 double statistics_median(const double *sorted, int count);
 
-/* The interquartile range over the median; 0 when the median is not positive. */
+/* The interquartile range divided by the median; 0 if the median is not positive. */
 double statistics_spread(const double *sorted, int count);
 
 /*
@@ -26,7 +27,8 @@ double statistics_spread(const double *sorted, int count);
  */
 bool statistics_median_interval(const double *sorted, int count, double *low, double *high);
 
-/* Half the interval's width over the median; DBL_MAX if there is no interval or the median is not positive. */
+/* Half the width of the median's confidence interval divided by the median; DBL_MAX if there is
+ * no interval or the median is not positive. */
 double statistics_median_precision(const double *sorted, int count);
 
 #endif

@@ -6,7 +6,8 @@
 #include <unistd.h>
 
 #define HEADER_BYTES 8
-/* A wrong length must not allocate 256 MiB: memory grows by this much as bytes arrive. */
+/* Memory for a frame grows by this many bytes as they arrive: a wrong length must not allocate
+ * 256 MiB at once. */
 #define READ_STEP    (1u << 20)
 
 G_DEFINE_QUARK(skipjack - worker - error - quark, worker_error)
@@ -42,7 +43,7 @@ static bool read_lengths(const guint8 *header, uint32_t *head_bytes, uint32_t *b
     return false;
 }
 
-/* Duplicate members are refused: two readers might take different ones. */
+/* Parses the JSON text. Duplicate members are refused: two readers might take different ones. */
 static bool parse_body(const guint8 *body, uint32_t head_bytes, uint32_t blob_bytes,
                        struct frame *frame, GError **error)
 {
@@ -59,14 +60,15 @@ static bool parse_body(const guint8 *body, uint32_t head_bytes, uint32_t blob_by
     return true;
 }
 
-/* Appends `wanted` bytes; *got is fewer if the stream ends before. */
+/* Appends `wanted` bytes from the descriptor. *got is smaller if the stream ends before. */
 static bool read_bytes(int fd, GByteArray *into, uint32_t wanted, uint32_t *got, GError **error)
 {
     *got = 0;
     while (*got < wanted) {
         guint at = into->len;
         guint step = MIN(wanted - *got, READ_STEP);
-        /* Room for the step first, since read() needs it; the size is corrected to what came. */
+        /* The array is enlarged before read() writes into it, and then cut to the bytes that
+         * came. */
         g_byte_array_set_size(into, at + step);
         ssize_t count = read(fd, into->data + at, step);
         int reason = errno;

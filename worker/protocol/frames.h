@@ -21,24 +21,24 @@ enum worker_error {
     WORKER_ERROR_DEVICE,  /* A device call failed. */
     WORKER_ERROR_CHILD,   /* A child could not be started. */
     WORKER_ERROR_INVALID, /* A request cannot be served. */
-    WORKER_ERROR_DOUBT,   /* A device's own verifying failed its proof. */
+    WORKER_ERROR_DOUBT,   /* A device's verifying failed its own proof (verify/judge.h). */
 };
 
 struct frame {
     json_t *head; /* owned */
-    GBytes *blob; /* owned, NULL when empty */
+    GBytes *blob; /* the bytes that follow the JSON; owned, NULL for none */
 };
 void frame_clear(struct frame *frame);
 
-/* Blocks until a whole frame has come. WORKER_ERROR_CLOSED at the end of the stream. */
+/* Reads a frame; blocks until all of it has come. WORKER_ERROR_CLOSED at the end of the stream. */
 bool frame_read(int fd, struct frame *frame, GError **error);
-/* Blocks until all is written; blob may be NULL. head is not consumed. */
+/* Writes a frame; blocks until all of it is written. blob may be NULL. head stays the caller's. */
 bool frame_write(int fd, json_t *head, GBytes *blob, GError **error);
 
-/* The bytes of a frame, for an asynchronous writer. NULL if they exceed FRAME_MAX. */
+/* The bytes of a frame, for a caller that writes asynchronously. NULL if they exceed FRAME_MAX. */
 GBytes *frame_encode(json_t *head, GBytes *blob);
-/* Takes the first frame out of buffer; *complete is false if it has not come completely. False with
- * WORKER_ERROR_FRAME if the bytes are not a frame. */
+/* Takes the first frame out of `buffer`. *complete is false, and nothing is taken, if the frame
+ * has not come completely. Returns false with WORKER_ERROR_FRAME if the bytes are not a frame. */
 bool frame_take(GByteArray *buffer, struct frame *frame, bool *complete, GError **error);
 
 #endif

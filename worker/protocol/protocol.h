@@ -63,10 +63,10 @@
 #ifndef WORKER_PROTOCOL_H
 #define WORKER_PROTOCOL_H
 
-#define CHILD_COMMAND       "child" /* hidden first argument */
-/* Environment variable of an eval child: the MHz to lock its GPU's clock at. */
+#define CHILD_COMMAND       "child" /* hidden command of this program that starts a child */
+/* Environment variable of an eval child: the frequency in MHz at which it locks its GPU's clock. */
 #define LOCK_CLOCKS_SETTING "SKIPJACK_LOCK_CLOCKS"
 #define LOCK_CLOCKS_MOST    20000
-#define COLD_RUNS_MAX       1000000 /* "runs" of a layer of "cold" */
+#define COLD_RUNS_MAX       1000000 /* the largest "runs" of a layer of a "cold" request */
 
 #endif

@@ -5,7 +5,8 @@
 #include <stddef.h>
 #include <string.h>
 
-/* The fields of struct target, by a table: writing and reading cannot forget different ones. */
+/* The fields of struct target as a table that writing and reading share, so that neither can
+ * miss a field. */
 enum field_kind { FIELD_TEXT, FIELD_INT, FIELD_INT64, FIELD_REAL };
 
 #define FIELD(kind, name)                                                                          \
@@ -104,7 +105,8 @@ bool target_from_json(const json_t *object, struct target *target, GError **erro
     return false;
 }
 
-/* An unlimited workspace has no member. A limit is a text, since JSON's integers have a sign. */
+/* An unlimited workspace is left out of the object. A limit is a text, since JSON's integers are
+ * signed and a limit is not. */
 json_t *limits_to_json(const struct context_limits *limits)
 {
     json_t *object =

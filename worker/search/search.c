@@ -56,7 +56,8 @@ static uint64_t mix_text(uint64_t hash, const char *text)
     return hash;
 }
 
-/* One seed serves a whole campaign; each job must still draw its own sequence. */
+/* The seed of one job's search. A campaign has one seed for all jobs, and each job must draw its
+ * own sequence. */
 static uint64_t job_seed(const struct search *search)
 {
     char key[PROBLEM_KEY_MAX];
@@ -65,16 +66,16 @@ static uint64_t job_seed(const struct search *search)
     return mix_text(hash, search->solver->name);
 }
 
-/* ---- the history ---- */
+/* ---- the history of tried configs ---- */
 
 /* Every config tried so far, in the order of evaluation. A config measured in several rounds counts with its
  * lowest time; a failed or quarantined config has the time INFINITY. Points into the search's rounds. */
 struct history {
     GArray *tried;      /* struct tried_config */
-    GHashTable *places; /* struct perf_config * -> its place in tried */
+    GHashTable *places; /* struct perf_config * -> its index in `tried` */
 };
 
-/* NULL for a config that was never tried. */
+/* Finds a config in the history; NULL if it was never tried. */
 static struct tried_config *history_find(const struct history *history,
                                          const struct perf_config *config)
 {
@@ -84,7 +85,7 @@ static struct tried_config *history_find(const struct history *history,
     return &g_array_index(history->tried, struct tried_config, GPOINTER_TO_UINT(place));
 }
 
-/* The config must outlive the history. */
+/* Adds a config to the history; the config must outlive it. */
 static struct tried_config *history_add(struct history *history, struct perf_config *config)
 {
     struct tried_config *known = history_find(history, config);
@@ -96,7 +97,8 @@ static struct tried_config *history_add(struct history *history, struct perf_con
     return &g_array_index(history->tried, struct tried_config, history->tried->len - 1);
 }
 
-/* A config dropped early as slow has a rough time, which still orders it behind the fast ones. */
+/* The time by which the history orders a config. A config dropped early as slow has a rough
+ * time, which still places it behind the fast ones. */
 static double outcome_time(const struct outcome *outcome)
 {
     bool timed = outcome->failure == FAILURE_NONE || outcome->failure == FAILURE_SLOW;
@@ -125,18 +127,21 @@ static void history_clear(struct history *history)
     g_array_unref(history->tried);
 }
 
-/* ---- a proposal in the making ---- */
+/* ---- a proposal while it is made ---- */
 
 struct proposal {
     const struct search *search;
-    const struct space *space; /* in force; NULL for none */
+    const struct space *space; /* the space that the search uses; NULL for none */
     uint64_t seed;             /* the job's own */
-    GHashTable *seen;          /* struct perf_config *: tried, proposed or quarantined */
-    GArray *configs;           /* struct perf_config: proposed; never moves while `seen` is used */
-    struct perf_config first;  /* the default */
-    bool first_allowed;        /* the default is not quarantined */
-    int distinct;              /* configs that count against the limit; the default counts once */
-    int wanted;                /* new configs that may still be proposed */
+    /* struct perf_config *: configs not to propose: tried, proposed or quarantined. */
+    GHashTable *seen;
+    /* struct perf_config: the proposal; not reallocated while `seen` points into it. */
+    GArray *configs;
+    struct perf_config first; /* the default */
+    bool first_allowed;       /* the default config is not quarantined, so it begins the round */
+    /* Configs tried so far that count against the limit; the default config counts once. */
+    int distinct;
+    int wanted; /* how many new configs may still be proposed */
 };
 
 static void collect_rounds(struct proposal *proposal, bool beyond_limit)
@@ -156,7 +161,8 @@ static void collect_seen(struct proposal *proposal)
     bool has_first = g_hash_table_contains(proposal->seen, &proposal->first);
     proposal->distinct = (int)g_hash_table_size(proposal->seen);
     collect_rounds(proposal, true);
-    /* This search would have begun with the default config, too, so it counts even if another search tried it. */
+    /* The default config counts against the limit even if only another search tried it: this
+     * search would have begun with it, too. */
     if (!has_first && g_hash_table_contains(proposal->seen, &proposal->first))
         proposal->distinct++;
     for (guint i = 0; search->quarantined && i < search->quarantined->len; i++) {
@@ -189,7 +195,7 @@ static void proposal_clear(struct proposal *proposal)
     g_array_unref(proposal->configs);
 }
 
-/* Proposes the config if it is new and one more is wanted. */
+/* Adds the config to the proposal if it is new and one more is wanted. */
 static bool proposal_take(struct proposal *proposal, const struct perf_config *config)
 {
     if (proposal->wanted <= 0 || g_hash_table_contains(proposal->seen, config))
@@ -231,7 +237,7 @@ static int compare_ranks(gconstpointer a, gconstpointer b)
     return (left->rank > right->rank) - (left->rank < right->rank);
 }
 
-/* A binary heap with the largest rank on top: heap->data[0] was replaced and sinks to its place. */
+/* Restores a binary heap with the largest rank on top, after heap->data[0] was replaced. */
 static void heap_sink(GArray *heap)
 {
     struct ranked *at = (struct ranked *)(void *)heap->data;
@@ -299,7 +305,7 @@ static void propose_at_random(struct proposal *proposal)
 struct climb {
     struct proposal *proposal;
     struct history history;
-    GArray *order; /* struct tried_config *: the timed configs, fastest first */
+    GArray *order; /* struct tried_config *: the configs with a time, fastest first */
 };
 
 static gint compare_times(gconstpointer a, gconstpointer b)
@@ -308,7 +314,8 @@ static gint compare_times(gconstpointer a, gconstpointer b)
     const struct tried_config *right = *(const struct tried_config *const *)b;
     if (left->time_ms != right->time_ms)
         return left->time_ms > right->time_ms ? 1 : -1;
-    /* Equal times keep the order of evaluation: the sort must not depend on the library's. */
+    /* Configs of equal time stay in the order of evaluation, so that the result does not depend
+     * on the library's sort. */
     return (left > right) - (left < right);
 }
 
@@ -341,14 +348,15 @@ static GArray *neighbours_of(const struct climb *climb, const struct perf_config
 {
     const struct proposal *proposal = climb->proposal;
     GArray *neighbours = g_array_new(FALSE, FALSE, sizeof(struct perf_config));
-    /* A default config may lie outside of the space, with another number of values. */
+    /* A default config may lie outside of the space and have another number of values: it then
+     * has no neighbours. */
     if (config->count == proposal->space->param_count)
         space_neighbours(proposal->space, proposal->search->problem, proposal->search->context,
                          config, false, neighbours);
     return neighbours;
 }
 
-/* Appends the neighbours that were never seen, with their ranks, to found. */
+/* Appends to `found` the neighbours that were neither tried nor proposed, with their ranks. */
 static void add_new(const struct climb *climb, const GArray *neighbours, GArray *found)
 {
     struct ranked ranked;
@@ -384,7 +392,7 @@ static void take_neighbours(const struct climb *climb, const struct tried_config
 {
     g_autoptr(GArray) neighbours = neighbours_of(climb, &tried->config);
     g_autoptr(GArray) found = g_array_new(FALSE, FALSE, sizeof(struct ranked));
-    /* The climb has moved on to the faster neighbour. */
+    /* A config with a faster neighbour is passed over: the climb has moved on to that neighbour. */
     if (has_faster(climb, neighbours, tried->time_ms))
         return;
     add_new(climb, neighbours, found);
@@ -404,7 +412,8 @@ static void take_second_neighbours(const struct climb *climb, int most)
     take_ranked(climb, found, most);
 }
 
-/* Local search without drawn starts: steps 2 to 4 of the account at the top. The space is not NULL. */
+/* Proposes by local search without random starts: steps 2 to 4 of the description at the top of
+ * this file. The space must not be NULL. */
 static void propose_climb(struct proposal *proposal)
 {
     struct climb climb;
@@ -429,8 +438,8 @@ static void propose_locally(struct proposal *proposal)
     propose_climb(proposal);
 }
 
-/* A prior replaces the drawn starts. It may use half of a limited number of configs: the other half looks for
- * configs that the prior does not know. */
+/* Proposes configs of the prior, which replaces the random starts. It may use half of a limited
+ * number of configs: the other half looks for configs that the prior does not know. */
 static void propose_from_prior(struct proposal *proposal)
 {
     const struct search *search = proposal->search;
@@ -466,7 +475,7 @@ static void propose_as_solver(struct proposal *proposal)
                                 (int)history.tried->len, wanted, asked);
     history_clear(&history);
     g_assert(count >= 0 && count <= wanted);
-    /* A solver may propose an invalid config or one twice; only valid new configs are taken. */
+    /* A solver may propose an invalid config, or one twice: only valid new configs are taken. */
     for (int i = 0; i < count; i++)
         if (space_contains(proposal->space, search->problem, search->context, &asked[i], NULL))
             proposal_take(proposal, &asked[i]);
@@ -483,7 +492,7 @@ static propose_fn *const proposers[STRATEGY_COUNT] = {
     [SEARCH_PRIOR] = propose_from_prior,
 };
 
-/* by_strategy chooses the configs if the solver has no search of its own. */
+/* Proposes new configs by the solver's own search if it has one, else by by_strategy. */
 static void propose_new(struct proposal *proposal, propose_fn *by_strategy)
 {
     const struct search *search = proposal->search;
@@ -516,8 +525,9 @@ bool search_more(const struct search *search)
 {
     struct proposal proposal;
     proposal_init(&proposal, search);
-    /* One new config answers the question for a strategy, so the walk through the space may end at the first. A
-     * solver's own search is asked for as many configs as search_propose() will ask it for. */
+    /* Whether a strategy finds a new config is known after one, so the walk through the space
+     * may end there. A solver's own search is asked for as many configs as search_propose() will
+     * ask it for. */
     if (!solver_searches(search->solver, search->strategy))
         proposal.wanted = MIN(proposal.wanted, 1);
     propose_new(&proposal, propose_in_order);

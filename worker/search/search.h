@@ -31,10 +31,12 @@ struct search {
     const struct context *context;
     const char *strategy; /* a name of solvers/framework/strategy.h */
     int64_t seed;
-    int configs_limit;         /* distinct configs of the job's own search; 0 for no limit */
-    int round_configs;         /* new configs in a round, at least 1 */
-    const GArray *prior;       /* struct perf_config: the most promising first, NULL for none */
-    const GPtrArray *rounds;   /* struct round *: the history, NULL for none */
+    /* Most distinct configs that the job's own search may try; 0 for no limit. */
+    int configs_limit;
+    int round_configs; /* most new configs in a round, at least 1 */
+    /* struct perf_config: configs to try first, the most promising first; NULL for none. */
+    const GArray *prior;
+    const GPtrArray *rounds;   /* struct round *: the job's rounds so far, NULL for none */
     const GArray *quarantined; /* struct perf_config: never proposed, NULL for none */
 };
 

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-/* 0xff bytes are a NaN in FP16, BF16, FP32 and FP64. 0x7b is 123 as INT8 and 2071690107 as INT32: results that the
- * small integers of random.h rarely reach. */
+/* The poison byte for a data type. 0xff bytes are a NaN in FP16, BF16, FP32 and FP64. 0x7b is
+ * 123 as INT8 and 2071690107 as INT32: results that the small integers of random.h rarely reach. */
 uint8_t guarded_poison_of(enum data_type type)
 {
     return type == TYPE_INT8 || type == TYPE_INT32 ? 0x7b : 0xff;
@@ -27,7 +27,8 @@ static bool take_parts(struct guarded *guarded, GError **error)
     return true;
 }
 
-/* A copy starts at a multiple of the alignment; one zone follows it, which is the zone before the next copy, too. */
+/* Bytes from one copy to the next. Each copy starts at a multiple of the device's alignment and
+ * is followed by one guard zone, which is also the zone before the next copy. */
 static int64_t step_for(struct device *device, int64_t bytes)
 {
     int64_t align = MAX(device->row->info(device)->slice_alignment, 4096);
@@ -51,7 +52,8 @@ bool guarded_alloc(struct guarded *guarded, struct device *device, int64_t bytes
     return false;
 }
 
-/* Poisons the zone behind a copy, and the rest between the copy's end and the zone's aligned begin. */
+/* Poisons the guard zone behind a copy, and the bytes between the copy's end and the zone, which
+ * begins at a multiple of the alignment. */
 static bool poison_tail(const struct guarded *guarded, int copy, GError **error)
 {
     int64_t end = part_offset(guarded, copy) + guarded->bytes;
@@ -93,14 +95,15 @@ bool guarded_poison(struct guarded *guarded, int copy, GError **error)
                                       error);
 }
 
-/* Compares the zone with itself, shifted by one byte: memcmp() is much faster than a loop over bytes. */
+/* Whether all bytes of the zone are poison. The zone is compared with itself shifted by one
+ * byte: memcmp() is much faster than a loop over bytes. */
 static bool is_whole(const uint8_t *zone, int64_t bytes, uint8_t poison)
 {
     return zone[0] == poison && memcmp(zone, zone + 1, (size_t)bytes - 1) == 0;
 }
 
-/* *distance: how far the nearest changed byte of a zone is from the tensor, -1 for an undamaged zone. backwards: the
- * tensor is behind the zone. */
+/* Sets *distance to how many bytes the nearest changed byte of the zone is away from the tensor;
+ * -1 for an undamaged zone. backwards: the tensor lies behind the zone. */
 static bool find_damage(const struct guarded *guarded, int64_t offset, int64_t bytes,
                         bool backwards, int64_t *distance, GError **error)
 {

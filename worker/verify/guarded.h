@@ -15,28 +15,31 @@
 struct guarded {
     struct device *device;
     struct device_memory *whole;
-    struct device_memory **parts; /* one slice a copy, without its zones */
+    struct device_memory **parts; /* one memory object for each copy, without its guard zones */
     int copies;
     int64_t bytes; /* in a copy */
-    int64_t step;  /* from the first byte of a copy to the first byte of the next */
-    int64_t all;   /* bytes of the allocation */
+    int64_t step;  /* bytes from the begin of one copy to the begin of the next */
+    int64_t all;   /* bytes of the whole allocation */
     uint8_t poison;
 };
 
 uint8_t guarded_poison_of(enum data_type type);
 
-/* Allocates and poisons everything. On failure *guarded is empty. DEVICE_ERROR_MEMORY. */
+/* Allocates the copies and zones, and fills all of them with poison. DEVICE_ERROR_MEMORY; on
+ * failure *guarded is empty. */
 bool guarded_alloc(struct guarded *guarded, struct device *device, int64_t bytes, int copies,
                    uint8_t poison, GError **error);
-void guarded_free(struct guarded *guarded); /* also for an empty one */
+/* Frees the allocation; does nothing for an empty one. */
+void guarded_free(struct guarded *guarded);
 
-/* Whether one copy of that size fits into the allocation; false for an empty one. */
+/* Whether one copy of that size, with its zones, fits into the allocation; false for an empty
+ * one. */
 bool guarded_fits(const struct guarded *guarded, int64_t bytes);
-/* Gives the only copy another size that fits; its zones begin and end there. Its inside is not poisoned. On failure
- * *guarded is empty. */
+/* Gives the only copy another size, which must fit, and places its guard zones there. The copy
+ * itself is not poisoned. On failure *guarded is empty. */
 bool guarded_resize(struct guarded *guarded, int64_t bytes, GError **error);
 
-/* Poisons a copy's inside again. */
+/* Fills a copy with poison again, without its zones. */
 bool guarded_poison(struct guarded *guarded, int copy, GError **error);
 /* Reads both zones of a copy. *damaged: a byte changed; *offset is then the changed byte that is nearest to the
  * copy, counted from the copy's first byte (negative before it). Repairs the zones. */

@@ -20,13 +20,14 @@
 #include "worker/verify/random.h"
 #include "worker/verify/reference_element.h"
 
-#define ITEMS 256 /* in a workgroup, the same as in judge.cl */
-#define GROUPS_MAX                                                                                 \
-    1024 /* workgroups of the entries that loop over all elements: fills any device */
+#define ITEMS        256 /* work-items in a workgroup, the same number as in judge.cl */
+/* Workgroups of the entries that loop over all elements: enough to occupy any device.. */
+#define GROUPS_MAX   1024
 #define ARGS_MAX     64
 #define FOUND_BYTES  (3ll * 8 * GROUPS_MAX)
-#define MEMORY_SHARE 4 /* of the device's memory: one part in this many */
-/* The output of W has few elements, each a long sum. Several work-items share a sum until there are this many. */
+#define MEMORY_SHARE 4 /* a judge may use 1/4 of the device's memory */
+/* Several work-items share a sum if that gives up to this many work-items: when W is the output,
+ * there are few elements, and each is a long sum. */
 #define ITEMS_WANTED (1 << 18)
 #define PARTS_MAX    64
 
@@ -42,9 +43,10 @@ struct judge {
     struct device_kernel *kernels[JUDGE_ENTRIES];
     int64_t count; /* elements of the output */
     int parts;
-    /* Doubles and floats, [parts][count]. judge_join adds the parts up into the first: the reference. */
+    /* Doubles and floats, [parts][count]: each part is a partial sum of every element.
+     * judge_join adds all parts up into the first one, which is the reference. */
     struct device_memory *value, *magnitude;
-    struct device_memory *found; /* the workgroups' results, three 8-byte numbers each */
+    struct device_memory *found; /* the results of each workgroup, three 8-byte numbers */
     struct device_memory *found_parts[3];
     double largest; /* magnitude */
 };
@@ -194,14 +196,14 @@ static void add_problem(struct arguments *arguments, const struct judge *judge)
     add_axes(arguments, p->dilation);
 }
 
-/* Overwrites the results of earlier launches with numbers that are refused: a launch that the driver drops must not
- * pass for one that found everything right. */
+/* Overwrites the results of earlier launches with numbers that are refused: a launch that the
+ * driver drops must not look like one that found every element right. */
 static bool forget_found(struct judge *judge, GError **error)
 {
     return judge->device->row->fill(judge->found, 0, FOUND_BYTES, 0xff, error);
 }
 
-/* The same for the sums, which may be another problem's, or damaged by a kernel. */
+/* Does the same for the sums, which may be another problem's, or damaged by a kernel. */
 static bool forget_sums(struct judge *judge, GError **error)
 {
     int64_t sums = judge->count * judge->parts;
@@ -306,8 +308,9 @@ static void sample_clear(struct sample *sample)
     g_free(sample->magnitude);
 }
 
-/* Host and device sum in different orders, each with a rounding error of up to (L + 2) 2^-53 of the magnitude. The
- * device keeps magnitudes as floats. */
+/* Whether the device's element agrees with the host's. Host and device sum in different orders,
+ * each with a rounding error of up to (L + 2) 2^-53 of the magnitude. The device keeps
+ * magnitudes as floats. */
 static bool agrees(const struct judge *judge, double value, double magnitude, double host_value,
                    double host_magnitude)
 {
@@ -393,7 +396,8 @@ bool judge_compare(struct judge *judge, struct device_memory *output,
     *judged = (struct judged){0};
     for (int64_t i = 0; i < groups; i++) {
         int64_t looks = found[1][i].number, wrong = found[2][i].number;
-        /* The poison of forget_found() fails these tests: NaN is not >= 0, and -1 is negative. */
+        /* If the driver dropped the launch, the poison of forget_found() fails these tests: NaN
+         * is not >= 0, and -1 is negative. */
         sound = sound && looks >= 0 && looks <= judge->count && wrong >= 0 && wrong <= looks &&
                 found[0][i].ratio >= 0;
         looked += sound ? looks : 0;
@@ -427,7 +431,7 @@ static bool check_comparison(struct judge *judge, struct device_memory *poisoned
     return false;
 }
 
-/* ---- the whole ---- */
+/* ---- making and freeing a judge ---- */
 
 static bool find_kernels(struct judge *judge, struct device_program *program, GError **error)
 {
@@ -439,7 +443,8 @@ static bool find_kernels(struct judge *judge, struct device_program *program, GE
     return true;
 }
 
-/* The parts of a sum split its images and output lines among work-items: there can be no more of them than lines. */
+/* Chooses into how many parts each sum is split. Work-items divide the images and output lines
+ * of a sum among them, so there are at most as many parts as lines. */
 static void choose_parts(struct judge *judge)
 {
     const struct problem *p = &judge->problem;
@@ -457,7 +462,7 @@ static bool alloc_memory(struct judge *judge, GError **error)
     int64_t elements = judge->count * judge->parts, part = GROUPS_MAX * 8;
     int64_t limit = MIN(info->memory_bytes / MEMORY_SHARE, info->largest_bytes);
 
-    /* 12 bytes an element: a double and a float. */
+    /* An element takes 12 bytes: a double and a float. */
     if (elements > limit / 12) {
         g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_MEMORY,
                     "a reference of %" G_GINT64_FORMAT " elements is too large for the device",
@@ -562,9 +567,9 @@ static int64_t judge_bytes(const struct judge *judge)
     return judge->count * judge->parts * 12;
 }
 
-/* ---- judges kept ---- */
+/* ---- the cache of judges ---- */
 
-#define KEPT_SHARE 16 /* of the device's memory: one part in this many */
+#define KEPT_SHARE 16 /* the cache may use 1/16 of the device's memory */
 
 struct kept {
     struct judge *judge;
@@ -585,7 +590,7 @@ struct judge_cache *judge_cache_new(const struct device *device)
     return cache;
 }
 
-/* Removes an entry; the caller owns the judge. */
+/* Takes an entry out of the cache; the caller owns its judge. */
 static struct judge *take_out(struct judge_cache *cache, GList *link)
 {
     struct kept *kept = link->data;

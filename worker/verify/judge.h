@@ -19,7 +19,8 @@
 #include "worker/verify/tolerance.h"
 
 #define JUDGE_FILE  "judge.cl"
-#define JUDGE_ENTRY "judge_reference" /* one of its entries; all are in the object */
+/* An entry of the code object, which contains all of judge.cl's entries. */
+#define JUDGE_ENTRY "judge_reference"
 
 struct judge;
 
@@ -39,8 +40,8 @@ void judge_free(struct judge *judge);
 bool judge_write_input(struct judge *judge, enum tensor_role role, struct device_memory *memory,
                        GError **error);
 
-/* Uses the judge with other memory of the same tensors: writes the inputs there and checks the comparison. The
- * reference is kept. */
+/* Uses the judge with other memory of the same tensors: writes the inputs there and proves the
+ * comparison again. The reference is kept. */
 bool judge_resume(struct judge *judge, struct device_memory *const memory[TENSOR_COUNT],
                   GError **error);
 /* Writes the inputs and computes the reference again: a kernel may have written into either. */
@@ -49,20 +50,21 @@ bool judge_refresh(struct judge *judge, struct device_memory *const memory[TENSO
 
 struct judged {
     int64_t wrong; /* elements outside of their tolerance */
-    double
-        error; /* the largest error over its element's tolerance; for integers the largest error */
+    /* Largest error of an element, divided by the element's tolerance; for integers the error
+     * itself. */
+    double error;
 };
 /* Compares all elements of an output by the rules of verify_output(). WORKER_ERROR_DOUBT if the device reports that
  * it looked at fewer elements. */
 bool judge_compare(struct judge *judge, struct device_memory *output,
                    const struct tolerance *tolerance, struct judged *judged, GError **error);
-double judge_length(const struct judge *judge); /* products in the longest sum */
+double judge_length(const struct judge *judge); /* The number of products in the longest sum. */
 
 /* Copies the reference to the host. The caller owns one use of it. */
 struct reference *judge_fetch(struct judge *judge, GError **error);
 
-/* Judges kept for the next request of their problem, the last used ones, up to 1/16 of the device's memory. Free a
- * cache before the programs of its judges. */
+/* Judges that were used last, kept for the next request of their problem, in up to 1/16 of the
+ * device's memory. Free a cache before the programs of its judges. */
 struct judge_cache;
 struct judge_cache *judge_cache_new(const struct device *device);
 void judge_cache_free(struct judge_cache *cache);
@@ -72,9 +74,9 @@ struct judge *judge_cache_take(struct judge_cache *cache, const struct device_pr
                                uint64_t seed);
 /* Gives a judge to the cache, which may free it. */
 void judge_cache_give(struct judge_cache *cache, struct judge *judge);
-/* Frees the judges that were given back longer ago. */
+/* Frees the judges that were given back more than `seconds` ago. */
 void judge_cache_drop_unused(struct judge_cache *cache, int64_t seconds);
-/* Frees all judges kept. False for an empty cache. */
+/* Frees all judges in the cache. Returns false if it was empty. */
 bool judge_cache_clear(struct judge_cache *cache);
 
 #endif

@@ -9,7 +9,8 @@ uint64_t random_bits(uint64_t seed, uint64_t index)
     return z ^ (z >> 31);
 }
 
-/* The lowest bit is the sign; the high half, whose bits are independent of it, is the size. */
+/* The lowest bit is the sign. The high half of the bits, which is independent of it, gives the
+ * absolute value. */
 double random_value(enum data_type type, uint64_t bits)
 {
     double sign = bits & 1 ? -1 : 1;

@@ -46,7 +46,8 @@ INLINED void add_tile(const double *left, const double *right, int depth, int ab
                       double *sums)
 {
     lanes tile[PANEL_ROWS][2];
-    int64_t keep = absolute ? INT64_MAX : -1; /* INT64_MAX clears the sign's bit */
+    /* INT64_MAX clears the sign bit of each element, -1 keeps it. */
+    int64_t keep = absolute ? INT64_MAX : -1;
     lane_bits mask = {keep, keep, keep, keep};
 
     memcpy(tile, sums, sizeof(tile));
@@ -82,8 +83,8 @@ kernel_avx2(const double *left, const double *right, int depth, double *sums, do
 }
 #endif
 
-/* sums[r][c] += sum over d of left[d][r] * right[d][c], and magnitudes[r][c] likewise with absolute values. Uses
- * AVX2 and FMA if the processor has them. */
+/* Multiplies two packed panels: sums[r][c] += sum over d of left[d][r] * right[d][c], and
+ * magnitudes[r][c] likewise with absolute values. Uses AVX2 and FMA if the processor has them. */
 static void reference_kernel(const double *left, const double *right, int depth, double *sums,
                              double *magnitudes)
 {
@@ -96,7 +97,7 @@ static void reference_kernel(const double *left, const double *right, int depth,
     add_both(left, right, depth, sums, magnitudes);
 }
 
-/* ---- where elements lie ---- */
+/* ---- positions of elements in their tensors ---- */
 
 struct place {
     int64_t base;
@@ -106,12 +107,12 @@ struct place {
 struct product {
     const struct problem *p;
     int64_t rows, columns, depth; /* of one group */
-    int64_t blocks;               /* of columns, in one group */
+    int64_t blocks;               /* blocks of columns in one group */
     const double *left, *right;   /* dense tensors */
-    int64_t extent[AXIS_COUNT];   /* of the gathered tensor */
+    int64_t extent[AXIS_COUNT];   /* size of the gathered tensor on each spatial axis */
     int64_t divisor[AXIS_COUNT];
-    int64_t keep_one_of; /* one block in this many is computed */
-    atomic_llong next;   /* task: group * blocks + block */
+    int64_t keep_one_of; /* of so many blocks one is computed, the others are left out */
+    atomic_llong next;   /* the next block to compute, as group * blocks + block */
     struct reference *out;
 };
 
@@ -128,7 +129,8 @@ static void split(int64_t flat, const int64_t size[AXIS_COUNT], int64_t at[AXIS_
     }
 }
 
-/* An output pixel as a column or depth: its image n, and where its window begins in the input. */
+/* Sets the place of an output pixel, as a column or a depth of the product: its image n, and
+ * where its window begins in the input. */
 static void place_window(const struct problem *p, int64_t flat, int64_t image, struct place *place)
 {
     split(flat % volume(p->out), p->out, place->at);
@@ -137,7 +139,8 @@ static void place_window(const struct problem *p, int64_t flat, int64_t image, s
         place->at[a] = place->at[a] * p->stride[a] - p->pad[a];
 }
 
-/* A channel and a tap of the filter as a column or depth. sign -1 for B, which goes from inputs to outputs. */
+/* Sets the place of a channel and filter tap, as a column or a depth of the product. sign: -1
+ * for B, which goes from inputs to outputs. */
 static void place_tap(const struct problem *p, int64_t flat, int64_t first_channel,
                       const int64_t size[AXIS_COUNT], int sign, struct place *place)
 {
@@ -193,7 +196,7 @@ static double gather(const struct product *m, const struct place *column, const 
     return m->right[column->base + depth->base + offset];
 }
 
-/* The left element is left[row_offset + depth_offset]. */
+/* A row's part of the left element's offset: the element is left[row_offset + depth_offset]. */
 static int64_t row_offset(const struct product *m, int64_t group, int64_t row)
 {
     const struct problem *p = m->p;
@@ -220,22 +223,24 @@ static int64_t depth_offset(const struct product *m, int64_t depth)
     g_assert_not_reached();
 }
 
-/* The dense output's offset of a result. */
+/* Where a result of the product is in the dense output. */
 static int64_t output_offset(const struct product *m, int64_t group, int64_t row, int64_t column)
 {
     const struct problem *p = m->p;
     int64_t channel = group * m->rows + row;
-    int64_t image = m->columns / p->n; /* columns of one image, F and B */
+    int64_t image = m->columns / p->n; /* columns that belong to one image, for F and B */
 
     if (p->direction == DIRECTION_W)
         return channel * m->columns + column;
     return (column / image * m->rows * p->groups + channel) * image + column % image;
 }
 
-/* One thread's working memory. */
+/* Working memory of one thread. */
 struct bench {
-    double right[BLOCK_DEPTH * BLOCK_COLUMNS]; /* panels of PANEL_COLUMNS: [panel][depth][column] */
-    double left[BLOCK_DEPTH * BLOCK_ROWS];     /* panels of PANEL_ROWS: [panel][depth][row] */
+    /* Packed panels of PANEL_COLUMNS columns: [panel][depth][column]. */
+    double right[BLOCK_DEPTH * BLOCK_COLUMNS];
+    /* Packed panels of PANEL_ROWS rows: [panel][depth][row]. */
+    double left[BLOCK_DEPTH * BLOCK_ROWS];
     struct place column[BLOCK_COLUMNS];
     int64_t depth_offset[BLOCK_DEPTH];
     double *sums, *magnitudes; /* [panel of rows][panel of columns][PANEL_ROWS][PANEL_COLUMNS] */
@@ -273,7 +278,8 @@ static void pack_left(const struct product *m, int64_t group, int64_t first_row,
     }
 }
 
-/* Adds the product of the packed blocks to the sums of BLOCK_ROWS rows from first_row on. */
+/* Multiplies the packed blocks and adds the product to the sums of the BLOCK_ROWS rows from
+ * first_row on. */
 static void multiply_blocks(const struct product *m, int64_t first_row, int depths, int columns,
                             struct bench *bench)
 {
@@ -332,8 +338,9 @@ static void compute_block(const struct product *m, int64_t group, int64_t block,
     store_block(m, group, first_column, columns, bench);
 }
 
-/* The first and last block of every group, where kernels handle edges, and others by a hash: every n-th block could
- * meet the same pixels of every image's row. */
+/* Whether a block is computed in a partial reference: the first and last block of every group,
+ * where kernels handle edges, and others chosen by a hash. Every n-th block would not do: it
+ * could contain the same pixels of each image. */
 static bool block_is_kept(const struct product *m, int64_t task)
 {
     int64_t block = task % m->blocks;
@@ -484,7 +491,7 @@ int64_t reference_bytes(const struct reference *reference)
     return reference->count * (int64_t)(sizeof(double) + sizeof(float));
 }
 
-/* ---- references kept ---- */
+/* ---- the cache of references ---- */
 
 struct entry {
     struct problem problem;

@@ -11,19 +11,20 @@
 
 struct reference {
     enum tensor_role role; /* the tensor that the direction writes */
-    int64_t count;         /* its logical elements */
+    int64_t count;         /* number of the output's logical elements */
     double *value;         /* dense (tensor.h); NaN for an element that was not computed */
     float *magnitude;      /* likewise */
     double largest;        /* magnitude */
-    double length;         /* products in the longest sum */
-    int uses;              /* owners; reference_unref() ends one's use */
+    double length;         /* number of products in the longest sum */
+    int uses;              /* number of owners; reference_unref() ends the use of one */
 };
 
 /* False and WORKER_ERROR_INVALID for a problem with an epilogue, a cast or an unsupported data type. A bias in the
  * problem's key is allowed: a kernel of its own adds it. */
 bool reference_supports(const struct problem *p, GError **error);
 
-double reference_length(const struct problem *p); /* products in the longest sum */
+/* The number of products in the longest sum of the problem. */
+double reference_length(const struct problem *p);
 
 /*
  * Computes the output of p's direction from its two dense inputs, on `threads` threads; dense[] of the output's
@@ -35,17 +36,19 @@ struct reference *reference_compute(const struct problem *p,
                                     const double *const dense[TENSOR_COUNT], int threads,
                                     double macs_limit, GError **error);
 void reference_unref(struct reference *reference);
-int64_t reference_bytes(const struct reference *reference); /* of the host's memory */
+/* Bytes of host memory that the reference takes. */
+int64_t reference_bytes(const struct reference *reference);
 
-/* References kept by problem and seed, up to a limit; the least recently used one leaves first, the newest stays
- * whatever its size. For one thread. */
+/* References kept by problem and seed, up to a limit of bytes. The least recently used one is
+ * freed first; the newest one stays whatever its size. For one thread. */
 struct reference_cache;
 struct reference_cache *reference_cache_new(int64_t bytes_limit);
 void reference_cache_free(struct reference_cache *cache);
-/* A use for the caller; NULL if the cache has no reference for this problem and seed. */
+/* Finds a reference; the caller owns one use of it. NULL if the cache has none for this problem
+ * and seed. */
 struct reference *reference_cache_find(struct reference_cache *cache, const struct problem *p,
                                        uint64_t seed);
-/* The cache takes a use of its own. */
+/* Adds a reference; the cache takes a use of its own. */
 void reference_cache_add(struct reference_cache *cache, const struct problem *p, uint64_t seed,
                          struct reference *reference);
 

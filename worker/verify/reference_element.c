@@ -2,11 +2,12 @@
 
 #include <math.h>
 
-/* The sum of one output element, as far as it was computed. */
+/* One output element while its sum is computed. */
 struct element {
     const struct problem *p;
     const struct reference_inputs *inputs;
-    int64_t i, j;           /* its first two coordinates: N C, N K or K C */
+    /* The element's first two coordinates: (n, c) of x, (n, k) of y, or (k, c) of w. */
+    int64_t i, j;
     int64_t at[AXIS_COUNT]; /* the others */
     double value, magnitude;
 };
@@ -24,7 +25,8 @@ static void split(int64_t flat, const int64_t size[AXIS_COUNT], int64_t at[AXIS_
     }
 }
 
-/* Moves to the next place of a box, the last axis fastest; false behind the last place. */
+/* Moves to the next position in a box of these sizes, the last axis fastest. Returns false
+ * behind the last position. */
 static bool next_place(const int64_t size[AXIS_COUNT], int64_t at[AXIS_COUNT])
 {
     for (int a = AXIS_COUNT - 1; a >= 0; a--) {
@@ -52,7 +54,8 @@ static void add(struct element *e, enum tensor_role a, int64_t a_at, enum tensor
     e->magnitude += fabs(product);
 }
 
-/* The input position that is multiplied with filter position f for output position out; false for padding. */
+/* Sets the input position that output position `out` multiplies with filter position f. Returns
+ * false if it lies in the padding. */
 static bool meets(const struct problem *p, const int64_t out[AXIS_COUNT],
                   const int64_t f[AXIS_COUNT], int64_t in[AXIS_COUNT])
 {
@@ -64,7 +67,8 @@ static bool meets(const struct problem *p, const int64_t out[AXIS_COUNT],
     return true;
 }
 
-/* The inverse of meets(): the output position for input position in and filter position f; false if none exists. */
+/* The inverse of meets(): sets the output position that multiplies this input position with
+ * filter position f. Returns false if there is none. */
 static bool is_met(const struct problem *p, const int64_t in[AXIS_COUNT],
                    const int64_t f[AXIS_COUNT], int64_t out[AXIS_COUNT])
 {

@@ -7,7 +7,8 @@
 
 #include "solvers/problem/problem.h"
 
-/* input() returns an input tensor's element by its logical index. */
+/* The two inputs of a convolution. input() returns the element of an input tensor with that
+ * logical index. */
 struct reference_inputs {
     double (*input)(const void *data, enum tensor_role role, int64_t index);
     const void *data;

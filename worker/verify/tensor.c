@@ -91,7 +91,8 @@ int64_t tensor_count(const struct tensor *tensor)
     return count;
 }
 
-/* The number of strides along an axis: blocks of channels if they are blocked, else elements. */
+/* The number of places that the axis's stride steps through: blocks of channels if channels are
+ * blocked, else elements. */
 static int64_t axis_places(const struct tensor *tensor, int axis)
 {
     if (axis != 1)
@@ -138,7 +139,8 @@ static int64_t walk_offset(const struct tensor_walk *walk)
     return offset;
 }
 
-/* The innermost axis is the common case: one addition. Only at its end the offset is computed from all axes. */
+/* Along the innermost axis the offset needs only one addition. At its end the offset is computed
+ * from all axes. */
 void tensor_walk_next(struct tensor_walk *walk)
 {
     const struct tensor *t = walk->tensor;

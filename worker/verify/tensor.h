@@ -13,25 +13,28 @@
 
 struct tensor {
     enum data_type type;
-    int block; /* layouts with blocked channels: channels in a block, which is innermost; else 1 */
+    /* Channels in a block, which is the innermost axis, for layouts with blocked channels; else
+     * 1. */
+    int block;
     int64_t extent[TENSOR_AXES];
-    int64_t stride
-        [TENSOR_AXES]; /* elements; stride[1] is from a block of channels to the next if block > 1 */
+    /* Elements between neighbours on each axis; with block > 1 stride[1] is from one block of
+     * channels to the next. */
+    int64_t stride[TENSOR_AXES];
 };
 
-/* The packed tensor of a role. */
+/* Makes the packed tensor that the problem has in that role. */
 void tensor_init(struct tensor *tensor, const struct problem *p, enum tensor_role role);
-/* Replaces the strides. They must be positive and keep elements apart, which is not checked. */
+/* Replaces the strides. They must be positive and keep elements apart; neither is checked. */
 void tensor_set_strides(struct tensor *tensor, const int64_t stride[TENSOR_AXES]);
 
-int64_t tensor_count(const struct tensor *tensor); /* logical elements */
-/* Places from the first element to the last, gaps and padding included. */
+int64_t tensor_count(const struct tensor *tensor); /* The number of logical elements. */
+/* The number of places from the first element to the last, gaps and padding included. */
 int64_t tensor_elements(const struct tensor *tensor);
 int64_t tensor_bytes(const struct tensor *tensor); /* tensor_elements() in bytes */
 /* Whether the tensor has no gaps. Padding of blocked layouts is no gap. */
 bool tensor_is_packed(const struct tensor *tensor);
 
-/* Visits the logical elements in order, keeping the offset of the current one. */
+/* Visits the logical elements in order. `offset` is the place of the current one. */
 struct tensor_walk {
     const struct tensor *tensor;
     int64_t at[TENSOR_AXES];
@@ -41,12 +44,12 @@ void tensor_walk_init(struct tensor_walk *walk, const struct tensor *tensor);
 void tensor_walk_next(struct tensor_walk *walk);
 
 double tensor_load(enum data_type type, const void *data, int64_t offset);
-/* Rounds to the type. */
+/* Stores a value, rounded to the tensor's type, at an offset in elements. */
 void tensor_store(enum data_type type, void *data, int64_t offset, double value);
 /* The value after rounding to the type. */
 double tensor_round(enum data_type type, double value);
 
-/* Between dense and stored; gaps and padding of `data` stay unchanged. */
+/* Convert between dense doubles and stored elements. Gaps and padding of `data` stay unchanged. */
 void tensor_from_dense(const struct tensor *tensor, const double *dense, void *data);
 void tensor_to_dense(const struct tensor *tensor, const void *data, double *dense);
 
@@ -54,10 +57,10 @@ void tensor_to_dense(const struct tensor *tensor, const void *data, double *dens
 bool tensor_type_supported(enum data_type type);
 
 /*
- * IEEE half ("FP16") and bfloat16 ("BF16") as they are stored. Conversions round to nearest, ties to even;
- * infinities and NaNs stay what they are.
+ * Convert IEEE half ("FP16") and bfloat16 ("BF16") as they are stored. Conversions
+ * round to nearest, ties to even; infinities and NaNs stay what they are.
  */
-uint16_t half_from_float(float value); /* 65520 and more become infinite */
+uint16_t half_from_float(float value); /* 65520 and larger values become infinite */
 float half_to_float(uint16_t stored);
 uint16_t bfloat16_from_float(float value);
 float bfloat16_to_float(uint16_t stored);

@@ -16,7 +16,7 @@ static double unit_roundoff(enum data_type type)
     }
 }
 
-/* An absolute part of the tolerance, for results near zero. */
+/* The absolute part of the tolerance, which matters for results near zero. */
 static double smallest_step(enum data_type type)
 {
     switch (type) {
@@ -35,7 +35,7 @@ void tolerance_init(struct tolerance *tolerance, const struct problem *p, const 
                     double length)
 {
     enum tensor_role out = problem_output_role(p);
-    /* The two inputs of the direction. */
+    /* The direction's two inputs are all roles but that of the output. */
     enum tensor_role a = out == TENSOR_X ? TENSOR_Y : TENSOR_X;
     enum tensor_role b = out == TENSOR_W ? TENSOR_Y : TENSOR_W;
     bool winograd = strcmp(algorithm, "Winograd") == 0, fft = strcmp(algorithm, "FFT") == 0;

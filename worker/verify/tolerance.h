@@ -33,13 +33,15 @@
 
 struct tolerance {
     bool exact;
-    bool tensor_wide;     /* every element counts with the largest magnitude of the tensor */
-    double per_magnitude; /* f * u, and u_in / 8 where it is added */
+    /* Each element's magnitude is replaced by the largest one of the tensor. */
+    bool tensor_wide;
+    double per_magnitude; /* factor of the magnitude: f * u, plus u_in / 8 where that is added */
     double per_value;     /* v */
-    double smallest;      /* the output type's smallest step */
+    double smallest;      /* the smallest step of the output's type */
 };
 
-/* algorithm: the solver's family ("Direct", "Winograd"); an unknown one counts as Direct. length: L. */
+/* Sets the tolerance of a problem. algorithm: the solver's family ("Direct", "Winograd"); an
+ * unknown one counts as Direct. length: L, the products in the longest sum. */
 void tolerance_init(struct tolerance *tolerance, const struct problem *p, const char *algorithm,
                     double length);
 double tolerance_at(const struct tolerance *tolerance, double expected, double magnitude,

@@ -3,9 +3,10 @@
 #include <math.h>
 #include <string.h>
 
-/* The element with the largest error over its tolerance: it goes into the verdict's detail. */
+/* The element with the largest error relative to its tolerance, which the verdict's detail
+ * names. */
 struct worst {
-    int64_t index; /* logical, -1 for none */
+    int64_t index; /* the element's logical index, -1 for none */
     double got, expected, ratio;
     bool unwritten;
 };
@@ -19,7 +20,8 @@ static bool is_poison(const uint8_t *bytes, int count, uint8_t poison)
     return true;
 }
 
-/* The error over the tolerance; infinite for a value that is not finite. With a tolerance of 0 (integers) the error. */
+/* The error divided by the tolerance; infinite for a value that is not finite. If the tolerance
+ * is 0 (integers), the error itself. */
 static double error_ratio(double got, double expected, double allowed)
 {
     double error = fabs(got - expected);
@@ -28,7 +30,7 @@ static double error_ratio(double got, double expected, double allowed)
         return INFINITY;
     if (allowed > 0)
         return error / allowed;
-    return error; /* integers: 0, or at least 1 */
+    return error; /* for integers the error is 0 or at least 1 */
 }
 
 static bool is_wrong(double ratio, const struct tolerance *tolerance)
@@ -66,9 +68,10 @@ static double judge(const struct tensor *tensor, const void *data, int64_t offse
     now->got = tensor_load(tensor->type, data, offset);
     now->expected = expected;
     now->unwritten = is_poison((const uint8_t *)data + offset * bytes, bytes, poison);
-    if (isnan(expected)) /* the reference is partial, and without this element */
+    if (isnan(expected)) /* a partial reference does not have this element */
         return now->unwritten || !isfinite(now->got) ? INFINITY : 0;
-    /* A right integer may equal the poison by chance; it is not called unwritten. */
+    /* An unwritten element is found by its poison. A right integer may equal the poison by
+     * chance, so it is called unwritten only if it is wrong, too. */
     double ratio = error_ratio(now->got, expected, allowed);
     now->unwritten = now->unwritten && ratio > 1;
     return ratio;
@@ -101,7 +104,8 @@ void verify_output(const struct tensor *tensor, const void *data, uint8_t poison
     describe(tensor, &worst, wrong, verdict);
 }
 
-/* A byte for each place of the tensor: 1 if an element is stored there. Free with g_free(). */
+/* An array with a byte for each place of the tensor: 1 if an element is stored there, 0 for gaps
+ * and padding. Free with g_free(). */
 static uint8_t *mark_elements(const struct tensor *tensor)
 {
     uint8_t *marks = g_malloc0((gsize)tensor_elements(tensor));

@@ -14,21 +14,23 @@
 #define VERDICT_DETAIL_MAX 256
 
 struct verdict {
-    enum failure failure; /* NONE, WRONG_RESULT or OUT_OF_BOUNDS */
-    double
-        error; /* the largest error over its element's tolerance; for integers the largest error */
-    char detail
-        [VERDICT_DETAIL_MAX]; /* the worst element, its value and the expected one; "" for a right result */
+    enum failure failure; /* FAILURE_NONE, FAILURE_WRONG_RESULT or FAILURE_OUT_OF_BOUNDS */
+    /* Largest error of an element, divided by the element's tolerance; for integers the error
+     * itself. */
+    double error;
+    /* Names the worst element, its value and the expected one; "" for a right result. */
+    char detail[VERDICT_DETAIL_MAX];
 };
 
-/* data: the output as read back; its memory was filled with `poison` bytes before the run. NaN and infinity are
- * always wrong. An element that the reference did not compute must be written and finite. */
+/* Compares an output with the reference. data: the output as read back; its memory was filled
+ * with `poison` bytes before the run. NaN and infinity are always wrong. An element that the
+ * reference did not compute must be written and finite. */
 void verify_output(const struct tensor *tensor, const void *data, uint8_t poison,
                    const struct reference *reference, const struct tolerance *tolerance,
                    struct verdict *verdict);
 
-/* The verdict is OUT_OF_BOUNDS if a place between the elements of a tensor with gaps no longer holds the poison.
- * Padding of blocked layouts may be written. */
+/* Finds writes between the elements of a tensor with gaps: the verdict is FAILURE_OUT_OF_BOUNDS
+ * if a gap no longer holds the poison. Padding of blocked layouts may be written. */
 void verify_holes(const struct tensor *tensor, const void *data, uint8_t poison,
                   struct verdict *verdict);
 
