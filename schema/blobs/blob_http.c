@@ -100,7 +100,7 @@ static void set_authentication(CURL *curl, const struct http_request *request)
         curl_easy_setopt(curl, CURLOPT_HTTPAUTH, CURLAUTH_BASIC);
         if (request->sigv4 != NULL)
             curl_easy_setopt(curl, CURLOPT_AWS_SIGV4,
-                             request->sigv4); /* sets CURLOPT_HTTPAUTH, too */
+                             request->sigv4); /* also sets CURLOPT_HTTPAUTH */
         curl_easy_setopt(curl, CURLOPT_USERNAME, request->user);
         curl_easy_setopt(curl, CURLOPT_PASSWORD, request->password);
     } else if (request->netrc) {
@@ -115,14 +115,15 @@ static void set_request(struct http *http, const struct http_request *request,
                         struct receiver *receiver, HttpHeaders *headers)
 {
     CURL *curl = http->curl;
-    curl_easy_reset(curl); /* keeps the connection */
+    /* Clears the options of the last request and keeps the connection open. */
+    curl_easy_reset(curl);
     set_limits(http);
     set_authentication(curl, request);
     http->words[0] = '\0';
     curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, http->words);
     curl_easy_setopt(curl, CURLOPT_URL, request->url);
-    /* With the whole body in memory curl can send it again on a new connection. A PUT without a body would
-     * have no length. */
+    /* A body is handed over as a whole, so that curl can send it again on a new connection. A
+     * PUT without a body gets an empty one, or it would have no length. */
     if (request->body != NULL) {
         gsize size = 0;
         const void *bytes = g_bytes_get_data(request->body, &size);
@@ -195,8 +196,8 @@ static bool attempt(struct http *http, const struct http_request *request,
     return false;
 }
 
-/* Pauses before an attempt. The pause doubles each time, and varies by half so that the nodes of a farm do
- * not return together. A server's Retry-After may make it longer. */
+/* Pauses before the next attempt. The pause doubles with each attempt, and varies by half so
+ * that the nodes of a farm do not return together. A server's Retry-After may make it longer. */
 static void wait_before(const struct http *http, int number)
 {
     curl_off_t asked = 0;

@@ -19,22 +19,24 @@ void http_free(Http *http);
 
 struct http_request {
     const char *method;         /* "GET", "PUT", "DELETE", "MKCOL" */
-    const char *url;            /* without credentials: errors show it */
+    const char *url;            /* the URL, without credentials: error messages show it */
     const HttpHeaders *headers; /* further headers, or NULL; the caller keeps them */
     GBytes *body;               /* or NULL */
-    gsize most;                 /* bytes of an answer with status 2xx; a longer one is an error */
-    /* for basic authentication, or the key to sign with; user NULL for none */
+    /* Most bytes of the body of an answer with status 2xx; a longer body is an error. */
+    gsize most;
+    /* user and password for basic authentication, or the key id and secret to sign with; user
+     * NULL for none */
     const char *user, *password;
     /* CURLOPT_AWS_SIGV4, "aws:amz:REGION:s3": user and password are the key that signs the request, with all
      * headers and the body's SHA-256. NULL: basic authentication. */
     const char *sigv4;
-    /* without a user: basic authentication by the netrc file's entry for the host, if any */
+    /* if user is NULL: basic authentication by the netrc file's entry for the host, if any */
     bool netrc;
 };
 
 struct http_answer {
     long status;
-    GByteArray *body; /* of an error: its beginning */
+    GByteArray *body; /* the answer's body; of an error answer only its beginning */
 };
 void http_answer_clear(struct http_answer *answer);
 typedef struct http_answer HttpAnswer;

@@ -7,7 +7,7 @@
 struct s3_store {
     struct blob_store base;
     char *origin; /* "https://bucket.s3.eu-north-1.amazonaws.com" */
-    char *host;   /* as the Host header has it */
+    char *host;   /* host and port as the Host header has them */
     char *prefix; /* the encoded path before an object's name: "/prefix/", "/bucket/" */
     char *region;
 };
@@ -155,8 +155,9 @@ static HttpHeaders *s3_headers(const struct http_request *request, const char *s
     return headers;
 }
 
-/* True if the server answered; the caller judges the status. Credentials are looked up for each request, since those
- * of a session change. Afterwards request->url is the store's: errors name the store, not the object. */
+/* Sends a request. Returns true if the server answered; the caller judges the status.
+ * Credentials are looked up for each request, since those of a session change. Afterwards
+ * request->url is the store's URL, so that errors name the store and not the object. */
 static bool s3_send(BlobStore *store, struct http_request *request, const char *name,
                     struct http_answer *answer, GError **error)
 {

@@ -32,11 +32,9 @@ typedef struct blob_store BlobStore;
 
 /* How long to try. Tests set shorter times. */
 struct blob_patience {
-    int attempts;      /* attempts a request; default 5 */
-    int pause_ms;      /* before the second attempt, default 200; doubled each time, and varied
-                        * by half */
-    int stall_seconds; /* an attempt ends after this time at under a kilobyte a second; default
-                        * 30 */
+    int attempts; /* attempts for each request; default 5 */
+    int pause_ms; /* pause in ms before the second attempt, default 200; doubled for each further one, and varied by half */
+    int stall_seconds; /* An attempt fails after this many seconds at less than a kilobyte a second; default 30. */
 };
 
 /* Checks the URL; connects to nothing yet. patience: NULL for the defaults. */
@@ -44,9 +42,10 @@ BlobStore *blob_store_open(const char *url, const struct blob_patience *patience
 void blob_store_close(BlobStore *store);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(BlobStore, blob_store_close)
 
-/* name: letters, digits, '-' and one '/'. A store with folders gets the folders that it needs. */
+/* Stores an object under a name of letters, digits, '-' and one '/'. A store with folders
+ * creates those that it needs. */
 bool blob_store_put(BlobStore *store, const char *name, GBytes *bytes, GError **error);
-/* Reads an object. One of more than `most` bytes is an error, and is not read to its end. */
+/* Reads an object. An object of more than `most` bytes is an error, and is not read to its end. */
 GBytes *blob_store_get(BlobStore *store, const char *name, gsize most, GError **error);
 /* Removes an object; true also if there is none. */
 bool blob_store_remove(BlobStore *store, const char *name, GError **error);
@@ -54,7 +53,7 @@ bool blob_store_remove(BlobStore *store, const char *name, GError **error);
 /* Whether this node may use the store: puts, reads and removes a test object. */
 bool blob_store_probe(BlobStore *store, GError **error);
 
-/* ---- for those who implement one ---- */
+/* ---- for the kinds of stores ---- */
 
 struct blob_store_kind {
     const char *scheme; /* of the URL */
@@ -64,7 +63,7 @@ struct blob_store_kind {
     bool (*put)(BlobStore *store, const char *name, GBytes *bytes, GError **error);
     GBytes *(*get)(BlobStore *store, const char *name, gsize most, GError **error);
     bool (*remove)(BlobStore *store, const char *name, GError **error);
-    void (*close)(BlobStore *store); /* frees all members but `base` */
+    void (*close)(BlobStore *store); /* frees all members of the store's struct but `base` */
 };
 extern const struct blob_store_kind blob_s3, blob_webdav, blob_webdav_plain;
 

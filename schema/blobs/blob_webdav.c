@@ -10,11 +10,12 @@
 struct webdav_store {
     struct blob_store base;
     char *origin; /* "https://host:port" */
-    char *path;   /* encoded, "/folder/" */
-    bool secret;  /* whether a password may be sent */
+    char *path;   /* path of the folder on the server, percent-encoded: "/folder/" */
+    /* Whether a password may be sent: the connection is encrypted, or goes to this machine. */
+    bool secret;
 };
 
-/* Only addresses count: "127.example.org" may be any host. */
+/* Whether the host is this machine. Only addresses count: "127.example.org" may be any host. */
 static bool is_loopback(const char *host)
 {
     return strcmp(host, "localhost") == 0 || strcmp(host, "::1") == 0 ||

@@ -18,9 +18,10 @@
 
 struct blob_place {
     char *url;
-    bool current;           /* whether new code objects go there */
-    int64_t objects, bytes; /* code objects of kernels */
-    int64_t loose; /* objects without a kernel: uploads under way, and those for the next sweep */
+    bool current;           /* whether this is the place of new code objects */
+    int64_t objects, bytes; /* how many code objects of kernels are there, and their bytes */
+    /* Objects that no kernel names: uploads under way, and objects that the next sweep removes. */
+    int64_t loose;
 };
 /* GPtrArray of struct blob_place *: the database, and each place that was ever current. */
 GPtrArray *store_list_blob_places(Store *store, GError **error);
@@ -29,11 +30,13 @@ GPtrArray *store_list_blob_places(Store *store, GError **error);
  * not, nothing changes. */
 bool store_use_blob_place(Store *store, const char *url, GError **error);
 
-/* One mover of several, each with its own store and its own share of the objects. */
+/* The settings of a move. Several movers may work at once, each with its own store and its own
+ * share of the objects. */
 struct blob_move {
     int share, shares; /* 0 to shares - 1 */
     bool check;        /* move nothing: read and verify all code objects outside the database */
-    bool drop_damaged; /* forget code that cannot be read, as if it had been collected */
+    /* Treat code that cannot be read as dropped, as if upkeep had collected it. */
+    bool drop_damaged;
     const volatile gint *stop;        /* a value other than 0 ends the move between two objects */
     volatile gint *moved, *kilobytes; /* counters, which other threads may read */
     /* gets a message (char *, g_free) for each kernel whose code cannot be read */
@@ -45,8 +48,8 @@ bool store_move_blobs(Store *store, const struct blob_move *move, GError **error
 /* Returns jobs to building whose built round has lost its code. *jobs counts them. */
 bool store_rebuild_rounds(Store *store, int *jobs, GError **error);
 
-/* Removes objects without a kernel; uploads only after a day. *removed counts. After a failure it may be
- * called again. */
+/* Removes objects that no kernel names; those of an upload only when it is a day old. *removed
+ * counts them. After a failure it may be called again. */
 bool store_sweep_blobs(Store *store, int *removed, GError **error);
 
 /* ---- for the store's own files ---- */
@@ -54,7 +57,7 @@ bool store_sweep_blobs(Store *store, int *removed, GError **error);
 /* The place of a code object. */
 struct blob_ref {
     char *url;  /* NULL: no code */
-    char *name; /* NULL: in the kernel's row */
+    char *name; /* name of the object in its store; NULL: the code is in the kernel's row */
     int place;
     int64_t bytes;
     char *sha256;

@@ -32,7 +32,8 @@ static void close_blob_store(gpointer data)
     blob_store_close(data);
 }
 
-/* Finds or opens the store of a URL. Its connection is kept as long as the database's. */
+/* Finds or opens the store of a URL. Its connection is kept open until the database connection
+ * is closed. */
 static BlobStore *find_store(Store *store, const char *url, GError **error)
 {
     if (store->blob_stores == NULL)
@@ -298,14 +299,14 @@ bool store_rebuild_rounds(Store *store, int *jobs, GError **error)
     return rows != NULL;
 }
 
-/* ---- what no kernel names ---- */
+/* ---- objects that no kernel names ---- */
 
 static bool remove_loose(Store *store, const json_t *object, GError **error)
 {
     g_autofree char *url = json_member_text(object, "url");
     g_autofree char *name = json_member_text(object, "name");
     BlobStore *blobs = find_store(store, url, error);
-    /* The name is kept until its object is removed. */
+    /* The name stays in blob_loose until its object is removed. */
     return blobs != NULL && blob_store_remove(blobs, name, error) &&
            store_do(store, error, "SELECT forget_blob($1, $2)", "is",
                     (int)json_member_int(object, "place"), name);

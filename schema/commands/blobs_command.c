@@ -14,7 +14,7 @@
 
 #define COMMAND "db blobs"
 
-#define MOVERS       8 /* a mover mostly waits for a server */
+#define MOVERS       8 /* connections that move objects at once: each mostly waits for a server */
 #define LOOK_MS      100
 #define MESSAGES_MAX 20
 
@@ -25,7 +25,7 @@ struct request {
 
 /* Counters of the movers, and the flag that ends them. */
 static volatile gint stop, moved, kilobytes, running;
-static const char *done_word; /* "moved" or "read" */
+static const char *done_word; /* the word for progress messages: "moved", or "read" with --check */
 
 struct mover {
     GThread *thread;
@@ -98,7 +98,7 @@ static gpointer run_mover(gpointer data)
 {
     struct mover *mover = data;
     if (!store_move_blobs(mover->store, &mover->move, &mover->error))
-        g_atomic_int_set(&stop, 1); /* the other movers would meet the same error */
+        g_atomic_int_set(&stop, 1); /* end the other movers, which would meet the same error */
     g_atomic_int_add(&running, -1);
     return NULL;
 }
@@ -188,7 +188,8 @@ static void end_movers(struct mover *movers, GError **error)
     }
 }
 
-/* Objects that this sweep cannot remove are left for a later one. */
+/* Removes objects that no kernel names. Objects that cannot be removed now are left for a later
+ * sweep. */
 static void sweep(Store *store)
 {
     g_autoptr(GError) error = NULL;
@@ -201,7 +202,8 @@ static void sweep(Store *store)
             error->message);
 }
 
-/* Rounds that wait for dropped code would fail. */
+/* Returns jobs to building whose built round needs code that was dropped: evaluating the round
+ * would fail. */
 static bool rebuild(Store *store, GError **error)
 {
     int jobs = 0;

@@ -43,7 +43,8 @@ static void print_report(const struct upkeep_report *report, bool dry_run)
     for (int i = 0; i < UPKEEP_COUNT; i++) {
         printf("%10" G_GINT64_FORMAT "  %-27s", (gint64)report->parts[i].count,
                upkeep_part_name(i));
-        if (i != UPKEEP_OBJECTS) /* the sizes of objects outside are unknown */
+        /* The bytes of objects outside the database are unknown, so they are not printed. */
+        if (i != UPKEEP_OBJECTS)
             printf(" %10.1f MB", (double)report->parts[i].bytes / 1e6);
         putchar('\n');
     }

@@ -26,7 +26,7 @@ static int fail(const char *verb, GError *error)
     return cli_fail(command, error);
 }
 
-/* `start` and `stop` are for the embedded database only. */
+/* Refuses a verb for an external database: `start` and `stop` are for the embedded one. */
 static bool refuse_external(const char *verb)
 {
     const char *named = g_getenv("SKIPJACK_DB");
@@ -108,7 +108,8 @@ static int db_status(bool json)
     return CLI_DONE;
 }
 
-/* Only the owner can drop the tables of campaigns that others dropped. */
+/* Drops the tables of dropped campaigns that other logins could not drop: only the tables' owner
+ * can. */
 static bool finish_drops(const char *url, GError **error)
 {
     g_autoptr(Store) store = store_open(url, error);
@@ -149,7 +150,7 @@ static int db_url(bool json)
     return CLI_DONE;
 }
 
-/* psql may be beside the server's programs only, or in PATH only. */
+/* Finds psql, which may be in the folder of the server's programs, or in PATH. */
 static char *find_psql(void)
 {
     char *found = g_find_program_in_path("psql");
@@ -200,7 +201,8 @@ static int db_psql(int argc, char **argv)
     return CLI_FAILED;
 }
 
-/* A database restored from a copy of its files cannot notice the restore: only its operator knows. */
+/* Begins a new epoch of a database that was restored from a copy of its files. It cannot notice
+ * the restore itself, so its operator has to give this command. */
 static int db_restored(bool json)
 {
     (void)json;

@@ -16,21 +16,21 @@
 #define COMPLETENESS_NAMED 1000 /* most problems listed by key; all are counted */
 
 struct completeness {
-    int jobs, ended;     /* done or failed */
-    int without_winner;  /* problems without a verified config (build-only: without a finished
-                         * job), including those that no solver serves */
-    GPtrArray *problems; /* char *: keys of the first COMPLETENESS_NAMED of them */
+    int jobs, ended;    /* done or failed */
+    int without_winner; /* Problems without a verified config (in a build-only campaign: without a finished job), including those that no solver serves. */
+    /* Char *: keys of the first COMPLETENESS_NAMED problems without a winner. */
+    GPtrArray *problems;
 };
-/* Looks at all problems, or only at those of a network or a tag (NULL for no filter). Clear *completeness
- * also after a failure. */
+/* Reads a campaign's completeness, of all its problems, or only of those of a network or tag
+ * (NULL for no filter). Clear *completeness also after a failure. */
 bool store_completeness(Store *store, const struct campaign *campaign, const char *network,
                         const char *tag, struct completeness *completeness, GError **error);
 void completeness_clear(struct completeness *completeness);
 
 /* Whether all jobs have ended and each problem has a winner. */
 bool completeness_is_whole(const struct completeness *completeness);
-/* "campaign 3 is not complete: 96 of its 164 jobs have ended, 1 problem has no winner (KEY)". Free with
- * g_free(). */
+/* A text such as "campaign 3 is not complete: 96 of its 164 jobs have ended, 1 problem has no
+ * winner (KEY)". Free with g_free(). */
 char *completeness_text(const struct completeness *completeness, int64_t campaign);
 
 #endif

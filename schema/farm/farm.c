@@ -11,7 +11,8 @@
 
 /* ---- rows ---- */
 
-/* A failure's count in an object such as {"3": 12}. */
+/* Reads counts by failure from an object such as {"3": 12}, whose keys are the failures'
+ * numbers. */
 static void read_failures(const json_t *object, int64_t failures[FAILURE_COUNT])
 {
     const char *key;
@@ -133,7 +134,7 @@ static gpointer read_trouble(const json_t *object)
     return row;
 }
 
-/* ---- questions ---- */
+/* ---- SQL of the farm's lists ---- */
 
 static const char campaigns_sql[] =
     "SELECT to_jsonb(b) || jsonb_build_object('id', c.id, 'name', c.name,"
@@ -174,7 +175,7 @@ static const char workers_sql[] =
     "  FROM bundles o WHERE o.worker_id = w.id) AS b ON true"
     " WHERE w.ended_at IS NULL AND (a.age < 86400 OR b.jobs IS NOT NULL) ORDER BY w.node, w.id";
 
-/* Devices of the workers that are shown. */
+/* The devices of the workers that workers_sql lists. */
 #define DEVICES_OF_THOSE                                                                           \
     " FROM worker_devices d JOIN workers w ON w.id = d.worker_id"                                  \
     " WHERE w.ended_at IS NULL AND (clock_timestamp() - w.beat_at < interval '1 day'"              \
@@ -195,7 +196,8 @@ static const char quarantine_sql[] =
     " 'age', extract(epoch FROM now() - max(q.since)))"
     " FROM quarantine q JOIN solvers s ON s.id = q.solver_id GROUP BY s.name ORDER BY s.name";
 
-/* The event log has no index by time: its newest lines are searched. */
+/* Workers that failed in the last day. The event log has no index by time, so only its newest
+ * lines are searched. */
 static const char failed_workers_sql[] =
     "SELECT jsonb_build_object('name', f.node, 'detail', f.detail, 'count', count(*),"
     " 'age', extract(epoch FROM now() - max(f.at)))"
@@ -232,7 +234,7 @@ static const char database_sql[] =
     " 'oldest_claim', (SELECT extract(epoch FROM clock_timestamp() - min(claimed_at))"
     "  FROM bundles WHERE worker_id IS NOT NULL))";
 
-/* The rates between the first and last of the samples of five minutes. */
+/* Rates a second, computed from the first and the last sample of counts within five minutes. */
 static const char rates_sql[] =
     "SELECT jsonb_build_object('jobs', greatest((l.jobs - f.jobs) / s.seconds, 0),"
     " 'configs', greatest((l.configs - f.configs) / s.seconds, 0),"
@@ -316,7 +318,7 @@ void farm_free(struct farm_state *farm)
     g_free(farm);
 }
 
-/* ---- what is told ---- */
+/* ---- changes that workers and upkeep report ---- */
 
 bool farm_set_device_service(Store *store, int64_t worker, int place, const char *reason,
                              GError **error)

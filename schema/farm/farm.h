@@ -16,35 +16,40 @@ struct farm_campaign {
     int64_t id;
     char *name, *state, *target; /* state as in struct campaign */
     int64_t jobs, ready, building, built, evaluating, done, failed;
-    int64_t failures[FAILURE_COUNT];           /* of failed jobs */
-    int64_t rounds_behind;                     /* summed over the open jobs */
-    int highest_round;                         /* of an open job, from 0 */
-    int configs_limit, round_configs, workers; /* workers: those that hold jobs of the campaign */
+    int64_t failures[FAILURE_COUNT]; /* of failed jobs */
+    /* Rounds that open jobs are behind, summed over these jobs. */
+    int64_t rounds_behind;
+    /* Number of the highest round of an open job, from 0. */
+    int highest_round;
+    /* Workers: how many workers hold jobs of the campaign. */
+    int configs_limit, round_configs, workers;
     double spent_seconds, budget_seconds, age_seconds;
     bool has_deadline;
-    double deadline_seconds; /* until the deadline, negative once it has passed */
+    double deadline_seconds; /* seconds until the deadline, negative after it */
 };
 
 /* A worker that has not ended, and either sent a heartbeat within a day or holds jobs. */
 struct farm_worker {
     int64_t id;
     char *node, *login, *target, *state; /* "working", "idle", "draining", "lost" */
-    char *labels, *campaigns;            /* "night,big", "3,7": the campaigns that it works on */
+    /* Labels: names of pools, "night,big"; campaigns: ids of those it holds jobs of, "3,7". */
+    char *labels, *campaigns;
     int jobs;
     double beat_age_seconds;
-    int64_t failures[FAILURE_COUNT]; /* configs by outcome since it began */
+    int64_t failures[FAILURE_COUNT]; /* configs that it evaluated since it began, by outcome */
 };
 
 /* A device of a running worker; texts are "" if unknown. */
 struct farm_device {
     int64_t worker;
     char *node, *device, *name, *target, *uuid, *address, *partition;
-    char *stack; /* its runtime and driver */
+    char *stack; /* the device's runtime and driver */
 };
 
-/* A count by name: quarantined configs by solver, failed workers by node, devices out of service. */
+/* A named trouble and how often it occurred: quarantined configs by solver, failed workers by
+ * node, devices out of service. */
 struct farm_trouble {
-    char *name, *detail; /* detail: "" for none */
+    char *name, *detail; /* the reason; "" for none */
     int64_t count;
     double age_seconds; /* of the newest */
 };
@@ -53,39 +58,45 @@ struct farm_database {
     double bytes, kernels_bytes, kernels, dead_bundles;
     int connections, connections_limit;
     double oldest_transaction_seconds;
-    char *blob_place; /* its URL, "database" */
+    /* URL of the place of new code objects, "database" for the database itself. */
+    char *blob_place;
     int64_t blobs_loose;
-    double upkeep_age_seconds;                    /* negative before the first run */
-    double oldest_claim_seconds;                  /* 0 without one */
-    double jobs_rate, configs_rate, kernels_rate; /* per second, over the last five minutes */
+    /* Seconds since the last upkeep; negative before the first one. */
+    double upkeep_age_seconds;
+    double oldest_claim_seconds; /* 0 without one */
+    /* Jobs, configs and kernels a second, over the last five minutes. */
+    double jobs_rate, configs_rate, kernels_rate;
 };
 
 struct farm_state {
-    GPtrArray *campaigns;      /* struct farm_campaign * */
-    GPtrArray *workers;        /* struct farm_worker * */
-    GPtrArray *devices;        /* struct farm_device *, by node and worker */
-    GPtrArray *devices_out;    /* struct farm_trouble *, of running workers, the newest first */
-    GPtrArray *quarantine;     /* struct farm_trouble *, by solver */
-    GPtrArray *blockers;       /* struct blocker *, by blockers_list() */
-    GPtrArray *failed_workers; /* struct farm_trouble *, of the last day: one for each node and
-                                * reason */
+    GPtrArray *campaigns; /* struct farm_campaign * */
+    GPtrArray *workers;   /* struct farm_worker * */
+    GPtrArray *devices;   /* struct farm_device *, by node and worker */
+    /* struct farm_trouble *: devices of running workers that are out of service, the newest
+     * first. */
+    GPtrArray *devices_out;
+    GPtrArray *quarantine; /* struct farm_trouble *: quarantined configs by solver */
+    GPtrArray *blockers;   /* struct blocker *, by blockers_list() */
+    GPtrArray *
+        failed_workers; /* struct farm_trouble *: workers that failed in the last day, one for each node and reason */
     /* struct farm_trouble *: targets that the newest worker of a node cannot build for */
     GPtrArray *no_toolchain;
     GPtrArray *refusals; /* struct refusal_row *, by store_list_refusals() */
     struct farm_database database;
 };
 
-/* Reads all of it. Free with farm_free(). */
+/* Reads all lists of the farm's state. Free with farm_free(). */
 struct farm_state *farm_read(Store *store, GError **error);
 void farm_free(struct farm_state *farm);
 
 /* The kind of the event that a worker writes if no toolchain of its node serves a target. */
 #define FARM_NO_TOOLCHAIN "no toolchain"
 
-/* A worker's work since it began. Workers report it with some heartbeats; the farm's rates are made of it. */
+/* A worker's work since it began. Workers report it with some heartbeats, and the database
+ * computes the farm's rates from it. */
 struct farm_counts {
     int64_t jobs, configs, kernels;
-    int64_t failures[FAILURE_COUNT]; /* configs by outcome */
+    int64_t failures[FAILURE_COUNT]; /* configs that it evaluated, by outcome */
 };
 bool farm_report_worker(Store *store, int64_t worker, const struct farm_counts *counts,
                         GError **error);

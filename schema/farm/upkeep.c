@@ -19,15 +19,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Rows of a step: a step then takes some milliseconds. */
+/* Rows of one step: a step then takes some milliseconds. */
 #define BATCH_ROWS 500
 
 struct upkeep {
     Store *store;
     const struct upkeep_options *options;
     struct upkeep_report *report;
-    char *asked_before; /* kernels asked for after this time stay */
-    bool searched;      /* whether the session's list of needed kernels is complete */
+    char *asked_before; /* time of the scan's begin: kernels that were asked for later are kept */
+    bool searched;      /* the session's list of needed kernels is complete */
 };
 
 static bool stopped(const struct upkeep *upkeep)

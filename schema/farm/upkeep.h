@@ -19,11 +19,13 @@
 
 struct upkeep_options {
     bool dry_run; /* only counts */
-    /* How long these stay; negative: for ever. */
-    double code_hours;         /* code objects, since they were last asked for */
-    double kernel_days;        /* rows of kernels without code, since they were last asked for */
-    double event_days;         /* lines of the event log */
-    double worker_days;        /* workers that ended */
+    /* How long these things are kept; negative: for ever. */
+    /* Hours that code objects are kept after they were last asked for. */
+    double code_hours;
+    /* Days that rows of kernels without code are kept after they were last asked for. */
+    double kernel_days;
+    double event_days;         /* days that lines of the event log are kept */
+    double worker_days;        /* days that rows of ended workers are kept */
     const volatile gint *stop; /* NULL, or a flag: a value other than 0 ends the run between two
                                 * steps */
 };
@@ -46,7 +48,7 @@ enum upkeep_part {
 
 struct upkeep_report {
     struct {
-        int64_t count, bytes; /* dropped, or with dry_run what would be */
+        int64_t count, bytes; /* what the part dropped; with dry_run what it would drop */
     } parts[UPKEEP_COUNT];
     int64_t code_count, code_bytes; /* all code objects that the run scanned */
     double seconds;

@@ -54,7 +54,7 @@ static int find_word(const char *what, const char *word, const char *const *name
     return -1;
 }
 
-/* The option's word, else the environment's, else the default. */
+/* Chooses a setting: the option's word, else the environment variable's, else the default. */
 static int choose(const char *option, const char *word, const char *variable, const char *standard,
                   const char *const *names, int count, GError **error)
 {

@@ -19,14 +19,14 @@
 
 #define CONNECTIONS        256
 #define CONNECTIONS_LEAST  16
-#define FILES_SHARE        4 /* one file in this number of the process's limit is for connections */
+#define FILES_SHARE        4 /* connections may use 1/4 of the files that the process may open */
 /* Clients that reopen closed connections would keep the loop busy. So the server pauses after this share
  * of its connections: a new connection has at least 4 * 10 ms for its request. */
 #define PAUSE_SHARE        4
 #define PAUSE_MS           10
 #define CONNECTION_BYTES   16384
 #define IDLE_SECONDS       5
-#define CONNECTION_SECONDS 15 /* even if its bytes keep coming slowly */
+#define CONNECTION_SECONDS 15 /* most seconds of a connection, even if its bytes keep coming */
 #define LOOK_MS            1000
 
 G_DEFINE_QUARK(skipjack - monitor - error - quark, monitor_error)
@@ -36,9 +36,10 @@ struct monitor {
     void *data;
     char *url;
     struct MHD_Daemon *daemon;
-    GQueue connections; /* struct connection *, the oldest first, without those shut down */
-    int most;           /* connections at once */
-    int closed;         /* closed for newer ones since the last pause */
+    /* struct connection *: open connections, the oldest first, without those that were shut down. */
+    GQueue connections;
+    int most;   /* most connections at once */
+    int closed; /* connections that were closed for newer ones since the last pause */
     uv_poll_t *poll;
     uv_timer_t *timer;
 };

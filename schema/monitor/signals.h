@@ -31,7 +31,7 @@ void signals_catch(void (*handler)(int number));
 
 #define SIGNALS_ENDING_MAX 3
 
-/* The same by handles on a libuv loop. */
+/* Handles that watch the ending signals on a libuv loop. */
 struct signal_watch {
     uv_signal_t handles[SIGNALS_ENDING_MAX];
     int count;

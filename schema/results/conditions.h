@@ -9,36 +9,39 @@
 #include "schema/results/store_results.h"
 #include "schema/store/store_queue.h"
 
-/* Why a device ran slower than it could. Under load a GPU always runs at its power cap. */
+/* Reasons why a device ran slower than it could. The power cap is none of THROTTLE_MARKED: under
+ * load a GPU always runs at it. */
 enum throttle {
     THROTTLE_POWER_CAP = 1,
     THROTTLE_HEAT = 2,
-    THROTTLE_POWER_BRAKE = 4, /* asked for by the host or the rack */
-    THROTTLE_SLOWDOWN = 8,    /* by the hardware, for a reason that it does not report */
+    THROTTLE_POWER_BRAKE = 4, /* the host or the rack asked the device to brake */
+    /* The hardware slowed the device for a reason that it does not report. */
+    THROTTLE_SLOWDOWN = 8,
     THROTTLE_UNTOLD = 16, /* at least one sample does not say whether the device was throttled */
 };
 /* Times measured under one of these say little about the kernel. */
 #define THROTTLE_MARKED (THROTTLE_HEAT | THROTTLE_POWER_BRAKE | THROTTLE_SLOWDOWN)
 
-/* Numbers are 0 if unknown. */
+/* Conditions of a device during a round. Numbers are 0 if unknown. */
 struct conditions {
-    char device[64]; /* its UUID, else its PCI address, else "" */
+    char device[64]; /* the device's UUID, else its PCI address, else "" */
     int samples;
     int sm_mhz_min, sm_mhz_max, memory_mhz_min, memory_mhz_max;
     int temperature_c; /* the highest */
     double power_w;    /* the highest */
-    unsigned throttle; /* enum throttle, over all samples */
-    int locked_mhz;    /* 0 if the driver chose the clocks */
+    unsigned throttle; /* all reasons (enum throttle) that any sample saw */
+    int locked_mhz;    /* MHz at which the clocks were locked; 0 if the driver chose them */
 };
 
 /* Adds samples of the same device to `all`. */
 void conditions_add(struct conditions *all, const struct conditions *more);
-/* "heat, power brake"; "" for nothing known. Free with g_free(). */
+/* The names of throttle reasons: "heat, power brake"; "" if there are none. Free with g_free(). */
 char *conditions_throttle_text(unsigned throttle);
 
-/* The columns of round_conditions; null for unknown numbers. Returns a new reference. */
+/* The conditions as columns of the table round_conditions; unknown numbers are null. Returns a
+ * new reference. */
 json_t *conditions_to_json(const struct conditions *conditions);
-/* A missing member, and one that is not a number, count as unknown. */
+/* Reads conditions_to_json()'s object. A member that is missing or no number counts as unknown. */
 void conditions_from_json(const json_t *object, struct conditions *conditions);
 
 /* Adds the samples to those stored for the job's round. Does nothing if another worker has claimed the job. */
@@ -47,7 +50,7 @@ bool store_conditions(Store *store, const struct job *job, int round,
 
 struct job_conditions {
     int64_t job;
-    struct conditions seen; /* over all its rounds */
+    struct conditions seen; /* conditions over all rounds of the job */
 };
 /* struct job_conditions *, by job. */
 GPtrArray *store_list_part_conditions(Store *store, int64_t campaign,
@@ -55,10 +58,10 @@ GPtrArray *store_list_part_conditions(Store *store, int64_t campaign,
 /* Merges the rows (struct job_conditions *, ordered by job) into one row a job. Takes `rows` over. */
 GPtrArray *conditions_merge(GPtrArray *rows);
 
-/* A GPU's time for jobs. */
+/* How long a GPU was used for a job. */
 struct device_use {
-    double seconds;      /* of evaluation, wall clock */
-    double busy_seconds; /* the part in which the device had work */
+    double seconds;      /* seconds in which the GPU had the job, wall clock */
+    double busy_seconds; /* seconds of these in which the GPU had work */
 };
 /* Stores the use of the job's claim so far. Does nothing if another worker has claimed the job. */
 bool store_device_use(Store *store, const struct job *job, const struct device_use *use,
@@ -66,7 +69,7 @@ bool store_device_use(Store *store, const struct job *job, const struct device_u
 
 struct job_device_use {
     int64_t job;
-    struct device_use use; /* over all its claims */
+    struct device_use use; /* the use over all claims of the job */
 };
 /* struct job_device_use *, by job. */
 GPtrArray *store_list_part_device_use(Store *store, int64_t campaign,

@@ -18,18 +18,20 @@ bool campaign_is_foreign(const struct campaign *campaign);
  * after a failure. */
 bool store_begin_foreign(Store *store, const struct campaign *campaign, int64_t *id,
                          GError **error);
-/* Commits all changes since store_begin_foreign(), or undoes them. */
+/* Ends the transaction of store_begin_foreign(): commits its changes if `keep`, else undoes
+ * them. */
 bool store_end_foreign(Store *store, bool keep, GError **error);
 
 struct foreign_time {
-    /* ids of problems; `row_problem` is the problem whose perf-db row it shares */
+    /* ids: `problem` is the problem of the time; `row_problem` the problem under which the
+     * library's perf-db lists it */
     int64_t problem, row_problem;
     double time_ms; /* over 0 */
     int64_t workspace_bytes;
     const char *solver, *algorithm;
 };
 struct foreign_params {
-    int64_t problem; /* the problem whose perf-db row it shares */
+    int64_t problem; /* the problem under which the library's perf-db lists the params */
     const char *solver, *params;
 };
 /* Adds times or params. If a solver appears twice for a problem, the first counts. *added counts those
@@ -40,16 +42,18 @@ bool store_add_foreign_params(Store *store, int64_t campaign, const struct forei
                               int count, int *added, GError **error);
 
 struct foreign_counts {
-    int64_t problems, times, params; /* problems that have a time */
+    /* How many problems have a time, and how many times and params there are. */
+    int64_t problems, times, params;
 };
 bool store_count_foreign(Store *store, int64_t campaign, struct foreign_counts *counts,
                          GError **error);
 
 /* A solver's time and params for a problem. */
 struct foreign_entry {
-    const char *solver, *algorithm; /* algorithm "" without a time */
-    const char *params;             /* "" for none */
-    double time_ms;                 /* NAN if only params are known */
+    /* The algorithm that the time was measured with; "" without a time. */
+    const char *solver, *algorithm;
+    const char *params; /* "" for none */
+    double time_ms;     /* time in ms; NAN if only params are known */
     int64_t workspace_bytes;
 };
 /* Calls `seen` for each problem of the campaign, by id, with its entries, the fastest first. Entries live

@@ -19,14 +19,15 @@ struct golden_version {
     /* "proposed", "approved", "withdrawn"; "outdated": another version was approved on its base; "pruned": its
      * content was dropped */
     char *state;
-    /* base: 0 for none; restores: the version that a rollback restores, else 0 */
+    /* base: the version that this one changes, 0 for none; restores: the version that a rollback
+     * restores, else 0 */
     int version, base, restores;
-    int64_t campaign; /* 0 for a rollback */
+    int64_t campaign; /* campaign of the proposed results; 0 for a rollback */
     char *campaign_name, *note;
     char *proposed_by, *proposed_login;
-    char *approved_by, *approved_login; /* "" until approved */
+    char *approved_by, *approved_login; /* who approved it; "" before that */
     int64_t proposed_unix, approved_unix;
-    char *counts; /* numbers of entries by verdict, a JSON object */
+    char *counts; /* how many entries got each verdict, a JSON object */
 };
 /* struct golden_version *, by target and version; target NULL for all. */
 GPtrArray *store_list_golden(Store *store, const char *target, GError **error);
@@ -37,9 +38,9 @@ bool store_newest_golden(Store *store, const char *target, int *version, GError 
  * result: a list of these is also a list of results. */
 struct golden_row {
     struct result result;
-    int64_t campaign; /* of the result; it may have been dropped since */
-    int since;        /* the first version that has the row */
-    bool fits;        /* its stack meets the query's */
+    int64_t campaign; /* campaign of the result, which may have been dropped since */
+    int since;        /* the first version that contains the row */
+    bool fits;        /* the row's stack meets the query's */
 };
 /* Rows of an approved version, or of an open proposal, in the order of store_list_judged_results(). Version
  * 0 has none. stack: rows that meet it get `fits`; "" for any. network, tag: NULL for all problems. part:
@@ -48,10 +49,10 @@ struct golden_query {
     const char *target;
     int version;
     const char *stack, *network, *tag;
-    const struct result_part *part; /* a range of the rows' jobs */
+    const struct result_part *part; /* only rows of these jobs; NULL for all */
 };
-/* As store_next_results(), over the rows of all versions of the target: a part may hold fewer rows of one
- * version. */
+/* Moves to the next part of about `rows` rows, like store_next_results(). Rows of all versions
+ * of the target count, so a part may hold fewer rows of one version. */
 bool store_next_golden_rows(Store *store, const char *target, int rows, struct result_part *part,
                             GError **error);
 GPtrArray *store_list_golden_rows(Store *store, const struct golden_query *query, GError **error);
@@ -59,8 +60,8 @@ GPtrArray *store_list_golden_rows(Store *store, const struct golden_query *query
 /* A kept result to propose, as it was read. reason: in a few words. */
 struct golden_take {
     int64_t job;
-    int rank;    /* in the campaign ... */
-    int as_rank; /* ... and in the version */
+    int rank;    /* rank of the result in the campaign ... */
+    int as_rank; /* ... and its rank in the proposed version */
     double median_ms;
     const char *reason;
 };
@@ -73,8 +74,9 @@ struct golden_proposal {
     int base;
     int64_t campaign;
     const char *by, *note;
-    int64_t asked, take_count; /* results recorded by store_ask_golden(), and their number */
-    const char *counts;        /* a JSON object */
+    /* Number of the results recorded by store_ask_golden(), and how many they are. */
+    int64_t asked, take_count;
+    const char *counts; /* a JSON object */
 };
 /* Proposes a version in which the recorded results replace the entries of the same problem and solver. The
  * same proposal again returns the same version (*is_new false). An open proposal of the campaign with other
@@ -86,16 +88,22 @@ bool store_propose_golden(Store *store, const struct golden_proposal *proposal, 
 
 struct golden_dispute {
     int64_t problem_id;
-    const char *solver; /* the entry to measure again: the results of both sides */
+    /* The solver of the entry to measure again: the campaign's and golden's results of it are
+     * measured. */
+    const char *solver;
     /* the rival: the solver of the golden entry to measure beside it, which is the same solver or the golden
      * winner; NULL if golden has no valid entry of the problem */
     const char *rival;
-    const char *not_by; /* logins that may not measure it, one a line; "" for none */
+    const char *not_by; /* logins that may not measure the entry, one a line; "" for none */
 };
 struct golden_remeasure {
-    int64_t asked, under_way; /* entries: newly asked for; asked for earlier and not done */
-    int64_t at_work;          /* entries whose job is open for another reason */
-    /* entries of solvers that are not named, or whose job failed as worker lost */
+    /* Asked: entries that are now measured again; under_way: entries that an earlier call asked
+     * for. */
+    int64_t asked, under_way;
+    /* Entries whose job is open for another reason, so that it is left alone. */
+    int64_t at_work;
+    /* entries that cannot be measured: their solver is not in `solvers`, or their job failed as
+     * worker lost */
     int64_t impossible;
 };
 /* Makes the campaign measure the entries again, adding jobs for golden entries that it never tried: two
@@ -115,7 +123,7 @@ struct golden_confirmed_config {
 struct golden_confirmation {
     int64_t problem_id;
     char *solver;
-    char *base_config; /* golden's best config of the entry, NULL for none */
+    char *base_config; /* golden's best config of the entry as text, NULL for none */
     double drift;
     GArray *configs; /* struct golden_confirmed_config */
 };
@@ -127,14 +135,15 @@ GPtrArray *store_list_golden_confirmations(Store *store, const char *target, int
  * empty for measurements from before logins were recorded. */
 struct golden_measurement {
     double median_ms, spread;
-    char **logins; /* that handed in the round; more than one if it came in parts */
+    char **logins; /* logins whose workers handed in the round; several if it came in parts */
 };
 struct golden_measured {
-    /* struct golden_measurement: first the one with that median, then the newest first */
+    /* struct golden_measurement: the measurements of the config, first the one with the asked
+     * median, then the newest first */
     GArray *times;
-    /* golden's best config of the entry if it is this config; else without logins */
+    /* golden's measurement, if its best config of the entry is this config; else without logins */
     struct golden_measurement golden;
-    char **able; /* logins of running workers that may measure it */
+    char **able; /* logins that have running workers and may measure the entry */
 };
 struct golden_winner {
     int64_t problem_id, job;
@@ -172,10 +181,11 @@ bool store_prune_golden(Store *store, const char *target, int before, const char
 /* An entry whose best config differs between two versions. */
 struct golden_change {
     struct problem problem;
-    char *solver, *change;       /* "gained", "lost", "changed" */
-    char *reason;                /* of the newer row, "" for a lost entry */
-    double old_ms, new_ms;       /* medians; 0 on a side without the entry */
-    double old_drift, new_drift; /* of the rounds that measured them (drift.h); 0 if unknown */
+    char *solver, *change; /* "gained", "lost", "changed" */
+    char *reason;          /* reason of the newer version's row, "" for a lost entry */
+    double old_ms, new_ms; /* median times in ms; 0 in a version without the entry */
+    /* Drifts of the rounds that measured the times (drift.h); 0 if unknown. */
+    double old_drift, new_drift;
     int old_revision, new_revision;
     char *old_config, *new_config;
 };

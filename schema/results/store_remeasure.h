@@ -27,18 +27,19 @@ enum remeasure_kind {
 #define REMEASURE_ALL      (REMEASURE_WINNERS | REMEASURE_DEFAULTS | REMEASURE_UNSTABLE)
 
 struct remeasure_wish {
-    unsigned what;              /* REMEASURE_... or'ed */
-    const char *const *solvers; /* "name:revision:hash", NULL-terminated: jobs of these alone */
-    bool dry_run;               /* only counts */
+    unsigned what; /* kinds of configs to measure again: REMEASURE_... or'ed */
+    /* "name:revision:hash", NULL-terminated: only jobs of these solvers are measured again. */
+    const char *const *solvers;
+    bool dry_run; /* only counts */
 };
 struct remeasure_counts {
-    int64_t jobs, rounds; /* asked for, or in a dry run what would be */
-    /* configs by kind; a config of several kinds counts for the first */
+    int64_t jobs, rounds; /* jobs and rounds that were asked for; in a dry run, that would be */
+    /* configs that were asked for, by kind; a config of several kinds counts for the first */
     int64_t winners, defaults, unstable;
-    /* jobs that an earlier wish is still measuring; if there are any, nothing was asked for */
+    /* Jobs that still measure an earlier wish; if there are any, this call asked for nothing. */
     int64_t under_way;
-    int64_t at_work;         /* other open jobs, left as they are */
-    int64_t other_revisions; /* done jobs whose solver is not in `solvers` */
+    int64_t at_work;         /* other open jobs, which are left as they are */
+    int64_t other_revisions; /* done jobs that are left alone since `solvers` lacks their solver */
 };
 /* STORE_ERROR_STATE if the campaign is cancelled, build-only or foreign. */
 bool store_remeasure(Store *store, int64_t campaign, const struct remeasure_wish *wish,

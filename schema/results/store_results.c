@@ -213,11 +213,12 @@ static gpointer read_judged(const json_t *object)
     return result;
 }
 
-/* FAILURE_NONE in the statement below. */
+/* The number of FAILURE_NONE, for the statement below. */
 #define NO_FAILURE "0"
 G_STATIC_ASSERT(FAILURE_NONE == 0);
 
-/* The values of all configs are one array: those of config i follow those of config i - 1. */
+/* The verified configs of rounds. A round has the values of all its configs in one array: those
+ * of config i follow those of config i - 1. */
 #define SELECT_VERIFIED                                                                            \
     "EXISTS (SELECT 1 FROM rounds b JOIN outcomes o USING (campaign_id, job_id, number)"           \
     " CROSS JOIN LATERAL unnest(array_positions(o.median_ms, r.median_ms)) AS at"                  \

@@ -61,16 +61,18 @@ struct result {
     int revision;
     bool dynamic, tunable;
     int multiplicity; /* as planned */
-    int rank;         /* 0: the job's best */
+    int rank;         /* place among the job's kept results; 0: the best */
     struct kept kept;
     char *stack;
-    double drift; /* of the round that measured it (drift.h); 0 if unknown */
-    /* judged results: a stored round of the job has this config, verified, with the same times, runs and
-     * kernels */
+    double drift; /* drift of the round that measured it (drift.h); 0 if unknown */
+    /* For judged results: a stored round of the job has this config, verified, with the same
+     * times, runs and kernels. */
     bool verified;
-    /* golden: logins whose workers measured the job, "node17, node18"; "" if unknown. NULL for other results */
+    /* For golden rows: logins whose workers measured the job, "node17, node18"; "" if unknown.
+     * NULL for other results. */
     char *measured_by;
-    /* judged results: what is wrong with the row; other members are then incomplete. NULL for nothing */
+    /* For judged results: what is wrong with the row, whose other members are then incomplete;
+     * NULL for a sound row. */
     char *damage;
 };
 void result_free(struct result *result);
@@ -91,10 +93,11 @@ struct measured {
     struct problem problem;
     char *solver, *config_text;
     double median_ms, error;
-    char *login, *node; /* "" without roles, and if the worker is no longer known */
+    /* Login and node of the worker; "" without roles, or if the worker is no longer known. */
+    char *login, *node;
     int64_t job, worker;
-    int rounds;      /* that the worker handed in */
-    int64_t last_at; /* when it handed in the last of them, Unix seconds */
+    int rounds;      /* rounds of the job that the worker handed in */
+    int64_t last_at; /* when it handed in the last of these rounds, Unix seconds */
 };
 /* Who measured what: by login, node and job. login NULL: all workers. Jobs that took over another campaign's results
  * are not listed, nor jobs measured before the database recorded this. struct measured * */
@@ -102,7 +105,7 @@ GPtrArray *store_list_measured(Store *store, int64_t campaign, const char *login
 
 /* ---- what build-only campaigns built ---- */
 
-/* As store_next_results(), counting jobs. */
+/* Moves to the next part of `jobs` jobs or a few more, like store_next_results(). */
 bool store_next_built(Store *store, int64_t campaign, int jobs, struct result_part *part,
                       GError **error);
 /* The configs of the part whose kernels are all built, as results without times, by job and in the order in which
@@ -122,8 +125,8 @@ struct job_row {
     char *detail;
     bool reused;
     enum job_reason reason;
-    int64_t source;    /* the earlier campaign that gave the reason, 0 for none */
-    int configs_taken; /* configs taken over from earlier campaigns, one by one */
+    int64_t source;    /* the earlier campaign that the reason refers to, 0 for none */
+    int configs_taken; /* how many configs the job took over from earlier campaigns */
 };
 GPtrArray *store_list_jobs(Store *store, int64_t campaign, GError **error); /* struct job_row * */
 GPtrArray *store_list_part_jobs(Store *store, int64_t campaign, const struct problem_part *part,
@@ -136,7 +139,7 @@ struct config_outcome {
     struct perf_config config;
     enum failure failure;
     double median_ms; /* 0 if not timed */
-    /* of the job's first config, the default, in the same round; 0 if not timed */
+    /* time in ms of the job's default config in the same round; 0 if not timed */
     double baseline_ms;
     char *detail;
 };
@@ -155,7 +158,8 @@ bool store_count_outcomes(Store *store, int64_t campaign, int64_t counts[FAILURE
 /* Reads a judged result from its row into a zeroed struct. Call store_result_clear() afterwards. */
 void store_read_judged(const json_t *object, struct result *result);
 void store_result_clear(struct result *result);
-/* Orders by problem, median, solver and rank. Elements are struct result *, or begin with one. */
+/* Compares two results by problem, median, solver and rank, for sorting. Elements are struct
+ * result *, or begin with one. */
 int store_compare_results(gconstpointer a, gconstpointer b);
 /* The part's jobs as the text of an SQL array; NULL if the part (or NULL) names none. Free with g_free(). */
 char *store_part_jobs(const struct result_part *part);

@@ -14,14 +14,15 @@
 typedef PQconninfoOption ConnectionOptions;
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(ConnectionOptions, PQconninfoFree)
 
-/* All options that libpq would use: of the string, its service file and the environment. Connects to
- * nothing. NULL with STORE_ERROR_ACCESS if the string cannot be parsed; the message does not quote it. */
+/* All options that libpq would use for the string: from the string, its service file and the
+ * environment. Connects to nothing. NULL with STORE_ERROR_ACCESS if the string cannot be parsed;
+ * the message does not quote it. */
 ConnectionOptions *connection_resolve(const char *url, GError **error);
 /* The value of an option, NULL if it is not set. Borrowed. */
 const char *connection_option(const ConnectionOptions *options, const char *keyword);
 
 enum connection_tls {
-    TLS_AS_ASKED, /* sslmode stays as it is */
+    TLS_AS_ASKED, /* sslmode is used as it was given */
     TLS_RAISED,   /* sslmode becomes "require" */
     TLS_REFUSED,  /* sslmode is "disable" for a server on another machine: an error */
 };

@@ -329,7 +329,8 @@ char *embedded_log_tail(const struct embedded *embedded)
     return g_strchomp(g_utf8_make_valid(start, -1));
 }
 
-#define START_SECONDS  90 /* the server may have to recover after a crash */
+/* Seconds to wait for a started server, which may have to recover after a crash. */
+#define START_SECONDS  90
 #define STOP_SECONDS   60
 /* How long a server that holds the home may not answer: it is shutting down, or its container is. */
 #define SILENT_SECONDS 5
@@ -607,9 +608,10 @@ static bool refuse_holder(const struct embedded *embedded, const HomeHolder *hol
 
 /* The server that find_server() found, or the home. */
 struct server {
-    pid_t pid;    /* 0 if it runs in another PID namespace or on another host, and answers here */
-    int home_fd;  /* the home's lock, taken for a server to start; else -1 */
-    bool answers; /* with pid 0: whether it answers */
+    /* Process id of the server; 0 if it runs in another PID namespace or on another host. */
+    pid_t pid;
+    int home_fd;  /* descriptor of the home's lock, taken for a server that is to start; else -1 */
+    bool answers; /* if pid is 0: whether the server answers here */
 };
 
 /* A server holds the home, but /proc does not show its postmaster. Either the server runs elsewhere, and

@@ -24,13 +24,16 @@
 struct embedded_status {
     bool exists, running;
     char *home, *socket_dir, *url, *version;
-    long pid;        /* 0 if it does not run, or runs on another host or in another container */
-    char *elsewhere; /* "on host 'node7' ...": where else it runs; NULL if it does not */
+    /* Process id of the server; 0 if it does not run, or runs on another host or in another
+     * container. */
+    long pid;
+    char *elsewhere; /* where else the server runs: "on host 'node7' ..."; NULL if it does not */
 };
 void embedded_status_clear(struct embedded_status *status);
 
-/* Creates and starts the cluster if needed, waits until it answers, and applies migrations. Of two processes at
- * once one starts it and the other waits. Does nothing if it runs already. */
+/* Creates and starts the cluster if needed, waits until it answers, and applies migrations. If
+ * two processes call it at once, one starts the server and the other waits. Does nothing if the
+ * server runs already. */
 bool embedded_start(GError **error);
 /* Stops the server; true also if it does not run. Refuses a server of another PID namespace or host and names it. */
 bool embedded_stop(GError **error);
@@ -45,7 +48,7 @@ bool embedded_answers(const char *url);
 struct server_user {
     uid_t uid;
     gid_t gid;
-    char name[64]; /* "" for a user without a name */
+    char name[64]; /* the user's name; "" for a user without one */
 };
 
 typedef struct embedded {

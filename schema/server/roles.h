@@ -25,8 +25,9 @@ bool roles_create(PGconn *connection, GError **error);
 struct role_login {
     const char *name;
     const struct role *role;
-    const char *password; /* NULL keeps it; the server gets its SCRAM verifier only */
-    int connections;      /* most connections at once; 0: half of the server's for a new worker,
+    /* The password; NULL keeps the present one. The server gets only its SCRAM verifier. */
+    const char *password;
+    int connections; /* most connections at once; 0: half of the server's for a new worker,
                       * unchanged for others */
 };
 /* Creates a login in a role, or adds an existing login to the role. */

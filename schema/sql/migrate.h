@@ -28,10 +28,10 @@
 struct schema_sql {
     const struct migration *migrations;
     size_t migrations_count;
-    const struct definitions *definitions; /* NULL: the functions stay as they are */
+    const struct definitions *definitions; /* NULL: leave the database's functions as they are */
 };
 
-/* The program's own. */
+/* The tables and functions of this program. */
 struct schema_sql schema_sql_own(void);
 
 /* Fails with STORE_ERROR_SCHEMA and the remedy if migrations or functions are missing, differ from the program's,

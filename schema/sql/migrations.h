@@ -12,9 +12,9 @@
 
 struct migration {
     int number;         /* NNNN */
-    const char *name;   /* "NNNN_subject" without .sql: "0001_problems" */
+    const char *name;   /* the file's name without .sql, such as "0001_problems" */
     const char *sql;    /* NUL-terminated */
-    const char *sha256; /* of sql, 64 lower-case hex digits */
+    const char *sha256; /* SHA-256 of sql, 64 lower-case hex digits */
 };
 
 /* By rising number, each number once. */
@@ -29,17 +29,19 @@ enum definition_kind {
 
 struct definition {
     enum definition_kind kind;
-    const char *name; /* as in the statement: "put_jobs", "skipjack_work.claim" */
-    const char *sql;  /* one CREATE OR REPLACE statement without a semicolon at its end */
+    /* The function's name as its statement has it: "put_jobs", "skipjack_work.claim". */
+    const char *name;
+    const char *sql; /* one CREATE OR REPLACE statement without a semicolon at its end */
 };
 
 /* All functions, views and triggers. Comments outside of the statements count for neither hash. */
 struct definitions {
-    int revision; /* of schema/sql/functions/revision.sql; programs are compared by it */
-    int oldest;   /* the revision of the oldest program that may go on beside these definitions */
+    /* Revision in schema/sql/functions/revision.sql, by which programs compare their functions. */
+    int revision;
+    int oldest; /* the revision of the oldest program that may go on beside these definitions */
     const char *sha256;
-    const char *triggers_sha256; /* of the triggers alone: to lay one locks its table */
-    const char *views_sha256;    /* of the views alone: to lay one waits for its readers */
+    const char *triggers_sha256; /* SHA-256 of the triggers alone: laying one locks its table */
+    const char *views_sha256;    /* SHA-256 of the views alone: laying one waits for its readers */
     const struct definition *list;
     size_t count;
 };

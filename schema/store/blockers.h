@@ -11,13 +11,18 @@
 #include "schema/store/store.h"
 
 struct blocker {
-    int pid;                 /* the server's process; 0: a prepared transaction */
-    char *login, *nodes;     /* nodes: of the login's workers, "" for none */
-    char *state, *statement; /* of the session; "" if the owner may not see them */
-    double seconds;          /* age of its transaction; negative if the owner may not see it */
-    int waiting;             /* sessions that wait for it; 0 for a worker's idle transaction */
-    double waited_seconds;   /* the longest wait */
-    bool is_worker, may_end; /* a worker's login; the farm ends the session by itself */
+    /* Process id of the session's server process; 0: a prepared transaction. */
+    int pid;
+    /* Login: the session's; nodes: where this login's workers run, "" for none. */
+    char *login, *nodes;
+    /* State and last statement of the session; "" if the owner may not see them. */
+    char *state, *statement;
+    /* Age of the session's transaction in seconds; negative if the owner may not see it. */
+    double seconds;
+    int waiting;           /* how many sessions wait for it; 0 for a worker's idle transaction */
+    double waited_seconds; /* how long the longest waiting session has waited */
+    /* Is_worker: a worker's login; may_end: the farm ends the session by itself. */
+    bool is_worker, may_end;
 };
 
 /* Sessions that others have waited for longer than a second, and workers' sessions whose transaction has been

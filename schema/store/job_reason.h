@@ -32,8 +32,8 @@ const char *job_reason_name(enum job_reason reason);
 /* A campaign's jobs by reason. */
 struct job_origins {
     int jobs[JOB_REASON_COUNT];
-    int64_t configs; /* configs taken over into jobs that are tuned again */
-    int64_t drifted; /* configs not taken over because their round drifted */
+    int64_t configs; /* configs that jobs took over, although the jobs are tuned again */
+    int64_t drifted; /* configs that were not taken over, because their round drifted */
 };
 
 #endif

@@ -169,7 +169,7 @@ static void parameters_init(struct parameters *parameters, const char *types, va
 }
 
 #define DEADLOCK_STATE "40P01"
-/* Our own words: the server's depend on its language. */
+/* Our own message: the server's depends on its language. */
 #define DEADLOCK_WORDS "two sessions waited for each other, and the server ended this one's work"
 
 static bool is_lost(PGconn *connection, const char *state)

@@ -20,22 +20,28 @@ struct campaign {
     char *state;    /* "active", "paused", "done", "cancelled" or CAMPAIGN_OVERDUE */
     char *strategy; /* a name of solvers/framework/strategy.h */
     int64_t seed;
-    int configs_limit;                    /* most configs that a job evaluates; 0 for no limit */
-    int round_configs;                    /* configs in a round */
-    double budget_seconds, spent_seconds; /* working time of all rounds; budget 0 for none */
+    int configs_limit; /* most configs that a job evaluates; 0 for no limit */
+    int round_configs; /* configs in a round */
+    /* Spent: working time of all rounds in seconds; budget: its limit, 0 for none. */
+    double budget_seconds, spent_seconds;
     bool build_only;
     char *pool;   /* only workers with this label work on the campaign; "" for any worker */
-    int priority; /* claims take the campaign of the highest priority */
-    double share; /* of the working time among campaigns of one priority; 0 counts as 1 */
-    int64_t deadline_unix;        /* no job is claimed after it; 0 for none */
-    struct context_limits limits; /* under which its jobs were planned and are worked on */
-    char *solvers;                /* names and families that the request names, "" for all */
+    int priority; /* claims serve the active campaign of the highest priority first */
+    /* Weight of the campaign in sharing working time with campaigns of the same priority; 0
+     * counts as 1. */
+    double share;
+    int64_t deadline_unix; /* Unix time after which no job is claimed; 0 for none */
+    /* Limits on solutions, under which its jobs were planned and are worked on. */
+    struct context_limits limits;
+    /* Names and families of solvers that the request names, "" for all. */
+    char *solvers;
     char **trusted; /* logins: workers may run their code on CPUs, beside their own login's.
                                              NULL for none when a campaign is made */
     int64_t created_unix;
     char **networks; /* "NAME@NUMBER" of the versions that it is made for, NULL-terminated or
                                              NULL. Read by store_create_campaign() alone. */
-    int jobs, jobs_done, jobs_failed, jobs_open; /* filled by list and get */
+    /* Numbers of its jobs; set only by store_list_campaigns() and store_get_campaign(). */
+    int jobs, jobs_done, jobs_failed, jobs_open;
 };
 void campaign_free(struct campaign *campaign);
 
@@ -47,8 +53,10 @@ struct job_plan {
     const char *hash; /* solver_hash() */
     const char *provider, *algorithm;
     bool dynamic, tunable;
-    bool searches;   /* the solver brings its own search */
-    double priority; /* jobs of the same round number: the highest first; the expected weight */
+    bool searches; /* the solver brings its own search */
+    /* Order of claims among jobs of the same round number: the highest first. It is the job's
+     * expected weight. */
+    double priority;
     int multiplicity;
 };
 /* A line of the event log, written in the transaction that makes the campaign. */
@@ -82,9 +90,9 @@ struct campaign_changes {
     const char *name, *pool;
     const int *priority;
     const double *share;          /* over 0 */
-    const double *budget_seconds; /* the whole budget, 0 for none */
+    const double *budget_seconds; /* the new budget as a whole, 0 for none */
     const int64_t *deadline_unix; /* 0 for none */
-    char **trusted;               /* the whole list, NULL-terminated */
+    char **trusted;               /* the new list as a whole, NULL-terminated */
 };
 /* Makes all changes or none. A larger budget makes the jobs ready again that the old one ended; a later deadline
  * lets an overdue campaign go on. STORE_ERROR_STATE for both in a cancelled campaign. */
@@ -98,13 +106,14 @@ bool store_add_spent(Store *store, int64_t campaign, double seconds, GError **er
 
 struct progress {
     int jobs, done, failed, ready, building, built, evaluating;
-    int64_t configs_done;  /* evaluated in stored and partial rounds */
-    int64_t configs_open;  /* in open rounds, not evaluated */
-    int64_t configs_taken; /* part of configs_done: measured by earlier campaigns */
+    int64_t configs_done;  /* configs of stored and partial rounds that have an outcome */
+    int64_t configs_open;  /* configs of open rounds that have no outcome yet */
+    int64_t configs_taken; /* configs of configs_done that earlier campaigns measured */
     int64_t kernels_built;
     double spent_seconds, budget_seconds;
     bool has_deadline;
-    double deadline_seconds; /* until the deadline by the server's clock; negative after it */
+    /* Seconds until the deadline by the server's clock; negative after it. */
+    double deadline_seconds;
     double compile_seconds, eval_seconds; /* sums */
     bool build_only; /* built jobs are done; their configs stay in configs_open */
 };
@@ -117,7 +126,7 @@ bool store_count_origins(Store *store, int64_t campaign, struct job_origins *ori
 struct job_failures {
     enum failure failure;
     int jobs;
-    char *detail; /* of the last of them, or NULL */
+    char *detail; /* the detail of the last of these failures, or NULL */
 };
 /* GPtrArray of struct job_failures *, by reason. The server counts: the cost does not depend on the jobs. */
 GPtrArray *store_list_job_failures(Store *store, int64_t campaign, GError **error);

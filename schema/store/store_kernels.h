@@ -9,9 +9,10 @@
 #include "schema/store/store.h"
 
 struct kernel_row {
-    char *key; /* kernel_key(): 64 hex digits */
+    char *key; /* the kernel's key (kernel_key()): 64 hex digits */
     char *file, *entry, *options, *arch, *toolchain, *toolchain_version;
-    enum failure failure; /* NONE, COMPILE_ERROR, COMPILE_TIMEOUT, COMPILER_CRASH */
+    /* The build's result: NONE, COMPILE_ERROR, COMPILE_TIMEOUT or COMPILER_CRASH. */
+    enum failure failure;
     char *log;
     double seconds; /* compile time */
     /* Per work-item: registers, spilled registers, scratch bytes. Per workgroup: local memory. -1 if the
@@ -21,11 +22,14 @@ struct kernel_row {
     /* AMD: accumulation registers of matrix units (part of `registers` where the GPU has one register file
      * for both), and scalar registers of a wave. -1 if not reported. */
     int accumulation_registers, scalar_registers;
-    char *instructions; /* "ds_read_b128 8, total 412"; NULL if not counted */
-    int64_t code_bytes; /* filled by store_list_kernels() alone; 0 if the code was collected */
-    GBytes *code;       /* NULL if it failed or was collected */
-    char *code_sha256;  /* "" if it failed; computed by store_put_kernel() */
-    int64_t built_by;   /* worker */
+    /* Counts of instructions, "ds_read_b128 8, total 412"; NULL if not counted. */
+    char *instructions;
+    /* Bytes of the code; only store_list_kernels() fills it; 0 if the code was collected. */
+    int64_t code_bytes;
+    GBytes *code; /* the code object; NULL if the build failed or the code was collected */
+    /* SHA-256 of the code in hex; "" if the build failed; computed by store_put_kernel(). */
+    char *code_sha256;
+    int64_t built_by; /* worker */
     /* Filled by reading: the builder's login and node ("" if unknown), whether that login is the session's
      * own, and whether the campaign's workers may run the code on CPUs (store_get_campaign_kernel() alone). */
     char *builder_login, *builder_node;
@@ -41,7 +45,8 @@ bool store_put_kernel(Store *store, const struct kernel_row *kernel, GError **er
 /* The kernels among `keys` that need no build: their code is stored, or they failed with a compile error.
  * GHashTable key -> struct kernel_row * without code; free with g_hash_table_unref(). */
 GHashTable *store_known_kernels(Store *store, const char *const *keys, int count, GError **error);
-/* All judges (judge.cl) for an architecture whose code is stored, in the same form. */
+/* All judges (judge.cl) for an architecture whose code is stored, as a table like
+ * store_known_kernels(). */
 GHashTable *store_judge_kernels(Store *store, const char *arch, GError **error);
 /* The kernels for an architecture by which a worker proves that a device computes: the plain forward
  * convolution in any types. */
@@ -52,13 +57,13 @@ GPtrArray *store_list_kernels(Store *store, int64_t campaign, GError **error);
 /* Reads a kernel with its code, from the database or the store of code objects, and verifies its SHA-256.
  * Also STORE_ERROR_BLOBS, STORE_ERROR_DAMAGED. */
 struct kernel_row *store_get_kernel(Store *store, const char *key, GError **error);
-/* The same with is_trusted, as the campaign's workers see it. */
+/* Like store_get_kernel(), and fills in is_trusted as the campaign's workers see it. */
 struct kernel_row *store_get_campaign_kernel(Store *store, const char *key, int64_t campaign,
                                              GError **error);
 /* A kernel's cost for a program that has to compile and keep it. */
 struct kernel_cost {
     char *key;
-    int64_t bytes;  /* of its code; 0 if it failed or was collected */
+    int64_t bytes;  /* bytes of the code; 0 if the build failed or the code was collected */
     double seconds; /* compile time */
 };
 /* The costs of the known kernels among `keys`. Asking does not count as a use of the kernel. GHashTable key

@@ -19,24 +19,25 @@ struct claim_place {
 
 struct store {
     PGconn *connection;
-    double patience_seconds; /* store_set_patience() */
+    double patience_seconds; /* longest wait for an answer, set by store_set_patience() */
     /* A claim whose answer was lost: the next call releases its jobs. token 0 for none. */
     int64_t doubtful_worker, doubtful_token;
     struct claim_place places[2]; /* by enum pool */
-    /* until then each claim asks first which campaign it can claim from: the jobs of one campaign make claims
-     * fail */
+    /* Until this monotonic time each claim first asks which campaign it can claim from, since
+     * the jobs of one campaign make claims fail. */
     gint64 apart_until_us;
     bool drains;      /* store_drains() */
-    bool is_workers;  /* the login sees the functions for workers only */
-    char *secret;     /* presented instead of the process's secret, or NULL */
+    bool is_workers;  /* the login is a worker's: it sees only the functions for workers */
+    char *secret;     /* the secret to present instead of the process's, or NULL */
     int64_t listener; /* the worker whose notifications arrive here, 0 for none */
     /* Rows that never change, by id. Each is read when a claim first names it. */
     GHashTable *problems;  /* int64_t * -> struct claimed_problem * */
     GHashTable *solvers;   /* int64_t * -> struct claimed_solver * */
     GHashTable *campaigns; /* int64_t * -> struct campaign *, without its counts and budget */
-    /* The type numbers of our tables' rows on this server. */
+    /* Type numbers, on this server, of rows of the tables rounds, outcomes and results. */
     unsigned rounds_type, outcomes_type, results_type;
-    int types_of;            /* the server's process that told them, 0 for none */
+    /* Process id of the server process that reported these type numbers, 0 for none. */
+    int types_of;
     GHashTable *blob_stores; /* URL -> BlobStore *, opened at first need */
 };
 
@@ -51,12 +52,12 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(StoreRows, PQclear)
 PGresult *store_run(Store *store, GError **error, const char *sql, const char *types, ...);
 /* As store_run(), for statements that change nothing: tries once more after a lost connection. */
 PGresult *store_read(Store *store, GError **error, const char *sql, const char *types, ...);
-/* As store_read(), with the answer in binary form. */
+/* Like store_read(), with the answer in binary form. */
 PGresult *store_read_binary(Store *store, GError **error, const char *sql, const char *types, ...);
 /* As store_run(), for statements whose rows do not matter. */
 bool store_do(Store *store, GError **error, const char *sql, const char *types, ...);
 
-/* Patience with a server that was just connected to. */
+/* Longest wait in seconds for a server's answers while connecting. */
 #define STORE_OPEN_SECONDS 60
 
 /* Waits for the answer to a statement that PQsendQuery() or a similar function has sent; `sent` is that function's

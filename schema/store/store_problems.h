@@ -26,7 +26,7 @@ struct stored_problem {
     int64_t id;
     struct problem problem;
 };
-/* Each member restricts the list: NULL or 0 for no restriction. */
+/* Restricts a list of problems. A member that is NULL or 0 restricts nothing. */
 struct problem_filter {
     const char *tag, *network;
     int64_t campaign;
@@ -38,8 +38,8 @@ GArray *store_list_problems(Store *store, const struct problem_filter *filter, G
 
 /* The effect of storing a network. */
 struct network_change {
-    int number;   /* of the version that is current now */
-    int previous; /* of the version that was current before, 0 for a new network */
+    int number;   /* number of the version that is current now */
+    int previous; /* number of the version that was current before, 0 for a new network */
     bool is_new;  /* no earlier version had these layers */
 };
 /* Takes the turn of importing: two imports that store the same problems in different orders would deadlock.
@@ -58,7 +58,7 @@ bool store_put_network(Store *store, const char *name, const struct layer *layer
 struct stored_layer {
     const char *name;
     int multiplicity;
-    int64_t problem; /* id by store_put_problems() */
+    int64_t problem; /* the problem's id from store_put_problems() */
 };
 bool store_begin_network(Store *store, const char *name, int64_t *version, GError **error);
 bool store_add_layers(Store *store, int64_t version, int first_position,
@@ -70,10 +70,11 @@ struct network_row {
     char *name;
     int version;
     bool current;
-    int layers, problems; /* sum of multiplicities; distinct problems */
-    int campaigns;        /* made for this version */
-    int64_t created;      /* first import of the version, Unix seconds */
-    double gmacs;         /* of one run */
+    /* Layers: sum of the layers' multiplicities; problems: number of distinct problems. */
+    int layers, problems;
+    int campaigns;   /* how many campaigns were made for this version */
+    int64_t created; /* when the version was first imported, Unix seconds */
+    double gmacs;    /* of one run */
 };
 /* The current versions, or with `all` every version, by name and number. struct network_row * */
 GPtrArray *store_list_networks(Store *store, bool all, GError **error);
@@ -94,7 +95,8 @@ bool store_remove_network(Store *store, const char *network, int *versions, GErr
 bool store_put_target(Store *store, const struct target *target, GError **error);
 bool store_get_target(Store *store, const char *id, struct target *target, GError **error);
 GPtrArray *store_list_targets(Store *store, GError **error); /* struct target * (g_free) */
-/* Makes sure that the target is stored. One that no device has described yet is made from its id. */
+/* Stores the target if it is unknown. A target that no device has described yet is made from its
+ * id. */
 bool store_ensure_target(Store *store, const char *id, GError **error);
 /* Reads a row of the targets' table. STORE_ERROR_DAMAGED unless target_validate() accepts it. */
 bool target_from_row(const json_t *object, struct target *target, GError **error);

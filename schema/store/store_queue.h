@@ -12,24 +12,32 @@
 /* A claimed job. */
 struct job {
     int64_t id, campaign;
-    int64_t fence; /* of the claim: each call that hands in carries it */
+    /* The claim's number: each call that hands in work of the claim carries it, and an outdated
+     * one is refused. */
+    int64_t fence;
     struct problem problem;
     char *solver;
     int revision;
-    char *target; /* target id of the campaign */
+    char *target; /* id of the campaign's target */
     char *stack;  /* the campaign's constraints on the software */
     char *strategy;
     int64_t seed;
-    int64_t deadline_unix; /* the campaign's, 0 for none */
+    int64_t deadline_unix; /* deadline of the campaign, Unix seconds; 0 for none */
     int configs_limit, round_configs;
     bool build_only;
-    struct context_limits limits; /* of the campaign: configs and solutions are made under them */
+    /* The campaign's limits, under which configs and solutions are made. */
+    struct context_limits limits;
     int strikes;
-    /* eval claims: the best verified median of the problem in the campaign, of any solver; 0 for none */
+    /* For eval claims: the lowest verified median of the problem in the campaign, by any solver,
+     * in ms; 0 for none. */
     double best_ms;
-    GPtrArray *rounds;   /* struct round *: the stored ones; for eval claims the open one is last */
-    GArray *quarantined; /* struct perf_config: quarantined for this solver, problem and target */
-    char **prior;        /* build claims: configs to begin with (store_winners.h); NULL for none */
+    /* struct round *: the stored rounds; in an eval claim the last one is the open round. */
+    GPtrArray *rounds;
+    /* struct perf_config: configs quarantined for the job's solver, problem and target. */
+    GArray *quarantined;
+    /* For build claims: texts of configs that the search tries first (store_winners.h); NULL for
+     * none. */
+    char **prior;
     /* struct perf_config: the configs that this round measures again (store_remeasure.h); NULL for a round of
      * the search */
     GArray *wish;
@@ -43,8 +51,9 @@ enum pool { POOL_BUILD, POOL_EVAL };
 struct claim {
     int64_t worker;
     enum pool pool;
-    int64_t campaign;           /* 0: any active one */
-    const char *target;         /* eval: only campaigns of this target; build: NULL for any */
+    int64_t campaign; /* claim only from this campaign; 0: from any active one */
+    /* For eval claims: only campaigns of this target. For build claims: NULL for any target. */
+    const char *target;
     const char *const *solvers; /* "name:revision:hash" of the worker's solvers, NULL-terminated */
     int batch;                  /* most jobs to claim */
     double lease_seconds;
@@ -71,7 +80,7 @@ bool store_round(Store *store, const struct job *job, const struct round *round,
 struct handed {
     const struct job *job;
     const struct round *round;
-    const struct kept *kept; /* this and the members below: store_round() alone */
+    const struct kept *kept; /* this and the following members are for store_round() only */
     int kept_count;
     bool more;
     double seconds;

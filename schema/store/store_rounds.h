@@ -13,23 +13,26 @@
 /* The outcome of one config in a round. */
 struct outcome {
     enum failure failure;
-    int n; /* timed runs, 0 for none */
+    int n; /* number of timed runs, 0 for none */
     double min_ms, median_ms;
-    double spread; /* interquartile range over median */
-    double error;  /* largest error over its tolerance: at most 1 for a verified config */
+    double spread; /* interquartile range of the times divided by the median */
+    /* Largest error of an element divided by its tolerance: at most 1 for a verified config. */
+    double error;
     double build_seconds, eval_seconds;
 };
 
 struct round {
     int number; /* from 0 */
     int config_count;
-    /* config_count of them; without values for solvers that cannot be tuned */
+    /* the configs, config_count of them; configs of solvers that cannot be tuned have no values */
     struct perf_config *configs;
     /* one text a config: the distinct kernels of its solution joined by ','; "" if it is not built */
     char **kernel_keys;
-    struct outcome *outcomes; /* config_count of them; FAILURE_PENDING until evaluated */
-    char **details;           /* one text a config: the failure's last words, or NULL */
-    char *stack;              /* toolchain and runtime that were used */
+    /* The configs' outcomes, config_count of them; FAILURE_PENDING until evaluated. */
+    struct outcome *outcomes;
+    char **details; /* for each config the last words of its failure, or NULL */
+    /* The toolchain and runtime that the round used. */
+    char *stack;
     /* the default config's time after the round over before (drift.h); 0 if unknown */
     double drift;
     /* taken over from another search: its configs do not count for the job's limit */
@@ -44,7 +47,7 @@ void round_free(struct round *round);
 /* A verified config of a job that is worth keeping. */
 struct kept {
     struct perf_config config;
-    char *config_text; /* as the solver spells it */
+    char *config_text; /* the config as text, as the solver spells it */
     char *kernel_keys; /* joined by ',' */
     struct outcome outcome;
     uint64_t workspace_bytes;

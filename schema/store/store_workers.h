@@ -8,18 +8,18 @@
 #include "schema/store/store.h"
 
 struct worker_device {
-    const char *device; /* as the worker's command line names it */
+    const char *device; /* the device as the worker's command line names it */
     const char *name, *target;
     const char *uuid, *address, *partition; /* "" if unknown */
-    const char *stack;                      /* its runtime and driver */
+    const char *stack;                      /* the device's runtime and driver */
 };
 struct worker_info {
     const char *node; /* stable name of the node */
     /* boot id, pid and start time: differs from those of an earlier, dead process */
     const char *process;
-    const char *target; /* its device's target id, "" for a build node */
+    const char *target; /* target id of the worker's device, "" for a node that only builds */
     const char *stack;
-    bool eval_only; /* it builds nothing */
+    bool eval_only; /* the worker builds nothing */
     /* pools it works for; NULL-terminated or NULL. Campaigns without a pool suit every worker. */
     const char *const *labels;
     const char *const *solvers; /* as in struct claim; NULL for any */
@@ -36,7 +36,7 @@ struct worker_row {
     int leases;
     double beat_age_seconds;
     bool ended;
-    bool ours; /* this login may call store_worker_lost() for it */
+    bool ours; /* this login may call store_worker_lost() for the worker */
 };
 /* Workers of the node, or all for NULL; those that have not ended come first. */
 GPtrArray *store_list_workers(Store *store, const char *node, GError **error);

@@ -95,7 +95,7 @@ BEGIN
             WHERE s.campaign_id = campaign);
 END $$;
 
--- Adds working time. Does nothing for a campaign that was dropped.
+-- Adds working time to a campaign. Does nothing for a campaign that was dropped.
 CREATE OR REPLACE FUNCTION add_spent(campaign bigint, more_seconds double precision) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -241,7 +241,7 @@ BEGIN
     END IF;
 END $$;
 
--- Sets the whole budget (0 for none), and opens the jobs again that the old budget
+-- Sets the campaign's whole budget (0 for none), and opens again the jobs that the old budget
 -- ended.
 CREATE OR REPLACE FUNCTION extend_campaign(campaign bigint, new_budget double precision) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
@@ -475,7 +475,7 @@ CREATE OR REPLACE FUNCTION fair_time(c campaigns) RETURNS double precision
 LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS
 $$ SELECT c.fair_at + (spent_seconds(c.id) - c.fair_from) / c.share $$;
 
--- fair_time(), or a time after all others if it cannot be computed.
+-- Returns fair_time(), or a time after all others if it cannot be computed.
 CREATE OR REPLACE FUNCTION fair_time_or_last(c campaigns) RETURNS double precision
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp AS $$
 BEGIN

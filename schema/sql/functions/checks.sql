@@ -99,8 +99,8 @@ BEGIN
     END LOOP;
 END $$;
 
--- Checks the rows by themselves. Configs without a failure, and slow ones, are
--- verified.
+-- Checks the outcomes handed in, each row by itself. Configs without a failure, and slow ones,
+-- count as verified.
 CREATE OR REPLACE FUNCTION check_handed_outcomes(items outcomes[], whole boolean) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -145,7 +145,7 @@ BEGIN
     END LOOP;
 END $$;
 
--- Checks the rows by themselves.
+-- Checks the results to keep, each by itself, before it is compared with the job's rounds.
 CREATE OR REPLACE FUNCTION check_handed_results(jobs bigint[], kept results[]) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE

@@ -144,7 +144,7 @@ BEGIN
     RETURN false;
 END $$;
 
--- Raises the reason why no bundle holds the job under this fence.
+-- Raises the error that says why no bundle holds the job under this fence.
 CREATE OR REPLACE FUNCTION refuse_job(campaign bigint, job bigint, held_fence bigint, wish text) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
@@ -206,7 +206,7 @@ BEGIN
     PERFORM end_bundles(ARRAY[b], budget);
 END $$;
 
--- Ends jobs with a verified config, without a look at their rounds.
+-- Ends jobs with a verified config. Their rounds need not be read.
 CREATE OR REPLACE FUNCTION end_verified_jobs(b bundles, ids bigint[], budget boolean,
                                              had_rounds integer) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$

@@ -30,7 +30,8 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = skipjack, pg_temp AS $$
     FROM kernels k LEFT JOIN blob_places p ON p.id = k.code_place WHERE k.key = its_key
 $$;
 
--- kernel(), and whether the campaign's workers of this login may run its code on a CPU.
+-- Returns kernel() of the key, and whether the campaign's workers of this login may run its code on
+-- a CPU.
 CREATE OR REPLACE FUNCTION skipjack_work.campaign_kernel(its_key text, campaign bigint) RETURNS SETOF jsonb
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = skipjack, pg_temp AS $$
     SELECT k || jsonb_build_object('trusted', (k->>'own')::boolean OR EXISTS (
@@ -89,7 +90,7 @@ BEGIN
     RETURN true;
 END $$;
 
--- Checks a kernel that was handed in, then take_kernel().
+-- Checks a kernel that was handed in, then stores it by take_kernel().
 CREATE OR REPLACE FUNCTION put_kernel(
     k_key text, k_file text, k_entry text, k_options text, k_arch text, k_toolchain text,
     k_version text, k_failure smallint, k_log text, k_seconds double precision, k_code bytea,

@@ -47,7 +47,7 @@ BEGIN
     RETURN claimer;
 END $$;
 
--- Takes a config out. Only the worker that claimed its job last may do it.
+-- Quarantines a config. Only the worker that claimed its job last may do so.
 CREATE OR REPLACE FUNCTION skipjack_work.quarantine(campaign bigint, job bigint, values_of jsonb,
                                                     why smallint, words text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp
@@ -77,8 +77,8 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = skipjack, pg_temp AS $$
     ORDER BY q.target, s.name, q.problem_id, q.config
 $$;
 
--- Puts back configs that this worker took out, unless the job stays failed by a second
--- device.
+-- Lifts the quarantine of configs that this worker quarantined, unless the job stays failed by a
+-- second device.
 CREATE OR REPLACE FUNCTION skipjack_work.lift_quarantine(campaign bigint, job bigint,
                                                          values_of jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp
@@ -99,7 +99,7 @@ BEGIN
           WHERE f.campaign_id = campaign AND f.job_id = job);
 END $$;
 
--- Puts back configs of a target and a login; NULL for all of them.
+-- Lifts the quarantine of all configs of a target and a login; NULL for all of them.
 CREATE OR REPLACE FUNCTION clear_quarantine(of_target text, of_login text) RETURNS bigint
 LANGUAGE sql SECURITY DEFINER SET search_path = skipjack, pg_temp AS $$
     WITH cleared AS (

@@ -41,8 +41,8 @@ LANGUAGE sql SET search_path = skipjack, pg_temp AS $$
          (VALUES (true), (false)) AS pools(for_build)
 $$;
 
--- Removes rows of idle workers. Rows that a waking session holds stay: those workers
--- are woken in vain, once.
+-- Removes a worker's rows among the idle workers. Rows that a waking session holds stay: those
+-- workers are woken in vain, once.
 CREATE OR REPLACE FUNCTION idle_no_more(ending bigint, for_build boolean) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 BEGIN
