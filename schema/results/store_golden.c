@@ -308,7 +308,7 @@ GPtrArray *store_list_golden_confirmations(Store *store, const char *target, int
                         : store_list_checked(rows, read_confirmation, free_confirmation, error);
 }
 
-/* ---- who measured ---- */
+/* ---- who measured an entry, and who may ---- */
 
 static void clear_measurement(gpointer data)
 {

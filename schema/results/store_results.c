@@ -510,7 +510,7 @@ GPtrArray *store_list_measured(Store *store, int64_t campaign, const char *login
     return rows == NULL ? NULL : store_list_checked(rows, read_measured, measured_free, error);
 }
 
-/* ---- what build-only campaigns built ---- */
+/* ---- configs that build-only campaigns built ---- */
 
 bool store_next_built(Store *store, int64_t campaign, int jobs, struct result_part *part,
                       GError **error)

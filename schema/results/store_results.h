@@ -103,7 +103,7 @@ struct measured {
  * are not listed, nor jobs measured before the database recorded this. struct measured * */
 GPtrArray *store_list_measured(Store *store, int64_t campaign, const char *login, GError **error);
 
-/* ---- what build-only campaigns built ---- */
+/* ---- configs that build-only campaigns built ---- */
 
 /* Moves to the next part of `jobs` jobs or a few more, like store_next_results(). */
 bool store_next_built(Store *store, int64_t campaign, int jobs, struct result_part *part,

@@ -7,7 +7,7 @@
 #include <arpa/inet.h>
 #include <string.h>
 
-/* ---- what a connection string means ---- */
+/* ---- resolving a connection string ---- */
 
 /* libpq's message about an unreadable string quotes the string, with its password. */
 static char *without_quotes(const char *words)
@@ -196,7 +196,7 @@ PGconn *connection_open(const char *url, const char *application, GError **error
     return NULL;
 }
 
-/* ---- for eyes and for other programs ---- */
+/* ---- connection strings to print, and for other programs ---- */
 
 static bool is_secret(const ConnectionOptions *option)
 {

@@ -789,7 +789,7 @@ bool embedded_stop(GError **error)
     return done;
 }
 
-/* ---- asking ---- */
+/* ---- the state of the embedded database ---- */
 
 void embedded_status_clear(struct embedded_status *status)
 {

@@ -163,7 +163,7 @@ pid_t server_spawn(const struct embedded *embedded, const char *const *argv, int
     return server;
 }
 
-/* ---- looking ---- */
+/* ---- finding the server's processes ---- */
 
 static bool read_small(const char *path, char *buffer, size_t size)
 {
@@ -245,7 +245,7 @@ bool server_is_stopping(const struct embedded *embedded)
     return g_strv_length(lines) >= 8 && g_str_has_prefix(lines[7], "stopping");
 }
 
-/* ---- clearing up ---- */
+/* ---- ending processes that a dead server left ---- */
 
 /* Counts the cluster's processes and sends each the signal; 0 sends none. */
 static int count_processes(const struct embedded *embedded, int signal_number)

@@ -52,7 +52,7 @@ static void free_round(gpointer data)
     round_free(data);
 }
 
-/* ---- what claimed jobs refer to, by id ---- */
+/* ---- problems, solvers and campaigns of claimed jobs, by id ---- */
 
 struct claimed_problem {
     struct problem problem;
@@ -563,7 +563,7 @@ static void kept_to_row(GByteArray *out, const struct job *job, const struct rou
     rows_end(out, row);
 }
 
-/* ---- handing in ---- */
+/* ---- storing rounds that workers hand in ---- */
 
 /* Reads the type numbers of the rows that are handed in. They change only with the server (one that was
  * restored), and that means a new connection. */

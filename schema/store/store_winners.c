@@ -16,7 +16,7 @@
 #include "solvers/framework/solver.h"
 #include "solvers/framework/strategy.h"
 
-/* ---- gathering ---- */
+/* ---- gathering winners ---- */
 
 #define STEP_ROWS 5000 /* about a fifth of a second */
 
@@ -112,7 +112,7 @@ bool store_gather_winners(Store *store, int64_t most, const volatile gint *stop,
            gather_campaigns(&gathering, most, error);
 }
 
-/* ---- giving ---- */
+/* ---- giving jobs their priors ---- */
 
 static bool wants_prior(const struct job *job)
 {
