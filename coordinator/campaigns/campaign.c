@@ -1,5 +1,5 @@
-/* `skipjack campaign VERB`: all verbs except those in campaign_show.c, watch.c and
- * campaign_remeasure.c. */
+/* `skipjack campaign VERB`: all verbs except list and show (campaign_show.c) and remeasure
+ * (campaign_remeasure.c). */
 #include "coordinator/campaigns/campaign_verbs.h"
 #include "coordinator/campaigns/enter.h"
 #include "coordinator/campaigns/origins.h"

@@ -1,5 +1,5 @@
 /*
- * The verbs of `skipjack campaign` outside campaign.c: list, show and watch, and remeasure.
+ * The verbs of `skipjack campaign` outside campaign.c: list, show and remeasure.
  */
 #ifndef COORDINATOR_CAMPAIGNS_CAMPAIGN_VERBS_H
 #define COORDINATOR_CAMPAIGNS_CAMPAIGN_VERBS_H

@@ -136,8 +136,8 @@ void enter_notes_clear(struct enter_notes *notes)
     *notes = (struct enter_notes){0};
 }
 
-/* Returns the name of a campaign that the user gave none: its network's, or that of the file with
- * its problems. */
+/* Returns the campaign's name: the user's, else that of its network, its tag or its first file of problems; "" without
+ * any. */
 static char *campaign_name(const struct request *request)
 {
     const char *source = request->name           ? request->name

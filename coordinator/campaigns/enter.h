@@ -1,6 +1,6 @@
 /*
- * Makes a campaign from a request: finds its target and problems, plans its jobs, and creates the
- * campaign in the database, or continues the one that the same request made before.
+ * Makes a campaign from a request, a target and problems: plans the jobs, and creates the campaign in the database, or
+ * continues the one that the same request made before.
  */
 #ifndef COORDINATOR_CAMPAIGNS_ENTER_H
 #define COORDINATOR_CAMPAIGNS_ENTER_H
@@ -31,7 +31,7 @@ void entered_say_missing(const struct entered *entered);
 
 /* Finds or creates the request's campaign for these problems (GArray of struct plan_problem).
  * Problems that no solver serves, and the number of jobs left out, are recorded in the event log.
- * Sets COORDINATOR_ERROR_EMPTY if there is no job to plan. */
+ * Sets COORDINATOR_ERROR_EMPTY if there is no job to plan. Clear *entered after failure, too. */
 bool enter_campaign(Store *store, const struct request *request, const struct machine *machine,
                     const GArray *problems, struct entered *entered, GError **error);
 

@@ -8,7 +8,7 @@
 #include "coordinator/cli/table.h"
 #include "schema/results/store_results.h"
 
-/* Returns how many jobs there are for each reason, the largest number first: "30 budget cut, 12 new
+/* Returns how many jobs there are for each reason to tune them, the largest number first: "30 budget cut, 12 new
  * problem"; "none" without jobs. Free with g_free(). */
 char *origins_text(const struct job_origins *origins);
 /* Prints the numbers of origins_text(), and how many configs are taken over, as a notice. */

@@ -37,8 +37,9 @@ struct request {
     /* limit in bytes, as byte_count_parse() reads it ("512M"); NULL for no limit */
     char *workspace_limit;
     gboolean dynamic_only, deterministic, tunable_only;
-    char *trust; /* logins whose workers may take part, joined by commas; NULL for all */
-    char *pool;  /* pool whose workers may take part; NULL for all */
+    char *
+        trust; /* logins whose code other logins' CPU workers run, joined by commas; NULL for none */
+    char *pool; /* pool whose workers may take part; NULL for all */
     /* constraints on the software of workers; NULL for those of the target's own stack */
     char *stack;
     int priority;
@@ -67,7 +68,8 @@ GOptionEntry *request_options(struct request *request);
 
 /* Reads the limits under which solvers are asked. COORDINATOR_ERROR_USAGE where the workspace is no number of bytes. */
 bool request_limits(const struct request *request, struct context_limits *limits, GError **error);
-/* Does the same for a command that makes no campaign, from the values of its options. */
+/* Sets the workspace limit alone, from the value of --workspace-limit (NULL for no limit), for commands that make no
+ * campaign, too. Sets COORDINATOR_ERROR_USAGE like request_limits(). */
 bool request_read_limits(const char *workspace, struct context_limits *limits, GError **error);
 /* Returns an object with the solvers and limits that a campaign was made with; "workspace_limit" is
  * null if it has none. A new reference. */
@@ -76,8 +78,9 @@ json_t *request_limits_json(const struct campaign *campaign);
  * a command line. */
 void request_add_limits(const struct request *request, GPtrArray *words);
 
-/* COORDINATOR_ERROR_USAGE for unknown strategies, negative numbers, an empty name or list of solvers, words about
- * a list that do not fit each other, a deadline that cannot be read or has passed. Sets deadline_unix. */
+/* Checks the request, and sets deadline_unix. Returns false with COORDINATOR_ERROR_USAGE for unknown strategies and
+ * solvers, negative numbers, an empty name, pool or list of solvers, texts that are too long, options on lists that do
+ * not fit each other, and a deadline that cannot be read or has passed. */
 bool request_check(struct request *request, GError **error);
 /* Check one option each, for `campaign set` too. They set COORDINATOR_ERROR_USAGE. */
 bool request_check_name(const char *name, GError **error);
@@ -125,7 +128,7 @@ bool request_from_file(const char *path, struct request *request, GError **error
 bool request_takes_unpromising(const struct request *request);
 
 /* Returns how many configs a round has: few, so that every job is soon reached. A build-only
- * campaign has one round with all configs. */
+ * campaign has one round with all its configs, at most ROUND_CONFIGS_MAX. */
 int request_round_configs(const struct request *request);
 
 /* Returns the solvers that the request names, in the table's order (GPtrArray of const struct

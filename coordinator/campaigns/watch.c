@@ -105,8 +105,8 @@ bool watch_tick(struct watch *watch, GError **error)
     return true;
 }
 
-/* Prints that the campaign ended, and the command to run next: "campaign 3 is done; build/skipjack
- * report --campaign 3". */
+/* Prints the campaign's state and the command to run next: "campaign 3 is done. What it brought:", then
+ * "build/skipjack report --campaign 3". */
 static void say_next(const struct watch *watch, const char *what, const char *const *words)
 {
     g_autofree char *command = command_line(words);

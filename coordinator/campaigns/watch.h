@@ -18,7 +18,7 @@ struct watch {
     struct progress_line line;
     struct progress progress; /* as last read */
     char state[16];           /* the campaign's state when it was last read */
-    double reading_seconds;   /* what that took */
+    double reading_seconds;   /* how long reading state and progress took */
 };
 
 /* Reads the campaign, and the most configs that its jobs evaluate. Returns false with an error if

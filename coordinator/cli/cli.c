@@ -31,8 +31,8 @@ static void add_names(GPtrArray *names, const GOptionEntry *entries)
         g_ptr_array_add(names, g_strconcat("--", entries->long_name, NULL));
 }
 
-/* The option that was probably meant by the first word that begins with "--" and names no option, or NULL. Free with
- * g_free(). */
+/* Returns the option that was probably meant by the first word that begins with "--" and names no option, or NULL.
+ * Free with g_free(). */
 static char *nearest_option(const struct cli *cli, char *const *argv)
 {
     g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);

@@ -39,8 +39,8 @@ struct cli {
  * prints and ends the program. Returns false with a G_OPTION_ERROR, which cli_fail() reports as wrong usage. */
 bool cli_parse_options(const struct cli *cli, int *argc, char ***argv, GError **error);
 
-/* Does the same, and checks the number of arguments. Returns false after a message on stderr: the command then
- * returns CLI_USAGE. */
+/* Does the same as cli_parse_options(), and checks the number of arguments. Returns false after a message on stderr:
+ * the command then returns CLI_USAGE. */
 bool cli_parse(const struct cli *cli, int *argc, char ***argv);
 
 /* Sets a G_OPTION_ERROR, wrong usage, and returns false. */
@@ -66,9 +66,9 @@ struct cli_loss {
     {                                                                                              \
         "dry-run", 0, 0, G_OPTION_ARG_NONE, &(loss)->dry_run, "only say what would go", NULL       \
     }
-/* Prints what would be lost and asks on a terminal, unless --yes was given. Returns false when
- * the command must change nothing (--dry-run, or the answer is no): *status is then its exit
- * status. */
+/* Asks on a terminal whether the text that `format` makes may be lost, unless --yes was given. Returns false if the
+ * command must change nothing, with *status its exit status: --dry-run, which prints the text instead, or the answer
+ * is no. */
 G_GNUC_PRINTF(3, 4)
 bool cli_may_lose(const struct cli_loss *loss, int *status, const char *format, ...);
 

@@ -53,7 +53,8 @@ static void append_escaped(GString *shown, const char *bytes, size_t length)
 }
 
 /* Returns the length of the character at `at` in bytes: 0 if the text ends within the character; 1
- * with *valid false for a byte that begins none. */
+ * with *valid false for a byte that begins none. *valid is false also for control characters other than line end and
+ * tab. */
 static size_t character_length(const char *at, size_t left, bool *valid)
 {
     gunichar character = g_utf8_get_char_validated(at, (gssize)MIN(left, CHARACTER_BYTES));

@@ -41,7 +41,7 @@ Table *table_new(const struct table_column *columns, int count);
 void table_free(Table *table);
 
 /* Cells are added from left to right; after the last column the next row begins. The kind must
- * be the column's own. NULL text, and a number that is NaN, are "-" and JSON's null; control characters
+ * be the column's own. NULL text, and a number that is not finite, are "-" and JSON's null; control characters
  * are blank for people. */
 void table_text(Table *table, const char *text);
 /* Adds a cell to a column of the kind TABLE_TEXT. People see `text`, JSON has `value`, whose
@@ -54,14 +54,14 @@ void table_count(Table *table, int64_t value);
 void table_number(Table *table, double value);
 void table_yes(Table *table, bool value);
 
-/* Returns the number with this many significant digits: 12.35, 0.6530, 0.006021; "-" for NaN. Free
- * with g_free(). */
+/* Returns the number with this many significant digits: 12.35, 0.6530, 0.006021; "-" for NaN
+ * and infinity. Free with g_free(). */
 char *table_significant(double value, int digits);
 
 int table_rows(const Table *table);
 
-/* Prints the titles, then one line per row. A last column that exceeds table_width() continues on
- * up to four lines below and is then cut with "...". An empty table prints its titles alone. */
+/* Prints the titles, then one line per row. A last column that exceeds table_width() fills
+ * up to four lines and is then cut with "...". An empty table prints its titles alone. */
 void table_print(const Table *table, FILE *out);
 /* Returns an array with one object for each row, which has all columns. A new reference. */
 json_t *table_json(const Table *table);
@@ -70,7 +70,7 @@ void table_show(const Table *table, bool as_json);
 /* The last step of a listing command: prints and frees the table; for NULL reports and frees the
  * error. Returns the exit status. */
 int table_finish(const char *command, Table *table, bool as_json, GError *error);
-/* Prints "title:" and the table below it; nothing when it is empty. */
+/* Prints "title:" and the table below it to standard output; nothing if the table has no rows. */
 void table_section(const char *title, const Table *table);
 /* Prints json with a line end and releases it. */
 void table_show_json(json_t *json);

@@ -24,8 +24,8 @@ enum dynamism_form { DYNAMISM_STATIC, DYNAMISM_DYNAMIC, DYNAMISM_PARTIAL };
 /* "static", "dynamic", "partial", "mixed". */
 const char *dynamism_policy_name(int policy);
 
-/* The form of a solver. For a solver that this program does not carry (NULL), `dynamic` is the
- * database's value. */
+/* Returns the form of a solver. NULL, a solver that this program does not carry, is dynamic or static as the
+ * database's `stored_dynamic` says. */
 enum dynamism_form dynamism_form(const struct solver *solver, bool stored_dynamic);
 
 struct dynamism_limits {
@@ -70,7 +70,7 @@ struct dynamism_policy {
     int covered;
     int forms[DYNAMISM_FORMS]; /* number of problems that each form serves under the policy */
     int kernels;               /* distinct ones */
-    /* number of kernels whose bytes or compile seconds the database lacks */
+    /* number of kernels that the database does not know, or whose code it has no more: their bytes are not counted */
     int unknown;
     int64_t bytes;
     double compile_seconds; /* seconds to compile the distinct kernels one after the other */

@@ -35,7 +35,8 @@ struct dynamism_report {
     GArray *campaigns; /* int64_t */
     /* GPtrArray *: lists as they were read from the database, which own the results and outcomes */
     GPtrArray *lists;
-    /* those results and outcomes whose solver this program has at the same revision */
+    /* the results and outcomes to compute on: none of a solver of which this program has another revision, and with
+     * carried_only no results of solvers that this program lacks; a config of a problem has one result */
     GPtrArray *results, *outcomes;
     GHashTable *kernels;
     /* number of results left out because this program has another revision of their solver */
@@ -48,7 +49,7 @@ struct dynamism_report {
     int forms[DYNAMISM_FORMS];
     /* struct dynamism_network *: the networks of the report */
     GPtrArray *networks;
-    struct dynamism_cold (*cold)[DYNAMISM_POLICIES]; /* a network each */
+    struct dynamism_cold (*cold)[DYNAMISM_POLICIES]; /* for each network, one for each policy */
     /* cold starts that failed; each is also one of the notes */
     int cold_failures;
     /* true if a signal ended the cold starts; this is also one of the notes */
@@ -312,7 +313,7 @@ static bool read_all_networks(struct dynamism_report *report, Store *store, GArr
     return rows != NULL;
 }
 
-/* Makes one more network of the problems that belong to no network. */
+/* Adds a network "all problems" of all measured problems: for a report that has no other network. */
 static void add_plain_problems(struct dynamism_report *report, GArray *all)
 {
     g_autoptr(GArray) problems = g_array_new(FALSE, FALSE, sizeof(struct plan_problem));

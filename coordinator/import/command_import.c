@@ -67,7 +67,8 @@ static struct cli cli = {
     "cells stand between commas, semicolons or tabs. Names are read in any case, with or\n"        \
     "without spaces, '-' and '_'. Columns that say the same must agree. Columns:\n"
 
-/* Refuses an empty --tag or --network: it comes from a variable that is not set in a script. */
+/* Refuses a --tag or --name that is empty, as from a variable that a script did not set, or longer than
+ * NETWORK_NAME_MAX bytes. */
 static bool check_names(GError **error)
 {
     const struct {

@@ -1,7 +1,7 @@
 /*
  * Importing: files in the formats of this field become one list of problems. Read are driver
  * command lines, layer tables (CSV with a header), find-dbs and perf-dbs of MIOpen (text or
- * SQLite) and our own canonical keys, each also compressed with bzip2; The content tells which
+ * SQLite) and our own canonical keys, each also compressed with bzip2, gzip or zstd. The content tells which
  * format a file has. No line ends the import: a line that cannot be used is listed with the
  * reason.
  */
@@ -60,7 +60,8 @@ GOptionEntry *import_words_entries(struct import_words *words, char network_lett
 /* Appends the options that the user gave to a command line that is suggested: "--batch", "1,64",
  * ... (owned). */
 void import_words_append(const struct import_words *words, GPtrArray *line);
-/* Fills *options; its network is words'. EXPORT_ERROR_USAGE names the option and what it takes. */
+/* Fills *options; options->network points into *words. Returns false with EXPORT_ERROR_USAGE, which names the
+ * wrong option and what it takes. */
 bool import_words_parse(const struct import_words *words, struct import_options *options,
                         GError **error);
 
@@ -83,7 +84,7 @@ struct import_network {
 typedef struct import {
     struct import_options options;
     ProblemList *problems;
-    int files; /* begun */
+    int files; /* number of files whose reading has begun */
     /* number of lines read, with blank lines and comments; for a SQLite file, of rows */
     int64_t lines;
     int64_t convolutions; /* number of lines that are convolutions and can be used */
@@ -100,7 +101,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Import, import_free)
 
 /* Adds a file's problems. Unusable lines are no failure (see `skipped`); false
  * when the file as a whole cannot be used: EXPORT_ERROR_IO, _DAMAGED or _KIND (of a damaged SQLite
- * file, what came before the damage is kept). */
+ * file, what came before the damage is kept), or _STOPPED if goes_on() in the options returned false. */
 bool import_file(Import *import, const char *path, GError **error);
 /* Does the same for bytes in memory. Messages call the bytes `name`; for the format only the
  * ending of `name` counts. */
@@ -111,7 +112,8 @@ bool import_bytes(Import *import, const char *name, const char *bytes, size_t le
  * "lists/resnet50-v1.5.txt.bz2". UTF-8; free with g_free(). */
 char *import_file_name(const char *path);
 
-/* "F", "B", "W", "FBW", ...: each letter at most once. 0 for anything else. */
+/* Returns the set of directions, in which direction d is the bit 1 << d, that "F", "B", "W", "FBW", ... name, each
+ * letter at most once. 0 for any other text. */
 int import_parse_directions(const char *text);
 
 #endif

@@ -25,7 +25,8 @@ struct foreign_rows {
     GArray *problems; /* struct problem */
     /* struct foreign_time; until it is stored, its problem is an index into `problems` */
     GArray *times;
-    /* struct foreign_params; likewise, unless it names the config row of a perf-db */
+    /* struct foreign_params; until it is stored, its problem is an index into `problems`; params of a SQLite
+     * perf-db name a stored problem's id from the beginning */
     GArray *params;
     GStringChunk *names;
 };
@@ -84,8 +85,7 @@ static void foreign_rows_params(struct foreign_rows *rows, const struct foreign_
     rows->file->entries++;
 }
 
-/* Stores the waiting problems and appends their ids to `ids`. No times or params may be waiting
- * that name other problems. */
+/* Stores the waiting problems and appends their ids to `ids`, all 0 in a dry run. */
 static bool foreign_rows_store_problems(struct foreign_rows *rows, GArray *ids, GError **error)
 {
     guint count = rows->problems->len, before = ids->len;
@@ -128,8 +128,8 @@ static bool store_rows(struct foreign_rows *rows, GError **error)
     return true;
 }
 
-/* Stores the waiting rows if `all` is true, or if there are many. Indices of waiting problems then
- * begin at 0 again. */
+/* Stores the waiting rows if `all` is true, or if ROWS_AT_ONCE or more rows wait. Indices of waiting
+ * problems then begin at 0 again. */
 static bool foreign_rows_store(struct foreign_rows *rows, bool all, GError **error)
 {
     if (!all && rows->problems->len + rows->times->len + rows->params->len < ROWS_AT_ONCE) {
@@ -225,7 +225,7 @@ static void add_find_line(struct foreign_reading *reading, int64_t number,
     }
 }
 
-/* These functions each read the whole file at reading->file. They fail with EXPORT_ERROR, or with
+/* Each foreign_read_*() reads the whole file at reading->file, in one format. It fails with EXPORT_ERROR, or with
  * errors of the store. */
 static bool foreign_read_find_db(struct foreign_reading *reading, GError **error)
 {
@@ -520,7 +520,7 @@ static int compare_texts(gconstpointer a, gconstpointer b)
 }
 
 /* Returns a hash over the content of all files, in whatever order they are named, and over the
- * target that the user named. Files with the same identity are imported once. */
+ * target. Files with the same identity are imported once. */
 static char *find_identity(const struct foreign_request *request, const struct target *target,
                            GError **error)
 {

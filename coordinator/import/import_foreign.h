@@ -20,39 +20,42 @@ struct foreign_request {
     const char *target;
     /* name of the campaign; NULL to take the first file's name up to its first dot */
     const char *name;
-    /* Called now and then with a file's path and the number of its entries so far; may be NULL. */
+    /* Called after every few thousand rows, and at a file's end, with the file's path and the number of its entries so
+     * far; may be NULL. */
     void (*progress)(const char *path, int64_t entries);
 };
 
 /* A row that was left out. */
 struct foreign_skip {
-    const char *file; /* the request's */
+    const char *file; /* path of the file; belongs to the request */
     int64_t line;     /* number of the line, from 1; in a SQLite file the row's id */
     char *reason;
 };
 
 struct foreign_file {
     const char *path, *format; /* path: the file; format: "find-db", "perf-db" or "perf-db text" */
-    int64_t problems;          /* number of lines or config rows read */
+    int64_t problems;          /* number of usable lines, or config rows, that name a problem */
     int64_t entries;           /* number of usable times or perf configs in them */
-    /* number of these for which the campaign already had the same problem and solver */
+    /* number of these entries that were not stored, since the campaign already had one for their problem and solver; 0
+     * in a dry run */
     int64_t repeated;
     int64_t left_out;
 };
 
 struct foreign_import {
     int64_t campaign;
-    bool is_new; /* false if these files were imported before: nothing was stored then */
+    bool
+        is_new; /* true if the campaign was stored; false in a dry run, or if these files were imported before */
     struct target target;
-    GArray *files; /* struct foreign_file; without numbers if is_new is false */
+    GArray *files; /* struct foreign_file; empty if these files were imported before */
     /* struct foreign_skip *: the first FOREIGN_SKIPS_KEPT rows that were left out */
     GPtrArray *skips;
     int64_t left_out;
 };
 
-/* store NULL: nothing is stored, but all is read and counted. COORDINATOR_ERROR_USAGE where the target
- * is not to be told, EXPORT_ERROR where a file cannot be read to its end; then nothing was stored. The
- * import is to be cleared in any case. */
+/* Imports the files of the request. With store NULL, a dry run, they are only read and counted. Returns false with
+ * COORDINATOR_ERROR_USAGE if the target does not follow from --target or the files' names, with EXPORT_ERROR if a file
+ * cannot be read to its end, or with the store's error: nothing is stored then. Clear *import in any case. */
 bool import_foreign(Store *store, const struct foreign_request *request,
                     struct foreign_import *import, GError **error);
 void foreign_import_clear(struct foreign_import *import);

@@ -233,8 +233,8 @@ bool import_keys(Import *import, const struct import_source *source, GError **er
     return read_lines(import, source, read_key, false, error);
 }
 
-/* Returns true if the text is a key, even a malformed one: a word of numbers with at least `least`
- * separators. */
+/* Returns true if the text is a key, even a malformed one: it begins with a digit, has at least `least` separators and
+ * no white space. */
 static bool looks_like_key(const char *text, size_t length, char separator, int least)
 {
     int count = 0;
@@ -264,7 +264,7 @@ bool import_is_find_db_line(const char *line)
 
 bool import_is_perf_text_line(const char *line)
 {
-    return looks_like_entry(line, 'x', PERF_ROW_INTS); /* a complete perf-db key has two more */
+    return looks_like_entry(line, 'x', PERF_ROW_INTS); /* a complete perf-db key has two more 'x' */
 }
 
 bool import_is_key_line(const char *line)

@@ -66,15 +66,16 @@ struct import_layer {
  * allow that. */
 void import_add(Import *import, const struct import_source *source, int64_t line,
                 const struct import_layer *layer);
-/* Does the same for a line that states batch size, type and layout, which the options replace.
- * If they make a problem invalid, the line is skipped with the reason. */
+/* Does the same as import_add() for a line that states batch size, type and layout, which the options replace; counts
+ * it in import->replaced if a value changed. If the options make a problem invalid, the line is skipped with the
+ * reason. */
 void import_add_replaced(Import *import, const struct import_source *source, int64_t line,
                          const struct import_layer *layer);
 void import_skip(Import *import, const struct import_source *source, int64_t line,
                  const char *reason);
 
-/* Readers. Each reads the whole source; false with EXPORT_ERROR_KIND, _IO or _DAMAGED. The problems that
- * were read before stay in the import. */
+/* Readers of the formats. Each reads the whole source, or returns false with EXPORT_ERROR_KIND, _IO, _DAMAGED or
+ * _STOPPED. Problems read before the failure stay in the import. */
 bool import_driver_lines(Import *import, const struct import_source *source, GError **error);
 bool import_find_db(Import *import, const struct import_source *source, GError **error);
 bool import_perf_text(Import *import, const struct import_source *source, GError **error);
@@ -84,7 +85,7 @@ bool import_commented_table(Import *import, const struct import_source *source, 
 /* Always fails: the error names what the table's first line lacks to be a header. */
 bool import_headless_table(Import *import, const struct import_source *source, GError **error);
 
-/* Returns true for lines that look like a find-db's: recognizes the format of a file. */
+/* Each import_is_*() returns true for a line that looks like its format: the format of a file is recognised so. */
 bool import_is_find_db_line(const char *line);
 bool import_is_perf_text_line(const char *line);
 bool import_is_key_line(const char *line);

@@ -21,11 +21,11 @@ bool import_goes_on(const char *file, int64_t line);
 void import_end_progress(void);
 
 /* Waits, with a notice, until no other import is storing. store_leave_import() ends the turn.
- * Returns false when the database fails (*error is set) or a signal came. */
+ * Returns false with *error set if the database fails or a signal came. */
 bool import_take_turn(Store *store, GError **error);
 
-/* Stores the problems, with the tag where one is given, and the networks. False where it fails or a signal
- * came; nothing is stored then. */
+/* Stores the problems, with the tag where one is given, and the networks. Returns false with *error set if storing
+ * fails or a signal came: nothing is stored then. */
 bool import_store(const Import *import, const char *tag, GError **error);
 
 /* Says on standard error that the network's name means another version now; prints nothing where the network is

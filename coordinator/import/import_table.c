@@ -163,8 +163,8 @@ static bool has_number(const GPtrArray *cells)
     return false;
 }
 
-/* Returns true for a header: several cells are names of columns, and no cell is a number, as every
- * row has one. */
+/* Returns true for a header: several cells are names of columns, and no cell is a number, of which
+ * every row has at least one. */
 static bool is_header(const GPtrArray *cells)
 {
     return !has_number(cells) &&
@@ -371,8 +371,8 @@ static bool choose_network(const struct import_options *options, struct table *t
     return false;
 }
 
-/* Reads the table once without importing anything. It is refused as a whole if a later header is
- * not understood, or contradicts the options. */
+/* Reads the table once without importing anything. It is refused as a whole if a header is not
+ * understood, if a row contradicts the options, or if no row names the network that the options ask for. */
 static bool is_understood(const struct import_options *options, struct table *table, GError **error)
 {
     g_autoptr(GPtrArray) networks = g_ptr_array_new_with_free_func(g_free);

@@ -92,12 +92,12 @@ static bool take_size(const char **at, int64_t *value)
             return true;
         }
     }
-    /* "1,024" is one number with a thousands separator, not two sizes */
+    /* A size with leading zeros is refused: "1,024" is one number with a thousands separator, not two sizes. */
     bool padded = **at == '0' && g_ascii_isdigit((*at)[1]);
     return !padded && take_number(at, value);
 }
 
-/* Takes what separates two sizes: an 'x', U+00D7, a comma or blanks, if a number follows. A comma
+/* Takes what separates two sizes, if a number follows: 'x', 'X', U+00D7, '*', a comma, a semicolon or blanks. A comma
  * behind the last size is allowed, as in "(3,)". */
 static bool take_joint(const char **at)
 {

@@ -13,11 +13,12 @@ bool cell_is_empty(const char *text);
  * what is wrong with the text. */
 bool cell_number(const char *text, int64_t *value, GError **error);
 
-/* Reads yes/no, true/false or 1/0. */
+/* Reads yes/no, true/false, y/n, t/f or 1/0, in any case, as 1 or 0. Returns false for other texts. */
 bool cell_flag(const char *text, int64_t *value);
 
 /* Sizes of several axes: "3", "3x3", "(3, 3)", "[1, 64, 56, 56]", "torch.Size([3, 3])". A size that is not
- * known ("None", "-1", "?") is -1. */
+ * known ("None", "-1", "?") is -1. cell_sizes() returns false with EXPORT_ERROR_SYNTAX for other texts, and for more
+ * than CELL_SIZES_MAX sizes. */
 #define CELL_SIZES_MAX 6
 struct cell_sizes {
     int64_t values[CELL_SIZES_MAX];
@@ -40,7 +41,7 @@ struct cell_operator {
 /* Returns false with the reason when the name is no convolution, or a kind that no solver
  * computes. */
 bool cell_operator(const char *text, struct cell_operator *op, GError **error);
-/* Returns true for a name that cell_operator() knows as a convolution. */
+/* Returns true for the name of a convolution, also of a kind that cell_operator() refuses. */
 bool cell_is_operator(const char *text);
 
 #endif

@@ -178,14 +178,15 @@ static const struct {
 
 /* ---- names ---- */
 
-/* Returns the name in small letters, without blanks, '-' and '_'. Free with g_free(). */
+/* Returns the name in small letters, without blanks, '-', '_', '.' and byte order marks. Free with g_free(). */
 static char *bare_name(const char *name)
 {
     GString *bare = g_string_new(NULL);
     for (; *name != '\0'; name++) {
-        if (strncmp(name, "\xc2\xa0", 2) == 0) { /* a space that no line breaks at */
+        if (strncmp(name, "\xc2\xa0", 2) == 0) { /* a no-break space */
             name++;
-        } else if (strncmp(name, "\xef\xbb\xbf", 3) == 0) { /* the mark of a file that was joined */
+        } else if (strncmp(name, "\xef\xbb\xbf", 3) ==
+                   0) { /* the byte order mark of a file that was joined to another */
             name += 2;
         } else if (strchr("_- .\t", *name) == NULL) {
             g_string_append_c(bare, g_ascii_tolower(*name));

@@ -10,7 +10,7 @@
 #include "coordinator/import/import_reader.h"
 
 #define RECORD_CELLS_MAX 512
-#define RECORD_LINES_MAX 256 /* most lines over which a quoted cell may go on */
+#define RECORD_LINES_MAX 256 /* most lines of a record, whose quoted cells may hold line ends */
 
 struct layer_records {
     struct import_lines lines;
@@ -42,7 +42,8 @@ bool layer_records_look(struct layer_records *records, char separator);
  * any further: layer_records_end() says so. */
 enum read_step layer_records_next(struct layer_records *records, char separator, GError **error);
 
-/* Splits one line; true when all its quotes are closed. cells are into text. */
+/* Splits one line. `text` and `cells` are overwritten: `cells` gets pointers into `text`. Returns true if all quotes of
+ * the line are closed. */
 bool layer_split_line(const char *line, char separator, GString *text, GPtrArray *cells);
 
 #endif

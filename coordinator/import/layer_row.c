@@ -265,7 +265,7 @@ static bool read_type(struct layer_row *row, int cell, int field, GError **error
     enum data_type type = TYPE_NONE;
     const char *text = row->cells[cell];
     if (field >= FIELD_CAST && field < FIELD_CAST + TENSOR_COUNT && strcmp(text, "-1") == 0) {
-        return true; /* MIOpenDriver writes this for "no padding mode" */
+        return true; /* MIOpenDriver writes -1 for "no cast type" */
     }
     if (!data_type_from_word(text, &type)) {
         return invalid(error,
@@ -396,7 +396,7 @@ static bool is_shape(const struct layer_row *row, int cell)
 }
 
 /* Finds the order from another column that gives the channels: they occur at one position of the
- * shape only. Returns false if they occur at no position. */
+ * shape only. *order stays if they occur at both ends. Returns false if they occur at neither. */
 static bool order_of_channels(const struct layer_row *row, int cell, enum shape_order *order,
                               GError **error)
 {
@@ -475,7 +475,7 @@ static bool read_shape(struct layer_row *row, int cell, enum shape_order order, 
 }
 
 /* Reads the shapes after all other columns, which tell how to read them. All shapes of a row have
- * one order; in TensorFlow the order is also the layout. */
+ * one order. Channels that are last mean the layout NHWC if neither column nor option states one, as in TensorFlow. */
 static bool read_shapes(struct layer_row *row, const struct import_options *options, GError **error)
 {
     enum shape_order order = ORDER_UNKNOWN;
@@ -501,13 +501,13 @@ static bool read_shapes(struct layer_row *row, const struct import_options *opti
 
 /* ---- checking the whole row ---- */
 
-/* For each field of an axis the value that means "no such axis". Stride and dilation may also be 0,
- * as in MIOpen's lists. */
+/* For each field of an axis the value that means "no such axis". Sizes, stride and dilation may also be 0, as in
+ * MIOpen's lists. */
 static const struct {
     int field;
     int64_t neutral;
     bool or_zero;
-    /* true if the row must give it for all axes or none; for sizes check_needed() finds out */
+    /* true if the row must give it for all axes or none; for sizes of input and filter check_needed() finds out */
     bool whole;
 } axis_fields[] = {
     {FIELD_IN, 1, true, false},      {FIELD_FIL, 1, true, false},
@@ -516,8 +516,8 @@ static const struct {
     {FIELD_OUT, 1, true, false},
 };
 
-/* Fails if a row has values for axes that the layer does not have, or a stride for some axes
- * only. */
+/* Fails if a row has values for axes that the layer does not have, or if it gives a padding, stride, dilation or output
+ * padding for some of the layer's axes only. */
 static bool check_axes(const struct layer_row *row, GError **error)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(axis_fields); i++) {
@@ -738,9 +738,8 @@ static int64_t reach_of(const struct problem *p, int a)
     return p->dilation[a] * (p->fil[a] - 1) + 1;
 }
 
-/* Padding "same", as TensorFlow defines it and PyTorch and ONNX agree: the output size is the
- * input size divided by the stride, rounded up; of a transposed layer, the input size times the
- * stride. */
+/* Returns the padding "same", of both sides together, as TensorFlow defines it and PyTorch and ONNX agree: the output
+ * size is the input size divided by the stride, rounded up; of a transposed layer, the input size times the stride. */
 static int64_t same_padding(const struct problem *p, int a, bool transposed)
 {
     if (transposed) {
@@ -777,7 +776,7 @@ static bool set_padding(const struct layer_row *row, struct problem *p, GError *
     return true;
 }
 
-/* Sets the fields of the layer, in one direction, without batch size and type. */
+/* Sets all fields of the layer but its direction, batch size, data types and output. */
 static bool set_fields(const struct layer_row *row, const struct import_options *options,
                        struct problem *p, GError **error)
 {

@@ -21,8 +21,9 @@ struct layer_row {
     bool one_axis; /* a 1D layer */
 };
 
-/* Reads the cells. False with EXPORT_ERROR_SYNTAX, naming the column and what it takes; of *row only
- * network_cell is then valid. options: where --layout decides the order of a shape. */
+/* Reads the cells, which must outlive *row. Returns false with EXPORT_ERROR_SYNTAX, which names the column and what it
+ * takes; only row->network and row->network_cell are valid then. The layout in the options decides the order of a
+ * shape's sizes if no column does. */
 bool layer_row_read(const struct layer_header *header, const char *const *cells,
                     const struct import_options *options, struct layer_row *row, GError **error);
 

@@ -10,8 +10,8 @@
  * naming the wrong one. */
 bool list_options(const struct import_words *words, struct import_options *options, GError **error);
 
-/* Reads files (NULL-terminated) through the importers. Lines that cannot be used are named on stderr.
- * NULL when a file as a whole cannot be read. */
+/* Reads files (NULL-terminated) through the importers. The first lines that cannot be used are named on
+ * stderr, the others counted. Returns NULL if an option is wrong, or a file as a whole cannot be read. */
 Import *problems_import(char *const *files, const struct import_words *words, GError **error);
 
 /* Prints notices on stderr: how many lines had a value that an option replaced; networks with the layers of several

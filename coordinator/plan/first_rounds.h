@@ -10,9 +10,9 @@
 
 /* One job, and how many configs its first round evaluates. */
 struct first_round {
-    const struct problem *problem; /* the job's */
-    const char *solver;            /* likewise */
-    int64_t configs;
+    const struct problem *problem; /* belongs to the job */
+    const char *solver;            /* name of the solver; belongs to the job */
+    int64_t configs;               /* number of configs in the first round */
     /* the job's priority: the problem's weight in the network, lowered for solvers whose
      * estimate is worse */
     double priority;

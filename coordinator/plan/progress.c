@@ -57,7 +57,7 @@ static bool is_over(const struct progress *progress)
 }
 
 /* Returns how many configs are done. A config that is built and waits to be measured counts
- * half. */
+ * half; in a build-only campaign a built config is done. */
 static double configs_over(const struct progress *progress)
 {
     double built = (double)progress->configs_open;

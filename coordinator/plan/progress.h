@@ -33,14 +33,13 @@ struct progress_goal {
     int64_t counted_done; /* how many configs were done when these numbers were counted */
 };
 
-/* Seconds that what is left takes: all of it, or the budget's rest where that is less, but
- * never less than the first rounds; and no longer than until the deadline. children: build processes at a
- * time. */
+/* Returns the seconds that the remaining work takes: that of all configs, or the rest of the budget if it is less, but
+ * never less than the first rounds; and no longer than until the deadline. children: build processes at a time. */
 double progress_estimate(const struct progress *progress, const struct progress_goal *goal,
                          const struct progress_rates *rates, int children);
 
-/* Does the same from the time that this campaign's own configs have taken so far; NAN before the
- * first one. */
+/* Returns the same as progress_estimate(), from the time that this campaign's own configs have taken so far; NAN before
+ * the first one. */
 double progress_eta(const struct progress *progress, const struct progress_goal *goal);
 
 /* Returns how many seconds on the wall a farm's campaign will still take, from the rounds of its

@@ -13,7 +13,8 @@
 /* Blocks the signals that process_wait_signal() waits for: those of signals_ending(), and
  * SIGCHLD. */
 void process_block_signals(void);
-/* Unblocks these signals: one that came while it was blocked takes effect now. */
+/* Unblocks the signals of signals_ending(): one that came while it was blocked takes effect now. SIGCHLD stays
+ * blocked. */
 void process_unblock_signals(void);
 /* Waits at most timeout_ms and returns the signal, or 0 when none came. */
 int process_wait_signal(int timeout_ms);

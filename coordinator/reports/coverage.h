@@ -45,7 +45,7 @@ struct coverage_request {
     struct context_limits limits;
     const struct solver *const *solvers;
     int solver_count; /* at most COVERAGE_SOLVERS_MAX */
-    /* Called between two spaces that are counted; may be NULL. */
+    /* Called after each space that was counted; may be NULL. */
     void (*progress)(int done, int total, void *data);
     void *data;
 };
@@ -69,7 +69,7 @@ struct coverage_family {
 
 struct coverage_solver {
     const struct solver *solver;
-    int problems; /* it serves */
+    int problems; /* number of problems that it serves */
     /* number of its problems whose spaces were counted; 0 for a solver without configs */
     int counted;
     /* valid configs of these spaces: least, median (the lower one of two in the middle), most */
@@ -105,10 +105,10 @@ struct coverage *coverage_new(const struct coverage_request *request);
 void coverage_free(struct coverage *coverage);
 
 /* Returns the number of poorest problems to show: all that have as few solvers as the first one,
- * and at least `count`. */
+ * and at least `count` if there are as many. */
 guint coverage_poorest(const struct coverage *coverage, guint count);
 
-/* Prints the coverage to standard output; the list of poorest problems is cut to a screen. */
+/* Prints the coverage to standard output, with at most 20 of the poorest problems. */
 void coverage_print(const struct coverage *coverage);
 /* Returns the coverage as a JSON object, a new reference. */
 json_t *coverage_json(const struct coverage *coverage);

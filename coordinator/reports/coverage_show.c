@@ -10,7 +10,8 @@
 
 #define POOREST_SHOWN 20
 
-/* A solver is named in the advice if at least this part of its spaces has one config only. */
+/* A solver is named in the advice if its space has one config only for at least this share of the problems that it
+ * serves. */
 #define SPLIT_SHARE 0.5
 
 static double share(int part, int whole)

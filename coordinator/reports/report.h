@@ -31,18 +31,19 @@ struct report_row {
     /* false if no config of any solver was verified, so the problem has no winner */
     bool won;
     char *solver, *config; /* the winner's solver and config; "" without a winner */
-    double time_ms, spread;
+    double time_ms,
+        spread; /* the winner's median time; its interquartile range, divided by the median */
     double own_default_ms; /* time of the default config of the winning solver */
     /* time of the best choice without tuning: default_solver with its default config */
     double default_ms;
     /* the solver with the highest estimate among those tried; NULL if this program has none of
-     * them */
+     * them, or none applies under the campaign's limits */
     const char *default_solver;
     double naive_ms;
     double gflops; /* the problem's own operations divided by the winner's time */
     bool tuned;    /* true if the winner is not the default config of its solver */
-    int64_t job;   /* the winner's */
-    /* by how much the device drifted in the round that measured the winner
+    int64_t job;   /* id of the job that measured the winner */
+    /* time of the default config at the end of the winner's round, divided by its time at the beginning; 0 if unknown
      * (schema/store/drift.h) */
     double drift;
     int drifted_results;   /* number of kept results, of any solver, whose round drifted */
@@ -86,7 +87,8 @@ struct report_totals {
 
 struct report {
     struct campaign *campaign;
-    /* struct report_row: problems whose winners take most of the network's time come first */
+    /* struct report_row: problems without a winner come first, then those whose winners take most of the network's
+     * time (time_ms times multiplicity) */
     GArray *rows;
     struct report_totals totals;
     int64_t outcomes[FAILURE_COUNT];
@@ -113,7 +115,8 @@ GArray *report_rows(const GPtrArray *jobs, const GPtrArray *results,
 struct report_totals report_sum(const GArray *rows);
 
 /* Finds the naive and default times that rows with a winner lack, and why: fills in `missing`.
- * rejections: struct config_outcome *. Solvers that the campaign did not try are left out. */
+ * rejections: struct config_outcome *. Solvers that the campaign did not try are left out. Does
+ * nothing if this program does not know the campaign's target. */
 void report_explain(GArray *rows, const GPtrArray *jobs, const GPtrArray *rejections,
                     const struct campaign *campaign);
 /* Returns a table of the missing times that report_explain() found. Free with table_free(). */
@@ -134,8 +137,8 @@ json_t *report_conditions_json(const struct report *report);
 
 /* Adds what jobs (struct job_row *) used of GPUs (struct job_device_use *) to their problems' rows. */
 void report_take_use(GArray *rows, const GPtrArray *jobs, const GPtrArray *uses);
-/* Prints the GPU time of each problem, and the share of its evaluation in which the GPU had work;
- * nothing where devices do not report it. */
+/* Prints the GPU time of all problems, the share of their evaluation in which the GPU had work, and the problem that
+ * took most; nothing if no device reports it. */
 void report_print_use(const struct report *report, FILE *out);
 /* Returns the GPU times as JSON, or null. A new reference. */
 json_t *report_use_json(const struct report *report);

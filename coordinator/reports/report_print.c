@@ -173,7 +173,7 @@ static void print_work(const struct report *report, FILE *out)
         fprintf(out, "Not planned: %s\n", left_out);
 }
 
-/* Prints a foreign campaign: its rows alone, since it has neither totals nor work. */
+/* Prints the note below the rows of a foreign campaign, which has neither totals nor work. */
 static void print_foreign(const struct report *report, FILE *out)
 {
     fprintf(out,

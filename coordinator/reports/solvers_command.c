@@ -18,7 +18,7 @@
 
 #define SHOWN_HASH 12
 
-/* If counting spaces takes longer than this many seconds, a terminal shows its progress. */
+/* Progress of counting spaces is shown once it takes longer than this many seconds. */
 #define QUIET_SECONDS 2
 #define PROGRESS_STEP 50
 
@@ -27,11 +27,11 @@
 
 struct solvers_options {
     char *problem, *target;
-    char **problems; /* lists */
+    char **problems; /* paths of lists of problems */
     gboolean coverage, table, json;
     char *workspace_limit;
     gboolean dynamic_only, deterministic, tunable_only;
-    struct context_limits limits; /* the limits that the four options above state */
+    struct context_limits limits; /* what workspace_limit and the three flags above state */
     struct import_words list;
 };
 

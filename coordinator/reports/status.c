@@ -248,8 +248,8 @@ static void add_trouble(Table *table, const char *what, const char *which, int64
     table_text(table, why);
 }
 
-/* Returns a table of all that is out of service: quarantined configs, workers that failed or are
- * lost, stores of code that have trouble. */
+/* Returns a table of all that is out of service: devices, quarantined configs, targets that a node has no
+ * toolchain for, and workers that failed or are lost. */
 static Table *farm_out_of_service(const struct farm_state *farm)
 {
     Table *table = table_new(service_columns, G_N_ELEMENTS(service_columns));

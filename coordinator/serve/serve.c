@@ -162,7 +162,7 @@ static void upkeeper_clear(struct upkeeper *upkeeper)
 
 /* ---- metrics; deploy/metrics.md explains each ---- */
 
-/* Answers older than this are discarded: the query behind them is stuck. */
+/* If the database's last answer is older than this, the database counts as down: a query is stuck. */
 #define ANSWER_SECONDS 30
 
 typedef void write_fn(const struct serve *serve, const struct metric *metric, GString *text);
@@ -446,7 +446,7 @@ static void serve_check_health(void *data, GString *reasons)
 #define LOOK_MS     5000 /* ms between two readings of the database */
 #define AGAIN_MS    1000 /* ms until the next try while the database does not answer */
 #define ENDING_MS   20000
-#define UPKEEP_MOST 31536000.0 /* seconds */
+#define UPKEEP_MOST 31536000.0 /* longest period of --upkeep in seconds: a year */
 
 /* ---- reading the database ---- */
 

@@ -60,7 +60,8 @@ static void forward(struct supervisor *supervisor, int signal_number)
         kill(-supervisor->worker, SIGKILL);
 }
 
-/* Returns the last lines of the log, which a worker wrote before it died. Free with g_free(). */
+/* Returns the last line of the log, which a worker wrote before it died; "nothing" if the log cannot be read. Free with
+ * g_free(). */
 static char *last_line(const char *path)
 {
     g_autofree char *text = NULL;
@@ -106,7 +107,8 @@ static bool restart_idle(struct supervisor *supervisor, GError **error)
     return true;
 }
 
-/* Handles the end of the worker. Returns true when the campaign is over: *end is then set. */
+/* Handles the end of the worker. Returns true if no worker is to be started again: *end then says why, and for
+ * SUPERVISE_FAILED *error. */
 static bool handle_end(struct supervisor *supervisor, int status, enum supervise_end *end,
                        GError **error)
 {

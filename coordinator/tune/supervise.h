@@ -7,7 +7,7 @@
 
 #include "coordinator/campaigns/watch.h"
 
-/* A worker that has died this many times is not started again. */
+/* A worker that dies is started again at most this many times. */
 #define SUPERVISE_RESTARTS 5
 
 enum supervise_end {

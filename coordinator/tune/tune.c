@@ -375,9 +375,8 @@ static bool export_results(const struct tune *tune)
     return ok;
 }
 
-/* Deletes the code objects of configs that lost, which would fill a laptop's disk; a farm's
- * coordinator does this by itself. A failure is ignored here, since `db collect` meets it again and
- * reports it. */
+/* Deletes the code objects of configs that lost from an embedded database, where they would fill a laptop's disk;
+ * `serve` does this for a farm. A failure is only reported, since tune's results do not depend on it. */
 static void collect(struct tune *tune)
 {
     struct upkeep_options options = UPKEEP_DEFAULTS;
