@@ -173,7 +173,7 @@ int cell_directions(const char *text)
 /* ---- kinds of layers ---- */
 
 static const struct {
-    const char *word; /* the kind's name in small letters, without '_' */
+    const char *word; /* name of a kind of layer, in small letters and without '_' */
     struct cell_operator op;
     const char *why_not; /* why no solver computes this kind; NULL if it is read */
 } operators[] = {

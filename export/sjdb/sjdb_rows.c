@@ -61,7 +61,7 @@ void sjdb_rows_rename(struct sjdb_rows *rows, int field, const GArray *ranks, bo
 
 struct ordering {
     const struct sjdb_rows *rows;
-    uint64_t *hashes; /* each row's hash, by id; NULL to sort by the field only */
+    uint64_t *hashes; /* each row's hash, by id; NULL to sort by the row's fields only */
 };
 
 static gint compare_ids(gconstpointer a, gconstpointer b, gpointer data)

@@ -87,9 +87,9 @@ bool tile_fits_grid(const struct tile_product *product, const struct context *co
 void tile_default_config(const struct tile_product *product, const struct context *context,
                          struct perf_config *config);
 
-/* Adds the tile's options (without LANE) to the launch, and sets its grid: a workgroup for each block of m rows
- * by n columns in each of `batches`. */
+/* Adds the tile's compile options, all but LANE, to the launch. */
 void tile_add_options(const int32_t *values, struct launch *launch);
+/* Sets the launch's grid: one workgroup for each tile of the m x n product, for each of `batches` products. */
 void tile_set_grid(const int32_t *values, int64_t m, int64_t n, int64_t batches,
                    struct launch *launch);
 

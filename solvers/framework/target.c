@@ -66,7 +66,7 @@ static void take_features(struct text_cursor *cursor, struct target *t)
     }
 }
 
-/* ---- parts of a card ---- */
+/* ---- modes in which a card is divided into several devices, as in gfx942_38_cpx_nps4 ---- */
 
 /* Takes one of `modes` if it is next, and returns it; NULL where none of them is next. */
 static const char *take_mode(struct text_cursor *cursor, const char *const *modes, size_t count)

@@ -1,7 +1,8 @@
 /*
  * 1x1 convolutions on Hopper's matrix units, which take operands with either axis innermost, so that NCHW
- * tensors need no copy. F, B and W of 2D, all tensors packed, NCHW, FP16 or BF16; groups; stride (in B 2, and
- * even images); no padding. Static: a kernel's addresses are pointers and constants. sm_90 only.
+ * tensors need no copy. F, B and W of 2D, all tensors packed, NCHW, FP16 or BF16; groups; one
+ * stride for both axes (in B at most 2, of which the image's height and width must be multiples); no padding.
+ * Static: shapes are compiled into the kernel. sm_90 only.
  *
  * In F and B a workgroup computes CHAIN blocks of positions one after the other; with RESIDENT the filter's
  * rows stay in local memory meanwhile. In W terms may be split into parts (SPLITS), whose sums are added up

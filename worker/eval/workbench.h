@@ -73,8 +73,8 @@ bool workbench_verify(struct workbench *bench, struct invocation *invocation, co
  * write may have reached one; else FAILURE_NONE. */
 bool workbench_strayed(struct workbench *bench, struct verdict *verdict, GError **error);
 
-/* The run function of a struct measure_job; data is a struct workbench_run. Run i uses copy i
- * modulo the number of copies. */
+/* The run function of a struct measure_job; data is a struct workbench_run. Run i uses the
+ * tensors' copy i modulo the number of copies, so that caches are cold. */
 struct workbench_run {
     struct workbench *bench;
     struct invocation *invocation;

@@ -33,8 +33,8 @@
 
 #define REGISTERS (STRIDE_H * STRIDE_W * C * TILE_W + SPAN + 64)
 
-/* Columns of x in a row of the workgroup's cells. Results pass through local memory in this form before they are
- * stored. */
+/* Columns of x that a workgroup computes in each row. Its results pass through local memory, row by row with this
+ * many columns, before they are stored. */
 #define CELL_COLUMNS (ITEMS_W * TILE_W * STRIDE_W)
 #define RESULTS      (ITEMS_H * C * CELL_COLUMNS)
 #define STAGED       (STEP_K * (PLACES + WEIGHTS_PITCH))

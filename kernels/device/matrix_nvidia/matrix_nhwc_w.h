@@ -45,7 +45,8 @@ DEVICE void load_outputs(LOCAL_POINTER unsigned char *memory, unsigned tile,
 /* The chunk of a panel that a work-item loads: the offset of its filter position in x (as coordinates and as one
  * number), and its channel. */
 struct column {
-    /* offset of the filter position; channel c, negative for a column past the last one */
+    /* h, w: the filter position's offset in x, in rows and columns; at: the same as a number of positions; c: the channel,
+     * negative for a column past the last one */
     int h, w, at, c;
 };
 

@@ -21,8 +21,8 @@
 #define WARP_BARRIER() __syncwarp()
 #endif
 
-/* Rows that a work-item stores. With pairs: the rows of its sums. Else every fourth row of its warp, and of each row
- * an eighth of the 64 columns, by its lane. */
+/* Number of rows that a work-item stores. If sums are stored in pairs (BY_PAIRS): the two rows of its sums. Else
+ * every fourth row of its warp, and of each row an eighth of the 64 columns, chosen by its lane. */
 #define STORED_ROWS (BY_PAIRS ? 2 : 4)
 
 DEVICE int stored_row(int i, int item)
