@@ -1,7 +1,7 @@
 /*
- * The device sources of all built-in solvers, part of the program, so that an installed worker needs no source
- * tree. Made at build time from kernels/device/ by kernels/tools/embed.c. Each text contains its headers and
- * has no comments.
+ * The device sources of all built-in solvers, part of the program, so that an installed worker needs no
+ * source tree. Made at build time from kernels/device/ by kernels/tools/embed.c. The text of a kernel (.cl)
+ * contains its headers and has no comments; assembly (.s) is as in its file.
  */
 #ifndef KERNELS_KERNEL_SOURCE_H
 #define KERNELS_KERNEL_SOURCE_H

@@ -18,13 +18,15 @@ bool program_hash(const char *file, const struct target *target, char hash[PROGR
 /* A program to be built. The caller owns the texts. */
 struct program {
     const char *file, *options, *entry;
-    const char *hash; /* the expected program_hash(); NULL to build whatever is there now */
+    /* The expected program_hash() of a ready object; NULL to take whatever object is there now. It is not checked for
+     * texts, which are part of this program. */
+    const char *hash;
 };
 
 /* Compiles, assembles, or reads the code object. An object for a GPU is checked for the target and the entry.
  * Errors are those of toolchain->compile(), and KERNELS_ERROR_COMPILE where the toolchain does not assemble,
- * KERNELS_ERROR_OBJECT for an object that is damaged or another target's, KERNELS_ERROR_SOURCE for a program
- * that is missing or has another hash. */
+ * KERNELS_ERROR_OBJECT for an object that is damaged or another target's, KERNELS_ERROR_SOURCE for a missing
+ * program, or a ready object with another hash. */
 bool program_build(const struct toolchain *toolchain, const struct program *program,
                    const struct target *target, struct code_object *object, GError **error);
 

@@ -23,7 +23,8 @@ struct cuda_object {
  * without that kernel. */
 bool cuda_object_read(GBytes *code, const char *entry, struct cuda_object *object, GError **error);
 
-/* Whether the object is for the target's architecture. An object that states no architecture suits every target. */
+/* Whether the object is for the target's architecture. Suffixes as in "sm_90a" do not count. An object that states
+ * no architecture suits no target. */
 bool cuda_object_suits(const struct cuda_object *object, const struct target *target);
 
 #endif

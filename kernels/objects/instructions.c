@@ -14,7 +14,7 @@
     "libLLVM-16.so.1,libLLVM-15.so.1"
 #define LLVM_TRIPLE "amdgcn-amd-amdhsa"
 #define TEXT_MAX    256 /* the longest text of an instruction, in bytes */
-#define TABLES_MAX  4   /* the most symbol tables of a file that are searched */
+#define TABLES_MAX  4   /* the most symbol tables that are searched in a file */
 
 /* A string argument of LLVM's C++ functions (StringRef). C may pass it as a struct, because a class with a trivial
  * copy constructor is passed like one. */
@@ -161,8 +161,8 @@ static bool function_in(const struct elf *elf, uint64_t index, const Elf64_Shdr 
     return false;
 }
 
-/* Finds a function's code by its name. Objects have one symbol table for linkers and one for loaders. A file with
- * more than TABLES_MAX tables is refused: a damaged one could take long to search. */
+/* Finds a function's code by its name. Objects have one symbol table for linkers and one for loaders. At most
+ * TABLES_MAX tables are searched: a damaged file with many could take long. */
 static bool function_find(GBytes *object, const char *name, struct span *code)
 {
     struct elf elf;

@@ -8,7 +8,8 @@
 #define CRASH_WORDS         "unable to execute command: "
 #define EXIT_OF_CRASHED     254
 #define EXIT_INTERNAL_ERROR 70 /* exit status of an internal error of LLVM ("error in backend") */
-/* plus the number of the signal that ended the compiler, where the driver compiles in its own process */
+/* exit statuses between these two are EXIT_SIGNAL plus the number of the signal that ended the compiler, where the
+ * driver compiles in its own process */
 #define EXIT_SIGNAL         128
 #define EXIT_SIGNAL_BEHIND  160
 

@@ -196,7 +196,7 @@ bool opencl_device_target(cl_device_id device, struct target *t, GError **error)
     return true;
 }
 
-/* The word behind `label` up to white space or a comma, "" without one. */
+/* Copies the word behind `label`, up to a blank, a comma or a plus; "" where the text lacks the label. */
 static void word_after(const char *text, const char *label, char *word, size_t size)
 {
     const char *at = strstr(text, label);

@@ -78,7 +78,7 @@ const struct toolchain *toolchain_for_target(const struct target *target, const 
     return NULL;
 }
 
-/* Whether the item is a constraint on `name`: the name, then a blank or a comparison. */
+/* Whether the item is a constraint on `name`: the name, then a blank, a comparison or the end. */
 static bool begins_with_name(const char *item, const char *name)
 {
     gsize length = strlen(name);
@@ -134,8 +134,8 @@ static bool meets(int compared, const char *operator)
                                *operator== '\0' : * operator==(compared < 0 ? '<' : '>');
 }
 
-/* Whether the version meets an item: the name, then "15", or one or more of ">= 15". True for items on other
- * software. */
+/* Whether the version meets an item: the name, then "15", or one or more of ">= 15". True for an item without a
+ * number to compare. */
 static bool meets_item(const char *item, const char *name, const char *version)
 {
     const char *at = item + strspn(item, " \t\n") + strlen(name);

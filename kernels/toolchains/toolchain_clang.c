@@ -292,9 +292,9 @@ static bool clang_serves(struct clang *clang, const char *target, GString *reaso
     return *reason == '\0';
 }
 
-/* Under the lock. The first clang that serves the target, or NULL with each one's reason. A clang that could
- * not be tried ends the search: a later clang's code would be stored under a key that later nodes do not
- * expect. */
+/* Under the lock. The first clang that serves the target, or NULL with each one's reason; *any says whether a clang
+ * answered that it does not serve the target. A clang that could not be tried ends the search: it may serve the
+ * target at the next trial, and equal kernels would then have two keys, one for each clang's version. */
 static struct clang *clang_search(char **names, const char *target, GString *reasons, bool *any)
 {
     for (; *names; names++) {

@@ -35,7 +35,7 @@ struct verdict {
     /* NULL where HIPRTC does not serve the target; else the library's version with the compiler's release. Interned.
      * */
     const char *version;
-    char *reason; /* why it does not */
+    char *reason; /* why HIPRTC does not serve the target; NULL where it does */
 };
 
 static GMutex lock; /* guards the variables below */

@@ -385,8 +385,8 @@ static struct definition *read_definition(const char *path, const char *at, cons
     fail(path, "only CREATE OR REPLACE FUNCTION, VIEW or TRIGGER may be here");
 }
 
-/* Adds a definition to the list. Functions of one name are different where their parameters are, triggers where their
- * tables are. */
+/* Adds a definition to the list; ends the program where the list has it already. Functions of one name are
+ * different where their parameters are, triggers where their tables are. */
 static void add_definition(GPtrArray *list, struct definition *definition)
 {
     const char *more = definition->kind == TRIGGER ? " ON " : "(";

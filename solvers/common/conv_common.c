@@ -274,9 +274,9 @@ int64_t conv_stride_period(const struct problem *p, enum axis axis)
 }
 
 /* Counts the input positions of an axis that some output reads. Through filter position f output o reads position
- * offset + o * stride. Filter position f - period reads the same positions, each `shift` outputs later, so that only
- * its outputs from out - shift on read new positions. Filter positions of different remainders modulo the stride
- * share none. */
+ * offset + o * stride. Filter position f - period reads the same positions, each `shift` outputs later, so that
+ * only f's outputs from out - shift on read new positions. Filter positions of different remainders modulo the
+ * stride share none. */
 static int64_t touched_positions(const struct problem *p, int axis)
 {
     int64_t stride = p->stride[axis], dilation = p->dilation[axis], touched = 0;
@@ -300,9 +300,9 @@ static int64_t touched_filter_positions(const struct problem *p, int axis)
     return touched;
 }
 
-/* Counts the outputs of an axis that read inside the input through some filter position. The ranges of outputs by
- * filter position, taken from the last position to the first, only move up, so that only neighbouring ranges overlap.
- * */
+/* Counts the outputs of an axis that read inside the input through some filter position. From the last filter
+ * position to the first, both ends of its range of outputs only move up, so that exactly the outputs behind all
+ * earlier ranges are new. */
 static int64_t touched_outputs(const struct problem *p, int axis)
 {
     int64_t touched = 0, reached = 0;

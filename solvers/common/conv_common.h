@@ -83,8 +83,8 @@ double conv_exact_macs(const struct problem *p);
  * element that affects the result. A strided 1x1 skips most of x; wide padding skips a part of w and y. */
 void conv_set_compulsory_bytes(const struct problem *p, struct solution *solution);
 
-/* Sets compulsory bytes, and the operation counts, two for each multiply-accumulate: without products with padding,
- * and with them. */
+/* Both set the compulsory bytes, and the operations as two for each multiply-accumulate: conv_set_exact_work()
+ * without products with padding, conv_set_full_work() with them. */
 void conv_set_exact_work(const struct problem *p, struct solution *solution);
 void conv_set_full_work(const struct problem *p, struct solution *solution);
 

@@ -48,9 +48,9 @@ bool tile_vector_suits_target(const struct problem *p, const struct context *con
     return values[TILE_VEC] == best || (context_is_cpu(context) && values[TILE_VEC] * 2 == best);
 }
 
-/* Counts vector registers: the sums, one vector of each column and one of each row. A GPU's work-item has 255
- * registers, of which half are kept for addresses and loads. A CPU has 32 vector registers where they are 64 bytes
- * wide, else 16. */
+/* On a CPU the sums, a row of column vectors and one element of a must fit the vector registers: 32 where they are
+ * 64 bytes wide, else 16. On a GPU the tile's sums, rows and columns may take 128 of a work-item's 255 registers;
+ * the others are kept for addresses and loads. */
 bool tile_sums_fit_registers(const struct problem *p, const struct context *context,
                              const int32_t *values)
 {

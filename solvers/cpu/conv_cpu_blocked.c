@@ -68,8 +68,7 @@ static void view_init(struct view *view, const struct problem *p)
     }
 }
 
-/* Output positions that a work-item treats as one row: a row's, or all positions of a plane where they are contiguous
- * in input and output. */
+/* Output positions that a work-item treats as one row: those of a row, or for a 1x1 filter those of a whole plane. */
 static int64_t row_width(const struct problem *p, const struct view *view)
 {
     bool is_pointwise = p->fil[AXIS_D] == 1 && p->fil[AXIS_H] == 1 && p->fil[AXIS_W] == 1;

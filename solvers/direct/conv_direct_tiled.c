@@ -175,7 +175,8 @@ static bool repeat_saves_loads(const struct problem *p, const struct context *co
            (values[BLOCK_C] >= p->c / p->groups && block * values[REPEAT_K] < 2 * k_count);
 }
 
-/* Each value of CHANNELS is four times the one before. Only the smallest that holds all channels is valid. */
+/* Each value of BLOCK_C is four times the one before. Of the values that hold all channels only the smallest is
+ * valid. */
 static bool channels_fill_block(const struct problem *p, const struct context *context,
                                 const int32_t *values)
 {
@@ -226,8 +227,8 @@ static const struct space spare = {PARAM_COUNT, spare_params, G_N_ELEMENTS(spare
 
 /* ---- the solver ---- */
 
-/* Whether the target's smallest tile is valid. If it is not, as for a large filter, no tile is, and the solver does
- * not serve the problem. */
+/* Whether one of the target's smallest tiles is valid. For a filter that none of them can hold, no larger tile is
+ * valid either; where they only give too many work-items, larger tiles may be. */
 static bool smallest_tile_is_valid(const struct problem *p, const struct context *context)
 {
     static const struct {
@@ -364,7 +365,7 @@ static bool channels_are_densest(const struct problem *p, enum tensor_role role)
     return p->layout[role] == LAYOUT_NHWC;
 }
 
-/* The most multiply-adds of vectors that the kernel's innermost loops unroll. */
+/* The most multiply-adds of vectors that the kernel unrolls for one row of the filter, and for the whole filter. */
 #define PRODUCTS_A_ROW  128
 #define PRODUCTS_IN_ALL 256
 

@@ -11,7 +11,7 @@ enum driver_number {
     NUMBER_BATCH,
     NUMBER_IN_CHANNELS,
     NUMBER_OUT_CHANNELS,
-    NUMBER_IN_D, /* three numbers each (d h w, as in enum axis) from here to the dilation */
+    NUMBER_IN_D, /* three numbers each (d h w, as in enum axis) from here to the output padding */
     NUMBER_IN_H,
     NUMBER_IN_W,
     NUMBER_FIL_D,

@@ -65,8 +65,8 @@ static bool check_modes(const struct driver_values *values, GError **error)
     return true;
 }
 
-/* As in MIOpenDriver, pad_mode applies only to convolutions that are not transposed and not dilated, or have a
- * 1x1 filter. */
+/* As in MIOpenDriver, pad_mode applies only to convolutions that are not transposed, and among dilated ones only to
+ * 1x1 filters. */
 static void apply_pad_mode(const struct driver_values *values, struct problem *p)
 {
     bool same = strcmp(values->texts[TEXT_PAD_MODE], "same") == 0;
@@ -133,7 +133,8 @@ static bool set_types(const struct driver_values *values, enum data_type type, s
     return true;
 }
 
-/* Sets the directions from rocMLIR's operation ("conv_bwd_data"). */
+/* Sets the directions from rocMLIR's operation ("conv_bwd_data"); a line without one leaves them. False for an
+ * unknown operation. */
 static bool read_operation(const struct driver_values *values, int *directions, GError **error)
 {
     static const char *const words[DIRECTION_COUNT] = {"conv", "conv_bwd_data", "conv_bwd_weight"};

@@ -2,8 +2,8 @@
  * A network's first layer on NVIDIA's matrix units: F of 2D convolutions with 1 to 4 input channels and one
  * group. FP16 and BF16, NHWC and NCHW, packed tensors. Rows of x must be whole chunks of 16 bytes, and
  * positions a whole number of pairs of elements apart; NHWC needs output channels in eights, NCHW columns of y
- * in fours. Any padding; strides and filters that fit local memory; dilation of rows. Static: filter and
- * strides are compiled in. sm_80 and later.
+ * in fours. Any padding; strides and filters that fit local memory; dilation of rows. Static: filter, strides,
+ * dilation, and where the padding begins within 16 bytes are compiled in. sm_80 and later.
  *
  * Padding three channels up to a chunk of eight would waste most of the work. Instead the terms are the
  * filter's whole row, channels and columns together: in memory they are consecutive elements of a row of x.

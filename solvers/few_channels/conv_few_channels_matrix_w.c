@@ -1,9 +1,9 @@
 /*
- * Backward weights (W) of a network's first layer on NVIDIA's matrix units: 2D convolutions with 1 to 4 input
- * channels and one group. FP16 and BF16, NHWC, packed tensors; output channels in eights, rows of x in whole chunks
- * of 16 bytes; any padding; strides and filters that fit registers and local memory; dilation of rows. Static: filter
- * and strides are compiled in. Rows of y are divided into parts, whose sums are added up from the workspace. sm_80
- * and later.
+ * Backward weights (W) of a network's first layer on NVIDIA's matrix units: 2D convolutions with 1 to 4
+ * input channels and one group. FP16 and BF16, NHWC, packed tensors; output channels in eights, rows of x in
+ * whole chunks of 16 bytes; any padding; strides and filters that fit registers and local memory; dilation of
+ * rows. Static: filter, strides, dilation, and where the padding begins within 16 bytes are compiled in. Rows
+ * of y are divided into parts, whose sums are added up from the workspace. sm_80 and later.
  */
 #include <string.h>
 
@@ -122,7 +122,8 @@ static uint64_t part_bytes(const struct problem *p, const int32_t *values)
            (uint64_t)(few_channels_parts(p, values[PARTS]) * values[SHARES]) * sizeof(float);
 }
 
-/* The fewest parts are valid only where the workspace limit allows no more parts. */
+/* The fewest parts, without SHARES, are always valid: a limit below their size rules out the solver. More parts
+ * must have rows and fit the limit. */
 static bool parts_suit_rows(const struct problem *p, const struct context *context,
                             const int32_t *values)
 {

@@ -312,7 +312,8 @@ static bool size_is_needed(const struct problem *p, const struct context *contex
     return values[FFT_SIZE] == FFT_SIZE_MIN || plan.h.tiles * plan.w.tiles != 1;
 }
 
-/* On a CPU LANES must be the vector's lanes. On a GPU lanes times the work-items of a plane are the workgroup. */
+/* On a CPU LANES is at least the vector's lanes, or 8 where the vector has more. On a GPU lanes times the
+ * work-items of a plane are the workgroup. */
 static bool lanes_suit_target(const struct problem *p, const struct context *context,
                               const int32_t *values)
 {
@@ -601,7 +602,7 @@ static struct launch *add_input_transform(const struct recipe *recipe, enum tens
     return launch;
 }
 
-/* An image's tile size and tile count along each axis, and the tile count of all images. */
+/* Adds as arguments an image's tile size and tile count along each axis, and the tile count of all images. */
 static void add_tiles(struct launch *launch, const struct fft_plan *plan)
 {
     add_pair(launch, plan->h.tile, plan->w.tile);

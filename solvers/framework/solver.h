@@ -40,13 +40,12 @@ struct solver {
      * static phrase ("needs groups = 1"). */
     bool (*is_applicable)(const struct problem *p, const struct context *context,
                           const char **reason);
-    uint64_t (*workspace_bytes)(
-        const struct problem *p,
-        const struct context *context); /* NULL for a solver without a workspace */
+    /* The most bytes of workspace that any valid config may use; NULL for a solver without a workspace. */
+    uint64_t (*workspace_bytes)(const struct problem *p, const struct context *context);
     /* Expected speed relative to the naive kernel (1.0), to choose a solver without measurements. */
     double (*estimate)(const struct problem *p, const struct context *context);
-    /* Writes the config that is used where nothing was tuned. It is right for every problem and target that the
-     * solver serves. */
+    /* Writes the config that is used where nothing was tuned. It works for every problem that the solver serves in
+     * this context, even where the space does not contain it. */
     void (*default_config)(const struct problem *p, const struct context *context,
                            struct perf_config *config);
     const struct space *space; /* NULL for a solver that cannot be tuned */
@@ -80,7 +79,7 @@ bool solver_searches(const struct solver *solver, const char *strategy);
 /* How much of the shape its kernels are compiled for: "dynamic" (nothing), "partial" or "static". */
 const char *solver_form(const struct solver *solver);
 
-/* Bytes of workspace that the solver needs; 0 for a solver that uses none. */
+/* The most bytes of workspace that any valid config may use; 0 for a solver that uses none. */
 uint64_t solver_workspace_bytes(const struct solver *solver, const struct problem *p,
                                 const struct context *context);
 
@@ -121,7 +120,8 @@ bool solver_solve(const struct solver *solver, const struct problem *p,
                   const struct context *context, const struct perf_config *config,
                   struct solution *solution, GError **error);
 
-/* SHA-256 (hex) over the solver's kernel sources and revision. Jobs pin it beside the revision. Static. */
+/* SHA-256 (hex) over the solver's provider, name, revision and kernel sources. Jobs pin it beside the revision.
+ * Valid until the process ends. */
 const char *solver_hash(const struct solver *solver);
 /* The pins of all solvers, "name:revision:hash", which jobs store to name the exact solver; NULL-terminated. Free
  * with g_strfreev(). */

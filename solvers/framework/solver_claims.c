@@ -134,9 +134,10 @@ static void note_configs(const struct solver *solver, const struct problem *p,
     claims->most_configs = MAX(claims->most_configs, count);
 }
 
-/* Whether to walk the solver's space for this problem; walking takes most of the time. Plain FP32 problems suffice
- * where a solver serves them; for other problems spaces are walked only where a direction and layout had no such
- * problem. */
+/* Whether to walk the solver's space for this problem; walking takes most of the time. FP32 problems of NCHW and
+ * NHWC suffice where a solver serves them. For problems of other types spaces are walked only in a direction and
+ * layout without such a problem, for other layouts only where no space was walked before; for mixed layouts and
+ * types never. */
 static bool configs_matter(const struct probe *probe, const struct solver_claims *claims)
 {
     const struct problem *p = &probe->problem;

@@ -19,7 +19,7 @@ static const char *const memory_modes[] = {"nps2", "nps4", "nps8"};
 #define WHOLE_COMPUTE "spx"
 #define WHOLE_MEMORY  "nps1"
 
-#define INSTANCE "mig" /* NVIDIA's prefix */
+#define INSTANCE "mig" /* how the partition of an id begins for NVIDIA's MIG instances */
 
 void target_set_id(struct target *t)
 {

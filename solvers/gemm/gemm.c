@@ -165,7 +165,7 @@ void gemm_add_launch(const struct gemm *gemm, const struct context *context, con
 }
 
 #define GRID_MOST    65535
-/* Rows of the widest block of the space, which tile_default_config() chooses where other grids would be too large. */
+/* Rows of the wide block that tile_default_config() chooses where the grid of its usual block would be too large. */
 #define WIDE_BLOCK_M 32
 
 bool gemm_grid_fits(const struct problem *p, double m, double layers, const char **reason)

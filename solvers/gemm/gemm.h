@@ -61,9 +61,9 @@ void gemm_set_axis(struct gemm_axis *axis, int64_t count, struct gemm_step first
 void gemm_add_launch(const struct gemm *gemm, const struct context *context, const int32_t *values,
                      struct solution *solution);
 
-/* Whether every GPU takes the grid of `layers` products of m rows with the widest blocks (second and third axis hold
- * 65535 workgroups each), and whether the size of split-K parts fits 64 bits. Parts add workgroups along the third
- * axis; tile_may_split() checks these. Otherwise *reason says so. */
+/* Whether every GPU takes the grid of `layers` products of m rows with the wide blocks that tile_default_config()
+ * falls back to (second and third axis hold 65535 workgroups each), and whether the size of split-K parts fits 64
+ * bits. Parts add workgroups along the third axis; tile_may_split() checks these. Otherwise *reason says so. */
 bool gemm_grid_fits(const struct problem *p, double m, double layers, const char **reason);
 
 #endif

@@ -93,6 +93,7 @@ static int64_t span_of(const struct problem *p, enum axis axis, int32_t tile, in
     return (tile - 1) * p->stride[axis] + reach + 1;
 }
 
+/* The most rows of results of a tile to which one source row contributes. */
 static int64_t rows_under_way(const struct problem *p, int32_t tile)
 {
     int64_t reach = (p->fil[AXIS_H] - 1) * p->dilation[AXIS_H];
@@ -244,7 +245,7 @@ static bool parts_fit_workspace(const struct problem *p, const struct context *c
     return split_sum_bytes(p, (int)plan.splits) <= context->workspace_limit;
 }
 
-/* W: whether at least half of the work-items of a part have a unit of outputs to sum. */
+/* W: whether there are several parts, and at least half of the work-items of a part have a unit of outputs to sum. */
 static bool parts_leave_work(const struct problem *p, const struct context *context,
                              const int32_t *values)
 {
@@ -254,8 +255,8 @@ static bool parts_leave_work(const struct problem *p, const struct context *cont
     return plan.splits > 1 && plan.part * 2 >= plan.position_items;
 }
 
-/* LOAD suits F and B only as 0. W: one part (LOAD 0) is valid only where its workgroups fill a good share of the
- * target, or where parts are not possible. */
+/* LOAD suits F and B only as 0. W: one part (LOAD 0) is valid only where its workgroups fill at least a quarter of
+ * the compute units, or where parts are not possible. */
 static bool load_suits_target(const struct problem *p, const struct context *context,
                               const int32_t *values)
 {
@@ -286,7 +287,8 @@ static const struct space_constraint constraints[] = {
 static const struct space depthwise_nhwc_space = {NHWC_PARAM_COUNT, params,
                                                   G_N_ELEMENTS(constraints), constraints};
 
-/* Bytes of the parts of the config with the most parts within the context's limit. */
+/* A bound of the bytes of split-K parts: LOAD_MOST workgroups on each unit, each with a part of its own, within the
+ * context's limit. */
 static uint64_t depthwise_nhwc_workspace_bytes(const struct problem *p,
                                                const struct context *context)
 {

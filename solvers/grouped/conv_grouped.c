@@ -194,7 +194,7 @@ static bool types_are_served(const struct problem *p, const char **reason)
     return true;
 }
 
-/* A config that is valid for every served problem, except that W may need more parts. */
+/* A config that is valid for every served problem, except that some need KEEP 0, and W may need more parts. */
 static const struct perf_config smallest = {GROUPED_PARAM_COUNT, {1, 16, 1, 1, 1, 1}};
 
 static bool sizes_are_served(const struct problem *p, const char **reason)
@@ -255,8 +255,9 @@ static const int32_t weights_defaults[][GROUPED_SPLITS] = {
     {7, 16, 1, 1, 1}, {4, 16, 1, 1, 1}, {2, 16, 1, 1, 1}, {1, 16, 1, 1, 1},
 };
 
-/* Chooses the first row of defaults that suits lines of this length and lets at least this many workgroups share a
- * multiprocessor's local memory. Returns whether there is one. */
+/* Chooses the first row of defaults that is valid, takes at most 64 channels (128 bytes) of several groups
+ * together, and lets at least this many workgroups share a multiprocessor's local memory. Returns whether there is
+ * one. */
 static bool choose_default(const struct problem *p, const struct context *context,
                            const int32_t rows[][GROUPED_SPLITS], size_t count, int workgroups,
                            struct perf_config *config)

@@ -86,7 +86,8 @@ static int64_t source_of(const struct problem *p)
     return is_backward(p) ? grouped_k(p) : grouped_c(p);
 }
 
-/* Bytes of local memory for a source column of this many chunks; an odd number of chunks avoids bank conflicts. */
+/* Bytes of local memory for a line of this many chunks (a column of the source or of the outputs, a filter); an odd
+ * number of chunks avoids bank conflicts. */
 static double place_bytes(double chunks)
 {
     return (fmod(chunks, 2) == 0 ? chunks + 1 : chunks) * CHUNK_BYTES;
@@ -157,8 +158,8 @@ static double patch_bytes(const struct problem *p, const int32_t *values)
            place_bytes((double)values[GROUPED_GROUPS] * (double)source_of(p) / GROUPED_CHUNK);
 }
 
-/* W: bytes of local memory: two tiles of x and y (one computed, one loaded), or one warp's sums where warps add up
- * their sums. */
+/* W: bytes of local memory: two tiles of x and y (one computed, one loaded), or, where several warps share the
+ * positions of a row, the sums that they add up: one warp's for each share of the channels. */
 static double weights_local_bytes(const struct problem *p, const int32_t *values)
 {
     double tile = (double)values[GROUPED_TILE_H] * values[GROUPED_TILE_W];

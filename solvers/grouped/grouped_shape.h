@@ -39,7 +39,7 @@ double grouped_used_part(const struct problem *p, const int32_t *values);
 double grouped_local_bytes(const struct problem *p, const int32_t *values);
 /* Registers of a work-item for sums and filter; in W for sums and operands. */
 double grouped_registers(const struct problem *p, const int32_t *values);
-/* Matrix instructions (16 by 8 by 16) that a kernel unrolls. */
+/* Matrix instructions (16 by 8 by 16) that a kernel unrolls, and the tiles of sums that it unrolls to store them. */
 double grouped_products(const struct problem *p, const int32_t *values);
 
 #endif

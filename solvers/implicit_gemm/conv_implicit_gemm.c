@@ -117,8 +117,8 @@ static bool tables_fit_local_memory(const struct problem *p, const struct contex
 
 TILE_PRODUCT_CONSTRAINTS(product_of)
 
-/* REPEAT_N above 1 is valid only on a CPU and only where enough columns remain for all threads; there it should be
- * used. A GPU's work-item has one block in registers. */
+/* On a CPU a workgroup's blocks may have at most twice the product's columns; REPEAT_N 1 is valid only where one
+ * block has more columns than the product. A GPU's work-item has its only block in registers, so REPEAT_N is 1. */
 static bool repeats_leave_work(const struct problem *p, const struct context *context,
                                const int32_t *values)
 {
@@ -130,9 +130,9 @@ static bool repeats_leave_work(const struct problem *p, const struct context *co
     return repeats == 1 ? block > columns : block * repeats <= 2 * columns;
 }
 
-/* Splits are valid while there are at most two workgroups for each compute unit. Fewer than one workgroup for each
- * unit is valid only where no more parts are possible. The workspace limit is left out, so that a config that is
- * valid under a limit is valid without it. */
+/* One part is always valid. More parts are valid only where the next smaller number gives each compute unit less
+ * than two workgroups. They must give each unit a workgroup, unless no more parts are possible. The workspace limit
+ * is left out, so that a config that is valid under a limit is valid without it. */
 static bool splits_suit_target(const struct problem *p, const struct context *context,
                                const int32_t *values)
 {

@@ -287,8 +287,8 @@ static bool block_suits_sizes(const struct problem *p, const struct context *con
            (values[SIMT_BLOCK_N] <= LEAST_COLUMNS || values[SIMT_BLOCK_N] < 2 * product.n);
 }
 
-/* A long block of terms reads longer pieces of memory. It is valid only for blocks with few products for each element
- * read, where this pays. */
+/* A long block of terms (BLOCK_K 32) reads longer pieces of memory. It is valid only in W with tiles of 32 sums,
+ * which have few products for each element read, so that it pays. */
 static bool terms_suit_block(const struct problem *p, const struct context *context,
                              const int32_t *values)
 {
@@ -335,8 +335,9 @@ static bool b_suits_items(const struct problem *p, const struct context *context
            simt_items_share_b(&block);
 }
 
-/* ASYNC needs at least one operand that is copied without registers. Without ASYNC, loading single terms is valid
- * only where terms do not come in complete groups of four. */
+/* ASYNC needs sm_80 or later, and at least one operand that is copied without registers; an operand whose terms are
+ * loaded in fours is not, since its fours are turned around in registers. Without ASYNC, loading single terms is
+ * valid only where terms do not come in complete groups of four. */
 static bool async_suits_target(const struct problem *p, const struct context *context,
                                const int32_t *values)
 {
@@ -489,8 +490,8 @@ static void conv_simt_default_config(const struct problem *p, const struct conte
     values[SIMT_SPLITS] = default_splits(p, context, values);
 }
 
-/* The workspace of the config that needs the most. It has the most split-K parts: its blocks either have many sums or
- * waste the fewest rows and columns. */
+/* The workspace of the config that needs the most. For each size of block, tiles as large as possible leave the
+ * fewest work-items, which allows the most split-K parts. */
 static uint64_t conv_simt_workspace_bytes(const struct problem *p, const struct context *context)
 {
     int32_t splits = 1;

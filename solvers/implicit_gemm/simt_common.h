@@ -16,9 +16,9 @@ struct simt_block {
 };
 
 int simt_items(const struct simt_block *block);
-/* Whether the workgroup has at most `most` work-items, in waves of four by eight. */
+/* Whether the workgroup has 64 to 256 work-items, at most `most`, in waves of four by eight. */
 bool simt_items_suit(const struct simt_block *block, int most);
-/* Whether the loads of a, and of b, divide evenly among the work-items. */
+/* Whether the loads of a, and of b, divide evenly among the work-items, at most 32 for each. */
 bool simt_items_share_a(const struct simt_block *block);
 bool simt_items_share_b(const struct simt_block *block);
 /* Whether blocks and the kernel's tables fit this much local memory. */

@@ -45,7 +45,8 @@
 #define BLOCK_LEAST       32
 #define ROW_CHUNKS_LEAST  4
 #define ROW_CHUNKS_MOST   8
-/* Split-K: the least blocks of terms of a part, and the most workgroups for each compute unit. */
+/* Split-K: the least blocks of terms of a part; half the number of workgroups for each compute unit up to which
+ * sums are split. */
 #define STEPS_A_PART      4
 #define WORKGROUPS_A_UNIT 2
 
@@ -278,8 +279,8 @@ static bool all_hold(const struct problem *p, const struct context *context, con
     return true;
 }
 
-/* Chooses the first of `configs` that is valid and gives every compute unit a workgroup; the last one is valid for
- * every problem. */
+/* Chooses the first of `configs` that is valid and, except in W, gives every compute unit a workgroup; the last one
+ * is valid for every problem. Then chooses the most split-K parts that are valid. */
 static void choose_default(const struct problem *p, const struct context *context,
                            const int32_t (*configs)[MATRIX_AMD_PARAMS], int count,
                            struct perf_config *config)

@@ -96,8 +96,8 @@ static struct context conv_tma_beside_maps(const struct context *context)
     return rest;
 }
 
-/* The workspace of the config that needs the most. TO_FILL gives less than twice as many parts as the largest listed
- * number that is valid. */
+/* A bound of the workspace of all valid configs: copies, split-K parts and tensor maps. TO_FILL gives fewer than
+ * twice as many parts as the largest valid number of the list. */
 static uint64_t conv_tma_workspace_bytes(const struct problem *p, const struct context *context)
 {
     static const struct matrix_blocks largest = {256, 256, TMA_BLOCK_K, 1};

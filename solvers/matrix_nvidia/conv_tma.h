@@ -17,7 +17,7 @@ enum { TMA_BLOCK_M, TMA_BLOCK_N, TMA_RESIDENT, TMA_TEAM, TMA_SPLITS, TMA_PARAM_C
 #define TMA_CHUNK_CHANNELS 8   /* channels in 16 bytes, the unit of copies */
 #define TMA_MAPS_BYTES     256 /* bytes of a workgroup's tensor maps in the workspace */
 
-/* Bytes of the tensor maps in the workspace. */
+/* Bytes of the tensor maps in the workspace, for the config with the most workgroups. */
 uint64_t conv_tma_maps_bytes(const struct context *context);
 
 /* How a config divides the product among workgroups. */

@@ -49,9 +49,7 @@ static const struct space_param params[PARAM_COUNT] = {
     {"SPLITS", MATRIX_SPLITS_VALUES},
 };
 
-/* The number of y's positions, over all images. */
-
-/* Positions of y. */
+/* The number of positions of one image of y. */
 static int64_t plane_of(const struct problem *p)
 {
     return p->out[AXIS_H] * p->out[AXIS_W];
@@ -154,7 +152,7 @@ static bool sums_fit_registers(const struct problem *p, const struct context *co
 }
 
 /* CHAIN above 1 (blocks of columns that a workgroup computes one after the other) is not valid in W, whose columns
- * are channels. In F and B every multiprocessor must still get a chain. */
+ * are channels. In F and B at least half of the multiprocessors must still get a chain. */
 static bool chain_suits_target(const struct problem *p, const struct context *context,
                                const int32_t *values)
 {
@@ -325,8 +323,8 @@ static void consider(const struct problem *p, const struct context *context, int
     }
 }
 
-/* Doubles the chain while all multiprocessors still have work. A longer chain hides the start and end of blocks, and
- * resident rows are read less often. */
+/* Chooses chains of 4 blocks with resident rows, or else chains of 2, where all multiprocessors still have work. A
+ * chain hides the start and end of blocks, and resident rows are read less often. */
 static void lengthen(const struct problem *p, const struct context *context,
                      struct perf_config *config)
 {

@@ -270,7 +270,7 @@ static bool tensors_are_served(const struct problem *p, const char **reason)
     return matrix_transform_serves(p, chunk_of(p), reason);
 }
 
-/* The least channels of a group. Fewer would mostly be padding in the matrix instructions. */
+/* Whether groups have at least CHANNELS_LEAST channels. Fewer would mostly be padding in the matrix instructions. */
 static bool groups_are_served(const struct problem *p, const char **reason)
 {
     *reason = "needs groups of at least four channels";

@@ -27,7 +27,8 @@ struct matrix_product matrix_product_of(const struct problem *p);
 /* Whether the kernels serve the problem on a target that has their instructions; otherwise *reason says why not. */
 bool matrix_serves(const struct problem *p, const struct context *context, const char **reason);
 
-/* Channels of a group, rounded up to whole chunks, in elements of 16 bits: matrix_c_of() of x, matrix_k_of() of y. */
+/* Channels of a group, rounded up to whole chunks. matrix_c_of(): of x and w, in elements of 16 bits, so that INT8
+ * channels count in pairs. matrix_k_of(): of y. */
 int64_t matrix_c_of(const struct problem *p);
 int64_t matrix_k_of(const struct problem *p);
 
@@ -38,7 +39,7 @@ struct matrix_blocks {
 
 /* Whether a block has at most twice the product's rows and columns; the smallest always passes. */
 bool matrix_block_suits(const struct problem *p, const struct matrix_blocks *blocks);
-/* Rough share of the time that is useful: neither work on padding channels nor copies to NHWC. */
+/* Rough share of the time that is useful: neither work on what fills up blocks and channels nor copies to NHWC. */
 double matrix_used_part(const struct problem *p, const struct matrix_blocks *blocks);
 /* matrix_workgroups(): workgroups of one split-K part. matrix_steps(): blocks of terms of the longest part. */
 double matrix_workgroups(const struct problem *p, const struct matrix_blocks *blocks);

@@ -12,8 +12,8 @@ const char *const perf_row_columns[PERF_ROW_INTS] = {
     "dilation_d",  "bias",          "group_count",
 };
 
-/* Indices into values[]. IN, FIL, PAD, STRIDE and DILATION are followed by three numbers each, in the order h, w, d.
- * */
+/* Indices into values[]. IN, FIL, PAD, STRIDE and DILATION are the first of three numbers each, in the order h, w,
+ * d. */
 enum { SPATIAL_DIM, IN_CHANNELS, IN, FIL = 5, OUT_CHANNELS = 8, BATCH, PAD, STRIDE = 13 };
 enum { DILATION = 16, BIAS = 19, GROUPS };
 

@@ -141,8 +141,8 @@ bool layout_parse(const char *name, enum layout *layout);
 char direction_letter(enum direction direction);
 bool direction_parse(char letter, enum direction *direction);
 
-/* The type that another program's word means, in any case: "half", "torch.float16", "f32", "bfp16", "i8". False
- * for types that MIOpen lacks ("uint8", "tf32"). */
+/* The type that another program's word means, in any case: "half", "torch.float16", "f32", "bfp16", "i8". False for
+ * types that enum data_type lacks ("uint8", "tf32"). */
 bool data_type_from_word(const char *word, enum data_type *type);
 /* The layout that another program's word means in this many dimensions: names in any case, "channels_last",
  * "channels_first", and "NCW" and "NWC" (NCHW and NHWC of a 2D problem of height 1). A name of other dimensions

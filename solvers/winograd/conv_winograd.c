@@ -524,7 +524,7 @@ static double block_worth(const struct context *context, const struct tile_produ
            conv_used_part(workgroups, context->target->compute_units) * (0.7 + 0.3 * lines);
 }
 
-/* The default number of split-K parts: enough to give all compute units work. */
+/* The default number of split-K parts: enough to give each compute unit four workgroups. */
 static int32_t parts_of(const struct context *context, const struct tile_product *product,
                         const int32_t *values)
 {
