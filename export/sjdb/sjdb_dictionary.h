@@ -12,8 +12,8 @@
 struct sjdb_dictionary {
     GByteArray *bytes; /* the strings, concatenated */
     GArray *starts;    /* guint32: offset of each string in `bytes`, and the end of the last one */
-    /* hash table: a string's id + 1, or 0 for a free slot; from the slot of its hash on, a
-     * string is in the first slot that matches */
+    /* hash table: a string's id + 1, or 0 for a free slot. The search for a string begins at the
+     * slot of its hash, goes on slot by slot, and ends at a free slot. */
     guint32 *slots;
     guint32 slot_count;
 };

@@ -75,7 +75,8 @@ void sjdb_bits_clear(struct sjdb_bits *bits)
     bits->count = 0;
 }
 
-/* Appends the first `count` bytes of the complete words to the spool, and empties the words. */
+/* Makes the words little-endian, appends their first `count` bytes to the spool and continues the
+ * checksum over the whole words among these. The words stay in memory. */
 static void spool_words(struct sjdb_bits *bits, gsize count)
 {
     uint64_t *words = (uint64_t *)(void *)bits->words->data;
@@ -131,8 +132,8 @@ static gsize padding_of(gsize length)
     return SJDB_PAD_BYTES + (SJDB_ALIGN_BYTES - length % SJDB_ALIGN_BYTES);
 }
 
-/* Adds a section. section->checksum covers its whole words so far; `rest` has the bytes behind the
- * last whole word. */
+/* Adds a section whose bytes are in the spool. `checksum` covers its whole words; `rest` has the
+ * bytes behind the last whole word. */
 static void add_section(SjdbFile *file, struct section *section, const void *rest,
                         uint64_t checksum)
 {

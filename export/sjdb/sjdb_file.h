@@ -20,7 +20,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(SjdbFile, sjdb_file_free)
  * other in the spool. */
 struct sjdb_bits {
     SjdbFile *file;
-    GArray *words;  /* uint64_t: complete words that are not in the spool yet */
+    GArray
+        *words; /* uint64_t: words that are not in the spool yet; the last one may be incomplete */
     uint64_t count; /* bits */
     goffset start;  /* offset of the section's bytes in the spool */
     uint64_t spooled_bytes, checksum;

@@ -79,7 +79,8 @@ guint32 sjdb_kernels_id(struct sjdb_kernels *kernels, const char *name, const ch
     return kernel_of(kernels, name, args)->id;
 }
 
-/* Returns true if the stored code object equals the given one. */
+/* Sets *same to whether the stored code object equals the given one. Returns false with an error if
+ * the spool cannot be read. */
 static bool is_same(const struct sjdb_kernels *kernels, const struct kernel *kernel,
                     const void *code, gsize bytes, bool *same, GError **error)
 {

@@ -11,7 +11,8 @@
 
 struct sjdb_recipes {
     char *path;
-    /* their bytes as in the file, but with ids in place of the numbers that the file will have */
+    /* the records of the forms as in the file, but with the id of the kernel's name in place of the
+     * number that the file will have */
     struct sjdb_dictionary forms;
     /* the other numbers of each recipe (params, workspace, launches), spooled in the file's
      * folder */

@@ -144,8 +144,8 @@ static uint64_t index_of(const GArray *distinct, uint64_t number)
     return low;
 }
 
-/* A column removes duplicates whenever it has collected this many further numbers. Columns have few
- * distinct numbers, so little memory is needed. */
+/* A column removes duplicates when it holds this many numbers, and again whenever it holds twice as
+ * many as were left. Columns have few distinct numbers, so little memory is needed. */
 #define WAIT_LEAST 1024
 
 void sjdb_column_init(struct sjdb_column *column)

@@ -365,8 +365,9 @@ static void write_shapes(const struct writing *writing, struct sjdb_lists *sets)
     sjdb_table_write(&table, &kinds, writing->file);
 }
 
-/* Fills the hash table of variants at most half, and doubles it if a variant would be more than
- * SJDB_PROBES_MAX slots away from its first slot. */
+/* Fills the hash table of variants, which has at least twice as many slots as there are variants.
+ * Returns false if a variant would be SJDB_PROBES_MAX or more slots behind the slot of its hash:
+ * the caller then tries again with a table twice as large. */
 static bool fill_slots(const struct writing *writing, GArray *slots)
 {
     memset(slots->data, 0, (gsize)slots->len * sizeof(uint64_t));
@@ -504,7 +505,9 @@ static void append_payload(const struct writing *writing, const GArray *items,
     }
 }
 
-/* Sections with one number for each problem, in the order of the file. */
+/* The sections about problems while they are filled, in the order of the file: starts has the first
+ * payload bit of every SJDB_PAYLOAD_STEP-th problem, numbers each problem's list, list_bits the
+ * payload bits of a problem by its list. */
 struct problem_columns {
     struct sjdb_lists lists;
     struct sjdb_bits payload;

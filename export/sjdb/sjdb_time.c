@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Digits to which find-dbs print times; a time under a millisecond has no digit below a
- * nanosecond. */
+/* Digits behind the point with which find-dbs print times under a millisecond, down to nanoseconds.
+ * Each digit in front of the point leaves one less. */
 #define USUAL_DIGITS 6
 
 /* How many times outside the ranges are collected before duplicates are removed. */
@@ -28,8 +28,8 @@ static int usual_digits(double value)
     return digits;
 }
 
-/* Writes the value as mantissa / 10^digits, with the digits that find-dbs print. Returns false if
- * that is not exact. */
+/* Writes the value as mantissa / 10^digits, exactly, with the fewest digits from usual_digits() on.
+ * Returns false if no number of digits up to SJDB_DIGITS_MAX is exact. */
 static bool as_decimal(double value, int *digits, uint64_t *mantissa)
 {
     if (!isfinite(value) || signbit(value)) {

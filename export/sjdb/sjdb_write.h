@@ -36,7 +36,7 @@ struct sjdb_find_entry {
     uint64_t workspace_bytes;
 };
 /* Adds a problem with its entries, and keeps their order. EXPORT_ERROR_SYNTAX for no entry, or for
- * more than a thousand. If a problem is added twice, sjdb_writer_finish() fails. */
+ * more than SJDB_LIST_MAX (1024). If a problem is added twice, sjdb_writer_finish() fails. */
 bool sjdb_writer_add_find(SjdbWriter *writer, const struct problem *problem,
                           const struct sjdb_find_entry *entries, gsize count, GError **error);
 

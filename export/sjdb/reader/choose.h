@@ -56,14 +56,16 @@ struct sjdb_candidates {
     struct sjdb_candidate list[SJDB_CANDIDATES];
 };
 
-/* Lists the entries of the very problem, the fastest first. */
+/* Lists the entries of the very problem whose times are above 0. Their `order` is the time, so that
+ * the fastest is tried first. SKIPJACKDB_NOT_FOUND if the file lacks the problem. */
 int sjdb_candidates_exact(const struct skipjackdb *db, const struct skipjackdb_problem *problem,
                           struct sjdb_candidates *found);
-/* Lists the solvers that have launches for the very problem, in the order of the file. Includes
- * solvers without an entry, whose times the file does not know. */
+/* Lists the solvers that have launches for the very problem, in the order of the file, all without
+ * a time. Includes solvers that have no entry. SKIPJACKDB_NOT_FOUND if no solver has launches. */
 int sjdb_candidates_solved(const struct skipjackdb *db, const struct skipjackdb_problem *problem,
                            struct sjdb_candidates *found);
-/* Lists the solvers of the nearest problems, those with the most votes first. */
+/* Lists the solvers of the nearest problems. Their `order` makes those with the most votes be tried
+ * first. SKIPJACKDB_NOT_FOUND if there are none. */
 int sjdb_candidates_near(const struct skipjackdb *db, const struct skipjackdb_problem *problem,
                          struct sjdb_candidates *found);
 /* Sets *number to the number of the solver with this name. Returns false if the file has no such

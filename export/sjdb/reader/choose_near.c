@@ -54,11 +54,11 @@ struct scan {
     const struct sjdb_set *set;
     /* fields of the wanted problem */
     uint64_t shape[SJDB_SHAPE_FIELDS], variant[SJDB_VARIANT_FIELDS];
-    /* the largest distance among the neighbours found so far: a problem is only of use if it is
-     * nearer */
+    /* a problem is only of use if it is nearer than this: the largest distance in the list of
+     * neighbours once the list is full, before that NEVER */
     uint64_t limit;
-    /* how many more problems may be read. It starts with the number in the file, so that a
-     * damaged file cannot make a scan longer. */
+    /* how many more problems may be read. It starts with the number of problems in the file, so
+     * that a damaged file cannot make a scan longer. */
     uint64_t budget;
     struct sjdb_neighbours *found;
     /* distances of each varying column's dictionary values; NULL if not computed in advance */

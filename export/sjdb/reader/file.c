@@ -169,7 +169,8 @@ static bool read_table(struct sjdb_look *look, const struct sjdb_array *part, in
     return !look->damaged;
 }
 
-/* Checks that the counts of a set's sections fit each other, since lookups rely on it. */
+/* Reads a set's tables, and checks that the counts of its sections fit each other, since lookups
+ * rely on it. */
 static bool read_set(struct skipjackdb *db, struct sjdb_set *set)
 {
     const struct sjdb_array *part = set->part;

@@ -27,7 +27,7 @@ static inline uint64_t digit_value(char c)
     return (unsigned char)(c - '0');
 }
 
-/* Returns whether a number of 19 digits fits into int64_t. Slow, but real keys have no such
+/* Returns whether a number of 19 or more digits fits into int64_t. Slow, but real keys have no such
  * number. */
 static bool fits(const char *digit, const char *end)
 {
@@ -169,7 +169,8 @@ static int32_t default_layout(const struct skipjackdb_problem *p)
     return p->spatial_dim == 3 ? SKIPJACKDB_NCDHW : SKIPJACKDB_NCHW;
 }
 
-/* Takes the layouts: one word if all three tensors have the same, else three words. */
+/* Takes the layouts: one word if all three tensors have the default layout (NCHW, in 3D NCDHW),
+ * else three words, even if these are equal. */
 static bool take_layouts(const char **at, struct skipjackdb_problem *p, struct side *front,
                          struct side *back)
 {

@@ -21,8 +21,8 @@
 #define SJDB_PAD_BYTES     16
 #define SJDB_ALIGN_BYTES   8
 
-/* Kinds of sections that a file has once. Sections of bytes hold records or texts, all others
- * packed numbers. */
+/* Kinds of sections that a file has once. Sections of bytes hold texts, records or compressed
+ * frames, all others packed numbers. */
 enum sjdb_kind {
     SJDB_META = 1,
     SJDB_STRINGS,       /* bytes: NUL-terminated texts in byte order */
@@ -109,7 +109,8 @@ enum sjdb_part {
 /* A group of kernels is closed once its unpacked content has this many bytes: reading one kernel
  * unpacks hardly more. */
 #define SJDB_GROUP_BYTES     (512 * 1024)
-/* The largest offset in a group's unpacked content at which a kernel may end. */
+/* Readers refuse a kernel whose offset in its group's unpacked content, texts or code object exceed
+ * this many bytes. */
 #define SJDB_GROUP_BYTES_MAX (UINT64_C(1) << 30)
 
 /* Returns the name of a section's kind, NULL for an unknown kind. Static. */
@@ -134,8 +135,8 @@ uint64_t sjdb_checksum_words(const void *bytes, size_t size, uint64_t seed);
 #define SJDB_SHAPE_BASE     (SJDB_SHAPE_FIELDS + 1)
 #define SJDB_SHAPE_COLUMNS  (SJDB_SHAPE_FIELDS + 2)
 
-/* Returns the output size that the formula of a convolution gives on an axis; 1 if the fields are
- * out of range. */
+/* Returns the output size that the formula of a convolution gives on an axis: at least 1, and 1 if
+ * the fields are out of range. */
 int64_t sjdb_formula_output(const struct skipjackdb_problem *problem, int axis);
 void sjdb_shape_fields(const struct skipjackdb_problem *problem, uint64_t *fields);
 void sjdb_shape_from_fields(const uint64_t *fields, struct skipjackdb_problem *problem);

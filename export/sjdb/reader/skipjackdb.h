@@ -35,7 +35,7 @@ enum skipjackdb_code {
     SKIPJACKDB_SYNTAX = 7,    /* A key or a target's id does not follow its grammar. */
     SKIPJACKDB_USAGE = 8,     /* A struct's size or an argument is invalid. */
     SKIPJACKDB_SPACE = 9,     /* The caller's buffer is too small. */
-    SKIPJACKDB_MEMORY = 10,   /* Memory for a handle could not be allocated. */
+    SKIPJACKDB_MEMORY = 10,   /* Memory could not be allocated. */
 };
 
 /* Returns the text of a code. Static. */
@@ -140,7 +140,7 @@ enum skipjackdb_flags {
     SKIPJACKDB_DYNAMIC =
         1, /* one kernel serves all sizes, so nothing has to be compiled for a new problem */
     SKIPJACKDB_TUNABLE = 2, /* the solver has configs */
-    /* false: the file's writer did not know the two flags above, and both are 0 */
+    /* unless set, the file's writer did not know the two flags above, and both are 0 */
     SKIPJACKDB_FLAGS_KNOWN = 4,
 };
 
@@ -224,8 +224,8 @@ struct skipjackdb_solution {
     const char *solver;
     const char *params; /* text of the config that the solution was made with; "" for none */
     uint64_t workspace_bytes;
-    /* number of the solution's launches, which skipjackdb_launch_at() uses; problems may share
-     * them */
+    /* number of the recipe (params, workspace and launches), which skipjackdb_launch_at() uses;
+     * problems may share a recipe */
     uint64_t number;
     uint32_t launch_count;
     uint32_t revision; /* revision of the solver, as in struct skipjackdb_entry */
@@ -287,9 +287,9 @@ struct skipjackdb_arg {
     float real;
     int64_t value, factor;
 };
-/* Writes all arguments of a launch to `args`, each arg_size (sizeof *args) bytes. SKIPJACKDB_SPACE
- * if `room` is less than launch->arg_count. Without a problem (NULL) the values of strides are 0.
- * */
+/* Writes all arguments of a launch to `args`, in the order of the kernel's parameters, each
+ * arg_size (sizeof *args) bytes. SKIPJACKDB_SPACE if `room` is less than launch->arg_count. Without
+ * a problem (NULL) the values of strides are 0. */
 int skipjackdb_args(const skipjackdb *db, const struct skipjackdb_launch *launch,
                     const struct skipjackdb_problem *problem, struct skipjackdb_arg *args,
                     size_t arg_size, size_t room);
@@ -386,13 +386,14 @@ enum skipjackdb_how {
     SKIPJACKDB_EXACT,        /* the problem was measured on the target */
     SKIPJACKDB_OTHER_TARGET, /* the problem was measured on another target */
     SKIPJACKDB_NEAREST,      /* similar problems were measured */
-    /* of all solvers asked, this one states the highest estimate */
+    /* of all solvers that can be used, this one has the highest estimate */
     SKIPJACKDB_ESTIMATE,
 };
 
 enum skipjackdb_marks {
-    SKIPJACKDB_UNCHECKED =
-        1, /* applicable() did not confirm that the solver computes this problem */
+    /* neither a measurement on the target nor applicable() confirms that the solver computes this
+     * problem */
+    SKIPJACKDB_UNCHECKED = 1,
     /* the time is a similar problem's, scaled by the ratio of operations */
     SKIPJACKDB_TIME_SCALED = 2,
     SKIPJACKDB_TIME_FOREIGN = 4, /* the time was measured on another target */
@@ -450,8 +451,8 @@ enum skipjackdb_kinship {
 int skipjackdb_target_compare(const char *target, const char *other, int *kinship,
                               uint64_t *distance);
 
-/* All .sjdb files of a folder that are named after targets of one vendor, opened and sorted: those
- * nearest to a given target first. */
+/* All .sjdb files of a folder that are named after targets of a given target's vendor, opened and
+ * sorted: those nearest to the given target first. */
 typedef struct skipjackdb_folder skipjackdb_folder;
 struct skipjackdb_file {
     size_t size;

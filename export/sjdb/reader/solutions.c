@@ -80,7 +80,8 @@ int skipjackdb_solved_find(const skipjackdb *db, const struct skipjackdb_problem
     return sjdb_set_find(db, &db->solved, problem, number);
 }
 
-/* Returns how many launches a recipe's record lists. Each takes at least one byte. */
+/* Returns how many launches a recipe's record lists. A number outside 1 to SKIPJACKDB_LAUNCHES_MAX
+ * marks the file as damaged. */
 static uint32_t count_launches(struct cursor launches)
 {
     uint32_t count = 0;
@@ -154,8 +155,9 @@ int skipjackdb_solution(const skipjackdb *db, const struct skipjackdb_problem *p
 
 /* ---- launches ---- */
 
-/* Reads the number of a launch's form, and from the form the kernel's entry and the block. Returns
- * the rest of the form's record: the kinds of the arguments. */
+/* Reads the number of a launch's form, and from the form the kernel's entry, the block, the local
+ * memory and the number of arguments. Returns the rest of the form's record: the kinds of the
+ * arguments. */
 static struct cursor take_form(struct cursor *cursor, struct skipjackdb_launch *launch)
 {
     struct cursor form = record_at(cursor->look, SJDB_FORM_STARTS, take(cursor));
@@ -208,8 +210,8 @@ int skipjackdb_launch_at(const skipjackdb *db, const struct skipjackdb_solution 
 
 /* ---- arguments ---- */
 
-/* Multiplies; a product too large for int64_t becomes the limit. The sizes come from the caller and
- * may be any numbers. */
+/* Multiplies modulo 2^64. The sizes come from the caller and may be any numbers, and a signed
+ * product that is too large would be undefined. */
 static int64_t times(int64_t one, int64_t other)
 {
     return (int64_t)((uint64_t)one * (uint64_t)other);
@@ -335,7 +337,8 @@ int skipjackdb_args(const skipjackdb *db, const struct skipjackdb_launch *launch
 
 /* ---- verifying ---- */
 
-/* Checks that a launch can be read and that its parts of the workspace fit into workspace_bytes. */
+/* Checks that a launch can be read and names its kernel, and that each of its pointers into the
+ * workspace is below workspace_bytes. */
 static bool launch_holds(struct sjdb_look *look, uint64_t number, uint64_t workspace_bytes)
 {
     static const int64_t strides[3][5];

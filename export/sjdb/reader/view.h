@@ -246,8 +246,7 @@ int sjdb_verify_solutions(const struct skipjackdb *db);
 bool sjdb_starts_hold(struct sjdb_look *look, const struct sjdb_array *starts,
                       const struct sjdb_array *items);
 
-/* Checks that the size that a caller set in a struct is at least the struct's size in this
- * library's first version. */
+/* Checks that the size that a caller set in a struct is at least its size in this library. */
 #define SJDB_SIZED(pointer) ((pointer) != NULL && (pointer)->size >= sizeof *(pointer))
 
 #endif
