@@ -34,7 +34,8 @@ struct golden_wish {
     int base;
     const char *by, *note;
     /* Two medians differ beyond the noise if their distance exceeds `noise` times the mean of both
-     * interquartile ranges, and `gain` (a percentage) of the old one. */
+     * interquartile ranges, and is at least the part `gain` (a fraction, 0.01 for 1 %) of the old
+     * median. */
     double noise, gain;
     bool allow_incomplete; /* propose from a campaign that is not complete, too (completeness.h) */
     /* take results measured while the device drifted, too (schema/store/drift.h) */
@@ -45,7 +46,7 @@ struct golden_wish {
     bool remeasure;
 };
 #define GOLDEN_NOISE_FACTOR 1.0
-/* default of `gain`: two processes that measure one config differ by about this many percent */
+/* default of --gain in percent: two processes that measure one config differ by about as much */
 #define GOLDEN_GAIN_PERCENT 1.0
 
 enum golden_finding {
@@ -69,7 +70,8 @@ enum golden_finding {
     GOLDEN_KERNEL_LEFT, /* its code object has the same name as another one that is taken */
     GOLDEN_FINDING_COUNT,
 };
-/* a smaller finding is a reason why an entry is taken, a larger one why it is not */
+/* findings below this one are reasons why an entry is taken; this one and those behind it are
+ * reasons why it is not */
 #define GOLDEN_TAKEN_COUNT GOLDEN_WITHIN_NOISE
 /* The finding's name: "new problem". Static. */
 const char *golden_finding_name(enum golden_finding finding);

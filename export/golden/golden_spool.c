@@ -273,8 +273,8 @@ bool golden_spool_list_refused(struct golden_spool *spool,
 
 /* ---- entries to be measured again ---- */
 
-/* SQL that finds each problem's winner in the base. If the winner was measured again, its new time
- * counts. */
+/* SQL that finds each problem's winner in the base. An entry that was measured again counts with
+ * its new time. */
 #define CHAMPIONS                                                                                  \
     "CREATE TABLE champions AS SELECT problem_id, solver, confirmed, spread, min(time) AS time"    \
     " FROM (SELECT b.problem_id, b.solver, coalesce(f.confirmed, 0) AS confirmed,"                 \

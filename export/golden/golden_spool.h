@@ -65,7 +65,9 @@ bool golden_spool_list_refused(struct golden_spool *spool,
                                               GError **error),
                                void *data, GError **error);
 /* Makes an entry of the campaign GOLDEN_UNCONFIRMED if it is faster, beyond the noise, than the
- * base's winner of its problem, unless both were already measured again. */
+ * base's winner of its problem, which another solver has, unless both were already measured again.
+ * Also adds the unconfirmed entries, and these winners, to the entries that have to be measured
+ * again. */
 bool golden_spool_doubt_winners(struct golden_spool *spool, double noise, double gain,
                                 GError **error);
 /* Passes all entries that have to be measured again to `dispute`, at most `piece` in a call, until

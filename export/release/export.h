@@ -77,10 +77,12 @@ void export_summary_clear(struct export_summary *summary);
  * failure. Its counts are of what was chosen, whatever wish->what says.
  *
  * Returns false, with no file of `dir` changed, if the campaign or version is unknown;
- * EXPORT_ERROR_EMPTY: it has no results within the wish; EXPORT_ERROR_CHECK: it was only built and
- * other files than a kernel-db are wished, or a file does not read back; EXPORT_ERROR_INCOMPLETE:
- * it is not complete and that is required; EXPORT_ERROR_FOLDER: `dir` holds another release's files
- * that must not be replaced; EXPORT_ERROR_IO: a file cannot be written.
+ * EXPORT_ERROR_EMPTY: it has no results within the wish; EXPORT_ERROR_CHECK: the campaign was
+ * imported, or it was only built and other files than a kernel-db are wished, or a file does not
+ * read back; EXPORT_ERROR_INCOMPLETE: it is not complete and that is required;
+ * EXPORT_ERROR_FOLDER: `dir` holds another release's files that must not be replaced;
+ * EXPORT_ERROR_IO: a file cannot be written (if removing or renaming a file fails, those removed
+ * or renamed before it stay so).
  */
 bool export_campaign(Store *store, const struct export_wish *wish, const char *dir,
                      struct export_summary *summary, GError **error);

@@ -10,7 +10,8 @@ void export_add_completeness(json_t *object, const struct completeness *complete
 /* Returns the member "part", a new reference: the options of the wish that say which results were
  * asked for. */
 json_t *export_part_json(const struct export_wish *wish);
-/* Writes TARGET.export.json. Takes over the reference to `files`, the member of that name. */
+/* Writes the manifest TARGET.export.json to `path`. results: the checksum of export_spool_sum().
+ * Takes over the reference to `files`, the member of that name. */
 bool export_manifest_write(const struct target *target, const char *campaign, const char *results,
                            const struct export_wish *wish, const struct completeness *completeness,
                            json_t *files, const char *path, GError **error);

@@ -227,8 +227,9 @@ static bool are_valid(const struct planner *planner, const struct result *result
     return false;
 }
 
-/* Returns true if the entry would state the workspace that the row's params need. Otherwise *reason
- * is set and the entry is refused, since a library allocates what the entry states. */
+/* Returns true if the entry would state the workspace that the row's params need, and this is
+ * within the wish's limits. Otherwise *reason is set and the entry is refused, since a library
+ * allocates what the entry states. */
 static bool has_workspace(const struct planner *planner, const struct result *result,
                           const struct result *measured, uint64_t needed, char **reason)
 {

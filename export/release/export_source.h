@@ -12,7 +12,7 @@ struct export_source {
     /* Moves *part to the next one, of about part_results results. */
     bool (*advance)(const struct export_source *source, struct result_part *part, GError **error);
     /* Reads the results of the part: GPtrArray of struct result *, ordered by problem and then by
-     * median time. */
+     * median time; those of a build-only campaign by job. */
     GPtrArray *(*list)(const struct export_source *source, const struct result_part *part,
                        GError **error);
     /* Called after the last part: fails if the campaign was dropped meanwhile, in which case the

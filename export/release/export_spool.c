@@ -267,8 +267,6 @@ bool export_spool_bind_names(struct export_spool *spool, GError **error)
                       error);
 }
 
-/* ---- what goes into files, in their order ---- */
-
 /* ---- the checksum over all that was chosen ---- */
 
 /* Adds the first column of all rows of a query to the checksum. */

@@ -46,7 +46,7 @@ bool export_spool_add_epilogue(struct export_spool *spool, const struct problem 
 bool export_spool_sort(struct export_spool *spool, GError **error);
 
 /* Makes one perf record for each row and solver, with the params of the candidate of the largest
- * weight. The other candidates of the row become losers. */
+ * weight. The other candidates of this row and solver become losers. */
 bool export_spool_choose_params(struct export_spool *spool, GError **error);
 /* Returns losers, at most `most`, of jobs with ids above `after_job`, ordered by job (struct
  * spool_loser *). A loser is a candidate whose perf-db row holds another problem's params. */

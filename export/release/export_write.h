@@ -14,11 +14,13 @@ struct export_files {
     unsigned what;    /* bits EXPORT_FIND, EXPORT_PERF, ...: which files to write */
 };
 
-/* Reads a chosen kernel's code object from the store. NULL with EXPORT_ERROR_CHECK if the store
- * lacks it or its hash is not the planned one. */
+/* Reads a chosen kernel's code object from the store. NULL with EXPORT_ERROR_CHECK if it was
+ * dropped or built anew since it was chosen; with the store's errors, such as STORE_ERROR_DAMAGED,
+ * if it cannot be read. */
 GBytes *export_get_code(Store *store, const struct planned_kernel *kernel, GError **error);
-/* Writes the files of files->what into the folder and reads them back: EXPORT_ERROR_CHECK if a file differs from the plan.
- * Appends the files' names to `names` (g_free). */
+/* Writes the files of files->what into the folder and reads them back: EXPORT_ERROR_CHECK if a file
+ * differs from the plan or `skipjack check` finds it unfit. Appends the files' names to `names`
+ * (g_free). */
 bool export_files_write(const struct export_files *files, const char *folder, GPtrArray *names,
                         GError **error);
 

@@ -8,17 +8,20 @@
 
 #include "export/formats/spool.h"
 
-/* Why a result was left out, in the order in which the gate tests. The numbers are private to this
- * program; scripts see the names. */
+/* Why a result was left out, in the order in which the gate tests; the last reason is found later,
+ * when all results are known. The numbers are private to this program; scripts see the names. */
 enum refusal {
     REFUSAL_DAMAGED,    /* no worker writes such a row */
     REFUSAL_FOREIGN,    /* the campaign has no such job */
     REFUSAL_UNVERIFIED, /* none of its job's stored rounds verified it */
     REFUSAL_SOLVER,     /* this program lacks its solver, or the solver's revision */
     REFUSAL_CONFIG, /* the solver refuses its config for its problem today, or needs another workspace */
-    REFUSAL_TIME,       /* its time is no positive number, or shorter than the device can be */
-    REFUSAL_DRIFT,      /* the device drifted during its round */
-    REFUSAL_KERNEL,     /* a kernel is missing, damaged, or not of its solution */
+    /* its time is no positive number, no median of its runs, or shorter than the device can be */
+    REFUSAL_TIME,
+    REFUSAL_DRIFT, /* the device drifted during its round */
+    /* a kernel is missing, damaged, not of its solution, or has the name of another result's
+     * different code object */
+    REFUSAL_KERNEL,
     REFUSAL_SHARED_ROW, /* its perf-db row holds another problem's params, which it cannot use */
     REFUSAL_COUNT,
 };

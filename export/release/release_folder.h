@@ -9,8 +9,7 @@
 #include "export/formats/manifest.h"
 
 struct release_folder {
-    /* char *: file names, in the folder, of this target's files from the same release, with the
-     * manifest */
+    /* char *: names of all files of this target in the folder, with its manifests */
     GPtrArray *names;
     Manifest *manifest; /* the manifest of this release, NULL if the folder has none */
     /* true if the manifest was written for other options ("part") than this export's */
@@ -21,9 +20,9 @@ struct release_folder {
 
 /*
  * Looks into the folder, which may be missing. False with EXPORT_ERROR_FOLDER if it holds files of
- * the target from another release, as a manifest says, or a .sjdb in a folder without a manifest,
- * or a file that no manifest lists. With `replace` such files are listed as stale instead. Only
- * names that a release has are listed: TARGET and .kdb, .db, .db.txt, .sjdb, .HIP.fdb.txt,
+ * the target from another release (a manifest says whose they are; without a manifest, the .sjdb
+ * does), or a file that no manifest lists. With `replace` such files are listed as stale instead.
+ * Only names that a release has are listed: TARGET and .kdb, .db, .db.txt, .sjdb, .HIP.fdb.txt,
  * .export.json or .golden.json. Clear *folder also after failure.
  */
 bool release_folder_read(struct release_folder *folder, const char *dir,
