@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#define ENTRIES_MAX 1000 /* most entries that a .sjdb may hold for one problem */
+#define ENTRIES_MAX 1000 /* most entries that are read for one problem; a .sjdb may hold 1024 */
 
 /* A perf-db in memory: the params by "KEY SOLVER", where KEY is the config row's. */
 struct perf_index {

@@ -302,7 +302,7 @@ bool check_report_clean(const struct check_report *report)
     return report->unreadable_count == 0 && report->changed == 0;
 }
 
-/* places of a finding that are printed as text; --json prints up to CHECK_PLACES_MAX */
+/* places of a finding that are printed as text; --json prints all that the report keeps */
 #define PRINTED_MAX 10
 
 static void print_places(const struct check_report *report, FILE *out)

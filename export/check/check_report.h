@@ -66,8 +66,8 @@ enum finding {
 
 /* The finding's name in reports: "zero time wins". Static. */
 const char *finding_name(enum finding finding);
-/* Returns true if a file with this finding must not be shipped. Other findings are only worth
- * knowing. */
+/* Returns true if a file with this finding must not be shipped, whoever wrote it. Some more findings
+ * make files of our exports unfit; check_report_clean() knows them. */
 bool finding_unfit(enum finding finding);
 
 struct unreadable {
@@ -75,8 +75,8 @@ struct unreadable {
     char *where, *reason;
 };
 
-/* Places kept in memory for each kind of finding; further places are only counted, so that the
- * report of a badly damaged file stays small. */
+/* Most unreadable rows, and most changed rows, whose places are kept in memory; further ones are
+ * only counted, so that the report of a badly damaged file stays small. */
 #define CHECK_PLACES_MAX 1000
 
 struct check_report {
@@ -94,9 +94,9 @@ struct check_report {
     char *first[FINDING_COUNT]; /* the first place of each finding, NULL if it was not found */
     /* all places of each finding that is listed place by place; NULL for other findings */
     GPtrArray *places[FINDING_COUNT];
-    /* True for files that our exports wrote, which must hold more: `ours` if a manifest lists the
-     * file, `says_ours` if a .sjdb names its campaign or golden version. Only checks of releases
-     * set `ours`. */
+    /* True for files that our exports wrote, in which more findings make unfit. says_ours: a .sjdb
+     * names its campaign or golden version. ours: says_ours, or a manifest lists the file; set
+     * where a folder or a manifest is checked, not by check_file(). */
     bool ours, says_ours;
     /* limits of the target that the name states, or else the content's */
     struct target_bounds bounds;
@@ -134,8 +134,8 @@ void check_found(struct check_report *report, enum finding finding, const char *
 /* Adds a row whose text differs when it is written back. The format prints its place. */
 G_GNUC_PRINTF(2, 3)
 void check_changed(struct check_report *report, const char *where_format, ...);
-/* Findings on a line's bytes that damage and other editors cause: a carriage return at the end, bytes that are not
- * printable ASCII, a missing line end. */
+/* Adds findings on a line's bytes that damage and other editors cause: a carriage return at the
+ * end, a byte order mark or other bytes that are not printable ASCII, a missing line end. */
 void check_bytes(struct check_report *report, const struct line *line);
 bool check_printable(const char *text);
 /* Adds findings on the params of a perf-db entry: params are missing, or our solver refuses them
@@ -143,7 +143,8 @@ bool check_printable(const char *text);
 G_GNUC_PRINTF(4, 5)
 void check_params(struct check_report *report, const char *solver, const char *params,
                   const char *where_format, ...);
-/* Notes the target that the file's content states; a finding if it contradicts the file's name. */
+/* Notes the target that the file's content states, and takes its limits if the name states no whole
+ * target. Adds no finding: the caller compares it with the name. */
 void check_content_target(struct check_report *report, const struct file_target *target);
 /* Adds a finding if the kernel's name or arguments are not of the form that MIOpen looks up. */
 void check_kernel_name(struct check_report *report, const char *name, const char *args,

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define ENTRIES_MAX 1000 /* most entries that a .sjdb may hold for one problem */
+#define ENTRIES_MAX 1000 /* most entries that are read for one problem; a .sjdb may hold 1024 */
 
 static void cannot_read(struct check_report *report, int code)
 {
@@ -66,7 +66,8 @@ static void check_entry(struct check_report *report, uint64_t number,
     }
 }
 
-/* A library allocates the workspace that the entry states, so the solution must not need more. */
+/* A library allocates the workspace that the entry states: a solution that states another size is a
+ * finding. */
 static void check_workspace(struct check_report *report, const skipjackdb *db, uint64_t number,
                             const struct skipjackdb_problem *problem,
                             const struct skipjackdb_entry *entry)

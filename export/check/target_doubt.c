@@ -60,8 +60,8 @@ static double slack(const struct target *target)
                                         : FASTER_GPU;
 }
 
-/* Returns true for devices of gfx9 and gfx10 without matrix units. Some devices of later
- * generations have matrix units. */
+/* Returns true for AMD's architectures that are known to lack matrix units: gfx803, some of gfx9,
+ * and all of gfx10. Some devices of later generations have matrix units. */
 static bool has_no_matrix_units(const struct target *target)
 {
     static const char *const archs[] = {"gfx803", "gfx900", "gfx902", "gfx904",
@@ -177,8 +177,8 @@ static const struct solver *find_ours(struct target_bounds *bounds, const char *
     return bounds->seen[slot].ours;
 }
 
-/* Returns true for MIOpen's solvers that run on AMD's GPUs alone: written in GCN assembly or in
- * HIP, for matrix units, or with composable kernels. */
+/* Returns true for MIOpen's solvers that run on AMD's GPUs alone, by their names: written in GCN
+ * assembly, HIP, OpenCL or MLIR, with composable kernels, or for matrix units ("Xdlops"). */
 static bool is_of_amd(const char *solver)
 {
     static const char *const begins[] = {"ConvAsm", "ConvHip",         "ConvCk",

@@ -80,8 +80,8 @@ static double mean_ratio(const struct mean *mean)
 
 /* ---- find-dbs ---- */
 
-/* Returns the fastest entry of one file; of equal times the first solver by name, as in a sorted
- * file. An entry with a time of 0 cannot win; NULL if the file has no other. */
+/* Returns the fastest entry of one file for the key; of equal times the first solver by name, as in
+ * a sorted file. An entry with a time of 0 cannot win; NULL if the file has no other. */
 static const struct find_choice *winner(const GArray *choices, guint input)
 {
     const struct find_choice *best = NULL;

@@ -29,13 +29,17 @@ struct diff_place {
     /* solver: of a find-db or perf-db the solver, of a kernel-db the kernel's arguments; "" if
      * the difference is the whole key's */
     const char *key, *solver;
-    const char *first,
-        *second; /* "ConvX 0.12 ms", params or a hash; "" if the file lacks the key */
+    /* each file's winner ("ConvX 0.12 ms"), params or hash; "" if the file has none. For a
+     * perf-db's row that one file lacks, both are "". */
+    const char *first, *second;
 };
 
-/* Times of a network or of all keys, over the problems for which both files have a winner. */
+/* Times of a network or of all keys. Sums and ratio are over the problems for which both files have
+ * a winner. */
 struct diff_times {
     char *name; /* the network's name; NULL in the sums over all keys and over all networks */
+    /* numbers of problems: all, and those with a winner in both files, in the first or in the
+     * second alone */
     int64_t problems, both, only_first, only_second;
     /* problems that the second file computes faster, and slower, beyond the noise */
     int64_t faster, slower;
@@ -53,9 +57,9 @@ struct diff_report {
     int64_t counts[DIFF_COUNT];
     GArray *places; /* struct diff_place, sorted by key */
     bool timed;     /* true if the files hold find-db entries: only these have times */
-    /* fraction, as 0.02: times that differ by at most this part of the smaller one are equal */
+    /* times that differ by at most this part of the smaller one are equal: a fraction, as 0.02 */
     double noise;
-    struct diff_times times; /* the sums over all keys that occur in both files */
+    struct diff_times times; /* over all keys of the two files */
     GArray *networks;        /* struct diff_times, in the order of the lists; empty without lists */
     struct diff_times all_networks;
     struct merge_report *read; /* lines and rows of the two files that could not be read */

@@ -63,7 +63,8 @@ bool kernel_entry_digest_head(const struct kernel_entry *entry, char md5[33], ch
 #define KERNEL_BYTES_MAX ((int64_t)1 << 30)
 GBytes *kernel_entry_unpack(const struct kernel_entry *entry, GError **error);
 
-/* Returns true if the file has the unique index that MIOpen's own files have. */
+/* Returns true if the file has an index over kernel_name and kernel_args, as MIOpen's own files
+ * have; whether it is unique is not checked. */
 bool kernel_db_has_index(KernelDb *db);
 /* Returns the first finding of SQLite's integrity check, NULL for a sound file. Free with g_free().
  * */

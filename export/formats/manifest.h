@@ -36,8 +36,8 @@ struct manifest {
     json_t *part;     /* JSON object as in struct release_name; NULL if the manifest has none */
     char *results;    /* checksum as in struct release_name; NULL if the manifest has none */
     GPtrArray *files; /* struct manifest_file * */
-    /* Counts of the campaign's jobs when it was exported: all, ended, and ended without a winner.
-     * jobs is -1 if the manifest has no counts. */
+    /* Counts when the campaign was exported: all its jobs, those that had ended, and the problems
+     * without a winner. jobs is -1 if the manifest has no counts. */
     int jobs, jobs_ended, without_winner;
     /* Limits of the device (as in struct target) that its id does not imply and that a solver's
      * kernels depend on. local_bytes is 0 if the manifest has no limits. */
@@ -51,8 +51,8 @@ char *manifest_name(const char *target, bool golden);
 /* Returns true if a file of that name is a manifest. */
 bool manifest_is_name(const char *name);
 
-/* NULL with EXPORT_ERROR_SYNTAX if the file is no manifest, or lists a file outside its own folder.
- * */
+/* NULL with EXPORT_ERROR_SYNTAX if the file is no manifest, or lists a file outside its own folder;
+ * with EXPORT_ERROR_IO if it is missing. */
 struct manifest *manifest_read(const char *path, GError **error);
 void manifest_free(struct manifest *manifest);
 typedef struct manifest Manifest;
@@ -75,8 +75,8 @@ json_t *manifest_limits_json(const struct target *target);
 /* Sets the target's limits to those of the manifest. Returns false and changes nothing if the
  * manifest has no limits, or limits that no device can have. */
 bool manifest_take_limits(const struct manifest *manifest, struct target *target);
-/* Computes the size and SHA-256 of a file's bytes; of a .bz2 file, of the unpacked bytes. Free
- * *sha256 with g_free(). */
+/* Computes the size and SHA-256 of a file's bytes; of a packed file (byte_source.h), of the
+ * unpacked bytes. Free *sha256 with g_free(). */
 bool manifest_sum(const char *path, int64_t *bytes, char **sha256, GError **error);
 /* Returns the manifest's member "files", a new reference: the named files of a folder, and behind
  * them the files of an earlier manifest that stay (struct manifest_file *). NULL on failure. */

@@ -84,8 +84,9 @@ enum read_step perf_db_next_entry(PerfDb *db, struct perf_entry *entry, GError *
 /* Returns the first finding of SQLite's integrity check, NULL for a sound file. Free with g_free().
  * */
 char *perf_db_damage(PerfDb *db);
-/* Returns true if the file has both of MIOpen's unique indices. In a file without them MIOpen would
- * insert a row twice. */
+/* Returns true if the file has indices over the columns of both of MIOpen's unique indices; whether
+ * they are unique is not checked. In a file without MIOpen's indices MIOpen would insert a row
+ * twice. */
 bool perf_db_has_indices(PerfDb *db);
 
 /* ---- reading text ---- */

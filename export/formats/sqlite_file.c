@@ -57,8 +57,8 @@ static char *unpack(const char *path, GError **error)
     return source != NULL ? byte_source_unpack(source, SQLITE_FILE_BYTES_MAX, error) : NULL;
 }
 
-/* Protects against files made to attack the reader: the schema may call no functions, and SQLite
- * checks sizes inside of pages. */
+/* Protects against files made to attack the reader: the schema may call no functions with side
+ * effects, views cannot be used, and SQLite checks sizes inside of pages. */
 static bool distrust(sqlite3 *db)
 {
     return sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL) == SQLITE_OK &&

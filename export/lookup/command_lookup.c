@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* most entries that are read for one problem; a .sjdb holds at most 1,000 */
+/* most entries that a .sjdb may hold for one problem */
 #define ENTRIES_MAX 1024
 
 struct solver_tally {

@@ -199,8 +199,9 @@ static json_t *number_or_null(uint64_t value)
     return value == SKIPJACKDB_UNKNOWN ? json_null() : json_integer((json_int_t)value);
 }
 
-/* Adds where an answer comes from: the name of the database, and the key of the measured problem.
- * Both are null if the answer is a solver's estimate. */
+/* Adds where an answer comes from: the name of the database, the key of the measured problem, and
+ * its distance. Name and key are null if the answer is a solver's estimate; the key also if the
+ * solver has launches but no entry. */
 static void add_source(const struct shelf *shelf, const struct skipjackdb_choice *choice,
                        json_t *object)
 {
@@ -323,8 +324,8 @@ static bool find_target(const struct lookup_question *question, struct target *t
     return target_parse(name, target, NULL);
 }
 
-/* Returns an array of one or two choices: the solution to run now, and in hybrid mode the one to
- * compile for later calls. NULL if a file is damaged. */
+/* Returns an array of one or two choices: the solver to run now, and in hybrid mode, if another one
+ * is faster, the solver to compile for later calls. NULL if a file is damaged. */
 static json_t *choices_json(const struct shelf *shelf, const struct skipjackdb_problem *problem,
                             const struct skipjackdb_choice *choice,
                             const struct skipjackdb_choice *later)
@@ -346,7 +347,8 @@ static json_t *choices_json(const struct shelf *shelf, const struct skipjackdb_p
     return answers;
 }
 
-/* Returns the answers for a problem as a new reference; an empty array if no solution fits. */
+/* Returns the answers for a problem as a new reference; an empty array if there is no answer. NULL
+ * with an error if the key is invalid or a file is damaged. */
 static json_t *ask(const struct lookup_question *question, const struct shelf *shelf,
                    const char *key, GError **error)
 {

@@ -23,8 +23,8 @@ enum merge_prefer {
 
 struct merge_options {
     enum merge_prefer prefer;
-    /* true: all entries of a key come from one input, the one with the preferred entry. false:
-     * solvers that only other inputs have for the key are added. */
+    /* true: all entries of a key come from one input (of find-dbs: from one line), the one with the
+     * preferred entry. false: solvers that only other inputs have for the key are added. */
     bool replace_others;
     /* keep entries with a time of 0.0 and sort them behind all others; they never win */
     bool keep_zero;
@@ -36,7 +36,8 @@ struct merge_options {
 /*
  * Merges the files into `out`, which is replaced as a whole or not changed. Returns the report, to be freed with
  * merge_report_free(). NULL if nothing was written:
- * - EXPORT_ERROR_KIND: an input has no known format; EXPORT_ERROR_IO: it cannot be read;
+ * - EXPORT_ERROR_KIND: an input has no known format, or the output's name states none;
+ *   EXPORT_ERROR_IO: an input cannot be read;
  * - EXPORT_ERROR_TARGET: inputs, or an input and the output, are of different targets;
  * - EXPORT_ERROR_EMPTY: nothing is left to write;
  * - EXPORT_ERROR_IO, EXPORT_ERROR_CHECK: the output cannot be written or differs when read back.

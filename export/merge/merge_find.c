@@ -193,8 +193,9 @@ static char *judge_target(struct merge *merge, const struct find_part *part)
                                part->solver.length);
 }
 
-/* Adds the entries of a row. An entry that is impossible on the target is left out; a syntax error
- * in one entry leaves out the whole line. */
+/* Adds the entries of a row. An entry that is impossible on the target, or whose time is negative
+ * or (without keep_zero) 0, is left out; a syntax error or an unknown algorithm in one entry leaves
+ * out the whole line. */
 static void take_entries(struct merge *merge, const struct source_row *from, guint rank)
 {
     GArray *choices = merge->finds->choices;

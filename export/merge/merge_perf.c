@@ -343,8 +343,8 @@ static bool db_write(struct merge *merge, const char *path, GError **error)
            (perf_db_holds(path, PERF_LIST(records), &at, error) || differs(at, error));
 }
 
-/* Returns false if the text form cannot hold the record: its solver's name or params contain ';' or
- * ':', which separate fields there. */
+/* Returns false if the text form cannot hold the record: ':' separates a solver's name from its
+ * params there, ';' entries, so a name may contain neither, and params no ';'. */
 static bool text_can_say(const struct perf_record *record)
 {
     return strpbrk(record->solver, ":;") == NULL && strchr(record->params, ';') == NULL;

@@ -36,7 +36,8 @@ const char *merge_loss_name(enum merge_loss loss);
 /* A line or row that was left out. */
 struct merge_place {
     guint input;
-    /* what `number` counts: "line", or the rows of a table, "perf_db" or "kern_db"; static */
+    /* what `number` counts: "line"; rows of an SQLite table, "config", "perf_db" or "kern_db"; or
+     * parts of a .sjdb, "row", "solved problem", "solution" or "kernel"; static */
     const char *noun;
     int64_t number;
     char *reason;
@@ -65,7 +66,8 @@ struct merge_input {
     char *doubt; /* the first of these entries, as a text for messages */
 };
 
-/* Returns the target of an input: the one that its name states, or else the one of its content. */
+/* Returns the target of an input: the one that its name states if this is a whole target or the
+ * content states none, otherwise the one of its content. */
 struct file_target merge_input_target(const struct merge_input *input);
 
 struct merge_report {

@@ -370,7 +370,7 @@ static int64_t keep_other_solutions(struct merge *merge, SjdbWriter *writer)
     return kept;
 }
 
-#define ENTRIES_MAX 1000 /* most entries that a .sjdb may hold for one problem */
+#define ENTRIES_MAX 1000 /* most entries that are read for one problem; a .sjdb may hold 1024 */
 
 struct merge_solver {
     unsigned revision;
@@ -694,8 +694,8 @@ static void set_solvers(const struct sjdb_writing *writing)
     }
 }
 
-/* Writes the JSON text of the inputs if it is the same in all; otherwise a text that states only
- * the target. */
+/* Writes the JSON text of the inputs if all are .sjdb files with the same one; otherwise a text
+ * that states only the target, or none if no whole target is known. */
 static void set_meta(const struct merge *merge, SjdbWriter *writer)
 {
     const char *meta = common_meta(merge);
@@ -707,7 +707,7 @@ static void set_meta(const struct merge *merge, SjdbWriter *writer)
     }
 }
 
-/* Adds the number of solutions of all problems to *all. */
+/* Sets *all to the number of solutions of all problems. */
 static int count_solutions(const skipjackdb *db, int64_t *all)
 {
     int code = SKIPJACKDB_OK;

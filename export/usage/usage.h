@@ -43,7 +43,7 @@ struct usage_network {
     int64_t problems, layers; /* number of distinct problems; the same weighted by multiplicity */
     int64_t covered;          /* number of distinct problems that have a winner */
     double time_ms;           /* sum of the winners' times, in ms, weighted by multiplicity */
-    GArray *solvers;          /* struct usage_share, the largest share first */
+    GArray *solvers;          /* struct usage_share, the largest time first */
 };
 
 struct usage_gap {
