@@ -67,8 +67,8 @@ DEVICE u64 random_bits(u64 seed, u64 index)
     return z ^ (z >> 31);
 }
 
-/* The random number of a data type that 64 random bits give. Every step is exact in floating point, so that compilers that fuse
- * operations give the same value. */
+/* The random number of a data type that 64 random bits give. Every step is exact in floating point, so that
+ * compilers that fuse operations give the same value. */
 DEVICE double random_value(int type, u64 bits)
 {
     double sign = (bits & 1) != 0 ? -1 : 1;

@@ -67,7 +67,8 @@ const struct opencl *opencl_open(GError **error);
 /* Writes up to `max` devices of all platforms. Returns their count, or -1 and an error where OpenCL is missing. */
 int opencl_devices(cl_device_id *devices, int max, GError **error);
 
-/* Finds the first device that opencl_device_target() supports, with its target. */
+/* Finds the first device that opencl_device_target() supports, with its target. Where none is, the error is
+ * KERNELS_ERROR_UNAVAILABLE. */
 bool opencl_host_device(cl_device_id *device, struct target *t, GError **error);
 
 /* The device's target with the limits that the device reports: "cpu-skylake-avx512_2" for a CPU of PoCL.

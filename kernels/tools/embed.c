@@ -317,7 +317,7 @@ struct definition {
 };
 
 static const struct definition_kind {
-    const char *begins; /* the statement */
+    const char *begins; /* the first words of its statement */
     const char *ends;   /* the characters of which one follows a definition's name */
     const char *kind;   /* enum definition_kind's word in the table: the kind of object defined */
 } definition_kinds[] = {

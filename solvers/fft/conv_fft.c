@@ -52,7 +52,8 @@ struct fft_cut {
     /* phases: the convolutions of stride 1 whose sum is the axis' strided convolution */
     int64_t phases;
     int64_t step; /* input positions from the first one of a phase to the first one of the next */
-    int64_t taps; /* the most filter elements of a phase */
+    /* the most elements of a phase's filter, with the zeros that dilation puts between filter positions */
+    int64_t taps;
     /* outputs along the axis that one transform yields; below 1 where the filter is too long for it */
     int64_t tile;
     int64_t tiles; /* transforms that cover the output; 0 where tile is below 1 */

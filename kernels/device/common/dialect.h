@@ -1,6 +1,6 @@
 /*
- * One dialect for HIP, CUDA and OpenCL C 1.2. A kernel file includes this and
- * nothing else, and is then the same text for all three:
+ * One dialect for HIP, CUDA and OpenCL C 1.2. A kernel file that includes this, or headers that do, is the
+ * same text for all three:
  *
  *   KERNEL(64, 1, 1) name(GLOBAL const float *x, int n)   an entry, its workgroup size an attribute
  *   DEVICE float helper(float a)                          a function of the device

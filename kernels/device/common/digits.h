@@ -3,8 +3,8 @@
  */
 #include "dialect.h"
 
-/* Lengths of the second to fourth axis. Splitting an index does not need the first axis' length, because no index
- * exceeds it. */
+/* Lengths of the second to fourth axis. Splitting an index does not need the first axis' length, because the
+ * first digit is what is left of the index. */
 struct tile_digits {
     int second, third, fourth;
 };
@@ -25,7 +25,7 @@ DEVICE struct tile_place tile_split(struct tile_digits digits, int index)
     return place;
 }
 
-/* The next place. */
+/* The place of the next index. */
 DEVICE struct tile_place tile_step(struct tile_digits digits, struct tile_place place)
 {
     if (++place.at[3] < digits.fourth)

@@ -37,8 +37,9 @@
 #define PATCH_H ((BLOCK_H - 1) * OUT_STEP_H + (FIL_H - 1) * TAP_STEP_H + 1)
 #define PATCH_W ((BLOCK_W - 1) * OUT_STEP_W + (FIL_W - 1) * TAP_STEP_W + 1)
 
-/* Elements of a row of one phase in the patch, rounded up to vectors of four for aligned loads. The patch's channels
- * are an odd number of vectors apart, which spreads them over the banks. */
+/* PHASE_LENGTH: elements of one phase in a row of the patch. ROW_LENGTH: those of all phases, rounded up to
+ * vectors of four for aligned loads. The patch's channels are an odd number of vectors apart, which spreads
+ * them over the banks. */
 #define PHASE_LENGTH ((PATCH_W + OUT_STEP_W - 1) / OUT_STEP_W)
 #define ROW_LENGTH ((PHASE_LENGTH * OUT_STEP_W + 3) / 4 * 4)
 #define PLANE (PATCH_H * ROW_LENGTH | 4)
@@ -53,7 +54,7 @@
 enum { TAP_ROWS_AT_ONCE = UNROLL_H, TAP_COLUMNS_AT_ONCE = UNROLL_W };
 
 struct strides {
-    i64 n, c, h, w; /* strides of w in elements: k, c, h, w */
+    i64 n, c, h, w; /* strides in elements; for w, n is the stride of k */
 };
 
 struct place {

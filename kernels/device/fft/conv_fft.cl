@@ -90,8 +90,8 @@ DEVICE int tap_at(int index, int phase, int stride, int dilation, int count)
     return at % dilation == 0 && at / dilation < count ? at / dilation : -1;
 }
 
-/* Transforms the filter. Grid: terms, groups and LANES channels, the first fastest. taps_h and taps_w are the most
- * filter positions that a phase has along each axis. */
+/* Transforms the filter. Grid: terms, groups and LANES channels, the first fastest. taps_h and taps_w are the
+ * most indices of a phase along each axis, up to its last filter position. */
 KERNEL(ITEMS, 1, 1)
 conv_fft_w(GLOBAL const STORAGE(TYPE_W) *RESTRICT w, GLOBAL float *RESTRICT spectra, i64 w_k,
            i64 w_c, i64 w_h, i64 w_w, int groups, int c_count, int k_count, int phases_h,

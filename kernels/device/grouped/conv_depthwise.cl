@@ -129,7 +129,7 @@ struct tile {
     i64 source_at, weight_at;
 };
 
-/* The weight of a tap. A tap past the filter gets some other weight of the channel; its products must not count. */
+/* The weight of a tap. A tap past the filter gets the channel's first weight; its products must not count. */
 DEVICE weight load_weight(GLOBAL const STORAGE(TYPE_W) *w, const struct tile *tile, int tap_d,
                           int tap_h, int tap_w)
 {

@@ -44,7 +44,7 @@ DEVICE int divide_up(int count, int by)
     return (count + by - 1) / by;
 }
 
-/* Offsets in elements of a vector's lanes from the first lane's position, and whether the lanes are neighbours in
+/* Offsets in elements of a vector's lanes from index 0 of their axis, and whether the lanes are neighbours in
  * memory. */
 struct lanes {
     i64 at[VEC];

@@ -140,7 +140,8 @@ struct loads {
     ((there) ? *(GLOBAL const struct quad *)((from) + (at)) : (none))
 #endif
 
-/* Whether element `number` exists: its bit in `there`. */
+/* Whether element `number` is kept: its bit in `there`. Without PUT_AWAY, loads already gave zeros for missing
+ * elements, and all are kept. */
 DEVICE int is_kept(unsigned int there, int number)
 {
     return !PUT_AWAY || (there >> number & 1u) != 0;

@@ -179,8 +179,8 @@ DEVICE void simt_multiply(LOCAL_POINTER const struct quad *a, LOCAL_POINTER cons
 
 /* ---- what is stored ---- */
 
-/* Stores four sums. With `quads` they go to neighbouring elements of c at once; where `quads` is 0, or one of the
- * four is missing (offset -1), each goes to its own offset. */
+/* Stores four sums. With `quads` they go to neighbouring elements of c at once, or nowhere where the first is
+ * missing (offset -1). Without, each goes to its own offset, except missing ones. */
 DEVICE void simt_store_four(GLOBAL float *c, int other, LOCAL_POINTER const int *at, int quads,
                             struct quad sums)
 {

@@ -134,8 +134,8 @@ UNIT_UNROLL
     }
 }
 
-/* The position of y along an axis that x's position `from` meets through a filter position; negative where it meets
- * none. */
+/* The position along an axis of the source (F: x, B: y) to which a filter position leads from `from`; negative
+ * where there is none. */
 DEVICE int source_at(int from, int filter, int stride, int dilation, int size)
 {
 #if defined(DIRECTION_F)

@@ -49,7 +49,7 @@ DEVICE void next_turn(struct turn *turn)
     }
 }
 
-/* Multiplies the block of terms in the stage at `tile` for the work-item's rows. */
+/* Multiplies the block of terms in the stage at `stage` for the work-item's rows. */
 DEVICE void multiply_block(LOCAL_POINTER unsigned char *memory, LANE sums[TILES_N][4],
                            unsigned stage, int item)
 {

@@ -341,8 +341,8 @@ DEVICE i64 row_at(int row, int rows, const struct sizes *s, int phase_h, int pha
 
 #if STORES_SUMS
 
-/* Stores a warp's sums as a split-K part. A lane has rows lane / 4 and lane / 4 + 8, and of each eight columns the
- * pair lane % 4. */
+/* Stores a warp's sums without rounding: a split-K part, or integers. A lane has rows lane / 4 and
+ * lane / 4 + 8, and of each eight columns the pair lane % 4. */
 DEVICE void store_part(GLOBAL LANE *to, LANE sums[TILES_M][TILES_N][4], const struct sizes *s,
                        int first_row, int rows, int first_column, int columns, int phase_h,
                        int phase_w, int warp_m, int warp_n, int lane)

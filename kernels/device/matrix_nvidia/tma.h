@@ -104,8 +104,8 @@ DEVICE void write_map(unsigned at, const struct map *map)
     REPLACE_KIND("fill_mode", 0);
 }
 
-/* Copies a tensor map from its image at `at` in local memory to its slot in the workspace. All lanes of a warp call
- * it. */
+/* Writes a tensor map's image at `at` in local memory and copies it to its slot in the workspace. All lanes of
+ * a warp call it. */
 DEVICE void make_map(unsigned at, const struct map *map, int lane)
 {
     asm volatile("st.shared.b32 [%0], %1;" ::"r"(at + lane * 4), "r"(0) : "memory");

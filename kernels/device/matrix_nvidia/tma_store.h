@@ -1,7 +1,8 @@
 /*
- * Stores the sums of tma_work.h's tiles. A warp has 16 rows of a tile with all columns and stores them on its
- * own: Rounded sums go through local memory, 64 columns at a time, and are stored 16 bytes at once. Split-K parts,
- * and sums that a team (workgroups that share a tile) has added up, are stored from registers in pairs.
+ * Stores the sums of tma_work.h's tiles. A warp has 16 rows of a tile with all columns and stores them on
+ * its own: rounded sums go through local memory, 64 columns at a time, and are stored 16 bytes at once.
+ * Split-K parts, and sums that a team (workgroups that share a tile) has added up, are stored from registers
+ * in pairs.
  *
  * Defined before it is included: tma_work.h, SPLIT, TILES_N, LANE.
  */

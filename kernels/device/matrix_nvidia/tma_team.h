@@ -19,7 +19,8 @@ DEVICE void await_consumers(void)
     asm volatile("bar.sync 1, %0;" ::"n"(CONSUMERS) : "memory");
 }
 
-/* Waits until all work-items of the team's workgroups have arrived, except those that have ended. */
+/* come_together(): arrives at the team's barrier without waiting. await_team(): waits until all work-items of
+ * the team's workgroups have arrived, except those that have ended. */
 DEVICE void come_together(void)
 {
     asm volatile("barrier.cluster.arrive.release;" ::: "memory");
