@@ -26,8 +26,8 @@ enum diff_what {
 
 struct diff_place {
     enum diff_what what;
-    /* solver: of a find-db or perf-db the solver, of a kernel-db the kernel's arguments; "" if
-     * the difference is the whole key's */
+    /* solver: of a perf-db the solver, of a kernel-db the kernel's arguments; "" for a find-db's
+     * key, and for a perf-db's row that one file lacks */
     const char *key, *solver;
     /* each file's winner ("ConvX 0.12 ms"), params or hash; "" if the file has none. For a
      * perf-db's row that one file lacks, both are "". */

@@ -96,7 +96,7 @@ struct golden_summary {
     /* the result of asking for these measurements; zeros if the wish does not ask */
     struct golden_remeasure remeasure;
     struct golden_logins logins;
-    struct refusals refused;          /* results that the gate refused */
+    struct refusals refused; /* results that the gate refused, counts[GOLDEN_REFUSED] of them */
     struct completeness completeness; /* of the campaign */
 };
 void golden_summary_clear(struct golden_summary *summary);

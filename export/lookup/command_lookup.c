@@ -156,6 +156,8 @@ static json_t *list_coverage(const struct stats *stats)
     return list;
 }
 
+/* Returns what --stats prints, as JSON. NULL with an enum skipjackdb_code in *code if the file is
+ * damaged. */
 static json_t *stats_of(const skipjackdb *db, int *code)
 {
     struct stats stats = {.db = db};

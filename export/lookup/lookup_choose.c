@@ -141,8 +141,8 @@ static uint32_t count_near(const struct shelf *shelf, const char *target)
     return near;
 }
 
-/* Sorts the files, nearest to the target first. Without --target, the first file named on the
- * command line counts as the target's own. */
+/* With --target, sorts the files, nearest to it first. Without it, they keep the order of the
+ * command line, and the first one counts as the target's own. */
 static bool order_files(struct shelf *shelf, const char *target, GError **error)
 {
     if (target != NULL && !sort_files(shelf, target, error)) {

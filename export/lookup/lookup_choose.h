@@ -25,10 +25,11 @@ struct lookup_question {
     bool json;
 };
 
-/* Prints the answers. If the target is known, files are asked in the order of their nearness to it,
- * and our own solvers are asked whether they are applicable and what they estimate. *found becomes
- * false if a problem has no answer; *whole becomes false if a file of a folder cannot be opened,
- * which is named on stderr. Returns false with an error if nothing can be asked. */
+/* Prints the answers. With question->target, files are asked in the order of their nearness to it,
+ * otherwise in the order of `paths`. If the target is known, from there or from the first file's
+ * name, our own solvers are asked whether they are applicable and what they estimate. *found
+ * becomes false if a problem has no answer; *whole becomes false if a file of a folder cannot be
+ * opened, which is named on stderr. Returns false with an error if nothing can be asked. */
 bool lookup_choose(const struct lookup_question *question, bool *found, bool *whole,
                    GError **error);
 

@@ -9,8 +9,9 @@
 
 #include "export/merge/merge_report.h"
 
-/* The rule that says which of two entries with the same key and solver is kept. If the rule does
- * not decide, the entry of the input that was named first is kept. */
+/* The rule that says which of two entries with the same key and solver is kept. MIOpen's formats do
+ * not say when or how often an entry was measured, so a rule may not decide: the entry of the input
+ * that was named first is then kept. */
 enum merge_prefer {
     MERGE_NEWEST, /* the entry of the input named last; within one input, of the later line */
     /* the entry with the smaller time; perf-dbs and kernel-dbs have no times, so the first entry */

@@ -30,9 +30,9 @@ struct export_wish {
     int64_t campaign;
     const char
         *golden_target; /* the target whose golden version is exported; NULL to export a campaign */
-    int golden_version;
-    unsigned what;         /* bits EXPORT_FIND, EXPORT_PERF, ...: the formats to write */
-    int top;               /* most entries of a find-db key, at least 1 (see export_entries.h) */
+    int golden_version; /* its number; that it is approved is for the caller to check */
+    unsigned what;      /* bits EXPORT_FIND, EXPORT_PERF, ...: the formats to write */
+    int top;            /* most entries of a find-db key, at least 1 (see export_entries.h) */
     bool limits_workspace; /* true: choose only configs that need at most workspace_bytes */
     /* limit on the workspace; each job then gives its fastest kept config within it */
     uint64_t workspace_bytes;

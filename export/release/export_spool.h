@@ -26,9 +26,9 @@ struct export_spool {
 bool export_spool_open(struct export_spool *spool, const char *path, GError **error);
 void export_spool_close(struct export_spool *spool);
 
-/* Adds a candidate and sets *id to its number. files: SPOOL_ bits. weight: milliseconds that tuning
- * saves, times the problem's multiplicity. EXPORT_ERROR_CHECK if the problem's key does not parse
- * back to the same problem. */
+/* Adds a candidate, whose kernels the gate knows (gate_learn_kernels()), and sets *id to its
+ * number. files: SPOOL_ bits. weight: milliseconds that tuning saves, times the problem's
+ * multiplicity. EXPORT_ERROR_CHECK if the problem's key does not parse back to the same problem. */
 struct spool_item {
     const struct candidate *candidate;
     int files;

@@ -261,7 +261,8 @@ struct skipjackdb_launch {
     /* bytes of dynamic local memory; in CUDA more than 48 KiB must be requested */
     uint64_t local_bytes;
 };
-/* Reads a launch of a solution, from index 0. SKIPJACKDB_NOT_FOUND behind the last one. */
+/* Reads a launch of a solution; indices count from 0 in the order in which the launches run.
+ * SKIPJACKDB_NOT_FOUND behind the last one. */
 int skipjackdb_launch_at(const skipjackdb *db, const struct skipjackdb_solution *solution,
                          uint32_t index, struct skipjackdb_launch *launch);
 

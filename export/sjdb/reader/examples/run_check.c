@@ -121,7 +121,7 @@ static int64_t count_of(const struct tensor *t)
     return t->sizes[0] * t->sizes[1] * t->sizes[2] * t->sizes[3] * t->sizes[4];
 }
 
-/* Returns the index of a position in the order depth, height, width. */
+/* Returns the offset, in elements, of a position given by depth, height and width. */
 static int64_t spatial_place(const struct tensor *t, const int64_t at[3])
 {
     return at[0] * t->strides[2] + at[1] * t->strides[3] + at[2] * t->strides[4];
@@ -248,7 +248,8 @@ static double allowed_off(const struct tensor *a, const struct tensor *b, const 
     return largest < 0x1p24 ? 0 : 16 * 0x1p-24 * largest;
 }
 
-/* Returns the error of an element in parts of what is allowed. A NaN counts as wrong. */
+/* Returns the error of an element, divided by the allowed error: above 1 it is wrong. A NaN or an
+ * infinity gives infinity. */
 static double error_at(const struct tensor *output, int64_t at, double sum, double off)
 {
     bool whole = output->type == SKIPJACKDB_INT8 || output->type == SKIPJACKDB_INT32;

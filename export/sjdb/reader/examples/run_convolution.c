@@ -125,7 +125,8 @@ static void load_launches(const skipjackdb *db, const struct skipjackdb_solution
     }
 }
 
-/* Returns how many copies of the tensors replace the whole cache before a copy is used again. */
+/* Returns how many copies of the tensors replace the whole cache before a copy is used again; fewer
+ * if these would take more than an eighth of the memory. */
 static int choose_copies(const struct run *run, const struct device_facts *facts)
 {
     uint64_t set = 1, limit = facts->memory_bytes / 8;
