@@ -17,7 +17,8 @@ struct export_folder {
     bool is_new;
 };
 
-/* Makes the folder if it is missing and locks it, waiting for other processes. */
+/* Makes the folder if it is missing and locks it, waiting for other processes. On a file system
+ * without locks it stays unlocked, and the temporary folders of others are left alone. */
 bool export_folder_take(struct export_folder *folder, const char *dir, GError **error);
 /* Makes an empty temporary folder; one that exists already is removed first. */
 bool export_folder_begin(struct export_folder *folder, GError **error);

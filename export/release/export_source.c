@@ -3,7 +3,8 @@
 #include "schema/results/store_golden.h"
 #include "schema/store/store_campaigns.h"
 
-/* most configs that one job of a build-only campaign has built */
+/* configs that a job of a build-only campaign is taken to have built when the size of a part is
+ * chosen; --configs may allow more */
 #define BUILT_CONFIGS 8
 
 static bool advance_built(const struct export_source *source, struct result_part *part,

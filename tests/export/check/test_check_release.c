@@ -131,7 +131,8 @@ static void take_perf_rows_for_the_sjdb(const char *dir)
     make_sjdb_of(dir, T ".db", NULL);
 }
 
-/* Replaces the .sjdb by one made of the find-db: it has all entries and no launches. */
+/* Replaces the .sjdb by a merge of itself with the find-db, whose entries win: these have no
+ * launches, solvers and problems that the find-db lacks keep theirs. */
 static void take_entries_without_launches(const char *dir)
 {
     drop_manifest(dir);

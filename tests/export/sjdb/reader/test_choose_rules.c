@@ -78,7 +78,8 @@ static void add_solution(SjdbWriter *writer, const char *key, const char *solver
 /* The calling library's answers about solvers (skipjackdb_candidate), and the questions that it was
  * asked. */
 struct caller {
-    /* solvers whose names begin so are refused, or estimated the highest */
+    /* solvers whose names begin with `refused` are refused; the one named `estimated` gets the
+     * highest estimate */
     const char *refused, *estimated;
     uint64_t workspace_bytes;
     const char *algorithm;
