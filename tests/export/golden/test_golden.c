@@ -69,8 +69,8 @@ static int begin(struct export_farm *farm)
     "(SELECT kernel_keys FROM results WHERE kernel_keys !~ ',' GROUP BY kernel_keys"               \
     " HAVING count(*) > 1 ORDER BY kernel_keys LIMIT 1)"
 
-/* Each row changes one entry of the campaign, and `then` is a further change. The proposal has one
- * entry of `finding`, and counts all others as unchanged. */
+/* Each row changes one entry, of the campaign or of the base; `then` is a further change. The
+ * proposal has one entry of `finding`, and counts all others as within the noise. */
 static const struct {
     const char *label, *sql, *then;
     enum golden_finding finding;
@@ -158,8 +158,9 @@ static void a_problem_that_the_base_lacks_is_new(void)
     export_farm_clear(&farm);
 }
 
-/* All of the base's kernels were compiled by another compiler. When one better entry brings its own
- * code object, all entries whose kernel has the same name take the campaign's code object, too. */
+/* The base has another compiler's code object of a kernel that several entries share. When one
+ * better entry brings the campaign's code object, all entries whose kernel has the same name take
+ * it, too. */
 static void entries_that_share_a_kernels_name_follow_it(void)
 {
     struct export_farm farm;

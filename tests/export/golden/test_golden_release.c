@@ -1,5 +1,5 @@
-/* Exports of golden versions: they have the same bytes as their campaign's export, also after a
- * rollback and after the campaign was dropped. */
+/* Exports of golden versions: all files but the .sjdb, which states its version, have the same
+ * bytes as their campaign's export, also after a rollback and after the campaign was dropped. */
 #include "export/golden/golden_release.h"
 
 #include "export/formats/find_db.h"
