@@ -57,13 +57,14 @@ bool store_next_golden_rows(Store *store, const char *target, int rows, struct r
                             GError **error);
 GPtrArray *store_list_golden_rows(Store *store, const struct golden_query *query, GError **error);
 
-/* A kept result to propose, as it was read. reason: in a few words. */
+/* A kept result to propose, as the caller read it from the campaign. */
 struct golden_take {
     int64_t job;
-    int rank;    /* rank of the result in the campaign ... */
-    int as_rank; /* ... and its rank in the proposed version */
+    int rank;    /* rank of the result among the job's kept results in the campaign */
+    int as_rank; /* rank that the result gets in the proposed version */
+    /* median in ms that the caller read; the proposal fails if the result has another one by then */
     double median_ms;
-    const char *reason;
+    const char *reason; /* why it is proposed, in a few words */
 };
 /* Records results that a proposal is to take, in pieces. *asked: 0 before the first piece, then the number
  * under which all pieces are recorded. Pieces that no proposal takes are dropped after a day. */
@@ -74,7 +75,8 @@ struct golden_proposal {
     int base;
     int64_t campaign;
     const char *by, *note;
-    /* Number of the results recorded by store_ask_golden(), and how many they are. */
+    /* asked: the number under which store_ask_golden() recorded the results; take_count: how many
+     * results it recorded under this number. */
     int64_t asked, take_count;
     const char *counts; /* a JSON object */
 };
@@ -88,33 +90,33 @@ bool store_propose_golden(Store *store, const struct golden_proposal *proposal, 
 
 struct golden_dispute {
     int64_t problem_id;
-    /* The solver of the entry to measure again: the campaign's and golden's results of it are
-     * measured. */
+    /* The solver of the entry to measure again. Measured are the configs that the campaign kept of the entry
+     * and, with a rival, those of the newest golden version. */
     const char *solver;
-    /* the rival: the solver of the golden entry to measure beside it, which is the same solver or the golden
-     * winner; NULL if golden has no valid entry of the problem */
+    /* The solver of the golden entry of the problem to compare with: the same solver, or the golden winner's.
+     * NULL if golden has no valid entry of the problem. */
     const char *rival;
     const char *not_by; /* logins that may not measure the entry, one a line; "" for none */
 };
 struct golden_remeasure {
-    /* Asked: entries that are now measured again; under_way: entries that an earlier call asked
-     * for. */
+    /* asked: entries that this call has measured again; under_way: entries whose job already measures
+     * again. */
     int64_t asked, under_way;
-    /* Entries whose job is open for another reason, so that it is left alone. */
-    int64_t at_work;
-    /* entries that cannot be measured: their solver is not in `solvers`, or their job failed as
-     * worker lost */
+    int64_t at_work; /* entries whose job is open for another reason, so that it is left alone */
+    /* Entries that cannot be measured: they have no config, their solver is not in `solvers`, their job failed as
+     * worker lost, golden no longer holds the rival, or only logins of not_by have workers for them. */
     int64_t impossible;
 };
-/* Makes the campaign measure the entries again, adding jobs for golden entries that it never tried: two
- * rounds for each, or one without a rival. solvers: "name:revision:hash", NULL-terminated. Adds to *counts. */
+/* Makes the campaign measure the entries again: in two rounds, or in one if the entry has no rival. A golden
+ * entry that the campaign never tried gets a job in it. solvers: "name:revision:hash" of the solvers that may be
+ * measured, NULL-terminated. Adds to *counts. */
 bool store_remeasure_golden(Store *store, const char *target, int64_t campaign,
                             const struct golden_dispute *disputes, int count,
                             const char *const *solvers, struct golden_remeasure *counts,
                             GError **error);
 
-/* An entry that was measured again for golden and has not changed since on either side: the first of its two
- * rounds. The second round's times are the campaign's results. */
+/* An entry that was measured again for golden beside a rival, with the outcomes of the first of its two rounds.
+ * The times of the second round are the campaign's results. */
 struct golden_confirmed_config {
     char *config;
     enum failure failure;
@@ -127,7 +129,8 @@ struct golden_confirmation {
     double drift;
     GArray *configs; /* struct golden_confirmed_config */
 };
-/* GPtrArray of struct golden_confirmation *. */
+/* The campaign's entries that were measured again, if no later round measured their job and the newest golden
+ * version still holds the rival's row. GPtrArray of struct golden_confirmation *. */
 GPtrArray *store_list_golden_confirmations(Store *store, const char *target, int64_t campaign,
                                            GError **error);
 
@@ -143,7 +146,8 @@ struct golden_measured {
     GArray *times;
     /* golden's measurement, if its best config of the entry is this config; else without logins */
     struct golden_measurement golden;
-    char **able; /* logins that have running workers and may measure the entry */
+    /* logins that may measure the entry and had a worker with a heartbeat within the last seven days */
+    char **able;
 };
 struct golden_winner {
     int64_t problem_id, job;

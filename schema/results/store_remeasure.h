@@ -41,7 +41,8 @@ struct remeasure_counts {
     int64_t at_work;         /* other open jobs, which are left as they are */
     int64_t other_revisions; /* done jobs that are left alone since `solvers` lacks their solver */
 };
-/* STORE_ERROR_STATE if the campaign is cancelled, build-only or foreign. */
+/* STORE_ERROR_NOT_FOUND for an unknown campaign; STORE_ERROR_STATE if it is cancelled, build-only or foreign, or
+ * its deadline has passed. */
 bool store_remeasure(Store *store, int64_t campaign, const struct remeasure_wish *wish,
                      struct remeasure_counts *counts, GError **error);
 

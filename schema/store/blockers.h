@@ -21,7 +21,7 @@ struct blocker {
     double seconds;
     int waiting;           /* how many sessions wait for it; 0 for a worker's idle transaction */
     double waited_seconds; /* how long the longest waiting session has waited */
-    /* Is_worker: a worker's login; may_end: the farm ends the session by itself. */
+    /* is_worker: the login is a worker's; may_end: the database's owner may end the session. */
     bool is_worker, may_end;
 };
 
@@ -33,8 +33,9 @@ GPtrArray *blockers_list(Store *store, GError **error);
 char *blocker_describe(const struct blocker *blocker);
 char *blocker_remedy(const struct blocker *blocker);
 
-/* Asks the database to end the sessions of workers' logins that others wait for. Best effort: false also if it ended
- * none, or if the login may not ask. connection: a PGconn *. Internal to the room. */
+/* Asks the database to end the sessions of workers' logins that others wait for. Returns whether it ended any: false
+ * also if the login may not ask, or the answer does not come within patience_seconds. connection: a PGconn *. Internal
+ * to the room. */
 struct pg_conn;
 bool blockers_end(struct pg_conn *connection, double patience_seconds);
 

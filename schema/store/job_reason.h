@@ -13,9 +13,11 @@
 /*
  * JOB_REASON_NEW_PROBLEM: no earlier campaign of the target had the problem.
  * NEW_SOLVER: the problem was there, with other solvers. NEW_REVISION: the solver was
- * there, in another revision. OTHER_STACK: measured with a stack that this campaign does
- * not admit. UNFINISHED: still open, or cancelled. OTHER_SEARCH: finished with another
- * strategy, seed or limits. LOST_CODE: finished, but the code of its results was dropped.
+ * there, in another revision. ONLY_BUILT: the earlier campaign was build-only. OTHER_STACK:
+ * measured with a stack that this campaign does not admit. FAILED: the earlier job failed.
+ * UNFINISHED: still open, or cancelled. OTHER_SEARCH: finished with another strategy, seed
+ * or limits. BUDGET_CUT: the earlier campaign's budget ended the job before its search was
+ * over. LOST_CODE: finished, but the code of its results was dropped.
  * ANSWERED: this campaign takes its results over and does not tune the job.
  */
 enum job_reason {

@@ -68,9 +68,10 @@ struct campaign_note {
  * campaign->id. Jobs are numbered by their priority, equal ones in the order given.
  *
  * A job takes over the rounds and results of a finished job, and starts as done, if both have the same problem,
- * solver revision, hash, target, stack, strategy, seed and configs_limit. A finished job that had nothing left to
- * try within the limit answers for every strategy and seed; if the solver's own search ended it, for every strategy
- * but "exhaustive". *reused counts such jobs; reused may be NULL. */
+ * solver revision, hash, target, workspace limit, strategy, seed and configs_limit, and the finished job was measured
+ * with software that the campaign's stack constraints admit. A finished job that had nothing left to try within the
+ * limit answers for every strategy and seed; if the solver's own search ended it, for every strategy but
+ * "exhaustive". *reused counts such jobs; reused may be NULL. */
 bool store_create_campaign(Store *store, struct campaign *campaign, const struct job_plan *jobs,
                            int count, const GPtrArray *notes, int *reused, GError **error);
 /* Holds the identity between looking for a campaign and creating it: another session that asks for the same
@@ -118,7 +119,8 @@ struct progress {
     bool build_only; /* built jobs are done; their configs stay in configs_open */
 };
 bool store_progress(Store *store, int64_t campaign, struct progress *progress, GError **error);
-/* How many jobs the earlier campaigns answered, by reason. *known is false for a campaign that did not record it. */
+/* Counts the campaign's jobs by reason (enum job_reason), and the configs that they took over. *known is false for a
+ * campaign for which no reasons were recorded. */
 bool store_count_origins(Store *store, int64_t campaign, struct job_origins *origins, bool *known,
                          GError **error);
 

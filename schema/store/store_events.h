@@ -8,7 +8,8 @@
 #include "schema/store/store_queue.h"
 
 /* Quarantines a config that crashed or hung, for the job's solver revision, problem and target.
- * STORE_ERROR_REFUSED unless a stored round of the job has the config, and beyond 100 configs of a job. */
+ * STORE_ERROR_REFUSED unless a stored round of the job has the config, and beyond 100 configs of a job;
+ * STORE_ERROR_FENCE if another worker claimed the job last. */
 bool store_quarantine(Store *store, const struct job *job, const struct perf_config *config,
                       enum failure failure, const char *detail, GError **error);
 /* Undoes store_quarantine() for a config that was not to blame. Under a worker's login: only that worker's

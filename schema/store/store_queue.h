@@ -61,7 +61,8 @@ struct claim {
 /* Claims up to `batch` jobs: the lowest round first, then the highest priority. GPtrArray of struct job *, empty if
  * nothing is claimable.
  *
- * A campaign whose budget is spent gives out first rounds only; its other ready jobs become done. A job with damaged
+ * A campaign whose budget is spent gives out only first rounds and rounds that measure again; jobs that wait for a
+ * later round of their search end. A job with damaged
  * rows is returned with its `damage` set: fail it. A campaign whose jobs the server cannot give out is left out, and
  * store_list_refusals() gives the reason. */
 GPtrArray *store_claim(Store *store, const struct claim *claim, GError **error);

@@ -33,9 +33,9 @@ struct agent_options {
     const char *metrics; /* "[ADDRESS:]PORT" of metrics and health; NULL: not served */
 };
 
-/* How many of the `build` build children may run while `gpus` GPUs are measuring. One core stays
- * free for each GPU, whose launches must not wait for a compiler, and one for the agent and the
- * database; at least one child may run. */
+/* How many of the `build` build children may run on a node that measures on `gpus` GPUs: all of
+ * them without a GPU. Else one core stays free for each GPU, whose launches must not wait for a
+ * compiler, and one for the agent and the database; but at least one of the children may run. */
 int agent_build_beside(int build, int gpus);
 
 /* Works until SIGTERM, SIGINT or SIGHUP stops it, or with until_empty until nothing is left to

@@ -33,7 +33,7 @@ void call_built(struct agent *agent, struct work *work, double spent, call_done_
 void call_partial(struct agent *agent, struct work *work, call_done_fn *done, void *data);
 /* Stores the open round as evaluated. kept: struct kept of the configs to keep; the call takes
  * it over. more: the job's search goes on with another round. seconds: since the device took the
- * job. use: the device's busy time, or NULL. */
+ * job. use: how long the job had its device, and how long the device had work; NULL if unknown. */
 void call_round(struct agent *agent, struct work *work, GArray *kept, bool more, double seconds,
                 const struct device_use *use, call_done_fn *done, void *data);
 void call_fail_job(struct agent *agent, struct work *work, enum failure failure, const char *detail,
@@ -41,7 +41,8 @@ void call_fail_job(struct agent *agent, struct work *work, enum failure failure,
 void call_finish_job(struct agent *agent, struct work *work, call_done_fn *done, void *data);
 void call_release_job(struct agent *agent, struct work *work, call_done_fn *done, void *data);
 void call_quarantine(struct agent *agent, struct work *work, int index);
-/* Stores how long the job's device was busy. Make it before the call that ends the job's claim. */
+/* Stores how long the job had its device, and how long the device had work. Make this call before
+ * the one that ends the job's claim. */
 void call_device_use(struct agent *agent, struct work *work, const struct device_use *use);
 /* Lifts the quarantine of the blamed config, so that other devices try it again, unless its job
  * stays failed. The job may have ended already. */

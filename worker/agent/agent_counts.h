@@ -16,7 +16,7 @@ struct agent_counts {
     uint64_t configs[FAILURE_COUNT]; /* by outcome */
     uint64_t kernels[FAILURE_COUNT]; /* kernels compiled by this agent's children, by result */
     double compile_seconds, eval_seconds;
-    double busy_seconds; /* time in which its GPUs evaluated jobs */
+    double busy_seconds; /* time of evaluating jobs in which its GPUs had work */
     uint64_t child_ends
         [2][CHILD_ENDS]; /* deaths of build and eval children that the agent did not ask for */
     uint64_t quarantined, heartbeats;

@@ -16,7 +16,7 @@
 #include "worker/child/child_words.h"
 #include "worker/protocol/protocol.h"
 
-/* Longest wait for the pipes' end after the exit: a grandchild may hold the pipes open.. */
+/* Longest wait for the pipes' end after the exit: a grandchild may hold the pipes open. */
 #define DRAIN_MS       500
 /* Pause before a restart; doubled with each death of a child that gave no answer. */
 #define PAUSE_FIRST_MS 100

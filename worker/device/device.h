@@ -43,7 +43,7 @@ struct device_info {
     char name[128];        /* the device's name as its vendor spells it */
     char stack[128];       /* runtime and driver: "opencl PoCL 3.1 LLVM 14.0.6", "cuda 13.0; driver
                               580.159.03" (worker/DEVICES.md explains the names) */
-    int64_t memory_bytes;  /* of the device */
+    int64_t memory_bytes;  /* bytes of the device's memory */
     int64_t largest_bytes; /* bytes of the largest possible allocation */
     int64_t cache_bytes;   /* bytes of the last-level cache; 0 if unknown */
     int slice_alignment;   /* offsets of slices (device_row's slice()) must be multiples of this */

@@ -41,7 +41,7 @@ struct server {
     struct judge_cache *judges;
     /* The part of the device's busy seconds that was reported with outcomes. */
     double busy_reported;
-    /* Json_t *: evaluate and cold requests that came while another was served. */
+    /* json_t *: evaluate and cold requests that came while another was served. */
     GQueue waiting;
     const struct eval_request *current;
     bool stop;      /* a "stop" came: the request under way and all waiting ones end early */

@@ -2,9 +2,10 @@
  * How long one run of a config takes, by the device's own events. worker/MEASURING.md describes the whole
  * protocol; measure.c describes its steps.
  *
- * A reading is the time between two events around a batch of runs. The batch is large enough that the events'
- * own time, the timer's floor, is at most 5 % of the reading. Readings are taken until the 95 % confidence
- * interval of their median is within 2 % of it, or until their time is spent.
+ * A reading is the time between two events around a batch of runs, divided by their number. The batch has as many
+ * runs, at most 1000, as keep the events' own time, the timer's floor, at or below 5 % of the reading. Readings are
+ * taken until the 95 % confidence interval of their median is within 2 % of it, until the config has certainly lost
+ * against the best one, or until their time or their number (200) is spent.
  */
 #ifndef WORKER_MEASURE_H
 #define WORKER_MEASURE_H

@@ -132,13 +132,14 @@ static void history_clear(struct history *history)
 struct proposal {
     const struct search *search;
     const struct space *space; /* the space that the search uses; NULL for none */
-    uint64_t seed;             /* the job's own */
-    /* struct perf_config *: configs not to propose: tried, proposed or quarantined. */
+    uint64_t seed;             /* the job's own seed, job_seed() */
+    /* Set of struct perf_config *: configs that were tried, proposed or quarantined, so that they are not
+     * proposed again. */
     GHashTable *seen;
     /* struct perf_config: the proposal; not reallocated while `seen` points into it. */
     GArray *configs;
-    struct perf_config first; /* the default */
-    bool first_allowed;       /* the default config is not quarantined, so it begins the round */
+    struct perf_config first; /* the default config, which begins each round */
+    bool first_allowed;       /* the default config is not quarantined */
     /* Configs tried so far that count against the limit; the default config counts once. */
     int distinct;
     int wanted; /* how many new configs may still be proposed */

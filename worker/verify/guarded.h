@@ -17,7 +17,7 @@ struct guarded {
     struct device_memory *whole;
     struct device_memory **parts; /* one memory object for each copy, without its guard zones */
     int copies;
-    int64_t bytes; /* in a copy */
+    int64_t bytes; /* size of one copy, without its zones */
     int64_t step;  /* bytes from the begin of one copy to the begin of the next */
     int64_t all;   /* bytes of the whole allocation */
     uint8_t poison;

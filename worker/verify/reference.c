@@ -1,19 +1,23 @@
 /*
- * Every direction is one matrix product for each group of channels:
+ * Every direction is one matrix product for each group of channels. In this table C, K and channels are those of
+ * one group, taps are the elements of a filter in one channel, and pixels are positions of all spatial axes:
  *
  *   direction   rows   columns           depth (summed over)
  *   F           K      N and y's pixels  C and the filter's taps
  *   B           C      N and x's pixels  K and the filter's taps
  *   W           K      C and taps        N and y's pixels
  *
- * The left matrix is the filter (F, B) or y (W); an element's offset is the sum of a row's and a depth's offset. The
- * right matrix is x (F, W) or y (B), gathered as im2col does (Chellapilla, Puri, Simard 2006) but block by block:
- * an element's position on each spatial axis is the sum of a column's and a depth's position, for B divided by
- * the stride, and 0 outside of the tensor.
+ * The left matrix is the filter (F, B) or y (W). An element's offset in the tensor is the sum of an offset of its row
+ * and one of its depth.
+ *
+ * The right matrix is x (F, W) or y (B), gathered as im2col does (Chellapilla, Puri, Simard 2006) but block by block.
+ * An element's position on each spatial axis is the sum of a position of its column and one of its depth; for B the
+ * sum is then divided by the stride. The element is 0 if the position is outside of the tensor, or if the stride does
+ * not divide the sum.
  *
  * The product is blocked as in Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication, 2008: blocks
  * of both matrices are packed into panels that stay in a core's second-level cache, and an inner loop multiplies
- * panels in registers. Beside each sum it computes the sum of absolute values.
+ * panels in registers. Beside each sum of products it computes the sum of their absolute values.
  */
 #include "worker/verify/reference.h"
 
@@ -99,20 +103,25 @@ static void reference_kernel(const double *left, const double *right, int depth,
 
 /* ---- positions of elements in their tensors ---- */
 
+/* The share that a column, or a depth, has in the place of an element of the right matrix. The places of a column and
+ * of a depth are added up. */
 struct place {
-    int64_t base;
-    int64_t at[AXIS_COUNT];
+    int64_t base; /* offset of the image and channel in the dense tensor */
+    int64_t
+        at[AXIS_COUNT]; /* position on each spatial axis, for B before the division by the stride */
 };
 
+/* The matrix product of a problem. */
 struct product {
     const struct problem *p;
-    int64_t rows, columns, depth; /* of one group */
-    int64_t blocks;               /* blocks of columns in one group */
-    const double *left, *right;   /* dense tensors */
-    int64_t extent[AXIS_COUNT];   /* size of the gathered tensor on each spatial axis */
-    int64_t divisor[AXIS_COUNT];
-    int64_t keep_one_of; /* of so many blocks one is computed, the others are left out */
-    atomic_llong next;   /* the next block to compute, as group * blocks + block */
+    int64_t rows, columns, depth; /* sizes of one group's matrices */
+    int64_t blocks;               /* number of blocks of BLOCK_COLUMNS columns in one group */
+    const double *left, *right;   /* the dense tensors that the two matrices are read from */
+    int64_t extent[AXIS_COUNT];   /* size of the right matrix's tensor on each spatial axis */
+    int64_t divisor[AXIS_COUNT];  /* the stride for B, else 1 */
+    /* 1: all blocks are computed; n: the first and last block of each group, and about one of n others */
+    int64_t keep_one_of;
+    atomic_llong next; /* the next block to compute, as group * blocks + block */
     struct reference *out;
 };
 
@@ -129,8 +138,9 @@ static void split(int64_t flat, const int64_t size[AXIS_COUNT], int64_t at[AXIS_
     }
 }
 
-/* Sets the place of an output pixel, as a column or a depth of the product: its image n, and
- * where its window begins in the input. */
+/* Sets the place of an output pixel, a column (F) or depth (W) of the product: the offset of its image, and
+ * the position in the input where its window begins. flat: image * output pixels + pixel; image: elements of
+ * one image. */
 static void place_window(const struct problem *p, int64_t flat, int64_t image, struct place *place)
 {
     split(flat % volume(p->out), p->out, place->at);
@@ -139,8 +149,9 @@ static void place_window(const struct problem *p, int64_t flat, int64_t image, s
         place->at[a] = place->at[a] * p->stride[a] - p->pad[a];
 }
 
-/* Sets the place of a channel and filter tap, as a column or a depth of the product. sign: -1
- * for B, which goes from inputs to outputs. */
+/* Sets the place of a channel and filter tap, a column (W) or depth (F, B) of the product. flat: channel in
+ * the group * taps + tap; size: the tensor's spatial sizes. sign: 1, or -1 for B, which finds outputs from
+ * inputs. */
 static void place_tap(const struct problem *p, int64_t flat, int64_t first_channel,
                       const int64_t size[AXIS_COUNT], int sign, struct place *place)
 {
@@ -196,7 +207,7 @@ static double gather(const struct product *m, const struct place *column, const 
     return m->right[column->base + depth->base + offset];
 }
 
-/* A row's part of the left element's offset: the element is left[row_offset + depth_offset]. */
+/* The share that a row has in the offset of a left element, which is left[row_offset() + depth_offset()]. */
 static int64_t row_offset(const struct product *m, int64_t group, int64_t row)
 {
     const struct problem *p = m->p;
@@ -223,7 +234,7 @@ static int64_t depth_offset(const struct product *m, int64_t depth)
     g_assert_not_reached();
 }
 
-/* Where a result of the product is in the dense output. */
+/* The offset in the dense output of the product's element at this row and column of the group. */
 static int64_t output_offset(const struct product *m, int64_t group, int64_t row, int64_t column)
 {
     const struct problem *p = m->p;
@@ -338,9 +349,9 @@ static void compute_block(const struct product *m, int64_t group, int64_t block,
     store_block(m, group, first_column, columns, bench);
 }
 
-/* Whether a block is computed in a partial reference: the first and last block of every group,
- * where kernels handle edges, and others chosen by a hash. Every n-th block would not do: it
- * could contain the same pixels of each image. */
+/* Whether a block of columns is computed. A partial reference has the first and last block of every group, where
+ * kernels handle edges, and other blocks chosen by a hash. Every n-th block would not do: these blocks could contain
+ * the same pixels of each image. task: group * blocks + block. */
 static bool block_is_kept(const struct product *m, int64_t task)
 {
     int64_t block = task % m->blocks;

@@ -13,10 +13,10 @@ struct reference {
     enum tensor_role role; /* the tensor that the direction writes */
     int64_t count;         /* number of the output's logical elements */
     double *value;         /* dense (tensor.h); NaN for an element that was not computed */
-    float *magnitude;      /* likewise */
-    double largest;        /* magnitude */
-    double length;         /* number of products in the longest sum */
-    int uses;              /* number of owners; reference_unref() ends the use of one */
+    float *magnitude; /* each element's sum of |x||w|; NaN for an element that was not computed */
+    double largest;   /* the largest magnitude of a computed element */
+    double length;    /* number of products in the longest sum */
+    int uses;         /* number of owners; reference_unref() ends the use of one */
 };
 
 /* False and WORKER_ERROR_INVALID for a problem with an epilogue, a cast or an unsupported data type. A bias in the
@@ -29,8 +29,9 @@ double reference_length(const struct problem *p);
 /*
  * Computes the output of p's direction from its two dense inputs, on `threads` threads; dense[] of the output's
  * role is not read. A problem of more than macs_limit multiply-accumulates (0: no limit) is computed in part, about
- * macs_limit of them: blocks of 64 columns are chosen by a hash, the first and the last one always; all other
- * elements are NaN. NULL if reference_supports() is false. The caller owns one use.
+ * macs_limit of them: of the blocks of 64 columns of the matrix product, the first and the last of each group and
+ * others chosen by a hash; all other elements are NaN. NULL with an error if reference_supports() is false. The
+ * caller owns one use.
  */
 struct reference *reference_compute(const struct problem *p,
                                     const double *const dense[TENSOR_COUNT], int threads,

@@ -16,8 +16,8 @@
  *   Algorithms, 2002, section 3.1): the bound for short sums.
  * - 16 bounds long sums. With the inputs of random.h partial sums grow like a random walk, as sqrt(i), and the
  *   error stays near u m for every L. The largest error of ResNet-50's layers, summed in plain order, was 3.9 u m;
- *   16 is four times as much. It is also below the typical product (0.4) up to L of a million, so a missing
- *   product is found.
+ *   16 is four times as much. Up to L of a million the tolerance 16 u m also stays below the typical product
+ *   (0.4), so a missing product is found.
  * - FP64 doubles f, since the reference rounds in the same type.
  * - Winograd's transforms lose the same accuracy however short the sum is: the largest error seen was 50 u m, of
  *   F(4x4,3x3) with nine products.

@@ -1,25 +1,30 @@
 -- Claims: which campaign a worker gets jobs of, which bundles it takes, and why a worker
 -- gets none.
 
--- Claims up to `batch` jobs of one active campaign for a worker, from the pool to be built
--- or the pool to be evaluated.
+-- Claims up to `batch` jobs for a worker, to be built (`build`) or to be evaluated. All of
+-- them belong to one campaign: the first one, in the order below, that has such jobs.
 --
--- The order of campaigns. A campaign counts if its deadline has not passed, the worker has
--- the label of its pool, and the worker's stack meets its constraints. Among these the
--- highest priority comes first, then the least fair time. Fair time is weighted fair
--- queueing: it grows with the working time spent, divided by the campaign's share, so a
--- campaign with twice the share gets twice the working time. A campaign that joins the
--- others begins at their least fair time (enter_competition()), so it neither makes up for
--- time before it joined nor pays for it. With one active campaign fair time is not computed.
+-- Which campaigns. The campaign is active, its deadline has not passed, it is the wanted
+-- one (wanted_campaign 0: any) for the wanted target (NULL: any), the worker has the label
+-- of its pool, and the worker's software meets its constraints.
 --
--- The order of jobs. Within a campaign bundles are claimed by round, then by position: all
--- jobs get their first round before any job gets its second. If the budget is spent, jobs
--- that had a round end, and only first rounds are claimed.
+-- Their order. The highest priority comes first, then the least fair time. Fair time is
+-- weighted fair queueing: it grows with the working time spent, divided by the campaign's
+-- share, so a campaign with twice the share gets twice the working time. A campaign that
+-- becomes active begins at the least fair time of its rivals (enter_competition()), so it
+-- neither makes up for the time before nor pays for it. Fair time is only computed if
+-- several campaigns are active.
 --
--- known_campaign, from_round, from_position: where the last claim from this pool ended, and
--- this one begins, so claims do not read what was claimed before. If nothing is left behind
--- that place, the campaign is read from its front once more. The campaign that has nothing
--- for this worker is settled if it has no open job, and the next campaign is tried.
+-- Order of jobs. Bundles are claimed by round, then by position: all jobs get their first
+-- round before any job gets its second. Once the campaign's budget is spent, jobs that wait
+-- for a later round end, and only first rounds and rounds that measure again are claimed.
+--
+-- Where the reading begins. The worker's last claim from this pool ended in known_campaign
+-- at (from_round, from_position), and this claim goes on there, so it does not read the
+-- bundles claimed before. If it finds nothing from there on, it reads the campaign once
+-- more from the front, to find bundles that were released since.
+--
+-- A campaign without any open job is settled when a claim finds nothing in it.
 CREATE OR REPLACE FUNCTION claim_jobs(claimer bigint, build boolean, wanted_campaign bigint,
                                       wanted_target text, carried text[], batch integer,
                                       lease double precision, token bigint, known_campaign bigint,
@@ -84,12 +89,17 @@ BEGIN
                        wanted > 0);
 END $$;
 
--- Claims up to `batch` jobs of one campaign. It reads bundles in order, from where the
--- caller's last claim ended, so it does not read again what was claimed before. A
--- bundle that has cost a worker before is claimed alone, so a job that kills workers
--- takes no other job with it. Bundles are fetched, and so locked, one by one: a loop
--- over a query would lock ten at once. Bundles that measure again are claimed beyond
--- last_round, too.
+-- Claims up to `batch` jobs of one campaign, in the order of round and position, beginning
+-- at (from_round, from_position). Each bundle that it takes gets a new fence. A bundle with
+-- more jobs than are still wanted is split; its other jobs stay claimable.
+--
+-- A bundle with strikes has lost a worker before. One job of it is claimed, and no other job
+-- with it, so a job that kills workers takes no other job with it.
+--
+-- Rounds after last_round are left out, except bundles that measure again. A bundle to be
+-- measured again is left out if the worker's login may not measure it (is_barred()).
+--
+-- Bundles are fetched, and so locked, one by one: a loop over a query would lock ten at once.
 CREATE OR REPLACE FUNCTION claim_bundles(claimer bigint, campaign bigint, from_state job_state,
                                          solver_ids bigint[], last_round integer, batch integer,
                                          lease double precision, token bigint, from_round integer,
@@ -315,10 +325,10 @@ BEGIN
     ON CONFLICT (campaign_id, login) DO UPDATE SET at = EXCLUDED.at, reason = EXCLUDED.reason;
 END $$;
 
--- Called after claim() failed. Returns a campaign that claim() can give jobs of, 0 for
--- none. Each campaign is tried in a subtransaction that is rolled back, so the campaign
--- that causes the error is found and left out. A campaign that failed for this login
--- within the last minute is not tried.
+-- Called after claim() failed. Returns a campaign from which claim() can claim jobs, 0 for
+-- none. Each campaign is tried in a subtransaction of its own, so the campaign that causes
+-- the error is found and left out. A try that claims jobs is rolled back: the caller claims
+-- them. A campaign that failed for this login within the last minute is not tried.
 CREATE OR REPLACE FUNCTION skipjack_work.claimable_campaign(
     claimer bigint, build boolean, wanted_campaign bigint, wanted_target text, carried jsonb,
     batch integer, known_campaign bigint, from_round integer, from_position bigint) RETURNS bigint
@@ -420,9 +430,9 @@ BEGIN
         END);
 END $$;
 
--- Refusals of running workers by active campaigns; 0 for all of them. A worker without
--- a heartbeat for two minutes does not run. Workers that are alike in everything that
--- refusal() reads are asked about once.
+-- Refusals of running workers by active campaigns. of_worker, of_campaign: 0 for all. With
+-- of_worker 0, workers whose last heartbeat is older than two minutes are left out. Workers
+-- that are alike in everything that refusal() reads are asked about once.
 CREATE OR REPLACE FUNCTION refusals(of_worker bigint, of_campaign bigint)
 RETURNS TABLE (campaign_id bigint, worker_id bigint, node text, reason text)
 LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$

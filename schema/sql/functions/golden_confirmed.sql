@@ -10,8 +10,8 @@ LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
     ORDER BY r.rank LIMIT 1
 $$;
 
--- Returns the campaign's job of a problem with a solver; if there are several
--- revisions, the carried one. 0 if there is no job.
+-- Returns the campaign's job of a problem with a solver; if it has jobs of several revisions
+-- of the solver, a carried one before others, then the newest. 0 if there is no job.
 CREATE OR REPLACE FUNCTION job_of_entry(campaign bigint, its_problem bigint, its_solver text, carried text[])
 RETURNS bigint
 LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
@@ -38,8 +38,8 @@ BEGIN
     RETURN coalesce(added, 0);
 END $$;
 
--- Logins that may measure for the campaign and had workers within the last week.
--- carried: the solvers of such a worker, NULL for all.
+-- Logins with a worker that may measure for the campaign and sent a heartbeat within the
+-- last seven days. carried: the solvers of such a worker, NULL for all.
 CREATE OR REPLACE FUNCTION measuring_logins(campaign bigint) RETURNS TABLE (login text, carried text[])
 LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
     SELECT DISTINCT w.login, w.carried
@@ -57,7 +57,7 @@ $$;
 -- what each round of the job measured for the config, first the round with that median,
 -- then the newest, with the logins that handed it in; golden: the first row of the
 -- entry in the newest golden version if that is this config, else NULL; able: the
--- logins whose workers may measure the job now.
+-- logins of measuring_logins() with a worker that carries the job's solver.
 CREATE OR REPLACE FUNCTION golden_measurements(its_target text, campaign bigint, items jsonb) RETURNS SETOF jsonb
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp
 SET plan_cache_mode = force_custom_plan AS $$
@@ -109,14 +109,26 @@ BEGIN
         FROM item i LEFT JOIN hands h ON h.job = i.job;
 END $$;
 
--- Has the campaign measure entries (problem_id, solver) again: what the campaign kept
--- of them, and what the newest golden version holds. rival: the solver of the golden
--- entry that they are measured beside, in two rounds; it is the entry itself or the
--- problem's winner. Without a rival golden has nothing to compare, and one round
--- measures what the campaign kept. not_by: logins that may not measure them. Returns
--- counts: asked; under_way; at_work (open for another reason); and impossible: the
--- solver is not carried, the job ended by a lost worker, golden no longer holds the
--- rival, or no other login has workers.
+-- Has the campaign measure golden entries again, beside their rivals, before it proposes a
+-- version.
+--
+-- items: objects with the members
+--   problem_id, solver  the entry to measure again
+--   rival               the solver of a golden entry of the problem to compare with: the entry
+--                       itself, or the problem's winner. NULL if golden has nothing to compare
+--   not_by              logins that may not measure the entry
+--
+-- With a rival, two rounds measure the configs that the campaign kept of the entry and those
+-- of the newest golden version. Without a rival, one round measures what the campaign kept. A
+-- golden entry that the campaign never tried gets a job in it, if its solver is carried.
+--
+-- Returns counts of entries:
+--   asked       will be measured again
+--   under_way   their job already measures again
+--   at_work     their job is open for another reason
+--   impossible  there is no config to measure, the solver is not carried, the job failed as
+--               worker lost, golden no longer holds the rival, or only logins of not_by have
+--               workers that could measure
 CREATE OR REPLACE FUNCTION remeasure_for_golden(its_target text, campaign bigint, items jsonb, carried jsonb)
 RETURNS jsonb
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
@@ -192,10 +204,10 @@ BEGIN
                               'impossible', impossible);
 END $$;
 
--- For each entry of the campaign that was measured again for golden, the first of the
--- two rounds. It counts if no round of the entry was measured since, and the newest
--- golden version still holds the rival. base_config: the first config that golden has
--- of the same entry, or NULL.
+-- For each entry of the campaign that was measured again for golden beside a rival, the
+-- first of the two rounds. An entry is left out if its job is open or had rounds since, or
+-- if the newest golden version no longer holds the rival's row. base_config: golden's best
+-- config of the same entry, or NULL.
 CREATE OR REPLACE FUNCTION golden_confirmations(its_target text, campaign bigint) RETURNS SETOF jsonb
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp
 SET plan_cache_mode = force_custom_plan AS $$

@@ -61,7 +61,8 @@ BEGIN
         ORDER BY w.id, w.config, w.kind;
 END $$;
 
--- Locks the campaign, and refuses one whose jobs no worker would claim.
+-- Locks the campaign's row. SJ001 if there is none; SJ002 if it cannot be measured again: it
+-- was only built, is foreign or cancelled, or its deadline has passed.
 CREATE OR REPLACE FUNCTION hold_remeasured(campaign bigint) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -81,8 +82,8 @@ BEGIN
     END IF;
 END $$;
 
--- Opens the ended jobs whose next round measures again, even if the budget is spent:
--- the user asked for it, and its time counts as spent.
+-- Opens the ended jobs for which this transaction asked for rounds that measure again, even
+-- if the budget is spent: the user asked for them, and their time counts as spent.
 CREATE OR REPLACE FUNCTION open_remeasures(campaign bigint) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
 BEGIN
@@ -108,7 +109,7 @@ END $$;
 -- rounds of up to 16 configs. While an earlier wish is under way nothing more is asked
 -- for. Returns counts: jobs, rounds and configs by kind that are asked for (with
 -- dry_run: that would be); under_way: jobs that are measuring again; at_work: jobs open
--- for another reason; other_revisions: ended jobs whose solver is not carried.
+-- for another reason; other_revisions: done jobs whose solver is not carried.
 CREATE OR REPLACE FUNCTION remeasure(campaign bigint, kinds jsonb, drift_limit double precision, carried jsonb,
                                      dry_run boolean) RETURNS jsonb
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
@@ -168,8 +169,8 @@ BEGIN
                      AND w.login = ANY (m.not_by));
 END $$;
 
--- Returns true for a round that measures again. It may have more configs than a round
--- of a search: those wished for, and the default config.
+-- Returns true if the round measures again and its size fits: at most the configs wished
+-- for and the default config. These may be more than a round of a search has.
 CREATE OR REPLACE FUNCTION is_wished_round(campaign bigint, job bigint, its_number integer, size integer)
 RETURNS boolean
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp AS $$
@@ -179,9 +180,9 @@ BEGIN
                      AND size BETWEEN 1 AND jsonb_array_length(m.configs) + 1);
 END $$;
 
--- Moves jobs on after a round that measured again: to the next wished round, to work
--- that the budget had cut short if the budget is larger now, or to the same end as
--- before.
+-- Moves jobs on after a round that measured again: to the next wished round; else to the
+-- search that the budget had cut short, if the budget is larger now; else the job ends, done
+-- if it is among `verified`, or failed.
 CREATE OR REPLACE FUNCTION end_remeasured(b bundles, verified bigint[], spent boolean) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
 DECLARE

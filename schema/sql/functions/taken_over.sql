@@ -36,8 +36,8 @@ BEGIN
     RETURN wanted - cardinality(lacking);
 END $$;
 
--- For each job of c whose problem campaign o had with other solvers: whether one of them is
--- another revision of the job's solver (new revision) or none is (new solver).
+-- For each job of c whose problem campaign o had with other solvers: JOB_REASON_NEW_REVISION
+-- if one of these solvers is another revision of the job's solver, else JOB_REASON_NEW_SOLVER.
 CREATE OR REPLACE FUNCTION same_problems_of(c campaigns, o campaigns, lacking bigint[])
     RETURNS TABLE (fresh_id bigint, reason smallint)
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan
@@ -60,8 +60,8 @@ BEGIN
         GROUP BY f.id;
 END $$;
 
--- For each job of c that lacks an answer, the same job of campaign o, and what that job
--- lacks as an answer (reason: enum job_reason).
+-- For each job of c that lacks an answer, the same job of campaign o (same problem and
+-- solver revision), and why that job of o is no answer (reason: enum job_reason).
 CREATE OR REPLACE FUNCTION same_jobs_of(c campaigns, o campaigns, lacking bigint[])
     RETURNS TABLE (fresh_id bigint, old_id bigint, reason smallint)
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan
@@ -97,8 +97,12 @@ BEGIN
                            ORDER BY m.number DESC LIMIT 1) AS measured ON true;
 END $$;
 
--- Jobs of campaign o that answer jobs of campaign c: they ended with a verified
--- outcome, not by the budget, and were measured with a stack that c admits.
+-- Jobs of campaign o whose results answer the same jobs of campaign c. Such a job is done
+-- with a verified outcome, was not cut short by the budget, was measured with stacks that c
+-- admits, and the code of all its kept results is still stored. Besides, o asked for the same
+-- search as c (strategy, seed and limit of configs); or the job ran out of configs before the
+-- limit of o, and tried no more configs than c allows. If the solver searches by itself, such
+-- a job answers an exhaustive c only if o was exhaustive, too.
 CREATE OR REPLACE FUNCTION answers_of(c campaigns, o campaigns, lacking bigint[])
     RETURNS TABLE (fresh_id bigint, old_id bigint, had_rounds integer)
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan
@@ -156,22 +160,32 @@ LANGUAGE sql IMMUTABLE SET search_path = skipjack, pg_temp AS $$
           FROM unnest(counts) WITH ORDINALITY AS u(size, at)) AS s
 $$;
 
--- Takes over configs that jobs `old` of campaign o measured into jobs `fresh` of campaign c,
--- which have not ended. Returns the copied rounds: their numbers there and here, and how
--- many configs; and for each job a row without numbers with how many configs were left out
--- because their device drifted.
--- mark: the fence of the copied rounds. Rounds that do not count for the limit of o get -1.
--- with_copies: for which jobs also rounds are taken that o itself had taken over.
--- The newest measurement of a config counts. Not taken, and so measured again:
+-- Copies measured configs from jobs of campaign o to the same jobs of campaign c, which have
+-- not ended: from old[i] to fresh[i]. Only configs that fresh[i] does not have yet are copied.
+--
+-- Returns a row for each copied round: its number in o, its number in c, and how many configs
+-- were copied. Returns also a row without numbers for each job of which configs were left out
+-- because their device drifted, with the number of these configs.
+--
+-- mark: the fence that copied rounds get in c. Rounds with the fence -1 keep it: they do not
+-- count for the job's limit.
+-- with_copies[i]: also copies rounds that old[i] had itself taken over from another campaign.
+--
+-- If a config was measured several times, its newest time counts, or a newer failure in a
+-- round that measured again. Other failures, and configs dropped early as slow, count only
+-- if the config has no time.
+--
+-- The rounds of a job in c have one stack: that of the rounds which the job took over before,
+-- else that of the newest round of old[i]. Rounds of another stack are not copied.
+--
+-- These configs are not copied either, so c measures them itself:
 --  - failures that may not happen again: crashes, timeouts, device faults, unstable times,
---  - times of a round whose device drifted beyond the limit,
---  - rounds of a stack that c does not admit, or of another stack than the first round that
---    the job takes over,
---  - verified configs whose code was dropped, if they may become results. Only the code of
---    kept results stays, and these are the fastest of their job, so slower configs are taken
---    as long as all kept ones are,
---  - verified configs that may need more workspace than c allows; only for kept results the
---    workspace is known.
+--  - times of a round whose device drifted beyond drift_limit,
+--  - verified configs that could become results, but whose code was dropped. Only the code of
+--    kept results stays, and these are the fastest of their job. Slower configs cannot become
+--    results while all kept results are copied, so they are then copied without their code,
+--  - verified configs that may need more workspace than c allows. The workspace is known for
+--    kept results only.
 CREATE OR REPLACE FUNCTION take_over(c campaigns, o campaigns, fresh bigint[], old bigint[], with_copies boolean[],
                                      mark bigint, drift_limit double precision)
     RETURNS TABLE (fresh_id bigint, old_id bigint, old_number integer, number integer, configs integer)
@@ -211,7 +225,8 @@ BEGIN
                             AND s.job_id = p.old AND s.number = r.number
                             AND NOT s.is_open AND s.stack = p.stack OFFSET 0) AS m
         CROSS JOIN LATERAL configs_of(r.config_counts, r.config_values) AS v
-        -- The default config is measured in each round to show drift. If it fails once, its time counts.
+        -- A success counts before a failure: the default config is measured in each round, to show drift, and
+        -- may fail in one of them.
         ORDER BY p.fresh, v.config,
                  m.failures[v.at] = @FAILURE_NONE
                  OR EXISTS (SELECT FROM remeasures w WHERE w.campaign_id = o.id
@@ -358,8 +373,8 @@ BEGIN
     END IF;
 END $$;
 
--- Copies who measured the copied rounds: of jobs `old` of campaign o to jobs `fresh`,
--- from old_numbers to numbers.
+-- Copies the records of who measured the copied rounds: round old_numbers[i] of job old[i]
+-- in campaign o became round numbers[i] of job fresh[i] in campaign c.
 CREATE OR REPLACE FUNCTION copy_deliveries(c campaigns, o campaigns, fresh bigint[], old bigint[],
                                            old_numbers integer[], numbers integer[]) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan
@@ -412,9 +427,10 @@ BEGIN
         drifted = job_origins.drifted + EXCLUDED.drifted;
 END $$;
 
--- For jobs without a whole answer: notes the closest match in earlier campaigns, and
--- takes over configs, from the newest campaign to the oldest. Campaigns of the same
--- search come first, so that all configs that the search tried count for its limit.
+-- For jobs of c that no earlier campaign answers: notes how near the earlier campaigns came
+-- to an answer (job_origins), and takes over the configs that they measured. Campaigns of
+-- the same search come first, so that all configs that the search tried count for its
+-- limit; then the others, from the newest to the oldest.
 CREATE OR REPLACE FUNCTION find_origins(c campaigns, drift_limit double precision) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
 DECLARE

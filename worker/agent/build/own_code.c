@@ -11,7 +11,7 @@
 #include "worker/protocol/target_json.h"
 #include "worker/verify/judge.h"
 
-/* Deaths of build children while they compiled it that count as its failure. */
+/* After so many deaths of build children, or crashes of compilers, the kernel counts as failed. */
 #define LIVES         2
 #define ASK_SECONDS   60
 /* After this time the database is searched again: another node may have built the code. */

@@ -8,7 +8,7 @@
 #include "worker/agent/eval/eval_answers.h"
 #include "worker/agent/work_check.h"
 
-/* Deaths of build children while they compiled it that count as its failure. */
+/* After so many deaths of build children, or crashes of compilers, the kernel counts as failed. */
 #define LIVES       2
 #define REFUSAL_MAX 1000
 

@@ -154,9 +154,10 @@ static int faults_of_others(const struct evaluator *evaluator)
     return evaluator->faults - most;
 }
 
-/* The verdict if no proof can be had: the device is sick if more than one solver faulted. A
- * single solver proves nothing, since it may crash on every problem and consecutive jobs often
- * have the same solver; nor does a single crash of another solver, which may be chance. */
+/* The verdict if no proof can be had: the device is sick if at least half of --fault-limit faults
+ * are of other solvers than the one with the most faults. One solver's faults prove nothing, since
+ * it may crash on every problem and consecutive jobs often have the same solver; nor do a few
+ * crashes of other solvers, which may be chance. */
 static bool is_sick(const struct evaluator *evaluator)
 {
     int limit = evaluator->agent->options->fault_limit;

@@ -14,8 +14,8 @@
  * faults are forgotten. */
 void device_was_right(Evaluator *evaluator);
 /* Notes that the current job's config (-1: the job, between two configs) broke the device.
- * Returns true if that makes as many faults in a row as --fault-limit: the device then has to
- * prove itself before the fault has consequences for the job. */
+ * Returns true if a GPU has now had as many faults in a row as --fault-limit: it then has to prove
+ * itself before the fault has consequences for the job. */
 bool device_failed(Evaluator *evaluator, int index, const char *detail);
 /* Ends the proof. failure NULL: the device was right, and the configs are to blame. Else the
  * device is taken out of service for that reason, and its jobs are returned to the farm. */

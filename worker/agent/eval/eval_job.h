@@ -57,8 +57,8 @@ struct eval_job {
     char *doubt_detail;
     guint8 *deaths; /* for each config: deaths of eval children while it was in flight */
     int deaths_between_configs; /* deaths of eval children in a row with no config in flight */
-    /* Int: indices of configs that were quarantined since a config was last verified on the
-     * device. */
+    /* int: indices of the configs that broke the device since a config was last verified on it. If
+     * the device proves to be at fault, they become pending again. */
     GArray *suspects;
     bool dirty;  /* some outcomes were not stored yet */
     int flushes; /* calls under way that store outcomes of the job */
@@ -68,8 +68,8 @@ struct eval_job {
     enum failure pending_failure;
     char *pending_detail;
     gint64 began_us;        /* when its device took the job, monotonic time in us; 0 before */
-    double busy_seconds;    /* time that the device was busy since it took the job */
-    double slowest_seconds; /* deadline of the slowest config of the request */
+    double busy_seconds;    /* time since then in which the device had work */
+    double slowest_seconds; /* the longest deadline among the configs of the request to the child */
 };
 
 /* Takes the first of the claimed jobs out of the list. Its work may be refused (work.h): the job
