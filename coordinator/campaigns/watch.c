@@ -105,8 +105,8 @@ bool watch_tick(struct watch *watch, GError **error)
     return true;
 }
 
-/* Prints the campaign's state and the command to run next: "campaign 3 is done. What it brought:", then
- * "build/skipjack report --campaign 3". */
+/* Prints the campaign's state (`what`) and the command to run next (`words`), as "campaign 3 is paused. To let it go on:"
+ * and "skipjack campaign resume 3". */
 static void say_next(const struct watch *watch, const char *what, const char *const *words)
 {
     g_autofree char *command = command_line(words);

@@ -78,8 +78,8 @@ int plan_round_configs(const struct solver *solver, const struct campaign *campa
 /*
  * SHA-256 (hex) over what was asked for: problems with multiplicities, solvers with
  * revisions and hashes, target, stack, strategy, seed, limits, build_only, configs of
- * a job and of a round; and over the problem and solver of each job that was planned for it. The order of problems and solvers does not count, nor
- * does the budget: asking for more time is the same campaign. Free with g_free().
+ * a job and of a round; and over the problem and solver of each job that was planned for it. The order of problems and
+ * solvers does not count, nor does the budget: asking for more time is the same campaign. Free with g_free().
  */
 char *plan_identity(const struct plan_request *request, const struct plan *plan);
 

@@ -73,7 +73,7 @@ static void the_same_request_finds_its_campaign_and_extends_it(struct fixture *f
     request_clear(&request);
 }
 
-static void what_is_not_asked_for_stays(struct fixture *f, gconstpointer data)
+static void settings_that_a_request_leaves_out_stay(struct fixture *f, gconstpointer data)
 {
     static char night[] = "night";
     static const struct {
@@ -133,7 +133,7 @@ static gpointer ask(gpointer data)
     return NULL;
 }
 
-static void all_who_ask_at_once_get_one_campaign(struct fixture *f, gconstpointer data)
+static void equal_requests_at_once_get_one_campaign(struct fixture *f, gconstpointer data)
 {
     struct asking asking[ASKING];
     GThread *threads[ASKING];
@@ -156,7 +156,7 @@ static void all_who_ask_at_once_get_one_campaign(struct fixture *f, gconstpointe
 
 /* The connection is lost during planning, which may take long: the campaign is created over a new
  * connection. */
-static void who_lost_the_connection_while_planning_asks_again(struct fixture *f, gconstpointer data)
+static void a_connection_lost_while_planning_is_replaced(struct fixture *f, gconstpointer data)
 {
     struct machine machine = {.target = f->target, .stack = g_strdup(""), .device = g_strdup("")};
     struct request request;
@@ -251,10 +251,10 @@ int main(int argc, char **argv)
     g_test_set_nonfatal_assertions();
     ADD("/enter/the_same_request_finds_its_campaign_and_extends_it",
         the_same_request_finds_its_campaign_and_extends_it);
-    ADD("/enter/what_is_not_asked_for_stays", what_is_not_asked_for_stays);
-    ADD("/enter/all_who_ask_at_once_get_one_campaign", all_who_ask_at_once_get_one_campaign);
-    ADD("/enter/who_lost_the_connection_while_planning_asks_again",
-        who_lost_the_connection_while_planning_asks_again);
+    ADD("/enter/settings_that_a_request_leaves_out_stay", settings_that_a_request_leaves_out_stay);
+    ADD("/enter/equal_requests_at_once_get_one_campaign", equal_requests_at_once_get_one_campaign);
+    ADD("/enter/a_connection_lost_while_planning_is_replaced",
+        a_connection_lost_while_planning_is_replaced);
     ADD("/enter/jobs_left_out_are_noted", jobs_left_out_are_noted);
     ADD("/enter/campaign_and_notes_come_together", campaign_and_notes_come_together);
     return g_test_run();

@@ -179,7 +179,7 @@ static void expect_skips(const struct foreign_import *import, const char *path,
     }
 }
 
-static void what_cannot_be_used_is_named_and_left_out(void)
+static void unusable_rows_are_named_and_left_out(void)
 {
     static const struct {
         const char *name, *text; /* text: the file's content; NULL: the SQLite perf-db */
@@ -337,7 +337,7 @@ static void report_asked_for_no_campaign_passes_it_over(void)
     farm_clear(&farm);
 }
 
-static void usage_counts_it_and_export_refuses_it(void)
+static void usage_counts_a_foreign_campaign_and_export_refuses_it(void)
 {
     g_autoptr(Store) store = scratch_store();
     g_autoptr(TempFolder) folder = temp_folder_new();
@@ -361,7 +361,7 @@ static void usage_counts_it_and_export_refuses_it(void)
     export_summary_clear(&summary);
 }
 
-static void no_golden_version_comes_of_it(void)
+static void a_foreign_campaign_makes_no_golden_version(void)
 {
     g_autoptr(Store) store = scratch_store();
     g_autoptr(TempFolder) folder = temp_folder_new();
@@ -379,7 +379,7 @@ static void no_golden_version_comes_of_it(void)
 }
 
 /* The command opens the database that SKIPJACK_DB names: here the scratch database. */
-static void it_can_be_dropped_and_nothing_else(void)
+static void a_foreign_campaign_can_only_be_dropped(void)
 {
     g_autoptr(Store) store = scratch_store();
     g_autoptr(TempFolder) folder = temp_folder_new();
@@ -431,8 +431,8 @@ int main(int argc, char **argv)
                     both_grammars_and_perf_dbs_become_one_campaign);
     g_test_add_func("/import_foreign/same_content_again_changes_nothing",
                     same_content_again_changes_nothing);
-    g_test_add_func("/import_foreign/what_cannot_be_used_is_named_and_left_out",
-                    what_cannot_be_used_is_named_and_left_out);
+    g_test_add_func("/import_foreign/unusable_rows_are_named_and_left_out",
+                    unusable_rows_are_named_and_left_out);
     g_test_add_func("/import_foreign/a_perf_db_of_other_columns_is_named",
                     a_perf_db_of_other_columns_is_named);
     g_test_add_func("/import_foreign/files_that_end_early_store_nothing",
@@ -441,11 +441,12 @@ int main(int argc, char **argv)
                     report_shows_who_is_fastest_and_no_more);
     g_test_add_func("/import_foreign/report_asked_for_no_campaign_passes_it_over",
                     report_asked_for_no_campaign_passes_it_over);
-    g_test_add_func("/import_foreign/usage_counts_it_and_export_refuses_it",
-                    usage_counts_it_and_export_refuses_it);
-    g_test_add_func("/import_foreign/no_golden_version_comes_of_it", no_golden_version_comes_of_it);
-    g_test_add_func("/import_foreign/it_can_be_dropped_and_nothing_else",
-                    it_can_be_dropped_and_nothing_else);
+    g_test_add_func("/import_foreign/usage_counts_a_foreign_campaign_and_export_refuses_it",
+                    usage_counts_a_foreign_campaign_and_export_refuses_it);
+    g_test_add_func("/import_foreign/a_foreign_campaign_makes_no_golden_version",
+                    a_foreign_campaign_makes_no_golden_version);
+    g_test_add_func("/import_foreign/a_foreign_campaign_can_only_be_dropped",
+                    a_foreign_campaign_can_only_be_dropped);
     g_test_add_func("/import_foreign/shipped_files_are_imported", shipped_files_are_imported);
     return g_test_run();
 }

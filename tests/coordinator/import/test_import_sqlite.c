@@ -112,7 +112,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
     g_test_add_func("/import_sqlite/perf_db_is_read", test_perf_db);
-    g_test_add_func("/import_sqlite/no_number_is_made_of_what_is_none", test_numbers);
+    g_test_add_func("/import_sqlite/fractions_and_texts_are_no_numbers", test_numbers);
     g_test_add_func("/import_sqlite/a_database_that_is_being_written_is_refused", test_unfinished);
     return g_test_run();
 }

@@ -77,7 +77,7 @@ static void what_would_fit_is_offered(void)
     }
 }
 
-static void a_deadline_that_is_there_is_not_offered(void)
+static void a_deadline_is_not_offered_if_one_is_set(void)
 {
     g_autofree char *text = advice(100, 20, 1, 10);
     g_assert_nonnull(strstr(text, "the budget has left 1 min 20 s"));
@@ -116,8 +116,8 @@ int main(int argc, char **argv)
     g_test_add_func("/first_rounds/a_budget_that_fits_is_not_spoken_of",
                     a_budget_that_fits_is_not_spoken_of);
     g_test_add_func("/first_rounds/what_would_fit_is_offered", what_would_fit_is_offered);
-    g_test_add_func("/first_rounds/a_deadline_that_is_there_is_not_offered",
-                    a_deadline_that_is_there_is_not_offered);
+    g_test_add_func("/first_rounds/a_deadline_is_not_offered_if_one_is_set",
+                    a_deadline_is_not_offered_if_one_is_set);
     g_test_add_func("/first_rounds/only_first_rounds_to_come_count",
                     only_first_rounds_to_come_count);
     return g_test_run();

@@ -88,7 +88,7 @@ static void a_spent_budget_says_that_it_is_finishing(void)
     g_assert_true(g_str_has_prefix(over, "jobs 4 of 4"));
 }
 
-static void what_is_only_built_is_done_when_it_is_built(void)
+static void a_build_only_campaign_counts_built_configs(void)
 {
     const struct progress p = {.jobs = 4,
                                .done = 1,
@@ -123,7 +123,7 @@ static void durations_are_readable(void)
     }
 }
 
-static void what_is_slow_to_read_is_looked_at_less_often(void)
+static void a_campaign_that_is_slow_to_read_is_read_less_often(void)
 {
     static const struct {
         double reading_seconds;
@@ -155,7 +155,7 @@ static void a_deadline_bounds_the_estimate_and_is_not_slept_through(void)
 
 /* One of the two configs takes 1.5 s to evaluate, the other one is refused at once: 0.75 s a
  * config. */
-static void what_a_config_costs_is_known_from_the_newest_that_was_measured(void)
+static void rates_are_those_of_the_newest_measured_campaign(void)
 {
     struct farm farm;
     struct progress_rates known;
@@ -200,12 +200,12 @@ int main(int argc, char **argv)
                     kernels_move_before_the_first_config_is_measured);
     g_test_add_func("/progress/a_spent_budget_says_that_it_is_finishing",
                     a_spent_budget_says_that_it_is_finishing);
-    g_test_add_func("/progress/what_is_only_built_is_done_when_it_is_built",
-                    what_is_only_built_is_done_when_it_is_built);
-    g_test_add_func("/progress/what_is_slow_to_read_is_looked_at_less_often",
-                    what_is_slow_to_read_is_looked_at_less_often);
-    g_test_add_func("/progress/what_a_config_costs_is_known_from_the_newest_that_was_measured",
-                    what_a_config_costs_is_known_from_the_newest_that_was_measured);
+    g_test_add_func("/progress/a_build_only_campaign_counts_built_configs",
+                    a_build_only_campaign_counts_built_configs);
+    g_test_add_func("/progress/a_campaign_that_is_slow_to_read_is_read_less_often",
+                    a_campaign_that_is_slow_to_read_is_read_less_often);
+    g_test_add_func("/progress/rates_are_those_of_the_newest_measured_campaign",
+                    rates_are_those_of_the_newest_measured_campaign);
     g_test_add_func("/progress/a_deadline_bounds_the_estimate_and_is_not_slept_through",
                     a_deadline_bounds_the_estimate_and_is_not_slept_through);
     g_test_add_func("/progress/durations_are_readable", durations_are_readable);

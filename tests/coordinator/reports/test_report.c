@@ -199,7 +199,7 @@ static void totals_are_weighted_by_multiplicity(struct fixture *f, gconstpointer
     report_free(report);
 }
 
-static void what_was_rejected_is_counted_and_never_wins(struct fixture *f, gconstpointer data)
+static void rejected_configs_are_counted_and_never_win(struct fixture *f, gconstpointer data)
 {
     (void)data;
     finish_jobs(f, 0.5, FAILURE_WRONG_RESULT);
@@ -446,7 +446,7 @@ static void no_line_is_wider_than_a_table(struct fixture *f, gconstpointer data)
 }
 
 /* The GPU time of a problem's two jobs is added up; a problem without such data gets none. */
-static void what_jobs_used_of_a_gpu_adds_up(struct fixture *f, gconstpointer data)
+static void gpu_times_of_jobs_add_up(struct fixture *f, gconstpointer data)
 {
     (void)data;
     finish_jobs(f, 2, FAILURE_NONE);
@@ -519,8 +519,8 @@ int main(int argc, char **argv)
     ADD("/report/the_winner_stands_beside_its_default_and_the_naive_time",
         the_winner_stands_beside_its_default_and_the_naive_time);
     ADD("/report/totals_are_weighted_by_multiplicity", totals_are_weighted_by_multiplicity);
-    ADD("/report/what_was_rejected_is_counted_and_never_wins",
-        what_was_rejected_is_counted_and_never_wins);
+    ADD("/report/rejected_configs_are_counted_and_never_win",
+        rejected_configs_are_counted_and_never_win);
     ADD("/report/a_default_without_a_time_is_named_with_its_reason",
         a_default_without_a_time_is_named_with_its_reason);
     ADD("/report/a_large_spread_is_told", a_large_spread_is_told);
@@ -528,7 +528,7 @@ int main(int argc, char **argv)
     ADD("/report/winners_of_rounds_that_drifted_are_named",
         winners_of_rounds_that_drifted_are_named);
     ADD("/report/a_round_without_drift_is_not_named", a_round_without_drift_is_not_named);
-    ADD("/report/what_jobs_used_of_a_gpu_adds_up", what_jobs_used_of_a_gpu_adds_up);
+    ADD("/report/gpu_times_of_jobs_add_up", gpu_times_of_jobs_add_up);
     g_test_add_func("/report/without_the_naive_solver_the_other_two_are_compared",
                     without_the_naive_solver_the_other_two_are_compared);
     g_test_add_func("/report/a_large_campaign_takes_no_longer_a_problem",

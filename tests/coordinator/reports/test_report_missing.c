@@ -88,7 +88,7 @@ static void test_each_of_many_finds_its_own_last_rejection(void)
     table_free(table);
 }
 
-static void test_what_others_were_rejected_for_is_no_reason(void)
+static void test_rejections_of_other_configs_are_no_reason(void)
 {
     g_autoptr(GArray) rows = new_rows();
     g_autoptr(GPtrArray) jobs = g_ptr_array_new_with_free_func(g_free);
@@ -140,8 +140,8 @@ int main(int argc, char **argv)
     g_test_set_nonfatal_assertions();
     g_test_add_func("/report_missing/each_of_many_finds_its_own_last_rejection",
                     test_each_of_many_finds_its_own_last_rejection);
-    g_test_add_func("/report_missing/what_others_were_rejected_for_is_no_reason",
-                    test_what_others_were_rejected_for_is_no_reason);
+    g_test_add_func("/report_missing/rejections_of_other_configs_are_no_reason",
+                    test_rejections_of_other_configs_are_no_reason);
     g_test_add_func("/report_missing/a_job_of_another_revision_is_named_as_stale",
                     test_a_job_of_another_revision_is_named_as_stale);
     return g_test_run();

@@ -72,7 +72,7 @@ static void other_json_is_refused(void)
 
 /* The target's limits are read from the manifest; limits that are missing or that no device has are
  * ignored. */
-static void limits_are_taken_from_it(void)
+static void limits_of_the_target_are_read(void)
 {
     static const struct {
         const char *limits;
@@ -152,7 +152,7 @@ int main(int argc, char **argv)
     g_test_add_func("/manifest/other_json_is_refused", other_json_is_refused);
     g_test_add_func("/manifest/parts_are_compared_by_the_options_both_name",
                     parts_are_compared_by_the_options_both_name);
-    g_test_add_func("/manifest/limits_are_taken_from_it", limits_are_taken_from_it);
+    g_test_add_func("/manifest/limits_of_the_target_are_read", limits_of_the_target_are_read);
     g_test_add_func("/manifest/sums_are_of_unpacked_bytes", sums_are_of_unpacked_bytes);
     return g_test_run();
 }

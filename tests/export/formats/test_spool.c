@@ -52,7 +52,7 @@ static void pieces_are_stored_one_behind_the_other(void)
     }
 }
 
-static void a_reader_goes_through_all_of_it(void)
+static void a_reader_reads_the_whole_spool(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
     g_autoptr(Spool) spool = spool_new(temp_folder_path(folder, "f"));
@@ -97,7 +97,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/spool/pieces_are_stored_one_behind_the_other",
                     pieces_are_stored_one_behind_the_other);
-    g_test_add_func("/spool/a_reader_goes_through_all_of_it", a_reader_goes_through_all_of_it);
+    g_test_add_func("/spool/a_reader_reads_the_whole_spool", a_reader_reads_the_whole_spool);
     g_test_add_func("/spool/an_empty_one_makes_no_file", an_empty_one_makes_no_file);
     g_test_add_func("/spool/a_folder_that_is_away_is_an_error", a_folder_that_is_away_is_an_error);
     return g_test_run();

@@ -188,7 +188,7 @@ static void one_without_a_linker_is_refused(void)
 
 /* A compiler cache (ccache) earlier in PATH has every compiler's name: it is skipped, with or
  * without a linker beside it. */
-static void a_cache_before_it_in_path_is_passed_over(gconstpointer with_linker)
+static void a_compiler_cache_in_path_is_skipped(gconstpointer with_linker)
 {
     g_autoptr(TempFolder) cache = temp_folder_new();
     g_autoptr(TempFolder) folder = temp_folder_new();
@@ -297,7 +297,7 @@ static bool is_gone(const char *pid)
 
 /* The clang hangs over the kernel, and the process that waits for it is killed: the clang dies,
  * too. */
-static void it_dies_with_its_caller(void)
+static void a_clang_dies_with_its_caller(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
     g_autofree char *then =
@@ -370,10 +370,10 @@ int main(int argc, char **argv)
                     a_missing_one_is_named_with_the_remedy);
     g_test_add_func("/toolchain/clang/one_without_a_linker_is_refused",
                     one_without_a_linker_is_refused);
-    g_test_add_data_func("/toolchain/clang/a_cache_before_it_in_path_is_passed_over", NULL,
-                         a_cache_before_it_in_path_is_passed_over);
+    g_test_add_data_func("/toolchain/clang/a_compiler_cache_in_path_is_skipped", NULL,
+                         a_compiler_cache_in_path_is_skipped);
     g_test_add_data_func("/toolchain/clang/so_is_one_beside_a_linker", "",
-                         a_cache_before_it_in_path_is_passed_over);
+                         a_compiler_cache_in_path_is_skipped);
     g_test_add_func("/toolchain/clang/a_version_tells_whose_build_it_is",
                     a_version_tells_whose_build_it_is);
     g_test_add_func("/toolchain/clang/a_signal_is_named", a_signal_is_named);
@@ -381,7 +381,7 @@ int main(int argc, char **argv)
                     failures_of_the_machine_are_not_the_kernels);
     g_test_add_func("/toolchain/clang/a_trial_that_the_machine_ends_is_made_again",
                     a_trial_that_the_machine_ends_is_made_again);
-    g_test_add_func("/toolchain/clang/it_dies_with_its_caller", it_dies_with_its_caller);
+    g_test_add_func("/toolchain/clang/a_clang_dies_with_its_caller", a_clang_dies_with_its_caller);
     g_test_add_func("/toolchain/clang/success_without_an_object_is_a_failure",
                     success_without_an_object_is_a_failure);
     g_test_add_func("/toolchain/clang/nothing_is_left_behind", nothing_is_left_behind);

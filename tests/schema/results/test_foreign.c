@@ -179,7 +179,7 @@ static void it_stays_as_it_was_imported(void)
 
 /* Workers get no job of a foreign campaign, even if it has their target and is the only
  * campaign. */
-static void nobody_can_claim_of_it(void)
+static void workers_claim_no_job_of_a_foreign_campaign(void)
 {
     struct farm farm;
     g_autoptr(GError) error = NULL;
@@ -237,7 +237,8 @@ int main(int argc, char **argv)
     g_test_add_func("/foreign/half_an_import_is_none", half_an_import_is_none);
     g_test_add_func("/foreign/impossible_times_are_refused", no_time_is_taken_that_cannot_be);
     g_test_add_func("/foreign/imported_campaign_cannot_change", it_stays_as_it_was_imported);
-    g_test_add_func("/foreign/nobody_can_claim_of_it", nobody_can_claim_of_it);
+    g_test_add_func("/foreign/workers_claim_no_job_of_a_foreign_campaign",
+                    workers_claim_no_job_of_a_foreign_campaign);
     g_test_add_func("/foreign/dropping_it_leaves_nothing", dropping_it_leaves_nothing);
     g_test_add_func("/foreign/coordinators_import_and_readers_look",
                     coordinators_import_and_readers_look);

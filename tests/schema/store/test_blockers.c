@@ -364,9 +364,9 @@ static void test_beats_end_what_stays_open(void)
     clear(&f);
 }
 
-/* A blocked call ends with an error and can be repeated: a put behind another put of the same key,
- * and a call behind a campaign's row that a drop has locked. */
-static void test_who_waited_in_vain_goes_on(void)
+/* A call that waits for a lock longer than lock_timeout ends the session that holds it, is repeated and succeeds: a put
+ * behind another put of the same key, and a drop behind a claim of the campaign's jobs. */
+static void test_a_call_that_was_blocked_is_repeated_and_succeeds(void)
 {
     struct role_farm f;
     g_autoptr(GError) error = NULL;
@@ -559,7 +559,7 @@ int main(int argc, char **argv)
     TEST(rows_of_others_are_not_held);
     TEST(campaigns_that_are_made_wait_for_each_other);
     TEST(beats_end_what_stays_open);
-    TEST(who_waited_in_vain_goes_on);
+    TEST(a_call_that_was_blocked_is_repeated_and_succeeds);
     TEST(all_sessions_of_the_login_end);
     TEST(sessions_that_take_turns_keep_nobody_waiting);
     TEST(migrations_go_on_beside_an_open_question);

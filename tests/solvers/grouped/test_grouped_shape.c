@@ -14,9 +14,10 @@ static void problem_of(const char *key, struct problem *p)
     g_assert_true(problem_key_parse(key, p, NULL));
 }
 
-/* Notes on the figures: a tile of 34 columns uses 36, two of them padding before the next image; in
- * B a stride of two makes 2 by 2 outputs of each position; in local memory a position takes an odd
- * number of chunks. */
+/* How the expected figures follow. In F and W, 32 positions of a row read 34 columns of x, and 2 columns of padding
+ * where the row goes on in the next image: 36. In B with the stride 2 a position is 2 x 2 elements of x; 32 positions
+ * read 33 columns of y, and 1 of padding at each of two images' ends: 35. In local memory an even number of chunks (16
+ * bytes) takes one chunk more, against bank conflicts: 4 chunks take 80 bytes, 8 take 144, 18 take 304. */
 static const struct tile_case {
     const char *key;
     int32_t values[GROUPED_PARAM_COUNT];
@@ -81,7 +82,8 @@ static void refused_problems_have_a_reason(void)
     }
 }
 
-/* W sums over 802816 positions here; a sum in FP32 may have 32768 terms. */
+/* W sums over 802816 positions here, and a sum in FP32 may have 32768 terms: the sum is split, and its parts need a
+ * workspace. */
 static void long_sums_need_a_workspace(void)
 {
     const struct solver *solver = solver_find("ConvGrouped");

@@ -194,7 +194,7 @@ static void equal_histories_give_equal_proposals(void)
     }
 }
 
-static void where_every_config_fails_it_ends(void)
+static void search_ends_if_every_config_fails(void)
 {
     struct history history;
 
@@ -256,8 +256,8 @@ int main(int argc, char **argv)
                     rounds_of_one_come_to_the_same_choice);
     g_test_add_func("/conv_implicit_gemm_partial/equal_histories_give_equal_proposals",
                     equal_histories_give_equal_proposals);
-    g_test_add_func("/conv_implicit_gemm_partial/where_every_config_fails_it_ends",
-                    where_every_config_fails_it_ends);
+    g_test_add_func("/conv_implicit_gemm_partial/search_ends_if_every_config_fails",
+                    search_ends_if_every_config_fails);
     g_test_add_func("/conv_implicit_gemm_partial/without_gains_nothing_is_combined",
                     without_gains_nothing_is_combined);
     return g_test_run();

@@ -1,5 +1,5 @@
-/* ConvTma's configs: properties of each config for any problem, and of teams (workgroups of a
- * cluster that share a tile). */
+/* ConvTma's configs: what holds for every config of several problems, and teams (clusters whose workgroups share a
+ * tile). */
 #include "solvers/framework/solver.h"
 #include "solvers/framework/solver_rows.h"
 #include "solvers/matrix_nvidia/conv_tma.h"
@@ -31,8 +31,8 @@ static int64_t team_bytes(const struct perf_config *config)
     return (int64_t)config->values[TMA_BLOCK_M] * config->values[TMA_BLOCK_N] * 4;
 }
 
-/* In a team every workgroup has a part of the sums, and each has a single tile, so that its sums
- * may overwrite the pipeline's stages in local memory. */
+/* The workgroups of a team each sum a part of one tile's terms, and a team computes no second tile: the tile's sums may
+ * therefore overwrite the pipeline's stages in local memory, into which they fit. */
 static void teams_have_one_tile(gconstpointer key)
 {
     struct perf_config config;
@@ -74,7 +74,8 @@ static void workspace_is_no_more_than_said(gconstpointer key)
     g_assert_cmpint(solved, >, 1);
 }
 
-/* A team adds its partial sums in local memory, so no workspace limit excludes it. */
+/* A team adds its partial sums in local memory, so a workspace limit that leaves room for the tensor maps alone does
+ * not exclude it. */
 static void teams_need_no_workspace(void)
 {
     struct perf_config config, limited;

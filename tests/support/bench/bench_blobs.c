@@ -169,7 +169,7 @@ static struct round *make_round(int number, int first_kernel)
 static void evaluate(struct round *round, struct kept kept[KEPT])
 {
     for (int i = 0; i < ROUND_CONFIGS; i++) {
-        /* so long that no target could be said to need it less */
+        /* so long that no time is refused as impossibly short */
         double ms = 1000 * (1 + g_random_double());
         round->outcomes[i] = (struct outcome){.failure = FAILURE_NONE,
                                               .n = 20,

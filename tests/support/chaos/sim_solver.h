@@ -1,7 +1,7 @@
 /* Simulated jobs: solvers whose configs' times and failures are a hash of problem, solver and
  * config. A campaign's results are therefore known, whichever workers run it and whatever happens
- * to them. A job has two rounds of four configs. All configs of every 16th job are wrong, so that
- * job has to fail. */
+ * to them. A job has two rounds of four configs. All configs of one job in 16, chosen by the hash, are
+ * wrong, so that job has to fail. */
 #ifndef TESTS_SUPPORT_SIM_SOLVER_H
 #define TESTS_SUPPORT_SIM_SOLVER_H
 

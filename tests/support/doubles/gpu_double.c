@@ -23,7 +23,7 @@
  *   fault      the launch ends in a fault; "glitch": once only
  *   hang       the launch never ends
  *   gone       the device is lost, and later processes find no device while FILE.gone exists
- *   off        the device is lost (with "hang": hangs), and device 0 does not open while FILE.off0 exists
+ *   off        the device is lost (with "hang": hangs), and does not open while FILE.offN (its number) exists
  *   wrong      the first result is wrong
  *   elapsed, zero, nan, fast   times read after the launch are negative, 0, no number, a millionth
  */

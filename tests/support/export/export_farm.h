@@ -34,7 +34,7 @@ void export_farm_work(const struct export_farm *farm);
  * verified configs of the round are kept, results of earlier rounds are not. */
 struct export_farm_worker {
     int configs;
-    double spread, drift; /* of all of it */
+    double spread, drift; /* spread of every measured time, drift of every round */
     double (*measure)(void *data, const struct job *job, const struct perf_config *config);
     void *data;
 };

@@ -26,7 +26,7 @@ struct held_tally {
     guint wins;    /* answers that are the solver measured as the fastest */
     guint listed;  /* answers that are one of the measured solvers (at most four a key are kept) */
     double excess; /* sum over `listed` of log(time of the answer / time of the fastest) */
-    /* double: log(expected time / measured time) of each answer with an expected time */
+    /* double: absolute value of log(expected time / measured time) of each answer with an expected time */
     GArray *errors;
 };
 void held_tally_init(struct held_tally *tally);

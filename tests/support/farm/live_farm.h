@@ -21,8 +21,8 @@ pid_t live_agent(const char *program, const char *const *arguments);
  * folder; returns its process id. */
 pid_t live_tune(const char *program, const char *problems, const char *folder,
                 const char *const *arguments);
-/* Waits for the process to end and returns its wait status. After PATIENCE_SECONDS it kills the
- * process and fails the test. */
+/* Waits for the process to end and returns its wait status. After PATIENCE_SECONDS it sends
+ * SIGTERM and aborts the test. */
 int live_wait(pid_t worker);
 
 /* Waits until the parent has a child whose command line contains these words ("child eval", "child
@@ -36,7 +36,8 @@ void live_child_ends(pid_t parent, const char *words);
 int live_assert_done(Store *store, int64_t campaign, int jobs);
 
 /* The outcomes of a campaign's configs, a line each, sorted: the reason if the config was rejected, else "verified"
- * (whether a verified config is fast, slow or unstable depends on the machine's noise). Free with g_free(). */
+ * (whether such a config is the best, slow, unstable or impossibly fast depends on the machine's noise). Free with
+ * g_free(). */
 char *live_outcomes(Store *store, int64_t campaign);
 
 #endif

@@ -35,7 +35,8 @@ void farm_init(struct farm *farm, const struct order *order);
 void farm_init_at(struct farm *farm, Store *store, const struct order *order);
 void farm_clear(struct farm *farm);
 
-/* Problem number i of a campaign has 8 * (i + 1) channels and priority 1 / (i + 1). */
+/* Makes a problem with so many input channels. Problem number i of a campaign has 8 * (i + 1) channels, priority
+ * 1 / (i + 1) and multiplicity i + 1. */
 void farm_problem(struct problem *p, int64_t channels);
 int64_t farm_create(Store *store, const struct order *order, int *reused);
 void farm_change(struct farm *farm, const char *verb);
@@ -63,7 +64,7 @@ void farm_work(struct farm *farm, int number, bool more, double seconds);
 /* Sends worker 1's heartbeat, and makes it look for expired leases even if another heartbeat did so
  * just before. */
 void farm_look_at_leases(struct farm *farm);
-/* Claims a job by worker 0, which is then reported lost. Free with job_free(). */
+/* Claims a job by worker 0, lets the lease expire and has the queue take the job back. Free with job_free(). */
 struct job *farm_claim_and_lose(struct farm *farm, enum pool pool);
 
 /* The row of the campaign's job `index`; *rows owns the row. */

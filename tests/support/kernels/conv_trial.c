@@ -145,7 +145,7 @@ static double unit_roundoff(enum data_type type)
     return conv_type_epsilon(type) / 2;
 }
 
-/* The allowed error. Errors of a sum of L products of random signs mostly cancel: they stayed near
+/* The allowed error; u is the roundoff of the sums, 2^-24 in FP32. Errors of a sum of L products of random signs mostly cancel: they stayed near
  * u times the sum's magnitude whatever L was, and are at most (L + 1) u times it; min(L + 2, 16) u
  * is four times the largest error measured. For FP64, the reference's own rounding is added.
  * Winograd's transforms add a few neighbours, the FFT's add each element of a transform log2(L)

@@ -90,9 +90,9 @@ static void split_sums_are_the_same_every_time(void)
     conv_trial_clear(&trial);
 }
 
-/* The last row and column of x, which no output reads, are filled with NaN; a work-item's unit
- * reaches there in W. Results must not change. */
-static void what_lies_past_the_last_output_may_be_no_number(void)
+/* The last row and column of x, which no output reads, are filled with NaN: results must not
+ * change, although in W a work-item's unit of positions reaches there. */
+static void nan_in_inputs_that_no_output_reads_changes_nothing(void)
 {
     static const struct shape shape = {1, 4, 10, 12, 3, 3, 0, 2, 1};
     const struct perf_config config = {5, {64, 4, 2, 2, 0}};
@@ -206,8 +206,8 @@ static void add_tests(struct solution_runner *opened, const struct context *made
     } tests[] = {
         {"configs_of_many_shapes_are_right", configs_of_many_shapes_are_right},
         {"split_sums_are_the_same_every_time", split_sums_are_the_same_every_time},
-        {"what_lies_past_the_last_output_may_be_no_number",
-         what_lies_past_the_last_output_may_be_no_number},
+        {"nan_in_inputs_that_no_output_reads_changes_nothing",
+         nan_in_inputs_that_no_output_reads_changes_nothing},
         {"defaults_are_in_the_space", defaults_are_in_the_space},
         {"without_workspace_sums_are_not_split", without_workspace_sums_are_not_split},
         {"what_it_cannot_do_is_refused", what_it_cannot_do_is_refused},

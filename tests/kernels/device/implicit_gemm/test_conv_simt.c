@@ -7,6 +7,8 @@
 static struct solution_runner *runner;
 static const struct context *context;
 
+/* config: BLOCK_M, BLOCK_N, TILE_M, TILE_N, BLOCK_K, LOAD_A, LOAD_B, ASYNC, STAGES, SPLITS. In names, "past_registers"
+ * is ASYNC (copies to local memory that need no registers), "three_ahead" three STAGES, "in_parts" a split sum. */
 static const struct way {
     const char *name, *key, *config;
 } ways[] = {
