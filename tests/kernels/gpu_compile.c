@@ -1,10 +1,11 @@
 /* The kernels of every solver compile for AMD's and NVIDIA's architectures with the default configs
  * of many shapes, without spilled registers and scratch memory. All rows of the solver table are
  * compiled, new solvers included. Every day each kin (a set of similar architectures) compiles the
- * first shape that a solver serves. Each architecture compiles each other shape on one of
- * SHAPE_DAYS days; a kernel that one architecture of the kin has compiled is
- * not compiled again. The long suite compiles everything. A program compiles for one kin:
- * gpu_compile rdna, or a link named rdna; --kin lists them. */
+ * first shape that a solver serves. Each other shape is compiled for one architecture, on one of
+ * SHAPE_DAYS days; a kernel that one architecture of the kin has compiled is not compiled again. The
+ * long suite takes all layouts and types, makes no difference between kin, and compiles the layouts
+ * and types of is_quick() in every shape. A program compiles for one kin: gpu_compile rdna, or a
+ * link named rdna; --kin lists them. */
 #include <string.h>
 
 #include "kernels/kernel_source.h"
@@ -16,7 +17,7 @@
 #include "tests/support/kernels/conv_kinds.h"
 #include "tests/support/test_effort.h"
 
-/* Each shape is compiled on one of so many days. */
+/* Each shape but a solver's first one is compiled on one of so many days. */
 #define SHAPE_DAYS 3
 
 /* The compiler (a clang by name, HIPRTC or NVRTC) and the target with its number of compute
@@ -137,8 +138,8 @@ static void add_launches(GHashTable *tasks, const struct solver *solver, const s
     }
 }
 
-/* Whether the machine compiles the solver's shape number `shape` today; its first shape is always
- * due. */
+/* Whether this machine has the turn today to compile shape number `shape` in the cell (direction, layouts, types): one
+ * machine does, on one of SHAPE_DAYS days. The first shape that a solver serves is compiled without asking for turns. */
 static bool is_due(int shape, int cell)
 {
     const int machine_count = (int)G_N_ELEMENTS(machines);
@@ -222,7 +223,6 @@ static int spills_of(const struct code_object *object, const struct task *task)
     return (int)read.kernel.vector_spills;
 }
 
-/* A default config is never refused for its limits, so it must not come near them. */
 /* Returns what is wrong with a compiled kernel, NULL if nothing is. The limits are checked because
  * a default config is always accepted, so it must stay below them. */
 static char *fault_of(const struct code_object *object, const struct task *task)

@@ -188,8 +188,8 @@ static void thresholds_move_the_choice(void)
 
 /* ---- a network ---- */
 
-/* Three problems. One dynamic kernel serves all; each static kernel serves one problem; problems 1
- * and 2 share a partly specialised kernel. Problem 2 has no static config, problem 0 no partly
+/* Three problems. One dynamic kernel serves all; the static config of problem 1 has a kernel of its
+ * own and s0, which is problem 0's, too; problems 1 and 2 share a partly specialised kernel. Problem 2 has no static config, problem 0 no partly
  * specialised one. */
 static void make_network(struct fixture *f)
 {

@@ -375,8 +375,8 @@ static void many_channels_are_refused_or_fit(void)
     }
 }
 
-/* Pairs of problems: in the first, planes, strides, tiles or weights exceed the bits in which
- * kernels count them; the second just fits. */
+/* Problems whose planes, strides, tiles or weights exceed the bits in which kernels count them, each
+ * followed by one that fits (served). */
 static void counts_of_kernels_are_bounded(void)
 {
     static const struct {
@@ -407,8 +407,8 @@ static void counts_of_kernels_are_bounded(void)
     }
 }
 
-/* Grows two to four fields so that their product is just below or above 2^31 or 2^32, or far
- * above. */
+/* Grows two to four fields so that their product is about 2^30.5 to 2^34, in one case of four up to
+ * 2^60: below and above what 32 bits count. */
 static void grow_products(struct problem *p, int i, GRand *random)
 {
     int count = 2 + i % 3;

@@ -99,7 +99,7 @@ static double every_config_fails(const struct perf_config *config)
 }
 
 /* The time of the tried config that differs from `base` only in whether choice `fix` is compiled
- * in; INFINITY if it was not tried. */
+ * in; NAN if it was not tried. */
 static double time_of_flip(const struct history *history, const struct perf_config *base, int fix)
 {
     struct perf_config flipped = *base;

@@ -8,8 +8,9 @@
 #include "tests/support/chaos/chaos_farm.h"
 
 enum finding {
-    LOST,       /* neither done nor failed, or an acknowledged result is not in the database */
-    DUPLICATED, /* in two bundles, or stored under two claims' fences */
+    /* neither done nor failed, or an acknowledged round is not in the database under its claim's fence */
+    LOST,
+    DUPLICATED, /* in two bundles, acknowledged under two claims' fences, or never planned */
     FALSELY_SUCCESSFUL, /* done, or a result kept, where the undisturbed farm's results differ */
     FALSELY_FAILED,     /* failed for a reason that cannot have occurred */
 };

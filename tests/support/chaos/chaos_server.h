@@ -21,8 +21,8 @@ void server_start(void);
 
 /* Whether the server's data is on a disk of its own, which can be filled. */
 bool server_has_disk(void);
-/* Fills the disk to its last byte, then frees it again; restarts the server if it stopped because
- * of that. */
+/* server_fill_disk() fills the disk to its last byte; server_free_disk() frees it again, and starts
+ * the server if it stopped because of that. */
 void server_fill_disk(void);
 void server_free_disk(void);
 

@@ -38,7 +38,7 @@ enum object_fault {
     FAULT_WRONG_BYTES, /* answers with one byte changed */
     FAULT_SHORTER,     /* answers without the last byte, as if the object were shorter */
     FAULT_LONGER,      /* answers with a megabyte more */
-    FAULT_SILENCE,     /* answers after three seconds */
+    FAULT_SILENCE,     /* answers after eight seconds */
 };
 /* The next `count` requests of that method meet this fault. */
 void object_server_fail(ObjectServer *server, const char *method, enum object_fault fault,
