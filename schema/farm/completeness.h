@@ -16,9 +16,11 @@
 #define COMPLETENESS_NAMED 1000 /* most problems listed by key; all are counted */
 
 struct completeness {
-    int jobs, ended;    /* done or failed */
-    int without_winner; /* Problems without a verified config (in a build-only campaign: without a finished job), including those that no solver serves. */
-    /* Char *: keys of the first COMPLETENESS_NAMED problems without a winner. */
+    int jobs, ended; /* done or failed */
+    /* Problems without a verified config (in a build-only campaign: without a finished job),
+     * including those that no solver serves. */
+    int without_winner;
+    /* char *: keys of the first COMPLETENESS_NAMED problems without a winner. */
     GPtrArray *problems;
 };
 /* Reads a campaign's completeness, of all its problems, or only of those of a network or tag

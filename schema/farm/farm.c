@@ -159,8 +159,8 @@ static const char campaigns_sql[] =
     "        GROUP BY j.failure) AS f) AS e"
     " WHERE c.state IN ('active', 'paused') ORDER BY c.id";
 
-/* Idle workers send a heartbeat every 15 s: a worker that is silent for 60 s is lost. After a day of
- * silence a worker without jobs is not shown any more. */
+/* Idle workers send a heartbeat every 15 s. A worker counts as lost when it was silent for 60 s and for longer
+ * than the leases of its jobs. After a day of silence a worker without jobs is not shown any more. */
 static const char workers_sql[] =
     "SELECT jsonb_build_object('id', w.id, 'node', w.node, 'login', w.login, 'target', w.target,"
     " 'labels', array_to_string(w.labels, ','), 'campaigns', b.campaigns,"

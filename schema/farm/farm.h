@@ -17,11 +17,12 @@ struct farm_campaign {
     char *name, *state, *target; /* state as in struct campaign */
     int64_t jobs, ready, building, built, evaluating, done, failed;
     int64_t failures[FAILURE_COUNT]; /* of failed jobs */
-    /* Rounds that open jobs are behind, summed over these jobs. */
+    /* Sum over the open jobs of the rounds that each has finished. */
     int64_t rounds_behind;
     /* Number of the highest round of an open job, from 0. */
     int highest_round;
-    /* Workers: how many workers hold jobs of the campaign. */
+    /* configs_limit, round_configs: as in struct campaign; workers: how many workers hold jobs of
+     * the campaign. */
     int configs_limit, round_configs, workers;
     double spent_seconds, budget_seconds, age_seconds;
     bool has_deadline;

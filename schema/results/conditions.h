@@ -44,7 +44,8 @@ json_t *conditions_to_json(const struct conditions *conditions);
 /* Reads conditions_to_json()'s object. A member that is missing or no number counts as unknown. */
 void conditions_from_json(const json_t *object, struct conditions *conditions);
 
-/* Adds the samples to those stored for the job's round. Does nothing if another worker has claimed the job. */
+/* Merges the conditions into those stored for the job's round: the extremes and all throttle reasons of both, and the
+ * larger number of samples. Does nothing if another worker has claimed the job. */
 bool store_conditions(Store *store, const struct job *job, int round,
                       const struct conditions *conditions, GError **error);
 

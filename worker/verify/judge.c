@@ -21,7 +21,7 @@
 #include "worker/verify/reference_element.h"
 
 #define ITEMS        256 /* work-items in a workgroup, the same number as in judge.cl */
-/* Workgroups of the entries that loop over all elements: enough to occupy any device.. */
+/* Workgroups of the entries that loop over all elements: enough to occupy any device. */
 #define GROUPS_MAX   1024
 #define ARGS_MAX     64
 #define FOUND_BYTES  (3ll * 8 * GROUPS_MAX)

@@ -115,10 +115,12 @@ BEGIN
     END IF;
 END $$;
 
--- Returns how much counts of the working time that this session reports for a campaign.
--- Each device, and all builds of a node together, can work one second a second since
--- the worker's first claim. One minute more allows for clocks and rounding; it is one
--- minute a worker, because the worker itself reports how many devices it has.
+-- Limits the working time that this session's worker reports for a campaign: returns the
+-- reported seconds, all lowered by one factor if their sum is impossible. Since the
+-- worker's first claim from the campaign, each of its devices (64 at most), and all its
+-- builds together, can have worked one second a second. One minute more allows for clocks
+-- and rounding; it is one minute a worker, because the worker itself reports how many
+-- devices it has.
 CREATE OR REPLACE FUNCTION possible_seconds(campaign bigint, said double precision[])
 RETURNS double precision[]
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
@@ -420,8 +422,9 @@ BEGIN
 END $$;
 
 -- Ends the jobs of bundles that were deleted, all of one campaign, after the rounds
--- before round_no: done if a config was verified, else failed with the commonest
--- failure of their configs.
+-- before round_no. A job with a verified config, also a slow one, is done. Any other job
+-- fails with the commonest failure of its configs, or as refused by check if no config
+-- has an outcome.
 CREATE OR REPLACE FUNCTION end_bundles(ending bundles[], budget boolean) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off

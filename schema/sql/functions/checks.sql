@@ -272,9 +272,10 @@ BEGIN
 END $$;
 
 -- The least number of operations of any algorithm. A direct sum takes two for each tap
--- of each output; Winograd's and FFT's algorithms save at most a factor of as many as
--- the filter has taps. The worker's own count of operations is not used: with a count
--- of 0 any time would be possible.
+-- and input channel of each output; Winograd's and FFT's algorithms save at most a factor
+-- of as many as the filter has taps. Of input and output the one with fewer pixels counts.
+-- The worker's own count of operations is not used: with a count of 0 any time would be
+-- possible.
 CREATE OR REPLACE FUNCTION fewest_flops(p problems) RETURNS double precision
 LANGUAGE sql IMMUTABLE SET search_path = skipjack, pg_temp AS $$
     SELECT 2.0 * p.n * p.k * (p.c / p.groups) *

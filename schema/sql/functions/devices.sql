@@ -31,9 +31,10 @@ BEGIN
     WHERE worker_id = saying AND place = its_place;
 END $$;
 
--- Adds what one eval child saw to what others saw of the round. A repeated call changes
--- only the number of samples. A worker that no longer holds the job gets no error here;
--- it gets one when it hands in the outcomes.
+-- Merges what one eval child saw of the device into what was stored for the round: the
+-- extremes of both, all throttle reasons, and the larger number of samples. A repeated
+-- call changes nothing. A worker that no longer holds the job gets no error here; it gets
+-- one when it hands in the outcomes.
 CREATE OR REPLACE FUNCTION skipjack_work.put_conditions(campaign bigint, job bigint, held_fence bigint,
                                                         round_number integer, seen jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp
@@ -90,7 +91,7 @@ BEGIN
         SET seconds = EXCLUDED.seconds, busy_seconds = EXCLUDED.busy_seconds;
 END $$;
 
--- Returns "; before that on GPU-1", NULL if the job never failed on another device.
+-- Returns "; before that it failed on GPU-1", NULL if no device failed with the job.
 CREATE OR REPLACE FUNCTION faulted_before(campaign bigint, job bigint) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp AS $$
 BEGIN

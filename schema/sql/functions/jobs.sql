@@ -30,8 +30,8 @@ CREATE OR REPLACE TRIGGER note_holder BEFORE INSERT ON bundles
     FOR EACH ROW WHEN (NEW.worker_id IS NOT NULL) EXECUTE FUNCTION note_holder();
 
 -- Puts jobs that left a bundle into a bundle of their own, which no worker holds. The
--- new bundle keeps fence and holder, so a repeated call is recognized and a late result
--- is accepted.
+-- new bundle keeps the fence and who claimed it last (claimed_by), so a repeated call is
+-- recognized and a late result is accepted.
 CREATE OR REPLACE FUNCTION put_jobs(b bundles, ids bigint[], new_state job_state, round integer,
                                     new_strikes integer) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
@@ -89,7 +89,8 @@ BEGIN
 END $$;
 
 -- The bundle that holds the job under the fence, showing this job only; NULL if the job
--- ended under this fence.
+-- ended under this fence. Refuses any other job; wish: what the caller wants, for the
+-- message.
 CREATE OR REPLACE FUNCTION held_job(campaign bigint, job bigint, held_fence bigint, wish text) RETURNS bundles
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
@@ -194,9 +195,8 @@ BEGIN
     END LOOP;
 END $$;
 
--- Ends jobs that no bundle holds any more: done, or failed with their commonest failure if
--- configs were tried and none was ever verified (slow ones are). had_rounds: how many
--- rounds each job had.
+-- Ends jobs that no bundle holds any more, as end_bundles() does. had_rounds: how many rounds
+-- each job had.
 CREATE OR REPLACE FUNCTION end_jobs(b bundles, ids bigint[], budget boolean, had_rounds integer)
     RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
@@ -336,9 +336,9 @@ LANGUAGE sql SET search_path = skipjack, pg_temp AS $$
     WHERE id = ANY (ids) AND worker_id IS NOT NULL
 $$;
 
--- Takes a locked bundle from a worker that was lost: a strike for each job,
--- which go on one by one. The third strike since the last stored round makes the job fail
--- as worker lost.
+-- Takes a locked bundle from a worker that was lost. Each job gets a strike and a bundle
+-- of its own. The third strike since the last stored round makes the job fail as worker
+-- lost; a job that was measuring again stays as it ended before.
 CREATE OR REPLACE FUNCTION lose_bundle(b bundles) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
@@ -388,8 +388,8 @@ BEGIN
     PERFORM wake_for(touched);
 END $$;
 
--- Builds rounds again that wait for evaluation and whose code was lost. Returns how
--- many jobs.
+-- Returns jobs to be built again whose round waits for evaluation and has lost code.
+-- Returns their number.
 CREATE OR REPLACE FUNCTION rebuild_rounds() RETURNS bigint
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
 DECLARE

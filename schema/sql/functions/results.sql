@@ -194,8 +194,8 @@ CREATE OR REPLACE FUNCTION skipjack_work.row_types(OUT rounds oid, OUT outcomes 
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = skipjack, pg_temp AS
 $$ SELECT 'rounds'::regtype::oid, 'outcomes'::regtype::oid, 'results'::regtype::oid $$;
 
--- Refuses jobs that no bundle holds under the fence, unless all were stored under it
--- already, up to this round: such a call is a repetition.
+-- Refuses jobs that no bundle holds under the fence (missing), except those whose round was
+-- stored under this fence before: the call is then a repetition.
 CREATE OR REPLACE FUNCTION check_built(campaign bigint, held_fence bigint, missing bigint[], items rounds[])
 RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
