@@ -138,8 +138,9 @@ static void add_launches(GHashTable *tasks, const struct solver *solver, const s
     }
 }
 
-/* Whether this machine has the turn today to compile shape number `shape` in the cell (direction, layouts, types): one
- * machine does, on one of SHAPE_DAYS days. The first shape that a solver serves is compiled without asking for turns. */
+/* Whether this machine has the turn today to compile shape number `shape` in the cell (direction, layouts,
+ * types): one machine does, on one of SHAPE_DAYS days. The first shape that a solver serves is compiled without
+ * asking for turns. */
 static bool is_due(int shape, int cell)
 {
     const int machine_count = (int)G_N_ELEMENTS(machines);

@@ -189,8 +189,8 @@ static void thresholds_move_the_choice(void)
 /* ---- a network ---- */
 
 /* Three problems. One dynamic kernel serves all; the static config of problem 1 has a kernel of its
- * own and s0, which is problem 0's, too; problems 1 and 2 share a partly specialised kernel. Problem 2 has no static config, problem 0 no partly
- * specialised one. */
+ * own and s0, which is problem 0's, too; problems 1 and 2 share a partly specialised kernel. Problem 2
+ * has no static config, problem 0 no partly specialised one. */
 static void make_network(struct fixture *f)
 {
     add_problem(f, 0, 1);

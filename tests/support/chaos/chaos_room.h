@@ -10,9 +10,9 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Enters the room. With namespaces it returns in a new process, while the calling process waits for
- * the new one's end and exits with its status; no other thread may run. Otherwise it returns false
- * in the same process, with only the loopback, and *reason (static) says why. */
+/* Enters the room. It returns in a new process, while the calling process waits for the new one's end
+ * and exits with its status; no other thread may run. Returns true with namespaces; false with only
+ * the loopback, where *reason (never freed) says why. */
 bool room_enter(const char **reason);
 
 /* A folder that is removed with the room. Static. */
@@ -21,7 +21,8 @@ const char *room_folder(void);
  * *own: whether it is a disk. Free with g_free(). */
 char *room_make_disk(const char *name, int megabytes, bool *own);
 
-/* Makes host `number` and returns the address of the room's end of its link. Free with g_free(). */
+/* Makes host `number` and returns the address of the room's end of its link, 127.0.0.1 without
+ * namespaces. Free with g_free(). */
 char *room_make_host(int number);
 /* Takes the host's network link down, or up again. */
 void room_link_host(int number, bool up);
@@ -31,9 +32,10 @@ struct room_process {
     const char *const *argv;
     /* NAME=VALUE strings added to the test's environment; or NULL */
     const char *const *environment;
-    int host;        /* number of the host that it runs on; -1: the room itself */
-    const char *log; /* file that its stderr is appended to; NULL: /dev/null */
-    uid_t uid;       /* 0: as the test */
+    int host; /* number of the host that it runs on; -1: the room itself */
+    const char
+        *log;  /* file that stderr, and stdout without from_fd, is appended to; NULL: /dev/null */
+    uid_t uid; /* 0: as the test */
     gid_t gid;
     int death_signal;     /* the signal that it gets when the test ends; 0: SIGKILL */
     int *to_fd, *from_fd; /* file descriptors of pipes to its stdin and from its stdout, or NULL */

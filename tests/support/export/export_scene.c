@@ -89,7 +89,8 @@ static bool advance(const struct export_source *source, struct result_part *part
 {
     (void)error;
     part->after = part->last;
-    /* Each of the jobs 1 to 9 is a part, and all later jobs are the last part. */
+    /* After an empty part each of the jobs 1 to 9 is a part, and all later jobs are the last one. With
+     * part_results above 1 all jobs are one part. */
     part->last = part->after == INT64_MIN ? 0 : part->after < 9 ? part->after + 1 : INT64_MAX;
     if (source->part_results > 1)
         part->last = INT64_MAX;
