@@ -39,7 +39,8 @@ struct eval_round {
 };
 
 struct eval_end {
-    /* The baseline's last time divided by the one before; 0 if it was measured once. */
+    /* The baseline's last time divided by the one before; 0 if it was measured once, or failed the
+     * last time. */
     double drift;
     bool stopped;
     bool repeated;  /* all configs were measured a second time */

@@ -172,9 +172,9 @@ LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
           AND its_key = ANY (string_to_array(joined, ',')))
 $$;
 
--- Called before put_kernel() in the same statement: removes code that another login's
--- worker put, so that the worker's own build of a kernel that it measures takes its
--- place. Only that worker's own claim permits it.
+-- Called before put_kernel() in the same statement: removes code that another worker put,
+-- so that this worker's own build of the kernel takes its place. Returns false, and
+-- changes nothing, unless this worker holds a claim to measure a job with the kernel.
 CREATE OR REPLACE FUNCTION skipjack_work.displace_kernel(its_key text, worker bigint) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -225,10 +225,10 @@ BEGIN
     END IF;
 END $$;
 
--- Returns those of the kernels asked for that have code or do not compile; all are
--- marked as used now. A kernel that another session is marking is returned unmarked. A
--- kernel that upkeep is about to drop (only upkeep holds rows against key locks) is not
--- returned.
+-- Returns the wanted kernels that have code or do not compile, and marks them as used now.
+-- A kernel whose row another session holds is returned unmarked, if it was used within the
+-- last 30 minutes. A kernel that upkeep is about to drop is not returned: only upkeep
+-- holds rows against key locks.
 CREATE OR REPLACE FUNCTION ask_for_kernels(wanted text[]) RETURNS SETOF kernels
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
 DECLARE

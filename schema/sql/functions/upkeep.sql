@@ -41,8 +41,10 @@ BEGIN
     PERFORM end_turn('upkeep');
 END $$;
 
--- Begins the list of needed kernels: those of golden versions and open proposals, of
--- judges and of proofs.
+-- Begins the list of needed kernels with those of golden versions and open proposals, and
+-- the judges and proofs that were used within 30 days. Returns the time from which on
+-- kernels that were asked for stay, listed or not: the oldest build claim under way,
+-- else now.
 CREATE OR REPLACE FUNCTION begin_kernel_search() RETURNS timestamptz
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 BEGIN

@@ -76,8 +76,9 @@ BEGIN
         LIMIT 16);
 END $$;
 
--- Makes the priors of jobs that have no prior yet and of which no worker built a round,
--- also if they took configs over.
+-- Returns the priors, unless empty, of jobs that the worker is building, if their campaign
+-- begins searches with priors and their solver uses them. A job without a prior gets one
+-- here, unless a worker built a round of it; rounds that it took over do not count.
 CREATE OR REPLACE FUNCTION skipjack_work.priors(claimer bigint, campaign bigint, ids jsonb)
 RETURNS TABLE (job_id bigint, configs json)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp SET enable_seqscan = off

@@ -1,7 +1,10 @@
 /*
- * Answers of an eval child, and consequences of its death. A config during which
- * the child dies is tried once more, alone, in a fresh child; if that child dies,
- * too, the config is quarantined. Internal.
+ * Answers of an eval child, and consequences of its death. A config that misses
+ * its deadline is to blame at once. A config during which the child dies otherwise
+ * is tried once more, alone, in a fresh child, and is to blame if that child dies,
+ * too; a death while the disk is full does not count. A config to blame is
+ * quarantined, but one with code of another login is first tried with code that is
+ * built here. Internal.
  */
 #ifndef WORKER_EVAL_ANSWERS_H
 #define WORKER_EVAL_ANSWERS_H
