@@ -1,4 +1,6 @@
--- Checks of what workers hand in. Each refuses by an error, before anything is stored.
+-- Checks of what workers hand in. Each refuses by an error. A call that hands in stores its
+-- rows first and checks them then (results.sql): a refused call leaves no row, since both
+-- are one transaction.
 
 -- Refuses a value that a worker reports. Others read such values and add them up, so
 -- each is bounded before it is stored.

@@ -1,6 +1,6 @@
 -- Handing in: built rounds, outcomes, kept results, and who delivered them.
 
--- Checks and stores built rounds. A repeated call changes nothing.
+-- Stores built rounds and checks them. A repeated call changes nothing.
 CREATE OR REPLACE FUNCTION store_built(campaign bigint, items rounds[]) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 BEGIN
@@ -66,8 +66,8 @@ CREATE OR REPLACE FUNCTION skipjack_work.store_built(campaign bigint, items roun
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp AS
 $$ BEGIN PERFORM store_built(campaign, items); END $$;
 
--- Checks and stores the outcomes known so far of a round that goes on. Late ones change
--- nothing.
+-- Stores the outcomes known so far of a round that goes on, and checks them. Outcomes that
+-- come after the whole round was stored under their fence change nothing.
 CREATE OR REPLACE FUNCTION store_partial(campaign bigint, items outcomes[]) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -113,8 +113,8 @@ BEGIN
     PERFORM store_partial(campaign, items);
 END $$;
 
--- Checks and stores evaluated rounds, and the results to keep of their jobs. more and
--- seconds have one element for each item. A repeated call changes nothing.
+-- Stores evaluated rounds, and the results to keep of their jobs, and checks them. more
+-- and seconds have one element for each item. A repeated call changes nothing.
 CREATE OR REPLACE FUNCTION store_rounds(campaign bigint, items outcomes[], kept results[],
                                         more boolean[], seconds double precision[]) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
