@@ -77,10 +77,10 @@ void chaos_fill(struct chaos *chaos);
 void chaos_heal(struct chaos *chaos, bool now);
 /* Sends a command to the host's proxy (proxy.c). */
 void chaos_tell(struct chaos *chaos, int host, const char *command);
-/* Ends chaos and waits for all campaigns to be done; false if they are not done within
- * `seconds`. */
+/* Ends chaos, restarts the simulated workers without pauses, and waits for the campaigns one after the
+ * other; false if one is not done within `seconds`. */
 bool chaos_finish(struct chaos *chaos, int seconds);
-/* Ends all workers, agents by SIGTERM. Returns whether all agents ended with status 0. */
+/* Ends all workers, agents by SIGTERM, and the proxies. Returns whether all agents ended with status 0. */
 bool chaos_dismiss(struct chaos *chaos);
 
 /* Asks the database directly, not through a proxy; the server must be running. */

@@ -29,7 +29,7 @@ static const char *always(const struct chaos *chaos)
 
 /* ---- workers and their children ---- */
 
-/* A random running actor (agent or simulated worker), or NULL. */
+/* Draws an agent or a simulated worker; NULL if the drawn one is stopped now. */
 static struct actor *any_actor(struct chaos *chaos, bool agent)
 {
     int first = agent ? CHAOS_HOSTS * CHAOS_SIMS : 0;
@@ -79,7 +79,8 @@ static const char *stop_agent(struct chaos *chaos)
     return stop_actor(chaos, true);
 }
 
-/* Returns a child of a running agent, or 0 if no agent has a child now. */
+/* Returns a child of a randomly drawn agent, whose node becomes *node; 0 if the agent is stopped or has no child whose
+ * command line contains the words. */
 static pid_t any_child(struct chaos *chaos, const char *words, const char **node)
 {
     const struct actor *actor = any_actor(chaos, true);

@@ -33,8 +33,8 @@ struct room_process {
     /* NAME=VALUE strings added to the test's environment; or NULL */
     const char *const *environment;
     int host; /* number of the host that it runs on; -1: the room itself */
-    const char
-        *log;  /* file that stderr, and stdout without from_fd, is appended to; NULL: /dev/null */
+    /* file that stderr, and stdout without from_fd, is appended to; NULL: /dev/null */
+    const char *log;
     uid_t uid; /* 0: as the test */
     gid_t gid;
     int death_signal;     /* the signal that it gets when the test ends; 0: SIGKILL */

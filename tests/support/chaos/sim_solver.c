@@ -43,7 +43,7 @@ int64_t sim_campaign(Store *store, int jobs)
     return campaign.id;
 }
 
-/* FNV-1a hash of the texts that name a config. */
+/* FNV-1a hash of the numbers that name a config; with config NULL, of those that name the job. */
 static uint32_t hash(const struct job *job, const struct perf_config *config)
 {
     const int64_t words[] = {job->problem.c, job->solver[strlen(job->solver) - 1],

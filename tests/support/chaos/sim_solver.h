@@ -30,8 +30,8 @@ int sim_keep(const struct job *job, struct kept kept[SIM_KEPT], struct sim_texts
 /* Whether the job goes on after its open round. */
 bool sim_has_more(const struct job *job);
 
-/* A campaign's results in a form without ids, to compare campaigns: the table maps a job's key to
- * sorted lines, one for its end and one for each kept result. Free with g_hash_table_unref(). */
+/* A campaign's results in a form without ids, to compare campaigns: the table maps a job's problem
+ * key and solver to lines: one for its end, then one for each kept result. Free with g_hash_table_unref(). */
 GHashTable *sim_results(Store *store, int64_t campaign);
 
 #endif
