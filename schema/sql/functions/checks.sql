@@ -275,7 +275,7 @@ END $$;
 
 -- The least number of operations of any algorithm. A direct sum takes two for each tap
 -- and input channel of each output; Winograd's and FFT's algorithms save at most a factor
--- of as many as the filter has taps. Of input and output the one with fewer pixels counts.
+-- of as many as the filter has taps. The tensor with fewer pixels, input or output, counts.
 -- The worker's own count of operations is not used: with a count of 0 any time would be
 -- possible.
 CREATE OR REPLACE FUNCTION fewest_flops(p problems) RETURNS double precision

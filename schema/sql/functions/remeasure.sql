@@ -61,8 +61,9 @@ BEGIN
         ORDER BY w.id, w.config, w.kind;
 END $$;
 
--- Locks the campaign's row. SJ001 if there is none; SJ002 if it cannot be measured again: it
--- was only built, is foreign or cancelled, or its deadline has passed.
+-- Locks the campaign's row. Raises SJ001 for an unknown campaign, and SJ002 for one that
+-- cannot be measured again: it was only built, is foreign or cancelled, or its deadline has
+-- passed.
 CREATE OR REPLACE FUNCTION hold_remeasured(campaign bigint) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
