@@ -4,11 +4,10 @@
 #include "export/formats/kernel_db.h"
 #include "export/formats/manifest.h"
 #include "export/formats/perf_db.h"
+#include "export/sjdb/reader/layout.h"
 #include "export/sjdb/reader/skipjackdb.h"
 
 #include <string.h>
-
-#define ENTRIES_MAX 1000 /* most entries that are read for one problem; a .sjdb may hold 1024 */
 
 /* A perf-db in memory: the params by "KEY SOLVER", where KEY is the config row's. */
 struct perf_index {
@@ -260,15 +259,15 @@ static void look_for_kernels(struct release *release, const struct wanted *wante
 static bool holds_entry(const struct compact *compact, const struct skipjackdb_problem *problem,
                         const char *solver)
 {
-    struct skipjackdb_entry entries[ENTRIES_MAX];
+    struct skipjackdb_entry entries[SJDB_LIST_MAX];
     uint64_t number = 0;
     size_t count = 0;
     if (skipjackdb_find(compact->db, problem, &number) != SKIPJACKDB_OK ||
-        skipjackdb_entries(compact->db, number, entries, sizeof *entries, ENTRIES_MAX, &count) !=
+        skipjackdb_entries(compact->db, number, entries, sizeof *entries, SJDB_LIST_MAX, &count) !=
             SKIPJACKDB_OK) {
         return false;
     }
-    for (size_t i = 0; i < MIN(count, ENTRIES_MAX); i++) {
+    for (size_t i = 0; i < MIN(count, SJDB_LIST_MAX); i++) {
         if (strcmp(entries[i].solver, solver) == 0) {
             return true;
         }
@@ -443,16 +442,16 @@ static void check_compact_entries(struct release *release, const struct compact 
 
 static void check_compact(struct release *release, const struct compact *compact)
 {
-    g_autofree struct skipjackdb_entry *entries = g_new(struct skipjackdb_entry, ENTRIES_MAX);
+    g_autofree struct skipjackdb_entry *entries = g_new(struct skipjackdb_entry, SJDB_LIST_MAX);
     uint64_t problems = skipjackdb_problem_count(compact->db);
     for (uint64_t number = 0; number < problems; number++) {
         struct skipjackdb_problem problem = {.size = sizeof problem};
         size_t count = 0;
         if (skipjackdb_problem_at(compact->db, number, &problem) == SKIPJACKDB_OK &&
-            skipjackdb_entries(compact->db, number, entries, sizeof *entries, ENTRIES_MAX,
+            skipjackdb_entries(compact->db, number, entries, sizeof *entries, SJDB_LIST_MAX,
                                &count) == SKIPJACKDB_OK) {
             release->report->keys++;
-            check_compact_entries(release, compact, &problem, entries, MIN(count, ENTRIES_MAX));
+            check_compact_entries(release, compact, &problem, entries, MIN(count, SJDB_LIST_MAX));
         }
     }
 }

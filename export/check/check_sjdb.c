@@ -2,13 +2,12 @@
 
 #include "export/formats/find_scan.h"
 #include "export/formats/kernel_db.h"
+#include "export/sjdb/reader/layout.h"
 #include "export/sjdb/sjdb_meta.h"
 #include "solvers/problem/problem_key.h"
 
 #include <errno.h>
 #include <string.h>
-
-#define ENTRIES_MAX 1000 /* most entries that are read for one problem; a .sjdb may hold 1024 */
 
 static void cannot_read(struct check_report *report, int code)
 {
@@ -82,7 +81,7 @@ static void check_workspace(struct check_report *report, const skipjackdb *db, u
 
 static int check_problems(struct check_report *report, const skipjackdb *db)
 {
-    g_autofree struct skipjackdb_entry *entries = g_new(struct skipjackdb_entry, ENTRIES_MAX);
+    g_autofree struct skipjackdb_entry *entries = g_new(struct skipjackdb_entry, SJDB_LIST_MAX);
     int code = SKIPJACKDB_OK;
     uint64_t problems = skipjackdb_problem_count(db);
     for (uint64_t number = 0; code == SKIPJACKDB_OK && number < problems; number++) {
@@ -92,9 +91,9 @@ static int check_problems(struct check_report *report, const skipjackdb *db)
         code = skipjackdb_problem_at(db, number, &problem);
         if (code == SKIPJACKDB_OK) {
             judge_by(report, &problem, &judged);
-            code = skipjackdb_entries(db, number, entries, sizeof *entries, ENTRIES_MAX, &count);
+            code = skipjackdb_entries(db, number, entries, sizeof *entries, SJDB_LIST_MAX, &count);
         }
-        for (size_t i = 0; code == SKIPJACKDB_OK && i < MIN(count, ENTRIES_MAX); i++) {
+        for (size_t i = 0; code == SKIPJACKDB_OK && i < MIN(count, SJDB_LIST_MAX); i++) {
             check_entry(report, number, &judged, entries, i);
             check_workspace(report, db, number, &problem, &entries[i]);
         }
@@ -107,13 +106,13 @@ static int check_problems(struct check_report *report, const skipjackdb *db)
 static int check_configs(struct check_report *report, const skipjackdb *db)
 {
     g_autofree struct skipjackdb_perf_entry *entries =
-        g_new(struct skipjackdb_perf_entry, ENTRIES_MAX);
+        g_new(struct skipjackdb_perf_entry, SJDB_LIST_MAX);
     int code = SKIPJACKDB_OK;
     uint64_t rows = skipjackdb_perf_count(db);
     for (uint64_t number = 0; code == SKIPJACKDB_OK && number < rows; number++) {
         size_t count = 0;
-        code = skipjackdb_perf_entries(db, number, entries, sizeof *entries, ENTRIES_MAX, &count);
-        for (size_t i = 0; code == SKIPJACKDB_OK && i < MIN(count, ENTRIES_MAX); i++) {
+        code = skipjackdb_perf_entries(db, number, entries, sizeof *entries, SJDB_LIST_MAX, &count);
+        for (size_t i = 0; code == SKIPJACKDB_OK && i < MIN(count, SJDB_LIST_MAX); i++) {
             check_params(report, entries[i].solver, entries[i].params, "row %" G_GUINT64_FORMAT,
                          number);
         }
@@ -128,13 +127,14 @@ static int check_configs(struct check_report *report, const skipjackdb *db)
 static int check_solutions(struct check_report *report, const skipjackdb *db)
 {
     g_autofree struct skipjackdb_solution *solutions =
-        g_new(struct skipjackdb_solution, ENTRIES_MAX);
+        g_new(struct skipjackdb_solution, SJDB_LIST_MAX);
     int code = SKIPJACKDB_OK;
     uint64_t problems = skipjackdb_solved_count(db);
     for (uint64_t number = 0; code == SKIPJACKDB_OK && number < problems; number++) {
         size_t count = 0;
-        code = skipjackdb_solutions(db, number, solutions, sizeof *solutions, ENTRIES_MAX, &count);
-        for (size_t i = 0; code == SKIPJACKDB_OK && i < MIN(count, ENTRIES_MAX); i++) {
+        code =
+            skipjackdb_solutions(db, number, solutions, sizeof *solutions, SJDB_LIST_MAX, &count);
+        for (size_t i = 0; code == SKIPJACKDB_OK && i < MIN(count, SJDB_LIST_MAX); i++) {
             if (solutions[i].params[0] != '\0') {
                 check_params(report, solutions[i].solver, solutions[i].params,
                              "solved problem %" G_GUINT64_FORMAT, number);

@@ -6,7 +6,6 @@
 /* a number of up to 15 digits is below 2^53, so the number and its power of ten are exact
  * doubles */
 #define TIME_DIGITS_EXACT 15
-#define TIME_BYTES_MAX    64 /* longer texts are refused as a time: no program writes them */
 
 bool span_equal(struct span a, struct span b)
 {

@@ -4,6 +4,7 @@
 #include "coordinator/import/import.h"
 #include "export/lookup/lookup_choose.h"
 #include "export/lookup/lookup_solution.h"
+#include "export/sjdb/reader/layout.h"
 #include "solvers/framework/target.h"
 #include "solvers/problem/problem.h"
 #include "solvers/problem/problem_key.h"
@@ -14,7 +15,6 @@
 #include <string.h>
 
 /* most entries that a .sjdb may hold for one problem */
-#define ENTRIES_MAX 1024
 
 struct solver_tally {
     json_int_t entries, wins, params, solutions;
@@ -45,14 +45,15 @@ static int count_problem(struct stats *stats, uint64_t number, struct skipjackdb
     size_t count = 0;
     int code = skipjackdb_problem_at(stats->db, number, &problem);
     if (code == SKIPJACKDB_OK) {
-        code = skipjackdb_entries(stats->db, number, entries, sizeof *entries, ENTRIES_MAX, &count);
+        code =
+            skipjackdb_entries(stats->db, number, entries, sizeof *entries, SJDB_LIST_MAX, &count);
     }
     if (code != SKIPJACKDB_OK) {
         return code;
     }
     stats->coverage[problem.direction][problem.type[0]]++;
     stats->entries += (json_int_t)count;
-    for (size_t i = 0; i < MIN(count, ENTRIES_MAX); i++) {
+    for (size_t i = 0; i < MIN(count, SJDB_LIST_MAX); i++) {
         tally_of(stats, entries[i].solver)->entries++;
     }
     if (skipjackdb_best(stats->db, number, NULL, &best, sizeof best) == SKIPJACKDB_OK) {
@@ -63,7 +64,7 @@ static int count_problem(struct stats *stats, uint64_t number, struct skipjackdb
 
 static int count_problems(struct stats *stats)
 {
-    g_autofree struct skipjackdb_entry *entries = g_new(struct skipjackdb_entry, ENTRIES_MAX);
+    g_autofree struct skipjackdb_entry *entries = g_new(struct skipjackdb_entry, SJDB_LIST_MAX);
     int code = SKIPJACKDB_OK;
     uint64_t problems = skipjackdb_problem_count(stats->db);
     for (uint64_t i = 0; i < problems && code == SKIPJACKDB_OK; i++) {
@@ -75,14 +76,14 @@ static int count_problems(struct stats *stats)
 static int count_rows(struct stats *stats)
 {
     g_autofree struct skipjackdb_perf_entry *entries =
-        g_new(struct skipjackdb_perf_entry, ENTRIES_MAX);
+        g_new(struct skipjackdb_perf_entry, SJDB_LIST_MAX);
     int code = SKIPJACKDB_OK;
     uint64_t rows = skipjackdb_perf_count(stats->db);
     for (uint64_t row = 0; row < rows && code == SKIPJACKDB_OK; row++) {
         size_t count = 0;
-        code =
-            skipjackdb_perf_entries(stats->db, row, entries, sizeof *entries, ENTRIES_MAX, &count);
-        for (size_t i = 0; code == SKIPJACKDB_OK && i < MIN(count, ENTRIES_MAX); i++) {
+        code = skipjackdb_perf_entries(stats->db, row, entries, sizeof *entries, SJDB_LIST_MAX,
+                                       &count);
+        for (size_t i = 0; code == SKIPJACKDB_OK && i < MIN(count, SJDB_LIST_MAX); i++) {
             tally_of(stats, entries[i].solver)->params++;
             stats->perf_entries++;
         }
@@ -94,14 +95,14 @@ static int count_rows(struct stats *stats)
 static int count_solved(struct stats *stats)
 {
     g_autofree struct skipjackdb_solution *solutions =
-        g_new(struct skipjackdb_solution, ENTRIES_MAX);
+        g_new(struct skipjackdb_solution, SJDB_LIST_MAX);
     int code = SKIPJACKDB_OK;
     uint64_t problems = skipjackdb_solved_count(stats->db);
     for (uint64_t number = 0; number < problems && code == SKIPJACKDB_OK; number++) {
         size_t count = 0;
-        code = skipjackdb_solutions(stats->db, number, solutions, sizeof *solutions, ENTRIES_MAX,
+        code = skipjackdb_solutions(stats->db, number, solutions, sizeof *solutions, SJDB_LIST_MAX,
                                     &count);
-        for (size_t i = 0; code == SKIPJACKDB_OK && i < MIN(count, ENTRIES_MAX); i++) {
+        for (size_t i = 0; code == SKIPJACKDB_OK && i < MIN(count, SJDB_LIST_MAX); i++) {
             struct solver_tally *tally = tally_of(stats, solutions[i].solver);
             tally->solutions++;
             tally->params += solutions[i].params[0] != '\0';
@@ -395,7 +396,7 @@ static int list_entries(const skipjackdb *db, const struct lookup *lookup, json_
     struct skipjackdb_limits limits = {
         sizeof limits, lookup->workspace_bytes < 0 ? UINT64_MAX : (uint64_t)lookup->workspace_bytes,
         lookup->dynamic ? SKIPJACKDB_DYNAMIC : 0};
-    g_autofree struct skipjackdb_entry *entries = g_new(struct skipjackdb_entry, ENTRIES_MAX);
+    g_autofree struct skipjackdb_entry *entries = g_new(struct skipjackdb_entry, SJDB_LIST_MAX);
     struct skipjackdb_entry best = {.solver = NULL};
     uint64_t number = 0;
     size_t count = 0;
@@ -405,13 +406,13 @@ static int list_entries(const skipjackdb *db, const struct lookup *lookup, json_
         code = skipjackdb_find(db, &problem, &number);
     }
     if (code == SKIPJACKDB_OK) {
-        code = skipjackdb_entries(db, number, entries, sizeof *entries, ENTRIES_MAX, &count);
+        code = skipjackdb_entries(db, number, entries, sizeof *entries, SJDB_LIST_MAX, &count);
     }
     if (code != SKIPJACKDB_OK) {
         return code;
     }
     skipjackdb_best(db, number, &limits, &best, sizeof best);
-    for (size_t i = 0; code == SKIPJACKDB_OK && i < MIN(count, ENTRIES_MAX); i++) {
+    for (size_t i = 0; code == SKIPJACKDB_OK && i < MIN(count, SJDB_LIST_MAX); i++) {
         if (within(lookup, &entries[i])) {
             bool is_best =
                 !marked && best.solver == entries[i].solver && best.time_ms == entries[i].time_ms;

@@ -9,6 +9,7 @@
 #include "export/merge/merge_kernel.h"
 #include "export/merge/merge_perf.h"
 
+#include "export/sjdb/reader/layout.h"
 #include "export/sjdb/reader/skipjackdb.h"
 #include "export/sjdb/sjdb_meta.h"
 #include "export/sjdb/sjdb_write.h"
@@ -370,8 +371,6 @@ static int64_t keep_other_solutions(struct merge *merge, SjdbWriter *writer)
     return kept;
 }
 
-#define ENTRIES_MAX 1000 /* most entries that are read for one problem; a .sjdb may hold 1024 */
-
 struct merge_solver {
     unsigned revision;
     bool dynamic, tunable;
@@ -391,9 +390,9 @@ struct sjdb_reading {
     struct merge *merge;
     guint input;
     skipjackdb *db;
-    struct skipjackdb_entry entries[ENTRIES_MAX];
-    struct skipjackdb_perf_entry configs[ENTRIES_MAX];
-    struct skipjackdb_solution solutions[ENTRIES_MAX];
+    struct skipjackdb_entry entries[SJDB_LIST_MAX];
+    struct skipjackdb_perf_entry configs[SJDB_LIST_MAX];
+    struct skipjackdb_solution solutions[SJDB_LIST_MAX];
 };
 
 /* Keeps what a file says about a solver: its revision and flags. If files differ, the last file
@@ -459,9 +458,9 @@ static int read_problem(struct sjdb_reading *reading, uint64_t number, GString *
     int code = read_key_at(reading, skipjackdb_problem_at, number, &problem, key);
     if (code == SKIPJACKDB_OK) {
         code = skipjackdb_entries(reading->db, number, reading->entries, sizeof reading->entries[0],
-                                  ENTRIES_MAX, &count);
+                                  SJDB_LIST_MAX, &count);
     }
-    for (size_t i = 0; code == SKIPJACKDB_OK && i < MIN(count, ENTRIES_MAX); i++) {
+    for (size_t i = 0; code == SKIPJACKDB_OK && i < MIN(count, SJDB_LIST_MAX); i++) {
         const struct skipjackdb_entry *entry = &reading->entries[i];
         note_solver(reading->merge, entry->solver, entry->revision, entry->flags);
         g_string_append(text, i == 0 ? key : "");
@@ -483,14 +482,14 @@ static int read_config(struct sjdb_reading *reading, uint64_t number)
     int code = read_key_at(reading, skipjackdb_perf_at, number, &problem, key);
     if (code == SKIPJACKDB_OK) {
         code = skipjackdb_perf_entries(reading->db, number, reading->configs,
-                                       sizeof reading->configs[0], ENTRIES_MAX, &count);
+                                       sizeof reading->configs[0], SJDB_LIST_MAX, &count);
     }
     if (code == SKIPJACKDB_OK && !problem_key_parse(key, &ours, &error)) {
         merge_left_out(reading->merge, reading->input, "row", (int64_t)number, "%s",
                        error->message);
         return code;
     }
-    for (size_t i = 0; code == SKIPJACKDB_OK && i < MIN(count, ENTRIES_MAX); i++) {
+    for (size_t i = 0; code == SKIPJACKDB_OK && i < MIN(count, SJDB_LIST_MAX); i++) {
         const struct skipjackdb_perf_entry *entry = &reading->configs[i];
         struct perf_item item = {.input = reading->input, .noun = "row", .number = (int64_t)number};
         note_solver(reading->merge, entry->solver, entry->revision, entry->flags);
@@ -519,12 +518,12 @@ static int read_solved(struct sjdb_reading *reading, uint64_t number)
     int code = read_key_at(reading, skipjackdb_solved_at, number, &problem, key);
     if (code == SKIPJACKDB_OK) {
         code = skipjackdb_solutions(reading->db, number, reading->solutions,
-                                    sizeof reading->solutions[0], ENTRIES_MAX, &count);
+                                    sizeof reading->solutions[0], SJDB_LIST_MAX, &count);
     }
     /* A perf-db's row stands for the convolution alone, so problems with an epilogue have none. */
     bool has_row = perf_db_is_wanted(reading->merge) && problem.epilogue[0] == '\0' &&
                    problem_key_parse(key, &ours, &error);
-    for (size_t i = 0; code == SKIPJACKDB_OK && i < MIN(count, ENTRIES_MAX); i++) {
+    for (size_t i = 0; code == SKIPJACKDB_OK && i < MIN(count, SJDB_LIST_MAX); i++) {
         const struct skipjackdb_solution *solution = &reading->solutions[i];
         struct perf_item item = {
             .input = reading->input, .noun = "solved problem", .number = (int64_t)number};

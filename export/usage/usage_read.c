@@ -2,6 +2,7 @@
 #include "coordinator/import/import.h"
 #include "export/check/check.h"
 #include "export/formats/find_db.h"
+#include "export/sjdb/reader/layout.h"
 #include "export/sjdb/reader/skipjackdb.h"
 #include "schema/results/store_foreign.h"
 #include "schema/results/store_golden.h"
@@ -134,8 +135,6 @@ static bool read_find_db(Usage *usage, const char *path, GError **error)
 
 /* ---- .sjdb ---- */
 
-#define SJDB_ENTRIES_MAX 1024 /* most entries that a .sjdb may hold for one problem */
-
 static int add_sjdb_problem(Usage *usage, const skipjackdb *db, uint64_t number,
                             struct skipjackdb_entry *entries)
 {
@@ -148,12 +147,12 @@ static int add_sjdb_problem(Usage *usage, const skipjackdb *db, uint64_t number,
         code = skipjackdb_problem_key(&held, key, sizeof key);
     }
     if (code == SKIPJACKDB_OK) {
-        code = skipjackdb_entries(db, number, entries, sizeof *entries, SJDB_ENTRIES_MAX, &count);
+        code = skipjackdb_entries(db, number, entries, sizeof *entries, SJDB_LIST_MAX, &count);
     }
     if (code != SKIPJACKDB_OK || !problem_key_parse(key, &problem, NULL)) {
         return code == SKIPJACKDB_OK ? SKIPJACKDB_SYNTAX : code;
     }
-    for (size_t i = 0; i < MIN(count, SJDB_ENTRIES_MAX); i++) {
+    for (size_t i = 0; i < MIN(count, SJDB_LIST_MAX); i++) {
         usage_add_time(usage, &problem, entries[i].solver, entries[i].time_ms);
     }
     return SKIPJACKDB_OK;
@@ -162,7 +161,7 @@ static int add_sjdb_problem(Usage *usage, const skipjackdb *db, uint64_t number,
 static bool read_sjdb(Usage *usage, const char *path, GError **error)
 {
     skipjackdb *db = NULL;
-    g_autofree struct skipjackdb_entry *entries = g_new(struct skipjackdb_entry, SJDB_ENTRIES_MAX);
+    g_autofree struct skipjackdb_entry *entries = g_new(struct skipjackdb_entry, SJDB_LIST_MAX);
     int64_t unused = 0;
     int code = skipjackdb_open(path, &db);
     uint64_t count = skipjackdb_problem_count(db);
