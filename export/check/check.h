@@ -4,8 +4,8 @@
  * beginning. A check never fails on what a file holds: what cannot be read becomes part of the
  * report (export/check/CHECK.md).
  */
-#ifndef EXPORT_CHECK_H
-#define EXPORT_CHECK_H
+#ifndef EXPORT_CHECK_CHECK_H
+#define EXPORT_CHECK_CHECK_H
 
 #include "export/check/check_report.h"
 

@@ -1,7 +1,7 @@
 /* One check for each file format. check.c has a table with a row for each function; each function
  * is in the file of its name. Internal to the folder. */
-#ifndef EXPORT_CHECK_FORMATS_H
-#define EXPORT_CHECK_FORMATS_H
+#ifndef EXPORT_CHECK_CHECK_FORMATS_H
+#define EXPORT_CHECK_CHECK_FORMATS_H
 
 #include "export/check/check_report.h"
 

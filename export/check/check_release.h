@@ -4,8 +4,8 @@
  * check_report.h, `keys` counts keys of find-dbs and .sjdb files, `entries` the entries that were
  * looked for in other files.
  */
-#ifndef EXPORT_CHECK_RELEASE_H
-#define EXPORT_CHECK_RELEASE_H
+#ifndef EXPORT_CHECK_CHECK_RELEASE_H
+#define EXPORT_CHECK_CHECK_RELEASE_H
 
 #include "export/check/check.h"
 

@@ -3,8 +3,8 @@
  * and findings about valid rows, each counted and with its first place. Checks of files, of
  * releases and of manifests fill one.
  */
-#ifndef EXPORT_CHECK_REPORT_H
-#define EXPORT_CHECK_REPORT_H
+#ifndef EXPORT_CHECK_CHECK_REPORT_H
+#define EXPORT_CHECK_CHECK_REPORT_H
 
 #include "export/check/target_doubt.h"
 #include "export/formats/file_name.h"

@@ -2,8 +2,8 @@
  * Find-dbs and perf-dbs do not state their target; only their name does. This file finds content
  * that contradicts a target: times that no device of it reaches, and solvers that cannot run on it.
  */
-#ifndef EXPORT_TARGET_DOUBT_H
-#define EXPORT_TARGET_DOUBT_H
+#ifndef EXPORT_CHECK_TARGET_DOUBT_H
+#define EXPORT_CHECK_TARGET_DOUBT_H
 
 #include "solvers/framework/solver.h"
 

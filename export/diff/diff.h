@@ -5,8 +5,8 @@
  * writing are no difference. A time of 0 is compared and wins nothing; a line that cannot be read
  * is reported and otherwise ignored.
  */
-#ifndef EXPORT_DIFF_H
-#define EXPORT_DIFF_H
+#ifndef EXPORT_DIFF_DIFF_H
+#define EXPORT_DIFF_DIFF_H
 
 #include "coordinator/import/import.h"
 #include "export/merge/merge.h"

@@ -8,8 +8,8 @@
  * UNFOLDED_TIMES times its own size is therefore refused with
  * EXPORT_ERROR_DAMAGED; the files that MIOpen ships unfold to 6 to 30 times theirs.
  */
-#ifndef EXPORT_BYTE_SOURCE_H
-#define EXPORT_BYTE_SOURCE_H
+#ifndef EXPORT_FORMATS_BYTE_SOURCE_H
+#define EXPORT_FORMATS_BYTE_SOURCE_H
 
 #include "export/formats/export_error.h"
 

@@ -3,8 +3,8 @@
  * GPUs and CPUs, PoCL's programs, and clang's bundles of several. Other bytes (PTX, SPIR-V, compressed
  * bundles) do not name their device.
  */
-#ifndef EXPORT_CODE_TARGET_H
-#define EXPORT_CODE_TARGET_H
+#ifndef EXPORT_FORMATS_CODE_TARGET_H
+#define EXPORT_FORMATS_CODE_TARGET_H
 
 #include "solvers/framework/target.h"
 

@@ -1,8 +1,8 @@
 /*
  * Errors of this room, and the results of reading a file row by row.
  */
-#ifndef EXPORT_EXPORT_ERROR_H
-#define EXPORT_EXPORT_ERROR_H
+#ifndef EXPORT_FORMATS_EXPORT_ERROR_H
+#define EXPORT_FORMATS_EXPORT_ERROR_H
 
 #include <glib.h>
 #include <stdbool.h>

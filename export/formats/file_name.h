@@ -2,8 +2,8 @@
  * File names: MIOpen's (export/formats/FORMATS.md) begin with the target as MIOpen spells it, our
  * .sjdb with the target's id, which also names a partition. An ending says the format.
  */
-#ifndef EXPORT_FILE_NAME_H
-#define EXPORT_FILE_NAME_H
+#ifndef EXPORT_FORMATS_FILE_NAME_H
+#define EXPORT_FORMATS_FILE_NAME_H
 
 #include "solvers/framework/target.h"
 

@@ -3,8 +3,8 @@
  * such as times, keep their text, so a line is written back with the same bytes. The values are not judged
  * here: zero times and unknown solvers pass, and check and the gate refuse them.
  */
-#ifndef EXPORT_FIND_DB_H
-#define EXPORT_FIND_DB_H
+#ifndef EXPORT_FORMATS_FIND_DB_H
+#define EXPORT_FORMATS_FIND_DB_H
 
 #include "export/formats/line_reader.h"
 

@@ -3,8 +3,8 @@
  * nothing: each piece is a span of the caller's text. Merges look at most lines only to copy them, and
  * find_line_parse() makes strings of the pieces for everybody else.
  */
-#ifndef EXPORT_FIND_SCAN_H
-#define EXPORT_FIND_SCAN_H
+#ifndef EXPORT_FORMATS_FIND_SCAN_H
+#define EXPORT_FORMATS_FIND_SCAN_H
 
 #include <glib.h>
 #include <stdbool.h>

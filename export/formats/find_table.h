@@ -3,8 +3,8 @@
  * Loading splits lines and keys only; find_part_scan() parses the entries that a caller needs.
  * Memory: the unpacked size and 32 bytes a line.
  */
-#ifndef EXPORT_FIND_TABLE_H
-#define EXPORT_FIND_TABLE_H
+#ifndef EXPORT_FORMATS_FIND_TABLE_H
+#define EXPORT_FORMATS_FIND_TABLE_H
 
 #include "export/formats/export_error.h"
 #include "export/formats/find_scan.h"

@@ -4,8 +4,8 @@
  * where that makes it smaller; otherwise uncompressed_size is 0. The hash is the MD5 of the code
  * object.
  */
-#ifndef EXPORT_KERNEL_DB_H
-#define EXPORT_KERNEL_DB_H
+#ifndef EXPORT_FORMATS_KERNEL_DB_H
+#define EXPORT_FORMATS_KERNEL_DB_H
 
 #include "export/formats/export_error.h"
 #include "export/formats/file_name.h"

@@ -5,8 +5,8 @@
  * disk image) has no lines and may never end. A byte order mark in front of the first line is
  * removed.
  */
-#ifndef EXPORT_LINE_READER_H
-#define EXPORT_LINE_READER_H
+#ifndef EXPORT_FORMATS_LINE_READER_H
+#define EXPORT_FORMATS_LINE_READER_H
 
 #include "export/formats/export_error.h"
 

@@ -4,8 +4,8 @@
  * target, the part that was asked for, and the files with their SHA-256; export/README.md lists all
  * members.
  */
-#ifndef EXPORT_MANIFEST_H
-#define EXPORT_MANIFEST_H
+#ifndef EXPORT_FORMATS_MANIFEST_H
+#define EXPORT_FORMATS_MANIFEST_H
 
 #include "export/formats/export_error.h"
 #include "solvers/framework/target.h"

@@ -3,8 +3,8 @@
  * for a config row. A row is a problem without its output size, so problems may share one. Two
  * forms hold the same records: SQLite, and text with one line a row.
  */
-#ifndef EXPORT_PERF_DB_H
-#define EXPORT_PERF_DB_H
+#ifndef EXPORT_FORMATS_PERF_DB_H
+#define EXPORT_FORMATS_PERF_DB_H
 
 #include "export/formats/line_reader.h"
 #include "solvers/problem/problem_key.h"

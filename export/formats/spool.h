@@ -2,8 +2,8 @@
  * Keeps bytes outside of memory until a file is written, since code objects may be gigabytes. The
  * spool is a file that has no name, so the system deletes it when the process ends.
  */
-#ifndef EXPORT_SPOOL_H
-#define EXPORT_SPOOL_H
+#ifndef EXPORT_FORMATS_SPOOL_H
+#define EXPORT_FORMATS_SPOOL_H
 
 #include "export/formats/export_error.h"
 

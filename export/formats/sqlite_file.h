@@ -2,8 +2,8 @@
  * Shared by all SQLite formats: opening a finished file, plain or packed, for reading; making a new
  * one whose bytes depend only on its content; statements; errors as GErrors.
  */
-#ifndef EXPORT_SQLITE_FILE_H
-#define EXPORT_SQLITE_FILE_H
+#ifndef EXPORT_FORMATS_SQLITE_FILE_H
+#define EXPORT_FORMATS_SQLITE_FILE_H
 
 #include "export/formats/export_error.h"
 

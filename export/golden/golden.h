@@ -21,8 +21,8 @@
  * object, under the same name, than an entry of the base (from another compiler, for instance),
  * then the base's entry is replaced as well: an export would refuse one of the two.
  */
-#ifndef EXPORT_GOLDEN_H
-#define EXPORT_GOLDEN_H
+#ifndef EXPORT_GOLDEN_GOLDEN_H
+#define EXPORT_GOLDEN_GOLDEN_H
 
 #include "export/release/export.h"
 #include "schema/results/store_golden.h"

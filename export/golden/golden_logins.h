@@ -4,8 +4,8 @@
  * another login that can measure the target, a winner counts only when the times of two logins
  * agree (export/golden/GOLDEN.md). Internal to the folder.
  */
-#ifndef EXPORT_GOLDEN_LOGINS_H
-#define EXPORT_GOLDEN_LOGINS_H
+#ifndef EXPORT_GOLDEN_GOLDEN_LOGINS_H
+#define EXPORT_GOLDEN_GOLDEN_LOGINS_H
 
 #include "export/golden/golden_spool.h"
 

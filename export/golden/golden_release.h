@@ -3,8 +3,8 @@
  * their manifest, which says what they are made from. The same version and wish give the same
  * bytes.
  */
-#ifndef EXPORT_GOLDEN_RELEASE_H
-#define EXPORT_GOLDEN_RELEASE_H
+#ifndef EXPORT_GOLDEN_GOLDEN_RELEASE_H
+#define EXPORT_GOLDEN_GOLDEN_RELEASE_H
 
 #include "export/release/export.h"
 #include "schema/results/store_golden.h"

@@ -2,8 +2,8 @@
  * The entries of the base version and of the campaign in a scratch database: each entry with the
  * gate's verdict on its best config, its kernels, and all its kept configs. Internal to the folder.
  */
-#ifndef EXPORT_GOLDEN_SPOOL_H
-#define EXPORT_GOLDEN_SPOOL_H
+#ifndef EXPORT_GOLDEN_GOLDEN_SPOOL_H
+#define EXPORT_GOLDEN_GOLDEN_SPOOL_H
 
 #include "export/golden/golden.h"
 #include "export/release/code_names.h"

@@ -2,8 +2,8 @@
  * Verdicts on entries about which a campaign and the base disagreed: which config won when both
  * were measured again (export/golden/GOLDEN.md). Internal to the folder.
  */
-#ifndef EXPORT_GOLDEN_VERDICT_H
-#define EXPORT_GOLDEN_VERDICT_H
+#ifndef EXPORT_GOLDEN_GOLDEN_VERDICT_H
+#define EXPORT_GOLDEN_GOLDEN_VERDICT_H
 
 #include "export/golden/golden.h"
 

@@ -3,8 +3,8 @@
  * applicable, which workspace does it need, are params valid, what does it estimate? The library
  * itself contains no solvers.
  */
-#ifndef EXPORT_CHOOSE_SOLVERS_H
-#define EXPORT_CHOOSE_SOLVERS_H
+#ifndef EXPORT_LOOKUP_CHOOSE_SOLVERS_H
+#define EXPORT_LOOKUP_CHOOSE_SOLVERS_H
 
 #include "export/sjdb/reader/skipjackdb.h"
 #include "solvers/framework/space.h"

@@ -2,8 +2,8 @@
  * `skipjack lookup --choose`: the solver that a library would choose for a problem, and how it was
  * found.
  */
-#ifndef EXPORT_LOOKUP_CHOOSE_H
-#define EXPORT_LOOKUP_CHOOSE_H
+#ifndef EXPORT_LOOKUP_LOOKUP_CHOOSE_H
+#define EXPORT_LOOKUP_LOOKUP_CHOOSE_H
 
 #include "coordinator/import/problem_list.h"
 

@@ -1,8 +1,8 @@
 /*
  * The launches by which a solver in a .sjdb computes a problem, as JSON and as text.
  */
-#ifndef EXPORT_LOOKUP_SOLUTION_H
-#define EXPORT_LOOKUP_SOLUTION_H
+#ifndef EXPORT_LOOKUP_LOOKUP_SOLUTION_H
+#define EXPORT_LOOKUP_LOOKUP_SOLUTION_H
 
 #include "export/sjdb/reader/skipjackdb.h"
 

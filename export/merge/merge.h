@@ -4,8 +4,8 @@
  * format; the output's name says the format that is written. The same inputs in the same order give
  * the same bytes.
  */
-#ifndef EXPORT_MERGE_H
-#define EXPORT_MERGE_H
+#ifndef EXPORT_MERGE_MERGE_H
+#define EXPORT_MERGE_MERGE_H
 
 #include "export/merge/merge_report.h"
 

@@ -2,8 +2,8 @@
  * Find entries of a merge. Whole find-dbs are in memory as tables; a key's lines are compared while the output is written,
  * and a line with nothing to choose is copied without parsing its entries. Internal to merge and diff.
  */
-#ifndef EXPORT_MERGE_FIND_H
-#define EXPORT_MERGE_FIND_H
+#ifndef EXPORT_MERGE_MERGE_FIND_H
+#define EXPORT_MERGE_MERGE_FIND_H
 
 #include "export/formats/find_table.h"
 #include "export/merge/merge_state.h"

@@ -2,8 +2,8 @@
  * Kernels of a merge, identified by name and arguments and compared by hash. Code objects stay in their files until they
  * are written: an architecture's file has hundreds of megabytes. Internal to merge and diff.
  */
-#ifndef EXPORT_MERGE_KERNEL_H
-#define EXPORT_MERGE_KERNEL_H
+#ifndef EXPORT_MERGE_MERGE_KERNEL_H
+#define EXPORT_MERGE_MERGE_KERNEL_H
 
 #include "export/formats/kernel_db.h"
 #include "export/merge/merge_state.h"

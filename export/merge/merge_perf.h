@@ -1,6 +1,6 @@
 /* Perf rows of a merge. All records are in memory. Internal to merge and diff. */
-#ifndef EXPORT_MERGE_PERF_H
-#define EXPORT_MERGE_PERF_H
+#ifndef EXPORT_MERGE_MERGE_PERF_H
+#define EXPORT_MERGE_MERGE_PERF_H
 
 #include "export/formats/perf_db.h"
 #include "export/merge/merge_state.h"

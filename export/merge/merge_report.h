@@ -3,8 +3,8 @@
  * contradicted each other, and what the output's format cannot express. diff reports unreadable
  * lines with it, too.
  */
-#ifndef EXPORT_MERGE_REPORT_H
-#define EXPORT_MERGE_REPORT_H
+#ifndef EXPORT_MERGE_MERGE_REPORT_H
+#define EXPORT_MERGE_MERGE_REPORT_H
 
 #include "export/formats/export_error.h"
 #include "export/formats/file_name.h"

@@ -4,8 +4,8 @@
  * measured with that solution. A solution never runs another input's code object: its arguments may
  * not match. Internal to merge.
  */
-#ifndef EXPORT_MERGE_SJDB_H
-#define EXPORT_MERGE_SJDB_H
+#ifndef EXPORT_MERGE_MERGE_SJDB_H
+#define EXPORT_MERGE_MERGE_SJDB_H
 
 #include "export/merge/merge_state.h"
 

@@ -4,8 +4,8 @@
  * list the parts and the formats. diff compares two files part by part with the same functions.
  * Internal to merge and diff.
  */
-#ifndef EXPORT_MERGE_STATE_H
-#define EXPORT_MERGE_STATE_H
+#ifndef EXPORT_MERGE_MERGE_STATE_H
+#define EXPORT_MERGE_MERGE_STATE_H
 
 #include "export/check/target_doubt.h"
 #include "export/formats/find_scan.h"

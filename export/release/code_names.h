@@ -4,8 +4,8 @@
  * needs; a result is known by a number, its owner number. One database may have two independent
  * sets, its sides. Internal to release and golden.
  */
-#ifndef EXPORT_CODE_NAMES_H
-#define EXPORT_CODE_NAMES_H
+#ifndef EXPORT_RELEASE_CODE_NAMES_H
+#define EXPORT_RELEASE_CODE_NAMES_H
 
 #include "export/formats/sqlite_file.h"
 #include "export/release/gate.h"

@@ -8,8 +8,8 @@
  * not grow with the number of results. If the campaign is still running, results handed in during
  * the export may or may not be included; the results of one job are always read together.
  */
-#ifndef EXPORT_EXPORT_H
-#define EXPORT_EXPORT_H
+#ifndef EXPORT_RELEASE_EXPORT_H
+#define EXPORT_RELEASE_EXPORT_H
 
 #include "export/formats/export_error.h"
 #include "export/release/export_folder.h"

@@ -3,8 +3,8 @@
  * formats cannot express: problems with an epilogue, each problem's own params, and the launches of
  * each solver. Internal to the folder.
  */
-#ifndef EXPORT_EXPORT_COMPACT_H
-#define EXPORT_EXPORT_COMPACT_H
+#ifndef EXPORT_RELEASE_EXPORT_COMPACT_H
+#define EXPORT_RELEASE_EXPORT_COMPACT_H
 
 #include "export/release/export_write.h"
 

@@ -4,8 +4,8 @@
  * compiling for a new shape. A problem therefore keeps one of each kind before further fast ones.
  * Internal to the folder.
  */
-#ifndef EXPORT_EXPORT_ENTRIES_H
-#define EXPORT_EXPORT_ENTRIES_H
+#ifndef EXPORT_RELEASE_EXPORT_ENTRIES_H
+#define EXPORT_RELEASE_EXPORT_ENTRIES_H
 
 #include "export/formats/find_db.h"
 #include "solvers/framework/solver.h"

@@ -3,8 +3,8 @@
  * Processes that do this take turns by a lock, and the next process removes the temporary folder of
  * one that was killed. Internal to the folder.
  */
-#ifndef EXPORT_EXPORT_FOLDER_H
-#define EXPORT_EXPORT_FOLDER_H
+#ifndef EXPORT_RELEASE_EXPORT_FOLDER_H
+#define EXPORT_RELEASE_EXPORT_FOLDER_H
 
 #include "export/formats/export_error.h"
 

@@ -1,6 +1,6 @@
 /* The manifest of a campaign's export (formats/manifest.h). Internal to release and golden. */
-#ifndef EXPORT_EXPORT_MANIFEST_H
-#define EXPORT_EXPORT_MANIFEST_H
+#ifndef EXPORT_RELEASE_EXPORT_MANIFEST_H
+#define EXPORT_RELEASE_EXPORT_MANIFEST_H
 
 #include "export/release/export.h"
 

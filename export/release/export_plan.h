@@ -3,8 +3,8 @@
  * each key, one perf record for each row and solver, and all kernels that these need. Results are
  * read a part at a time; what is chosen is kept in the spool. Internal to the folder.
  */
-#ifndef EXPORT_EXPORT_PLAN_H
-#define EXPORT_EXPORT_PLAN_H
+#ifndef EXPORT_RELEASE_EXPORT_PLAN_H
+#define EXPORT_RELEASE_EXPORT_PLAN_H
 
 #include "export/release/export.h"
 #include "export/release/export_source.h"

@@ -2,8 +2,8 @@
  * Reads the results to be judged, of a campaign or a golden version, a part at a time. The gate
  * learns the kernels of each part as it is read. Internal to release and golden.
  */
-#ifndef EXPORT_EXPORT_SOURCE_H
-#define EXPORT_EXPORT_SOURCE_H
+#ifndef EXPORT_RELEASE_EXPORT_SOURCE_H
+#define EXPORT_RELEASE_EXPORT_SOURCE_H
 
 #include "export/release/export.h"
 #include "export/release/gate.h"

@@ -3,8 +3,8 @@
  * with their code objects, then which of them were chosen. They are read again in the order in
  * which each file needs them. Internal to the folder.
  */
-#ifndef EXPORT_EXPORT_SPOOL_H
-#define EXPORT_EXPORT_SPOOL_H
+#ifndef EXPORT_RELEASE_EXPORT_SPOOL_H
+#define EXPORT_RELEASE_EXPORT_SPOOL_H
 
 #include "export/formats/perf_db.h"
 #include "export/release/code_names.h"

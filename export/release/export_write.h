@@ -1,6 +1,6 @@
 /* Writes the files that an export has planned, and reads them back. Internal to the folder. */
-#ifndef EXPORT_EXPORT_WRITE_H
-#define EXPORT_EXPORT_WRITE_H
+#ifndef EXPORT_RELEASE_EXPORT_WRITE_H
+#define EXPORT_RELEASE_EXPORT_WRITE_H
 
 #include "export/release/export.h"
 #include "export/release/export_spool.h"

@@ -5,8 +5,8 @@
  * reason and never repaired. Conflicts of kernel names between results are settled later, when all
  * results are known (code_names.h).
  */
-#ifndef EXPORT_GATE_H
-#define EXPORT_GATE_H
+#ifndef EXPORT_RELEASE_GATE_H
+#define EXPORT_RELEASE_GATE_H
 
 #include "export/formats/find_db.h"
 #include "export/release/export.h"

@@ -1,7 +1,7 @@
 /* Converts a perf-db row to bytes. Comparing such bytes with memcmp() gives the order of
  * perf_record_compare(), so SQLite can sort them. Internal to the folder. */
-#ifndef EXPORT_PERF_ROW_BLOB_H
-#define EXPORT_PERF_ROW_BLOB_H
+#ifndef EXPORT_RELEASE_PERF_ROW_BLOB_H
+#define EXPORT_RELEASE_PERF_ROW_BLOB_H
 
 #include "solvers/problem/problem_key.h"
 

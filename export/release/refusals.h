@@ -3,8 +3,8 @@
  * ones are kept in memory, the rest in a file that has no name, which the system deletes when the
  * process ends.
  */
-#ifndef EXPORT_REFUSALS_H
-#define EXPORT_REFUSALS_H
+#ifndef EXPORT_RELEASE_REFUSALS_H
+#define EXPORT_RELEASE_REFUSALS_H
 
 #include "export/formats/spool.h"
 

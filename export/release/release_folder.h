@@ -3,8 +3,8 @@
  * hold files of several targets, since libraries read one folder for all; files of other targets
  * are ignored.
  */
-#ifndef EXPORT_RELEASE_FOLDER_H
-#define EXPORT_RELEASE_FOLDER_H
+#ifndef EXPORT_RELEASE_RELEASE_FOLDER_H
+#define EXPORT_RELEASE_RELEASE_FOLDER_H
 
 #include "export/formats/manifest.h"
 

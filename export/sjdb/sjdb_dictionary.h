@@ -3,8 +3,8 @@
  * added. Takes the memory of the bytes, and about a dozen bytes more for each string. Internal to
  * the writer of .sjdb.
  */
-#ifndef EXPORT_SJDB_DICTIONARY_H
-#define EXPORT_SJDB_DICTIONARY_H
+#ifndef EXPORT_SJDB_SJDB_DICTIONARY_H
+#define EXPORT_SJDB_SJDB_DICTIONARY_H
 
 #include <glib.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * (export/sjdb/reader/FORMAT.md). Until the file is written, sections wait in a spool in the same
  * folder. Internal to the writer.
  */
-#ifndef EXPORT_SJDB_FILE_H
-#define EXPORT_SJDB_FILE_H
+#ifndef EXPORT_SJDB_SJDB_FILE_H
+#define EXPORT_SJDB_SJDB_FILE_H
 
 #include "export/formats/spool.h"
 

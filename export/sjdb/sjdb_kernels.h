@@ -1,8 +1,8 @@
 /*
  * Collects the code objects of a .sjdb file and compresses them in groups. Internal to the writer.
  */
-#ifndef EXPORT_SJDB_KERNELS_H
-#define EXPORT_SJDB_KERNELS_H
+#ifndef EXPORT_SJDB_SJDB_KERNELS_H
+#define EXPORT_SJDB_SJDB_KERNELS_H
 
 #include "export/sjdb/sjdb_file.h"
 

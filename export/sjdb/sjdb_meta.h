@@ -1,8 +1,8 @@
 /*
  * The JSON text in a .sjdb that says where its data comes from, as its writer made it.
  */
-#ifndef EXPORT_SJDB_META_H
-#define EXPORT_SJDB_META_H
+#ifndef EXPORT_SJDB_SJDB_META_H
+#define EXPORT_SJDB_SJDB_META_H
 
 #include "export/formats/file_name.h"
 #include "export/sjdb/reader/skipjackdb.h"

@@ -3,8 +3,8 @@
  * form is what launches of different sizes have in common. Equal recipes, launches and forms are
  * stored once. Internal to the writer.
  */
-#ifndef EXPORT_SJDB_RECIPES_H
-#define EXPORT_SJDB_RECIPES_H
+#ifndef EXPORT_SJDB_SJDB_RECIPES_H
+#define EXPORT_SJDB_SJDB_RECIPES_H
 
 #include "export/sjdb/sjdb_rows.h"
 #include "solvers/framework/solution.h"

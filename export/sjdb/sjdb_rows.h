@@ -2,8 +2,8 @@
  * Stores rows of numbers, each distinct row once, with ids 0, 1, 2... in the order in which they
  * are added; and packs rows into columns with dictionaries. Internal to the writer of .sjdb.
  */
-#ifndef EXPORT_SJDB_ROWS_H
-#define EXPORT_SJDB_ROWS_H
+#ifndef EXPORT_SJDB_SJDB_ROWS_H
+#define EXPORT_SJDB_SJDB_ROWS_H
 
 #include "export/sjdb/sjdb_dictionary.h"
 #include "export/sjdb/sjdb_file.h"

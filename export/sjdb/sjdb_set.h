@@ -3,8 +3,8 @@
  * or with solutions. An item says what the file holds for one choice (solver, algorithm, library)
  * of a problem. Internal to the writer.
  */
-#ifndef EXPORT_SJDB_SET_H
-#define EXPORT_SJDB_SET_H
+#ifndef EXPORT_SJDB_SJDB_SET_H
+#define EXPORT_SJDB_SJDB_SET_H
 
 #include "export/sjdb/reader/skipjackdb.h"
 #include "export/sjdb/sjdb_rows.h"

@@ -2,8 +2,8 @@
  * Sorts byte strings, each with a number, without holding them in memory: SQLite sorts them in a
  * file without a name, which is deleted with the sorter. Internal to the writer of .sjdb.
  */
-#ifndef EXPORT_SJDB_SORT_H
-#define EXPORT_SJDB_SORT_H
+#ifndef EXPORT_SJDB_SJDB_SORT_H
+#define EXPORT_SJDB_SJDB_SORT_H
 
 #include "export/formats/export_error.h"
 

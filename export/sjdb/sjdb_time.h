@@ -4,8 +4,8 @@
  * consecutive codes. The few other times, the rare ones, are stored as doubles. Internal to the
  * writer of .sjdb.
  */
-#ifndef EXPORT_SJDB_TIME_H
-#define EXPORT_SJDB_TIME_H
+#ifndef EXPORT_SJDB_SJDB_TIME_H
+#define EXPORT_SJDB_SJDB_TIME_H
 
 #include "export/sjdb/reader/layout.h"
 #include "export/sjdb/sjdb_file.h"

@@ -8,8 +8,8 @@
  * bytes for each solution or params, and all texts and kernel names; while the file is written, 30
  * bytes more for each solution.
  */
-#ifndef EXPORT_SJDB_WRITE_H
-#define EXPORT_SJDB_WRITE_H
+#ifndef EXPORT_SJDB_SJDB_WRITE_H
+#define EXPORT_SJDB_SJDB_WRITE_H
 
 #include "export/formats/export_error.h"
 #include "solvers/framework/solution.h"

@@ -4,8 +4,8 @@
  * time of 0 or less was never measured and wins nothing. Times are weighted by multiplicity. A
  * share is a part of the total time of the problems that have a winner.
  */
-#ifndef EXPORT_USAGE_H
-#define EXPORT_USAGE_H
+#ifndef EXPORT_USAGE_USAGE_H
+#define EXPORT_USAGE_USAGE_H
 
 #include "solvers/problem/problem.h"
 

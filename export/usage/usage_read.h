@@ -1,6 +1,6 @@
 /* Where usage takes networks and times from: lists, databases that libraries ship, campaigns and golden versions. */
-#ifndef EXPORT_USAGE_READ_H
-#define EXPORT_USAGE_READ_H
+#ifndef EXPORT_USAGE_USAGE_READ_H
+#define EXPORT_USAGE_USAGE_READ_H
 
 #include "coordinator/import/import.h"
 #include "export/usage/usage.h"

@@ -3,8 +3,8 @@
  * the vendor's library reports them between the configs of a round; and the
  * time that a GPU had work while its jobs were evaluated.
  */
-#ifndef SCHEMA_STORE_CONDITIONS_H
-#define SCHEMA_STORE_CONDITIONS_H
+#ifndef SCHEMA_RESULTS_CONDITIONS_H
+#define SCHEMA_RESULTS_CONDITIONS_H
 
 #include "schema/results/store_results.h"
 #include "schema/store/store_queue.h"

@@ -2,8 +2,8 @@
  * Foreign campaigns: times and params measured elsewhere, imported from a
  * library's files. They are read by problem, and searches begin with them.
  */
-#ifndef SCHEMA_STORE_STORE_FOREIGN_H
-#define SCHEMA_STORE_STORE_FOREIGN_H
+#ifndef SCHEMA_RESULTS_STORE_FOREIGN_H
+#define SCHEMA_RESULTS_STORE_FOREIGN_H
 
 #include "schema/store/store.h"
 #include "schema/store/store_campaigns.h"

@@ -9,8 +9,8 @@
  * approved versions that were not pruned, are kept (upkeep.h). Parameters named
  * `by` are names that people give; the login is recorded beside them.
  */
-#ifndef SCHEMA_STORE_STORE_GOLDEN_H
-#define SCHEMA_STORE_STORE_GOLDEN_H
+#ifndef SCHEMA_RESULTS_STORE_GOLDEN_H
+#define SCHEMA_RESULTS_STORE_GOLDEN_H
 
 #include "schema/results/store_results.h"
 

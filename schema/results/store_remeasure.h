@@ -9,8 +9,8 @@
  * Budgets do not end these rounds; their time counts as spent. A worker that
  * dies costs a strike as usual. A job that fails stays as it was, with an event.
  */
-#ifndef SCHEMA_STORE_STORE_REMEASURE_H
-#define SCHEMA_STORE_STORE_REMEASURE_H
+#ifndef SCHEMA_RESULTS_STORE_REMEASURE_H
+#define SCHEMA_RESULTS_STORE_REMEASURE_H
 
 #include "schema/sql/numbers.h"
 #include "schema/store/store.h"

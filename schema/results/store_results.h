@@ -10,8 +10,8 @@
  *         ... store_list_part_jobs(store, campaign, &part, error) ...
  *     } while (part.last != INT64_MAX);
  */
-#ifndef SCHEMA_STORE_STORE_RESULTS_H
-#define SCHEMA_STORE_STORE_RESULTS_H
+#ifndef SCHEMA_RESULTS_STORE_RESULTS_H
+#define SCHEMA_RESULTS_STORE_RESULTS_H
 
 #include "schema/store/job_reason.h"
 #include "schema/store/store.h"

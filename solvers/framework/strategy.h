@@ -3,8 +3,8 @@
  * line parses `--strategy` by it and prints its help from it; worker/search has a function for each row.
  * Campaigns and jobs keep a strategy as its name.
  */
-#ifndef SOLVERS_STRATEGY_H
-#define SOLVERS_STRATEGY_H
+#ifndef SOLVERS_FRAMEWORK_STRATEGY_H
+#define SOLVERS_FRAMEWORK_STRATEGY_H
 
 #define STRATEGY_PRIOR      "prior"
 #define STRATEGY_EXHAUSTIVE "exhaustive"

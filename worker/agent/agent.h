@@ -3,8 +3,8 @@
  * stores the results. It runs on one libuv loop. It calls no compiler and opens no device itself, so that a crash or a
  * hang of either ends a child, never the agent.
  */
-#ifndef WORKER_AGENT_H
-#define WORKER_AGENT_H
+#ifndef WORKER_AGENT_AGENT_H
+#define WORKER_AGENT_AGENT_H
 
 #include <glib.h>
 #include <stdbool.h>

@@ -6,8 +6,8 @@
  * fails. All calls about a work must have ended before the work is freed: free it
  * in the `done` of a later call, such as call_barrier().
  */
-#ifndef WORKER_AGENT_CALLS_H
-#define WORKER_AGENT_CALLS_H
+#ifndef WORKER_AGENT_AGENT_CALLS_H
+#define WORKER_AGENT_AGENT_CALLS_H
 
 #include "schema/results/conditions.h"
 #include "schema/store/store_kernels.h"

@@ -3,8 +3,8 @@
  * compiles the layers that a file lists, and a fresh eval child runs them; each
  * child has an empty folder for its caches. Needs no database and stores nothing.
  */
-#ifndef WORKER_AGENT_COLD_H
-#define WORKER_AGENT_COLD_H
+#ifndef WORKER_AGENT_AGENT_COLD_H
+#define WORKER_AGENT_AGENT_COLD_H
 
 struct cold_options {
     const char *path; /* {"layers":[{"problem":KEY,"solver":NAME,"config":"64,8","runs":N}, ...]} */

@@ -2,8 +2,8 @@
  * Counts of the agent's work since it began; they only grow, and only on the loop. agent_metrics.c serves them to
  * Prometheus, and heartbeats carry them to the database, which computes the farm's rates from them.
  */
-#ifndef WORKER_AGENT_COUNTS_H
-#define WORKER_AGENT_COUNTS_H
+#ifndef WORKER_AGENT_AGENT_COUNTS_H
+#define WORKER_AGENT_AGENT_COUNTS_H
 
 #include "schema/store/failure.h"
 #include "schema/store/store.h"

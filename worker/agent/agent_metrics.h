@@ -1,6 +1,6 @@
 /* The agent's metrics and health over HTTP (deploy/metrics.md). Internal. */
-#ifndef WORKER_AGENT_METRICS_H
-#define WORKER_AGENT_METRICS_H
+#ifndef WORKER_AGENT_AGENT_METRICS_H
+#define WORKER_AGENT_AGENT_METRICS_H
 
 #include "worker/agent/agent_state.h"
 

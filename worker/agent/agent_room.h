@@ -1,6 +1,6 @@
 /* Free space on the disk of the scratch folder, where compilers and drivers write. Internal. */
-#ifndef WORKER_AGENT_ROOM_H
-#define WORKER_AGENT_ROOM_H
+#ifndef WORKER_AGENT_AGENT_ROOM_H
+#define WORKER_AGENT_AGENT_ROOM_H
 
 #include "worker/agent/agent_state.h"
 

@@ -4,8 +4,8 @@
  * on a lane (lane.h). When the call has ended, the agent's state machine moves, or
  * its scheduler runs. Internal.
  */
-#ifndef WORKER_AGENT_ROW_H
-#define WORKER_AGENT_ROW_H
+#ifndef WORKER_AGENT_AGENT_ROW_H
+#define WORKER_AGENT_AGENT_ROW_H
 
 #include "worker/agent/agent_state.h"
 

@@ -3,8 +3,8 @@
  * and the functions of agent.c that the pools call. agent.c owns the loop, the
  * scheduler and the orderly end. Internal to worker/agent.
  */
-#ifndef WORKER_AGENT_STATE_H
-#define WORKER_AGENT_STATE_H
+#ifndef WORKER_AGENT_AGENT_STATE_H
+#define WORKER_AGENT_AGENT_STATE_H
 
 #include "schema/monitor/monitor.h"
 #include "schema/monitor/signals.h"

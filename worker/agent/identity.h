@@ -4,8 +4,8 @@
  * workers are dead, and need not wait for their leases to run out. The name of the
  * process's scratch folder begins with the same text.
  */
-#ifndef WORKER_IDENTITY_H
-#define WORKER_IDENTITY_H
+#ifndef WORKER_AGENT_IDENTITY_H
+#define WORKER_AGENT_IDENTITY_H
 
 #include <glib.h>
 #include <stdbool.h>

@@ -5,8 +5,8 @@
  * and is repeated, after growing pauses, until the database has answered it. An
  * embedded database is started again before the repetition.
  */
-#ifndef WORKER_LANE_H
-#define WORKER_LANE_H
+#ifndef WORKER_AGENT_LANE_H
+#define WORKER_AGENT_LANE_H
 
 #include <uv.h>
 

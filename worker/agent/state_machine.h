@@ -5,8 +5,8 @@
  * and logs each move at debug level. An event that the table does not allow is a
  * bug, and aborts.
  */
-#ifndef WORKER_STATE_MACHINE_H
-#define WORKER_STATE_MACHINE_H
+#ifndef WORKER_AGENT_STATE_MACHINE_H
+#define WORKER_AGENT_STATE_MACHINE_H
 
 #include "schema/monitor/log.h"
 

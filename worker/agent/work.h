@@ -3,8 +3,8 @@
  * target, and the open round, on which the claim works. These functions only
  * compute on the job's stored state: they make no call and wait for nobody.
  */
-#ifndef WORKER_WORK_H
-#define WORKER_WORK_H
+#ifndef WORKER_AGENT_WORK_H
+#define WORKER_AGENT_WORK_H
 
 #include "kernels/toolchains/toolchain.h"
 #include "schema/monitor/log.h"

@@ -3,8 +3,8 @@
  * planner or worker of ours writes must end its job with a reason, and must not
  * end the agent.
  */
-#ifndef WORKER_WORK_CHECK_H
-#define WORKER_WORK_CHECK_H
+#ifndef WORKER_AGENT_WORK_CHECK_H
+#define WORKER_AGENT_WORK_CHECK_H
 
 #include "schema/store/store_kernels.h"
 #include "worker/agent/work.h"

@@ -1,8 +1,8 @@
 /*
  * A "compile" request (protocol.h) as a struct. Reading it checks everything that the agent sent.
  */
-#ifndef WORKER_COMPILE_REQUEST_H
-#define WORKER_COMPILE_REQUEST_H
+#ifndef WORKER_BUILD_COMPILE_REQUEST_H
+#define WORKER_BUILD_COMPILE_REQUEST_H
 
 #include <jansson.h>
 

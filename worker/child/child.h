@@ -6,8 +6,8 @@
  *
  * All calls belong to the loop's thread. No call of this header calls a callback; callbacks come from the loop.
  */
-#ifndef WORKER_CHILD_H
-#define WORKER_CHILD_H
+#ifndef WORKER_CHILD_CHILD_H
+#define WORKER_CHILD_CHILD_H
 
 #include <uv.h>
 

@@ -1,8 +1,8 @@
 /*
  * The child's side of worker/child/child.h: what a child process does before and while it serves.
  */
-#ifndef WORKER_CHILD_ENTER_H
-#define WORKER_CHILD_ENTER_H
+#ifndef WORKER_CHILD_CHILD_ENTER_H
+#define WORKER_CHILD_CHILD_ENTER_H
 
 #include <glib.h>
 #include <stdbool.h>

@@ -3,8 +3,8 @@
  * agent's log, so that output of compilers and drivers is never mixed into the log's own lines. A child that prints
  * without end is limited to some lines a minute.
  */
-#ifndef WORKER_CHILD_WORDS_H
-#define WORKER_CHILD_WORDS_H
+#ifndef WORKER_CHILD_CHILD_WORDS_H
+#define WORKER_CHILD_CHILD_WORDS_H
 
 #include <glib.h>
 #include <stdbool.h>

@@ -6,8 +6,8 @@
  * DEVICE_ERROR_FAULT results, and the driver's state, are undefined: end the process. All calls for a device belong
  * to one thread. Free its objects before the device.
  */
-#ifndef WORKER_DEVICE_H
-#define WORKER_DEVICE_H
+#ifndef WORKER_DEVICE_DEVICE_H
+#define WORKER_DEVICE_DEVICE_H
 
 #include <glib.h>
 #include <stdbool.h>

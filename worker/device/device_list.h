@@ -2,8 +2,8 @@
  * The GPUs of this node. A child process asks the drivers, since the agent, which supervises children, must never
  * open a driver itself.
  */
-#ifndef WORKER_DEVICE_LIST_H
-#define WORKER_DEVICE_LIST_H
+#ifndef WORKER_DEVICE_DEVICE_LIST_H
+#define WORKER_DEVICE_DEVICE_LIST_H
 
 #include <glib.h>
 

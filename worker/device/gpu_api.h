@@ -7,8 +7,8 @@
  * installed). Differences, such as the attributes' numbers, are in the vendor's
  * row.
  */
-#ifndef WORKER_GPU_API_H
-#define WORKER_GPU_API_H
+#ifndef WORKER_DEVICE_GPU_API_H
+#define WORKER_DEVICE_GPU_API_H
 
 #include "worker/device/device.h"
 

@@ -4,8 +4,8 @@
  * the measuring process is gone, however it ended. The guard inherits the lock of the GPU (gpu_place.h): the next
  * process measures only after the clocks are unlocked.
  */
-#ifndef WORKER_GPU_CLOCKS_H
-#define WORKER_GPU_CLOCKS_H
+#ifndef WORKER_DEVICE_GPU_CLOCKS_H
+#define WORKER_DEVICE_GPU_CLOCKS_H
 
 #include "schema/results/conditions.h"
 #include "worker/device/device.h"

@@ -5,8 +5,8 @@
  * their headers are not needed to build. A function that an older library lacks leaves its value unknown. All calls of
  * a process belong to one thread.
  */
-#ifndef WORKER_GPU_MONITOR_H
-#define WORKER_GPU_MONITOR_H
+#ifndef WORKER_DEVICE_GPU_MONITOR_H
+#define WORKER_DEVICE_GPU_MONITOR_H
 
 #include "schema/results/conditions.h"
 #include "worker/device/device.h"

@@ -3,8 +3,8 @@
  * at a time measure on it. If two processes measured at once, the times of both
  * would contain the other's kernels, and would still look sound.
  */
-#ifndef WORKER_GPU_PLACE_H
-#define WORKER_GPU_PLACE_H
+#ifndef WORKER_DEVICE_GPU_PLACE_H
+#define WORKER_DEVICE_GPU_PLACE_H
 
 #include "worker/device/device.h"
 

@@ -4,8 +4,8 @@
  * tuned. All layers share their memory, as activations do: one buffer for each tensor's role and one workspace,
  * each as large as the largest layer needs, filled with zeros.
  */
-#ifndef WORKER_COLD_RUN_H
-#define WORKER_COLD_RUN_H
+#ifndef WORKER_EVAL_COLD_RUN_H
+#define WORKER_EVAL_COLD_RUN_H
 
 #include "worker/eval/eval_kernels.h"
 

@@ -3,8 +3,8 @@
  * from stdin one after another. It is the only process that launches kernels. If a
  * kernel kills it, the last "begin" that it sent names the config in flight.
  */
-#ifndef WORKER_EVAL_CHILD_H
-#define WORKER_EVAL_CHILD_H
+#ifndef WORKER_EVAL_EVAL_CHILD_H
+#define WORKER_EVAL_EVAL_CHILD_H
 
 /* Exit statuses. BROKEN: the device faulted, and the outcome of the config that broke it was
  * sent. SHORT: the device had too little free memory for this problem, but has enough for

@@ -3,8 +3,8 @@
  * on the cores near the device, locks its clocks if the worker asks for it, and samples clocks and temperature if
  * the vendor's library is installed.
  */
-#ifndef WORKER_EVAL_DEVICE_H
-#define WORKER_EVAL_DEVICE_H
+#ifndef WORKER_EVAL_EVAL_DEVICE_H
+#define WORKER_EVAL_EVAL_DEVICE_H
 
 #include "schema/results/conditions.h"
 #include "worker/device/device.h"

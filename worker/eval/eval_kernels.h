@@ -2,8 +2,8 @@
  * The code objects that an eval child received, by kernel key. Each is loaded into the device when it is first needed
  * and stays loaded until it is forgotten.
  */
-#ifndef WORKER_EVAL_KERNELS_H
-#define WORKER_EVAL_KERNELS_H
+#ifndef WORKER_EVAL_EVAL_KERNELS_H
+#define WORKER_EVAL_EVAL_KERNELS_H
 
 #include "worker/device/device.h"
 

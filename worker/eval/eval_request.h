@@ -1,8 +1,8 @@
 /*
  * An "evaluate" request (protocol.h) as a struct. Reading it checks everything that the agent sent.
  */
-#ifndef WORKER_EVAL_REQUEST_H
-#define WORKER_EVAL_REQUEST_H
+#ifndef WORKER_EVAL_EVAL_REQUEST_H
+#define WORKER_EVAL_EVAL_REQUEST_H
 
 #include <jansson.h>
 

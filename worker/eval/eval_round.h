@@ -3,8 +3,8 @@
  * baseline, usually the default config, is measured first and again at the end. If its two times differ by more than
  * the drift limit (schema/store/drift.h), the device changed meanwhile, and all configs are measured once more.
  */
-#ifndef WORKER_EVAL_ROUND_H
-#define WORKER_EVAL_ROUND_H
+#ifndef WORKER_EVAL_EVAL_ROUND_H
+#define WORKER_EVAL_EVAL_ROUND_H
 
 #include "schema/store/failure.h"
 #include "worker/eval/eval_kernels.h"

@@ -3,8 +3,8 @@
  * once, so that a timed run only launches. The tensors' memory is passed to each
  * launch, since runs rotate through copies of the tensors.
  */
-#ifndef WORKER_INVOCATION_H
-#define WORKER_INVOCATION_H
+#ifndef WORKER_EVAL_INVOCATION_H
+#define WORKER_EVAL_INVOCATION_H
 
 #include "solvers/framework/solution.h"
 #include "worker/device/device.h"

@@ -6,8 +6,8 @@
  * not in the last-level cache. The device makes inputs and reference if it has a judge (verify/judge.h) that proved
  * itself, else the host does.
  */
-#ifndef WORKER_WORKBENCH_H
-#define WORKER_WORKBENCH_H
+#ifndef WORKER_EVAL_WORKBENCH_H
+#define WORKER_EVAL_WORKBENCH_H
 
 #include "worker/eval/invocation.h"
 #include "worker/verify/guarded.h"

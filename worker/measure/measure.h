@@ -7,8 +7,8 @@
  * taken until the 95 % confidence interval of their median is within 2 % of it, until the config has certainly lost
  * against the best one, or until their time or their number (200) is spent.
  */
-#ifndef WORKER_MEASURE_H
-#define WORKER_MEASURE_H
+#ifndef WORKER_MEASURE_MEASURE_H
+#define WORKER_MEASURE_MEASURE_H
 
 #include "solvers/framework/solution.h"
 #include "solvers/framework/target.h"

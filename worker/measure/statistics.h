@@ -3,8 +3,8 @@
  * and the precision of the median so far. Pure functions. They assume no normal
  * distribution, since times are bounded below and have a long tail above.
  */
-#ifndef WORKER_STATISTICS_H
-#define WORKER_STATISTICS_H
+#ifndef WORKER_MEASURE_STATISTICS_H
+#define WORKER_MEASURE_STATISTICS_H
 
 #include <stdbool.h>
 

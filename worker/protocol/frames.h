@@ -3,8 +3,8 @@
  * blob. Larger frames than FRAME_MAX are refused. Children read and write with blocking calls; the agent's event loop
  * encodes and decodes in buffers.
  */
-#ifndef WORKER_FRAMES_H
-#define WORKER_FRAMES_H
+#ifndef WORKER_PROTOCOL_FRAMES_H
+#define WORKER_PROTOCOL_FRAMES_H
 
 #include <glib.h>
 #include <jansson.h>

@@ -60,8 +60,8 @@
  * the outcome "device fault" the child ends with status 3; configs without an outcome were not touched.
  * Targets are objects of target_json.h.
  */
-#ifndef WORKER_PROTOCOL_H
-#define WORKER_PROTOCOL_H
+#ifndef WORKER_PROTOCOL_PROTOCOL_H
+#define WORKER_PROTOCOL_PROTOCOL_H
 
 #define CHILD_COMMAND       "child" /* hidden command of this program that starts a child */
 /* Environment variable of an eval child: the frequency in MHz at which it locks its GPU's clock. */

@@ -3,8 +3,8 @@
  * agent and children. A target's object has all of its fields, so that both sides
  * decide by the same limits.
  */
-#ifndef WORKER_TARGET_JSON_H
-#define WORKER_TARGET_JSON_H
+#ifndef WORKER_PROTOCOL_TARGET_JSON_H
+#define WORKER_PROTOCOL_TARGET_JSON_H
 
 #include "solvers/framework/space.h"
 #include "worker/device/device.h"

@@ -19,8 +19,8 @@
  * INFINITY. Only its proposals that are new configs of the space in force are taken. Default, limits and rounds hold
  * as they do for a strategy, and the job ends when the solver proposes nothing more.
  */
-#ifndef WORKER_SEARCH_H
-#define WORKER_SEARCH_H
+#ifndef WORKER_SEARCH_SEARCH_H
+#define WORKER_SEARCH_SEARCH_H
 
 #include "schema/store/store.h"
 #include "solvers/framework/solver.h"

@@ -4,8 +4,8 @@
  * large number in the integer types. A kernel that reads beside its tensor gets a wrong result; a kernel that writes
  * there changes a zone, which guarded_check() finds.
  */
-#ifndef WORKER_GUARDED_H
-#define WORKER_GUARDED_H
+#ifndef WORKER_VERIFY_GUARDED_H
+#define WORKER_VERIFY_GUARDED_H
 
 #include "worker/device/device.h"
 

@@ -10,8 +10,8 @@
  * A failed proof is WORKER_ERROR_DOUBT. The judge can only accept: an output that it calls wrong is compared again
  * by the host (verify.h), so no config fails by a device's word.
  */
-#ifndef WORKER_JUDGE_H
-#define WORKER_JUDGE_H
+#ifndef WORKER_VERIFY_JUDGE_H
+#define WORKER_VERIFY_JUDGE_H
 
 #include "worker/device/device.h"
 #include "worker/verify/reference.h"

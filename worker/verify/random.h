@@ -3,8 +3,8 @@
  * index alone, so every layout, host and device computes the same values (kernels/device/judge.cl has the same
  * arithmetic).
  */
-#ifndef WORKER_RANDOM_H
-#define WORKER_RANDOM_H
+#ifndef WORKER_VERIFY_RANDOM_H
+#define WORKER_VERIFY_RANDOM_H
 
 #include "worker/verify/tensor.h"
 

@@ -4,8 +4,8 @@
  * Each element comes with its magnitude, the sum of |x||w|. Rounding errors grow with the magnitude, not with the
  * result, in which products may cancel.
  */
-#ifndef WORKER_REFERENCE_H
-#define WORKER_REFERENCE_H
+#ifndef WORKER_VERIFY_REFERENCE_H
+#define WORKER_VERIFY_REFERENCE_H
 
 #include "solvers/problem/problem.h"
 

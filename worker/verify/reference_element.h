@@ -2,8 +2,8 @@
  * The reference of a single output element, in the plainest loops. It shares no code with reference.h's fast
  * computation, so each checks the other; the judge (judge.h) checks the device's reference with it.
  */
-#ifndef WORKER_REFERENCE_ELEMENT_H
-#define WORKER_REFERENCE_ELEMENT_H
+#ifndef WORKER_VERIFY_REFERENCE_ELEMENT_H
+#define WORKER_VERIFY_REFERENCE_ELEMENT_H
 
 #include "solvers/problem/problem.h"
 

@@ -4,8 +4,8 @@
  * its layout and type, is called dense: references are computed on dense tensors. Doubles hold every value of the
  * stored types exactly.
  */
-#ifndef WORKER_TENSOR_H
-#define WORKER_TENSOR_H
+#ifndef WORKER_VERIFY_TENSOR_H
+#define WORKER_VERIFY_TENSOR_H
 
 #include "solvers/problem/problem.h"
 

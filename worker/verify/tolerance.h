@@ -26,8 +26,8 @@
  *   u_in * m / 8 is added, where u_in is the unit roundoff of the inputs' type.
  * - Integers must be exact.
  */
-#ifndef WORKER_TOLERANCE_H
-#define WORKER_TOLERANCE_H
+#ifndef WORKER_VERIFY_TOLERANCE_H
+#define WORKER_VERIFY_TOLERANCE_H
 
 #include "solvers/problem/problem.h"
 

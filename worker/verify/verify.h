@@ -3,8 +3,8 @@
  * written, nothing was written outside. Pure functions over host memory; eval/workbench.h runs a config and passes
  * its output here.
  */
-#ifndef WORKER_VERIFY_H
-#define WORKER_VERIFY_H
+#ifndef WORKER_VERIFY_VERIFY_H
+#define WORKER_VERIFY_VERIFY_H
 
 #include "schema/store/failure.h"
 #include "worker/verify/reference.h"

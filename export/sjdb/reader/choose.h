@@ -1,8 +1,8 @@
 /*
  * Chooses a solver for a problem that no file may hold. Internal to the library.
  */
-#ifndef EXPORT_READER_CHOOSE_H
-#define EXPORT_READER_CHOOSE_H
+#ifndef EXPORT_SJDB_READER_CHOOSE_H
+#define EXPORT_SJDB_READER_CHOOSE_H
 
 #include "export/sjdb/reader/view.h"
 

@@ -2,8 +2,8 @@
  * The bytes of a .sjdb file (FORMAT.md), as both its writer and its reader see them: section kinds,
  * columns, hashes. Internal to the project, no part of the library's interface.
  */
-#ifndef EXPORT_READER_LAYOUT_H
-#define EXPORT_READER_LAYOUT_H
+#ifndef EXPORT_SJDB_READER_LAYOUT_H
+#define EXPORT_SJDB_READER_LAYOUT_H
 
 #include "export/sjdb/reader/skipjackdb.h"
 

@@ -3,8 +3,8 @@
  * behind the end reads as 0 and marks the lookup (struct sjdb_look) as damaged, so functions check
  * for damage once, at their end. Internal to the library.
  */
-#ifndef EXPORT_READER_VIEW_H
-#define EXPORT_READER_VIEW_H
+#ifndef EXPORT_SJDB_READER_VIEW_H
+#define EXPORT_SJDB_READER_VIEW_H
 
 #include "export/sjdb/reader/layout.h"
 

@@ -113,7 +113,7 @@ BEGIN
         INSERT INTO events (kind, campaign_id, job_id, worker_id, detail)
         VALUES ('job failed', campaign, job, nullif(saying, 0),
                 concat(words, faulted_before(campaign, job)));
-        PERFORM fail_job(campaign, job, held_fence, 7::smallint, words);
+        PERFORM fail_job(campaign, job, held_fence, @FAILURE_DEVICE_FAULT::smallint, words);
     END IF;
     INSERT INTO job_faults (campaign_id, job_id, device, worker_id, fence)
     VALUES (campaign, job, its_device, saying, held_fence)

@@ -1,8 +1,8 @@
 /* The cost of code objects: throughput of each store that may hold them, and the rows that a job of
  * a large space leaves behind. Functions print their results and end the program if something
  * fails. */
-#ifndef TESTS_SUPPORT_BENCH_BLOBS_H
-#define TESTS_SUPPORT_BENCH_BLOBS_H
+#ifndef TESTS_SUPPORT_BENCH_BENCH_BLOBS_H
+#define TESTS_SUPPORT_BENCH_BENCH_BLOBS_H
 
 #include "schema/store/store.h"
 

@@ -1,8 +1,8 @@
 /* The processor time that idle nodes cost the server, and the delay until they get jobs. Nodes are
  * simulated: they send an agent's statements at an agent's intervals, but share a few connections
  * instead of having two each. */
-#ifndef TESTS_SUPPORT_BENCH_IDLE_H
-#define TESTS_SUPPORT_BENCH_IDLE_H
+#ifndef TESTS_SUPPORT_BENCH_BENCH_IDLE_H
+#define TESTS_SUPPORT_BENCH_BENCH_IDLE_H
 
 #include "schema/store/store.h"
 

@@ -1,8 +1,8 @@
 /* Shared by the benchmarks of the queue: a server for hundreds of connections, its processor
  * time, campaigns of any size, and pgbench to compare with. Functions end the program if
  * something fails. */
-#ifndef TESTS_SUPPORT_BENCH_SERVER_H
-#define TESTS_SUPPORT_BENCH_SERVER_H
+#ifndef TESTS_SUPPORT_BENCH_BENCH_SERVER_H
+#define TESTS_SUPPORT_BENCH_BENCH_SERVER_H
 
 #include "schema/store/store.h"
 

@@ -2,8 +2,8 @@
  * Checks a farm after chaos against three witnesses: the database, the workers' logs of acknowledged results, and
  * the results of an undisturbed farm.
  */
-#ifndef TESTS_SUPPORT_CHAOS_CHECK_H
-#define TESTS_SUPPORT_CHAOS_CHECK_H
+#ifndef TESTS_SUPPORT_CHAOS_CHAOS_CHECK_H
+#define TESTS_SUPPORT_CHAOS_CHAOS_CHECK_H
 
 #include "tests/support/chaos/chaos_farm.h"
 

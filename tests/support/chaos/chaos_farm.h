@@ -1,7 +1,7 @@
 /* The farm of the chaos tests: several hosts, each with a proxy to PostgreSQL, simulated workers
  * and an agent; a campaign of simulated jobs and one of real ones. */
-#ifndef TESTS_SUPPORT_CHAOS_FARM_H
-#define TESTS_SUPPORT_CHAOS_FARM_H
+#ifndef TESTS_SUPPORT_CHAOS_CHAOS_FARM_H
+#define TESTS_SUPPORT_CHAOS_CHAOS_FARM_H
 
 #include "schema/store/store.h"
 

@@ -2,8 +2,8 @@
  * The table of faults of a chaos farm. A fault strikes a random process or host and reports the jobs that it held at
  * that moment.
  */
-#ifndef TESTS_SUPPORT_CHAOS_FAULTS_H
-#define TESTS_SUPPORT_CHAOS_FAULTS_H
+#ifndef TESTS_SUPPORT_CHAOS_CHAOS_FAULTS_H
+#define TESTS_SUPPORT_CHAOS_CHAOS_FAULTS_H
 
 #include "tests/support/chaos/chaos_farm.h"
 

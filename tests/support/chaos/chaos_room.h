@@ -3,8 +3,8 @@
  * each joined to the room by a veth pair. Without root, or where the kernel refuses any of this (a
  * container, no veth), the room is this machine's loopback, and children die with the test by
  * PR_SET_PDEATHSIG. */
-#ifndef TESTS_SUPPORT_CHAOS_ROOM_H
-#define TESTS_SUPPORT_CHAOS_ROOM_H
+#ifndef TESTS_SUPPORT_CHAOS_CHAOS_ROOM_H
+#define TESTS_SUPPORT_CHAOS_CHAOS_ROOM_H
 
 #include <glib.h>
 #include <stdbool.h>

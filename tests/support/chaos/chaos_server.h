@@ -1,8 +1,8 @@
 /* A PostgreSQL for chaos: its data is on a disk of its own, and it listens on the room's loopback
  * alone, so that hosts reach it only through their proxies. A call aborts the test if the server
  * does not do what was asked. */
-#ifndef TESTS_SUPPORT_CHAOS_SERVER_H
-#define TESTS_SUPPORT_CHAOS_SERVER_H
+#ifndef TESTS_SUPPORT_CHAOS_CHAOS_SERVER_H
+#define TESTS_SUPPORT_CHAOS_CHAOS_SERVER_H
 
 #include "schema/store/store.h"
 

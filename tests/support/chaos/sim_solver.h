@@ -2,8 +2,8 @@
  * config. A campaign's results are therefore known, whichever workers run it and whatever happens
  * to them. A job has two rounds of four configs. All configs of one job in 16, chosen by the hash, are
  * wrong, so that job has to fail. */
-#ifndef TESTS_SUPPORT_SIM_SOLVER_H
-#define TESTS_SUPPORT_SIM_SOLVER_H
+#ifndef TESTS_SUPPORT_CHAOS_SIM_SOLVER_H
+#define TESTS_SUPPORT_CHAOS_SIM_SOLVER_H
 
 #include "schema/store/store.h"
 #include "schema/store/store_queue.h"

@@ -1,7 +1,7 @@
 /* Apache as a WebDAV server for tests: a child process on a port of the loopback, with its own
  * folder behind a password, with or without TLS (by a certificate made for the test). */
-#ifndef TESTS_SUPPORT_DAV_SERVER_H
-#define TESTS_SUPPORT_DAV_SERVER_H
+#ifndef TESTS_SUPPORT_DOUBLES_DAV_SERVER_H
+#define TESTS_SUPPORT_DOUBLES_DAV_SERVER_H
 
 #include <glib.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* A device simulated in this process: its memory is the host's, its kernel is a C function, and
  * only kernels move its clock, so that results do not depend on other work of the machine. */
-#ifndef TESTS_SUPPORT_FAKE_DEVICE_H
-#define TESTS_SUPPORT_FAKE_DEVICE_H
+#ifndef TESTS_SUPPORT_DOUBLES_FAKE_DEVICE_H
+#define TESTS_SUPPORT_DOUBLES_FAKE_DEVICE_H
 
 #include "worker/device/device.h"
 

@@ -1,8 +1,8 @@
 /* Shared by the files of the GPU library's double only: gpu_double.c has the library's functions,
  * gpu_double_words.c parses the faults that a test asks for, gpu_double_kernels.c has the kernels
  * that the double can compute. */
-#ifndef TESTS_SUPPORT_GPU_DOUBLE_H
-#define TESTS_SUPPORT_GPU_DOUBLE_H
+#ifndef TESTS_SUPPORT_DOUBLES_GPU_DOUBLE_H
+#define TESTS_SUPPORT_DOUBLES_GPU_DOUBLE_H
 
 #include <stdbool.h>
 #include <stddef.h>

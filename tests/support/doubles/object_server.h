@@ -3,8 +3,8 @@
  * request as it arrived. A request is refused if its signature differs, if its body's hash is
  * wrong, if an x-amz- header is not signed, or if it is older than 15 minutes. object_server_fail()
  * makes the server fail on demand. */
-#ifndef TESTS_SUPPORT_OBJECT_SERVER_H
-#define TESTS_SUPPORT_OBJECT_SERVER_H
+#ifndef TESTS_SUPPORT_DOUBLES_OBJECT_SERVER_H
+#define TESTS_SUPPORT_DOUBLES_OBJECT_SERVER_H
 
 #include <glib.h>
 #include <stdbool.h>

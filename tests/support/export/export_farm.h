@@ -1,8 +1,8 @@
 /* A campaign for tests of exports: three problems with every solver that serves them on a CPU. Each
  * job is taken through one round at its default config, as workers do it, with made-up times and
  * code objects. Functions assert that they succeed. */
-#ifndef TESTS_SUPPORT_EXPORT_FARM_H
-#define TESTS_SUPPORT_EXPORT_FARM_H
+#ifndef TESTS_SUPPORT_EXPORT_EXPORT_FARM_H
+#define TESTS_SUPPORT_EXPORT_EXPORT_FARM_H
 
 #include "schema/store/store.h"
 #include "schema/store/store_queue.h"

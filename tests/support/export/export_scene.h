@@ -2,8 +2,8 @@
  * program's own solvers replace the product's: ConvTuned, whose config is one number, and ConvA to
  * ConvD, which have no configs. ConvTuned's config 16 needs a workspace of EXPORT_SCENE_WORKSPACE
  * bytes. */
-#ifndef TESTS_SUPPORT_EXPORT_SCENE_H
-#define TESTS_SUPPORT_EXPORT_SCENE_H
+#ifndef TESTS_SUPPORT_EXPORT_EXPORT_SCENE_H
+#define TESTS_SUPPORT_EXPORT_EXPORT_SCENE_H
 
 #include "export/release/export_plan.h"
 #include "schema/store/store_kernels.h"

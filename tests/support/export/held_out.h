@@ -1,7 +1,7 @@
 /* A find-db of which a tenth is held out: a database of the rest is asked for the keys held out,
  * whose measured times are known. */
-#ifndef TESTS_SUPPORT_HELD_OUT_H
-#define TESTS_SUPPORT_HELD_OUT_H
+#ifndef TESTS_SUPPORT_EXPORT_HELD_OUT_H
+#define TESTS_SUPPORT_EXPORT_HELD_OUT_H
 
 #include "export/sjdb/reader/skipjackdb.h"
 #include "tests/support/temp_folder.h"

@@ -1,6 +1,6 @@
 /* Compares the totals of an import with the expected ones. */
-#ifndef TESTS_SUPPORT_IMPORT_TOTALS_H
-#define TESTS_SUPPORT_IMPORT_TOTALS_H
+#ifndef TESTS_SUPPORT_EXPORT_IMPORT_TOTALS_H
+#define TESTS_SUPPORT_EXPORT_IMPORT_TOTALS_H
 
 #include "coordinator/import/import.h"
 

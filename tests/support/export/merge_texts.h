@@ -1,6 +1,6 @@
 /* Merges of small files that a test writes, and keys for these files. */
-#ifndef TESTS_SUPPORT_MERGE_TEXTS_H
-#define TESTS_SUPPORT_MERGE_TEXTS_H
+#ifndef TESTS_SUPPORT_EXPORT_MERGE_TEXTS_H
+#define TESTS_SUPPORT_EXPORT_MERGE_TEXTS_H
 
 #include "export/merge/merge.h"
 

@@ -1,8 +1,8 @@
 /* The bytes of a small .sjdb, for tests that damage them and then correct the checksums, so that
  * only checks beyond the checksums can notice; and a function that calls every function of the
  * reader's interface. */
-#ifndef TESTS_SUPPORT_SJDB_BYTES_H
-#define TESTS_SUPPORT_SJDB_BYTES_H
+#ifndef TESTS_SUPPORT_EXPORT_SJDB_BYTES_H
+#define TESTS_SUPPORT_EXPORT_SJDB_BYTES_H
 
 #include <glib.h>
 #include <stdbool.h>

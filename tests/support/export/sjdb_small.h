@@ -1,6 +1,6 @@
 /* A small solution, and a .sjdb that contains it. */
-#ifndef TESTS_SUPPORT_SJDB_SMALL_H
-#define TESTS_SUPPORT_SJDB_SMALL_H
+#ifndef TESTS_SUPPORT_EXPORT_SJDB_SMALL_H
+#define TESTS_SUPPORT_EXPORT_SJDB_SMALL_H
 
 #include "export/sjdb/reader/skipjackdb.h"
 #include "export/sjdb/sjdb_write.h"

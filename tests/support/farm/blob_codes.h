@@ -1,7 +1,7 @@
 /* Numbered kernels for tests of code objects, in the scratch database: the number determines a
  * kernel's key and code. Functions without a result assert that they succeed. */
-#ifndef TESTS_SUPPORT_BLOB_CODES_H
-#define TESTS_SUPPORT_BLOB_CODES_H
+#ifndef TESTS_SUPPORT_FARM_BLOB_CODES_H
+#define TESTS_SUPPORT_FARM_BLOB_CODES_H
 
 #include "schema/blobs/blobs.h"
 

@@ -1,7 +1,7 @@
 /* A container for a test: a process with its own process numbers, IPC, mounts and host name, as a
  * container runtime would make it. It shares all files with the test. */
-#ifndef TESTS_SUPPORT_CONTAINER_H
-#define TESTS_SUPPORT_CONTAINER_H
+#ifndef TESTS_SUPPORT_FARM_CONTAINER_H
+#define TESTS_SUPPORT_FARM_CONTAINER_H
 
 #include <glib.h>
 #include <stdbool.h>

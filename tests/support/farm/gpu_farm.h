@@ -1,8 +1,8 @@
 /* A farm of one node on GPUs whose library is a double (gpu_double.c): campaigns of
  * build/skipjack-faults, compiled by a vendor's real toolchain, on devices that fail on command.
  * Call gpu_farm_open() first. */
-#ifndef TESTS_SUPPORT_GPU_FARM_H
-#define TESTS_SUPPORT_GPU_FARM_H
+#ifndef TESTS_SUPPORT_FARM_GPU_FARM_H
+#define TESTS_SUPPORT_FARM_GPU_FARM_H
 
 #include "schema/store/store.h"
 

@@ -1,7 +1,7 @@
 /* A farm of one node: campaigns and workers are run by the program itself, as users run them, on
  * the test's scratch database. Call scratch_store() first. Every failure aborts the test. */
-#ifndef TESTS_SUPPORT_LIVE_FARM_H
-#define TESTS_SUPPORT_LIVE_FARM_H
+#ifndef TESTS_SUPPORT_FARM_LIVE_FARM_H
+#define TESTS_SUPPORT_FARM_LIVE_FARM_H
 
 #include "schema/store/store.h"
 

@@ -1,7 +1,7 @@
 /* The embedded PostgreSQL of the test's SKIPJACK_HOME, which the test itself starts and stops.
  * Functions without a result assert that they succeed. */
-#ifndef TESTS_SUPPORT_OWN_CLUSTER_H
-#define TESTS_SUPPORT_OWN_CLUSTER_H
+#ifndef TESTS_SUPPORT_FARM_OWN_CLUSTER_H
+#define TESTS_SUPPORT_FARM_OWN_CLUSTER_H
 
 #include "schema/server/database.h"
 #include "schema/server/embedded.h"

@@ -1,6 +1,6 @@
 /* Mounts that a process makes in a new mount namespace and that no process outside sees. */
-#ifndef TESTS_SUPPORT_OWN_MOUNTS_H
-#define TESTS_SUPPORT_OWN_MOUNTS_H
+#ifndef TESTS_SUPPORT_FARM_OWN_MOUNTS_H
+#define TESTS_SUPPORT_FARM_OWN_MOUNTS_H
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 /* Finds processes that the test did not start itself, in /proc. */
-#ifndef TESTS_SUPPORT_PROCESSES_H
-#define TESTS_SUPPORT_PROCESSES_H
+#ifndef TESTS_SUPPORT_FARM_PROCESSES_H
+#define TESTS_SUPPORT_FARM_PROCESSES_H
 
 #include <glib.h>
 #include <sys/types.h>

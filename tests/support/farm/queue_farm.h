@@ -1,8 +1,8 @@
 /* A farm for tests of the queue: a store on the scratch database, a campaign of a made-up solver on
  * made-up problems, and two workers. A round has two configs: (number, 0) is verified, (number, 1)
  * gives a wrong result. Functions without a result assert that they succeed. */
-#ifndef TESTS_SUPPORT_QUEUE_FARM_H
-#define TESTS_SUPPORT_QUEUE_FARM_H
+#ifndef TESTS_SUPPORT_FARM_QUEUE_FARM_H
+#define TESTS_SUPPORT_FARM_QUEUE_FARM_H
 
 #include "schema/results/store_results.h"
 #include "schema/store/store_queue.h"

@@ -1,7 +1,7 @@
 /* A farm whose nodes have their own logins, on the scratch database: node1 and node2 are workers,
  * boss is a coordinator, guest a reader, and stranger has no role. */
-#ifndef TESTS_SUPPORT_ROLE_FARM_H
-#define TESTS_SUPPORT_ROLE_FARM_H
+#ifndef TESTS_SUPPORT_FARM_ROLE_FARM_H
+#define TESTS_SUPPORT_FARM_ROLE_FARM_H
 
 #include "tests/support/farm/queue_farm.h"
 

@@ -4,8 +4,8 @@
  * program ends, also by abort. SKIPJACK_HOME then names that folder, and
  * SKIPJACK_DB is unset.
  */
-#ifndef TESTS_SUPPORT_SCRATCH_DB_H
-#define TESTS_SUPPORT_SCRATCH_DB_H
+#ifndef TESTS_SUPPORT_FARM_SCRATCH_DB_H
+#define TESTS_SUPPORT_FARM_SCRATCH_DB_H
 
 #include "schema/server/database.h"
 

@@ -1,7 +1,7 @@
 /* A small AMD code object made by hand: an ELF header, one note segment, and metadata for one
  * kernel. Tests read it and damage it; no GPU would run it. */
-#ifndef TESTS_SUPPORT_AMD_NOTE_H
-#define TESTS_SUPPORT_AMD_NOTE_H
+#ifndef TESTS_SUPPORT_KERNELS_AMD_NOTE_H
+#define TESTS_SUPPORT_KERNELS_AMD_NOTE_H
 
 #include <glib.h>
 

@@ -1,8 +1,8 @@
 /* Random convolutions of the kinds that solvers are made for, small enough for a CPU to compute at
  * once, in every combination of direction, layouts and types (a cell). The cells that a solver
  * claims are found by asking it about many problems of each cell. */
-#ifndef TESTS_SUPPORT_CONV_KINDS_H
-#define TESTS_SUPPORT_CONV_KINDS_H
+#ifndef TESTS_SUPPORT_KERNELS_CONV_KINDS_H
+#define TESTS_SUPPORT_KERNELS_CONV_KINDS_H
 
 #include "solvers/framework/solver.h"
 

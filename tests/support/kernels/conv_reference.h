@@ -2,8 +2,8 @@
  * layout and type: the reference that tests compare kernels with. Plain arrays are dense, in the
  * order N C D H W (K C D H W for w, where C counts a group's channels), without the padding of
  * blocked layouts. */
-#ifndef TESTS_SUPPORT_CONV_REFERENCE_H
-#define TESTS_SUPPORT_CONV_REFERENCE_H
+#ifndef TESTS_SUPPORT_KERNELS_CONV_REFERENCE_H
+#define TESTS_SUPPORT_KERNELS_CONV_REFERENCE_H
 
 #include "solvers/problem/problem.h"
 

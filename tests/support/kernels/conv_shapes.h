@@ -1,7 +1,7 @@
 /* Convolutions given by a row of numbers in a test's table, and the contexts (target and limits)
  * that they are tested in. */
-#ifndef TESTS_SUPPORT_CONV_SHAPES_H
-#define TESTS_SUPPORT_CONV_SHAPES_H
+#ifndef TESTS_SUPPORT_KERNELS_CONV_SHAPES_H
+#define TESTS_SUPPORT_KERNELS_CONV_SHAPES_H
 
 #include "tests/support/kernels/conv_trial.h"
 #include "tests/support/temp_folder.h"

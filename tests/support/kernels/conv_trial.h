@@ -2,8 +2,8 @@
  * double precision. A kernel may write only the output's own elements. To notice other writes,
  * every buffer has guard zones before and behind its tensor, tensors that are not packed have gaps,
  * and guard zones, gaps and the output are filled with NaN before the run. */
-#ifndef TESTS_SUPPORT_CONV_TRIAL_H
-#define TESTS_SUPPORT_CONV_TRIAL_H
+#ifndef TESTS_SUPPORT_KERNELS_CONV_TRIAL_H
+#define TESTS_SUPPORT_KERNELS_CONV_TRIAL_H
 
 #include "solvers/framework/solver.h"
 #include "tests/support/kernels/solution_run.h"

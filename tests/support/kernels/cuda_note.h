@@ -1,7 +1,7 @@
 /* A small NVIDIA code object made by hand: an ELF file with a symbol and the resource needs of one
  * kernel. Tests read it and damage it; no GPU would run it. */
-#ifndef TESTS_SUPPORT_CUDA_NOTE_H
-#define TESTS_SUPPORT_CUDA_NOTE_H
+#ifndef TESTS_SUPPORT_KERNELS_CUDA_NOTE_H
+#define TESTS_SUPPORT_KERNELS_CUDA_NOTE_H
 
 #include <glib.h>
 

@@ -1,8 +1,8 @@
 /* Runs solvers whose kernels use the instructions of a GPU's matrix units without that GPU:
  * compiled with the option MATRIX_EMULATED, the kernels have OpenCL C code in place of these
  * instructions (kernels/device/matrix_nvidia/matrix_nvidia.h). */
-#ifndef TESTS_SUPPORT_EMULATED_SOLVER_H
-#define TESTS_SUPPORT_EMULATED_SOLVER_H
+#ifndef TESTS_SUPPORT_KERNELS_EMULATED_SOLVER_H
+#define TESTS_SUPPORT_KERNELS_EMULATED_SOLVER_H
 
 #include "solvers/framework/solver.h"
 

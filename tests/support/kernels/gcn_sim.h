@@ -2,8 +2,8 @@
  * assembly uses; any other is a fault. It is a fault, too, to read or write a register that a load
  * has not filled yet (s_waitcnt must come between), and to access memory outside of the launch's
  * ranges. */
-#ifndef TESTS_GCN_SIM_H
-#define TESTS_GCN_SIM_H
+#ifndef TESTS_SUPPORT_KERNELS_GCN_SIM_H
+#define TESTS_SUPPORT_KERNELS_GCN_SIM_H
 
 #include <glib.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* Shared by the interpreter's files gcn_sim.c and gcn_ops.c only: a wave's state, and decoded
  * instructions. */
-#ifndef TESTS_GCN_SIM_PRIVATE_H
-#define TESTS_GCN_SIM_PRIVATE_H
+#ifndef TESTS_SUPPORT_KERNELS_GCN_SIM_PRIVATE_H
+#define TESTS_SUPPORT_KERNELS_GCN_SIM_PRIVATE_H
 
 #include "tests/support/kernels/gcn_sim.h"
 

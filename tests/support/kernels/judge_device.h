@@ -1,7 +1,7 @@
 /* The device for tests of the judge (the kernels that verify results on the device), and kernels
  * compiled for that device. */
-#ifndef TESTS_SUPPORT_JUDGE_DEVICE_H
-#define TESTS_SUPPORT_JUDGE_DEVICE_H
+#ifndef TESTS_SUPPORT_KERNELS_JUDGE_DEVICE_H
+#define TESTS_SUPPORT_KERNELS_JUDGE_DEVICE_H
 
 #include "worker/device/device.h"
 

@@ -1,7 +1,7 @@
 /* Runs a solution for tests of kernels, on this machine's CPU (PoCL) or on its GPU. Each distinct
  * launch is compiled once and kept; tensors are in host memory. Any error ends the program. */
-#ifndef TESTS_SUPPORT_SOLUTION_RUN_H
-#define TESTS_SUPPORT_SOLUTION_RUN_H
+#ifndef TESTS_SUPPORT_KERNELS_SOLUTION_RUN_H
+#define TESTS_SUPPORT_KERNELS_SOLUTION_RUN_H
 
 #include "solvers/framework/solution.h"
 #include "solvers/framework/target.h"

@@ -1,6 +1,6 @@
 /* Checks that tests of several toolchains share. Each compiles a kernel named "copy" with the option -DSTEP=2. */
-#ifndef TESTS_SUPPORT_TOOLCHAIN_CHECK_H
-#define TESTS_SUPPORT_TOOLCHAIN_CHECK_H
+#ifndef TESTS_SUPPORT_KERNELS_TOOLCHAIN_CHECK_H
+#define TESTS_SUPPORT_KERNELS_TOOLCHAIN_CHECK_H
 
 #include "kernels/toolchains/toolchain.h"
 

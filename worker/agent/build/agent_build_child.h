@@ -4,8 +4,8 @@
  * or a compiler crashed, may leave an incomplete file in its folder, so the next
  * process begins with an empty folder. Internal.
  */
-#ifndef WORKER_AGENT_BUILD_CHILD_H
-#define WORKER_AGENT_BUILD_CHILD_H
+#ifndef WORKER_AGENT_BUILD_AGENT_BUILD_CHILD_H
+#define WORKER_AGENT_BUILD_AGENT_BUILD_CHILD_H
 
 #include "kernels/program.h"
 #include "schema/store/store_kernels.h"

@@ -3,8 +3,8 @@
  * turned into kernels, and when every kernel is stored or has failed the round is
  * stored as built. Internal.
  */
-#ifndef WORKER_BUILD_JOB_H
-#define WORKER_BUILD_JOB_H
+#ifndef WORKER_AGENT_BUILD_BUILD_JOB_H
+#define WORKER_AGENT_BUILD_BUILD_JOB_H
 
 #include "worker/agent/agent_calls.h"
 #include "worker/agent/state_machine.h"

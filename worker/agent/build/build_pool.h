@@ -2,8 +2,8 @@
  * The build pool: claims jobs, has their kernels compiled, and gives the build
  * children their requests. Internal.
  */
-#ifndef WORKER_BUILD_POOL_H
-#define WORKER_BUILD_POOL_H
+#ifndef WORKER_AGENT_BUILD_BUILD_POOL_H
+#define WORKER_AGENT_BUILD_BUILD_POOL_H
 
 #include "worker/agent/agent_state.h"
 

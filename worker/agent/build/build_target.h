@@ -4,8 +4,8 @@
  * target, and its version; jobs for the target wait until it has answered.
  * Internal.
  */
-#ifndef WORKER_BUILD_TARGET_H
-#define WORKER_BUILD_TARGET_H
+#ifndef WORKER_AGENT_BUILD_BUILD_TARGET_H
+#define WORKER_AGENT_BUILD_BUILD_TARGET_H
 
 #include "worker/agent/build/agent_build_child.h"
 

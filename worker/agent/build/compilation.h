@@ -2,8 +2,8 @@
  * The build pool's kernels. A kernel that the database lacks is compiled by one build child, once, however many
  * configs wait for it; then it is stored, before the rounds that name it. Internal.
  */
-#ifndef WORKER_COMPILATION_H
-#define WORKER_COMPILATION_H
+#ifndef WORKER_AGENT_BUILD_COMPILATION_H
+#define WORKER_AGENT_BUILD_COMPILATION_H
 
 #include "worker/agent/build/agent_build_child.h"
 #include "worker/agent/build/build_job.h"

@@ -6,8 +6,8 @@
  * for other nodes; a node that builds nothing loads it from the database.
  * Internal.
  */
-#ifndef WORKER_AGENT_OWN_CODE_H
-#define WORKER_AGENT_OWN_CODE_H
+#ifndef WORKER_AGENT_BUILD_OWN_CODE_H
+#define WORKER_AGENT_BUILD_OWN_CODE_H
 
 #include "worker/agent/build/agent_build_child.h"
 

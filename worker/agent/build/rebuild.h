@@ -6,8 +6,8 @@
  * compiles each for the current job of an evaluator. The new code replaces the
  * stored code, so that exports contain the code that was measured. Internal.
  */
-#ifndef WORKER_AGENT_REBUILD_H
-#define WORKER_AGENT_REBUILD_H
+#ifndef WORKER_AGENT_BUILD_REBUILD_H
+#define WORKER_AGENT_BUILD_REBUILD_H
 
 #include "worker/agent/build/agent_build_child.h"
 #include "worker/agent/eval/evaluator.h"

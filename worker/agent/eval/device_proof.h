@@ -4,8 +4,8 @@
  * fresh eval child, alone, and the host verifies the result. If it is right, the
  * configs are to blame; if it fails or hangs, the device is. Internal.
  */
-#ifndef WORKER_DEVICE_PROOF_H
-#define WORKER_DEVICE_PROOF_H
+#ifndef WORKER_AGENT_EVAL_DEVICE_PROOF_H
+#define WORKER_AGENT_EVAL_DEVICE_PROOF_H
 
 #include "worker/agent/eval/evaluator.h"
 

@@ -5,8 +5,8 @@
  * again. A device that does not open any more is tried now and then, and is back
  * in service once it opens. Internal.
  */
-#ifndef WORKER_DEVICE_SERVICE_H
-#define WORKER_DEVICE_SERVICE_H
+#ifndef WORKER_AGENT_EVAL_DEVICE_SERVICE_H
+#define WORKER_AGENT_EVAL_DEVICE_SERVICE_H
 
 #include "worker/agent/eval/evaluator.h"
 

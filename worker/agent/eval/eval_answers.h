@@ -6,8 +6,8 @@
  * quarantined, but one with code of another login is first tried with code that is
  * built here. Internal.
  */
-#ifndef WORKER_EVAL_ANSWERS_H
-#define WORKER_EVAL_ANSWERS_H
+#ifndef WORKER_AGENT_EVAL_EVAL_ANSWERS_H
+#define WORKER_AGENT_EVAL_EVAL_ANSWERS_H
 
 #include "worker/agent/eval/evaluator.h"
 

@@ -3,8 +3,8 @@
  * the device measures another job; then it becomes the current job, and its
  * outcomes are stored. Internal.
  */
-#ifndef WORKER_EVAL_JOB_H
-#define WORKER_EVAL_JOB_H
+#ifndef WORKER_AGENT_EVAL_EVAL_JOB_H
+#define WORKER_AGENT_EVAL_EVAL_JOB_H
 
 #include "worker/agent/agent_calls.h"
 #include "worker/agent/state_machine.h"

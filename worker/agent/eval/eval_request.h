@@ -2,8 +2,8 @@
  * The agent's requests to an eval child: evaluate a job's configs, stop after the
  * config under way, forget kernels. Internal.
  */
-#ifndef WORKER_EVAL_REQUEST_H
-#define WORKER_EVAL_REQUEST_H
+#ifndef WORKER_AGENT_EVAL_EVAL_REQUEST_H
+#define WORKER_AGENT_EVAL_EVAL_REQUEST_H
 
 #include "worker/agent/eval/evaluator.h"
 

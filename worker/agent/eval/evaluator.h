@@ -3,8 +3,8 @@
  * ahead, while the eval child measures one job. A config that has an outcome is
  * not measured again. Internal.
  */
-#ifndef WORKER_EVALUATOR_H
-#define WORKER_EVALUATOR_H
+#ifndef WORKER_AGENT_EVAL_EVALUATOR_H
+#define WORKER_AGENT_EVAL_EVALUATOR_H
 
 #include "worker/agent/agent_state.h"
 #include "worker/agent/eval/eval_job.h"

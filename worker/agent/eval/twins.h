@@ -5,8 +5,8 @@
  * for equal input. A struct twins keeps a limited number of outcomes of one device
  * in memory.
  */
-#ifndef WORKER_TWINS_H
-#define WORKER_TWINS_H
+#ifndef WORKER_AGENT_EVAL_TWINS_H
+#define WORKER_AGENT_EVAL_TWINS_H
 
 #include "schema/store/store_kernels.h"
 #include "worker/agent/work.h"
