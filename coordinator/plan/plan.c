@@ -59,7 +59,8 @@ bool plan_is_naive(const struct solver *solver)
     return strcmp(solver->name, PLAN_NAIVE_SOLVER) == 0;
 }
 
-/* Returns the job's priority. share: the solver's estimate divided by the best solver's. */
+/* Returns the job's priority; jobs of higher priority are claimed first. share: the solver's estimated speed divided
+ * by the best solver's, so 1 for the best and less for all others. */
 static double job_priority(const struct solver *solver, const struct plan_problem *problem,
                            double share)
 {

@@ -84,9 +84,10 @@ struct coverage {
     /* the naive solver's algorithm family; NULL if the request lacks the naive solver */
     const char *naive_family;
     char target[64];
-    int unserved;     /* number of problems that no solver serves, not even the naive one */
-    GArray *problems; /* struct coverage_problem, the poorest first: by solvers, whether the
-                               * naive one serves them, families, then their order in the list */
+    int unserved; /* number of problems that no solver serves, not even the naive one */
+    /* struct coverage_problem, the poorest first: fewest solvers; of equal ones those that not even the naive
+     * solver serves; then fewest families of algorithms; then by their order in the list */
+    GArray *problems;
     /* int: element i is the number of problems with i solvers, the naive one excepted */
     GArray *solver_histogram;
     /* int: element i is the number of problems with solvers from i families, the naive solver

@@ -66,8 +66,9 @@ struct diff_report {
     GStringChunk *texts;
 };
 
-/* Lists of problems that serve as networks: the times of find-dbs are weighted with their
- * multiplicities. A layer table names its own networks; the options say what lists leave out. */
+/* Lists of problems (driver lines, keys, layer tables) that stand for networks: `diff` weights the times of find-dbs
+ * with the lists' multiplicities. A layer table names its networks itself. `options` has batch, data type and layout
+ * for layers that state none. */
 struct diff_lists {
     char *const *paths;
     struct import_options options;

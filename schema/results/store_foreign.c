@@ -26,7 +26,7 @@ static bool begin(Store *store, const struct campaign *campaign, int64_t *id, GE
         store_run(store, error, "SELECT begin_foreign_campaign($1)", "j", plan);
     if (rows == NULL)
         return false;
-    *id = strtoll(PQgetvalue(rows, 0, 0), NULL, 10); /* A missing or null member is "". */
+    *id = strtoll(PQgetvalue(rows, 0, 0), NULL, 10);
     return true;
 }
 

@@ -611,7 +611,7 @@ struct server {
     /* Process id of the server; 0 if it runs in another PID namespace or on another host. */
     pid_t pid;
     int home_fd;  /* descriptor of the home's lock, taken for a server that is to start; else -1 */
-    bool answers; /* if pid is 0: whether the server answers here */
+    bool answers; /* if pid is 0: whether the server answers on the socket of this home */
 };
 
 /* A server holds the home, but /proc does not show its postmaster. Either the server runs elsewhere, and

@@ -328,8 +328,9 @@ static void add_blocks(const struct problem *p, const struct view *view, struct 
     launch_arg_int32(launch, !forward);
 }
 
-/* The number of work-items that share an output plane's tiles. Each gets at most as many tiles as its private sums
- * hold, and together with `others`, the work-items for one share, they occupy all threads. */
+/* The number of work-items that share an output plane's tiles: at least so many that the private sums of each hold
+ * its tiles, and so many that, times `others` (the output planes: blocks of channels, images and groups), they occupy
+ * all threads. */
 static int64_t count_items(const struct view *view, const struct context *context, int tile_w,
                            int64_t others)
 {

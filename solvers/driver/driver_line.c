@@ -222,7 +222,8 @@ static bool is_torn_opening(struct word word, const char *behind)
            (find_command(second) >= 0 || is_other(second));
 }
 
-/* What a line says before its flags: the command, and the directions that a function's name implies. */
+/* What a line says before its flags: the driver's command, whose name gives the data type, and in MIOpen's logs the
+ * name of the API function before it (miopenConvolutionForward:), which gives the direction. */
 struct opening {
     enum data_type type;
     int directions; /* directions as bits from a function's name, 0 without one */

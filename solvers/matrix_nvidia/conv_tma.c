@@ -117,7 +117,8 @@ static int places_of(const struct context *context, const int32_t *values)
     return context->target->compute_units * values[TMA_RESIDENT];
 }
 
-/* How a config divides the product; `splits` counts all parts, those of teams and those in the workspace. */
+/* How a config divides the product. `splits` counts all parts of the terms: those that the workgroups of one cluster
+ * (a team) add up in local memory, times those that another kernel adds up from the workspace. */
 static struct matrix_blocks conv_tma_blocks(const struct problem *p, const struct context *context,
                                             const int32_t *values)
 {

@@ -63,7 +63,7 @@ static int propose_some(Store *store, const struct role_farm *f, int base, guint
                                          result->kept.outcome.median_ms, "new problem"};
         g_array_append_val(takes, take);
     }
-    /* Takes the entries in two calls, as is done for many results. */
+    /* Hands in the entries by two calls of store_ask_golden(), as an export with more entries than one call takes does. */
     int half = (int)takes->len / 2;
     int64_t asked = 0;
     const struct golden_take *all = (const struct golden_take *)(void *)takes->data;

@@ -327,7 +327,7 @@ void own_code_died(struct build_child *child, const struct child_death *death)
         own_code_absent(own, death->text);
 }
 
-/* ---- for the pools ---- */
+/* ---- called by the pools of build children and of evaluators (own_code.h) ---- */
 
 static struct own_code *own_code_new(struct agent *agent, const struct target *target,
                                      enum own_code_kind kind)

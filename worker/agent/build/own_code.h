@@ -42,7 +42,8 @@ void own_codes_stop(struct agent *agent);
  * asks for the toolchain. */
 bool own_code_has_key(const struct own_code *own);
 /* Sends the next request for the first own code in the queue: for its toolchain, or to compile
- * it. */
+ * it. "Own code" is the agent's (see above), as opposed to the kernels of jobs. The first request asks the
+ * build child for its compiler's version, which is part of the kernel's key. */
 void own_code_ask(struct build_child *child);
 /* Take the child's answers to the two requests (toolchain, compile), and its death during
  * either. */

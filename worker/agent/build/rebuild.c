@@ -98,9 +98,10 @@ static bool needs(const struct eval_job *job, int index, const char *key)
     return eval_job_is_pending(job, index) && g_strv_contains((const char *const *)keys, key);
 }
 
-/* Handles a kernel that cannot be built here. If the kernel belongs to the config that broke the
- * device, that config is quarantined, as it would have been at once with this worker's own code.
- * On a CPU every other config that needs the kernel fails. */
+/* Handles a kernel that cannot be built here. If another login built the kernel, and
+ * the config that runs it broke the device, that config is quarantined now: it waited for a build of
+ * our own, which would have shown whose fault it was. Where code of that login may not run (on a CPU,
+ * unless the campaign trusts it), all other configs that need the kernel fail. */
 static void kernel_refused(struct eval_job *job, const char *key, const char *why)
 {
     const struct kernel_row *row = g_hash_table_lookup(job->kernels, key);
