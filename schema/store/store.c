@@ -343,7 +343,7 @@ static PGresult *run_once(Store *store, const char *sql, const struct parameters
     PGresult *rows = store_await(store->connection, sent, store->patience_seconds, error);
     /* Migrations are complete (checked at connecting), so a function that is missing for a worker's login is
      * one that the login may not see. */
-    if (rows == NULL && store->is_workers && error != NULL &&
+    if (rows == NULL && store->is_workers && error != NULL && *error != NULL &&
         g_error_matches(*error, STORE_ERROR, STORE_ERROR_SCHEMA)) {
         (*error)->code = STORE_ERROR_ACCESS;
         add_roles(PQuser(store->connection), error);
