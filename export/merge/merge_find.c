@@ -552,7 +552,7 @@ static bool write_key(void *data, const struct merged_find *merged, GError **err
 {
     struct find_writer *writer = data;
     struct merge_report *report = writer->merge->report;
-    if (memchr(merged->key.at, '+', merged->key.length) != NULL) {
+    if (merged->key.at != NULL && memchr(merged->key.at, '+', merged->key.length) != NULL) {
         report->losses[LOSS_EPILOGUE]++; /* MIOpen's keys cannot express an epilogue */
         return true;
     }

@@ -97,6 +97,10 @@ static void must_lay(PGconn *connection, const struct program *program, bool ane
 }
 
 #define SQL "LANGUAGE sql AS"
+
+/* The statement that lays function a() anew, with another body. */
+static const char function_a_gives_5[] =
+    "f a CREATE OR REPLACE FUNCTION a() RETURNS integer " SQL " 'SELECT 5'";
 static const struct program first = {
     1,
     1,
@@ -123,12 +127,11 @@ static void test_order_does_not_matter(void)
 static void test_changed_body_is_replaced_in_place(void)
 {
     PGconn *connection = connect_empty(NULL);
-    const struct program changed = {
-        1,
-        1,
-        {first.statements[0], first.statements[1],
-         "f a CREATE OR REPLACE FUNCTION a() RETURNS integer " SQL " 'SELECT 5'",
-         first.statements[3], first.statements[4], first.statements[5]}};
+    const struct program changed = {1,
+                                    1,
+                                    {first.statements[0], first.statements[1], function_a_gives_5,
+                                     first.statements[3], first.statements[4],
+                                     first.statements[5]}};
     must_lay(connection, &first, true);
     g_autofree char *before = ask(connection, "SELECT 'a()'::regprocedure::oid");
     must_lay(connection, &changed, true);
@@ -288,12 +291,11 @@ static void test_readers_of_views_are_left_alone(void)
 {
     g_autofree char *url = NULL;
     PGconn *connection = connect_empty(&url), *reader = PQconnectdb(url);
-    const struct program changed = {
-        1,
-        1,
-        {first.statements[0], first.statements[1],
-         "f a CREATE OR REPLACE FUNCTION a() RETURNS integer " SQL " 'SELECT 5'",
-         first.statements[3], first.statements[4], first.statements[5]}};
+    const struct program changed = {1,
+                                    1,
+                                    {first.statements[0], first.statements[1], function_a_gives_5,
+                                     first.statements[3], first.statements[4],
+                                     first.statements[5]}};
     must_lay(connection, &first, true);
     g_free(ask(reader, "SET idle_in_transaction_session_timeout = '4s'; BEGIN;"
                        "LOCK TABLE skipjack.pair, skipjack.inner_view IN ACCESS SHARE MODE"));
