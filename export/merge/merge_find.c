@@ -431,6 +431,7 @@ bool merge_finds_run(struct merge *merge, merge_find_emit *emit, void *data, GEr
     const GArray *choices = NULL;
     struct merged_find merged = {0};
     while (merge_finds_next(merge, &merged.key, &choices)) {
+        g_assert(merged.key.at != NULL);
         merge_key(merge, &merged);
         if (!emit(data, &merged, error)) {
             return false;
@@ -552,7 +553,7 @@ static bool write_key(void *data, const struct merged_find *merged, GError **err
 {
     struct find_writer *writer = data;
     struct merge_report *report = writer->merge->report;
-    if (merged->key.at != NULL && memchr(merged->key.at, '+', merged->key.length) != NULL) {
+    if (memchr(merged->key.at, '+', merged->key.length) != NULL) {
         report->losses[LOSS_EPILOGUE]++; /* MIOpen's keys cannot express an epilogue */
         return true;
     }
