@@ -58,16 +58,6 @@ static const struct {
     [FINDING_CODE_UNSURE] = {"kernel unsure without the device's limits", false, false, true},
 };
 
-const char *finding_name(enum finding finding)
-{
-    return kinds[finding].name;
-}
-
-bool finding_unfit(enum finding finding)
-{
-    return kinds[finding].unfit;
-}
-
 static bool is_unfit(const struct check_report *report, int finding)
 {
     return kinds[finding].unfit || (report->ours && kinds[finding].in_ours);

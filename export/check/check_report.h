@@ -64,12 +64,6 @@ enum finding {
     FINDING_COUNT,
 };
 
-/* The finding's name in reports: "zero time wins". Static. */
-const char *finding_name(enum finding finding);
-/* Returns true if a file with this finding must not be shipped, whoever wrote it. Some more findings
- * make files of our exports unfit; check_report_clean() knows them. */
-bool finding_unfit(enum finding finding);
-
 struct unreadable {
     /* where: "line 12", "config 7" or "file"; reason: why it cannot be read */
     char *where, *reason;

@@ -33,7 +33,7 @@ guint32 sjdb_recipes_add(struct sjdb_recipes *recipes, const struct solution *so
                          uint64_t params, const uint64_t *entries, const uint64_t *kernels);
 
 /* Writes the sections about recipes. Returns the number that each recipe got in the file (guint32,
- * by id), or NULL on failure. Nothing may be added afterwards. */
+ * by id), or NULL on failure. The caller adds no more recipes afterwards. */
 GArray *sjdb_recipes_write(struct sjdb_recipes *recipes, const GArray *text_ranks,
                            const GArray *kernel_ranks, SjdbFile *file, GError **error);
 

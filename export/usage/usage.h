@@ -24,7 +24,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Usage, usage_free)
 void usage_add_problem(Usage *usage, const char *network, const struct problem *problem,
                        int64_t multiplicity);
 /* Adds a measured time. A problem that no network has is ignored, so all networks are added before
- * the first time. Of equal times, the first solver by name wins. */
+ * the first time. If times are equal, the first solver by name wins. */
 void usage_add_time(Usage *usage, const struct problem *problem, const char *solver,
                     double time_ms);
 

@@ -9,7 +9,7 @@
 #include "kernels/objects/code_object.h"
 #include "solvers/framework/target.h"
 
-/* What a kernel needs of a device; -1 where the object does not state a number. */
+/* The resources that a kernel needs of a device; -1 where the object does not state a number. */
 struct amd_kernel {
     /* Vector registers include accumulation registers where both share a file (gfx90a and later). */
     int64_t vector_registers, scalar_registers, accumulation_registers;

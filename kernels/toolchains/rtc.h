@@ -30,7 +30,7 @@ struct rtc_functions {
 };
 #define RTC_FUNCTIONS (sizeof(struct rtc_functions) / sizeof(void *))
 
-/* What differs between NVRTC and HIPRTC; one row for each. */
+/* The differences between NVRTC and HIPRTC; one row for each. */
 struct rtc_row {
     const char *name; /* the library's name in messages: "NVRTC" */
     /* the library's symbols, in the order of struct rtc_functions */

@@ -16,7 +16,7 @@ struct role {
 extern const struct role roles[];
 extern const gsize roles_count;
 
-/* Finds a role; the name may leave out "skipjack_". NULL if there is none. */
+/* Finds a role; the name may leave out "skipjack_". NULL if no role has this name. */
 const struct role *role_find(const char *name);
 
 /* Creates the missing roles, grants all roles their rights in this database, and prints what it did. May

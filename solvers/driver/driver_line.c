@@ -222,7 +222,7 @@ static bool is_torn_opening(struct word word, const char *behind)
            (find_command(second) >= 0 || is_other(second));
 }
 
-/* What a line says before its flags: the driver's command, whose name gives the data type, and in MIOpen's logs the
+/* The part of a line before its flags: the driver's command, whose name gives the data type, and in MIOpen's logs the
  * name of the API function before it (miopenConvolutionForward:), which gives the direction. */
 struct opening {
     enum data_type type;

@@ -1,5 +1,5 @@
 /*
- * Which problems the solvers serve, found by asking each of them about systematic problems (all directions,
+ * The problems that the solvers serve, found by asking each of them about systematic problems (all directions,
  * layouts and types; varied filters, groups, stride and dilation) on AMD, NVIDIA and CPU targets. A table made
  * from the answers claims nothing that the solver does not do. Pure.
  */

@@ -51,7 +51,7 @@ bool matrix_splits_suit(const struct problem *p, const struct context *context,
                         const struct matrix_blocks *blocks);
 int matrix_default_splits(const struct problem *p, const struct context *context,
                           const struct matrix_blocks *blocks);
-/* What a product costs on a target: workgroups of all parts, blocks of terms of each, cycles of a workgroup's start
+/* The costs of a product on a target: workgroups of all parts, blocks of terms of each, cycles of a workgroup's start
  * and end without its stores, and bytes of parts to be added up. */
 struct matrix_effort {
     double workgroups, steps, start, parts_bytes;

@@ -22,7 +22,7 @@ for (split /\n/, read_file('deploy/metrics.md')) {
 cmp_ok scalar(keys %described), '>', 20, 'metrics are described';
 
 # The metrics' names in the program's tables.
-my $sources = join '', map { read_file($_) } glob('worker/agent/*.c coordinator/serve/*.c');
+my $sources = join '', map { read_file($_) } glob('worker/agent/*.c worker/agent/*/*.c coordinator/serve/*.c');
 my %made = map { $_ => 1 } $sources =~ /"(skipjack_[a-z_]+)"/g;
 
 my $rules = YAML::XS::LoadFile('deploy/prometheus/skipjack.rules.yml');

@@ -7,7 +7,7 @@
 
 /* ---- struct job_call: a call about one job, or about none ---- */
 
-/* What a successful call does to its job's claim: the claim goes on, its round was stored, the
+/* The effect of a successful call on its job's claim: the claim goes on, its round was stored, the
  * job ended, or the job went back to the queue. */
 enum job_fate { FATE_GOES_ON, FATE_STORED, FATE_ENDED, FATE_RELEASED };
 
@@ -140,11 +140,12 @@ static void job_call_push(struct job_call *call, call_done_fn *done, void *data)
 
 /* Lets one statement store several rounds: joins the next call to this one if it stores a round
  * of the same campaign, and the configs of all rounds are not too many for one statement. Adds up
- * the compile seconds of both. */
+ * the compile seconds of both. A call whose own round is settled already, and that waits to be
+ * repeated for the rounds that joined it, would store no more seconds: nothing joins it. */
 static bool join_rounds(struct lane_call *base, struct lane_call *next)
 {
     struct job_call *call = (struct job_call *)base, *other = (struct job_call *)next;
-    if (next->run != base->run || other->campaign != call->campaign ||
+    if (call->is_over || next->run != base->run || other->campaign != call->campaign ||
         (call->joined && call->joined->len == JOINED_MAX - 1) ||
         call->configs + other->configs > JOINED_CONFIGS_MAX)
         return false;

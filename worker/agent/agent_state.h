@@ -48,7 +48,7 @@ enum agent_state { AGENT_STATES(MACHINE_ENUM) };
 enum agent_event { AGENT_EVENTS(MACHINE_ENUM) };
 extern const struct state_machine agent_machine;
 
-/* Which pools may work. On a CPU target compiling would disturb measuring, so the two pools take
+/* The pools that may work. On a CPU target compiling would disturb measuring, so the two pools take
  * turns. */
 enum agent_turn { TURN_BOTH, TURN_EVAL, TURN_BUILD };
 

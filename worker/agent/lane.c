@@ -36,7 +36,7 @@ struct lane {
 
 static void lane_next(Lane *lane);
 
-/* Opens the connection if there is none. An embedded server that was killed is started again
+/* Opens the connection unless it is open. An embedded server that was killed is started again
  * first. */
 static bool lane_open(Lane *lane)
 {

@@ -40,7 +40,7 @@ void work_init(struct work *work, struct job *job, const struct target *target, 
 void work_clear(struct work *work);
 /* Whether the deadline of the job's campaign has passed, by this machine's clock. */
 bool work_is_overdue(const struct work *work);
-/* What a log line about the job names: campaign, job, attempt, round, problem and solver. */
+/* The names that a log line about the job has: campaign, job, attempt, round, problem and solver. */
 struct log_about work_about(const struct work *work);
 
 /* Proposes the next round, with no config built yet, and appends it to the job's rounds as the

@@ -103,7 +103,7 @@ static bool is_whole(const uint8_t *zone, int64_t bytes, uint8_t poison)
 }
 
 /* Sets *distance to how many bytes the nearest changed byte of the zone is away from the tensor;
- * -1 for an undamaged zone. backwards: the tensor lies behind the zone. */
+ * -1 for an undamaged zone. backwards: the tensor follows the zone. */
 static bool find_damage(const struct guarded *guarded, int64_t offset, int64_t bytes,
                         bool backwards, int64_t *distance, GError **error)
 {

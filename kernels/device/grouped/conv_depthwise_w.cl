@@ -76,7 +76,7 @@ struct steps {
     i64 n, c, d, h, w;
 };
 
-/* What stays the same for all units of outputs that a work-item sums. */
+/* The values that stay the same for all units of outputs that a work-item sums. */
 struct sum_up {
     struct sizes in, out;
     struct steps x_steps, y_steps;

@@ -109,7 +109,7 @@ DEVICE void write_terms(struct walks walks, LOCAL_POINTER struct term *terms,
 
 /* ---- loading ---- */
 
-/* What a work-item loads for each block of terms: offset of its first row in a, offset and coordinates of its first
+/* The loads of a work-item for each block of terms: offset of its first row in a, offset and coordinates of its first
  * column in b, and the elements that are on their way through registers. */
 struct loads {
     int row;
