@@ -87,6 +87,7 @@ $(foreach room,$(rooms) tests/support,$(eval $(notdir $(room))_sources := $(call
 solvers_sources += gen/kernel_hashes.c
 kernels_sources += gen/kernel_sources.c
 schema_sources += gen/migrations.c gen/definitions.c
+coordinator_sources += gen/page_files.c
 $(foreach part,$(parts),$(eval $(part)_sources := $(filter $(subst -,/,$(part))/%,$(coordinator_sources))))
 coordinator_sources := $(filter-out $(foreach part,$(parts),$($(part)_sources)),$(coordinator_sources))
 
@@ -145,17 +146,31 @@ fault_files := $(device_files) $(sort $(wildcard tests/faults/*.cl tests/faults/
 migration_files := $(sort $(wildcard schema/sql/tables/*.sql))
 definition_files := $(sort $(wildcard schema/sql/functions/*.sql))
 
+# The dashboard's files, with Chart.js and its licence as Debian's libjs-chart.js has them.
+CHART_JS ?= /usr/share/javascript/chart.js/chart.min.js
+CHART_LICENCE ?= /usr/share/doc/libjs-chart.js/copyright
+page_parts := $(sort $(foreach kind,html css js svg,$(wildcard coordinator/serve/page/*.$(kind)))) \
+	$(BUILD)/page/chart.min.js $(BUILD)/page/chart-licence.txt
+$(BUILD)/page/chart.min.js: $(CHART_JS)
+	$(call run,COPY) cp $< $@
+$(BUILD)/page/chart-licence.txt: $(CHART_LICENCE)
+	$(call run,COPY) cp $< $@
+$(CHART_JS) $(CHART_LICENCE):
+	@echo '$@ is missing: the dashboard draws with Chart.js 3. deploy/install-deps installs it (libjs-chart.js);' \
+		'elsewhere name its files: make CHART_JS=FILE/chart.min.js CHART_LICENCE=FILE' >&2; exit 1
+
 $(BUILD)/embed: kernels/tools/embed.c schema/sql/numbers.h $(BUILD)/list/CFLAGS
 	$(call run,CC) $(CC) $(CFLAGS) -o $@ $< $(LIBS)
 
 define embedded
-$(1:%=$(BUILD)/gen/%.c): $(BUILD)/embed $(wildcard $($(2))) $(BUILD)/list/$(2)
+$(1:%=$(BUILD)/gen/%.c): $(BUILD)/embed $($(2)) $(BUILD)/list/$(2)
 	$$(call run,EMBED) $(BUILD)/embed $$(basename $$(@F)) $($(2)) >$$@
 endef
 $(eval $(call embedded,kernel_sources kernel_hashes,device_files))
 $(eval $(call embedded,faults/kernel_sources faults/kernel_hashes,fault_files))
 $(eval $(call embedded,migrations,migration_files))
 $(eval $(call embedded,definitions,definition_files))
+$(eval $(call embedded,page_files,page_parts))
 
 # A variable's value as a file, rewritten only when it changes: what is made from a list
 # of files is made again when one comes or goes, and objects when the flags change.

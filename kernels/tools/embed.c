@@ -5,6 +5,7 @@
  *   embed kernel_hashes FILE...    the function declared in solvers/framework/kernel_hash.h
  *   embed migrations FILE...       the migrations declared in schema/sql/migrations.h
  *   embed definitions FILE...      the definitions declared in schema/sql/migrations.h
+ *   embed page_files FILE...       the dashboard's files declared in coordinator/serve/page_files.h
  *
  * The C source goes to standard output. Device headers (*.h) are given together
  * with the kernels (*.cl). Each `#include "NAME.h"` of a kernel is replaced by
@@ -23,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 struct text {
     char *name; /* the file's name without its folder */
@@ -459,14 +461,84 @@ static void print_definitions(const GPtrArray *texts)
            views, list->len);
 }
 
+/* ---- the dashboard's files ---- */
+
+static const struct {
+    const char *suffix, *type;
+} page_types[] = {
+    {".html", "text/html; charset=utf-8"},     {".css", "text/css; charset=utf-8"},
+    {".js", "text/javascript; charset=utf-8"}, {".svg", "image/svg+xml"},
+    {".txt", "text/plain; charset=utf-8"},
+};
+
+static const char *page_type(const char *name)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(page_types); i++) {
+        if (g_str_has_suffix(name, page_types[i].suffix))
+            return page_types[i].type;
+    }
+    fail(name, "is none of .html, .css, .js, .svg and .txt, so its media type is unknown");
+}
+
+/* Compresses the text as a gzip file without a date, so that equal texts give equal bytes. */
+static GByteArray *compress_text(const struct text *text)
+{
+    enum { GZIP_WINDOW = 15 + 16, MOST_MEMORY = 9 };
+    z_stream stream = {0};
+    if (deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, MOST_MEMORY,
+                     Z_DEFAULT_STRATEGY) != Z_OK)
+        fail(text->name, "zlib does not begin");
+    size_t length = strlen(text->body);
+    GByteArray *bytes = g_byte_array_new();
+    g_byte_array_set_size(bytes, (guint)deflateBound(&stream, length));
+    stream.next_in = (Bytef *)text->body;
+    stream.avail_in = (uInt)length;
+    stream.next_out = bytes->data;
+    stream.avail_out = bytes->len;
+    if (deflate(&stream, Z_FINISH) != Z_STREAM_END)
+        fail(text->name, "zlib does not compress it");
+    g_byte_array_set_size(bytes, (guint)stream.total_out);
+    deflateEnd(&stream);
+    return bytes;
+}
+
+/* Prints bytes as string literals of 64 bytes. Each escape has three digits, so no byte joins the one before. */
+static void print_bytes(const GByteArray *bytes)
+{
+    enum { BYTES_A_LINE = 64 };
+    fputs("     \"", stdout);
+    for (guint i = 0; i < bytes->len; i++) {
+        if (i > 0 && i % BYTES_A_LINE == 0)
+            fputs("\"\n     \"", stdout);
+        printf("\\%03o", bytes->data[i]);
+    }
+    fputs("\"", stdout);
+}
+
+static void print_page_files(const GPtrArray *texts)
+{
+    enum { ETAG_DIGITS = 32 };
+    puts("#include \"coordinator/serve/page_files.h\"\n\nconst struct page_file page_files[] = {");
+    for (guint i = 0; i < texts->len; i++) {
+        const struct text *text = texts->pdata[i];
+        g_autoptr(GByteArray) packed = compress_text(text);
+        printf("    {\"%s\", \"%s\", \"\\\"%.*s\\\"\",\n", text->name, page_type(text->name),
+               ETAG_DIGITS, text->sha256);
+        print_literal(text->body);
+        printf(",\n     %zu,\n", strlen(text->body));
+        print_bytes(packed);
+        printf(",\n     %u},\n", packed->len);
+    }
+    printf("    {0}};\n\nconst size_t page_files_count = %u;\n", texts->len);
+}
+
 static const struct mode {
     const char *name;
     void (*print)(const GPtrArray *texts);
 } modes[] = {
-    {"kernel_sources", print_kernel_sources},
-    {"kernel_hashes", print_kernel_hashes},
-    {"migrations", print_migrations},
-    {"definitions", print_definitions},
+    {"kernel_sources", print_kernel_sources}, {"kernel_hashes", print_kernel_hashes},
+    {"migrations", print_migrations},         {"definitions", print_definitions},
+    {"page_files", print_page_files},
 };
 
 static const struct mode *find_mode(int argc, char **argv)
@@ -483,7 +555,8 @@ int main(int argc, char **argv)
     const struct mode *mode = find_mode(argc, argv);
     if (!mode) {
         fprintf(stderr,
-                "usage: embed kernel_sources|kernel_hashes|migrations|definitions FILE...\n");
+                "usage: embed kernel_sources|kernel_hashes|migrations|definitions|page_files "
+                "FILE...\n");
         return 2;
     }
     g_autoptr(GPtrArray) texts = read_texts(argv + 2);

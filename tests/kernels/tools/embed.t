@@ -84,6 +84,25 @@ result $? 'a comment between definitions changes nothing'
 echo "SELECT @FAILURE_WORKER_LOST, 'NAME@NUMBER', a @> b;" >0003_numbers.sql
 "$build/embed" migrations 0003_numbers.sql | grep -q "SELECT 13, 'NAME@NUMBER', a @> b;"
 result $? 'a name after an @ becomes its number'
+cat >page.c <<'PROGRAM'
+#include "coordinator/serve/page_files.h"
+
+#include <stdio.h>
+
+int main(void)
+{
+    const struct page_file *file = page_file_find("/page/a.css");
+    fprintf(stderr, "%zu %s %s", page_files_count, file->type, file->etag);
+    return fwrite(file->packed, 1, file->packed_size, stdout) != file->packed_size || page_file_find("/page/none") ||
+           page_file_find("/") || page_file_find("a.css");
+}
+PROGRAM
+printf 'a { content: "\303\251??="; }\n' >a.css && echo '<svg/>' >b.svg
+"$build/embed" page_files b.svg a.css >files.c &&
+    gcc -std=c17 -Wall -Wextra -Werror -I"$OLDPWD" -o page page.c files.c "$OLDPWD/coordinator/serve/page_files.c" &&
+    ./page >a.gz 2>about && gunzip -c a.gz | cmp - a.css &&
+    [ "$(cat about)" = "2 text/css; charset=utf-8 \"$(sha256sum a.css | cut -c1-32)\"" ]
+result $? 'a file of the dashboard has its type, its hash and its text as gzip'
 "$build/embed" kernel_sources dialect.h >empty.c && gcc -std=c17 -Werror -I"$OLDPWD" -c empty.c
 result $? 'no kernel at all is fine'
 
@@ -131,5 +150,7 @@ echo 'SELECT @FAILURE_OF_NO_KIND;' >0004_none.sql
 refuses 'a number that is not listed' 'numbers.h lacks' migrations 0004_none.sql
 printf 'a\0b' >nul.cl
 refuses 'a NUL byte' 'NUL' kernel_sources dialect.h nul.cl
+echo text >page.doc
+refuses 'a page of an unknown type' 'media type' page_files page.doc
 refuses 'no mode' 'usage' sources
 echo "1..$number"
