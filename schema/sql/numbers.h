@@ -53,7 +53,28 @@
     X(REMEASURE_KIND_DEFAULTS, 2, "defaults")                                                      \
     X(REMEASURE_KIND_UNSTABLE, 3, "unstable")
 
+/* Why a night works on a problem with a solver, or why not: enum night_reason in coordinator/nights/night_reasons.h. */
+#define NIGHT_REASON_NUMBERS(X)                                                                    \
+    X(NIGHT_REASON_NEW_PROBLEM, 1, "new problem")                                                  \
+    X(NIGHT_REASON_NEW_SOLVER, 2, "new solver")                                                    \
+    X(NIGHT_REASON_NEW_TARGET, 3, "new target")                                                    \
+    X(NIGHT_REASON_SOLVER_REVISION, 4, "solver revision")                                          \
+    X(NIGHT_REASON_KERNEL_SOURCE, 5, "kernel source")                                              \
+    X(NIGHT_REASON_TOOLCHAIN, 6, "toolchain")                                                      \
+    X(NIGHT_REASON_RUNTIME, 7, "runtime")                                                          \
+    X(NIGHT_REASON_DRIVER, 8, "driver")                                                            \
+    X(NIGHT_REASON_FAILED, 9, "failed")                                                            \
+    X(NIGHT_REASON_UNFINISHED, 10, "unfinished")                                                   \
+    X(NIGHT_REASON_SUSPECT, 11, "suspect")                                                         \
+    X(NIGHT_REASON_NOISY, 12, "noisy")                                                             \
+    X(NIGHT_REASON_TOO_OLD, 13, "too old")                                                         \
+    X(NIGHT_REASON_SAMPLE, 14, "sample")                                                           \
+    X(NIGHT_REASON_UNCHANGED, 15, "unchanged")                                                     \
+    X(NIGHT_REASON_FAILED_FOR_GOOD, 16, "failed for good")                                         \
+    X(NIGHT_REASON_LEFT_OUT, 17, "left out")                                                       \
+    X(NIGHT_REASON_NOT_APPLICABLE, 18, "not applicable")
+
 /* All lists, for the tool. */
-#define SQL_NUMBERS(X) FAILURE_NUMBERS(X) JOB_REASON_NUMBERS(X) REMEASURE_NUMBERS(X)
+#define SQL_NUMBERS(X) FAILURE_NUMBERS(X) JOB_REASON_NUMBERS(X) REMEASURE_NUMBERS(X) NIGHT_REASON_NUMBERS(X)
 
 #endif

@@ -1,0 +1,42 @@
+/*
+ * The problems of a night: networks, tags, files and URLs of its description, read and merged.
+ *
+ * What a URL answered is kept in a cache with its ETag, under SKIPJACK_HOME/nights/sources. The server is asked
+ * whether that copy still holds; a night that reaches no server uses it and says so.
+ */
+#ifndef COORDINATOR_NIGHTS_NIGHT_SOURCES_H
+#define COORDINATOR_NIGHTS_NIGHT_SOURCES_H
+
+#include "coordinator/nights/night_file.h"
+#include "coordinator/plan/plan.h"
+#include "schema/store/store.h"
+
+/* A problem of the night. */
+struct night_problem {
+    struct problem problem;
+    int multiplicity; /* layers, summed over all sources */
+    double weight;    /* layers x runs of their source, summed over all sources */
+};
+
+/* What became of one source. */
+struct night_source_state {
+    const struct night_source *source;
+    char *name;   /* "network resnet50-v1.5@2", "https://..." */
+    int problems; /* distinct problems of this source */
+    bool stale;   /* the server did not answer: the last copy was used */
+    char *detail; /* why the copy is stale, or NULL */
+};
+
+struct night_sources {
+    GArray *problems;    /* struct night_problem, in the order they were first seen */
+    GArray *states;      /* struct night_source_state, one for each source */
+    GPtrArray *networks; /* char *: "NAME@NUMBER" of networks that were read, for the campaign */
+};
+
+/* Reads all sources. A relative network name means its newest version. Returns NULL where a source cannot be read:
+ * the message names its field ("problems[2]"). Free with night_sources_free(). */
+struct night_sources *night_sources_read(Store *store, const struct night_file *night,
+                                         GError **error);
+void night_sources_free(struct night_sources *sources);
+
+#endif
