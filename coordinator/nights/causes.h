@@ -35,7 +35,7 @@ void regression_point_clear(struct regression_point *point);
 /* Makes `to` a copy of `from`; the caller clears it. */
 void regression_point_copy(struct regression_point *to, const struct regression_point *from);
 
-enum night_cause {
+enum regression_cause {
     CAUSE_REVISION,  /* the solver's revision */
     CAUSE_SOURCE,    /* the kernel source of the same revision */
     CAUSE_TOOLCHAIN, /* a compiler */
@@ -48,16 +48,16 @@ enum night_cause {
     CAUSE_COUNT
 };
 /* "solver revision", "kernel source", ...; static. */
-const char *night_cause_name(enum night_cause cause);
-bool night_cause_parse(const char *name, enum night_cause *cause);
+const char *regression_cause_name(enum regression_cause cause);
+bool regression_cause_parse(const char *name, enum regression_cause *cause);
 
-struct night_cause_found {
-    enum night_cause cause;
+struct regression_cause_found {
+    enum regression_cause cause;
     char *evidence; /* what changed, from which to which: "clang 15.0.7 -> 16.0.6" */
 };
 
 /* What the other results of the same night say about a node. */
-struct night_node_evidence {
+struct regression_node_evidence {
     double
         percent;  /* by how many percent the node's unchanged results were slower, in the median */
     int results;  /* how many results that median has */
@@ -66,10 +66,10 @@ struct night_node_evidence {
     const char *other_node; /* the name of that node, or NULL */
 };
 
-/* Returns what changed from `before` to `now`, struct night_cause_found, most telling first; CAUSE_UNKNOWN alone if
+/* Returns what changed from `before` to `now`, struct regression_cause_found, most telling first; CAUSE_UNKNOWN alone if
  * nothing did. node may be NULL. Free with g_array_unref(). */
 GArray *causes_find(const struct regression_point *before, const struct regression_point *now,
-                    const struct night_node_evidence *node);
+                    const struct regression_node_evidence *node);
 /* A new, empty array that frees its elements' texts. */
 GArray *causes_new(void);
 /* "driver 535.104 -> 550.54; config changed"; free with g_free(). */

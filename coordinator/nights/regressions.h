@@ -120,7 +120,7 @@ struct regression_finding {
     GArray *
         networks; /* struct regression_network_effect, the largest first; empty if no network's time changes */
     double weight;  /* sum of runs * ms over the networks: findings are ordered by it */
-    GArray *causes; /* struct night_cause_found */
+    GArray *causes; /* struct regression_cause_found */
 };
 
 /* A node whose results of the night are slower, or faster, than noise explains. */
