@@ -43,6 +43,11 @@ static const struct layer_column columns[] = {
     {"bias", "", COLUMN_FLAG, FIELD_BIAS, "yes or no, as MIOpen's keys carry it (no)"},
     {"n", "batch batch_size batchsize bs minibatch mini_batch", COLUMN_NUMBER, FIELD_N,
      "batch size (--batch, or 1)"},
+    {"n_per_image",
+     "inputs_per_image rois rois_per_image regions regions_per_image proposals proposals_per_image",
+     COLUMN_NUMBER, FIELD_PER_IMAGE,
+     "inputs of the layer for each image of the batch, as the regions of a detector (1): the "
+     "problem's batch size is this times the batch size"},
     {"c",
      "in_channels input_channels channels_in c_in cin ci ic in_c in_ch input_c in_planes inplanes "
      "n_input_plane num_input_channels channels",

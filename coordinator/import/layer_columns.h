@@ -17,6 +17,7 @@
 enum layer_field {
     FIELD_DIMENSIONS, /* 1, 2 or 3 */
     FIELD_N,
+    FIELD_PER_IMAGE, /* inputs of the layer for each image of the batch */
     FIELD_C,
     FIELD_K,
     FIELD_GROUPS,

@@ -921,7 +921,7 @@ GArray *layer_row_problems(const struct layer_row *row, const struct import_opti
         int64_t batch = options->batch_count > 0 ? options->batches[i / types] : 1;
         enum data_type type = options->type_count > 0 ? options->types[i % types] : TYPE_FP32;
         type = (enum data_type)value_of(row, FIELD_TYPE, type);
-        layer.n = value_of(row, FIELD_N, batch);
+        layer.n = value_of(row, FIELD_N, batch) * value_of(row, FIELD_PER_IMAGE, 1);
         if (!add_problems(row, &layer, set_type(type, directions, &layer), problems, error)) {
             return NULL;
         }

@@ -405,7 +405,7 @@ static void test_resnet50(void)
     double macs = 0;
     g_assert_true(import_file(import, path, &error));
     g_assert_no_error(error);
-    import_has_totals(import, 57, 53, 23, 23, 0);
+    import_has_totals(import, 61, 53, 23, 23, 0);
     const struct import_network *network = g_ptr_array_index(import->networks, 0);
     g_assert_cmpstr(network->name, ==, "resnet50-v1.5");
     g_assert_cmpint(network->layers->len, ==, 53);
