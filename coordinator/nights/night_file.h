@@ -2,7 +2,7 @@
  * The description of a night: which problems are tuned for which targets every night, within which limits, what is
  * released, and who is told. `run FILE` reads it from JSON.
  *
- * One table of fields (night_fields.c) is the definition: the parser walks it, and the JSON Schema in
+ * One table of fields (night_file.c, on top of night_fields.h) is the definition: the parser walks it, and the JSON Schema in
  * nightly.schema.json is printed from it. A relative path is sought in the description's folder.
  */
 #ifndef COORDINATOR_NIGHTS_NIGHT_FILE_H
@@ -120,7 +120,7 @@ struct night_file {
     struct night_regressions regressions;
     struct night_export export;
     struct {
-        char *folder; /* NULL: beside nothing; the report is only printed */
+        char *folder; /* NULL: the report is only printed */
     } report;
     struct night_tell *tells;
     int tell_count;
@@ -146,7 +146,7 @@ void night_file_request(const struct night_file *night, const struct night_targe
 /* Returns the JSON Schema (draft 2020-12) of descriptions, a new reference. */
 json_t *night_file_schema(void);
 
-/* "find", "perf", ...: reads the words of "kinds" and "on". */
+/* "regression", "gain", ...: the words of a receiver's "on". */
 extern const char *const night_tell_names[]; /* NULL-terminated; the place is the bit's number */
 
 #endif
