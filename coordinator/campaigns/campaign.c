@@ -409,29 +409,13 @@ int command_campaign(int argc, char **argv)
     return cli_run_verb(&list, argc, argv);
 }
 
-int command_run(int argc, char **argv)
+int campaign_run_file(const char *path)
 {
-    const struct cli cli = {
-        .command = "run",
-        .arguments = "FILE",
-        .summary =
-            "Creates the campaign that a JSON file describes, and watches it. Fields: target, "
-            "problems (a file or a list), tag, network, batch (a number or a list), dtype (a name "
-            "or a list), layout, allow_clamped, solvers (names or families, a text or a list), "
-            "all_solvers, workspace_limit (bytes, or a text like \"64MiB\"), dynamic_only, "
-            "deterministic, tunable_only, configs, strategy, seed, budget, build_only, name, pool, stack, priority, share, trust (logins, a text or a list). Workers do the work: start one with skipjack worker.",
-        .example = "echo '{\"target\": \"local\", \"problems\": \"layers.txt\"}' >campaign.json\n"
-                   "  skipjack run campaign.json",
-        .least = 1,
-        .most = 1,
-    };
-    if (!cli_parse(&cli, &argc, &argv))
-        return CLI_USAGE;
     struct request request;
     GError *error = NULL;
     int64_t id = 0;
     request_init(&request, 0);
-    bool ok = request_from_file(argv[1], &request, &error) && request_check(&request, &error);
+    bool ok = request_from_file(path, &request, &error) && request_check(&request, &error);
     g_autoptr(Store) store = ok ? database_open(false, &error) : NULL;
     ok = store && create_campaign(store, &request, &id, NULL, &error);
     request_clear(&request);

@@ -34,7 +34,7 @@ const char *const night_tell_names[] = {"regression", "gain", "failure", "always
 
 /* ---- the fields, from the innermost objects outwards ---- */
 
-#define TARGET(member) offsetof(struct night_target, member)
+#define TARGET(member) offsetof(struct night_file_target, member)
 static const struct field target_fields[] = {
     {.name = "target",
      .kind = FIELD_TEXT,
@@ -62,7 +62,7 @@ static const struct field_object target_object = {
     .says = "A target, and which workers tune for it. A text is the target's id alone.",
     .fields = target_fields,
     .count = G_N_ELEMENTS(target_fields),
-    .size = sizeof(struct night_target),
+    .size = sizeof(struct night_file_target),
     .short_form = "target",
 };
 
@@ -357,7 +357,7 @@ static const struct field regression_fields[] = {
      .kind = FIELD_NUMBER,
      .offset = NIGHT(regressions.percent),
      .most = 1000,
-     .standard = "5",
+     .standard = "3",
      .says = "slow-downs below this are not reported"},
     {.name = "alpha",
      .kind = FIELD_NUMBER,
@@ -573,35 +573,35 @@ static bool check_whole(const struct night_file *night, GError **error)
     return solvers != NULL;
 }
 
-struct night_file *night_file_parse(const char *path, const char *text, GError **error)
+struct night_file *night_file_from_json(const char *path, json_t *json, GError **error)
 {
-    json_error_t where;
-    json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &where);
-    if (!root) {
-        g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
-                    "cannot read the night '%s', line %d: %s", path, where.line, where.text);
-        return NULL;
-    }
     g_autofree char *relative = g_path_get_dirname(path);
     g_autofree char *folder = g_canonicalize_filename(relative, NULL);
     struct night_file *night = g_new0(struct night_file, 1);
-    bool ok = fields_read(&night_object, root, folder, night, error) && check_whole(night, error);
-    json_decref(root);
-    if (!ok) {
+    if (!fields_read(&night_object, json, folder, night, error) || !check_whole(night, error)) {
         g_prefix_error(error, "cannot read the night '%s': ", path);
         night_file_free(night);
         return NULL;
     }
     set_kinds(night);
     night->path = g_strdup(path);
-    night->sha256 = g_compute_checksum_for_string(G_CHECKSUM_SHA256, text, -1);
+    night->json = json_incref(json);
     return night;
 }
 
 struct night_file *night_file_read(const char *path, GError **error)
 {
+    json_error_t where;
     g_autofree char *text = small_file_read(path, NIGHT_FILE_BYTES_MAX, NULL, error);
-    return text ? night_file_parse(path, text, error) : NULL;
+    if (!text)
+        return NULL;
+    json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, &where);
+    struct night_file *night = json ? night_file_from_json(path, json, error) : NULL;
+    if (!json)
+        g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
+                    "cannot read the night '%s', line %d: %s", path, where.line, where.text);
+    json_decref(json);
+    return night;
 }
 
 void night_file_free(struct night_file *night)
@@ -610,7 +610,7 @@ void night_file_free(struct night_file *night)
         return;
     fields_clear(&night_object, night);
     g_free(night->path);
-    g_free(night->sha256);
+    json_decref(night->json);
     g_free(night);
 }
 
@@ -620,7 +620,7 @@ static void set_text(char **field, const char *text)
     *field = g_strdup(text);
 }
 
-void night_file_request(const struct night_file *night, const struct night_target *target,
+void night_file_request(const struct night_file *night, const struct night_file_target *target,
                         struct request *request)
 {
     set_text(&request->name, night->name);

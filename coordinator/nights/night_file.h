@@ -17,7 +17,7 @@
 #define NIGHT_GOLDEN_LATEST  0 /* night_golden.version: the newest approved version */
 
 /* A target of the night. Lists are joined by commas, as options of `campaign create` are. */
-struct night_target {
+struct night_file_target {
     char *target; /* as the user wrote it: an id, or "local" */
     char *stack;  /* constraints on the software of workers; NULL for none */
     char *pool;   /* pool whose workers may take part; NULL for all */
@@ -89,9 +89,9 @@ struct night_tell {
 
 struct night_file {
     char *path;   /* of the description itself */
+    json_t *json; /* the description as it was read; the database keeps it with the night */
     char *name;   /* name of the night in lists; its history and rows belong to the name */
-    char *sha256; /* of the description's bytes, in hex */
-    struct night_target *targets;
+    struct night_file_target *targets;
     int target_count;
     struct night_source *sources;
     int source_count;
@@ -134,13 +134,14 @@ bool night_file_is(const char *path);
  * the line of an error of syntax, or the field's path ("problems[1].batch"), and what the field takes. Free with
  * night_file_free(). */
 struct night_file *night_file_read(const char *path, GError **error);
-/* The same for bytes in memory; path names them in messages and is the base of relative paths. */
-struct night_file *night_file_parse(const char *path, const char *text, GError **error);
+/* The same for a description that was read before, such as the one that a night began with. path names it in messages
+ * and is the base of relative paths. */
+struct night_file *night_file_from_json(const char *path, json_t *json, GError **error);
 void night_file_free(struct night_file *night);
 
 /* Fills a request for one target's campaign from the description: target, stack, pool, trust, solvers, search, limits,
  * budget, deadline, priority and share. It names no source of problems. The caller has called request_init(). */
-void night_file_request(const struct night_file *night, const struct night_target *target,
+void night_file_request(const struct night_file *night, const struct night_file_target *target,
                         struct request *request);
 
 /* Returns the JSON Schema (draft 2020-12) of descriptions, a new reference. */

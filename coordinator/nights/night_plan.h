@@ -13,7 +13,7 @@
 #include "coordinator/process/machine.h"
 
 /* A problem, a solver, and why the night works on the pair, or why not. */
-struct night_job {
+struct planned_job {
     struct job_plan
         job; /* as plan_new() made it; priority is weighted by how often networks are run */
     enum night_reason reason; /* the most important one */
@@ -31,10 +31,10 @@ struct night_estimate {
 };
 
 struct night_target_plan {
-    const struct night_target *wanted; /* in the description */
+    const struct night_file_target *wanted; /* in the description */
     struct machine machine;
-    GArray *jobs;      /* struct night_job with an action, in the order of importance */
-    GArray *unchanged; /* struct night_job without one: unchanged, failed for good */
+    GArray *jobs;      /* struct planned_job with an action, in the order of importance */
+    GArray *unchanged; /* struct planned_job without one: unchanged, failed for good */
     GArray *uncovered; /* struct plan_problem that no solver serves */
     int left_out;      /* jobs of solvers that are not promising */
     int counts[NIGHT_REASON_COUNT + 1]; /* jobs by reason */

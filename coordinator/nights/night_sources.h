@@ -11,20 +11,29 @@
 #include "coordinator/plan/plan.h"
 #include "schema/store/store.h"
 
+/* A source that has the problem. */
+struct night_use {
+    const char *network; /* "resnet50-v1.5@2", or the name of the list; of the source's state */
+    int multiplicity;    /* layers of the source with the problem */
+    double runs;         /* of the source */
+};
+
 /* A problem of the night. */
 struct night_problem {
     struct problem problem;
     int multiplicity; /* layers, summed over all sources */
     double weight;    /* layers x runs of their source, summed over all sources */
+    GArray *uses;     /* struct night_use, one for each source that has it */
 };
 
 /* What became of one source. */
 struct night_source_state {
     const struct night_source *source;
-    char *name;   /* "network resnet50-v1.5@2", "https://..." */
-    int problems; /* distinct problems of this source */
-    bool stale;   /* the server did not answer: the last copy was used */
-    char *detail; /* why the copy is stale, or NULL */
+    char *name;    /* "network resnet50-v1.5@2", "https://..." */
+    char *network; /* name of what it holds, for lists: "resnet50-v1.5@2", or the list's own name */
+    int problems;  /* distinct problems of this source */
+    bool stale;    /* the server did not answer: the last copy was used */
+    char *detail;  /* why the copy is stale, or NULL */
 };
 
 struct night_sources {
