@@ -11,6 +11,7 @@
 #include "coordinator/commands.h"
 #include "coordinator/plan/first_rounds.h"
 #include "schema/results/store_foreign.h"
+#include "schema/results/store_history.h"
 #include "schema/server/database.h"
 #include "schema/store/store_campaigns.h"
 
@@ -225,7 +226,10 @@ static int change(const char *verb, const char *text, const struct cli_loss *los
         campaign_free(campaign);
         return status;
     }
-    bool changes = suits && store_change_campaign(store, id, verb, &error);
+    /* The verb would gather the history itself, in one long transaction. */
+    bool gathered =
+        suits && (strcmp(verb, "drop") != 0 || store_gather_history(store, id, NULL, &error));
+    bool changes = gathered && store_change_campaign(store, id, verb, &error);
     campaign_free(campaign);
     if (!changes)
         return cli_fail(command, error);

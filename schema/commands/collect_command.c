@@ -29,9 +29,10 @@ static void print_json(const struct upkeep_report *report, bool dry_run)
         json_array_append_new(list, json_pack("{ss sI sI}", "what", upkeep_part_name(i), "count",
                                               (json_int_t)report->parts[i].count, "bytes",
                                               (json_int_t)report->parts[i].bytes));
-    json_t *object = json_pack("{sb so s{sI sI} sf}", "dry_run", dry_run, "freed", list,
-                               "code_objects", "count", (json_int_t)report->code_count, "bytes",
-                               (json_int_t)report->code_bytes, "seconds", report->seconds);
+    json_t *object =
+        json_pack("{sb so s{sI sI} sI sf}", "dry_run", dry_run, "freed", list, "code_objects",
+                  "count", (json_int_t)report->code_count, "bytes", (json_int_t)report->code_bytes,
+                  "history_thinned", (json_int_t)report->thinned, "seconds", report->seconds);
     table_show_json(object);
 }
 
@@ -48,6 +49,9 @@ static void print_report(const struct upkeep_report *report, bool dry_run)
             printf(" %10.1f MB", (double)report->parts[i].bytes / 1e6);
         putchar('\n');
     }
+    if (!dry_run)
+        printf("%10" G_GINT64_FORMAT "  points of history folded into others\n",
+               (gint64)report->thinned);
 }
 
 /* ---- the command ---- */
@@ -88,7 +92,8 @@ static bool parse(int argc, char **argv, struct request *request)
         .summary =
             "Drops what the farm no longer needs: code objects of configs that lost, tables of dropped "
             "campaigns, objects without a kernel in stores outside, old rows of the event log. "
-            "Measurements stay as long as their campaign. Workers go on meanwhile, and it may be "
+            "Measurements stay as long as their campaign; their history is gathered, and thinned by age "
+            "(skipjack history --retention). Workers go on meanwhile, and it may be "
             "stopped at any time. A negative number means for ever.",
         .example = "skipjack db collect --dry-run --keep-code 24",
         .options = entries};

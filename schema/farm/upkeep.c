@@ -11,6 +11,7 @@
 #include "schema/farm/upkeep.h"
 
 #include "schema/blobs/blobs.h"
+#include "schema/results/store_history.h"
 #include "schema/store/store_campaigns.h"
 #include "schema/store/store_kernels.h"
 #include "schema/store/store_private.h"
@@ -249,6 +250,16 @@ static bool run_part(struct upkeep *upkeep, int part, GError **first)
     return !lost;
 }
 
+/* Gathers winners and history. The first error is kept. */
+static void gather(struct upkeep *upkeep, GError **first)
+{
+    const volatile gint *stop = upkeep->options->stop;
+    store_gather_winners(upkeep->store, 0, stop, *first == NULL ? first : NULL);
+    store_gather_history(upkeep->store, 0, stop, *first == NULL ? first : NULL);
+    store_thin_history(upkeep->store, NULL, stop, &upkeep->report->thinned,
+                       *first == NULL ? first : NULL);
+}
+
 bool upkeep_run(Store *store, const struct upkeep_options *options, struct upkeep_report *report,
                 GError **error)
 {
@@ -259,7 +270,7 @@ bool upkeep_run(Store *store, const struct upkeep_options *options, struct upkee
     for (int part = 0; part < UPKEEP_COUNT && run_part(&upkeep, part, &first); part++)
         continue;
     if (!options->dry_run)
-        store_gather_winners(store, 0, options->stop, first == NULL ? &first : NULL);
+        gather(&upkeep, &first);
     report->seconds = (double)(g_get_monotonic_time() - start) / G_USEC_PER_SEC;
     g_free(upkeep.asked_before);
     if (first != NULL)

@@ -1,6 +1,6 @@
 /*
- * Upkeep: drops what the farm no longer needs, and gathers winners
- * (store_winners.h).
+ * Upkeep: drops what the farm no longer needs, gathers winners
+ * (store_winners.h) and history, and thins old history (store_history.h).
  *
  * A code object stays while one of these needs it: a kept result, a round that
  * waits for its evaluation, a build-only campaign, a golden version
@@ -51,6 +51,7 @@ struct upkeep_report {
         int64_t count, bytes; /* what the part dropped; with dry_run what it would drop */
     } parts[UPKEEP_COUNT];
     int64_t code_count, code_bytes; /* all code objects that the run scanned */
+    int64_t thinned;                /* points of history that were folded into others */
     double seconds;
 };
 

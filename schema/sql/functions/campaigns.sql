@@ -295,6 +295,7 @@ BEGIN
         PERFORM reopen_jobs(campaign, true);
     ELSIF verb = 'drop' THEN
         PERFORM delete_bundles(campaign);
+        PERFORM gather_rest_of_history(campaign);
         DELETE FROM campaigns WHERE id = campaign;
     ELSE
         RAISE EXCEPTION USING ERRCODE = 'SJ002',

@@ -77,16 +77,17 @@ $$ SELECT f.revision, f.oldest, f.sha256, f.triggers_sha256 FROM schema_function
 CREATE OR REPLACE VIEW entry_points AS
     SELECT 'skipjack_coordinator' AS role, n AS name, true AS as_owner FROM unnest(ARRAY[
         'add_foreign_params', 'add_foreign_times', 'add_jobs', 'add_layers', 'approve_golden',
-        'ask_golden', 'begin_campaign', 'begin_foreign_campaign', 'begin_network', 'begin_upkeep',
-        'campaigns_to_gather', 'change_campaign', 'clear_quarantine', 'drain_node',
-        'empty_dropped_partitions', 'end_network', 'end_turn', 'end_upkeep', 'extend_campaign',
-        'forget_blob', 'forget_winners', 'gather_foreign_winners', 'gather_golden_winners',
-        'gather_winners', 'give_up_uploads', 'keep_network', 'mark_gathered', 'move_kernel',
-        'open_campaign', 'propose_asked_golden', 'prune_golden', 'put_problem_rows', 'put_target',
-        'rebuild_rounds', 'remeasure',
-        'remeasure_for_golden', 'remove_network', 'roll_back_golden', 'set_campaign',
-        'set_golden_policy', 'take_turn', 'trust_logins', 'use_blob_place',
-        'withdraw_golden']) AS n
+        'ask_golden', 'begin_campaign', 'begin_foreign_campaign', 'begin_network',
+        'begin_upkeep', 'campaigns_to_gather', 'change_campaign', 'clear_quarantine',
+        'drain_node', 'empty_dropped_partitions', 'end_network', 'end_thinning', 'end_turn',
+        'end_upkeep', 'extend_campaign', 'forget_blob', 'forget_winners',
+        'gather_foreign_winners', 'gather_golden_winners', 'gather_history', 'gather_winners',
+        'give_up_uploads', 'history_to_gather', 'history_to_thin', 'keep_network',
+        'mark_gathered', 'mark_history', 'move_kernel', 'name_night', 'open_campaign',
+        'propose_asked_golden', 'prune_golden', 'put_problem_rows', 'put_target',
+        'rebuild_rounds', 'remeasure', 'remeasure_for_golden', 'remove_network',
+        'roll_back_golden', 'set_campaign', 'set_golden_policy', 'set_history_retention',
+        'take_turn', 'thin_history', 'trust_logins', 'use_blob_place', 'withdraw_golden']) AS n
     UNION ALL
     SELECT 'skipjack_coordinator', n, false FROM unnest(ARRAY[
         'begin_kernel_search', 'drop_code', 'forget_events', 'forget_kernels', 'forget_workers',
@@ -94,10 +95,11 @@ CREATE OR REPLACE VIEW entry_points AS
     UNION ALL
     SELECT 'skipjack_reader', n, true FROM unnest(ARRAY[
         'blockers', 'demands_two_persons', 'diff_golden', 'foreign_page', 'golden_confirmations',
-        'golden_measurements', 'golden_part_end', 'list_golden_part',
-        'measurers', 'newest_golden', 'oldest_transaction', 'problems_of_network', 'refusals',
-        'skipjack_work.campaign', 'skipjack_work.campaign_kernel', 'skipjack_work.kernel',
-        'skipjack_work.kernel_code', 'skipjack_work.known_kernels', 'skipjack_work.list_quarantine',
+        'golden_measurements', 'golden_part_end', 'list_golden_part', 'measurers',
+        'newest_golden', 'newest_history', 'oldest_transaction', 'problem_history',
+        'problems_of_network', 'refusals', 'skipjack_work.campaign',
+        'skipjack_work.campaign_kernel', 'skipjack_work.kernel', 'skipjack_work.kernel_code',
+        'skipjack_work.known_kernels', 'skipjack_work.list_quarantine',
         'skipjack_work.list_workers', 'skipjack_work.migrations', 'skipjack_work.target',
         'spent_seconds']) AS n;
 

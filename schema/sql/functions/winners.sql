@@ -122,6 +122,7 @@ CREATE OR REPLACE FUNCTION gather_again() RETURNS trigger
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 BEGIN
     UPDATE winner_marks SET final = false, ends = -1 WHERE campaign_id = NEW.id;
+    UPDATE history_marks SET final = false, progress = -1 WHERE campaign_id = NEW.id;
     RETURN NULL;
 END $$;
 

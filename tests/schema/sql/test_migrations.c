@@ -252,10 +252,13 @@ static const struct planned {
     {"forget_winners", "seqscan"},
     {"former_results", "bitmapscan seqscan"},
     {"gather_foreign_winners", "bitmapscan hashjoin mergejoin seqscan"},
+    {"gather_history", "bitmapscan seqscan"},
     {"gather_winners", "bitmapscan hashjoin mergejoin seqscan"},
     {"has_open_jobs", "bitmapscan seqscan sort"},
     {"held_bundles", "bitmapscan seqscan"},
+    {"history_text_ids", "seqscan"},
     {"nearest_winners", "bitmapscan hashjoin mergejoin seqscan"},
+    {"newest_history", "bitmapscan hashjoin mergejoin seqscan"},
     {"note_delivery", "bitmapscan hashjoin mergejoin seqscan"},
     {"note_kernels_of_rounds", "hashjoin mergejoin"},
     {"priors", "bitmapscan hashjoin mergejoin seqscan"},
@@ -266,7 +269,9 @@ static const struct planned {
     {"revive_jobs", "bitmapscan seqscan"},
     {"same_jobs_of", "bitmapscan hashjoin mergejoin seqscan"},
     {"same_problems_of", "bitmapscan hashjoin mergejoin seqscan"},
+    {"set_history_winners", "bitmapscan hashjoin mergejoin seqscan"},
     {"take_over", "bitmapscan mergejoin seqscan"},
+    {"thin_history", "bitmapscan hashjoin mergejoin seqscan"},
 };
 
 /* The planner has no statistics of tables that are a minute old, and would read all of them for one job. So these
