@@ -70,6 +70,12 @@ void problems_say_notes(const Import *import)
     say_biased(import);
 }
 
+static void say_all(const Import *import)
+{
+    say_skipped(import);
+    problems_say_notes(import);
+}
+
 Import *problems_import(char *const *files, const struct import_words *words, GError **error)
 {
     struct import_options options;
@@ -80,7 +86,21 @@ Import *problems_import(char *const *files, const struct import_words *words, GE
         if (!import_file(import, files[i], error))
             return NULL;
     }
-    say_skipped(import);
-    problems_say_notes(import);
+    say_all(import);
+    return g_steal_pointer(&import);
+}
+
+Import *problems_import_bytes(const char *name, GBytes *bytes, const struct import_words *words,
+                              GError **error)
+{
+    struct import_options options;
+    if (!list_options(words, &options, error))
+        return NULL;
+    gsize length = 0;
+    const char *data = g_bytes_get_data(bytes, &length);
+    g_autoptr(Import) import = import_new(&options);
+    if (!import_bytes(import, name, data ? data : "", length, error))
+        return NULL;
+    say_all(import);
     return g_steal_pointer(&import);
 }

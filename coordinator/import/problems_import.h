@@ -13,6 +13,9 @@ bool list_options(const struct import_words *words, struct import_options *optio
 /* Reads files (NULL-terminated) through the importers. The first lines that cannot be used are named on
  * stderr, the others counted. Returns NULL if an option is wrong, or a file as a whole cannot be read. */
 Import *problems_import(char *const *files, const struct import_words *words, GError **error);
+/* The same for bytes that came from elsewhere; messages call them `name`. */
+Import *problems_import_bytes(const char *name, GBytes *bytes, const struct import_words *words,
+                              GError **error);
 
 /* Prints notices on stderr: how many lines had a value that an option replaced; networks with the layers of several
  * files (files of one name in two folders are one network); and how many problems have a bias in their keys, since

@@ -61,7 +61,7 @@ static const char *users_home(void)
     return is_set("HOME") ? g_getenv("HOME") : entry != NULL ? entry->pw_dir : NULL;
 }
 
-static char *find_home(GError **error)
+char *embedded_home(GError **error)
 {
     if (is_set("SKIPJACK_HOME"))
         return g_canonicalize_filename(g_getenv("SKIPJACK_HOME"), NULL);
@@ -144,7 +144,7 @@ static char *find_socket_dir(const struct embedded *embedded)
 bool embedded_init(struct embedded *embedded, GError **error)
 {
     memset(embedded, 0, sizeof *embedded);
-    embedded->home = find_home(error);
+    embedded->home = embedded_home(error);
     if (embedded->home == NULL)
         return false;
     embedded->folder = g_build_filename(embedded->home, "postgres", NULL);

@@ -38,6 +38,9 @@ bool embedded_start(GError **error);
 /* Stops the server; true also if it does not run. Refuses a server of another PID namespace or host and names it. */
 bool embedded_stop(GError **error);
 bool embedded_status(struct embedded_status *status, GError **error);
+/* The home's folder, which may not exist yet: other things of a user's Skipjack are kept there, too. Free with
+ * g_free(). */
+char *embedded_home(GError **error);
 /* Whether the database of that URL accepts a connection. */
 bool embedded_answers(const char *url);
 
