@@ -233,7 +233,7 @@ bool store_history_size(Store *store, struct history_size *size, GError **error)
         " (SELECT count(*) AS series, count(DISTINCT problem_id) AS problems,"
         "  count(DISTINCT target) AS targets FROM history_series) AS s,"
         " (SELECT sum(pg_total_relation_size(t)) AS bytes FROM unnest(ARRAY['history',"
-        "  'history_series', 'history_texts', 'history_nights', 'history_marks']::regclass[]) AS t)"
+        "  'history_series', 'history_texts', 'history_versions', 'history_nights', 'history_marks']::regclass[]) AS t)"
         " AS b",
         "");
     if (rows == NULL)

@@ -187,12 +187,16 @@ BEGIN
     WHERE NOT EXISTS (SELECT FROM history_series s WHERE s.target = c.target AND s.problem_id = u.problem
                       AND s.solver = u.solver)
     ON CONFLICT DO NOTHING;
+    INSERT INTO history_versions (solver_id)
+    SELECT DISTINCT u.id FROM unnest(found.solver_ids) AS u(id)
+    WHERE NOT EXISTS (SELECT FROM history_versions v WHERE v.solver_id = u.id)
+    ON CONFLICT DO NOTHING;
     ids := history_text_ids(found.configs || found.stacks || found.nodes);
-    INSERT INTO history AS h (series, night, campaign_id, solver_id, config, stack, node, median_ms, spread,
+    INSERT INTO history AS h (series, night, campaign_id, version, config, stack, node, median_ms, spread,
                               fastest_ms, slowest_ms, drift, n, sm_mhz_min, sm_mhz_max, throttle, failure,
                               older)
     -- Two revisions of a solver in one campaign: the newer one counts.
-    SELECT DISTINCT ON (s.id, u.night) s.id, u.night, campaign, u.solver_id, u.config, u.stack, u.node,
+    SELECT DISTINCT ON (s.id, u.night) s.id, u.night, campaign, v.id, u.config, u.stack, u.node,
            u.median, u.spread, u.median, u.median, u.drift, u.n, u.least_mhz, u.most_mhz, u.throttle, u.failure,
            u.older
     FROM unnest(found.problems, found.solvers, found.solver_ids, found.nights,
@@ -203,16 +207,17 @@ BEGIN
          AS u(problem, solver, solver_id, night, config, stack, node, median, spread, drift, n, least_mhz,
               most_mhz, throttle, failure, older)
     JOIN history_series s ON s.target = c.target AND s.problem_id = u.problem AND s.solver = u.solver
+    JOIN history_versions v ON v.solver_id = u.solver_id
     ORDER BY s.id, u.night, u.solver_id DESC
     ON CONFLICT (series, night) DO UPDATE
-    SET campaign_id = EXCLUDED.campaign_id, solver_id = EXCLUDED.solver_id, config = EXCLUDED.config,
+    SET campaign_id = EXCLUDED.campaign_id, version = EXCLUDED.version, config = EXCLUDED.config,
         stack = EXCLUDED.stack, node = EXCLUDED.node, median_ms = EXCLUDED.median_ms, spread = EXCLUDED.spread,
         fastest_ms = EXCLUDED.fastest_ms, slowest_ms = EXCLUDED.slowest_ms, drift = EXCLUDED.drift,
         n = EXCLUDED.n, sm_mhz_min = EXCLUDED.sm_mhz_min, sm_mhz_max = EXCLUDED.sm_mhz_max,
         throttle = EXCLUDED.throttle, failure = EXCLUDED.failure, older = EXCLUDED.older
     -- A time of that night replaces one that was taken over, not the other way round.
-    WHERE (h.campaign_id, h.solver_id, h.config, h.stack, h.node, h.median_ms, h.n, h.failure, h.older)
-              <> (EXCLUDED.campaign_id, EXCLUDED.solver_id, EXCLUDED.config, EXCLUDED.stack, EXCLUDED.node,
+    WHERE (h.campaign_id, h.version, h.config, h.stack, h.node, h.median_ms, h.n, h.failure, h.older)
+              <> (EXCLUDED.campaign_id, EXCLUDED.version, EXCLUDED.config, EXCLUDED.stack, EXCLUDED.node,
                   EXCLUDED.median_ms, EXCLUDED.n, EXCLUDED.failure, EXCLUDED.older)
       AND (h.older OR NOT EXCLUDED.older) AND h.campaign_id <= EXCLUDED.campaign_id;
     PERFORM set_history_winners(c.target, found.problems, found.nights);
@@ -261,9 +266,9 @@ BEGIN
                                        ORDER BY s.id LIMIT batch) AS page);
     WITH points AS (
         SELECT h.series, h.night, h.nights, h.fastest_ms, h.slowest_ms,
-               (date_trunc(its_span, h.night::timestamp), h.config, h.solver_id, h.stack, h.failure, h.wins)
+               (date_trunc(its_span, h.night::timestamp), h.config, h.version, h.stack, h.failure, h.wins)
                IS DISTINCT FROM
-               (lag((date_trunc(its_span, h.night::timestamp), h.config, h.solver_id, h.stack, h.failure, h.wins))
+               (lag((date_trunc(its_span, h.night::timestamp), h.config, h.version, h.stack, h.failure, h.wins))
                 OVER (PARTITION BY h.series ORDER BY h.night)) AS stays
         FROM history_series s
         CROSS JOIN LATERAL (SELECT * FROM history p WHERE p.series = s.id AND p.night >= since
@@ -310,7 +315,8 @@ CREATE OR REPLACE VIEW history_points AS
            h.slowest_ms, h.series
     FROM history h
     JOIN history_series s ON s.id = h.series
-    JOIN solvers v ON v.id = h.solver_id
+    JOIN history_versions r ON r.id = h.version
+    JOIN solvers v ON v.id = r.solver_id
     JOIN history_texts c ON c.id = h.config
     JOIN history_texts k ON k.id = h.stack
     JOIN history_texts n ON n.id = h.node;

@@ -13,7 +13,7 @@ LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
     FROM pg_control_system() AS s
 $$;
 
--- Moves all numbers far beyond those given out before: at least half a million further
+-- Moves all numbers that processes may know (bigint) far beyond those given out before: at least half a million further
 -- for campaigns and workers, half of 10^12 for the others. Held jobs are given back
 -- without a strike: their workers may have handed them in to the database that is gone,
 -- and would hold them as long as they send heartbeats. Their results are still accepted
@@ -29,8 +29,8 @@ BEGIN
     FOR s IN SELECT c.oid::regclass AS name,
                     CASE WHEN c.relname IN ('campaigns_id_seq', 'workers_id_seq') THEN 1000000
                          ELSE 1000000000000 END AS step
-             FROM pg_class c
-             WHERE c.relkind = 'S' AND c.relnamespace = 'skipjack'::regnamespace
+             FROM pg_class c JOIN pg_sequence q ON q.seqrelid = c.oid AND q.seqtypid = 'bigint'::regtype
+             WHERE c.relnamespace = 'skipjack'::regnamespace
     LOOP
         EXECUTE format('SELECT setval(%L, ((last_value + %s / 2) / %2$s + 1) * %2$s) FROM %s',
                        s.name, s.step, s.name);

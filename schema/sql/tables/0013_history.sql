@@ -13,6 +13,12 @@ CREATE TABLE history_series (
 );
 CREATE INDEX history_series_problems ON history_series (problem_id);
 
+-- Revisions of solvers, by a number as narrow as a point needs.
+CREATE TABLE history_versions (
+    id        integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    solver_id bigint NOT NULL UNIQUE REFERENCES solvers
+);
+
 -- Configs, stacks and nodes: each text once. A stack may be longer than a row of a B-tree.
 CREATE TABLE history_texts (
     id   integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -23,7 +29,7 @@ CREATE TABLE history_texts (
 -- A point: a series in one night. The columns stand in the order of their widths, so that a row
 -- has no padding, and none is NULL, so that it has no bitmap.
 --
--- campaign_id, solver_id: the campaign, which may be dropped, and the solver's revision.
+-- campaign_id: the campaign, which may be dropped. version: a row of history_versions.
 -- config, stack, node: rows of history_texts.
 -- median_ms, spread, n: of the config that won its job; 0 if the job failed. n is at most 32767.
 -- fastest_ms, slowest_ms: the extremes of the medians of all nights that the point stands for.
@@ -37,7 +43,7 @@ CREATE TABLE history (
     series      integer NOT NULL,
     night       date NOT NULL,
     campaign_id integer NOT NULL,
-    solver_id   integer NOT NULL,
+    version     integer NOT NULL,
     config      integer NOT NULL,
     stack       integer NOT NULL,
     node        integer NOT NULL,

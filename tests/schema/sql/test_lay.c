@@ -435,7 +435,10 @@ static void test_store_looks_whose_functions_there_are(void)
         if (store == NULL)
             g_assert_nonnull(strstr(error->message, changes[i].refusal));
         store_close(store);
-        g_free(ask(connection, "UPDATE skipjack.schema_functions SET revision = 1, oldest = 1"));
+        g_autofree char *back =
+            g_strdup_printf("UPDATE skipjack.schema_functions SET revision = %d, oldest = %d",
+                            own_definitions.revision, own_definitions.oldest);
+        g_free(ask(connection, back));
     }
     PQfinish(connection);
 }
