@@ -77,9 +77,9 @@ void store_leave_night(Store *store, int64_t night);
  * such move, or if this session has not taken the night (its connection was lost meanwhile). */
 bool store_move_night(Store *store, int64_t night, enum night_state from, enum night_state to,
                       GError **error);
-/* Keeps what `run --json` prints, and the number of findings. */
+/* Keeps what `run --json` prints, the number of findings, and whether the plan has no job. */
 bool store_set_night_summary(Store *store, int64_t night, const json_t *summary, int findings,
-                             GError **error);
+                             bool empty, GError **error);
 
 /* ---- steps ---- */
 
@@ -114,19 +114,15 @@ bool store_put_night_target(Store *store, int64_t night, const struct night_targ
 /* GPtrArray of struct night_target *, by target. */
 GPtrArray *store_list_night_targets(Store *store, int64_t night, GError **error);
 
-/* Why a job is in a night's campaign, for store_create_night_campaign(). */
-struct night_cause {
-    int reason;         /* enum night_reason */
-    const char *detail; /* "ConvWinograd r3 -> r4" */
-    bool fresh;         /* takes over nothing that earlier campaigns measured */
-    bool again;         /* takes over, and is then measured again */
-};
-/* Makes a campaign of the night like store_create_campaign(), with causes[i] for jobs[i], and notes it
- * and its jobs with the night; all in one transaction. If the night has this campaign already, nothing
- * changes and campaign->id is its id. */
-bool store_create_night_campaign(Store *store, int64_t night, bool backfill,
-                                 struct campaign *campaign, const struct job_plan *jobs,
-                                 const struct night_cause *causes, int count, GError **error);
+/* Makes the night's campaign for a target like store_create_campaign(), each job with its cause, and notes it
+ * and its jobs with the night, all in one transaction. campaign->night and ->backfill say which. If the night has
+ * this campaign already, nothing changes. campaign->id becomes its id; *existed and *reused may be NULL. */
+bool store_create_night_campaign(Store *store, struct campaign *campaign,
+                                 const struct job_plan *jobs, int count, const GPtrArray *notes,
+                                 bool *existed, int *reused, GError **error);
+/* Cancels the open campaigns of earlier nights of the same name. The new night's campaigns take over what they
+ * measured. *ended: how many. */
+bool store_end_earlier_nights(Store *store, int64_t night, int *ended, GError **error);
 
 /* ---- jobs ---- */
 

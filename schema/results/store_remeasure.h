@@ -40,10 +40,29 @@ struct remeasure_counts {
     int64_t under_way;
     int64_t at_work;         /* other open jobs, which are left as they are */
     int64_t other_revisions; /* done jobs that are left alone since `solvers` lacks their solver */
+    /* Chosen jobs that cannot be measured again: they failed, have no such config, or `solvers` lacks their solver.
+     * Set by store_remeasure_jobs() alone. */
+    int64_t impossible;
 };
 /* STORE_ERROR_NOT_FOUND for an unknown campaign; STORE_ERROR_STATE if it is cancelled, build-only or foreign, or
  * its deadline has passed. */
 bool store_remeasure(Store *store, int64_t campaign, const struct remeasure_wish *wish,
                      struct remeasure_counts *counts, GError **error);
+
+/* A job to measure again, and where. NULL for any node. */
+struct remeasure_job {
+    int64_t job;
+    const char *only_node; /* a worker of this node is to measure it */
+    const char *not_node;  /* a worker of another node is to */
+};
+/* Has chosen ended jobs measure their configs of these kinds again. A job may be named several times: it is measured
+ * so often, one time after the other. Rounds wait wait_seconds for a worker of the right node, the second of a job
+ * twice as long, and so on; then any worker measures them. */
+bool store_remeasure_jobs(Store *store, int64_t campaign, const struct remeasure_job *jobs,
+                          int count, unsigned what, const char *const *solvers, double wait_seconds,
+                          struct remeasure_counts *counts, GError **error);
+/* Nodes whose workers can measure for the campaign now: a heartbeat within ten minutes, with its pool, target and
+ * stack. NULL-terminated; free with g_strfreev(). */
+char **store_list_measuring_nodes(Store *store, int64_t campaign, GError **error);
 
 #endif

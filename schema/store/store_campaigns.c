@@ -67,6 +67,11 @@ static json_t *plan_to_json(const struct job_plan *plan)
                   plan->tunable, "searches", plan->searches, "priority",
                   json_from_double(plan->priority), "multiplicity", plan->multiplicity);
     g_assert(object != NULL);
+    const struct job_cause *cause = plan->cause;
+    if (cause != NULL)
+        json_object_update_new(object, json_pack("{si so sb sb}", "reason", cause->reason, "detail",
+                                                 json_from_text(cause->detail ? cause->detail : ""),
+                                                 "fresh", cause->fresh, "again", cause->again));
     return object;
 }
 
@@ -93,14 +98,22 @@ static GPtrArray *plans_in_order(const struct job_plan *jobs, int count)
 /* Plans in one message to the server: a campaign may have a million. */
 #define PLANS_AT_ONCE 5000
 
-static bool add_jobs(Store *store, int64_t campaign, const GPtrArray *order, GError **error)
+static bool add_jobs(Store *store, const struct campaign *campaign, const GPtrArray *order,
+                     GError **error)
 {
+    if (campaign->night != 0 &&
+        !store_do(store, error, "SELECT add_night_campaign($1, $2, $3, $4)", "lsbl",
+                  campaign->night, campaign->target, campaign->backfill, campaign->id))
+        return false;
     for (guint first = 0; first < order->len; first += PLANS_AT_ONCE) {
         g_autoptr(StoreJson) items = json_array();
         for (guint i = first; i < order->len && i < first + PLANS_AT_ONCE; i++)
             json_array_append_new(items, plan_to_json(order->pdata[i]));
-        if (!store_do(store, error, "SELECT add_jobs($1, $2, $3)", "llj", campaign,
+        if (!store_do(store, error, "SELECT add_jobs($1, $2, $3)", "llj", campaign->id,
                       (int64_t)first + 1, items))
+            return false;
+        if (campaign->night != 0 && !store_do(store, error, "SELECT add_night_jobs($1, $2, $3)",
+                                              "llj", campaign->id, (int64_t)first + 1, items))
             return false;
     }
     return true;
@@ -141,8 +154,7 @@ static bool fill_campaign(Store *store, struct campaign *campaign, const GPtrArr
         if (!store_do(store, error, "SELECT keep_network($1, $2)", "ls", campaign->id, *network))
             return false;
     if (!set_deadline(store, campaign, error) || !set_trusted(store, campaign, error) ||
-        !add_jobs(store, campaign->id, order, error) ||
-        !add_notes(store, campaign->id, notes, error))
+        !add_jobs(store, campaign, order, error) || !add_notes(store, campaign->id, notes, error))
         return false;
     g_autoptr(StoreRows) opened =
         store_run(store, error, "SELECT open_campaign($1, $2)", "ld", campaign->id, DRIFT_MAX);

@@ -40,11 +40,22 @@ struct campaign {
     int64_t created_unix;
     char **networks; /* "NAME@NUMBER" of the versions that it is made for, NULL-terminated or
                                              NULL. Read by store_create_campaign() alone. */
+    /* The night that it belongs to (store_nights.h), 0 for none, and whether it is the night's backfill. Read by
+     * store_create_campaign() alone; each job then has a cause. */
+    int64_t night;
+    bool backfill;
     /* Numbers of its jobs; set only by store_list_campaigns() and store_get_campaign(). */
     int jobs, jobs_done, jobs_failed, jobs_open;
 };
 void campaign_free(struct campaign *campaign);
 
+/* Why a night has a job (store_nights.h). */
+struct job_cause {
+    int reason;         /* enum night_reason */
+    const char *detail; /* "ConvWinograd r3 -> r4" */
+    bool fresh;         /* the job takes over nothing that earlier campaigns measured */
+    bool again;         /* the job takes over, and is then measured again */
+};
 /* One job to create. The caller has asked the solver whether it applies. */
 struct job_plan {
     struct problem problem;
@@ -58,6 +69,7 @@ struct job_plan {
      * expected weight. */
     double priority;
     int multiplicity;
+    const struct job_cause *cause; /* in a night's campaign; else NULL */
 };
 /* A line of the event log, written in the transaction that makes the campaign. */
 struct campaign_note {

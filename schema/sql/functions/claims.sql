@@ -97,7 +97,7 @@ END $$;
 -- with it, so a job that kills workers takes no other job with it.
 --
 -- Rounds after last_round are left out, except bundles that measure again. A bundle to be
--- measured again is left out if the worker's login may not measure it (is_barred()).
+-- measured again is left out if the worker may not measure it (is_barred()).
 --
 -- Bundles are fetched, and so locked, one by one: a loop over a query would lock ten at once.
 CREATE OR REPLACE FUNCTION claim_bundles(claimer bigint, campaign bigint, from_state job_state,
@@ -425,22 +425,25 @@ BEGIN
         SELECT format('claiming from the campaign fails: %s', f.reason) FROM campaign_faults f
         WHERE f.campaign_id = c.id AND f.login = w.login
           AND f.at > clock_timestamp() - interval '5 minutes'),
-        CASE WHEN waits_for_others(c, w) THEN
-            format('its login %s measured what waits, another login is to confirm it for golden', w.login)
-        END);
+        CASE WHEN waits_for_others(c, w) THEN why_barred(c.id, w) END);
 END $$;
 
 -- Refusals of running workers by active campaigns. of_worker, of_campaign: 0 for all. With
 -- of_worker 0, workers whose last heartbeat is older than two minutes are left out. Workers
--- that are alike in everything that refusal() reads are asked about once.
+-- that are alike in everything that refusal() reads are asked about once; their node counts only
+-- while a round waits for certain nodes.
 CREATE OR REPLACE FUNCTION refusals(of_worker bigint, of_campaign bigint)
 RETURNS TABLE (campaign_id bigint, worker_id bigint, node text, reason text)
 LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
     WITH running AS MATERIALIZED (
         SELECT w.id, w.node,
                min(w.id) OVER (PARTITION BY w.target, w.builds, w.labels, w.stack, w.carried,
-                               w.login, d.kinds) AS kind
+                               w.login, d.kinds, CASE WHEN p.any_places THEN w.node END) AS kind
         FROM workers w
+        CROSS JOIN (SELECT EXISTS (
+            SELECT FROM bundles b JOIN remeasures m ON m.campaign_id = b.campaign_id
+                                  AND m.job_id = b.job_ids[1] AND m.number = b.round_no
+            WHERE b.remeasures AND m.places_until IS NOT NULL) AS any_places) AS p
         CROSS JOIN LATERAL (
             SELECT array_agg(DISTINCT ARRAY[o.target, o.stack]) AS kinds
             FROM worker_devices o WHERE o.worker_id = w.id) AS d
@@ -493,7 +496,7 @@ BEGIN
 END $$;
 
 -- Returns true if everything that waits in the campaign must be measured by another
--- login than the worker's.
+-- login than the worker's, or on another node.
 CREATE OR REPLACE FUNCTION waits_for_others(c campaigns, w workers) RETURNS boolean
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp AS $$
 BEGIN

@@ -161,13 +161,115 @@ BEGIN
     RETURN counts;
 END $$;
 
--- Returns true if the worker's login may not measure this round.
+-- Has chosen ended jobs of a campaign measure configs of these kinds again. items: {job, only_nodes,
+-- not_nodes}; each is measured in rounds of its own, and a job that is named several times is measured
+-- one time after the other. Workers of other nodes than asked leave a round alone for wait_seconds; for
+-- the second item of a job twice as long, since it begins later. After that any worker may measure it.
+--
+-- Returns counts as remeasure() does, and impossible: jobs that have no such config, whose solver is
+-- not carried, or that failed. A job that is open is left alone.
+CREATE OR REPLACE FUNCTION remeasure_jobs(campaign bigint, items jsonb, kinds jsonb, drift_limit double precision,
+                                          carried jsonb, wait_seconds double precision) RETURNS jsonb
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+DECLARE
+    its_kinds integer[] := ARRAY(SELECT k::integer FROM jsonb_array_elements_text(kinds) AS k);
+    its_solvers text[] := ARRAY(SELECT jsonb_array_elements_text(carried));
+    its_jobs bigint[] := ARRAY(SELECT DISTINCT (i->>'job')::bigint FROM jsonb_array_elements(items) AS i);
+    counts jsonb;
+BEGIN
+    PERFORM hold_remeasured(campaign);
+    PERFORM add_remeasure_partition(campaign);
+    counts := jsonb_build_object(
+        'under_way', (SELECT count(*) FROM bundles b WHERE b.campaign_id = campaign AND b.remeasures
+                      AND b.job_ids[1] = ANY (its_jobs)),
+        'at_work', (SELECT count(*) FROM bundles b CROSS JOIN LATERAL unnest(b.job_ids) AS member(job)
+                    WHERE b.campaign_id = campaign AND NOT b.remeasures AND member.job = ANY (its_jobs)));
+    WITH asked AS MATERIALIZED (
+        SELECT (i.value->>'job')::bigint AS job, i.ord,
+               row_number() OVER (PARTITION BY i.value->>'job' ORDER BY i.ord) AS turn,
+               ARRAY(SELECT jsonb_array_elements_text(i.value->'only_nodes')) AS only_nodes,
+               ARRAY(SELECT jsonb_array_elements_text(i.value->'not_nodes')) AS not_nodes
+        FROM jsonb_array_elements(items) WITH ORDINALITY AS i(value, ord)),
+    wished AS MATERIALIZED (
+        SELECT w.*, ((row_number() OVER (PARTITION BY w.job_id ORDER BY w.kind, w.config) - 1) / 16) AS part
+        FROM remeasurable(campaign, its_kinds, drift_limit, its_solvers) AS w
+        WHERE w.job_id = ANY (its_jobs)),
+    parts AS MATERIALIZED (
+        SELECT w.job_id, w.rounds, w.part,
+               jsonb_agg(to_jsonb(w.config) ORDER BY w.kind, w.config) AS configs
+        FROM wished w GROUP BY w.job_id, w.rounds, w.part),
+    added AS (
+        INSERT INTO remeasures (campaign_id, job_id, number, configs, keeps_all, only_nodes, not_nodes,
+                                places_until)
+        SELECT campaign, a.job,
+               p.rounds + (row_number() OVER (PARTITION BY a.job ORDER BY a.ord, p.part) - 1)::integer,
+               p.configs, false, a.only_nodes, a.not_nodes,
+               CASE WHEN a.only_nodes <> '{}' OR a.not_nodes <> '{}'
+                    THEN clock_timestamp() + a.turn * wait_seconds * interval '1 second' END
+        FROM asked a JOIN parts p ON p.job_id = a.job
+        RETURNING job_id)
+    SELECT counts || jsonb_build_object(
+               'jobs', (SELECT count(DISTINCT p.job_id) FROM parts p),
+               'rounds', (SELECT count(*) FROM asked a JOIN parts p ON p.job_id = a.job),
+               'winners', count(*) FILTER (WHERE w.kind = @REMEASURE_KIND_WINNERS),
+               'defaults', count(*) FILTER (WHERE w.kind = @REMEASURE_KIND_DEFAULTS),
+               'unstable', count(*) FILTER (WHERE w.kind = @REMEASURE_KIND_UNSTABLE),
+               'impossible', cardinality(its_jobs) - (SELECT count(DISTINCT p.job_id) FROM parts p)
+                             - (counts->>'under_way')::bigint - (counts->>'at_work')::bigint)
+    INTO counts FROM wished w;
+    IF (counts->>'jobs')::bigint > 0 THEN
+        PERFORM open_remeasures(campaign);
+        INSERT INTO events (kind, campaign_id, detail) VALUES ('measured again', campaign,
+            format('%s chosen jobs in %s rounds', counts->>'jobs', counts->>'rounds'));
+    END IF;
+    RETURN counts;
+END $$;
+
+-- Returns true if the worker may not measure this round: its login may not, or for now the round
+-- waits for a worker of another node.
 CREATE OR REPLACE FUNCTION is_barred(worker bigint, campaign bigint, job bigint, its_number integer) RETURNS boolean
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp AS $$
 BEGIN
     RETURN EXISTS (SELECT FROM remeasures m JOIN workers w ON w.id = worker
                    WHERE m.campaign_id = campaign AND m.job_id = job AND m.number = its_number
-                     AND w.login = ANY (m.not_by));
+                     AND (w.login = ANY (m.not_by)
+                          OR (m.places_until > clock_timestamp()
+                              AND (w.node = ANY (m.not_nodes)
+                                   OR (m.only_nodes <> '{}' AND w.node <> ALL (m.only_nodes))))));
+END $$;
+
+-- Why the worker may not measure what waits in the campaign: of one of these rounds.
+CREATE OR REPLACE FUNCTION why_barred(campaign bigint, w workers) RETURNS text
+LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp AS $$
+BEGIN
+    RETURN (SELECT CASE
+                WHEN w.login = ANY (m.not_by) THEN
+                    format('its login %s measured what waits, another login is to confirm it for golden',
+                           w.login)
+                WHEN m.only_nodes <> '{}' THEN
+                    format('what waits is to be measured on node %s; any node may from %s on',
+                           array_to_string(m.only_nodes, ' or '), to_char(m.places_until, 'HH24:MI:SS'))
+                ELSE format('what waits is to be measured on another node than %s; any node may from %s on',
+                            array_to_string(m.not_nodes, ' or '), to_char(m.places_until, 'HH24:MI:SS'))
+                END
+            FROM bundles b JOIN remeasures m ON m.campaign_id = b.campaign_id AND m.job_id = b.job_ids[1]
+                                            AND m.number = b.round_no
+            WHERE b.campaign_id = campaign AND b.state = 'built' AND b.remeasures
+              AND is_barred(w.id, campaign, b.job_ids[1], b.round_no)
+            ORDER BY b.position LIMIT 1);
+END $$;
+
+-- Nodes whose workers can measure for the campaign now: they sent a heartbeat within ten minutes and
+-- meet the campaign's pool, target and stack.
+CREATE OR REPLACE FUNCTION measuring_nodes(campaign bigint) RETURNS SETOF text
+LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp AS $$
+BEGIN
+    RETURN QUERY
+        SELECT DISTINCT w.node FROM workers w JOIN campaigns c ON c.id = campaign
+        WHERE w.ended_at IS NULL AND NOT w.drain AND w.beat_at > clock_timestamp() - interval '10 minutes'
+          AND (c.pool = '' OR c.pool = ANY (w.labels))
+          AND worker_lacks(w.id, w.stack, false, c.target, c.stack) IS NULL
+        ORDER BY w.node;
 END $$;
 
 -- Returns true if the round measures again and its size fits: at most the configs wished

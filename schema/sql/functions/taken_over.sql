@@ -2,11 +2,13 @@
 -- the same problem, solver and target.
 
 -- Takes over the answers that other campaigns have for the jobs, the newest campaign
--- first. Returns how many jobs got an answer.
+-- first, except for jobs that are to take over nothing (is_fresh_job()). Returns how many
+-- jobs got an answer.
 CREATE OR REPLACE FUNCTION reuse_jobs(c campaigns) RETURNS integer
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
-    lacking bigint[] := ARRAY(SELECT j.id FROM jobs j WHERE j.campaign_id = c.id ORDER BY j.id);
+    lacking bigint[] := ARRAY(SELECT j.id FROM jobs j
+                              WHERE j.campaign_id = c.id AND NOT is_fresh_job(c.id, j.id) ORDER BY j.id);
     wanted integer := cardinality(lacking);
     o campaigns;
     fresh bigint[];
@@ -428,7 +430,8 @@ BEGIN
 END $$;
 
 -- For jobs of c that no earlier campaign answers: notes how near the earlier campaigns came
--- to an answer (job_origins), and takes over the configs that they measured. Campaigns of
+-- to an answer (job_origins), and takes over the configs that they measured; none for jobs
+-- that are to take over nothing. Campaigns of
 -- the same search come first, so that all configs that the search tried count for its
 -- limit; then the others, from the newest to the oldest.
 CREATE OR REPLACE FUNCTION find_origins(c campaigns, drift_limit double precision) RETURNS void
@@ -462,8 +465,10 @@ BEGIN
                              array_agg(o.id), array_agg(0), array_agg(0))
         FROM same_problems_of(c, o, distant) AS f HAVING count(*) > 0;
         SELECT array_agg(f.fresh_id), array_agg(f.reason),
-               array_agg(f.fresh_id) FILTER (WHERE f.reason >= @JOB_REASON_FAILED),
-               array_agg(f.old_id) FILTER (WHERE f.reason >= @JOB_REASON_FAILED)
+               array_agg(f.fresh_id) FILTER (WHERE f.reason >= @JOB_REASON_FAILED
+                                             AND NOT is_fresh_job(c.id, f.fresh_id)),
+               array_agg(f.old_id) FILTER (WHERE f.reason >= @JOB_REASON_FAILED
+                                           AND NOT is_fresh_job(c.id, f.fresh_id))
         INTO ids, reasons, fresh, old
         FROM same_jobs_of(c, o, ARRAY(SELECT j.id FROM jobs j WHERE j.campaign_id = c.id AND j.id = ANY (lacking)
                                       AND j.solver_id IN (SELECT p.solver_id FROM jobs p

@@ -4,9 +4,11 @@
 #include "schema/store/store_campaigns.h"
 #include "schema/store/store_private.h"
 #include "schema/store/store_queue.h"
+#include "schema/store/store_workers.h"
 #include "tests/support/farm/role_farm.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static void run(const struct farm *farm, const char *sql)
 {
@@ -431,6 +433,118 @@ static void retry_leaves_what_measures_again_alone(void)
     farm_clear(&farm);
 }
 
+/* Has the farm's only job measured again, once for each place of the list that ends with a job 0. Returns the
+ * number of rounds that were asked for. */
+static int64_t remeasure_at(struct farm *farm, struct remeasure_job *places)
+{
+    g_autoptr(GError) error = NULL;
+    struct remeasure_counts counts = {0};
+    int64_t job = ask(farm, "SELECT id FROM jobs");
+    int count = 0;
+    for (; places[count].job != 0; count++)
+        places[count].job = job;
+    store_remeasure_jobs(farm->store, farm->campaign, places, count, REMEASURE_WINNERS,
+                         farm_carried, 600, &counts, &error);
+    g_assert_no_error(error);
+    return counts.rounds;
+}
+
+/* The worker, 0 or 1, measures what waits, in `ms`. */
+static void evaluate_at(struct farm *farm, int worker, double ms)
+{
+    struct job *job = farm_claim_one(farm, worker, POOL_EVAL);
+    g_assert_nonnull(job);
+    hand_in(farm, job, ms, FAILURE_NONE);
+}
+
+static void expect_none_for(struct farm *farm, int worker, const char *why)
+{
+    g_autoptr(GError) error = NULL;
+    g_assert_null(farm_claim_one(farm, worker, POOL_EVAL));
+    g_autoptr(GPtrArray) refusals =
+        store_list_refusals(farm->store, farm->workers[worker], farm->campaign, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(refusals->len, ==, 1);
+    const struct refusal_row *row = refusals->pdata[0];
+    g_assert_nonnull(strstr(row->reason, why));
+}
+
+static void a_round_waits_for_the_same_node_and_the_next_for_another_one(void)
+{
+    struct farm farm;
+    begin(&farm, &(struct order){.jobs = 1});
+    struct remeasure_job places[] = {
+        {.job = 1, .only_node = "two"}, {.job = 1, .not_node = "two"}, {0}};
+    g_assert_cmpint(remeasure_at(&farm, places), ==, 2);
+    build_wish(&farm, 1);
+    expect_none_for(&farm, 0, "to be measured on node two");
+    evaluate_at(&farm, 1, 5);
+    build_wish(&farm, 2);
+    expect_none_for(&farm, 1, "on another node than two");
+    evaluate_at(&farm, 0, 6);
+    farm_expect_job(&farm, "done", 0, FAILURE_NONE);
+    farm_expect_campaign(&farm, farm.campaign, "done");
+    g_assert_cmpfloat(best_ms(&farm), ==, 6);
+    farm_clear(&farm);
+}
+
+static void a_node_that_does_not_come_is_waited_for_only_so_long(void)
+{
+    struct farm farm;
+    begin(&farm, &(struct order){.jobs = 1});
+    struct remeasure_job places[] = {{.job = 1, .only_node = "gone"}, {0}};
+    remeasure_at(&farm, places);
+    build_wish(&farm, 1);
+    expect_none_for(&farm, 0, "node gone");
+    expect_none_for(&farm, 1, "node gone");
+    run(&farm, "UPDATE remeasures SET places_until = now()");
+    evaluate_at(&farm, 0, 5);
+    farm_expect_job(&farm, "done", 0, FAILURE_NONE);
+    farm_clear(&farm);
+}
+
+static void only_chosen_jobs_are_measured_again(void)
+{
+    struct farm farm;
+    g_autoptr(GError) error = NULL;
+    struct remeasure_counts counts;
+    begin(&farm, &(struct order){.jobs = 3});
+    const struct remeasure_job chosen[] = {{.job = ask(&farm, "SELECT max(id) FROM jobs")},
+                                           {.job = 999999}};
+    g_assert_true(store_remeasure_jobs(farm.store, farm.campaign, chosen, 2, REMEASURE_ALL,
+                                       farm_carried, 0, &counts, &error));
+    g_assert_no_error(error);
+    g_assert_cmpint(counts.jobs, ==, 1);
+    g_assert_cmpint(counts.winners, ==, 1);
+    g_assert_cmpint(counts.impossible, ==, 1);
+    g_assert_true(store_remeasure_jobs(farm.store, farm.campaign, chosen, 1, REMEASURE_ALL,
+                                       farm_carried, 0, &counts, &error));
+    g_assert_cmpint(counts.jobs, ==, 0);
+    g_assert_cmpint(counts.under_way, ==, 1);
+    build_wish(&farm, 1);
+    evaluate_at(&farm, 1, 5);
+    farm_expect_campaign(&farm, farm.campaign, "done");
+    g_assert_cmpint(ask(&farm, "SELECT count(*) FROM results WHERE median_ms = 5"), ==, 1);
+    g_assert_cmpint(ask(&farm, "SELECT count(*) FROM results WHERE median_ms = 2"), ==, 2);
+    farm_clear(&farm);
+}
+
+static void nodes_that_can_measure_are_those_with_a_heartbeat(void)
+{
+    struct farm farm;
+    g_autoptr(GError) error = NULL;
+    begin(&farm, &(struct order){.jobs = 1});
+    g_auto(GStrv) both = store_list_measuring_nodes(farm.store, farm.campaign, &error);
+    g_assert_no_error(error);
+    g_assert_cmpstr(both[0], ==, "one");
+    g_assert_cmpstr(both[1], ==, "two");
+    run(&farm, "UPDATE workers SET beat_at = now() - interval '11 minutes' WHERE node = 'one'");
+    g_auto(GStrv) rest = store_list_measuring_nodes(farm.store, farm.campaign, &error);
+    g_assert_cmpstr(rest[0], ==, "two");
+    g_assert_null(rest[1]);
+    farm_clear(&farm);
+}
+
 /* A coordinator may ask for measuring again; a worker's login can only read the wish. */
 static void a_coordinator_asks_and_workers_do_it(void)
 {
@@ -487,6 +601,14 @@ int main(int argc, char **argv)
                     what_was_not_measured_here_cannot_be_measured_again);
     g_test_add_func("/remeasure/retry_leaves_what_measures_again_alone",
                     retry_leaves_what_measures_again_alone);
+    g_test_add_func("/remeasure/a_round_waits_for_the_same_node_and_the_next_for_another_one",
+                    a_round_waits_for_the_same_node_and_the_next_for_another_one);
+    g_test_add_func("/remeasure/a_node_that_does_not_come_is_waited_for_only_so_long",
+                    a_node_that_does_not_come_is_waited_for_only_so_long);
+    g_test_add_func("/remeasure/only_chosen_jobs_are_measured_again",
+                    only_chosen_jobs_are_measured_again);
+    g_test_add_func("/remeasure/nodes_that_can_measure_are_those_with_a_heartbeat",
+                    nodes_that_can_measure_are_those_with_a_heartbeat);
     g_test_add_func("/remeasure/a_coordinator_asks_and_workers_do_it",
                     a_coordinator_asks_and_workers_do_it);
     return g_test_run();
