@@ -245,6 +245,7 @@ void night_target_free(struct night_target *target)
     g_free(target->target);
     g_free(target->stack);
     json_decref(target->plan);
+    json_decref(target->judged);
     g_free(target);
 }
 
@@ -263,6 +264,7 @@ static gpointer read_target(const json_t *object)
         .campaign = json_member_int(object, "campaign"),
         .backfill_campaign = json_member_int(object, "backfill_campaign"),
         .plan = member_object(object, "plan"),
+        .judged = member_object(object, "judged"),
     };
     return target;
 }
@@ -273,6 +275,13 @@ bool store_put_night_target(Store *store, int64_t night, const struct night_targ
     return store_do(store, error, "SELECT put_night_target($1, $2, $3, $4, $5)", "lssij", night,
                     target->target, target->stack ? target->stack : "", target->baseline,
                     target->plan);
+}
+
+bool store_judge_night_target(Store *store, int64_t night, const char *target, const json_t *judged,
+                              GError **error)
+{
+    return store_do(store, error, "SELECT judge_night_target($1, $2, $3)", "lsj", night, target,
+                    judged);
 }
 
 GPtrArray *store_list_night_targets(Store *store, int64_t night, GError **error)
@@ -393,6 +402,22 @@ GPtrArray *store_list_night_jobs(Store *store, const struct night_job_query *que
         "lsislii", query->night, query->target, query->reason, query->state, query->problem_id,
         query->offset, query->limit);
     return rows == NULL ? NULL : store_list_checked(rows, read_job, free_job, error);
+}
+
+GArray *store_list_night_jobs_again(Store *store, int64_t night, GError **error)
+{
+    g_autoptr(StoreRows) rows =
+        store_read(store, error, "SELECT to_jsonb(a) FROM night_jobs_again($1) a", "l", night);
+    if (rows == NULL)
+        return NULL;
+    GArray *jobs = g_array_new(FALSE, FALSE, sizeof(struct night_again_job));
+    for (int i = 0; i < PQntuples(rows); i++) {
+        g_autoptr(StoreJson) object = store_row_json(rows, i);
+        const struct night_again_job job = {.campaign = json_member_int(object, "campaign_id"),
+                                            .job = json_member_int(object, "job_id")};
+        g_array_append_val(jobs, job);
+    }
+    return jobs;
 }
 
 bool store_end_night_jobs(Store *store, int64_t night, GError **error)

@@ -105,12 +105,16 @@ struct night_target {
     char *target, *stack;
     int baseline;                        /* golden version to compare with, 0 for none */
     int64_t campaign, backfill_campaign; /* 0 for none */
+    json_t *
+        judged; /* what the night found, as regressions_to_json() made it; an empty object before that */
     json_t *plan; /* counts by reason and the estimate, as night_plan.h makes them */
 };
 void night_target_free(struct night_target *target);
-/* Stores a target of the night; again: replaces it, except the campaigns. */
+/* Stores a target of the night; again: replaces it, except the campaigns and what was judged. */
 bool store_put_night_target(Store *store, int64_t night, const struct night_target *target,
                             GError **error);
+bool store_judge_night_target(Store *store, int64_t night, const char *target, const json_t *judged,
+                              GError **error);
 /* GPtrArray of struct night_target *, by target. */
 GPtrArray *store_list_night_targets(Store *store, int64_t night, GError **error);
 
@@ -153,6 +157,12 @@ struct night_job_query {
 /* GPtrArray of struct night_job *, the newest night first, then by target and in the order of their campaign. */
 GPtrArray *store_list_night_jobs(Store *store, const struct night_job_query *query, GError **error);
 
+/* The jobs of the night with `again` that have not been measured again yet. GArray of struct night_again_job, by
+ * campaign. */
+struct night_again_job {
+    int64_t campaign, job;
+};
+GArray *store_list_night_jobs_again(Store *store, int64_t night, GError **error);
 /* Notes how the jobs of the night's campaigns ended: open jobs of the main campaigns become "unfinished",
  * those of the backfill stay open, since their campaign goes on. */
 bool store_end_night_jobs(Store *store, int64_t night, GError **error);

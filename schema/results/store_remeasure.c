@@ -67,10 +67,15 @@ bool store_remeasure_jobs(Store *store, int64_t campaign, const struct remeasure
     g_autoptr(StoreJson) items = json_array();
     g_autoptr(StoreJson) kinds = kinds_to_json(what);
     g_autoptr(StoreJson) pins = texts_to_json(solvers);
-    for (int i = 0; i < count; i++)
-        json_array_append_new(items, json_pack("{sI so so}", "job", (json_int_t)jobs[i].job,
-                                               "only_nodes", node_list(jobs[i].only_node),
-                                               "not_nodes", node_list(jobs[i].not_node)));
+    for (int i = 0; i < count; i++) {
+        json_t *configs = json_array();
+        for (int c = 0; c < jobs[i].config_count; c++)
+            json_array_append_new(configs, config_to_json(&jobs[i].configs[c]));
+        json_array_append_new(items,
+                              json_pack("{sI so so so}", "job", (json_int_t)jobs[i].job, "configs",
+                                        configs, "only_nodes", node_list(jobs[i].only_node),
+                                        "not_nodes", node_list(jobs[i].not_node)));
+    }
     g_autoptr(StoreRows) rows =
         store_run(store, error, "SELECT remeasure_jobs($1, $2, $3, $4, $5, $6)", "ljjdjd", campaign,
                   items, kinds, DRIFT_MAX, pins, wait_seconds);
@@ -89,4 +94,59 @@ char **store_list_measuring_nodes(Store *store, int64_t campaign, GError **error
     for (int i = 0; i < PQntuples(rows); i++)
         nodes[i] = g_strdup(PQgetvalue(rows, i, 0));
     return nodes;
+}
+
+void remeasured_free(struct remeasured *config)
+{
+    if (config == NULL)
+        return;
+    g_free(config->solver);
+    g_free(config->hash);
+    g_free(config->config);
+    g_free(config->stack);
+    g_free(config->node);
+    g_free(config->detail);
+    g_free(config);
+}
+
+static void free_remeasured(gpointer data)
+{
+    remeasured_free(data);
+}
+
+static gpointer read_remeasured(const json_t *object, GError **error)
+{
+    enum failure failure;
+    if (!failure_from_json(object, &failure, error))
+        return NULL;
+    struct remeasured *config = g_new0(struct remeasured, 1);
+    *config = (struct remeasured){
+        .job = json_member_int(object, "job"),
+        .problem_id = json_member_int(object, "problem_id"),
+        .at_unix = json_member_int(object, "at"),
+        .solver = json_member_text(object, "solver"),
+        .hash = json_member_text(object, "hash"),
+        .config = json_member_text(object, "config"),
+        .stack = json_member_text(object, "stack"),
+        .node = json_member_text(object, "node"),
+        .revision = (int)json_member_int(object, "revision"),
+        .number = (int)json_member_int(object, "number"),
+        .wished = json_member_bool(object, "wished"),
+        .failure = failure,
+        .detail = json_member_text(object, "detail"),
+        .n = (int)json_member_int(object, "n"),
+        .median_ms = json_member_double(object, "median_ms"),
+        .spread = json_member_double(object, "spread"),
+        .drift = json_member_double(object, "drift"),
+        .sm_mhz = (int)json_member_int(object, "sm_mhz"),
+        .temperature_c = (int)json_member_int(object, "temperature_c"),
+        .throttle = (unsigned)json_member_int(object, "throttle"),
+    };
+    return config;
+}
+
+GPtrArray *store_list_remeasured(Store *store, int64_t campaign, GError **error)
+{
+    g_autoptr(StoreRows) rows = store_read(store, error, "SELECT confirmations($1)", "l", campaign);
+    return rows == NULL ? NULL : store_list_checked(rows, read_remeasured, free_remeasured, error);
 }

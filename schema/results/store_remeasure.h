@@ -13,7 +13,9 @@
 #define SCHEMA_RESULTS_STORE_REMEASURE_H
 
 #include "schema/sql/numbers.h"
+#include "schema/store/failure.h"
 #include "schema/store/store.h"
+#include "solvers/framework/space.h"
 
 enum remeasure_kind {
 #define X(name, number, text) name = number,
@@ -54,6 +56,9 @@ struct remeasure_job {
     int64_t job;
     const char *only_node; /* a worker of this node is to measure it */
     const char *not_node;  /* a worker of another node is to */
+    /* What to measure instead of configs of the asked kinds, at most 16; 0 for those. */
+    const struct perf_config *configs;
+    int config_count;
 };
 /* Has chosen ended jobs measure their configs of these kinds again. A job may be named several times: it is measured
  * so often, one time after the other. Rounds wait wait_seconds for a worker of the right node, the second of a job
@@ -61,6 +66,22 @@ struct remeasure_job {
 bool store_remeasure_jobs(Store *store, int64_t campaign, const struct remeasure_job *jobs,
                           int count, unsigned what, const char *const *solvers, double wait_seconds,
                           struct remeasure_counts *counts, GError **error);
+/* A config that a round of store_remeasure_jobs() with nodes measured. Texts are "" and numbers 0 if unknown. */
+struct remeasured {
+    int64_t job, problem_id, at_unix; /* at: when a worker handed it in */
+    char *solver, *hash, *config, *stack, *node;
+    int revision, number; /* number: of the round */
+    bool wished;          /* false for the default config, which each round measures besides */
+    enum failure failure;
+    char *detail;
+    int n;
+    double median_ms, spread, drift;
+    int sm_mhz, temperature_c; /* lowest and highest of the round */
+    unsigned throttle;         /* bits of enum throttle, conditions.h */
+};
+void remeasured_free(struct remeasured *config);
+/* GPtrArray of struct remeasured *, by job, round and config. */
+GPtrArray *store_list_remeasured(Store *store, int64_t campaign, GError **error);
 /* Nodes whose workers can measure for the campaign now: a heartbeat within ten minutes, with its pool, target and
  * stack. NULL-terminated; free with g_strfreev(). */
 char **store_list_measuring_nodes(Store *store, int64_t campaign, GError **error);

@@ -133,6 +133,13 @@ BEGIN
     SET stack = EXCLUDED.stack, baseline = EXCLUDED.baseline, plan = EXCLUDED.plan;
 END $$;
 
+CREATE OR REPLACE FUNCTION judge_night_target(its_id bigint, its_target text, findings jsonb) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+BEGIN
+    PERFORM check_night(its_id);
+    UPDATE night_targets t SET judged = findings WHERE t.night_id = its_id AND t.target = its_target;
+END $$;
+
 -- Notes a campaign that was just made with its night.
 CREATE OR REPLACE FUNCTION add_night_campaign(its_id bigint, its_target text, is_backfill boolean,
                                               campaign bigint) RETURNS void
@@ -248,6 +255,55 @@ BEGIN
         ended_count := ended_count + 1;
     END LOOP;
     RETURN ended_count;
+END $$;
+
+-- Jobs of the night's campaigns that are to be measured again and still stand as they were taken over.
+CREATE OR REPLACE FUNCTION night_jobs_again(its_id bigint) RETURNS TABLE (campaign_id bigint, job_id bigint)
+LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+        SELECT n.campaign_id, n.job_id
+        FROM night_jobs n
+        CROSS JOIN LATERAL (SELECT e.reused, e.state FROM job_ends e WHERE e.campaign_id = n.campaign_id
+                            AND e.job_id = n.job_id OFFSET 0) AS e
+        WHERE n.night_id = its_id AND n.again AND n.ended IS NULL AND e.reused AND e.state = 'done'
+        ORDER BY n.campaign_id, n.job_id;
+END $$;
+
+-- What rounds of remeasure_jobs() with nodes or configs measured in a campaign: what confirming the suspects
+-- of a night brought, by job, round and config. config: its values, joined by commas, as configs are
+-- written. wished: false for the default config, which each round measures besides.
+CREATE OR REPLACE FUNCTION confirmations(campaign bigint) RETURNS SETOF jsonb
+LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+BEGIN
+    RETURN QUERY
+        SELECT jsonb_build_object('job', j.id, 'problem_id', j.problem_id, 'solver', s.name,
+                   'revision', s.revision, 'hash', s.hash, 'number', m.number,
+                   'config', array_to_string(v.config, ','), 'failure', o.failures[v.at],
+                   'wished', m.configs @> jsonb_build_array(to_jsonb(v.config)),
+                   'detail', o.details[v.at], 'n', o.n[v.at], 'median_ms', o.median_ms[v.at],
+                   'spread', o.spread[v.at], 'drift', o.drift, 'stack', o.stack,
+                   'node', h.node, 'at', extract(epoch FROM h.at)::bigint,
+                   'sm_mhz', q.sm_mhz_min, 'temperature_c', q.temperature_c, 'throttle', q.throttle)
+        FROM remeasures m
+        JOIN jobs j ON j.campaign_id = campaign AND j.id = m.job_id
+        JOIN solvers s ON s.id = j.solver_id
+        JOIN rounds r ON r.campaign_id = campaign AND r.job_id = m.job_id AND r.number = m.number
+        JOIN outcomes o ON o.campaign_id = campaign AND o.job_id = m.job_id AND o.number = m.number
+             AND NOT o.is_open
+        CROSS JOIN LATERAL configs_of(r.config_counts, r.config_values) AS v
+        LEFT JOIN LATERAL (SELECT n.node, d.at FROM deliveries d
+                           CROSS JOIN LATERAL unnest(d.job_ids, d.numbers) AS u(job, number)
+                           LEFT JOIN worker_names n ON n.worker_id = d.worker_id
+                           WHERE d.campaign_id = campaign AND u.job = m.job_id AND u.number = m.number
+                           ORDER BY d.at DESC LIMIT 1) AS h ON true
+        LEFT JOIN LATERAL (SELECT min(k.sm_mhz_min) AS sm_mhz_min, max(k.temperature_c) AS temperature_c,
+                                  bit_or(k.throttle) AS throttle
+                           FROM round_conditions k WHERE k.campaign_id = campaign
+                             AND k.job_id = m.job_id AND k.number = m.number) AS q ON true
+        WHERE m.campaign_id = campaign AND m.places_until IS NOT NULL
+        ORDER BY j.id, m.number, v.at;
 END $$;
 
 -- The night that a campaign belongs to; NULL for a campaign of no night.

@@ -162,9 +162,10 @@ BEGIN
 END $$;
 
 -- Has chosen ended jobs of a campaign measure configs of these kinds again. items: {job, only_nodes,
--- not_nodes}; each is measured in rounds of its own, and a job that is named several times is measured
+-- not_nodes, configs}; each is measured in rounds of its own, and a job that is named several times is measured
 -- one time after the other. Workers of other nodes than asked leave a round alone for wait_seconds; for
 -- the second item of a job twice as long, since it begins later. After that any worker may measure it.
+-- configs: up to 16 arrays of values to measure instead of configs of these kinds.
 --
 -- Returns counts as remeasure() does, and impossible: jobs that have no such config, whose solver is
 -- not carried, or that failed. A job that is open is left alone.
@@ -187,6 +188,7 @@ BEGIN
     WITH asked AS MATERIALIZED (
         SELECT (i.value->>'job')::bigint AS job, i.ord,
                row_number() OVER (PARTITION BY i.value->>'job' ORDER BY i.ord) AS turn,
+               nullif(i.value->'configs', '[]') AS configs,
                ARRAY(SELECT jsonb_array_elements_text(i.value->'only_nodes')) AS only_nodes,
                ARRAY(SELECT jsonb_array_elements_text(i.value->'not_nodes')) AS not_nodes
         FROM jsonb_array_elements(items) WITH ORDINALITY AS i(value, ord)),
@@ -195,22 +197,33 @@ BEGIN
         FROM remeasurable(campaign, its_kinds, drift_limit, its_solvers) AS w
         WHERE w.job_id = ANY (its_jobs)),
     parts AS MATERIALIZED (
-        SELECT w.job_id, w.rounds, w.part,
+        SELECT a.job AS job_id, a.ord, w.rounds, w.part,
                jsonb_agg(to_jsonb(w.config) ORDER BY w.kind, w.config) AS configs
-        FROM wished w GROUP BY w.job_id, w.rounds, w.part),
+        FROM asked a JOIN wished w ON w.job_id = a.job WHERE a.configs IS NULL
+        GROUP BY a.job, a.ord, w.rounds, w.part
+        UNION ALL
+        SELECT a.job, a.ord, e.rounds, 0, a.configs
+        FROM asked a
+        CROSS JOIN LATERAL (SELECT * FROM job_ends d WHERE d.campaign_id = campaign AND d.job_id = a.job
+                            AND (d.state = 'done' OR d.failure <> @FAILURE_WORKER_LOST) OFFSET 0) AS e
+        JOIN jobs j ON j.campaign_id = campaign AND j.id = a.job
+        JOIN solvers s ON s.id = j.solver_id
+             AND s.name || ':' || s.revision || ':' || s.hash = ANY (its_solvers)
+        WHERE a.configs IS NOT NULL
+          AND NOT EXISTS (SELECT FROM bundles b WHERE b.campaign_id = campaign AND a.job = ANY (b.job_ids))),
     added AS (
         INSERT INTO remeasures (campaign_id, job_id, number, configs, keeps_all, only_nodes, not_nodes,
                                 places_until)
         SELECT campaign, a.job,
                p.rounds + (row_number() OVER (PARTITION BY a.job ORDER BY a.ord, p.part) - 1)::integer,
-               p.configs, false, a.only_nodes, a.not_nodes,
-               CASE WHEN a.only_nodes <> '{}' OR a.not_nodes <> '{}'
+               p.configs, a.configs IS NOT NULL, a.only_nodes, a.not_nodes,
+               CASE WHEN a.only_nodes <> '{}' OR a.not_nodes <> '{}' OR a.configs IS NOT NULL
                     THEN clock_timestamp() + a.turn * wait_seconds * interval '1 second' END
-        FROM asked a JOIN parts p ON p.job_id = a.job
+        FROM asked a JOIN parts p ON p.ord = a.ord
         RETURNING job_id)
     SELECT counts || jsonb_build_object(
                'jobs', (SELECT count(DISTINCT p.job_id) FROM parts p),
-               'rounds', (SELECT count(*) FROM asked a JOIN parts p ON p.job_id = a.job),
+               'rounds', (SELECT count(*) FROM parts p),
                'winners', count(*) FILTER (WHERE w.kind = @REMEASURE_KIND_WINNERS),
                'defaults', count(*) FILTER (WHERE w.kind = @REMEASURE_KIND_DEFAULTS),
                'unstable', count(*) FILTER (WHERE w.kind = @REMEASURE_KIND_UNSTABLE),

@@ -90,7 +90,7 @@ CREATE OR REPLACE VIEW entry_points AS
         'take_turn', 'thin_history', 'trust_logins', 'use_blob_place', 'withdraw_golden',
         -- nights
         'add_night_campaign', 'add_night_jobs', 'begin_night', 'begin_night_step',
-        'end_earlier_nights', 'end_night_jobs', 'end_night_step', 'move_night',
+        'end_earlier_nights', 'end_night_jobs', 'end_night_step', 'judge_night_target', 'move_night',
         'put_night_target', 'remeasure_jobs', 'set_night_summary', 'take_night']) AS n
     UNION ALL
     SELECT 'skipjack_coordinator', n, false FROM unnest(ARRAY[
@@ -100,7 +100,7 @@ CREATE OR REPLACE VIEW entry_points AS
     SELECT 'skipjack_reader', n, true FROM unnest(ARRAY[
         'blockers', 'demands_two_persons', 'diff_golden', 'foreign_page', 'golden_confirmations',
         'golden_measurements', 'golden_part_end', 'list_golden_part', 'measurers',
-        'measuring_nodes',
+        'confirmations', 'measuring_nodes', 'night_jobs_again',
         'newest_golden', 'newest_history', 'oldest_transaction', 'problem_history',
         'problems_of_network', 'refusals', 'skipjack_work.campaign',
         'skipjack_work.campaign_kernel', 'skipjack_work.kernel', 'skipjack_work.kernel_code',

@@ -34,12 +34,14 @@ CREATE INDEX nights_newest ON nights (night DESC, id DESC);
 
 -- The targets of a night. baseline: the golden version that the night compares with, 0 for none.
 -- plan: counts by reason, and the estimate that was made before the night.
+-- judged: what the night found, as coordinator/nights/regressions.h makes it; {} before that.
 CREATE TABLE night_targets (
     night_id bigint NOT NULL REFERENCES nights ON DELETE CASCADE,
     target   text NOT NULL,
     stack    text NOT NULL,
     baseline integer NOT NULL,
     plan     jsonb NOT NULL,
+    judged   jsonb NOT NULL DEFAULT '{}',
     PRIMARY KEY (night_id, target)
 );
 

@@ -488,6 +488,37 @@ static void a_round_waits_for_the_same_node_and_the_next_for_another_one(void)
     farm_clear(&farm);
 }
 
+/* A suspect's config is measured beside the one that it is compared with, and the second times are found by node. */
+static void chosen_configs_are_measured_beside_each_other(void)
+{
+    struct farm farm;
+    g_autoptr(GError) error = NULL;
+    struct remeasure_counts counts;
+    begin(&farm, &(struct order){.jobs = 1});
+    const struct perf_config configs[] = {{.count = 2, .values = {0, 0}},
+                                          {.count = 2, .values = {7, 3}}};
+    const struct remeasure_job job = {.job = ask(&farm, "SELECT id FROM jobs"),
+                                      .only_node = "two",
+                                      .configs = configs,
+                                      .config_count = 2};
+    g_assert_true(store_remeasure_jobs(farm.store, farm.campaign, &job, 1, 0, farm_carried, 600,
+                                       &counts, &error));
+    g_assert_no_error(error);
+    g_assert_cmpint(counts.rounds, ==, 1);
+    build_wish(&farm, 1);
+    evaluate_at(&farm, 1, 5);
+    g_autoptr(GPtrArray) times = store_list_remeasured(farm.store, farm.campaign, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(times->len, ==, 2);
+    const struct remeasured *time = times->pdata[1];
+    g_assert_cmpstr(time->config, ==, "7,3");
+    g_assert_cmpfloat(time->median_ms, ==, 6);
+    g_assert_cmpstr(time->node, ==, "two");
+    g_assert_cmpstr(time->solver, ==, "ConvTest");
+    g_assert_true(time->wished);
+    farm_clear(&farm);
+}
+
 static void a_node_that_does_not_come_is_waited_for_only_so_long(void)
 {
     struct farm farm;
@@ -603,6 +634,8 @@ int main(int argc, char **argv)
                     retry_leaves_what_measures_again_alone);
     g_test_add_func("/remeasure/a_round_waits_for_the_same_node_and_the_next_for_another_one",
                     a_round_waits_for_the_same_node_and_the_next_for_another_one);
+    g_test_add_func("/remeasure/chosen_configs_are_measured_beside_each_other",
+                    chosen_configs_are_measured_beside_each_other);
     g_test_add_func("/remeasure/a_node_that_does_not_come_is_waited_for_only_so_long",
                     a_node_that_does_not_come_is_waited_for_only_so_long);
     g_test_add_func("/remeasure/only_chosen_jobs_are_measured_again",
