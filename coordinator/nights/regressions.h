@@ -97,6 +97,7 @@ struct regression_network_effect {
     double runs;
     double ms;      /* by how much one pass of the network gets slower; below 0: faster */
     double percent; /* the same, of the network's time before */
+    bool lost;      /* no solver is left for the problem; ms is then its time before */
 };
 
 struct regression_finding {
@@ -114,8 +115,8 @@ struct regression_finding {
     struct regression_point now, then;
     double then_ms; /* the reference: the median over the unchanged nights that end with `then` */
     int then_nights;
-    double then_error, now_error; /* standard errors of the logarithms, for the second judgement */
-    double night_error;           /* the entry's spread between nights, of the logarithm */
+    /* Standard deviations of one night's measurement, of the logarithm: of those behind then_ms, and of tonight's. */
+    double then_error, now_error;
     GArray *again; /* struct regression_point: second measurements, of either config */
     GArray *
         networks; /* struct regression_network_effect, the largest first; empty if no network's time changes */
@@ -135,6 +136,7 @@ struct regression_node {
 struct regression_noise {
     double night_error; /* spread between two nights of the same entry, of the logarithm */
     int pairs;          /* pairs of nights behind it */
+    int farm_nights;    /* nights of an entry's own that weigh as much as the farm's spread */
     double scale,
         freedom; /* the tests' null distribution: scale times Student's t with so many degrees */
 };
@@ -156,6 +158,9 @@ typedef struct regressions Regressions;
  * Returns the findings, all of them suspects; free with regressions_free(). */
 Regressions *regressions_judge(const char *target, int golden, const GPtrArray *problems,
                                const struct regression_limits *limits);
+/* An empty result, and a new finding in it that the caller fills. */
+Regressions *regressions_new(const char *target);
+struct regression_finding *regressions_add_finding(Regressions *regressions);
 void regressions_free(Regressions *regressions);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Regressions, regressions_free)
 
