@@ -89,6 +89,7 @@ kernels_sources += gen/kernel_sources.c
 schema_sources += gen/migrations.c gen/definitions.c
 coordinator_sources += gen/page_files.c
 $(foreach part,$(parts),$(eval $(part)_sources := $(filter $(subst -,/,$(part))/%,$(coordinator_sources))))
+coordinator-import_sources += gen/network_tables.c
 coordinator_sources := $(filter-out $(foreach part,$(parts),$($(part)_sources)),$(coordinator_sources))
 
 define archive
@@ -146,6 +147,8 @@ fault_files := $(device_files) $(sort $(wildcard tests/faults/*.cl tests/faults/
 migration_files := $(sort $(wildcard schema/sql/tables/*.sql))
 definition_files := $(sort $(wildcard schema/sql/functions/*.sql))
 
+networks := $(sort $(wildcard coordinator/networks/*.csv))
+
 # The dashboard's files, with Chart.js and its licence as Debian's libjs-chart.js has them.
 CHART_JS ?= /usr/share/javascript/chart.js/chart.min.js
 CHART_LICENCE ?= /usr/share/doc/libjs-chart.js/copyright
@@ -171,6 +174,7 @@ $(eval $(call embedded,faults/kernel_sources faults/kernel_hashes,fault_files))
 $(eval $(call embedded,migrations,migration_files))
 $(eval $(call embedded,definitions,definition_files))
 $(eval $(call embedded,page_files,page_parts))
+$(eval $(call embedded,network_tables,networks))
 
 # A variable's value as a file, rewritten only when it changes: what is made from a list
 # of files is made again when one comes or goes, and objects when the flags change.
@@ -434,7 +438,6 @@ demo:
 # ---- Installing.
 
 to := $(DESTDIR)$(PREFIX)
-networks := $(wildcard coordinator/networks/*.csv)
 # Every page, and the sources that pages link to: their links work where they are installed, too.
 linked := $(shell grep -o '(\.\./[a-z_/]*\.h)' coordinator/LIFE_OF_A_JOB.md | tr -d '()' | cut -c4-)
 pages := README.md LICENSE $(sort $(linked) $(wildcard */*.md */*/*.md */*/*/*.md export/sjdb/reader/*.h export/sjdb/reader/examples/*.c))

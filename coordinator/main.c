@@ -134,7 +134,7 @@ static void print_help(FILE *out)
     fputs("\n'skipjack COMMAND --help' explains a command, with an example.\n"
           "SKIPJACK_DB names a PostgreSQL to share; else a private one is under SKIPJACK_HOME.\n"
           "Exit status: 0 done, 1 failed or findings, 2 wrong usage, 130 stopped by Ctrl-C.\n"
-          "\nExample:\n  skipjack tune coordinator/networks/resnet50-v1.5.csv --budget 600\n",
+          "\nExample:\n  skipjack tune resnet50-v1.5 --budget 600\n",
           out);
 }
 

@@ -3,6 +3,7 @@
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/when.h"
 #include "coordinator/import/problems_import.h"
+#include "coordinator/import/shipped.h"
 #include "schema/small_file.h"
 #include "schema/store/store_rounds.h"
 #include "solvers/framework/strategy.h"
@@ -324,10 +325,13 @@ static bool take_files(const json_t *value, const char *folder, struct request *
     if (!files)
         return false;
     for (int i = 0; files[i]; i++) {
-        char *path = g_path_is_absolute(files[i]) ? g_strdup(files[i])
-                                                  : g_build_filename(folder, files[i], NULL);
+        g_autofree char *path = g_path_is_absolute(files[i])
+                                    ? g_strdup(files[i])
+                                    : g_build_filename(folder, files[i], NULL);
+        if (!g_file_test(path, G_FILE_TEST_EXISTS) && shipped_find(files[i]))
+            continue;
         g_free(files[i]);
-        files[i] = path;
+        files[i] = g_steal_pointer(&path);
     }
     g_strfreev(request->files);
     request->files = g_steal_pointer(&files);

@@ -19,6 +19,7 @@ static struct {
     gboolean dry_run, list_problems, strict, json, foreign, columns;
     struct import_words list;
     char *tag, *direction, *target, *name;
+    struct network_facts facts;
 } options;
 
 static const GOptionEntry entries[] = {
@@ -39,6 +40,16 @@ static const GOptionEntry entries[] = {
      "With --foreign: the target of the files (their names tell when not given)", "ID"},
     {"name", 0, 0, G_OPTION_ARG_STRING, &options.name, "With --foreign: the campaign's name",
      "NAME"},
+    {"framework", 0, 0, G_OPTION_ARG_STRING, &options.facts.texts[FACT_FRAMEWORK],
+     "Framework that the networks come from (the table tells when not given)", "NAME"},
+    {"model", 0, 0, G_OPTION_ARG_STRING, &options.facts.texts[FACT_MODEL],
+     "Likewise the network's name in that framework", "NAME"},
+    {"model-version", 0, 0, G_OPTION_ARG_STRING, &options.facts.texts[FACT_VERSION],
+     "Likewise the version of the model or its framework", "TEXT"},
+    {"source", 0, 0, G_OPTION_ARG_STRING, &options.facts.texts[FACT_SOURCE],
+     "Likewise where the layers are published", "TEXT"},
+    {"runs", 0, 0, G_OPTION_ARG_STRING, &options.facts.texts[FACT_RUNS],
+     "Likewise how often the network is run, on one scale for all networks", "N"},
     G_OPTION_ENTRY_NULL,
 };
 
@@ -48,12 +59,14 @@ static struct cli cli = {
     .summary =
         "Reads problems from driver command lines, layer tables (CSV), find-dbs and perf-dbs "
         "(text or SQLite) and lists of keys, each also compressed with " PACKINGS_READ
-        "; '-' is standard input. Lines that cannot be used are named on stderr. A layer table with an "
+        "; '-' is standard input, and the name of a network that comes with the program "
+        "(skipjack networks --shipped) is its table. Lines that cannot be used are named on stderr. A layer table with an "
         "unknown column is refused as a whole; the columns are listed below. With --foreign, the times "
         "and perf configs of find-dbs and perf-dbs of one target become a foreign campaign. Reports "
         "read it, other campaigns' searches begin with its winners, and it is never verified, worked "
         "on or exported.",
-    .example = "skipjack import coordinator/networks/resnet50-v1.5.csv --batch 64 --tag resnet\n"
+    .example = "skipjack import resnet50-v1.5 --batch 64 --tag resnet\n"
+               "  skipjack import layers.csv --framework PyTorch --model resnet50 --runs 1000\n"
                "  skipjack import problems.txt --dry-run --list\n"
                "  skipjack import --foreign gfx942130.HIP.fdb.txt.bz2 gfx942130.db.bz2",
     .options = entries,
@@ -90,10 +103,28 @@ static bool check_names(GError **error)
     return true;
 }
 
+/* The option of each fact of enum network_fact. */
+static const char *const fact_options[FACT_COUNT] = {"--framework", "--model", "--model-version",
+                                                     "--source", "--runs"};
+
+static bool check_facts(GError **error)
+{
+    for (int i = 0; i < FACT_COUNT; i++) {
+        g_autoptr(GError) wrong = NULL;
+        const char *text = options.facts.texts[i];
+        if (text != NULL && !network_fact_check((enum network_fact)i, text, &wrong)) {
+            g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE, "%s: %s",
+                        fact_options[i], wrong->message);
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool check_foreign(GError **error)
 {
     bool lists = options.list_problems || options.tag != NULL || options.direction != NULL ||
-                 import_words_any(&options.list);
+                 import_words_any(&options.list) || !network_facts_empty(&options.facts);
     bool campaigns = options.target != NULL || options.name != NULL;
     if (options.foreign ? !lists : !campaigns) {
         return true;
@@ -190,8 +221,15 @@ static json_t *networks_json(const Import *import)
     for (guint i = 0; i < import->networks->len; i++) {
         const struct import_network *network = g_ptr_array_index(import->networks, i);
         g_autofree char *name = g_utf8_make_valid(network->name, -1);
-        json_array_append_new(
-            array, json_pack("{s:s, s:i}", "name", name, "layers", (int)network->layers->len));
+        const struct network_facts *facts = &network->facts;
+        json_t *object =
+            json_pack("{s:s, s:i, s:s?, s:s?, s:s?, s:s?, s:o, s:o}", "name", name, "layers",
+                      (int)network->layers->len, "framework", facts->texts[FACT_FRAMEWORK], "model",
+                      facts->texts[FACT_MODEL], "model_version", facts->texts[FACT_VERSION],
+                      "source", facts->texts[FACT_SOURCE], "batch",
+                      facts->batch > 0 ? json_integer(facts->batch) : json_null(), "runs",
+                      facts->texts[FACT_RUNS] ? json_real(network_facts_runs(facts)) : json_null());
+        json_array_append_new(array, object);
     }
     return array;
 }
@@ -270,7 +308,8 @@ int command_import(int argc, char **argv)
         return cli_fail("import", g_error_new(COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
                                               "needs FILE..., see skipjack import --help"));
     }
-    if (!check_names(&error) || !check_foreign(&error) || !read_options(&given, &error)) {
+    if (!check_names(&error) || !check_facts(&error) || !check_foreign(&error) ||
+        !read_options(&given, &error)) {
         return cli_fail("import", error);
     }
     if (options.foreign) {
@@ -278,6 +317,7 @@ int command_import(int argc, char **argv)
     }
     import_catch_signals();
     given.goes_on = import_goes_on;
+    given.facts = &options.facts;
     import = import_new(&given);
     bool all_read = read_files(import, argv + 1);
     problems_say_notes(import);

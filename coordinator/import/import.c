@@ -26,6 +26,8 @@ static void network_free(gpointer data)
     g_free(network->name);
     g_array_unref(network->layers);
     g_hash_table_unref(network->unnamed);
+    network_facts_clear(&network->facts);
+    g_free(network->difference);
     g_free(network);
 }
 
@@ -89,6 +91,9 @@ static struct import_network *find_network(Import *import, const char *given)
     network->layers = g_array_new(FALSE, FALSE, sizeof(struct layer));
     g_array_set_clear_func(network->layers, layer_clear);
     network->unnamed = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    if (import->options.facts != NULL) {
+        network_facts_add(&network->facts, import->options.facts);
+    }
     g_ptr_array_add(import->networks, network);
     g_hash_table_insert(import->by_name, network->name, network);
     return network;
@@ -112,6 +117,31 @@ static void add_to_network(struct import_network *network, const struct import_l
         g_hash_table_insert(network->unnamed, g_strdup(key),
                             GUINT_TO_POINTER(network->layers->len));
     }
+}
+
+/* Notes what a line says of its network beside the layer. Later lines change no fact. */
+static void describe_network(const struct import *import, struct import_network *network,
+                             const struct import_source *source, int64_t line,
+                             const struct network_facts *facts)
+{
+    for (int i = 0; i < FACT_COUNT; i++) {
+        bool optional = import->options.facts != NULL && import->options.facts->texts[i] != NULL;
+        if (network->difference == NULL && !optional && facts->texts[i] != NULL &&
+            network->facts.texts[i] != NULL &&
+            strcmp(facts->texts[i], network->facts.texts[i]) != 0) {
+            network->difference = g_strdup_printf(
+                "%s, line %" PRId64 ": its %s stays '%s', not '%s'", source->name, line,
+                network_fact_name((enum network_fact)i), network->facts.texts[i], facts->texts[i]);
+        }
+    }
+    network_facts_add(&network->facts, facts);
+}
+
+static void note_batch(struct import_network *network, int64_t batch)
+{
+    bool other = network->facts.batch > 0 && network->facts.batch != batch;
+    network->several_batches = network->several_batches || other;
+    network->facts.batch = network->several_batches ? 0 : batch;
 }
 
 /* "5x5", "1x3x3" */
@@ -169,6 +199,10 @@ void import_add(Import *import, const struct import_source *source, int64_t line
             network->files += network->last_file != import->files;
             network->last_file = import->files;
             add_to_network(network, layer, &layer->problems[i]);
+            note_batch(network, layer->problems[i].n / MAX(layer->per_image, 1));
+            if (layer->facts != NULL) {
+                describe_network(import, network, source, line, layer->facts);
+            }
         }
     }
 }

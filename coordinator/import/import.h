@@ -11,6 +11,7 @@
 #include "coordinator/import/problem_list.h"
 #include "export/formats/export_error.h"
 #include "solvers/problem/layer.h"
+#include "solvers/problem/network_facts.h"
 
 /* All directions as a set, in which direction d is the bit 1 << d. */
 #define DIRECTIONS_ALL 7
@@ -38,6 +39,8 @@ struct import_options {
     int type_count;
     bool has_layout; /* false: the layout is the list's, in layer tables NCHW */
     enum layout layout;
+    /* facts of every network of the list, instead of those that the list states; NULL for none */
+    const struct network_facts *facts;
     bool allow_clamped; /* import problems whose filter is larger than the padded input, too */
     /* Called after every few thousand lines with the file's name and the line's number. If it
      * returns false, reading ends with EXPORT_ERROR_STOPPED. May be NULL. */
@@ -76,6 +79,11 @@ struct import_network {
     char *name;
     /* struct layer, in the order of the file; equal layers without a name are stored once */
     GArray *layers;
+    /* Facts that the list or the options state. The first statement of a fact counts; of a list with layers for several
+     * batch sizes, none is the network's. */
+    struct network_facts facts;
+    bool several_batches;
+    char *difference;    /* says which later statement was passed over; NULL for none */
     GHashTable *unnamed; /* canonical key of a layer without a name -> its index in `layers`, + 1 */
     int files;           /* number of files that have layers of the network */
     int last_file;       /* number of the last of these files, from 1 */
@@ -99,7 +107,8 @@ Import *import_new(const struct import_options *options);
 void import_free(Import *import);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Import, import_free)
 
-/* Adds a file's problems. Unusable lines are no failure (see `skipped`); false
+/* Adds a file's problems. Where no file is called `path`, it may be the name of a network that comes with the program
+ * (shipped.h). Unusable lines are no failure (see `skipped`); false
  * when the file as a whole cannot be used: EXPORT_ERROR_IO, _DAMAGED or _KIND (of a damaged SQLite
  * file, what came before the damage is kept), or _STOPPED if goes_on() in the options returned false. */
 bool import_file(Import *import, const char *path, GError **error);

@@ -1,4 +1,5 @@
 #include "coordinator/import/import_reader.h"
+#include "coordinator/import/shipped.h"
 #include "export/formats/byte_source.h"
 #include "export/formats/perf_db.h"
 #include "export/formats/sqlite_file.h"
@@ -159,7 +160,8 @@ static void read_row(Import *import, const struct import_source *source, Stateme
     g_autoptr(GError) error = NULL;
     struct perf_row row;
     struct problem p;
-    struct import_layer layer = {NULL, "", 1, &p, 1, false, true};
+    struct import_layer layer = {
+        .name = "", .multiplicity = 1, .problems = &p, .count = 1, .shipped = true};
     int64_t id = sqlite3_column_int64(statement, PERF_ROW_INTS + PERF_TEXTS);
     import->lines++;
     if (perf_row_read(statement, &row, &error) && perf_row_to_problem(&row, &p, &error)) {
@@ -368,9 +370,18 @@ bool import_file(Import *import, const char *path, GError **error)
     if (g_file_test(path, G_FILE_TEST_IS_DIR)) {
         return fail(path, EXPORT_ERROR_IO, error, "it is a folder, name the files in it");
     }
+    const struct shipped_table *shipped =
+        g_file_test(path, G_FILE_TEST_EXISTS) ? NULL : shipped_find(path);
+    if (shipped != NULL) {
+        g_autofree char *name = g_strconcat(shipped->name, ".csv", NULL);
+        import->files--; /* import_bytes() counts the file */
+        return import_bytes(import, name, shipped->text, strlen(shipped->text), error);
+    }
     g_autoptr(ByteSource) source = byte_source_open(path, &reading);
     if (source == NULL) {
-        return fail(path, EXPORT_ERROR_IO, error, "%s; check the path and its permissions",
+        return fail(path, EXPORT_ERROR_IO, error,
+                    "%s; check the path and its permissions, or name a network that comes with the "
+                    "program (skipjack networks --shipped)",
                     reading->message);
     }
     bool again = !byte_source_packed(source) && g_file_test(path, G_FILE_TEST_IS_REGULAR);

@@ -128,7 +128,8 @@ static bool read_lines(Import *import, const struct import_source *source, line_
     for (const char *line; (line = import_lines_next(&lines)) != NULL;) {
         g_autoptr(GError) wrong = NULL;
         struct problem problems[DIRECTION_COUNT];
-        struct import_layer layer = {NULL, "", 1, problems, 1, false, shipped};
+        struct import_layer layer = {
+            .name = "", .multiplicity = 1, .problems = problems, .count = 1, .shipped = shipped};
         if (import_line_is_blank(line)) {
             continue;
         }

@@ -59,6 +59,8 @@ struct import_layer {
     bool directed;
     /* true for a line of a database, in which a filter may be larger than its padded input */
     bool shipped;
+    const struct network_facts *facts; /* what the list states of the network; NULL for nothing */
+    int64_t per_image; /* inputs of the layer for each image of the batch; 0 for 1 */
 };
 
 /* Counts the line as a convolution and adds those of its problems that have the options' directions;

@@ -97,9 +97,17 @@ static bool store_network(Store *store, const Import *import, const struct impor
                           const int64_t *ids, struct network_change *change, GError **error)
 {
     int64_t version;
-    return store_begin_network(store, network->name, &version, error) &&
-           store_layers(store, import, network->layers, version, ids, error) &&
-           store_end_network(store, version, change, error);
+    bool replaced = false;
+    if (!store_begin_network(store, network->name, &version, error) ||
+        !store_layers(store, import, network->layers, version, ids, error) ||
+        !store_end_network(store, version, change, error) ||
+        !store_describe_network(store, network->name, change->number, &network->facts, &replaced,
+                                error))
+        return false;
+    if (replaced)
+        fprintf(stderr, "network '%s@%d' has the same layers and other facts now\n", network->name,
+                change->number);
+    return true;
 }
 
 /* Stores problems and networks. changes: room for one for each network. */

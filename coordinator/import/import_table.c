@@ -21,9 +21,11 @@ struct table {
     const struct import_source *source;
     struct layer_header header;
     char separator;
-    bool commented;   /* true if the header follows a '#' */
-    const char *only; /* name of the only network whose rows are read; NULL for all */
-    char *network;    /* name of the network to which rows belong that name none */
+    bool commented;             /* true if the header follows a '#' */
+    const char *only;           /* name of the only network whose rows are read; NULL for all */
+    char *network;              /* name of the network to which rows belong that name none */
+    struct network_facts facts; /* what the lines above the rows state of their networks */
+    bool has_rows;              /* rows were read since these lines */
 };
 
 /* ---- finding the header ---- */
@@ -171,6 +173,58 @@ static bool is_header(const GPtrArray *cells)
            layer_names_known((const char *const *)cells->pdata, (int)cells->len) >= NAMES_LEAST;
 }
 
+/* ---- facts of the networks ---- */
+
+/* Reads "name: value". */
+static bool read_fact(struct network_facts *facts, const char *text, GError **error)
+{
+    g_auto(GStrv) parts = g_strsplit(text, ":", 2);
+    enum network_fact fact;
+    if (g_strv_length(parts) < 2) {
+        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_KIND,
+                    "a line that begins with " FACT_MARK
+                    " states a fact of the network, as " FACT_MARK
+                    " framework: PyTorch, not '%.40s'",
+                    text + strspn(text, " \t"));
+        return false;
+    }
+    const char *name = g_strstrip(parts[0]), *value = g_strstrip(parts[1]);
+    if (!network_fact_from_name(name, &fact)) {
+        g_autofree char *known = network_fact_names();
+        bool batch = g_ascii_strcasecmp(name, "batch") == 0;
+        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_KIND,
+                    "'%.40s' is no fact of a network that a table states (%s)%s", name, known,
+                    batch ? "; the batch size is the column n or --batch" : "");
+        return false;
+    }
+    if (!network_fact_check(fact, value, error)) {
+        return false;
+    }
+    g_free(facts->texts[fact]);
+    facts->texts[fact] = g_strdup(value);
+    return true;
+}
+
+/* Takes the facts that were passed over since the last call. They hold for the rows below them, down to the next
+ * header or to the next facts. */
+static bool take_facts(struct layer_records *records, struct table *table, bool header,
+                       GError **error)
+{
+    if (table->has_rows && (header || records->facts->len > 0)) {
+        network_facts_clear(&table->facts);
+        table->has_rows = false;
+    }
+    for (guint i = 0; i < records->facts->len; i++) {
+        const struct fact_line *line = records->facts->pdata[i];
+        g_autoptr(GError) wrong = NULL;
+        if (!read_fact(&table->facts, line->text, &wrong)) {
+            return fail(table->source, line->number, error, "%s", wrong->message);
+        }
+    }
+    g_ptr_array_set_size(records->facts, 0);
+    return true;
+}
+
 static void skip_lines(Import *import, const struct table *table, const GArray *numbers)
 {
     for (guint i = 0; import != NULL && i < numbers->len; i++) {
@@ -191,7 +245,7 @@ static bool find_header(struct layer_records *records, Import *import, struct ta
             table->separator = header_separator(comment_text(line));
             layer_split_line(comment_text(line), table->separator, records->text, records->cells);
             layer_records_skip_line(records);
-            return understand(table, records, error);
+            return take_facts(records, table, true, error) && understand(table, records, error);
         }
         table->separator = table->commented ? 0 : record_separator(records);
         if (table->separator == 0) {
@@ -205,7 +259,7 @@ static bool find_header(struct layer_records *records, Import *import, struct ta
             return fail(table->source, records->number, error, "its header cannot be read: %s",
                         wrong->message);
         }
-        if (!understand(table, records, error)) {
+        if (!take_facts(records, table, true, error) || !understand(table, records, error)) {
             return false;
         }
         skip_lines(import, table, above);
@@ -231,6 +285,10 @@ static void import_row(Import *import, const struct table *table, int64_t number
         import_skip(import, table->source, number, error->message);
         return;
     }
+    struct network_facts facts = table->facts; /* borrows the texts */
+    for (int i = 0; i < FACT_COUNT; i++) {
+        facts.texts[i] = row.facts[i] != NULL ? (char *)row.facts[i] : facts.texts[i];
+    }
     const struct import_layer layer = {
         .network = row.network[0] != '\0' ? row.network : table->network,
         .name = row.name,
@@ -238,6 +296,8 @@ static void import_row(Import *import, const struct table *table, int64_t number
         .problems = (const struct problem *)(const void *)problems->data,
         .count = (int)problems->len,
         .directed = true,
+        .facts = &facts,
+        .per_image = layer_row_per_image(&row),
     };
     import_add(import, table->source, number, &layer);
 }
@@ -278,9 +338,20 @@ static enum read_step next_row(struct layer_records *records, struct table *tabl
             continue;
         } else {
             enum read_step step = layer_records_next(records, table->separator, error);
-            if (step != READ_ROW || !is_header(records->cells)) {
+            bool header = step == READ_ROW && is_header(records->cells);
+            if (!header) {
+                g_autoptr(GError) wrong = NULL;
+                if (!take_facts(records, table, false, &wrong)) {
+                    g_clear_error(error);
+                    g_propagate_error(error, g_steal_pointer(&wrong));
+                    return READ_FAILED;
+                }
+                table->has_rows = true;
                 return step;
             }
+        }
+        if (!take_facts(records, table, true, error)) {
+            return READ_FAILED;
         }
         if (!is_header_again(table, records->cells) && !understand(table, records, error)) {
             return READ_FAILED;
@@ -393,13 +464,17 @@ static bool read_table(Import *import, const struct import_source *source, bool 
     struct layer_records records;
     if (!is_understood(&import->options, &table, error)) {
         layer_header_clear(&table.header);
+        network_facts_clear(&table.facts);
         return false;
     }
+    network_facts_clear(&table.facts);
+    table.has_rows = false;
     table.network = network != NULL ? g_strdup(network) : import_file_name(source->name);
     layer_records_init(&records, import, source);
     bool read = find_header(&records, import, &table, error) &&
                 import_rows(import, &records, &table, error);
     layer_header_clear(&table.header);
+    network_facts_clear(&table.facts);
     g_free(table.network);
     return layer_records_end(&records, read ? error : NULL) && read;
 }

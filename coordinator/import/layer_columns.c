@@ -1,5 +1,7 @@
 #include "coordinator/import/layer_columns.h"
 
+#include "solvers/problem/network_facts.h"
+
 #include <string.h>
 
 static const struct layer_column columns[] = {
@@ -7,6 +9,16 @@ static const struct layer_column columns[] = {
      "network that the layer belongs to"},
     {"layer", "name layer_name node node_name module module_name op_name", COLUMN_LAYER, 0,
      "the layer's name"},
+    {"framework", "net_framework network_framework library", COLUMN_FACT, FACT_FRAMEWORK,
+     "framework that the network comes from"},
+    {"net_model", "network_model model_id", COLUMN_FACT, FACT_MODEL,
+     "the network's name in that framework"},
+    {"net_version", "network_version model_version framework_version", COLUMN_FACT, FACT_VERSION,
+     "version of the model or its framework"},
+    {"net_source", "network_source citation", COLUMN_FACT, FACT_SOURCE,
+     "where the network's layers are published"},
+    {"runs", "net_runs network_runs", COLUMN_FACT, FACT_RUNS,
+     "how often the network is run, on one scale for all networks"},
     {"op",
      "op_type operator operation kind layer_type layer_kind module_type class class_name layer_class",
      COLUMN_OPERATOR, 0,
@@ -280,7 +292,8 @@ int layer_names_known(const char *const *names, int count)
     for (int i = 0; i < count; i++) {
         const struct layer_column *column = find_column(names[i]);
         known += column != NULL && column->kind != COLUMN_NOTHING &&
-                 column->kind != COLUMN_NETWORK && column->kind != COLUMN_LAYER;
+                 column->kind != COLUMN_NETWORK && column->kind != COLUMN_LAYER &&
+                 column->kind != COLUMN_FACT;
     }
     return known;
 }

@@ -65,6 +65,7 @@ enum column_kind {
     COLUMN_DIRECTION, /* a set of directions as letters or words */
     COLUMN_FORW,      /* directions as MIOpenDriver's bit mask */
     COLUMN_NETWORK,
+    COLUMN_FACT,    /* a fact of the network; `field` is an enum network_fact */
     COLUMN_LAYER,   /* name of the layer */
     COLUMN_NOTHING, /* ignored: it says nothing about the problem */
 };

@@ -14,10 +14,19 @@ static void ahead_line_free(gpointer data)
     g_free(line);
 }
 
+static void fact_line_free(gpointer data)
+{
+    struct fact_line *fact = data;
+    g_free(fact->text);
+    g_free(fact);
+}
+
 void layer_records_init(struct layer_records *records, Import *import,
                         const struct import_source *source)
 {
-    *records = (struct layer_records){.text = g_string_new(NULL), .cells = g_ptr_array_new()};
+    *records = (struct layer_records){.text = g_string_new(NULL),
+                                      .cells = g_ptr_array_new(),
+                                      .facts = g_ptr_array_new_with_free_func(fact_line_free)};
     g_queue_init(&records->ahead);
     import_lines_init(&records->lines, import, source);
     records->lines.plain = true;
@@ -28,6 +37,7 @@ bool layer_records_end(struct layer_records *records, GError **error)
     g_queue_clear_full(&records->ahead, ahead_line_free);
     g_string_free(records->text, TRUE);
     g_ptr_array_unref(records->cells);
+    g_ptr_array_unref(records->facts);
     return import_lines_end(&records->lines, error);
 }
 
@@ -61,6 +71,19 @@ static bool is_empty(const char *line)
     return line[strspn(line, " \t\r\v\f,;\"")] == '\0';
 }
 
+/* Drops the next line, and keeps the fact that it states. */
+static void pass_over(struct layer_records *records)
+{
+    const struct ahead_line *line = look_ahead(records, 0);
+    const char *text = line->text + strspn(line->text, " \t");
+    if (g_str_has_prefix(text, FACT_MARK)) {
+        struct fact_line *fact = g_new0(struct fact_line, 1);
+        *fact = (struct fact_line){g_strdup(text + strlen(FACT_MARK)), line->number};
+        g_ptr_array_add(records->facts, fact);
+    }
+    drop_lines(records, 1);
+}
+
 const char *layer_records_peek(struct layer_records *records, bool comments)
 {
     const struct ahead_line *line;
@@ -69,14 +92,14 @@ const char *layer_records_peek(struct layer_records *records, bool comments)
             records->number = line->number;
             return line->text;
         }
-        drop_lines(records, 1);
+        pass_over(records);
     }
     return NULL;
 }
 
 void layer_records_skip_line(struct layer_records *records)
 {
-    drop_lines(records, 1);
+    pass_over(records);
 }
 
 /* ---- cells ---- */

@@ -12,6 +12,13 @@
 #define RECORD_CELLS_MAX 512
 #define RECORD_LINES_MAX 256 /* most lines of a record, whose quoted cells may hold line ends */
 
+/* A comment that states a fact of the table's networks. */
+#define FACT_MARK "#@"
+struct fact_line {
+    char *text; /* the text behind the mark */
+    int64_t number;
+};
+
 struct layer_records {
     struct import_lines lines;
     GQueue ahead;     /* struct ahead_line *: lines that were read and not yet returned */
@@ -19,6 +26,9 @@ struct layer_records {
     int64_t last;     /* number of the last line that was part of a record or skipped */
     GString *text;    /* the texts of the cells, each with a NUL */
     GPtrArray *cells; /* const char *: pointers to the cells in `text` */
+    /* struct fact_line *: lines that state facts ("#@ name: value") and were passed over since the
+     * reader of the table took the last ones */
+    GPtrArray *facts;
 };
 
 void layer_records_init(struct layer_records *records, Import *import,

@@ -360,6 +360,9 @@ static bool read_cell(struct layer_row *row, int cell, GError **error)
         }
         return strcmp(row->network, text) == 0 ||
                contradiction(row, row->network_cell, cell, error);
+    case COLUMN_FACT:
+        row->facts[column->field] = text;
+        return network_fact_check((enum network_fact)column->field, text, error);
     case COLUMN_LAYER: row->name = row->name[0] != '\0' ? row->name : text; return true;
     case COLUMN_SHAPE: /* read last, by read_shapes() */
     case COLUMN_NOTHING: return true;
@@ -608,6 +611,11 @@ bool layer_row_read(const struct layer_header *header, const char *const *cells,
 int64_t layer_row_multiplicity(const struct layer_row *row)
 {
     return is_said(row, FIELD_MULTIPLICITY) ? row->values[FIELD_MULTIPLICITY] : 1;
+}
+
+int64_t layer_row_per_image(const struct layer_row *row)
+{
+    return is_said(row, FIELD_PER_IMAGE) ? row->values[FIELD_PER_IMAGE] : 1;
 }
 
 /* ---- comparing with the options ---- */
@@ -921,7 +929,7 @@ GArray *layer_row_problems(const struct layer_row *row, const struct import_opti
         int64_t batch = options->batch_count > 0 ? options->batches[i / types] : 1;
         enum data_type type = options->type_count > 0 ? options->types[i % types] : TYPE_FP32;
         type = (enum data_type)value_of(row, FIELD_TYPE, type);
-        layer.n = value_of(row, FIELD_N, batch) * value_of(row, FIELD_PER_IMAGE, 1);
+        layer.n = value_of(row, FIELD_N, batch) * layer_row_per_image(row);
         if (!add_problems(row, &layer, set_type(type, directions, &layer), problems, error)) {
             return NULL;
         }

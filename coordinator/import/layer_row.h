@@ -16,6 +16,7 @@ struct layer_row {
     int said_by[FIELD_COUNT];
     const char *network, *name; /* names of the network and of the layer; "" if the row has none */
     int network_cell;           /* index of the cell with the network's name */
+    const char *facts[FACT_COUNT]; /* what the row states of its network; NULL for nothing */
     /* dimensions of the problem: 2 also for a 1D layer, which becomes a 2D one of height 1 */
     int spatial_dim;
     bool one_axis; /* a 1D layer */
@@ -39,5 +40,7 @@ GArray *layer_row_problems(const struct layer_row *row, const struct import_opti
                            GError **error);
 
 int64_t layer_row_multiplicity(const struct layer_row *row);
+/* Inputs of the layer for each image of the batch. */
+int64_t layer_row_per_image(const struct layer_row *row);
 
 #endif

@@ -47,6 +47,9 @@ static void say_joined(const Import *import)
         if (network->files > 1)
             fprintf(stderr, "network '%s' has the layers of %d files\n", network->name,
                     network->files);
+        if (network->difference)
+            fprintf(stderr, "network '%s' has one set of facts: %s\n", network->name,
+                    network->difference);
     }
 }
 

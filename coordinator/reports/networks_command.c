@@ -3,11 +3,14 @@
 #include "coordinator/cli/table.h"
 #include "coordinator/cli/when.h"
 #include "coordinator/commands.h"
+#include "coordinator/import/import.h"
+#include "coordinator/import/shipped.h"
 #include "coordinator/plan/problem_text.h"
 #include "schema/server/database.h"
 #include "schema/store/store_problems.h"
 #include "solvers/problem/problem_key.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -44,8 +47,22 @@ static const struct table_column network_columns[] = {
     {"network", "network", TABLE_TEXT, 0},    {"version", "version", TABLE_INT, 0},
     {"current", "current", TABLE_TEXT, 0},    {"layers", "layers", TABLE_INT, 0},
     {"problems", "problems", TABLE_INT, 0},   {"GMAC", "gmacs", TABLE_NUMBER, 3},
+    {"batch", "batch", TABLE_INT, 0},         {"framework", "framework", TABLE_TEXT, 0},
+    {"model", "model", TABLE_TEXT, 0},        {"model version", "model_version", TABLE_TEXT, 0},
+    {"runs", "runs", TABLE_NUMBER, -4},       {NULL, "source", TABLE_TEXT, 0},
     {"campaigns", "campaigns", TABLE_INT, 0}, {"imported", "imported", TABLE_TEXT, 0},
 };
+
+/* Adds the cells from "batch" to "source". */
+static void add_facts(Table *table, const struct network_facts *facts)
+{
+    table_count(table, facts->batch > 0 ? facts->batch : -1);
+    table_text(table, facts->texts[FACT_FRAMEWORK]);
+    table_text(table, facts->texts[FACT_MODEL]);
+    table_text(table, facts->texts[FACT_VERSION]);
+    table_number(table, facts->texts[FACT_RUNS] ? network_facts_runs(facts) : NAN);
+    table_text(table, facts->texts[FACT_SOURCE]);
+}
 
 static Table *list_networks(Store *store, bool versions, GError **error)
 {
@@ -62,8 +79,53 @@ static Table *list_networks(Store *store, bool versions, GError **error)
         table_int(table, network->layers);
         table_int(table, network->problems);
         table_number(table, network->gmacs);
+        add_facts(table, &network->facts);
         table_int(table, network->campaigns);
         table_text(table, imported);
+    }
+    return table;
+}
+
+/* ---- networks that come with the program ---- */
+
+static const struct table_column shipped_columns[] = {
+    {"network", "network", TABLE_TEXT, 0},  {"layers", "layers", TABLE_INT, 0},
+    {"problems", "problems", TABLE_INT, 0}, {"GMAC", "gmacs", TABLE_NUMBER, 3},
+    {NULL, "batch", TABLE_INT, 0},          {"framework", "framework", TABLE_TEXT, 0},
+    {"model", "model", TABLE_TEXT, 0},      {"model version", "model_version", TABLE_TEXT, 0},
+    {NULL, "runs", TABLE_NUMBER, -4},       {"source", "source", TABLE_TEXT, 0},
+};
+
+static bool add_shipped(Table *table, const char *name, GError **error)
+{
+    const struct import_options options = {0};
+    g_autoptr(Import) import = import_new(&options);
+    if (!import_file(import, name, error))
+        return false;
+    const struct import_network *network = g_ptr_array_index(import->networks, 0);
+    int64_t layers = 0;
+    double macs = 0;
+    for (guint i = 0; i < network->layers->len; i++) {
+        const struct layer *layer = &g_array_index(network->layers, struct layer, i);
+        layers += layer->multiplicity;
+        macs += problem_macs(&layer->problem) * layer->multiplicity;
+    }
+    table_text(table, network->name);
+    table_int(table, layers);
+    table_int(table, problem_list_count(import->problems));
+    table_number(table, macs * 1e-9);
+    add_facts(table, &network->facts);
+    return true;
+}
+
+static Table *list_shipped(GError **error)
+{
+    Table *table = table_new(shipped_columns, G_N_ELEMENTS(shipped_columns));
+    for (size_t i = 0; i < shipped_tables_count; i++) {
+        if (!add_shipped(table, shipped_tables[i].name, error)) {
+            table_free(table);
+            return NULL;
+        }
     }
     return table;
 }
@@ -102,11 +164,13 @@ static int remove_networks(Store *store, char **names, const struct cli_loss *lo
 
 int command_networks(int argc, char **argv)
 {
-    gboolean as_json = FALSE, versions = FALSE;
+    gboolean as_json = FALSE, versions = FALSE, shipped = FALSE;
     struct cli_loss loss = {0};
     const GOptionEntry options[] = {
         {"versions", 0, 0, G_OPTION_ARG_NONE, &versions,
          "every version, not the current ones alone", NULL},
+        {"shipped", 0, 0, G_OPTION_ARG_NONE, &shipped,
+         "the networks that come with the program; needs no database", NULL},
         CLI_LOSS_OPTIONS(&loss),
         CLI_JSON_OPTION(&as_json),
         {0},
@@ -118,8 +182,10 @@ int command_networks(int argc, char **argv)
             "Lists the networks, or the layers of one; 'remove' takes networks away. A network "
             "that is imported again with other layers gets a new version, which the name "
             "alone then means; NAME@VERSION means that one. A version that a campaign was "
-            "made for stays until the campaign is dropped.",
-        .example = "skipjack networks resnet50-v1.5\n"
+            "made for stays until the campaign is dropped. tune, import and every other command "
+            "that reads lists take a network that comes with the program by its name.",
+        .example = "skipjack networks --shipped\n"
+                   "  skipjack networks resnet50-v1.5\n"
                    "  skipjack networks --versions\n"
                    "  skipjack networks remove resnet50-v1.5@1",
         .options = options,
@@ -133,6 +199,15 @@ int command_networks(int argc, char **argv)
         g_set_error(&error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
                     "name one network, or 'remove' and networks, not '%s'", argv[1]);
         return cli_fail("networks", error);
+    }
+    if (shipped && (argc > 1 || versions)) {
+        g_set_error_literal(&error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
+                            "--shipped goes with --json alone");
+        return cli_fail("networks", error);
+    }
+    if (shipped) {
+        Table *tables = list_shipped(&error);
+        return table_finish("networks", tables, as_json, error);
     }
     g_autoptr(Store) store = database_open(as_json, &error);
     if (store && removes)

@@ -139,10 +139,12 @@ static bool read_problems(struct tune *tune, GError **error)
 /* Stores the network. The campaign belongs to the version that this makes, whatever is imported
  * under the name later. */
 static bool put_network(struct tune *tune, const char *name, const struct layer *layers, int count,
-                        GError **error)
+                        const struct network_facts *facts, GError **error)
 {
     struct network_change change;
-    if (!store_put_network(tune->store, name, layers, count, &change, error))
+    bool replaced;
+    if (!store_put_network(tune->store, name, layers, count, &change, error) ||
+        !store_describe_network(tune->store, name, change.number, facts, &replaced, error))
         return false;
     network_say_change(name, &change);
     guint known = tune->request.networks ? g_strv_length(tune->request.networks) : 0;
@@ -162,7 +164,8 @@ static bool store_plain_network(struct tune *tune, GError **error)
         const struct plan_problem *problem = &g_array_index(tune->problems, struct plan_problem, i);
         layers[i] = (struct layer){no_name, problem->multiplicity, problem->problem};
     }
-    return put_network(tune, tune->request.name, layers, (int)tune->problems->len, error);
+    const struct network_facts none = {0};
+    return put_network(tune, tune->request.name, layers, (int)tune->problems->len, &none, error);
 }
 
 static bool store_networks(struct tune *tune, GError **error)
@@ -175,7 +178,7 @@ static bool store_networks(struct tune *tune, GError **error)
         const struct import_network *network = g_ptr_array_index(networks, i);
         stored = put_network(tune, network->name,
                              (const struct layer *)(const void *)network->layers->data,
-                             (int)network->layers->len, error);
+                             (int)network->layers->len, &network->facts, error);
     }
     store_leave_import(tune->store);
     return stored;
@@ -587,7 +590,7 @@ int command_tune(int argc, char **argv)
             "reports the gain. It may be stopped at any time; the same command goes on where it was. "
             "The budget is 600 s unless one is given; every job's first round is measured in any case. "
             "At a deadline it ends and exports the results so far.",
-        .example = "skipjack tune coordinator/networks/resnet50-v1.5.csv --budget 900 -o tuned",
+        .example = "skipjack tune resnet50-v1.5 --budget 900 -o tuned",
         .options = options,
         .shared = shared,
         .lists = lists,

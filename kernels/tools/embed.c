@@ -6,6 +6,7 @@
  *   embed migrations FILE...       the migrations declared in schema/sql/migrations.h
  *   embed definitions FILE...      the definitions declared in schema/sql/migrations.h
  *   embed page_files FILE...       the dashboard's files declared in coordinator/serve/page_files.h
+ *   embed network_tables FILE...   the layer tables declared in coordinator/import/shipped.h
  *
  * The C source goes to standard output. Device headers (*.h) are given together
  * with the kernels (*.cl). Each `#include "NAME.h"` of a kernel is replaced by
@@ -532,13 +533,30 @@ static void print_page_files(const GPtrArray *texts)
     printf("    {0}};\n\nconst size_t page_files_count = %u;\n", texts->len);
 }
 
+/* ---- layer tables ---- */
+
+static void print_network_tables(const GPtrArray *texts)
+{
+    puts("#include \"coordinator/import/shipped.h\"\n\n"
+         "const struct shipped_table shipped_tables[] = {");
+    for (guint i = 0; i < texts->len; i++) {
+        const struct text *text = texts->pdata[i];
+        if (!g_str_has_suffix(text->name, ".csv"))
+            fail(text->name, "a layer table is named NETWORK.csv");
+        printf("    {\"%.*s\",\n", (int)(strlen(text->name) - strlen(".csv")), text->name);
+        print_literal(text->body);
+        puts("},");
+    }
+    printf("    {0}};\n\nconst size_t shipped_tables_count = %u;\n", texts->len);
+}
+
 static const struct mode {
     const char *name;
     void (*print)(const GPtrArray *texts);
 } modes[] = {
     {"kernel_sources", print_kernel_sources}, {"kernel_hashes", print_kernel_hashes},
     {"migrations", print_migrations},         {"definitions", print_definitions},
-    {"page_files", print_page_files},
+    {"page_files", print_page_files},         {"network_tables", print_network_tables},
 };
 
 static const struct mode *find_mode(int argc, char **argv)
@@ -555,8 +573,8 @@ int main(int argc, char **argv)
     const struct mode *mode = find_mode(argc, argv);
     if (!mode) {
         fprintf(stderr,
-                "usage: embed kernel_sources|kernel_hashes|migrations|definitions|page_files "
-                "FILE...\n");
+                "usage: embed kernel_sources|kernel_hashes|migrations|definitions|page_files|"
+                "network_tables FILE...\n");
         return 2;
     }
     g_autoptr(GPtrArray) texts = read_texts(argv + 2);

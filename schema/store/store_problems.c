@@ -227,10 +227,30 @@ bool store_put_network(Store *store, const char *name, const struct layer *layer
     return false;
 }
 
+bool store_describe_network(Store *store, const char *name, int version,
+                            const struct network_facts *facts, bool *replaced, GError **error)
+{
+    g_autofree char *batch =
+        facts->batch > 0 ? g_strdup_printf("%" G_GINT64_FORMAT, facts->batch) : NULL;
+    *replaced = false;
+    if (network_facts_empty(facts))
+        return true;
+    g_autoptr(StoreRows) rows = store_run(
+        store, error,
+        "SELECT describe_network($1, $2, $3, $4, $5, $6::bigint, $7, $8::double precision)",
+        "sissssss", name, version, facts->texts[FACT_FRAMEWORK], facts->texts[FACT_MODEL],
+        facts->texts[FACT_VERSION], batch, facts->texts[FACT_SOURCE], facts->texts[FACT_RUNS]);
+    if (rows == NULL)
+        return false;
+    *replaced = PQgetvalue(rows, 0, 0)[0] == 't';
+    return true;
+}
+
 static void network_row_free(gpointer data)
 {
     struct network_row *row = data;
     g_free(row->name);
+    network_facts_clear(&row->facts);
     g_free(row);
 }
 
@@ -240,6 +260,10 @@ static gpointer read_network(const json_t *object)
     row->name = json_member_text(object, "name");
     row->version = (int)json_member_int(object, "number");
     row->current = json_member_bool(object, "current");
+    for (int i = 0; i < FACT_COUNT; i++)
+        row->facts.texts[i] =
+            json_member_text_or_null(object, network_fact_name((enum network_fact)i));
+    row->facts.batch = json_member_int(object, "batch");
     row->layers = (int)json_member_int(object, "layers");
     row->problems = (int)json_member_int(object, "problems");
     row->campaigns = (int)json_member_int(object, "campaigns");
@@ -260,9 +284,12 @@ GPtrArray *store_list_networks(Store *store, bool all, GError **error)
         store, error,
         "SELECT jsonb_build_object('name', v.network, 'number', v.number,"
         " 'current', v.id = n.current_id, 'created', extract(epoch FROM v.created_at)::bigint,"
-        " 'layers', l.layers, 'problems', l.problems, 'macs', l.macs, 'campaigns',"
+        " 'layers', l.layers, 'problems', l.problems, 'macs', l.macs, 'framework', f.framework,"
+        " 'model', f.model, 'version', f.model_version, 'batch', f.batch, 'source', f.source,"
+        " 'runs', f.runs::text, 'campaigns',"
         " (SELECT count(*) FROM campaign_networks c WHERE c.version_id = v.id))"
-        " FROM networks n JOIN network_versions v ON v.network = n.name,"
+        " FROM networks n JOIN network_versions v ON v.network = n.name"
+        " LEFT JOIN network_facts f ON f.version_id = v.id,"
         " LATERAL (SELECT coalesce(sum(l.multiplicity), 0) AS layers,"
         "          count(DISTINCT l.problem_id) AS problems, coalesce(sum(" LAYER_MACS
         "), 0) AS macs"

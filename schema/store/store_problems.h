@@ -12,6 +12,7 @@
 #include "schema/store/store.h"
 #include "solvers/framework/target.h"
 #include "solvers/problem/layer.h"
+#include "solvers/problem/network_facts.h"
 #include "solvers/problem/problem.h"
 
 #include <jansson.h>
@@ -66,8 +67,14 @@ bool store_add_layers(Store *store, int64_t version, int first_position,
 bool store_end_network(Store *store, int64_t version, struct network_change *change,
                        GError **error);
 
+/* Describes the version of the network. Facts that are unknown leave those that are stored. *replaced becomes true if
+ * a stored fact was another. */
+bool store_describe_network(Store *store, const char *name, int version,
+                            const struct network_facts *facts, bool *replaced, GError **error);
+
 struct network_row {
     char *name;
+    struct network_facts facts;
     int version;
     bool current;
     /* Layers: sum of the layers' multiplicities; problems: number of distinct problems. */

@@ -65,6 +65,33 @@ BEGIN
     UPDATE networks n SET current_id = kept WHERE n.name = its_network;
 END $$;
 
+-- Describes a version of a network. A fact that is NULL leaves the one that is stored. Returns true if
+-- a stored fact was replaced by another.
+CREATE OR REPLACE FUNCTION describe_network(of_network text, of_number integer, its_framework text,
+    its_model text, its_version text, its_batch bigint, its_source text, its_runs double precision) RETURNS boolean
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+DECLARE
+    described bigint := (SELECT v.id FROM network_versions v
+                         WHERE v.network = of_network AND v.number = of_number);
+    old network_facts := (SELECT f FROM network_facts f WHERE f.version_id = described);
+BEGIN
+    IF described IS NULL THEN
+        RETURN false;
+    END IF;
+    INSERT INTO network_facts AS f (version_id, framework, model, model_version, batch, source, runs)
+    VALUES (described, its_framework, its_model, its_version, its_batch, its_source, its_runs)
+    ON CONFLICT (version_id) DO UPDATE SET
+        framework = coalesce(its_framework, f.framework),
+        model = coalesce(its_model, f.model),
+        model_version = coalesce(its_version, f.model_version),
+        batch = coalesce(its_batch, f.batch),
+        source = coalesce(its_source, f.source),
+        runs = coalesce(its_runs, f.runs);
+    RETURN coalesce(old.framework <> its_framework, false) OR coalesce(old.model <> its_model, false)
+        OR coalesce(old.model_version <> its_version, false) OR coalesce(old.batch <> its_batch, false)
+        OR coalesce(old.source <> its_source, false) OR coalesce(old.runs <> its_runs, false);
+END $$;
+
 -- Notes that the campaign was made for that version: NAME or NAME@NUMBER. Waits for a
 -- session that is removing the version.
 CREATE OR REPLACE FUNCTION keep_network(of_campaign bigint, named text) RETURNS void

@@ -79,7 +79,7 @@ CREATE OR REPLACE VIEW entry_points AS
         'add_foreign_params', 'add_foreign_times', 'add_jobs', 'add_layers', 'approve_golden',
         'ask_golden', 'begin_campaign', 'begin_foreign_campaign', 'begin_network',
         'begin_upkeep', 'campaigns_to_gather', 'change_campaign', 'clear_quarantine',
-        'drain_node', 'empty_dropped_partitions', 'end_network', 'end_thinning', 'end_turn',
+        'describe_network', 'drain_node', 'empty_dropped_partitions', 'end_network', 'end_thinning', 'end_turn',
         'end_upkeep', 'extend_campaign', 'forget_blob', 'forget_winners',
         'gather_foreign_winners', 'gather_golden_winners', 'gather_history', 'gather_winners',
         'give_up_uploads', 'history_to_gather', 'history_to_thin', 'keep_network',

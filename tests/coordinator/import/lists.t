@@ -33,6 +33,23 @@ like scalar(<$watch>), qr/the same was asked for before: campaign $campaign /, '
 kill INT => $pid;
 close $watch;
 
+($campaign, $errors, $status) = run(@create, '--problems', 'alexnet', '--batch', '2');
+is $status, 0, 'a network that comes with the program is taken by its name' or diag $errors;
+chomp $campaign;
+is scalar(@{json_of('problems', '--campaign', $campaign)}), 5, 'it has its layers';
+is json_of('campaign', 'show', $campaign)->{name}, 'alexnet', 'and its name';
+run('import', 'alexnet', '--batch', '2', '--runs', '7', '--framework', 'mine');
+my ($network) = grep { $_->{network} eq 'alexnet' } @{json_of('networks')};
+is "$network->{framework} $network->{model} $network->{model_version} $network->{batch} $network->{runs}",
+    'mine alexnet 0.15 2 7', 'networks shows the facts of the table and of the options';
+cmp_ok scalar(grep { $_->{framework} && $_->{source} } @{json_of('networks', '--shipped')}), '>=', 24,
+    'networks --shipped lists the networks with their facts';
+(undef, $errors, $status) = run('import', '--dry-run', 'alexnett');
+like $errors, qr/networks --shipped/, 'a name that is neither says where the names are';
+write_file('alexnet', "$head\n8,8,8,3,1\n");
+($campaign) = `cd $folder && '$program' import --dry-run alexnet`;
+like $campaign, qr/ 1 convolutions/, 'a file of that name comes first';
+
 my $mistyped = write_file('mistyped.csv', "$head,strid\n8,8,8,3,1,2\n");
 for my $command ([@create, '--problems', $mistyped], ['tune', $mistyped]) {
     (undef, $errors, $status) = run(@$command);
@@ -45,6 +62,6 @@ like $errors, qr/line 2: it says the batch size itself \(column 'n' is '4'\)/, '
 (undef, $errors, $status) = run(@create, '--problems', write_file('clamped.csv', "$head\n8,8,2,9,1\n"));
 is $status, 1, 'a layer whose filter is larger than its padded input is left out';
 like $errors, qr/clamped\.csv:2: not used: its filter is 9x9, larger than its padded input, 4x4/, 'and named';
-is scalar(@{json_of('problems')}), 2, 'nothing else was stored';
+is scalar(@{json_of('problems')}), 7, 'nothing else was stored';
 
 done_testing;

@@ -206,6 +206,86 @@ static void test_networks(void)
     g_assert_cmpstr(((const struct import_network *)unnamed->networks->pdata[0])->name, ==, "t");
 }
 
+static const struct network_facts *facts_of(const Import *import, guint index)
+{
+    return &((const struct import_network *)g_ptr_array_index(import->networks, index))->facts;
+}
+
+/* Lines above the rows state facts of the networks below, a row's own columns take their place, and options the place
+ * of both. Tables that `cat` joined keep their own facts. */
+static void test_facts_of_networks(void)
+{
+#define FACTS "#@ framework: PyTorch\n#@ Source: A. Author: \"A, b\"\n"
+    static const char text[] = FACTS "net,runs,c,h,w,k,y,x\n"
+                                     "a,,8,9,9,8,3,3\n"
+                                     "b,2.5,8,9,9,8,3,3\n"
+                                     "b,9,8,9,9,8,3,3\n"
+                                     "net,runs,c,h,w,k,y,x\n"
+                                     "c,,8,9,9,8,3,3\n"
+                                     "#@ model: d_net\n"
+                                     "d,,8,9,9,8,3,3\n";
+    char framework[] = "other";
+    const struct network_facts given = {.texts = {[FACT_FRAMEWORK] = framework}};
+    const struct import_options options = {.facts = &given};
+    g_autoptr(Import) import = read_table(text, &no_options);
+    g_assert_cmpint(import->networks->len, ==, 4);
+    g_assert_cmpstr(facts_of(import, 0)->texts[FACT_FRAMEWORK], ==, "PyTorch");
+    g_assert_cmpstr(facts_of(import, 0)->texts[FACT_SOURCE], ==, "A. Author: \"A, b\"");
+    g_assert_null(facts_of(import, 0)->texts[FACT_RUNS]);
+    g_assert_cmpfloat(network_facts_runs(facts_of(import, 1)), ==, 2.5);
+    const struct import_network *b = g_ptr_array_index(import->networks, 1);
+    g_assert_nonnull(strstr(b->difference, "line 6: its runs stays '2.5', not '9'"));
+    g_assert_cmpint(b->layers->len, ==, 1);
+    g_assert_null(facts_of(import, 2)->texts[FACT_FRAMEWORK]);
+    g_assert_cmpstr(facts_of(import, 3)->texts[FACT_MODEL], ==, "d_net");
+    g_assert_null(facts_of(import, 3)->texts[FACT_FRAMEWORK]);
+    g_autoptr(Import) replaced = read_table(text, &options);
+    g_assert_cmpstr(facts_of(replaced, 0)->texts[FACT_FRAMEWORK], ==, "other");
+    g_assert_null(((const struct import_network *)replaced->networks->pdata[0])->difference);
+}
+
+static void test_facts_that_are_refused(void)
+{
+    static const struct {
+        const char *line, *message;
+    } rows[] = {
+        {"#@ nonsense: 1\n", "line 1: 'nonsense' is no fact"},
+        {"#@ batch: 1\n", "the batch size is the column n or --batch"},
+        {"#@ framework\n", "as #@ framework: PyTorch, not 'framework'"},
+        {"#@ framework:\n", "it is empty"},
+        {"#@ runs: -1\n", "a number above 0"},
+        {"#@ runs: inf\n", "a number above 0"},
+        {"#@ model: a\tb\n", "control characters"},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_autofree char *before = g_strconcat(rows[i].line, HEAD, ROW, NULL);
+        g_autofree char *behind = g_strconcat(HEAD, ROW, rows[i].line, NULL);
+        g_autofree char *first = refusal(before, &no_options);
+        g_autofree char *last = refusal(behind, &no_options);
+        g_test_message("%s", first);
+        g_assert_nonnull(strstr(first, rows[i].message));
+        g_assert_nonnull(last);
+    }
+    g_autoptr(Import) import = read_table("net,runs,c,h,w,k,y,x\na,-3,8,9,9,8,3,3\n", &no_options);
+    g_assert_cmpint(import->skipped->len, ==, 1);
+}
+
+/* The batch size of a network is that of its images; a layer that runs on many regions of an image has more. */
+static void test_batch_of_networks(void)
+{
+    static const char text[] = "layer,n_per_image,c,h,w,k,y,x\na,,8,9,9,8,3,3\nb,100,8,9,9,8,3,3\n";
+    const struct import_options four = {.batches = {4}, .batch_count = 1};
+    const struct import_options two = {.batches = {1, 2}, .batch_count = 2};
+    g_autoptr(Import) import = read_table(text, &four);
+    g_assert_cmpint(facts_of(import, 0)->batch, ==, 4);
+    g_assert_cmpint(problem_list_get(import->problems, 0)->problem.n, ==, 4);
+    g_assert_cmpint(problem_list_get(import->problems, 1)->problem.n, ==, 400);
+    g_autoptr(Import) several = read_table(text, &two);
+    g_assert_cmpint(facts_of(several, 0)->batch, ==, 0);
+    g_autoptr(Import) none = read_table("c,h,w,k,y,x,n_per_image\n8,9,9,8,3,3,0\n", &no_options);
+    g_assert_cmpint(none->skipped->len, ==, 1);
+}
+
 /* Options give the values that a row leaves out. A table with a row that contradicts the options is
  * refused. */
 static void test_options_contradict_no_row(void)
@@ -293,6 +373,10 @@ int main(int argc, char **argv)
     g_test_add_func("/import_table/each_of_joined_tables_has_its_own_header", test_joined_tables);
     g_test_add_func("/import_table/driver_lines_are_no_table", test_what_is_no_table);
     g_test_add_func("/import_table/networks_are_kept_apart_and_picked", test_networks);
+    g_test_add_func("/import_table/networks_have_facts", test_facts_of_networks);
+    g_test_add_func("/import_table/unknown_and_wrong_facts_are_refused",
+                    test_facts_that_are_refused);
+    g_test_add_func("/import_table/batch_of_a_network_counts_images", test_batch_of_networks);
     g_test_add_func("/import_table/options_contradict_no_row", test_options_contradict_no_row);
     g_test_add_func("/import_table/published_networks_have_their_totals", test_real_tables);
     return g_test_run();

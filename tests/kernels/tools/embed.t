@@ -152,5 +152,6 @@ printf 'a\0b' >nul.cl
 refuses 'a NUL byte' 'NUL' kernel_sources dialect.h nul.cl
 echo text >page.doc
 refuses 'a page of an unknown type' 'media type' page_files page.doc
+refuses 'a table that is no .csv' 'NETWORK.csv' network_tables page.doc
 refuses 'no mode' 'usage' sources
 echo "1..$number"

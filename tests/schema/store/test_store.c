@@ -102,6 +102,50 @@ static void test_network_keeps_its_order(void)
     g_assert_error(error, STORE_ERROR, STORE_ERROR_NOT_FOUND);
 }
 
+static void describe(Store *store, int version, const struct network_facts *facts, bool expected)
+{
+    g_autoptr(GError) error = NULL;
+    bool replaced = !expected;
+    g_assert_true(store_describe_network(store, "net", version, facts, &replaced, &error));
+    g_assert_no_error(error);
+    g_assert_cmpint(replaced, ==, expected);
+}
+
+/* Facts belong to a version. One that is not stated again stays. */
+static void test_network_has_facts(void)
+{
+    g_autoptr(Store) store = scratch_store();
+    g_autoptr(GError) error = NULL;
+    char framework[] = "PyTorch", other[] = "TensorFlow", runs[] = "0.25";
+    const struct network_facts first = {.texts = {[FACT_FRAMEWORK] = framework}, .batch = 64};
+    const struct network_facts more = {.texts = {[FACT_RUNS] = runs}, .batch = 64};
+    const struct network_facts second = {.texts = {[FACT_FRAMEWORK] = other}}, none = {0};
+    struct layer layers[2] = {{.name = NULL, .multiplicity = 1}, {.name = NULL, .multiplicity = 1}};
+    struct network_change change;
+    make_problem(&layers[0].problem, 64);
+    make_problem(&layers[1].problem, 32);
+    g_assert_true(store_put_network(store, "net", layers, 1, &change, &error));
+    describe(store, change.number, &first, false);
+    g_assert_true(store_put_network(store, "net", layers, 2, &change, &error));
+    describe(store, change.number, &none, false);
+    describe(store, 1, &more, false);
+    g_autoptr(GPtrArray) before = store_list_networks(store, true, &error);
+    const struct network_facts *facts = &((const struct network_row *)before->pdata[0])->facts;
+    g_assert_cmpstr(facts->texts[FACT_FRAMEWORK], ==, "PyTorch");
+    g_assert_cmpfloat(network_facts_runs(facts), ==, 0.25);
+    g_assert_cmpint(facts->batch, ==, 64);
+    g_assert_null(facts->texts[FACT_MODEL]);
+    g_assert_true(network_facts_empty(&((const struct network_row *)before->pdata[1])->facts));
+    describe(store, 1, &second, true);
+    describe(store, 1, &second, false);
+    describe(store, 9, &second, false); /* no such version */
+    g_autoptr(GPtrArray) after = store_list_networks(store, true, &error);
+    facts = &((const struct network_row *)after->pdata[0])->facts;
+    g_assert_cmpstr(facts->texts[FACT_FRAMEWORK], ==, "TensorFlow");
+    g_assert_cmpint(facts->batch, ==, 64);
+    g_assert_cmpuint(after->len, ==, 2);
+}
+
 /* A partition of a GPU is a target of its own; its words distinguish it from the whole GPU. */
 static void test_targets_keep_features_and_partitions(void)
 {
@@ -377,6 +421,7 @@ int main(int argc, char **argv)
                     test_server_without_room_is_asked_again);
     g_test_add_func("/store/put_problems/problems_are_stored_once", test_problems_are_stored_once);
     g_test_add_func("/store/put_network/network_keeps_its_order", test_network_keeps_its_order);
+    g_test_add_func("/store/network_has_facts_by_version", test_network_has_facts);
     g_test_add_func("/store/put_target/targets_keep_features_and_partitions",
                     test_targets_keep_features_and_partitions);
     g_test_add_func("/store/put_target/target_learns_from_its_device",
