@@ -44,7 +44,7 @@ struct serve {
     uv_work_t asking;
     bool is_asking, ending;
     Store *store; /* used by the thread that reads the database while it does */
-    Monitor *monitor;
+    HttpServer *server;
     char *node;
     struct farm_state *farm;   /* the state that was read last; NULL before the first time */
     struct farm_state *answer; /* the state that is being read */
@@ -514,7 +514,7 @@ static void signalled(uv_signal_t *handle, int number)
     log_write(LEVEL_INFO, "stopping", NULL, "stopping");
     serve->ending = true;
     upkeeper_end(&serve->upkeeper);
-    g_clear_pointer(&serve->monitor, monitor_close);
+    g_clear_pointer(&serve->server, http_server_close);
     /* Handles are closed; only threads may still run. Wait for them, at most ENDING_MS. */
     uv_timer_start(&serve->look, too_long, ENDING_MS, 0);
     uv_unref((uv_handle_t *)&serve->look);
@@ -552,10 +552,10 @@ static int run(struct serve *serve, const struct arguments *arguments)
     serve->asking.data = serve->look.data = serve;
     uv_timer_init(&serve->loop, &serve->look);
     signal_watch_start(&serve->signals, &serve->loop, signalled, serve);
-    serve->monitor = monitor_open(&serve->loop, arguments->listen, &callbacks, serve, &error);
-    if (serve->monitor) {
+    serve->server = monitor_open(&serve->loop, arguments->listen, &callbacks, serve, &error);
+    if (serve->server) {
         log_write(LEVEL_INFO, "metrics", NULL, "metrics and health under %s",
-                  monitor_url(serve->monitor));
+                  http_server_url(serve->server));
         upkeeper_start(&serve->upkeeper, &serve->loop, arguments->upkeep_seconds);
         look(&serve->look);
         uv_run(&serve->loop, UV_RUN_DEFAULT);

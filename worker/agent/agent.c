@@ -274,7 +274,7 @@ static void close_all(void *object, const void *detail)
     close_timer(&agent->patience);
     close_timer(&agent->window);
     close_timer(&agent->room);
-    g_clear_pointer(&agent->monitor, monitor_close);
+    g_clear_pointer(&agent->monitor, http_server_close);
     signal_watch_close(&agent->signals);
 }
 

@@ -295,6 +295,6 @@ bool agent_open_monitor(struct agent *agent, GError **error)
     agent->monitor = monitor_open(&agent->loop, agent->options->metrics, &callbacks, agent, error);
     if (agent->monitor)
         log_write(LEVEL_INFO, "metrics", NULL, "metrics and health under %s",
-                  monitor_url(agent->monitor));
+                  http_server_url(agent->monitor));
     return agent->monitor != NULL;
 }

@@ -81,7 +81,7 @@ struct agent {
     /* When the database answered the last heartbeat, monotonic time in us. */
     gint64 beaten_us;
     bool no_room;     /* the last look of agent_has_room() found the disk full */
-    Monitor *monitor; /* serves metrics and health; NULL without --metrics */
+    HttpServer *monitor; /* serves metrics and health; NULL without --metrics */
     struct agent_counts counts;
     int64_t reported;   /* sum of the counts in the last report to the database */
     gint64 reported_us; /* when the last report was sent, monotonic time in us */

@@ -166,22 +166,22 @@ static int serve_until_ended(pid_t child)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-static Monitor *open_server(uv_timer_t *timer)
+static HttpServer *open_server(uv_timer_t *timer)
 {
     static const struct monitor_callbacks callbacks = {no_metrics, well};
     g_autoptr(GError) error = NULL;
     uv_loop_init(&loop);
     uv_timer_init(&loop, timer);
     uv_timer_start(timer, tick, 10, 10);
-    Monitor *monitor = monitor_open(&loop, "0", &callbacks, NULL, &error);
+    HttpServer *monitor = monitor_open(&loop, "0", &callbacks, NULL, &error);
     g_assert_no_error(error);
-    port = atoi(strrchr(monitor_url(monitor), ':') + 1);
+    port = atoi(strrchr(http_server_url(monitor), ':') + 1);
     return monitor;
 }
 
-static void close_server(Monitor *monitor, uv_timer_t *timer)
+static void close_server(HttpServer *monitor, uv_timer_t *timer)
 {
-    monitor_close(monitor);
+    http_server_close(monitor);
     uv_close((uv_handle_t *)timer, NULL);
     uv_run(&loop, UV_RUN_DEFAULT);
     g_assert_cmpint(uv_loop_close(&loop), ==, 0);
@@ -191,7 +191,7 @@ static void test_new_request_is_served_while_others_reopen(void)
 {
     uv_timer_t timer;
     pid_t attackers[ATTACKERS];
-    Monitor *monitor = open_server(&timer);
+    HttpServer *monitor = open_server(&timer);
     g_assert_cmpint(serve_until_ended(start(ask)), ==, 0);
     for (int i = 0; i < ATTACKERS; i++)
         attackers[i] = start(attack);
@@ -230,7 +230,7 @@ static void test_oldest_unfinished_request_is_closed_first(void)
         g_test_skip("it takes 1000 open files (ulimit -n)");
         return;
     }
-    Monitor *monitor = open_server(&timer);
+    HttpServer *monitor = open_server(&timer);
     for (gsize i = 0; i < G_N_ELEMENTS(sockets); i++) {
         sockets[i] = connect_to_server(0);
         g_assert_cmpint(sockets[i], >=, 0);
