@@ -6,6 +6,7 @@
 #include "schema/commands/blobs_command.h"
 #include "schema/commands/collect_command.h"
 #include "schema/commands/roles_command.h"
+#include "schema/commands/token_command.h"
 #include "schema/server/connection.h"
 #include "schema/server/database.h"
 #include "schema/server/embedded.h"
@@ -261,6 +262,7 @@ int command_db(int argc, char **argv)
         {"status", NULL, run_plain},
         {"migrate", NULL, run_plain},
         {"roles", "create the roles of a farm's database, and logins in them", command_db_roles},
+        {"token", "tokens of serve's HTTP API", command_db_token},
         {"url", NULL, run_plain},
         {"blobs", "where code objects are; --move URL, --check", command_db_blobs},
         {"collect", "drop what is no longer needed (--dry-run: only count)", command_db_collect},

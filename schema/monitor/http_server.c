@@ -23,10 +23,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define CONNECTIONS_MOST  256
-#define CONNECTIONS_LEAST 16
-#define FILES_SHARE       4 /* connections may use 1/4 of the files that the process may open */
-#define LISTENERS_SHARE   2 /* and streams 1/2 */
+#define CONNECTIONS_MOST   256
+#define CONNECTIONS_LEAST  16
+#define FILES_SHARE        4 /* connections may use 1/4 of the files that the process may open */
+#define LISTENERS_SHARE    2 /* and streams 1/2 */
 /* Clients that reopen closed connections would keep the loop busy. So the server pauses after this share
  * of its connections: a new connection has at least 4 * 10 ms for its request. */
 #define PAUSE_SHARE        4
@@ -42,8 +42,8 @@
 #define STREAM_BLOCK       16384
 #define STREAM_BYTES       (256 * 1024) /* most unread bytes of a stream */
 #define BUCKETS_MOST       4096
-#define BURST_SECONDS      2    /* an address may send the requests of this time at once */
-#define TRIES              5.0  /* refused logins of an address at once */
+#define BURST_SECONDS      2   /* an address may send the requests of this time at once */
+#define TRIES              5.0 /* refused logins of an address at once */
 #define TRIES_PER_SECOND   0.1
 
 G_DEFINE_QUARK(skipjack - http - error - quark, http_error)
@@ -62,11 +62,11 @@ struct http_server {
     /* struct connection *: connections without an answer under way, the oldest first, without those that were shut
      * down. Those whose request is held, and streams, are in none of the queues. */
     GQueue connections;
-    GQueue transfers; /* struct connection *: downloads under way */
-    GQueue held;      /* HttpRequest *: requests that wait for their answer */
-    GQueue streams;   /* HttpStream * */
-    int most;         /* most connections at once */
-    int closed;       /* connections that were closed for newer ones since the last pause */
+    GQueue transfers;    /* struct connection *: downloads under way */
+    GQueue held;         /* HttpRequest *: requests that wait for their answer */
+    GQueue streams;      /* HttpStream * */
+    int most;            /* most connections at once */
+    int closed;          /* connections that were closed for newer ones since the last pause */
     GHashTable *buckets; /* address -> struct bucket * */
     struct http_counts counts;
     bool closing;
@@ -84,8 +84,8 @@ struct connection {
 
 struct http_request {
     int references;
-    HttpServer *server;         /* NULL when the client is gone */
-    struct MHD_Connection *of;  /* NULL when the client is gone */
+    HttpServer *server;        /* NULL when the client is gone */
+    struct MHD_Connection *of; /* NULL when the client is gone */
     struct connection *connection;
     struct http_target target;
     const char *wrong; /* why the target is refused */
@@ -222,9 +222,9 @@ static void send_problem(HttpRequest *request, unsigned status, const char *deta
                          const char *header, const char *value)
 {
     g_autofree char *words = g_utf8_make_valid(detail, -1);
-    json_t *object = json_pack("{ss ss si ss}", "type", "about:blank", "title",
-                               MHD_get_reason_phrase_for(status), "status", (int)status, "detail",
-                               words);
+    json_t *object =
+        json_pack("{ss ss si ss}", "type", "about:blank", "title",
+                  MHD_get_reason_phrase_for(status), "status", (int)status, "detail", words);
     char *text = json_dumps(object, JSON_COMPACT);
     json_decref(object);
     struct MHD_Response *response = response_of(text, strlen(text));
@@ -252,8 +252,7 @@ void http_answer_problem(HttpRequest *request, unsigned status, const char *form
 static void add_file_headers(struct MHD_Response *response, const char *etag, const char *name)
 {
     g_autofree char *plain = g_strdup(name);
-    g_strcanon(plain,
-               "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-+", '_');
+    g_strcanon(plain, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-+", '_');
     g_autofree char *place = g_strdup_printf("attachment; filename=\"%s\"", plain);
     MHD_add_response_header(response, "Content-Type", "application/octet-stream");
     MHD_add_response_header(response, "Content-Disposition", place);
@@ -272,12 +271,11 @@ void http_answer_file(HttpRequest *request, int fd, uint64_t length, const char 
     if (condition && strcmp(condition, etag) != 0)
         wanted = NULL;
     enum http_range range = http_range_parse(wanted, length, &first, &last);
-    g_autofree char *extent =
-        range == HTTP_RANGE_NONE
-            ? g_strdup_printf("bytes */%" G_GUINT64_FORMAT, length)
-            : g_strdup_printf("bytes %" G_GUINT64_FORMAT "-%" G_GUINT64_FORMAT
-                              "/%" G_GUINT64_FORMAT,
-                              first, last, length);
+    g_autofree char *extent = range == HTTP_RANGE_NONE
+                                  ? g_strdup_printf("bytes */%" G_GUINT64_FORMAT, length)
+                                  : g_strdup_printf("bytes %" G_GUINT64_FORMAT "-%" G_GUINT64_FORMAT
+                                                    "/%" G_GUINT64_FORMAT,
+                                                    first, last, length);
     bool same = is_open && http_etag_matches(http_request_header(request, "If-None-Match"), etag);
     if (!is_open || same || range == HTTP_RANGE_NONE || length == 0 ||
         g_queue_get_length(&server->transfers) >= TRANSFERS_MOST) {
@@ -509,8 +507,7 @@ static struct bucket *bucket_of(HttpServer *server, const char *address)
         g_hash_table_insert(server->buckets, g_strdup(address), bucket);
     }
     double seconds = (double)(now - bucket->at_us) / G_USEC_PER_SEC;
-    bucket->requests =
-        MIN(most, bucket->requests + seconds * server->options.requests_per_second);
+    bucket->requests = MIN(most, bucket->requests + seconds * server->options.requests_per_second);
     bucket->tries = MIN(TRIES, bucket->tries + seconds * TRIES_PER_SECOND);
     bucket->at_us = now;
     return bucket;
@@ -529,8 +526,7 @@ static bool take_request(HttpServer *server, const char *address)
 
 bool http_request_may_try(HttpRequest *request)
 {
-    return !request->server ||
-           bucket_of(request->server, request->connection->address)->tries >= 1;
+    return !request->server || bucket_of(request->server, request->connection->address)->tries >= 1;
 }
 
 void http_request_failed_try(HttpRequest *request)
@@ -916,9 +912,9 @@ static void bound_by_files(HttpServer *server)
 {
     struct rlimit files;
     rlim_t most = getrlimit(RLIMIT_NOFILE, &files) == 0 ? files.rlim_cur : 0;
-    server->most = (int)CLAMP(most / FILES_SHARE, CONNECTIONS_LEAST,
-                              (rlim_t)CLAMP(server->options.connections, CONNECTIONS_LEAST,
-                                            CONNECTIONS_MOST));
+    server->most =
+        (int)CLAMP(most / FILES_SHARE, CONNECTIONS_LEAST,
+                   (rlim_t)CLAMP(server->options.connections, CONNECTIONS_LEAST, CONNECTIONS_MOST));
     server->options.listeners =
         (int)MIN((rlim_t)MAX(server->options.listeners, 0), most / LISTENERS_SHARE);
 }

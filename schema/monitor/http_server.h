@@ -43,23 +43,24 @@ struct http_route {
 };
 
 struct http_options {
-    const struct http_route *routes; /* copied, their texts are not; the first one that matches counts */
+    const struct http_route
+        *routes; /* copied, their texts are not; the first one that matches counts */
     int route_count;
-    void *data;                   /* for the handlers */
-    bool keep_alive;              /* connections may bring several requests */
-    int connections;              /* most connections at once without those of listeners, up to 256 */
-    int listeners;                /* most streams at once; 0: none */
-    size_t body_bytes;            /* longest body of a request */
-    double requests_per_second;   /* of one address (of IPv6: a /64), 0: any number */
+    void *data;                 /* for the handlers */
+    bool keep_alive;            /* connections may bring several requests */
+    int connections;            /* most connections at once without those of listeners, up to 256 */
+    int listeners;              /* most streams at once; 0: none */
+    size_t body_bytes;          /* longest body of a request */
+    double requests_per_second; /* of one address (of IPv6: a /64), 0: any number */
 };
 
 /* Counts since the server began. */
 struct http_counts {
     uint64_t requests;
-    uint64_t by_class[6]; /* answers by status / 100 */
-    uint64_t limited;     /* answered 429 */
-    uint64_t closed;      /* connections that were closed for newer ones */
-    uint64_t slow;        /* streams that were ended since their client read too slowly */
+    uint64_t by_class[6];       /* answers by status / 100 */
+    uint64_t limited;           /* answered 429 */
+    uint64_t closed;            /* connections that were closed for newer ones */
+    uint64_t slow;              /* streams that were ended since their client read too slowly */
     int connections, listeners; /* now */
 };
 

@@ -106,7 +106,16 @@ CREATE OR REPLACE VIEW entry_points AS
         'skipjack_work.campaign_kernel', 'skipjack_work.kernel', 'skipjack_work.kernel_code',
         'skipjack_work.known_kernels', 'skipjack_work.list_quarantine',
         'skipjack_work.list_workers', 'skipjack_work.migrations', 'skipjack_work.target',
-        'spent_seconds']) AS n;
+        'spent_seconds']) AS n
+    UNION ALL
+    SELECT 'skipjack_coordinator', n, true FROM unnest(ARRAY[
+        'api_token', 'list_api_tokens', 'make_api_token', 'note_api_token', 'remove_api_token']) AS n
+    UNION ALL
+    SELECT 'skipjack_reader', n, true FROM unnest(ARRAY[
+        'page_campaign_golden', 'page_campaigns', 'page_conditions', 'page_golden_diff', 'page_job',
+        'page_jobs', 'page_log', 'page_night', 'page_night_jobs', 'page_nights', 'page_problem',
+        'page_problem_configs', 'page_problems', 'page_quarantine', 'page_rejections',
+        'page_targets']) AS n;
 
 -- A function's name as in entry_points.
 CREATE OR REPLACE FUNCTION entry_name(p pg_proc) RETURNS text
@@ -145,7 +154,7 @@ BEGIN
     EXECUTE format('GRANT USAGE ON SCHEMA skipjack TO %I', its_role);
     FOR thing IN SELECT format('skipjack.%I', c.relname) FROM pg_class c
                  WHERE c.relnamespace = 'skipjack'::regnamespace AND c.relkind IN ('r', 'p', 'v')
-                   AND c.relname <> 'worker_secrets'
+                   AND c.relname NOT IN ('worker_secrets', 'api_tokens')
                    AND (NOT c.relispartition OR c.relname ~ '^results_')
                    AND NOT has_table_privilege(its_role, c.oid, 'SELECT')
     LOOP

@@ -1,0 +1,42 @@
+/*
+ * Pages: lists for people, a part at a time, as `serve` answers them. A list's
+ * items come from one function of functions/pages.sql, and stand in the answer as
+ * the database gives them: the members of each are those of the schemas in
+ * coordinator/serve/openapi.json.
+ */
+#ifndef SCHEMA_RESULTS_STORE_PAGES_H
+#define SCHEMA_RESULTS_STORE_PAGES_H
+
+#include "schema/store/store.h"
+
+#include <jansson.h>
+
+enum page {
+    PAGE_LOG,
+    PAGE_CAMPAIGNS,
+    PAGE_JOBS,
+    PAGE_JOB,
+    PAGE_REJECTIONS,
+    PAGE_CONDITIONS, /* the newest of each device, by its UUID or address: {"DEVICE": item} */
+    PAGE_QUARANTINE,
+    PAGE_PROBLEMS,
+    PAGE_PROBLEM,
+    PAGE_PROBLEM_CONFIGS,
+    PAGE_TARGETS,
+    PAGE_CAMPAIGN_GOLDEN, /* whole, without an order */
+    PAGE_GOLDEN_DIFF,     /* whole, without an order */
+    PAGE_COUNT
+};
+
+/* asked: the question's members ("campaign", "target", ...), borrowed. These mean the same for all lists:
+ *   "limit"    most items, 100 if it is missing
+ *   "after"    the `next` of the page before
+ *   "search"   only items whose problem's key has this text (where the items have a problem); a page of a
+ *              search may have fewer items and still a next one
+ *   "failure"  a failure's name
+ *   "key"      a problem's key
+ * Returns an array, a new reference, and *next: what to ask behind its last item, NULL at the end; free with g_free().
+ * next may be NULL. STORE_ERROR_REFUSED for an unknown failure, key or `after`. */
+json_t *store_page(Store *store, enum page page, const json_t *asked, char **next, GError **error);
+
+#endif

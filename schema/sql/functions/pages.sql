@@ -1,0 +1,429 @@
+-- Pages: lists for people, a part at a time, as `serve` answers them. Each function takes the
+-- question as an object: "limit" items at most, those after the cursor "after", and the
+-- question's own members; a member that is missing restricts nothing. It returns the items
+-- with their cursors. In an item the program (store_pages.c) writes a member whose name
+-- begins with $ as text: "$problem" as its key, "$config" and "$failure" likewise.
+
+CREATE OR REPLACE FUNCTION unix_of(at timestamptz) RETURNS bigint
+LANGUAGE sql IMMUTABLE SET search_path = skipjack, pg_temp AS
+$$ SELECT floor(extract(epoch FROM at))::bigint $$;
+
+CREATE OR REPLACE FUNCTION page_limit(asked jsonb) RETURNS integer
+LANGUAGE sql IMMUTABLE SET search_path = skipjack, pg_temp AS
+$$ SELECT least(coalesce((asked->>'limit')::integer, 100), 100000) $$;
+
+-- The id of the problem that an object of its columns describes; NULL if it is not stored.
+CREATE OR REPLACE FUNCTION problem_id_of(columns jsonb) RETURNS bigint
+LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
+    SELECT p.id FROM problems p, jsonb_populate_record(NULL::problems, columns) AS g
+    WHERE (p.kind, p.direction, p.spatial_dim, p.n, p.c, p.k, p.groups, p.in_size, p.fil,
+           p.out_size, p.pad, p.stride, p.dilation, p.types, p.casts, p.layouts, p.bias, p.epilogue)
+        = (g.kind, g.direction, g.spatial_dim, g.n, g.c, g.k, g.groups, g.in_size, g.fil,
+           g.out_size, g.pad, g.stride, g.dilation, g.types, g.casts, g.layouts, g.bias, g.epilogue)
+$$;
+
+-- ---- the event log ----
+
+CREATE OR REPLACE FUNCTION log_item(e events) RETURNS jsonb
+LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
+    SELECT jsonb_build_object('id', e.id, 'at_unix', unix_of(e.at), 'kind', e.kind,
+        'campaign', e.campaign_id, 'job', e.job_id, 'worker', e.worker_id,
+        'node', (SELECT w.node FROM worker_names w WHERE w.worker_id = e.worker_id),
+        'detail', e.detail)
+$$;
+
+-- newer_than: lines behind this number, the oldest first, instead of the newest first.
+CREATE OR REPLACE FUNCTION page_log(asked jsonb) RETURNS TABLE (place text, item jsonb)
+LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp
+SET plan_cache_mode = force_custom_plan AS $$
+DECLARE
+    of_campaign bigint := (asked->>'campaign')::bigint;
+    until timestamptz := to_timestamp((asked->>'before_unix')::double precision);
+BEGIN
+    IF asked ? 'newer_than' THEN
+        RETURN QUERY
+            SELECT e.id::text, log_item(e) FROM events e
+            WHERE e.id > (asked->>'newer_than')::bigint ORDER BY e.id LIMIT page_limit(asked);
+        RETURN;
+    END IF;
+    RETURN QUERY
+        SELECT e.id::text, log_item(e) FROM events e
+        WHERE (of_campaign IS NULL OR e.campaign_id = of_campaign)
+          AND (asked->>'after' IS NULL OR e.id < (asked->>'after')::bigint)
+          AND (until IS NULL OR e.at < until)
+          AND (asked->>'kind' IS NULL OR e.kind = asked->>'kind')
+        ORDER BY e.id DESC LIMIT page_limit(asked);
+END $$;
+
+-- ---- campaigns and jobs ----
+
+CREATE OR REPLACE FUNCTION page_campaigns(asked jsonb) RETURNS TABLE (place text, item jsonb)
+LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp
+SET plan_cache_mode = force_custom_plan AS $$
+BEGIN
+    RETURN QUERY
+        SELECT c.id::text, jsonb_build_object('id', c.id, 'name', c.name, 'target', c.target,
+            'state', CASE WHEN c.overdue THEN 'overdue' ELSE c.state::text END,
+            'strategy', c.strategy, 'build_only', c.build_only, 'priority', c.priority,
+            'share', c.share, 'pool', c.pool, 'budget_seconds', c.budget_seconds,
+            'spent_seconds', c.spent_seconds, 'deadline_unix', unix_of(c.deadline),
+            'created_unix', c.created, 'jobs', c.jobs, 'jobs_done', c.done, 'jobs_failed', c.failed,
+            'jobs_open', c.open, 'workers', NULL, 'eta_seconds', NULL)
+        FROM campaign_rows c
+        WHERE c.id IN (SELECT g.id FROM campaigns g
+              WHERE (asked->>'after' IS NULL OR g.id < (asked->>'after')::bigint)
+                AND (asked->>'id' IS NULL OR g.id = (asked->>'id')::bigint)
+                AND (asked->>'target' IS NULL OR g.target = asked->>'target')
+                AND (asked->>'search' IS NULL OR position(lower(asked->>'search') IN lower(g.name)) > 0)
+                AND (asked->>'state' IS NULL OR asked->>'state' =
+                     CASE WHEN g.state = 'active' AND g.deadline <= clock_timestamp() THEN 'overdue'
+                          ELSE g.state::text END)
+              ORDER BY g.id DESC LIMIT page_limit(asked))
+        ORDER BY c.id DESC;
+END $$;
+
+CREATE OR REPLACE FUNCTION job_item(j job_rows) RETURNS jsonb
+LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
+    SELECT jsonb_build_object('id', j.id, 'campaign', j.campaign_id, '$problem', to_jsonb(p),
+        'solver', s.name, 'revision', s.revision, 'state', j.state, 'rounds', j.round_no,
+        'strikes', j.strikes, 'multiplicity', j.multiplicity, 'priority', j.priority,
+        '$failure', nullif(j.failure, @FAILURE_NONE), 'detail', j.detail, 'reused', j.reused)
+    FROM problems p, solvers s WHERE p.id = j.problem_id AND s.id = j.solver_id
+$$;
+
+CREATE OR REPLACE FUNCTION page_jobs(asked jsonb) RETURNS TABLE (place text, item jsonb)
+LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp
+SET plan_cache_mode = force_custom_plan AS $$
+BEGIN
+    RETURN QUERY
+        SELECT j.id::text, job_item(j)
+        FROM job_rows j
+        WHERE j.campaign_id = (asked->>'id')::bigint
+          AND (asked->>'after' IS NULL OR j.id > (asked->>'after')::bigint)
+          AND (asked->>'job' IS NULL OR j.id = (asked->>'job')::bigint)
+          AND (asked->>'state' IS NULL OR j.state::text = asked->>'state')
+          AND (asked->>'solver' IS NULL OR j.solver_id IN (SELECT s.id FROM solvers s
+                                                           WHERE s.name = asked->>'solver'))
+          AND (asked->>'failure' IS NULL OR (j.failure = (asked->>'failure')::integer
+                                             AND j.state = 'failed'))
+        ORDER BY j.id LIMIT page_limit(asked);
+END $$;
+
+-- The configs of a round, as items. about: what is in each item that repeats a config.
+CREATE OR REPLACE FUNCTION config_items(r round_rows, about jsonb) RETURNS TABLE (at bigint, item jsonb)
+LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
+    SELECT v.at, jsonb_build_object('$config', to_jsonb(v.config), '$failure', r.failures[v.at],
+        'detail', coalesce(r.details[v.at], ''), 'median_ms', nullif(r.median_ms[v.at], 0),
+        'min_ms', nullif(r.min_ms[v.at], 0),
+        'spread', CASE WHEN r.median_ms[v.at] > 0 THEN r.spread[v.at] END,
+        'n', nullif(r.n[v.at], 0),
+        'error', CASE WHEN r.median_ms[v.at] > 0 THEN r.error[v.at] END,
+        'build_seconds', coalesce(r.build_seconds[v.at], 0), 'eval_seconds', r.eval_seconds[v.at],
+        '$replay', about || jsonb_build_object('config', v.config))
+    FROM configs_of(r.config_counts, r.config_values) AS v
+$$;
+
+CREATE OR REPLACE FUNCTION conditions_item(c round_conditions) RETURNS jsonb
+LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
+    SELECT CASE WHEN c.device IS NULL THEN NULL ELSE
+        to_jsonb(c) - '{campaign_id,job_id,number,throttle}'::text[]
+        || jsonb_build_object('$throttle', c.throttle) END
+$$;
+
+CREATE OR REPLACE FUNCTION rounds_of_job(its_campaign bigint, its_job bigint, about jsonb)
+RETURNS jsonb
+LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
+    SELECT coalesce(jsonb_agg(jsonb_build_object('number', r.number, 'is_open', r.is_open,
+        'stack', r.stack, 'drift', r.drift, 'node', d.node, 'delivered_unix', unix_of(d.at),
+        'conditions', conditions_item(c),
+        'configs', (SELECT coalesce(jsonb_agg(i.item ORDER BY i.at), '[]') FROM config_items(r, about) AS i))
+        ORDER BY r.number), '[]')
+    FROM (SELECT * FROM round_rows o WHERE o.campaign_id = its_campaign AND o.job_id = its_job
+          ORDER BY o.number DESC LIMIT 100) AS r
+    LEFT JOIN round_conditions c ON c.campaign_id = its_campaign AND c.job_id = its_job
+                                AND c.number = r.number
+    LEFT JOIN LATERAL (SELECT w.node, v.at FROM deliveries v
+                       LEFT JOIN worker_names w ON w.worker_id = v.worker_id
+                       WHERE v.campaign_id = its_campaign AND its_job = ANY (v.job_ids)
+                         AND r.number = v.numbers[array_position(v.job_ids, its_job)]
+                       ORDER BY v.at DESC LIMIT 1) AS d ON true
+$$;
+
+CREATE OR REPLACE FUNCTION page_job(asked jsonb) RETURNS TABLE (place text, item jsonb)
+LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp
+SET plan_cache_mode = force_custom_plan AS $$
+DECLARE
+    its_campaign bigint := (asked->>'id')::bigint;
+    its_job bigint := (asked->>'job')::bigint;
+BEGIN
+    RETURN QUERY
+        SELECT '', job_item(j) || jsonb_build_object(
+            'kept', (SELECT coalesce(jsonb_agg(jsonb_build_object('rank', r.rank,
+                            'config', r.config_text, 'median_ms', r.median_ms, 'min_ms', r.min_ms,
+                            'spread', r.spread, 'n', r.n, 'error', r.error,
+                            'workspace_bytes', r.workspace_bytes,
+                            'gflops', CASE WHEN r.median_ms > 0 THEN r.flops / r.median_ms / 1e6 ELSE 0 END,
+                            'is_default', r.is_default, 'stack', r.stack) ORDER BY r.rank), '[]')
+                     FROM results r WHERE r.campaign_id = its_campaign AND r.job_id = its_job),
+            'rounds_of', rounds_of_job(its_campaign, its_job,
+                jsonb_build_object('problem', to_jsonb(p), 'solver', s.name)),
+            'faults', (SELECT coalesce(jsonb_agg(jsonb_build_object('device', f.device,
+                              'at_unix', unix_of(f.at)) ORDER BY f.at), '[]')
+                       FROM job_faults f WHERE f.campaign_id = its_campaign AND f.job_id = its_job))
+        FROM job_rows j JOIN problems p ON p.id = j.problem_id JOIN solvers s ON s.id = j.solver_id
+        WHERE j.campaign_id = its_campaign AND j.id = its_job;
+END $$;
+
+-- Configs that were refused: all but those that passed, were slow, or wait.
+CREATE OR REPLACE FUNCTION page_rejections(asked jsonb) RETURNS TABLE (place text, item jsonb)
+LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp
+SET plan_cache_mode = force_custom_plan AS $$
+DECLARE
+    of_campaign bigint := (asked->>'id')::bigint;
+    behind bigint[] := string_to_array(asked->>'after', '.')::bigint[];
+BEGIN
+    RETURN QUERY
+        SELECT concat_ws('.', r.job_id, r.number, v.at),
+               jsonb_build_object('campaign', of_campaign, 'job', r.job_id, '$problem', to_jsonb(p),
+                   'solver', s.name, 'round', r.number, '$config', to_jsonb(v.config),
+                   '$failure', r.failures[v.at], 'detail', coalesce(r.details[v.at], ''),
+                   '$replay', jsonb_build_object('problem', to_jsonb(p), 'solver', s.name,
+                                                 'config', v.config))
+        FROM round_rows r
+        JOIN jobs j ON j.campaign_id = of_campaign AND j.id = r.job_id
+        JOIN problems p ON p.id = j.problem_id JOIN solvers s ON s.id = j.solver_id
+        CROSS JOIN LATERAL configs_of(r.config_counts, r.config_values) AS v
+        WHERE r.campaign_id = of_campaign
+          AND r.failures[v.at] NOT IN (@FAILURE_NONE, @FAILURE_SLOW, @FAILURE_PENDING)
+          AND (asked->>'failure' IS NULL OR r.failures[v.at] = (asked->>'failure')::integer)
+          AND (asked->>'solver' IS NULL OR s.name = asked->>'solver')
+          AND (behind IS NULL OR (r.job_id, r.number, v.at) > (behind[1], behind[2], behind[3]))
+        ORDER BY r.job_id, r.number, v.at LIMIT page_limit(asked);
+END $$;
+
+-- ---- nodes ----
+
+-- The newest clocks and heat of each device, by its UUID or address, from rounds of active
+-- campaigns of the last quarter of an hour.
+CREATE OR REPLACE FUNCTION page_conditions(asked jsonb) RETURNS TABLE (place text, item jsonb)
+LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp
+SET plan_cache_mode = force_custom_plan AS $$
+BEGIN
+    RETURN QUERY
+        SELECT DISTINCT ON (c.device) c.device, jsonb_build_object('at_unix', unix_of(d.at),
+            'conditions', conditions_item(c))
+        FROM campaigns g
+        CROSS JOIN LATERAL (SELECT v.* FROM deliveries v
+                            WHERE v.campaign_id = g.id AND v.at > now() - interval '15 minutes'
+                            ORDER BY v.at DESC LIMIT 1000) AS d
+        JOIN round_conditions c ON c.campaign_id = g.id AND c.job_id = d.job_ids[1]
+                               AND c.number = d.numbers[1]
+        WHERE g.state = 'active'
+        ORDER BY c.device, d.at DESC;
+END $$;
+
+CREATE OR REPLACE FUNCTION page_quarantine(asked jsonb) RETURNS TABLE (place text, item jsonb)
+LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp
+SET plan_cache_mode = force_custom_plan AS $$
+DECLARE
+    skip bigint := coalesce((asked->>'after')::bigint, 0);
+BEGIN
+    RETURN QUERY
+        SELECT (skip + row_number() OVER (ORDER BY q.since DESC, q.solver_id, q.problem_id, q.target, q.config))::text,
+               jsonb_build_object('solver', s.name, 'revision', s.revision, '$problem', to_jsonb(p),
+                   'target', q.target, '$config', to_jsonb(q.config), '$failure', q.failure,
+                   'detail', q.detail, 'since_unix', unix_of(q.since), 'campaign', q.campaign_id,
+                   'job', q.job_id, 'node', coalesce(w.node, ''), 'login', q.login)
+        FROM (SELECT * FROM quarantine u
+              WHERE (asked->>'target' IS NULL OR u.target = asked->>'target')
+                AND (asked->>'solver' IS NULL OR u.solver_id IN (SELECT v.id FROM solvers v
+                                                                 WHERE v.name = asked->>'solver'))
+              ORDER BY u.since DESC, u.solver_id, u.problem_id, u.target, u.config
+              OFFSET skip LIMIT page_limit(asked)) AS q
+        JOIN problems p ON p.id = q.problem_id JOIN solvers s ON s.id = q.solver_id
+        LEFT JOIN worker_names w ON w.worker_id = q.worker_id
+        ORDER BY q.since DESC, q.solver_id, q.problem_id, q.target, q.config;
+END $$;
+
+-- ---- problems ----
+
+CREATE OR REPLACE FUNCTION page_problems(asked jsonb) RETURNS TABLE (place text, item jsonb)
+LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp
+SET plan_cache_mode = force_custom_plan AS $$
+BEGIN
+    RETURN QUERY
+        SELECT p.id::text, jsonb_build_object('id', p.id, '$key', to_jsonb(p),
+            'networks', (SELECT coalesce(jsonb_agg(DISTINCT n.name), '[]') FROM networks n
+                         JOIN version_layers l ON l.version_id = n.current_id
+                         WHERE l.problem_id = p.id),
+            'tags', (SELECT coalesce(jsonb_agg(t.tag ORDER BY t.tag), '[]') FROM problem_tags t
+                     WHERE t.problem_id = p.id))
+        FROM problems p
+        WHERE (asked->>'after' IS NULL OR p.id > (asked->>'after')::bigint)
+          AND (asked->>'network' IS NULL OR p.id IN (SELECT l.problem_id FROM network_layers l
+                                                     WHERE l.network = asked->>'network'))
+          AND (asked->>'tag' IS NULL OR p.id IN (SELECT t.problem_id FROM problem_tags t
+                                                 WHERE t.tag = asked->>'tag'))
+        ORDER BY p.id LIMIT page_limit(asked);
+END $$;
+
+-- The newest job of a problem for each target and solver, with its best kept config.
+CREATE OR REPLACE FUNCTION solver_items(its_problem bigint, its_target text) RETURNS SETOF jsonb
+LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp
+SET plan_cache_mode = force_custom_plan AS $$
+BEGIN
+    RETURN QUERY
+        WITH newest AS (
+            SELECT DISTINCT ON (c.target, s.name) c.target, s.name, s.revision, j.*
+            FROM jobs j JOIN campaigns c ON c.id = j.campaign_id JOIN solvers s ON s.id = j.solver_id
+            WHERE j.problem_id = its_problem AND (its_target IS NULL OR c.target = its_target)
+            ORDER BY c.target, s.name, j.campaign_id DESC),
+        judged AS (
+            SELECT n.target, n.name, n.revision, n.campaign_id, n.id, r.config_text, r.median_ms,
+                   r.spread, r.is_default, min(r.median_ms) OVER (PARTITION BY n.target) AS best
+            FROM newest n LEFT JOIN results r ON r.campaign_id = n.campaign_id AND r.job_id = n.id
+                                             AND r.rank = 0)
+        SELECT jsonb_build_object('target', g.target, 'campaign', g.campaign_id, 'job', g.id,
+            'solver', g.name, 'revision', g.revision, 'state', j.state,
+            '$failure', nullif(j.failure, @FAILURE_NONE), 'detail', j.detail, 'rounds', j.round_no,
+            'best_config', g.config_text, 'best_ms', g.median_ms, 'best_spread', g.spread,
+            'is_default', g.is_default, 'is_winner', coalesce(g.median_ms = g.best, false),
+            'behind', g.median_ms / nullif(g.best, 0) - 1)
+        FROM judged g JOIN job_rows j ON j.campaign_id = g.campaign_id AND j.id = g.id
+        ORDER BY g.target, g.median_ms NULLS LAST, g.name;
+END $$;
+
+-- The winner of a problem in the newest golden version of each target.
+CREATE OR REPLACE FUNCTION golden_winners_of(its_problem bigint) RETURNS SETOF jsonb
+LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
+    SELECT jsonb_build_object('target', g.target, 'version', g.version, 'solver', g.solver,
+                              'config', g.config_text, 'median_ms', g.median_ms)
+    FROM (SELECT DISTINCT ON (r.target) r.target, v.version, r.solver, r.config_text, r.median_ms
+          FROM (SELECT target, max(version) AS version FROM golden_versions
+                WHERE approved_at IS NOT NULL AND pruned_at IS NULL GROUP BY target) AS v
+          JOIN golden_rows r ON r.target = v.target AND r.since <= v.version
+                            AND (r.until IS NULL OR r.until > v.version)
+          WHERE r.problem_id = its_problem
+          ORDER BY r.target, r.median_ms) AS g
+$$;
+
+CREATE OR REPLACE FUNCTION page_problem(asked jsonb) RETURNS TABLE (place text, item jsonb)
+LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp
+SET plan_cache_mode = force_custom_plan AS $$
+DECLARE
+    its_id bigint := problem_id_of(asked->'problem');
+BEGIN
+    RETURN QUERY
+        SELECT '', jsonb_build_object('id', p.id, '$key', to_jsonb(p),
+            'networks', (SELECT coalesce(jsonb_agg(jsonb_build_object('network', n.name,
+                                'layer', l.name, 'multiplicity', l.multiplicity)
+                                ORDER BY n.name, l.position), '[]')
+                         FROM networks n JOIN version_layers l ON l.version_id = n.current_id
+                         WHERE l.problem_id = its_id),
+            'tags', (SELECT coalesce(jsonb_agg(t.tag ORDER BY t.tag), '[]') FROM problem_tags t
+                     WHERE t.problem_id = its_id),
+            'targets', (SELECT coalesce(jsonb_agg(DISTINCT c.target), '[]') FROM jobs j
+                        JOIN campaigns c ON c.id = j.campaign_id WHERE j.problem_id = its_id),
+            'solvers', (SELECT coalesce(jsonb_agg(s), '[]') FROM solver_items(its_id, asked->>'target') AS s),
+            'golden', (SELECT coalesce(jsonb_agg(g), '[]') FROM golden_winners_of(its_id) AS g),
+            'quarantined', (SELECT count(*) FROM quarantine q WHERE q.problem_id = its_id))
+        FROM problems p WHERE p.id = its_id;
+END $$;
+
+-- Every config that was measured for a problem: of one campaign, or of each target's newest
+-- one that has jobs of it.
+CREATE OR REPLACE FUNCTION page_problem_configs(asked jsonb) RETURNS TABLE (place text, item jsonb)
+LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp
+SET plan_cache_mode = force_custom_plan AS $$
+DECLARE
+    its_problem bigint := problem_id_of(asked->'problem');
+    behind bigint[] := string_to_array(asked->>'after', '.')::bigint[];
+BEGIN
+    RETURN QUERY
+        WITH of_campaigns AS (
+            SELECT DISTINCT ON (c.target) c.id, c.target FROM campaigns c
+            WHERE EXISTS (SELECT 1 FROM jobs j WHERE j.campaign_id = c.id AND j.problem_id = its_problem)
+              AND (asked->>'campaign' IS NULL OR c.id = (asked->>'campaign')::bigint)
+              AND (asked->>'target' IS NULL OR c.target = asked->>'target')
+            ORDER BY c.target, c.id DESC),
+        own_jobs AS (
+            SELECT g.id AS campaign_id, g.target, j.id, s.name,
+                   (SELECT min(r.median_ms) FROM results r JOIN jobs o ON o.campaign_id = g.id
+                    AND o.id = r.job_id AND o.problem_id = its_problem
+                    WHERE r.campaign_id = g.id) AS best
+            FROM of_campaigns g JOIN jobs j ON j.campaign_id = g.id AND j.problem_id = its_problem
+            JOIN solvers s ON s.id = j.solver_id
+            WHERE asked->>'solver' IS NULL OR s.name = asked->>'solver')
+        SELECT concat_ws('.', r.job_id, r.number, i.at),
+            (i.item - '{min_ms,error,build_seconds,eval_seconds}'::text[]) || jsonb_build_object(
+                'campaign', w.campaign_id, 'target', w.target, 'job', w.id, 'solver', w.name,
+                'round', r.number, 'is_winner', coalesce((i.item->>'median_ms')::double precision = w.best, false),
+                '$why', jsonb_build_object('failure', r.failures[i.at],
+                    'ratio', (i.item->>'median_ms')::double precision / nullif(w.best, 0)))
+        FROM own_jobs w
+        JOIN round_rows r ON r.campaign_id = w.campaign_id AND r.job_id = w.id
+        CROSS JOIN LATERAL config_items(r, jsonb_build_object('problem', asked->'problem',
+                                                              'solver', w.name)) AS i
+        WHERE behind IS NULL OR (r.job_id, r.number, i.at) > (behind[1], behind[2], behind[3])
+        ORDER BY r.job_id, r.number, i.at LIMIT page_limit(asked);
+END $$;
+
+CREATE OR REPLACE FUNCTION page_targets(asked jsonb) RETURNS TABLE (place text, item jsonb)
+LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp AS $$
+BEGIN
+    RETURN QUERY
+        SELECT t.id, jsonb_build_object('id', t.id,
+            'devices', (SELECT count(*) FROM worker_devices d JOIN workers w ON w.id = d.worker_id
+                        WHERE d.target = t.id AND w.ended_at IS NULL),
+            'campaigns', (SELECT count(*) FROM campaigns c WHERE c.target = t.id),
+            'golden', (SELECT max(v.version) FROM golden_versions v
+                       WHERE v.target = t.id AND v.approved_at IS NOT NULL))
+        FROM targets t ORDER BY t.id;
+END $$;
+
+-- ---- a campaign against golden ----
+
+-- For each problem of the campaign or the version: the winner of both. equal: within 0.1 %,
+-- or the same config.
+CREATE OR REPLACE FUNCTION page_campaign_golden(asked jsonb) RETURNS TABLE (place text, item jsonb)
+LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp
+SET plan_cache_mode = force_custom_plan AS $$
+DECLARE
+    its_campaign bigint := (asked->>'id')::bigint;
+BEGIN
+    RETURN QUERY
+        WITH new AS (
+            SELECT DISTINCT ON (j.problem_id) j.problem_id, s.name AS solver, r.config_text,
+                   r.median_ms, j.multiplicity
+            FROM jobs j JOIN results r ON r.campaign_id = its_campaign AND r.job_id = j.id
+            JOIN solvers s ON s.id = j.solver_id
+            WHERE j.campaign_id = its_campaign ORDER BY j.problem_id, r.median_ms),
+        old AS (
+            SELECT DISTINCT ON (r.problem_id) r.problem_id, r.solver, r.config_text, r.median_ms,
+                   r.multiplicity
+            FROM golden_content(asked->>'target', (asked->>'version')::integer) AS r
+            WHERE (asked->>'version')::integer > 0 ORDER BY r.problem_id, r.median_ms)
+        SELECT '', jsonb_build_object('$problem', to_jsonb(p), 'change',
+                CASE WHEN old.problem_id IS NULL THEN 'gained' WHEN new.problem_id IS NULL THEN 'lost'
+                     WHEN (old.solver, old.config_text) = (new.solver, new.config_text)
+                          AND abs(new.median_ms / old.median_ms - 1) < 0.01 THEN 'equal'
+                     WHEN abs(new.median_ms / old.median_ms - 1) < 0.001 THEN 'equal'
+                     WHEN new.median_ms < old.median_ms THEN 'faster' ELSE 'slower' END,
+            'multiplicity', coalesce(new.multiplicity, old.multiplicity),
+            'old_solver', old.solver, 'old_config', old.config_text, 'old_ms', old.median_ms,
+            'new_solver', new.solver, 'new_config', new.config_text, 'new_ms', new.median_ms,
+            'ratio', new.median_ms / nullif(old.median_ms, 0),
+            'saved_ms', (old.median_ms - new.median_ms) * coalesce(new.multiplicity, old.multiplicity))
+        FROM new FULL JOIN old ON old.problem_id = new.problem_id
+        JOIN problems p ON p.id = coalesce(new.problem_id, old.problem_id);
+END $$;
+
+CREATE OR REPLACE FUNCTION page_golden_diff(asked jsonb) RETURNS TABLE (place text, item jsonb)
+LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp AS $$
+BEGIN
+    RETURN QUERY
+        SELECT '', (d - '{problem,old_drift,new_drift}'::text[]) || jsonb_build_object(
+            '$problem', d->'problem', 'reason', coalesce(d->>'reason', ''),
+            'ratio', (d->>'new_ms')::double precision / nullif((d->>'old_ms')::double precision, 0))
+        FROM diff_golden(asked->>'target', (asked->>'from')::integer, (asked->>'to')::integer) AS d;
+END $$;
