@@ -30,6 +30,9 @@ static const struct {
     [PAGE_TARGETS] = {"SELECT item, place FROM page_targets($1)", NULL, true},
     [PAGE_CAMPAIGN_GOLDEN] = {"SELECT item, place FROM page_campaign_golden($1)", NULL, true},
     [PAGE_GOLDEN_DIFF] = {"SELECT item, place FROM page_golden_diff($1)", NULL, true},
+    [PAGE_NIGHTS] = {"SELECT item, place FROM page_nights($1)", NULL, false},
+    [PAGE_NIGHT] = {"SELECT item, place FROM page_night($1)", NULL, true},
+    [PAGE_NIGHT_JOBS] = {"SELECT item, place FROM page_night_jobs($1)", "problem", false},
 };
 
 /* ---- members that the program writes as text ---- */
@@ -61,6 +64,24 @@ static json_t *failure_of(const json_t *number, GError **error)
         return NULL;
     }
     return json_string(failure_name((enum failure)failure));
+}
+
+static const struct {
+    int number;
+    const char *name;
+} night_reasons[] = {
+#define X(name, number, text) {number, text},
+    NIGHT_REASON_NUMBERS(X)
+#undef X
+};
+
+static json_t *reason_of(const json_t *number, GError **error)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(night_reasons); i++)
+        if (night_reasons[i].number == json_integer_value(number))
+            return json_string(night_reasons[i].name);
+    store_damaged(error, "there is no reason %" JSON_INTEGER_FORMAT, json_integer_value(number));
+    return NULL;
 }
 
 static json_t *throttle_of(const json_t *bits, GError **error)
@@ -113,13 +134,10 @@ static const struct {
     const char *from, *to;
     json_t *(*write)(const json_t *value, GError **error);
 } texts[] = {
-    {"$problem", "problem", key_of},
-    {"$key", "key", key_of},
-    {"$config", "config", config_of},
-    {"$failure", "failure", failure_of},
-    {"$throttle", "throttle", throttle_of},
-    {"$replay", "replay", replay_of},
-    {"$why", "why", why_of},
+    {"$problem", "problem", key_of},  {"$key", "key", key_of},
+    {"$config", "config", config_of}, {"$failure", "failure", failure_of},
+    {"$reason", "reason", reason_of}, {"$throttle", "throttle", throttle_of},
+    {"$replay", "replay", replay_of}, {"$why", "why", why_of},
 };
 
 static bool write_texts(json_t *value, GError **error)
@@ -159,36 +177,86 @@ static bool is_place(const char *text)
     return *text != '\0' && strlen(text) <= 64 && strspn(text, "0123456789.") == strlen(text);
 }
 
+static bool translate_failure(json_t *words, const char *name, GError **error)
+{
+    enum failure failure;
+    if (!failure_parse(name, &failure))
+        return refuse(error, "failure named", name);
+    json_object_set_new(words, "failure", json_integer((json_int_t)failure));
+    return true;
+}
+
+static bool translate_reason(json_t *words, const char *name, GError **error)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(night_reasons); i++) {
+        if (strcmp(night_reasons[i].name, name) == 0) {
+            json_object_set_new(words, "reason", json_integer(night_reasons[i].number));
+            return true;
+        }
+    }
+    return refuse(error, "reason named", name);
+}
+
+static bool parse_key(const char *key, struct problem *problem, GError **error)
+{
+    g_autoptr(GError) wrong = NULL;
+    if (problem_key_parse(key, problem, &wrong))
+        return true;
+    g_set_error(error, STORE_ERROR, STORE_ERROR_REFUSED, "'%s' is no problem's key: %s", key,
+                wrong->message);
+    return false;
+}
+
+static bool translate_key(json_t *words, const char *key, GError **error)
+{
+    struct problem problem;
+    if (!parse_key(key, &problem, error))
+        return false;
+    json_object_set_new(words, "problem", problem_to_json(&problem));
+    return true;
+}
+
+static bool check_place(json_t *words, const char *text, GError **error)
+{
+    (void)words;
+    return is_place(text) || refuse(error, "page behind", text);
+}
+
 /* The question as SQL gets it: names are numbers there, and a key is a problem's columns. */
 static json_t *translate(const json_t *asked, GError **error)
 {
+    static const struct {
+        const char *name;
+        bool (*translate)(json_t *words, const char *text, GError **error);
+    } members[] = {{"after", check_place},
+                   {"failure", translate_failure},
+                   {"reason", translate_reason},
+                   {"key", translate_key}};
     g_autoptr(StoreJson) words = json_deep_copy(asked);
-    const char *failure_text = json_string_value(json_object_get(asked, "failure"));
-    const char *key = json_string_value(json_object_get(asked, "key"));
-    const char *after = json_string_value(json_object_get(asked, "after"));
-    enum failure failure;
-    struct problem problem;
-    if (after && !is_place(after)) {
-        refuse(error, "page behind", after);
-        return NULL;
-    }
-    if (failure_text) {
-        if (!failure_parse(failure_text, &failure)) {
-            refuse(error, "failure named", failure_text);
+    for (size_t i = 0; i < G_N_ELEMENTS(members); i++) {
+        const char *text = json_string_value(json_object_get(asked, members[i].name));
+        if (text && !members[i].translate(words, text, error))
             return NULL;
-        }
-        json_object_set_new(words, "failure", json_integer((json_int_t)failure));
-    }
-    if (key) {
-        g_autoptr(GError) wrong = NULL;
-        if (!problem_key_parse(key, &problem, &wrong)) {
-            g_set_error(error, STORE_ERROR, STORE_ERROR_REFUSED, "'%s' is no problem's key: %s",
-                        key, wrong->message);
-            return NULL;
-        }
-        json_object_set_new(words, "problem", problem_to_json(&problem));
     }
     return g_steal_pointer(&words);
+}
+
+bool store_find_problem(Store *store, const char *key, int64_t *id, GError **error)
+{
+    struct problem problem;
+    if (!parse_key(key, &problem, error))
+        return false;
+    g_autoptr(StoreJson) columns = problem_to_json(&problem);
+    g_autoptr(StoreRows) rows = store_read(store, error, "SELECT problem_id_of($1)", "j", columns);
+    if (!rows)
+        return false;
+    if (PQgetisnull(rows, 0, 0)) {
+        g_set_error(error, STORE_ERROR, STORE_ERROR_NOT_FOUND, "problem '%s' was never imported",
+                    key);
+        return false;
+    }
+    *id = g_ascii_strtoll(PQgetvalue(rows, 0, 0), NULL, 10);
+    return true;
 }
 
 /* ---- pages ---- */

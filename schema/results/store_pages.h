@@ -25,6 +25,9 @@ enum page {
     PAGE_TARGETS,
     PAGE_CAMPAIGN_GOLDEN, /* whole, without an order */
     PAGE_GOLDEN_DIFF,     /* whole, without an order */
+    PAGE_NIGHTS,
+    PAGE_NIGHT,
+    PAGE_NIGHT_JOBS,
     PAGE_COUNT
 };
 
@@ -34,9 +37,15 @@ enum page {
  *   "search"   only items whose problem's key has this text (where the items have a problem); a page of a
  *              search may have fewer items and still a next one
  *   "failure"  a failure's name
+ *   "reason"   the name of a night's reason
  *   "key"      a problem's key
  * Returns an array, a new reference, and *next: what to ask behind its last item, NULL at the end; free with g_free().
- * next may be NULL. STORE_ERROR_REFUSED for an unknown failure, key or `after`. */
+ * next may be NULL. STORE_ERROR_REFUSED for an unknown failure,
+ * reason, key or `after`. */
 json_t *store_page(Store *store, enum page page, const json_t *asked, char **next, GError **error);
+
+/* The id of the problem of a key. STORE_ERROR_REFUSED for a text that is no key, STORE_ERROR_NOT_FOUND for a problem
+ * that is not stored. */
+bool store_find_problem(Store *store, const char *key, int64_t *id, GError **error);
 
 #endif

@@ -427,3 +427,73 @@ BEGIN
             'ratio', (d->>'new_ms')::double precision / nullif((d->>'old_ms')::double precision, 0))
         FROM diff_golden(asked->>'target', (asked->>'from')::integer, (asked->>'to')::integer) AS d;
 END $$;
+
+-- ---- nights ----
+
+CREATE OR REPLACE FUNCTION night_item(n night_rows) RETURNS jsonb
+LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
+    SELECT jsonb_build_object('id', n.id, 'name', n.name, 'night', n.night::text, 'state', n.state,
+        'begun_unix', n.begun, 'ended_unix', n.ended, 'deadline_unix', n.deadline_unix,
+        'is_running', n.is_running, 'is_red', n.findings > 0, 'jobs', n.jobs, 'jobs_open', n.jobs_open,
+        'jobs_done', n.jobs_done, 'jobs_failed', n.jobs_failed,
+        'jobs_unfinished', n.jobs_unfinished, 'findings', n.findings)
+$$;
+
+CREATE OR REPLACE FUNCTION page_nights(asked jsonb) RETURNS TABLE (place text, item jsonb)
+LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp
+SET plan_cache_mode = force_custom_plan AS $$
+DECLARE
+    skip bigint := coalesce((asked->>'after')::bigint, 0);
+BEGIN
+    RETURN QUERY
+        SELECT (skip + row_number() OVER (ORDER BY n.night DESC, n.id DESC))::text, night_item(n)
+        FROM night_rows n
+        WHERE n.id IN (SELECT d.id FROM nights d
+                       WHERE asked->>'name' IS NULL OR d.name = asked->>'name'
+                       ORDER BY d.night DESC, d.id DESC OFFSET skip LIMIT page_limit(asked))
+        ORDER BY n.night DESC, n.id DESC;
+END $$;
+
+CREATE OR REPLACE FUNCTION page_night(asked jsonb) RETURNS TABLE (place text, item jsonb)
+LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp
+SET plan_cache_mode = force_custom_plan AS $$
+DECLARE
+    its_id bigint := (asked->>'night')::bigint;
+BEGIN
+    RETURN QUERY
+        SELECT '', night_item(n) || jsonb_build_object(
+            'by', n.begun_by,
+            'targets', (SELECT coalesce(jsonb_agg(jsonb_build_object('target', t.target,
+                               'stack', t.stack, 'baseline', t.baseline, 'plan', t.plan) ORDER BY t.target), '[]')
+                        FROM night_targets t WHERE t.night_id = its_id),
+            'reasons', (SELECT coalesce(jsonb_agg(jsonb_build_object('$reason', r.reason,
+                               'target', r.target, 'jobs', r.jobs) ORDER BY r.target, r.reason), '[]')
+                        FROM (SELECT j.reason, j.target, count(*) AS jobs FROM night_jobs j
+                              WHERE j.night_id = its_id GROUP BY j.reason, j.target) AS r),
+            'campaigns', (SELECT coalesce(jsonb_agg(jsonb_build_object('target', c.target,
+                                 'campaign', c.campaign_id, 'backfill', c.backfill)
+                                 ORDER BY c.target, c.backfill), '[]')
+                          FROM night_campaigns c WHERE c.night_id = its_id),
+            'steps', (SELECT coalesce(jsonb_agg(jsonb_build_object('step', s.step, 'tries', s.tries,
+                             'begun_unix', unix_of(s.begun_at), 'ended_unix', unix_of(s.ended_at),
+                             'failed', s.failed, 'detail', s.detail) ORDER BY s.step), '[]')
+                      FROM night_steps s WHERE s.night_id = its_id),
+            'summary', n.summary)
+        FROM night_rows n WHERE n.id = its_id;
+END $$;
+
+CREATE OR REPLACE FUNCTION page_night_jobs(asked jsonb) RETURNS TABLE (place text, item jsonb)
+LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp
+SET plan_cache_mode = force_custom_plan AS $$
+BEGIN
+    RETURN QUERY
+        SELECT j.job_id::text, jsonb_build_object('target', j.target, '$problem', to_jsonb(p),
+            'solver', j.solver, 'campaign', j.campaign_id, 'job', j.job_id, '$reason', j.reason,
+            'detail', j.detail, 'state', j.state, 'backfill', coalesce(j.backfill, false))
+        FROM night_job_rows j JOIN problems p ON p.id = j.problem_id
+        WHERE j.night_id = (asked->>'night')::bigint
+          AND (asked->>'after' IS NULL OR j.job_id > (asked->>'after')::bigint)
+          AND (asked->>'target' IS NULL OR j.target = asked->>'target')
+          AND (asked->>'reason' IS NULL OR j.reason = (asked->>'reason')::integer)
+        ORDER BY j.job_id LIMIT page_limit(asked);
+END $$;

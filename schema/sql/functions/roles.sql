@@ -115,7 +115,7 @@ CREATE OR REPLACE VIEW entry_points AS
         'page_campaign_golden', 'page_campaigns', 'page_conditions', 'page_golden_diff', 'page_job',
         'page_jobs', 'page_log', 'page_night', 'page_night_jobs', 'page_nights', 'page_problem',
         'page_problem_configs', 'page_problems', 'page_quarantine', 'page_rejections',
-        'page_targets']) AS n;
+        'page_targets', 'problem_id_of']) AS n;
 
 -- A function's name as in entry_points.
 CREATE OR REPLACE FUNCTION entry_name(p pg_proc) RETURNS text
