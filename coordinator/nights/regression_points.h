@@ -1,0 +1,28 @@
+/*
+ * What a night is judged by, read from the database: the night's points and those before it (store_history.h), a
+ * golden version, and the networks of the night's sources. And the second measurements of its suspects.
+ */
+#ifndef COORDINATOR_NIGHTS_REGRESSION_POINTS_H
+#define COORDINATOR_NIGHTS_REGRESSION_POINTS_H
+
+#include "coordinator/nights/night_sources.h"
+#include "coordinator/nights/regressions.h"
+#include "schema/store/store.h"
+
+struct regression_question {
+    const char *target;
+    const char *night;                   /* YYYY-MM-DD: points of this night are tonight's */
+    int golden;                          /* the version to compare with; 0 for none */
+    const struct night_sources *sources; /* the problems, and the networks that have them */
+};
+/* Returns struct regression_problem *, for regressions_judge(), or NULL. The history has been gathered before
+ * (store_gather_history()). */
+GPtrArray *regression_points_read(Store *store, const struct regression_question *question,
+                                  GError **error);
+
+/* Hands in what the campaign has measured again on chosen nodes since: store_list_remeasured(). *count (may be NULL):
+ * how many measurements belong to findings. May be repeated. */
+bool regression_points_again(Store *store, Regressions *regressions, int64_t campaign, int *count,
+                             GError **error);
+
+#endif
