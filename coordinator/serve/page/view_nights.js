@@ -1,0 +1,78 @@
+// Nights: the plan with its reasons, the steps, and what got better or worse.
+import {h, panel, figures, link} from './dom.js';
+import {pathOf, read, readAll} from './api.js';
+import {table} from './table.js';
+import {chart, colour} from './charts.js';
+import {addressOf} from './address.js';
+import * as format from './format.js';
+import {campaignLink, cutNote, heading, problemLink, selection, stateTag, unixTime} from './parts.js';
+
+const redOrNot = (n) => (n.is_red ? h('strong', {class: 'bad'}, 'regressions or failures') : n.ended_unix ? 'good' : 'under way');
+
+export async function nights({values, signal}) {
+    let {items, more} = await readAll('nights', {name: values.get('name')}, signal);
+    const list = table([
+        {label: 'Night', value: (n) => n.night, show: (n) => link(addressOf(['nights', n.id]), n.night)}, {label: 'Name', value: (n) => n.name},
+        {label: 'State', value: (n) => n.state, show: (n) => stateTag(n.state)}, {label: 'Result', value: (n) => (n.is_red ? 1 : 0), show: redOrNot},
+        {label: 'Jobs', number: true, value: (n) => n.jobs, show: (n) => format.count(n.jobs)}, {label: 'Findings', number: true, value: (n) => n.findings, show: (n) => format.count(n.findings)},
+        {label: 'Began', value: (n) => n.begun_unix, show: (n) => unixTime(n.begun_unix)}, {label: 'Ended', value: (n) => n.ended_unix, show: (n) => unixTime(n.ended_unix)},
+        {label: 'Deadline', value: (n) => n.deadline_unix, show: (n) => unixTime(n.deadline_unix)},
+    ], items, {caption: 'Nights', id: (n) => n.id, filter: 'Filter', name: 'list', sort: [0, true],
+        empty: ['No night has run yet. ', h('code', null, 'skipjack run nightly.json'), ' runs one; ', h('code', null, '--dry-run'), ' shows its plan first.']});
+    return {
+        title: 'Nights',
+        body: [heading('Nights'), cutNote(more, items.length, 'The address takes ?name=.'), panel('Nights', list)],
+        async refresh() {
+            ({items, more} = await readAll('nights', {name: values.get('name')}, signal));
+            list.update(items);
+        },
+    };
+}
+
+function reasonChart(reasons) {
+    const sums = new Map();
+    reasons.forEach((r) => sums.set(r.reason, (sums.get(r.reason) ?? 0) + r.jobs));
+    const rows = [...sums].map(([reason, jobs]) => ({reason, jobs})).sort((a, b) => b.jobs - a.jobs);
+    return chart({
+        name: 'Planned jobs by reason',
+        describe: () => rows.map((r) => `${r.reason} ${r.jobs}`).join(', ') || 'none',
+        height: 60 + rows.length * 26,
+        make: () => ({type: 'bar', data: {labels: rows.map((r) => r.reason), datasets: [{data: rows.map((r) => r.jobs), backgroundColor: colour(0), maxBarThickness: 20}]},
+            options: {indexAxis: 'y', scales: {x: {beginAtZero: true, ticks: {precision: 0}}, y: {ticks: {autoSkip: false}}}}}),
+        columns: [{label: 'Reason', value: (r) => r.reason}, {label: 'Target', value: (r) => r.target}, {label: 'Jobs', number: true, value: (r) => r.jobs}],
+        rows: () => reasons,
+    });
+}
+
+export async function night({id, values, signal}) {
+    const path = pathOf('nights', id);
+    const reason = values.get('reason');
+    const [n, planned, found] = await Promise.all([read(path, {}, signal), readAll(`${path}/jobs`, {reason}, signal), readAll(`${path}/findings`, {}, signal)]);
+    const reasons = [...new Set(n.reasons.map((r) => r.reason))];
+    const findings = table([
+        {label: 'Problem', value: (f) => f.problem, show: (f) => problemLink(f.problem, f.target), key: true}, {label: 'Solver', value: (f) => f.solver},
+        {label: 'Verdict', value: (f) => f.verdict, show: (f) => stateTag(f.verdict)}, {label: 'Against', value: (f) => f.against},
+        {label: 'Before', number: true, value: (f) => f.old_ms, show: (f) => format.milliseconds(f.old_ms)}, {label: 'Tonight', number: true, value: (f) => f.new_ms, show: (f) => format.milliseconds(f.new_ms)},
+        {label: 'Time', number: true, value: (f) => f.ratio, show: (f) => (f.ratio === null ? '–' : `${f.ratio >= 1 ? '+' : '−'}${format.percent(Math.abs(f.ratio - 1))}`)},
+        {label: 'Cause', value: (f) => f.cause, wrap: true}, {label: 'Detail', value: (f) => f.detail, wrap: true}, {label: 'Target', value: (f) => f.target},
+    ], found.items, {caption: 'What got better or worse', id: (f) => `${f.target} ${f.problem} ${f.solver} ${f.against}`, filter: 'Filter', name: 'findings',
+        empty: n.ended_unix ? 'Nothing got better or worse by more than noise.' : 'The night has not been judged yet.'});
+    const jobs = table([
+        {label: 'Problem', value: (j) => j.problem, show: (j) => problemLink(j.problem, j.target), key: true}, {label: 'Solver', value: (j) => j.solver},
+        {label: 'Reason', value: (j) => j.reason}, {label: 'Detail', value: (j) => j.detail, wrap: true}, {label: 'Target', value: (j) => j.target},
+    ], planned.items, {caption: 'What the night works on', id: (j) => `${j.target} ${j.problem} ${j.solver}`, filter: 'Filter', name: 'jobs', empty: 'The night has nothing to work on.',
+        tools: selection('Reason', 'reason', [['', 'all'], ...reasons.map((r) => [r])], reason, {path: ['nights', id], values: {}})});
+    const steps = table([{label: 'At', value: (s) => s.at_unix, show: (s) => unixTime(s.at_unix)}, {label: 'Step', value: (s) => s.state}, {label: 'Detail', value: (s) => s.detail, wrap: true}],
+        n.steps, {caption: 'Steps', id: (s) => `${s.at_unix} ${s.state}`, page: 15, empty: 'No step is done yet.'});
+    return {
+        title: `Night ${n.night}`,
+        body: [heading(`${n.name}, night ${n.night}`, [['#/nights', 'Nights']], stateTag(n.state)),
+            n.is_red ? h('p', {class: 'note bad'}, 'The night has confirmed regressions or failures.', n.detail ? ` ${n.detail}` : '') : n.detail ? h('p', {class: 'muted'}, n.detail) : null,
+            figures([['Jobs', format.count(n.jobs)], ['Findings', format.count(n.findings)], ['Began', unixTime(n.begun_unix)], ['Ended', n.ended_unix ? unixTime(n.ended_unix) : 'under way'],
+                ['Exports at', n.deadline_unix ? unixTime(n.deadline_unix) : 'the end']]),
+            panel('Findings', findings),
+            h('div', {class: 'columns'}, panel('The plan and its reasons', reasonChart(n.reasons)),
+                panel('Steps', [n.campaigns.length ? h('p', null, 'Campaigns: ', n.campaigns.flatMap((c, index) => [index ? ', ' : '', campaignLink(c.campaign, `${c.campaign} (${c.target})`)])) : null, steps])),
+            cutNote(planned.more, planned.items.length, 'Choose a reason to see others.'), panel('Jobs', jobs)],
+    };
+}
