@@ -12,6 +12,7 @@
 
 #include "schema/blobs/blobs.h"
 #include "schema/results/store_history.h"
+#include "schema/results/store_usage.h"
 #include "schema/store/store_campaigns.h"
 #include "schema/store/store_kernels.h"
 #include "schema/store/store_private.h"
@@ -271,6 +272,8 @@ bool upkeep_run(Store *store, const struct upkeep_options *options, struct upkee
         continue;
     if (!options->dry_run)
         gather(&upkeep, &first);
+    if (!options->dry_run)
+        store_sum_usage(store, options->stop, first == NULL ? &first : NULL);
     report->seconds = (double)(g_get_monotonic_time() - start) / G_USEC_PER_SEC;
     g_free(upkeep.asked_before);
     if (first != NULL)

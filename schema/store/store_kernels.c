@@ -189,6 +189,7 @@ static void kernel_cost_free(gpointer data)
 {
     struct kernel_cost *cost = data;
     g_free(cost->key);
+    g_free(cost->sha256);
     g_free(cost);
 }
 
@@ -197,12 +198,12 @@ GHashTable *store_kernel_costs(Store *store, const char *const *keys, int count,
     g_autoptr(StoreJson) wanted = json_array();
     for (int i = 0; i < count; i++)
         json_array_append_new(wanted, json_string(keys[i]));
-    g_autoptr(StoreRows) rows =
-        store_read(store, error,
-                   "SELECT jsonb_build_object('key', key, 'seconds', seconds,"
-                   " 'bytes', CASE WHEN code_place IS NULL THEN 0 ELSE code_bytes END) FROM kernels"
-                   " WHERE key = ANY (ARRAY(SELECT jsonb_array_elements_text($1)))",
-                   "j", wanted);
+    g_autoptr(StoreRows) rows = store_read(
+        store, error,
+        "SELECT jsonb_build_object('key', key, 'seconds', seconds, 'sha256', code_sha256,"
+        " 'bytes', CASE WHEN code_place IS NULL THEN 0 ELSE code_bytes END) FROM kernels"
+        " WHERE key = ANY (ARRAY(SELECT jsonb_array_elements_text($1)))",
+        "j", wanted);
     if (rows == NULL)
         return NULL;
     GHashTable *costs = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, kernel_cost_free);
@@ -212,6 +213,7 @@ GHashTable *store_kernel_costs(Store *store, const char *const *keys, int count,
         cost->key = json_member_text(object, "key");
         cost->seconds = json_member_double(object, "seconds");
         cost->bytes = json_member_int(object, "bytes");
+        cost->sha256 = json_member_text(object, "sha256");
         g_hash_table_insert(costs, cost->key, cost);
     }
     return costs;

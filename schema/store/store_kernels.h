@@ -63,7 +63,8 @@ struct kernel_row *store_get_campaign_kernel(Store *store, const char *key, int6
 /* A kernel's cost for a program that has to compile and keep it. */
 struct kernel_cost {
     char *key;
-    int64_t bytes;  /* bytes of the code; 0 if the build failed or the code was collected */
+    int64_t bytes; /* bytes of the code; 0 if the build failed or the code was collected */
+    char *sha256;  /* of the code, in hex, also if the code was collected; "" if the build failed */
     double seconds; /* compile time */
 };
 /* The costs of the known kernels among `keys`. Asking does not count as a use of the kernel. GHashTable key

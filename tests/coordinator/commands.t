@@ -112,7 +112,7 @@ my @usage_errors = (
     [qr/belong to --foreign/, 'import', '--target', 'gfx90a68', $layers],
     [qr/--target ID/, 'import', '--foreign', '--dry-run', $layers],
     [qr/unknown target 'bogus'/, 'import', '--foreign', '--dry-run', '--target', 'bogus', $layers],
-    [qr{--db FILE..., --campaign ID or --golden}, 'usage', '--problems', $layers],
+    [qr{--db FILE..., --campaign ID, --target TARGET or --golden}, 'usage', '--problems', $layers],
     [qr/cannot read 'x'/, 'solvers', '--problem', 'x', '--target', 'gfx90a68'],
 );
 for my $case (@usage_errors) {

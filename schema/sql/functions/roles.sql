@@ -87,7 +87,7 @@ CREATE OR REPLACE VIEW entry_points AS
         'propose_asked_golden', 'prune_golden', 'put_problem_rows', 'put_target',
         'rebuild_rounds', 'remeasure', 'remeasure_for_golden', 'remove_network',
         'roll_back_golden', 'set_campaign', 'set_golden_policy', 'set_history_retention',
-        'take_turn', 'thin_history', 'trust_logins', 'use_blob_place', 'withdraw_golden',
+        'sum_usage', 'take_turn', 'thin_history', 'trust_logins', 'use_blob_place', 'withdraw_golden',
         -- nights
         'add_night_campaign', 'add_night_jobs', 'begin_night', 'begin_night_step',
         'end_earlier_nights', 'end_night_jobs', 'end_night_step', 'judge_night_target', 'move_night',
@@ -106,7 +106,7 @@ CREATE OR REPLACE VIEW entry_points AS
         'skipjack_work.campaign_kernel', 'skipjack_work.kernel', 'skipjack_work.kernel_code',
         'skipjack_work.known_kernels', 'skipjack_work.list_quarantine',
         'skipjack_work.list_workers', 'skipjack_work.migrations', 'skipjack_work.target',
-        'spent_seconds']) AS n
+        'spent_seconds', 'usage_golden']) AS n
     UNION ALL
     SELECT 'skipjack_coordinator', n, true FROM unnest(ARRAY[
         'api_token', 'list_api_tokens', 'make_api_token', 'note_api_token', 'remove_api_token']) AS n

@@ -348,7 +348,10 @@ static void usage_counts_a_foreign_campaign_and_export_refuses_it(void)
     bool is_new;
     int64_t id = import_both(store, folder, &is_new);
     const struct export_wish wish = {.campaign = id, .what = EXPORT_ALL, .top = 1};
-    g_assert_true(usage_read_campaign(usage, store, id, true, &error));
+    struct usage_database database = {.store = store};
+    g_assert_true(usage_own_campaign(usage, &database, id, &error));
+    g_assert_true(usage_read_campaign(usage, &database, id, &error));
+    usage_database_clear(&database);
     usage_sum(usage, &sums);
     g_assert_cmpint(sums.all.covered, ==, 3);
     g_assert_cmpuint(sums.all.solvers->len, ==, 3);

@@ -143,8 +143,8 @@ static void both_grammars_answer_lists_of_every_kind(void)
         struct usage_summary summary;
         const char *list = temp_folder_write(folder, lists[i].name, lists[i].text, -1);
         g_assert_true(usage_read_list(usage, list, &as_they_are, &error));
-        g_assert_true(usage_read_db(usage, newer, &error));
-        g_assert_true(usage_read_db(usage, older, &error));
+        g_assert_true(usage_read_db(usage, newer, false, &error));
+        g_assert_true(usage_read_db(usage, older, false, &error));
         g_assert_no_error(error);
         usage_sum(usage, &summary);
         for (guint n = 0; n < summary.networks->len; n++) {
@@ -174,7 +174,7 @@ static void a_sjdb_answers_too(void)
     g_assert_true(sjdb_writer_finish(writer, &error));
     add_key(usage, "net", ONE, 3);
     add_key(usage, "net", TWO, 1);
-    g_assert_true(usage_read_db(usage, path, &error));
+    g_assert_true(usage_read_db(usage, path, false, &error));
     g_assert_no_error(error);
     usage_sum(usage, &summary);
     expect_shares(&summary.all, "Fast 1 3 1.5 1 1");
@@ -194,7 +194,7 @@ static void a_damaged_sjdb_is_refused_by_name(void)
     g_assert_true(sjdb_writer_finish(writer, &error));
     g_assert_true(g_file_get_contents(path, &bytes, &length, NULL));
     temp_folder_write(folder, "a.sjdb", bytes, (gssize)length - 1);
-    g_assert_false(usage_read_db(usage, path, &error));
+    g_assert_false(usage_read_db(usage, path, false, &error));
     g_assert_nonnull(strstr(error->message, "a.sjdb"));
 }
 
@@ -222,23 +222,18 @@ static void files_without_use_are_refused_by_name(void)
                                ? temp_folder_path(folder, cases[i].name)
                                : temp_folder_write(folder, cases[i].name, cases[i].text, -1);
         g_assert_false(cases[i].list ? usage_read_list(usage, path, &as_they_are, &error)
-                                     : usage_read_db(usage, path, &error));
+                                     : usage_read_db(usage, path, false, &error));
         g_assert_nonnull(error);
         g_assert_nonnull(strstr(error->message, cases[i].words));
         g_assert_nonnull(strstr(error->message, cases[i].name));
     }
 }
 
-static json_t *printed(const Usage *usage)
+static json_t *printed(Usage *usage)
 {
     struct usage_summary summary;
-    FILE *file = tmpfile();
-    g_assert_nonnull(file);
     usage_sum(usage, &summary);
-    usage_print_json(&summary, file);
-    rewind(file);
-    json_t *json = json_loadf(file, 0, NULL);
-    fclose(file);
+    json_t *json = usage_json(&summary);
     usage_summary_clear(&summary);
     return json;
 }
@@ -286,11 +281,27 @@ static void exit_status_says_how_it_went(void)
     } cases[] = {
         {"usage", 2},
         {"usage --problems D/l.txt", 2},
-        {"usage --db D/a.fdb.txt", 2},
-        {"usage --db D/a.fdb.txt --campaign 1 --problems D/l.txt", 2},
+        {"usage --db D/a.fdb.txt", 0},
         {"usage --campaign -1 --problems D/l.txt", 2},
+        {"usage --campaign 1,x --problems D/l.txt", 2},
         {"usage --golden gfx90a68:x", 2},
-        {"usage --golden gfx90a68 --campaign 1", 2},
+        {"usage --db D/a.fdb.txt --batch 4", 2},
+        {"usage --db D/a.fdb.txt --problems D/l.txt --network a --network b", 2},
+        {"usage --db D/a.fdb.txt --by colour", 2},
+        {"usage --db D/a.fdb.txt --by type,source --json", 0},
+        {"usage --db D/a.fdb.txt --without Missing", 2},
+        {"usage --db D/a.fdb.txt --without A,ConvDirect*", 0},
+        {"usage --db D/a.fdb.txt --without each", 0},
+        {"usage --db D/a.fdb.txt --smallest -3", 2},
+        {"usage --db D/a.fdb.txt --smallest 3 --effort 0", 2},
+        {"usage --db D/a.fdb.txt --smallest 3", 0},
+        {"usage --db D/a.fdb.txt --unused --naive --narrow --convert --json", 0},
+        {"usage --db D/a.fdb.txt --narrow --within -1", 2},
+        {"usage --db D/a.fdb.txt --convert --gain 0.5", 2},
+        {"usage --db D/a.fdb.txt --cache D/a.fdb.txt", 2},
+        {"usage --db D/a.fdb.txt --cold", 1},
+        {"usage --db D/a.fdb.txt --runs D/runs.csv", 0},
+        {"usage --db D/a.fdb.txt --runs D/none", 1},
         {"usage D/a.fdb.txt", 2},
         {"usage --json D/a.fdb.txt --db D/a.fdb.txt --problems D/l.txt", 2},
         {"usage --db D/a.fdb.txt D/a.fdb.txt --problems D/l.txt D/l.txt --json", 0},
@@ -302,6 +313,7 @@ static void exit_status_says_how_it_went(void)
     g_autofree char *dir = g_path_get_dirname(temp_folder_path(folder, "x"));
     temp_folder_write(folder, "a.fdb.txt", ONE "=A:1,0," GEMM "\n", -1);
     temp_folder_write(folder, "l.txt", ONE "\n", -1);
+    temp_folder_write(folder, "runs.csv", "network,runs\na,3\n", -1);
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         g_auto(GStrv) parts = g_strsplit(cases[i].words, "D/", -1);
         g_autofree char *with = g_strconcat(dir, "/", NULL);
@@ -326,7 +338,10 @@ static void campaign_is_its_own_network_or_answers_lists(void)
         if (own == 0) {
             add_key(usage, "list", ONE, 5);
         }
-        g_assert_true(usage_read_campaign(usage, farm.store, farm.campaign, own == 1, &error));
+        struct usage_database database = {.store = farm.store, .partial = own == 0};
+        g_assert_true(own == 0 || usage_own_campaign(usage, &database, farm.campaign, &error));
+        g_assert_true(usage_read_campaign(usage, &database, farm.campaign, &error));
+        usage_database_clear(&database);
         g_assert_no_error(error);
         usage_sum(usage, &summary);
         expect_shares(&summary.all, own == 1 ? "ConvTest 1 1 2 1 1" : "ConvTest 1 5 10 1 1");
@@ -336,7 +351,8 @@ static void campaign_is_its_own_network_or_answers_lists(void)
     }
     g_autoptr(Usage) usage = usage_new();
     g_autoptr(GError) error = NULL;
-    g_assert_false(usage_read_campaign(usage, farm.store, 999, true, &error));
+    struct usage_database database = {.store = farm.store};
+    g_assert_false(usage_read_campaign(usage, &database, 999, &error));
     g_assert_error(error, STORE_ERROR, STORE_ERROR_NOT_FOUND);
     farm_clear(&farm);
 }
@@ -389,7 +405,8 @@ static void golden_version_is_its_own_network_or_answers_lists(void)
     put_kernel(&farm);
     farm_work(&farm, 0, false, 1);
     g_autoptr(Usage) none = usage_new();
-    g_assert_false(usage_read_golden(none, farm.store, "gfx90a68", 0, true, &error));
+    struct usage_database database = {.store = farm.store};
+    g_assert_false(usage_own_golden(none, &database, "gfx90a68", 0, &error));
     g_assert_error(error, EXPORT_ERROR, EXPORT_ERROR_EMPTY);
     g_clear_error(&error);
     make_golden(&farm);
@@ -399,12 +416,15 @@ static void golden_version_is_its_own_network_or_answers_lists(void)
         if (own == 0) {
             add_key(usage, "list", ONE, 5);
         }
-        g_assert_true(
-            usage_read_golden(usage, farm.store, "gfx90a68", own, own == 1, &error)); /* 0, 1 */
+        /* once the newest version, once version 1 */
+        g_assert_true(own == 0 || usage_own_golden(usage, &database, "gfx90a68", own, &error));
+        database.partial = own == 0;
+        g_assert_true(usage_read_golden(usage, &database, "gfx90a68", own, &error));
         g_assert_no_error(error);
         usage_sum(usage, &summary);
         expect_shares(&summary.all, own == 1 ? "ConvTest 1 1 2 1 1" : "ConvTest 1 5 10 1 1");
         usage_summary_clear(&summary);
+        usage_database_clear(&database);
     }
     farm_clear(&farm);
 }
@@ -434,7 +454,7 @@ static void shipped_files_cover_the_counts_known(void)
         g_autofree char *list = g_build_filename(lists, cases[i].list, NULL);
         g_autofree char *file = g_build_filename(databases, cases[i].file, NULL);
         g_assert_true(usage_read_list(usage, list, &as_they_are, &error));
-        g_assert_true(usage_read_db(usage, file, &error));
+        g_assert_true(usage_read_db(usage, file, false, &error));
         g_assert_no_error(error);
         usage_sum(usage, &summary);
         g_assert_cmpint(summary.all.problems, ==, cases[i].problems);

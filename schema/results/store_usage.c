@@ -1,0 +1,343 @@
+/* Usage: reading problems and times in binary form, which takes a tenth of the time of JSON. */
+#include "schema/results/store_usage.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/store/store_private.h"
+
+/* ---- fields in binary form (array_send() of PostgreSQL's source) ---- */
+
+static int64_t field_int8(const char *bytes)
+{
+    guint64 value;
+    memcpy(&value, bytes, sizeof value);
+    return (int64_t)GUINT64_FROM_BE(value);
+}
+
+static int32_t field_int4(const char *bytes)
+{
+    guint32 value;
+    memcpy(&value, bytes, sizeof value);
+    return (int32_t)GUINT32_FROM_BE(value);
+}
+
+static double field_double(const char *bytes)
+{
+    guint64 bits = (guint64)field_int8(bytes);
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* Finds the first element of a one-dimensional array of `count` elements of 8 bytes without NULLs. Elements follow one
+ * another every ARRAY_STEP bytes. Returns NULL for any other field. */
+#define ARRAY_HEAD                                                                                 \
+    20 /* dimensions, flags, element type; of the dimension: length and first index */
+#define ARRAY_STEP 12 /* the element's length, and the element */
+static const char *array_of_eights(const PGresult *rows, int row, int column, int *count)
+{
+    const char *bytes = PQgetvalue(rows, row, column);
+    int length = PQgetlength(rows, row, column);
+    *count = length > ARRAY_HEAD ? field_int4(bytes + 12) : 0;
+    bool sound = length > ARRAY_HEAD && field_int4(bytes) == 1 && field_int4(bytes + 4) == 0 &&
+                 *count > 0 && length == ARRAY_HEAD + (int64_t)*count * ARRAY_STEP &&
+                 field_int4(bytes + ARRAY_HEAD) == 8;
+    return sound ? bytes + ARRAY_HEAD + 4 : NULL;
+}
+
+static char *ids_text(const GArray *ids)
+{
+    GString *text = g_string_new("{");
+    for (guint i = 0; i < ids->len; i++)
+        g_string_append_printf(text, "%s%" G_GINT64_FORMAT, i > 0 ? "," : "",
+                               g_array_index(ids, int64_t, i));
+    g_string_append_c(text, '}');
+    return g_string_free(text, FALSE);
+}
+
+/* ---- problems ---- */
+
+/* A problem's columns: all its numbers as one array, and its names as one text. */
+#define PROBLEM_COLUMNS                                                                            \
+    "SELECT p.id, u.multiplicity::bigint, ARRAY[p.spatial_dim, p.n, p.c, p.k, p.groups, p.bias]"   \
+    "::bigint[] || p.in_size || p.fil || p.out_size || p.pad || p.stride || p.dilation,"           \
+    " concat_ws('|', p.kind, p.direction, array_to_string(p.types, '|'),"                          \
+    " array_to_string(p.casts, '|'), array_to_string(p.layouts, '|')), p.epilogue FROM "
+#define PROBLEM_NUMBERS (6 + 6 * AXIS_COUNT)
+#define PROBLEM_WORDS   (2 + 3 * TENSOR_COUNT)
+#define PROBLEM_JOIN    " AS u JOIN problems p ON p.id = u.problem_id ORDER BY p.id"
+
+static bool read_type(const char *word, enum data_type *type)
+{
+    *type = TYPE_NONE;
+    return *word == '\0' || data_type_parse(word, type);
+}
+
+static bool read_words(const char *text, struct problem *p)
+{
+    g_auto(GStrv) words = g_strsplit(text, "|", -1);
+    if (g_strv_length(words) != PROBLEM_WORDS || strcmp(words[0], "conv") != 0 ||
+        strlen(words[1]) != 1 || !direction_parse(words[1][0], &p->direction))
+        return false;
+    for (int role = 0; role < TENSOR_COUNT; role++)
+        if (!read_type(words[2 + role], &p->type[role]) ||
+            !read_type(words[2 + TENSOR_COUNT + role], &p->cast[role]) ||
+            !layout_parse(words[2 + 2 * TENSOR_COUNT + role], &p->layout[role]))
+            return false;
+    return true;
+}
+
+static bool read_problem(const PGresult *rows, int row, struct used_problem *used)
+{
+    struct problem *p = &used->problem;
+    int64_t *const triples[] = {p->in, p->fil, p->out, p->pad, p->stride, p->dilation};
+    int count = 0;
+    const char *at = array_of_eights(rows, row, 2, &count);
+    g_autofree char *words = g_strndup(PQgetvalue(rows, row, 3), (gsize)PQgetlength(rows, row, 3));
+    gsize epilogue = (gsize)PQgetlength(rows, row, 4);
+    problem_init(p);
+    p->kind = OP_CONV;
+    used->id = field_int8(PQgetvalue(rows, row, 0));
+    used->multiplicity = field_int8(PQgetvalue(rows, row, 1));
+    if (at == NULL || count != PROBLEM_NUMBERS || epilogue >= sizeof p->epilogue)
+        return false;
+    int64_t numbers[PROBLEM_NUMBERS];
+    for (int i = 0; i < PROBLEM_NUMBERS; i++)
+        numbers[i] = field_int8(at + (gsize)i * ARRAY_STEP);
+    p->spatial_dim = (int)numbers[0];
+    p->n = numbers[1];
+    p->c = numbers[2];
+    p->k = numbers[3];
+    p->groups = numbers[4];
+    p->bias = (int)numbers[5];
+    for (gsize t = 0; t < G_N_ELEMENTS(triples); t++)
+        memcpy(triples[t], &numbers[6 + t * AXIS_COUNT], AXIS_COUNT * sizeof *numbers);
+    memcpy(p->epilogue, PQgetvalue(rows, row, 4), epilogue);
+    return read_words(words, p);
+}
+
+static PGresult *read_problem_rows(Store *store, const struct usage_source *source, GError **error)
+{
+    if (source->network != NULL)
+        return store_read_binary(
+            store, error,
+            PROBLEM_COLUMNS "(SELECT l.problem_id, sum(l.multiplicity) AS multiplicity"
+                            " FROM network_layers l WHERE l.network = $1 GROUP BY 1)" PROBLEM_JOIN,
+            "s", source->network);
+    if (source->tag != NULL)
+        return store_read_binary(store, error,
+                                 PROBLEM_COLUMNS
+                                 "(SELECT t.problem_id, 1 AS multiplicity"
+                                 " FROM problem_tags t WHERE t.tag = $1)" PROBLEM_JOIN,
+                                 "s", source->tag);
+    if (source->target != NULL)
+        return store_read_binary(
+            store, error,
+            PROBLEM_COLUMNS "(SELECT g.problem_id, max(g.multiplicity) AS multiplicity"
+                            " FROM usage_golden($1, $2, NULL, false) g GROUP BY 1)" PROBLEM_JOIN,
+            "si", source->target, source->version);
+    if (source->foreign)
+        return store_read_binary(store, error,
+                                 PROBLEM_COLUMNS
+                                 "(SELECT DISTINCT f.problem_id, 1 AS multiplicity"
+                                 " FROM foreign_times f WHERE f.campaign_id = $1)" PROBLEM_JOIN,
+                                 "l", source->campaign);
+    return store_read_binary(store, error,
+                             PROBLEM_COLUMNS
+                             "(SELECT j.problem_id, max(j.multiplicity) AS multiplicity"
+                             " FROM jobs j WHERE j.campaign_id = $1 GROUP BY 1)" PROBLEM_JOIN,
+                             "l", source->campaign);
+}
+
+GArray *store_list_used_problems(Store *store, const struct usage_source *source, GError **error)
+{
+    g_autoptr(StoreRows) rows = read_problem_rows(store, source, error);
+    if (rows == NULL)
+        return NULL;
+    if (source->network != NULL && PQntuples(rows) == 0) {
+        g_set_error(error, STORE_ERROR, STORE_ERROR_NOT_FOUND,
+                    "there is no network '%s' with layers; skipjack networks lists them",
+                    source->network);
+        return NULL;
+    }
+    GArray *list =
+        g_array_sized_new(FALSE, TRUE, sizeof(struct used_problem), (guint)PQntuples(rows));
+    for (int i = 0; i < PQntuples(rows); i++) {
+        struct used_problem used;
+        if (!read_problem(rows, i, &used)) {
+            g_array_unref(list);
+            store_damaged(error, "problem %" G_GINT64_FORMAT " of the database is damaged",
+                          used.id);
+            return NULL;
+        }
+        g_array_append_val(list, used);
+    }
+    return list;
+}
+
+/* ---- times ---- */
+
+struct solver_row {
+    int64_t id;
+    char *name;
+    int revision, dynamic;
+};
+
+static void solver_row_free(gpointer data)
+{
+    struct solver_row *row = data;
+    g_free(row->name);
+    g_free(row);
+}
+
+/* All solvers that the database names, by id. */
+static GHashTable *read_solvers(Store *store, GError **error)
+{
+    g_autoptr(StoreRows) rows =
+        store_read(store, error, "SELECT id, name, revision, dynamic FROM solvers", "");
+    if (rows == NULL)
+        return NULL;
+    GHashTable *solvers = g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL, solver_row_free);
+    for (int i = 0; i < PQntuples(rows); i++) {
+        struct solver_row *row = g_new0(struct solver_row, 1);
+        row->id = strtoll(PQgetvalue(rows, i, 0), NULL, 10);
+        row->name = g_strdup(PQgetvalue(rows, i, 1));
+        row->revision = (int)strtol(PQgetvalue(rows, i, 2), NULL, 10);
+        row->dynamic = PQgetvalue(rows, i, 3)[0] == 't';
+        g_hash_table_insert(solvers, &row->id, row);
+    }
+    return solvers;
+}
+
+static PGresult *read_time_rows(Store *store, const struct usage_source *source, const char *ids,
+                                GError **error)
+{
+    if (source->target != NULL)
+        return store_read_binary(store, error,
+                                 "SELECT g.problem_id, array_agg(g.solver_id), array_agg(g.time_ms)"
+                                 " FROM usage_golden($1, $2, $3::bigint[], false) g GROUP BY 1",
+                                 "sis", source->target, source->version, ids);
+    if (ids == NULL)
+        return store_read_binary(store, error,
+                                 "SELECT t.problem_id, t.solvers, t.times_ms FROM usage_times t"
+                                 " WHERE t.campaign_id = $1",
+                                 "l", source->campaign);
+    return store_read_binary(store, error,
+                             "SELECT t.problem_id, t.solvers, t.times_ms FROM usage_times t"
+                             " WHERE t.campaign_id = $1 AND t.problem_id = ANY ($2::bigint[])",
+                             "ls", source->campaign, ids);
+}
+
+/* Reports the times of one row: a problem, an array of solvers and one of times. */
+static bool report_row(const PGresult *rows, int row, GHashTable *solvers, used_time_seen seen,
+                       gpointer data)
+{
+    int count = 0, times = 0;
+    const char *ids = array_of_eights(rows, row, 1, &count);
+    const char *values = array_of_eights(rows, row, 2, &times);
+    if (ids == NULL || values == NULL || count != times)
+        return false;
+    struct used_time time = {.problem = field_int8(PQgetvalue(rows, row, 0))};
+    for (int i = 0; i < count; i++) {
+        time.solver_id = field_int8(ids + (gsize)i * ARRAY_STEP);
+        time.time_ms = field_double(values + (gsize)i * ARRAY_STEP);
+        const struct solver_row *solver = g_hash_table_lookup(solvers, &time.solver_id);
+        if (solver == NULL)
+            return false;
+        time.solver = solver->name;
+        time.revision = solver->revision;
+        time.dynamic = solver->dynamic;
+        seen(&time, data);
+    }
+    return true;
+}
+
+static bool each_own_time(Store *store, const struct usage_source *source, const char *ids,
+                          used_time_seen seen, gpointer data, GError **error)
+{
+    g_autoptr(StoreRows) rows = read_time_rows(store, source, ids, error);
+    /* The solvers are read after the times: they then have every solver that the times name. */
+    g_autoptr(GHashTable) solvers = rows != NULL ? read_solvers(store, error) : NULL;
+    if (solvers == NULL)
+        return false;
+    for (int i = 0; i < PQntuples(rows); i++)
+        if (!report_row(rows, i, solvers, seen, data))
+            return store_damaged(error, "the times of problem %" G_GINT64_FORMAT " are damaged",
+                                 field_int8(PQgetvalue(rows, i, 0)));
+    return true;
+}
+
+static bool each_foreign_time(Store *store, int64_t campaign, const char *ids, used_time_seen seen,
+                              gpointer data, GError **error)
+{
+    g_autoptr(StoreRows) rows = store_read_binary(
+        store, error,
+        "SELECT f.problem_id, f.time_ms, f.solver FROM foreign_times f WHERE f.campaign_id = $1"
+        " AND ($2::bigint[] IS NULL OR f.problem_id = ANY ($2::bigint[]))",
+        "ls", campaign, ids);
+    g_autoptr(GString) name = g_string_new(NULL);
+    for (int i = 0; rows != NULL && i < PQntuples(rows); i++) {
+        g_string_truncate(name, 0);
+        g_string_append_len(name, PQgetvalue(rows, i, 2), PQgetlength(rows, i, 2));
+        const struct used_time time = {.problem = field_int8(PQgetvalue(rows, i, 0)),
+                                       .solver = name->str,
+                                       .dynamic = -1,
+                                       .time_ms = field_double(PQgetvalue(rows, i, 1))};
+        seen(&time, data);
+    }
+    return rows != NULL;
+}
+
+bool store_each_used_time(Store *store, const struct usage_source *source, const GArray *ids,
+                          used_time_seen seen, gpointer data, GError **error)
+{
+    g_autofree char *text = ids != NULL ? ids_text(ids) : NULL;
+    return source->foreign ? each_foreign_time(store, source->campaign, text, seen, data, error)
+                           : each_own_time(store, source, text, seen, data, error);
+}
+
+/* ---- kernels ---- */
+
+bool store_each_used_kernels(Store *store, const struct usage_source *source,
+                             const GArray *problems, const GArray *solvers, used_kernels_seen seen,
+                             gpointer data, GError **error)
+{
+    g_assert(problems->len == solvers->len);
+    if (source->foreign || problems->len == 0)
+        return true;
+    g_autofree char *problem_ids = ids_text(problems), *solver_ids = ids_text(solvers);
+    g_autoptr(StoreRows) rows =
+        source->target != NULL
+            ? store_read(store, error,
+                         "SELECT g.problem_id, g.solver_id, g.kernel_keys"
+                         " FROM usage_golden($1, $2, $3::bigint[], true) g"
+                         " WHERE (g.problem_id, g.solver_id) IN"
+                         " (SELECT * FROM unnest($3::bigint[], $4::bigint[]))",
+                         "siss", source->target, source->version, problem_ids, solver_ids)
+            : store_read(store, error,
+                         "SELECT j.problem_id, j.solver_id, r.kernel_keys"
+                         " FROM unnest($2::bigint[], $3::bigint[]) AS u(problem, solver)"
+                         " JOIN jobs j ON j.campaign_id = $1 AND j.problem_id = u.problem"
+                         " AND j.solver_id = u.solver"
+                         " JOIN results r ON r.campaign_id = $1 AND r.job_id = j.id AND r.rank = 0",
+                         "lss", source->campaign, problem_ids, solver_ids);
+    for (int i = 0; rows != NULL && i < PQntuples(rows); i++)
+        seen(strtoll(PQgetvalue(rows, i, 0), NULL, 10), strtoll(PQgetvalue(rows, i, 1), NULL, 10),
+             PQgetvalue(rows, i, 2), data);
+    return rows != NULL;
+}
+
+/* ---- sums ---- */
+
+bool store_sum_usage(Store *store, const volatile gint *stop, GError **error)
+{
+    while (stop == NULL || g_atomic_int_get(stop) == 0) {
+        g_autoptr(StoreRows) rows = store_run(store, error, "SELECT sum_usage()", "");
+        if (rows == NULL)
+            return false;
+        if (PQgetisnull(rows, 0, 0))
+            return true;
+    }
+    return true;
+}
