@@ -177,9 +177,10 @@ static GArray *read_source(Store *store, const struct night_source *source,
 
 /* ---- all sources ---- */
 
-/* Adds a source's problems. `places`: each problem's index in sources->problems, plus 1. */
+/* Adds a source's problems. places: each problem's index in sources->problems, plus 1; keys owns its keys. */
 static void add_problems(struct night_sources *sources, const GArray *problems,
-                         const struct night_source *source, const char *network, GHashTable *places)
+                         const struct night_source *source, const char *network, GHashTable *places,
+                         GPtrArray *keys)
 {
     for (guint i = 0; i < problems->len; i++) {
         const struct plan_problem *each = &g_array_index(problems, struct plan_problem, i);
@@ -190,8 +191,9 @@ static void add_problems(struct night_sources *sources, const GArray *problems,
                 .uses = g_array_new(FALSE, FALSE, sizeof(struct night_use))};
             g_array_append_val(sources->problems, fresh);
             place = sources->problems->len;
-            g_hash_table_insert(places, g_memdup2(&each->problem, sizeof each->problem),
-                                GUINT_TO_POINTER(place));
+            struct problem *key = g_memdup2(&each->problem, sizeof each->problem);
+            g_ptr_array_add(keys, key);
+            g_hash_table_insert(places, key, GUINT_TO_POINTER(place));
         }
         struct night_problem *problem =
             &g_array_index(sources->problems, struct night_problem, place - 1);
@@ -207,7 +209,8 @@ struct night_sources *night_sources_read(Store *store, const struct night_file *
                                          GError **error)
 {
     struct night_sources *sources = sources_new();
-    g_autoptr(GHashTable) places = problem_table_new(g_free);
+    g_autoptr(GPtrArray) keys = g_ptr_array_new_with_free_func(g_free);
+    g_autoptr(GHashTable) places = problem_table_new(NULL);
     for (int i = 0; i < night->source_count; i++) {
         struct night_source_state state = {.source = &night->sources[i]};
         g_autoptr(GArray) problems = read_source(store, &night->sources[i], &state, sources, error);
@@ -219,7 +222,7 @@ struct night_sources *night_sources_read(Store *store, const struct night_file *
         }
         state.problems = (int)problems->len;
         g_array_append_val(sources->states, state);
-        add_problems(sources, problems, state.source, state.network, places);
+        add_problems(sources, problems, state.source, state.network, places, keys);
     }
     return sources;
 }

@@ -73,6 +73,26 @@ bool store_put_problems(Store *store, const struct problem *problems, int count,
     return true;
 }
 
+bool store_find_problems(Store *store, const struct problem *problems, int count, int64_t *ids,
+                         GError **error)
+{
+    unsigned type;
+    if (!store_row_type(store, "problems", &type, error))
+        return false;
+    g_autoptr(GByteArray) items = g_byte_array_new();
+    rows_array(items, type, count);
+    for (int i = 0; i < count; i++)
+        problem_to_row(items, &problems[i]);
+    g_autoptr(StoreRows) rows =
+        store_read(store, error, "SELECT find_problem_rows($1)", "a", items);
+    if (rows == NULL)
+        return false;
+    g_assert(PQntuples(rows) == count);
+    for (int i = 0; i < count; i++) /* the text of NULL is empty */
+        ids[i] = strtoll(PQgetvalue(rows, i, 0), NULL, 10);
+    return true;
+}
+
 static int compare_stored(gconstpointer a, gconstpointer b)
 {
     const struct stored_problem *left = a;
@@ -407,7 +427,7 @@ static json_t *type_peaks(const struct target *t)
     return peaks;
 }
 
-static json_t *target_to_row(const struct target *t)
+json_t *target_to_row(const struct target *t)
 {
     json_t *object = json_pack(
         "{ss ss ss ss ss si si sI si si si so so so}", "id", t->id, "vendor",

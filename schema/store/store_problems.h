@@ -23,6 +23,10 @@
 bool store_put_problems(Store *store, const struct problem *problems, int count, const char *tag,
                         int64_t *ids, GError **error);
 
+/* Finds the rows of problems and stores nothing. ids[i] becomes the row of problems[i], 0 if there is none. */
+bool store_find_problems(Store *store, const struct problem *problems, int count, int64_t *ids,
+                         GError **error);
+
 struct stored_problem {
     int64_t id;
     struct problem problem;
@@ -105,6 +109,8 @@ GPtrArray *store_list_targets(Store *store, GError **error); /* struct target * 
 /* Stores the target if it is unknown. A target that no device has described yet is made from its
  * id. */
 bool store_ensure_target(Store *store, const char *id, GError **error);
+/* Makes a row of the targets' table, a new reference. */
+json_t *target_to_row(const struct target *t);
 /* Reads a row of the targets' table. STORE_ERROR_DAMAGED unless target_validate() accepts it. */
 bool target_from_row(const json_t *object, struct target *target, GError **error);
 
