@@ -86,6 +86,8 @@ static bool parse(int argc, char **argv, struct request *request)
          "rows of the event log stay for DAYS (90)", "DAYS"},
         {"keep-workers", 0, 0, G_OPTION_ARG_DOUBLE, &options->worker_days,
          "ended workers stay for DAYS (30)", "DAYS"},
+        {"keep-messages", 0, 0, G_OPTION_ARG_DOUBLE, &options->message_days,
+         "delivered and given up messages to webhooks stay for DAYS (30)", "DAYS"},
         {0}};
     const struct cli cli = {
         .command = "db collect",
@@ -104,7 +106,8 @@ static bool parse(int argc, char **argv, struct request *request)
     return is_time(options->code_hours, "--keep-code") &&
            is_time(options->kernel_days, "--keep-kernels") &&
            is_time(options->event_days, "--keep-events") &&
-           is_time(options->worker_days, "--keep-workers");
+           is_time(options->worker_days, "--keep-workers") &&
+           is_time(options->message_days, "--keep-messages");
 }
 
 int command_db_collect(int argc, char **argv)

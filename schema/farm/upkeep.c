@@ -218,6 +218,21 @@ static bool forget_workers(struct upkeep *upkeep, GError **error)
     return true;
 }
 
+static bool forget_messages(struct upkeep *upkeep, GError **error)
+{
+    int64_t found = BATCH_ROWS;
+    while (upkeep->options->message_days >= 0 && found == BATCH_ROWS && !stopped(upkeep)) {
+        g_autoptr(StoreJson) row =
+            STEP(upkeep, error, "forget_messages(now() - $1 * interval '1 day', $2, $3)", "dib",
+                 upkeep->options->message_days, BATCH_ROWS, !upkeep->options->dry_run);
+        if (row == NULL)
+            return false;
+        add_found(upkeep, UPKEEP_MESSAGES, row);
+        found = upkeep->options->dry_run ? 0 : json_member_int(row, "freed");
+    }
+    return true;
+}
+
 /* ---- all of it ---- */
 
 /* The parts, in this order. An unreachable store of code objects stops only the last one. */
@@ -230,6 +245,7 @@ static const struct {
     [UPKEEP_KERNELS] = {"kernels without code", forget_kernels},
     [UPKEEP_EVENTS] = {"lines of the event log", forget_events},
     [UPKEEP_WORKERS] = {"ended workers", forget_workers},
+    [UPKEEP_MESSAGES] = {"ended messages", forget_messages},
     [UPKEEP_OBJECTS] = {"objects without a kernel", sweep_objects},
 };
 

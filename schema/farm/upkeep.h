@@ -24,15 +24,17 @@ struct upkeep_options {
     double code_hours;
     /* Days that rows of kernels without code are kept after they were last asked for. */
     double kernel_days;
-    double event_days;         /* days that lines of the event log are kept */
-    double worker_days;        /* days that rows of ended workers are kept */
+    double event_days;   /* days that lines of the event log are kept */
+    double worker_days;  /* days that rows of ended workers are kept */
+    double message_days; /* days that delivered and given up messages of the outbox are kept */
     const volatile gint *stop; /* NULL, or a flag: a value other than 0 ends the run between two
                                 * steps */
 };
 #define UPKEEP_DEFAULTS                                                                            \
     (struct upkeep_options)                                                                        \
     {                                                                                              \
-        .code_hours = 1, .kernel_days = 90, .event_days = 90, .worker_days = 30                    \
+        .code_hours = 1, .kernel_days = 90, .event_days = 90, .worker_days = 30,                   \
+        .message_days = 30                                                                         \
     }
 
 enum upkeep_part {
@@ -41,6 +43,7 @@ enum upkeep_part {
     UPKEEP_KERNELS,    /* kernels without code that nobody asks for */
     UPKEEP_EVENTS,     /* old lines of the event log */
     UPKEEP_WORKERS,    /* workers that ended long ago */
+    UPKEEP_MESSAGES,   /* messages of the outbox that ended long ago */
     UPKEEP_OBJECTS,    /* objects of stores outside that no kernel names; their bytes are
                         * unknown */
     UPKEEP_COUNT

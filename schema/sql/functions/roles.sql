@@ -109,6 +109,9 @@ CREATE OR REPLACE VIEW entry_points AS
         'spent_seconds', 'usage_golden']) AS n
     UNION ALL
     SELECT 'skipjack_coordinator', n, true FROM unnest(ARRAY[
+        'change_messages', 'claim_message', 'end_try', 'forget_messages', 'keep_message']) AS n
+    UNION ALL
+    SELECT 'skipjack_coordinator', n, true FROM unnest(ARRAY[
         'api_token', 'list_api_tokens', 'make_api_token', 'note_api_token', 'remove_api_token']) AS n
     UNION ALL
     SELECT 'skipjack_reader', n, true FROM unnest(ARRAY[
@@ -154,7 +157,7 @@ BEGIN
     EXECUTE format('GRANT USAGE ON SCHEMA skipjack TO %I', its_role);
     FOR thing IN SELECT format('skipjack.%I', c.relname) FROM pg_class c
                  WHERE c.relnamespace = 'skipjack'::regnamespace AND c.relkind IN ('r', 'p', 'v')
-                   AND c.relname NOT IN ('worker_secrets', 'api_tokens')
+                   AND c.relname NOT IN ('worker_secrets', 'api_tokens', 'outbox_receivers')
                    AND (NOT c.relispartition OR c.relname ~ '^results_')
                    AND NOT has_table_privilege(its_role, c.oid, 'SELECT')
     LOOP

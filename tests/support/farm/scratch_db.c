@@ -139,7 +139,7 @@ Store *scratch_store(void)
     /* Faster than TRUNCATE, which writes new files for each table. */
     execute(
         scratch_db_url(),
-        "SET search_path = skipjack; DELETE FROM bundles; DELETE FROM campaigns; DELETE FROM nights;"
+        "SET search_path = skipjack; DELETE FROM bundles; DELETE FROM campaigns; DELETE FROM nights; DELETE FROM outbox;"
         " DELETE FROM workers; UPDATE lease_watch SET looked_at = '-infinity';"
         " DELETE FROM golden_rows; DELETE FROM golden_proposed; DELETE FROM golden_versions;"
         " DELETE FROM golden_policies; DELETE FROM events; DELETE FROM kernels; DELETE FROM quarantine; DELETE FROM networks;"
