@@ -46,6 +46,7 @@ static const struct command commands[] = {
     {"campaign", "Campaigns", "create, list, show, watch and change campaigns", command_campaign},
     {"run", "Campaigns", "create the campaign that a JSON file describes, and watch it",
      command_run},
+    {"history", "Campaigns", "a problem's winner by night, and what changed", command_history},
     {"report", "Campaigns", "what tuning gained, a row a problem, and what was rejected",
      command_report},
     {"worker", "The farm", "this node's agent: builds, evaluates, or both", command_worker},
