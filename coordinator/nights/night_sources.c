@@ -226,3 +226,26 @@ struct night_sources *night_sources_read(Store *store, const struct night_file *
     }
     return sources;
 }
+
+bool night_sources_keep_only(struct night_sources *sources, const struct problem *problem)
+{
+    bool found = false;
+    for (guint i = sources->problems->len; i > 0; i--) {
+        const struct night_problem *each =
+            &g_array_index(sources->problems, struct night_problem, i - 1);
+        if (problem_compare(&each->problem, problem) == 0)
+            found = true;
+        else
+            g_array_remove_index(sources->problems, i - 1);
+    }
+    if (found)
+        return true;
+    const struct night_problem added = {
+        .problem = *problem,
+        .multiplicity = 1,
+        .weight = 1,
+        .uses = g_array_new(FALSE, FALSE, sizeof(struct night_use)),
+    };
+    g_array_append_val(sources->problems, added);
+    return false;
+}

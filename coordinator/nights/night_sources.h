@@ -48,4 +48,8 @@ struct night_sources *night_sources_read(Store *store, const struct night_file *
                                          GError **error);
 void night_sources_free(struct night_sources *sources);
 
+/* Leaves this problem alone, and returns true, if the night has it. Else adds it as a single layer and returns false:
+ * questions about any problem can be asked. */
+bool night_sources_keep_only(struct night_sources *sources, const struct problem *problem);
+
 #endif

@@ -534,6 +534,11 @@ bool store_begin(Store *store, GError **error)
            store_do(store, error, "SET LOCAL lock_timeout = 0", "");
 }
 
+bool store_begin_reading(Store *store, GError **error)
+{
+    return store_do(store, error, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "");
+}
+
 bool store_end(Store *store, bool keep, GError **error)
 {
     return store_do(store, error, keep ? "COMMIT" : "ROLLBACK", "");

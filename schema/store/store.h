@@ -63,6 +63,8 @@ bool store_act_as(Store *store, const char *secret, GError **error);
 /* A transaction over several calls. store_end() keeps the changes of all of them, or undoes all of them: a dry
  * run is a transaction that is undone. */
 bool store_begin(Store *store, GError **error);
+/* A transaction whose calls see one state of the database, and which refuses every change. */
+bool store_begin_reading(Store *store, GError **error);
 bool store_end(Store *store, bool keep, GError **error);
 
 #endif
