@@ -16,7 +16,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-double statistics_quantile(double *values, guint count, double share)
+double sample_quantile(double *values, guint count, double share)
 {
     if (count == 0)
         return 0;
@@ -27,9 +27,9 @@ double statistics_quantile(double *values, guint count, double share)
     return values[low] + (place - low) * (values[high] - values[low]);
 }
 
-double statistics_median(double *values, guint count)
+double sample_median(double *values, guint count)
 {
-    return statistics_quantile(values, count, 0.5);
+    return sample_quantile(values, count, 0.5);
 }
 
 double statistics_middle(double *values, guint count, double toward)
@@ -42,11 +42,11 @@ double statistics_middle(double *values, guint count, double toward)
 
 double statistics_deviation(double *values, guint count)
 {
-    double median = statistics_median(values, count);
+    double median = sample_median(values, count);
     g_autofree double *apart = g_new(double, MAX(count, 1));
     for (guint i = 0; i < count; i++)
         apart[i] = fabs(values[i] - median);
-    return DEVIATION_PER_MAD * statistics_median(apart, count);
+    return DEVIATION_PER_MAD * sample_median(apart, count);
 }
 
 /* ---- Student's t ---- */

@@ -8,9 +8,9 @@
 #include <glib.h>
 
 /* Sorts the values and returns their median; 0 without values. */
-double statistics_median(double *values, guint count);
+double sample_median(double *values, guint count);
 /* Sorts the values and returns the quantile `share`, between two values by their distance; 0 without values. */
-double statistics_quantile(double *values, guint count, double share);
+double sample_quantile(double *values, guint count, double share);
 /* Sorts the values and returns the middle one; of two middle ones that which is nearer to `toward`. */
 double statistics_middle(double *values, guint count, double toward);
 /* The standard deviation of a normal sample, by its median absolute deviation. Sorts the values. */

@@ -284,7 +284,7 @@ static void note_statistic(double now, double within, const struct run *before,
         .now_count = 1,
         .then_count = count,
     };
-    double apart = fabs(now - statistics_median(then, (guint)count)) / comparison_error(&c);
+    double apart = fabs(now - sample_median(then, (guint)count)) / comparison_error(&c);
     g_array_append_val(learner->values, apart);
 }
 
@@ -324,8 +324,8 @@ static void fit_tails(GArray *values, bool tonight, struct regression_noise *noi
 {
     double *sizes = (double *)(void *)values->data;
     double share = values->len >= PAIRS_FAR && !tonight ? 0.99 : 0.95;
-    double half = statistics_quantile(sizes, values->len, 0.5);
-    double far = statistics_quantile(sizes, values->len, share);
+    double half = sample_quantile(sizes, values->len, 0.5);
+    double far = sample_quantile(sizes, values->len, share);
     noise->freedom = half > 0 ? student_freedom(far / half, share) : FREEDOM_GUESS;
     noise->scale = MAX(1, half / student_quantile(0.25, noise->freedom));
 }
@@ -350,7 +350,7 @@ static void measure_noise(const GPtrArray *problems, struct regression_noise *no
     noise->pairs = (int)values->len;
     if (values->len >= PAIRS_FOR_SPREAD) {
         /* 0.6745 standard deviations: the median of the size of a normal value. */
-        double seen = statistics_median((double *)(void *)values->data, values->len) / 0.6745;
+        double seen = sample_median((double *)(void *)values->data, values->len) / 0.6745;
         double between = seen * seen - learner.within / values->len;
         noise->night_error = MAX(NIGHT_ERROR_LEAST, between > 0 ? sqrt(between) : 0);
     }
@@ -401,7 +401,7 @@ static double time_then(const struct regression_entry *entry, enum regression_ag
     if (against == REGRESSION_GOLDEN)
         return entry->has_golden && is_timed(&entry->golden) ? entry->golden.median_ms : 0;
     struct run run = run_of(entry->earlier, 0);
-    return run.count > 0 ? exp(statistics_median(run.logs, (guint)run.count)) : 0;
+    return run.count > 0 ? exp(sample_median(run.logs, (guint)run.count)) : 0;
 }
 
 struct bests {
@@ -586,7 +586,7 @@ static struct regression_node *node_of(const Regressions *r, const char *name)
 static void judge_node(Regressions *r, const char *name, GArray *changes)
 {
     double *logs = (double *)(void *)changes->data;
-    double median = statistics_median(logs, changes->len);
+    double median = sample_median(logs, changes->len);
     double spread = MAX(statistics_deviation(logs, changes->len), r->noise.night_error);
     struct regression_node *node = g_new0(struct regression_node, 1);
     node->node = g_strdup(name);
@@ -620,7 +620,7 @@ static void judge_nodes(Regressions *r, const GPtrArray *problems)
                 *entry->now.node == '\0')
                 continue;
             double change =
-                log(entry->now.median_ms) - statistics_median(run.logs, (guint)run.count);
+                log(entry->now.median_ms) - sample_median(run.logs, (guint)run.count);
             GArray *changes = g_hash_table_lookup(nodes, entry->now.node);
             if (changes == NULL) {
                 changes = g_array_new(FALSE, FALSE, sizeof(double));
@@ -708,7 +708,7 @@ static void test(struct judge *judge, const struct regression_problem *problem,
         g_ptr_array_add(judge->tested, finding);
     } else if (is_failure(sides->now)) {
         finding = add_finding(judge, problem, sides->now, sides->then);
-        c.then = statistics_median(run.logs, (guint)run.count);
+        c.then = sample_median(run.logs, (guint)run.count);
     }
     if (finding == NULL)
         return;
