@@ -19,5 +19,6 @@ int command_networks(int argc, char **argv);
 int command_targets(int argc, char **argv);
 int command_solvers(int argc, char **argv);
 int command_quarantine(int argc, char **argv);
+int command_tell(int argc, char **argv);
 
 #endif

@@ -53,6 +53,7 @@ static const struct command commands[] = {
     {"status", "The farm", "database, campaigns, jobs, workers at a glance", command_status},
     {"serve", "The farm", "metrics and health over HTTP, and the farm's upkeep", command_serve},
     {"quarantine", "The farm", "list or clear configs that crash or hang", command_quarantine},
+    {"tell", "The farm", "messages to webhooks: list, send, retry, drop", command_tell},
     {"db", "The farm", "start, stop, migrate the database; say where it is", command_db},
     {"export", "Results", "write a campaign's results, or a golden version, in MIOpen's formats",
      command_export},

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static char *fail(const char *path, GFileError code, const char *why, GError **error)
 {
@@ -43,4 +44,21 @@ char *small_file_read(const char *path, gsize limit, gsize *length, GError **err
     char *text = read_open(file, path, limit, length != NULL ? length : &unused, error);
     fclose(file);
     return text;
+}
+
+#define SECRET_FILE_BYTES_MAX 65536
+
+char *small_file_secret(const char *path, GError **error)
+{
+    struct stat status;
+    if (stat(path, &status) != 0)
+        return fail(path, g_file_error_from_errno(errno), g_strerror(errno), error);
+    if (S_ISREG(status.st_mode) && (status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+        return fail(path, G_FILE_ERROR_PERM, "others may read it; chmod 600 it first", error);
+    g_autofree char *text = small_file_read(path, SECRET_FILE_BYTES_MAX, NULL, error);
+    if (text == NULL)
+        return NULL;
+    text[strcspn(text, "\r\n")] = '\0';
+    return *text != '\0' ? g_steal_pointer(&text)
+                         : fail(path, G_FILE_ERROR_INVAL, "its first line is empty", error);
 }

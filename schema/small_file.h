@@ -13,4 +13,9 @@
  * G_FILE_ERROR_INVAL if the file contains a NUL. */
 char *small_file_read(const char *path, gsize limit, gsize *length, GError **error);
 
+/* Returns the first line of a file that holds a secret, without its line end; free with g_free(). NULL with a
+ * G_FILE_ERROR that names the path: G_FILE_ERROR_PERM if group or others may read the file, G_FILE_ERROR_INVAL if the
+ * line is empty. Pipes are taken as they are. */
+char *small_file_secret(const char *path, GError **error);
+
 #endif

@@ -8,10 +8,8 @@
 #include "schema/server/roles.h"
 #include "schema/small_file.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -21,31 +19,6 @@ struct request {
 };
 
 /* ---- passwords, from files and terminals only ---- */
-
-#define PASSWORD_FILE_BYTES_MAX 65536
-
-static char *refuse_file(const char *path, const char *why, GError **error)
-{
-    g_set_error(error, STORE_ERROR, STORE_ERROR_ACCESS, "cannot take a password from '%s': %s",
-                path, why);
-    return NULL;
-}
-
-/* Reads the first line of a file, which must be closed to other users. */
-static char *password_of_file(const char *path, GError **error)
-{
-    struct stat status;
-    g_autofree char *text = NULL;
-    if (stat(path, &status) != 0)
-        return refuse_file(path, g_strerror(errno), error);
-    if (S_ISREG(status.st_mode) && (status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
-        return refuse_file(path, "others may read it; chmod 600 it first", error);
-    if ((text = small_file_read(path, PASSWORD_FILE_BYTES_MAX, NULL, error)) == NULL)
-        return NULL;
-    text[strcspn(text, "\r\n")] = '\0';
-    return *text != '\0' ? g_steal_pointer(&text)
-                         : refuse_file(path, "its first line is empty", error);
-}
 
 /* Reads a line from the terminal without echo. */
 static char *ask_terminal(const char *prompt)
@@ -70,7 +43,7 @@ static char *ask_terminal(const char *prompt)
 static char *read_password(const struct request *request, GError **error)
 {
     if (request->password_file != NULL)
-        return password_of_file(request->password_file, error);
+        return small_file_secret(request->password_file, error);
     if (isatty(STDIN_FILENO) == 0)
         return NULL;
     g_autofree char *first = ask_terminal("Its password, empty to leave it as it is: ");
