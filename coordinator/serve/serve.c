@@ -5,6 +5,7 @@
 #include "coordinator/cli/cli.h"
 #include "coordinator/commands.h"
 #include "coordinator/plan/progress.h"
+#include "coordinator/tell/teller.h"
 #include "schema/farm/farm.h"
 #include "schema/farm/upkeep.h"
 #include "schema/monitor/log.h"
@@ -55,6 +56,7 @@ struct serve {
     gint64 asked_us, answered_us;
     double ask_seconds;
     struct upkeeper upkeeper;
+    struct teller teller;
 };
 
 /* ---- upkeep ---- */
@@ -514,6 +516,7 @@ static void signalled(uv_signal_t *handle, int number)
     log_write(LEVEL_INFO, "stopping", NULL, "stopping");
     serve->ending = true;
     upkeeper_end(&serve->upkeeper);
+    teller_end(&serve->teller);
     g_clear_pointer(&serve->server, http_server_close);
     /* Handles are closed; only threads may still run. Wait for them, at most ENDING_MS. */
     uv_timer_start(&serve->look, too_long, ENDING_MS, 0);
@@ -528,6 +531,7 @@ static void close_rest(struct serve *serve)
     uv_run(&serve->loop, UV_RUN_DEFAULT);
     uv_loop_close(&serve->loop);
     upkeeper_clear(&serve->upkeeper);
+    teller_clear(&serve->teller);
     g_clear_pointer(&serve->store, store_close);
     farm_free(serve->farm);
     g_clear_error(&serve->error);
@@ -538,7 +542,7 @@ static void close_rest(struct serve *serve)
 
 struct arguments {
     char *listen, *log, *log_level;
-    double upkeep_seconds;
+    double upkeep_seconds, tell_seconds;
 };
 
 static int run(struct serve *serve, const struct arguments *arguments)
@@ -557,6 +561,7 @@ static int run(struct serve *serve, const struct arguments *arguments)
         log_write(LEVEL_INFO, "metrics", NULL, "metrics and health under %s",
                   http_server_url(serve->server));
         upkeeper_start(&serve->upkeeper, &serve->loop, arguments->upkeep_seconds);
+        teller_start(&serve->teller, &serve->loop, arguments->tell_seconds);
         look(&serve->look);
         uv_run(&serve->loop, UV_RUN_DEFAULT);
     } else {
@@ -574,12 +579,16 @@ static int refuse(const char *words)
 
 int command_serve(int argc, char **argv)
 {
-    struct arguments arguments = {.upkeep_seconds = 3600};
+    struct arguments arguments = {.upkeep_seconds = 3600, .tell_seconds = 30};
     const GOptionEntry options[] = {
         {"listen", 0, 0, G_OPTION_ARG_STRING, &arguments.listen,
          "where to answer (default: 127.0.0.1:9465)", "[ADDRESS:]PORT"},
         {"upkeep", 0, 0, G_OPTION_ARG_DOUBLE, &arguments.upkeep_seconds,
          "how often to drop what nobody needs, as 'db collect' does (default: 3600; 0: never)",
+         "SECONDS"},
+        {"tell", 0, 0, G_OPTION_ARG_DOUBLE, &arguments.tell_seconds,
+         "how often to deliver messages to webhooks that are due, as 'tell send' does (default: 30; "
+         "0: never)",
          "SECONDS"},
         {"log", 0, 0, G_OPTION_ARG_STRING, &arguments.log,
          "text, or json, an object a line (default: SKIPJACK_LOG; text on a terminal)", "FORM"},
@@ -598,6 +607,8 @@ int command_serve(int argc, char **argv)
         return CLI_USAGE;
     if (!(arguments.upkeep_seconds >= 0 && arguments.upkeep_seconds <= UPKEEP_MOST))
         return refuse("--upkeep takes seconds, a year's at most, or 0 for never");
+    if (!(arguments.tell_seconds >= 0 && arguments.tell_seconds <= UPKEEP_MOST))
+        return refuse("--tell takes seconds, a year's at most, or 0 for never");
     if (!log_open("serve", arguments.log, arguments.log_level, &error))
         return refuse(error->message);
     struct serve *serve = g_new0(struct serve, 1);

@@ -96,7 +96,8 @@ static double pause_seconds(const struct message *message, const struct tell_ans
 }
 
 /* Sends the message once. Without its secret it is not sent: another process may have the file. */
-static void try_message(const struct message *message, struct tell_answer *answer)
+static void try_message(const struct message *message, const volatile gint *stop,
+                        struct tell_answer *answer)
 {
     g_autoptr(GError) error = NULL;
     g_autofree char *secret = NULL;
@@ -112,15 +113,16 @@ static void try_message(const struct message *message, struct tell_answer *answe
         .secret = secret,
         .now_unix = g_get_real_time() / G_USEC_PER_SEC,
         .seconds = REQUEST_SECONDS,
+        .stop = stop,
     };
     tell_send(&letter, answer);
 }
 
-static bool deliver(Store *store, const struct message *message, struct tell_counts *counts,
-                    GError **error)
+static bool deliver(Store *store, const struct message *message, const volatile gint *stop,
+                    struct tell_counts *counts, GError **error)
 {
     struct tell_answer answer;
-    try_message(message, &answer);
+    try_message(message, stop, &answer);
     enum message_state state =
         answer.result == TELL_DELIVERED ? MESSAGE_DELIVERED
         : answer.result == TELL_REFUSED || message->age_seconds > GIVE_UP_SECONDS ? MESSAGE_FAILED
@@ -163,7 +165,7 @@ bool tell_deliver(Store *store, double wait_seconds, const volatile gint *stop,
         if (!store_claim_message(store, HOLD_SECONDS, &message, &wait, error))
             return false;
         if (message != NULL) {
-            if (!deliver(store, message, counts, error))
+            if (!deliver(store, message, stop, counts, error))
                 return false;
             continue;
         }

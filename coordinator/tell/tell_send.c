@@ -35,6 +35,13 @@ static size_t receive(char *bytes, size_t one, size_t count, void *data)
     return count;
 }
 
+static int go_on(void *data, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
+{
+    const struct tell_letter *letter = data;
+    (void)a, (void)b, (void)c, (void)d;
+    return letter->stop != NULL && g_atomic_int_get(letter->stop) != 0;
+}
+
 static TellHeaders *headers_of(const struct tell_letter *letter)
 {
     g_autofree char *id = g_strdup_printf("X-Skipjack-Id: %s", letter->id);
@@ -72,6 +79,9 @@ static void set_options(CURL *curl, const struct tell_letter *letter, GString *t
     curl_easy_setopt(curl, CURLOPT_POSTFIELDS, letter->body);
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive);
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, text);
+    curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+    curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, go_on);
+    curl_easy_setopt(curl, CURLOPT_XFERINFODATA, letter);
     curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, words);
 }
 

@@ -11,11 +11,12 @@
 
 struct tell_letter {
     const char *url;
-    const char *id;     /* the message's id */
-    const char *body;   /* JSON */
-    const char *secret; /* the key of the signature; NULL for none */
-    int64_t now_unix;   /* the time that is signed */
-    double seconds;     /* for the whole request */
+    const char *id;            /* the message's id */
+    const char *body;          /* JSON */
+    const char *secret;        /* the key of the signature; NULL for none */
+    int64_t now_unix;          /* the time that is signed */
+    double seconds;            /* for the whole request */
+    const volatile gint *stop; /* a value other than 0 ends the request; NULL: none */
 };
 
 enum tell_result {
