@@ -12,6 +12,7 @@
 #   make bench       all benchmarks; make bench-NAME: one of them; make bench-release: of what ships
 #   make solvers-table  what each solver serves, into solvers/README.md
 #   make layer-columns  the columns of layer tables, into coordinator/import/LAYER_TABLES.md
+#   make pages       man pages and the completion for bash, into build/pages
 #   make life-of-a-job  a job's forms, into coordinator/LIFE_OF_A_JOB.md
 #   make demo        tunes ResNet-50 on this machine, within ten minutes
 #   make reader      libskipjackdb, which reads .sjdb files in other programs
@@ -55,7 +56,7 @@ parallel = +$(MAKE) --no-print-directory $(if $(V),,--silent) \
 
 MAKEFLAGS += --no-builtin-rules
 .DELETE_ON_ERROR:
-.PHONY: all test test-long test-chaos gpu-test gpu-bench lint mutations bench bench-release bench-deps solvers-table layer-columns life-of-a-job demo reader install uninstall \
+.PHONY: all test test-long test-chaos gpu-test gpu-bench lint mutations bench bench-release bench-deps solvers-table layer-columns pages life-of-a-job demo reader install uninstall \
 	install-reader uninstall-reader clean \
 	libraries sanitized-tests thread-tests test-threads fuzzers bundle FORCE
 all: $(BUILD)/skipjack reader
@@ -98,12 +99,12 @@ $(BUILD)/lib$(1).a: $(call objects,$($(1)_sources)) $(BUILD)/list/$(1)_sources
 endef
 $(foreach room,$(rooms) $(parts) support,$(eval $(call archive,$(room))))
 
-$(BUILD)/skipjack: $(call objects,coordinator/main.c) $(call archives,$(rooms) $(parts))
+$(BUILD)/skipjack: $(call objects,coordinator/main.c gen/commit.c) $(call archives,$(rooms) $(parts))
 	$(link)
 
 # The same program with solvers that crash, hang and lie, for the fault tests. Its own
 # objects come first, so the linker takes none of the same name from the archives.
-$(BUILD)/skipjack-faults: $(call objects,coordinator/main.c $(wildcard tests/faults/solver_*.c) \
+$(BUILD)/skipjack-faults: $(call objects,coordinator/main.c gen/commit.c $(wildcard tests/faults/solver_*.c) \
 			gen/faults/kernel_sources.c gen/faults/kernel_hashes.c) $(call archives,$(rooms) $(parts))
 	$(link)
 
@@ -175,6 +176,18 @@ $(eval $(call embedded,migrations,migration_files))
 $(eval $(call embedded,definitions,definition_files))
 $(eval $(call embedded,page_files,page_parts))
 $(eval $(call embedded,network_tables,networks))
+
+# The commit and its day, for --version: nothing is linked again unless they change. A tarball has none; name it
+# with COMMIT=.
+ifeq ($(origin COMMIT),undefined)
+COMMIT := $(if $(wildcard .git),$(shell git describe --always --dirty --abbrev=12 2>/dev/null))
+COMMIT_DAY := $(if $(COMMIT),$(shell git log -1 --format=%cs 2>/dev/null))
+endif
+commit := $(or $(COMMIT),unknown) $(COMMIT_DAY)
+$(BUILD)/gen/commit.c: $(BUILD)/list/commit
+	$(call run,GEN) printf '%s\n' '#include "schema/monitor/version.h"' \
+		'const char skipjack_commit[] = "$(word 1,$(commit))";' \
+		'const char skipjack_commit_day[] = "$(word 2,$(commit))";' >$@
 
 # A variable's value as a file, rewritten only when it changes: what is made from a list
 # of files is made again when one comes or goes, and objects when the flags change.
@@ -425,6 +438,12 @@ layer-columns: $(BUILD)/skipjack
 	@sed -i -e '/^<!-- layer-columns:/,/^<!-- end of layer-columns/{//!d}' \
 		-e '/^<!-- layer-columns:/r $(BUILD)/layer-columns.md' coordinator/import/LAYER_TABLES.md
 
+# What the program says of its commands, as man pages and for bash.
+pages: $(BUILD)/pages/.made
+$(BUILD)/pages/.made: $(BUILD)/skipjack coordinator/pages/completion.bash
+	$(call run,PAGES) rm -rf $(@D)/man && $(BUILD)/skipjack pages --man $(@D)/man && \
+		{ cat coordinator/pages/completion.bash && $(BUILD)/skipjack pages; } >$(@D)/completion && touch $@
+
 # The texts of the page on a job's forms, from a run on this machine.
 life-of-a-job: $(BUILD)/skipjack $(BUILD)/tests/coordinator/life_of_a_job_forms
 	tests/coordinator/life_of_a_job.t --write
@@ -461,8 +480,10 @@ install-reader: reader
 uninstall-reader:
 	rm -f $(addprefix $(to)/,$(reader_installed))
 
-install: all install-reader
+install: all pages install-reader
 	install -D -m 755 $(BUILD)/skipjack $(to)/bin/skipjack
+	install -D -m 644 -t $(to)/share/man/man1 $(BUILD)/pages/man/*.1
+	install -D -m 644 $(BUILD)/pages/completion $(to)/share/bash-completion/completions/skipjack
 	for page in $(pages); do install -D -m 644 $$page $(to)/share/doc/skipjack/$$page; done
 	$(if $(networks),install -D -m 644 -t $(to)/share/skipjack/networks $(networks))
 	for script in $(scripts); do install -D -m 755 deploy/$$script $(to)/share/skipjack/$$script; done
@@ -472,13 +493,14 @@ install: all install-reader
 		chmod 644 $(to)/lib/systemd/system/$$unit; done
 
 uninstall: uninstall-reader
-	rm -f $(to)/bin/skipjack $(addprefix $(to)/share/doc/skipjack/,$(pages)) $(addprefix $(to)/share/,\
+	rm -f $(to)/bin/skipjack $(to)/share/man/man1/skipjack.1 $(to)/share/man/man1/skipjack-*.1 \
+		$(to)/share/bash-completion/completions/skipjack $(addprefix $(to)/share/doc/skipjack/,$(pages)) $(addprefix $(to)/share/,\
 		$(networks:coordinator/%=skipjack/%) $(scripts:%=skipjack/%)) \
 		$(units:%=$(to)/lib/systemd/system/%)
 	-find $(wildcard $(addprefix $(to)/share/,doc/skipjack skipjack)) -depth -type d -empty -delete
 
 # Its libraries lie beside it, and those that they need in turn.
-$(BUILD)/bundle/skipjack: $(call objects,coordinator/main.c) $(call archives,$(rooms) $(parts))
+$(BUILD)/bundle/skipjack: $(call objects,coordinator/main.c gen/commit.c) $(call archives,$(rooms) $(parts))
 	$(link) -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/../lib'
 
 BUNDLE ?= $(BUILD)/skipjack-$(shell uname -m).tar.gz

@@ -20,5 +20,7 @@ int command_targets(int argc, char **argv);
 int command_solvers(int argc, char **argv);
 int command_quarantine(int argc, char **argv);
 int command_tell(int argc, char **argv);
+int command_pages(int argc, char **argv);
+int command_complete(int argc, char **argv);
 
 #endif

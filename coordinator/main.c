@@ -3,6 +3,7 @@
  * The only file that includes every room's commands.
  */
 #include "coordinator/cli/cli.h"
+#include "coordinator/cli/describe.h"
 #include "coordinator/cli/safe_output.h"
 #include "coordinator/cli/terminal.h"
 #include "coordinator/commands.h"
@@ -64,6 +65,9 @@ static const struct command commands[] = {
     {"merge", "Results", "merge files of MIOpen's formats, or convert one", command_merge},
     {"lookup", "Results", "say what a .sjdb holds for a problem, or what is in it", command_lookup},
     {"diff", "Results", "compare two such files by what they say", command_diff},
+    {"pages", NULL, "man pages and shell completion, made when the program is built",
+     command_pages},
+    {"complete", NULL, "names in the database, for the shell's completion", command_complete},
     {"child", NULL, "a build or eval child of the worker", command_child},
 };
 
@@ -113,9 +117,21 @@ static const struct {
     {"COLUMNS", "width of tables; without it the terminal's, and no limit in a pipe"},
 };
 
+#define EXAMPLE "skipjack tune resnet50-v1.5 --budget 600"
+
+/* Options in front of a command, and what the command table says of the whole program. */
+#define SUMMARY "a distributed tuning farm for GPU convolution kernels"
+static const struct {
+    const char *name, *meaning;
+} general[] = {
+    {"-q, --quiet", "no progress and no notices, only results and errors"},
+    {"-v, --version", "the program's version and commit"},
+    {"-h, --help", "this page; 'skipjack help COMMAND' is 'skipjack COMMAND --help'"},
+};
+
 static void print_help(FILE *out)
 {
-    fputs("skipjack: a distributed tuning farm for GPU convolution kernels\n\n"
+    fputs("skipjack: " SUMMARY "\n\n"
           "usage: skipjack COMMAND [OPTION...]\n",
           out);
     for (gsize g = 0; g < G_N_ELEMENTS(groups); g++) {
@@ -125,18 +141,16 @@ static void print_help(FILE *out)
                 fprintf(out, "  %-12s %s\n", commands[i].name, commands[i].summary);
         }
     }
-    fputs("\nGeneral options\n"
-          "  -q, --quiet    no progress and no notices, only results and errors\n"
-          "  -v, --version  the program's version\n"
-          "  -h, --help     this page; 'skipjack help COMMAND' is 'skipjack COMMAND --help'\n"
-          "\nEnvironment\n",
-          out);
+    fputs("\nGeneral options\n", out);
+    for (gsize i = 0; i < G_N_ELEMENTS(general); i++)
+        fprintf(out, "  %-14s %s\n", general[i].name, general[i].meaning);
+    fputs("\nEnvironment\n", out);
     for (gsize i = 0; i < G_N_ELEMENTS(variables); i++)
         fprintf(out, "  %-25s %s\n", variables[i].name, variables[i].meaning);
     fputs("\n'skipjack COMMAND --help' explains a command, with an example.\n"
           "SKIPJACK_DB names a PostgreSQL to share; else a private one is under SKIPJACK_HOME.\n"
           "Exit status: 0 done, 1 failed or findings, 2 wrong usage, 130 stopped by Ctrl-C.\n"
-          "\nExample:\n  skipjack tune resnet50-v1.5 --budget 600\n",
+          "\nExample:\n  " EXAMPLE "\n",
           out);
 }
 
@@ -250,6 +264,31 @@ static void take_quiet(GPtrArray *words)
     }
 }
 
+/* Prints the command table as JSON, for coordinator/pages. */
+static void describe_program(void)
+{
+    json_t *rows = json_array(), *headings = json_array(), *environment = json_array();
+    json_t *options = json_array();
+    for (gsize i = 0; i < G_N_ELEMENTS(general); i++)
+        json_array_append_new(options, json_pack("{s:s, s:s}", "name", general[i].name, "meaning",
+                                                 general[i].meaning));
+    for (gsize i = 0; i < G_N_ELEMENTS(groups); i++)
+        json_array_append_new(headings, json_string(groups[i]));
+    for (gsize i = 0; i < G_N_ELEMENTS(commands); i++) {
+        if (commands[i].group)
+            json_array_append_new(rows,
+                                  json_pack("{s:s, s:s, s:s}", "name", commands[i].name, "group",
+                                            commands[i].group, "summary", commands[i].summary));
+    }
+    for (gsize i = 0; i < G_N_ELEMENTS(variables); i++)
+        json_array_append_new(environment, json_pack("{s:s, s:s}", "name", variables[i].name,
+                                                     "meaning", variables[i].meaning));
+    describe_print(json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "version",
+                             SKIPJACK_VERSION, "date", skipjack_commit_day, "summary", SUMMARY,
+                             "example", EXAMPLE, "groups", headings, "commands", rows, "options",
+                             options, "variables", environment));
+}
+
 /* Runs the command. words: its name and its arguments. */
 static int run_command(GPtrArray *words)
 {
@@ -266,7 +305,11 @@ static int run_command(GPtrArray *words)
         return CLI_DONE;
     }
     if (is_one_of(name, "--version", "-v", "version") || strcmp(name, "-V") == 0) {
-        puts("skipjack " SKIPJACK_VERSION);
+        printf("skipjack " SKIPJACK_VERSION " (commit %s)\n", skipjack_commit);
+        return CLI_DONE;
+    }
+    if (strcmp(name, DESCRIBE_OPTION) == 0) {
+        describe_program();
         return CLI_DONE;
     }
     const struct command *command = find_command(name);

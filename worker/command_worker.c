@@ -104,10 +104,10 @@ static const GOptionEntry entries[] = {
     {"log", 0, 0, G_OPTION_ARG_STRING, &given.log,
      "Form of the log on stderr: text, or json with one object a line (default: SKIPJACK_LOG; else "
      "text on a terminal, json elsewhere)",
-     "FORM"},
+     "text|json"},
     {"log-level", 0, 0, G_OPTION_ARG_STRING, &given.log_level,
      "Lowest level to log: debug, info, warning or error (default: SKIPJACK_LOG_LEVEL; else info)",
-     "LEVEL"},
+     "debug|info|warning|error"},
     {"metrics", 0, 0, G_OPTION_ARG_STRING, &given.metrics,
      "Serve /metrics (for Prometheus) and /health at this port (default address: 127.0.0.1)",
      "[ADDRESS:]PORT"},

@@ -1,9 +1,11 @@
 #include "coordinator/cli/cli.h"
 
+#include "coordinator/cli/describe.h"
 #include "coordinator/cli/terminal.h"
 #include "schema/monitor/log.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 G_DEFINE_QUARK(coordinator_error, coordinator_error)
@@ -70,6 +72,10 @@ static GOptionContext *option_context(const struct cli *cli)
 
 bool cli_parse_options(const struct cli *cli, int *argc, char ***argv, GError **error)
 {
+    if (describe_asked(*argc, *argv)) {
+        describe_print(describe_command(cli));
+        exit(fflush(stdout) == 0 ? CLI_DONE : CLI_FAILED);
+    }
     g_autofree char *name = g_strdup_printf("skipjack %s", cli->command);
     g_set_prgname(name);
     g_autoptr(GOptionContext) context = option_context(cli);
@@ -174,6 +180,11 @@ int cli_find_verb(const struct cli_verbs *list, int argc, char **argv, int *stat
 {
     bool help = argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
     *status = help ? CLI_DONE : CLI_USAGE;
+    if (describe_asked(argc, argv)) {
+        describe_print(describe_verbs(list));
+        *status = CLI_DONE;
+        return -1;
+    }
     if (argc < 2 || help) {
         print_verbs(list, help ? stdout : stderr);
         return -1;

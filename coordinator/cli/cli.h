@@ -36,7 +36,7 @@ struct cli {
 };
 
 /* Parses argv by the command's options and leaves in it only the arguments that are no options, after argv[0]. --help
- * prints and ends the program. Returns false with a G_OPTION_ERROR, which cli_fail() reports as wrong usage. */
+ * and --describe (describe.h) print and end the program. Returns false with a G_OPTION_ERROR, which cli_fail() reports as wrong usage. */
 bool cli_parse_options(const struct cli *cli, int *argc, char ***argv, GError **error);
 
 /* Does the same as cli_parse_options(), and checks the number of arguments. Returns false after a message on stderr:

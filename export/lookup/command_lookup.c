@@ -327,7 +327,7 @@ static bool parse(int argc, char **argv, struct lookup *lookup, GError **error)
         {"choose", 0, 0, G_OPTION_ARG_NONE, &lookup->choose,
          "An answer for any problem, and how it was found", NULL},
         {"mode", 0, 0, G_OPTION_ARG_STRING, &lookup->mode,
-         "normal, fast (dynamic solvers alone) or hybrid", "MODE"},
+         "normal, fast (dynamic solvers alone) or hybrid", "normal|fast|hybrid"},
         {"problems", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &lookup->lists,
          "--choose for each problem of a list, as import reads it; may be repeated", "LIST"},
         {"target", 0, 0, G_OPTION_ARG_STRING, &lookup->target,

@@ -2,6 +2,7 @@
 #include "schema/commands/commands.h"
 
 #include "coordinator/cli/cli.h"
+#include "coordinator/cli/describe.h"
 #include "coordinator/cli/table.h"
 #include "schema/commands/blobs_command.h"
 #include "schema/commands/collect_command.h"
@@ -167,11 +168,21 @@ static char *find_psql(void)
 /* Replaces this process by psql, with the arguments behind the verb. */
 static int db_psql(int argc, char **argv)
 {
+    static const struct cli cli = {
+        .command = "db psql",
+        .arguments = "[ARGUMENT...]",
+        .summary =
+            "Opens psql on the database in use. The arguments are psql's: 'psql --help' lists them.",
+        .example = PSQL_EXAMPLE,
+    };
+    if (describe_asked(argc, argv)) {
+        describe_print(describe_command(&cli));
+        return CLI_DONE;
+    }
     for (int i = 1; i < argc; i++) { /* psql's help needs no database */
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-?") == 0) {
-            printf(
-                "Usage:\n  skipjack db psql [ARGUMENT…]\n\nOpens psql on the database in use. The arguments are "
-                "psql's: 'psql --help' lists them.\n\nExample:\n  " PSQL_EXAMPLE "\n");
+            printf("Usage:\n  skipjack %s %s\n\n%s\n\nExample:\n  %s\n", cli.command, cli.arguments,
+                   cli.summary, cli.example);
             return CLI_DONE;
         }
     }

@@ -64,7 +64,7 @@ static bool parse(int argc, char **argv, struct request *request)
         {"login", 0, 0, G_OPTION_ARG_STRING, &request->login,
          "create this login, or add an existing one to the role", "NAME"},
         {"role", 0, 0, G_OPTION_ARG_STRING, &request->role,
-         "its role: reader, worker or coordinator", "ROLE"},
+         "its role: reader, worker or coordinator", "reader|worker|coordinator"},
         {"password-file", 0, 0, G_OPTION_ARG_FILENAME, &request->password_file,
          "its password is the first line of FILE (default: ask on the terminal)", "FILE"},
         {"connections", 0, 0, G_OPTION_ARG_INT, &request->connections,

@@ -137,7 +137,7 @@ for my $case (['>/dev/full', qr/cannot write to standard output: No space/, 1],
 my (undef, undef, $nothing) = run();
 is $nothing, 2, 'no command at all ends with 2';
 my ($version) = run('--version');
-like $version, qr/^skipjack \d+\.\d+$/, '--version prints the version';
+like $version, qr/^skipjack \d+\.\d+ \(commit [0-9a-z.-]+\)$/, '--version prints the version and the commit';
 
 my ($table) = run('solvers');
 like $table, qr/^ConvDirectNaive +\d+ +Direct/m, 'solvers prints the table';
