@@ -194,11 +194,17 @@ BEGIN
     ids := history_text_ids(found.configs || found.stacks || found.nodes);
     INSERT INTO history AS h (series, night, campaign_id, version, config, stack, node, median_ms, spread,
                               fastest_ms, slowest_ms, drift, n, sm_mhz_min, sm_mhz_max, throttle, failure,
-                              older)
-    -- Two revisions of a solver in one campaign: the newer one counts.
+                              older, wins)
+    -- Two revisions of a solver in one campaign: the newer one counts. wins is right here unless another
+    -- solver of this step is faster: then it is corrected below.
     SELECT DISTINCT ON (s.id, u.night) s.id, u.night, campaign, v.id, u.config, u.stack, u.node,
            u.median, u.spread, u.median, u.median, u.drift, u.n, u.least_mhz, u.most_mhz, u.throttle, u.failure,
-           u.older
+           u.older, u.failure = @FAILURE_NONE AND NOT EXISTS (
+               SELECT FROM history_series o
+               CROSS JOIN LATERAL (SELECT * FROM history p WHERE p.series = o.id AND p.night <= u.night
+                                   ORDER BY p.night DESC LIMIT 1) AS p
+               WHERE o.target = c.target AND o.problem_id = u.problem AND o.id <> s.id
+                 AND p.failure = @FAILURE_NONE AND p.median_ms <= u.median)
     FROM unnest(found.problems, found.solvers, found.solver_ids, found.nights,
                 ids[:cardinality(found.problems)],
                 ids[cardinality(found.problems) + 1:2 * cardinality(found.problems)],

@@ -27,7 +27,8 @@ CREATE TABLE history_texts (
 );
 
 -- A point: a series in one night. The columns stand in the order of their widths, so that a row
--- has no padding, and none is NULL, so that it has no bitmap.
+-- has no padding, and none is NULL, so that it has no bitmap. Vacuum comes early, so that new nights
+-- fill the space of those that were thinned.
 --
 -- campaign_id: the campaign, which may be dropped. version: a row of history_versions.
 -- config, stack, node: rows of history_texts.
@@ -61,7 +62,7 @@ CREATE TABLE history (
     wins        boolean NOT NULL DEFAULT false,
     older       boolean NOT NULL,
     PRIMARY KEY (series, night)
-);
+) WITH (autovacuum_vacuum_scale_factor = 0.05);
 
 -- The night to which a campaign's measurements since a time belong. Without a row they belong to the
 -- day that was 12 hours before.
