@@ -90,14 +90,15 @@ BEGIN
     WHERE n.id = its_id;
 END $$;
 
--- what: the object that `run --json` prints. found: how many regressions and failed steps there are.
+-- what: the object that `run --json` prints. findings_now: how many regressions and failed steps there are.
 -- is_empty: the plan has no job.
-CREATE OR REPLACE FUNCTION set_night_summary(its_id bigint, what jsonb, found integer, is_empty boolean)
+CREATE OR REPLACE FUNCTION set_night_summary(its_id bigint, what jsonb, findings_now integer,
+                                             is_empty boolean)
 RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 BEGIN
     PERFORM check_night(its_id);
-    UPDATE nights n SET summary = what, findings = found, empty = is_empty WHERE n.id = its_id;
+    UPDATE nights n SET summary = what, findings = findings_now, empty = is_empty WHERE n.id = its_id;
 END $$;
 
 -- Returns how often the step has begun, this time included.
