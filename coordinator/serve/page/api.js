@@ -57,15 +57,18 @@ export async function read(path, values, signal) {
     return (await ask(address(path, values), {headers: headers(), signal})).json();
 }
 
+const mostPages = 20; /* a search's pages may be nearly empty */
+
 /** All items of a paged list, up to `most`; `more` says that the server has others. */
 export async function readAll(path, values, signal, most = 5000) {
     const items = [];
     let after = null;
+    let pages = 0;
     do {
         const page = await read(path, {...values, limit: Math.min(1000, most), after}, signal);
         items.push(...page.items);
         after = page.next;
-    } while (after && items.length < most);
+    } while (after && items.length < most && ++pages < mostPages);
     return {items, more: Boolean(after)};
 }
 

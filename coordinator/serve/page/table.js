@@ -101,12 +101,14 @@ export function table(columns, rows, options) {
         return [shown === '' ? '–' : shown ?? '–'].flat(Infinity).filter((part) => part !== null && part !== undefined && part !== false);
     }
 
-    // Cells whose content is the same stay, so that the focus and a marked text stay.
+    // Cells whose content is the same stay, so that the focus, a marked text and what somebody opened stay.
+    const drawn = new WeakMap();
     function drawCell(cell, parts) {
-        const probe = h('td', null, parts);
-        if (probe.innerHTML !== cell.innerHTML) {
+        const text = h('td', null, parts).innerHTML;
+        if (text !== drawn.get(cell)) {
             const held = cell.contains(document.activeElement);
             fill(cell, parts);
+            drawn.set(cell, text);
             if (held) cell.querySelector('a, button')?.focus();
         }
     }

@@ -1,13 +1,16 @@
 // Nights: the plan with its reasons, the steps, and what got better or worse.
-import {h, panel, figures, link} from './dom.js';
+import {h, panel, facts, figures, link, tag} from './dom.js';
 import {pathOf, read, readAll} from './api.js';
 import {table} from './table.js';
 import {chart, colour} from './charts.js';
 import {addressOf} from './address.js';
 import * as format from './format.js';
-import {campaignLink, cutNote, heading, problemLink, selection, stateTag, unixTime} from './parts.js';
+import {campaignLink, cutNote, heading, jobLink, problemLink, selection, stateTag, unixTime} from './parts.js';
 
-const redOrNot = (n) => (n.is_red ? h('strong', {class: 'bad'}, 'regressions or failures') : n.ended_unix ? 'good' : 'under way');
+const redOrNot = (n) => (n.is_red ? h('strong', {class: 'bad'}, 'regressions or failures') : n.ended_unix ? 'good' : n.is_running ? 'under way' : 'waits for its next run');
+
+/** "confirmed slower", "faster" ...: the colour repeats what the words say. */
+const verdictTag = (verdict) => tag(verdict, /slow|fail/.test(verdict) ? 'bad' : /fast/.test(verdict) ? 'good' : 'warn');
 
 export async function nights({values, signal}) {
     let {items, more} = await readAll('nights', {name: values.get('name')}, signal);
@@ -51,7 +54,7 @@ export async function night({id, values, signal}) {
     const reasons = [...new Set(n.reasons.map((r) => r.reason))];
     const findings = table([
         {label: 'Problem', value: (f) => f.problem, show: (f) => problemLink(f.problem, f.target), key: true}, {label: 'Solver', value: (f) => f.solver},
-        {label: 'Verdict', value: (f) => f.verdict, show: (f) => stateTag(f.verdict)}, {label: 'Against', value: (f) => f.against},
+        {label: 'Verdict', value: (f) => f.verdict, show: (f) => verdictTag(f.verdict)}, {label: 'Against', value: (f) => f.against},
         {label: 'Before', number: true, value: (f) => f.old_ms, show: (f) => format.milliseconds(f.old_ms)}, {label: 'Tonight', number: true, value: (f) => f.new_ms, show: (f) => format.milliseconds(f.new_ms)},
         {label: 'Time', number: true, value: (f) => f.ratio, show: (f) => (f.ratio === null ? '–' : `${f.ratio >= 1 ? '+' : '−'}${format.percent(Math.abs(f.ratio - 1))}`)},
         {label: 'Cause', value: (f) => f.cause, wrap: true}, {label: 'Detail', value: (f) => f.detail, wrap: true}, {label: 'Target', value: (f) => f.target},
@@ -59,20 +62,29 @@ export async function night({id, values, signal}) {
         empty: n.ended_unix ? 'Nothing got better or worse by more than noise.' : 'The night has not been judged yet.'});
     const jobs = table([
         {label: 'Problem', value: (j) => j.problem, show: (j) => problemLink(j.problem, j.target), key: true}, {label: 'Solver', value: (j) => j.solver},
-        {label: 'Reason', value: (j) => j.reason}, {label: 'Detail', value: (j) => j.detail, wrap: true}, {label: 'Target', value: (j) => j.target},
-    ], planned.items, {caption: 'What the night works on', id: (j) => `${j.target} ${j.problem} ${j.solver}`, filter: 'Filter', name: 'jobs', empty: 'The night has nothing to work on.',
+        {label: 'Reason', value: (j) => j.reason, show: (j) => j.reason + (j.backfill ? ' (backfill)' : '')}, {label: 'Detail', value: (j) => j.detail, wrap: true},
+        {label: 'State', value: (j) => j.state, show: (j) => stateTag(j.state)}, {label: 'Job', number: true, value: (j) => j.job, show: (j) => jobLink(j.campaign, j.job)},
+        {label: 'Target', value: (j) => j.target},
+    ], planned.items, {caption: 'What the night works on', id: (j) => j.job, filter: 'Filter', name: 'jobs', empty: 'The night has nothing to work on.',
         tools: selection('Reason', 'reason', [['', 'all'], ...reasons.map((r) => [r])], reason, {path: ['nights', id], values: {}})});
-    const steps = table([{label: 'At', value: (s) => s.at_unix, show: (s) => unixTime(s.at_unix)}, {label: 'Step', value: (s) => s.state}, {label: 'Detail', value: (s) => s.detail, wrap: true}],
-        n.steps, {caption: 'Steps', id: (s) => `${s.at_unix} ${s.state}`, page: 15, empty: 'No step is done yet.'});
+    const steps = table([
+        {label: 'Step', value: (s) => s.step, show: (s) => [s.step, s.tries > 1 ? ` (try ${s.tries})` : '', s.failed ? [' ', tag('failed', 'bad')] : null]},
+        {label: 'Began', value: (s) => s.begun_unix, show: (s) => unixTime(s.begun_unix)},
+        {label: 'Took', number: true, value: (s) => (s.ended_unix === null ? null : s.ended_unix - s.begun_unix), show: (s) => (s.ended_unix === null ? 'under way' : format.duration(s.ended_unix - s.begun_unix))},
+        {label: 'Detail', value: (s) => s.detail, wrap: true},
+    ], n.steps, {caption: 'Steps', id: (s) => s.step, page: 15, empty: 'No step has begun yet.'});
+    const targets = n.targets.map((t) => facts([['Target', t.target], ['Compared with', t.baseline ? link(addressOf(['golden'], {target: t.target}), `golden version ${t.baseline}`) : 'the last night'],
+        ['Campaigns', n.campaigns.filter((c) => c.target === t.target).flatMap((c, index) => [index ? ', ' : '', campaignLink(c.campaign, `${c.campaign}${c.backfill ? ' (backfill)' : ''}`)])],
+        ['Software', t.stack]]));
     return {
         title: `Night ${n.night}`,
         body: [heading(`${n.name}, night ${n.night}`, [['#/nights', 'Nights']], stateTag(n.state)),
-            n.is_red ? h('p', {class: 'note bad'}, 'The night has confirmed regressions or failures.', n.detail ? ` ${n.detail}` : '') : n.detail ? h('p', {class: 'muted'}, n.detail) : null,
-            figures([['Jobs', format.count(n.jobs)], ['Findings', format.count(n.findings)], ['Began', unixTime(n.begun_unix)], ['Ended', n.ended_unix ? unixTime(n.ended_unix) : 'under way'],
+            n.is_red ? h('p', {class: 'note bad'}, 'The night has confirmed regressions or failures.') : null,
+            figures([['Jobs', format.count(n.jobs), `${format.count(n.jobs_done)} done, ${format.count(n.jobs_failed)} failed, ${format.count(n.jobs_open + n.jobs_unfinished)} open or cut`], ['Findings', format.count(n.findings)], ['Began', unixTime(n.begun_unix)], ['Ended', n.ended_unix ? unixTime(n.ended_unix) : n.is_running ? 'under way' : 'not yet', n.by],
                 ['Exports at', n.deadline_unix ? unixTime(n.deadline_unix) : 'the end']]),
             panel('Findings', findings),
             h('div', {class: 'columns'}, panel('The plan and its reasons', reasonChart(n.reasons)),
-                panel('Steps', [n.campaigns.length ? h('p', null, 'Campaigns: ', n.campaigns.flatMap((c, index) => [index ? ', ' : '', campaignLink(c.campaign, `${c.campaign} (${c.target})`)])) : null, steps])),
+                panel('Steps', [steps, targets])),
             cutNote(planned.more, planned.items.length, 'Choose a reason to see others.'), panel('Jobs', jobs)],
     };
 }

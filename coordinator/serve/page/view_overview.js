@@ -5,7 +5,7 @@ import {table} from './table.js';
 import {chart, colour, dash, point} from './charts.js';
 import {addressOf} from './address.js';
 import * as format from './format.js';
-import {campaignColumns, deviceColumns, devicesOf, heading, logColumns, stateTag, unixDate} from './parts.js';
+import {campaignColumns, deviceColumns, devicesOf, heading, logColumns, seldom, stateTag, unixDate} from './parts.js';
 
 const lines = 12; /* of the event log */
 const ratesMinutes = 60;
@@ -39,15 +39,20 @@ function troubleRows(farm) {
     ];
 }
 
+function reasonSums(night) {
+    const sums = {};
+    night.reasons.forEach((each) => { sums[each.reason] = (sums[each.reason] ?? 0) + each.jobs; });
+    return sums;
+}
+
 function nightBody(night) {
     if (!night) return empty('No night has run yet. ', h('code', null, 'skipjack run nightly.json'), ' runs one; with ', h('code', null, '--dry-run'), ' it shows what it would do.');
-    const jobs = night.reasons.reduce((sum, each) => sum + each.jobs, 0);
     return h('div', null,
         h('p', null, link(addressOf(['nights', night.id]), `${night.name}, ${night.night}`), ' ', stateTag(night.state), ' ',
             night.is_red ? h('strong', {class: 'bad'}, 'regressions or failures') : null),
-        figures([['Planned jobs', format.count(jobs)], ['Findings', format.count(night.findings)],
+        figures([['Jobs', format.count(night.jobs), `${format.count(night.jobs_done)} done, ${format.count(night.jobs_failed)} failed`], ['Findings', format.count(night.findings)],
             ['Took', format.duration(((night.ended_unix ?? Date.now() / 1000) - night.begun_unix)), night.ended_unix ? null : 'so far']]),
-        night.detail ? h('p', {class: 'muted'}, night.detail) : null);
+        h('p', {class: 'muted'}, Object.entries(reasonSums(night)).map(([reason, jobs]) => `${reason} ${format.count(jobs)}`).join(', ')));
 }
 
 export function ratesChart(points) {
@@ -131,6 +136,7 @@ export async function overview({signal}) {
     }
     draw();
     fill(nightPlace, nightBody(night));
+    const soon = seldom(250, draw);
 
     return {
         title: 'Overview',
@@ -141,12 +147,12 @@ export async function overview({signal}) {
             h('div', {class: 'columns'}, panel('Failures of active campaigns', failureTable), panel('Out of service', troubleTable, link('#/quarantine', 'Quarantine'))),
             panel('Events', logTable, link('#/log', 'The whole log'))],
         events: {
-            farm: (data) => { farm = data; draw(); },
-            campaign: (data) => { campaigns.set(data.id, data); draw(); },
-            'campaign-gone': (data) => { campaigns.delete(data.id); draw(); },
-            node: (data) => { nodes.set(data.node, data); draw(); },
-            'node-gone': (data) => { nodes.delete(data.node); draw(); },
-            log: (data) => { log = [data, ...log.filter((l) => l.id !== data.id)].slice(0, lines); draw(); },
+            farm: (data) => { farm = data; soon(); },
+            campaign: (data) => { campaigns.set(data.id, data); soon(); },
+            'campaign-gone': (data) => { campaigns.delete(data.id); soon(); },
+            node: (data) => { nodes.set(data.node, data); soon(); },
+            'node-gone': (data) => { nodes.delete(data.node); soon(); },
+            log: (data) => { log = [data, ...log.filter((l) => l.id !== data.id)].slice(0, lines); soon(); },
             rate: (data) => {
                 const oldest = data.at_unix - ratesMinutes * 60;
                 if (points.at(-1)?.at_unix === data.at_unix) return;

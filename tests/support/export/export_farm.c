@@ -1,5 +1,6 @@
 #include "tests/support/export/export_farm.h"
 
+#include "schema/results/store_nights.h"
 #include "schema/store/store_campaigns.h"
 #include "schema/store/store_kernels.h"
 #include "schema/store/store_queue.h"
@@ -9,6 +10,8 @@
 #include "tests/support/farm/scratch_db.h"
 
 #include <string.h>
+
+#define CLAIM_BATCH 100
 
 const char *const export_farm_keys[EXPORT_FARM_KEYS] = {
     "64-56-56-3x3-64-56-56-1-1x1-1x1-1x1-0-NCHW-FP32-F",
@@ -54,23 +57,36 @@ void export_farm_init(struct export_farm *farm)
     export_farm_init_with(farm, export_farm_keys, EXPORT_FARM_KEYS);
 }
 
-static void create_campaign(struct export_farm *farm, const char *const *keys, int count,
-                            const char *solvers)
+void export_farm_add(struct export_farm *farm, const struct export_farm_order *order)
 {
     g_autoptr(GError) error = NULL;
-    char name[] = "test", identity[] = "id", target[] = EXPORT_FARM_TARGET, strategy[] = "random";
+    char target[] = EXPORT_FARM_TARGET, strategy[] = "random";
+    g_autofree char *name = g_strdup(order->name), *identity = g_strdup(order->name);
     struct campaign campaign = {.name = name,
                                 .identity = identity,
                                 .target = target,
                                 .strategy = strategy,
-                                .round_configs = 4};
-    g_autoptr(GArray) plans = plans_of(farm, keys, count, solvers);
-    int reused = 0;
-    g_assert_true(store_create_campaign(farm->store, &campaign,
-                                        (const struct job_plan *)(void *)plans->data,
-                                        (int)plans->len, NULL, &reused, &error));
+                                .round_configs = order->round_configs ? order->round_configs : 4,
+                                .night = order->night};
+    g_autoptr(GArray) plans = plans_of(farm, order->keys, order->count, order->solvers);
+    for (guint i = 0; i < plans->len; i++)
+        g_array_index(plans, struct job_plan, i).cause = order->cause;
+    const struct job_plan *jobs = (const struct job_plan *)(void *)plans->data;
+    bool made = order->night
+                    ? store_create_night_campaign(farm->store, &campaign, jobs, (int)plans->len,
+                                                  NULL, NULL, NULL, &error)
+                    : store_create_campaign(farm->store, &campaign, jobs, (int)plans->len, NULL,
+                                            NULL, &error);
     g_assert_no_error(error);
+    g_assert_true(made);
     farm->campaign = campaign.id;
+}
+
+static void create_campaign(struct export_farm *farm, const char *const *keys, int count,
+                            const char *solvers)
+{
+    export_farm_add(farm, &(struct export_farm_order){
+                              .name = "test", .keys = keys, .count = count, .solvers = solvers});
 }
 
 void export_farm_init_with(struct export_farm *farm, const char *const *keys, int count)
@@ -172,7 +188,7 @@ static struct round *round_of(const struct export_farm *farm, const struct job *
     return round;
 }
 
-static GPtrArray *claim(const struct export_farm *farm, enum pool pool)
+static GPtrArray *claim(const struct export_farm *farm, enum pool pool, int batch)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(GPtrArray) carried = g_ptr_array_new_with_free_func(g_free);
@@ -186,7 +202,7 @@ static GPtrArray *claim(const struct export_farm *farm, enum pool pool)
                            .pool = pool,
                            .target = EXPORT_FARM_TARGET,
                            .solvers = (const char *const *)(void *)carried->pdata,
-                           .batch = 100,
+                           .batch = batch,
                            .lease_seconds = 60};
     GPtrArray *jobs = store_claim(farm->store, &wanted, &error);
     g_assert_no_error(error);
@@ -196,7 +212,7 @@ static GPtrArray *claim(const struct export_farm *farm, enum pool pool)
 void export_farm_work(const struct export_farm *farm)
 {
     for (int pool = POOL_BUILD; pool <= POOL_EVAL; pool++) {
-        g_autoptr(GPtrArray) jobs = claim(farm, (enum pool)pool);
+        g_autoptr(GPtrArray) jobs = claim(farm, (enum pool)pool, CLAIM_BATCH);
         g_assert_cmpuint(jobs->len, >, 0);
         for (guint i = 0; i < jobs->len; i++) {
             g_autoptr(GError) error = NULL;
@@ -259,7 +275,7 @@ static void serve_build(const struct export_farm *farm, const struct export_farm
     g_autoptr(GArray) configs = configs_of(farm, job, worker->configs);
     struct round *round = round_new((int)configs->len);
     round->number = (int)job->rounds->len;
-    round->stack = g_strdup("test");
+    round->stack = g_strdup(worker->stack ? worker->stack : "test");
     for (guint i = 0; i < configs->len; i++) {
         round->configs[i] = g_array_index(configs, struct perf_config, i);
         round->kernel_keys[i] = put_kernels(farm, job, &round->configs[i], solution);
@@ -292,12 +308,21 @@ static void serve_eval(const struct export_farm *farm, const struct export_farm_
     round->drift = worker->drift;
     for (int i = 0; i < round->config_count; i++) {
         char text[CONFIG_TEXT_MAX];
-        double ms = worker->measure(worker->data, job, &round->configs[i]);
-        round->outcomes[i] = (struct outcome){.failure = ms > 0 ? FAILURE_NONE : FAILURE_UNSTABLE,
+        const char *detail = NULL;
+        enum failure refused = worker->refuse
+                                   ? worker->refuse(worker->data, job, &round->configs[i], &detail)
+                                   : FAILURE_NONE;
+        double ms =
+            refused == FAILURE_NONE ? worker->measure(worker->data, job, &round->configs[i]) : 0;
+        round->outcomes[i] = (struct outcome){.failure = refused != FAILURE_NONE ? refused
+                                                         : ms > 0                ? FAILURE_NONE
+                                                                                 : FAILURE_UNSTABLE,
+
                                               .n = ms > 0 ? 9 : 0,
                                               .min_ms = ms,
                                               .median_ms = ms,
                                               .spread = worker->spread};
+        round->details[i] = g_strdup(detail);
         solution_init(solution);
         g_assert_true(solver_solve(solver_find(job->solver), &job->problem, &farm->context,
                                    &round->configs[i], solution, &error));
@@ -328,10 +353,11 @@ void export_farm_serve(const struct export_farm *farm, const struct export_farm_
     for (bool any = true; any;) {
         any = false;
         for (int pool = POOL_BUILD; pool <= POOL_EVAL; pool++) {
-            g_autoptr(GPtrArray) jobs = claim(farm, (enum pool)pool);
+            g_autoptr(GPtrArray) jobs =
+                claim(farm, (enum pool)pool, worker->jobs ? worker->jobs : CLAIM_BATCH);
             for (guint i = 0; i < jobs->len; i++)
                 serve[pool](farm, worker, jobs->pdata[i]);
-            any = any || jobs->len > 0;
+            any = any || (jobs->len > 0 && worker->jobs == 0);
         }
     }
 }

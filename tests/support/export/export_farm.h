@@ -5,6 +5,7 @@
 #define TESTS_SUPPORT_EXPORT_EXPORT_FARM_H
 
 #include "schema/store/store.h"
+#include "schema/store/store_campaigns.h"
 #include "schema/store/store_queue.h"
 #include "solvers/framework/space.h"
 
@@ -36,13 +37,29 @@ struct export_farm_worker {
     int configs;
     double spread, drift; /* spread of every measured time, drift of every round */
     double (*measure)(void *data, const struct job *job, const struct perf_config *config);
+    /* Returns FAILURE_NONE, or why the config is refused, with *detail as its log (static). NULL refuses none. */
+    enum failure (*refuse)(void *data, const struct job *job, const struct perf_config *config,
+                           const char **detail);
     void *data;
+    const char *stack; /* software of the rounds; NULL: "test" */
+    int jobs;          /* jobs of each pool; 0: until no job is claimable */
 };
 void export_farm_serve(const struct export_farm *farm, const struct export_farm_worker *worker);
 /* Drops the farm's campaign and creates another one, of these problems and solvers: names joined by
  * commas, "" for all solvers. */
 void export_farm_begin_anew(struct export_farm *farm, const char *const *keys, int count,
                             const char *solvers);
+/* Creates another campaign beside the earlier ones, which becomes the farm's. */
+struct export_farm_order {
+    const char *name; /* also its identity */
+    const char *const *keys;
+    int count;
+    const char *solvers;           /* as of export_farm_begin_anew() */
+    int round_configs;             /* 0: 4 */
+    int64_t night;                 /* the night that it belongs to, 0 for none */
+    const struct job_cause *cause; /* of all its jobs, if it belongs to a night */
+};
+void export_farm_add(struct export_farm *farm, const struct export_farm_order *order);
 void export_farm_clear(struct export_farm *farm);
 
 #endif
