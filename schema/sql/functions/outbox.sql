@@ -65,10 +65,13 @@ BEGIN
         next_at = clock_timestamp() + delay_seconds * interval '1 second',
         ended_at = CASE WHEN to_state <> 'waiting' THEN clock_timestamp() END
     WHERE o.id = its_row AND message_may_move(o.state, to_state);
-    IF FOUND AND to_state IN ('delivered', 'dropped') THEN
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    IF to_state IN ('delivered', 'dropped') THEN
         DELETE FROM outbox_receivers r WHERE r.message = its_row;
     END IF;
-    RETURN FOUND;
+    RETURN true;
 END $$;
 
 -- Notes what came of a try. try: the number that the claim returned; false if another process has sent the message
@@ -89,13 +92,20 @@ END $$;
 -- Sends messages once more, or drops them: those of ids, or with NULL all that failed. Returns how many.
 CREATE OR REPLACE FUNCTION change_messages(ids jsonb, to_state text) RETURNS bigint
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+DECLARE
+    chosen bigint;
+    changed bigint := 0;
 BEGIN
-    RETURN (SELECT count(*) FROM (
-                SELECT o.id FROM outbox o
-                WHERE (ids IS NULL AND o.state = 'failed')
-                   OR o.id IN (SELECT i::bigint FROM jsonb_array_elements_text(ids) AS i)
-                ORDER BY o.id FOR UPDATE) AS chosen
-            WHERE move_message(chosen.id, to_state, 0));
+    FOR chosen IN SELECT o.id FROM outbox o
+                  WHERE (ids IS NULL AND o.state = 'failed')
+                     OR o.id IN (SELECT i::bigint FROM jsonb_array_elements_text(ids) AS i)
+                  ORDER BY o.id
+    LOOP
+        IF move_message(chosen, to_state, 0) THEN
+            changed := changed + 1;
+        END IF;
+    END LOOP;
+    RETURN changed;
 END $$;
 
 -- Forgets messages that ended before that time.
