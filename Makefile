@@ -11,6 +11,7 @@
 #   make lint        formatting, clang-tidy, the rules between rooms
 #   make bench       all benchmarks; make bench-NAME: one of them; make bench-release: of what ships
 #   make solvers-table  what each solver serves, into solvers/README.md
+#   make nightly-schema  the fields of a night's description, into coordinator/nights/nightly.schema.json
 #   make layer-columns  the columns of layer tables, into coordinator/import/LAYER_TABLES.md
 #   make pages       man pages and the completion for bash, into build/pages
 #   make life-of-a-job  a job's forms, into coordinator/LIFE_OF_A_JOB.md
@@ -56,7 +57,7 @@ parallel = +$(MAKE) --no-print-directory $(if $(V),,--silent) \
 
 MAKEFLAGS += --no-builtin-rules
 .DELETE_ON_ERROR:
-.PHONY: all test test-long test-chaos gpu-test gpu-bench lint mutations bench bench-release bench-deps solvers-table layer-columns pages life-of-a-job demo reader install uninstall \
+.PHONY: all test test-long test-chaos gpu-test gpu-bench lint mutations bench bench-release bench-deps solvers-table layer-columns nightly-schema pages life-of-a-job demo reader install uninstall \
 	install-reader uninstall-reader clean \
 	libraries sanitized-tests thread-tests test-threads fuzzers bundle FORCE
 all: $(BUILD)/skipjack reader
@@ -433,6 +434,10 @@ solvers-table: $(BUILD)/skipjack
 		-e '/^<!-- solvers-table:/r $(BUILD)/solvers-table.md' solvers/README.md
 
 # The part of the page on layer tables that lists the columns is asked of their table.
+nightly-schema: $(BUILD)/skipjack
+	@$(BUILD)/skipjack run --schema >$(BUILD)/nightly.schema.json
+	@mv $(BUILD)/nightly.schema.json coordinator/nights/nightly.schema.json
+
 layer-columns: $(BUILD)/skipjack
 	@$(BUILD)/skipjack import --columns >$(BUILD)/layer-columns.md
 	@sed -i -e '/^<!-- layer-columns:/,/^<!-- end of layer-columns/{//!d}' \

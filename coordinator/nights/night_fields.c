@@ -337,7 +337,7 @@ static bool check_presence(struct reader *reader, const struct field_object *obj
         if (field->only_with && json_object_get(json, field->name) &&
             !has_any(json, field->only_with)) {
             g_auto(GStrv) names = g_strsplit(field->only_with, " ", -1);
-            g_autofree char *all = g_strjoinv(" or ", names);
+            g_autofree char *all = g_strjoinv("' or '", names);
             return refuse(reader, "'%s' belongs to '%s'", field->name, all);
         }
     }
@@ -406,8 +406,9 @@ void fields_clear(const struct field_object *object, void *data)
 /* A number as JSON: whole ones without a point. */
 static json_t *number_json(double number)
 {
-    return number == floor(number) && fabs(number) < 1e15 ? json_integer((json_int_t)number)
-                                                          : json_real(number);
+    return number == floor(number) && fabs(number) <= FIELD_INTEGER_MAX
+               ? json_integer((json_int_t)number)
+               : json_real(number);
 }
 
 static json_t *words_json(const struct field *field)
