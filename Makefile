@@ -109,6 +109,13 @@ $(BUILD)/skipjack-faults: $(call objects,coordinator/main.c gen/commit.c $(wildc
 			gen/faults/kernel_sources.c gen/faults/kernel_hashes.c) $(call archives,$(rooms) $(parts))
 	$(link)
 
+# The same program, and a worker, with the solvers of the simulated year.
+$(BUILD)/skipjack-year: $(call objects,coordinator/main.c tests/year/year_solvers.c gen/commit.c) $(call archives,$(rooms) $(parts))
+	$(link)
+$(BUILD)/year-worker: $(call objects,tests/year/year_worker.c tests/year/year_solvers.c) $(call archives,$(rooms) $(parts))
+	$(link)
+year_programs := $(BUILD)/skipjack-year $(BUILD)/year-worker
+
 $(BUILD)/obj/%.o: %.c $(BUILD)/list/CFLAGS
 	$(compile)
 
@@ -272,6 +279,7 @@ thread_tests := $(addprefix $(thread_build)/tests/,worker/agent/test_lane worker
 make_thread_tests = $(parallel) CC=clang SANITIZE=thread BUILD=$(thread_build) EXTRA_CFLAGS='$(EXTRA_CFLAGS) -O1 -g1'
 
 export SKIPJACK := $(CURDIR)/$(BUILD)/skipjack
+export SKIPJACK_YEARS := $(CURDIR)/$(BUILD)/skipjack-year
 export SKIPJACK_FAULTS := $(CURDIR)/$(BUILD)/skipjack-faults
 export SKIPJACK_GPU_DOUBLE := $(CURDIR)/$(gpu_double)
 export SKIPJACK_MONITOR_DOUBLE := $(CURDIR)/$(monitor_double)
@@ -315,7 +323,7 @@ endef
 
 test:
 	$(DEPS) test
-	$(parallel) $(BUILD)/skipjack $(BUILD)/skipjack-faults $(call programs_of,$(rooms) faults chaos) \
+	$(parallel) $(BUILD)/skipjack $(BUILD)/skipjack-faults $(year_programs) $(call programs_of,$(rooms) faults chaos) \
 		$(family)/.made $(kin)/.made $(machine_test)
 	$(if $(TESTS),,$(make_sanitized) sanitized-tests fuzzers)
 	$(if $(TESTS)$(if $(SKIPJACK_TEST_LONG),,short),,$(make_thread_tests) thread-tests)
@@ -330,7 +338,7 @@ test-%: FORCE
 	$(DEPS) test
 	$(parallel) libraries $(filter %/lib$*.a,$(call archives,$(rooms) $(parts))) $(call programs_of,$*) $(machine_test) \
 		$(if $(filter kernels,$*),$(family)/.made $(kin)/.made) \
-		$(if $(filter worker coordinator deploy export,$*),$(BUILD)/skipjack) $(if $(filter faults,$*),$(BUILD)/skipjack-faults)
+		$(if $(filter worker coordinator deploy export,$*),$(BUILD)/skipjack) $(if $(filter coordinator,$*),$(year_programs)) $(if $(filter faults,$*),$(BUILD)/skipjack-faults)
 	$(call prove,$(if $(filter kernels,$*),$(kin)/* $(family)/*) $(call tests_of,$*))
 
 # A farm in chaos for minutes: make test-chaos SEED=7 KEEP=folder. make test has the short form.
