@@ -5,9 +5,7 @@
 #include "export/usage/usage_cold.h"
 #include "export/usage/usage_questions.h"
 #include "export/usage/usage_read.h"
-#include "schema/results/store_foreign.h"
 #include "schema/server/database.h"
-#include "schema/store/store_campaigns.h"
 #include "schema/store/store_problems.h"
 
 #include <string.h>
@@ -377,21 +375,16 @@ static bool take_target(struct work *work, GError **error)
     if (options->target == NULL) {
         return true;
     }
-    g_autoptr(GPtrArray) campaigns = store_list_campaigns(work->database.store, error);
     guint before = options->campaigns->len;
-    for (guint i = 0; campaigns != NULL && i < campaigns->len; i++) {
-        const struct campaign *campaign = campaigns->pdata[i];
-        if (strcmp(campaign->target, options->target) == 0 && !campaign->build_only &&
-            !campaign_is_foreign(campaign)) {
-            g_array_append_val(options->campaigns, campaign->id);
-        }
-    }
-    if (campaigns != NULL && options->campaigns->len == before) {
-        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_EMPTY,
-                    "no campaign is of target '%s'; skipjack targets lists them", options->target);
+    if (!store_list_target_campaigns(work->database.store, options->target, options->campaigns,
+                                     error)) {
         return false;
     }
-    return campaigns != NULL;
+    if (options->campaigns->len == before) {
+        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_EMPTY,
+                    "no campaign is of target '%s'; skipjack targets lists them", options->target);
+    }
+    return options->campaigns->len > before;
 }
 
 static bool read_everything(struct work *work, GError **error)

@@ -13,11 +13,12 @@ struct gain_item {
 
 struct search {
     const struct cover *cover;
-    double *best;    /* of each case */
-    double *missing; /* of each case: the time that stands for having no solver */
-    double *limits;  /* of each group */
-    double *begin;   /* of each group: time of the empty set */
-    GArray **items;  /* of each solver: struct gain_item, the cases for which it is good enough */
+    double *best; /* of each case */
+    double *
+        missing; /* of each case: the time that it counts with while no solver of the set serves it */
+    double *limits; /* of each group */
+    double *begin;  /* of each group: time of the empty set */
+    GArray **items; /* of each solver: struct gain_item, the cases for which it is good enough */
     int64_t comparisons;
     bool exhausted; /* the effort was spent */
 };
@@ -163,7 +164,7 @@ static int best_raise(struct search *search, const double *times, const double *
     return best;
 }
 
-/* What is left of F. */
+/* Returns by how much F is smaller than the number of groups. */
 static double left_of(const struct search *search, const double *left)
 {
     double sum = 0;
@@ -221,7 +222,7 @@ static void solve_greedily(struct search *search, bool *in, struct cover_found *
 
 /* ---- exact ---- */
 
-/* What a branch needs of each open case: how many good enough solvers are still allowed. */
+/* The good enough solvers that are still allowed for each case. */
 struct options {
     int *counts;  /* of each case; 0 for a case that has a solver */
     int *solvers; /* of each case: where its solvers begin in `list` */

@@ -1,6 +1,6 @@
 /*
- * Which solvers networks use: networks with their problems, the solvers' times for these problems,
- * and the sums over both.
+ * Networks with their problems, the solvers' times for these problems, and sums over both: which
+ * solvers the networks use.
  *
  * A time belongs to a place: the target that it was measured on and, where sources are kept apart,
  * the source. Times of one place are compared with each other, and the winner of a problem at a
@@ -52,7 +52,7 @@ struct usage_entry {
     double time_ms;
 };
 /* Adds a measured time. A problem that no network has is ignored, so all networks are added before
- * the first time. Of several times of one solver at one place the fastest counts. If times of two
+ * the first time. If a solver has several times at one place, the fastest counts. If times of two
  * solvers are equal, the first solver by name wins. */
 void usage_add_entry(Usage *usage, const struct problem *problem, const struct usage_entry *entry);
 /* Keeps what entries are read from until `usage` is freed. Returns its number. */
@@ -105,7 +105,7 @@ void usage_summary_clear(struct usage_summary *summary);
 
 /* Prints tables for people. */
 void usage_print(const struct usage_summary *summary, FILE *out);
-/* The summary as JSON (export/README.md), a new reference. */
+/* The summary as JSON (USAGE.md), a new reference. */
 json_t *usage_json(const struct usage_summary *summary);
 
 #endif

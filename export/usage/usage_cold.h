@@ -1,5 +1,5 @@
 /*
- * What the first start of each network costs: which kernels it needs, what compiling them takes,
+ * The cost of each network's first start: the kernels that it needs, the seconds to compile them,
  * and their bytes, for three choices of kernels:
  *
  *   static   the fastest config that is not dynamic; a problem without one runs its fastest

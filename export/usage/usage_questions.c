@@ -662,7 +662,7 @@ static bool answer_smallest(struct asking *asking, struct usage_answer *answer, 
 
 /* ---- never used ---- */
 
-/* What a solver's entries come to, over all problems, each once. */
+/* A solver's entries over all problems, each problem once. */
 struct standing {
     int64_t entries, wins, alone;
     double closest;  /* least time over the best one's; INFINITY without a time */

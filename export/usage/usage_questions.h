@@ -25,7 +25,7 @@ struct usage_ask {
     double gain;    /* of convert: the next solver takes at least so many times as long (1.5) */
     int64_t effort; /* of smallest: comparisons of the exact search */
 };
-/* Sets the thresholds of the table in export/README.md, and asks nothing. */
+/* Sets the thresholds of USAGE.md, and asks nothing. */
 void usage_ask_init(struct usage_ask *ask);
 
 /* "direction, type, ...": what usage_ask.by may name. */

@@ -4,9 +4,7 @@
 #include "export/formats/find_db.h"
 #include "export/sjdb/reader/layout.h"
 #include "export/sjdb/reader/skipjackdb.h"
-#include "schema/results/store_foreign.h"
 #include "schema/results/store_golden.h"
-#include "schema/store/store_campaigns.h"
 #include "solvers/framework/target.h"
 #include "solvers/problem/problem_key.h"
 
@@ -53,6 +51,9 @@ static void add_networks(Usage *usage, const char *path, const Import *import)
         for (guint j = 0; j < network->layers->len; j++) {
             const struct layer *layer = &g_array_index(network->layers, struct layer, j);
             usage_add_problem(usage, network->name, &layer->problem, layer->multiplicity);
+        }
+        if (network_facts_runs(&network->facts) > 0) {
+            usage_set_runs(usage, network->name, network_facts_runs(&network->facts));
         }
     }
     for (int i = 0; import->networks->len == 0 && i < problem_list_count(import->problems); i++) {
@@ -321,8 +322,16 @@ bool usage_read_network(Usage *usage, struct usage_database *database, const cha
                         GError **error)
 {
     const struct usage_source source = {.network = name};
+    double runs = 0;
     guint count;
-    return know_problems(usage, database, &source, name, &count, error);
+    if (!know_problems(usage, database, &source, name, &count, error) ||
+        !store_network_runs(database->store, name, &runs, error)) {
+        return false;
+    }
+    if (runs > 0) {
+        usage_set_runs(usage, name, runs);
+    }
+    return true;
 }
 
 bool usage_read_tag(Usage *usage, struct usage_database *database, const char *tag, GError **error)
@@ -414,12 +423,6 @@ static bool read_times(Usage *usage, struct usage_database *database,
 
 /* ---- campaigns ---- */
 
-static char *campaign_label(const struct campaign *campaign)
-{
-    return campaign->name[0] != '\0' ? g_strdup(campaign->name)
-                                     : g_strdup_printf("campaign %" G_GINT64_FORMAT, campaign->id);
-}
-
 /* Where times are kept apart, two campaigns of one name must differ. */
 static char *campaign_source(int64_t id)
 {
@@ -428,32 +431,33 @@ static char *campaign_source(int64_t id)
 
 bool usage_own_campaign(Usage *usage, struct usage_database *database, int64_t id, GError **error)
 {
-    struct campaign *campaign = store_get_campaign(database->store, id, error);
-    if (campaign == NULL) {
+    struct used_campaign campaign;
+    if (!store_get_used_campaign(database->store, id, &campaign, error)) {
         return false;
     }
-    const struct usage_source source = {.campaign = id, .foreign = campaign_is_foreign(campaign)};
-    g_autofree char *network = campaign_label(campaign), *name = campaign_source(id);
+    const struct usage_source source = {.campaign = id, .foreign = campaign.foreign};
+    g_autofree char *name = campaign_source(id);
+    const char *network = campaign.name[0] != '\0' ? campaign.name : name;
     guint count;
     bool read = know_problems(usage, database, &source, network, &count, error);
     if (read && count > 0) {
         usage_bind_network(usage, network,
-                           usage_place(usage, campaign->target, database->apart ? name : ""));
+                           usage_place(usage, campaign.target, database->apart ? name : ""));
     }
-    campaign_free(campaign);
+    used_campaign_clear(&campaign);
     return read;
 }
 
 bool usage_read_campaign(Usage *usage, struct usage_database *database, int64_t id, GError **error)
 {
-    struct campaign *campaign = store_get_campaign(database->store, id, error);
-    if (campaign == NULL) {
+    struct used_campaign campaign;
+    if (!store_get_used_campaign(database->store, id, &campaign, error)) {
         return false;
     }
-    const struct usage_source source = {.campaign = id, .foreign = campaign_is_foreign(campaign)};
+    const struct usage_source source = {.campaign = id, .foreign = campaign.foreign};
     g_autofree char *name = campaign_source(id);
-    bool read = read_times(usage, database, &source, campaign->target, name, error);
-    campaign_free(campaign);
+    bool read = read_times(usage, database, &source, campaign.target, name, error);
+    used_campaign_clear(&campaign);
     return read;
 }
 

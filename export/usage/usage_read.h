@@ -43,7 +43,7 @@ void usage_database_clear(struct usage_database *database);
 /* Adds a network of the database, NAME or NAME@VERSION; STORE_ERROR_NOT_FOUND. */
 bool usage_read_network(Usage *usage, struct usage_database *database, const char *name,
                         GError **error);
-/* Adds the problems with a tag as a network "tag TAG". EXPORT_ERROR_EMPTY if there are none. */
+/* Adds the problems with a tag as a network "tag TAG". EXPORT_ERROR_EMPTY if no problem has the tag. */
 bool usage_read_tag(Usage *usage, struct usage_database *database, const char *tag, GError **error);
 
 /* Adds the times of the campaign's best configs. */

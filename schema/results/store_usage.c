@@ -4,7 +4,50 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/results/store_foreign.h"
 #include "schema/store/store_private.h"
+
+/* ---- campaigns ---- */
+
+#define CAMPAIGN_COLUMNS                                                                           \
+    "SELECT c.id, c.name, c.target, c.strategy = '" FOREIGN_STRATEGY "' FROM campaigns c WHERE "
+
+void used_campaign_clear(struct used_campaign *campaign)
+{
+    g_clear_pointer(&campaign->name, g_free);
+    g_clear_pointer(&campaign->target, g_free);
+}
+
+bool store_get_used_campaign(Store *store, int64_t id, struct used_campaign *campaign,
+                             GError **error)
+{
+    *campaign = (struct used_campaign){0};
+    g_autoptr(StoreRows) rows = store_read(store, error, CAMPAIGN_COLUMNS "c.id = $1", "l", id);
+    if (rows != NULL && PQntuples(rows) == 0)
+        g_set_error(error, STORE_ERROR, STORE_ERROR_NOT_FOUND,
+                    "there is no campaign %" G_GINT64_FORMAT, id);
+    if (rows == NULL || PQntuples(rows) == 0)
+        return false;
+    campaign->id = id;
+    campaign->name = g_strdup(PQgetvalue(rows, 0, 1));
+    campaign->target = g_strdup(PQgetvalue(rows, 0, 2));
+    campaign->foreign = PQgetvalue(rows, 0, 3)[0] == 't';
+    return true;
+}
+
+bool store_list_target_campaigns(Store *store, const char *target, GArray *ids, GError **error)
+{
+    g_autoptr(StoreRows) rows =
+        store_read(store, error,
+                   CAMPAIGN_COLUMNS "c.target = $1 AND NOT c.build_only"
+                                    " AND c.strategy <> '" FOREIGN_STRATEGY "' ORDER BY c.id",
+                   "s", target);
+    for (int i = 0; rows != NULL && i < PQntuples(rows); i++) {
+        int64_t id = strtoll(PQgetvalue(rows, i, 0), NULL, 10);
+        g_array_append_val(ids, id);
+    }
+    return rows != NULL;
+}
 
 /* ---- fields in binary form (array_send() of PostgreSQL's source) ---- */
 
@@ -176,6 +219,18 @@ GArray *store_list_used_problems(Store *store, const struct usage_source *source
     return list;
 }
 
+bool store_network_runs(Store *store, const char *network, double *runs, GError **error)
+{
+    g_autoptr(StoreRows) rows = store_read(
+        store, error,
+        "SELECT f.runs FROM network_facts f JOIN network_versions v ON v.id = f.version_id"
+        " JOIN networks n ON n.name = v.network WHERE f.runs IS NOT NULL AND"
+        " ((n.name = $1 AND n.current_id = v.id) OR v.network || '@' || v.number = $1)",
+        "s", network);
+    *runs = rows != NULL && PQntuples(rows) > 0 ? g_ascii_strtod(PQgetvalue(rows, 0, 0), NULL) : 0;
+    return rows != NULL;
+}
+
 /* ---- times ---- */
 
 struct solver_row {
@@ -210,6 +265,12 @@ static GHashTable *read_solvers(Store *store, GError **error)
     return solvers;
 }
 
+/* A campaign's sums: no row if the campaign has none, and a row without a problem if it has none of the ids. */
+#define SUMS                                                                                       \
+    "SELECT u.problem_id, u.solvers, u.times_ms FROM usage_summed s LEFT JOIN usage_sums u"        \
+    " ON u.campaign_id = s.campaign_id"                                                            \
+    " AND ($2::bigint[] IS NULL OR u.problem_id = ANY ($2::bigint[])) WHERE s.campaign_id = $1"
+
 static PGresult *read_time_rows(Store *store, const struct usage_source *source, const char *ids,
                                 GError **error)
 {
@@ -218,15 +279,17 @@ static PGresult *read_time_rows(Store *store, const struct usage_source *source,
                                  "SELECT g.problem_id, array_agg(g.solver_id), array_agg(g.time_ms)"
                                  " FROM usage_golden($1, $2, $3::bigint[], false) g GROUP BY 1",
                                  "sis", source->target, source->version, ids);
-    if (ids == NULL)
-        return store_read_binary(store, error,
-                                 "SELECT t.problem_id, t.solvers, t.times_ms FROM usage_times t"
-                                 " WHERE t.campaign_id = $1",
-                                 "l", source->campaign);
-    return store_read_binary(store, error,
-                             "SELECT t.problem_id, t.solvers, t.times_ms FROM usage_times t"
-                             " WHERE t.campaign_id = $1 AND t.problem_id = ANY ($2::bigint[])",
-                             "ls", source->campaign, ids);
+    PGresult *sums = store_read_binary(store, error, SUMS, "ls", source->campaign, ids);
+    if (sums == NULL || PQntuples(sums) > 0)
+        return sums;
+    PQclear(sums);
+    return store_read_binary(
+        store, error,
+        "SELECT j.problem_id, array_agg(j.solver_id), array_agg(r.median_ms)"
+        " FROM results r JOIN jobs j ON j.campaign_id = $1 AND j.id = r.job_id"
+        " WHERE r.campaign_id = $1 AND r.rank = 0"
+        " AND ($2::bigint[] IS NULL OR j.problem_id = ANY ($2::bigint[])) GROUP BY 1",
+        "ls", source->campaign, ids);
 }
 
 /* Reports the times of one row: a problem, an array of solvers and one of times. */
@@ -262,7 +325,7 @@ static bool each_own_time(Store *store, const struct usage_source *source, const
     if (solvers == NULL)
         return false;
     for (int i = 0; i < PQntuples(rows); i++)
-        if (!report_row(rows, i, solvers, seen, data))
+        if (!PQgetisnull(rows, i, 0) && !report_row(rows, i, solvers, seen, data))
             return store_damaged(error, "the times of problem %" G_GINT64_FORMAT " are damaged",
                                  field_int8(PQgetvalue(rows, i, 0)));
     return true;

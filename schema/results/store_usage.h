@@ -1,7 +1,6 @@
 /*
- * What networks, campaigns and golden versions hold, in the compact form that
- * questions of usage read: problems by their ids, and each solver's best time
- * for a problem. Ended campaigns are read from sums (usage_sums), which upkeep
+ * Problems of networks, campaigns and golden versions, and each solver's best
+ * time for a problem, in the compact form that questions of usage read. Ended campaigns are read from sums (usage_sums), which upkeep
  * makes: a campaign's results never change while it is ended.
  */
 #ifndef SCHEMA_RESULTS_STORE_USAGE_H
@@ -9,6 +8,19 @@
 
 #include "schema/store/store.h"
 #include "solvers/problem/problem.h"
+
+/* A campaign without the counts of its jobs, which take store_get_campaign() a second for a large campaign. */
+struct used_campaign {
+    int64_t id;
+    char *name, *target;
+    bool foreign;
+};
+void used_campaign_clear(struct used_campaign *campaign);
+/* STORE_ERROR_NOT_FOUND. */
+bool store_get_used_campaign(Store *store, int64_t id, struct used_campaign *campaign,
+                             GError **error);
+/* Appends the ids (int64_t) of the target's campaigns that measure, foreign ones not among them. */
+bool store_list_target_campaigns(Store *store, const char *target, GArray *ids, GError **error);
 
 /* Where problems and times come from: exactly one of campaign (not 0), target, network and tag is set. */
 struct usage_source {
@@ -27,6 +39,9 @@ struct used_problem {
 /* The problems of a source, each once, by id: GArray of struct used_problem. STORE_ERROR_NOT_FOUND for a network that
  * does not exist. */
 GArray *store_list_used_problems(Store *store, const struct usage_source *source, GError **error);
+
+/* How often the network, NAME or NAME@NUMBER, is run; 0 where no one said so. */
+bool store_network_runs(Store *store, const char *network, double *runs, GError **error);
 
 struct used_time {
     int64_t problem;

@@ -1,7 +1,7 @@
 -- Usage: sums of ended campaigns, and the views for people's own questions (schema/VIEWS.md).
 
--- Sums one ended campaign that has no sums yet. Returns its id, NULL if there is none. The lock keeps
--- the campaign from working again before its sums can be seen.
+-- Sums one ended campaign that has no sums yet, and returns its id; NULL if every ended campaign has sums.
+-- The lock keeps the campaign from working again before its sums can be seen.
 CREATE OR REPLACE FUNCTION sum_usage() RETURNS bigint
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
