@@ -37,6 +37,19 @@ static char *find_item(const char *stack, const char *name)
     return NULL;
 }
 
+/* Returns true if the item of a node has the version of a measurement. A node with several clangs lists them: "19.1.7
+ * Debian, 15.0.6 Debian"; a measurement names the one that compiled for it. */
+static bool has_version(const char *item, const char *version)
+{
+    g_auto(GStrv) versions = g_strsplit(item, ",", -1);
+    if (g_ascii_strcasecmp(item, version) == 0)
+        return true;
+    for (char **each = versions; *each; each++)
+        if (g_ascii_strcasecmp(g_strstrip(*each), version) == 0)
+            return true;
+    return false;
+}
+
 /* How a stack of today compares with a measurement's in the items of these names. same: how many of the
  * measurement's items it has as they were; other: how many it has in another version. */
 struct comparison {
@@ -50,8 +63,8 @@ static struct comparison compare(const char *stack, const char *const *names, co
         g_autofree char *before = find_item(stack, *names);
         g_autofree char *after = before ? find_item(now, *names) : NULL;
         found.asked += before != NULL;
-        found.same += after && g_ascii_strcasecmp(before, after) == 0;
-        found.other += after && g_ascii_strcasecmp(before, after) != 0;
+        found.same += after && has_version(after, before);
+        found.other += after && !has_version(after, before);
     }
     return found;
 }
@@ -63,7 +76,7 @@ static char *describe(const char *stack, const char *const *names, const char *n
     for (; *names; names++) {
         g_autofree char *before = find_item(stack, *names);
         g_autofree char *after = before ? find_item(now, *names) : NULL;
-        if (before && (!after || g_ascii_strcasecmp(before, after) != 0))
+        if (before && (!after || !has_version(after, before)))
             g_string_append_printf(text, "%s%s %s -> %s", text->len > 0 ? ", " : "", *names, before,
                                    after ? after : "none");
     }

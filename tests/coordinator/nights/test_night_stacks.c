@@ -38,6 +38,11 @@ static void only_what_matters_for_the_target_is_compared(void)
          "clang 15.0.6 Debian; nvrtc NVRTC 13.0", "hip 6.2; driver 6.10.5", NULL, NULL, NULL},
         {VENDOR_AMD, "clang 15.0.6 Debian; hip 6.2; driver 6.10.5", "clang 19.1.7 Debian",
          "hip 6.2; driver 6.10.5", "clang 15.0.6 Debian -> 19.1.7 Debian", NULL, NULL},
+        /* a node with several compilers of one name */
+        {VENDOR_AMD, "clang 15.0.6 Debian; hip 6.2",
+         "clang 19.1.7 Debian (3~deb12u1), 15.0.6 Debian", "hip 6.2", NULL, NULL, NULL},
+        {VENDOR_AMD, "clang 14.0.6 Debian; hip 6.2", "clang 19.1.7 Debian, 15.0.6 Debian",
+         "hip 6.2", "clang 14.0.6 Debian -> 19.1.7 Debian, 15.0.6 Debian", NULL, NULL},
         /* a CPU's OpenCL is its compiler */
         {VENDOR_CPU, "opencl PoCL 3.1 LLVM 15.0.6", "clang 15; opencl PoCL 5.0 LLVM 15.0.6",
          "opencl PoCL 5.0 LLVM 15.0.6", "opencl PoCL 3.1 LLVM 15.0.6 -> PoCL 5.0 LLVM 15.0.6", NULL,
