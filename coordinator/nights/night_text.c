@@ -170,9 +170,11 @@ static void add_outcome(GString *text, const json_t *target)
     g_string_append(text, "  export: ");
     add_plain(text, report_text(export, "folder"));
     g_string_append_c(text, '\n');
-    json_array_foreach (json_object_get(export, "files"), i, file)
-        g_string_append_printf(text, "    %s  %s\n", report_text(file, "sha256"),
-                               report_text(file, "name"));
+    json_array_foreach (json_object_get(export, "files"), i, file) {
+        g_string_append_printf(text, "    %s  ", report_text(file, "sha256"));
+        add_plain(text, report_text(file, "name"));
+        g_string_append_c(text, '\n');
+    }
 }
 
 static void add_devices(GString *text, const json_t *target)
