@@ -178,7 +178,7 @@ static PGresult *read_problem_rows(Store *store, const struct usage_source *sour
         return store_read_binary(
             store, error,
             PROBLEM_COLUMNS "(SELECT g.problem_id, max(g.multiplicity) AS multiplicity"
-                            " FROM usage_golden($1, $2, NULL, false) g GROUP BY 1)" PROBLEM_JOIN,
+                            " FROM usage_golden($1, $2, NULL) g GROUP BY 1)" PROBLEM_JOIN,
             "si", source->target, source->version);
     if (source->foreign)
         return store_read_binary(store, error,
@@ -277,7 +277,7 @@ static PGresult *read_time_rows(Store *store, const struct usage_source *source,
     if (source->target != NULL)
         return store_read_binary(store, error,
                                  "SELECT g.problem_id, array_agg(g.solver_id), array_agg(g.time_ms)"
-                                 " FROM usage_golden($1, $2, $3::bigint[], false) g GROUP BY 1",
+                                 " FROM usage_golden($1, $2, $3::bigint[]) g GROUP BY 1",
                                  "sis", source->target, source->version, ids);
     PGresult *sums = store_read_binary(store, error, SUMS, "ls", source->campaign, ids);
     if (sums == NULL || PQntuples(sums) > 0)
@@ -285,10 +285,7 @@ static PGresult *read_time_rows(Store *store, const struct usage_source *source,
     PQclear(sums);
     return store_read_binary(
         store, error,
-        "SELECT j.problem_id, array_agg(j.solver_id), array_agg(r.median_ms)"
-        " FROM results r JOIN jobs j ON j.campaign_id = $1 AND j.id = r.job_id"
-        " WHERE r.campaign_id = $1 AND r.rank = 0"
-        " AND ($2::bigint[] IS NULL OR j.problem_id = ANY ($2::bigint[])) GROUP BY 1",
+        "SELECT u.problem_id, u.solvers, u.times_ms FROM usage_unsummed($1, $2::bigint[]) u",
         "ls", source->campaign, ids);
 }
 
@@ -374,9 +371,7 @@ bool store_each_used_kernels(Store *store, const struct usage_source *source,
         source->target != NULL
             ? store_read(store, error,
                          "SELECT g.problem_id, g.solver_id, g.kernel_keys"
-                         " FROM usage_golden($1, $2, $3::bigint[], true) g"
-                         " WHERE (g.problem_id, g.solver_id) IN"
-                         " (SELECT * FROM unnest($3::bigint[], $4::bigint[]))",
+                         " FROM usage_golden_kernels($1, $2, $3::bigint[], $4::bigint[]) g",
                          "siss", source->target, source->version, problem_ids, solver_ids)
             : store_read(store, error,
                          "SELECT j.problem_id, j.solver_id, r.kernel_keys"

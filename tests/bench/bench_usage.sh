@@ -169,5 +169,5 @@ timed "all campaigns of a target, all networks" "$program" usage --target gfx942
 timed "... without each solver, smallest set" "$program" usage --target gfx942_130 --all-networks --without each --smallest 5
 timed "three campaigns beside golden, by source" "$program" usage --campaign "$largest,$((largest + 3)),$((largest + 6))" \
     $golden --by source
-timed "SQL: wins of solvers by type over all campaigns" ask -c "
+timed "SQL: wins of solvers by type over all campaigns" ask -c "SET jit = off" -c "
     SELECT solver, data_type, count(*), sum(time_ms) FROM skipjack.usage_winners GROUP BY 1, 2 ORDER BY 4 DESC"

@@ -53,27 +53,58 @@ CREATE OR REPLACE VIEW usage_times AS
     WHERE NOT EXISTS (SELECT 1 FROM usage_summed s WHERE s.campaign_id = c.id)
       AND c.strategy <> 'foreign' AND NOT c.build_only;
 
+-- The times of a campaign without sums, in the form of usage_sums. ids: only these problems, NULL for all.
+CREATE OR REPLACE FUNCTION usage_unsummed(campaign bigint, ids bigint[])
+RETURNS TABLE (problem_id bigint, solvers bigint[], times_ms double precision[])
+LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan SET jit = off AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY SELECT j.problem_id, array_agg(j.solver_id), array_agg(r.median_ms)
+                 FROM results r JOIN jobs j ON j.campaign_id = campaign AND j.id = r.job_id
+                 WHERE r.campaign_id = campaign AND r.rank = 0
+                   AND (ids IS NULL OR j.problem_id = ANY (ids))
+                 GROUP BY j.problem_id;
+END $$;
+
 -- The entries of a golden version: the best config of each problem and solver. ids: only these problems,
--- NULL for all. kernel_keys is NULL unless with_kernels.
-CREATE OR REPLACE FUNCTION usage_golden(its_target text, its_version integer, ids bigint[], with_kernels boolean)
-RETURNS TABLE (problem_id bigint, solver_id bigint, multiplicity integer, time_ms double precision,
-               kernel_keys text)
-LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+-- NULL for all. Approved versions are read from the index golden_rows_usage.
+CREATE OR REPLACE FUNCTION usage_golden(its_target text, its_version integer, ids bigint[])
+RETURNS TABLE (problem_id bigint, solver_id bigint, multiplicity integer, time_ms double precision)
+LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan SET jit = off AS $$
 #variable_conflict use_column
 BEGIN
     IF EXISTS (SELECT 1 FROM golden_versions v WHERE v.target = its_target AND v.version = its_version
                AND v.approved_at IS NOT NULL) THEN
-        RETURN QUERY SELECT r.problem_id, r.solver_id, r.multiplicity, r.median_ms,
-                            CASE WHEN with_kernels THEN r.kernel_keys END
-                     FROM golden_rows r
+        RETURN QUERY SELECT r.problem_id, r.solver_id, r.multiplicity, r.median_ms FROM golden_rows r
                      WHERE r.target = its_target AND r.since <= its_version
                        AND (r.until IS NULL OR r.until > its_version) AND r.rank = 0
                        AND (ids IS NULL OR r.problem_id = ANY (ids));
     ELSE
-        RETURN QUERY SELECT r.problem_id, r.solver_id, r.multiplicity, r.median_ms,
-                            CASE WHEN with_kernels THEN r.kernel_keys END
+        RETURN QUERY SELECT r.problem_id, r.solver_id, r.multiplicity, r.median_ms
                      FROM golden_content(its_target, its_version) AS r
                      WHERE r.rank = 0 AND (ids IS NULL OR r.problem_id = ANY (ids));
+    END IF;
+END $$;
+
+-- The kernels of entries of a golden version: ids of problems and solvers, element by element.
+CREATE OR REPLACE FUNCTION usage_golden_kernels(its_target text, its_version integer, ids bigint[], its_solvers bigint[])
+RETURNS TABLE (problem_id bigint, solver_id bigint, kernel_keys text)
+LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan SET jit = off AS $$
+#variable_conflict use_column
+BEGIN
+    IF EXISTS (SELECT 1 FROM golden_versions v WHERE v.target = its_target AND v.version = its_version
+               AND v.approved_at IS NOT NULL) THEN
+        RETURN QUERY SELECT r.problem_id, r.solver_id, r.kernel_keys
+                     FROM unnest(ids, its_solvers) AS u(problem, solver)
+                     JOIN solvers s ON s.id = u.solver
+                     JOIN golden_rows r ON r.target = its_target AND r.problem_id = u.problem
+                          AND r.solver = s.name AND r.rank = 0 AND r.solver_id = u.solver
+                     WHERE r.since <= its_version AND (r.until IS NULL OR r.until > its_version);
+    ELSE
+        RETURN QUERY SELECT r.problem_id, r.solver_id, r.kernel_keys
+                     FROM golden_content(its_target, its_version) AS r
+                     WHERE r.rank = 0
+                       AND (r.problem_id, r.solver_id) IN (SELECT * FROM unnest(ids, its_solvers));
     END IF;
 END $$;
 
