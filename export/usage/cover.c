@@ -450,6 +450,7 @@ static bool has_cover_of(struct branches *branches, int k)
 {
     const struct cover *cover = branches->search->cover;
     struct depth *depth = &branches->depths[k];
+    g_assert(depth->times != NULL);
     memset(branches->in, 0, (gsize)cover->solvers * sizeof *branches->in);
     memcpy(depth->times, branches->search->missing, (gsize)cover->cases * sizeof *depth->times);
     for (int s = 0; s < cover->solvers; s++) {

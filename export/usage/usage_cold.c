@@ -107,6 +107,7 @@ static bool is_dynamic(const struct usage_time *time)
 
 static struct picks pick(const struct usage_case *that)
 {
+    g_assert(that != NULL);
     struct picks picks = {NULL, NULL, that->count > 0 ? that->times : NULL};
     for (int t = that->count - 1; t >= 0; t--) {
         const struct usage_time *time = &that->times[t];
