@@ -188,14 +188,29 @@ int usage_place(Usage *usage, const char *target, const char *source)
     return (int)usage->places->len - 1;
 }
 
-int usage_place_count(const Usage *usage)
-{
-    return (int)usage->places->len;
-}
-
 const struct usage_place *usage_place_at(const Usage *usage, int place)
 {
     return &g_array_index(usage->places, struct usage_place, place);
+}
+
+bool usage_targets_differ(const Usage *usage)
+{
+    for (guint i = 1; i < usage->places->len; i++) {
+        if (strcmp(usage_place_at(usage, (int)i)->target, usage_place_at(usage, 0)->target) != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool usage_sources_differ(const Usage *usage)
+{
+    for (guint i = 1; i < usage->places->len; i++) {
+        if (strcmp(usage_place_at(usage, (int)i)->source, usage_place_at(usage, 0)->source) != 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 void usage_add_entry(Usage *usage, const struct problem *problem, const struct usage_entry *entry)
@@ -429,7 +444,8 @@ void usage_sum(Usage *usage, struct usage_summary *summary)
     summary->all = (struct usage_network){0};
     summary->all.solvers = g_array_new(FALSE, TRUE, sizeof(struct usage_share));
     summary->gaps = g_array_new(FALSE, TRUE, sizeof(struct usage_gap));
-    summary->places = (int)usage->places->len;
+    summary->targets = usage_targets_differ(usage);
+    summary->sources = usage_sources_differ(usage);
     const struct usage_case *before = NULL;
     struct usage_network *result = NULL;
     for (guint i = 0; i < cases->len; i++) {
@@ -462,11 +478,10 @@ void usage_summary_clear(struct usage_summary *summary)
 
 static void print_networks(const struct usage_summary *summary, FILE *out)
 {
-    const bool places = summary->places > 1;
     const struct table_column columns[] = {
         {"network", NULL, TABLE_TEXT, 0},
-        {places ? "target" : NULL, NULL, TABLE_TEXT, 0},
-        {places ? "source" : NULL, NULL, TABLE_TEXT, 0},
+        {summary->targets ? "target" : NULL, NULL, TABLE_TEXT, 0},
+        {summary->sources ? "source" : NULL, NULL, TABLE_TEXT, 0},
         {"problems", NULL, TABLE_INT, 0},
         {"layers", NULL, TABLE_INT, 0},
         {"covered", NULL, TABLE_INT, 0},
@@ -528,8 +543,8 @@ static void print_gaps(const struct usage_summary *summary, FILE *out)
         const struct usage_gap *gap = &g_array_index(summary->gaps, struct usage_gap, i);
         char key[PROBLEM_KEY_MAX];
         fprintf(out, "  %.32s x%" G_GINT64_FORMAT " %s%s%s%s\n", gap->network, gap->multiplicity,
-                problem_key(&gap->problem, key), summary->places > 1 ? " on " : "",
-                summary->places > 1 ? gap->target : "", gap->untimed ? " (no time over 0)" : "");
+                problem_key(&gap->problem, key), summary->targets ? " on " : "",
+                summary->targets ? gap->target : "", gap->untimed ? " (no time over 0)" : "");
     }
     if (count > GAPS_SHOWN) {
         fprintf(out, "  and %u more, --json names all\n", count - GAPS_SHOWN);

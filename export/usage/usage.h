@@ -96,7 +96,7 @@ struct usage_summary {
     GPtrArray *networks;
     struct usage_network all; /* the sums over all networks; its name is NULL */
     GArray *gaps;             /* struct usage_gap: problems without a winner, ordered by network */
-    int places;
+    bool targets, sources;    /* there are several */
 };
 
 /* Sums up. The summary's texts belong to `usage`, which must outlive it. */

@@ -33,8 +33,11 @@ const GArray *usage_cases(Usage *usage);
 struct usage_place {
     const char *target, *source;
 };
-int usage_place_count(const Usage *usage);
 const struct usage_place *usage_place_at(const Usage *usage, int place);
+
+/* Whether there are several targets, or several sources: tables for people then name them. */
+bool usage_targets_differ(const Usage *usage);
+bool usage_sources_differ(const Usage *usage);
 
 /* JSON's copy of a text whose bytes may not be UTF-8. */
 json_t *usage_json_text(const char *text);

@@ -481,9 +481,8 @@ bool usage_answer_cold(Usage *usage, Store *store, GHashTable *cache, json_t *js
         g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_strfreev)};
     struct table_column columns[G_N_ELEMENTS(cold_columns)];
     memcpy(columns, cold_columns, sizeof columns);
-    if (usage_place_count(usage) == 1) {
-        columns[1].title = columns[2].title = NULL;
-    }
+    columns[1].title = usage_targets_differ(usage) ? columns[1].title : NULL;
+    columns[2].title = usage_sources_differ(usage) ? columns[2].title : NULL;
     bool known = look_up_all(&cold, error);
     if (known) {
         struct usage_answer answer = {

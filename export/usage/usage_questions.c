@@ -21,7 +21,6 @@ struct asking {
     Usage *usage;
     const struct usage_ask *ask;
     const GArray *cases;
-    bool places;                  /* there are several */
     GPtrArray *solvers;           /* const char *, interned: those with an entry, by name */
     GHashTable *numbers;          /* solver -> its index in `solvers`, + 1 */
     struct table_column *columns; /* of the answer that is being made */
@@ -54,13 +53,8 @@ static gint by_name(gconstpointer a, gconstpointer b)
 
 static void asking_init(struct asking *asking, Usage *usage, const struct usage_ask *ask)
 {
-    *asking = (struct asking){usage,
-                              ask,
-                              usage_cases(usage),
-                              usage_place_count(usage) > 1,
-                              g_ptr_array_new(),
-                              g_hash_table_new(NULL, NULL),
-                              NULL};
+    *asking = (struct asking){
+        usage, ask, usage_cases(usage), g_ptr_array_new(), g_hash_table_new(NULL, NULL), NULL};
     for (guint i = 0; i < asking->cases->len; i++) {
         const struct usage_case *that = case_at(asking, i);
         for (int t = 0; t < that->count + that->untimed; t++) {
@@ -98,7 +92,8 @@ static Table *answer_table(struct asking *asking, const struct table_column *col
     asking->columns = g_memdup2(columns, (gsize)count * sizeof *columns);
     for (int i = 0; i < count; i++) {
         const char *key = columns[i].key;
-        if (!asking->places && (strcmp(key, "target") == 0 || strcmp(key, "source") == 0)) {
+        if ((strcmp(key, "target") == 0 && !usage_targets_differ(asking->usage)) ||
+            (strcmp(key, "source") == 0 && !usage_sources_differ(asking->usage))) {
             asking->columns[i].title = NULL;
         }
     }
