@@ -227,7 +227,7 @@ static bool parse(int argc, char **argv, struct usage_options *options, GError *
         {"gain", 0, 0, G_OPTION_ARG_DOUBLE, &options->ask.gain,
          "For --convert: the next solver takes so many times as long (1.5)", "FACTOR"},
         {"effort", 0, 0, G_OPTION_ARG_INT64, &options->effort,
-         "For --smallest: most comparisons, in millions (300)", "N"},
+         "For --smallest: most comparisons, in millions (100)", "N"},
         {"json", 0, 0, G_OPTION_ARG_NONE, &options->json, "Print one JSON object", NULL},
         {0},
     };

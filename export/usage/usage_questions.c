@@ -33,7 +33,7 @@ void usage_ask_init(struct usage_ask *ask)
                               .least = 3,
                               .rare = 0.02,
                               .gain = 1.5,
-                              .effort = 300 * 1000 * 1000};
+                              .effort = 100 * 1000 * 1000};
 }
 
 static const struct usage_case *case_at(const struct asking *asking, guint index)
@@ -767,63 +767,69 @@ static bool answer_naive(struct asking *asking, struct usage_answer *answer, GEr
 
 /* ---- where applicability could be narrowed ---- */
 
-/* The problems of a solver that agree in the first `depth` dimensions. */
+/* A solver's problems in a class. */
 struct region {
-    const char *solver;
-    struct region *parent;
-    char *values[CLASS_DIMENSIONS]; /* NULL from `depth` on */
-    int depth;
     int64_t problems, near;
     double closest;
 };
 
-static void region_free(gpointer data)
+/* The problems that agree in the first `depth` dimensions. */
+struct class
 {
-    struct region *region = data;
+    struct class *parent;
+    char *values[CLASS_DIMENSIONS]; /* NULL from `depth` on */
+    int depth;
+    struct region *regions; /* of each solver */
+};
+
+static void class_free(gpointer data)
+{
+    struct class *class = data;
     for (int d = 0; d < CLASS_DIMENSIONS; d++) {
-        g_free(region->values[d]);
+        g_free(class->values[d]);
     }
-    g_free(region);
+    g_free(class->regions);
+    g_free(class);
 }
 
-static struct region *find_region(GHashTable *regions, struct region *parent, const char *solver,
-                                  char *const *values, int depth)
+static struct class *find_class(const struct asking *asking, GHashTable *classes,
+                                struct class *parent, char *const *values, int depth)
 {
-    g_autoptr(GString) key = g_string_new(solver);
+    g_autoptr(GString) key = g_string_new(NULL);
     for (int d = 0; d < depth; d++) {
-        g_string_append_printf(key, "\n%s", values[d]);
+        g_string_append_printf(key, "%s\n", values[d]);
     }
-    struct region *region = g_hash_table_lookup(regions, key->str);
-    if (region == NULL) {
-        region = g_new0(struct region, 1);
-        region->solver = solver;
-        region->parent = parent;
-        region->depth = depth;
-        region->closest = INFINITY;
+    struct class *class = g_hash_table_lookup(classes, key->str);
+    if (class == NULL) {
+        class = g_new0(struct class, 1);
+        class->parent = parent;
+        class->depth = depth;
+        class->regions = g_new0(struct region, (gsize)asking->solvers->len + 1);
         for (int d = 0; d < depth; d++) {
-            region->values[d] = g_strdup(values[d]);
+            class->values[d] = g_strdup(values[d]);
         }
-        g_hash_table_insert(regions, g_strdup(key->str), region);
+        g_hash_table_insert(classes, g_strdup(key->str), class);
     }
-    return region;
+    return class;
 }
 
-/* Counts a problem with all its solvers in their regions of every depth. */
-static void count_regions(const struct asking *asking, GHashTable *regions,
+/* Counts a problem's solvers in its classes of every depth. */
+static void count_regions(const struct asking *asking, GHashTable *classes,
                           const struct usage_case *that)
 {
     char *values[CLASS_DIMENSIONS];
+    struct class *class = NULL;
     for (int d = 0; d < CLASS_DIMENSIONS; d++) {
         values[d] = dimensions[d].value(asking->usage, that);
     }
-    for (int t = 0; t < that->count; t++) {
-        double over = that->times[t].time_ms / that->times[0].time_ms;
-        struct region *region = NULL;
-        for (int depth = 0; depth <= CLASS_DIMENSIONS; depth++) {
-            region = find_region(regions, region, that->times[t].solver, values, depth);
+    for (int depth = 0; depth <= CLASS_DIMENSIONS; depth++) {
+        class = find_class(asking, classes, class, values, depth);
+        for (int t = 0; t < that->count; t++) {
+            struct region *region = &class->regions[number_of(asking, that->times[t].solver)];
+            double over = that->times[t].time_ms / that->times[0].time_ms;
+            region->closest = region->problems > 0 ? MIN(region->closest, over) : over;
             region->problems++;
             region->near += over <= 1 + asking->ask->within;
-            region->closest = MIN(region->closest, over);
         }
     }
     for (int d = 0; d < CLASS_DIMENSIONS; d++) {
@@ -831,24 +837,33 @@ static void count_regions(const struct asking *asking, GHashTable *regions,
     }
 }
 
-static gint by_region(gconstpointer a, gconstpointer b)
+static gint by_class(gconstpointer a, gconstpointer b)
 {
-    const struct region *one = *(struct region *const *)a, *other = *(struct region *const *)b;
-    int order = strcmp(one->solver, other->solver);
-    if (order == 0 && one->problems != other->problems) {
-        order = one->problems > other->problems ? -1 : 1;
-    }
+    const struct class *one = *(struct class *const *)a, *other = *(struct class *const *)b;
+    int order = 0;
     for (int d = 0; d < CLASS_DIMENSIONS && order == 0; d++) {
         order = g_strcmp0(one->values[d], other->values[d]);
     }
     return order;
 }
 
-/* A solver may leave out a region in which it is never near the best. Only the largest such regions are named. */
-static bool may_leave_out(const struct asking *asking, const struct region *region)
+/* A solver may leave out a class in which it is never near the best. Only the largest such classes are named. */
+static bool may_leave_out(const struct asking *asking, const struct class *class, guint solver)
 {
-    return region->near == 0 && region->problems >= asking->ask->least &&
-           (region->parent == NULL || region->parent->near > 0);
+    const struct region *region = &class->regions[solver];
+    return region->problems >= asking->ask->least && region->near == 0 &&
+           (class->parent == NULL || class->parent->regions[solver].near > 0);
+}
+
+static void add_class(Table *table, const char *solver, const struct class *class,
+                      const struct region *region)
+{
+    table_text(table, solver);
+    for (int d = 0; d < CLASS_DIMENSIONS; d++) {
+        table_text(table, d < class->depth ? class->values[d] : "*");
+    }
+    table_int(table, region->problems);
+    table_number(table, (region->closest - 1) * 100);
 }
 
 static bool answer_narrow(struct asking *asking, struct usage_answer *answer, GError **error)
@@ -860,28 +875,24 @@ static bool answer_narrow(struct asking *asking, struct usage_answer *answer, GE
         {"problems", "problems", TABLE_INT, 0}, {"nearest %", "nearest_percent", TABLE_NUMBER, 2},
     };
     (void)error;
-    g_autoptr(GHashTable) regions =
-        g_hash_table_new_full(g_str_hash, g_str_equal, g_free, region_free);
+    g_autoptr(GHashTable) classes =
+        g_hash_table_new_full(g_str_hash, g_str_equal, g_free, class_free);
     for (guint i = 0; i < asking->cases->len; i++) {
         const struct usage_case *that = case_at(asking, i);
-        if (that->is_first) {
-            count_regions(asking, regions, that);
+        if (that->is_first && that->count > 0) {
+            count_regions(asking, classes, that);
         }
     }
     answer->table = answer_table(asking, columns, G_N_ELEMENTS(columns));
-    g_autoptr(GPtrArray) sorted = values_of(regions);
-    g_ptr_array_sort(sorted, by_region);
-    for (guint i = 0; i < sorted->len; i++) {
-        const struct region *region = sorted->pdata[i];
-        if (!may_leave_out(asking, region)) {
-            continue;
+    g_autoptr(GPtrArray) sorted = values_of(classes);
+    g_ptr_array_sort(sorted, by_class);
+    for (guint s = 0; s < asking->solvers->len; s++) {
+        for (guint i = 0; i < sorted->len; i++) {
+            const struct class *class = sorted->pdata[i];
+            if (may_leave_out(asking, class, s)) {
+                add_class(answer->table, asking->solvers->pdata[s], class, &class->regions[s]);
+            }
         }
-        table_text(answer->table, region->solver);
-        for (int d = 0; d < CLASS_DIMENSIONS; d++) {
-            table_text(answer->table, d < region->depth ? region->values[d] : "*");
-        }
-        table_int(answer->table, region->problems);
-        table_number(answer->table, (region->closest - 1) * 100);
     }
     answer->more =
         json_pack("{s:f, s:i}", "within", asking->ask->within, "least", asking->ask->least);
