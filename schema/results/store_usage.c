@@ -101,15 +101,67 @@ static char *ids_text(const GArray *ids)
 
 /* ---- problems ---- */
 
-/* A problem's columns: all its numbers as one array, and its names as one text. */
+/* A problem's columns, as they are: the server would take longer to join them than to send them. */
 #define PROBLEM_COLUMNS                                                                            \
-    "SELECT p.id, u.multiplicity::bigint, ARRAY[p.spatial_dim, p.n, p.c, p.k, p.groups, p.bias]"   \
-    "::bigint[] || p.in_size || p.fil || p.out_size || p.pad || p.stride || p.dilation,"           \
-    " concat_ws('|', p.kind, p.direction, array_to_string(p.types, '|'),"                          \
-    " array_to_string(p.casts, '|'), array_to_string(p.layouts, '|')), p.epilogue FROM "
-#define PROBLEM_NUMBERS (6 + 6 * AXIS_COUNT)
-#define PROBLEM_WORDS   (2 + 3 * TENSOR_COUNT)
-#define PROBLEM_JOIN    " AS u JOIN problems p ON p.id = u.problem_id ORDER BY p.id"
+    "SELECT p.id, u.multiplicity::bigint, p.n, p.c, p.k, p.groups, p.spatial_dim, p.bias,"         \
+    " p.in_size, p.fil, p.out_size, p.pad, p.stride, p.dilation, p.types, p.casts, p.layouts,"     \
+    " p.direction, p.epilogue, p.kind FROM "
+#define PROBLEM_JOIN " AS u JOIN problems p ON p.id = u.problem_id ORDER BY p.id"
+enum problem_column {
+    COLUMN_ID,
+    COLUMN_MULTIPLICITY,
+    COLUMN_N,
+    COLUMN_C,
+    COLUMN_K,
+    COLUMN_GROUPS,
+    COLUMN_SPATIAL_DIM,
+    COLUMN_BIAS,
+    COLUMN_IN, /* the first of six triples of numbers */
+    COLUMN_TYPES = COLUMN_IN + 6,
+    COLUMN_CASTS,
+    COLUMN_LAYOUTS,
+    COLUMN_DIRECTION,
+    COLUMN_EPILOGUE,
+    COLUMN_KIND,
+};
+
+/* Longest name of a type or a layout, with its NUL. */
+#define NAME_MAX_BYTES 16
+
+static bool read_triples(const PGresult *rows, int row, struct problem *p)
+{
+    int64_t *const triples[] = {p->in, p->fil, p->out, p->pad, p->stride, p->dilation};
+    for (int t = 0; t < (int)G_N_ELEMENTS(triples); t++) {
+        int count = 0;
+        const char *at = array_of_eights(rows, row, COLUMN_IN + t, &count);
+        if (at == NULL || count != AXIS_COUNT)
+            return false;
+        for (int axis = 0; axis < AXIS_COUNT; axis++)
+            triples[t][axis] = field_int8(at + (gsize)axis * ARRAY_STEP);
+    }
+    return true;
+}
+
+/* Reads an array of three names. */
+static bool read_names(const PGresult *rows, int row, int column,
+                       char names[TENSOR_COUNT][NAME_MAX_BYTES])
+{
+    const char *bytes = PQgetvalue(rows, row, column);
+    const char *end = bytes + PQgetlength(rows, row, column);
+    const char *at = bytes + ARRAY_HEAD;
+    if (at >= end || field_int4(bytes) != 1 || field_int4(bytes + 4) != 0 ||
+        field_int4(bytes + 12) != TENSOR_COUNT)
+        return false;
+    for (int role = 0; role < TENSOR_COUNT; role++) {
+        int32_t length = end - at >= 4 ? field_int4(at) : -1;
+        if (length < 0 || length >= NAME_MAX_BYTES || length > end - at - 4)
+            return false;
+        memcpy(names[role], at + 4, (gsize)length);
+        names[role][length] = '\0';
+        at += 4 + length;
+    }
+    return true;
+}
 
 static bool read_type(const char *word, enum data_type *type)
 {
@@ -117,16 +169,17 @@ static bool read_type(const char *word, enum data_type *type)
     return *word == '\0' || data_type_parse(word, type);
 }
 
-static bool read_words(const char *text, struct problem *p)
+static bool read_tensors(const PGresult *rows, int row, struct problem *p)
 {
-    g_auto(GStrv) words = g_strsplit(text, "|", -1);
-    if (g_strv_length(words) != PROBLEM_WORDS || strcmp(words[0], "conv") != 0 ||
-        strlen(words[1]) != 1 || !direction_parse(words[1][0], &p->direction))
+    char types[TENSOR_COUNT][NAME_MAX_BYTES], casts[TENSOR_COUNT][NAME_MAX_BYTES];
+    char layouts[TENSOR_COUNT][NAME_MAX_BYTES];
+    if (!read_names(rows, row, COLUMN_TYPES, types) ||
+        !read_names(rows, row, COLUMN_CASTS, casts) ||
+        !read_names(rows, row, COLUMN_LAYOUTS, layouts))
         return false;
     for (int role = 0; role < TENSOR_COUNT; role++)
-        if (!read_type(words[2 + role], &p->type[role]) ||
-            !read_type(words[2 + TENSOR_COUNT + role], &p->cast[role]) ||
-            !layout_parse(words[2 + 2 * TENSOR_COUNT + role], &p->layout[role]))
+        if (!read_type(types[role], &p->type[role]) || !read_type(casts[role], &p->cast[role]) ||
+            !layout_parse(layouts[role], &p->layout[role]))
             return false;
     return true;
 }
@@ -134,30 +187,26 @@ static bool read_words(const char *text, struct problem *p)
 static bool read_problem(const PGresult *rows, int row, struct used_problem *used)
 {
     struct problem *p = &used->problem;
-    int64_t *const triples[] = {p->in, p->fil, p->out, p->pad, p->stride, p->dilation};
-    int count = 0;
-    const char *at = array_of_eights(rows, row, 2, &count);
-    g_autofree char *words = g_strndup(PQgetvalue(rows, row, 3), (gsize)PQgetlength(rows, row, 3));
-    gsize epilogue = (gsize)PQgetlength(rows, row, 4);
+    int64_t *const numbers[] = {&p->n, &p->c, &p->k, &p->groups};
+    gsize epilogue = (gsize)PQgetlength(rows, row, COLUMN_EPILOGUE);
+    guint16 small;
     problem_init(p);
     p->kind = OP_CONV;
-    used->id = field_int8(PQgetvalue(rows, row, 0));
-    used->multiplicity = field_int8(PQgetvalue(rows, row, 1));
-    if (at == NULL || count != PROBLEM_NUMBERS || epilogue >= sizeof p->epilogue)
+    used->id = field_int8(PQgetvalue(rows, row, COLUMN_ID));
+    used->multiplicity = field_int8(PQgetvalue(rows, row, COLUMN_MULTIPLICITY));
+    for (int i = 0; i < (int)G_N_ELEMENTS(numbers); i++)
+        *numbers[i] = field_int8(PQgetvalue(rows, row, COLUMN_N + i));
+    memcpy(&small, PQgetvalue(rows, row, COLUMN_SPATIAL_DIM), sizeof small);
+    p->spatial_dim = GUINT16_FROM_BE(small);
+    memcpy(&small, PQgetvalue(rows, row, COLUMN_BIAS), sizeof small);
+    p->bias = GUINT16_FROM_BE(small);
+    if (epilogue >= sizeof p->epilogue || PQgetlength(rows, row, COLUMN_DIRECTION) != 1 ||
+        PQgetlength(rows, row, COLUMN_KIND) != 4 ||
+        memcmp(PQgetvalue(rows, row, COLUMN_KIND), "conv", 4) != 0)
         return false;
-    int64_t numbers[PROBLEM_NUMBERS];
-    for (int i = 0; i < PROBLEM_NUMBERS; i++)
-        numbers[i] = field_int8(at + (gsize)i * ARRAY_STEP);
-    p->spatial_dim = (int)numbers[0];
-    p->n = numbers[1];
-    p->c = numbers[2];
-    p->k = numbers[3];
-    p->groups = numbers[4];
-    p->bias = (int)numbers[5];
-    for (gsize t = 0; t < G_N_ELEMENTS(triples); t++)
-        memcpy(triples[t], &numbers[6 + t * AXIS_COUNT], AXIS_COUNT * sizeof *numbers);
-    memcpy(p->epilogue, PQgetvalue(rows, row, 4), epilogue);
-    return read_words(words, p);
+    memcpy(p->epilogue, PQgetvalue(rows, row, COLUMN_EPILOGUE), epilogue);
+    return direction_parse(PQgetvalue(rows, row, COLUMN_DIRECTION)[0], &p->direction) &&
+           read_triples(rows, row, p) && read_tensors(rows, row, p);
 }
 
 static PGresult *read_problem_rows(Store *store, const struct usage_source *source, GError **error)
@@ -175,11 +224,11 @@ static PGresult *read_problem_rows(Store *store, const struct usage_source *sour
                                  " FROM problem_tags t WHERE t.tag = $1)" PROBLEM_JOIN,
                                  "s", source->tag);
     if (source->target != NULL)
-        return store_read_binary(
-            store, error,
-            PROBLEM_COLUMNS "(SELECT g.problem_id, max(g.multiplicity) AS multiplicity"
-                            " FROM usage_golden($1, $2, NULL) g GROUP BY 1)" PROBLEM_JOIN,
-            "si", source->target, source->version);
+        return store_read_binary(store, error,
+                                 PROBLEM_COLUMNS
+                                 "(SELECT g.problem_id, max(g.multiplicity) AS multiplicity"
+                                 " FROM usage_golden($1, $2, NULL) g GROUP BY 1)" PROBLEM_JOIN,
+                                 "si", source->target, source->version);
     if (source->foreign)
         return store_read_binary(store, error,
                                  PROBLEM_COLUMNS
@@ -285,8 +334,8 @@ static PGresult *read_time_rows(Store *store, const struct usage_source *source,
     PQclear(sums);
     return store_read_binary(
         store, error,
-        "SELECT u.problem_id, u.solvers, u.times_ms FROM usage_unsummed($1, $2::bigint[]) u",
-        "ls", source->campaign, ids);
+        "SELECT u.problem_id, u.solvers, u.times_ms FROM usage_unsummed($1, $2::bigint[]) u", "ls",
+        source->campaign, ids);
 }
 
 /* Reports the times of one row: a problem, an array of solvers and one of times. */
