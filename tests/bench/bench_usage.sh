@@ -14,28 +14,33 @@ export SKIPJACK_DB_SETTINGS="${SKIPJACK_DB_SETTINGS:-shared_buffers=2GB work_mem
 unset SKIPJACK_DB
 output="$home/output"
 
-end() {
+clean_up() {
     "$program" db stop >/dev/null 2>&1 || :
     [ -n "${BENCH_USAGE_KEEP:-}" ] || rm -rf "$home"
 }
-trap end EXIT
+trap clean_up EXIT
 trap 'exit 1' INT TERM
 
 ask() {
     "$program" db psql -X -q -A -t -v ON_ERROR_STOP=1 "$@"
 }
 
-seconds() {
-    echo "$1 $2" | awk '{ printf "%.2f", $2 - $1 }'
+# The CPU seconds of this script's commands and of the server's sessions that have ended.
+cpu() {
+    postmaster=$(head -1 "$SKIPJACK_HOME/postgres/data/postmaster.pid")
+    awk '{ ticks += $16 + $17 } END { print ticks / '"$(getconf CLK_TCK)"' }' "/proc/$$/stat" "/proc/$postmaster/stat"
 }
 
-# Runs a command and prints how long it took.
+# Runs a command and prints how long it took, and the CPU seconds of the command and the server together.
 timed() {
     name=$1
     shift
+    cpu_begin=$(cpu)
     begin=$(date +%s.%N)
     "$@" >"$output" 2>&1 || { echo "failed: $*"; tail -5 "$output"; exit 1; }
-    printf '%8s  %s\n' "$(seconds "$begin" "$(date +%s.%N)")" "$name"
+    end=$(date +%s.%N)
+    sleep 0.3 # the session ends
+    echo "$begin $end $cpu_begin $(cpu)" | awk -v name="$name" '{ printf "%8.2f  %6.2f  %s\n", $2 - $1, $4 - $3, name }'
 }
 
 make_results() {
@@ -149,7 +154,8 @@ ask -c "SET search_path = skipjack" -c "
 largest=$(ask -c "SELECT min(id) FROM skipjack.campaigns")
 running=$(ask -c "SELECT max(id) FROM skipjack.campaigns")
 
-echo " seconds  question"
+echo "load average $(cut -d ' ' -f 1 /proc/loadavg) on $(nproc) cores"
+echo " seconds     CPU  question"
 golden="--golden gfx942_130 --all-networks"
 timed "golden version, all networks" "$program" usage $golden
 timed "... by direction, type, layout, revision" "$program" usage $golden --by direction,type,layout,revision

@@ -2,7 +2,9 @@
 #include "export/usage/usage_questions.h"
 
 #include "export/formats/export_error.h"
+#include "export/usage/usage_read.h"
 #include "solvers/problem/problem_key.h"
+#include "tests/support/export/real_data.h"
 
 #include <math.h>
 #include <string.h>
@@ -290,6 +292,71 @@ static void the_smallest_set_keeps_every_network(void)
     }
 }
 
+/* Asks for the smallest set, then for the losses without all other solvers: both must agree. */
+static void expect_set_is_enough(Usage *usage, double within)
+{
+    struct usage_ask ask;
+    usage_ask_init(&ask);
+    ask.smallest = within;
+    json_t *json = json_object();
+    g_assert_true(usage_answer(usage, &ask, json, NULL, NULL));
+    const json_t *answer = json_object_get(json, "smallest");
+    g_assert_true(json_is_true(json_object_get(answer, "optimal")));
+    g_autoptr(GHashTable) kept = g_hash_table_new(g_str_hash, g_str_equal);
+    const json_t *solvers = json_object_get(answer, "solvers");
+    for (size_t i = 0; i < json_array_size(solvers); i++) {
+        g_hash_table_add(kept, (gpointer)json_string_value(json_array_get(solvers, i)));
+    }
+    struct usage_summary summary;
+    usage_sum(usage, &summary);
+    g_autoptr(GPtrArray) others = g_ptr_array_new();
+    for (guint i = 0; i < summary.all.solvers->len; i++) {
+        const char *solver = g_array_index(summary.all.solvers, struct usage_share, i).solver;
+        if (!g_hash_table_contains(kept, solver)) {
+            g_ptr_array_add(others, (gpointer)solver);
+        }
+    }
+    g_ptr_array_add(others, NULL);
+    usage_ask_init(&ask);
+    ask.without = (char **)others->pdata;
+    json_t *losses = json_object();
+    g_assert_true(usage_answer(usage, &ask, losses, NULL, NULL));
+    const json_t *rows = json_object_get(json_object_get(losses, "without"), "rows");
+    g_assert_cmpuint(json_array_size(rows), ==, summary.networks->len);
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        g_assert_cmpfloat(json_number_value(json_object_get(row, "loss_percent")), <=,
+                          within * 100 + 1e-6);
+        g_assert_cmpint(json_integer_value(json_object_get(row, "left")), ==, 0);
+    }
+    usage_summary_clear(&summary);
+    json_decref(losses);
+    json_decref(json);
+}
+
+static void shipped_files_have_a_smallest_set_that_is_enough(void)
+{
+    static const char *const files[] = {"gfx942130.HIP.fdb.txt.bz2", "gfx1030_36.HIP.fdb.txt.bz2"};
+    g_autofree char *networks = real_data("networks");
+    g_autofree char *databases = networks != NULL ? real_data("miopen") : NULL;
+    if (databases == NULL) {
+        return;
+    }
+    const struct import_options options = {.batches = {64}, .batch_count = 1};
+    g_autofree char *list = g_build_filename(networks, "layer_tables.csv", NULL);
+    g_autoptr(Usage) usage = usage_new();
+    g_autoptr(GError) error = NULL;
+    g_assert_true(usage_read_list(usage, list, &options, &error));
+    for (size_t i = 0; i < G_N_ELEMENTS(files); i++) {
+        g_autofree char *file = g_build_filename(databases, files[i], NULL);
+        g_assert_true(usage_read_db(usage, file, false, &error));
+        g_assert_no_error(error);
+        /* first one target, then two, which do not compete */
+        expect_set_is_enough(usage, 0);
+        expect_set_is_enough(usage, 0.05);
+    }
+}
+
 static void wrong_words_are_refused_by_name(void)
 {
     static const struct {
@@ -328,6 +395,8 @@ int main(int argc, char **argv)
         {"only_the_largest_classes_are_named", only_the_largest_classes_are_named},
         {"rare_solvers_get_advice", rare_solvers_get_advice},
         {"the_smallest_set_keeps_every_network", the_smallest_set_keeps_every_network},
+        {"shipped_files_have_a_smallest_set_that_is_enough",
+         shipped_files_have_a_smallest_set_that_is_enough},
         {"wrong_words_are_refused_by_name", wrong_words_are_refused_by_name},
     };
     g_test_init(&argc, &argv, NULL);
