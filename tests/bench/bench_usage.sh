@@ -156,15 +156,18 @@ running=$(ask -c "SELECT max(id) FROM skipjack.campaigns")
 
 echo "load average $(cut -d ' ' -f 1 /proc/loadavg) on $(nproc) cores"
 echo " seconds     CPU  question"
-golden="--golden gfx942_130 --all-networks"
-timed "golden version, all networks" "$program" usage $golden
-timed "... by direction, type, layout, revision" "$program" usage $golden --by direction,type,layout,revision
-timed "... without one solver" "$program" usage $golden --without ConvImplicitGemm
-timed "... without each solver" "$program" usage $golden --without each
-timed "... smallest set within 5 %" "$program" usage $golden --smallest 5
-timed "... never used, naive best" "$program" usage $golden --unused --naive
-timed "... narrower applicability, conversions" "$program" usage $golden --narrow --convert
-timed "... cold starts" "$program" usage $golden --cold
+# A question of the golden version over all networks.
+golden() {
+    "$program" usage --golden gfx942_130 --all-networks "$@"
+}
+timed "golden version, all networks" golden
+timed "... by direction, type, layout, revision" golden --by direction,type,layout,revision
+timed "... without one solver" golden --without ConvImplicitGemm
+timed "... without each solver" golden --without each
+timed "... smallest set within 5 %" golden --smallest 5
+timed "... never used, naive best" golden --unused --naive
+timed "... narrower applicability, conversions" golden --narrow --convert
+timed "... cold starts" golden --cold
 timed "largest campaign, all networks" "$program" usage --campaign "$largest" --all-networks
 timed "... cold starts" "$program" usage --campaign "$largest" --all-networks --cold
 timed "largest campaign, its own problems" "$program" usage --campaign "$largest"
@@ -174,6 +177,6 @@ timed "a running campaign, all networks" "$program" usage --campaign "$running" 
 timed "all campaigns of a target, all networks" "$program" usage --target gfx942_130 --all-networks
 timed "... without each solver, smallest set" "$program" usage --target gfx942_130 --all-networks --without each --smallest 5
 timed "three campaigns beside golden, by source" "$program" usage --campaign "$largest,$((largest + 3)),$((largest + 6))" \
-    $golden --by source
+    --golden gfx942_130 --all-networks --by source
 timed "SQL: wins of solvers by type over all campaigns" ask -c "SET jit = off" -c "
     SELECT solver, data_type, count(*), sum(time_ms) FROM skipjack.usage_winners GROUP BY 1, 2 ORDER BY 4 DESC"
