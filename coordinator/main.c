@@ -47,6 +47,7 @@ static const struct command commands[] = {
     {"campaign", "Campaigns", "create, list, show, watch and change campaigns", command_campaign},
     {"run", "Campaigns", "create the campaign that a JSON file describes, and watch it",
      command_run},
+    {"nights", "Campaigns", "list nights, and show what one did and why", command_nights},
     {"history", "Campaigns", "a problem's winner by night, and what changed", command_history},
     {"report", "Campaigns", "what tuning gained, a row a problem, and what was rejected",
      command_report},

@@ -3,6 +3,7 @@
 
 #include "coordinator/cli/cli.h"
 #include "schema/farm/completeness.h"
+#include "schema/results/store_nights.h"
 #include "schema/results/store_results.h"
 #include "schema/store/store_campaigns.h"
 #include "schema/store/store_events.h"
@@ -150,18 +151,18 @@ static char *campaign_name(const struct request *request)
 }
 
 static bool create(Store *store, const struct request *request, const struct machine *machine,
-                   const struct plan *plan, const char *identity, struct entered *entered,
-                   GError **error)
+                   const struct enter_order *order, struct entered *entered, GError **error)
 {
-    g_autofree char *name = campaign_name(request);
     g_auto(GStrv) trusted = request_logins(request->trust);
     struct context_limits limits;
     if (!request_limits(request, &limits, error) ||
-        (request->admits && !request->admits(request->admits_data, name, error)))
+        (request->admits && !request->admits(request->admits_data, order->name, error)))
         return false;
     struct campaign campaign = {
-        .name = name,
-        .identity = (char *)identity,
+        .name = (char *)order->name,
+        .identity = (char *)order->identity,
+        .night = order->night,
+        .backfill = order->backfill,
         .target = (char *)machine->target.id,
         .stack = wanted_stack(request, machine),
         .networks = request->networks,
@@ -186,9 +187,14 @@ static bool create(Store *store, const struct request *request, const struct mac
         !store_gather_winners(store, GATHER_SOON, NULL, error))
         return false;
     g_autoptr(GPtrArray) notes = make_notes(entered);
-    if (!store_put_target(store, &machine->target, error) ||
-        !store_create_campaign(store, &campaign, plan->jobs, plan->count, notes, &entered->reused,
-                               error))
+    if (!store_put_target(store, &machine->target, error))
+        return false;
+    bool made = order->night != 0
+                    ? store_create_night_campaign(store, &campaign, order->jobs, order->count,
+                                                  notes, &entered->existed, &entered->reused, error)
+                    : store_create_campaign(store, &campaign, order->jobs, order->count, notes,
+                                            &entered->reused, error);
+    if (!made)
         return false;
     entered->campaign = store_get_campaign(store, campaign.id, error);
     bool known;
@@ -264,8 +270,20 @@ static bool find_or_create(Store *store, const struct request *request,
         return false;
     }
     entered->existed = entered->campaign != NULL;
-    return entered->existed ? go_on(store, request, entered, error)
-                            : create(store, request, machine, plan, identity, entered, error);
+    if (entered->existed)
+        return go_on(store, request, entered, error);
+    g_autofree char *name = campaign_name(request);
+    const struct enter_order order = {
+        .name = name, .identity = identity, .jobs = plan->jobs, .count = plan->count};
+    return create(store, request, machine, &order, entered, error);
+}
+
+bool enter_night(Store *store, const struct request *request, const struct machine *machine,
+                 const struct enter_order *order, struct entered *entered, GError **error)
+{
+    *entered =
+        (struct entered){.uncovered = g_array_ref(order->uncovered), .left_out = order->left_out};
+    return create(store, request, machine, order, entered, error);
 }
 
 /* Sets the error for a request without any job: no solver serves any of its problems. Its

@@ -35,6 +35,22 @@ void entered_say_missing(const struct entered *entered);
 bool enter_campaign(Store *store, const struct request *request, const struct machine *machine,
                     const GArray *problems, struct entered *entered, GError **error);
 
+/* The jobs of a night for a target. Its pointers belong to the caller. */
+struct enter_order {
+    int64_t night;
+    bool backfill;        /* the night's second campaign for the target, of lower priority */
+    const char *name;     /* of the campaign */
+    const char *identity; /* names the night, target and part: the same night finds its campaign */
+    const struct job_plan *jobs; /* each with its cause */
+    int count;
+    GArray *uncovered; /* struct plan_problem: problems that no solver serves */
+    int left_out;      /* jobs that were not planned because their solvers are not promising */
+};
+/* Makes the campaign of these jobs, or finds the one that the night has already. The session must have taken the
+ * night (store_nights.h). Clear *entered after failure, too. */
+bool enter_night(Store *store, const struct request *request, const struct machine *machine,
+                 const struct enter_order *order, struct entered *entered, GError **error);
+
 /* Problems and jobs that a campaign's plan left out, as recorded in the event log. */
 struct enter_notes {
     GPtrArray *uncovered; /* char *: keys of problems that no solver serves */

@@ -86,7 +86,7 @@ static void show(struct watch *watch)
     progress_line_show(&watch->line, text);
 }
 
-bool watch_tick(struct watch *watch, GError **error)
+bool watch_read(struct watch *watch, GError **error)
 {
     g_autoptr(GError) failure = NULL;
     if (!read_state(watch, &failure)) {
@@ -101,7 +101,15 @@ bool watch_tick(struct watch *watch, GError **error)
     if (watch->lost)
         fprintf(stderr, "the database is back\n");
     watch->lost = false;
-    show(watch);
+    return true;
+}
+
+bool watch_tick(struct watch *watch, GError **error)
+{
+    if (!watch_read(watch, error))
+        return false;
+    if (!watch->lost)
+        show(watch);
     return true;
 }
 

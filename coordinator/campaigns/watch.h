@@ -32,6 +32,9 @@ double watch_time_left(const struct watch *watch);
  * and another one is waited for; neither is a failure. Returns false for every other error. */
 bool watch_tick(struct watch *watch, GError **error);
 
+/* Reads the progress as watch_tick() does, and shows nothing. */
+bool watch_read(struct watch *watch, GError **error);
+
 /* Returns the reason why no running worker takes jobs of an active campaign: no worker runs, or
  * the campaign admits none of them. Such a campaign looks merely slow. NULL when a worker may
  * take jobs, or the database cannot be read. Free with g_free(). */

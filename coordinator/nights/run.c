@@ -3,6 +3,7 @@
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/table.h"
 #include "coordinator/commands.h"
+#include "coordinator/nights/night.h"
 #include "coordinator/nights/night_show.h"
 #include "schema/server/database.h"
 #include "solvers/problem/problem_key.h"
@@ -64,10 +65,13 @@ static int run_night(const struct run_options *options, const char *path)
     g_autoptr(Store) store = file ? database_open(false, &error) : NULL;
     if (store && (options->dry_run || options->why))
         ok = show_plan(store, options, file, night, &error);
-    else if (store)
-        ok = cli_misuse(&error, "nothing runs a night yet");
+    int status = CLI_DONE;
+    if (store && !options->dry_run && !options->why) {
+        const struct night_wish wish = {.date = night, .as_json = options->json};
+        status = night_run(store, file, &wish);
+    }
     night_file_free(file);
-    return store && ok ? CLI_DONE : cli_fail("run", error);
+    return store && ok ? status : cli_fail("run", error);
 }
 
 /* Refuses options that belong to nights. */

@@ -175,16 +175,19 @@ bool process_run(const char *const *args, const char *log_path, char **output, G
     return check_status(status, args[0], error);
 }
 
-bool process_run_stoppable(const char *const *args, char **output, int *caught, GError **error)
+/* Runs the command to its end; *status is its status as waitpid() gives it. Returns false with an error if it cannot
+ * be started. */
+static bool run_stoppable(const char *const *args, char **output, int *status, int *caught,
+                          GError **error)
 {
-    int fd, status = 0;
+    int fd;
     *output = NULL;
     *caught = 0;
     pid_t pid = start_piped(args, NULL, O_NONBLOCK, &fd, error);
     if (pid == 0)
         return false;
     GString *text = g_string_new(NULL);
-    while (!process_ended(pid, &status)) {
+    while (!process_ended(pid, status)) {
         int number = process_wait_signal(1000);
         read_on(fd, text);
         if (!signals_is_ending(number) || (*caught && number == SIGHUP))
@@ -195,7 +198,25 @@ bool process_run_stoppable(const char *const *args, char **output, int *caught, 
     read_on(fd, text);
     close(fd);
     *output = g_string_free(text, FALSE);
-    return check_status(status, args[0], error);
+    return true;
+}
+
+bool process_run_stoppable(const char *const *args, char **output, int *caught, GError **error)
+{
+    int status = 0;
+    return run_stoppable(args, output, &status, caught, error) &&
+           check_status(status, args[0], error);
+}
+
+bool process_run_status(const char *const *args, char **output, int *status, int *caught,
+                        GError **error)
+{
+    int waited = 0;
+    if (!run_stoppable(args, output, &waited, caught, error) ||
+        (!WIFEXITED(waited) && !check_status(waited, args[0], error)))
+        return false;
+    *status = WEXITSTATUS(waited);
+    return true;
 }
 
 json_t *process_probe(GError **error)

@@ -44,6 +44,11 @@ bool process_run(const char *const *args, const char *log_path, char **output, G
  * a closing terminal sends two. *caught is the last signal, or 0. */
 bool process_run_stoppable(const char *const *args, char **output, int *caught, GError **error);
 
+/* Does the same for commands whose exit status says more than done or failed: returns true if the command ended by
+ * itself, with its exit status in *status. */
+bool process_run_status(const char *const *args, char **output, int *status, int *caught,
+                        GError **error);
+
 /* Runs `skipjack worker --probe --eval local` and parses what it prints. A new reference, or NULL. */
 json_t *process_probe(GError **error);
 

@@ -127,9 +127,15 @@ static void forbidden_moves_are_refused(void)
         g_assert_true(store_move_night(store, id, way[i], way[i + 1], &error));
         g_assert_no_error(error);
     }
+    g_autoptr(StoreJson) summary = json_pack("{s:s}", "report", "reports/x");
+    g_assert_true(store_set_night_summary(store, id, summary, 3, true, &error));
+    g_assert_no_error(error);
     struct night *night = store_get_night(store, id, &error);
     g_assert_cmpint(night->state, ==, NIGHT_DONE);
     g_assert_cmpint(night->ended_unix, >, 0);
+    g_assert_cmpint(night->findings, ==, 3);
+    g_assert_true(night->empty);
+    g_assert_cmpstr(json_string_value(json_object_get(night->summary, "report")), ==, "reports/x");
     night_free(night);
 }
 
