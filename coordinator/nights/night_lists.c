@@ -35,9 +35,11 @@ static Table *step_table(Store *store, const struct night *night, GError **error
 }
 
 static const struct table_column target_columns[] = {
-    {"target", "target", TABLE_TEXT, 0},      {"jobs", "jobs", TABLE_INT, 0},
-    {"unchanged", "unchanged", TABLE_INT, 0}, {"golden", "baseline", TABLE_INT, 0},
-    {"campaign", "campaign", TABLE_INT, 0},   {"backfill", "backfill_campaign", TABLE_INT, 0},
+    {"target", "target", TABLE_TEXT, 0},
+    {"jobs", "jobs", TABLE_INT, 0},
+    {"golden", "baseline", TABLE_INT, 0},
+    {"campaign", "campaign", TABLE_INT, 0},
+    {"backfill", "backfill_campaign", TABLE_INT, 0},
     {"reasons", "reasons", TABLE_TEXT, 0},
 };
 
