@@ -43,7 +43,7 @@ static double year_estimate(const struct problem *p, const struct context *conte
 {
     (void)p;
     (void)context;
-    return 2.0;
+    return 50.0; /* so that the naive solver is left out */
 }
 
 static void year_default_config(const struct problem *p, const struct context *context,

@@ -31,8 +31,8 @@
 #define BEAT_US      500000
 #define PAUSE_US     20000
 #define SAMPLES      40
-#define SPREAD       0.01
-#define NOISE        0.5 /* percent */
+#define NORMAL_IQR   1.349 /* interquartile range of a normal distribution, in standard deviations */
+#define NOISE        0.5   /* percent */
 #define CLOCK_MHZ    1700
 #define KEPT_MOST    4
 #define CONFIGS_MOST 8 /* of a round: the space and the default */
@@ -255,7 +255,7 @@ static void evaluate(const struct worker *worker, const char *model, const struc
                                               .n = SAMPLES,
                                               .min_ms = ms * (1 - noise),
                                               .median_ms = ms,
-                                              .spread = SPREAD,
+                                              .spread = NORMAL_IQR * noise,
                                               .build_seconds = 0.5,
                                               .eval_seconds = 0.5};
     }
