@@ -8,8 +8,8 @@
 
 #include <stdlib.h>
 
-#define GATHER_JOBS 10000 /* of one step: under a second */
-#define THIN_SERIES 2000  /* of one step: under a second, for a week of every night */
+#define GATHER_JOBS 5000 /* of one step: about a second */
+#define THIN_SERIES 2000 /* of one step: under a second, for a week of every night */
 
 static bool stopped(const volatile gint *stop)
 {

@@ -108,9 +108,13 @@ END $$;
 -- Gathers the points of a campaign's next jobs after that one. A job that only took over an answer has
 -- no point. Returns the last job's id, NULL after the campaign's last one. A point that
 -- exists is replaced, unless it is in a span that was thinned.
+--
+-- The planner does not know how many rounds were handed in: nested loops over them would be slow, and are
+-- used where OFFSET 0 demands a lookup by key only.
 CREATE OR REPLACE FUNCTION gather_history(campaign bigint, after bigint, batch integer) RETURNS bigint
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan
-SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_nestloop = off
+SET enable_hashjoin = on SET enable_mergejoin = off AS $$
 DECLARE
     last bigint := (SELECT max(page.id) FROM (SELECT j.id FROM jobs j WHERE j.campaign_id = campaign
                                               AND j.id > after ORDER BY j.id LIMIT batch) AS page);
@@ -147,19 +151,19 @@ BEGIN
         LEFT JOIN LATERAL (SELECT r.stack FROM rounds r WHERE r.campaign_id = campaign AND r.job_id = j.id
                            ORDER BY r.number DESC LIMIT 1) AS b ON true
         WHERE e.state = 'failed' OR k.median_ms IS NOT NULL),
-    -- The newest round that the job itself measured.
+    -- When the job itself measured last.
+    own AS MATERIALIZED (
+        SELECT g.job_id, max(g.at) AS at FROM handed g
+        CROSS JOIN LATERAL (SELECT FROM outcomes o WHERE o.campaign_id = campaign AND o.job_id = g.job_id
+                            AND o.number = g.number AND o.fence > 0 OFFSET 0) AS its
+        GROUP BY g.job_id),
     dated AS MATERIALIZED (
-        SELECT e.*, h.at, h.node,
-               night_of(campaign, coalesce(newest.at, c.created_at)) AS night,
+        SELECT e.*, h.node, night_of(campaign, coalesce(w.at, c.created_at)) AS night,
                (e.k).median_ms IS NOT NULL AND ((e.m).fence <= 0
-                   OR night_of(campaign, h.at) < night_of(campaign, newest.at)) AS older
+                   OR night_of(campaign, h.at) < night_of(campaign, w.at)) AS older
         FROM ended e
         LEFT JOIN handed h ON h.job_id = e.id AND h.number = (e.m).number
-        LEFT JOIN LATERAL (SELECT g.at FROM handed g
-                           CROSS JOIN LATERAL (SELECT FROM outcomes o WHERE o.campaign_id = campaign
-                                               AND o.job_id = e.id AND o.number = g.number AND o.fence > 0
-                                               OFFSET 0) AS own
-                           WHERE g.job_id = e.id ORDER BY g.at DESC LIMIT 1) AS newest ON true)
+        LEFT JOIN own w ON w.job_id = e.id)
     SELECT array_agg(d.problem_id ORDER BY d.id) AS problems, array_agg(d.solver ORDER BY d.id) AS solvers,
            array_agg(d.solver_id ORDER BY d.id) AS solver_ids, array_agg(d.night ORDER BY d.id) AS nights,
            array_agg(coalesce((d.k).config_text, '') ORDER BY d.id) AS configs,
@@ -182,6 +186,9 @@ BEGIN
     IF found.problems IS NULL THEN
         RETURN last;
     END IF;
+    -- From here on each point is looked up by key. These settings end with the function, too.
+    SET LOCAL enable_nestloop = on;
+    SET LOCAL enable_hashjoin = off;
     INSERT INTO history_series (target, problem_id, solver)
     SELECT DISTINCT c.target, u.problem, u.solver FROM unnest(found.problems, found.solvers) AS u(problem, solver)
     WHERE NOT EXISTS (SELECT FROM history_series s WHERE s.target = c.target AND s.problem_id = u.problem

@@ -252,7 +252,7 @@ static const struct planned {
     {"forget_winners", "seqscan"},
     {"former_results", "bitmapscan seqscan"},
     {"gather_foreign_winners", "bitmapscan hashjoin mergejoin seqscan"},
-    {"gather_history", "bitmapscan seqscan"},
+    {"gather_history", "bitmapscan mergejoin nestloop seqscan"},
     {"gather_winners", "bitmapscan hashjoin mergejoin seqscan"},
     {"has_open_jobs", "bitmapscan seqscan sort"},
     {"held_bundles", "bitmapscan seqscan"},
