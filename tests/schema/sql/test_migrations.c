@@ -246,6 +246,7 @@ static const struct planned {
     {"drop_code", "seqscan"},
     {"drop_open_rounds", "bitmapscan seqscan"},
     {"end_bundles", "bitmapscan hashjoin mergejoin seqscan"},
+    {"find_problem_rows", "hashjoin mergejoin seqscan"},
     {"foreign_page", "bitmapscan hashjoin mergejoin seqscan"},
     {"forget_kernels", "seqscan"},
     {"forget_outcomes", "bitmapscan seqscan"},
