@@ -15,6 +15,7 @@
 #   make layer-columns  the columns of layer tables, into coordinator/import/LAYER_TABLES.md
 #   make pages       man pages and the completion for bash, into build/pages
 #   make life-of-a-job  a job's forms, into coordinator/LIFE_OF_A_JOB.md
+#   make screenshots  the dashboard's images, for coordinator/serve/DASHBOARD.md
 #   make demo        tunes ResNet-50 on this machine, within ten minutes
 #   make reader      libskipjackdb, which reads .sjdb files in other programs
 #   make install     into PREFIX, below DESTDIR; make uninstall takes it away again
@@ -57,7 +58,7 @@ parallel = +$(MAKE) --no-print-directory $(if $(V),,--silent) \
 
 MAKEFLAGS += --no-builtin-rules
 .DELETE_ON_ERROR:
-.PHONY: all test test-long test-chaos gpu-test gpu-bench lint mutations bench bench-release bench-deps solvers-table layer-columns nightly-schema pages life-of-a-job demo reader install uninstall \
+.PHONY: all test test-long test-chaos gpu-test gpu-bench lint mutations bench bench-release bench-deps solvers-table layer-columns nightly-schema pages life-of-a-job screenshots demo reader install uninstall \
 	install-reader uninstall-reader clean \
 	libraries sanitized-tests thread-tests test-threads fuzzers bundle FORCE
 all: $(BUILD)/skipjack reader
@@ -461,6 +462,11 @@ $(BUILD)/pages/.made: $(BUILD)/skipjack coordinator/pages/completion.bash
 life-of-a-job: $(BUILD)/skipjack $(BUILD)/tests/coordinator/life_of_a_job_forms
 	tests/coordinator/life_of_a_job.t --write
 
+# The images of the page on the dashboard, from the farm of its tests.
+screenshots: $(BUILD)/skipjack $(BUILD)/tests/coordinator/serve/page_farm
+	@mkdir -p coordinator/serve/screenshots
+	SKIPJACK_SCREENSHOTS=coordinator/serve/screenshots prove tests/coordinator/serve/page.t
+
 demo:
 	$(DEPS) build
 	$(parallel) all $(machine_test)
@@ -472,7 +478,8 @@ demo:
 to := $(DESTDIR)$(PREFIX)
 # Every page, and the sources that pages link to: their links work where they are installed, too.
 linked := $(shell grep -o '(\.\./[a-z_/]*\.h)' coordinator/LIFE_OF_A_JOB.md | tr -d '()' | cut -c4-)
-pages := README.md LICENSE $(sort $(linked) $(wildcard */*.md */*/*.md */*/*/*.md export/sjdb/reader/*.h export/sjdb/reader/examples/*.c))
+pages := README.md LICENSE $(sort $(linked) $(wildcard */*.md */*/*.md */*/*/*.md export/sjdb/reader/*.h export/sjdb/reader/examples/*.c \
+	coordinator/serve/screenshots/*.png))
 scripts := slurm/submit slurm/worker.sbatch systemd/publish
 units := $(notdir $(wildcard deploy/systemd/*.service deploy/systemd/*.timer))
 

@@ -85,8 +85,8 @@ export async function readOffsets(path, values, signal, most = 5000) {
 }
 
 async function send(method, path, body, token) {
-    const answer = await ask(address(path), {method, headers: {...headers(token), 'Content-Type': 'application/json'},
-        body: JSON.stringify(body ?? {})});
+    const content = body ? {headers: {...headers(token), 'Content-Type': 'application/json'}, body: JSON.stringify(body)} : {headers: headers(token)};
+    const answer = await ask(address(path), {method, ...content});
     return answer.json();
 }
 
@@ -123,7 +123,7 @@ export function askToken(why) {
         const submit = h('button', {type: 'submit', class: 'first'}, 'Use this token');
         const form = h('form', {onsubmit: check},
             h('h2', {id: 'token-title'}, 'Token'),
-            h('p', {id: 'token-help'}, 'Changes need a token of the role coordinator. ', h('code', null, 'skipjack db token create'),
+            h('p', {id: 'token-help'}, 'Changes need a token of the role coordinator. ', h('code', null, 'skipjack db token create NAME --role coordinator'),
                 ' makes one. It is kept until this tab is closed.'),
             wrong, h('div', {class: 'field'}, h('label', {for: 'token-field'}, 'Token'), field),
             h('div', {class: 'actions'}, h('button', {type: 'button', onclick: () => dialog.close()}, 'Close'), submit));

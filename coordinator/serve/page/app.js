@@ -106,6 +106,7 @@ async function show(focus) {
     } finally {
         if (shown === mine) {
             main.removeAttribute('aria-busy');
+            main.dataset.shows = here;
             closeCharts();
             if (focus) arrive(here);
         }

@@ -57,7 +57,7 @@ export function clocks(conditions) {
 }
 
 export const deviceColumns = [
-    {label: 'Node', value: (d) => d.node},
+    {label: 'Node', line: true, value: (d) => d.node},
     {label: 'Device', value: (d) => d.device, show: (d) => `${d.device} ${d.name}`, wrap: true},
     {label: 'State', value: (d) => d.state, show: (d) => [stateTag(d.state), d.out_reason ? h('div', {class: 'bad'}, d.out_reason) : null]},
     {label: 'Target', value: (d) => d.target},

@@ -139,7 +139,7 @@ export function table(columns, rows, options) {
         lines = now;
         heads.forEach((head, index) => {
             const sorted = state.column === index;
-            head.arrow.textContent = sorted ? (state.down ? ' ▾' : ' ▴') : '';
+            head.arrow.textContent = sorted ? (state.down ? '▾' : '▴') : '';
             if (sorted) head.cell.setAttribute('aria-sort', state.down ? 'descending' : 'ascending');
             else head.cell.removeAttribute('aria-sort');
         });

@@ -130,7 +130,7 @@ export async function campaign({id, signal}) {
     const soon = seldom(2000, () => reload().catch(() => {}));
     return {
         title: `Campaign ${id}`,
-        body: [heading(`Campaign ${c.id} ${c.name}`, [['#/campaigns', 'Campaigns']], tools), said, top,
+        body: [heading(`Campaign ${c.id}: ${c.name}`, [['#/campaigns', 'Campaigns']], tools), said, top,
             h('p', null, link(addressOf(['campaigns', id, 'jobs']), 'Jobs'), ' · ', link(addressOf(['campaigns', id, 'rejections']), 'Rejected configs'), ' · ',
                 link(addressOf(['campaigns', id, 'golden']), 'Against golden'), ' · ', link(addressOf(['usage'], {campaign: id}), 'Usage'), ' · ',
                 link(addressOf(['log'], {campaign: id}), 'Log')),

@@ -45,7 +45,7 @@ function configDetail(config) {
 function roundPanel(round) {
     const {conditions} = round;
     const list = table([
-        {label: 'Config', value: (c) => c.config, key: true},
+        {label: 'Config', value: (c) => c.config, key: true, show: (c) => c.config || '(no config)'},
         {label: 'Outcome', value: (c) => c.failure, show: (c) => outcomeTag(c.failure)},
         {label: 'Median', number: true, value: (c) => c.median_ms, show: (c) => format.milliseconds(c.median_ms)},
         {label: 'Least', number: true, value: (c) => c.min_ms, show: (c) => format.milliseconds(c.min_ms)},
@@ -67,7 +67,7 @@ function roundPanel(round) {
 export async function job({id, job: number, signal}) {
     const j = await read(`campaigns/${encodeURIComponent(id)}/jobs/${encodeURIComponent(number)}`, {}, signal);
     const kept = table([
-        {label: 'Rank', number: true, value: (k) => k.rank}, {label: 'Config', value: (k) => k.config, key: true, show: (k) => k.config + (k.is_default ? ' (default)' : '')},
+        {label: 'Rank', number: true, value: (k) => k.rank}, {label: 'Config', value: (k) => k.config, key: true, show: (k) => (k.config ? k.config + (k.is_default ? ' (default)' : '') : '(no config)')},
         {label: 'Median', number: true, value: (k) => k.median_ms, show: (k) => format.milliseconds(k.median_ms)},
         {label: 'Spread', number: true, value: (k) => k.spread, show: (k) => format.percent(k.spread)},
         {label: 'GFLOP/s', number: true, value: (k) => k.gflops, show: (k) => format.number(k.gflops)},

@@ -57,7 +57,7 @@ export async function night({id, values, signal}) {
         {label: 'Verdict', value: (f) => f.verdict, show: (f) => verdictTag(f.verdict)}, {label: 'Against', value: (f) => f.against},
         {label: 'Before', number: true, value: (f) => f.old_ms, show: (f) => format.milliseconds(f.old_ms)}, {label: 'Tonight', number: true, value: (f) => f.new_ms, show: (f) => format.milliseconds(f.new_ms)},
         {label: 'Time', number: true, value: (f) => f.ratio, show: (f) => (f.ratio === null ? '–' : `${f.ratio >= 1 ? '+' : '−'}${format.percent(Math.abs(f.ratio - 1))}`)},
-        {label: 'Cause', value: (f) => f.cause, wrap: true}, {label: 'Detail', value: (f) => f.detail, wrap: true}, {label: 'Target', value: (f) => f.target},
+        {label: 'Cause', value: (f) => f.detail || f.cause, wrap: true}, {label: 'Target', line: true, value: (f) => f.target},
     ], found.items, {caption: 'What got better or worse', id: (f) => `${f.target} ${f.problem} ${f.solver} ${f.against}`, filter: 'Filter', name: 'findings',
         empty: n.ended_unix ? 'Nothing got better or worse by more than noise.' : 'The night has not been judged yet.'});
     const jobs = table([

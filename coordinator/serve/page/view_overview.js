@@ -66,10 +66,10 @@ export function ratesChart(points) {
             type: 'line',
             data: {datasets: series.map(([words, name], index) => ({label: words, data: points.map((p) => ({x: p.at_unix, y: minute(p, name)})),
                 borderColor: colour(index), backgroundColor: colour(index), borderDash: dash(index), pointStyle: point(index), borderWidth: 2,
-                pointRadius: points.length < 3 ? 3 : 0, tension: 0}))},
+                pointRadius: points.length < 10 ? 3 : 0, tension: 0}))},
             options: {
                 interaction: {mode: 'index', intersect: false},
-                scales: {x: {type: 'linear', ticks: {maxTicksLimit: 6, maxRotation: 0, callback: (unix) => format.clock(unixDate(unix)).slice(0, 5)}},
+                scales: {x: {type: 'linear', ticks: {maxTicksLimit: 6, maxRotation: 0, callback: (unix) => format.clock(unixDate(unix)).slice(0, points.length > 1 && points.at(-1).at_unix - points[0].at_unix > 900 ? 5 : 8)}},
                     y: {beginAtZero: true, words: 'a minute'}},
                 plugins: {legend: {display: true, position: 'bottom', labels: {usePointStyle: true}},
                     tooltip: {callbacks: {title: (items) => format.clock(unixDate(items[0].parsed.x))}}},

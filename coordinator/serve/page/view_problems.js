@@ -5,7 +5,7 @@ import {table} from './table.js';
 import {axisName, chart, colour, marks, shade} from './charts.js';
 import {addressOf} from './address.js';
 import * as format from './format.js';
-import {campaignLink, cutNote, heading, jobLink, outcomeTag, problemLink, selection, stateTag} from './parts.js';
+import {campaignLink, clocks, cutNote, heading, jobLink, outcomeTag, problemLink, selection, stateTag} from './parts.js';
 
 export async function problems({values, signal}) {
     const wanted = {search: values.get('search'), network: values.get('network'), tag: values.get('tag')};
@@ -133,43 +133,47 @@ function historyChart(points, target) {
 
 const historyColumns = [
     {label: 'Night', value: (p) => p.night}, {label: 'Solver', value: (p) => p.solver}, {label: 'Config', value: (p) => p.config, key: true},
-    {label: 'Median', number: true, value: (p) => p.median_ms, show: (p) => (p.failure ? h('span', {class: 'bad'}, p.failure) : format.milliseconds(p.median_ms))},
+    {label: 'Median', number: true, value: (p) => p.median_ms, show: (p) => (p.failure ? h('span', {class: 'bad'}, p.failure) : format.milliseconds(p.median_ms) + (p.is_older ? ' (of an earlier night)' : ''))},
     {label: 'Interval', number: true, value: (p) => p.low_ms, show: (p) => (p.low_ms === null ? '–' : `${format.milliseconds(p.low_ms)} to ${format.milliseconds(p.high_ms)}`)},
     {label: 'Runs', number: true, value: (p) => p.n}, {label: 'Revision', number: true, value: (p) => p.revision}, {label: 'Node', value: (p) => p.node},
-    {label: 'Clock', number: true, value: (p) => p.sm_mhz, show: (p) => (p.sm_mhz === null ? '–' : `${p.sm_mhz} MHz`)},
+    {label: 'Clock', number: true, value: (p) => p.sm_mhz_max, show: (p) => clocks(p)},
     {label: 'Software', value: (p) => p.stack, wrap: true},
     {label: 'Campaign', number: true, value: (p) => p.campaign, show: (p) => (p.campaign ? campaignLink(p.campaign) : '–')},
 ];
 
-function historyPanels(points) {
-    const targets = [...new Set(points.map((p) => p.target))].sort();
-    if (targets.length === 0) {
-        return panel('History', empty('No night has measured it yet. History begins when a campaign with it ends.'));
-    }
-    return targets.map((target) => {
-        // The newest comes first; a night's point is its winner's.
-        const own = points.filter((p) => p.target === target && p.is_winner).reverse();
-        const legend = h('p', {class: 'muted'}, 'The band is the interval of the median. A dashed line: other software than the night before. A diamond: another solver won.');
-        return panel(`History on ${target}`, [legend, own.length ? historyChart(own, target) : empty('No winner is kept.')]);
-    });
+function historyPanel(points, target) {
+    // The newest comes first; a night's point is its winner's.
+    const own = points.filter((p) => p.target === target && p.is_winner).reverse();
+    if (own.length === 0) return panel('History', empty('No night has measured it yet. History begins when a campaign with it ends.'));
+    const legend = h('p', {class: 'muted'}, 'The band is the interval of the median. A dashed line: other software than the night before. A diamond: another solver won.');
+    return panel(`History on ${target}`, [legend, historyChart(own, target)]);
+}
+
+/** The target that is shown where the address names none: the one with most configs. */
+function usualTarget(targets, configs) {
+    const counts = new Map(targets.map((t) => [t, 0]));
+    configs.forEach((c) => counts.set(c.target, (counts.get(c.target) ?? 0) + 1));
+    return [...counts].sort((a, b) => b[1] - a[1])[0]?.[0];
 }
 
 export async function problem({key, values, signal}) {
-    const target = values.get('target');
     const path = pathOf('problems', key);
-    const [p, configs, history] = await Promise.all([read(path, {target}, signal), readAll(`${path}/configs`, {target, solver: values.get('solver')}, signal),
-        readAll(`${path}/history`, {target}, signal)]);
-    const winner = p.solvers.find((s) => s.is_winner);
+    const [p, configs, history] = await Promise.all([read(path, {}, signal), readAll(`${path}/configs`, {target: values.get('target'), solver: values.get('solver')}, signal),
+        readAll(`${path}/history`, {}, signal)]);
+    const target = values.get('target') ?? usualTarget(p.targets, configs.items);
+    const dots = configs.items.filter((d) => d.target === target);
+    const solvers = p.solvers.filter((s) => s.target === target);
+    const winner = solvers.find((s) => s.is_winner);
     const solverTable = table([
         {label: 'Solver', value: (s) => s.solver, show: (s) => [s.solver, s.is_winner ? [' ', tag('winner', 'good')] : null]},
-        {label: 'Target', value: (s) => s.target}, {label: 'Best', number: true, value: (s) => s.best_ms, show: (s) => format.milliseconds(s.best_ms)},
+        {label: 'Best', number: true, value: (s) => s.best_ms, show: (s) => format.milliseconds(s.best_ms)},
         {label: 'Behind', number: true, value: (s) => s.behind, show: (s) => (s.is_winner ? 'fastest' : s.behind === null ? '–' : `+${format.percent(s.behind)}`)},
-        {label: 'Config', value: (s) => s.best_config, key: true, show: (s) => (s.best_config === null ? '–' : `${s.best_config || '(no config)'}${s.is_default ? ' (default)' : ''}`)},
+        {label: 'Config', value: (s) => s.best_config, key: true, show: (s) => (s.best_config === null ? '–' : (s.best_config ? `${s.best_config}${s.is_default ? ' (default)' : ''}` : '(no config)'))},
         {label: 'Spread', number: true, value: (s) => s.best_spread, show: (s) => format.percent(s.best_spread)},
         {label: 'State', value: (s) => s.state, show: (s) => [stateTag(s.state), s.failure ? h('div', {class: 'bad'}, `${s.failure}${s.detail ? `: ${s.detail}` : ''}`) : null], wrap: true},
         {label: 'Rounds', number: true, value: (s) => s.rounds},
         {label: 'Job', number: true, value: (s) => s.job, show: (s) => jobLink(s.campaign, s.job)},
-    ], p.solvers, {caption: 'Solvers of the newest campaigns', id: (s) => `${s.target} ${s.solver} ${s.job}`, sort: [2, false], name: 'solvers',
+    ], solvers, {caption: 'Solvers of the newest campaign', id: (s) => `${s.target} ${s.solver} ${s.job}`, sort: [2, false], name: 'solvers',
         empty: ['No campaign has tuned it. ', h('code', null, 'skipjack campaign create --problems FILE'), ' does.']});
     const goldenTable = table([
         {label: 'Target', value: (g) => g.target, show: (g) => link(addressOf(['golden'], {target: g.target}), g.target)}, {label: 'Version', number: true, value: (g) => g.version},
@@ -180,19 +184,19 @@ export async function problem({key, values, signal}) {
         {label: 'Network', value: (n) => n.network, show: (n) => link(addressOf(['networks', n.network]), n.network)}, {label: 'Layer', value: (n) => n.layer},
         {label: 'Times', number: true, value: (n) => n.multiplicity},
     ], p.networks, {caption: 'Networks that have it', id: (n) => `${n.network} ${n.layer}`, page: 10, empty: 'No network has it.'});
-    const measured = configs.items.filter((d) => d.median_ms !== null);
+    const measured = dots.filter((d) => d.median_ms !== null);
     return {
         title: key,
-        body: [heading(key, [['#/problems', 'Problems']], p.targets.length > 1 ? selection('Target', 'target', [['', 'all'], ...p.targets.map((t) => [t])], target, {path: ['problems', key], values: {}}) : null),
-            figures([['Winner', winner ? winner.solver : '–', winner ? `${winner.best_config ?? ''}` : 'not measured yet'], ['Its time', format.milliseconds(winner?.best_ms), winner?.target],
-                ['Solvers', format.count(new Set(p.solvers.map((s) => s.solver)).size)], ['Configs', format.count(configs.items.length), `${format.count(measured.length)} timed`],
+        body: [heading(key, [['#/problems', 'Problems']], p.targets.length > 1 ? selection('Target', 'target', p.targets.map((t) => [t]), target, {path: ['problems', key], values: {}}) : null),
+            figures([['Winner', winner ? winner.solver : '–', winner ? `${winner.best_config ?? ''}` : 'not measured yet'], ['Its time', format.milliseconds(winner?.best_ms), target],
+                ['Solvers', format.count(solvers.length)], ['Configs', format.count(dots.length), `${format.count(measured.length)} timed`],
                 ['GMACs', format.number(p.gmacs)]]),
             h('div', {class: 'columns-wide'},
-                panel('Configs by time', measured.length ? dotsChart(configs.items) : empty('No config of it has been timed yet.')),
-                historyPanels(history.items)),
+                panel('Configs by time', measured.length ? dotsChart(dots) : empty('No config of it has been timed yet.')),
+                historyPanel(history.items, target)),
             panel('Solvers', solverTable),
             cutNote(configs.more, configs.items.length, 'A job’s page has all of its own.'),
-            panel('Configs, and why each lost', configTable(configs.items, !values.get('solver'))),
+            panel('Configs, and why each lost', configTable(dots, !values.get('solver'))),
             h('div', {class: 'columns'}, panel('Golden', goldenTable), panel('Networks', networkTable),
                 panel('About', [facts([['Tags', p.tags.join(', ')], ['Quarantined configs', p.quarantined ? link('#/quarantine', format.count(p.quarantined)) : 'none']]),
                     h('h3', null, 'Driver line'), commandLine(p.driver, 'the driver line')]))],

@@ -69,7 +69,8 @@ export async function usage({values, signal}) {
         return {title: 'Usage', body: [top(), panel('Usage', empty('There are no times yet. Usage is computed of a golden version or of a campaign with finished jobs; ',
             h('code', null, 'skipjack usage --db FILE'), ' reads other databases.'))]};
     }
-    const u = await read('usage', wanted, signal);
+    const [u, known] = await Promise.all([read('usage', wanted, signal), read('networks', {}, signal)]);
+    const names = new Set(known.items.map((n) => n.name));
     const current = wanted.campaign ? `campaign ${wanted.campaign}` : `target ${wanted.target}`;
     const choice = h('span', {class: 'field'}, h('label', {for: 'usage-of'}, 'Of'), h('select', {id: 'usage-of', onchange: (event) => {
         location.hash = addressOf(['usage'], all.find(([value]) => value === event.target.value)[2]);
@@ -85,7 +86,7 @@ export async function usage({values, signal}) {
                 h('div', {class: 'columns-wide'}, panel('Share of time', shareChart(u.solvers)), panel('Networks', networkChart(u.networks, u.solvers))),
                 panel('Solvers', table(solverColumns, u.solvers, {caption: 'Solvers by their share of time', id: (s) => s.solver, sort: [4, true], filter: 'Filter', name: 'solvers'}))],
             panel('Coverage', table([
-                {label: 'Network', value: (n) => n.network, show: (n) => link(addressOf(['networks', n.network]), n.network)},
+                {label: 'Network', value: (n) => n.network, show: (n) => (names.has(n.network.replace(/@\d+$/, '')) ? link(addressOf(['networks', n.network]), n.network) : n.network)},
                 {label: 'Problems', number: true, value: (n) => n.problems}, {label: 'Layers', number: true, value: (n) => n.layers},
                 {label: 'Without an entry', number: true, value: (n) => n.uncovered, show: (n) => (n.uncovered ? h('strong', {class: 'bad'}, format.count(n.uncovered)) : '0')},
                 {label: 'Time', number: true, value: (n) => n.time_ms, show: (n) => format.milliseconds(n.time_ms)},

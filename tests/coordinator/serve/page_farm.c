@@ -7,11 +7,11 @@
  */
 #include "coordinator/nights/night_reasons.h"
 #include "coordinator/nights/regressions.h"
+#include "schema/results/conditions.h"
 #include "schema/results/store_history.h"
 #include "schema/results/store_nights.h"
 #include "schema/store/store_campaigns.h"
 #include "schema/store/store_problems.h"
-#include "schema/store/store_workers.h"
 #include "solvers/problem/problem_key.h"
 #include "tests/support/export/export_farm.h"
 #include "tests/support/farm/scratch_db.h"
@@ -24,6 +24,7 @@
 #define LIVE_KEYS 4
 #define SOLVERS                                                                                    \
     "ConvDirectNaive,ConvDirectTiled,ConvIm2colGemm,ConvGemm1x1,ConvImplicitGemm,ConvWinograd"
+#define GPU        "gfx90a68"
 #define OLD_DRIVER "clang 15.0.7; driver 535.104"
 #define NEW_DRIVER "clang 15.0.7; driver 550.54"
 
@@ -105,25 +106,41 @@ static void add_night(struct export_farm *farm, int night)
 
 /* ---- a node with a GPU ---- */
 
+/* The node is at work on a campaign of its own. */
 static void add_gpu_node(Store *store)
 {
-    g_autoptr(GError) error = NULL;
     const struct worker_device devices[] = {
-        {"0", "NVIDIA H100 80GB HBM3", "sm_90_132", "GPU-aaaa", "0000:41:00.0", "",
-         "driver 550.54"},
-        {"1", "NVIDIA H100 80GB HBM3", "sm_90_132", "GPU-bbbb", "0000:61:00.0", "",
-         "driver 550.54"},
+        {"0", "AMD Instinct MI210", GPU, "GPU-aaaa", "0000:41:00.0", "", "driver 6.3.6"},
+        {"1", "AMD Instinct MI210", GPU, "GPU-bbbb", "0000:61:00.0", "", "driver 6.3.6"},
     };
     const char *const labels[] = {"night", NULL};
     const struct worker_info info = {.node = "gpu-node-1",
                                      .process = "p2",
-                                     .target = "sm_90_132",
+                                     .target = GPU,
                                      .stack = NEW_DRIVER,
                                      .labels = labels,
                                      .devices = devices,
                                      .device_count = G_N_ELEMENTS(devices)};
-    int64_t worker = 0;
-    check(store_register_worker(store, &info, &worker, &error), &error);
+    const struct conditions conditions = {.device = "GPU-aaaa",
+                                          .samples = 40,
+                                          .sm_mhz_min = 1350,
+                                          .sm_mhz_max = 1700,
+                                          .temperature_c = 61,
+                                          .power_w = 286.5};
+    double factor = 0.1;
+    const struct export_farm_worker worker = {.configs = 4,
+                                              .spread = 0.004,
+                                              .measure = measure,
+                                              .data = &factor,
+                                              .conditions = &conditions,
+                                              .stack = NEW_DRIVER,
+                                              .jobs = 2};
+    struct export_farm farm;
+    export_farm_enter(&farm, store, &info);
+    export_farm_add(
+        &farm, &(struct export_farm_order){
+                   .name = "on MI210", .keys = export_farm_keys, .count = 1, .solvers = SOLVERS});
+    export_farm_serve(&farm, &worker);
 }
 
 /* ---- a night with a finding ---- */

@@ -60,8 +60,9 @@ void export_farm_init(struct export_farm *farm)
 void export_farm_add(struct export_farm *farm, const struct export_farm_order *order)
 {
     g_autoptr(GError) error = NULL;
-    char target[] = EXPORT_FARM_TARGET, strategy[] = "random";
+    char strategy[] = "random";
     g_autofree char *name = g_strdup(order->name), *identity = g_strdup(order->name);
+    g_autofree char *target = g_strdup(farm->target_id);
     struct campaign campaign = {.name = name,
                                 .identity = identity,
                                 .target = target,
@@ -89,19 +90,25 @@ static void create_campaign(struct export_farm *farm, const char *const *keys, i
                               .name = "test", .keys = keys, .count = count, .solvers = solvers});
 }
 
-void export_farm_init_with(struct export_farm *farm, const char *const *keys, int count)
+void export_farm_enter(struct export_farm *farm, Store *store, const struct worker_info *info)
 {
     g_autoptr(GError) error = NULL;
     memset(farm, 0, sizeof *farm);
-    farm->store = scratch_store();
-    g_assert_true(target_parse(EXPORT_FARM_TARGET, &farm->target, &error));
+    farm->store = store;
+    farm->target_id = info->target;
+    g_assert_true(target_parse(info->target, &farm->target, &error));
     context_init(&farm->context, &farm->target);
-    g_assert_true(store_put_target(farm->store, &farm->target, &error));
-    create_campaign(farm, keys, count, "");
-    struct worker_info info = {
-        .node = "n", .process = "p", .target = EXPORT_FARM_TARGET, .stack = "test"};
-    g_assert_true(store_register_worker(farm->store, &info, &farm->worker, &error));
+    g_assert_true(store_put_target(store, &farm->target, &error));
+    g_assert_true(store_register_worker(store, info, &farm->worker, &error));
     g_assert_no_error(error);
+}
+
+void export_farm_init_with(struct export_farm *farm, const char *const *keys, int count)
+{
+    const struct worker_info info = {
+        .node = "n", .process = "p", .target = EXPORT_FARM_TARGET, .stack = "test"};
+    export_farm_enter(farm, scratch_store(), &info);
+    create_campaign(farm, keys, count, "");
 }
 
 void export_farm_begin_anew(struct export_farm *farm, const char *const *keys, int count,
@@ -200,7 +207,7 @@ static GPtrArray *claim(const struct export_farm *farm, enum pool pool, int batc
     g_ptr_array_add(carried, NULL);
     struct claim wanted = {.worker = farm->worker,
                            .pool = pool,
-                           .target = EXPORT_FARM_TARGET,
+                           .target = farm->target_id,
                            .solvers = (const char *const *)(void *)carried->pdata,
                            .batch = batch,
                            .lease_seconds = 60};
@@ -340,6 +347,9 @@ static void serve_eval(const struct export_farm *farm, const struct export_farm_
             g_free(one.config_text);
     }
     g_array_sort(kept, compare_kept);
+    if (worker->conditions)
+        store_conditions(farm->store, job, round->number, worker->conditions, &error);
+    g_assert_no_error(error);
     store_round(farm->store, job, round, (const struct kept *)(void *)kept->data, (int)kept->len,
                 false, 1, &error);
     g_assert_no_error(error);

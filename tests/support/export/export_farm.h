@@ -4,9 +4,11 @@
 #ifndef TESTS_SUPPORT_EXPORT_EXPORT_FARM_H
 #define TESTS_SUPPORT_EXPORT_EXPORT_FARM_H
 
+#include "schema/results/conditions.h"
 #include "schema/store/store.h"
 #include "schema/store/store_campaigns.h"
 #include "schema/store/store_queue.h"
+#include "schema/store/store_workers.h"
 #include "solvers/framework/space.h"
 
 #define EXPORT_FARM_TARGET "cpu-znver4_2"
@@ -17,6 +19,7 @@ extern const char *const export_farm_keys[EXPORT_FARM_KEYS];
 
 struct export_farm {
     Store *store;
+    const char *target_id;
     struct target target;
     struct context context;
     int64_t campaign, worker;
@@ -41,14 +44,18 @@ struct export_farm_worker {
     enum failure (*refuse)(void *data, const struct job *job, const struct perf_config *config,
                            const char **detail);
     void *data;
-    const char *stack; /* software of the rounds; NULL: "test" */
-    int jobs;          /* jobs of each pool; 0: until no job is claimable */
+    const struct conditions *conditions; /* clocks and heat of every round of a GPU, or NULL */
+    const char *stack;                   /* software of the rounds; NULL: "test" */
+    int jobs;                            /* jobs of each pool; 0: until no job is claimable */
 };
 void export_farm_serve(const struct export_farm *farm, const struct export_farm_worker *worker);
 /* Drops the farm's campaign and creates another one, of these problems and solvers: names joined by
  * commas, "" for all solvers. */
 void export_farm_begin_anew(struct export_farm *farm, const char *const *keys, int count,
                             const char *solvers);
+/* A worker of another target beside the farm's own, on the same store; its campaigns are made by export_farm_add(). The
+ * store stays the caller's. */
+void export_farm_enter(struct export_farm *farm, Store *store, const struct worker_info *info);
 /* Creates another campaign beside the earlier ones, which becomes the farm's. */
 struct export_farm_order {
     const char *name; /* also its identity */
