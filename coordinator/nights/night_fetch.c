@@ -81,7 +81,7 @@ static bool read_copy_bytes(const struct fetch_wish *wish, const char *text, gsi
     return ok;
 }
 
-/* Reads the copy of the URL. Returns false without an error where there is none that fits the wish. */
+/* Reads the copy of the URL. Returns false without an error if no copy fits the wish. */
 static bool read_copy(const char *folder, const struct fetch_wish *wish, struct copy *copy)
 {
     *copy = (struct copy){0};

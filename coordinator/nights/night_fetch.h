@@ -2,7 +2,7 @@
  * Lists of problems behind http and https, with a cache of the last answers.
  *
  * A copy is one file, replaced as a whole: a line of JSON (url, etag, modified, sha256, fetched) and the bytes behind
- * it. A damaged copy is none. The server is asked whether the copy still holds (If-None-Match, If-Modified-Since); a
+ * it. A damaged copy is ignored. The server is asked whether the copy still holds (If-None-Match, If-Modified-Since); a
  * description that names the content's checksum needs no server once the copy has it.
  */
 #ifndef COORDINATOR_NIGHTS_NIGHT_FETCH_H

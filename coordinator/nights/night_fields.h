@@ -9,7 +9,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* What a field takes, and the type of its member in the struct. */
+/* The values that a field takes, and the type of its member in the struct. */
 enum field_kind {
     FIELD_SCHEMA, /* a text that is for editors: no member */
     FIELD_TEXT,   /* a text: char * */

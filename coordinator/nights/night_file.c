@@ -555,7 +555,7 @@ static void set_kinds(struct night_file *night)
     }
 }
 
-/* What the table cannot say: one target twice, and names of solvers. */
+/* Checks two rules that the table cannot say: each target once, and known solvers. */
 static bool check_whole(const struct night_file *night, GError **error)
 {
     for (int i = 0; i < night->target_count; i++)

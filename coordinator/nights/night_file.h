@@ -1,6 +1,6 @@
 /*
- * The description of a night: which problems are tuned for which targets every night, within which limits, what is
- * released, and who is told. `run FILE` reads it from JSON.
+ * The description of a night: the problems and targets that are tuned every night, the limits, what is released, and
+ * the receivers of messages. `run FILE` reads it from JSON.
  *
  * One table of fields (night_file.c, on top of night_fields.h) is the definition: the parser walks it, and the JSON Schema in
  * nightly.schema.json is printed from it. A relative path is sought in the description's folder.
@@ -44,7 +44,7 @@ struct night_source {
     gint64 seconds_most; /* of a URL: time for the whole answer */
 };
 
-/* Which problems are measured again although nothing changed. */
+/* Jobs that are worked on again although nothing changed. */
 struct night_again {
     double older_than_days; /* points older than this; 0 for no limit of age */
     double sample;          /* share of the unchanged jobs, 0 to 1 */
@@ -73,7 +73,7 @@ struct night_export {
     gint64 keep; /* folders of nights that stay, 0 for all */
 };
 
-/* Events that a receiver is told, as bits. */
+/* Events of which a receiver gets a message, as bits. */
 enum night_tell_on {
     NIGHT_TELL_REGRESSION = 1 << 0,
     NIGHT_TELL_GAIN = 1 << 1,

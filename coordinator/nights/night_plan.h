@@ -16,16 +16,16 @@
 
 /* A problem, a solver, and why the night works on the pair, or why not. */
 struct planned_job {
-    /* As plan_new() made it, but for the priority: that of the reason, and below 1 behind the point the job's weight
-     * over the largest one, weighted by how often networks are run. A campaign claims its jobs in this order. */
+    /* The job of plan_new() with another priority: the reason's, plus a number below 1, which is the job's weight over
+     * the largest one. Weights count how often networks are run. A campaign claims its jobs in this order. */
     struct job_plan job;
     int64_t problem;          /* the problem's id; 0 if the database does not have it yet */
     enum night_reason reason; /* the most important one */
     char *detail; /* "driver 535.1 -> 550.2", "revision 3 -> 4; 40 days old"; NULL for none */
     enum night_action action; /* of the reason's row */
     bool backfill;            /* of the reason's row: belongs into the campaign of low priority */
-    int64_t campaign;         /* of the newest point; 0 if there is none */
-    char *last_night, *last_stack; /* of the newest point; NULL if there is none */
+    int64_t campaign;         /* of the newest point; 0 without one */
+    char *last_night, *last_stack; /* of the newest point; NULL without one */
     int64_t configs;               /* the most configs that the job tries */
     struct night_estimate estimate;
 };
@@ -45,7 +45,7 @@ struct night_target_plan {
     int devices;       /* devices of the target that running workers have */
 };
 
-/* What limits a night, and how much of the plan fits. */
+/* The limits of a night, and how much of the plan fits. */
 struct night_caps {
     double node_seconds;     /* of all targets together; 0 for no limit */
     double deadline_seconds; /* from now; 0 for no deadline */
@@ -79,7 +79,7 @@ struct night_why {
     const struct solver *solver;
     enum night_reason reason;
     char *detail;
-    struct planned_job *job; /* the pair's job, NULL if there is none; belongs to the plan */
+    struct planned_job *job; /* the pair's job, or NULL; belongs to the plan */
 };
 /* Asks every solver of the program about one problem on a target of the plan, which was made for this problem alone.
  * GPtrArray of struct night_why *, in the solvers' order. */

@@ -145,8 +145,8 @@ static char *left_text(const struct night_facts *facts)
                               : NULL;
 }
 
-/* Returns true if the last night began to tune the job. What it only measures again, or fills in, has a reason of its
- * own in this night. */
+/* Returns true if the last night was to tune the job. Jobs that are only measured again, or backfilled, have a reason
+ * of their own in this night. */
 static bool is_left_tuning(const struct night_facts *facts)
 {
     const struct night_reason_row *row = facts->left_reason ? &rows[facts->left_reason] : NULL;

@@ -17,7 +17,7 @@ enum night_reason {
 };
 #define NIGHT_REASON_COUNT 18 /* the largest number */
 
-/* What a night does with a job. */
+/* The work that a night has with a job. */
 enum night_action {
     NIGHT_ACTION_NONE, /* nothing: the job is not planned */
     NIGHT_ACTION_TUNE, /* tuned; results of earlier campaigns that still hold are taken over */
@@ -35,7 +35,7 @@ const struct night_reason_row *night_reason_row(enum night_reason reason);
 const char *night_reason_name(enum night_reason reason);
 const char *night_action_name(enum night_action action);
 
-/* What is known about a problem with a solver on a target. Everything is borrowed. */
+/* All that is known about a problem with a solver on a target. Everything is borrowed. */
 struct night_facts {
     const char *night; /* YYYY-MM-DD */
     const char *solver;
@@ -60,7 +60,7 @@ struct night_facts {
 
 struct night_verdict {
     enum night_reason reason;
-    /* What changed, for people, of all reasons that hold, the most important first: "driver 535.1 -> 550.2; 40 days
+    /* The changes behind all reasons that hold, for people, the most important first: "driver 535.1 -> 550.2; 40 days
      * old". NULL for none. */
     char *detail;
 };

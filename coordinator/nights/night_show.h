@@ -9,7 +9,7 @@
 /* One target's counts by reason, its estimate and what it leaves out, a new reference; the database keeps it with the
  * night. */
 json_t *night_target_plan_json(const struct night_target_plan *plan);
-/* What `run --dry-run --json` prints: sources, caps, and for each target the above with the list of its jobs. */
+/* The object that `run --dry-run --json` prints: sources, caps, and for each target the above with its jobs. */
 json_t *night_plan_json(const struct night_file *file, const struct night_sources *sources,
                         const struct night_plan *plan);
 /* Prints the plan to standard output. */

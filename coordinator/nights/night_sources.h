@@ -1,7 +1,7 @@
 /*
  * The problems of a night: networks, tags, files and URLs of its description, read and merged.
  *
- * What a URL answered is kept in a cache with its ETag, under SKIPJACK_HOME/nights/sources. The server is asked
+ * A URL's last answer is kept in a cache with its ETag, under SKIPJACK_HOME/nights/sources. The server is asked
  * whether that copy still holds; a night that reaches no server uses it and says so.
  */
 #ifndef COORDINATOR_NIGHTS_NIGHT_SOURCES_H
@@ -26,7 +26,7 @@ struct night_problem {
     GArray *uses;     /* struct night_use, one for each source that has it */
 };
 
-/* What became of one source. */
+/* The outcome of reading one source. */
 struct night_source_state {
     const struct night_source *source;
     char *name;    /* "network resnet50-v1.5@2", "https://..." */

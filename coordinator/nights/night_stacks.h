@@ -1,5 +1,5 @@
 /*
- * What changed between the software of a measurement and that of today's workers.
+ * Finds what changed between the software of a measurement and that of today's workers.
  *
  * A stack is a text as workers report it, items joined by ";": "clang 15.0.6 Debian; hip 6.2; driver 6.10.5". An
  * item's first word names it (stack_names() of schema/sql/functions/stacks.sql). Only items that matter for the target
@@ -21,7 +21,7 @@ struct stacks_today {
     GPtrArray *devices;  /* const char *: of devices that measure */
 };
 
-/* What changed, for each part: "driver 535.1 -> 550.2"; NULL for a part that some worker still has. */
+/* The changes of each part: "driver 535.1 -> 550.2"; NULL for a part that some worker still has. */
 struct stack_changes {
     char *texts[STACK_PART_COUNT];
 };

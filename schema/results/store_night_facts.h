@@ -1,5 +1,5 @@
 /*
- * What the plan of a night reads, beside the history: the software that workers have today, what configs took so far,
+ * The facts that the plan of a night reads, beside the history: the software that workers have today, what configs took so far,
  * and which targets have a history. These calls change nothing.
  */
 #ifndef SCHEMA_RESULTS_STORE_NIGHT_FACTS_H
@@ -21,7 +21,7 @@ void night_stack_free(struct night_stack *stack);
 GPtrArray *store_night_stacks(Store *store, const char *target, const char *wanted,
                               const char *pool, GError **error);
 
-/* What configs of a solver took in the target's newest campaigns. */
+/* Times of a solver's configs in the target's newest campaigns. */
 struct night_rate {
     char *solver;
     int64_t built, evaluated;           /* configs */

@@ -1,4 +1,4 @@
--- What the plan of a night asks the database, beside the history: it changes nothing.
+-- Questions of a night's plan to the database, beside the history. They change nothing.
 
 -- The row of each problem, in the order of the items; NULL for a problem that was never stored.
 CREATE OR REPLACE FUNCTION find_problem_rows(items problems[]) RETURNS SETOF bigint
@@ -17,9 +17,9 @@ BEGIN
 END $$;
 
 -- The software of the workers that a campaign for the target would have: of builders (builds) and of
--- the devices that measure. Of each node the running workers count; of a node without one, which may start its
--- workers at night, the worker that was seen last, within three days. If there is none at all, the last one of
--- each node counts, however long ago it was seen.
+-- the devices that measure. A node counts by its running workers; a node without one, which may start its
+-- workers at night, by the worker that was seen last, within three days. If no node has one, each node counts
+-- by its last worker, however long ago it was seen.
 -- wanted: constraints on the software; its_pool: '' for any worker. devices: how many devices of running
 -- workers have that stack.
 CREATE OR REPLACE FUNCTION night_stacks(its_target text, wanted text, its_pool text)
@@ -57,7 +57,7 @@ BEGIN
         GROUP BY p.builds, p.stack ORDER BY p.builds, p.stack;
 END $$;
 
--- What configs took on the target, by solver, in its newest campaigns: seconds of compiling for each
+-- The times of configs on the target, by solver, in its newest campaigns: seconds of compiling for each
 -- config that was built, and of verifying and timing for each that was evaluated. Results that were
 -- taken over do not count.
 CREATE OR REPLACE FUNCTION night_rates(its_target text, campaigns_most integer)

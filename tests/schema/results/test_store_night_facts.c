@@ -1,4 +1,4 @@
-/* What a night's plan reads: the software of today's workers, and the target whose history is nearest. */
+/* Facts that a night's plan reads: the software of today's workers, and the target whose history is nearest. */
 #include "schema/results/store_night_facts.h"
 
 #include "schema/store/store_private.h"
