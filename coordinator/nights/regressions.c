@@ -21,17 +21,26 @@
 #define NIGHT_ERROR_GUESS 0.01
 #define NIGHT_ERROR_LEAST 0.002
 /* The farm's spread counts like so many nights of the entry: the number under which the tests' tails are lightest. Few,
- * if entries differ in their noise; many, if they do not. The first is taken until the tails are known. */
-static const int farm_nights[] = {4, 1, 16, 64};
-/* Pairs of nights from which the spread is believed, from which the tails are, and from which far quantiles are. */
-#define PAIRS_FOR_SPREAD 30
-#define PAIRS_FOR_TAILS  100
-#define PAIRS_FAR        1000
-/* Degrees of freedom before there are PAIRS_FOR_TAILS: tails as of medians on shared machines. */
-#define FREEDOM_GUESS    4
+ * if entries differ in their noise; many, if they do not. The first is taken until the tails are known, and if
+ * runs are too short to tell: the scatter of three nights alone would pass for a small noise too often. */
+static const int farm_nights[] = {16, 64, 4, 1};
+/* Pairs of nights from which the spread is believed, and from which the tails are. */
+#define PAIRS_FOR_SPREAD  30
+#define PAIRS_FOR_TAILS   100
+/* Degrees of freedom before there are PAIRS_FOR_TAILS: a farm in which some nights are disturbed. */
+#define FREEDOM_GUESS     2.0
+/* The far quantile by which tails are fitted: that with so many values beyond it, up to a share. Of tonight's values
+ * those beyond may be what is looked for, so the share is lower. */
+#define FAR_VALUES        5
+#define SHARE_PAST        0.99
+#define SHARE_TONIGHT     0.95
+/* Beyond the fitted quantile a difference of two heavy-tailed values is heavier than the fit says. */
+#define TAIL_MARGIN       0.8
+/* Few pairs may have no far value by chance: the degrees are bounded by one for so many pairs. */
+#define PAIRS_PER_FREEDOM 50
 /* Results of a node, and standard errors of their median change, from which a node is called slow. */
-#define NODE_RESULTS     5
-#define NODE_ERRORS      4
+#define NODE_RESULTS      5
+#define NODE_ERRORS       4
 
 /* ---- problems ---- */
 
@@ -323,10 +332,12 @@ static void learn(const GPtrArray *problems, bool tonight, struct learner *learn
 static void fit_tails(GArray *values, bool tonight, struct regression_noise *noise)
 {
     double *sizes = (double *)(void *)values->data;
-    double share = values->len >= PAIRS_FAR && !tonight ? 0.99 : 0.95;
+    double most = tonight ? SHARE_TONIGHT : SHARE_PAST;
+    double share = MIN(most, 1 - FAR_VALUES / (double)values->len);
     double half = sample_quantile(sizes, values->len, 0.5);
     double far = sample_quantile(sizes, values->len, share);
-    noise->freedom = half > 0 ? student_freedom(far / half, share) : FREEDOM_GUESS;
+    noise->freedom = half > 0 ? TAIL_MARGIN * student_freedom(far / half, share) : FREEDOM_GUESS;
+    noise->freedom = MIN(noise->freedom, FREEDOM_GUESS + (double)values->len / PAIRS_PER_FREEDOM);
     noise->scale = MAX(1, half / student_quantile(0.25, noise->freedom));
 }
 
@@ -619,8 +630,7 @@ static void judge_nodes(Regressions *r, const GPtrArray *problems)
                 !is_unchanged(run.point, &entry->now) || entry->now.node == NULL ||
                 *entry->now.node == '\0')
                 continue;
-            double change =
-                log(entry->now.median_ms) - sample_median(run.logs, (guint)run.count);
+            double change = log(entry->now.median_ms) - sample_median(run.logs, (guint)run.count);
             GArray *changes = g_hash_table_lookup(nodes, entry->now.node);
             if (changes == NULL) {
                 changes = g_array_new(FALSE, FALSE, sizeof(double));

@@ -165,6 +165,28 @@ static void test_noise_is_not_reported(void)
     g_assert_cmpint(wrong, <=, 6);
 }
 
+/* Small farms know little of their noise: the promise holds there, too. */
+static void test_noise_of_small_farms_is_not_reported(void)
+{
+    int nights = 0, wrong = 0;
+    for (int noise = NOISE_NORMAL; noise <= NOISE_MIXED; noise++)
+        for (int size = 30; size <= 300; size *= 10)
+            for (int earlier = 1; earlier <= 3; earlier += 2)
+                for (guint32 seed = 1; seed <= 25; seed++) {
+                    const struct farm farm = {.problems = size,
+                                              .nights = earlier,
+                                              .noise = (enum noise)noise,
+                                              .level = 0.03,
+                                              .slow_down = 1,
+                                              .seed = seed};
+                    struct outcome outcome = night(&farm);
+                    nights++;
+                    wrong += outcome.false_slower + outcome.false_faster > 0;
+                }
+    g_test_message("%d of %d nights have a finding", wrong, nights);
+    g_assert_cmpint(wrong * 20, <=, nights);
+}
+
 /* A solver that is slower by 5 % in 100 of 10,000 problems: the share that is found. REGRESSIONS.md has these. */
 static void test_slow_down_is_found(void)
 {
@@ -528,6 +550,8 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/regressions/formulas_give_published_values", test_formulas);
     g_test_add_func("/regressions/noise_is_not_reported", test_noise_is_not_reported);
+    g_test_add_func("/regressions/noise_of_small_farms_is_not_reported",
+                    test_noise_of_small_farms_is_not_reported);
     g_test_add_func("/regressions/slow_down_is_found", test_slow_down_is_found);
     g_test_add_func("/regressions/second_measurement_decides", test_second_measurement_decides);
     g_test_add_func("/regressions/node_is_named_as_cause", test_node_is_named_as_cause);
