@@ -159,11 +159,11 @@ definition_files := $(sort $(wildcard schema/sql/functions/*.sql))
 
 networks := $(sort $(wildcard coordinator/networks/*.csv))
 
-# The dashboard's files, with Chart.js and its licence as Debian's libjs-chart.js has them.
+# The dashboard's files and the API's description, with Chart.js and its licence as Debian's libjs-chart.js has them.
 CHART_JS ?= /usr/share/javascript/chart.js/chart.min.js
 CHART_LICENCE ?= /usr/share/doc/libjs-chart.js/copyright
 page_parts := $(sort $(foreach kind,html css js svg,$(wildcard coordinator/serve/page/*.$(kind)))) \
-	$(BUILD)/page/chart.min.js $(BUILD)/page/chart-licence.txt
+	coordinator/serve/openapi.json $(BUILD)/page/chart.min.js $(BUILD)/page/chart-licence.txt
 $(BUILD)/page/chart.min.js: $(CHART_JS)
 	$(call run,COPY) cp $< $@
 $(BUILD)/page/chart-licence.txt: $(CHART_LICENCE)

@@ -469,7 +469,7 @@ static const struct {
 } page_types[] = {
     {".html", "text/html; charset=utf-8"},     {".css", "text/css; charset=utf-8"},
     {".js", "text/javascript; charset=utf-8"}, {".svg", "image/svg+xml"},
-    {".txt", "text/plain; charset=utf-8"},
+    {".txt", "text/plain; charset=utf-8"},     {".json", "application/json"},
 };
 
 static const char *page_type(const char *name)
@@ -478,7 +478,7 @@ static const char *page_type(const char *name)
         if (g_str_has_suffix(name, page_types[i].suffix))
             return page_types[i].type;
     }
-    fail(name, "is none of .html, .css, .js, .svg and .txt, so its media type is unknown");
+    fail(name, "is none of .html, .css, .js, .svg, .txt and .json, so its media type is unknown");
 }
 
 /* Compresses the text as a gzip file without a date, so that equal texts give equal bytes. */

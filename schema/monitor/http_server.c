@@ -142,12 +142,12 @@ static void move_connection(struct connection *connection, GQueue *queue, double
 static void send_response(HttpRequest *request, unsigned status, struct MHD_Response *response)
 {
     HttpServer *server = request->server;
-    g_assert(!request->is_answered);
-    request->is_answered = true;
     if (!server) { /* the client is gone */
         MHD_destroy_response(response);
         return;
     }
+    g_assert(!request->is_answered);
+    request->is_answered = true;
     add_common_headers(response);
     if (!server->options.keep_alive)
         MHD_add_response_header(response, "Connection", "close");

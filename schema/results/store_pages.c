@@ -19,6 +19,7 @@ static const struct {
 } pages[PAGE_COUNT] = {
     [PAGE_LOG] = {"SELECT item, place FROM page_log($1)", NULL, false},
     [PAGE_CAMPAIGNS] = {"SELECT item, place FROM page_campaigns($1)", NULL, false},
+    [PAGE_OPEN_CAMPAIGNS] = {"SELECT item, place FROM page_open_campaigns($1)", NULL, true},
     [PAGE_JOBS] = {"SELECT item, place FROM page_jobs($1)", "problem", false},
     [PAGE_JOB] = {"SELECT item, place FROM page_job($1)", NULL, true},
     [PAGE_REJECTIONS] = {"SELECT item, place FROM page_rejections($1)", NULL, false},
@@ -33,6 +34,9 @@ static const struct {
     [PAGE_NIGHTS] = {"SELECT item, place FROM page_nights($1)", NULL, false},
     [PAGE_NIGHT] = {"SELECT item, place FROM page_night($1)", NULL, true},
     [PAGE_NIGHT_JOBS] = {"SELECT item, place FROM page_night_jobs($1)", "problem", false},
+    [PAGE_NIGHT_FINDINGS] = {"SELECT item, place FROM page_night_findings($1)", NULL, false},
+    [PAGE_NEWEST_NIGHTS] = {"SELECT item, place FROM page_newest_nights($1)", NULL, true},
+    [PAGE_OUTBOX] = {"SELECT item, place FROM page_outbox($1)", NULL, true},
 };
 
 /* ---- members that the program writes as text ---- */
@@ -305,7 +309,7 @@ static json_t *read_whole(Store *store, enum page page, json_t *words, GError **
     g_autoptr(StoreRows) rows = store_read(store, error, pages[page].sql, "j", words);
     if (!rows)
         return NULL;
-    if (page == PAGE_CONDITIONS)
+    if (page == PAGE_CONDITIONS || page == PAGE_OPEN_CAMPAIGNS)
         return by_place(rows, error);
     if (add_rows(rows, NULL, NULL, SIZE_MAX, list, &place, error) < 0)
         return NULL;

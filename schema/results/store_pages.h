@@ -14,6 +14,7 @@
 enum page {
     PAGE_LOG,
     PAGE_CAMPAIGNS,
+    PAGE_OPEN_CAMPAIGNS, /* those active or paused, without the numbers of their jobs: {"ID": item} */
     PAGE_JOBS,
     PAGE_JOB,
     PAGE_REJECTIONS,
@@ -28,6 +29,9 @@ enum page {
     PAGE_NIGHTS,
     PAGE_NIGHT,
     PAGE_NIGHT_JOBS,
+    PAGE_NIGHT_FINDINGS,
+    PAGE_NEWEST_NIGHTS, /* of each name */
+    PAGE_OUTBOX,        /* one item: how many messages wait */
     PAGE_COUNT
 };
 

@@ -57,20 +57,26 @@ END $$;
 
 -- ---- campaigns and jobs ----
 
+-- A campaign's item without the numbers of its jobs.
+CREATE OR REPLACE FUNCTION campaign_item(c campaigns) RETURNS jsonb
+LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
+    SELECT jsonb_build_object('id', c.id, 'name', c.name, 'target', c.target,
+        'state', CASE WHEN c.state = 'active' AND c.deadline <= clock_timestamp() THEN 'overdue'
+                      ELSE c.state::text END,
+        'strategy', c.strategy, 'build_only', c.build_only, 'priority', c.priority,
+        'share', c.share, 'pool', c.pool, 'budget_seconds', c.budget_seconds,
+        'spent_seconds', spent_seconds(c.id), 'deadline_unix', unix_of(c.deadline),
+        'created_unix', unix_of(c.created_at), 'workers', NULL, 'eta_seconds', NULL)
+$$;
+
 CREATE OR REPLACE FUNCTION page_campaigns(asked jsonb) RETURNS TABLE (place text, item jsonb)
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp
 SET plan_cache_mode = force_custom_plan AS $$
 BEGIN
     RETURN QUERY
-        SELECT c.id::text, jsonb_build_object('id', c.id, 'name', c.name, 'target', c.target,
-            'state', CASE WHEN c.overdue THEN 'overdue' ELSE c.state::text END,
-            'strategy', c.strategy, 'build_only', c.build_only, 'priority', c.priority,
-            'share', c.share, 'pool', c.pool, 'budget_seconds', c.budget_seconds,
-            'spent_seconds', c.spent_seconds, 'deadline_unix', unix_of(c.deadline),
-            'created_unix', c.created, 'jobs', c.jobs, 'jobs_done', c.done, 'jobs_failed', c.failed,
-            'jobs_open', c.open, 'workers', NULL, 'eta_seconds', NULL)
-        FROM campaign_rows c
-        WHERE c.id IN (SELECT g.id FROM campaigns g
+        SELECT c.id::text, campaign_item(c) || jsonb_build_object('jobs', n.jobs,
+            'jobs_done', n.done, 'jobs_failed', n.failed, 'jobs_open', n.open)
+        FROM (SELECT * FROM campaigns g
               WHERE (asked->>'after' IS NULL OR g.id < (asked->>'after')::bigint)
                 AND (asked->>'id' IS NULL OR g.id = (asked->>'id')::bigint)
                 AND (asked->>'target' IS NULL OR g.target = asked->>'target')
@@ -78,9 +84,17 @@ BEGIN
                 AND (asked->>'state' IS NULL OR asked->>'state' =
                      CASE WHEN g.state = 'active' AND g.deadline <= clock_timestamp() THEN 'overdue'
                           ELSE g.state::text END)
-              ORDER BY g.id DESC LIMIT page_limit(asked))
+              ORDER BY g.id DESC LIMIT page_limit(asked)) AS c
+        JOIN campaign_rows n ON n.id = c.id
         ORDER BY c.id DESC;
 END $$;
+
+-- Campaigns that are active or paused, without the numbers of their jobs.
+CREATE OR REPLACE FUNCTION page_open_campaigns(asked jsonb) RETURNS TABLE (place text, item jsonb)
+LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
+    SELECT c.id::text, campaign_item(c) FROM campaigns c
+    WHERE c.state IN ('active', 'paused') ORDER BY c.id DESC
+$$;
 
 CREATE OR REPLACE FUNCTION job_item(j job_rows) RETURNS jsonb
 LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
@@ -497,3 +511,57 @@ BEGIN
           AND (asked->>'reason' IS NULL OR j.reason = (asked->>'reason')::integer)
         ORDER BY j.job_id LIMIT page_limit(asked);
 END $$;
+
+-- The newest night of each name. failed: a step of it was given up.
+CREATE OR REPLACE FUNCTION page_newest_nights(asked jsonb) RETURNS TABLE (place text, item jsonb)
+LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
+    SELECT n.id::text, jsonb_build_object('name', n.name, 'state', n.state,
+        'begun_unix', unix_of(n.begun_at), 'ended_unix', unix_of(n.ended_at),
+        'deadline_unix', unix_of(n.deadline), 'findings', n.findings,
+        'failed', EXISTS (SELECT FROM night_steps s WHERE s.night_id = n.id AND s.failed))
+    FROM (SELECT DISTINCT ON (d.name) d.* FROM nights d ORDER BY d.name, d.night DESC, d.id DESC) AS n
+    ORDER BY n.name LIMIT 100
+$$;
+
+-- ---- webhooks ----
+
+-- One item: messages that wait, the age of the oldest, and messages given up within a day.
+CREATE OR REPLACE FUNCTION page_outbox(asked jsonb) RETURNS TABLE (place text, item jsonb)
+LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
+    SELECT '', jsonb_build_object(
+        'waiting', count(*) FILTER (WHERE o.state = 'waiting'),
+        'failed', count(*) FILTER (WHERE o.state = 'failed' AND o.ended_at > now() - interval '1 day'),
+        'oldest_seconds', coalesce(extract(epoch FROM now() - min(o.made_at)
+                                           FILTER (WHERE o.state = 'waiting')), 0))
+    FROM outbox o
+$$;
+
+-- What a night found, as regressions_to_json() of coordinator/nights wrote it, the heaviest first.
+CREATE OR REPLACE FUNCTION page_night_findings(asked jsonb) RETURNS TABLE (place text, item jsonb)
+LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
+    SELECT (row_number() OVER w + coalesce((asked->>'after')::bigint, 0))::text,
+           jsonb_build_object('target', f.target, '$problem', to_jsonb(p), 'solver', f.found->>'solver',
+               'verdict', f.found->>'kind', 'state', f.found->>'state', 'against', f.found->>'against',
+               'scope', f.found->>'scope', 'old_ms', f.found->'then_ms',
+               'new_ms', nullif(f.found->'now'->'median_ms', '0'),
+               'ratio', 1 + (f.found->>'percent')::double precision / 100,
+               'low_percent', f.found->'low', 'high_percent', f.found->'high',
+               'weight_ms', coalesce(f.found->'weight', '0'), 'node', f.found->'now'->>'node',
+               'cause', coalesce(f.found->'causes'->0->>'cause', ''),
+               'detail', (SELECT coalesce(string_agg(concat_ws(': ', c->>'cause', c->>'evidence'), '; '), '')
+                          FROM jsonb_array_elements(f.found->'causes') AS c),
+               'networks', (SELECT coalesce(jsonb_agg(jsonb_build_object('network', u->>'network',
+                                   'ms', u->'ms', 'percent', u->'percent')), '[]')
+                            FROM jsonb_array_elements(f.found->'networks') AS u))
+    FROM (SELECT t.target, e.found, e.place,
+                 coalesce((e.found->>'weight')::double precision, 0) AS weight
+          FROM night_targets t
+          CROSS JOIN LATERAL jsonb_array_elements(coalesce(t.judged->'findings', '[]'))
+                     WITH ORDINALITY AS e(found, place)
+          WHERE t.night_id = (asked->>'night')::bigint
+          ORDER BY weight DESC, t.target, e.place
+          OFFSET coalesce((asked->>'after')::bigint, 0) LIMIT page_limit(asked)) AS f
+    JOIN problems p ON p.id = (f.found->>'problem_id')::bigint
+    WINDOW w AS (ORDER BY f.weight DESC, f.target, f.place)
+    ORDER BY f.weight DESC, f.target, f.place
+$$;

@@ -77,6 +77,8 @@ SELECT 1, job, CASE n WHEN 1 THEN 'done' ELSE 'failed' END::job_state, 1, CASE n
 SELECT add_spent(1, 30);
 INSERT INTO quarantine (solver_id, problem_id, target, config, failure, detail)
 SELECT DISTINCT ON (solver_id) solver_id, problem_id, 'cpu-znver4_2', '{1}', 7, 'it crashed' FROM jobs WHERE campaign_id = 1;
+INSERT INTO nights (name, night, description, deadline, ended_at, findings)
+VALUES ('nightly', '2026-01-01', '{}', now(), now(), 2), ('nightly', '2025-12-31', '{}', now(), now(), 9);
 INSERT INTO farm_samples VALUES (now() - interval '100 seconds', 10, 100, 20), (now() - interval '200 seconds', 4, 40, 8);
 END
 
@@ -132,6 +134,8 @@ my %expected = (
     'skipjack_quarantined_configs{solver="ConvCpuDirect"}' => 1,
     'skipjack_campaign_spent_seconds{campaign="1"}' => 30,
     'skipjack_database_up' => 1,
+    'skipjack_night_findings{night="nightly"}' => 2,
+    'skipjack_outbox_waiting' => 0,
 );
 is_deeply {map { $_ => $now->{$_} } keys %expected}, \%expected, 'and say what is';
 cmp_ok $now->{'skipjack_workers_refused{campaign="2"}'}, '==', 2, 'who runs and is not admitted is counted';
