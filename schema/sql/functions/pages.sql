@@ -217,8 +217,8 @@ END $$;
 
 -- ---- nodes ----
 
--- The newest clocks and heat of each device, by its UUID or address, from rounds of active
--- campaigns of the last quarter of an hour.
+-- The newest clocks and heat of each device, by its UUID or address, from rounds of the last
+-- quarter of an hour, of campaigns that are active or among the newest ten.
 CREATE OR REPLACE FUNCTION page_conditions(asked jsonb) RETURNS TABLE (place text, item jsonb)
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp
 SET plan_cache_mode = force_custom_plan AS $$
@@ -232,7 +232,7 @@ BEGIN
                             ORDER BY v.at DESC LIMIT 1000) AS d
         JOIN round_conditions c ON c.campaign_id = g.id AND c.job_id = d.job_ids[1]
                                AND c.number = d.numbers[1]
-        WHERE g.state = 'active'
+        WHERE g.state = 'active' OR g.id > (SELECT max(n.id) - 10 FROM campaigns n)
         ORDER BY c.device, d.at DESC;
 END $$;
 
@@ -345,7 +345,7 @@ BEGIN
 END $$;
 
 -- Every config that was measured for a problem: of one campaign, or of each target's newest
--- one that has jobs of it.
+-- one that has rounds of it.
 CREATE OR REPLACE FUNCTION page_problem_configs(asked jsonb) RETURNS TABLE (place text, item jsonb)
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp
 SET plan_cache_mode = force_custom_plan AS $$
@@ -356,7 +356,8 @@ BEGIN
     RETURN QUERY
         WITH of_campaigns AS (
             SELECT DISTINCT ON (c.target) c.id, c.target FROM campaigns c
-            WHERE EXISTS (SELECT 1 FROM jobs j WHERE j.campaign_id = c.id AND j.problem_id = its_problem)
+            WHERE EXISTS (SELECT 1 FROM jobs j JOIN rounds r ON r.campaign_id = c.id AND r.job_id = j.id
+                          WHERE j.campaign_id = c.id AND j.problem_id = its_problem)
               AND (asked->>'campaign' IS NULL OR c.id = (asked->>'campaign')::bigint)
               AND (asked->>'target' IS NULL OR c.target = asked->>'target')
             ORDER BY c.target, c.id DESC),
@@ -548,11 +549,11 @@ LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
                'low_percent', f.found->'low', 'high_percent', f.found->'high',
                'weight_ms', coalesce(f.found->'weight', '0'), 'node', f.found->'now'->>'node',
                'cause', coalesce(f.found->'causes'->0->>'cause', ''),
-               'detail', (SELECT coalesce(string_agg(concat_ws(': ', c->>'cause', c->>'evidence'), '; '), '')
-                          FROM jsonb_array_elements(f.found->'causes') AS c),
-               'networks', (SELECT coalesce(jsonb_agg(jsonb_build_object('network', u->>'network',
-                                   'ms', u->'ms', 'percent', u->'percent')), '[]')
-                            FROM jsonb_array_elements(f.found->'networks') AS u))
+               'detail', (SELECT coalesce(string_agg(concat_ws(': ', one.cause->>'cause', one.cause->>'evidence'), '; '), '')
+                          FROM jsonb_array_elements(f.found->'causes') AS one(cause)),
+               'networks', (SELECT coalesce(jsonb_agg(jsonb_build_object('network', one.effect->>'network',
+                                   'ms', one.effect->'ms', 'percent', one.effect->'percent')), '[]')
+                            FROM jsonb_array_elements(f.found->'networks') AS one(effect)))
     FROM (SELECT t.target, e.found, e.place,
                  coalesce((e.found->>'weight')::double precision, 0) AS weight
           FROM night_targets t
