@@ -276,7 +276,7 @@ sanitized_tests := $(patsubst $(BUILD)/%,$(sanitized_build)/%,$(BUILD)/tests/ker
 # ThreadSanitizer looks at what has threads: the agent's lanes, the monitor, the reader and the reference.
 thread_build := build/threads
 thread_tests := $(addprefix $(thread_build)/tests/,worker/agent/test_lane worker/verify/test_reference \
-	schema/monitor/test_monitor export/sjdb/reader/test_reader_threads)
+	schema/monitor/test_monitor schema/monitor/test_http_server export/sjdb/reader/test_reader_threads)
 make_thread_tests = $(parallel) CC=clang SANITIZE=thread BUILD=$(thread_build) EXTRA_CFLAGS='$(EXTRA_CFLAGS) -O1 -g1'
 
 export SKIPJACK := $(CURDIR)/$(BUILD)/skipjack
@@ -412,7 +412,7 @@ benches := $(patsubst tests/bench/bench_%,bench-%,$(basename $(wildcard tests/be
 # Named alone, a benchmark that needs more than the program installs it too.
 $(BUILD)/tests/bench/bench_onednn: private LIBS += -ldnnl -lgomp
 bench-onednn: export DEMO_ARGS := $(DEMO_ARGS)
-bench-onednn bench-build: bench-deps
+bench-onednn bench-build bench-serve: bench-deps
 bench-deps:
 	$(DEPS) bench
 

@@ -7,6 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
+/* An answer that took long is shared for longer: a question that is asked all the time takes a twentieth of the time at
+ * most, but its answer is never older than SHARED_MOST seconds for that. */
+#define SHARED_PART      20
+#define SHARED_MOST      60.0
 /* The longest wait for one statement: whoever asked is gone by then. */
 #define PATIENCE_SECONDS 30
 
@@ -28,6 +32,7 @@ struct task {
     GError *no_store;
     struct reply reply;
     GArray *waiters; /* struct waiter */
+    gint64 taken_us; /* how long the work took */
     gint64 until_us; /* the answer is fresh until then; 0: it is not there yet */
     GList link;      /* in asking->kept */
 };
@@ -165,11 +170,17 @@ static void drop_old(Ask *asking)
     }
 }
 
+static gint64 fresh_us(const struct task *task)
+{
+    double least = MIN((double)task->taken_us * SHARED_PART / G_USEC_PER_SEC, SHARED_MOST);
+    return (gint64)(MAX(task->fresh_seconds, least) * G_USEC_PER_SEC);
+}
+
 /* Keeps the answer while it is fresh, or frees the task. */
 static void keep_or_free(Ask *asking, struct task *task)
 {
     if (task->key && task->fresh_seconds > 0 && task->reply.status < 500 && !asking->ended) {
-        task->until_us = g_get_monotonic_time() + (gint64)(task->fresh_seconds * G_USEC_PER_SEC);
+        task->until_us = g_get_monotonic_time() + fresh_us(task);
         if (task->free_data)
             task->free_data(task->data);
         task->free_data = NULL;
@@ -188,6 +199,7 @@ static void keep_or_free(Ask *asking, struct task *task)
 static void run_task(uv_work_t *work)
 {
     struct task *task = work->data;
+    gint64 begun_us = g_get_monotonic_time();
     if (task->needs_store && !task->store) {
         task->store = database_open(true, &task->no_store);
         if (!task->store) {
@@ -197,6 +209,7 @@ static void run_task(uv_work_t *work)
         store_set_patience(task->store, PATIENCE_SECONDS);
     }
     task->run(task->store, task->data, &task->reply);
+    task->taken_us = g_get_monotonic_time() - begun_us;
 }
 
 /* ---- on the loop ---- */
