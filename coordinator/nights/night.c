@@ -120,10 +120,12 @@ static bool take_back(struct night_run *run, const char *message)
 #define STEP_TRIES 3
 static const double try_pauses[STEP_TRIES - 1] = {5, 30};
 
-/* Whether the step may succeed when it is tried again at once: not after a mistake in the night's file. */
+/* Whether the step may succeed when it is tried again at once: not after a mistake in the night's file, nor if a folder
+ * is missing, full or closed to this user. */
 static bool is_worth_a_try(const GError *error)
 {
-    return !g_error_matches(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE);
+    return !g_error_matches(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE) &&
+           error->domain != G_FILE_ERROR;
 }
 
 /* Whether the connection was lost, and with it the night. */
