@@ -480,7 +480,7 @@ to := $(DESTDIR)$(PREFIX)
 linked := $(shell grep -o '(\.\./[a-z_/]*\.h)' coordinator/LIFE_OF_A_JOB.md | tr -d '()' | cut -c4-)
 pages := README.md LICENSE $(sort $(linked) $(wildcard */*.md */*/*.md */*/*/*.md export/sjdb/reader/*.h export/sjdb/reader/examples/*.c \
 	coordinator/serve/screenshots/*.png))
-scripts := slurm/submit slurm/worker.sbatch systemd/publish
+scripts := slurm/submit slurm/nightly slurm/worker.sbatch systemd/publish
 units := $(notdir $(wildcard deploy/systemd/*.service deploy/systemd/*.timer))
 
 reader_installed := lib/$(reader_name) lib/$(reader_soname) lib/libskipjackdb.so lib/libskipjackdb.a \

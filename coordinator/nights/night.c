@@ -224,7 +224,12 @@ static bool begin_failed(struct night_run *run, GError **error)
             continue;
         fprintf(stderr, "night %s of %s ended with %s failed: it begins again there\n",
                 run->night->name, run->night->date, night_state_name(step->step));
-        return store_move_night(run->store, run->night->id, NIGHT_DONE, step->step, error) &&
+        json_t *again = json_object_get(run->night->summary, "again");
+        json_object_set_new(run->night->summary, "again",
+                            json_integer(json_integer_value(again) + 1));
+        return store_set_night_summary(run->store, run->night->id, run->night->summary,
+                                       run->night->findings, run->night->empty, error) &&
+               store_move_night(run->store, run->night->id, NIGHT_DONE, step->step, error) &&
                refresh(run, error);
     }
     return true;

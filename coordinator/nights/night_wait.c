@@ -39,6 +39,14 @@ static bool is_open(const struct watch *watch)
     return strcmp(watch->state, "active") == 0 || strcmp(watch->state, "paused") == 0;
 }
 
+static bool all_done(const GArray *watches)
+{
+    for (guint i = 0; i < watches->len; i++)
+        if (strcmp(g_array_index(watches, struct watch, i).state, "done") != 0)
+            return false;
+    return true;
+}
+
 /* Adds a campaign's progress to the sum of all. */
 static void add(struct progress *sum, const struct progress *one)
 {
@@ -134,13 +142,13 @@ static enum night_outcome follow(struct night_run *run, const GArray *watches, s
         int open, pause_ms;
         if (!read_all(watches, &open, &pause_ms, error))
             return NIGHT_STEP_FAILED;
-        if (open == 0)
-            return NIGHT_STEP_DONE;
-        if (night_is_overdue(run->night)) {
+        if (night_is_overdue(run->night) && !all_done(watches)) {
             progress_line_end(&run->line);
             fputs("the deadline has passed: the night goes on with what is there\n", stderr);
             return NIGHT_STEP_DONE;
         }
+        if (open == 0)
+            return NIGHT_STEP_DONE;
         show(run, watches);
         say_if_nobody_works(run, watches, idle);
         if (stops(run, pause_ms))

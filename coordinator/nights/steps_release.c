@@ -160,6 +160,12 @@ static void settle_proposal(struct night_run *run, const char *target, const jso
 {
     json_t *outcome = outcome_of(run, target);
     int64_t version = member(said, "version");
+    const char *former = json_string_value(json_object_get(outcome, "golden_words"));
+    if (version == 0 && member(outcome, "golden_version") != 0 && former) {
+        /* The process that proposed and approved it was killed behind that. */
+        g_string_append_printf(detail, "%s%s: %s", detail->len > 0 ? "; " : "", target, former);
+        return;
+    }
     g_autofree char *taken = counts_text(json_object_get(said, "taken"));
     g_autofree char *left = counts_text(json_object_get(said, "not_taken"));
     g_autoptr(GError) error = NULL;
@@ -187,14 +193,32 @@ static void settle_proposal(struct night_run *run, const char *target, const jso
                            approved ? ", approved" : "");
 }
 
+/* Returns how many jobs of the campaign are done; -1 with an error. The deadline may leave a campaign without any
+ * result, and `golden propose` and `export` refuse that. */
+static int count_done(struct night_run *run, int64_t id, GError **error)
+{
+    struct campaign *campaign = store_get_campaign(run->store, id, error);
+    int done = campaign ? campaign->jobs_done : -1;
+    if (campaign)
+        campaign_free(campaign);
+    return done;
+}
+
 static enum night_outcome propose_target(struct night_run *run, const struct night_target *target,
                                          GString *detail, GError **error)
 {
     const int64_t campaigns[] = {target->campaign, target->backfill_campaign};
     for (gsize i = 0; i < G_N_ELEMENTS(campaigns); i++) {
         json_t *said = NULL;
-        if (campaigns[i] == 0)
+        int done = campaigns[i] ? count_done(run, campaigns[i], error) : 0;
+        if (done < 0)
+            return NIGHT_STEP_FAILED;
+        if (done == 0) {
+            if (campaigns[i] != 0)
+                g_string_append_printf(detail, "%s%s: nothing was measured",
+                                       detail->len > 0 ? "; " : "", target->target);
             continue;
+        }
         enum night_outcome outcome = propose(run, campaigns[i], &said, error);
         if (outcome == NIGHT_STEP_DONE)
             settle_proposal(run, target->target, said, detail);
@@ -244,7 +268,8 @@ static GPtrArray *export_words(struct night_run *run, const struct night_target 
     int64_t campaign = target->campaign ? target->campaign : target->backfill_campaign;
     int version = 0;
     g_ptr_array_add(words, g_strdup("export"));
-    if (run->file->export.what == NIGHT_EXPORT_CAMPAIGN && campaign != 0)
+    if (run->file->export.what == NIGHT_EXPORT_CAMPAIGN && campaign != 0 &&
+        count_done(run, campaign, error) > 0)
         g_ptr_array_add(words, g_strdup_printf("--campaign=%" G_GINT64_FORMAT, campaign));
     else if (run->file->export.what == NIGHT_EXPORT_GOLDEN &&
              store_newest_golden(run->store, target->target, &version, error) && version != 0) {
@@ -477,15 +502,16 @@ static bool keep_message(struct night_run *run, const struct night_tell *tell, c
     return tell_keep(run->store, &receiver, topic, body, error);
 }
 
-/* Keeps a message for each receiver that wants to hear of one of the events. A night that is reported again after its
- * failed steps were repeated is another topic. */
-static bool keep_messages(struct night_run *run, int events, int tries, int *kept, GError **error)
+/* Keeps a message for each receiver that wants to hear of one of the events. A receiver gets one message of a topic; a
+ * night whose failed steps were begun again is another topic. */
+static bool keep_messages(struct night_run *run, int events, int *kept, GError **error)
 {
     json_t *report = read_report(run, error);
     json_t *body = report ? tell_night_body(report) : NULL;
+    int again = (int)member(run->night->summary, "again");
     g_autofree char *topic =
-        tries > 1
-            ? g_strdup_printf("night %s %s, again %d", run->night->name, run->night->date, tries)
+        again > 0
+            ? g_strdup_printf("night %s %s, again %d", run->night->name, run->night->date, again)
             : g_strdup_printf("night %s %s", run->night->name, run->night->date);
     bool ok = report != NULL;
     for (int i = 0; ok && i < run->file->tell_count; i++) {
@@ -500,25 +526,12 @@ static bool keep_messages(struct night_run *run, int events, int tries, int *kep
     return ok;
 }
 
-/* How often the night was reported: a step that was repeated after a kill is no other report. */
-static int count_reports(struct night_run *run, GError **error)
-{
-    g_autoptr(GPtrArray) steps = store_list_night_steps(run->store, run->night->id, error);
-    for (guint i = 0; steps && i < steps->len; i++) {
-        const struct night_step *step = steps->pdata[i];
-        if (step->step == NIGHT_REPORTING)
-            return step->tries;
-    }
-    return steps ? 1 : -1;
-}
-
 enum night_outcome night_step_tell(struct night_run *run, GString *detail, GError **error)
 {
     struct tell_counts counts = {0};
     int kept = 0, findings = 0;
     int events = count_findings(run, &findings, error);
-    int reports = events < 0 ? -1 : count_reports(run, error);
-    if (reports < 0 || !keep_messages(run, events, reports, &kept, error))
+    if (events < 0 || !keep_messages(run, events, &kept, error))
         return NIGHT_STEP_FAILED;
     if (kept == 0) {
         g_string_append(detail, "nobody is to be told");

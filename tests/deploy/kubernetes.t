@@ -38,24 +38,29 @@ my %fields = (
         volumeMounts => ['mount'], ports => ['port'], startupProbe => 'probe',
         livenessProbe => 'probe', readinessProbe => 'probe', resources => 'resources',
         securityContext => 'confined'},
-    volume => {name => $name, emptyDir => {}, configMap => {name => $name}},
+    volume => {name => $name, emptyDir => {}, configMap => {name => $name},
+        persistentVolumeClaim => {claimName => $name}, secret => {secretName => $name, defaultMode => $number}},
     pod => {automountServiceAccountToken => $flag, terminationGracePeriodSeconds => $number,
         restartPolicy => qr/^(Never|OnFailure|Always)$/, containers => ['container'],
         volumes => ['volume'], securityContext => {runAsNonRoot => $flag, runAsUser => $number,
-            runAsGroup => $number, seccompProfile => {type => qr/^RuntimeDefault$/}}},
+            runAsGroup => $number, fsGroup => $number, seccompProfile => {type => qr/^RuntimeDefault$/}}},
     template => {metadata => 'metadata', spec => 'pod'},
     job => {parallelism => $number, completions => $number, backoffLimit => $number,
-        template => 'template'},
+        template => 'template', podFailurePolicy => {rules => [{action => qr/^(FailJob|Ignore|Count)$/,
+            onExitCodes => {operator => qr/^(In|NotIn)$/, values => [$number]},
+            onPodConditions => [{type => qr/^DisruptionTarget$/}]}]}},
     deployment => {replicas => $number, selector => {matchLabels => \%texts}, template => 'template',
         strategy => {type => qr/^RollingUpdate$/, rollingUpdate =>
             {maxSurge => $number, maxUnavailable => $number}}},
-    cron => {schedule => qr/^(\S+ ){4}\S+$/, concurrencyPolicy => qr/^(Allow|Forbid|Replace)$/,
+    cron => {schedule => qr/^(\S+ ){4}\S+$/, timeZone => $text, startingDeadlineSeconds => $number, concurrencyPolicy => qr/^(Allow|Forbid|Replace)$/,
         jobTemplate => {spec => 'job'}},
 );
 my %kinds = (
     'v1 Secret' => {type => $text, stringData => \%texts},
     'v1 ConfigMap' => {data => \%texts},
     'apps/v1 Deployment' => {spec => 'deployment'},
+    'v1 PersistentVolumeClaim' => {spec => {accessModes => [qr/^ReadWrite(Once|Many)$/],
+        resources => {requests => {map => $quantity}}}},
     'batch/v1 Job' => {spec => 'job'},
     'batch/v1 CronJob' => {spec => 'cron'},
 );
@@ -78,7 +83,7 @@ sub faults {
     } sort keys %$value;
 }
 
-my (@objects, %secrets, %maps);
+my (@objects, %secrets, %maps, %claims);
 for my $file (glob 'deploy/kubernetes/*.yaml') {
     my @documents = eval { YAML::XS::LoadFile($file) };
     ok @documents, "$file is YAML" or diag $@;
@@ -90,6 +95,7 @@ for my $file (glob 'deploy/kubernetes/*.yaml') {
         is "@faults", '', "$file: $kind has the fields of its kind";
         $secrets{$object->{metadata}{name}} = $object->{stringData} if $object->{kind} eq 'Secret';
         $maps{$object->{metadata}{name}} = $object->{data} if $object->{kind} eq 'ConfigMap';
+        $claims{$object->{metadata}{name}} = 1 if $object->{kind} eq 'PersistentVolumeClaim';
         push @objects, {file => $file, object => $object};
     }
 }
@@ -129,6 +135,10 @@ for my $entry (@objects) {
         ok !$confined->{allowPrivilegeEscalation} && $confined->{readOnlyRootFilesystem}, "$file: confined";
         my @missing = grep { !$volumes{$_} } map { $_->{name} } @{$container->{volumeMounts}};
         push @missing, grep { my $map = $_->{configMap}; $map && !$maps{$map->{name}} } values %volumes;
+        push @missing, map { $_->{name} } grep { my $claim = $_->{persistentVolumeClaim};
+            $claim && !$claims{$claim->{claimName}} } values %volumes;
+        push @missing, map { $_->{name} } grep { my $secret = $_->{secret};
+            $secret && !$secrets{$secret->{secretName}} } values %volumes;
         for my $reference (grep { $_ } map { $_->{valueFrom}{secretKeyRef} } @{$container->{env}}) {
             push @missing, $reference->{key} if !defined $secrets{$reference->{name}}{$reference->{key}};
         }
@@ -149,12 +159,12 @@ for my $entry (@objects) {
     is_deeply $selector->{matchLabels}, $template->{metadata}{labels}, "$file: it finds its own pods";
 }
 
-# ---- The nightly campaign's description is valid for the program.
+# ---- The night's description is valid for the program.
 
 my $folder = tempdir('skipjack-nightly-XXXXXX', TMPDIR => 1, CLEANUP => 1);
-open my $file, '>', "$folder/campaign.json" or die $!;
-print $file $maps{'skipjack-nightly'}{'campaign.json'};
+open my $file, '>', "$folder/nightly.json" or die $!;
+print $file $maps{'skipjack-nightly'}{'nightly.json'};
 close $file;
 $ENV{SKIPJACK_DB} = 'postgresql://nobody@127.0.0.1:1/none';
-like qx('$program' run '$folder/campaign.json' 2>&1), qr/connect/, 'the night\'s campaign fails for its database alone';
+like qx('$program' run '$folder/nightly.json' 2>&1), qr/connect/, 'the night fails for its database alone';
 done_testing;

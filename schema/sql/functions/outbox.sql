@@ -38,7 +38,8 @@ BEGIN
         RETURN jsonb_build_object('wait', (
             SELECT greatest(0, extract(epoch FROM min(greatest(d.next_at, d.held_until))
                                                   - clock_timestamp()))
-            FROM outbox d WHERE d.state = 'waiting'));
+            -- Without a waiting message there is no row, and no wait.
+            FROM outbox d WHERE d.state = 'waiting' HAVING count(*) > 0));
     END IF;
     RETURN (SELECT jsonb_build_object(
                 'id', m.id, 'message_id', m.message_id, 'topic', m.topic, 'receiver', m.receiver,
