@@ -14,6 +14,7 @@
 #   make nightly-schema  the fields of a night's description, into coordinator/nights/nightly.schema.json
 #   make layer-columns  the columns of layer tables, into coordinator/import/LAYER_TABLES.md
 #   make pages       man pages and the completion for bash, into build/pages
+#   make tutorial    the texts of coordinator/TUTORIAL.md
 #   make life-of-a-job  a job's forms, into coordinator/LIFE_OF_A_JOB.md
 #   make screenshots  the dashboard's images, for coordinator/serve/DASHBOARD.md
 #   make demo        tunes ResNet-50 on this machine, within ten minutes
@@ -58,7 +59,7 @@ parallel = +$(MAKE) --no-print-directory $(if $(V),,--silent) \
 
 MAKEFLAGS += --no-builtin-rules
 .DELETE_ON_ERROR:
-.PHONY: all test test-long test-chaos gpu-test gpu-bench lint mutations bench bench-release bench-deps solvers-table layer-columns nightly-schema pages life-of-a-job screenshots demo reader install uninstall \
+.PHONY: all test test-long test-chaos gpu-test gpu-bench lint mutations bench bench-release bench-deps solvers-table layer-columns nightly-schema pages life-of-a-job tutorial screenshots demo reader install uninstall \
 	install-reader uninstall-reader clean \
 	libraries sanitized-tests thread-tests test-threads fuzzers bundle FORCE
 all: $(BUILD)/skipjack reader
@@ -461,6 +462,9 @@ $(BUILD)/pages/.made: $(BUILD)/skipjack coordinator/pages/completion.bash
 # The texts of the page on a job's forms, from a run on this machine.
 life-of-a-job: $(BUILD)/skipjack $(BUILD)/tests/coordinator/life_of_a_job_forms
 	tests/coordinator/life_of_a_job.t --write
+
+tutorial: $(BUILD)/skipjack
+	tests/coordinator/tutorial.t --write
 
 # The images of the page on the dashboard, from the farm of its tests.
 screenshots: $(BUILD)/skipjack $(BUILD)/tests/coordinator/serve/page_farm

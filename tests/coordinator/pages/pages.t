@@ -64,6 +64,25 @@ SKIP: {
     is $warnings, '', 'nor has man';
 }
 
+# Pages that list command lines name commands and options that exist.
+for my $page ('README.md', 'coordinator/README.md', 'coordinator/FROM_MITUNA.md', 'coordinator/TUTORIAL.md',
+    'deploy/CHANGELOG.md') {
+    my $text = slurp($page);
+    my @wrong;
+    for my $line ($text =~ /`(skipjack [^`]*)`/g, $text =~ /^(?:\$ )?(skipjack [a-z][^\n]*)/mg) {
+        $line =~ s/ #.*//;
+        my ($name, @words) = ('', split / /, $line);
+        shift @words;
+        $name .= ($name eq '' ? '' : ' ') . shift @words
+            while @words && $words[0] ne '' && $described{$name eq '' ? $words[0] : "$name $words[0]"};
+        my %known = map { ("--$_->{long}" => 1) } @{$described{$name}{options} // []};
+        push @wrong, $line if $name eq '' && ($words[0] // '') =~ /^[a-z]/ && $words[0] ne 'help';
+        push @wrong, "$line: $_" for grep { !$known{$_} && $name ne '' && $_ ne '--help' }
+            map { /^(--[a-z-]+)/ ? $1 : () } @words;
+    }
+    is_deeply \@wrong, [], "$page names commands and options that exist";
+}
+
 # What bash offers for a command line whose last word is being typed.
 sub complete {
     my @words = @_;
