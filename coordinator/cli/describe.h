@@ -1,5 +1,5 @@
 /*
- * What a command says of itself, as JSON: `skipjack COMMAND --describe`. Man pages and shell completion are made from
+ * `skipjack COMMAND --describe` prints a command's texts and options as JSON. Man pages and shell completion are made from
  * it (coordinator/pages), so options are defined where the command parses them and nowhere else. Users do not see
  * --describe.
  */

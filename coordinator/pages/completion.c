@@ -41,7 +41,7 @@ static void add_shipped(GString *out)
 }
 
 /*
- * Options whose values are known. What completion.bash does with a kind: "words" are offered, "list" are words joined
+ * Options whose values are known. completion.bash knows these kinds: "words" are offered, "list" are words joined
  * by commas, "networks", "targets" and "campaigns" are names that the database has, and "files" are files and words.
  */
 static const struct {
@@ -88,7 +88,7 @@ static bool has_option(const json_t *row, const char *name)
     return false;
 }
 
-/* What the arguments of a command are, by a word of their text in its help; the first row that fits counts. */
+/* Kinds of arguments, by a word of their text in a command's help; the first row that fits counts. */
 static const struct {
     const char *word, *kind;
 } arguments_kinds[] = {

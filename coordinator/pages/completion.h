@@ -1,5 +1,5 @@
 /*
- * What bash needs to complete command lines: three functions of words, which completion.bash calls. They are made from
+ * Words for the completion of command lines in bash: four functions, which completion.bash calls. They are made from
  * the descriptions of walk.h, and from the tables of strategies, solvers, types, layouts and shipped networks.
  */
 #ifndef COORDINATOR_PAGES_COMPLETION_H

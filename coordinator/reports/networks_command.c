@@ -22,22 +22,25 @@ static const struct table_column layer_columns[] = {
     {NULL, "key", TABLE_TEXT, 0},
 };
 
+static void add_layer(Table *table, const struct layer *layer)
+{
+    char key[PROBLEM_KEY_MAX];
+    g_autofree char *text = problem_text(&layer->problem);
+    table_int(table, layer->multiplicity);
+    table_text(table, layer->name[0] ? layer->name : NULL);
+    table_text(table, text);
+    table_number(table, problem_macs(&layer->problem) * layer->multiplicity * 1e-9);
+    table_text(table, problem_key(&layer->problem, key));
+}
+
 static Table *list_layers(Store *store, const char *network, GError **error)
 {
     g_autoptr(GPtrArray) layers = store_list_layers(store, network, error);
     if (!layers)
         return NULL;
     Table *table = table_new(layer_columns, G_N_ELEMENTS(layer_columns));
-    for (guint i = 0; i < layers->len; i++) {
-        const struct layer *layer = g_ptr_array_index(layers, i);
-        char key[PROBLEM_KEY_MAX];
-        g_autofree char *text = problem_text(&layer->problem);
-        table_int(table, layer->multiplicity);
-        table_text(table, layer->name[0] ? layer->name : NULL);
-        table_text(table, text);
-        table_number(table, problem_macs(&layer->problem) * layer->multiplicity * 1e-9);
-        table_text(table, problem_key(&layer->problem, key));
-    }
+    for (guint i = 0; i < layers->len; i++)
+        add_layer(table, g_ptr_array_index(layers, i));
     return table;
 }
 
@@ -96,11 +99,22 @@ static const struct table_column shipped_columns[] = {
     {NULL, "runs", TABLE_NUMBER, -4},       {"source", "source", TABLE_TEXT, 0},
 };
 
-static bool add_shipped(Table *table, const char *name, GError **error)
+/* Reads the table of a network that comes with the program, whatever files there are. */
+static Import *read_shipped(const struct shipped_table *shipped, GError **error)
 {
     const struct import_options options = {0};
-    g_autoptr(Import) import = import_new(&options);
-    if (!import_file(import, name, error))
+    g_autofree char *name = g_strconcat(shipped->name, ".csv", NULL);
+    Import *import = import_new(&options);
+    if (import_bytes(import, name, shipped->text, strlen(shipped->text), error))
+        return import;
+    import_free(import);
+    return NULL;
+}
+
+static bool add_shipped(Table *table, const struct shipped_table *shipped, GError **error)
+{
+    g_autoptr(Import) import = read_shipped(shipped, error);
+    if (!import)
         return false;
     const struct import_network *network = g_ptr_array_index(import->networks, 0);
     int64_t layers = 0;
@@ -122,11 +136,31 @@ static Table *list_shipped(GError **error)
 {
     Table *table = table_new(shipped_columns, G_N_ELEMENTS(shipped_columns));
     for (size_t i = 0; i < shipped_tables_count; i++) {
-        if (!add_shipped(table, shipped_tables[i].name, error)) {
+        if (!add_shipped(table, &shipped_tables[i], error)) {
             table_free(table);
             return NULL;
         }
     }
+    return table;
+}
+
+static Table *list_shipped_layers(const char *name, GError **error)
+{
+    const struct shipped_table *shipped = shipped_find(name);
+    if (!shipped) {
+        g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_EMPTY,
+                    "no network '%s' comes with the program; to list them: skipjack networks "
+                    "--shipped",
+                    name);
+        return NULL;
+    }
+    g_autoptr(Import) import = read_shipped(shipped, error);
+    if (!import)
+        return NULL;
+    const struct import_network *network = g_ptr_array_index(import->networks, 0);
+    Table *table = table_new(layer_columns, G_N_ELEMENTS(layer_columns));
+    for (guint i = 0; i < network->layers->len; i++)
+        add_layer(table, &g_array_index(network->layers, struct layer, i));
     return table;
 }
 
@@ -170,7 +204,7 @@ int command_networks(int argc, char **argv)
         {"versions", 0, 0, G_OPTION_ARG_NONE, &versions,
          "every version, not the current ones alone", NULL},
         {"shipped", 0, 0, G_OPTION_ARG_NONE, &shipped,
-         "the networks that come with the program; needs no database", NULL},
+         "the networks that come with the program, or the layers of one; needs no database", NULL},
         CLI_LOSS_OPTIONS(&loss),
         CLI_JSON_OPTION(&as_json),
         {0},
@@ -200,13 +234,13 @@ int command_networks(int argc, char **argv)
                     "name one network, or 'remove' and networks, not '%s'", argv[1]);
         return cli_fail("networks", error);
     }
-    if (shipped && (argc > 1 || versions)) {
+    if (shipped && (argc > 2 || versions)) {
         g_set_error_literal(&error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
-                            "--shipped goes with --json alone");
+                            "--shipped goes with one network's name and --json alone");
         return cli_fail("networks", error);
     }
     if (shipped) {
-        Table *tables = list_shipped(&error);
+        Table *tables = argc > 1 ? list_shipped_layers(argv[1], &error) : list_shipped(&error);
         return table_finish("networks", tables, as_json, error);
     }
     g_autoptr(Store) store = database_open(as_json, &error);

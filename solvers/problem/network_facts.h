@@ -1,5 +1,5 @@
 /*
- * What is known of a network beside its layers: the framework it comes from, its model and version there, the batch
+ * Facts of a network beside its layers: the framework it comes from, its model and version there, the batch
  * size that its layers are for, where its layers are published, and how often it is run.
  */
 #ifndef SOLVERS_PROBLEM_NETWORK_FACTS_H

@@ -44,6 +44,10 @@ is "$network->{framework} $network->{model} $network->{model_version} $network->
     'mine alexnet 0.15 2 7', 'networks shows the facts of the table and of the options';
 cmp_ok scalar(grep { $_->{framework} && $_->{source} } @{json_of('networks', '--shipped')}), '>=', 24,
     'networks --shipped lists the networks with their facts';
+is scalar(@{json_of('networks', '--shipped', 'vgg16')}), 13, 'or the layers of one';
+(undef, $errors, $status) = run('networks', '--shipped', 'vgg17');
+is $status, 1, 'a name that none has fails';
+like $errors, qr/networks --shipped/, 'and says where the names are';
 (undef, $errors, $status) = run('import', '--dry-run', 'alexnett');
 like $errors, qr/networks --shipped/, 'a name that is neither says where the names are';
 write_file('alexnet', "$head\n8,8,8,3,1\n");
