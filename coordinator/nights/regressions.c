@@ -29,8 +29,8 @@ static const int farm_nights[] = {16, 64, 4, 1};
 #define PAIRS_FOR_TAILS   100
 /* Degrees of freedom before there are PAIRS_FOR_TAILS: a farm in which some nights are disturbed. */
 #define FREEDOM_GUESS     2.0
-/* The far quantile by which tails are fitted: that with so many values beyond it, up to a share. Of tonight's values
- * those beyond may be what is looked for, so the share is lower. */
+/* The far quantile by which tails are fitted: that with so many values beyond it, up to a share. The share
+ * is lower for tonight's values, since regressions may be among the largest. */
 #define FAR_VALUES        5
 #define SHARE_PAST        0.99
 #define SHARE_TONIGHT     0.95

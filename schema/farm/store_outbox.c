@@ -110,7 +110,7 @@ bool store_change_messages(Store *store, const int64_t *ids, int id_count, enum 
                            int64_t *count, GError **error)
 {
     g_autoptr(StoreJson) list = ids != NULL ? json_array() : NULL;
-    for (int i = 0; i < id_count; i++)
+    for (int i = 0; ids != NULL && i < id_count; i++)
         json_array_append_new(list, json_integer(ids[i]));
     g_autofree char *text = list != NULL ? json_dumps(list, 0) : NULL;
     g_autoptr(StoreRows) rows = store_run(store, error, "SELECT change_messages($1::jsonb, $2)",
