@@ -297,10 +297,13 @@ static void note_statistic(double now, double within, const struct run *before,
     g_array_append_val(learner->values, apart);
 }
 
-static void note_last_night(const struct run *run, struct learner *learner)
+/* Each night of the run, as if it were tonight. */
+static void note_statistics(const struct run *run, struct learner *learner)
 {
-    const struct run before = run_before(run);
-    note_statistic(run->logs[0], run->within, &before, learner);
+    for (struct run rest = *run; rest.count >= 2; rest = run_before(&rest)) {
+        const struct run before = run_before(&rest);
+        note_statistic(rest.logs[0], run->within, &before, learner);
+    }
 }
 
 /* Calls `of_run` for the nights before this one; with `tonight`, looks at tonight's times, too. */
@@ -370,7 +373,7 @@ static void measure_noise(const GPtrArray *problems, struct regression_noise *no
     for (size_t i = 0; i < G_N_ELEMENTS(farm_nights); i++) {
         noise->farm_nights = farm_nights[i];
         g_array_set_size(values, 0);
-        learn(problems, tonight, &learner, note_last_night);
+        learn(problems, tonight, &learner, note_statistics);
         if (values->len < PAIRS_FOR_TAILS)
             break;
         fit_tails(values, tonight, noise);
