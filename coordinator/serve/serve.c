@@ -6,6 +6,7 @@
 #include "coordinator/commands.h"
 #include "coordinator/serve/api.h"
 #include "coordinator/serve/serve_metrics.h"
+#include "coordinator/tell/teller.h"
 #include "schema/monitor/log.h"
 #include "schema/monitor/monitor.h"
 #include "schema/monitor/signals.h"
@@ -21,7 +22,7 @@
 #define RATE        200.0 /* requests a second of an address */
 #define MOST        100000
 #define BODY_BYTES  16384
-/* Threads: questions, reading the farm, upkeep, and one to spare. */
+/* Threads: questions, reading the farm, upkeep, messages, and one to spare. */
 #define THREADS     "6"
 
 struct serve {
@@ -37,11 +38,12 @@ struct serve {
     Exports *exports;
     char *node;
     struct upkeeper upkeeper;
+    struct teller teller;
 };
 
 struct arguments {
     char *listen, *log, *log_level, *exports;
-    double upkeep_seconds, rate;
+    double upkeep_seconds, tell_seconds, rate;
     int listeners;
     gboolean require_token, allow_plain;
 };
@@ -105,6 +107,7 @@ static void signalled(uv_signal_t *handle, int number)
     log_write(LEVEL_INFO, "stopping", NULL, "stopping");
     serve->ending = true;
     upkeeper_end(&serve->upkeeper);
+    teller_end(&serve->teller);
     end_parts(serve);
     /* Handles are closed; only threads may still run. Wait for them, at most ENDING_MS. */
     uv_timer_start(&serve->ending_timer, too_long, ENDING_MS, 0);
@@ -119,6 +122,7 @@ static void close_rest(struct serve *serve)
     uv_run(&serve->loop, UV_RUN_DEFAULT);
     uv_loop_close(&serve->loop);
     upkeeper_clear(&serve->upkeeper);
+    teller_clear(&serve->teller);
     api_free(serve->api);
     watch_free(serve->watch);
     ask_free(serve->asking);
@@ -191,6 +195,7 @@ static int run(struct serve *serve, const struct arguments *arguments)
     if (serve->server) {
         say_where(serve, arguments);
         upkeeper_start(&serve->upkeeper, &serve->loop, arguments->upkeep_seconds);
+        teller_start(&serve->teller, &serve->loop, arguments->tell_seconds);
         uv_run(&serve->loop, UV_RUN_DEFAULT);
     } else {
         log_write(LEVEL_ERROR, "serve_failed", NULL, "%s", error->message);
@@ -212,6 +217,8 @@ static const char *what_is_wrong(const struct arguments *arguments)
 {
     if (!(arguments->upkeep_seconds >= 0 && arguments->upkeep_seconds <= UPKEEP_MOST))
         return "--upkeep takes seconds, a year's at most, or 0 for never";
+    if (!(arguments->tell_seconds >= 0 && arguments->tell_seconds <= UPKEEP_MOST))
+        return "--tell takes seconds, a year's at most, or 0 for never";
     if (!(arguments->rate >= 0 && arguments->rate <= MOST))
         return "--rate takes requests a second, 0 for any number";
     if (arguments->listeners < 0 || arguments->listeners > MOST)
@@ -243,12 +250,16 @@ static int check_and_run(struct arguments *arguments)
 
 int command_serve(int argc, char **argv)
 {
-    struct arguments arguments = {.upkeep_seconds = 3600, .rate = RATE, .listeners = LISTENERS};
+    struct arguments arguments = {
+        .upkeep_seconds = 3600, .tell_seconds = 30, .rate = RATE, .listeners = LISTENERS};
     const GOptionEntry options[] = {
         {"listen", 0, 0, G_OPTION_ARG_STRING, &arguments.listen,
          "where to answer (default: 127.0.0.1:9465)", "[ADDRESS:]PORT"},
         {"upkeep", 0, 0, G_OPTION_ARG_DOUBLE, &arguments.upkeep_seconds,
          "how often to drop what nobody needs, as 'db collect' does (default: 3600; 0: never)",
+         "SECONDS"},
+        {"tell", 0, 0, G_OPTION_ARG_DOUBLE, &arguments.tell_seconds,
+         "how often to deliver messages to webhooks that are due (default: 30; 0: never)",
          "SECONDS"},
         {"exports", 0, 0, G_OPTION_ARG_FILENAME, &arguments.exports,
          "offer the files below this folder to download", "FOLDER"},
