@@ -152,8 +152,10 @@ static void answered(void *waiter, struct reply *reply)
                          slash ? slash + 1 : path);
         reply->fd = -1;
     } else {
-        call->api->counts.changes +=
-            call->bearer && call->operation->role == TOKEN_COORDINATOR && reply->status == 200;
+        if (call->bearer && call->operation->role == TOKEN_COORDINATOR && reply->status == 200) {
+            call->api->counts.changes++;
+            ask_forget(call->api->asking); /* who changed something sees it at once */
+        }
         send_reply(call->request, reply, 0);
     }
     call_free(call);

@@ -176,6 +176,20 @@ static gint64 fresh_us(const struct task *task)
     return (gint64)(MAX(task->fresh_seconds, least) * G_USEC_PER_SEC);
 }
 
+void ask_forget(Ask *asking)
+{
+    GHashTableIter all;
+    gpointer value;
+    while (asking->kept.head)
+        drop_kept(asking, asking->kept.head->data);
+    g_hash_table_iter_init(&all, asking->tasks);
+    while (g_hash_table_iter_next(&all, NULL, &value)) {
+        struct task *task = value;
+        g_hash_table_iter_remove(&all);
+        g_clear_pointer(&task->key, g_free);
+    }
+}
+
 /* Keeps the answer while it is fresh, or frees the task. */
 static void keep_or_free(Ask *asking, struct task *task)
 {

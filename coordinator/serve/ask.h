@@ -56,6 +56,8 @@ struct question {
 Ask *ask_new(uv_loop_t *loop);
 /* Calls done at once, or later. */
 void ask(Ask *asking, const struct question *question, ask_done *done, void *waiter);
+/* Something has changed: kept answers are dropped, and nobody else joins the questions under way. */
+void ask_forget(Ask *asking);
 /* Refuses what waits, and all that comes. The loop runs until the work under way is done. */
 void ask_end(Ask *asking);
 /* After the loop has ended. */
