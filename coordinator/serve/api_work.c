@@ -283,8 +283,10 @@ static int compare_items(gconstpointer a, gconstpointer b, gpointer data)
     if (json_is_null(one) || json_is_null(other))
         return json_is_null(one) - json_is_null(other);
     int sign = order->descending ? -1 : 1;
-    if (json_is_string(one))
-        return sign * strcmp(json_string_value(one), json_string_value(other));
+    if (json_is_string(one)) {
+        int texts = strcmp(json_string_value(one), json_string_value(other));
+        return sign * texts;
+    }
     double x = json_number_value(one), y = json_number_value(other);
     return sign * ((x > y) - (x < y));
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What `serve` costs a campaign: a worker measures on two cores, and its rate is taken with serve idle (A) and with 200
+# Measures the cost of `serve` for a campaign: a worker measures on two cores, and its rate is taken with serve idle (A) and with 200
 # requests a second and 1,000 listeners (B), in turns. Prints the rates, wrk's latencies, and the median loss; fails if
 # more than 5 % is lost.
 #
