@@ -38,6 +38,7 @@ sub words {
     $text =~ s/^The device drifted while .*?(?:\n\n|\z)//msg; # only where it did
     $text =~ s/^Dropped .*\n//mg;                              # only where upkeep found something
     $text =~ s/^.*\bunsure\b.*\n//mg;
+    $text =~ s/ \(its round drifted by [\d.]+\)//g;
     $text =~ s/\Q$here\E/$target/g if defined $here;
     $text =~ s/\Q$target\E/TARGET/g;
     $text =~ s/\(commit \S+\)/(commit)/;

@@ -73,8 +73,12 @@ for my $page ('README.md', 'coordinator/README.md', 'coordinator/FROM_MITUNA.md'
         $line =~ s/ #.*//;
         my ($name, @words) = ('', split / /, $line);
         shift @words;
-        $name .= ($name eq '' ? '' : ' ') . shift @words
-            while @words && $words[0] ne '' && $described{$name eq '' ? $words[0] : "$name $words[0]"};
+        while (@words) {
+            my $longer = $name eq '' ? $words[0] : "$name $words[0]";
+            last if $words[0] eq '' || !$described{$longer};
+            $name = $longer;
+            shift @words;
+        }
         my %known = map { ("--$_->{long}" => 1) } @{$described{$name}{options} // []};
         push @wrong, $line if $name eq '' && ($words[0] // '') =~ /^[a-z]/ && $words[0] ne 'help';
         push @wrong, "$line: $_" for grep { !$known{$_} && $name ne '' && $_ ne '--help' }
