@@ -483,7 +483,7 @@ to := $(DESTDIR)$(PREFIX)
 # Every page, and the sources that pages link to: their links work where they are installed, too.
 linked := $(shell grep -o '(\.\./[a-z_/]*\.h)' coordinator/LIFE_OF_A_JOB.md | tr -d '()' | cut -c4-)
 pages := README.md LICENSE $(sort $(linked) $(wildcard */*.md */*/*.md */*/*/*.md export/sjdb/reader/*.h export/sjdb/reader/examples/*.c \
-	coordinator/serve/screenshots/*.png))
+	coordinator/serve/screenshots/*.png coordinator/nights/nightly*.json coordinator/serve/openapi.json))
 scripts := slurm/submit slurm/nightly slurm/worker.sbatch systemd/publish
 units := $(notdir $(wildcard deploy/systemd/*.service deploy/systemd/*.timer))
 
