@@ -114,8 +114,15 @@ export function forgetToken() {
     tokenListeners.forEach((listener) => listener());
 }
 
-/** Asks for a token until the server knows it. True when one is held then. */
+let asking = null; /* the question for a token that is open */
+
+/** Asks for a token until the server knows it. True when one is held then. Who asks meanwhile waits for the same answer. */
 export function askToken(why) {
+    asking ??= openTokenDialog(why).finally(() => { asking = null; });
+    return asking;
+}
+
+function openTokenDialog(why) {
     return new Promise((resolve) => {
         const wrong = h('p', {class: 'note bad', role: 'alert', id: 'token-wrong', hidden: !why}, why ?? '');
         const field = h('input', {id: 'token-field', type: 'password', autocomplete: 'off', spellcheck: 'false', required: true,

@@ -194,7 +194,7 @@ let asked = false;
 on('unauthorized', async (error) => {
     if (asked || heldToken()) return;
     asked = true;
-    if (document.querySelector('dialog[open]') === null) await askToken(error.message);
+    await askToken(error.message);
 });
 document.getElementById('banner-try').addEventListener('click', connect);
 

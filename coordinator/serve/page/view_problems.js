@@ -52,7 +52,7 @@ function dotsChart(dots) {
             ]},
             options: {
                 scales: {
-                    x: {type: 'logarithmic', words: 'median time in ms', ticks: {maxTicksLimit: 8, maxRotation: 0, callback(value) {
+                    x: {type: 'logarithmic', min: best.get(solvers[0]) * 0.8, words: 'median time in ms', ticks: {maxTicksLimit: 8, maxRotation: 0, callback(value) {
                         const kept = this.chart.width < 480 ? /^[15]/ : /^[125]/;
                         return kept.test(Number(value).toExponential()) ? format.number(value) : null;
                     }}},

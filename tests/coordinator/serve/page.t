@@ -1,7 +1,7 @@
 #!/usr/bin/perl
-# The dashboard in a real Chromium, served by a real `skipjack serve` over a farm's database: main views show the right
-# figures, changes arrive without a reload, a wrong token and a lost server are told, all of it by keyboard, by screen
-# reader, on a phone and in both colour schemes, without a word to other hosts or an error in the console.
+# The dashboard in a real Chromium, served by a real `skipjack serve` over a farm's database. Views show the right
+# figures, changes arrive without a reload, and the page reports a wrong token and a lost server. Keyboard, screen
+# readers, phones and both colour schemes are covered. The page asks no other host and logs no error.
 #
 # SKIPJACK_SCREENSHOTS=FOLDER (make screenshots): writes the images of coordinator/serve/DASHBOARD.md there.
 use strict;
@@ -91,12 +91,12 @@ chomp(my $token = skipjack('db token create page --role coordinator') // '');
 isnt $token, '', 'a token';
 
 sub start_serve {
-    my ($listen) = @_;
+    my ($listen, @words) = @_;
     my $log = "$folder/serve.log";
     my $pid = fork // die $!;
     if (!$pid) {
         open STDERR, '>', $log or die $!;
-        exec $program, 'serve', '--listen', $listen, '--upkeep', '0', '--exports', "$folder/exports" or POSIX::_exit(127);
+        exec $program, 'serve', '--listen', $listen, '--upkeep', '0', '--exports', "$folder/exports", @words or POSIX::_exit(127);
     }
     return $pid;
 }
@@ -141,7 +141,7 @@ sub no_problems {
 sub picture {
     my ($name, @window) = @_;
     my $place = $ENV{SKIPJACK_SCREENSHOTS} or return;
-    $browser->window(@window ? @window : (1000, 680));
+    $browser->window(@window ? @window : (1160, 690));
     $browser->eval('scrollTo(0, 0), new Promise((done) => setTimeout(done, 200))');
     $browser->screenshot("$place/$name.png");
     $browser->window(1200, 900);
@@ -285,7 +285,7 @@ ok view('#/campaigns/999999'), 'a campaign that does not exist';
 like text('.note.bad'), qr/no such campaign/, 'is told in words';
 $browser->problems; # the browser itself notes the 404
 
-# ---- What every view keeps to, in both schemes and on a phone.
+# ---- Promises of every view, in both schemes and on a phone.
 
 my @views = ('#/', "#/campaigns", "#/campaigns/$finished", "#/campaigns/$finished/jobs", "#/campaigns/$finished/rejections",
     "#/campaigns/$finished/golden", '#/nodes', '#/nights', "#/nights/$night", '#/problems', "#/problems/$keys[0]", '#/networks', '#/networks/tiny',
@@ -312,7 +312,7 @@ my $contrast = <<'END';
     return [...bad];
 })()
 END
-# What a screen reader's user needs of the structure.
+# Faults of the structure that a screen reader's user would meet.
 my $structure = <<'END';
 (() => {
     const bad = [];
@@ -399,6 +399,18 @@ ok $browser->until('document.getElementById("banner").hidden && document.getElem
 ok $browser->until("$ended > $before"), 'and what came meanwhile shows';
 ok $browser->eval('window.isTheSame === true'), 'without a reload';
 $browser->problems; # the browser itself notes refused connections
+
+# ---- A server that shows nothing without a token.
+
+end_serve();
+$serve = start_serve("127.0.0.1:$port", '--require-token');
+ok $browser->until('document.querySelectorAll("dialog[open]").length === 1'), 'a server that wants a token to read makes the page ask for it';
+$browser->type($token);
+$browser->press('Enter');
+ok $browser->until('document.getElementById("live-text").textContent === "live"'), 'and the page is live again';
+ok view('#/networks'), 'views are shown';
+like join(' ', column('Networks', 0)), qr/tiny/, 'with their content';
+$browser->problems; # the browser itself notes the 401
 
 is_deeply [grep { !m{^\Q$at\E/|^about:|^data:|^blob:\Q$at\E/} } $browser->requests], [], 'no other host was ever asked';
 end_serve();
