@@ -11,7 +11,7 @@
 
 #define NIGHT_REPORT_VERSION 1
 
-/* What the night did for a target after judging, as far as it came. NULL members: not asked for. */
+/* The night's work for a target after judging, as far as it came. NULL members: not asked for. */
 struct night_report_target {
     const char *target;
     int golden_version; /* the proposed version; 0 for none */

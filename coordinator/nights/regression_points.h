@@ -1,5 +1,5 @@
 /*
- * What a night is judged by, read from the database: the night's points and those before it (store_history.h), a
+ * The measurements by which a night is judged, read from the database: the night's points and those before it (store_history.h), a
  * golden version, and the networks of the night's sources. And the second measurements of its suspects.
  */
 #ifndef COORDINATOR_NIGHTS_REGRESSION_POINTS_H

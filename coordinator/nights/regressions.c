@@ -257,7 +257,7 @@ static double comparison_p(const struct comparison *c, const struct regression_n
     return MIN(1, 2 * MIN(whole, split));
 }
 
-/* What the noise is learned from: entries in nights in which nothing changed. */
+/* The values from which the noise is learned: entries in nights in which nothing changed. */
 struct learner {
     GArray *values; /* double */
     double within;  /* sum of the squares of within_error() */
@@ -672,7 +672,7 @@ static struct regression_finding *add_finding(struct judge *judge,
     return finding;
 }
 
-/* What the night's measurements say about the node of a finding. */
+/* Sets the causes, with what the night's measurements say about the finding's node. */
 static void find_causes(const Regressions *r, struct regression_finding *finding,
                         const char *other_node)
 {
@@ -697,7 +697,7 @@ struct sides {
     enum regression_scope scope;
 };
 
-/* One test. A failure is none: a config that was verified and fails is found without statistics. */
+/* One test. A failure needs no test: a config that was verified and fails is found without statistics. */
 static void test(struct judge *judge, const struct regression_problem *problem,
                  const struct bests *bests, const struct sides *sides)
 {

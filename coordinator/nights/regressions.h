@@ -7,11 +7,11 @@
  *     judged      regressions_judge(): every result measured tonight is tested; suspects are found
  *     measured    regressions_wishes() says what to measure again and where; the caller does it, and hands in each
  *     again       second measurement by regressions_add_again()
- *     judged      regressions_judge_again(): suspects are confirmed or dropped. Only now anybody is told.
+ *     judged      regressions_judge_again(): suspects are confirmed or dropped. Receivers get only these.
  *     again
  *
  * Between the steps the state is JSON (regressions_to_json()), which the caller stores: a process that was killed
- * goes on from it. Nothing here opens a database.
+ * goes on from it. These functions open no database.
  */
 #ifndef COORDINATOR_NIGHTS_REGRESSIONS_H
 #define COORDINATOR_NIGHTS_REGRESSIONS_H

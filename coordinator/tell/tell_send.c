@@ -1,4 +1,4 @@
-/* The request of a message. What the receiver answers is read only as far as a line of the log needs it. */
+/* The request of a message. An answer is read only as far as a line of the log needs it. */
 #include "coordinator/tell/tell_send.h"
 
 #include "schema/monitor/version.h"
@@ -85,8 +85,8 @@ static void set_options(CURL *curl, const struct tell_letter *letter, GString *t
     curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, words);
 }
 
-/* Failures that another try cannot cure: the URL is none, or the server's certificate is not trusted. The latter
- * counts as passing, since certificates expire and are renewed. */
+/* Failures that another try cannot cure: the URL is malformed. A certificate that is not trusted counts
+ * as passing, since certificates expire and are renewed. */
 static bool is_final(CURLcode code)
 {
     return code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL;
