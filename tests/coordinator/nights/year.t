@@ -128,7 +128,7 @@ my $description = {
               on => ['regression', 'gain']}],
 };
 
-# What the plan says: "REASON: JOBS" of all reasons that have jobs.
+# Returns the plan's reasons that have jobs: "REASON: JOBS, ...".
 sub planned {
     my ($date) = @_;
     my $plan = json_of('run', "$folder/nightly.json", '--night', $date, '--dry-run');
