@@ -173,7 +173,7 @@ export async function problem({key, values, signal}) {
         {label: 'State', value: (s) => s.state, show: (s) => [stateTag(s.state), s.failure ? h('div', {class: 'bad'}, `${s.failure}${s.detail ? `: ${s.detail}` : ''}`) : null], wrap: true},
         {label: 'Rounds', number: true, value: (s) => s.rounds},
         {label: 'Job', number: true, value: (s) => s.job, show: (s) => jobLink(s.campaign, s.job)},
-    ], solvers, {caption: 'Solvers of the newest campaign', id: (s) => `${s.target} ${s.solver} ${s.job}`, sort: [2, false], name: 'solvers',
+    ], solvers, {caption: 'Solvers of the newest campaign', id: (s) => `${s.target} ${s.solver} ${s.job}`, sort: [1, false], name: 'solvers',
         empty: ['No campaign has tuned it. ', h('code', null, 'skipjack campaign create --problems FILE'), ' does.']});
     const goldenTable = table([
         {label: 'Target', value: (g) => g.target, show: (g) => link(addressOf(['golden'], {target: g.target}), g.target)}, {label: 'Version', number: true, value: (g) => g.version},
