@@ -70,6 +70,8 @@ struct http_server {
     GHashTable *buckets; /* address -> struct bucket * */
     struct http_counts counts;
     bool closing;
+    bool is_running, is_pausing;
+    bool woken; /* connections were resumed that libmicrohttpd has not looked at yet */
     uv_poll_t *poll;
     uv_timer_t *timer;
 };
@@ -106,6 +108,17 @@ struct http_stream {
     void (*closed)(void *data);
     void *data;
 };
+
+static void timer_due(uv_timer_t *timer);
+
+/* Lets libmicrohttpd go on with a suspended connection. It looks at resumed connections in its next run alone. */
+static void resume(HttpServer *server, struct MHD_Connection *of)
+{
+    MHD_resume_connection(of);
+    server->woken = true;
+    if (!server->is_running && !server->is_pausing && server->timer)
+        uv_timer_start(server->timer, timer_due, 0, 0);
+}
 
 /* ---- answers ---- */
 
@@ -161,7 +174,7 @@ static void send_response(HttpRequest *request, unsigned status, struct MHD_Resp
         g_queue_remove(&server->held, request);
         if (!request->connection->queue && !request->stream)
             move_connection(request->connection, &server->connections, CONNECTION_SECONDS);
-        MHD_resume_connection(request->of);
+        resume(server, request->of);
     }
 }
 
@@ -379,7 +392,7 @@ static void wake_stream(HttpStream *stream)
     if (!stream->is_suspended || !stream->request)
         return;
     stream->is_suspended = false;
-    MHD_resume_connection(stream->request->of);
+    resume(stream->request->server, stream->request->of);
 }
 
 void http_stream_send(HttpStream *stream, GBytes *bytes)
@@ -772,7 +785,6 @@ static void end_slow_connections(HttpServer *server)
 
 /* ---- the loop ---- */
 
-static void timer_due(uv_timer_t *timer);
 static void readable(uv_poll_t *poll, int status, int events);
 
 /* Also without connections: a server that was full accepts again in its next run, and a busy descriptor
@@ -780,9 +792,13 @@ static void readable(uv_poll_t *poll, int status, int events);
 static void run(HttpServer *server)
 {
     MHD_UNSIGNED_LONG_LONG left_ms;
+    server->is_running = true;
+    server->woken = false;
     end_slow_connections(server);
     MHD_run(server->daemon);
-    if (server->closed >= server->most / PAUSE_SHARE) {
+    server->is_running = false;
+    server->is_pausing = server->closed >= server->most / PAUSE_SHARE;
+    if (server->is_pausing) {
         server->closed = 0;
         uv_poll_stop(server->poll);
         uv_timer_start(server->timer, timer_due, PAUSE_MS, 0);
@@ -790,7 +806,7 @@ static void run(HttpServer *server)
     }
     if (MHD_get_timeout(server->daemon, &left_ms) != MHD_YES || left_ms > LOOK_MS)
         left_ms = LOOK_MS;
-    uv_timer_start(server->timer, timer_due, left_ms, 0);
+    uv_timer_start(server->timer, timer_due, server->woken ? 0 : left_ms, 0);
 }
 
 static void timer_due(uv_timer_t *timer)
@@ -973,6 +989,7 @@ void http_server_close(HttpServer *server)
     if (server->poll) {
         uv_close((uv_handle_t *)server->poll, handle_closed);
         uv_close((uv_handle_t *)server->timer, handle_closed);
+        server->timer = NULL;
     }
     /* The daemon stops only without suspended connections. */
     while ((request = g_queue_peek_head(&server->held)))

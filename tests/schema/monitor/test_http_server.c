@@ -206,6 +206,22 @@ static void test_answer_may_come_later(void)
     close_server();
 }
 
+/* The loop looks at an answer at once, and not when the server's timer is due the next time. */
+static void test_answer_does_not_wait_for_a_timer(void)
+{
+    open_server(0);
+    int fd = send_request("GET /later HTTP/1.1\r\n" HEADERS "\r\n");
+    run_until_held();
+    uv_timer_start(&timer, tick, 60000, 10);
+    answer_held();
+    g_assert_cmpint(uv_backend_timeout(&loop), ==, 0);
+    uv_timer_start(&timer, tick, 10, 10);
+    g_autofree char *text = hear(fd, "at last");
+    g_assert_nonnull(strstr(text, "at last"));
+    close(fd);
+    close_server();
+}
+
 static void test_client_that_left_gets_no_answer(void)
 {
     open_server(0);
@@ -300,6 +316,8 @@ int main(int argc, char **argv)
     g_test_add_func("/http_server/connection_brings_several_requests",
                     test_connection_brings_several_requests);
     g_test_add_func("/http_server/answer_may_come_later", test_answer_may_come_later);
+    g_test_add_func("/http_server/answer_does_not_wait_for_a_timer",
+                    test_answer_does_not_wait_for_a_timer);
     g_test_add_func("/http_server/client_that_left_gets_no_answer",
                     test_client_that_left_gets_no_answer);
     g_test_add_func("/http_server/server_ends_with_requests_that_wait",
