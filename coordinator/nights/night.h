@@ -27,7 +27,7 @@ enum night_outcome {
     NIGHT_STEP_FAILED,  /* *error says why */
 };
 
-/* What a state of a night does, and where it leads. */
+/* The work of a state, and the states that it leads to. */
 struct night_move {
     enum night_state at, done, empty, failed;
     /* Does the state's work. detail: a few words on what was done, for lists. */

@@ -6,7 +6,7 @@
 
 #include "schema/results/store_nights.h"
 
-/* What `run --json` and `nights show --json` print. A new reference, or NULL. */
+/* Returns the object that `run --json` and `nights show --json` print, a new reference, or NULL. */
 json_t *night_details_json(Store *store, const struct night *night, GError **error);
 /* Prints the same for people. */
 bool night_details_print(Store *store, const struct night *night, GError **error);

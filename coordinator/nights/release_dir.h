@@ -1,6 +1,6 @@
 /*
  * The folder of a night's releases: one folder for each night, named by its date, and the link "latest", which is
- * replaced in one step. Who reads latest/ sees the old release or the new one as a whole. A folder belongs to one name
+ * replaced in one step. A reader of latest/ sees the old release or the new one as a whole. A folder belongs to one name
  * of nights.
  */
 #ifndef COORDINATOR_NIGHTS_RELEASE_DIR_H

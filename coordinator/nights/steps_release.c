@@ -154,9 +154,10 @@ static bool is_approved(struct night_run *run, const char *target, int64_t versi
     return store_newest_golden(run->store, target, &newest, NULL) && newest == version;
 }
 
-/* Notes what the proposal brought, and approves it if the night's file says so. */
+/* Notes what the proposal brought, and approves it if the night's file says so. A target with a backfill has two
+ * proposals: their words are joined, and the later version counts. */
 static void settle_proposal(struct night_run *run, const char *target, const json_t *said,
-                            GString *detail)
+                            bool joins, GString *detail)
 {
     json_t *outcome = outcome_of(run, target);
     int64_t version = member(said, "version");
@@ -188,7 +189,9 @@ static void settle_proposal(struct night_run *run, const char *target, const jso
         json_object_set_new(outcome, "golden_version", json_integer(version));
         json_object_set_new(outcome, "golden_approved", json_boolean(approved));
     }
-    set_text(outcome, "golden_words", words->str);
+    g_autofree char *both =
+        former && joins ? g_strdup_printf("%s; %s", former, words->str) : g_strdup(words->str);
+    set_text(outcome, "golden_words", both);
     g_string_append_printf(detail, "%s%s: %s%s", detail->len > 0 ? "; " : "", target, words->str,
                            approved ? ", approved" : "");
 }
@@ -221,7 +224,7 @@ static enum night_outcome propose_target(struct night_run *run, const struct nig
         }
         enum night_outcome outcome = propose(run, campaigns[i], &said, error);
         if (outcome == NIGHT_STEP_DONE)
-            settle_proposal(run, target->target, said, detail);
+            settle_proposal(run, target->target, said, i > 0 && target->campaign != 0, detail);
         json_decref(said);
         if (outcome == NIGHT_STEP_FAILED && error && *error)
             set_text(outcome_of(run, target->target), "golden_words", (*error)->message);

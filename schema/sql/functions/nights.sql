@@ -272,8 +272,8 @@ BEGIN
         ORDER BY n.campaign_id, n.job_id;
 END $$;
 
--- What rounds of remeasure_jobs() with nodes or configs measured in a campaign: what confirming the suspects
--- of a night brought, by job, round and config. config: its values, joined by commas, as configs are
+-- The times that rounds of remeasure_jobs() with nodes or configs brought in a campaign, by job, round and
+-- config: the second measurements of a night's suspects. config: its values, joined by commas, as configs are
 -- written. wished: false for the default config, which each round measures besides.
 CREATE OR REPLACE FUNCTION confirmations(campaign bigint) RETURNS SETOF jsonb
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
