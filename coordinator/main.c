@@ -45,7 +45,7 @@ static const struct command commands[] = {
      command_solvers},
     {"targets", "Problems", "list the targets that are known", command_targets},
     {"campaign", "Campaigns", "create, list, show, watch and change campaigns", command_campaign},
-    {"run", "Campaigns", "create the campaign that a JSON file describes, and watch it",
+    {"run", "Campaigns", "do what a JSON file describes: one campaign, or a night of them",
      command_run},
     {"nights", "Campaigns", "list nights, and show what one did and why", command_nights},
     {"history", "Campaigns", "a problem's winner by night, and what changed", command_history},
