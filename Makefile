@@ -453,7 +453,7 @@ layer-columns: $(BUILD)/skipjack
 	@sed -i -e '/^<!-- layer-columns:/,/^<!-- end of layer-columns/{//!d}' \
 		-e '/^<!-- layer-columns:/r $(BUILD)/layer-columns.md' coordinator/import/LAYER_TABLES.md
 
-# What the program says of its commands, as man pages and for bash.
+# The program prints its commands as man pages and as a completion for bash.
 pages: $(BUILD)/pages/.made
 $(BUILD)/pages/.made: $(BUILD)/skipjack coordinator/pages/completion.bash
 	$(call run,PAGES) rm -rf $(@D)/man && $(BUILD)/skipjack pages --man $(@D)/man && \

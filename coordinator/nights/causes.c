@@ -108,7 +108,7 @@ static const struct {
     {"driver", CAUSE_DRIVER},
 };
 
-/* The items of a stack that begin with the word, joined by "; ", each once. NULL if there are none. */
+/* The items of a stack that begin with the word, joined by "; ", each once. NULL if no item does. */
 static char *items_of(const char *stack, const char *name)
 {
     g_auto(GStrv) items = g_strsplit(stack != NULL ? stack : "", ";", -1);

@@ -56,7 +56,7 @@ struct regression_cause_found {
     char *evidence; /* what changed, from which to which: "clang 15.0.7 -> 16.0.6" */
 };
 
-/* What the other results of the same night say about a node. */
+/* The evidence against a node in the other results of the same night. */
 struct regression_node_evidence {
     double
         percent;  /* by how many percent the node's unchanged results were slower, in the median */

@@ -53,7 +53,7 @@ static const struct table_column columns[] = {
     {"changed", "changed", TABLE_TEXT, 0},
 };
 
-/* What changed since the row before, as text; NULL for nothing. Free with g_free(). */
+/* Describes the change since the row before; NULL if nothing changed. Free with g_free(). */
 static char *changes(const struct history_point *before, const struct history_point *now)
 {
     if (before == NULL || before == now)

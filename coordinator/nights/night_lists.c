@@ -120,7 +120,7 @@ static void print_times(const struct night *night)
     putchar('\n');
 }
 
-/* What came of each target: golden versions, exports, and the report. */
+/* Prints each target's golden version and export, and the report. */
 static void print_outcomes(const json_t *summary)
 {
     static const char *const texts[] = {"golden_words", "export_folder", "export_words"};

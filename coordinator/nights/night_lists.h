@@ -1,5 +1,5 @@
 /*
- * What a night did, as people and programs read it: its steps, its campaigns, its jobs by reason.
+ * A night's account for people and programs: its steps, its campaigns, its jobs by reason.
  */
 #ifndef COORDINATOR_NIGHTS_NIGHT_LISTS_H
 #define COORDINATOR_NIGHTS_NIGHT_LISTS_H

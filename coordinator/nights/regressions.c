@@ -168,7 +168,7 @@ static double middle_error(double error, int count)
 
 /* The nights that end with the newest earlier point and in which nothing changed. */
 struct run {
-    const struct regression_point *point; /* the newest; NULL if there is none */
+    const struct regression_point *point; /* the newest; NULL without points */
     double logs[REGRESSION_NIGHTS];       /* the newest first */
     int count;
     double within; /* mean square of within_error() */
@@ -387,7 +387,7 @@ static void measure_noise(const GPtrArray *problems, struct regression_noise *no
 /* ---- a problem's best ---- */
 
 struct best {
-    double ms; /* 0 if there is none */
+    double ms; /* 0 without an entry */
     const struct regression_entry *entry;
 };
 
@@ -1046,8 +1046,8 @@ static void estimate_again(const Regressions *r, struct regression_finding *find
     weigh(finding);
 }
 
-/* Judges one suspect but for the correction for many tests, which needs the p-values of all: a timed suspect that may
- * be confirmed stays a suspect. */
+/* Judges one suspect, without the correction for many tests, which needs the p-values of all: a timed suspect that
+ * may be confirmed stays a suspect. */
 static void judge_finding_again(const Regressions *r, struct regression_finding *finding)
 {
     struct again again = sort_again(finding);

@@ -107,7 +107,7 @@ struct regression_finding {
     enum regression_scope scope;
     enum regression_kind kind;
     enum regression_state state;
-    /* The time now / the time then, in percent: +5 is slower. Of all measurements that are there. */
+    /* The time now / the time then, in percent: +5 is slower. Both use all measurements. */
     double percent;
     double low, high; /* interval of `percent`, 95 % */
     double p;         /* p-value of the test */

@@ -28,7 +28,7 @@ static inline gboolean report_is(const json_t *object, const char *name, const c
     return strcmp(report_text(object, name), text) == 0;
 }
 
-/* What sections of a report show of a target's findings, in the sections' order. */
+/* The sections of a target's findings in a report, in their order, and the findings that each shows. */
 struct report_section {
     const char *title, *kind, *state; /* kind NULL: any */
 };

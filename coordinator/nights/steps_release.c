@@ -1,5 +1,5 @@
-/* The last states of a night: proposing, exporting, reporting and telling. What came of each target is kept in the
- * night's summary as soon as it is known, so that the report has it also after a kill. */
+/* The last states of a night: proposing, exporting, reporting and telling. Each target's outcome is
+ * written to the night's summary as soon as it is known, so that the report has it also after a kill. */
 #include "coordinator/cli/cli.h"
 #include "coordinator/nights/night_report.h"
 #include "coordinator/nights/night_wait.h"
@@ -401,7 +401,7 @@ static const char *text_of(const json_t *object, const char *name)
     return json_string_value(json_object_get(object, name));
 }
 
-/* What came of the night's targets, for the report. GArray of struct night_report_target, whose texts are borrowed. */
+/* The outcomes of the night's targets, for the report. GArray of struct night_report_target, whose texts are borrowed. */
 static GArray *report_targets(struct night_run *run)
 {
     GArray *targets = g_array_new(FALSE, TRUE, sizeof(struct night_report_target));
@@ -493,8 +493,8 @@ enum night_outcome night_step_report(struct night_run *run, GString *detail, GEr
 
 /* ---- telling ---- */
 
-/* The longest wait, in seconds, for receivers that do not answer. What is not delivered by then stays in the database
- * and is tried again later. */
+/* The longest wait, in seconds, for receivers that do not answer. Messages that are not delivered by then stay in the
+ * database and are tried again later. */
 #define TELL_SECONDS 60
 
 static bool keep_message(struct night_run *run, const struct night_tell *tell, const char *topic,

@@ -1,6 +1,6 @@
 /*
  * The HTTP API of serve, as openapi.json describes it, and the dashboard's files.
- * What the loop knows is answered at once; all else is asked on threads (ask.h).
+ * The loop answers at once from what it holds; all other requests are answered by threads (ask.h).
  *
  * Reading takes no token, or a reader's where reads_need_token is set. Changes
  * take a coordinator's. Tokens are sent as "Authorization: Bearer TOKEN"; beyond

@@ -681,7 +681,7 @@ static bool may_change(Store *store, const struct api_query *query, struct token
     return token->role == TOKEN_COORDINATOR || refuse_token(query, token, reply);
 }
 
-/* What was changed, in the log and the farm's event log. */
+/* Writes the change to the log and to the farm's event log. */
 static void note_change(Store *store, const struct api_query *query, const struct token *token,
                         const struct reply *reply)
 {

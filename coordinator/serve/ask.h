@@ -20,7 +20,7 @@
 
 typedef struct ask Ask;
 
-/* What a question came to. The work fills it; whoever waits borrows it. */
+/* The answer to a question. The work fills it; whoever waits borrows it. */
 struct reply {
     unsigned status; /* an HTTP status; from 400 on, detail says why in words */
     char *detail;

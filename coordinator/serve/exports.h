@@ -24,7 +24,7 @@ void exports_close(Exports *exports);
 #define EXPORTS_FILES_MOST 10000
 json_t *exports_list(Exports *exports, const char *after, int limit, bool *more);
 
-/* Opens a file by its path below the folder. Returns -1 if there is none that is served. *etag: free with g_free(). */
+/* Opens a file by its path below the folder. Returns -1 if no file of that path is served. *etag: free with g_free(). */
 int exports_file(Exports *exports, const char *path, uint64_t *bytes, char **etag);
 
 #endif

@@ -9,7 +9,7 @@
 
 #include <jansson.h>
 
-/* What is known beside the farm's state. */
+/* Facts about the answer that the farm's state does not have. */
 struct farm_about {
     const char *node, *error;  /* error: why the database does not answer, NULL if it does */
     double answer_age_seconds; /* negative: there is no answer yet */
@@ -22,7 +22,7 @@ json_t *farm_to_json(const struct farm_state *farm, const struct farm_about *abo
 json_t *nodes_to_json(const struct farm_state *farm, const json_t *conditions);
 json_t *rate_to_json(const struct farm_state *farm);
 
-/* What a campaign that is active or paused adds to its row: {"ID": {"workers": 3, "eta_seconds": 60.5 or null}}. */
+/* The members that the row of an active or paused campaign has beside: {"ID": {"workers": 3, "eta_seconds": 60.5 or null}}. */
 json_t *forecasts_to_json(const struct farm_state *farm);
 
 /* A node without what changes all the time (ages): nodes that are equal in this have not changed. */

@@ -20,7 +20,7 @@ struct page_file {
 extern const struct page_file page_files[];
 extern const size_t page_files_count;
 
-/* The file of a URL's path: "/" is index.html, "/page/NAME" the file NAME. NULL if there is none. */
+/* The file of a URL's path: "/" is index.html, "/page/NAME" the file NAME. NULL if there is no such file. */
 const struct page_file *page_file_find(const char *path);
 
 #endif

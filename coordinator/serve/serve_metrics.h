@@ -1,5 +1,5 @@
 /*
- * What serve tells Prometheus: the farm's state as it was read last, and serve's
+ * The metrics of serve, for Prometheus: the farm's state as it was read last, and serve's
  * own counts. deploy/metrics.md lists the metrics.
  */
 #ifndef COORDINATOR_SERVE_SERVE_METRICS_H

@@ -1,7 +1,7 @@
 /*
- * What serve knows of the farm at any time: the state that was read last, the
- * rates of the last day, and what changed since the reading before, which it
- * sends to listeners.
+ * Serve's knowledge of the farm at any time: the state that was read last, the
+ * rates of the last day, and the changes since the reading before, which are
+ * sent to listeners.
  *
  * All calls are made on the loop's thread.
  */

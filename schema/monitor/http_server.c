@@ -48,7 +48,7 @@
 
 G_DEFINE_QUARK(skipjack - http - error - quark, http_error)
 
-/* What an address has left of requests, and of logins that may fail. */
+/* The requests, and the logins that may fail, that an address has left. */
 struct bucket {
     double requests, tries;
     gint64 at_us;
@@ -717,7 +717,7 @@ static void request_ended(void *data, struct MHD_Connection *of, void **context,
         g_queue_remove(&server->held, request);
     }
     leave_stream(server, request);
-    /* What comes next on the connection has its own time. */
+    /* The next request on the connection gets a time of its own. */
     if (!server->closing && request->connection)
         move_connection(request->connection, &server->connections, CONNECTION_SECONDS);
     request->server = NULL;

@@ -81,7 +81,7 @@ void http_server_counts(const HttpServer *server, struct http_counts *counts);
 
 const char *http_request_method(const HttpRequest *request); /* "GET" for HEAD, too */
 const struct http_target *http_request_target(const HttpRequest *request);
-/* The path's part that stands for {name} in the route's pattern. */
+/* The path's segment in the place of {name} in the route's pattern. */
 const char *http_request_named(const HttpRequest *request, const char *name);
 /* A header's value, or NULL. */
 const char *http_request_header(const HttpRequest *request, const char *name);
@@ -89,8 +89,8 @@ const char *http_request_body(const HttpRequest *request, size_t *length);
 const void *http_request_about(const HttpRequest *request);
 /* The client's address without its port. */
 const char *http_request_address(const HttpRequest *request);
-/* Takes a token from the address's bucket of refused logins: a few at once, then one in ten seconds. False: there is
- * none, and the caller is to answer 429 without looking. */
+/* Takes a token from the address's bucket of refused logins: a few at once, then one in ten seconds. Returns
+ * false if the bucket is empty: the caller is to answer 429 without looking. */
 bool http_request_may_try(HttpRequest *request);
 void http_request_failed_try(HttpRequest *request);
 

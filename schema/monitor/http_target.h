@@ -1,5 +1,5 @@
 /*
- * What a request names: the path and query of its target (RFC 3986, RFC 9112
+ * The target of a request: its path and query (RFC 3986, RFC 9112
  * section 3.2.1), and the Range header (RFC 9110 section 14.1.2). Bytes come from
  * anybody: everything that is not plainly well-formed is refused.
  */
@@ -33,14 +33,14 @@ void http_target_clear(struct http_target *target);
 /* The value of a query parameter, NULL if it is not there. */
 const char *http_target_value(const struct http_target *target, const char *name);
 
-/* Whether the path is one of the pattern: "/jobs/{id}/log" has a segment of its own for each between slashes, and
- * {id} stands for any one that is not empty. */
+/* Whether the path is one of the pattern: "/jobs/{id}/log" has three segments, and {id} matches any
+ * segment that is not empty. */
 bool http_target_matches(const struct http_target *target, const char *pattern);
-/* The segment that stands for {name} in the pattern, which matches. NULL if the pattern has no such name. */
+/* The path's segment in the place of {name} in the pattern, which matches. NULL if the pattern has no such name. */
 const char *http_target_named(const struct http_target *target, const char *pattern,
                               const char *name);
 
-/* What a Range header asks of a body of `length` bytes. */
+/* The part of a body of `length` bytes that a Range header asks for. */
 enum http_range {
     HTTP_RANGE_ALL,  /* no header, or one that is to be ignored: another unit, or several ranges */
     HTTP_RANGE_PART, /* *first to *last, both included */

@@ -1,5 +1,5 @@
 /*
- * What each long-lived process tells about itself over HTTP: GET /metrics for
+ * Each long-lived process reports about itself over HTTP: GET /metrics for
  * Prometheus, and GET /health for supervisors, as routes of http_server.h.
  *
  * All calls are made on the loop's thread.

@@ -44,7 +44,7 @@ struct history_point {
     bool wins; /* the solver was the problem's winner, by the newest points of all solvers */
     /* The time is from an earlier night: the job took the config over, or did not measure it again. */
     bool older;
-    int nights; /* how many nights the point stands for, 1 unless it was thinned */
+    int nights; /* how many nights were folded into the point, with its own: 1 before thinning */
     double fastest_ms, slowest_ms; /* extremes of the medians of these nights */
 };
 void history_point_free(struct history_point *point);
@@ -61,7 +61,7 @@ GPtrArray *store_list_history(Store *store, int64_t problem, const char *target,
 GPtrArray *store_newest_history(Store *store, const char *target, const GArray *problems,
                                 const char *before, int nights, GError **error);
 
-/* What the campaign measures from now on belongs to this night (YYYY-MM-DD); call it after creating the campaign,
+/* Names the night (YYYY-MM-DD) of all that the campaign measures from now on; call it after creating the campaign,
  * or before measuring jobs of it again. A campaign without an ended job gets the night from its beginning. Repeated
  * calls change nothing. */
 bool store_name_night(Store *store, int64_t campaign, const char *night, GError **error);
@@ -82,8 +82,8 @@ struct history_retention {
         .dense_days = 90, .weekly_days = 730                                                       \
     }
 bool store_history_retention(Store *store, struct history_retention *retention, GError **error);
-/* STORE_ERROR_REFUSED if it is out of range: 7 <= dense_days <= weekly_days <= 36500. What was thinned before does
- * not come back. */
+/* STORE_ERROR_REFUSED if it is out of range: 7 <= dense_days <= weekly_days <= 36500. Points that were thinned
+ * before do not come back. */
 bool store_set_history_retention(Store *store, const struct history_retention *retention,
                                  GError **error);
 /* Thins the points by their age today (NULL: the database's date). *dropped: how many points were folded into

@@ -90,7 +90,7 @@ static gpointer read_night(const json_t *object, GError **error)
 
 #define SELECT_NIGHT "SELECT to_jsonb(n) FROM night_rows n "
 
-/* Reads the first row; NULL without an error if there is none. */
+/* Reads the first row; NULL without an error if there is no row. */
 static struct night *first_night(StoreRows *rows, GError **error)
 {
     if (rows == NULL || PQntuples(rows) == 0)

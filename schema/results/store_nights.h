@@ -11,7 +11,7 @@
 
 #include <jansson.h>
 
-/* What a night is at: it has done everything before, and does this next or now. The database has
+/* The state of a night: it has done everything before, and does this next or now. The database has
  * the same list (night_state in sql/tables/0014_nights.sql). */
 #define NIGHT_STATES(X)                                                                            \
     X(NIGHT_PLANNING, "planning")     /* which jobs, and why; makes the campaigns */               \
@@ -63,7 +63,7 @@ struct night *store_begin_night(Store *store, const char *name, const char *date
 /* NULL with STORE_ERROR_NOT_FOUND if there is no such night. */
 struct night *store_get_night(Store *store, int64_t id, GError **error);
 /* The newest night of that name at or before the date (NULL for any date). NULL without an error if
- * there is none. */
+ * there is no such night. */
 struct night *store_find_night(Store *store, const char *name, const char *date, GError **error);
 /* The newest first; name NULL for all, limit 0 for all. GPtrArray of struct night *. */
 GPtrArray *store_list_nights(Store *store, const char *name, int limit, GError **error);

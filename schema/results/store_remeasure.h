@@ -56,7 +56,7 @@ struct remeasure_job {
     int64_t job;
     const char *only_node; /* a worker of this node is to measure it */
     const char *not_node;  /* a worker of another node is to */
-    /* What to measure instead of configs of the asked kinds, at most 16; 0 for those. */
+    /* The configs to measure instead of those of the asked kinds, at most 16; count 0: those of the asked kinds. */
     const struct perf_config *configs;
     int config_count;
 };

@@ -75,6 +75,7 @@
     X(NIGHT_REASON_NOT_APPLICABLE, 18, "not applicable")
 
 /* All lists, for the tool. */
-#define SQL_NUMBERS(X) FAILURE_NUMBERS(X) JOB_REASON_NUMBERS(X) REMEASURE_NUMBERS(X) NIGHT_REASON_NUMBERS(X)
+#define SQL_NUMBERS(X)                                                                             \
+    FAILURE_NUMBERS(X) JOB_REASON_NUMBERS(X) REMEASURE_NUMBERS(X) NIGHT_REASON_NUMBERS(X)
 
 #endif

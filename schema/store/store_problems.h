@@ -23,7 +23,7 @@
 bool store_put_problems(Store *store, const struct problem *problems, int count, const char *tag,
                         int64_t *ids, GError **error);
 
-/* Finds the rows of problems and stores nothing. ids[i] becomes the row of problems[i], 0 if there is none. */
+/* Finds the rows of problems and stores nothing. ids[i] becomes the row of problems[i], 0 if it has no row. */
 bool store_find_problems(Store *store, const struct problem *problems, int count, int64_t *ids,
                          GError **error);
 

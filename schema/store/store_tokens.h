@@ -7,7 +7,7 @@
 
 #include "schema/store/store.h"
 
-/* What a token's holder may do: each role may what the one before it may. */
+/* The rights of a token's holder: each role includes the rights of the role before it. */
 enum token_role { TOKEN_NONE, TOKEN_READER, TOKEN_COORDINATOR };
 /* "none", "reader", "coordinator". Static. */
 const char *token_role_name(enum token_role role);
@@ -29,7 +29,7 @@ struct token_row {
     bool expired;
 };
 GPtrArray *store_list_tokens(Store *store, GError **error); /* struct token_row *, by name */
-/* STORE_ERROR_NOT_FOUND if there is none of this name. */
+/* STORE_ERROR_NOT_FOUND if no token has this name. */
 bool store_remove_token(Store *store, const char *name, GError **error);
 
 struct token {

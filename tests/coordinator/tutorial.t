@@ -19,7 +19,7 @@ mkdir "$folder/work";
 symlink abs_path($program), "$folder/bin/skipjack";
 $ENV{PATH} = "$folder/bin:$ENV{PATH}";
 
-# What a command prints to standard output, and its status.
+# Returns a command's standard output and its status.
 sub shell {
     my ($command) = @_;
     $command =~ s/\Q$target\E/$here/g if defined $here;

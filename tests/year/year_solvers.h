@@ -1,7 +1,7 @@
 /*
  * The solvers of the simulated year: build/skipjack-year and its worker have them instead of the product's, of which
- * they keep the naive one. Each serves FP32 NCHW forward convolutions with one parameter of four values. What tests change from night to night comes
- * from the environment, so that the same program stands for several versions of it:
+ * they keep the naive one. Each serves FP32 NCHW forward convolutions with one parameter of four values. The changes from night to night come
+ * from the environment, so that one program plays several versions of itself:
  *
  *   SKIPJACK_YEAR="ConvRising=2 ConvLate=0"    revisions; 0: the solver serves no problem yet; 1 if not named
  */

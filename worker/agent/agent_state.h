@@ -80,7 +80,7 @@ struct agent {
     gint64 beat_us;    /* when the last heartbeat was sent, monotonic time in us */
     /* When the database answered the last heartbeat, monotonic time in us. */
     gint64 beaten_us;
-    bool no_room;     /* the last look of agent_has_room() found the disk full */
+    bool no_room;        /* the last look of agent_has_room() found the disk full */
     HttpServer *monitor; /* serves metrics and health; NULL without --metrics */
     struct agent_counts counts;
     int64_t reported;   /* sum of the counts in the last report to the database */

@@ -256,8 +256,8 @@ BEGIN
     DELETE FROM history_nights n WHERE n.campaign_id = campaign;
 END $$;
 
--- What is to be thinned: the first night of each week, or month, stays of the nights from since to the day
--- before until.
+-- The spans of nights that are to be thinned, from since to the day before until: the first night of each week, or
+-- month, stays.
 CREATE OR REPLACE FUNCTION history_to_thin(today date) RETURNS TABLE (span text, since date, until date)
 LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
     SELECT s.* FROM history_retention r
@@ -267,7 +267,7 @@ LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
     WHERE s.since < s.until
 $$;
 
--- Thins a batch of series after that one. Of each span the first night stays, and each point at which the
+-- Thins a batch of series after that one. The first night of each span stays, and each point at which the
 -- config, revision, stack, failure or win is another than before. Points that go are folded into the one before
 -- them, which is of the same state. last: NULL after the last series.
 CREATE OR REPLACE FUNCTION thin_history(its_span text, since date, until date, after integer, batch integer,

@@ -537,7 +537,7 @@ LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
     FROM outbox o
 $$;
 
--- What a night found, as regressions_to_json() of coordinator/nights wrote it, the heaviest first.
+-- A night's findings, as regressions_to_json() of coordinator/nights wrote them, the heaviest first.
 CREATE OR REPLACE FUNCTION page_night_findings(asked jsonb) RETURNS TABLE (place text, item jsonb)
 LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
     SELECT (row_number() OVER w + coalesce((asked->>'after')::bigint, 0))::text,

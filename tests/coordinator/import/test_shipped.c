@@ -10,7 +10,7 @@
 #define TORCHVISION     "torchvision 0.15: num_params and _ops of the weights"
 #define CLASSES(inputs) ((inputs)*1000 + 1000) /* a linear layer for ImageNet's 1,000 classes */
 
-/* What is published of a network, and what the published figures count beside its convolutions. */
+/* The published figures of a network, and the parameters that they count beside its convolutions. */
 static const struct totals {
     const char *name;
     int64_t parameters; /* published */

@@ -81,7 +81,7 @@ def cases():
                 yield f"{where} = {json.dumps(value)[:60]}", changed
 
 
-# What the table cannot say, and the schema neither: known solvers, and a target twice.
+# Rules that neither the table nor the schema can express: known solvers, and a target twice.
 BEYOND = ("solvers: there is no solver", "name a target once")
 
 every = list(cases())

@@ -12,7 +12,7 @@
 #define KEY_A "8-8-8-3x3-8-8-8-1-1x1-1x1-1x1-0-NCHW-FP32-F"
 #define KEY_B "16-8-8-1x1-8-8-8-1-0x0-1x1-1x1-0-NCHW-FP32-F"
 
-/* What the server answers; the test changes it between requests. */
+/* The server's answer; the test changes it between requests. */
 struct server {
     struct MHD_Daemon *daemon;
     int port;

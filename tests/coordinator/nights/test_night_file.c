@@ -230,7 +230,7 @@ static void files_without_targets_are_campaigns(void)
     g_assert_false(night_file_is("/no/such/file"));
 }
 
-/* Whoever changes the table runs `make nightly-schema`. */
+/* `make nightly-schema` brings the file up to date after a change of the table. */
 static void the_schema_in_the_tree_is_the_one_of_the_table(void)
 {
     json_t *stored = json_load_file("coordinator/nights/nightly.schema.json", 0, NULL);
@@ -241,7 +241,7 @@ static void the_schema_in_the_tree_is_the_one_of_the_table(void)
     json_decref(made);
 }
 
-/* What the schema admits the importers read, too. */
+/* The importers read all words that the schema admits. */
 static void words_of_lists_are_those_of_the_importers(void)
 {
     static const char *const types = "FP32,FP16,BF16,INT8,FP64,FP8,BF8";

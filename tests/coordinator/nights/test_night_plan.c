@@ -148,7 +148,7 @@ static struct job *claim(struct fixture *f, enum pool pool)
     return jobs->len == 0 ? NULL : g_ptr_array_steal_index(jobs, 0);
 }
 
-/* What a worker brings of a job: a time with this spread, or a failure. */
+/* A worker's result of a job: a time with this spread, or a failure. */
 struct outcome_made_up {
     double spread;
     enum failure failure;

@@ -1,4 +1,4 @@
-/* What changed between the software of a measurement and that of today's workers. */
+/* Tests the comparison of a measurement's software with that of today's workers. */
 #include "coordinator/nights/night_stacks.h"
 
 #include "kernels/toolchains/toolchain.h"

@@ -137,7 +137,7 @@ static const double levels[] = {0.003, 0.01, 0.03};
 
 /* ---- promises, on simulated farms ---- */
 
-/* Of nights in which nothing changed, at most one in twenty (alpha) has any finding. 48 nights: more than 6 have a
+/* At most one in twenty (alpha) of the nights without a change has any finding. 48 nights: more than 6 have a
  * probability below 1 % if the promise is just kept. */
 static void test_noise_is_not_reported(void)
 {

@@ -87,7 +87,7 @@ for my $page ('README.md', 'coordinator/README.md', 'coordinator/FROM_MITUNA.md'
     is_deeply \@wrong, [], "$page names commands and options that exist";
 }
 
-# What bash offers for a command line whose last word is being typed.
+# Returns the completions that bash offers for a command line whose last word is being typed.
 sub complete {
     my @words = @_;
     my $quoted = join ' ', map { my $word = $_; $word =~ s/'/'\\''/g; "'$word'" } @words;

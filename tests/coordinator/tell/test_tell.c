@@ -321,7 +321,7 @@ static void test_receiver_that_dies_gets_it_again(void)
     keep(store, url, NULL, "t");
     g_assert_cmpint(deliver(store).waiting, ==, 1);
     receiver_close(&receiver);
-    /* Nobody listens on the port now. */
+    /* The port has no listener now. */
     let_time_pass(store);
     g_assert_cmpint(deliver(store).waiting, ==, 1);
     g_autoptr(Message) message = only_message(store);

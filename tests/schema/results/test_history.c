@@ -325,7 +325,7 @@ static void a_point_from_before_the_last_thinning_is_thinned_too(void)
     gather(farm.store);
     expect(farm.store, "SELECT concat_ws(' ', weeks_done, months_done) FROM history_retention",
            "2027-01-04 2027-01-01");
-    /* What was gathered whole and thinned since does not come back. */
+    /* Points that were gathered whole and thinned since do not come back. */
     run(farm.store,
         "UPDATE history_retention SET weeks_done = '2027-06-07', months_done = '2027-05-01'");
     run(farm.store, "DELETE FROM history");
