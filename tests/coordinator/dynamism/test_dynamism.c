@@ -101,7 +101,7 @@ static void add_problem(struct fixture *f, int number, int multiplicity)
 static void add_kernel(struct fixture *f, const char *key, int64_t bytes, double seconds)
 {
     struct kernel_cost *cost = g_new0(struct kernel_cost, 1);
-    *cost = (struct kernel_cost){g_strdup(key), bytes, seconds};
+    *cost = (struct kernel_cost){.key = g_strdup(key), .bytes = bytes, .seconds = seconds};
     g_hash_table_insert(f->kernels, cost->key, cost);
 }
 
