@@ -37,6 +37,7 @@ struct serve {
     Ask *asking;
     Exports *exports;
     char *node;
+    GPtrArray *hosts; /* names for the header Host, NULL-terminated */
     struct upkeeper upkeeper;
     struct teller teller;
 };
@@ -44,6 +45,7 @@ struct serve {
 struct arguments {
     char *listen, *log, *log_level, *exports;
     double upkeep_seconds, tell_seconds, rate;
+    char **hosts;
     int listeners;
     gboolean require_token, allow_plain;
 };
@@ -128,6 +130,7 @@ static void close_rest(struct serve *serve)
     ask_free(serve->asking);
     live_free(serve->live);
     exports_close(serve->exports);
+    g_ptr_array_free(serve->hosts, TRUE);
     g_free(serve->node);
 }
 
@@ -141,6 +144,20 @@ static void allow_files(void)
         files.rlim_cur = files.rlim_max;
         setrlimit(RLIMIT_NOFILE, &files); /* if it fails, fewer listeners are served */
     }
+}
+
+/* The machine's name, the one of --listen and those of --host. */
+static GPtrArray *name_hosts(const struct arguments *arguments)
+{
+    GPtrArray *hosts = g_ptr_array_new_with_free_func(g_free);
+    const char *colon = strrchr(arguments->listen, ':');
+    g_ptr_array_add(hosts, g_strdup(g_get_host_name()));
+    if (colon)
+        g_ptr_array_add(hosts, g_strndup(arguments->listen, (gsize)(colon - arguments->listen)));
+    for (char **host = arguments->hosts; host && *host; host++)
+        g_ptr_array_add(hosts, g_strdup(*host));
+    g_ptr_array_add(hosts, NULL);
+    return hosts;
 }
 
 static HttpServer *open_server(struct serve *serve, const struct arguments *arguments,
@@ -158,6 +175,7 @@ static HttpServer *open_server(struct serve *serve, const struct arguments *argu
                                          .connections = CONNECTIONS,
                                          .listeners = arguments->listeners,
                                          .body_bytes = BODY_BYTES,
+                                         .hosts = (const char *const *)serve->hosts->pdata,
                                          .requests_per_second = arguments->rate};
     return http_server_open(&serve->loop, arguments->listen, &options, error);
 }
@@ -181,6 +199,7 @@ static int run(struct serve *serve, const struct arguments *arguments)
     const char *node = g_getenv("SKIPJACK_NODE");
     serve->node = g_strdup(node && *node ? node : g_get_host_name());
     log_name_node(serve->node);
+    serve->hosts = name_hosts(arguments);
     uv_loop_init(&serve->loop);
     serve->ending_timer.data = serve;
     uv_timer_init(&serve->loop, &serve->ending_timer);
@@ -267,6 +286,10 @@ int command_serve(int argc, char **argv)
          "the API's reading needs a token, too (skipjack db token)", NULL},
         {"allow-plain", 0, 0, G_OPTION_ARG_NONE, &arguments.allow_plain,
          "take tokens from other machines although there is no TLS", NULL},
+        {"host", 0, 0, G_OPTION_ARG_STRING_ARRAY, &arguments.hosts,
+         "a name by which browsers reach it, beside localhost, IP addresses, this machine's name "
+         "and --listen's; other names are refused; several: once each",
+         "NAME"},
         {"rate", 0, 0, G_OPTION_ARG_DOUBLE, &arguments.rate,
          "requests a second of an address (default: 200; 0: any number)", "N"},
         {"listeners", 0, 0, G_OPTION_ARG_INT, &arguments.listeners,
@@ -289,6 +312,7 @@ int command_serve(int argc, char **argv)
     if (cli_parse(&cli, &argc, &argv))
         status = check_and_run(&arguments);
     g_free(arguments.listen);
+    g_strfreev(arguments.hosts);
     g_free(arguments.log);
     g_free(arguments.log_level);
     g_free(arguments.exports);

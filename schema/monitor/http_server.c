@@ -610,6 +610,8 @@ static enum MHD_Result add_length(void *data, enum MHD_ValueKind kind, const cha
 static void look_at_headers(HttpServer *server, HttpRequest *request)
 {
     size_t headers = 0;
+    const char *const *hosts = server->options.hosts;
+    const char *host = http_request_header(request, "Host");
     const char *length = http_request_header(request, "Content-Length");
     MHD_get_connection_values(request->of, MHD_HEADER_KIND, add_length, &headers);
     if (!take_request(server, request->connection->address))
@@ -618,6 +620,10 @@ static void look_at_headers(HttpServer *server, HttpRequest *request)
     else if (headers > HEADER_BYTES)
         http_answer_problem(request, MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE,
                             "the headers are longer than %d bytes", HEADER_BYTES);
+    else if (hosts && host && !http_host_fits(host, hosts))
+        http_answer_problem(request, MHD_HTTP_MISDIRECTED_REQUEST,
+                            "this server is not known by the name '%.80s'; --host NAME adds a name",
+                            host);
     else if (request->wrong)
         http_answer_problem(request,
                             strcmp(request->wrong, "the target is too long") == 0

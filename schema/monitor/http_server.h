@@ -46,11 +46,14 @@ struct http_options {
     const struct http_route
         *routes; /* copied, their texts are not; the first one that matches counts */
     int route_count;
-    void *data;                 /* for the handlers */
-    bool keep_alive;            /* connections may bring several requests */
-    int connections;            /* most connections at once without those of listeners, up to 256 */
-    int listeners;              /* most streams at once; 0: none */
-    size_t body_bytes;          /* longest body of a request */
+    void *data;        /* for the handlers */
+    bool keep_alive;   /* connections may bring several requests */
+    int connections;   /* most connections at once without those of listeners, up to 256 */
+    int listeners;     /* most streams at once; 0: none */
+    size_t body_bytes; /* longest body of a request */
+    /* Names by which clients may call the server, NULL-terminated, beside those of http_host_fits(): a request with another
+     * one in its header Host is answered 421. NULL: any name. Borrowed until http_server_close(). */
+    const char *const *hosts;
     double requests_per_second; /* of one address (of IPv6: a /64), 0: any number */
 };
 

@@ -194,6 +194,40 @@ enum http_range http_range_parse(const char *header, uint64_t length, uint64_t *
     return HTTP_RANGE_PART;
 }
 
+/* The host of "name:80", "10.0.0.1" or "[::1]:80" in small letters, without brackets and a last dot. NULL if the header
+ * is not well-formed. */
+static char *host_of(const char *header)
+{
+    bool six = *header == '[';
+    const char *begin = header + six;
+    size_t length = strcspn(begin, six ? "]" : ":");
+    const char *rest = begin + length;
+    if (length == 0 || (six && *rest++ != ']'))
+        return NULL;
+    if (*rest == ':')
+        rest += 1 + strspn(rest + 1, "0123456789");
+    if (*rest != '\0')
+        return NULL;
+    char *host = g_ascii_strdown(begin, (gssize)length);
+    if (!six && length > 1 && host[length - 1] == '.')
+        host[length - 1] = '\0';
+    return host;
+}
+
+bool http_host_fits(const char *header, const char *const *names)
+{
+    g_autofree char *host = host_of(header);
+    if (!host)
+        return false;
+    if (g_hostname_is_ip_address(host) || strcmp(host, "localhost") == 0 ||
+        g_str_has_suffix(host, ".localhost"))
+        return true;
+    for (; *names; names++)
+        if (g_ascii_strcasecmp(host, *names) == 0)
+            return true;
+    return false;
+}
+
 bool http_etag_matches(const char *header, const char *etag)
 {
     size_t length = strlen(etag);

@@ -49,6 +49,11 @@ enum http_range {
 enum http_range http_range_parse(const char *header, uint64_t length, uint64_t *first,
                                  uint64_t *last);
 
+/* Whether a Host header is an IP address, localhost or a name below it, or one of the names (NULL-terminated), each with
+ * any port. A page of another site whose DNS name an attacker has pointed at this server (DNS rebinding) sends that name:
+ * a browser would let the page read the answers, since the name is the page's own. An address cannot be pointed. */
+bool http_host_fits(const char *header, const char *const *names);
+
 /* Whether an If-None-Match header names the entity tag, given with its quotes. */
 bool http_etag_matches(const char *header, const char *etag);
 

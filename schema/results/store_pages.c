@@ -110,9 +110,10 @@ static json_t *replay_of(const json_t *about, GError **error)
         json_pack("{s[{sO sO sO si}]}", "layers", "problem", key, "solver",
                   json_object_get(about, "solver"), "config", config, "runs", 1);
     char *text = json_dumps(layer, JSON_COMPACT);
-    /* Names of solvers, keys and configs have no quotes. */
+    /* People paste it into a shell, and any login that submits may name a solver. */
+    g_autofree char *word = g_shell_quote(text);
     g_autofree char *command =
-        g_strdup_printf("echo '%s' | skipjack worker --eval local --cold /dev/stdin", text);
+        g_strdup_printf("echo %s | skipjack worker --eval local --cold /dev/stdin", word);
     free(text);
     return json_from_text(command);
 }

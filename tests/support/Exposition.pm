@@ -14,7 +14,7 @@ sub get {
     my ($url, $path, $request) = @_;
     my ($peer) = $url =~ m{^http://(\S+)$} or return;
     my $socket = IO::Socket::INET->new(PeerAddr => $peer, Timeout => 5) or return;
-    $request //= "GET $path HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    $request //= "GET $path HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     syswrite $socket, $request;
     my $answer = '';
     while (IO::Select->new($socket)->can_read(10)) {

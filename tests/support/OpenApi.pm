@@ -25,7 +25,7 @@ sub call {
     my ($at, $method, $path, $headers, $body) = @_;
     my ($peer) = $at =~ m{^http://(\S+)$} or return;
     my $socket = IO::Socket::INET->new(PeerAddr => $peer, Timeout => 5) or return;
-    my %headers = (Host => 'x', Connection => 'close', %{$headers // {}});
+    my %headers = (Host => 'localhost', Connection => 'close', %{$headers // {}});
     $headers{'Content-Length'} //= length $body if defined $body;
     my $request = "$method $path HTTP/1.1\r\n" . join('', map { "$_: $headers{$_}\r\n" } sort keys %headers) . "\r\n" . ($body // '');
     syswrite $socket, $request;

@@ -85,9 +85,9 @@ is_deeply told($text), documented('A worker'), 'deploy/metrics.md lists just the
 
 # ---- Clients that do not speak HTTP.
 
-my @answers = map { (get($at, '/', $_))[0] // 'closed' } "\0\1\2\3\r\n\r\n", "GET / HTTP/1.1\r\nHost: x\r\n\r\n",
-    "POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 9999999\r\n\r\n",
-    'GET /' . 'a' x 60000 . " HTTP/1.1\r\nHost: x\r\n\r\n", "GET /metrics\r\n\r\n";
+my @answers = map { (get($at, '/', $_))[0] // 'closed' } "\0\1\2\3\r\n\r\n", "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    "POST /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9999999\r\n\r\n",
+    'GET /' . 'a' x 60000 . " HTTP/1.1\r\nHost: localhost\r\n\r\n", "GET /metrics\r\n\r\n";
 is join(' ', map { /^(closed|4\d\d|5\d\d|200)$/ ? 'answered' : $_ } @answers), 'answered ' x 4 . 'answered',
     "what is no request is refused (@answers)";
 my $beats = samples((get($at, '/metrics'))[1])->{skipjack_worker_heartbeats_total};

@@ -9,6 +9,7 @@ use File::Temp qw(tempdir);
 use IO::Select;
 use IO::Socket::INET;
 use JSON::PP;
+use Sys::Hostname ();
 use Test::More;
 use Time::HiRes qw(sleep time);
 use lib 'tests/support';
@@ -130,7 +131,7 @@ my $tokens = $json->decode(scalar qx('$program' db token list --json 2>/dev/null
 is join(' ', map { "$_->{name} $_->{role}" } @$tokens), 'eyes reader ops coordinator', 'tokens are listed';
 unlike read_file("$folder/home/server.log") . $json->encode($tokens), qr/\Q@{[substr $coordinator, -40]}/, 'without secrets';
 
-my $at = start_serve(1, '--exports', "$folder/exports", '--upkeep', '0');
+my $at = start_serve(1, '--exports', "$folder/exports", '--upkeep', '0', '--host', 'other.example', '--host', 'skipjack.example');
 my %bearer = (Authorization => "Bearer $coordinator");
 
 # ---- Each operation fits the description.
@@ -198,6 +199,19 @@ is $answers{exports}{items}[0]{sha256}, sha256_hex(read_file("$folder/exports/v1
 is $answers{usage}{solvers}[0]{solver}, 'ConvCpuDirect', 'usage of the golden version';
 is $answers{campaign_pause}{done}, 'campaign 2: pause', 'changes say what they did';
 
+# A login that submits work may name a solver as it likes, and people paste the command into a shell.
+my $odd = q(a'; echo harm; ');
+sub name_solver {
+    my ($name, $wanted) = @_;
+    write_file("$folder/name.sql", "UPDATE skipjack.solvers SET name = '" . $wanted =~ s/'/''/gr . "' WHERE name = '" . $name =~ s/'/''/gr . "'");
+    run("db psql -q -f '$folder/name.sql'");
+}
+name_solver('ConvCpuDirect', $odd);
+my $named = wait_for(sub { sleep 0.2; my $answer = call($at, 'GET', "/api/v1/campaigns/1/jobs/$job")->{json}; $answer->{solver} eq $odd && $answer });
+my ($echo) = $named->{rounds_of}[0]{configs}[0]{replay} =~ /^(echo .*) \| skipjack worker/s;
+is $json->decode(scalar qx($echo))->{layers}[0]{solver}, $odd, 'a name with quotes stays a part of one word of the command';
+name_solver($odd, 'ConvCpuDirect');
+
 # ---- Paging and filters.
 
 my (@lines, $next);
@@ -237,6 +251,12 @@ my $head = call($at, 'HEAD', '/api/v1/targets');
 is "$head->{status} " . length $head->{body}, '200 0', 'HEAD has no body';
 my $list = call($at, 'GET', '/api/v1/targets');
 is call($at, 'GET', '/api/v1/targets', {'If-None-Match' => "\"x\", $list->{headers}{etag}"})->{status}, 304, 'neither is an unchanged answer';
+for my $host ('evil.example', 'evil.example:80', 'localhost.evil.example', '127.0.0.1.evil.example', '[::1', '') {
+    is call($at, 'GET', '/api/v1/farm', {Host => $host})->{status}, 421, "a page cannot name the server '$host'";
+}
+for my $host ('LOCALHOST:9465', '127.0.0.1:1', '10.1.2.3', '[::1]:80', Sys::Hostname::hostname(), 'skipjack.example:443') {
+    is call($at, 'GET', '/api/v1/targets', {Host => $host})->{status}, 200, "but it is known as '$host'";
+}
 my $method = call($at, 'DELETE', '/api/v1/farm');
 is "$method->{status} $method->{headers}{allow}", '405 GET, HEAD', 'another method is refused';
 is call($at, 'POST', '/api/v1/quarantine/clear', \%bearer, '{"target": "' . 'x' x 20000 . '"}')->{status}, 413, 'so is a long body';
@@ -277,7 +297,7 @@ like $event->{detail}, qr/token ops, from 127\.0\.0\.1/, 'changes are in the eve
 sub listen_to {
     my ($path, $headers) = @_;
     my $socket = IO::Socket::INET->new(PeerAddr => $at =~ s{http://}{}r, Timeout => 5) or die $!;
-    syswrite $socket, "GET $path HTTP/1.1\r\nHost: x\r\n" . join('', map { "$_: $headers->{$_}\r\n" } keys %{$headers // {}}) . "\r\n";
+    syswrite $socket, "GET $path HTTP/1.1\r\nHost: localhost\r\n" . join('', map { "$_: $headers->{$_}\r\n" } keys %{$headers // {}}) . "\r\n";
     return {socket => $socket, text => ''};
 }
 
@@ -323,7 +343,7 @@ is call($tight, 'GET', '/api/v1/farm')->{status}, 401, 'reading needs a token wh
 is call($tight, 'GET', '/')->{status}, 200, '... but not the page';
 is call($tight, 'GET', '/api/v1/farm', {Authorization => "Bearer $reader"})->{status}, 200, '... a reader\'s will do';
 my @held = map { my $held = IO::Socket::INET->new(PeerAddr => $tight =~ s{http://}{}r);
-    syswrite $held, "GET /api/v1/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer $reader\r\n\r\n"; $held } 1 .. 2;
+    syswrite $held, "GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer $reader\r\n\r\n"; $held } 1 .. 2;
 ok wait_for(sub { sleep 0.3; my $answer = call($tight, 'GET', '/metrics'); $answer && $answer->{body} =~ /^skipjack_serve_listeners 2$/m }), 'two listeners';
 my $third = wait_for(sub { sleep 0.3; my $answer = call($tight, 'GET', '/api/v1/events', {Authorization => "Bearer $reader"}); $answer->{status} != 429 && $answer });
 is $third->{status}, 503, 'a third one is refused';

@@ -122,6 +122,38 @@ static void test_entity_tag_is_found_in_a_list(void)
     g_assert_false(http_etag_matches(NULL, "\"a\""));
 }
 
+static void test_host_is_one_of_the_names(void)
+{
+    static const char *const names[] = {"skipjack.example", "Farm", NULL};
+    static const char *const known[] = {
+        "localhost",        "LocalHost:9465", "a.localhost",          "localhost.", "127.0.0.1",
+        "10.0.0.1:80",      "[::1]",          "[2001:db8::7]:9465",   "farm",       "FARM:1",
+        "skipjack.example", "farm:",          "skipjack.example.:80",
+    };
+    static const char *const unknown[] = {
+        "",
+        "evil.example",
+        "localhost.evil.example",
+        "127.0.0.1.evil.example",
+        "xlocalhost",
+        "farm.example",
+        "farm:80x",
+        "farm:80:80",
+        "[::1",
+        "[::1]evil",
+        "[evil.example]",
+        "farm@evil.example",
+        "farm/",
+        "evil farm",
+        "2130706433",
+        ".",
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(known); i++)
+        g_assert_true(http_host_fits(known[i], names));
+    for (gsize i = 0; i < G_N_ELEMENTS(unknown); i++)
+        g_assert_false(http_host_fits(unknown[i], names));
+}
+
 int main(int argc, char **argv)
 {
     setlocale(LC_ALL, "C");
@@ -136,5 +168,6 @@ int main(int argc, char **argv)
     g_test_add_func("/http_target/range_is_of_the_body", test_range_is_of_the_body);
     g_test_add_func("/http_target/entity_tag_is_found_in_a_list",
                     test_entity_tag_is_found_in_a_list);
+    g_test_add_func("/http_target/host_is_one_of_the_names", test_host_is_one_of_the_names);
     return g_test_run();
 }

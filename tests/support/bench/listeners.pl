@@ -13,7 +13,7 @@ $SIG{TERM} = sub { $done = 1 };
 my $poll = IO::Poll->new;
 for (1 .. $count) {
     my $socket = IO::Socket::INET->new(PeerAddr => $peer, Timeout => 10) or die "connection $_: $!";
-    syswrite $socket, "GET /api/v1/events HTTP/1.1\r\nHost: x\r\n\r\n";
+    syswrite $socket, "GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n";
     $poll->mask($socket => POLLIN);
 }
 $| = 1;
