@@ -132,6 +132,22 @@ static void a_job_measured_again_gets_the_point_of_that_night(void)
     farm_clear(&farm);
 }
 
+/* An older campaign that measures in the same night does not take the newer one's point. */
+static void a_point_of_a_newer_campaign_stays(void)
+{
+    struct farm farm;
+    farm_init(&farm, &(struct order){.jobs = 1});
+    name_night(&farm, "2027-03-05");
+    farm_work(&farm, 0, false, 1);
+    gather(farm.store);
+    run(farm.store, "UPDATE history SET campaign_id = campaign_id + 1");
+    name_night(&farm, "2027-03-05");
+    remeasure(&farm, 7);
+    gather(farm.store);
+    expect(farm.store, ALL_POINTS, "ConvTest 2027-03-05 0,0 2 10 0 t f 1 one");
+    farm_clear(&farm);
+}
+
 static void without_a_named_night_the_day_12_hours_before_counts(void)
 {
     struct farm farm;
@@ -428,6 +444,7 @@ int main(int argc, char **argv)
     TEST("gather", ended_jobs_become_points_of_their_night);
     TEST("gather", a_dropped_campaign_loses_no_point);
     TEST("gather", a_job_measured_again_gets_the_point_of_that_night);
+    TEST("gather", a_point_of_a_newer_campaign_stays);
     TEST("gather", without_a_named_night_the_day_12_hours_before_counts);
     TEST("gather", a_job_that_took_its_answer_over_has_no_point);
     TEST("gather", a_failed_job_is_a_point_without_a_time);
