@@ -171,7 +171,7 @@ $(BUILD)/page/chart-licence.txt: $(CHART_LICENCE)
 	$(call run,COPY) cp $< $@
 $(CHART_JS) $(CHART_LICENCE):
 	@echo '$@ is missing: the dashboard draws with Chart.js 3. deploy/install-deps installs it (libjs-chart.js);' \
-		'elsewhere name its files: make CHART_JS=FILE/chart.min.js CHART_LICENCE=FILE' >&2; exit 1
+		'elsewhere name its files: make CHART_JS=FILE CHART_LICENCE=FILE' >&2; exit 1
 
 $(BUILD)/embed: kernels/tools/embed.c schema/sql/numbers.h $(BUILD)/list/CFLAGS
 	$(call run,CC) $(CC) $(CFLAGS) -o $@ $< $(LIBS)
