@@ -492,12 +492,40 @@ static bool run_propose(const struct options *options, Store *store, GError **er
     return done;
 }
 
+/* Names the proposals that the approval made outdated: they have the same base as `version`, which therefore lacks their
+ * results. before: the versions before the approval. */
+static bool warn_outdated(Store *store, const char *target, int version, const GPtrArray *before,
+                          GError **error)
+{
+    g_autoptr(GPtrArray) after = store_list_golden(store, target, error);
+    for (guint i = 0; after != NULL && i < after->len && i < before->len; i++) {
+        const struct golden_version *was = before->pdata[i];
+        const struct golden_version *now = after->pdata[i];
+        if (strcmp(was->state, "proposed") == 0 && strcmp(now->state, "outdated") == 0) {
+            g_autofree char *again =
+                now->campaign != 0
+                    ? g_strdup_printf("propose --campaign %" G_GINT64_FORMAT, now->campaign)
+                    : g_strdup_printf("rollback %d", now->restores);
+            g_printerr("%s: proposal %d is outdated by this: version %d does not build on it; to "
+                       "propose it again: skipjack golden %s\n",
+                       target, now->version, version, again);
+        }
+    }
+    return after != NULL;
+}
+
 static bool run_approve(const struct options *options, Store *store, GError **error)
 {
     int version = 0;
     g_autofree char *target = golden_find_target(store, options->target, error);
-    if (target == NULL || !find_open(options, store, target, &version, error) ||
-        !store_approve_golden(store, target, version, options->by, error)) {
+    if (target == NULL || !find_open(options, store, target, &version, error)) {
+        return false;
+    }
+    g_autoptr(GPtrArray) before = store_list_golden(store, target, error);
+    if (before == NULL || !store_approve_golden(store, target, version, options->by, error)) {
+        return false;
+    }
+    if (!warn_outdated(store, target, version, before, error)) {
         return false;
     }
     print_state(target, version, "approved", options->json);

@@ -158,6 +158,31 @@ static void test_every_verb_prints_json(void)
     export_farm_clear(&farm);
 }
 
+/* Two campaigns are proposed on the same base: whoever approves one must learn that the other one is left out. */
+static void test_an_approval_names_the_proposals_that_it_leaves_out(void)
+{
+    static const char *const keys[] = {"8-8-8-1x1-8-8-8-1-0x0-1x1-1x1-0-NCHW-FP32-F"};
+    const struct step propose = {
+        {"golden", "propose", "--campaign", "CAMPAIGN"}, 0, "is proposed", NULL};
+    const struct export_farm_order second = {
+        .name = "second", .keys = keys, .count = 1, .solvers = ""};
+    struct export_farm farm;
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    export_farm_init(&farm);
+    export_farm_work(&farm);
+    g_free(run(&propose, &farm, folder));
+    g_autofree char *again = g_strdup_printf("proposal 1 is outdated by this: version 2 does not "
+                                             "build on it; to propose it again: skipjack golden "
+                                             "propose --campaign %" G_GINT64_FORMAT,
+                                             (gint64)farm.campaign);
+    export_farm_add(&farm, &second);
+    export_farm_work(&farm);
+    g_free(run(&propose, &farm, folder));
+    const struct step approve = {{"golden", "approve", "2"}, 0, "version 2 is approved", again};
+    g_free(run(&approve, &farm, folder));
+    export_farm_clear(&farm);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -165,5 +190,7 @@ int main(int argc, char **argv)
     g_test_add_func("/golden_command/a_version_from_proposal_to_release",
                     test_a_version_from_proposal_to_release);
     g_test_add_func("/golden_command/every_verb_prints_json", test_every_verb_prints_json);
+    g_test_add_func("/golden_command/an_approval_names_the_proposals_that_it_leaves_out",
+                    test_an_approval_names_the_proposals_that_it_leaves_out);
     return g_test_run();
 }
