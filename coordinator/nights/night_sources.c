@@ -3,6 +3,7 @@
 #include "coordinator/campaigns/problems_of.h"
 #include "coordinator/cli/cli.h"
 #include "coordinator/import/problems_import.h"
+#include "coordinator/import/shipped.h"
 #include "coordinator/nights/night_fetch.h"
 
 #include <string.h>
@@ -74,6 +75,16 @@ static GArray *read_stored(Store *store, const struct night_source *source,
     return problems;
 }
 
+/* Whether the source names a network that comes with the program and was not imported. */
+static bool is_shipped(Store *store, const struct night_source *source)
+{
+    if (source->kind != NIGHT_SOURCE_NETWORK || !shipped_find(source->words.network))
+        return false;
+    g_autoptr(GError) none = NULL;
+    g_autofree char *version = store_network_version(store, source->words.network, &none);
+    return g_error_matches(none, STORE_ERROR, STORE_ERROR_NOT_FOUND);
+}
+
 /* Names the list: by the description, by a network of the list, or by its file. */
 static char *list_name(const struct night_source *source, const Import *import, const char *path)
 {
@@ -95,6 +106,19 @@ static GArray *take_import(const struct night_source *source, const Import *impo
     g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_EMPTY, "there is no problem in '%s'",
                 path);
     return NULL;
+}
+
+/* Reads the layer table that comes with the program. */
+static GArray *read_shipped(const struct night_source *source, struct night_source_state *state,
+                            GError **error)
+{
+    const struct shipped_table *table = shipped_find(source->words.network);
+    g_autoptr(GBytes) bytes = g_bytes_new_static(table->text, strlen(table->text));
+    g_autofree char *path = g_strconcat(table->name, ".csv", NULL);
+    g_autoptr(Import) import = problems_import_bytes(path, bytes, words_of(source), error);
+    state->name = g_strdup_printf("network %s", table->name);
+    state->detail = g_strdup("the table that comes with the program");
+    return import ? take_import(source, import, path, state, error) : NULL;
 }
 
 static bool check_file(const struct night_source *source, GBytes **bytes, GError **error)
@@ -121,6 +145,13 @@ static GArray *read_file(const struct night_source *source, struct night_source_
     char *files[] = {source->file, NULL};
     g_autoptr(GBytes) bytes = NULL;
     state->name = g_strdup(source->file);
+    if (!g_file_test(source->file, G_FILE_TEST_EXISTS)) {
+        g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
+                    "there is no file '%s'; a network that comes with the program is named by "
+                    "\"network\", not by \"file\"",
+                    source->file);
+        return NULL;
+    }
     if (source->sha256 && !check_file(source, &bytes, error))
         return NULL;
     g_autoptr(Import) import =
@@ -168,6 +199,9 @@ static GArray *read_source(Store *store, const struct night_source *source,
 {
     switch (source->kind) {
     case NIGHT_SOURCE_NETWORK:
+        if (is_shipped(store, source))
+            return read_shipped(source, state, error);
+        return read_stored(store, source, state, sources, error);
     case NIGHT_SOURCE_TAG: return read_stored(store, source, state, sources, error);
     case NIGHT_SOURCE_FILE: return read_file(source, state, error);
     case NIGHT_SOURCE_URL: return read_url(source, state, error);

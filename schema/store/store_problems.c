@@ -341,8 +341,11 @@ static gpointer read_layer(const json_t *object, GError **error)
 
 static bool not_found(const char *network, GError **error)
 {
-    g_set_error(error, STORE_ERROR, STORE_ERROR_NOT_FOUND,
-                "there is no network '%s'; to list all: skipjack networks --versions", network);
+    g_set_error(
+        error, STORE_ERROR, STORE_ERROR_NOT_FOUND,
+        "there is no network '%s'; to list all: skipjack networks --versions; to import one that "
+        "comes with the program (skipjack networks --shipped): skipjack import NAME",
+        network);
     return false;
 }
 

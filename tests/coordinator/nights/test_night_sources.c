@@ -74,6 +74,30 @@ static void all_kinds_of_sources_become_one_list(void)
     store_close(store);
 }
 
+static void a_network_that_was_not_imported_comes_with_the_program(void)
+{
+    g_autoptr(GError) error = NULL;
+    Store *store = scratch_store();
+    struct night_sources *sources = read_sources(store, "{\"network\": \"resnet18\"}", &error);
+    g_assert_no_error(error);
+    g_assert_cmpint(sources->problems->len, ==, 11);
+    const struct night_source_state *state =
+        &g_array_index(sources->states, struct night_source_state, 0);
+    g_assert_cmpstr(state->network, ==, "resnet18");
+    g_assert_cmpstr(state->detail, ==, "the table that comes with the program");
+    night_sources_free(sources);
+    struct layer layer = {.name = g_strdup("mine"), .multiplicity = 1};
+    g_assert_true(problem_key_parse(KEY_A, &layer.problem, NULL));
+    g_assert_true(store_put_network(store, "resnet18", &layer, 1, NULL, NULL));
+    sources = read_sources(store, "{\"network\": \"resnet18\"}", &error);
+    g_assert_no_error(error);
+    g_assert_cmpint(sources->problems->len, ==,
+                    1); /* an imported network of the name comes first */
+    night_sources_free(sources);
+    g_free(layer.name);
+    store_close(store);
+}
+
 static void a_source_that_cannot_be_read_is_named(void)
 {
     static const struct {
@@ -85,6 +109,8 @@ static void a_source_that_cannot_be_read_is_named(void)
         {"{\"file\": \"/dev/null\", \"sha256\": "
          "\"0000000000000000000000000000000000000000000000000000000000000000\"}",
          "change sha256"},
+        {"{\"file\": \"resnet18\"}", "named by \"network\""},
+        {"{\"network\": \"resnet18@3\"}", "skipjack import NAME"},
     };
     Store *store = scratch_store();
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
@@ -104,6 +130,8 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/night_sources/all_kinds_of_sources_become_one_list",
                     all_kinds_of_sources_become_one_list);
+    g_test_add_func("/night_sources/a_network_that_was_not_imported_comes_with_the_program",
+                    a_network_that_was_not_imported_comes_with_the_program);
     g_test_add_func("/night_sources/a_source_that_cannot_be_read_is_named",
                     a_source_that_cannot_be_read_is_named);
     return g_test_run();
