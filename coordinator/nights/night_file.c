@@ -535,10 +535,34 @@ json_t *night_file_schema(void)
 
 /* ---- reading ---- */
 
+/* Reads the file's JSON, a new reference; NULL with the line that is no JSON. */
+static json_t *load(const char *path, GError **error)
+{
+    json_error_t where;
+    g_autofree char *text = small_file_read(path, NIGHT_FILE_BYTES_MAX, NULL, error);
+    json_t *json = text ? json_loads(text, JSON_REJECT_DUPLICATES, &where) : NULL;
+    if (text && !json)
+        g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
+                    "cannot read the night '%s', line %d: %s", path, where.line, where.text);
+    return json;
+}
+
+bool night_file_is_object(const char *path, GError **error)
+{
+    json_t *json = load(path, error);
+    bool is = json_is_object(json);
+    if (json && !is)
+        g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
+                    "cannot read the night '%s': an object is expected, as in "
+                    "coordinator/nights/NIGHTS.md",
+                    path);
+    json_decref(json);
+    return is;
+}
+
 bool night_file_is(const char *path)
 {
-    g_autofree char *text = small_file_read(path, NIGHT_FILE_BYTES_MAX, NULL, NULL);
-    json_t *root = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    json_t *root = load(path, NULL);
     bool is = json_object_get(root, "targets") != NULL;
     json_decref(root);
     return is;
@@ -591,15 +615,8 @@ struct night_file *night_file_from_json(const char *path, json_t *json, GError *
 
 struct night_file *night_file_read(const char *path, GError **error)
 {
-    json_error_t where;
-    g_autofree char *text = small_file_read(path, NIGHT_FILE_BYTES_MAX, NULL, error);
-    if (!text)
-        return NULL;
-    json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, &where);
+    json_t *json = load(path, error);
     struct night_file *night = json ? night_file_from_json(path, json, error) : NULL;
-    if (!json)
-        g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
-                    "cannot read the night '%s', line %d: %s", path, where.line, where.text);
     json_decref(json);
     return night;
 }

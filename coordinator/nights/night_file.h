@@ -129,6 +129,9 @@ struct night_file {
 /* Returns true if the file is a JSON object with "targets", so the description of a night; false for any other file,
  * also one that cannot be read: request_from_file() names what is wrong with it. */
 bool night_file_is(const char *path);
+/* Whether the file holds a JSON object, of a night or of one campaign. False with COORDINATOR_ERROR_USAGE, or with why the
+ * file cannot be read. */
+bool night_file_is_object(const char *path, GError **error);
 
 /* Reads a description and checks every field. Returns NULL with COORDINATOR_ERROR_USAGE: the message names the file,
  * the line of an error of syntax, or the field's path ("problems[1].batch"), and what the field takes. Free with

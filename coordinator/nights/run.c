@@ -82,10 +82,13 @@ static bool suits_campaign(const struct run_options *options, const char *path, 
                          : options->night ? "--night"
                          : options->json  ? "--json"
                                           : NULL;
-    return !option || cli_misuse(error,
-                                 "%s belongs to nights: '%s' has no \"targets\", so that it "
-                                 "describes one campaign",
-                                 option, path);
+    if (!option)
+        return true;
+    return night_file_is_object(path, error) &&
+           cli_misuse(error,
+                      "%s belongs to nights: '%s' has no \"targets\", so that it "
+                      "describes one campaign",
+                      option, path);
 }
 
 static int run(const struct run_options *options, const char *path)

@@ -44,9 +44,13 @@ for (
     like($errors, qr/cannot read the night '\Q$folder\E\/night.json': $message/, 'and its field is named');
 }
 write_file("$folder/broken.json", "{\n\"targets\": [],\n}\n");
-for (["$folder/broken.json", qr/line 3/], ["$folder/none.json", qr/none.json/]) {
+write_file("$folder/array.json", '[{"targets": ["local"]}]');
+write_file("$folder/empty.json", '');
+for (["$folder/broken.json", qr/line 3/], ["$folder/none.json", qr/none.json/], ["$folder/array.json", qr/an object is expected/],
+    ["$folder/empty.json", qr/empty.json', line 1/]) {
     my ($out, $errors, $status) = run('run', '--dry-run', $_->[0]);
     isnt($status, 0, 'a file that cannot be read fails');
+    like($errors, $_->[1], 'and it is said why');
 }
 write_file("$folder/campaign.json", '{"target": "local", "problems": "list.txt"}');
 for ('--dry-run', '--json', "--why $key", '--night 2026-11-23') {
