@@ -165,8 +165,8 @@ char *watch_why_nobody(Store *store, int64_t campaign)
     if (!workers || !refusals)
         return NULL;
     if (count_running(workers, INFINITY) == 0)
-        return g_strdup(
-            "no worker is running, so nothing happens until one is started: skipjack worker");
+        return g_strdup_printf("no worker is running, so nothing happens until one is started: %s",
+                               database_worker_command());
     guint running = count_running(workers, SILENT_SECONDS);
     if (running == 0 || refusals->len < running)
         return NULL;

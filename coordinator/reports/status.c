@@ -418,7 +418,7 @@ static void status_print(const struct status *status)
         printf("\nNo campaign is active.\n");
     print_eta(farm);
     if (farm->workers->len == 0)
-        printf("\nNo worker is running; skipjack worker starts one.\n");
+        printf("\nNo worker is running; %s starts one.\n", database_worker_command());
     for (size_t i = 0; i < G_N_ELEMENTS(sections); i++) {
         Table *table = sections[i].make(farm);
         if (is_shown(status, &sections[i]))

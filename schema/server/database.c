@@ -15,6 +15,12 @@ char *database_url(bool *embedded, GError **error)
     return embedded_init(&paths, error) ? embedded_url(&paths, "skipjack") : NULL;
 }
 
+const char *database_worker_command(void)
+{
+    const char *named = g_getenv("SKIPJACK_DB");
+    return named != NULL && *named != '\0' ? "skipjack worker" : "skipjack worker --embedded";
+}
+
 char *database_without_password(const char *url)
 {
     return connection_without_password(url);

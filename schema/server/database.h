@@ -10,6 +10,8 @@
 /* The URL that commands use: SKIPJACK_DB, else the embedded database's. *embedded is true for the embedded one. Free
  * with g_free(). Starts nothing. */
 char *database_url(bool *embedded, GError **error);
+/* The command that starts a worker of the database that commands use, for messages: the embedded one needs --embedded. */
+const char *database_worker_command(void);
 /* A URL or connection string without its passwords, for printing: unchanged if it has none, "(unreadable)" if libpq
  * cannot parse it. Free with g_free(). */
 char *database_without_password(const char *url);

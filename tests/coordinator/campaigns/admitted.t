@@ -19,7 +19,7 @@ sub create {
 }
 
 my ($newer, $any) = (create('clang >= 99'), create('clang >= 1'));
-my $none = 'no worker is running, so nothing happens until one is started: skipjack worker';
+my $none = 'no worker is running, so nothing happens until one is started: skipjack worker --embedded';
 is json_of('campaign', 'show', $newer)->{nobody_works}, $none, 'without a worker that is said';
 
 # Registers an idle worker that builds, with the row that a node's agent would store.
