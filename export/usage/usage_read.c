@@ -507,7 +507,8 @@ bool usage_read_golden(Usage *usage, struct usage_database *database, const char
 struct runs_file {
     Usage *usage;
     const char *path;
-    int64_t unknown; /* networks that `usage` lacks */
+    int64_t unknown;    /* networks that `usage` lacks */
+    char *unknown_name; /* the first of them */
 };
 
 /* where: "line 3" or "member 'x'". */
@@ -520,7 +521,8 @@ static bool take_runs(struct runs_file *file, const char *where, const char *net
                     file->path, where);
         return false;
     }
-    file->unknown += usage_set_runs(file->usage, network, runs) ? 0 : 1;
+    if (!usage_set_runs(file->usage, network, runs) && file->unknown++ == 0)
+        file->unknown_name = g_strdup(network);
     return true;
 }
 
@@ -610,7 +612,7 @@ static bool take_runs_csv(struct runs_file *file, const char *text, GError **err
 
 bool usage_read_runs(Usage *usage, const char *path, GError **error)
 {
-    struct runs_file file = {usage, path, 0};
+    struct runs_file file = {usage, path, 0, NULL};
     g_autofree char *text = NULL;
     if (!g_file_get_contents(path, &text, NULL, error)) {
         return false;
@@ -619,8 +621,9 @@ bool usage_read_runs(Usage *usage, const char *path, GError **error)
     bool taken = *begin == '{' || *begin == '[' ? take_runs_json(&file, begin, error)
                                                 : take_runs_csv(&file, text, error);
     if (taken && file.unknown > 0) {
-        g_printerr("%s: %" G_GINT64_FORMAT " networks are not among those asked about\n", path,
-                   file.unknown);
+        g_printerr("%s: %" G_GINT64_FORMAT " networks are not among those asked about: '%s'%s\n",
+                   path, file.unknown, file.unknown_name, file.unknown > 1 ? ", ..." : "");
     }
+    g_free(file.unknown_name);
     return taken;
 }

@@ -108,6 +108,8 @@ write_file("$folder/runs.json", '[{"network": "two", "runs": 3}]');
 for my $file ('runs.csv', 'runs.json') {
     my ($more) = grep { $_->{network} eq 'two' } @{usage('--campaign', $id, @lists, '--runs', "$folder/$file")->{networks}};
     cmp_ok abs($more->{time_ms} / $two->{time_ms} - 3), '<', 1e-6, "$file: a network that runs three times takes three times as long";
+    like read_file("$folder/errors"), qr/not among those asked about: 'else'/, 'a network that nobody asks about is named'
+        if $file eq 'runs.csv';
 }
 for (["network,runs\ntwo,0\n", qr/line 2: expected/], ["two,3\n", qr/line 1: the first line/], ['{"two": "3"}', qr/member 'two'/],
      ['[3]', qr/element 1/], ['{"two": 3', qr/line 1/]) {
