@@ -30,7 +30,7 @@ static int make_token(const char *name, const char *role_name, int days)
     if (!store || !store_make_token(store, name, role, days, &token, &error))
         return cli_fail("db token create", error);
     printf("%s\n", token);
-    cli_note("this is shown once; the database has only its SHA-256");
+    cli_note("this is shown once; the database has only its SHA-256\n");
     return CLI_DONE;
 }
 
