@@ -339,7 +339,9 @@ bool night_why_show(const struct night_file *file, const struct night_plan *plan
                                   problem_key(problem, key), "problem", text, "in_night", in_night,
                                   "solvers", table_json(table)));
     else if (ok) {
-        printf("%s%s\n", text, in_night ? "" : ": no source of the night has it");
+        printf("%s%s\n", text,
+               in_night ? ""
+                        : ": no source of the night has it, so nothing is done; if one had it:");
         table_print(table, stdout);
     }
     table_free(table);

@@ -100,7 +100,13 @@ static struct night *find_night(Store *store, const char *word, const char *name
     int64_t id = 0;
     bool is_date = night_date_is_valid(word), is_latest = strcmp(word, "latest") == 0;
     if (!is_date && !is_latest)
-        return cli_parse_id(word, &id, error) ? store_get_night(store, id, error) : NULL;
+        return cli_parse_id(word, &id, NULL)
+                   ? store_get_night(store, id, error)
+                   : (cli_misuse(error,
+                                 "NIGHT is an id, a date as 2026-11-23, or latest, not '%s'; to "
+                                 "list all: skipjack nights list",
+                                 word),
+                      NULL);
     g_autoptr(GPtrArray) nights = store_list_nights(store, name, 0, error);
     for (guint i = 0; nights && i < nights->len; i++) {
         struct night *night = nights->pdata[i];

@@ -82,7 +82,7 @@ static int verb_send(int argc, char **argv)
     const struct cli cli = {
         .command = "tell send",
         .summary =
-            "Delivers the messages that are due now, as 'serve' does once a minute. Exit status 1 if "
+            "Delivers the messages that are due now, as 'serve' does every 30 seconds. Exit status 1 if "
             "messages still wait or were given up.",
         .example = "skipjack tell send --wait 60",
         .options = options,
@@ -112,8 +112,9 @@ static bool parse_ids(char **texts, int count, GArray *ids, GError **error)
 {
     for (int i = 0; i < count; i++) {
         int64_t id;
-        if (!cli_parse_id(texts[i], &id, error))
-            return false;
+        if (!cli_parse_id(texts[i], &id, NULL))
+            return cli_misuse(error, "'%s' is no id of a message: skipjack tell list shows them",
+                              texts[i]);
         g_array_append_val(ids, id);
     }
     return true;

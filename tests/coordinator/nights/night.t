@@ -262,6 +262,7 @@ is scalar(@{json_of('nights', 'jobs', 'latest', '--state', 'failed')}), 0, 'thos
 is json_of('nights', 'show', 'latest')->{night}, '2027-01-15', 'the latest one is shown';
 like((run('nights', 'show', '2027-01-12'))[0], qr/telling .*\n.*golden: version/, 'so is one of a date');
 is((run('nights', 'show', '2020-01-01'))[2], 1, 'a night that never was is not found');
+like((run('nights', 'show', 'nobody'))[1], qr/NIGHT is an id, a date .*, or latest, not 'nobody'/, 'the forms of NIGHT are named');
 is((run('nights', 'jobs', 'latest', '--reason', 'boredom'))[2], 2, 'an unknown reason is wrong usage');
 
 done_testing;
