@@ -134,6 +134,14 @@ static bool lost_night(const GError *error)
     return g_error_matches(error, STORE_ERROR, STORE_ERROR_CONNECTION);
 }
 
+/* Counts the findings once more: reporting and telling may have been given up after they were counted. */
+static bool keep_findings(struct night_run *run, GError **error)
+{
+    return night_count_findings(run, error) &&
+           store_set_night_summary(run->store, run->night->id, run->night->summary,
+                                   run->night->findings, run->night->empty, error);
+}
+
 /* Notes the step's end, and moves the night, both or nothing. */
 static bool end_step(struct night_run *run, enum night_state to, bool failed, const char *detail,
                      GError **error)
@@ -142,6 +150,7 @@ static bool end_step(struct night_run *run, enum night_state to, bool failed, co
     if (!store_begin(run->store, error))
         return false;
     bool ended = store_end_night_step(run->store, run->night->id, from, failed, detail, error) &&
+                 (to != NIGHT_DONE || keep_findings(run, error)) &&
                  store_move_night(run->store, run->night->id, from, to, error);
     g_autoptr(GError) unkept = NULL;
     if (!store_end(run->store, ended, &unkept) && ended) {

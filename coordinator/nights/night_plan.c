@@ -1,7 +1,7 @@
 #include "coordinator/nights/night_plan.h"
 
 #include "coordinator/cli/cli.h"
-#include "coordinator/nights/regressions.h"
+#include "coordinator/nights/regression_points.h"
 #include "schema/results/store_nights.h"
 #include "solvers/problem/problem_key.h"
 
@@ -159,41 +159,27 @@ static bool read_left(Store *store, const struct night_file *file, const char *t
 }
 
 /* Findings that nobody confirmed or refuted: the pair is measured again. */
-static void take_suspects(const json_t *judged, const char *date, struct known *known)
+static void take_suspects(const Regressions *found, struct known *known)
 {
-    Regressions *found = json_object_size(judged) > 0 ? regressions_from_json(judged, NULL) : NULL;
-    for (guint i = 0; found && i < found->findings->len; i++) {
+    for (guint i = 0; i < found->findings->len; i++) {
         const struct regression_finding *finding = g_ptr_array_index(found->findings, i);
-        if (finding->state == REGRESSION_SUSPECT || finding->state == REGRESSION_UNCONFIRMED)
-            g_hash_table_insert(
-                known->suspects, pair_name(finding->problem_id, finding->solver),
-                g_strdup_printf("%+.1f %% in the night %s, not confirmed", finding->percent, date));
+        if (regression_is_open(finding))
+            g_hash_table_insert(known->suspects, pair_name(finding->problem_id, finding->solver),
+                                g_strdup_printf("%+.1f %% in the night %s, not confirmed",
+                                                finding->percent, finding->now.night));
     }
-    if (found)
-        regressions_free(found);
 }
 
-/* Reads what the last night of that name found and could not confirm. */
+/* Reads what the last judged night of that name found and could not confirm. */
 static bool read_suspects(Store *store, const struct night_file *file, const char *target,
                           const char *night, struct known *known, GError **error)
 {
-    GError *failed = NULL;
-    g_autofree char *before = shift_date(night, -1);
-    struct night *found = store_find_night(store, file->name, before, &failed);
-    if (failed) {
-        g_propagate_error(error, failed);
+    g_autoptr(Regressions) found = NULL;
+    if (!regressions_read_last(store, file->name, night, target, &found, error))
         return false;
-    }
-    if (!found)
-        return true;
-    g_autoptr(GPtrArray) targets = store_list_night_targets(store, found->id, error);
-    for (guint i = 0; targets && i < targets->len; i++) {
-        const struct night_target *each = g_ptr_array_index(targets, i);
-        if (strcmp(each->target, target) == 0)
-            take_suspects(each->judged, found->date, known);
-    }
-    night_free(found);
-    return targets != NULL;
+    if (found)
+        take_suspects(found, known);
+    return true;
 }
 
 static bool known_read(Store *store, const struct night_file *file,

@@ -120,17 +120,23 @@ static void say_if_nobody_works(struct night_run *run, const GArray *watches, st
     }
 }
 
-/* Reads all campaigns. *pause_ms: until they are read again; *open: how many may still be worked on. */
+/* Pauses between two readings: short ones first, since a night that measures few configs again waits for a moment only. */
+#define PAUSE_FIRST_MS 50
+#define PAUSE_MOST_MS  1000
+
+/* Reads all campaigns. *pause_ms: until they are read again, twice as long as before; *open: how many may still be worked
+ * on. */
 static bool read_all(const GArray *watches, int *open, int *pause_ms, GError **error)
 {
     *open = 0;
-    *pause_ms = 1000;
+    *pause_ms = CLAMP(*pause_ms * 2, PAUSE_FIRST_MS, PAUSE_MOST_MS);
     for (guint i = 0; i < watches->len; i++) {
         struct watch *watch = &g_array_index(watches, struct watch, i);
         if (!watch_read(watch, error))
             return false;
         *open += is_open(watch);
-        *pause_ms = MAX(*pause_ms, progress_pause_ms(&watch->progress, watch->reading_seconds));
+        if (*pause_ms >= PAUSE_MOST_MS)
+            *pause_ms = MAX(*pause_ms, progress_pause_ms(&watch->progress, watch->reading_seconds));
     }
     return true;
 }
@@ -138,8 +144,7 @@ static bool read_all(const GArray *watches, int *open, int *pause_ms, GError **e
 static enum night_outcome follow(struct night_run *run, const GArray *watches, struct idle *idle,
                                  GError **error)
 {
-    for (;;) {
-        int open, pause_ms;
+    for (int open, pause_ms = 0;;) {
         if (!read_all(watches, &open, &pause_ms, error))
             return NIGHT_STEP_FAILED;
         if (night_is_overdue(run->night) && !all_done(watches)) {

@@ -3,6 +3,7 @@
 
 #include "schema/results/store_golden.h"
 #include "schema/results/store_history.h"
+#include "schema/results/store_nights.h"
 #include "schema/results/store_remeasure.h"
 #include "schema/store/store_problems.h"
 #include "solvers/problem/problem_key.h"
@@ -14,6 +15,7 @@ struct reader {
     const struct regression_question *question;
     GPtrArray *problems; /* struct regression_problem * */
     GHashTable *by_id;   /* int64_t * -> struct regression_problem * */
+    GHashTable *since;   /* "PROBLEM SOLVER" -> the last night that counts as the pair's past */
 };
 
 static void add_problem(struct reader *reader, int64_t id, const struct night_problem *wanted)
@@ -89,6 +91,31 @@ static void add_earlier(struct regression_entry *entry, const struct history_poi
     g_array_append_val(entry->earlier, earlier);
 }
 
+static char *pair_name(int64_t problem, const char *solver)
+{
+    return g_strdup_printf("%" G_GINT64_FORMAT " %s", (gint64)problem, solver);
+}
+
+/* Notes the nights that open findings were compared with. */
+static void note_suspects(struct reader *reader, const Regressions *last)
+{
+    for (guint i = 0; last && i < last->findings->len; i++) {
+        const struct regression_finding *finding = g_ptr_array_index(last->findings, i);
+        if (regression_is_open(finding) && finding->against == REGRESSION_LAST_NIGHT &&
+            finding->then.night)
+            g_hash_table_insert(reader->since, pair_name(finding->problem_id, finding->solver),
+                                finding->then.night);
+    }
+}
+
+/* Returns true if the point is of a time that was suspected, and not confirmed since. */
+static bool is_suspected(const struct reader *reader, const struct history_point *point)
+{
+    g_autofree char *pair = pair_name(point->problem, point->solver);
+    const char *since = g_hash_table_lookup(reader->since, pair);
+    return since && strcmp(point->night, since) > 0;
+}
+
 /* A point of the night is tonight's, unless its time is an older one that the job took over: then it only says what
  * counts for the problem, like every newest point. A past has no such copies, since they are no measurements. */
 static void add_point(struct reader *reader, const struct history_point *point, bool is_past)
@@ -98,7 +125,8 @@ static void add_point(struct reader *reader, const struct history_point *point, 
     if (entry == NULL || order > 0 || (is_past && point->older))
         return;
     if (order < 0 || point->older) {
-        add_earlier(entry, point);
+        if (!is_past || !is_suspected(reader, point))
+            add_earlier(entry, point);
         return;
     }
     regression_point_clear(&entry->now);
@@ -186,11 +214,27 @@ GPtrArray *regression_points_read(Store *store, const struct regression_question
     g_autoptr(GPtrArray) problems =
         g_ptr_array_new_with_free_func((GDestroyNotify)regression_problem_free);
     g_autoptr(GHashTable) by_id = g_hash_table_new(g_int64_hash, g_int64_equal);
-    struct reader reader = {store, question, problems, by_id};
+    g_autoptr(GHashTable) since = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    struct reader reader = {store, question, problems, by_id, since};
+    note_suspects(&reader, question->last);
     if (!add_problems(&reader, error) || !add_history(&reader, false, 1, error) ||
         !add_history(&reader, true, REGRESSION_NIGHTS, error) || !add_golden_rows(&reader, error))
         return NULL;
     return g_steal_pointer(&problems);
+}
+
+bool regressions_read_last(Store *store, const char *name, const char *date, const char *target,
+                           Regressions **last, GError **error)
+{
+    json_t *judged = NULL;
+    *last = NULL;
+    if (!store_find_judged(store, name, date, target, &judged, error))
+        return false;
+    if (judged)
+        *last = regressions_from_json(judged, error);
+    bool ok = !judged || *last;
+    json_decref(judged);
+    return ok;
 }
 
 /* ---- second measurements ---- */

@@ -1103,6 +1103,11 @@ void regressions_judge_again(Regressions *r)
 
 /* ---- results ---- */
 
+bool regression_is_open(const struct regression_finding *finding)
+{
+    return finding->state == REGRESSION_SUSPECT || finding->state == REGRESSION_UNCONFIRMED;
+}
+
 int regressions_count(const Regressions *r, enum regression_kind kind, enum regression_state state)
 {
     int count = 0;

@@ -197,6 +197,8 @@ void regressions_judge_again(Regressions *regressions);
 json_t *regressions_to_json(const Regressions *regressions);
 Regressions *regressions_from_json(const json_t *json, GError **error);
 
+/* Whether the finding waits for a second measurement: it is neither confirmed nor refuted. */
+bool regression_is_open(const struct regression_finding *finding);
 /* Findings of a kind and state. */
 int regressions_count(const Regressions *regressions, enum regression_kind kind,
                       enum regression_state state);

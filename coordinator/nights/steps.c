@@ -137,9 +137,18 @@ static bool enter_part(struct night_run *run, const struct night_sources *source
     return ok;
 }
 
-static bool enter_target(struct night_run *run, const struct night_sources *sources,
-                         const struct night_plan *whole, const struct night_target_plan *plan,
-                         GError **error)
+/* The night's row of the target, if its campaigns were made by a process that ended before the step did; else NULL. */
+static const struct night_target *find_entered(const GPtrArray *made, const char *target)
+{
+    for (guint i = 0; i < made->len; i++) {
+        const struct night_target *each = made->pdata[i];
+        if (strcmp(each->target, target) == 0 && (each->campaign || each->backfill_campaign))
+            return each;
+    }
+    return NULL;
+}
+
+static bool put_target(struct night_run *run, const struct night_target_plan *plan, GError **error)
 {
     g_autofree char *id = g_strdup(plan->machine.target.id);
     g_autofree char *stack = g_strdup(plan->wanted->stack ? plan->wanted->stack : "");
@@ -149,23 +158,51 @@ static bool enter_target(struct night_run *run, const struct night_sources *sour
         !store_newest_golden(run->store, id, &target.baseline, error))
         return false;
     target.plan = night_target_plan_json(plan);
-    bool ok = store_put_night_target(run->store, run->night->id, &target, error) &&
-              enter_part(run, sources, whole, plan, false, error) &&
-              enter_part(run, sources, whole, plan, true, error);
+    bool ok = store_put_night_target(run->store, run->night->id, &target, error);
     json_decref(target.plan);
     return ok;
 }
 
-static void add_counts(const struct night_plan *plan, GString *detail)
+/* Makes the target's campaigns. Where they were made before, workers may have done jobs since, so that tonight's plan
+ * would not have them any more: the plan that the campaigns were made from stays. */
+static bool enter_target(struct night_run *run, const struct night_sources *sources,
+                         const struct night_plan *whole, const struct night_target_plan *plan,
+                         const GPtrArray *made, GError **error)
 {
-    int counts[NIGHT_REASON_COUNT + 1] = {0}, jobs = 0;
-    for (guint i = 0; i < plan->targets->len; i++) {
-        const struct night_target_plan *target = plan->targets->pdata[i];
-        jobs += (int)target->jobs->len;
-        for (int reason = 1; reason <= NIGHT_REASON_COUNT; reason++)
-            counts[reason] += target->counts[reason];
+    const struct night_target *entered = find_entered(made, plan->machine.target.id);
+    if (!entered && !put_target(run, plan, error))
+        return false;
+    /* The main campaign is made first. */
+    return (entered || enter_part(run, sources, whole, plan, false, error)) &&
+           ((entered && entered->backfill_campaign) ||
+            enter_part(run, sources, whole, plan, true, error));
+}
+
+/* Adds the pairs of a target's plan, as night_target_plan_json() made it, to the counts by reason. */
+static void count_reasons(const json_t *plan, int counts[NIGHT_REASON_COUNT + 1])
+{
+    size_t i;
+    json_t *each;
+    json_array_foreach (json_object_get(plan, "reasons"), i, each) {
+        json_int_t reason = json_integer_value(json_object_get(each, "number"));
+        if (reason >= 1 && reason <= NIGHT_REASON_COUNT)
+            counts[reason] += (int)json_integer_value(json_object_get(each, "pairs"));
     }
-    g_string_append_printf(detail, "%d jobs", jobs);
+}
+
+/* Says how many jobs the night has, and why. *jobs: how many. */
+static bool say_planned(struct night_run *run, GString *detail, int *jobs, GError **error)
+{
+    g_autoptr(GPtrArray) targets = store_list_night_targets(run->store, run->night->id, error);
+    int counts[NIGHT_REASON_COUNT + 1] = {0};
+    *jobs = 0;
+    for (guint i = 0; targets && i < targets->len; i++) {
+        const struct night_target *target = targets->pdata[i];
+        if (target->campaign || target->backfill_campaign)
+            *jobs += (int)json_integer_value(json_object_get(target->plan, "jobs"));
+        count_reasons(target->plan, counts);
+    }
+    g_string_append_printf(detail, "%d jobs", *jobs);
     const char *between = ": ";
     for (int reason = 1; reason <= NIGHT_REASON_COUNT; reason++) {
         if (counts[reason] == 0)
@@ -174,25 +211,26 @@ static void add_counts(const struct night_plan *plan, GString *detail)
                                night_reason_name((enum night_reason)reason));
         between = ", ";
     }
+    return targets != NULL;
 }
 
 static enum night_outcome enter_all(struct night_run *run, const struct night_sources *sources,
                                     const struct night_plan *plan, GString *detail, GError **error)
 {
-    guint jobs = 0;
-    int ended = 0;
+    int ended = 0, jobs = 0;
     if (!store_end_earlier_nights(run->store, run->night->id, &ended, error))
         return NIGHT_STEP_FAILED;
     if (ended > 0)
         cli_note("  %d campaigns of earlier nights end; tonight's take over what they measured\n",
                  ended);
-    for (guint i = 0; i < plan->targets->len; i++) {
-        const struct night_target_plan *target = plan->targets->pdata[i];
-        if (!enter_target(run, sources, plan, target, error))
+    g_autoptr(GPtrArray) made = store_list_night_targets(run->store, run->night->id, error);
+    if (!made)
+        return NIGHT_STEP_FAILED;
+    for (guint i = 0; i < plan->targets->len; i++)
+        if (!enter_target(run, sources, plan, plan->targets->pdata[i], made, error))
             return NIGHT_STEP_FAILED;
-        jobs += target->jobs->len;
-    }
-    add_counts(plan, detail);
+    if (!say_planned(run, detail, &jobs, error))
+        return NIGHT_STEP_FAILED;
     return jobs > 0 ? NIGHT_STEP_DONE : NIGHT_STEP_EMPTY;
 }
 
@@ -220,15 +258,15 @@ enum night_outcome night_step_plan(struct night_run *run, GString *detail, GErro
 
 /* ---- tuning ---- */
 
-/* The night's campaigns: of the backfill, too, if `all`. GArray of int64_t. */
-static GArray *campaigns_of(const GPtrArray *targets, bool all)
+/* The night's campaigns, those of the backfill, too. GArray of int64_t. */
+static GArray *campaigns_of(const GPtrArray *targets)
 {
     GArray *ids = g_array_new(FALSE, FALSE, sizeof(int64_t));
     for (guint i = 0; i < targets->len; i++) {
         const struct night_target *target = targets->pdata[i];
         if (target->campaign != 0)
             g_array_append_val(ids, target->campaign);
-        if (all && target->backfill_campaign != 0)
+        if (target->backfill_campaign != 0)
             g_array_append_val(ids, target->backfill_campaign);
     }
     return ids;
@@ -302,7 +340,7 @@ enum night_outcome night_step_tune(struct night_run *run, GString *detail, GErro
     g_autoptr(GPtrArray) targets = store_list_night_targets(run->store, run->night->id, error);
     if (!targets)
         return NIGHT_STEP_FAILED;
-    g_autoptr(GArray) campaigns = campaigns_of(targets, true);
+    g_autoptr(GArray) campaigns = campaigns_of(targets);
     if (!night_is_overdue(run->night) && !measure_again(run, error))
         return NIGHT_STEP_FAILED;
     enum night_outcome outcome = night_wait(run, campaigns, error);
@@ -327,7 +365,7 @@ enum night_outcome night_step_tune(struct night_run *run, GString *detail, GErro
 
 static bool gather(struct night_run *run, const GPtrArray *targets, GError **error)
 {
-    g_autoptr(GArray) campaigns = campaigns_of(targets, true);
+    g_autoptr(GArray) campaigns = campaigns_of(targets);
     for (guint i = 0; i < campaigns->len; i++)
         if (!store_gather_history(run->store, g_array_index(campaigns, int64_t, i), NULL, error))
             return false;
@@ -343,9 +381,15 @@ enum night_outcome night_step_gather(struct night_run *run, GString *detail, GEr
     return NIGHT_STEP_DONE;
 }
 
+/* Judges the target's night. What the last judged night suspected and could not measure again is compared with what that
+ * night compared it with: a slow-down would be its own reference otherwise, and never be reported. */
 static Regressions *judge_target(struct night_run *run, const struct night_sources *sources,
                                  const struct night_target *target, GError **error)
 {
+    g_autoptr(Regressions) last = NULL;
+    if (!regressions_read_last(run->store, run->file->name, run->night->date, target->target, &last,
+                               error))
+        return NULL;
     struct regression_limits limits = REGRESSION_LIMITS;
     limits.percent = run->file->regressions.percent;
     limits.alpha = run->file->regressions.alpha;
@@ -353,7 +397,8 @@ static Regressions *judge_target(struct night_run *run, const struct night_sourc
     const struct regression_question question = {.target = target->target,
                                                  .night = run->night->date,
                                                  .golden = target->baseline,
-                                                 .sources = sources};
+                                                 .sources = sources,
+                                                 .last = last};
     g_autoptr(GPtrArray) problems = regression_points_read(run->store, &question, error);
     return problems ? regressions_judge(target->target, target->baseline, problems, &limits) : NULL;
 }
@@ -535,7 +580,7 @@ enum night_outcome night_step_confirm(struct night_run *run, GString *detail, GE
     for (guint i = 0; i < targets->len; i++)
         if (!ask_target(run, targets->pdata[i], &asked, error))
             return NIGHT_STEP_FAILED;
-    g_autoptr(GArray) campaigns = campaigns_of(targets, false);
+    g_autoptr(GArray) campaigns = campaigns_of(targets);
     g_string_append_printf(detail, "%" G_GINT64_FORMAT " suspects measured again", (gint64)asked);
     return night_wait(run, campaigns, error);
 }

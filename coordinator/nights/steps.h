@@ -18,8 +18,8 @@ enum night_outcome night_step_export(struct night_run *run, GString *detail, GEr
 enum night_outcome night_step_report(struct night_run *run, GString *detail, GError **error);
 enum night_outcome night_step_tell(struct night_run *run, GString *detail, GError **error);
 
-/* Steps of the night that were given up; -1 with an error. */
-int night_count_failed_steps(struct night_run *run, GError **error);
+/* Sets run->night->findings: confirmed slow-downs and failures, and steps that were given up. */
+bool night_count_findings(struct night_run *run, GError **error);
 
 /* The longest wait, in seconds, for a worker of a certain node to measure a suspect again; any worker may after it.
  * A config takes seconds: this bounds the wait for a node that is busy with other jobs, or goes down meanwhile. */

@@ -449,7 +449,8 @@ static int count_confirmed(struct night_run *run, enum regression_kind kind, GEr
     return count;
 }
 
-int night_count_failed_steps(struct night_run *run, GError **error)
+/* Steps of the night that were given up; -1 with an error. */
+static int count_failed_steps(struct night_run *run, GError **error)
 {
     g_autoptr(GPtrArray) steps = store_list_night_steps(run->store, run->night->id, error);
     int count = 0;
@@ -466,12 +467,17 @@ static int count_findings(struct night_run *run, int *findings, GError **error)
     int slower = count_confirmed(run, REGRESSION_SLOWER, error);
     int faster = slower < 0 ? -1 : count_confirmed(run, REGRESSION_FASTER, error);
     int broken = faster < 0 ? -1 : count_confirmed(run, REGRESSION_FAILED, error);
-    int failed = broken < 0 ? -1 : night_count_failed_steps(run, error);
+    int failed = broken < 0 ? -1 : count_failed_steps(run, error);
     if (failed < 0)
         return -1;
     *findings = slower + broken + failed;
     return NIGHT_TELL_ALWAYS | (slower > 0 ? NIGHT_TELL_REGRESSION : 0) |
            (faster > 0 ? NIGHT_TELL_GAIN : 0) | (broken + failed > 0 ? NIGHT_TELL_FAILURE : 0);
+}
+
+bool night_count_findings(struct night_run *run, GError **error)
+{
+    return count_findings(run, &run->night->findings, error) >= 0;
 }
 
 enum night_outcome night_step_report(struct night_run *run, GString *detail, GError **error)
@@ -486,9 +492,8 @@ enum night_outcome night_step_report(struct night_run *run, GString *detail, GEr
     if (folder)
         set_text(run->night->summary, "report", folder);
     g_string_append(detail, folder ? folder : "no folder is named for it");
-    return ok && count_findings(run, &run->night->findings, error) >= 0 && keep_outcomes(run, error)
-               ? NIGHT_STEP_DONE
-               : NIGHT_STEP_FAILED;
+    return ok && night_count_findings(run, error) && keep_outcomes(run, error) ? NIGHT_STEP_DONE
+                                                                               : NIGHT_STEP_FAILED;
 }
 
 /* ---- telling ---- */

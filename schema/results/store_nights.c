@@ -109,16 +109,6 @@ struct night *store_get_night(Store *store, int64_t id, GError **error)
     return first_night(rows, error);
 }
 
-struct night *store_find_night(Store *store, const char *name, const char *date, GError **error)
-{
-    g_autoptr(StoreRows) rows =
-        store_read(store, error,
-                   SELECT_NIGHT "WHERE n.name = $1 AND ($2::date IS NULL OR n.night <= $2::date)"
-                                " ORDER BY n.night DESC LIMIT 1",
-                   "ss", name, date);
-    return first_night(rows, error);
-}
-
 struct night *store_begin_night(Store *store, const char *name, const char *date,
                                 const json_t *description, int64_t deadline_unix, bool *is_new,
                                 GError **error)
@@ -296,6 +286,19 @@ GPtrArray *store_list_night_targets(Store *store, int64_t night, GError **error)
         " FROM night_targets t WHERE t.night_id = $1 ORDER BY t.target",
         "l", night);
     return rows == NULL ? NULL : store_list(rows, read_target, free_target);
+}
+
+bool store_find_judged(Store *store, const char *name, const char *date, const char *target,
+                       json_t **judged, GError **error)
+{
+    g_autoptr(StoreRows) rows = store_read(
+        store, error,
+        "SELECT t.judged FROM night_targets t JOIN nights n ON n.id = t.night_id"
+        " WHERE n.name = $1 AND n.night < $2::date AND t.target = $3 AND t.judged <> '{}'"
+        " ORDER BY n.night DESC LIMIT 1",
+        "sss", name, date, target);
+    *judged = rows != NULL && PQntuples(rows) > 0 ? store_row_json(rows, 0) : NULL;
+    return rows != NULL;
 }
 
 /* Reads the id of the campaign that the night has for the target; 0 for none. */

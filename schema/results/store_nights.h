@@ -62,9 +62,6 @@ struct night *store_begin_night(Store *store, const char *name, const char *date
                                 GError **error);
 /* NULL with STORE_ERROR_NOT_FOUND if there is no such night. */
 struct night *store_get_night(Store *store, int64_t id, GError **error);
-/* The newest night of that name at or before the date (NULL for any date). NULL without an error if
- * there is no such night. */
-struct night *store_find_night(Store *store, const char *name, const char *date, GError **error);
 /* The newest first; name NULL for all, limit 0 for all. GPtrArray of struct night *. */
 GPtrArray *store_list_nights(Store *store, const char *name, int limit, GError **error);
 
@@ -117,6 +114,11 @@ bool store_judge_night_target(Store *store, int64_t night, const char *target, c
                               GError **error);
 /* GPtrArray of struct night_target *, by target. */
 GPtrArray *store_list_night_targets(Store *store, int64_t night, GError **error);
+
+/* Reads what the newest judged night of that name before the date found for the target, a new reference; NULL without an
+ * error if there is none. Nights that failed before they judged, and nights without a job, are passed over. */
+bool store_find_judged(Store *store, const char *name, const char *date, const char *target,
+                       json_t **judged, GError **error);
 
 /* Makes the night's campaign for a target like store_create_campaign(), each job with its cause, and notes it
  * and its jobs with the night, all in one transaction. campaign->night and ->backfill say which. If the night has

@@ -64,10 +64,10 @@ sub stop_workers {
     sql('UPDATE workers SET ended_at = now() WHERE ended_at IS NULL');
 }
 sub start_workers {
-    my ($revision, $factor) = @_;
+    my ($revision, $factor, $late) = @_;
     stop_workers() if @workers;
-    $ENV{SKIPJACK_YEAR} = "ConvRising=$revision ConvLate=0";
-    write_file("$folder/model", "night $revision\nsolver ConvRising $factor\n");
+    $ENV{SKIPJACK_YEAR} = "ConvRising=$revision ConvLate=" . ($late ? 1 : 0);
+    write_file("$folder/model", "night $revision\nsolver ConvRising $factor\nsolver ConvLate " . ($late // 1) . "\n");
     chomp(my $url = (run('db', 'url'))[0]);
     @workers = map { begin_process("$folder/$_.out", $worker, $url, $_, 'clang 15.0.6', 'hip 6.2; driver 6.10.5',
             "$folder/model") } qw(node1 node2);
@@ -116,6 +116,12 @@ sub begin_night {
     return begin_process($log, $program, 'run', "$folder/nightly.json", '--night', $date);
 }
 sub of_night { my ($date, $what) = @_; return sql("SELECT $what FROM night_rows WHERE night = '$date'") }
+# The deadline of the newest night passes: nights and campaigns have whole seconds.
+sub end_time {
+    my ($date) = @_;
+    sql("UPDATE nights SET deadline = date_trunc('second', now()) WHERE night = '$date';"
+        . " UPDATE campaigns SET deadline = date_trunc('second', now()) WHERE id = (SELECT max(id) FROM campaigns)");
+}
 sub steps {
     my ($date) = @_;
     return join ' ', split /\n/, sql("SELECT s.step FROM night_steps s JOIN nights n ON n.id = s.night_id"
@@ -187,6 +193,10 @@ for my $step (qw(planning tuning gathering judging confirming settling proposing
         push @missed, "$step $is_end: $there $state" if $there ne 1 || $state ne $step;
         kill_process($pid, 'KILL');
         sql('DELETE FROM hold');
+        next if "$step $is_end" ne 'planning true';
+        # The jobs end and upkeep gathers their times while no process works on the night.
+        is await("SELECT count(*) FROM campaigns WHERE state = 'active'", 0), 0, 'workers go on without it';
+        is((run('db', 'collect'))[2], 0, 'and upkeep gathers the history');
     }
 }
 is "@missed", '', 'a night is killed twice at each of its ten steps';
@@ -235,8 +245,7 @@ await("SELECT state FROM nights WHERE night = '2027-01-14'", 'tuning');
 is kill_process($stopped, 'INT'), 130, 'Ctrl-C stops a night';
 like read_file("$folder/stopped"), qr/is tuning.*To go on with it:\n.*run .*nightly.json --night 2027-01-14/s,
     'which says how it goes on';
-sql("UPDATE nights SET deadline = now() WHERE night = '2027-01-14';"
-    . " UPDATE campaigns SET deadline = now() WHERE id = (SELECT max(id) FROM campaigns)");
+end_time('2027-01-14');
 (undef, $errors, $status) = night('2027-01-14');
 is $status, 0, 'after its deadline it goes on with what is there' or diag $errors;
 like $errors, qr/the deadline has passed/, 'and says so';
@@ -264,5 +273,36 @@ like((run('nights', 'show', '2027-01-12'))[0], qr/telling .*\n.*golden: version/
 is((run('nights', 'show', '2020-01-01'))[2], 1, 'a night that never was is not found');
 like((run('nights', 'show', 'nobody'))[1], qr/NIGHT is an id, a date .*, or latest, not 'nobody'/, 'the forms of NIGHT are named');
 is((run('nights', 'jobs', 'latest', '--reason', 'boredom'))[2], 2, 'an unknown reason is wrong usage');
+
+# ---- a slow-down that the deadline leaves unconfirmed is found by the next night, though the golden version has it by now
+
+start_workers(5, 2.5);
+sql("INSERT INTO hold VALUES ('confirming', false)");
+my $late = begin_night('2027-01-16', "$folder/late");
+is await("SELECT state FROM nights WHERE night = '2027-01-16'", 'confirming'), 'confirming', 'a night has suspects';
+end_time('2027-01-16');
+kill_process($late, 'KILL');
+sql('DELETE FROM hold');
+is((night('2027-01-16'))[2], 0, 'which it cannot measure again before its deadline');
+$plan = json_of('run', "$folder/nightly.json", '--night', '2027-01-18', '--dry-run');
+is join(' ', map { "$_->{reason}: $_->{pairs}" } grep { $_->{action} ne 'nothing' } @{$plan->{targets}[0]{reasons}}),
+    "suspect: $problems", 'the next night measures them again';
+describe(report => {folder => "$folder/list.txt/reports"}, problems => [{file => 'missing.txt'}]);
+is((night('2027-01-17'))[2], 1, 'even if a night between them fails');
+is of_night('2027-01-17', "state || ' ' || findings"), 'done 2', 'one that can neither plan nor report ends red';
+describe();
+(undef, $errors, $status) = night('2027-01-18');
+is $status, 1, 'and confirms them' or diag $errors;
+is of_night('2027-01-18', 'findings'), $problems, 'all of them';
+
+# ---- a gain in the backfill is measured again, too
+
+describe(solvers => ['ConvRising', 'ConvFalling', 'ConvSteady', 'ConvLate'], tell => []);
+start_workers(5, 2.5, 0.3);
+(undef, $errors, $status) = night('2027-01-19');
+is $status, 0, 'a night with a new solver ends well' or diag $errors;
+my $found = decode_json(sql("SELECT t.judged FROM night_targets t JOIN nights n ON n.id = t.night_id WHERE n.night = '2027-01-19'"));
+is join(' ', sort map { "$_->{solver} $_->{kind} $_->{state}" } grep { $_->{against} eq 'last night' } @{$found->{findings}}),
+    join(' ', ('ConvLate faster confirmed') x $problems), 'whose gain is confirmed' or diag $errors;
 
 done_testing;
