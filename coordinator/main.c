@@ -53,7 +53,7 @@ static const struct command commands[] = {
      command_report},
     {"worker", "The farm", "this node's agent: builds, evaluates, or both", command_worker},
     {"status", "The farm", "database, campaigns, jobs, workers at a glance", command_status},
-    {"serve", "The farm", "metrics and health over HTTP, and the farm's upkeep", command_serve},
+    {"serve", "The farm", "a dashboard, its API and metrics over HTTP, and upkeep", command_serve},
     {"quarantine", "The farm", "list or clear configs that crash or hang", command_quarantine},
     {"tell", "The farm", "messages to webhooks: list, send, retry, drop", command_tell},
     {"db", "The farm", "start, stop, migrate the database; say where it is", command_db},

@@ -469,9 +469,11 @@ bool request_from_file(const char *path, struct request *request, GError **error
     json_object_foreach (root, key, value) {
         if (ok && !take_field(key, value, folder, request)) {
             ok = false;
-            g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
-                        "cannot read the campaign '%s': '%s' is no field of it, or not of its type",
-                        path, key);
+            g_set_error(
+                error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
+                "cannot read the campaign '%s': '%s' is no field of it, or not of its type; "
+                "skipjack run --help lists the fields, and a night has \"targets\"",
+                path, key);
         }
     }
     json_decref(root);

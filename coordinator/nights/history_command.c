@@ -7,6 +7,7 @@
 #include "coordinator/cli/table.h"
 #include "coordinator/commands.h"
 #include "coordinator/nights/causes.h"
+#include "coordinator/process/machine.h"
 #include "schema/results/store_history.h"
 #include "schema/results/store_pages.h"
 #include "schema/server/database.h"
@@ -245,11 +246,22 @@ static bool add_key(Store *store, Table *table, const char *key,
     return true;
 }
 
-static Table *list(const char *text, const struct history_options *options, GError **error)
+/* Replaces --target by the target's id, which history has. */
+static bool find_target(Store *store, struct history_options *options, GError **error)
+{
+    char *id = options->target != NULL ? machine_target_id(store, options->target, error) : NULL;
+    if (options->target != NULL && id == NULL)
+        return false;
+    g_free(options->target);
+    options->target = id;
+    return true;
+}
+
+static Table *list(const char *text, struct history_options *options, GError **error)
 {
     g_auto(GStrv) keys = keys_of(text, error);
     g_autoptr(Store) store = keys != NULL ? database_open(false, error) : NULL;
-    if (store == NULL)
+    if (store == NULL || !find_target(store, options, error))
         return NULL;
     Table *table = table_new(columns, G_N_ELEMENTS(columns));
     for (char **key = keys; *key != NULL; key++) {
@@ -354,7 +366,8 @@ int command_history(int argc, char **argv)
 {
     struct history_options options = {0};
     const GOptionEntry entries[] = {
-        {"target", 't', 0, G_OPTION_ARG_STRING, &options.target, "only this target", "TARGET"},
+        {"target", 't', 0, G_OPTION_ARG_STRING, &options.target,
+         "only this target; local is this machine's", "TARGET"},
         {"solver", 's', 0, G_OPTION_ARG_STRING, &options.solver,
          "this solver's points instead of the winner's", "SOLVER"},
         {"since", 0, 0, G_OPTION_ARG_STRING, &options.since, "nights from this one on",

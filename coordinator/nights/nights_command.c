@@ -5,6 +5,7 @@
 #include "coordinator/commands.h"
 #include "coordinator/nights/night_lists.h"
 #include "coordinator/nights/night_plan.h"
+#include "coordinator/process/machine.h"
 #include "schema/server/database.h"
 #include "solvers/problem/problem_key.h"
 
@@ -221,7 +222,8 @@ static int verb_jobs(int argc, char **argv)
     gboolean as_json = FALSE;
     const GOptionEntry options[] = {
         {"name", 0, 0, G_OPTION_ARG_STRING, &name, "of nights of this name, for a date", "NAME"},
-        {"target", 't', 0, G_OPTION_ARG_STRING, &target, "only of this target", "T"},
+        {"target", 't', 0, G_OPTION_ARG_STRING, &target,
+         "only of this target; local is this machine's", "T"},
         {"reason", 0, 0, G_OPTION_ARG_STRING, &reason, "only jobs of this reason: \"new solver\"",
          "R"},
         {"state", 0, 0, G_OPTION_ARG_STRING, &state, "open, done, failed or unfinished", "S"},
@@ -242,13 +244,15 @@ static int verb_jobs(int argc, char **argv)
     if (!cli_parse(&cli, &argc, &argv))
         return CLI_USAGE;
     GError *error = NULL;
-    struct night_job_query query = {.target = target, .state = state};
+    struct night_job_query query = {.state = state};
     g_autoptr(Store) store = read_reason(reason, &query.reason, &error) && read_state(state, &error)
                                  ? database_open(as_json, &error)
                                  : NULL;
     struct night *night = store ? find_night(store, argv[1], name, &error) : NULL;
     query.night = night ? night->id : 0;
-    Table *table = night ? list_jobs(store, &query, &error) : NULL;
+    g_autofree char *id = night && target ? machine_target_id(store, target, &error) : NULL;
+    query.target = id;
+    Table *table = night && (id || !target) ? list_jobs(store, &query, &error) : NULL;
     night_free(night);
     return table_finish("nights jobs", table, as_json, error);
 }

@@ -8,6 +8,8 @@
 #include "schema/server/database.h"
 #include "solvers/problem/problem_key.h"
 
+#include <string.h>
+
 struct run_options {
     gboolean dry_run, json, schema;
     char *why, *night;
@@ -57,11 +59,16 @@ static bool show_plan(Store *store, const struct run_options *options,
 static int run_night(const struct run_options *options, const char *path)
 {
     GError *error = NULL;
-    g_autofree char *night = options->night ? g_strdup(options->night) : night_date();
+    g_autofree char *today = night_date();
+    g_autofree char *night = g_strdup(options->night ? options->night : today);
     struct night_file *file = NULL;
     bool ok = night_date_is_valid(night) ||
               cli_misuse(&error, "--night takes a date as 2026-11-23, not '%s'", night);
     file = ok ? night_file_read(path, &error) : NULL;
+    if (file && strcmp(night, today) > 0)
+        cli_note("the night %s is after %s, the present one: nights before it do not count what it "
+                 "measures\n",
+                 night, today);
     g_autoptr(Store) store = file ? database_open(false, &error) : NULL;
     if (store && (options->dry_run || options->why))
         ok = show_plan(store, options, file, night, &error);
@@ -133,9 +140,9 @@ int command_run(int argc, char **argv)
             "problems (a file or a list), tag, network, batch (a number or a list), dtype (a name "
             "or a list), layout, allow_clamped, solvers (names or families, a text or a list), "
             "all_solvers, workspace_limit (bytes, or a text like \"64MiB\"), dynamic_only, "
-            "deterministic, tunable_only, configs, strategy, seed, budget, build_only, name, pool, "
+            "deterministic, tunable_only, configs, strategy, seed, budget, deadline, build_only, name, pool, "
             "stack, priority, share, trust (logins, a text or a list). Workers do the work: start "
-            "one with skipjack worker.",
+            "one with skipjack worker (--embedded without SKIPJACK_DB).",
         .example = "echo '{\"target\": \"local\", \"problems\": \"layers.txt\"}' >campaign.json\n"
                    "  skipjack run campaign.json\n"
                    "  skipjack run nightly.json --dry-run",

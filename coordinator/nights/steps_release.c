@@ -547,7 +547,9 @@ enum night_outcome night_step_tell(struct night_run *run, GString *detail, GErro
     }
     if (!tell_deliver(run->store, TELL_SECONDS, NULL, &counts, error))
         return NIGHT_STEP_FAILED;
-    g_string_append_printf(detail, "%d messages: %d delivered, %d wait, %d given up", kept,
-                           counts.delivered, counts.waiting, counts.failed);
+    bool with_earlier = counts.delivered + counts.waiting + counts.failed > kept;
+    g_string_append_printf(detail, "%d messages%s: %d delivered, %d wait, %d given up", kept,
+                           with_earlier ? ", with earlier ones" : "", counts.delivered,
+                           counts.waiting, counts.failed);
     return NIGHT_STEP_DONE;
 }

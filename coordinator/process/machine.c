@@ -87,3 +87,11 @@ bool machine_find(Store *store, const char *name, struct machine *machine, GErro
     }
     return machine_parse_target(name, &machine->target, error);
 }
+
+char *machine_target_id(Store *store, const char *name, GError **error)
+{
+    struct machine machine = {0};
+    char *id = machine_find(store, name, &machine, error) ? g_strdup(machine.target.id) : NULL;
+    machine_clear(&machine);
+    return id;
+}

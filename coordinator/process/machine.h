@@ -24,4 +24,8 @@ bool machine_parse_target(const char *name, struct target *target, GError **erro
  * else machine_parse_target(). */
 bool machine_find(Store *store, const char *name, struct machine *machine, GError **error);
 
+/* Returns the id of the target that a user names: this machine's for "local". NULL with COORDINATOR_ERROR_USAGE if no
+ * target can have the name. Free with g_free(). */
+char *machine_target_id(Store *store, const char *name, GError **error);
+
 #endif

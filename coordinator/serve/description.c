@@ -83,6 +83,20 @@ static bool is_in(const json_t *list, const json_t *value)
     return false;
 }
 
+/* The values of an enum, "active, paused, 3". Free with g_free(). */
+static char *list_text(const json_t *list)
+{
+    GString *text = g_string_new(NULL);
+    size_t i;
+    const json_t *one;
+    json_array_foreach (list, i, one) {
+        g_autofree char *other = json_is_string(one) ? NULL : json_dumps(one, JSON_ENCODE_ANY);
+        g_string_append_printf(text, "%s%s", i > 0 ? ", " : "",
+                               other ? other : json_string_value(one));
+    }
+    return g_string_free(text, FALSE);
+}
+
 static bool check(const Description *description, const json_t *schema, const json_t *value,
                   const char *name, int depth, char **why);
 
@@ -172,8 +186,10 @@ static bool check(const Description *description, const json_t *schema, const js
     const json_t *choices = json_object_get(schema, "enum");
     if (!has_type(json_object_get(schema, "type"), value))
         return say(why, g_strdup_printf("%s is of another type", name));
-    if (choices && !is_in(choices, value))
-        return say(why, g_strdup_printf("%s is none of its values", name));
+    if (choices && !is_in(choices, value)) {
+        g_autofree char *all = list_text(choices);
+        return say(why, g_strdup_printf("%s is one of %s", name, all));
+    }
     if (!check_any(description, schema, value, depth))
         return say(why, g_strdup_printf("%s fits none of its forms", name));
     json_array_foreach (value, i, item)

@@ -55,6 +55,13 @@ is_deeply [map { $_->{failure} } @{json_of('history', $key, '--solver', 'ConvFas
     'a solver has its failures';
 is_deeply [map { $_->{night} } @{json_of('history', $key, '--nights', 2, '--target', 'gfx90a68')}],
     ['2027-03-03', '2027-03-04'], '--nights takes the newest';
+{
+    my ($out, $errors, $status) = run('history', $key, '--target', 'gfx90');
+    is $status, 2, 'a target that none can be is wrong usage';
+    like $errors, qr/unknown target 'gfx90'/, 'which is said';
+    ($out, $errors, $status) = run('history', $key, '--target', 'local');
+    like $errors, qr/has measured '\Q$key\E' on cpu-/, 'local is the target of this machine';
+}
 my $since = json_of('history', $key, '--since', '2027-03-02', '--target', 'gfx90a68');
 is scalar(@$since), 3, '--since takes those from a night on';
 like $since->[0]{changed}, qr/driver/, 'compared with the night before';

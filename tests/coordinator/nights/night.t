@@ -272,6 +272,7 @@ is json_of('nights', 'show', 'latest')->{night}, '2027-01-15', 'the latest one i
 like((run('nights', 'show', '2027-01-12'))[0], qr/telling .*\n.*golden: version/, 'so is one of a date');
 is((run('nights', 'show', '2020-01-01'))[2], 1, 'a night that never was is not found');
 like((run('nights', 'show', 'nobody'))[1], qr/NIGHT is an id, a date .*, or latest, not 'nobody'/, 'the forms of NIGHT are named');
+is((run('nights', 'jobs', 'latest', '--target', 'gfx90'))[2], 2, 'jobs of a target that none can be are wrong usage');
 is((run('nights', 'jobs', 'latest', '--reason', 'boredom'))[2], 2, 'an unknown reason is wrong usage');
 
 # ---- a slow-down that the deadline leaves unconfirmed is found by the next night, though the golden version has it by now

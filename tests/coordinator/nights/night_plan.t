@@ -59,6 +59,8 @@ for ('--dry-run', '--json', "--why $key", '--night 2026-11-23') {
     like($errors, qr/belongs to nights/, 'which is said');
 }
 is((run('run'))[2], 2, 'run needs a file');
+like((run('run', '--dry-run', '--night', '2999-01-01', describe()))[1], qr/nights before it do not count what it measures/,
+    'a night of the future is warned of');
 for (['--night', 'tonight'], ['--why', 'this']) {
     my ($out, $errors, $status) = run('run', '--dry-run', @$_, describe());
     is($status, 2, "$_->[0] $_->[1] is wrong usage");
