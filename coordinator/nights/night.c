@@ -2,11 +2,13 @@
 
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/table.h"
+#include "coordinator/import/import.h"
 #include "coordinator/nights/night_lists.h"
 #include "coordinator/nights/night_wait.h"
 #include "coordinator/nights/steps.h"
 #include "coordinator/process/command_line.h"
 #include "coordinator/process/process.h"
+#include "coordinator/tell/tell.h"
 #include "schema/monitor/signals.h"
 #include "schema/server/database.h"
 #include "schema/server/embedded.h"
@@ -120,12 +122,14 @@ static bool take_back(struct night_run *run, const char *message)
 #define STEP_TRIES 3
 static const double try_pauses[STEP_TRIES - 1] = {5, 30};
 
-/* Whether the step may succeed when it is tried again at once: not after a mistake in the night's file, nor if a folder
- * is missing, full or closed to this user. */
+/* Whether the step may succeed when it is tried again at once: not after a mistake in the night's file or in a list that
+ * it names, nor if a network, file or folder is missing, full or closed to this user. */
 static bool is_worth_a_try(const GError *error)
 {
     return !g_error_matches(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE) &&
-           error->domain != G_FILE_ERROR;
+           !g_error_matches(error, COORDINATOR_ERROR, COORDINATOR_ERROR_EMPTY) &&
+           !g_error_matches(error, STORE_ERROR, STORE_ERROR_NOT_FOUND) &&
+           error->domain != EXPORT_ERROR && error->domain != G_FILE_ERROR;
 }
 
 /* Whether the connection was lost, and with it the night. */
@@ -286,13 +290,46 @@ static int show(struct night_run *run, bool as_json, GError **error)
     return run->night->findings > 0 ? CLI_FAILED : CLI_DONE;
 }
 
+/* The description as the database keeps it, for everybody who may read: webhooks without what may be secret. A new
+ * reference. */
+static json_t *public_description(const struct night_file *file)
+{
+    json_t *json = json_deep_copy(file->json);
+    size_t i;
+    json_t *tell;
+    json_array_foreach (json_object_get(json, "tell"), i, tell) {
+        const char *webhook = json_string_value(json_object_get(tell, "webhook"));
+        g_autofree char *shown = webhook ? tell_public_url(webhook) : NULL;
+        if (shown)
+            json_object_set_new(tell, "webhook", json_string(shown));
+    }
+    return json;
+}
+
+/* A night goes on by the file of today: what is planned stays, all that comes after it follows the new text. */
+static void say_changed(const struct night_run *run, const json_t *description, bool is_new)
+{
+    if (!is_new && run->night->state != NIGHT_DONE &&
+        !json_equal(run->night->description, description))
+        fprintf(
+            stderr,
+            "the night began with another '%s': the jobs that it has planned stay, and its other "
+            "steps follow the file as it is now\n",
+            run->file->path);
+}
+
 static bool begin(struct night_run *run, const char *date, GError **error)
 {
+    bool is_new = false;
     int64_t deadline_unix = 0;
     if (!request_read_deadline(run->file->deadline, &deadline_unix, error))
         return false;
-    run->night = store_begin_night(run->store, run->file->name, date, run->file->json,
-                                   deadline_unix, NULL, error);
+    json_t *description = public_description(run->file);
+    run->night = store_begin_night(run->store, run->file->name, date, description, deadline_unix,
+                                   &is_new, error);
+    if (run->night)
+        say_changed(run, description, is_new);
+    json_decref(description);
     return run->night != NULL;
 }
 

@@ -86,7 +86,7 @@ if (!$receiver) {
             $length = $1 if $line =~ /^content-length: *([0-9]+)/i;
             last if $line =~ /^\r?\n$/;
         }
-        read $client, my $body, $length;
+        read($client, my $body, $length);
         open my $file, '>>', $inbox or die $!;
         print $file "$body\n";
         close $file;
@@ -107,7 +107,7 @@ my $description = {
     golden => {propose => JSON::PP::true, approve => JSON::PP::true},
     export => {folder => "$folder/releases"},
     report => {folder => "$folder/reports"},
-    tell => [{webhook => 'http://127.0.0.1:' . $listener->sockport . '/', on => ['regression', 'failure']}],
+    tell => [{webhook => 'http://127.0.0.1:' . $listener->sockport . '/hooks/s3cret', on => ['regression', 'failure']}],
 };
 sub describe { write_file("$folder/nightly.json", encode_json({%$description, @_})) }
 sub night { my ($date, @more) = @_; return run('run', "$folder/nightly.json", '--night', $date, @more) }
@@ -220,6 +220,10 @@ my @messages = map { decode_json($_) } split /\n/, read_file($inbox);
 my %ids = map { $_->{id} => 1 } @messages;
 is scalar(keys %ids), 1, 'one message is sent' or diag read_file($inbox);
 
+is sql("SELECT count(*) FROM nights WHERE description::text LIKE '%s3cret%' OR summary::text LIKE '%s3cret%'"), 0,
+    'the secret path of a webhook is not in the rows of nights, which everybody may read';
+is scalar(grep { read_file($_) =~ /s3cret/ } glob("$folder/reports/*/* $folder/killed")), 0, 'nor in reports, nor in the log';
+
 # ---- a step that fails is reported, and begins again
 
 describe(export => {folder => "$folder/list.txt/releases"});
@@ -246,8 +250,12 @@ is kill_process($stopped, 'INT'), 130, 'Ctrl-C stops a night';
 like read_file("$folder/stopped"), qr/is tuning.*To go on with it:\n.*run .*nightly.json --night 2027-01-14/s,
     'which says how it goes on';
 end_time('2027-01-14');
+describe(priority => 3);
 (undef, $errors, $status) = night('2027-01-14');
 is $status, 0, 'after its deadline it goes on with what is there' or diag $errors;
+like $errors, qr/the night began with another .*nightly.json': the jobs that it has planned stay/,
+    'and says that its description was changed meanwhile';
+describe();
 like $errors, qr/the deadline has passed/, 'and says so';
 is of_night('2027-01-14', 'jobs_unfinished'), $problems, 'its jobs are unfinished';
 start_workers(4, 1.4);
