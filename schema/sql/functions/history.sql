@@ -36,44 +36,66 @@ LANGUAGE sql STABLE SET search_path = skipjack, pg_temp SET plan_cache_mode = fo
     SELECT count(*) + coalesce(sum(e.rounds), 0) FROM job_ends e WHERE e.campaign_id = campaign
 $$;
 
--- Campaigns with points that were not gathered yet: this one, or with 0 all.
+-- Campaigns with points that were not gathered yet: this one, or with 0 all. A campaign that ended without
+-- another ended job is gathered once more: after that its jobs are not counted any more.
 CREATE OR REPLACE FUNCTION history_to_gather(campaign bigint) RETURNS TABLE (campaign_id bigint, progress bigint)
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
     c record;
 BEGIN
-    FOR c IN SELECT a.id, m.progress AS seen FROM campaigns a LEFT JOIN history_marks m ON m.campaign_id = a.id
+    FOR c IN SELECT a.id, a.state, m.progress AS seen FROM campaigns a LEFT JOIN history_marks m ON m.campaign_id = a.id
              WHERE NOT a.build_only AND a.strategy <> 'foreign' AND m.final IS NOT TRUE
                AND (campaign = 0 OR a.id = campaign)
              ORDER BY a.id
     LOOP
         campaign_id := c.id;
         progress := history_progress(c.id);
-        IF progress IS DISTINCT FROM c.seen THEN
+        IF progress IS DISTINCT FROM c.seen OR c.state IN ('done', 'cancelled') THEN
             RETURN NEXT;
         END IF;
     END LOOP;
 END $$;
 
--- Marks a campaign as gathered as far as history_to_gather() said.
+-- Marks a campaign as gathered as far as history_to_gather() said. The lock keeps the campaign from working
+-- again before its mark can be seen: gather_again() would miss the mark.
 CREATE OR REPLACE FUNCTION mark_history(campaign bigint, its_progress bigint) RETURNS void
 LANGUAGE sql SET search_path = skipjack, pg_temp AS $$
     INSERT INTO history_marks
     SELECT c.id, its_progress,
            c.state IN ('done', 'cancelled') AND its_progress = history_progress(campaign), true
-    FROM campaigns c WHERE c.id = campaign
+    FROM campaigns c WHERE c.id = campaign FOR SHARE OF c
     ON CONFLICT (campaign_id) DO UPDATE SET progress = EXCLUDED.progress, final = EXCLUDED.final, whole = true
 $$;
 
--- Sets who won, in the points of these problems and nights: the solver with the least time
--- among the newest points of all solvers then.
+-- Sessions take turns to add and to thin points, until their transactions end. Of two that gather one problem
+-- at once, neither would see the other's points: both solvers would win. They would also lock the same
+-- rows in different orders.
+CREATE OR REPLACE FUNCTION hold_history() RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+BEGIN
+    PERFORM FROM history_retention FOR NO KEY UPDATE;
+END $$;
+
+-- Sets who won, in the points of these problems and nights and, unless they were thinned, of later nights: the
+-- solver with the least time among the newest points of all solvers then.
 CREATE OR REPLACE FUNCTION set_history_winners(its_target text, problems bigint[], nights date[]) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off
 SET enable_mergejoin = off AS $$
+DECLARE
+    dense date := (SELECT r.weeks_done FROM history_retention r);
 BEGIN
-    WITH touched AS MATERIALIZED (SELECT DISTINCT u.problem, u.night FROM unnest(problems, nights) AS u(problem, night)),
+    WITH touched AS MATERIALIZED (
+        SELECT u.problem, u.night FROM unnest(problems, nights) AS u(problem, night)
+        UNION
+        SELECT f.problem, p.night
+        FROM (SELECT u.problem, min(u.night) AS night
+              FROM unnest(problems, nights) AS u(problem, night) GROUP BY u.problem) AS f
+        CROSS JOIN LATERAL (SELECT * FROM history_series i WHERE i.target = its_target
+                            AND i.problem_id = f.problem OFFSET 0) AS s
+        CROSS JOIN LATERAL (SELECT h.night FROM history h WHERE h.series = s.id
+                            AND h.night > greatest(f.night, dense - 1) OFFSET 0) AS p),
     known AS MATERIALIZED (
         SELECT t.problem, t.night, s.id AS series, s.solver, p.night AS at, p.median_ms, p.failure, p.wins
         FROM touched t
@@ -120,10 +142,12 @@ DECLARE
                                               AND j.id > after ORDER BY j.id LIMIT batch) AS page);
     c campaigns;
     again boolean := EXISTS (SELECT FROM history_marks m WHERE m.campaign_id = campaign AND m.whole);
-    dense date := (SELECT r.weeks_done FROM history_retention r);
+    dense date;
     found record;
     ids integer[];
 BEGIN
+    PERFORM hold_history();
+    dense := (SELECT r.weeks_done FROM history_retention r);
     SELECT * INTO c FROM campaigns k WHERE k.id = campaign;
     IF last IS NULL OR c.id IS NULL THEN
         RETURN NULL;
@@ -275,6 +299,7 @@ CREATE OR REPLACE FUNCTION thin_history(its_span text, since date, until date, a
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 BEGIN
+    PERFORM hold_history();
     last := (SELECT max(page.id) FROM (SELECT s.id FROM history_series s WHERE s.id > after
                                        ORDER BY s.id LIMIT batch) AS page);
     WITH points AS (

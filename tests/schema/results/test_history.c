@@ -208,6 +208,82 @@ static void upkeep_gathers_campaigns_from_before_the_history(void)
     farm_clear(&farm);
 }
 
+/* ---- several sessions ---- */
+
+static Store *other_session(void)
+{
+    g_autoptr(GError) error = NULL;
+    Store *store = store_open(scratch_db_url(), &error);
+    g_assert_no_error(error);
+    return store;
+}
+
+/* The statement waits for another session, whose end it does not see. */
+static void expect_waits(Store *store, const char *sql)
+{
+    g_autofree char *block =
+        g_strdup_printf("DO $do$ BEGIN SET LOCAL lock_timeout = '50ms'; PERFORM %s;"
+                        " RAISE 'it waited for nobody';"
+                        " EXCEPTION WHEN lock_not_available THEN NULL; END $do$",
+                        sql);
+    run(store, block);
+}
+
+/* Two that gather solvers of one problem at once would not see each other's points: both solvers would win. */
+static void sessions_that_gather_or_thin_take_turns(void)
+{
+    struct farm farm;
+    farm_init(&farm, &(struct order){.jobs = 2});
+    farm_work(&farm, 0, false, 1);
+    farm_work(&farm, 0, false, 1);
+    /* Texts that both points have lock nothing: another campaign has brought them. */
+    run(farm.store, "SELECT history_text_ids(ARRAY['0,0', 'one', 'clang 15.0.6'])");
+    g_autoptr(Store) other = other_session();
+    const char *const second =
+        "gather_history(c.id, (SELECT min(id) FROM jobs), 1) FROM campaigns c";
+    run(farm.store, "BEGIN");
+    run(farm.store, "SELECT gather_history(c.id, 0, 1) FROM campaigns c");
+    expect_waits(other, second);
+    expect_waits(other, "thin_history('week', '2020-01-06', '2020-02-03', 0, 100)");
+    run(farm.store, "COMMIT");
+    g_autofree char *again = g_strconcat("SELECT ", second, NULL);
+    run(other, again);
+    expect(farm.store, "SELECT count(*) FROM history", "2");
+    farm_clear(&farm);
+}
+
+/* A campaign that is marked as gathered to its end while another session lets it work again would never be
+ * gathered again. */
+static void a_campaign_that_works_again_meanwhile_is_not_marked_as_final(void)
+{
+    struct farm farm;
+    farm_init(&farm, &(struct order){.jobs = 1});
+    farm_work(&farm, 0, false, 1);
+    g_autoptr(Store) other = other_session();
+    const char *const mark = "mark_history(c.id, history_progress(c.id)) FROM campaigns c";
+    run(farm.store, "BEGIN");
+    run(farm.store, "UPDATE campaigns SET state = 'active'");
+    expect_waits(other, mark);
+    run(farm.store, "COMMIT");
+    run(other, "SELECT mark_history(c.id, history_progress(c.id)) FROM campaigns c");
+    expect(farm.store, "SELECT final FROM history_marks", "f");
+    farm_clear(&farm);
+}
+
+static void a_campaign_that_is_cancelled_after_it_was_gathered_is_counted_once_more(void)
+{
+    struct farm farm;
+    farm_init(&farm, &(struct order){.jobs = 2});
+    farm_work(&farm, 0, false, 1);
+    gather(farm.store);
+    expect(farm.store, "SELECT count(*) FROM history_to_gather(0)", "0");
+    farm_change(&farm, "cancel");
+    gather(farm.store);
+    expect(farm.store, "SELECT final FROM history_marks", "t");
+    expect(farm.store, "SELECT count(*) FROM history_to_gather(0)", "0");
+    farm_clear(&farm);
+}
+
 /* ---- points without a farm ---- */
 
 /* Puts a point of the first problem; config and stack are texts. */
@@ -368,6 +444,26 @@ static void the_winner_is_the_fastest_of_the_newest_points(void)
         "ConvOne 04 t, ConvTwo 04 f, ConvOne 05 f, ConvTwo 06 t, ConvOne 07 f");
 }
 
+/* A campaign may be gathered after others that measured later. */
+static void a_point_that_comes_late_takes_the_win_from_later_nights(void)
+{
+    g_autoptr(Store) store = store_with_series();
+    put(store, "ConvTwo", "2027-01-02", "4", "clang 15", 2);
+    put(store, "ConvTwo", "2027-01-06", "4", "clang 15", 2);
+    put(store, "ConvTwo", "2027-01-07", "4", "clang 15", 2);
+    run(store, "UPDATE history SET wins = true");
+    run(store, "UPDATE history_retention SET weeks_done = '2027-01-07'");
+    put(store, "ConvOne", "2027-01-04", "4", "clang 15", 1);
+    run(store,
+        "SELECT set_history_winners('gfx90a68', ARRAY[id], ARRAY['2027-01-04'::date]) FROM problems");
+    /* The nights before the 7th were thinned: their winners stay. */
+    expect(
+        store,
+        "SELECT string_agg(concat(solver, ' ', right(night::text, 2), ' ', wins), ', ' ORDER BY night, solver)"
+        " FROM history_points",
+        "ConvTwo 02 t, ConvOne 04 t, ConvTwo 06 t, ConvTwo 07 f");
+}
+
 /* ---- reading ---- */
 
 static void expect_points(GPtrArray *points, const char *expected)
@@ -450,6 +546,10 @@ int main(int argc, char **argv)
     TEST("gather", a_failed_job_is_a_point_without_a_time);
     TEST("gather", upkeep_gathers_campaigns_from_before_the_history);
     TEST("gather", the_winner_is_the_fastest_of_the_newest_points);
+    TEST("gather", a_point_that_comes_late_takes_the_win_from_later_nights);
+    TEST("gather", sessions_that_gather_or_thin_take_turns);
+    TEST("gather", a_campaign_that_works_again_meanwhile_is_not_marked_as_final);
+    TEST("gather", a_campaign_that_is_cancelled_after_it_was_gathered_is_counted_once_more);
     TEST("gather", coordinators_gather_and_readers_read);
     TEST("thin", old_nights_are_thinned_to_the_first_of_their_week_then_month);
     TEST("thin", nights_of_changes_stay_for_ever);
