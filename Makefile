@@ -480,11 +480,13 @@ demo:
 # ---- Installing.
 
 to := $(DESTDIR)$(PREFIX)
-# Every page, and the sources that pages link to: their links work where they are installed, too.
+# Every page, and the sources that pages link to: their links work where they are installed, too. build/ may hold a copy
+# of the tree (make mutations).
 linked := $(shell grep -o '(\.\./[a-z_/]*\.h)' coordinator/LIFE_OF_A_JOB.md | tr -d '()' | cut -c4-)
-pages := README.md LICENSE $(sort $(linked) $(wildcard */*.md */*/*.md */*/*/*.md export/sjdb/reader/*.h export/sjdb/reader/examples/*.c \
+pages := README.md LICENSE $(sort $(linked) $(filter-out build/%,$(wildcard */*.md */*/*.md */*/*/*.md)) $(wildcard export/sjdb/reader/*.h export/sjdb/reader/examples/*.c \
 	coordinator/serve/screenshots/*.png coordinator/nights/nightly*.json coordinator/serve/openapi.json))
 scripts := slurm/submit slurm/nightly slurm/worker.sbatch systemd/publish
+monitoring := prometheus/skipjack.rules.yml grafana/skipjack.json
 units := $(notdir $(wildcard deploy/systemd/*.service deploy/systemd/*.timer))
 
 reader_installed := lib/$(reader_name) lib/$(reader_soname) lib/libskipjackdb.so lib/libskipjackdb.a \
@@ -511,6 +513,7 @@ install: all pages install-reader
 	for page in $(pages); do install -D -m 644 $$page $(to)/share/doc/skipjack/$$page; done
 	$(if $(networks),install -D -m 644 -t $(to)/share/skipjack/networks $(networks))
 	for script in $(scripts); do install -D -m 755 deploy/$$script $(to)/share/skipjack/$$script; done
+	for file in $(monitoring); do install -D -m 644 deploy/$$file $(to)/share/skipjack/$$file; done
 	install -d $(to)/lib/systemd/system
 	for unit in $(units); do \
 		sed 's|/usr/local/|$(PREFIX)/|' deploy/systemd/$$unit >$(to)/lib/systemd/system/$$unit && \
@@ -519,7 +522,7 @@ install: all pages install-reader
 uninstall: uninstall-reader
 	rm -f $(to)/bin/skipjack $(to)/share/man/man1/skipjack.1 $(to)/share/man/man1/skipjack-*.1 \
 		$(to)/share/bash-completion/completions/skipjack $(addprefix $(to)/share/doc/skipjack/,$(pages)) $(addprefix $(to)/share/,\
-		$(networks:coordinator/%=skipjack/%) $(scripts:%=skipjack/%)) \
+		$(networks:coordinator/%=skipjack/%) $(scripts:%=skipjack/%) $(monitoring:%=skipjack/%)) \
 		$(units:%=$(to)/lib/systemd/system/%)
 	-find $(wildcard $(addprefix $(to)/share/,doc/skipjack skipjack)) -depth -type d -empty -delete
 

@@ -59,6 +59,10 @@ is $status, 0, 'it lists its solvers' or diag $text;
 isnt $status, 0, 'without a device there is nothing to probe';
 like $text, qr/no usable device 0.*opencl: 0/, 'and it says so, with the OpenCL loader that it brought';
 
+like qx(cat '$folder/root/moved/share/man/man1/skipjack-tune.1'), qr/^\.TH SKIPJACK\\-TUNE 1/mi, 'it has man pages';
+is qx(bash --norc -c '. "$folder/root/moved/share/bash-completion/completions/skipjack" && complete -p skipjack' 2>&1),
+    "complete -F _skipjack_complete skipjack\n", 'and the completion for bash';
+
 open my $needs, '<', "$folder/root/moved/GLIBC" or die $!;
 like scalar(<$needs>), qr/^2\.\d+$/, 'it says which libc it needs';
 

@@ -23,6 +23,11 @@ sub output {
     return $text;
 }
 
+# make mutations leaves a copy of the tree in build/, whose pages are not installed.
+my $copy = 'build/tests/copy';
+mkdir $_ for 'build', 'build/tests', $copy;
+open my $page, '>', "$copy/COPY.md" or die $!;
+close $page;
 # The unit must be readable for all users, whatever the umask of the installing user.
 is system("umask 077; make -s DEPS=true install PREFIX='$folder/usr' >'$folder/make.log' 2>&1"), 0, 'make install';
 my $private = qx(find '$folder/usr' ! -type l ! -perm -004);
@@ -37,7 +42,10 @@ for my $page (split /\n/, `find '$pages' -name '*.md'`) {
         push @broken, map { "$page: $_" } grep { !-e "$dir/$_" } /\]\(([^):#]+)\)/g;
     }
 }
+unlink "$copy/COPY.md" and rmdir $copy;
 ok -e "$pages/README.md", 'the pages are installed';
+ok !-e "$pages/build", 'but no pages of build/';
+ok -e "$folder/usr/share/skipjack/$_", "$_ is installed" for 'prometheus/skipjack.rules.yml', 'grafana/skipjack.json';
 is_deeply \@broken, [], 'and each of their links works there';
 my $units = "$folder/usr/lib/systemd/system";
 my @units = map { s{.*/}{}r } glob "$units/*";
