@@ -103,15 +103,13 @@ BEGIN
                             AND i.problem_id = t.problem OFFSET 0) AS s
         CROSS JOIN LATERAL (SELECT * FROM history h WHERE h.series = s.id AND h.night <= t.night
                             ORDER BY h.night DESC LIMIT 1) AS p),
-    best AS (
-        SELECT DISTINCT ON (k.problem, k.night) k.problem, k.night, k.series
-        FROM known k WHERE k.failure = @FAILURE_NONE
-        ORDER BY k.problem, k.night, k.median_ms, k.solver),
     judged AS (
-        SELECT k.series, k.night, coalesce(b.series = k.series, false) AS wins
-        FROM known k LEFT JOIN best b ON b.problem = k.problem AND b.night = k.night
-        WHERE k.at = k.night AND k.wins <> coalesce(b.series = k.series, false))
-    UPDATE history h SET wins = j.wins FROM judged j WHERE h.series = j.series AND h.night = j.night;
+        SELECT k.*, k.failure = @FAILURE_NONE AND 1 = row_number() OVER (
+                   PARTITION BY k.problem, k.night
+                   ORDER BY k.failure <> @FAILURE_NONE, k.median_ms, k.solver) AS is_best
+        FROM known k)
+    UPDATE history h SET wins = j.is_best FROM judged j
+    WHERE j.at = j.night AND j.wins <> j.is_best AND h.series = j.series AND h.night = j.night;
 END $$;
 
 -- The texts' ids, in their order; new texts are added.
