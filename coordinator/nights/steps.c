@@ -381,8 +381,8 @@ enum night_outcome night_step_gather(struct night_run *run, GString *detail, GEr
     return NIGHT_STEP_DONE;
 }
 
-/* Judges the target's night. What the last judged night suspected and could not measure again is compared with what that
- * night compared it with: a slow-down would be its own reference otherwise, and never be reported. */
+/* Judges the target's night. Suspects that the last judged night could not measure again are compared with the same
+ * reference as in that night: a slow-down would be its own reference otherwise, and never be reported. */
 static Regressions *judge_target(struct night_run *run, const struct night_sources *sources,
                                  const struct night_target *target, GError **error)
 {

@@ -116,7 +116,7 @@ bool store_judge_night_target(Store *store, int64_t night, const char *target, c
 GPtrArray *store_list_night_targets(Store *store, int64_t night, GError **error);
 
 /* Reads what the newest judged night of that name before the date found for the target, a new reference; NULL without an
- * error if there is none. Nights that failed before they judged, and nights without a job, are passed over. */
+ * error if there is no such night. Nights that failed before they judged, and nights without a job, are passed over. */
 bool store_find_judged(Store *store, const char *name, const char *date, const char *target,
                        json_t **judged, GError **error);
 
