@@ -106,6 +106,20 @@ static void one_session_works_on_a_night_and_its_end_frees_the_night(void)
     night_free(night);
 }
 
+/* Otherwise each of thousands of jobs would look at each bundle. */
+static void jobs_that_measure_again_are_found_by_a_hash(void)
+{
+    g_autoptr(Store) store = scratch_store();
+    g_autoptr(GError) error = NULL;
+    g_autoptr(StoreRows) plan = store_run(
+        store, &error, "EXPLAIN (COSTS OFF, VERBOSE) SELECT state FROM night_job_rows", "");
+    g_assert_no_error(error);
+    bool hashed = false;
+    for (int i = 0; i < PQntuples(plan); i++)
+        hashed = hashed || strstr(PQgetvalue(plan, i, 0), "(hashed SubPlan ") != NULL;
+    g_assert_true(hashed);
+}
+
 static void forbidden_moves_are_refused(void)
 {
     g_autoptr(Store) store = scratch_store();
@@ -373,6 +387,8 @@ int main(int argc, char **argv)
                     the_same_name_and_date_find_the_same_night);
     g_test_add_func("/nights/one_session_works_on_a_night_and_its_end_frees_the_night",
                     one_session_works_on_a_night_and_its_end_frees_the_night);
+    g_test_add_func("/nights/jobs_that_measure_again_are_found_by_a_hash",
+                    jobs_that_measure_again_are_found_by_a_hash);
     g_test_add_func("/nights/forbidden_moves_are_refused", forbidden_moves_are_refused);
     g_test_add_func("/nights/steps_count_their_tries_and_keep_the_last_outcome",
                     steps_count_their_tries_and_keep_the_last_outcome);
