@@ -280,6 +280,15 @@ CREATE OR REPLACE FUNCTION confirmations(campaign bigint) RETURNS SETOF jsonb
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
 BEGIN
     RETURN QUERY
+        -- Read once, not once for each config.
+        WITH handed AS MATERIALIZED (
+            SELECT DISTINCT ON (m.job_id, m.number) m.job_id, m.number, n.node, d.at
+            FROM deliveries d
+            CROSS JOIN LATERAL unnest(d.job_ids, d.numbers) AS u(job, number)
+            JOIN remeasures m ON m.campaign_id = campaign AND m.job_id = u.job AND m.number = u.number
+                 AND m.places_until IS NOT NULL
+            LEFT JOIN worker_names n ON n.worker_id = d.worker_id
+            WHERE d.campaign_id = campaign ORDER BY m.job_id, m.number, d.at DESC)
         SELECT jsonb_build_object('job', j.id, 'problem_id', j.problem_id, 'solver', s.name,
                    'revision', s.revision, 'hash', s.hash, 'number', m.number,
                    'config', array_to_string(v.config, ','), 'failure', o.failures[v.at],
@@ -295,11 +304,7 @@ BEGIN
         JOIN outcomes o ON o.campaign_id = campaign AND o.job_id = m.job_id AND o.number = m.number
              AND NOT o.is_open
         CROSS JOIN LATERAL configs_of(r.config_counts, r.config_values) AS v
-        LEFT JOIN LATERAL (SELECT n.node, d.at FROM deliveries d
-                           CROSS JOIN LATERAL unnest(d.job_ids, d.numbers) AS u(job, number)
-                           LEFT JOIN worker_names n ON n.worker_id = d.worker_id
-                           WHERE d.campaign_id = campaign AND u.job = m.job_id AND u.number = m.number
-                           ORDER BY d.at DESC LIMIT 1) AS h ON true
+        LEFT JOIN handed h ON h.job_id = m.job_id AND h.number = m.number
         LEFT JOIN LATERAL (SELECT min(k.sm_mhz_min) AS sm_mhz_min, max(k.temperature_c) AS temperature_c,
                                   bit_or(k.throttle) AS throttle
                            FROM round_conditions k WHERE k.campaign_id = campaign
