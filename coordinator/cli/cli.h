@@ -17,7 +17,13 @@ enum coordinator_error {
     COORDINATOR_ERROR_EMPTY,   /* There is nothing to work on. */
 };
 
-enum cli_status { CLI_DONE = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_INTERRUPTED = 130 };
+enum cli_status {
+    CLI_DONE = 0,
+    CLI_FAILED = 1,
+    CLI_USAGE = 2,
+    CLI_UNFINISHED = 3,
+    CLI_INTERRUPTED = 130
+};
 
 struct cli {
     const char *command;   /* "campaign show" */

@@ -333,13 +333,19 @@ static bool begin(struct night_run *run, const char *date, GError **error)
     return run->night != NULL;
 }
 
+int night_fail(GError *error)
+{
+    int status = cli_fail("run", error);
+    return status == CLI_FAILED ? CLI_UNFINISHED : status;
+}
+
 int night_run(Store *store, const struct night_file *file, const struct night_wish *wish)
 {
     struct night_run run = {.store = store, .file = file};
     GError *error = NULL;
     progress_line_init(&run.line);
     if (!begin(&run, wish->date, &error))
-        return cli_fail("run", error);
+        return night_fail(error);
     cli_note("night %s of %s\n", run.night->name, run.night->date);
     process_block_signals();
     bool done = work(&run, &error);
@@ -349,7 +355,7 @@ int night_run(Store *store, const struct night_file *file, const struct night_wi
     if (done)
         status = show(&run, wish->as_json, &error);
     if (error)
-        status = cli_fail("run", error);
+        status = night_fail(error);
     if (!done)
         say_how_to_go_on(&run);
     night_free(run.night);

@@ -45,8 +45,12 @@ struct night_wish {
     bool as_json;     /* print the summary as an object, else as text */
 };
 /* Runs the night, or follows the process that does, or goes on where a process ended. A night that ended with failed
- * steps begins again with the first of them. Returns the exit status: CLI_DONE, CLI_FAILED for findings or failures,
- * CLI_INTERRUPTED after a signal. */
+ * steps begins again with the first of them. Returns the exit status: CLI_DONE, CLI_FAILED for findings or failures of a
+ * night that is done, CLI_UNFINISHED if it is not done and the same command goes on with it, CLI_INTERRUPTED after a
+ * signal. */
 int night_run(Store *store, const struct night_file *file, const struct night_wish *wish);
+/* Says why a night could not be carried on, and frees the error. Returns CLI_USAGE if the description is wrong, else
+ * CLI_UNFINISHED: timers start the night again. */
+int night_fail(GError *error);
 
 #endif

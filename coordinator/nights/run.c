@@ -72,13 +72,16 @@ static int run_night(const struct run_options *options, const char *path)
     g_autoptr(Store) store = file ? database_open(false, &error) : NULL;
     if (store && (options->dry_run || options->why))
         ok = show_plan(store, options, file, night, &error);
+    bool shows = options->dry_run || options->why;
     int status = CLI_DONE;
-    if (store && !options->dry_run && !options->why) {
+    if (store && !shows) {
         const struct night_wish wish = {.date = night, .as_json = options->json};
         status = night_run(store, file, &wish);
     }
     night_file_free(file);
-    return store && ok ? status : cli_fail("run", error);
+    if (store && ok)
+        return status;
+    return shows ? cli_fail("run", error) : night_fail(error);
 }
 
 /* Refuses options that belong to nights. */

@@ -283,6 +283,12 @@ like((run('nights', 'show', 'nobody'))[1], qr/NIGHT is an id, a date .*, or late
 is((run('nights', 'jobs', 'latest', '--target', 'gfx90'))[2], 2, 'jobs of a target that none can be are wrong usage');
 is((run('nights', 'jobs', 'latest', '--reason', 'boredom'))[2], 2, 'an unknown reason is wrong usage');
 
+{
+    local $ENV{SKIPJACK_DB} = 'postgresql://127.0.0.1:1/none';
+    is((night('2027-01-16'))[2], 3, 'a night without its database is not done: timers start it again');
+    is((night('2027-01-16', '--dry-run'))[2], 1, 'a plan without it fails');
+}
+
 # ---- a slow-down that the deadline leaves unconfirmed is found by the next night, though the golden version has it by now
 
 start_workers(5, 2.5);
