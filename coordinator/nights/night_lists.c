@@ -145,7 +145,7 @@ bool night_details_print(Store *store, const struct night *night, GError **error
     if (steps) {
         printf("night %s of %s (%" G_GINT64_FORMAT "): %s%s, %d findings\n", night->name,
                night->date, (gint64)night->id, night_state_name(night->state),
-               night->empty ? ", nothing had changed" : "", night->findings);
+               night->empty ? ", nothing to do" : "", night->findings);
         print_times(night);
         printf("  %d jobs: %d done, %d failed, %d unfinished, %d open\n", night->jobs,
                night->jobs_done, night->jobs_failed, night->jobs_unfinished, night->jobs_open);

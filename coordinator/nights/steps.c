@@ -190,6 +190,18 @@ static void count_reasons(const json_t *plan, int counts[NIGHT_REASON_COUNT + 1]
     }
 }
 
+/* Names targets with problems that none of the night's solvers serves: nobody tunes these, on any night. */
+static void say_uncovered(const GPtrArray *targets, GString *detail)
+{
+    for (guint i = 0; i < targets->len; i++) {
+        const struct night_target *target = targets->pdata[i];
+        int uncovered = (int)json_integer_value(json_object_get(target->plan, "uncovered"));
+        if (uncovered > 0)
+            g_string_append_printf(detail, "; no solver serves %d problems on %s", uncovered,
+                                   target->target);
+    }
+}
+
 /* Says how many jobs the night has, and why. *jobs: how many. */
 static bool say_planned(struct night_run *run, GString *detail, int *jobs, GError **error)
 {
@@ -211,6 +223,8 @@ static bool say_planned(struct night_run *run, GString *detail, int *jobs, GErro
                                night_reason_name((enum night_reason)reason));
         between = ", ";
     }
+    if (targets)
+        say_uncovered(targets, detail);
     return targets != NULL;
 }
 

@@ -12,6 +12,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/statvfs.h>
 
 /* ---- what came of each target ---- */
 
@@ -289,8 +290,24 @@ static GPtrArray *export_words(struct night_run *run, const struct night_target 
     return words;
 }
 
-/* Exports the target into the folder. An export that refuses some results (status 1) still writes the others: what it
- * wrote is checked with the whole folder. *written is set if there was something to export. */
+/* Sets the error of an export that wrote nothing. Its own words are on standard error only, so that a full disk, the
+ * likeliest cause, is named here, too. */
+static bool fail_export(const char *target, const char *folder, int status, GError **error)
+{
+    struct statvfs disk;
+    g_autofree char *left = statvfs(folder, &disk) == 0
+                                ? g_format_size((guint64)disk.f_bavail * disk.f_frsize)
+                                : g_strdup("an unknown size");
+    g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_PROCESS,
+                "'skipjack export' for %s ended with status %d and wrote nothing to '%s', where %s "
+                "is free; the log of this run has the reason",
+                target, status, folder, left);
+    return false;
+}
+
+/* Exports the target into the folder. An export that refuses some results (status 1) still writes the others, and says
+ * so on standard output: what it wrote is checked with the whole folder. One that fails says nothing there. *written is
+ * set if there was something to export. */
 static bool export_target(struct night_run *run, const struct night_target *target,
                           const char *folder, bool *written, GError **error)
 {
@@ -307,12 +324,10 @@ static bool export_target(struct night_run *run, const struct night_target *targ
     bool ran =
         process_run_status((const char *const *)words->pdata, &output, &status, &caught, error);
     run->caught = caught ? caught : run->caught;
-    if (ran && status > 1) {
-        g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_PROCESS,
-                    "'skipjack export' for %s ended with status %d", target->target, status);
-        return false;
-    }
-    if (ran && output && output[0])
+    bool silent = !output || !output[0];
+    if (ran && (status > 1 || (status == 1 && silent)))
+        return fail_export(target->target, folder, status, error);
+    if (ran && !silent)
         cli_note("%s", output);
     *written = *written || ran;
     return ran;

@@ -139,4 +139,9 @@ ok($plan->{sources}[0]{stale}, 'and the plan says so');
 ($out) = run('run', '--dry-run', describe(@url));
 like($out, qr/the copy of \d{4}-/, 'to people, too');
 
+# ---- a night whose solvers serve nothing ----
+($out, $errors, $status) = run('run', describe(targets => ['gfx90a68'], solvers => ['ConvCpuGemm']));
+is($status, 0, 'a night without work ends at once');
+like($errors, qr/0 jobs; no solver serves \d+ problems on gfx90a68/, 'and says that no solver serves its problems');
+
 done_testing;
