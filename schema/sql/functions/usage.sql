@@ -1,7 +1,8 @@
 -- Usage: sums of ended campaigns, and the views for people's own questions (schema/VIEWS.md).
 
 -- Sums one ended campaign that has no sums yet, and returns its id; NULL if every ended campaign has sums.
--- The lock keeps the campaign from working again before its sums can be seen.
+-- The lock keeps the campaign from working again before its sums can be seen, and another session from
+-- making the same sums.
 CREATE OR REPLACE FUNCTION sum_usage() RETURNS bigint
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
@@ -10,7 +11,7 @@ BEGIN
     SELECT c.id INTO ended FROM campaigns c
     WHERE c.state IN ('done', 'cancelled') AND NOT c.build_only AND c.strategy <> 'foreign'
       AND NOT EXISTS (SELECT 1 FROM usage_summed u WHERE u.campaign_id = c.id)
-    ORDER BY c.id LIMIT 1 FOR SHARE OF c SKIP LOCKED;
+    ORDER BY c.id LIMIT 1 FOR NO KEY UPDATE OF c SKIP LOCKED;
     IF ended IS NOT NULL THEN
         DELETE FROM usage_sums u WHERE u.campaign_id = ended;
         INSERT INTO usage_sums (campaign_id, problem_id, solvers, times_ms)

@@ -406,6 +406,25 @@ static void test_one_that_is_stopped_leaves_the_rest(void)
     farm_clear(&farm);
 }
 
+/* `db collect` may run beside the upkeep of `serve`. */
+static void test_two_at_once_sum_each_campaign_once(void)
+{
+    g_autoptr(GError) error = NULL;
+    struct farm farm;
+    farm_init(&farm, &(struct order){.jobs = 1});
+    farm_work(&farm, 0, false, 1);
+    Store *other = store_open(scratch_db_url(), &error);
+    g_assert_no_error(error);
+    do_sql(farm.store, "BEGIN");
+    g_assert_cmpint(ask(farm.store, "SELECT sum_usage()"), ==, farm.campaign);
+    do_sql(other, "SET statement_timeout = '5s'");
+    g_assert_cmpint(ask(other, "SELECT coalesce(sum_usage(), 0)"), ==, 0);
+    do_sql(farm.store, "COMMIT");
+    g_assert_cmpint(ask(other, "SELECT count(*) FROM usage_sums"), ==, 1);
+    store_close(other);
+    farm_clear(&farm);
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -421,6 +440,7 @@ static const struct {
     {"/upkeep/old_rows_go_and_young_ones_stay", test_old_rows_go_and_young_ones_stay},
     {"/upkeep/several_at_once_free_each_object_once_while_jobs_go_on",
      test_several_at_once_free_each_object_once_while_jobs_go_on},
+    {"/upkeep/two_at_once_sum_each_campaign_once", test_two_at_once_sum_each_campaign_once},
     {"/upkeep/row_that_is_held_is_not_waited_for", test_row_that_is_held_is_not_waited_for},
     {"/upkeep/killed_run_leaves_the_rest_to_the_next",
      test_one_that_is_killed_leaves_the_rest_to_the_next},
