@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -173,6 +174,46 @@ bool process_run(const char *const *args, const char *log_path, char **output, G
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         continue;
     return check_status(status, args[0], error);
+}
+
+/* Reads up to the end, or until the time is over; false then. */
+static bool read_until(int fd, gint64 until_us, GString *text)
+{
+    for (;;) {
+        struct pollfd one = {.fd = fd, .events = POLLIN};
+        gint64 left_ms = (until_us - g_get_monotonic_time()) / 1000;
+        int ready = left_ms > 0 ? poll(&one, 1, (int)MIN(left_ms, G_MAXINT)) : 0;
+        char buffer[4096];
+        if (ready == 0)
+            return false;
+        ssize_t got = ready > 0 ? read(fd, buffer, sizeof buffer) : -1;
+        if (got == 0 || (got < 0 && errno != EINTR))
+            return true;
+        if (got > 0)
+            g_string_append_len(text, buffer, got);
+    }
+}
+
+bool process_run_within(const char *const *args, double seconds, char **output, GError **error)
+{
+    int fd, status = 0;
+    *output = NULL;
+    pid_t pid = start_piped(args, NULL, 0, &fd, error);
+    if (pid == 0)
+        return false;
+    GString *text = g_string_new(NULL);
+    bool ended = read_until(fd, g_get_monotonic_time() + (gint64)(seconds * G_USEC_PER_SEC), text);
+    close(fd);
+    if (!ended && kill(-pid, SIGKILL) != 0)
+        kill(pid, SIGKILL); /* it has not made its group yet */
+    *output = g_string_free(text, FALSE);
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    if (ended)
+        return check_status(status, args[0], error);
+    g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_PROCESS,
+                "'skipjack %s' took longer than %.3g s and was ended", args[0], seconds);
+    return false;
 }
 
 /* Runs the command to its end; *status is its status as waitpid() gives it. Returns false with an error if it cannot

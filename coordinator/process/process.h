@@ -39,6 +39,10 @@ char *process_status_text(int status);
  * command with it. */
 bool process_run(const char *const *args, const char *log_path, char **output, GError **error);
 
+/* The same for at most so many seconds: a command that takes longer is killed with its process group, and the error says
+ * so. */
+bool process_run_within(const char *const *args, double seconds, char **output, GError **error);
+
 /* Runs a command with signals blocked (process_block_signals()). The first signal that asks to
  * end is passed on to the command and the second one kills it; a repeated SIGHUP does not, since
  * a closing terminal sends two. *caught is the last signal, or 0. */

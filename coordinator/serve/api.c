@@ -183,6 +183,7 @@ static void ask_thread(struct call *call, const struct api_row *row)
     const struct question question = {.key = key,
                                       .fresh_seconds = MAX(row->fresh_seconds, 0),
                                       .needs_store = row->needs_store,
+                                      .is_slow = row->is_slow,
                                       .work = api_work,
                                       .data = query,
                                       .free_data = api_query_free};

@@ -17,6 +17,8 @@
 
 #include <string.h>
 
+#define USAGE_SECONDS 120 /* 10^7 results take less than two */
+
 void api_query_free(gpointer data)
 {
     struct api_query *query = data;
@@ -515,42 +517,89 @@ static void answer_history(Store *store, const struct api_query *query, struct r
 
 /* ---- usage: what `skipjack usage` says ---- */
 
+/* The command's words; NULL with an answer if the question is not whole. */
+static GPtrArray *usage_words(const struct api_query *query, struct reply *reply)
+{
+    const char *target = asked_text(query, "target"), *without = asked_text(query, "without");
+    int64_t version = asked_int(query, "version"), campaign = asked_int(query, "campaign");
+    const json_t *smallest = json_object_get(query->asked, "smallest");
+    if ((target != NULL) == (campaign != 0)) {
+        reply_problem(reply, 400, "name a target, for its golden version, or a campaign");
+        return NULL;
+    }
+    GPtrArray *words = g_ptr_array_new_with_free_func(g_free);
+    g_ptr_array_add(words, g_strdup("usage"));
+    if (campaign)
+        g_ptr_array_add(words, g_strdup_printf("--campaign=%" G_GINT64_FORMAT, (gint64)campaign));
+    else if (version)
+        g_ptr_array_add(words,
+                        g_strdup_printf("--golden=%s:%" G_GINT64_FORMAT, target, (gint64)version));
+    else
+        g_ptr_array_add(words, g_strconcat("--golden=", target, NULL));
+    if (json_is_true(json_object_get(query->asked, "all_networks")))
+        g_ptr_array_add(words, g_strdup("--all-networks"));
+    if (without)
+        g_ptr_array_add(words, g_strconcat("--without=", without, NULL));
+    if (smallest)
+        g_ptr_array_add(words, g_strdup_printf("--smallest=%" JSON_INTEGER_FORMAT,
+                                               json_integer_value(smallest)));
+    g_ptr_array_add(words, g_strdup("--json"));
+    g_ptr_array_add(words, NULL);
+    return words;
+}
+
+/* What was asked, as it can be asked in a terminal. */
+static char *usage_source(const GPtrArray *words)
+{
+    GString *text = g_string_new(NULL);
+    for (guint i = 1; i + 2 < words->len; i++)
+        g_string_append_printf(text, "%s%s", i > 1 ? " " : "",
+                               (const char *)g_ptr_array_index(words, i) + 2);
+    return g_string_free(text, FALSE);
+}
+
+/* Moves the member from the object; `otherwise` if it is not there. */
+static json_t *take_member(json_t *object, const char *name, json_t *otherwise)
+{
+    json_t *member = json_incref(json_object_get(object, name));
+    json_object_del(object, name);
+    if (member)
+        json_decref(otherwise);
+    return member ? member : otherwise;
+}
+
 static void answer_usage(Store *store, const struct api_query *query, struct reply *reply)
 {
     GError *error = NULL;
-    json_error_t where;
-    (void)store;
-    const char *target = asked_text(query, "target");
-    int64_t version = asked_int(query, "version"), campaign = asked_int(query, "campaign");
-    g_autofree char *golden = version
-                                  ? g_strdup_printf("%s:%" G_GINT64_FORMAT, target, (gint64)version)
-                                  : g_strdup(target);
-    g_autofree char *number = g_strdup_printf("%" G_GINT64_FORMAT, (gint64)campaign);
-    if ((target != NULL) == (campaign != 0)) {
-        reply_problem(reply, 400, "name a target, for its golden version, or a campaign");
-        return;
-    }
-    const char *const words[] = {"usage", "--json", campaign ? "--campaign" : "--golden",
-                                 campaign ? number : golden, NULL};
     g_autofree char *text = NULL;
-    if (!process_run(words, NULL, &text, &error)) {
+    (void)store;
+    g_autoptr(GPtrArray) words = usage_words(query, reply);
+    if (!words)
+        return;
+    g_autofree char *source = usage_source(words);
+    if (!process_run_within((const char *const *)words->pdata, USAGE_SECONDS, &text, &error)) {
+        bool was_ended = strstr(error->message, "took longer") != NULL;
+        if (was_ended)
+            reply_problem(reply, 503, "%s: ask it in a terminal", error->message);
+        else
+            reply_problem(
+                reply, 404,
+                "there is no usage of it: has it results? 'skipjack usage --%s' says more", source);
         g_error_free(error);
-        reply_problem(reply, 404,
-                      "there is no usage of it: has it results? 'skipjack usage %s %s' says more",
-                      words[2], words[3]);
         return;
     }
-    json_t *usage = json_loads(text, 0, &where);
-    json_t *solvers = json_incref(json_object_get(usage, "solvers"));
-    json_t *networks = json_incref(json_object_get(usage, "networks"));
-    json_object_del(usage, "solvers");
-    json_object_del(usage, "networks");
-    g_autofree char *source = g_strjoin(" ", words[2] + 2, words[3], NULL);
-    reply_json(reply,
-               json_pack("{so sI so so so}", "source", text_json(source), "made_unix",
-                         (json_int_t)(g_get_real_time() / G_USEC_PER_SEC), "solvers",
-                         solvers ? solvers : json_array(), "networks",
-                         networks ? networks : json_array(), "total", usage ? usage : json_null()));
+    json_t *usage = json_loads(text, 0, NULL);
+    json_t *solvers = take_member(usage, "solvers", json_array());
+    json_t *networks = take_member(usage, "networks", json_array());
+    json_t *without = take_member(usage, "without", NULL);
+    json_t *each = take_member(usage, "without_each", json_null());
+    json_t *smallest = take_member(usage, "smallest", json_null());
+    if (without)
+        json_decref(each);
+    reply_json(reply, json_pack("{so sI so so so so so}", "source", text_json(source), "made_unix",
+                                (json_int_t)(g_get_real_time() / G_USEC_PER_SEC), "solvers",
+                                solvers, "networks", networks, "without", without ? without : each,
+                                "smallest", smallest, "total", usage ? usage : json_null()));
 }
 
 /* ---- exports ---- */
@@ -730,37 +779,37 @@ void api_check_token(Store *store, void *data, struct reply *reply)
 /* ---- the rows ---- */
 
 static const struct api_row rows[] = {
-    {"log", answer_page, PAGE_LOG, 2, true},
-    {"campaigns", answer_page, PAGE_CAMPAIGNS, 2, true},
-    {"campaign", answer_campaign, 0, 2, true},
-    {"jobs", answer_page, PAGE_JOBS, 2, true},
-    {"job", answer_item, PAGE_JOB, 2, true},
-    {"rejections", answer_page, PAGE_REJECTIONS, 5, true},
-    {"campaign_golden", answer_campaign_golden, 0, 10, true},
-    {"quarantine", answer_page, PAGE_QUARANTINE, 2, true},
-    {"problems", answer_page, PAGE_PROBLEMS, 5, true},
-    {"problem", answer_problem, 0, 2, true},
-    {"problem_configs", answer_page, PAGE_PROBLEM_CONFIGS, 5, true},
-    {"problem_history", answer_history, 0, 5, true},
-    {"networks", answer_networks, 0, 5, true},
-    {"network", answer_network, 0, 5, true},
-    {"targets", answer_page, PAGE_TARGETS, 5, true},
-    {"golden", answer_golden, 0, 2, true},
-    {"golden_diff", answer_golden_diff, 0, 10, true},
-    {"nights", answer_page, PAGE_NIGHTS, 2, true},
-    {"night", answer_item, PAGE_NIGHT, 2, true},
-    {"night_jobs", answer_page, PAGE_NIGHT_JOBS, 2, true},
-    {"night_findings", answer_page, PAGE_NIGHT_FINDINGS, 2, true},
-    {"usage", answer_usage, 0, 60, false},
-    {"exports", answer_exports, 0, 2, false},
-    {"export_file", answer_export_file, 0, -1, false},
-    {"campaign_pause", change_campaign, 0, -1, true},
-    {"campaign_resume", change_campaign, 1, -1, true},
-    {"campaign_cancel", change_campaign, 2, -1, true},
-    {"campaign_retry", change_campaign, 3, -1, true},
-    {"campaign_set", set_campaign, 0, -1, true},
-    {"node_drain", drain_node, 0, -1, true},
-    {"quarantine_clear", clear_quarantine, 0, -1, true},
+    {"log", answer_page, PAGE_LOG, 2, true, false},
+    {"campaigns", answer_page, PAGE_CAMPAIGNS, 2, true, false},
+    {"campaign", answer_campaign, 0, 2, true, false},
+    {"jobs", answer_page, PAGE_JOBS, 2, true, false},
+    {"job", answer_item, PAGE_JOB, 2, true, false},
+    {"rejections", answer_page, PAGE_REJECTIONS, 5, true, false},
+    {"campaign_golden", answer_campaign_golden, 0, 10, true, false},
+    {"quarantine", answer_page, PAGE_QUARANTINE, 2, true, false},
+    {"problems", answer_page, PAGE_PROBLEMS, 5, true, false},
+    {"problem", answer_problem, 0, 2, true, false},
+    {"problem_configs", answer_page, PAGE_PROBLEM_CONFIGS, 5, true, false},
+    {"problem_history", answer_history, 0, 5, true, false},
+    {"networks", answer_networks, 0, 5, true, false},
+    {"network", answer_network, 0, 5, true, false},
+    {"targets", answer_page, PAGE_TARGETS, 5, true, false},
+    {"golden", answer_golden, 0, 2, true, false},
+    {"golden_diff", answer_golden_diff, 0, 10, true, false},
+    {"nights", answer_page, PAGE_NIGHTS, 2, true, false},
+    {"night", answer_item, PAGE_NIGHT, 2, true, false},
+    {"night_jobs", answer_page, PAGE_NIGHT_JOBS, 2, true, false},
+    {"night_findings", answer_page, PAGE_NIGHT_FINDINGS, 2, true, false},
+    {"usage", answer_usage, 0, 60, false, true},
+    {"exports", answer_exports, 0, 2, false, false},
+    {"export_file", answer_export_file, 0, -1, false, false},
+    {"campaign_pause", change_campaign, 0, -1, true, false},
+    {"campaign_resume", change_campaign, 1, -1, true, false},
+    {"campaign_cancel", change_campaign, 2, -1, true, false},
+    {"campaign_retry", change_campaign, 3, -1, true, false},
+    {"campaign_set", set_campaign, 0, -1, true, false},
+    {"node_drain", drain_node, 0, -1, true, false},
+    {"quarantine_clear", clear_quarantine, 0, -1, true, false},
 };
 
 const struct api_row *api_row_find(const char *id)

@@ -26,6 +26,7 @@ struct api_row {
     int what;             /* for answer(): a page, or a verb's index */
     double fresh_seconds; /* how long the answer may be shared; negative: it is nobody else's */
     bool needs_store;
+    bool is_slow; /* question.is_slow */
 };
 /* NULL for an operation that the loop answers itself. */
 const struct api_row *api_row_find(const char *id);

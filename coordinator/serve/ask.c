@@ -24,7 +24,7 @@ struct task {
     uv_work_t work;
     char *key; /* or NULL */
     double fresh_seconds;
-    bool needs_store;
+    bool needs_store, is_slow;
     ask_work *run;
     void *data;
     GDestroyNotify free_data;
@@ -45,6 +45,7 @@ struct ask {
     gsize kept_bytes;
     GPtrArray *stores; /* Store *: those that nobody uses */
     bool ended;
+    bool slow_runs; /* a slow question is under way */
     struct ask_counts counts;
 };
 
@@ -128,6 +129,7 @@ static struct task *task_new(Ask *asking, const struct question *question)
     task->key = g_strdup(question->key);
     task->fresh_seconds = question->fresh_seconds;
     task->needs_store = question->needs_store;
+    task->is_slow = question->is_slow;
     task->run = question->work;
     task->data = question->data;
     task->free_data = question->free_data;
@@ -236,6 +238,7 @@ static void task_done(uv_work_t *work, int status)
     Ask *asking = task->asking;
     (void)status; /* never UV_ECANCELED: nothing cancels the work */
     asking->counts.running--;
+    asking->slow_runs = asking->slow_runs && !task->is_slow;
     if (task->store)
         g_ptr_array_add(asking->stores, g_steal_pointer(&task->store));
     answer_waiters(task);
@@ -243,12 +246,26 @@ static void task_done(uv_work_t *work, int status)
     start_tasks(asking);
 }
 
+/* The first task that may begin now, out of the queue; NULL for none. */
+static struct task *next_task(Ask *asking)
+{
+    for (GList *at = asking->waiting.head; at; at = at->next) {
+        struct task *task = at->data;
+        if (task->is_slow && asking->slow_runs)
+            continue;
+        g_queue_delete_link(&asking->waiting, at);
+        return task;
+    }
+    return NULL;
+}
+
 static void start_tasks(Ask *asking)
 {
-    while (asking->counts.running < ASK_THREADS && !g_queue_is_empty(&asking->waiting)) {
-        struct task *task = g_queue_pop_head(&asking->waiting);
+    struct task *task;
+    while (asking->counts.running < ASK_THREADS && (task = next_task(asking))) {
         if (task->needs_store && asking->stores->len > 0)
             task->store = g_ptr_array_steal_index(asking->stores, asking->stores->len - 1);
+        asking->slow_runs = asking->slow_runs || task->is_slow;
         asking->counts.running++;
         uv_queue_work(asking->loop, &task->work, run_task, task_done);
     }

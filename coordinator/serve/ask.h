@@ -48,6 +48,8 @@ struct question {
     double
         fresh_seconds; /* how long its answer may be shared; 0: only while it is being computed */
     bool needs_store;
+    bool
+        is_slow; /* it may take many seconds: one such question runs at once, so that others do not wait for it */
     ask_work *work;
     void *data; /* freed by free_data, also if the work is not done */
     GDestroyNotify free_data;

@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+#define BUSY_SECONDS 120 /* a round takes less on nearly all problems */
+
 /* A text of any bytes. */
 static json_t *text_json(const char *text)
 {
@@ -229,18 +231,42 @@ static const struct farm_trouble *find_out(const struct farm_state *farm,
     return NULL;
 }
 
+/* Whether the device measures. The database knows how many jobs a worker holds for measuring, not on which device: every
+ * device in service does if there are as many jobs, else those that handed a round in not long ago. */
+static bool is_busy(const struct farm_state *farm, const struct farm_worker *worker,
+                    const json_t *handed_in_unix)
+{
+    int in_service = 0;
+    gint64 now_unix = g_get_real_time() / G_USEC_PER_SEC;
+    for (guint i = 0; i < farm->devices->len; i++) {
+        const struct farm_device *device = g_ptr_array_index(farm->devices, i);
+        in_service += device->worker == worker->id && !find_out(farm, device);
+    }
+    return worker->measuring >= in_service ||
+           (worker->measuring > 0 && handed_in_unix &&
+            now_unix - json_integer_value(handed_in_unix) < BUSY_SECONDS);
+}
+
+static const char *device_state(const struct farm_state *farm, const struct farm_device *device,
+                                bool is_out, const json_t *handed_in_unix)
+{
+    const struct farm_worker *worker = find_worker(farm, device->worker);
+    if (!worker || strcmp(worker->state, "lost") == 0)
+        return "lost";
+    if (is_out)
+        return "out of service";
+    return is_busy(farm, worker, handed_in_unix) ? "busy" : "idle";
+}
+
 static json_t *device_json(const struct farm_state *farm, const struct farm_device *device,
                            const json_t *conditions)
 {
     const struct farm_trouble *out = find_out(farm, device);
-    const struct farm_worker *worker = find_worker(farm, device->worker);
     const json_t *seen =
         json_object_get(conditions, *device->uuid ? device->uuid : device->address);
     json_t *measured = json_object_get(seen, "conditions");
     json_t *at = json_object_get(seen, "at_unix");
-    const char *state = out                                               ? "out of service"
-                        : worker && strcmp(worker->state, "working") == 0 ? "busy"
-                                                                          : "idle";
+    const char *state = device_state(farm, device, out != NULL, at);
     return json_pack("{sI so so so so so so so ss so sO sO}", "worker", (json_int_t)device->worker,
                      "device", text_json(device->device), "name", text_json(device->name), "target",
                      text_json(device->target), "uuid", text_json(device->uuid), "address",

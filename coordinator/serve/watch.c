@@ -21,6 +21,7 @@
 struct reading {
     struct farm_state *farm;
     json_t *conditions, *campaigns, *log, *nights, *outbox;
+    json_t *past_rates; /* of the first reading, else NULL */
     GError *error;
 };
 
@@ -79,6 +80,9 @@ static void read_farm(uv_work_t *work)
     new->campaigns = read_page(watch, PAGE_OPEN_CAMPAIGNS, json_object());
     new->nights = read_page(watch, PAGE_NEWEST_NIGHTS, json_object());
     new->outbox = read_page(watch, PAGE_OUTBOX, json_object());
+    if (watch->rate_us == 0)
+        new->past_rates =
+            read_page(watch, PAGE_PAST_RATES, json_pack("{si}", "step_seconds", STEP_SECONDS));
     new->log = read_log(watch);
 }
 
@@ -230,6 +234,7 @@ static void take_farm(Watch *watch, struct reading *new)
     send_campaigns(watch, new->campaigns);
     send_nodes(watch, nodes);
     send_log(watch, new->log);
+    json_array_extend(watch->rates, new->past_rates);
     add_rate(watch);
     reply_reset(&watch->nodes_reply);
     reply_json(&watch->nodes_reply, json_pack("{so}", "items", nodes));
@@ -269,6 +274,7 @@ static void clear_reading(struct reading *reading)
     json_decref(reading->log);
     json_decref(reading->nights);
     json_decref(reading->outbox);
+    json_decref(reading->past_rates);
     g_clear_error(&reading->error);
     *reading = (struct reading){0};
 }

@@ -86,6 +86,7 @@ static gpointer read_worker(const json_t *object)
     row->labels = json_member_text(object, "labels");
     row->campaigns = json_member_text(object, "campaigns");
     row->jobs = (int)json_member_int(object, "jobs");
+    row->measuring = (int)json_member_int(object, "measuring");
     row->beat_age_seconds = json_member_double(object, "age");
     read_failures(json_object_get(object, "failures"), row->failures);
     return row;
@@ -164,13 +165,14 @@ static const char campaigns_sql[] =
 static const char workers_sql[] =
     "SELECT jsonb_build_object('id', w.id, 'node', w.node, 'login', w.login, 'target', w.target,"
     " 'labels', array_to_string(w.labels, ','), 'campaigns', b.campaigns,"
-    " 'jobs', coalesce(b.jobs, 0), 'failures', coalesce(w.counts->'failures', '{}'),"
+    " 'jobs', coalesce(b.jobs, 0), 'measuring', coalesce(b.measuring, 0), 'failures', coalesce(w.counts->'failures', '{}'),"
     " 'age', a.age, 'state', CASE WHEN a.age > greatest(60, b.lease) THEN 'lost'"
     "  WHEN w.drain THEN 'draining' WHEN b.jobs IS NULL THEN 'idle' ELSE 'working' END)"
     " FROM workers w"
     " CROSS JOIN LATERAL (SELECT greatest(extract(epoch FROM clock_timestamp() - w.beat_at), 0)"
     "  ::float8 AS age) AS a"
-    " LEFT JOIN LATERAL (SELECT sum(cardinality(o.job_ids)) AS jobs, max(o.lease_seconds) AS lease,"
+    " LEFT JOIN LATERAL (SELECT sum(cardinality(o.job_ids)) AS jobs,"
+    "  sum(cardinality(o.job_ids)) FILTER (WHERE o.state = 'evaluating') AS measuring, max(o.lease_seconds) AS lease,"
     "  string_agg(DISTINCT o.campaign_id::text, ',') AS campaigns"
     "  FROM bundles o WHERE o.worker_id = w.id) AS b ON true"
     " WHERE w.ended_at IS NULL AND (a.age < 86400 OR b.jobs IS NOT NULL) ORDER BY w.node, w.id";

@@ -35,7 +35,7 @@ struct farm_worker {
     char *node, *login, *target, *state; /* "working", "idle", "draining", "lost" */
     /* Labels: names of pools, "night,big"; campaigns: ids of those it holds jobs of, "3,7". */
     char *labels, *campaigns;
-    int jobs;
+    int jobs, measuring; /* jobs that it holds, and of these the ones to measure */
     double beat_age_seconds;
     int64_t failures[FAILURE_COUNT]; /* configs that it evaluated since it began, by outcome */
 };

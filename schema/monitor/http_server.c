@@ -40,7 +40,9 @@
 #define TRANSFER_BYTES     65536 /* a download may last a second for each of these bytes */
 #define FILE_BLOCK         65536
 #define STREAM_BLOCK       16384
-#define STREAM_BYTES       (256 * 1024) /* most unread bytes of a stream */
+/* Most unread bytes of a stream. Streams share the bytes, so that a thousand slow ones take little more than one. One
+ * reading of a large farm sends some 100 KiB at once, before any client can read. */
+#define STREAM_BYTES       (4 * 1024 * 1024)
 #define BUCKETS_MOST       4096
 #define BURST_SECONDS      2   /* an address may send the requests of this time at once */
 #define TRIES              5.0 /* refused logins of an address at once */
@@ -597,29 +599,41 @@ static bool find_route(HttpServer *server, HttpRequest *request)
     return false;
 }
 
-static enum MHD_Result add_length(void *data, enum MHD_ValueKind kind, const char *name,
+struct headers {
+    size_t bytes;
+    int hosts, lengths, encodings;
+};
+
+static enum MHD_Result add_header(void *data, enum MHD_ValueKind kind, const char *name,
                                   const char *value)
 {
-    size_t *length = data;
+    struct headers *headers = data;
     (void)kind;
-    *length += strlen(name) + (value ? strlen(value) : 0) + 4;
+    headers->bytes += strlen(name) + (value ? strlen(value) : 0) + 4;
+    headers->hosts += g_ascii_strcasecmp(name, "Host") == 0;
+    headers->lengths += g_ascii_strcasecmp(name, "Content-Length") == 0;
+    headers->encodings += g_ascii_strcasecmp(name, "Transfer-Encoding") == 0;
     return MHD_YES;
 }
 
 /* Looks at a request whose headers are there. Refuses it, or lets its body come. */
 static void look_at_headers(HttpServer *server, HttpRequest *request)
 {
-    size_t headers = 0;
+    struct headers headers = {0};
     const char *const *hosts = server->options.hosts;
     const char *host = http_request_header(request, "Host");
     const char *length = http_request_header(request, "Content-Length");
-    MHD_get_connection_values(request->of, MHD_HEADER_KIND, add_length, &headers);
+    MHD_get_connection_values(request->of, MHD_HEADER_KIND, add_header, &headers);
     if (!take_request(server, request->connection->address))
         http_answer_problem(request, MHD_HTTP_TOO_MANY_REQUESTS,
                             "this address asks more often than it may; wait a second");
-    else if (headers > HEADER_BYTES)
+    else if (headers.bytes > HEADER_BYTES)
         http_answer_problem(request, MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE,
                             "the headers are longer than %d bytes", HEADER_BYTES);
+    else if (headers.hosts > 1 || headers.lengths + headers.encodings > 1)
+        /* A proxy in front may read another one of them (RFC 9112, sections 3.2 and 6.3). */
+        http_answer_problem(request, MHD_HTTP_BAD_REQUEST,
+                            "the headers name several hosts, or several lengths of the body");
     else if (hosts && host && !http_host_fits(host, hosts))
         http_answer_problem(request, MHD_HTTP_MISDIRECTED_REQUEST,
                             "this server is not known by the name '%.80s'; --host NAME adds a name",

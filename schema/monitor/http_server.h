@@ -126,7 +126,7 @@ void http_answer_file(HttpRequest *request, int fd, uint64_t length, const char 
  * http_stream_end() was called; the stream is freed then. NULL if there are too many: the request is answered 503. */
 HttpStream *http_stream_begin(HttpRequest *request, const char *type, void (*closed)(void *data),
                               void *data);
-/* Sends bytes, which many streams may share. A client that has not read 256 KiB is disconnected. */
+/* Sends bytes, which many streams may share. A client that has not read 4 MiB is disconnected. */
 void http_stream_send(HttpStream *stream, GBytes *bytes);
 void http_stream_end(HttpStream *stream);
 

@@ -11,23 +11,25 @@
 #define LIMIT_DEFAULT 100
 #define SEARCH_ROWS   2000  /* rows that a search reads at once */
 #define SEARCH_MOST   50000 /* and in all, for one page */
+#define PLACE_DIGITS  18    /* of a number in a cursor: it fits a bigint */
 
 static const struct {
     const char *sql;
     const char *key; /* the member that a search looks into, NULL for none */
     bool whole;      /* all of it is read: it has no pages */
+    int numbers;     /* of a cursor; 0 means 1 */
 } pages[PAGE_COUNT] = {
     [PAGE_LOG] = {"SELECT item, place FROM page_log($1)", NULL, false},
     [PAGE_CAMPAIGNS] = {"SELECT item, place FROM page_campaigns($1)", NULL, false},
     [PAGE_OPEN_CAMPAIGNS] = {"SELECT item, place FROM page_open_campaigns($1)", NULL, true},
     [PAGE_JOBS] = {"SELECT item, place FROM page_jobs($1)", "problem", false},
     [PAGE_JOB] = {"SELECT item, place FROM page_job($1)", NULL, true},
-    [PAGE_REJECTIONS] = {"SELECT item, place FROM page_rejections($1)", NULL, false},
+    [PAGE_REJECTIONS] = {"SELECT item, place FROM page_rejections($1)", NULL, false, 3},
     [PAGE_CONDITIONS] = {"SELECT item, place FROM page_conditions($1)", NULL, true},
     [PAGE_QUARANTINE] = {"SELECT item, place FROM page_quarantine($1)", NULL, false},
     [PAGE_PROBLEMS] = {"SELECT item, place FROM page_problems($1)", "key", false},
     [PAGE_PROBLEM] = {"SELECT item, place FROM page_problem($1)", NULL, true},
-    [PAGE_PROBLEM_CONFIGS] = {"SELECT item, place FROM page_problem_configs($1)", NULL, false},
+    [PAGE_PROBLEM_CONFIGS] = {"SELECT item, place FROM page_problem_configs($1)", NULL, false, 3},
     [PAGE_TARGETS] = {"SELECT item, place FROM page_targets($1)", NULL, true},
     [PAGE_CAMPAIGN_GOLDEN] = {"SELECT item, place FROM page_campaign_golden($1)", NULL, true},
     [PAGE_GOLDEN_DIFF] = {"SELECT item, place FROM page_golden_diff($1)", NULL, true},
@@ -36,6 +38,7 @@ static const struct {
     [PAGE_NIGHT_JOBS] = {"SELECT item, place FROM page_night_jobs($1)", "problem", false},
     [PAGE_NIGHT_FINDINGS] = {"SELECT item, place FROM page_night_findings($1)", NULL, false},
     [PAGE_NEWEST_NIGHTS] = {"SELECT item, place FROM page_newest_nights($1)", NULL, true},
+    [PAGE_PAST_RATES] = {"SELECT item, place FROM page_past_rates($1)", NULL, true},
     [PAGE_OUTBOX] = {"SELECT item, place FROM page_outbox($1)", NULL, true},
 };
 
@@ -176,10 +179,16 @@ static bool refuse(GError **error, const char *what, const char *text)
     return false;
 }
 
-/* The cursors that pages give out: digits and dots. */
-static bool is_place(const char *text)
+/* Whether the text can be a cursor of the page: so many numbers, with dots between. */
+static bool is_place(enum page page, const char *text)
 {
-    return *text != '\0' && strlen(text) <= 64 && strspn(text, "0123456789.") == strlen(text);
+    int numbers = 0;
+    g_auto(GStrv) words = g_strsplit(text, ".", -1);
+    for (char **word = words; *word; word++, numbers++)
+        if (strlen(*word) > PLACE_DIGITS || **word == '\0' ||
+            strspn(*word, "0123456789") != strlen(*word))
+            return false;
+    return numbers == MAX(pages[page].numbers, 1);
 }
 
 static bool translate_failure(json_t *words, const char *name, GError **error)
@@ -221,23 +230,20 @@ static bool translate_key(json_t *words, const char *key, GError **error)
     return true;
 }
 
-static bool check_place(json_t *words, const char *text, GError **error)
-{
-    (void)words;
-    return is_place(text) || refuse(error, "page behind", text);
-}
-
 /* The question as SQL gets it: names are numbers there, and a key is a problem's columns. */
-static json_t *translate(const json_t *asked, GError **error)
+static json_t *translate(enum page page, const json_t *asked, GError **error)
 {
     static const struct {
         const char *name;
         bool (*translate)(json_t *words, const char *text, GError **error);
-    } members[] = {{"after", check_place},
-                   {"failure", translate_failure},
-                   {"reason", translate_reason},
-                   {"key", translate_key}};
+    } members[] = {
+        {"failure", translate_failure}, {"reason", translate_reason}, {"key", translate_key}};
+    const char *after = json_string_value(json_object_get(asked, "after"));
     g_autoptr(StoreJson) words = json_deep_copy(asked);
+    if (after && !is_place(page, after)) {
+        refuse(error, "page behind", after);
+        return NULL;
+    }
     for (size_t i = 0; i < G_N_ELEMENTS(members); i++) {
         const char *text = json_string_value(json_object_get(asked, members[i].name));
         if (text && !members[i].translate(words, text, error))
@@ -319,7 +325,7 @@ static json_t *read_whole(Store *store, enum page page, json_t *words, GError **
 
 json_t *store_page(Store *store, enum page page, const json_t *asked, char **next, GError **error)
 {
-    g_autoptr(StoreJson) words = translate(asked, error);
+    g_autoptr(StoreJson) words = translate(page, asked, error);
     g_autoptr(StoreJson) list = json_array();
     g_autofree char *place = NULL;
     json_int_t limit = json_integer_value(json_object_get(asked, "limit"));

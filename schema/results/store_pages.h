@@ -31,6 +31,7 @@ enum page {
     PAGE_NIGHT_JOBS,
     PAGE_NIGHT_FINDINGS,
     PAGE_NEWEST_NIGHTS, /* of each name */
+    PAGE_PAST_RATES,    /* rates of the last hour; asked: step_seconds */
     PAGE_OUTBOX,        /* one item: how many messages wait */
     PAGE_COUNT
 };

@@ -1,10 +1,19 @@
 // The address after the #: a path of words and named values. #/problems/KEY?target=gfx90a. What is behind the # never
 // reaches a server, so the page works below any path of a proxy.
 
+/** A word as it is where its %XX are not well-formed: somebody typed it. */
+function decoded(word) {
+    try {
+        return decodeURIComponent(word);
+    } catch {
+        return word;
+    }
+}
+
 export function parseAddress() {
     const [path, query] = location.hash.replace(/^#/, '').split('?', 2);
     return {
-        words: path.split('/').filter(Boolean).map(decodeURIComponent),
+        words: path.split('/').filter(Boolean).map(decoded),
         values: new URLSearchParams(query ?? ''),
     };
 }

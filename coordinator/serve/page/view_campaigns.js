@@ -1,6 +1,6 @@
 // Campaigns, and one campaign: progress, jobs by state, failures by reason, what may be done with it.
 import {h, fill, panel, facts, figures, empty, link, commandLine} from './dom.js';
-import {changeButton, read, readAll} from './api.js';
+import {change, changeButton, read, readAll} from './api.js';
 import {table} from './table.js';
 import {chart, colour, shade} from './charts.js';
 import {addressOf} from './address.js';
@@ -72,6 +72,30 @@ function actions(campaign, said, reload) {
     ];
 }
 
+/** Priority and budget, which may be changed while the campaign is open. */
+function changeForm(campaign, said, reload) {
+    const number = (id, words, attributes) => h('span', {class: 'field'}, h('label', {for: id}, words), h('input', {id, type: 'number', ...attributes}));
+    const priority = number('set-priority', 'Priority', {min: -1000000, max: 1000000, step: 1, required: true, value: campaign.priority});
+    const budget = number('set-budget', 'Budget in working hours, 0 for none', {min: 0, step: 'any', required: true, value: campaign.budget_seconds / 3600});
+    const submit = h('button', {type: 'submit', class: 'first'}, 'Set');
+    const valueOf = (field) => field.querySelector('input').valueAsNumber;
+    return h('form', {class: 'tools', 'aria-label': 'Priority and budget', onsubmit: async (event) => {
+        event.preventDefault();
+        submit.disabled = true;
+        try {
+            const words = await change('PATCH', `campaigns/${campaign.id}`, {priority: valueOf(priority), budget_seconds: valueOf(budget) * 3600});
+            if (words !== null) {
+                fill(said, h('p', {class: 'note good', role: 'status'}, words));
+                await reload();
+            }
+        } catch (error) {
+            fill(said, h('p', {class: 'note bad', role: 'alert'}, error.message));
+        } finally {
+            submit.disabled = false;
+        }
+    }}, priority, budget, submit);
+}
+
 function factRows(c) {
     return [
         ['State', stateTag(c.state)], ['Target', c.target], ['Networks', c.networks.join(', ')], ['Solvers', c.solvers || 'all'],
@@ -91,6 +115,7 @@ export async function campaign({id, signal}) {
     const tools = h('div', {class: 'tools'});
     const top = h('div');
     const about = h('div');
+    const setting = h('div', {id: 'campaign-setting'});
     const byState = stateChart(() => c);
     const failures = table([
         {label: 'Reason', value: (f) => f.reason, show: (f) => link(addressOf(['campaigns', id, 'jobs'], {state: 'failed', failure: f.reason}), f.reason)},
@@ -107,7 +132,10 @@ export async function campaign({id, signal}) {
 
     function draw() {
         const key = `${c.state} ${c.jobs_failed > 0}`;
-        if (key !== drawnState) fill(tools, actions(c, said, reload));
+        if (key !== drawnState) {
+            fill(tools, actions(c, said, reload));
+            fill(setting, ['active', 'paused', 'overdue'].includes(c.state) ? changeForm(c, said, reload) : null);
+        }
         drawnState = key;
         fill(top, progressBar(c, 'campaign-progress'), figures([
             ['Ended', format.percent(c.jobs ? (c.jobs_done + c.jobs_failed) / c.jobs : 0), `${format.count(c.jobs_done + c.jobs_failed)} of ${format.count(c.jobs)} jobs`],
@@ -134,7 +162,7 @@ export async function campaign({id, signal}) {
             h('p', null, link(addressOf(['campaigns', id, 'jobs']), 'Jobs'), ' · ', link(addressOf(['campaigns', id, 'rejections']), 'Rejected configs'), ' · ',
                 link(addressOf(['campaigns', id, 'golden']), 'Against golden'), ' · ', link(addressOf(['usage'], {campaign: id}), 'Usage'), ' · ',
                 link(addressOf(['log'], {campaign: id}), 'Log')),
-            h('div', {class: 'columns'}, panel('Jobs by state', byState), panel('About', about)),
+            h('div', {class: 'columns'}, panel('Jobs by state', byState), panel('About', [about, setting])),
             h('div', {class: 'columns'}, panel('Failed jobs by reason', failures), panel('Configs by outcome', outcomes), panel('Why its jobs are tuned', origins)),
             panel('In a terminal', c.commands.length ? c.commands.map((command) => commandLine(command)) : empty('No command goes on with it.'))],
         events: {

@@ -39,7 +39,9 @@ export async function jobs({id, values, signal}) {
 function configDetail(config) {
     return h('details', null, h('summary', null, 'Log and command', h('span', {class: 'only-heard'}, ` of ${config.config}`)),
         config.detail ? h('pre', null, config.detail) : empty('It left no log.'),
-        config.replay ? [h('h3', null, 'To repeat it'), commandLine(config.replay, `the command that repeats ${config.config}`)] : null);
+        config.replay ? [h('h3', null, 'To repeat it'), commandLine(config.replay, `the command that repeats ${config.config}`),
+            h('p', {class: 'muted'}, 'It compiles, loads and runs the config on the first device of the machine, and prints times. It does not check the result: ',
+                'a wrong result shows only when a worker measures the config again (', h('code', null, 'skipjack campaign retry'), ', ', h('code', null, 'skipjack tune'), ').')] : null);
 }
 
 function roundPanel(round) {

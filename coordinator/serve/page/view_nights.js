@@ -1,19 +1,25 @@
 // Nights: the plan with its reasons, the steps, and what got better or worse.
-import {h, panel, facts, figures, link, tag} from './dom.js';
+import {h, fill, panel, facts, figures, link, tag} from './dom.js';
 import {pathOf, read, readAll} from './api.js';
 import {table} from './table.js';
 import {chart, colour} from './charts.js';
 import {addressOf} from './address.js';
 import * as format from './format.js';
-import {campaignLink, cutNote, heading, jobLink, problemLink, selection, stateTag, unixTime} from './parts.js';
+import {campaignLink, cutNote, heading, jobLink, problemLink, seldom, selection, stateTag, unixTime} from './parts.js';
 
 const redOrNot = (n) => (n.is_red ? h('strong', {class: 'bad'}, 'regressions or failures') : n.ended_unix ? 'good' : n.is_running ? 'under way' : 'waits for its next run');
+
+const nightMs = 15000; /* between two looks: nights have no events of their own */
 
 /** "confirmed slower", "faster" ...: the colour repeats what the words say. */
 const verdictTag = (verdict) => tag(verdict, /slow|fail/.test(verdict) ? 'bad' : /fast/.test(verdict) ? 'good' : 'warn');
 
 export async function nights({values, signal}) {
     let {items, more} = await readAll('nights', {name: values.get('name')}, signal);
+    async function load() {
+        ({items, more} = await readAll('nights', {name: values.get('name')}, signal));
+        list.update(items);
+    }
     const list = table([
         {label: 'Night', value: (n) => n.night, show: (n) => link(addressOf(['nights', n.id]), n.night)}, {label: 'Name', value: (n) => n.name},
         {label: 'State', value: (n) => n.state, show: (n) => stateTag(n.state)}, {label: 'Result', value: (n) => (n.is_red ? 1 : 0), show: redOrNot},
@@ -25,10 +31,8 @@ export async function nights({values, signal}) {
     return {
         title: 'Nights',
         body: [heading('Nights'), cutNote(more, items.length, 'The address takes ?name=.'), panel('Nights', list)],
-        async refresh() {
-            ({items, more} = await readAll('nights', {name: values.get('name')}, signal));
-            list.update(items);
-        },
+        events: {farm: seldom(nightMs, () => load().catch(() => {}))},
+        refresh: load,
     };
 }
 
@@ -50,7 +54,8 @@ function reasonChart(reasons) {
 export async function night({id, values, signal}) {
     const path = pathOf('nights', id);
     const reason = values.get('reason');
-    const [n, planned, found] = await Promise.all([read(path, {}, signal), readAll(`${path}/jobs`, {reason}, signal), readAll(`${path}/findings`, {}, signal)]);
+    const ask = () => Promise.all([read(path, {}, signal), readAll(`${path}/jobs`, {reason}, signal), readAll(`${path}/findings`, {}, signal)]);
+    let [n, planned, found] = await ask();
     const reasons = [...new Set(n.reasons.map((r) => r.reason))];
     const findings = table([
         {label: 'Problem', value: (f) => f.problem, show: (f) => problemLink(f.problem, f.target), key: true}, {label: 'Solver', value: (f) => f.solver},
@@ -59,7 +64,7 @@ export async function night({id, values, signal}) {
         {label: 'Time', number: true, value: (f) => f.ratio, show: (f) => (f.ratio === null ? '–' : `${f.ratio >= 1 ? '+' : '−'}${format.percent(Math.abs(f.ratio - 1))}`)},
         {label: 'Cause', value: (f) => f.detail || f.cause, wrap: true}, {label: 'Target', line: true, value: (f) => f.target},
     ], found.items, {caption: 'What got better or worse', id: (f) => `${f.target} ${f.problem} ${f.solver} ${f.against}`, filter: 'Filter', name: 'findings',
-        empty: n.ended_unix ? 'Nothing got better or worse by more than noise.' : 'The night has not been judged yet.'});
+        get empty() { return n.ended_unix ? 'Nothing got better or worse by more than noise.' : 'The night has not been judged yet.'; }});
     const jobs = table([
         {label: 'Problem', value: (j) => j.problem, show: (j) => problemLink(j.problem, j.target), key: true}, {label: 'Solver', value: (j) => j.solver},
         {label: 'Reason', value: (j) => j.reason, show: (j) => j.reason + (j.backfill ? ' (backfill)' : '')}, {label: 'Detail', value: (j) => j.detail, wrap: true},
@@ -73,18 +78,39 @@ export async function night({id, values, signal}) {
         {label: 'Took', number: true, value: (s) => (s.ended_unix === null ? null : s.ended_unix - s.begun_unix), show: (s) => (s.ended_unix === null ? 'under way' : format.duration(s.ended_unix - s.begun_unix))},
         {label: 'Detail', value: (s) => s.detail, wrap: true},
     ], n.steps, {caption: 'Steps', id: (s) => s.step, page: 15, empty: 'No step has begun yet.'});
-    const targets = n.targets.map((t) => facts([['Target', t.target], ['Compared with', t.baseline ? link(addressOf(['golden'], {target: t.target}), `golden version ${t.baseline}`) : 'the last night'],
+    const targets = () => n.targets.map((t) => facts([['Target', t.target], ['Compared with', t.baseline ? link(addressOf(['golden'], {target: t.target}), `golden version ${t.baseline}`) : 'the last night'],
         ['Campaigns', n.campaigns.filter((c) => c.target === t.target).flatMap((c, index) => [index ? ', ' : '', campaignLink(c.campaign, `${c.campaign}${c.backfill ? ' (backfill)' : ''}`)])],
         ['Software', t.stack]]));
+    const top = h('div');
+    const state = h('span');
+    const plan = h('div');
+    const about = h('div');
+    function draw() {
+        fill(state, stateTag(n.state));
+        fill(top, n.is_red ? h('p', {class: 'note bad'}, 'The night has confirmed regressions or failures.') : null,
+            figures([['Jobs', format.count(n.jobs), `${format.count(n.jobs_done)} done, ${format.count(n.jobs_failed)} failed, ${format.count(n.jobs_open + n.jobs_unfinished)} open or cut`], ['Findings', format.count(n.findings)], ['Began', unixTime(n.begun_unix)], ['Ended', n.ended_unix ? unixTime(n.ended_unix) : n.is_running ? 'under way' : 'not yet', n.by],
+                ['Exports at', n.deadline_unix ? unixTime(n.deadline_unix) : 'the end']]));
+        if (JSON.stringify(n.reasons) !== drawnReasons) fill(plan, reasonChart(n.reasons));
+        drawnReasons = JSON.stringify(n.reasons);
+        fill(about, targets());
+        findings.update(found.items);
+        steps.update(n.steps);
+        jobs.update(planned.items);
+    }
+    let drawnReasons = '';
+    draw();
+    async function load() {
+        [n, planned, found] = await ask();
+        draw();
+    }
     return {
         title: `Night ${n.night}`,
-        body: [heading(`${n.name}, night ${n.night}`, [['#/nights', 'Nights']], stateTag(n.state)),
-            n.is_red ? h('p', {class: 'note bad'}, 'The night has confirmed regressions or failures.') : null,
-            figures([['Jobs', format.count(n.jobs), `${format.count(n.jobs_done)} done, ${format.count(n.jobs_failed)} failed, ${format.count(n.jobs_open + n.jobs_unfinished)} open or cut`], ['Findings', format.count(n.findings)], ['Began', unixTime(n.begun_unix)], ['Ended', n.ended_unix ? unixTime(n.ended_unix) : n.is_running ? 'under way' : 'not yet', n.by],
-                ['Exports at', n.deadline_unix ? unixTime(n.deadline_unix) : 'the end']]),
+        body: [heading(`${n.name}, night ${n.night}`, [['#/nights', 'Nights']], state), top,
             panel('Findings', findings),
-            h('div', {class: 'columns'}, panel('The plan and its reasons', reasonChart(n.reasons)),
-                panel('Steps', [steps, targets])),
+            h('div', {class: 'columns'}, panel('The plan and its reasons', plan),
+                panel('Steps', [steps, about])),
             cutNote(planned.more, planned.items.length, 'Choose a reason to see others.'), panel('Jobs', jobs)],
+        events: {farm: seldom(nightMs, () => (n.ended_unix ? null : load().catch(() => {})))},
+        refresh: load,
     };
 }

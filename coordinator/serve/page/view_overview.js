@@ -9,6 +9,7 @@ import {campaignColumns, deviceColumns, devicesOf, heading, logColumns, seldom, 
 
 const lines = 12; /* of the event log */
 const ratesMinutes = 60;
+const nightMs = 15000; /* between two looks at the last night */
 
 async function lastNight(signal) {
     const {items} = await read('nights', {limit: 1}, signal);
@@ -137,6 +138,13 @@ export async function overview({signal}) {
     draw();
     fill(nightPlace, nightBody(night));
     const soon = seldom(250, draw);
+    // Nights have no events of their own: while one runs, its campaigns and the farm's state change.
+    const nightSoon = seldom(nightMs, async () => {
+        try {
+            night = await lastNight(signal);
+            fill(nightPlace, nightBody(night));
+        } catch { /* The banner says that the server is lost. */ }
+    });
 
     return {
         title: 'Overview',
@@ -147,7 +155,7 @@ export async function overview({signal}) {
             h('div', {class: 'columns'}, panel('Failures of active campaigns', failureTable), panel('Out of service', troubleTable, link('#/quarantine', 'Quarantine'))),
             panel('Events', logTable, link('#/log', 'The whole log'))],
         events: {
-            farm: (data) => { farm = data; soon(); },
+            farm: (data) => { farm = data; soon(); nightSoon(); },
             campaign: (data) => { campaigns.set(data.id, data); soon(); },
             'campaign-gone': (data) => { campaigns.delete(data.id); soon(); },
             node: (data) => { nodes.set(data.node, data); soon(); },

@@ -5,7 +5,7 @@ import {table} from './table.js';
 import {axisName, chart, colour} from './charts.js';
 import {addressOf} from './address.js';
 import * as format from './format.js';
-import {heading} from './parts.js';
+import {heading, selection} from './parts.js';
 
 const drawn = 12; /* solvers in the chart, the largest first; the table has all */
 
@@ -61,30 +61,75 @@ const solverColumns = [
     {label: 'Networks', number: true, value: (s) => s.networks},
 ];
 
+/** What networks lose without a solver, or what would be lost without each one. */
+function withoutPanel(found, words) {
+    if (!found) return null;
+    const each = found.rows.length > 0 && found.rows[0].solver !== undefined;
+    const columns = [
+        each ? {label: 'Solver', value: (r) => r.solver} : {label: 'Network', value: (r) => r.network},
+        {label: 'Time', number: true, value: (r) => r.time_ms, show: (r) => format.milliseconds(r.time_ms)},
+        {label: 'Without', number: true, value: (r) => r.without_ms, show: (r) => format.milliseconds(r.without_ms)},
+        {label: 'Loss', number: true, value: (r) => r.loss_ms, show: (r) => `${format.milliseconds(r.loss_ms)} (${format.percent(r.loss_percent / 100)})`},
+        {label: 'Take their next solver', number: true, value: (r) => r.moved, show: (r) => format.count(r.moved)},
+        {label: 'Left without any', number: true, value: (r) => r.left, show: (r) => (r.left ? h('strong', {class: 'bad'}, format.count(r.left)) : '0')},
+    ];
+    return panel(each ? 'Without one solver' : `Without ${words}`, table(columns, found.rows, {caption: each ? 'What is lost without each solver alone' : `What networks lose without ${words}`,
+        id: (r) => (each ? r.solver : `${r.network} ${r.target}`), sort: [3, true], name: 'without', empty: 'No network has a time.'}));
+}
+
+/** The smallest set of solvers within so much of the best. */
+function smallestPanel(found, percent) {
+    if (!found) return null;
+    return panel(`The smallest set within ${percent} %`, [
+        h('p', null, `${format.count(found.solvers.length)} of ${format.count(found.of)} solvers: `, h('strong', null, found.solvers.join(', ') || 'none'), '. ',
+            found.optimal ? 'No smaller set will do.' : `A set needs ${format.count(found.lower_bound)} solvers at least; whether a smaller one will do was not found out.`),
+        table([
+            {label: 'Network', value: (r) => r.network}, {label: 'Time', number: true, value: (r) => r.time_ms, show: (r) => format.milliseconds(r.time_ms)},
+            {label: 'With the set', number: true, value: (r) => r.with_set_ms, show: (r) => format.milliseconds(r.with_set_ms)},
+            {label: 'Loss', number: true, value: (r) => r.loss_percent, show: (r) => format.percent(r.loss_percent / 100)},
+        ], found.rows, {caption: 'Networks with the smallest set', id: (r) => `${r.network} ${r.target}`, sort: [3, true], name: 'smallest', empty: 'No network has a time.'})]);
+}
+
+const percents = [['', 'not asked'], ...[0, 1, 2, 5, 10, 20].map((percent) => [String(percent), `within ${percent} %`])];
+
 export async function usage({values, signal}) {
     const all = await sources(signal);
-    const wanted = values.get('campaign') ? {campaign: values.get('campaign')} : values.get('target') ? {target: values.get('target'), version: values.get('version')} : all[0]?.[2];
+    const {items: imported} = await read('networks', {}, signal);
+    const source = values.get('campaign') ? {campaign: values.get('campaign')} : values.get('target') ? {target: values.get('target'), version: values.get('version')} : all[0]?.[2];
+    // A golden version knows no networks: those that were imported are asked, unless the reader wants its own problems.
+    const networks = values.get('networks') ?? (source?.target && imported.length ? 'all' : 'own');
+    const asked = {without: values.get('without'), smallest: values.get('smallest')};
+    const wanted = source && {...source, ...asked, all_networks: networks === 'all' ? true : null};
+    const kept = {...source, ...asked, networks: values.get('networks')};
     const top = (choice) => heading('Usage', null, choice);
     if (!wanted) {
         return {title: 'Usage', body: [top(), panel('Usage', empty('There are no times yet. Usage is computed of a golden version or of a campaign with finished jobs; ',
             h('code', null, 'skipjack usage --db FILE'), ' reads other databases.'))]};
     }
-    const [u, known] = await Promise.all([read('usage', wanted, signal), read('networks', {}, signal)]);
-    const names = new Set(known.items.map((n) => n.name));
-    const current = wanted.campaign ? `campaign ${wanted.campaign}` : `target ${wanted.target}`;
+    const u = await read('usage', wanted, signal);
+    const names = new Set(imported.map((n) => n.name));
+    const current = source.campaign ? `campaign ${source.campaign}` : `target ${source.target}`;
+    const choose = (label, name, choices, value) => selection(label, name, choices, value, {path: ['usage'], values: kept});
+    const others = [
+        imported.length ? choose('Networks', 'networks', [['all', 'all that were imported'], ['own', source.campaign ? 'the campaign’s' : 'its own problems']], networks) : null,
+        choose('Without', 'without', [['', 'not asked'], ['each', 'each solver alone'], ...[...new Set([...u.solvers.map((s) => s.solver), asked.without])]
+            .filter((name) => name && name !== 'each').sort().map((name) => [name])], asked.without ?? ''),
+        choose('Smallest set', 'smallest', percents, asked.smallest ?? ''),
+    ];
     const choice = h('span', {class: 'field'}, h('label', {for: 'usage-of'}, 'Of'), h('select', {id: 'usage-of', onchange: (event) => {
-        location.hash = addressOf(['usage'], all.find(([value]) => value === event.target.value)[2]);
-    }}, (all.some(([value]) => value === current) ? all : [[current, u.source, wanted], ...all]).map(([value, words]) => h('option', {value, selected: value === current}, words))));
+        location.hash = addressOf(['usage'], {...asked, networks: values.get('networks'), ...all.find(([value]) => value === event.target.value)[2]});
+    }}, (all.some(([value]) => value === current) ? all : [[current, u.source, source], ...all]).map(([value, words]) => h('option', {value, selected: value === current}, words))));
     const time = u.networks.reduce((sum, n) => sum + n.time_ms, 0);
     return {
         title: 'Usage',
-        body: [top(choice), h('p', {class: 'muted'}, `${u.source}, computed ${format.when(new Date(u.made_unix * 1000))}.`),
+        body: [top([choice, ...others]), h('p', {class: 'muted'}, `${u.source}, computed ${format.when(new Date(u.made_unix * 1000))}.`),
             figures([['Networks', format.count(u.networks.length)], ['Solvers that win', format.count(u.solvers.filter((s) => s.wins > 0).length)],
                 ['Problems', format.count(u.networks.reduce((sum, n) => sum + n.problems, 0))], ['Without an entry', format.count(u.networks.reduce((sum, n) => sum + n.uncovered, 0))],
                 ['Time of all', format.milliseconds(time)]]),
             u.solvers.length === 0 ? panel('Solvers', empty('No problem has a time.')) : [
                 h('div', {class: 'columns-wide'}, panel('Share of time', shareChart(u.solvers)), panel('Networks', networkChart(u.networks, u.solvers))),
                 panel('Solvers', table(solverColumns, u.solvers, {caption: 'Solvers by their share of time', id: (s) => s.solver, sort: [4, true], filter: 'Filter', name: 'solvers'}))],
+            withoutPanel(u.without, asked.without), smallestPanel(u.smallest, asked.smallest),
             panel('Coverage', table([
                 {label: 'Network', value: (n) => n.network, show: (n) => (names.has(n.network.replace(/@\d+$/, '')) ? link(addressOf(['networks', n.network]), n.network) : n.network)},
                 {label: 'Problems', number: true, value: (n) => n.problems}, {label: 'Layers', number: true, value: (n) => n.layers},

@@ -524,6 +524,26 @@ LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
     ORDER BY n.name LIMIT 100
 $$;
 
+-- ---- rates ----
+
+-- Rates a second over the last hour, as far as samples are kept: a point each step_seconds, each
+-- over the five minutes before it, as rates_sql of schema/farm/farm.c computes the present one.
+CREATE OR REPLACE FUNCTION page_past_rates(asked jsonb) RETURNS TABLE (place text, item jsonb)
+LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
+    SELECT '', jsonb_build_object('at_unix', unix_of(t.at),
+        'jobs', greatest((l.jobs - f.jobs) / s.seconds, 0),
+        'configs', greatest((l.configs - f.configs) / s.seconds, 0),
+        'kernels', greatest((l.kernels - f.kernels) / s.seconds, 0),
+        'working', NULL, 'idle', NULL, 'failed', NULL)
+    FROM generate_series(now() - interval '1 hour', now() - make_interval(secs => (asked->>'step_seconds')::integer),
+                         make_interval(secs => (asked->>'step_seconds')::integer)) AS t(at)
+    CROSS JOIN LATERAL (SELECT * FROM farm_samples a WHERE a.at <= t.at ORDER BY a.at DESC LIMIT 1) AS l
+    CROSS JOIN LATERAL (SELECT * FROM farm_samples b WHERE b.at >= t.at - interval '5 minutes'
+                        ORDER BY b.at LIMIT 1) AS f
+    CROSS JOIN LATERAL (SELECT extract(epoch FROM t.at - f.at)::double precision AS seconds) AS s
+    WHERE l.at > f.at ORDER BY t.at
+$$;
+
 -- ---- webhooks ----
 
 -- One item: messages that wait, the age of the oldest, and messages given up within a day.

@@ -116,7 +116,7 @@ CREATE OR REPLACE VIEW entry_points AS
     UNION ALL
     SELECT 'skipjack_reader', n, true FROM unnest(ARRAY[
         'page_campaign_golden', 'page_campaigns', 'page_conditions', 'page_golden_diff', 'page_job',
-        'page_jobs', 'page_log', 'page_newest_nights', 'page_night', 'page_night_findings', 'page_night_jobs', 'page_nights', 'page_open_campaigns', 'page_outbox', 'page_problem',
+        'page_jobs', 'page_log', 'page_newest_nights', 'page_night', 'page_night_findings', 'page_night_jobs', 'page_nights', 'page_open_campaigns', 'page_outbox', 'page_past_rates', 'page_problem',
         'page_problem_configs', 'page_problems', 'page_quarantine', 'page_rejections',
         'page_targets', 'problem_id_of']) AS n;
 

@@ -85,6 +85,10 @@ INSERT INTO workers (node, process, target, stack, labels, counts)
 VALUES ('busy', 'a', '$target', 's', '{big}', '{"failures": {"9": 2, "0": 30}}'), ('idle', 'b', '$target', 's', '{}', '{}');
 INSERT INTO worker_devices (worker_id, place, device, name, target, uuid, address, partition, out_since, out_reason)
 SELECT id, 0, '0', 'Card', '$target', 'GPU-1', '', '', now() - interval '1 minute', 'it failed 5 times' FROM workers WHERE node = 'busy';
+INSERT INTO workers (node, process, target, stack, beat_at)
+SELECT n, 'c', '$target', 's', CASE n WHEN 'silent' THEN now() - interval '1 hour' ELSE now() END FROM unnest('{pair,compiles,full,silent}'::text[]) AS n;
+INSERT INTO worker_devices (worker_id, place, device, name, target, uuid, address, partition)
+SELECT id, p, p, 'Card', '$target', CASE WHEN node = 'pair' AND p = 1 THEN 'GPU-1' ELSE node || p END, '', '' FROM workers, generate_series(0, 1) AS p WHERE process = 'c';
 CREATE TABLE round_conditions_of_1 PARTITION OF round_conditions FOR VALUES IN (1);
 INSERT INTO round_conditions SELECT campaign_id, job_id, number, 'GPU-1', 3, 1200, 1410, 877, 877, 63, 210.5, 3, NULL FROM rounds WHERE campaign_id = 1;
 WITH best AS (SELECT job_id, (SELECT i FROM results r, unnest(o.median_ms) WITH ORDINALITY AS m(ms, i)
@@ -95,11 +99,19 @@ UPDATE outcomes o SET failures = ARRAY(SELECT CASE WHEN i = b.at THEN 0 WHEN i =
 INSERT INTO job_faults (campaign_id, job_id, device) SELECT 1, min(id), 'GPU-1' FROM jobs WHERE campaign_id = 1;
 UPDATE bundles SET state = 'building', worker_id = (SELECT min(id) FROM workers WHERE node = 'busy'), claim_token = 1,
     fence = nextval('fences'), claimed_at = now(), progress_at = now(), lease_seconds = 600 WHERE id = (SELECT min(id) FROM bundles);
+CREATE TEMP TABLE held AS SELECT r.id, w.id AS worker, w.node FROM workers w
+JOIN unnest('{pair,compiles,full}'::text[]) WITH ORDINALITY AS n(node, at) ON n.node = w.node
+JOIN (SELECT id, row_number() OVER (ORDER BY id) AS at FROM bundles WHERE campaign_id = 3 AND state = 'ready') AS r ON r.at = n.at;
+ALTER TABLE bundles DISABLE TRIGGER check_move;
+UPDATE bundles b SET state = CASE node WHEN 'compiles' THEN 'building' ELSE 'evaluating' END::job_state, worker_id = worker, claim_token = 1, fence = nextval('fences'),
+    claimed_at = now(), progress_at = now(), lease_seconds = 600, job_ids = CASE node WHEN 'full' THEN job_ids || job_ids[1] ELSE job_ids[1:1] END FROM held h WHERE b.id = h.id;
+ALTER TABLE bundles ENABLE TRIGGER check_move;
 WITH gone AS (DELETE FROM bundles WHERE id IN (SELECT id FROM bundles WHERE state = 'ready' ORDER BY id LIMIT 1) RETURNING campaign_id, job_ids[1] AS job)
 INSERT INTO job_ends (campaign_id, job_id, state, rounds, failure, detail, fence) SELECT campaign_id, job, 'failed', 1, 7, 'it hung', 1 FROM gone;
 INSERT INTO quarantine (solver_id, problem_id, target, config, failure, detail)
 SELECT DISTINCT ON (solver_id) solver_id, problem_id, '$target', '{1}', 7, 'it crashed' FROM jobs;
 INSERT INTO events (kind, campaign_id, detail) SELECT 'test line', 1, 'line ' || n FROM generate_series(1, 30) AS n;
+INSERT INTO farm_samples SELECT now() - n * interval '30 seconds', 60 * (80 - n), 600 * (80 - n), 0 FROM generate_series(1, 80) AS n;
 INSERT INTO nights (name, night, description, deadline, findings) VALUES ('nightly', '2026-01-01', '{}', now() + interval '1 hour', 1);
 INSERT INTO night_targets (night_id, target, stack, baseline, plan, judged)
 SELECT 1, '$target', '', 1, '{}', jsonb_build_object('findings', jsonb_build_array(jsonb_build_object('problem_id', min(p.id), 'key', 'k',
@@ -184,6 +196,12 @@ is $answers{rejections}{items}[0]{config}, $config->{config}, 'it is among the r
 my ($busy) = grep { $_->{node} eq 'busy' } @{$answers{nodes}{items}};
 is "$busy->{devices}[0]{state}: $busy->{devices}[0]{out_reason}", 'out of service: it failed 5 times', 'a device out of service';
 is "@{$busy->{devices}[0]{conditions}{throttle}}", 'heat power cap', '... with its clocks and heat';
+my @past = grep { $_->{at_unix} < time - 600 } @{$answers{rates}{points}};
+cmp_ok scalar(@past), '>=', 30, 'rates of the time before serve was started are known';
+is scalar(grep { abs($_->{jobs} - 2) > 0.5 } @past), 0, '... and right' or diag explain \@past;
+my %states = map { $_->{node} => join ', ', map { $_->{state} } @{$_->{devices}} } @{$answers{nodes}{items}};
+is_deeply [@states{qw(pair compiles full silent)}], ['idle, busy', 'idle, idle', 'busy, busy', 'lost, lost'],
+    'of a worker with less to measure than devices, only the device that handed in is busy';
 my ($winner) = grep { $_->{is_winner} } @{$answers{problem}{solvers}};
 is $winner->{solver}, 'ConvCpuDirect', 'a problem has its winner';
 is $answers{problem}{golden}[0]{solver}, 'ConvCpuDirect', '... and golden\'s';
@@ -198,6 +216,11 @@ is $answers{exports}{items}[0]{path}, 'v1/a.db', 'exports are listed, without li
 is scalar(@{$answers{exports}{items}}), 1, '... alone';
 is $answers{exports}{items}[0]{sha256}, sha256_hex(read_file("$folder/exports/v1/a.db")), '... with their hash';
 is $answers{usage}{solvers}[0]{solver}, 'ConvCpuDirect', 'usage of the golden version';
+my $lost = call($at, 'GET', "/api/v1/usage?target=$target&without=each&smallest=5&all_networks=true")->{json};
+is "$lost->{without}{rows}[0]{solver} @{$lost->{smallest}{solvers}}", 'ConvCpuDirect ConvCpuDirect', '... and what networks would lose, and the smallest set';
+is join(' ', map { $_->{network} } @{$lost->{networks}}), 'net', '... of imported networks' or diag explain $lost->{networks};
+is join('; ', misfits(resolve({'$ref' => '#/components/schemas/Usage'}), $lost)), '', '... as the schema says';
+is call($at, 'GET', "/api/v1/usage?campaign=1&without=ConvCpuDirect")->{json}{without}{rows}[0]{left}, 1, '... and without one solver';
 is $answers{campaign_pause}{done}, 'campaign 2: pause', 'changes say what they did';
 
 # A login that submits work may name a solver as it likes, and people paste the command into a shell.
@@ -228,7 +251,8 @@ my $jobs = call($at, 'GET', '/api/v1/campaigns/2/jobs?failure=device%20fault')->
 is join(' ', map { "$_->{state} $_->{detail}" } @$jobs), 'failed it hung', 'jobs by failure' or diag explain $jobs;
 for my $wrong (['/campaigns/0', 400], ['/campaigns/99', 404], ['/campaigns/x', 400], ['/campaigns/1/jobs/99999', 404],
     ['/campaigns?limit=0', 400], ['/campaigns?limit=1001', 400], ['/campaigns?limit=1&limit=2', 400], ['/campaigns?state=gone', 400],
-    ['/campaigns/1/jobs?failure=bad%20luck', 400], ['/log?after=x', 400], ['/problems/nokey', 400],
+    ['/campaigns/1/jobs?failure=bad%20luck', 400], ['/log?after=x', 400], ['/log?after=1.2', 400],
+    ['/log?after=9999999999999999999', 400], ['/campaigns/1/rejections?after=...', 400], ['/campaigns/1/rejections?after=1', 400], ['/problems/nokey', 400],
     ['/problems/8-99-10-1x1-24-99-10-1-0x0-1x1-1x1-0-NCHW-FP32-F', 404], ['/networks/none', 404], ['/nights/9', 404],
     ['/usage', 400], ['/usage?target=gfx90a68', 404], ['/events?topics=all', 400], ['/none', 404], ['/farm/', 404], ['/%zz', 400],
     ['/%00', 400], ['/..%2f..%2fetc', 404], ['/log?kind=%ff', 400], ['/' . 'x' x 5000, 414]) {

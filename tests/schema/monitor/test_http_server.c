@@ -154,6 +154,12 @@ static void test_what_is_refused_says_why(void)
         {"GET /echo/x HTTP/1.1\r\n" HEADERS "\r\n", "Allow: POST\r\n"},
         {"GET /%zz HTTP/1.1\r\n" HEADERS "\r\n", "HTTP/1.1 400 "},
         {"POST /echo/x HTTP/1.1\r\n" HEADERS "Content-Length: 101\r\n\r\n", "HTTP/1.1 413 "},
+        {"POST /echo/x HTTP/1.1\r\n" HEADERS HEADERS "\r\n", "HTTP/1.1 400 "},
+        {"POST /echo/x HTTP/1.1\r\n" HEADERS "Content-Length: 1\r\nContent-Length: 5\r\n\r\nabcde",
+         "HTTP/1.1 400 "},
+        {"POST /echo/x HTTP/1.1\r\n" HEADERS
+         "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+         "HTTP/1.1 400 "},
     };
     open_server(0);
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
@@ -284,6 +290,24 @@ static void test_stream_reaches_all_who_listen(void)
     close_server();
 }
 
+/* A large farm's reading comes in one piece, before any client can read. */
+static void test_listener_that_reads_gets_a_megabyte_at_once(void)
+{
+    open_server(1);
+    int fd = send_request("GET /stream HTTP/1.1\r\n" HEADERS "\r\n");
+    g_autofree char *head = hear(fd, "\r\n\r\n");
+    g_autofree char *many = g_strnfill(65536, 'x');
+    g_autoptr(GBytes) event = g_bytes_new(many, 65536);
+    g_autoptr(GBytes) end = g_bytes_new("the end", 7);
+    for (int i = 0; i < 16; i++)
+        http_stream_send(streams[0], event);
+    http_stream_send(streams[0], end);
+    g_autofree char *text = hear(fd, "the end");
+    g_assert_nonnull(strstr(text, "the end"));
+    close(fd);
+    close_server();
+}
+
 static void test_listener_that_does_not_read_is_disconnected(void)
 {
     open_server(1);
@@ -324,6 +348,8 @@ int main(int argc, char **argv)
                     test_server_ends_with_requests_that_wait);
     g_test_add_func("/http_server/stream_reaches_all_who_listen",
                     test_stream_reaches_all_who_listen);
+    g_test_add_func("/http_server/listener_that_reads_gets_a_megabyte_at_once",
+                    test_listener_that_reads_gets_a_megabyte_at_once);
     g_test_add_func("/http_server/listener_that_does_not_read_is_disconnected",
                     test_listener_that_does_not_read_is_disconnected);
     return g_test_run();
