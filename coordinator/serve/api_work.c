@@ -548,7 +548,7 @@ static GPtrArray *usage_words(const struct api_query *query, struct reply *reply
     return words;
 }
 
-/* What was asked, as it can be asked in a terminal. */
+/* The question in the words of `skipjack usage`. Free with g_free(). */
 static char *usage_source(const GPtrArray *words)
 {
     GString *text = g_string_new(NULL);

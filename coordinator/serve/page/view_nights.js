@@ -9,7 +9,7 @@ import {campaignLink, cutNote, heading, jobLink, problemLink, seldom, selection,
 
 const redOrNot = (n) => (n.is_red ? h('strong', {class: 'bad'}, 'regressions or failures') : n.ended_unix ? 'good' : n.is_running ? 'under way' : 'waits for its next run');
 
-const nightMs = 15000; /* between two looks: nights have no events of their own */
+const nightMs = 5000; /* between two looks: nights have no events of their own */
 
 /** "confirmed slower", "faster" ...: the colour repeats what the words say. */
 const verdictTag = (verdict) => tag(verdict, /slow|fail/.test(verdict) ? 'bad' : /fast/.test(verdict) ? 'good' : 'warn');
