@@ -82,7 +82,7 @@ static bool is_shipped(Store *store, const struct night_source *source)
         return false;
     g_autoptr(GError) none = NULL;
     g_autofree char *version = store_network_version(store, source->words.network, &none);
-    return g_error_matches(none, STORE_ERROR, STORE_ERROR_NOT_FOUND);
+    return version == NULL && g_error_matches(none, STORE_ERROR, STORE_ERROR_NOT_FOUND);
 }
 
 /* Names the list: by the description, by a network of the list, or by its file. */
