@@ -45,7 +45,8 @@ struct ask {
     gsize kept_bytes;
     GPtrArray *stores; /* Store *: those that nobody uses */
     bool ended;
-    bool slow_runs; /* a slow question is under way */
+    bool slow_runs;   /* a slow question is under way */
+    int slow_waiting; /* slow questions that wait */
     struct ask_counts counts;
 };
 
@@ -254,6 +255,7 @@ static struct task *next_task(Ask *asking)
         if (task->is_slow && asking->slow_runs)
             continue;
         g_queue_delete_link(&asking->waiting, at);
+        asking->slow_waiting -= task->is_slow;
         return task;
     }
     return NULL;
@@ -299,7 +301,8 @@ void ask(Ask *asking, const struct question *question, ask_done *done, void *wai
             g_array_append_val(task->waiters, own);
         return;
     }
-    if (asking->ended || g_queue_get_length(&asking->waiting) >= ASK_WAITING) {
+    if (asking->ended || g_queue_get_length(&asking->waiting) >= ASK_WAITING ||
+        (question->is_slow && asking->slow_waiting >= ASK_SLOW_WAITING)) {
         refuse(asking, question, done, waiter);
         return;
     }
@@ -308,6 +311,7 @@ void ask(Ask *asking, const struct question *question, ask_done *done, void *wai
     if (task->key)
         g_hash_table_insert(asking->tasks, task->key, task);
     g_queue_push_tail(&asking->waiting, task);
+    asking->slow_waiting += task->is_slow;
     start_tasks(asking);
 }
 

@@ -14,9 +14,10 @@
 #include <jansson.h>
 #include <uv.h>
 
-#define ASK_THREADS     3
-#define ASK_WAITING     64
-#define ASK_CACHE_BYTES (32 * 1024 * 1024)
+#define ASK_THREADS      3
+#define ASK_WAITING      64
+#define ASK_SLOW_WAITING 8 /* of these, slow ones */
+#define ASK_CACHE_BYTES  (32 * 1024 * 1024)
 
 typedef struct ask Ask;
 

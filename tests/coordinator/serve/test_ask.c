@@ -137,6 +137,33 @@ static void test_too_many_questions_are_refused(void)
     end(ASK_THREADS + ASK_WAITING + 5);
 }
 
+static void put_slow(void)
+{
+    const struct question question = {
+        .is_slow = true, .work = work, .data = g_strdup("slow"), .free_data = was_freed};
+    ask(asking, &question, done, NULL);
+}
+
+static void test_slow_questions_leave_threads_to_others(void)
+{
+    begin(false);
+    for (int i = 0; i < 2 + ASK_SLOW_WAITING; i++)
+        put_slow();
+    g_assert_cmpint(refused, ==, 1);
+    put("quick", 0, work);
+    gint64 deadline = patience_end();
+    while (g_atomic_int_get(&worked) < 2 && g_get_monotonic_time() < deadline)
+        g_usleep(1000);
+    struct ask_counts counts;
+    ask_counts(asking, &counts);
+    g_assert_cmpint(counts.running, ==, 2);
+    g_assert_cmpint(counts.waiting, ==, ASK_SLOW_WAITING);
+    may_go = true;
+    uv_run(&loop, UV_RUN_DEFAULT);
+    g_assert_cmpint(answered, ==, 3 + ASK_SLOW_WAITING);
+    end(3 + ASK_SLOW_WAITING);
+}
+
 static void test_end_refuses_what_waits(void)
 {
     begin(false);
@@ -162,6 +189,8 @@ int main(int argc, char **argv)
                     test_question_without_a_key_is_nobody_elses);
     g_test_add_func("/ask/failure_is_not_kept", test_failure_is_not_kept);
     g_test_add_func("/ask/too_many_questions_are_refused", test_too_many_questions_are_refused);
+    g_test_add_func("/ask/slow_questions_leave_threads_to_others",
+                    test_slow_questions_leave_threads_to_others);
     g_test_add_func("/ask/end_refuses_what_waits", test_end_refuses_what_waits);
     return g_test_run();
 }
