@@ -150,7 +150,8 @@ static void print_help(FILE *out)
         fprintf(out, "  %-25s %s\n", variables[i].name, variables[i].meaning);
     fputs("\n'skipjack COMMAND --help' explains a command, with an example.\n"
           "SKIPJACK_DB names a PostgreSQL to share; else a private one is under SKIPJACK_HOME.\n"
-          "Exit status: 0 done, 1 failed or findings, 2 wrong usage, 130 stopped by Ctrl-C.\n"
+          "Exit status: 0 done, 1 failed or findings, 2 wrong usage, 3 a night that is "
+          "not done,\n130 stopped by Ctrl-C.\n"
           "\nExample:\n  " EXAMPLE "\n",
           out);
 }

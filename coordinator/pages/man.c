@@ -147,6 +147,7 @@ static void add_status(GString *out)
     static const char *const rows[][2] = {{"0", "done"},
                                           {"1", "failed, or findings"},
                                           {"2", "wrong usage"},
+                                          {"3", "a night that is not done (run)"},
                                           {"130", "stopped by Ctrl-C"}};
     add_heading(out, ".SH", "EXIT STATUS");
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
