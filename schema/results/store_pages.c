@@ -17,29 +17,29 @@ static const struct {
     const char *sql;
     const char *key; /* the member that a search looks into, NULL for none */
     bool whole;      /* all of it is read: it has no pages */
-    int numbers;     /* of a cursor; 0 means 1 */
+    int numbers;     /* of a cursor */
 } pages[PAGE_COUNT] = {
-    [PAGE_LOG] = {"SELECT item, place FROM page_log($1)", NULL, false},
-    [PAGE_CAMPAIGNS] = {"SELECT item, place FROM page_campaigns($1)", NULL, false},
-    [PAGE_OPEN_CAMPAIGNS] = {"SELECT item, place FROM page_open_campaigns($1)", NULL, true},
-    [PAGE_JOBS] = {"SELECT item, place FROM page_jobs($1)", "problem", false},
-    [PAGE_JOB] = {"SELECT item, place FROM page_job($1)", NULL, true},
+    [PAGE_LOG] = {"SELECT item, place FROM page_log($1)", NULL, false, 1},
+    [PAGE_CAMPAIGNS] = {"SELECT item, place FROM page_campaigns($1)", NULL, false, 1},
+    [PAGE_OPEN_CAMPAIGNS] = {"SELECT item, place FROM page_open_campaigns($1)", NULL, true, 1},
+    [PAGE_JOBS] = {"SELECT item, place FROM page_jobs($1)", "problem", false, 1},
+    [PAGE_JOB] = {"SELECT item, place FROM page_job($1)", NULL, true, 1},
     [PAGE_REJECTIONS] = {"SELECT item, place FROM page_rejections($1)", NULL, false, 3},
-    [PAGE_CONDITIONS] = {"SELECT item, place FROM page_conditions($1)", NULL, true},
-    [PAGE_QUARANTINE] = {"SELECT item, place FROM page_quarantine($1)", NULL, false},
-    [PAGE_PROBLEMS] = {"SELECT item, place FROM page_problems($1)", "key", false},
-    [PAGE_PROBLEM] = {"SELECT item, place FROM page_problem($1)", NULL, true},
+    [PAGE_CONDITIONS] = {"SELECT item, place FROM page_conditions($1)", NULL, true, 1},
+    [PAGE_QUARANTINE] = {"SELECT item, place FROM page_quarantine($1)", NULL, false, 1},
+    [PAGE_PROBLEMS] = {"SELECT item, place FROM page_problems($1)", "key", false, 1},
+    [PAGE_PROBLEM] = {"SELECT item, place FROM page_problem($1)", NULL, true, 1},
     [PAGE_PROBLEM_CONFIGS] = {"SELECT item, place FROM page_problem_configs($1)", NULL, false, 3},
-    [PAGE_TARGETS] = {"SELECT item, place FROM page_targets($1)", NULL, true},
-    [PAGE_CAMPAIGN_GOLDEN] = {"SELECT item, place FROM page_campaign_golden($1)", NULL, true},
-    [PAGE_GOLDEN_DIFF] = {"SELECT item, place FROM page_golden_diff($1)", NULL, true},
-    [PAGE_NIGHTS] = {"SELECT item, place FROM page_nights($1)", NULL, false},
-    [PAGE_NIGHT] = {"SELECT item, place FROM page_night($1)", NULL, true},
-    [PAGE_NIGHT_JOBS] = {"SELECT item, place FROM page_night_jobs($1)", "problem", false},
-    [PAGE_NIGHT_FINDINGS] = {"SELECT item, place FROM page_night_findings($1)", NULL, false},
-    [PAGE_NEWEST_NIGHTS] = {"SELECT item, place FROM page_newest_nights($1)", NULL, true},
-    [PAGE_PAST_RATES] = {"SELECT item, place FROM page_past_rates($1)", NULL, true},
-    [PAGE_OUTBOX] = {"SELECT item, place FROM page_outbox($1)", NULL, true},
+    [PAGE_TARGETS] = {"SELECT item, place FROM page_targets($1)", NULL, true, 1},
+    [PAGE_CAMPAIGN_GOLDEN] = {"SELECT item, place FROM page_campaign_golden($1)", NULL, true, 1},
+    [PAGE_GOLDEN_DIFF] = {"SELECT item, place FROM page_golden_diff($1)", NULL, true, 1},
+    [PAGE_NIGHTS] = {"SELECT item, place FROM page_nights($1)", NULL, false, 1},
+    [PAGE_NIGHT] = {"SELECT item, place FROM page_night($1)", NULL, true, 1},
+    [PAGE_NIGHT_JOBS] = {"SELECT item, place FROM page_night_jobs($1)", "problem", false, 1},
+    [PAGE_NIGHT_FINDINGS] = {"SELECT item, place FROM page_night_findings($1)", NULL, false, 1},
+    [PAGE_NEWEST_NIGHTS] = {"SELECT item, place FROM page_newest_nights($1)", NULL, true, 1},
+    [PAGE_PAST_RATES] = {"SELECT item, place FROM page_past_rates($1)", NULL, true, 1},
+    [PAGE_OUTBOX] = {"SELECT item, place FROM page_outbox($1)", NULL, true, 1},
 };
 
 /* ---- members that the program writes as text ---- */
@@ -188,7 +188,7 @@ static bool is_place(enum page page, const char *text)
         if (strlen(*word) > PLACE_DIGITS || **word == '\0' ||
             strspn(*word, "0123456789") != strlen(*word))
             return false;
-    return numbers == MAX(pages[page].numbers, 1);
+    return numbers == pages[page].numbers;
 }
 
 static bool translate_failure(json_t *words, const char *name, GError **error)
