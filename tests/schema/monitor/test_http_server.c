@@ -296,6 +296,7 @@ static void test_listener_that_reads_gets_a_megabyte_at_once(void)
     open_server(1);
     int fd = send_request("GET /stream HTTP/1.1\r\n" HEADERS "\r\n");
     g_autofree char *head = hear(fd, "\r\n\r\n");
+    g_assert_nonnull(head);
     g_autofree char *many = g_strnfill(65536, 'x');
     g_autoptr(GBytes) event = g_bytes_new(many, 65536);
     g_autoptr(GBytes) end = g_bytes_new("the end", 7);
