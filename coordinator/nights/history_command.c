@@ -6,7 +6,7 @@
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/table.h"
 #include "coordinator/commands.h"
-#include "coordinator/nights/causes.h"
+#include "coordinator/nights/judge/causes.h"
 #include "coordinator/process/machine.h"
 #include "schema/results/store_history.h"
 #include "schema/results/store_pages.h"

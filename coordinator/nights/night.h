@@ -7,7 +7,7 @@
 #define COORDINATOR_NIGHTS_NIGHT_H
 
 #include "coordinator/cli/progress_line.h"
-#include "coordinator/nights/night_file.h"
+#include "coordinator/nights/file/night_file.h"
 #include "schema/results/store_nights.h"
 
 /* A night under way in this process. */

@@ -2,7 +2,7 @@
 
 #include "coordinator/cli/table.h"
 #include "coordinator/cli/when.h"
-#include "coordinator/nights/night_reasons.h"
+#include "coordinator/nights/plan/night_reasons.h"
 
 #include <stdio.h>
 

@@ -4,7 +4,7 @@
 #include "coordinator/cli/when.h"
 #include "coordinator/commands.h"
 #include "coordinator/nights/night_lists.h"
-#include "coordinator/nights/night_plan.h"
+#include "coordinator/nights/plan/night_plan.h"
 #include "coordinator/process/machine.h"
 #include "schema/server/database.h"
 #include "solvers/problem/problem_key.h"

@@ -4,7 +4,7 @@
 #include "coordinator/cli/table.h"
 #include "coordinator/commands.h"
 #include "coordinator/nights/night.h"
-#include "coordinator/nights/night_show.h"
+#include "coordinator/nights/plan/night_show.h"
 #include "schema/server/database.h"
 #include "solvers/problem/problem_key.h"
 

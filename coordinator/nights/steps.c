@@ -2,10 +2,10 @@
 
 #include "coordinator/campaigns/enter.h"
 #include "coordinator/cli/cli.h"
-#include "coordinator/nights/night_show.h"
+#include "coordinator/nights/judge/regression_points.h"
+#include "coordinator/nights/judge/regressions.h"
 #include "coordinator/nights/night_wait.h"
-#include "coordinator/nights/regression_points.h"
-#include "coordinator/nights/regressions.h"
+#include "coordinator/nights/plan/night_show.h"
 #include "coordinator/tell/tell.h"
 #include "schema/results/store_golden.h"
 #include "schema/results/store_history.h"

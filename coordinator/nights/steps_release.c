@@ -1,10 +1,10 @@
 /* The last states of a night: proposing, exporting, reporting and telling. Each target's outcome is
  * written to the night's summary as soon as it is known, so that the report has it also after a kill. */
 #include "coordinator/cli/cli.h"
-#include "coordinator/nights/night_report.h"
+#include "coordinator/nights/judge/regressions.h"
 #include "coordinator/nights/night_wait.h"
-#include "coordinator/nights/regressions.h"
 #include "coordinator/nights/release_dir.h"
+#include "coordinator/nights/report/night_report.h"
 #include "coordinator/nights/steps.h"
 #include "coordinator/process/process.h"
 #include "coordinator/tell/tell.h"

@@ -53,7 +53,7 @@
     X(REMEASURE_KIND_DEFAULTS, 2, "defaults")                                                      \
     X(REMEASURE_KIND_UNSTABLE, 3, "unstable")
 
-/* Why a night works on a problem with a solver, or why not: enum night_reason in coordinator/nights/night_reasons.h. */
+/* Why a night works on a problem with a solver, or why not: enum night_reason in coordinator/nights/plan/night_reasons.h. */
 #define NIGHT_REASON_NUMBERS(X)                                                                    \
     X(NIGHT_REASON_NEW_PROBLEM, 1, "new problem")                                                  \
     X(NIGHT_REASON_NEW_SOLVER, 2, "new solver")                                                    \

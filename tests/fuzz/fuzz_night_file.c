@@ -1,7 +1,7 @@
 /* Any JSON as the description of a night: refused with the name of the wrong field, or a request that can be checked for
  * each target. */
 #include "coordinator/cli/cli.h"
-#include "coordinator/nights/night_file.h"
+#include "coordinator/nights/file/night_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,8 +5,8 @@
  * jobs of the open campaign through their rounds, which it confirms by a line. It ends, with the database, at end of
  * file.
  */
-#include "coordinator/nights/night_reasons.h"
-#include "coordinator/nights/regressions.h"
+#include "coordinator/nights/judge/regressions.h"
+#include "coordinator/nights/plan/night_reasons.h"
 #include "schema/results/conditions.h"
 #include "schema/results/store_history.h"
 #include "schema/results/store_nights.h"
