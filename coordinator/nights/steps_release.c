@@ -307,9 +307,9 @@ static bool fail_export(const char *target, const char *folder, int status, GErr
 
 /* Exports the target into the folder. An export that refuses some results (status 1) still writes the others, and says
  * so on standard output: what it wrote is checked with the whole folder. One that fails says nothing there. *written is
- * set if there was something to export. */
+ * set if there was something to export; a target without a golden version is appended to `lacking`. */
 static bool export_target(struct night_run *run, const struct night_target *target,
-                          const char *folder, bool *written, GError **error)
+                          const char *folder, bool *written, GString *lacking, GError **error)
 {
     g_autoptr(GError) failure = NULL;
     g_autoptr(GPtrArray) words = export_words(run, target, folder, &failure);
@@ -319,6 +319,8 @@ static bool export_target(struct night_run *run, const struct night_target *targ
         g_propagate_error(error, g_steal_pointer(&failure));
         return false;
     }
+    if (!words && run->file->export.what == NIGHT_EXPORT_GOLDEN)
+        g_string_append_printf(lacking, "%s%s", lacking->len > 0 ? ", " : "", target->target);
     if (!words)
         return true;
     bool ran =
@@ -365,9 +367,11 @@ static bool release(struct night_run *run, const GPtrArray *targets, GString *de
 {
     struct release_dir dir;
     bool written = false;
+    g_autoptr(GString) lacking = g_string_new(NULL);
     bool ok = release_dir_begin(&dir, run->file->export.folder, run->night->date, error);
     for (guint i = 0; ok && i < targets->len; i++)
-        ok = export_target(run, targets->pdata[i], dir.part, &written, error) && run->caught == 0;
+        ok = export_target(run, targets->pdata[i], dir.part, &written, lacking, error) &&
+             run->caught == 0;
     ok = ok && (!written || check_folder(run, dir.part, error));
     enum release_change change = RELEASE_EMPTY;
     if (ok && written)
@@ -381,6 +385,9 @@ static bool release(struct night_run *run, const GPtrArray *targets, GString *de
         g_string_append(detail, says[change]);
         if (change != RELEASE_EMPTY)
             g_string_append(detail, dir.place);
+        if (lacking->len > 0)
+            g_string_append_printf(detail, "; without an approved golden version: %s",
+                                   lacking->str);
         note_export(run, targets, change == RELEASE_EMPTY ? NULL : dir.place, NULL);
     }
     release_dir_clear(&dir);

@@ -193,6 +193,20 @@ static GArray *read_url(const struct night_source *source, struct night_source_s
     return problems;
 }
 
+/* Refuses batch, dtype and the like for an imported network, whose layers have their own. */
+static bool check_stored(const struct night_source *source, GError **error)
+{
+    struct import_words others = source->words;
+    others.network = NULL;
+    if (!import_words_any(&others))
+        return true;
+    g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
+                "the network '%s' was imported with batch, data type and layout of its own: import "
+                "it with the wanted ones under another name, or name its table by \"file\"",
+                source->words.network);
+    return false;
+}
+
 static GArray *read_source(Store *store, const struct night_source *source,
                            struct night_source_state *state, struct night_sources *sources,
                            GError **error)
@@ -201,6 +215,8 @@ static GArray *read_source(Store *store, const struct night_source *source,
     case NIGHT_SOURCE_NETWORK:
         if (is_shipped(store, source))
             return read_shipped(source, state, error);
+        if (!check_stored(source, error))
+            return NULL;
         return read_stored(store, source, state, sources, error);
     case NIGHT_SOURCE_TAG: return read_stored(store, source, state, sources, error);
     case NIGHT_SOURCE_FILE: return read_file(source, state, error);

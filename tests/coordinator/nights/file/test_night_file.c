@@ -180,8 +180,8 @@ static void wrong_fields_are_named_with_what_they_take(void)
         {"{\"name\": \"n\", \"targets\": [\"a\"], \"problems\": [{\"tag\": \"t\"}, {\"tag\": \"t\", "
          "\"file\": \"f\"}]}",
          "problems[1]: takes exactly one of 'network', 'tag', 'file', 'url'"},
-        {"{\"name\": \"n\", \"targets\": [\"a\"], \"problems\": [{\"network\": \"r\", \"batch\": 1}]}",
-         "problems[0]: 'batch' belongs to 'file' or 'url'"},
+        {"{\"name\": \"n\", \"targets\": [\"a\"], \"problems\": [{\"tag\": \"r\", \"batch\": 1}]}",
+         "problems[0]: 'batch' belongs to 'file' or 'url' or 'network'"},
         {"{\"name\": \"n\", \"targets\": [\"a\"], \"problems\": [{\"file\": \"f\", \"batch\": [1, "
          "1]}]}",
          "problems[0].batch: takes a batch size, or a list of them without repetition from 1 to"},

@@ -86,6 +86,10 @@ static void a_network_that_was_not_imported_comes_with_the_program(void)
     g_assert_cmpstr(state->network, ==, "resnet18");
     g_assert_cmpstr(state->detail, ==, "the table that comes with the program");
     night_sources_free(sources);
+    sources = read_sources(store, "{\"network\": \"resnet18\", \"batch\": [4, 8]}", &error);
+    g_assert_no_error(error);
+    g_assert_cmpint(sources->problems->len, ==, 22);
+    night_sources_free(sources);
     struct layer layer = {.name = g_strdup("mine"), .multiplicity = 1};
     g_assert_true(problem_key_parse(KEY_A, &layer.problem, NULL));
     g_assert_true(store_put_network(store, "resnet18", &layer, 1, NULL, NULL));
@@ -94,6 +98,8 @@ static void a_network_that_was_not_imported_comes_with_the_program(void)
     g_assert_cmpint(sources->problems->len, ==,
                     1); /* an imported network of the name comes first */
     night_sources_free(sources);
+    g_assert_null(read_sources(store, "{\"network\": \"resnet18\", \"batch\": 4}", &error));
+    g_assert_nonnull(strstr(error->message, "was imported with batch, data type and layout"));
     g_free(layer.name);
     store_close(store);
 }
