@@ -188,7 +188,8 @@ for my $step (qw(planning tuning gathering judging confirming settling proposing
         # The server is in the trigger: the step begins, or has done its work.
         my $there = await("SELECT count(*) FROM pg_stat_activity WHERE state = 'active'"
             . " AND query LIKE '%" . ($is_end eq 'true' ? 'end' : 'begin') . "_night_step%'"
-            . " AND query NOT LIKE '%pg_stat_activity%'", 1);
+            . " AND query NOT LIKE '%pg_stat_activity%'"
+            . " AND EXISTS (SELECT FROM night_rows WHERE night = '$date' AND state = '$step')", 1);
         my $state = of_night($date, 'state');
         push @missed, "$step $is_end: $there $state" if $there ne 1 || $state ne $step;
         kill_process($pid, 'KILL');
