@@ -79,7 +79,7 @@ for my $page ('README.md', 'coordinator/README.md', 'coordinator/FROM_MITUNA.md'
             $name = $longer;
             shift @words;
         }
-        my %known = map { ("--$_->{long}" => 1) } @{$described{$name}{options} // []};
+        my %known = map { ("--$_->{long}" => 1) } grep { defined $_->{long} } @{$described{$name}{options} // []};
         push @wrong, $line if $name eq '' && ($words[0] // '') =~ /^[a-z]/ && $words[0] ne 'help';
         push @wrong, "$line: $_" for grep { !$known{$_} && $name ne '' && $_ ne '--help' }
             map { /^(--[a-z-]+)/ ? $1 : () } @words;
