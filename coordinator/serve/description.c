@@ -200,12 +200,6 @@ static bool check(const Description *description, const json_t *schema, const js
            check_object(description, schema, value, name, depth, why);
 }
 
-bool description_fits(const Description *description, const json_t *schema, const json_t *value,
-                      char **why)
-{
-    return check(description, schema, value, "the value", 0, why);
-}
-
 /* ---- requests ---- */
 
 static json_t *read_integer(const char *text)
@@ -383,15 +377,4 @@ const struct operation *description_operations(const Description *description, i
 {
     *count = (int)description->operations->len;
     return (const struct operation *)(void *)description->operations->data;
-}
-
-const struct operation *description_find(const Description *description, const char *id)
-{
-    for (guint i = 0; i < description->operations->len; i++) {
-        const struct operation *operation =
-            &g_array_index(description->operations, struct operation, i);
-        if (strcmp(operation->id, id) == 0)
-            return operation;
-    }
-    return NULL;
 }

@@ -27,18 +27,11 @@ typedef struct description Description;
 Description *description_load(void);
 void description_free(Description *description);
 const struct operation *description_operations(const Description *description, int *count);
-const struct operation *description_find(const Description *description, const char *id);
-
 /* The parameters of a request as a JSON object by their names, with defaults, in the types of their schemas; a member
  * is missing where the request has no value and the schema no default. With a body, its members are added. NULL and
  * *why (free with g_free()) if the request does not fit; *why says what is wrong with what. */
 json_t *description_read(const Description *description, const struct operation *operation,
                          const struct http_target *target, const char *body, size_t body_length,
                          char **why);
-
-/* Whether a value fits a schema, which may refer to others of the description (JSON Schema 2020-12; the words that
- * openapi.json uses). *why: as above, may be NULL. */
-bool description_fits(const Description *description, const json_t *schema, const json_t *value,
-                      char **why);
 
 #endif

@@ -578,25 +578,3 @@ json_t *fields_schema(const struct field_object *object, const char *id)
     json_decref(body);
     return json;
 }
-
-static void add_names(const struct field_object *object, const char *prefix, GPtrArray *names)
-{
-    for (int i = 0; i < object->count; i++) {
-        const struct field *field = &object->fields[i];
-        g_autofree char *name = g_strconcat(prefix, field->name, NULL);
-        if (!field->object) {
-            g_ptr_array_add(names, g_steal_pointer(&name));
-            continue;
-        }
-        g_autofree char *below =
-            g_strconcat(name, field->kind == FIELD_OBJECTS ? "[]." : ".", NULL);
-        add_names(field->object, below, names);
-    }
-}
-
-GPtrArray *fields_names(const struct field_object *object)
-{
-    GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
-    add_names(object, "", names);
-    return names;
-}

@@ -86,7 +86,4 @@ void fields_clear(const struct field_object *object, void *data);
  * name. */
 json_t *fields_schema(const struct field_object *object, const char *id);
 
-/* Lists the names of fields below the object, as "search.configs" (char *, owned), for messages and help. */
-GPtrArray *fields_names(const struct field_object *object);
-
 #endif

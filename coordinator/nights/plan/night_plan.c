@@ -467,14 +467,6 @@ void night_plan_free(struct night_plan *plan)
     g_free(plan);
 }
 
-int night_plan_jobs(const struct night_plan *plan)
-{
-    int jobs = 0;
-    for (guint i = 0; i < plan->targets->len; i++)
-        jobs += (int)((const struct night_target_plan *)plan->targets->pdata[i])->jobs->len;
-    return jobs;
-}
-
 /* ---- why ---- */
 
 static void why_free(gpointer data)

@@ -65,9 +65,6 @@ struct night_plan *night_plan_new(Store *store, const struct night_file *file,
                                   GError **error);
 void night_plan_free(struct night_plan *plan);
 
-/* The number of jobs that the night works on, over all targets. */
-int night_plan_jobs(const struct night_plan *plan);
-
 /* The local date of the night that is now: that of 12 hours ago, so that a night has one date until noon. Free with
  * g_free(). */
 char *night_date(void);

@@ -229,7 +229,8 @@ static void expect_waits(Store *store, const char *sql)
     run(store, block);
 }
 
-/* Two that gather solvers of one problem at once would not see each other's points: both solvers would win. */
+/* Without turns, two sessions that gather different solvers of one problem would each count their own solver as the
+ * winner. */
 static void sessions_that_gather_or_thin_take_turns(void)
 {
     struct farm farm;

@@ -19,7 +19,7 @@
 
 #define DUMP "tests/schema/sql/former_farm.sql.zst"
 
-/* The migrations 0001 to 0012 are equal to the former ones. */
+/* Migrations 0001 to 0012 make the same tables as the 66 old migrations. */
 #define BASELINE_MIGRATIONS 12
 
 static char *ask(PGconn *connection, const char *sql)
