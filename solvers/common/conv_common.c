@@ -29,14 +29,6 @@ double conv_used_part(double count, int block)
 
 bool conv_is_plain(const struct problem *p, const char **reason)
 {
-    if (p->kind != OP_CONV) {
-        *reason = "needs a convolution";
-        return false;
-    }
-    if (p->epilogue[0]) {
-        *reason = "needs a convolution without epilogue";
-        return false;
-    }
     for (int t = 0; t < TENSOR_COUNT; t++) {
         if (p->cast[t] != TYPE_NONE) {
             *reason = "needs tensors without cast types";

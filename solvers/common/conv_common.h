@@ -16,7 +16,7 @@ int64_t conv_gcd(int64_t a, int64_t b);
 /* The share of a dimension's blocks that holds elements: count divided by (count rounded up to whole blocks). */
 double conv_used_part(double count, int block);
 
-/* Whether the problem is a plain convolution without epilogue and cast types; otherwise *reason says which. A
+/* Whether the convolution is without cast types; otherwise *reason says so. A
  * key's bias flag is allowed: the convolution is computed without it, and another kernel adds the bias. (An
  * epilogue "+bias" means one kernel for both.) */
 bool conv_is_plain(const struct problem *p, const char **reason);

@@ -200,12 +200,13 @@ static bool grid_valid(const struct launch *launch, const struct target *target,
     return true;
 }
 
-static bool arg_valid(const struct launch_arg *arg, uint64_t workspace_bytes)
+static bool arg_valid(const struct launch_arg *arg, uint64_t packed_bytes, uint64_t workspace_bytes)
 {
     switch (arg->kind) {
-    case ARG_TENSOR: return arg->tensor < TENSOR_COUNT;
+    case ARG_TENSOR:
+        return arg->tensor < OPERAND_COUNT && (arg->tensor != TENSOR_PACKED || packed_bytes > 0);
     case ARG_WORKSPACE: return arg->value >= 0 && (uint64_t)arg->value < workspace_bytes;
-    case ARG_STRIDE: return arg->tensor < TENSOR_COUNT && arg->value >= 0 && arg->value < 5;
+    case ARG_STRIDE: return arg->tensor < STRIDED_COUNT && arg->value >= 0 && arg->value < 5;
     case ARG_INT32: return arg->value >= INT32_MIN && arg->value <= INT32_MAX;
     case ARG_INT64:
     case ARG_FLOAT32: return true;
@@ -213,7 +214,7 @@ static bool arg_valid(const struct launch_arg *arg, uint64_t workspace_bytes)
     return false;
 }
 
-static bool launch_valid(const struct launch *launch, uint64_t workspace_bytes,
+static bool launch_valid(const struct launch *launch, const struct solution *solution,
                          const struct target *target, GError **error)
 {
     if (!memchr(launch->options, '\0', sizeof(launch->options)) ||
@@ -223,7 +224,7 @@ static bool launch_valid(const struct launch *launch, uint64_t workspace_bytes,
     if (launch->arg_count < 0 || launch->arg_count > LAUNCH_ARGS_MAX)
         return invalid(error, "%s has %d arguments", launch->entry, launch->arg_count);
     for (int i = 0; i < launch->arg_count; i++)
-        if (!arg_valid(&launch->args[i], workspace_bytes))
+        if (!arg_valid(&launch->args[i], solution->packed_bytes, solution->workspace_bytes))
             return invalid(error, "argument %d of %s is out of its range", i, launch->entry);
     return grid_valid(launch, target, error);
 }
@@ -234,13 +235,18 @@ bool solution_validate(const struct solution *solution, const struct target *tar
 
     if (solution->launch_count < 1 || solution->launch_count > SOLUTION_LAUNCHES_MAX)
         return invalid(error, "there are %d launches", solution->launch_count);
-    if (solution->workspace_bytes > INT64_MAX)
-        return invalid(error, "the workspace has 2^63 bytes or more");
+    if (solution->workspace_bytes > INT64_MAX || solution->packed_bytes > INT64_MAX)
+        return invalid(error, "the workspace or the packed filter has 2^63 bytes or more");
+    if (solution->pack_count < 0 || solution->pack_count >= solution->launch_count ||
+        (solution->pack_count > 0) != (solution->packed_bytes > 0))
+        return invalid(error,
+                       "%d of its %d launches pack a filter into %" G_GUINT64_FORMAT " bytes",
+                       solution->pack_count, solution->launch_count, solution->packed_bytes);
     for (size_t i = 0; i < G_N_ELEMENTS(amounts); i++)
         if (!isfinite(amounts[i]) || amounts[i] < 0)
             return invalid(error, "its operations or bytes cannot be counted");
     for (int i = 0; i < solution->launch_count; i++)
-        if (!launch_valid(&solution->launches[i], solution->workspace_bytes, target, error))
+        if (!launch_valid(&solution->launches[i], solution, target, error))
             return false;
     return true;
 }

@@ -1,7 +1,13 @@
 /*
  * A solution is a solver's recipe for one problem and config: launches in order, each with its program, grid
- * and arguments as data. A solution needs no device. Sizes that depend on a tensor's strides are kinds of
- * arguments, so that one solution serves packed and non-packed tensors.
+ * and arguments as data. A solution needs no device. Its arguments name the problem's operands by their role
+ * (problem.h). Sizes that depend on a tensor's strides are kinds of arguments, so that one solution serves packed
+ * and non-packed tensors.
+ *
+ * A solution may want the filter in an order of its own. Then its first launches pack it: they read TENSOR_W and
+ * write TENSOR_PACKED, and the other launches read TENSOR_PACKED. Whoever runs the solution runs the packing
+ * launches once for each filter, keeps the packed filter (packed_bytes), and runs the others as often as it likes.
+ * The packed order is a function of the problem and the config alone.
  */
 #ifndef SOLVERS_FRAMEWORK_SOLUTION_H
 #define SOLVERS_FRAMEWORK_SOLUTION_H
@@ -18,13 +24,13 @@ enum program_kind {
 enum program_kind program_kind_of(const char *file);
 
 enum launch_arg_kind {
-    ARG_TENSOR,    /* pointer to the tensor of role .tensor */
+    ARG_TENSOR,    /* pointer to the operand of role .tensor */
     ARG_WORKSPACE, /* pointer .value bytes into the workspace */
     ARG_INT32,     /* .value as a 32-bit integer */
     ARG_INT64,     /* .value as a 64-bit integer */
     ARG_FLOAT32,   /* .real as a 32-bit float */
-    /* stride in elements (64-bit) of logical axis .value (N C D H W) of tensor .tensor, times
-     * .factor */
+    /* stride in elements (64-bit) of logical axis .value (N C D H W) of operand .tensor (one of the STRIDED_COUNT
+     * first roles), times .factor */
     ARG_STRIDE,
 };
 
@@ -64,7 +70,12 @@ struct launch {
 struct solution {
     int launch_count;
     struct launch launches[SOLUTION_LAUNCHES_MAX];
+    /* The first pack_count launches pack the filter into packed_bytes bytes; 0 and 0 for a solution that reads the
+     * filter as it is. A packing launch writes nothing but TENSOR_PACKED and the workspace. */
+    int pack_count;
+    uint64_t packed_bytes;
     uint64_t workspace_bytes;
+    /* The counts are of one run, without packing. */
     double flops;      /* operations the solution itself does (a multiply-accumulate counts as 2) */
     double read_bytes; /* compulsory: bytes it cannot avoid reading */
     double write_bytes; /* compulsory: bytes it cannot avoid writing */

@@ -37,6 +37,25 @@ uint64_t solver_workspace_bytes(const struct solver *solver, const struct proble
     return solver->workspace_bytes ? solver->workspace_bytes(p, context) : 0;
 }
 
+/* Whether the solver computes the problem's operator, does its epilogue and takes its strides. */
+static bool serves_form(const struct solver *solver, const struct problem *p, const char **reason)
+{
+    if (solver->kind != p->kind) {
+        *reason = "computes another operator";
+        return false;
+    }
+    if (problem_epilogue_classes(p) & ~solver->epilogues) {
+        *reason = solver->epilogues ? "cannot do a step of the epilogue"
+                                    : "needs a problem without epilogue";
+        return false;
+    }
+    if (!solver->any_strides && problem_is_strided(p)) {
+        *reason = "needs packed tensors";
+        return false;
+    }
+    return true;
+}
+
 bool solver_applicable(const struct solver *solver, const struct problem *p,
                        const struct context *context, const char **reason)
 {
@@ -44,6 +63,8 @@ bool solver_applicable(const struct solver *solver, const struct problem *p,
 
     if (!reason)
         reason = &unused;
+    if (!serves_form(solver, p, reason))
+        return false;
     if (context->dynamic_only && !solver->dynamic) {
         *reason = "compiles the shape into its kernel, and only dynamic kernels are asked for";
         return false;

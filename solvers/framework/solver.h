@@ -9,6 +9,7 @@
 #include "solvers/framework/solution.h"
 #include "solvers/framework/space.h"
 #include "solvers/framework/target.h"
+#include "solvers/problem/epilogue.h"
 #include "solvers/problem/problem.h"
 
 /* A config that was evaluated, as a solver's own search sees it. */
@@ -21,6 +22,7 @@ struct tried_config {
 struct solver {
     const char *provider; /* "skipjack" */
     const char *name;     /* "ConvCpuDirect" */
+    enum op_kind kind;    /* the operator that it computes */
     int revision;         /* from 1 */
     const char
         *algorithm; /* MIOpen's algorithm family: Direct, GEMM, FFT, Winograd, ImplicitGEMM */
@@ -31,6 +33,9 @@ struct solver {
     /* Tensors need not be packed: the launches take strides as arguments. Strides must keep the layout's order:
      * a step along an axis spans at least all elements of the next faster axis. */
     bool any_strides;
+    /* The epilogues that its kernels do: bits of enum epilogue_class. A problem with any other is not given to
+     * is_applicable(). 0: none. */
+    unsigned epilogues;
     /* Its kernels use instructions of the targets that it serves, and compile for no other target. */
     bool native;
     bool nondeterministic;      /* results may differ from run to run (sums by atomics) */
@@ -83,7 +88,8 @@ const char *solver_form(const struct solver *solver);
 uint64_t solver_workspace_bytes(const struct solver *solver, const struct problem *p,
                                 const struct context *context);
 
-/* Whether the solver serves the problem within the context's limits (dynamic_only, deterministic, tunable_only,
+/* Whether the solver serves the problem's kind, epilogue and strides, the problem itself (is_applicable()), within the
+ * context's limits (dynamic_only, deterministic, tunable_only,
  * workspace_limit). */
 bool solver_applicable(const struct solver *solver, const struct problem *p,
                        const struct context *context, const char **reason);

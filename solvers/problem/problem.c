@@ -1,5 +1,7 @@
 #include "solvers/problem/problem.h"
 
+#include "solvers/problem/epilogue.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -48,8 +50,12 @@ static bool axis_in_range(const struct problem *p, int a)
 
 void problem_set_output(struct problem *p)
 {
+    bool has_windows = p->kind == OP_CONV || p->kind == OP_POOL;
     for (int a = 0; a < AXIS_COUNT; a++) {
-        p->out[a] = 1;
+        p->out[a] = has_windows ? 1 : p->in[a];
+        if (!has_windows) {
+            continue;
+        }
         if (!axis_in_range(p, a)) {
             continue; /* the output is not computed; problem_validate() reports the field */
         }
@@ -129,7 +135,7 @@ bool problem_from_transposed(const struct problem *t, const int64_t output_pad[A
     return problem_validate(p, error);
 }
 
-#define FIELD_COUNT (7 + 6 * AXIS_COUNT + 3 * TENSOR_COUNT + 1)
+#define FIELD_COUNT (7 + 6 * AXIS_COUNT + 3 * TENSOR_COUNT + 1 + STRIDED_COUNT * AXES)
 
 /* Writes a problem's numbers in declaration order, so that problems are compared and hashed without the struct's
  * padding bytes. */
@@ -151,7 +157,9 @@ static void flatten(const struct problem *p, int64_t fields[FIELD_COUNT])
         fields[count + TENSOR_COUNT + t] = p->cast[t];
         fields[count + 2 * TENSOR_COUNT + t] = p->layout[t];
     }
-    fields[count + 3 * TENSOR_COUNT] = p->bias;
+    count += 3 * TENSOR_COUNT;
+    fields[count++] = p->bias;
+    memcpy(&fields[count], p->strides, sizeof p->strides);
 }
 
 int problem_compare(const struct problem *a, const struct problem *b)
@@ -164,7 +172,8 @@ int problem_compare(const struct problem *a, const struct problem *b)
             return left[i] < right[i] ? -1 : 1;
         }
     }
-    return strcmp(a->epilogue, b->epilogue);
+    int order = strcmp(a->mode, b->mode);
+    return order != 0 ? order : strcmp(a->epilogue, b->epilogue);
 }
 
 bool problem_equal(const struct problem *a, const struct problem *b)
@@ -182,7 +191,7 @@ guint problem_hash(const struct problem *p)
         hash = (hash ^ (uint64_t)fields[i]) * 1099511628211u;
         hash ^= hash >> 29;
     }
-    return (guint)(hash ^ hash >> 32) ^ g_str_hash(p->epilogue);
+    return (guint)(hash ^ hash >> 32) ^ g_str_hash(p->epilogue) ^ 31 * g_str_hash(p->mode);
 }
 
 static guint hash_key(gconstpointer problem)
@@ -202,45 +211,23 @@ GHashTable *problem_table_new(GDestroyNotify free_value)
 
 double problem_macs(const struct problem *p)
 {
-    double macs = (double)p->n * (double)p->k * (double)(p->c / p->groups);
+    double terms = p->kind == OP_CONV ? (double)(p->c / p->groups) : 1;
+    double macs = (double)p->n * (double)p->k * terms;
     for (int a = 0; a < AXIS_COUNT; a++) {
         macs *= (double)p->fil[a] * (double)p->out[a];
     }
     return macs;
 }
 
-static void tensor_sizes(const struct problem *p, enum tensor_role role, int64_t sizes[AXES])
+bool problem_is_strided(const struct problem *p)
 {
-    const int64_t *spatial = role == TENSOR_X ? p->in : role == TENSOR_W ? p->fil : p->out;
-    sizes[0] = role == TENSOR_W ? p->k : p->n;
-    sizes[1] = role == TENSOR_X ? p->c : role == TENSOR_W ? p->c / p->groups : p->k;
-    for (int a = 0; a < AXIS_COUNT; a++) {
-        sizes[2 + a] = spatial[a];
-    }
+    static const int64_t packed[STRIDED_COUNT][AXES];
+    return memcmp(p->strides, packed, sizeof packed) != 0;
 }
 
-int problem_layout_block(enum layout layout)
+bool problem_has_find_key(const struct problem *p)
 {
-    g_assert(layout < LAYOUT_COUNT);
-    return layout_orders[layout].block;
-}
-
-int64_t problem_tensor_elements(const struct problem *p, enum tensor_role role)
-{
-    int64_t sizes[AXES];
-    int64_t block = problem_layout_block(p->layout[role]);
-    tensor_sizes(p, role, sizes);
-    sizes[1] = (sizes[1] + block - 1) / block * block;
-    int64_t elements = 1;
-    for (int i = 0; i < AXES; i++) {
-        elements *= sizes[i];
-    }
-    return elements;
-}
-
-int64_t problem_tensor_bytes(const struct problem *p, enum tensor_role role)
-{
-    return problem_tensor_elements(p, role) * data_type_bytes(p->type[role]);
+    return p->kind == OP_CONV && p->epilogue[0] == '\0' && !problem_is_strided(p);
 }
 
 enum tensor_role problem_output_role(const struct problem *p)
@@ -253,16 +240,181 @@ enum tensor_role problem_output_role(const struct problem *p)
     return roles[p->direction];
 }
 
-void problem_packed_strides(const struct problem *p, enum tensor_role role, int64_t strides[5])
+/* ---- operands ---- */
+
+/* The epilogue's steps; none where its text is not valid. */
+static struct epilogue steps_of(const struct problem *p)
+{
+    struct epilogue steps = {0};
+    if (p->epilogue[0] != '\0' && !epilogue_parse(p->epilogue, &steps, NULL)) {
+        steps.count = 0;
+    }
+    return steps;
+}
+
+bool problem_has_operand(const struct problem *p, enum tensor_role role)
+{
+    struct epilogue steps;
+    switch (role) {
+    case TENSOR_X:
+    case TENSOR_Y: return true;
+    case TENSOR_W: return p->kind == OP_CONV;
+    case TENSOR_RESIDUAL:
+    case TENSOR_BIAS:
+    case TENSOR_SCALES: steps = steps_of(p); return epilogue_reads(&steps, role);
+    case TENSOR_PACKED: return false;
+    }
+    return false;
+}
+
+enum data_type problem_operand_type(const struct problem *p, enum tensor_role role)
+{
+    struct epilogue steps;
+    if (role < TENSOR_COUNT) {
+        return p->type[role];
+    }
+    if (role == TENSOR_RESIDUAL) {
+        steps = steps_of(p);
+        const struct epilogue_step *step = epilogue_residual(&steps);
+        return step != NULL ? step->type : TYPE_NONE;
+    }
+    if (role == TENSOR_BIAS && p->type[TENSOR_X] == TYPE_INT8) {
+        return TYPE_INT32;
+    }
+    if (role == TENSOR_BIAS && p->type[TENSOR_X] == TYPE_FP64) {
+        return TYPE_FP64;
+    }
+    return role == TENSOR_PACKED ? p->type[TENSOR_W] : TYPE_FP32;
+}
+
+enum layout problem_operand_layout(const struct problem *p, enum tensor_role role)
+{
+    struct epilogue steps;
+    if (role < TENSOR_COUNT) {
+        return p->layout[role];
+    }
+    if (role == TENSOR_RESIDUAL) {
+        steps = steps_of(p);
+        const struct epilogue_step *step = epilogue_residual(&steps);
+        return step != NULL ? step->layout : LAYOUT_NCHW;
+    }
+    return LAYOUT_NCHW;
+}
+
+static void tensor_sizes(const struct problem *p, enum tensor_role role, int64_t sizes[AXES])
+{
+    const int64_t *spatial = role == TENSOR_X ? p->in : role == TENSOR_W ? p->fil : p->out;
+    sizes[0] = role == TENSOR_W ? p->k : p->n;
+    sizes[1] = role == TENSOR_X ? p->c : role == TENSOR_W ? p->c / p->groups : p->k;
+    for (int a = 0; a < AXIS_COUNT; a++) {
+        sizes[2 + a] = spatial[a];
+    }
+}
+
+void problem_operand_sizes(const struct problem *p, enum tensor_role role, int64_t sizes[5])
+{
+    enum tensor_role out = problem_output_role(p);
+    if (!problem_has_operand(p, role)) {
+        memset(sizes, 0, AXES * sizeof sizes[0]);
+        return;
+    }
+    tensor_sizes(p, role < TENSOR_COUNT ? role : out, sizes);
+    if (role == TENSOR_BIAS || role == TENSOR_SCALES) {
+        struct epilogue steps = steps_of(p);
+        int64_t length = role == TENSOR_BIAS ? sizes[1] : epilogue_scales(&steps, sizes[1]);
+        for (int i = 0; i < AXES; i++) {
+            sizes[i] = i == 1 ? length : 1;
+        }
+    }
+}
+
+int problem_layout_block(enum layout layout)
+{
+    g_assert(layout < LAYOUT_COUNT);
+    return layout_orders[layout].block;
+}
+
+int64_t problem_tensor_elements(const struct problem *p, enum tensor_role role)
 {
     int64_t sizes[AXES];
-    enum layout layout = p->layout[role];
+    int64_t block = problem_layout_block(problem_operand_layout(p, role));
+    problem_operand_sizes(p, role, sizes);
+    sizes[1] = (sizes[1] + block - 1) / block * block;
+    int64_t elements = 1;
+    for (int i = 0; i < AXES; i++) {
+        elements *= sizes[i];
+    }
+    return elements;
+}
+
+int64_t problem_tensor_bytes(const struct problem *p, enum tensor_role role)
+{
+    return problem_tensor_elements(p, role) * data_type_bytes(problem_operand_type(p, role));
+}
+
+static void packed_strides(const struct problem *p, enum tensor_role role, int64_t sizes[AXES],
+                           int64_t strides[AXES])
+{
+    enum layout layout = problem_operand_layout(p, role);
     int64_t stride = problem_layout_block(layout);
-    tensor_sizes(p, role, sizes);
+    problem_operand_sizes(p, role, sizes);
     sizes[1] = (sizes[1] + stride - 1) / stride;
     for (int i = AXES - 1; i >= 0; i--) {
         int axis = layout_orders[layout].order[i];
         strides[axis] = stride;
         stride *= sizes[axis];
     }
+}
+
+void problem_packed_strides(const struct problem *p, enum tensor_role role, int64_t strides[5])
+{
+    int64_t sizes[AXES];
+    packed_strides(p, role, sizes, strides);
+}
+
+static bool has_strides(const struct problem *p, enum tensor_role role)
+{
+    for (int i = 0; role < STRIDED_COUNT && i < AXES; i++) {
+        if (p->strides[role][i] != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void problem_strides(const struct problem *p, enum tensor_role role, int64_t strides[5])
+{
+    if (has_strides(p, role)) {
+        memcpy(strides, p->strides[role], sizeof p->strides[role]);
+    } else {
+        problem_packed_strides(p, role, strides);
+    }
+}
+
+void problem_set_strides(struct problem *p, enum tensor_role role, const int64_t strides[5])
+{
+    int64_t sizes[AXES], packed[AXES];
+    bool is_packed = true;
+    g_assert(role < STRIDED_COUNT);
+    packed_strides(p, role, sizes, packed);
+    for (int i = 0; i < AXES; i++) {
+        is_packed = is_packed && (sizes[i] <= 1 || strides[i] == packed[i]);
+    }
+    for (int i = 0; i < AXES; i++) {
+        p->strides[role][i] = is_packed || sizes[i] <= 1 ? 0 : strides[i];
+    }
+}
+
+int64_t problem_tensor_span(const struct problem *p, enum tensor_role role)
+{
+    int64_t sizes[AXES], strides[AXES];
+    if (!has_strides(p, role)) {
+        return problem_tensor_elements(p, role);
+    }
+    packed_strides(p, role, sizes, strides);
+    int64_t span = problem_layout_block(problem_operand_layout(p, role));
+    for (int i = 0; i < AXES; i++) {
+        span += (sizes[i] - 1) * p->strides[role][i];
+    }
+    return span;
 }

@@ -1,9 +1,10 @@
 /*
- * A problem is what a kernel computes: an operator kind, its fields with the direction, and an optional
- * epilogue. Fields are always in forward terms, whatever the direction: x is the forward input, w the filter, y
- * the forward output. Backward data (B) computes x from y and w; backward weights (W) computes w from x and y.
- * A transposed convolution is not a kind of its own: problem_from_transposed() gives the mirrored convolution
- * that equals it.
+ * A problem is what a kernel computes: an operator kind, its fields with the direction, the strides of tensors
+ * that are not packed, and an optional epilogue. Fields are always in forward terms, whatever the direction: x is
+ * the forward input, w the filter, y the forward output. Backward data (B) computes x from y and w; backward
+ * weights (W) computes w from x and y. A transposed convolution is not a kind of its own:
+ * problem_from_transposed() gives the mirrored convolution that equals it. A matrix product is a convolution,
+ * too: its rows are the batch, and all its sizes in space are 1.
  *
  * All functions are pure: no I/O, and no allocation unless a comment says so.
  */
@@ -26,7 +27,31 @@ enum solvers_error {
     SOLVERS_ERROR_UNKNOWN,        /* No solver, target or layout has that name. */
 };
 
-enum op_kind { OP_CONV };
+/*
+ * The operators. All but OP_CONV have the direction F, groups 1, k = c, no w (its type and layout are those of x) and
+ * no bias flag; `mode` holds their own parameters as text:
+ *
+ *   kind          y is                                                  fields          mode
+ *   OP_CONV       the convolution of x and w                            all             ""
+ *   OP_POOL       the largest or the mean of each window of x           all but w       "max", "average" (without the
+ *                                                                                       padding), "average_all" (the
+ *                                                                                       padding counts as zeros)
+ *   OP_POINTWISE  x, each element by itself: the epilogue says what     out = in        ""
+ *                 is done; types, layouts and strides may differ
+ *   OP_SOFTMAX    the softmax of x over its channels                    out = in        "" or "log"
+ *   OP_RESIZE     x in another size                                     in, out         "nearest" or "linear", then the
+ *                                                                                       rules of ONNX's Resize for
+ *                                                                                       coordinates and rounding:
+ *                                                                                       "nearest,asymmetric,floor"
+ *   OP_LRN        x divided by a norm of its neighbouring channels      out = in        "SIZE,ALPHA,BETA,BIAS" as ONNX's
+ *                                                                                       LRN
+ *
+ * A pool's output may be larger than the formula's, which rounds down: any size whose last window begins inside the
+ * input or its padding in front is valid. Elements behind the input's end then count as padding.
+ */
+enum op_kind { OP_CONV, OP_POOL, OP_POINTWISE, OP_SOFTMAX, OP_RESIZE, OP_LRN };
+#define OP_KIND_COUNT (OP_LRN + 1)
+#define OP_MODE_MAX   48
 
 enum direction { DIRECTION_F, DIRECTION_B, DIRECTION_W };
 #define DIRECTION_COUNT 3
@@ -62,8 +87,27 @@ enum layout {
 enum axis { AXIS_D, AXIS_H, AXIS_W };
 #define AXIS_COUNT 3
 
-enum tensor_role { TENSOR_X, TENSOR_W, TENSOR_Y };
-#define TENSOR_COUNT 3
+/*
+ * The operands of a problem by their role. Each problem has x and y, and a convolution has w. The steps of the epilogue
+ * (epilogue.h) say whether there are the others:
+ *   TENSOR_RESIDUAL  the second tensor of add, mul, ...: as large as the output
+ *   TENSOR_BIAS      one value for each channel of the output: INT32 where x is INT8, else FP32 (FP64 where x is FP64)
+ *   TENSOR_SCALES    FP32: one value for each channel of the output, or one for all, and behind them one more by which
+ *                    an INT8 residual is multiplied
+ *   TENSOR_PACKED    the filter in the order that a solution's config wants (solution.h); no operand of the problem
+ */
+enum tensor_role {
+    TENSOR_X,
+    TENSOR_W,
+    TENSOR_Y,
+    TENSOR_RESIDUAL,
+    TENSOR_BIAS,
+    TENSOR_SCALES,
+    TENSOR_PACKED,
+};
+#define TENSOR_COUNT  3 /* x, w and y: the tensors whose type and layout are fields of the problem */
+#define STRIDED_COUNT 4 /* x, w, y and the residual: the tensors that may be strided */
+#define OPERAND_COUNT 7
 
 #define EPILOGUE_MAX 96
 
@@ -82,6 +126,11 @@ struct problem {
     int bias; /* the bias flag of MIOpen's keys, 0 or 1 */
     /* the epilogue's canonical text ("+bias+clip(0,6)"), "" for none */
     char epilogue[EPILOGUE_MAX];
+    char mode[OP_MODE_MAX]; /* the kind's own parameters in canonical form, "" for none */
+    /* Strides in elements of a tensor's logical axes (N C D H W; K C D H W for w); all 0: the tensor is packed in its
+     * layout's order. An axis of one element has stride 0. 0 on a longer axis repeats the same elements along it, which
+     * only the residual may do. Set them with problem_set_strides(), which keeps this form. */
+    int64_t strides[STRIDED_COUNT][5];
 };
 
 /* Sets a 2D FP32 NCHW forward problem with one 1x1 filter and every other field neutral. */
@@ -116,12 +165,30 @@ GHashTable *problem_table_new(GDestroyNotify free_value);
 int problem_compare(const struct problem *a, const struct problem *b);
 
 /* Multiply-accumulates of the formula, padding included, equal for all directions: n * k * (c/groups) *
- * prod(fil) * prod(out). */
+ * prod(fil) * prod(out). For other kinds than OP_CONV c/groups is replaced by 1. */
 double problem_macs(const struct problem *p);
 
-/* Elements of a packed tensor. NCHWc layouts round channels up to the block. */
+/* Whether MIOpen's keys can name the problem: a convolution of packed tensors without epilogue. */
+bool problem_has_find_key(const struct problem *p);
+
+/* Whether the problem has an operand of this role. */
+bool problem_has_operand(const struct problem *p, enum tensor_role role);
+/* The stored type of an operand, and the layout in whose order it lies when packed. Bias and scales are lists: their
+ * layout is LAYOUT_NCHW with channels alone. */
+enum data_type problem_operand_type(const struct problem *p, enum tensor_role role);
+enum layout problem_operand_layout(const struct problem *p, enum tensor_role role);
+/* The sizes of an operand's logical axes, N C D H W (K C D H W for w, with C of one group). Bias and scales are
+ * 1 x length x 1 x 1 x 1. All 0 for an operand that the problem lacks. */
+void problem_operand_sizes(const struct problem *p, enum tensor_role role, int64_t sizes[5]);
+
+/* Elements and bytes of an operand as if it was packed. NCHWc layouts round channels up to the block. 0 for an operand
+ * that the problem lacks. */
 int64_t problem_tensor_elements(const struct problem *p, enum tensor_role role);
 int64_t problem_tensor_bytes(const struct problem *p, enum tensor_role role);
+/* The number of elements from an operand's first to its last in memory: problem_tensor_elements() where it is packed. */
+int64_t problem_tensor_span(const struct problem *p, enum tensor_role role);
+/* Whether a tensor of the problem is not packed. */
+bool problem_is_strided(const struct problem *p);
 /* The tensor that the direction writes: Y for F, X for B, W for W. */
 enum tensor_role problem_output_role(const struct problem *p);
 
@@ -129,6 +196,11 @@ enum tensor_role problem_output_role(const struct problem *p);
  * of w is c/groups). In NCHWc layouts strides[1] is the stride from block to block, of problem_layout_block()
  * channels. */
 void problem_packed_strides(const struct problem *p, enum tensor_role role, int64_t strides[5]);
+/* The same for the operand as the problem has it: its own strides, or the packed ones. */
+void problem_strides(const struct problem *p, enum tensor_role role, int64_t strides[5]);
+/* Sets a tensor's strides in the form that struct problem asks for: all 0 where they are those of a packed tensor. The
+ * sizes, layout and epilogue must be set before. */
+void problem_set_strides(struct problem *p, enum tensor_role role, const int64_t strides[5]);
 int problem_layout_block(enum layout layout); /* Channels in a block: 1, 4 or 8. */
 
 /* Names as MIOpen spells them ("FP32", "NCHWc4", "F"). The _parse functions take the exact name and return
@@ -138,6 +210,8 @@ bool data_type_parse(const char *name, enum data_type *type);
 int data_type_bytes(enum data_type type);
 const char *layout_name(enum layout layout);
 bool layout_parse(const char *name, enum layout *layout);
+const char *op_kind_name(enum op_kind kind); /* "conv", "pool", "pointwise", ... */
+bool op_kind_parse(const char *name, enum op_kind *kind);
 char direction_letter(enum direction direction);
 bool direction_parse(char letter, enum direction *direction);
 

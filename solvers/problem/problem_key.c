@@ -54,6 +54,37 @@ static void write_options(struct text_writer *writer, const struct problem *p,
     }
 }
 
+/* The letters of the tensors in the options for strides. */
+static const char stride_letters[STRIDED_COUNT] = {
+    [TENSOR_X] = 'x', [TENSOR_W] = 'w', [TENSOR_Y] = 'y', [TENSOR_RESIDUAL] = 'r'};
+
+static void write_strides(struct text_writer *writer, const struct problem *p)
+{
+    for (int t = 0; t < STRIDED_COUNT; t++) {
+        const int64_t *s = p->strides[t];
+        if ((s[0] | s[1] | s[2] | s[3] | s[4]) == 0) {
+            continue;
+        }
+        text_write(writer, "_s%c", stride_letters[t]);
+        for (int i = 0; i < 5; i++) {
+            text_write(writer, "%s%" PRId64, i > 0 ? "x" : "", s[i]);
+        }
+    }
+}
+
+/* Writes the part that names the kind: nothing for a convolution. */
+static void write_kind(struct text_writer *writer, const struct problem *p)
+{
+    if (p->kind == OP_CONV) {
+        return;
+    }
+    text_write(writer, "%s", op_kind_name(p->kind));
+    if (p->mode[0] != '\0') {
+        text_write(writer, "(%s)", p->mode);
+    }
+    text_write(writer, "-");
+}
+
 /* Writes the problem's key; `ending` is the direction's part: "-F", or "" in a shape's key. */
 static void write_key(const struct problem *p, const char *ending, char buffer[PROBLEM_KEY_MAX])
 {
@@ -62,6 +93,7 @@ static void write_key(const struct problem *p, const char *ending, char buffer[P
     char types[32];
     problem_sides_init(&sides, p->direction);
     text_writer_init(&writer, buffer, PROBLEM_KEY_MAX);
+    write_kind(&writer, p);
     text_write(&writer, "%" PRId64 "-", *problem_channels((struct problem *)p, sides.in));
     write_sizes(&writer, p, problem_spatial((struct problem *)p, sides.in), '-');
     write_sizes(&writer, p, p->fil, 'x');
@@ -75,6 +107,7 @@ static void write_key(const struct problem *p, const char *ending, char buffer[P
     write_layouts(&writer, p, &sides);
     text_write(&writer, "-%s%s", problem_types_name(p, types), ending);
     write_options(&writer, p, &sides);
+    write_strides(&writer, p);
     text_write(&writer, "%s", p->epilogue);
 }
 
@@ -87,7 +120,7 @@ const char *problem_key(const struct problem *p, char buffer[PROBLEM_KEY_MAX])
 
 bool problem_find_key(const struct problem *p, char buffer[PROBLEM_KEY_MAX])
 {
-    if (p->epilogue[0] != '\0') {
+    if (!problem_has_find_key(p)) {
         return false;
     }
     problem_key(p, buffer);
@@ -231,13 +264,53 @@ static const char *take_options(struct text_cursor *cursor, struct problem *p,
     return NULL;
 }
 
+static const char *take_strides(struct text_cursor *cursor, struct problem *p)
+{
+    for (int t = 0; t < STRIDED_COUNT; t++) {
+        const char mark[] = {'_', 's', stride_letters[t], '\0'};
+        int64_t any = 0;
+        if (!text_take_literal(cursor, mark)) {
+            continue;
+        }
+        for (int i = 0; i < 5; i++) {
+            if ((i > 0 && !text_take_char(cursor, 'x')) ||
+                !text_take_number(cursor, &p->strides[t][i])) {
+                return "expected five strides (_sx64x1x0x512x8), one for each axis N C D H W";
+            }
+            any |= p->strides[t][i];
+        }
+        if (any == 0) {
+            return "the strides of a packed tensor are left out";
+        }
+    }
+    return NULL;
+}
+
+static const char *take_kind(struct text_cursor *cursor, struct problem *p)
+{
+    char name[16];
+    if (!g_ascii_isalpha(*cursor->at)) {
+        return NULL;
+    }
+    if (!text_take_word(cursor, "(-", name, sizeof name) || !op_kind_parse(name, &p->kind) ||
+        p->kind == OP_CONV) {
+        return "no operator has this name (pool, pointwise, softmax, resize, lrn)";
+    }
+    if (text_take_char(cursor, '(') &&
+        (!text_take_word(cursor, "()", p->mode, sizeof p->mode) || !text_take_char(cursor, ')'))) {
+        return "expected the operator's mode in parentheses";
+    }
+    return text_take_char(cursor, '-') ? NULL : "expected '-' behind the operator's name";
+}
+
 static bool take_epilogue(struct text_cursor *cursor, struct problem *p, GError **error)
 {
     if (*cursor->at == '\0') {
         return true;
     }
     if (*cursor->at != '+') {
-        return text_fail(cursor, "expected the end, an option (_g2, _ciFP8) or an epilogue (+relu)",
+        return text_fail(cursor,
+                         "expected the end, an option (_g2, _ciFP8, _sx...) or an epilogue (+relu)",
                          error);
     }
     if (!epilogue_canonical(cursor->at, p->epilogue, error)) {
@@ -263,12 +336,16 @@ bool problem_key_parse(const char *key, struct problem *p, GError **error)
     struct problem_sides sides;
     struct problem made;
     problem_init(&made);
-    made.spatial_dim = dimensions(key);
-    if (!peek_direction(key, &made.direction)) {
+    const char *wrong = take_kind(&cursor, &made);
+    if (wrong != NULL) {
+        return text_fail(&cursor, wrong, error);
+    }
+    made.spatial_dim = dimensions(cursor.at);
+    if (!peek_direction(cursor.at, &made.direction)) {
         return text_fail(&cursor, "it does not end in a direction (-F, -B or -W)", error);
     }
     problem_sides_init(&sides, made.direction);
-    const char *wrong = take_numbers(&cursor, &made, &sides);
+    wrong = take_numbers(&cursor, &made, &sides);
     if (wrong == NULL) {
         wrong = take_layouts(&cursor, &made, &sides);
     }
@@ -280,6 +357,9 @@ bool problem_key_parse(const char *key, struct problem *p, GError **error)
     }
     if (wrong == NULL) {
         wrong = take_options(&cursor, &made, &sides);
+    }
+    if (wrong == NULL) {
+        wrong = take_strides(&cursor, &made);
     }
     if (wrong != NULL) {
         return text_fail(&cursor, wrong, error);

@@ -1,6 +1,6 @@
 /*
  * The text forms of a convolution problem (FORMATS.md): the canonical key, which is MIOpen's find-db key
- * followed by the epilogue, and the perf-db key in its SQLite and text forms. Each form has one writing
+ * followed by the strides and the epilogue, and the perf-db key in its SQLite and text forms. Each form has one writing
  * function and its inverse; parsing a written text gives the same problem.
  */
 #ifndef SOLVERS_PROBLEM_PROBLEM_KEY_H
@@ -8,17 +8,17 @@
 
 #include "solvers/problem/problem.h"
 
-#define PROBLEM_KEY_MAX 512
+#define PROBLEM_KEY_MAX 1024
 
 /* Writes the canonical key into buffer (PROBLEM_KEY_MAX bytes suffice for any valid problem). Returns buffer. */
 const char *problem_key(const struct problem *p, char buffer[PROBLEM_KEY_MAX]);
 
-/* The strict inverse of problem_key(), epilogues included. SOLVERS_ERROR_SYNTAX names the wrong part. The
+/* The strict inverse of problem_key(), strides and epilogues included. SOLVERS_ERROR_SYNTAX names the wrong part. The
  * output size is the key's own: problem_validate() says whether it follows the formula. */
 bool problem_key_parse(const char *key, struct problem *p, GError **error);
 
-/* Writes the find-db key: the canonical key without an epilogue. False for a problem with an epilogue, which
- * MIOpen's keys cannot express. */
+/* Writes the find-db key, which is the canonical key of a problem that MIOpen's keys can name. False for any other
+ * (problem_has_find_key()). */
 bool problem_find_key(const struct problem *p, char buffer[PROBLEM_KEY_MAX]);
 
 /* Writes the shape's key: the forward key without "-F". A shape is a problem without its direction. */

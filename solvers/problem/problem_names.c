@@ -19,6 +19,11 @@ static const char *const layout_table[LAYOUT_COUNT] = {
     [LAYOUT_CHWNC8] = "CHWNc8", [LAYOUT_NCDHW] = "NCDHW",   [LAYOUT_NDHWC] = "NDHWC",
 };
 
+static const char *const kind_table[OP_KIND_COUNT] = {
+    [OP_CONV] = "conv",       [OP_POOL] = "pool",     [OP_POINTWISE] = "pointwise",
+    [OP_SOFTMAX] = "softmax", [OP_RESIZE] = "resize", [OP_LRN] = "lrn",
+};
+
 static const char direction_letters[DIRECTION_COUNT] = {'F', 'B', 'W'};
 
 const char *data_type_name(enum data_type type)
@@ -55,6 +60,23 @@ bool layout_parse(const char *name, enum layout *layout)
     for (int i = 0; i < LAYOUT_COUNT; i++) {
         if (strcmp(name, layout_table[i]) == 0) {
             *layout = (enum layout)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *op_kind_name(enum op_kind kind)
+{
+    g_assert(kind < OP_KIND_COUNT);
+    return kind_table[kind];
+}
+
+bool op_kind_parse(const char *name, enum op_kind *kind)
+{
+    for (int i = 0; i < OP_KIND_COUNT; i++) {
+        if (strcmp(name, kind_table[i]) == 0) {
+            *kind = (enum op_kind)i;
             return true;
         }
     }

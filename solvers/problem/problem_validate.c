@@ -79,7 +79,7 @@ static bool layout_is_3d(enum layout layout)
 static bool validate_enums(const struct problem *p, GError **error)
 {
     static const char *const names[TENSOR_COUNT] = {"input", "filter", "output"};
-    if (p->kind != OP_CONV || p->direction >= DIRECTION_COUNT) {
+    if (p->kind >= OP_KIND_COUNT || p->direction >= DIRECTION_COUNT) {
         return invalid(error, "the operator kind or the direction is none that is known");
     }
     if (p->spatial_dim != 2 && p->spatial_dim != 3) {
@@ -103,10 +103,27 @@ static bool validate_enums(const struct problem *p, GError **error)
     return true;
 }
 
+/* A pool's last window must begin inside the input or the padding in front of it. */
+static bool validate_pool_axis(const struct problem *p, int a, GError **error)
+{
+    static const char letters[] = "dhw";
+    if ((p->out[a] - 1) * p->stride[a] - p->pad[a] >= p->in[a]) {
+        return invalid(error, "out_%c is %" PRId64 ", the last window begins behind the input",
+                       letters[a], p->out[a]);
+    }
+    return true;
+}
+
 static bool validate_axis(const struct problem *p, int a, GError **error)
 {
     static const char letters[] = "dhw";
     struct problem expected = *p;
+    if (p->kind == OP_POOL) {
+        return validate_pool_axis(p, a, error);
+    }
+    if (p->kind == OP_RESIZE) {
+        return true;
+    }
     problem_set_output(&expected);
     if (p->out[a] != expected.out[a]) {
         return invalid(error, "out_%c is %" PRId64 ", the other fields make it %" PRId64,
@@ -143,14 +160,183 @@ static bool validate_products(const struct problem *p, GError **error)
     return true;
 }
 
+/* What INT8 problems' epilogues must keep to, see epilogue.h. */
+static bool validate_steps(const struct problem *p, const struct epilogue *epilogue, GError **error)
+{
+    for (int i = 0; i < epilogue->count; i++) {
+        const struct epilogue_step *step = &epilogue->steps[i];
+        if (step->op == EPILOGUE_REQUANT && step->type != p->type[problem_output_role(p)]) {
+            return invalid(error, "the epilogue's requant gives %s, the output is %s",
+                           data_type_name(step->type),
+                           data_type_name(p->type[problem_output_role(p)]));
+        }
+        if (step->op == EPILOGUE_BIAS && i > 0 && p->type[TENSOR_X] == TYPE_INT8) {
+            return invalid(error, "the bias of an INT8 problem must be the epilogue's first step");
+        }
+    }
+    const struct epilogue_step *residual = epilogue_residual(epilogue);
+    if (residual != NULL && layout_is_3d(residual->layout) != (p->spatial_dim == 3)) {
+        return invalid(error,
+                       "the epilogue's second tensor has the layout %s, which no %dD problem has",
+                       layout_name(residual->layout), p->spatial_dim);
+    }
+    if (epilogue->count > 0 && p->direction == DIRECTION_W) {
+        return invalid(error, "the gradient of a filter (direction W) has no epilogue");
+    }
+    return true;
+}
+
 static bool validate_epilogue(const struct problem *p, GError **error)
 {
     char canonical[EPILOGUE_MAX];
+    struct epilogue epilogue;
     if (memchr(p->epilogue, '\0', sizeof p->epilogue) == NULL) {
         return invalid(error, "the epilogue has no end, it must be below %d bytes", EPILOGUE_MAX);
     }
     if (!epilogue_canonical(p->epilogue, canonical, NULL) || strcmp(canonical, p->epilogue) != 0) {
         return invalid(error, "the epilogue is '%s', which is not in canonical form", p->epilogue);
+    }
+    return epilogue_parse(p->epilogue, &epilogue, error) && validate_steps(p, &epilogue, error);
+}
+
+/* ---- kinds other than convolutions ---- */
+
+static bool mode_is_one_of(const char *mode, const char *const *modes)
+{
+    return g_strv_contains(modes, mode);
+}
+
+/* "SIZE,ALPHA,BETA,BIAS": a number of channels from 1, then three finite numbers, written as "%.9g". */
+static bool mode_is_lrn(const char *mode)
+{
+    g_auto(GStrv) words = g_strsplit(mode, ",", -1);
+    char number[G_ASCII_DTOSTR_BUF_SIZE];
+    if (g_strv_length(words) != 4) {
+        return false;
+    }
+    for (int i = 0; i < 4; i++) {
+        char *end = NULL;
+        double value = g_ascii_strtod(words[i], &end);
+        g_ascii_formatd(number, sizeof number, i == 0 ? "%.0f" : "%.9g", value);
+        if (end == words[i] || *end != '\0' || strcmp(number, words[i]) != 0 ||
+            (i == 0 && value < 1)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* "nearest,COORDINATES,ROUNDING" or "linear,COORDINATES", with the words of ONNX's Resize. */
+static bool mode_is_resize(const char *mode)
+{
+    static const char *const coordinates[] = {"half_pixel",    "pytorch_half_pixel",   "asymmetric",
+                                              "align_corners", "half_pixel_symmetric", NULL};
+    static const char *const rounding[] = {"floor", "ceil", "round_prefer_floor",
+                                           "round_prefer_ceil", NULL};
+    g_auto(GStrv) words = g_strsplit(mode, ",", -1);
+    guint count = g_strv_length(words);
+    bool nearest =
+        count == 3 && strcmp(words[0], "nearest") == 0 && g_strv_contains(rounding, words[2]);
+    bool linear = count == 2 && strcmp(words[0], "linear") == 0;
+    return (nearest || linear) && g_strv_contains(coordinates, words[1]);
+}
+
+static bool mode_is_valid(const struct problem *p)
+{
+    static const char *const pools[] = {"max", "average", "average_all", NULL};
+    static const char *const softmaxes[] = {"", "log", NULL};
+    switch (p->kind) {
+    case OP_POOL: return mode_is_one_of(p->mode, pools);
+    case OP_SOFTMAX: return mode_is_one_of(p->mode, softmaxes);
+    case OP_RESIZE: return mode_is_resize(p->mode);
+    case OP_LRN: return mode_is_lrn(p->mode);
+    case OP_CONV:
+    case OP_POINTWISE: break;
+    }
+    return p->mode[0] == '\0';
+}
+
+/* Whether the fields that only windows have are neutral: filter, padding, strides, dilations. */
+static bool has_no_window(const struct problem *p)
+{
+    for (int a = 0; a < AXIS_COUNT; a++) {
+        if (p->fil[a] != 1 || p->pad[a] != 0 || p->stride[a] != 1 || p->dilation[a] != 1) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool validate_kind(const struct problem *p, GError **error)
+{
+    const char *kind = op_kind_name(p->kind);
+    if (memchr(p->mode, '\0', sizeof p->mode) == NULL || !mode_is_valid(p)) {
+        return invalid(error, "'%.*s' is no mode of %s", OP_MODE_MAX - 1, p->mode, kind);
+    }
+    if (p->kind == OP_CONV) {
+        return true;
+    }
+    if (p->direction != DIRECTION_F || p->groups != 1 || p->c != p->k || p->bias != 0) {
+        return invalid(error,
+                       "a problem of kind %s has direction F, one group, as many channels in as "
+                       "out, and bias 0",
+                       kind);
+    }
+    if (p->type[TENSOR_W] != p->type[TENSOR_X] || p->layout[TENSOR_W] != p->layout[TENSOR_X]) {
+        return invalid(error,
+                       "a problem of kind %s has no filter: the filter's type and layout "
+                       "must be those of the input",
+                       kind);
+    }
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        if (p->cast[t] != TYPE_NONE) {
+            return invalid(error, "a problem of kind %s has no cast types", kind);
+        }
+    }
+    if (p->kind != OP_POOL && !has_no_window(p)) {
+        return invalid(error,
+                       "a problem of kind %s has no window: filter, stride and dilation "
+                       "must be 1, padding 0",
+                       kind);
+    }
+    return true;
+}
+
+/* ---- strides ---- */
+
+static bool validate_strides(const struct problem *p, GError **error)
+{
+    static const char *const names[STRIDED_COUNT] = {"input", "filter", "output", "second tensor"};
+    static const int64_t packed[5];
+    for (int t = 0; t < STRIDED_COUNT; t++) {
+        struct problem canonical = *p;
+        const int64_t *strides = p->strides[t];
+        int64_t sizes[5];
+        if (memcmp(strides, packed, sizeof packed) == 0) {
+            continue;
+        }
+        if (!problem_has_operand(p, (enum tensor_role)t)) {
+            return invalid(error, "the %s has strides, but the problem has no such tensor",
+                           names[t]);
+        }
+        problem_set_strides(&canonical, (enum tensor_role)t, strides);
+        if (memcmp(canonical.strides[t], strides, sizeof canonical.strides[t]) != 0) {
+            return invalid(error,
+                           "the strides of the %s are not in canonical form: 0 on axes of one "
+                           "element, and none at all for a packed tensor",
+                           names[t]);
+        }
+        problem_operand_sizes(p, (enum tensor_role)t, sizes);
+        for (int i = 0; i < 5; i++) {
+            if (strides[i] < 0 || strides[i] > INT64_MAX / 64 / (sizes[i] + 1)) {
+                return invalid(error, "a stride of the %s is %" PRId64 ", which is out of range",
+                               names[t], strides[i]);
+            }
+            if (strides[i] == 0 && sizes[i] > 1 && t != TENSOR_RESIDUAL) {
+                return invalid(error, "the %s has stride 0 on an axis of %" PRId64 " elements",
+                               names[t], sizes[i]);
+            }
+        }
     }
     return true;
 }
@@ -163,7 +349,7 @@ bool problem_validate(const struct problem *p, GError **error)
     if (p->bias != 0 && p->bias != 1) {
         return invalid(error, "bias is %d, it must be 0 or 1", p->bias);
     }
-    if (!validate_products(p, error)) {
+    if (!validate_products(p, error) || !validate_kind(p, error)) {
         return false;
     }
     for (int a = 0; a < AXIS_COUNT; a++) {
@@ -171,5 +357,5 @@ bool problem_validate(const struct problem *p, GError **error)
             return false;
         }
     }
-    return validate_epilogue(p, error);
+    return validate_epilogue(p, error) && validate_strides(p, error);
 }
