@@ -38,7 +38,7 @@ comma := ,
 variant = $(addprefix /,$(filter clang%,$(notdir $(CC))) $(subst $(comma),-,$(SANITIZE)))
 BUILD ?= build$(subst $() ,,$(variant))
 
-packages := glib-2.0 libuv libpq jansson sqlite3 libcurl libmicrohttpd
+packages := glib-2.0 libuv libpq jansson sqlite3 libcurl libmicrohttpd libprotobuf-c
 CFLAGS := -std=c17 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Werror -Wshadow -Wmissing-prototypes \
 	-Wstrict-prototypes -Wvla -Wformat=2 -Wwrite-strings -I. -I$(BUILD)/gen \
 	$(shell pkg-config --cflags $(packages) 2>/dev/null) $(EXTRA_CFLAGS)
@@ -70,7 +70,7 @@ all: $(BUILD)/skipjack reader
 
 rooms := solvers kernels schema worker export coordinator
 # Folders of coordinator that other rooms may know: archives of their own.
-parts := coordinator-cli coordinator-import
+parts := coordinator-cli coordinator-import coordinator-network
 solvers_sees := solvers
 kernels_sees := kernels solvers
 kernels_runs := worker
@@ -94,6 +94,7 @@ schema_sources += gen/migrations.c gen/definitions.c
 coordinator_sources += gen/page_files.c
 $(foreach part,$(parts),$(eval $(part)_sources := $(filter $(subst -,/,$(part))/%,$(coordinator_sources))))
 coordinator-import_sources += gen/network_tables.c
+coordinator-network_sources += gen/onnx.pb-c.c
 coordinator_sources := $(filter-out $(foreach part,$(parts),$($(part)_sources)),$(coordinator_sources))
 
 define archive
@@ -186,6 +187,13 @@ $(eval $(call embedded,migrations,migration_files))
 $(eval $(call embedded,definitions,definition_files))
 $(eval $(call embedded,page_files,page_parts))
 $(eval $(call embedded,network_tables,networks))
+
+# The decoder of ONNX models.
+onnx_decoder := $(BUILD)/gen/onnx.pb-c.c
+$(onnx_decoder): coordinator/network/onnx/onnx.proto
+	$(call run,PROTOC) protoc-c --proto_path=$(<D) --c_out=$(@D) $(<F)
+$(onnx_decoder:.c=.h): $(onnx_decoder) ;
+$(call objects,$(call below,coordinator/network/onnx,*.c)): | $(onnx_decoder)
 
 # The commit and its day, for --version: nothing is linked again unless they change. A tarball has none; name it
 # with COMMIT=.
