@@ -1,5 +1,6 @@
 #include "solvers/driver/driver_flags.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,10 @@
 #define TEXT(letter, name, index)                                                                  \
     {                                                                                              \
         letter, name, FLAG_TEXT, index, 0                                                          \
+    }
+#define REAL(letter, name, index, initial)                                                         \
+    {                                                                                              \
+        letter, name, FLAG_REAL, index, initial                                                    \
     }
 #define IGNORED(letter, name)                                                                      \
     {                                                                                              \
@@ -81,18 +86,43 @@ static const struct driver_flag flags[] = {
     IGNORED(0, "num_chiplets"),
 };
 
-void driver_values_init(struct driver_values *values)
+/* The flags of CBAInfer that the convolution's command lacks or gives another meaning. */
+static const struct driver_flag fused_flags[] = {
+    NUMBER('n', "batchsize", NUMBER_BATCH, 32),
+    NUMBER('F', "fusion_mode", NUMBER_FUSION_MODE, 0),
+    NUMBER('m', "activMode", NUMBER_ACTIVATION_MODE, 3),
+    NUMBER('M', "bnMode", NUMBER_NORM_MODE, 0),
+    REAL('A', "alpha", REAL_ALPHA, 1),
+    REAL('B', "beta", REAL_BETA, 0),
+    REAL('G', "gamma", REAL_GAMMA, 1),
+    IGNORED('t', "time"),
+    IGNORED('D', "dot_graph"),
+};
+
+static void set_initial(struct driver_values *values, const struct driver_flag *all, size_t count)
 {
-    memset(values, 0, sizeof *values);
-    for (size_t i = 0; i < G_N_ELEMENTS(flags); i++) {
-        if (flags[i].kind == FLAG_NUMBER) {
-            values->numbers[flags[i].index] = flags[i].initial;
+    for (size_t i = 0; i < count; i++) {
+        if (all[i].kind == FLAG_NUMBER) {
+            values->numbers[all[i].index] = all[i].initial;
+        } else if (all[i].kind == FLAG_REAL) {
+            values->reals[all[i].index] = (double)all[i].initial;
         }
     }
 }
 
+void driver_values_init(struct driver_values *values, bool fused)
+{
+    memset(values, 0, sizeof *values);
+    values->fused = fused;
+    set_initial(values, flags, G_N_ELEMENTS(flags));
+    if (fused) {
+        set_initial(values, fused_flags, G_N_ELEMENTS(fused_flags));
+    }
+}
+
 /* Finds a flag by its word. A long name may follow one dash, as in rocMLIR's "-perf_priority". */
-const struct driver_flag *driver_flag_find(const char *word, size_t length)
+static const struct driver_flag *find_in(const struct driver_flag *all, size_t count,
+                                         const char *word, size_t length)
 {
     if (length < 2 || word[0] != '-') {
         return NULL;
@@ -100,14 +130,21 @@ const struct driver_flag *driver_flag_find(const char *word, size_t length)
     size_t dashes = word[1] == '-' ? 2 : 1;
     const char *name = word + dashes;
     size_t rest = length - dashes;
-    for (size_t i = 0; i < G_N_ELEMENTS(flags); i++) {
-        bool is_letter = dashes == 1 && rest == 1 && name[0] == flags[i].letter;
+    for (size_t i = 0; i < count; i++) {
+        bool is_letter = dashes == 1 && rest == 1 && name[0] == all[i].letter;
         if (is_letter ||
-            (rest > 1 && strlen(flags[i].name) == rest && memcmp(flags[i].name, name, rest) == 0)) {
-            return &flags[i];
+            (rest > 1 && strlen(all[i].name) == rest && memcmp(all[i].name, name, rest) == 0)) {
+            return &all[i];
         }
     }
     return NULL;
+}
+
+const struct driver_flag *driver_flag_find(const char *word, size_t length, bool fused)
+{
+    const struct driver_flag *flag =
+        fused ? find_in(fused_flags, G_N_ELEMENTS(fused_flags), word, length) : NULL;
+    return flag != NULL ? flag : find_in(flags, G_N_ELEMENTS(flags), word, length);
 }
 
 const char *driver_number_name(enum driver_number number)
@@ -129,8 +166,13 @@ bool driver_values_set(struct driver_values *values, const struct driver_flag *f
         memcpy(values->texts[flag->index], text, sizeof text);
         return true;
     }
-    g_assert(flag->kind == FLAG_NUMBER);
     char *end = NULL;
+    if (flag->kind == FLAG_REAL) {
+        double real = g_ascii_strtod(text, &end);
+        values->reals[flag->index] = real;
+        return end != text && isfinite(real);
+    }
+    g_assert(flag->kind == FLAG_NUMBER);
     /* strtoll() gives the nearest 64-bit number for a number out of range */
     int64_t number = strtoll(text, &end, 10);
     values->numbers[flag->index] = CLAMP(number, INT32_MIN, (int64_t)INT32_MAX + 1);

@@ -1,6 +1,6 @@
 /*
- * The flags of MIOpenDriver's convolution command and of rocMLIR's generator (FORMATS.md, "Driver lines"), and
- * the values that one line gives them. Internal to this folder.
+ * The flags of MIOpenDriver's commands for convolutions and for fused convolutions, and of rocMLIR's generator
+ * (FORMATS.md, "Driver lines"), and the values that one line gives them. Internal to this folder.
  */
 #ifndef SOLVERS_DRIVER_DRIVER_FLAGS_H
 #define SOLVERS_DRIVER_DRIVER_FLAGS_H
@@ -35,8 +35,15 @@ enum driver_number {
     NUMBER_BIAS,
     NUMBER_TENSOR_VECT,
     NUMBER_VECTOR_LENGTH,
+    NUMBER_FUSION_MODE, /* from here on: of the command CBAInfer alone */
+    NUMBER_ACTIVATION_MODE,
+    NUMBER_NORM_MODE,
 };
-#define NUMBER_COUNT (NUMBER_VECTOR_LENGTH + 1)
+#define NUMBER_COUNT (NUMBER_NORM_MODE + 1)
+
+/* Parameters of the activation. */
+enum driver_real { REAL_ALPHA, REAL_BETA, REAL_GAMMA };
+#define REAL_COUNT (REAL_GAMMA + 1)
 
 enum driver_text {
     TEXT_MODE,
@@ -53,27 +60,30 @@ enum driver_text {
 #define TEXT_COUNT (TEXT_OPERATION + 1)
 #define TEXT_SIZE  24
 
-enum driver_flag_kind { FLAG_NUMBER, FLAG_TEXT, FLAG_IGNORED };
+enum driver_flag_kind { FLAG_NUMBER, FLAG_TEXT, FLAG_REAL, FLAG_IGNORED };
 
 struct driver_flag {
     char letter;      /* the short form's letter, 0 for a flag without a short form */
     const char *name; /* without dashes */
     enum driver_flag_kind kind;
-    int index;       /* the value that the flag sets: an enum driver_number or driver_text */
-    int64_t initial; /* the number's value where the line has no such flag */
+    int index; /* the value that the flag sets: an enum driver_number, driver_text or driver_real */
+    int64_t initial; /* the number's or real's value where the line has no such flag */
 };
 
 /* The values of one line. Longer texts are cut off at TEXT_SIZE, where no known value reaches. */
 struct driver_values {
     int64_t numbers[NUMBER_COUNT];
     char texts[TEXT_COUNT][TEXT_SIZE]; /* "" where the line has no such flag */
+    double reals[REAL_COUNT];
     bool has_forw;
+    bool fused; /* the command is CBAInfer, in which some letters have other meanings */
 };
 
-void driver_values_init(struct driver_values *values);
+/* fused: whether the command is CBAInfer. */
+void driver_values_init(struct driver_values *values, bool fused);
 
 /* The flag of a word such as "-n" or "--batchsize", NULL for an unknown one. */
-const struct driver_flag *driver_flag_find(const char *word, size_t length);
+const struct driver_flag *driver_flag_find(const char *word, size_t length, bool fused);
 /* The long name of a number's flag, as MIOpenDriver spells it ("batchsize"). */
 const char *driver_number_name(enum driver_number number);
 
@@ -82,6 +92,11 @@ const char *driver_number_name(enum driver_number number);
  * products still fit 64 bits. */
 bool driver_values_set(struct driver_values *values, const struct driver_flag *flag,
                        const char *word, size_t length);
+
+/* Sets the epilogue that the values of CBAInfer mean, and *only_norm if they mean a batch norm without a convolution.
+ * False with SOLVERS_ERROR_INVALID for what no epilogue says. */
+bool driver_values_epilogue(const struct driver_values *values, char epilogue[EPILOGUE_MAX],
+                            bool *only_norm, GError **error);
 
 /* Writes the problems that the values mean, in the order F, B, W, and returns their count. `type` is the
  * command word's data type; `directions` the bit mask where -F is absent (0: all three). 0 and

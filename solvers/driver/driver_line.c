@@ -22,21 +22,24 @@ static const struct {
     const char *word;
     enum data_type type;
     int directions; /* directions as bits that the word itself names; 0 where flags name them */
+    bool fused;     /* a convolution with what follows it */
 } commands[] = {
-    {"conv", TYPE_FP32, 0},
-    {"convfp16", TYPE_FP16, 0},
-    {"convbfp16", TYPE_BF16, 0},
-    {"convint8", TYPE_INT8, 0},
-    {"convfp8", TYPE_FP8, 0},
-    {"convbfp8", TYPE_BF8, 0},
-    {"convfp64", TYPE_FP64, 0},
-    {"conv_bwd_data", TYPE_FP32, 2}, /* rocMLIR names the direction in the command */
-    {"conv_bwd_weight", TYPE_FP32, 4},
+    {"conv", TYPE_FP32, 0, false},
+    {"convfp16", TYPE_FP16, 0, false},
+    {"convbfp16", TYPE_BF16, 0, false},
+    {"convint8", TYPE_INT8, 0, false},
+    {"convfp8", TYPE_FP8, 0, false},
+    {"convbfp8", TYPE_BF8, 0, false},
+    {"convfp64", TYPE_FP64, 0, false},
+    {"conv_bwd_data", TYPE_FP32, 2, false}, /* rocMLIR names the direction in the command */
+    {"conv_bwd_weight", TYPE_FP32, 4, false},
+    {"CBAInfer", TYPE_FP32, 1, true},
+    {"CBAInferfp16", TYPE_FP16, 1, true},
+    {"CBAInferbfp16", TYPE_BF16, 1, true},
 };
 
 /* Commands of other primitives in the same logs; a data type's suffix may follow. */
 static const char *const others[] = {
-    "CBAInfer",
     "CatTensor",
     "Cat",
     "Dropout",
@@ -209,9 +212,9 @@ static size_t flag_length(struct word word)
     return end != NULL ? (size_t)(end - word.text) : word.length;
 }
 
-static const struct driver_flag *find_flag(struct word word)
+static const struct driver_flag *find_flag(struct word word, bool fused)
 {
-    return driver_flag_find(word.text, flag_length(word));
+    return driver_flag_find(word.text, flag_length(word), fused);
 }
 
 /* Whether the line, whose start was cut off, begins with the end of a driver's path and a command. */
@@ -227,6 +230,7 @@ static bool is_torn_opening(struct word word, const char *behind)
 struct opening {
     enum data_type type;
     int directions; /* directions as bits from a function's name, 0 without one */
+    bool fused;     /* the command is CBAInfer */
 };
 
 /* Skips the prefix of a logger or launcher ("srun -n 1"): everything before a driver's name, and a function's name
@@ -235,8 +239,8 @@ static struct word skip_prefix(const char **at, struct opening *opening, bool *d
 {
     const char *scan = *at;
     struct word word = next_word(&scan), first = word;
-    bool prefixed = find_flag(first) == NULL && find_command(first) < 0 && !is_other(first) &&
-                    !is_torn_opening(first, scan);
+    bool prefixed = find_flag(first, false) == NULL && find_command(first) < 0 &&
+                    !is_other(first) && !is_torn_opening(first, scan);
     int directions = 0;
     *driver = false;
     for (; prefixed && word.length > 0; word = next_word(&scan)) {
@@ -271,6 +275,7 @@ static bool read_opening(const char **at, struct opening *opening, struct driver
         give_up(out, DRIVER_LINE_BROKEN, "nothing follows the driver's name");
     } else if (command >= 0) {
         opening->type = commands[command].type;
+        opening->fused = commands[command].fused;
         if (commands[command].directions != 0) {
             opening->directions = commands[command].directions;
         }
@@ -292,15 +297,15 @@ static bool read_opening(const char **at, struct opening *opening, struct driver
     return false;
 }
 
-static bool looks_like_flag(struct word word)
+static bool looks_like_flag(struct word word, bool fused)
 {
     return word.length >= 2 && word.text[0] == '-' && !g_ascii_isdigit(word.text[1]) &&
-           find_flag(word) != NULL;
+           find_flag(word, fused) != NULL;
 }
 
 /* Takes the value of a flag: the text after '=' in its own word, else the next word. Length 0 where there is no
  * value. */
-static struct word take_value(struct word name, const char **at)
+static struct word take_value(struct word name, const char **at, bool fused)
 {
     size_t length = flag_length(name);
     if (length < name.length) {
@@ -308,7 +313,7 @@ static struct word take_value(struct word name, const char **at)
     }
     const char *scan = *at;
     struct word value = next_word(&scan);
-    if (looks_like_flag(value)) {
+    if (looks_like_flag(value, fused)) {
         value.length = 0;
     } else if (value.length > 0) {
         *at = scan;
@@ -320,7 +325,7 @@ static struct word take_value(struct word name, const char **at)
 static bool read_flag(struct word name, const char **at, struct driver_values *values,
                       struct driver_line *out)
 {
-    const struct driver_flag *flag = find_flag(name);
+    const struct driver_flag *flag = find_flag(name, values->fused);
     if (flag == NULL) {
         bool dashed = name.text[0] == '-' && name.length > 1;
         give_up(out, DRIVER_LINE_BROKEN,
@@ -328,7 +333,7 @@ static bool read_flag(struct word name, const char **at, struct driver_values *v
                 name.text);
         return false;
     }
-    struct word value = take_value(name, at);
+    struct word value = take_value(name, at, values->fused);
     if (value.length == 0) {
         if (flag->kind == FLAG_IGNORED || (flag->kind == FLAG_TEXT && flag->index == TEXT_TIME)) {
             return true; /* flags that say how to run, not what to compute, are ignored */
@@ -372,7 +377,7 @@ static bool read_flags(const char *at, struct driver_values *values, struct driv
 void driver_line_parse(const char *line, struct driver_line *out)
 {
     g_autoptr(GError) error = NULL;
-    struct opening opening = {TYPE_FP32, 0};
+    struct opening opening = {.type = TYPE_FP32};
     struct driver_values values;
     const char *at = line;
     memset(out, 0, sizeof *out);
@@ -384,8 +389,18 @@ void driver_line_parse(const char *line, struct driver_line *out)
     if (!read_opening(&at, &opening, out)) {
         return;
     }
-    driver_values_init(&values);
+    driver_values_init(&values, opening.fused);
     if (!read_flags(at, &values, out)) {
+        return;
+    }
+    bool only_norm = false;
+    char epilogue[EPILOGUE_MAX] = "";
+    if (opening.fused && !driver_values_epilogue(&values, epilogue, &only_norm, &error)) {
+        give_up(out, DRIVER_LINE_BROKEN, "%s", error->message);
+        return;
+    }
+    if (only_norm) {
+        give_up(out, DRIVER_LINE_OTHER, "fusion_mode 2 is a batch norm without a convolution");
         return;
     }
     out->problem_count =
@@ -394,13 +409,20 @@ void driver_line_parse(const char *line, struct driver_line *out)
         give_up(out, DRIVER_LINE_BROKEN, "%s", error->message);
         return;
     }
+    for (int i = 0; i < out->problem_count; i++) {
+        g_strlcpy(out->problems[i].epilogue, epilogue, EPILOGUE_MAX);
+        if (!problem_validate(&out->problems[i], &error)) {
+            give_up(out, DRIVER_LINE_BROKEN, "%s", error->message);
+            return;
+        }
+    }
     out->kind = DRIVER_LINE_CONV;
 }
 
 /* The command word for the problem's types, NULL where the driver has none. */
 static const char *command_word(const struct problem *p)
 {
-    for (size_t i = 0; i < G_N_ELEMENTS(commands); i++) {
+    for (size_t i = 0; i < G_N_ELEMENTS(commands) && !commands[i].fused; i++) {
         enum data_type type = commands[i].type;
         if (p->type[TENSOR_X] == type && p->type[TENSOR_W] == type &&
             p->type[TENSOR_Y] == (type == TYPE_INT8 ? TYPE_INT32 : type)) {

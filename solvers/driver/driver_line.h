@@ -8,8 +8,8 @@
 #include "solvers/problem/problem.h"
 
 enum driver_line_kind {
-    DRIVER_LINE_BLANK,  /* only white space or a comment */
-    DRIVER_LINE_CONV,   /* a convolution; problems[] is set */
+    DRIVER_LINE_BLANK, /* only white space or a comment */
+    DRIVER_LINE_CONV, /* a convolution, with an epilogue where the line is a fusion; problems[] is set */
     DRIVER_LINE_OTHER,  /* another primitive (bnorm, pool, ...), named in reason */
     DRIVER_LINE_BROKEN, /* an unusable convolution; reason says why */
 };

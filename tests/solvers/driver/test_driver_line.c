@@ -179,7 +179,15 @@ static const struct {
     {"# FIXME: -n 256", DRIVER_LINE_BLANK, ""},
     {"./bin/MIOpenDriver pool -n 512 -c 192", DRIVER_LINE_OTHER, "'pool'*"},
     {"./bin/MIOpenDriver bnormfp16 -n 512", DRIVER_LINE_OTHER, "'bnormfp16'*"},
-    {"./bin/MIOpenDriver CBAInfer -n 5", DRIVER_LINE_OTHER, "'CBAInfer'*"},
+    {"./bin/MIOpenDriver CBAInfer -F 2 -n 64 -c 64 -H 56 -W 56 -m 1", DRIVER_LINE_OTHER,
+     "*batch norm without a convolution"},
+    {"./bin/MIOpenDriver CBAInfer -n 5", DRIVER_LINE_BROKEN, "bnMode is 0 (the driver's default)*"},
+    {"CBAInfer -F 7", DRIVER_LINE_BROKEN, "fusion_mode is 7, it must be 0 to 6"},
+    {"CBAInfer -F 4 -m 11", DRIVER_LINE_BROKEN, "activMode is 11, it must be 0 to 10"},
+    {"CBAInfer -F 4 -m 6 -G 2", DRIVER_LINE_BROKEN, "activMode 6 is a power with gamma 2*"},
+    {"CBAInfer -F 4 -m 7 -A x", DRIVER_LINE_BROKEN, "flag -A needs a number, not 'x'"},
+    {"CBAInfer -F 4 -m 10 -A 6 -B 0", DRIVER_LINE_BROKEN, "*clip*"},
+    {"CBAInfer -F 4 -g 5", DRIVER_LINE_BROKEN, "group_count is 5*"},
     {"gemm -n 512", DRIVER_LINE_OTHER, "'gemm'*"},
     {"./bin/MIOpenDriver convfp1 -n 1", DRIVER_LINE_BROKEN, "*unknown driver command 'convfp1'*"},
     {"./bin/MIOpenDriver", DRIVER_LINE_BROKEN, "*nothing follows*"},
@@ -236,6 +244,44 @@ static void test_other_lines(void)
     }
 }
 
+static const struct {
+    const char *line, *epilogue;
+    enum data_type type;
+} fused_lines[] = {
+    {"MIOpen(HIP): Command [LogCmdFusion] ./bin/MIOpenDriver CBAInfer -F 4 -n 128 -c 3 -H 32 -W 32 -k 64 "
+     "-y 3 -x 3 -p 1 -q 1 -u 1 -v 1 -l 1 -j 1",
+     "+bias+relu", TYPE_FP32},
+    {"./bin/MIOpenDriver CBAInferfp16 -F 6 -m 3", "+bias", TYPE_FP16},
+    {"CBAInferbfp16 -F 5 -V 0 -t 1 -i 10", "+relu", TYPE_BF16},
+    {"CBAInfer -F 0 -M 1", "+scale(channel)+bias+relu", TYPE_FP32},
+    {"CBAInfer -F 1 -M 1 -m 1", "+scale(channel)+bias+sigmoid", TYPE_FP32},
+    {"CBAInfer -F 3 -M 1 -m 9", "+scale(channel)+bias", TYPE_FP32},
+    {"CBAInfer --fusion_mode 4 --activMode 0", "+bias", TYPE_FP32},
+    {"CBAInfer -F 4 -m 2 -B 1", "+bias+tanh", TYPE_FP32},
+    {"CBAInfer -F 4 -m 2 -A 0.5 -B 2", "+bias+affine(0.5,0)+tanh+affine(2,0)", TYPE_FP32},
+    {"CBAInfer -F 4 -m 4", "+bias+softplus", TYPE_FP32},
+    {"CBAInfer -F 4 -m 5", "+bias+abs", TYPE_FP32},
+    {"CBAInfer -F 4 -m 6 -A 3 -B 2", "+bias+affine(2,3)", TYPE_FP32},
+    {"CBAInfer -F 4 -m 7 --alpha 6.0", "+bias+clip(0,6)", TYPE_FP32},
+    {"CBAInfer -F 4 -m 8 -A=0.1", "+bias+leaky(0.1)", TYPE_FP32},
+    {"CBAInfer -F 4 -m 9", "+bias+elu(1)", TYPE_FP32},
+    {"CBAInfer -F 4 -m 10 -A -1 -B 1", "+bias+clip(-1,1)", TYPE_FP32},
+};
+
+static void test_fusions(void)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(fused_lines); i++) {
+        struct driver_line parsed;
+        driver_line_parse(fused_lines[i].line, &parsed);
+        g_assert_cmpstr(parsed.reason, ==, "");
+        g_assert_cmpint(parsed.problem_count, ==, 1);
+        g_assert_cmpstr(parsed.problems[0].epilogue, ==, fused_lines[i].epilogue);
+        g_assert_cmpint(parsed.problems[0].direction, ==, DIRECTION_F);
+        g_assert_cmpint(parsed.problems[0].type[TENSOR_X], ==, fused_lines[i].type);
+        g_assert_cmpint(parsed.problems[0].n, ==, i == 0 ? 128 : 32);
+    }
+}
+
 static void test_round_trip(void)
 {
     g_autoptr(GRand) random = g_rand_new_with_seed(4);
@@ -270,6 +316,7 @@ int main(int argc, char **argv)
     g_test_add_func("/driver_line/words_of_rocmlir_are_read", test_rocmlir);
     g_test_add_func("/driver_line/layouts_of_both_dialects_are_read", test_layouts);
     g_test_add_func("/driver_line/transposed_lines_are_mirrored", test_transposed);
+    g_test_add_func("/driver_line/fusions_become_epilogues", test_fusions);
     g_test_add_func("/driver_line/lines_that_cannot_be_used_say_why", test_other_lines);
     g_test_add_func("/driver_line/round_trip_of_random_problems", test_round_trip);
     return g_test_run();
