@@ -1,4 +1,5 @@
 #include "solvers/common/conv_common.h"
+#include "solvers/common/conv_epilogue.h"
 
 #include <math.h>
 
@@ -35,7 +36,7 @@ bool conv_is_plain(const struct problem *p, const char **reason)
             return false;
         }
     }
-    return true;
+    return conv_epilogue_is_served(p, reason);
 }
 
 int64_t conv_reach(const struct problem *p, enum axis axis)
@@ -48,10 +49,14 @@ static bool is_16_or_32_bit_float(enum data_type type)
     return type == TYPE_FP32 || type == TYPE_FP16 || type == TYPE_BF16;
 }
 
-bool conv_is_int8_to_int32(const struct problem *p)
+bool conv_is_int8(const struct problem *p)
 {
-    return p->type[TENSOR_X] == TYPE_INT8 && p->type[TENSOR_W] == TYPE_INT8 &&
-           p->type[TENSOR_Y] == TYPE_INT32;
+    enum data_type y = p->type[TENSOR_Y];
+
+    if (p->type[TENSOR_X] != TYPE_INT8 || p->type[TENSOR_W] != TYPE_INT8)
+        return false;
+    return y == TYPE_INT32 ||
+           (p->epilogue[0] != '\0' && (y == TYPE_INT8 || is_16_or_32_bit_float(y)));
 }
 
 bool conv_types_are_served(const struct problem *p, const char **reason)
@@ -59,8 +64,10 @@ bool conv_types_are_served(const struct problem *p, const char **reason)
     if (is_16_or_32_bit_float(p->type[TENSOR_X]) && is_16_or_32_bit_float(p->type[TENSOR_W]) &&
         is_16_or_32_bit_float(p->type[TENSOR_Y]))
         return true;
-    if (!conv_is_int8_to_int32(p)) {
-        *reason = "needs FP32, FP16 or BF16 tensors, or INT8 with an INT32 output";
+    if (!conv_is_int8(p)) {
+        *reason = p->epilogue[0] != '\0'
+                      ? "needs FP32, FP16 or BF16 tensors, or INT8 with an output that is not FP64"
+                      : "needs FP32, FP16 or BF16 tensors, or INT8 with an INT32 output";
         return false;
     }
     if (p->direction != DIRECTION_F) {
@@ -72,7 +79,7 @@ bool conv_types_are_served(const struct problem *p, const char **reason)
 
 const char *conv_sum_type(const struct problem *p)
 {
-    return conv_is_int8_to_int32(p) ? "int" : "float";
+    return conv_is_int8(p) ? "int" : "float";
 }
 
 bool conv_layouts_are_plain(const struct problem *p, const char **reason)
@@ -344,6 +351,8 @@ void conv_set_compulsory_bytes(const struct problem *p, struct solution *solutio
         if ((enum tensor_role)t != output)
             solution->read_bytes += meant_bytes(p, (enum tensor_role)t);
     }
+    if (p->epilogue[0] != '\0')
+        solution->read_bytes += conv_epilogue_bytes(p);
     solution->write_bytes = meant_bytes(p, output);
 }
 

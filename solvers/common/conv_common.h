@@ -16,9 +16,9 @@ int64_t conv_gcd(int64_t a, int64_t b);
 /* The share of a dimension's blocks that holds elements: count divided by (count rounded up to whole blocks). */
 double conv_used_part(double count, int block);
 
-/* Whether the convolution is without cast types; otherwise *reason says so. A
- * key's bias flag is allowed: the convolution is computed without it, and another kernel adds the bias. (An
- * epilogue "+bias" means one kernel for both.) */
+/* Whether the convolution is without cast types and its epilogue, if it has one, is such that kernels compute it
+ * (conv_epilogue_is_served()); otherwise *reason says so. A key's bias flag is allowed: the convolution is computed
+ * without it, and another kernel adds the bias. (An epilogue "+bias" means one kernel for both.) */
 bool conv_is_plain(const struct problem *p, const char **reason);
 
 /* A bound for positions in the input: an input position computed from any output and filter position is less
@@ -29,11 +29,13 @@ int64_t conv_reach(const struct problem *p, enum axis axis);
  * modulo the stride. */
 int64_t conv_stride_period(const struct problem *p, enum axis axis);
 
-/* Whether the types are FP32, FP16 and BF16 in any mixture (summed in FP32), or forward INT8 to INT32.
- * Otherwise *reason says so. */
+/* Whether the types are FP32, FP16 and BF16 in any mixture (summed in FP32), or forward INT8 (summed in INT32) with an
+ * output that conv_is_int8() takes. Otherwise *reason says so. */
 bool conv_types_are_served(const struct problem *p, const char **reason);
 
-bool conv_is_int8_to_int32(const struct problem *p);
+/* Whether x and w are INT8 and y is INT32. With an epilogue, which converts the sums, y may also be INT8, FP32, FP16 or
+ * BF16. */
+bool conv_is_int8(const struct problem *p);
 
 /* The type of sums for these types, a kernel's LANE: "float" or "int". */
 const char *conv_sum_type(const struct problem *p);

@@ -3,6 +3,7 @@
  * Not tunable. Other solvers' estimates are relative to it.
  */
 #include "solvers/common/conv_common.h"
+#include "solvers/common/conv_epilogue.h"
 #include "solvers/framework/solver_rows.h"
 
 /* Work-items of a workgroup, as in conv_direct_naive.cl. */
@@ -24,7 +25,7 @@ static bool types_are_served(const struct problem *p, const char **reason)
 
     if (floating)
         return true;
-    if (!conv_is_int8_to_int32(p)) {
+    if (!conv_is_int8(p)) {
         *reason = "needs FP64, FP32, FP16 or BF16 tensors, or INT8 with an INT32 output";
         return false;
     }
@@ -84,7 +85,7 @@ static void naive_default_config(const struct problem *p, const struct context *
 
 static const char *sum_type(const struct problem *p)
 {
-    if (conv_is_int8_to_int32(p))
+    if (conv_is_int8(p))
         return "int";
     for (int t = 0; t < TENSOR_COUNT; t++) {
         if (p->type[t] == TYPE_FP64)
@@ -104,6 +105,7 @@ static void add_options(const struct problem *p, struct launch *launch)
         launch_option_int(launch, block_names[t], problem_layout_block(p->layout[t]));
     launch_option_text(launch, "ACC", sum_type(p));
     launch_option_int(launch, direction_names[p->direction], 1);
+    conv_add_epilogue_options(p, launch);
     launch_sort_options(launch);
 }
 
@@ -120,6 +122,7 @@ static bool naive_solve(const struct problem *p, const struct context *context,
     conv_add_tensor_args(launch);
     conv_add_stride_args(launch);
     conv_add_shape_args(p, launch);
+    conv_add_epilogue_args(p, launch);
     launch_set_line(launch, (int64_t)output_items(p), BLOCK_ITEMS);
     conv_set_exact_work(p, solution);
     return true;
@@ -132,6 +135,7 @@ const struct solver solver_conv_direct_naive = {
     .algorithm = "Direct",
     .dynamic = true,
     .any_strides = true,
+    .epilogues = EPILOGUE_DOES_ALL,
     .sources = sources,
     .is_applicable = naive_is_applicable,
     .estimate = naive_estimate,

@@ -242,7 +242,7 @@ static bool tensors_are_served(const struct problem *p, const char **reason)
 
     *reason =
         "needs FP32, FP16 or BF16, and one type for all tensors, or INT8 with an INT32 output";
-    if (!conv_is_int8_to_int32(p) &&
+    if (!conv_is_int8(p) &&
         (!is_alike || (type != TYPE_FP32 && type != TYPE_FP16 && type != TYPE_BF16)))
         return false;
     *reason = "needs the forward direction for INT8";

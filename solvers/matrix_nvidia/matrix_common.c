@@ -259,7 +259,7 @@ uint64_t matrix_workspace_bytes(const struct problem *p, const struct context *c
 static bool tensors_are_served(const struct problem *p, const char **reason)
 {
     *reason = "needs FP16 or BF16 tensors of one type, or forward INT8 with an INT32 output";
-    if (conv_is_int8_to_int32(p))
+    if (conv_is_int8(p))
         return p->direction == DIRECTION_F && matrix_transform_serves(p, chunk_of(p), reason);
     if (p->type[TENSOR_X] != TYPE_FP16 && p->type[TENSOR_X] != TYPE_BF16)
         return false;

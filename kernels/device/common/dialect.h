@@ -97,6 +97,7 @@ typedef int storage_INT32;
 #define from_FP32(value) (value)
 #define to_FP32(value) ((float)(value))
 #define from_INT8(value) ((int)(value))
+#define from_INT32(value) (value)
 #define to_INT32(value) ((int)(value))
 #if !defined(__OPENCL_VERSION__) || defined(cl_khr_fp64)
 typedef double storage_FP64;

@@ -8,6 +8,7 @@
  * the one entry that is compiled.
  */
 #include "coordinates.h"
+#include "epilogue.h"
 
 #define PARAMETERS                                                                                 \
     GLOBAL STORAGE(TYPE_X) * x, GLOBAL STORAGE(TYPE_W) * w, GLOBAL STORAGE(TYPE_Y) * y, i64 x_n,   \
@@ -15,7 +16,7 @@
         i64 y_k, i64 y_d, i64 y_h, i64 y_w, int n_count, int groups, int c_count, int k_count,     \
         int in_d, int in_h, int in_w, int fil_d, int fil_h, int fil_w, int out_d, int out_h,       \
         int out_w, int pad_d, int pad_h, int pad_w, int stride_d, int stride_h, int stride_w,      \
-        int dilation_d, int dilation_h, int dilation_w
+        int dilation_d, int dilation_h, int dilation_w EPILOGUE_PARAMETERS
 
 #define FLAT_ID ((i64)GROUP_ID(0) * 64 + (i64)LOCAL_ID(0))
 
@@ -53,8 +54,9 @@ KERNEL(64, 1, 1) conv_naive_f(PARAMETERS)
             }
         }
     }
-    STORE(TYPE_Y, y,
-          rest * y_n + channel_offset(k, BLOCK_Y, y_k) + od * y_d + oh * y_h + ow * y_w, sum);
+    EPILOGUE_STORE(TYPE_Y, y,
+                   rest * y_n + channel_offset(k, BLOCK_Y, y_k) + od * y_d + oh * y_h + ow * y_w,
+                   sum, k);
 }
 
 #endif
@@ -94,8 +96,9 @@ KERNEL(64, 1, 1) conv_naive_b(PARAMETERS)
             }
         }
     }
-    STORE(TYPE_X, x,
-          rest * x_n + channel_offset(c, BLOCK_X, x_c) + id * x_d + ih * x_h + iw * x_w, sum);
+    EPILOGUE_STORE(TYPE_X, x,
+                   rest * x_n + channel_offset(c, BLOCK_X, x_c) + id * x_d + ih * x_h + iw * x_w,
+                   sum, c);
 }
 
 #endif

@@ -1,0 +1,468 @@
+/*
+ * What a kernel does to a result before it stores it: the steps of a problem's epilogue (solvers/problem/epilogue.h),
+ * folded into the kernel by compile options. A kernel whose last step stores by these words does every epilogue, and
+ * without an epilogue it is the same code as with STORE:
+ *
+ *   KERNEL(64, 1, 1) name(GLOBAL float *y, int n EPILOGUE_PARAMETERS)   last in an entry and in functions of the device
+ *   helper(y, n EPILOGUE_ARGUMENTS)                                     passes them on
+ *   EPILOGUE_STORE(TYPE, y, index, value, channel)                      does all steps, then stores y[index]
+ *   EPILOGUE_ADVANCE(elements, channels)                                where an entry has moved y that far: from there
+ *                                                                       on indices and channels count from the new
+ *                                                                       place
+ *   epilogue_value(value, channel, index EPILOGUE_ARGUMENTS)            the steps alone: a float that is not rounded;
+ *   epilogue_vec(value, channel, channel_step, index, index_step EPILOGUE_ARGUMENTS)
+ *                                                                       the same for the VEC lanes of a vec of floats;
+ *                                                                       both only within #ifdef EPILOGUE
+ *   EPILOGUE_ROUND(TYPE, value)                                         the stored form of a float: rounded to nearest,
+ *                                                                       ties to even; integers keep to their range
+ *
+ * `channel` is the output's channel, all groups counted. `index` is the element's place in the output, and the
+ * residual's element is at the same place. A value is the finished sum: int where x is INT8, else float. Partial sums
+ * get no epilogue.
+ *
+ * Options, which conv_add_epilogue_options() adds: EPILOGUE, the number of steps; EP<i>, the number of a step (EP_OP_...),
+ * with EP<i>_A and EP<i>_B where they are not 0; EP_INT where values are int; EP_BIAS and EP_RESIDUAL, stored types;
+ * EP_SCALES, 1 for one scale or 2 for one each channel; EP_RESIDUAL_SCALE where the residual is multiplied by the last
+ * of the scales. The functions below need no library of any compiler. Their errors, against the exact result, are at
+ * most 2 ulp for exp (results below 2^-126 may be 0) and 4 ulp for the others; mish and gelu have as many of their
+ * largest factor.
+ */
+#include "dialect.h"
+
+/* The numbers of enum epilogue_op. */
+#define EP_OP_NONE        0
+#define EP_OP_BIAS        1
+#define EP_OP_SCALE       2
+#define EP_OP_REQUANT     3
+#define EP_OP_ADD         4
+#define EP_OP_SUB         5
+#define EP_OP_MUL         6
+#define EP_OP_DIV         7
+#define EP_OP_GREATER     8
+#define EP_OP_SMALLER     9
+#define EP_OP_RELU        10
+#define EP_OP_CLIP        11
+#define EP_OP_LEAKY       12
+#define EP_OP_PRELU       13
+#define EP_OP_ELU         14
+#define EP_OP_AFFINE      15
+#define EP_OP_HARDSIGMOID 16
+#define EP_OP_SIGMOID     17
+#define EP_OP_TANH        18
+#define EP_OP_EXP         19
+#define EP_OP_SQRT        20
+#define EP_OP_ABS         21
+#define EP_OP_ERF         22
+#define EP_OP_SILU        23
+#define EP_OP_HARDSWISH   24
+#define EP_OP_SOFTPLUS    25
+#define EP_OP_MISH        26
+#define EP_OP_GELU        27
+
+#ifndef EPILOGUE
+
+#define EPILOGUE_PARAMETERS
+#define EPILOGUE_ARGUMENTS
+#define EPILOGUE_STORE(type, pointer, index, value, channel) STORE(type, pointer, index, value)
+#define EPILOGUE_ADVANCE(elements, channels)
+
+#else
+
+/* ---- the operands that the steps read ---- */
+
+#ifdef EP_BIAS
+#define EP_BIAS_PARAMETER , GLOBAL const STORAGE(EP_BIAS) *ep_bias
+#define EP_BIAS_ARGUMENT  , ep_bias
+#define EP_BIAS_ADVANCE(channels) ep_bias += (channels)
+#else
+#define EP_BIAS_PARAMETER
+#define EP_BIAS_ARGUMENT
+#define EP_BIAS_ADVANCE(channels) (void)0
+#endif
+
+#ifdef EP_RESIDUAL
+#define EP_RESIDUAL_PARAMETER , GLOBAL const STORAGE(EP_RESIDUAL) *ep_residual
+#define EP_RESIDUAL_ARGUMENT  , ep_residual
+#define EP_RESIDUAL_ADVANCE(elements) ep_residual += (elements)
+#else
+#define EP_RESIDUAL_PARAMETER
+#define EP_RESIDUAL_ARGUMENT
+#define EP_RESIDUAL_ADVANCE(elements) (void)0
+#endif
+
+#ifdef EP_SCALES
+#define EP_SCALES_PARAMETER , GLOBAL const float *ep_scales
+#define EP_SCALES_ARGUMENT  , ep_scales
+#else
+#define EP_SCALES_PARAMETER
+#define EP_SCALES_ARGUMENT
+#define EP_SCALES 0
+#endif
+
+/* The place of the residual's scale is an argument where the number of channels says it. */
+#if defined(EP_RESIDUAL_SCALE) && EP_SCALES == 2
+#define EP_LAST_PARAMETER , int ep_last_scale
+#define EP_LAST_ARGUMENT  , ep_last_scale
+#define EP_SCALES_ADVANCE(channels) (ep_scales += (channels), ep_last_scale -= (channels))
+#else
+#define EP_LAST_PARAMETER
+#define EP_LAST_ARGUMENT
+#if EP_SCALES == 2
+#define EP_SCALES_ADVANCE(channels) ep_scales += (channels)
+#else
+#define EP_SCALES_ADVANCE(channels) (void)0
+#endif
+#endif
+
+#define EPILOGUE_PARAMETERS                                                                        \
+    EP_BIAS_PARAMETER EP_RESIDUAL_PARAMETER EP_SCALES_PARAMETER EP_LAST_PARAMETER
+#define EPILOGUE_ARGUMENTS                                                                         \
+    EP_BIAS_ARGUMENT EP_RESIDUAL_ARGUMENT EP_SCALES_ARGUMENT EP_LAST_ARGUMENT
+#define EPILOGUE_ADVANCE(elements, channels)                                                       \
+    do {                                                                                           \
+        EP_BIAS_ADVANCE(channels);                                                                 \
+        EP_RESIDUAL_ADVANCE(elements);                                                             \
+        EP_SCALES_ADVANCE(channels);                                                               \
+    } while (0)
+
+/* ---- functions that compilers have in libraries ---- */
+
+#if defined(__OPENCL_VERSION__)
+#define EP_SQRT(v) sqrt(v)
+#elif defined(__HIP__)
+#define EP_SQRT(v) __builtin_sqrtf(v)
+#else
+#define EP_SQRT(v) sqrtf(v)
+#endif
+
+DEVICE float epilogue_abs(float v)
+{
+    union float_bits u;
+    u.value = v;
+    u.bits &= 0x7fffffffu;
+    return u.value;
+}
+
+/* The magnitude with the sign of another number. */
+DEVICE float epilogue_signed(float magnitude, float sign)
+{
+    union float_bits u, s;
+    u.value = magnitude;
+    s.value = sign;
+    u.bits |= s.bits & 0x80000000u;
+    return u.value;
+}
+
+/* To the nearest integer, ties to even, for |v| below 2^22: at 1.5 * 2^23 a float's last place is 1. */
+DEVICE float epilogue_nearest(float v)
+{
+    float shifted = v + 12582912.0f;
+    return shifted - 12582912.0f;
+}
+
+/* exp(v) = 2^n * exp(f) with |f| <= log(2) / 2; the Taylor series of exp(f) to f^7. 2^n is multiplied in two factors,
+ * which covers all results from 2^-126 to infinity. */
+DEVICE float epilogue_exp(float v)
+{
+    union float_bits u, half, rest;
+    float n, f, series;
+    int whole, first;
+    v = v > 89.0f ? 89.0f : v;
+    v = v < -104.0f ? -104.0f : v;
+    u.value = v * 1.44269504f + 12582912.0f;
+    n = u.value - 12582912.0f;
+    whole = (int)(u.bits - 0x4b400000u);
+    f = v - n * 0.693359375f;
+    f = f - n * -2.12194440e-4f;
+    series = 1.98412698e-4f;
+    series = series * f + 1.38888889e-3f;
+    series = series * f + 8.33333333e-3f;
+    series = series * f + 4.16666667e-2f;
+    series = series * f + 1.66666667e-1f;
+    series = series * f + 0.5f;
+    series = series * f * f + f + 1.0f;
+    first = whole >> 1;
+    half.bits = (unsigned int)(first + 127) << 23;
+    rest.bits = (unsigned int)(whole - first + 127) << 23;
+    return series * half.value * rest.value;
+}
+
+/* exp(v) - 1 for v <= 0: near 0 its Taylor series, to v^9 */
+DEVICE float epilogue_expm1(float v)
+{
+    float series = 2.75573192e-6f;
+    series = series * v + 2.48015873e-5f;
+    series = series * v + 1.98412698e-4f;
+    series = series * v + 1.38888889e-3f;
+    series = series * v + 8.33333333e-3f;
+    series = series * v + 4.16666667e-2f;
+    series = series * v + 1.66666667e-1f;
+    series = series * v + 0.5f;
+    series = series * v * v + v;
+    return v > -0.75f ? series : epilogue_exp(v) - 1.0f;
+}
+
+/* log(1 + v) for 0 <= v <= 1: 2 atanh(s) with s = v / (2 + v) <= 1/3, a series to s^15 */
+DEVICE float epilogue_log1p(float v)
+{
+    float s = v / (2.0f + v), square = s * s;
+    float series = 1.0f / 15;
+    series = series * square + 1.0f / 13;
+    series = series * square + 1.0f / 11;
+    series = series * square + 1.0f / 9;
+    series = series * square + 1.0f / 7;
+    series = series * square + 1.0f / 5;
+    series = series * square + 1.0f / 3;
+    return 2.0f * (series * square * s + s);
+}
+
+DEVICE float epilogue_sigmoid(float v)
+{
+    return 1.0f / (1.0f + epilogue_exp(-v));
+}
+
+/* With e = exp(-2|v|) - 1, tanh(|v|) = -e / (2 + e). */
+DEVICE float epilogue_tanh(float v)
+{
+    float e = epilogue_expm1(-2.0f * epilogue_abs(v));
+    return epilogue_signed(-e / (2.0f + e), v);
+}
+
+DEVICE float epilogue_softplus(float v)
+{
+    return (v > 0.0f ? v : 0.0f) + epilogue_log1p(epilogue_exp(-epilogue_abs(v)));
+}
+
+/* Polynomials fitted to erf(v) / v below 0.93, and above to log(1 - erf(v)). */
+DEVICE float epilogue_erf(float v)
+{
+    float a = epilogue_abs(v), square = v * v, near, far;
+    near = -5.96761703e-4f;
+    near = near * square + 4.99119423e-3f;
+    near = near * square - 2.67681349e-2f;
+    near = near * square + 1.12819925e-1f;
+    near = near * square - 3.76125336e-1f;
+    near = near * square + 1.28379166e-1f;
+    near = near * v + v;
+    a = a > 4.0f ? 4.0f : a;
+    far = (-1.72853470e-5f * a + 3.83197126e-4f) * (a * a) + (-3.88396438e-3f * a + 2.42546219e-2f);
+    far = far * a - 1.06777877e-1f;
+    far = far * a - 6.34846687e-1f;
+    far = far * a - 1.28717512e-1f;
+    far = far * a - a;
+    far = epilogue_signed(1.0f - epilogue_exp(far), v);
+    return a > 0.927734375f ? far : near;
+}
+
+DEVICE float epilogue_clamp(float v, float low, float high)
+{
+    return v < low ? low : v > high ? high : v;
+}
+
+/* ---- the steps ---- */
+
+DEVICE float epilogue_step(int op, float a, float b, float v, float bias, float residual,
+                           float scale)
+{
+    switch (op) {
+    case EP_OP_BIAS: return v + bias;
+    case EP_OP_SCALE:
+    case EP_OP_REQUANT: return v * scale;
+    case EP_OP_ADD: return v + residual;
+    case EP_OP_SUB: return v - residual;
+    case EP_OP_MUL: return v * residual;
+    case EP_OP_DIV: return v / residual;
+    case EP_OP_GREATER: return v > residual ? v : residual;
+    case EP_OP_SMALLER: return v < residual ? v : residual;
+    case EP_OP_RELU: return v < 0.0f ? 0.0f : v;
+    case EP_OP_CLIP: return epilogue_clamp(v, a, b);
+    case EP_OP_LEAKY: return v < 0.0f ? a * v : v;
+    case EP_OP_PRELU: return v < 0.0f ? scale * v : v;
+    case EP_OP_ELU: return v < 0.0f ? a * epilogue_expm1(v) : v;
+    case EP_OP_AFFINE: return a * v + b;
+    case EP_OP_HARDSIGMOID: return epilogue_clamp(a * v + b, 0.0f, 1.0f);
+    case EP_OP_SIGMOID: return epilogue_sigmoid(v);
+    case EP_OP_TANH: return epilogue_tanh(v);
+    case EP_OP_EXP: return epilogue_exp(v);
+    case EP_OP_SQRT: return EP_SQRT(v);
+    case EP_OP_ABS: return epilogue_abs(v);
+    case EP_OP_ERF: return epilogue_erf(v);
+    case EP_OP_SILU: return v * epilogue_sigmoid(v);
+    case EP_OP_HARDSWISH: return v * epilogue_clamp(v + 3.0f, 0.0f, 6.0f) / 6.0f;
+    case EP_OP_SOFTPLUS: return epilogue_softplus(v);
+    case EP_OP_MISH: return v * epilogue_tanh(epilogue_softplus(v));
+    case EP_OP_GELU: return v / 2.0f * (1.0f + epilogue_erf(v * 0.707106781f));
+    default: return v;
+    }
+}
+
+#ifdef EP_INT
+typedef int epilogue_sum;
+#else
+typedef float epilogue_sum;
+#endif
+
+/* Only the steps below EPILOGUE have options. */
+#ifndef EP0_A
+#define EP0_A 0.0f
+#endif
+#ifndef EP0_B
+#define EP0_B 0.0f
+#endif
+#ifndef EP1
+#define EP1 0
+#endif
+#ifndef EP1_A
+#define EP1_A 0.0f
+#endif
+#ifndef EP1_B
+#define EP1_B 0.0f
+#endif
+#ifndef EP2
+#define EP2 0
+#endif
+#ifndef EP2_A
+#define EP2_A 0.0f
+#endif
+#ifndef EP2_B
+#define EP2_B 0.0f
+#endif
+#ifndef EP3
+#define EP3 0
+#endif
+#ifndef EP3_A
+#define EP3_A 0.0f
+#endif
+#ifndef EP3_B
+#define EP3_B 0.0f
+#endif
+#ifndef EP4
+#define EP4 0
+#endif
+#ifndef EP4_A
+#define EP4_A 0.0f
+#endif
+#ifndef EP4_B
+#define EP4_B 0.0f
+#endif
+#ifndef EP5
+#define EP5 0
+#endif
+#ifndef EP5_A
+#define EP5_A 0.0f
+#endif
+#ifndef EP5_B
+#define EP5_B 0.0f
+#endif
+#ifndef EP6
+#define EP6 0
+#endif
+#ifndef EP6_A
+#define EP6_A 0.0f
+#endif
+#ifndef EP6_B
+#define EP6_B 0.0f
+#endif
+#ifndef EP7
+#define EP7 0
+#endif
+#ifndef EP7_A
+#define EP7_A 0.0f
+#endif
+#ifndef EP7_B
+#define EP7_B 0.0f
+#endif
+
+#define EP_STEP(i) epilogue_step(EP##i, EP##i##_A, EP##i##_B, v, bias, residual, scale)
+
+DEVICE float epilogue_value(epilogue_sum value, int channel, i64 index EPILOGUE_PARAMETERS)
+{
+    float v, bias = 0.0f, residual = 0.0f, scale = 0.0f;
+#ifdef EP_RESIDUAL
+    residual = (float)LOAD(EP_RESIDUAL, ep_residual, index);
+#ifdef EP_RESIDUAL_SCALE
+#if EP_SCALES == 2
+    residual *= ep_scales[ep_last_scale];
+#else
+    residual *= ep_scales[1];
+#endif
+#endif
+#endif
+#if EP_SCALES == 2
+    scale = ep_scales[channel];
+#elif EP_SCALES == 1
+    scale = ep_scales[0];
+#endif
+#ifdef EP_BIAS
+#ifdef EP_INT
+    /* An INT8 problem's bias is the first step, and is added in integers. */
+    value = (int)((unsigned int)value + (unsigned int)ep_bias[channel]);
+#else
+    bias = (float)ep_bias[channel];
+#endif
+#endif
+    v = (float)value;
+    v = EP_STEP(0);
+    v = EP_STEP(1);
+    v = EP_STEP(2);
+    v = EP_STEP(3);
+    v = EP_STEP(4);
+    v = EP_STEP(5);
+    v = EP_STEP(6);
+    v = EP_STEP(7);
+    return v;
+}
+
+#if defined(VEC) && !defined(EP_INT)
+/* Lane i has the channel `channel + i * channel_step` and the place `index + i * index_step`. */
+DEVICE vec epilogue_vec(vec value, int channel, int channel_step, i64 index,
+                        i64 index_step EPILOGUE_PARAMETERS)
+{
+    LANE lanes[VEC];
+    vec_store(lanes, value);
+    for (int i = 0; i < VEC; i++)
+        lanes[i] = epilogue_value(lanes[i], channel + i * channel_step,
+                                  index + i * index_step EPILOGUE_ARGUMENTS);
+    return vec_load(lanes);
+}
+#endif
+
+#define EPILOGUE_STORE(type, pointer, index, value, channel)                                       \
+    ((pointer)[index] = EPILOGUE_ROUND(                                                            \
+         type, epilogue_value(value, channel, index EPILOGUE_ARGUMENTS)))
+
+#endif
+
+/* ---- rounding ---- */
+
+#define EPILOGUE_ROUND(type, value) DIALECT_JOIN(epilogue_round_, type)(value)
+#define epilogue_round_FP32(value)  (value)
+#define epilogue_round_FP16(value)  to_FP16(value)
+#define epilogue_round_BF16(value)  to_BF16(value)
+
+/* A NaN becomes 0. */
+DEVICE signed char epilogue_round_INT8(float v)
+{
+    float shifted;
+    v = v != v ? 0.0f : v < -128.0f ? -128.0f : v > 127.0f ? 127.0f : v;
+    shifted = v + 12582912.0f;
+    return (signed char)(int)(shifted - 12582912.0f);
+}
+
+/* From 2^22 on a float has at most the fraction 1/2, from 2^23 on none. */
+DEVICE int epilogue_round_INT32(float v)
+{
+    float whole, rest;
+    v = v != v ? 0.0f : v;
+    if (v >= 2147483648.0f)
+        return 2147483647;
+    if (v < -2147483648.0f)
+        return -2147483647 - 1;
+    whole = (float)(int)v;
+    rest = v - whole;
+    if (rest > 0.5f || (rest == 0.5f && ((int)v & 1)))
+        return (int)v + 1;
+    if (rest < -0.5f || (rest == -0.5f && ((int)v & 1)))
+        return (int)v - 1;
+    return (int)v;
+}
