@@ -59,6 +59,13 @@
 #define EP_OP_MISH        26
 #define EP_OP_GELU        27
 
+/* To the nearest integer, ties to even, for |v| below 2^22: at 1.5 * 2^23 a float's last place is 1. */
+DEVICE float epilogue_nearest(float v)
+{
+    float shifted = v + 12582912.0f;
+    return shifted - 12582912.0f;
+}
+
 #ifndef EPILOGUE
 
 #define EPILOGUE_PARAMETERS
@@ -151,13 +158,6 @@ DEVICE float epilogue_signed(float magnitude, float sign)
     s.value = sign;
     u.bits |= s.bits & 0x80000000u;
     return u.value;
-}
-
-/* To the nearest integer, ties to even, for |v| below 2^22: at 1.5 * 2^23 a float's last place is 1. */
-DEVICE float epilogue_nearest(float v)
-{
-    float shifted = v + 12582912.0f;
-    return shifted - 12582912.0f;
 }
 
 /* exp(v) = 2^n * exp(f) with |f| <= log(2) / 2; the Taylor series of exp(f) to f^7. 2^n is multiplied in two factors,
@@ -443,23 +443,20 @@ DEVICE vec epilogue_vec(vec value, int channel, int channel_step, i64 index,
 /* A NaN becomes 0. */
 DEVICE signed char epilogue_round_INT8(float v)
 {
-    float shifted;
     v = v != v ? 0.0f : v < -128.0f ? -128.0f : v > 127.0f ? 127.0f : v;
-    shifted = v + 12582912.0f;
-    return (signed char)(int)(shifted - 12582912.0f);
+    return (signed char)(int)epilogue_nearest(v);
 }
 
 /* From 2^22 on a float has at most the fraction 1/2, from 2^23 on none. */
 DEVICE int epilogue_round_INT32(float v)
 {
-    float whole, rest;
+    float rest;
     v = v != v ? 0.0f : v;
     if (v >= 2147483648.0f)
         return 2147483647;
     if (v < -2147483648.0f)
         return -2147483647 - 1;
-    whole = (float)(int)v;
-    rest = v - whole;
+    rest = v - (float)(int)v;
     if (rest > 0.5f || (rest == 0.5f && ((int)v & 1)))
         return (int)v + 1;
     if (rest < -0.5f || (rest == -0.5f && ((int)v & 1)))
