@@ -33,8 +33,9 @@ double tensor_double(const struct tensor *tensor, int64_t index);
 /* The same shape and bytes; two without data are equal if their shapes are. NULLs are equal. */
 bool tensor_equal(const struct tensor *a, const struct tensor *b);
 
-/* Elements read and written by type; `index` counts elements. Writing floats rounds to nearest even, integers
- * saturate, NaN becomes 0, bool is value != 0. */
+/* Elements read and written by type; `index` counts elements. A double becomes the nearest float of the type, ties to
+ * even, beyond its range infinity (the largest number for float8 types), or the integer that it is without its fraction,
+ * saturated, NaN as 0. An int64_t becomes a smaller integer by dropping upper bits. A bool is value != 0. */
 double element_read(const void *data, enum element_type type, int64_t index);
 int64_t element_read_int64(const void *data, enum element_type type, int64_t index);
 void element_write(void *data, enum element_type type, int64_t index, double value);

@@ -18,7 +18,8 @@ struct view_atom {
 };
 
 struct view {
-    enum element_type type; /* as which the elements are read */
+    enum element_type base_type; /* of the base's elements */
+    enum element_type type;      /* as which they are read */
     int rank;
     int64_t dim[SHAPE_MAX_RANK];
     int atom_count;                         /* of all axes */
@@ -41,9 +42,8 @@ bool view_transpose(struct view *view,
 bool view_reshape(struct view *view, int rank, const int64_t *dims);
 /* Dimensions are aligned at the last axis; those that were 1 are repeated. */
 bool view_broadcast(struct view *view, int rank, const int64_t *dims);
-/* `base` is the type of the base's elements. Casts from A to B to C are one cast from A to C if B holds all values of
- * A (element_type_holds()). */
-bool view_cast(struct view *view, enum element_type base, enum element_type type);
+/* Casts from A to B to C are one cast from A to C if B holds all values of A (element_type_holds()). */
+bool view_cast(struct view *view, enum element_type type);
 
 /* The view's shape in the memory of a base with these strides. Its type is the view's type. Returns false if
  * an axis of the view has no single stride there: elements must be moved for whoever needs one. */
