@@ -47,7 +47,8 @@ enum solvers_error {
  *                                                                                       LRN
  *
  * A pool's output may be larger than the formula's, which rounds down: any size whose last window begins inside the
- * input or its padding in front is valid. Elements behind the input's end then count as padding.
+ * input or its padding in front is valid. Elements behind the input's end then count as padding. No window may lie in
+ * padding alone.
  */
 enum op_kind { OP_CONV, OP_POOL, OP_POINTWISE, OP_SOFTMAX, OP_RESIZE, OP_LRN };
 #define OP_KIND_COUNT (OP_LRN + 1)
@@ -129,7 +130,9 @@ struct problem {
     char mode[OP_MODE_MAX]; /* the kind's own parameters in canonical form, "" for none */
     /* Strides in elements of a tensor's logical axes (N C D H W; K C D H W for w); all 0: the tensor is packed in its
      * layout's order. An axis of one element has stride 0. 0 on a longer axis repeats the same elements along it, which
-     * only the residual may do. Set them with problem_set_strides(), which keeps this form. */
+     * only the residual may do, and not along all its axes (that would be one number: an affine step). The tensor that
+     * the problem writes has no two elements at one place. Set strides with problem_set_strides(), which keeps this
+     * form. */
     int64_t strides[STRIDED_COUNT][5];
 };
 

@@ -2,6 +2,7 @@
 #include "solvers/problem/problem.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -103,10 +104,20 @@ static bool validate_enums(const struct problem *p, GError **error)
     return true;
 }
 
-/* A pool's last window must begin inside the input or the padding in front of it. */
+/* Each window of a pool must hold an element of the input: the first one must reach over the padding, the last one
+ * must begin in the input or in front of it, and a dilation must not step over the input. */
 static bool validate_pool_axis(const struct problem *p, int a, GError **error)
 {
     static const char letters[] = "dhw";
+    if (p->pad[a] > p->dilation[a] * (p->fil[a] - 1)) {
+        return invalid(error, "pad_%c is %" PRId64 ", the first window lies in the padding alone",
+                       letters[a], p->pad[a]);
+    }
+    if (p->pad[a] > 0 && p->dilation[a] > p->in[a]) {
+        return invalid(error,
+                       "dilation_%c is %" PRId64 ", a window may step over the whole padded input",
+                       letters[a], p->dilation[a]);
+    }
     if ((p->out[a] - 1) * p->stride[a] - p->pad[a] >= p->in[a]) {
         return invalid(error, "out_%c is %" PRId64 ", the last window begins behind the input",
                        letters[a], p->out[a]);
@@ -217,9 +228,10 @@ static bool mode_is_lrn(const char *mode)
     for (int i = 0; i < 4; i++) {
         char *end = NULL;
         double value = g_ascii_strtod(words[i], &end);
-        g_ascii_formatd(number, sizeof number, i == 0 ? "%.0f" : "%.9g", value);
-        if (end == words[i] || *end != '\0' || strcmp(number, words[i]) != 0 ||
-            (i == 0 && value < 1)) {
+        g_ascii_formatd(number, sizeof number, i == 0 ? "%.0f" : "%.9g",
+                        value == 0 ? 0.0 : value); /* no "-0" */
+        if (end == words[i] || *end != '\0' || !isfinite(value) || strcmp(number, words[i]) != 0 ||
+            (i == 0 && (value < 1 || value > INT32_MAX))) {
             return false;
         }
     }
@@ -304,38 +316,75 @@ static bool validate_kind(const struct problem *p, GError **error)
 
 /* ---- strides ---- */
 
-static bool validate_strides(const struct problem *p, GError **error)
+/* Whether two elements of a tensor share a place, by a rule that errs on the safe side: each axis must step over all
+ * elements of the axes with smaller strides. `sizes` are in steps: blocks for the channels of blocked layouts. */
+static bool strides_overlap(const int64_t sizes[5], const int64_t strides[5], int64_t block)
+{
+    bool used[5] = {false};
+    int64_t reach = block; /* elements from the first to the last of the axes so far */
+    for (;;) {
+        int least = -1;
+        for (int i = 0; i < 5; i++) {
+            if (!used[i] && sizes[i] > 1 && (least < 0 || strides[i] < strides[least])) {
+                least = i;
+            }
+        }
+        if (least < 0) {
+            return false;
+        }
+        if (strides[least] < reach) {
+            return true;
+        }
+        used[least] = true;
+        reach += (sizes[least] - 1) * strides[least];
+    }
+}
+
+static bool validate_tensor_strides(const struct problem *p, enum tensor_role role, GError **error)
 {
     static const char *const names[STRIDED_COUNT] = {"input", "filter", "output", "second tensor"};
+    const int64_t *strides = p->strides[role];
+    struct problem canonical = *p;
+    int64_t block = problem_layout_block(problem_operand_layout(p, role));
+    int64_t sizes[5];
+    if (!problem_has_operand(p, role)) {
+        return invalid(error, "the %s has strides, but the problem has no such tensor",
+                       names[role]);
+    }
+    problem_set_strides(&canonical, role, strides);
+    if (memcmp(canonical.strides[role], strides, sizeof canonical.strides[role]) != 0) {
+        return invalid(error,
+                       "the strides of the %s are not in canonical form: 0 on axes of one "
+                       "element, and none at all for a packed tensor",
+                       names[role]);
+    }
+    problem_operand_sizes(p, role, sizes);
+    sizes[1] = (sizes[1] + block - 1) / block;
+    for (int i = 0; i < 5; i++) {
+        if (strides[i] < 0 || strides[i] > INT64_MAX / 64 / (sizes[i] + 1)) {
+            return invalid(error, "a stride of the %s is %" PRId64 ", which is out of range",
+                           names[role], strides[i]);
+        }
+        if (strides[i] == 0 && sizes[i] > 1 && role != TENSOR_RESIDUAL) {
+            return invalid(error, "the %s has stride 0 on an axis of %" PRId64 " steps",
+                           names[role], sizes[i]);
+        }
+    }
+    if (role == problem_output_role(p) && strides_overlap(sizes, strides, block)) {
+        return invalid(error,
+                       "the strides of the %s, which is written, put two elements at one place",
+                       names[role]);
+    }
+    return true;
+}
+
+static bool validate_strides(const struct problem *p, GError **error)
+{
     static const int64_t packed[5];
     for (int t = 0; t < STRIDED_COUNT; t++) {
-        struct problem canonical = *p;
-        const int64_t *strides = p->strides[t];
-        int64_t sizes[5];
-        if (memcmp(strides, packed, sizeof packed) == 0) {
-            continue;
-        }
-        if (!problem_has_operand(p, (enum tensor_role)t)) {
-            return invalid(error, "the %s has strides, but the problem has no such tensor",
-                           names[t]);
-        }
-        problem_set_strides(&canonical, (enum tensor_role)t, strides);
-        if (memcmp(canonical.strides[t], strides, sizeof canonical.strides[t]) != 0) {
-            return invalid(error,
-                           "the strides of the %s are not in canonical form: 0 on axes of one "
-                           "element, and none at all for a packed tensor",
-                           names[t]);
-        }
-        problem_operand_sizes(p, (enum tensor_role)t, sizes);
-        for (int i = 0; i < 5; i++) {
-            if (strides[i] < 0 || strides[i] > INT64_MAX / 64 / (sizes[i] + 1)) {
-                return invalid(error, "a stride of the %s is %" PRId64 ", which is out of range",
-                               names[t], strides[i]);
-            }
-            if (strides[i] == 0 && sizes[i] > 1 && t != TENSOR_RESIDUAL) {
-                return invalid(error, "the %s has stride 0 on an axis of %" PRId64 " elements",
-                               names[t], sizes[i]);
-            }
+        if (memcmp(p->strides[t], packed, sizeof packed) != 0 &&
+            !validate_tensor_strides(p, (enum tensor_role)t, error)) {
+            return false;
         }
     }
     return true;

@@ -40,7 +40,8 @@ static void be_plain(struct random_limits *limits)
 {
     limits->types = 1u << TYPE_FP32 | 1u << TYPE_FP16 | 1u << TYPE_BF16 | 1u << TYPE_INT8;
     limits->layouts = 1u << LAYOUT_NCHW | 1u << LAYOUT_NHWC | 1u << LAYOUT_NCDHW;
-    limits->mixed_layouts = limits->mixed_types = limits->casts = limits->epilogues = false;
+    limits->mixed_layouts = limits->mixed_types = limits->casts = false;
+    random_limits_nameable(limits);
 }
 
 /* Small numbers in all fields that a key has. */

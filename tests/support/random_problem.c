@@ -1,5 +1,7 @@
 #include "tests/support/random_problem.h"
 
+#include "solvers/problem/epilogue.h"
+
 #include <string.h>
 
 void random_limits_small(struct random_limits *limits)
@@ -16,6 +18,7 @@ void random_limits_small(struct random_limits *limits)
         .directions = 7,
         .types = 1u << TYPE_FP32,
         .layouts = 1u << LAYOUT_NCHW,
+        .kinds = 1u << OP_CONV,
     };
 }
 
@@ -38,8 +41,17 @@ void random_limits_wide(struct random_limits *limits)
         .casts = true,
         .bias = true,
         .epilogues = true,
+        .strided = true,
         .outside = true,
+        .kinds = (1u << OP_KIND_COUNT) - 1,
     };
+}
+
+void random_limits_nameable(struct random_limits *limits)
+{
+    limits->epilogues = false;
+    limits->strided = false;
+    limits->kinds = 1u << OP_CONV;
 }
 
 static int64_t number(GRand *random, int64_t least, int64_t most)
@@ -106,23 +118,169 @@ static void choose_axis(GRand *random, const struct random_limits *limits, struc
     }
 }
 
+static double any_number(GRand *random)
+{
+    static const double usual[] = {0, 1, 6, -1, 0.01, 0.2, 1e-5, 1e20};
+    return g_rand_boolean(random) ? usual[number(random, 0, G_N_ELEMENTS(usual) - 1)]
+                                  : g_rand_double_range(random, -100, 100);
+}
+
+static enum layout any_layout(GRand *random, int spatial_dim)
+{
+    for (;;) {
+        int layout = (int)number(random, 0, LAYOUT_COUNT - 1);
+        if (is_3d(layout) == (spatial_dim == 3)) {
+            return (enum layout)layout;
+        }
+    }
+}
+
+/* The operand that a step reads; TENSOR_X for none. */
+static enum tensor_role operand_of(enum epilogue_op op)
+{
+    const struct epilogue one = {.count = 1, .steps = {{.op = op}}};
+    for (int role = TENSOR_RESIDUAL; role < OPERAND_COUNT; role++) {
+        if (epilogue_reads(&one, (enum tensor_role)role)) {
+            return (enum tensor_role)role;
+        }
+    }
+    return TENSOR_X;
+}
+
+static void choose_step(GRand *random, const struct problem *p, struct epilogue_step *step)
+{
+    step->op = (enum epilogue_op)number(random, EPILOGUE_BIAS, EPILOGUE_GELU);
+    double a = any_number(random), b = any_number(random);
+    step->a = MIN(a, b);
+    step->b = MAX(a, b);
+    step->per_channel = g_rand_boolean(random);
+    step->type = step->op == EPILOGUE_REQUANT
+                     ? p->type[problem_output_role(p)]
+                     : (enum data_type)number(random, TYPE_NONE + 1, DATA_TYPE_COUNT - 1);
+    step->layout = g_rand_boolean(random) ? p->layout[problem_output_role(p)]
+                                          : any_layout(random, p->spatial_dim);
+}
+
 static void choose_epilogue(GRand *random, struct problem *p)
 {
-    static const char *const steps[] = {"",
-                                        "+bias",
-                                        "+relu",
-                                        "+bias+clip(0,6)",
-                                        "+leaky(0.01)",
-                                        "+add(FP16,NHWC)+tanh",
-                                        "+sigmoid",
-                                        "+requant(INT8,channel)"};
-    g_strlcpy(p->epilogue, steps[number(random, 0, G_N_ELEMENTS(steps) - 1)], sizeof p->epilogue);
+    struct epilogue epilogue = {0};
+    int wanted = p->direction == DIRECTION_W ? 0 : (int)number(random, 0, 4);
+    for (int i = 0; i < wanted; i++) {
+        struct epilogue_step *step = &epilogue.steps[epilogue.count];
+        choose_step(random, p, step);
+        enum tensor_role operand = operand_of(step->op);
+        if ((operand != TENSOR_X && epilogue_reads(&epilogue, operand)) ||
+            (step->op == EPILOGUE_BIAS && p->type[TENSOR_X] == TYPE_INT8 && epilogue.count > 0)) {
+            continue;
+        }
+        epilogue.count++;
+        if (!epilogue_print(&epilogue, p->epilogue)) {
+            epilogue.count--;
+            break;
+        }
+    }
+    g_assert_true(epilogue_print(&epilogue, p->epilogue));
+}
+
+/* Strides in the order of the tensor's layout with gaps between the steps. The strides are left packed where the
+ * tensor would be too large. */
+static void choose_strides(GRand *random, struct problem *p, enum tensor_role role)
+{
+    struct problem strided = *p;
+    int64_t sizes[5], packed[5], strides[5];
+    int64_t block = problem_layout_block(problem_operand_layout(p, role));
+    int64_t stride = block * number(random, 1, 2);
+    bool used[5] = {false};
+    problem_operand_sizes(p, role, sizes);
+    sizes[1] = (sizes[1] + block - 1) / block;
+    problem_packed_strides(p, role, packed);
+    for (int i = 0; i < 5; i++) {
+        int least = -1;
+        for (int axis = 0; axis < 5; axis++) {
+            if (!used[axis] && (least < 0 || packed[axis] < packed[least])) {
+                least = axis;
+            }
+        }
+        used[least] = true;
+        strides[least] = role == TENSOR_RESIDUAL && g_rand_boolean(random) ? 0 : stride;
+        stride =
+            stride * sizes[least] + (g_rand_boolean(random) ? 0 : block * number(random, 1, 3));
+    }
+    problem_set_strides(&strided, role, strides);
+    if (problem_validate(&strided, NULL)) {
+        *p = strided;
+    }
+}
+
+static void choose_mode(GRand *random, struct problem *p)
+{
+    static const struct {
+        enum op_kind kind;
+        const char *mode;
+    } modes[] = {
+        {OP_POOL, "max"},
+        {OP_POOL, "average"},
+        {OP_POOL, "average_all"},
+        {OP_SOFTMAX, ""},
+        {OP_SOFTMAX, "log"},
+        {OP_RESIZE, "nearest,asymmetric,floor"},
+        {OP_RESIZE, "nearest,half_pixel,round_prefer_ceil"},
+        {OP_RESIZE, "linear,align_corners"},
+        {OP_LRN, "5,0.0001,0.75,1"},
+        {OP_LRN, "3,1e-05,0.5,-2"},
+        {OP_CONV, ""},
+        {OP_POINTWISE, ""},
+    };
+    for (;;) {
+        size_t i = (size_t)number(random, 0, G_N_ELEMENTS(modes) - 1);
+        if (modes[i].kind == p->kind) {
+            g_strlcpy(p->mode, modes[i].mode, sizeof p->mode);
+            return;
+        }
+    }
+}
+
+/* Makes the fields neutral that the problem's kind does not have, and sets the output's size. */
+static void fit_kind(GRand *random, const struct random_limits *limits, struct problem *p)
+{
+    struct problem neutral;
+    problem_init(&neutral);
+    choose_mode(random, p);
+    if (p->kind == OP_CONV) {
+        problem_set_output(p);
+        return;
+    }
+    p->direction = DIRECTION_F;
+    p->groups = 1;
+    p->k = p->c;
+    p->bias = 0;
+    p->type[TENSOR_W] = p->type[TENSOR_X];
+    p->layout[TENSOR_W] = p->layout[TENSOR_X];
+    memcpy(p->cast, neutral.cast, sizeof p->cast);
+    for (int a = 0; a < AXIS_COUNT; a++) {
+        if (p->kind == OP_POOL) {
+            p->dilation[a] = p->pad[a] > 0 ? MIN(p->dilation[a], p->in[a]) : p->dilation[a];
+            p->pad[a] = MIN(p->pad[a], p->dilation[a] * (p->fil[a] - 1));
+        } else {
+            p->fil[a] = p->stride[a] = p->dilation[a] = 1;
+            p->pad[a] = 0;
+        }
+    }
+    problem_set_output(p);
+    for (int a = p->spatial_dim == 3 ? AXIS_D : AXIS_H; a < AXIS_COUNT; a++) {
+        if (p->kind == OP_RESIZE) {
+            p->out[a] = number(random, 1, limits->max_size);
+        } else if (p->kind == OP_POOL && p->out[a] * p->stride[a] - p->pad[a] < p->in[a]) {
+            p->out[a] += number(random, 0, 1); /* rounded up */
+        }
+    }
 }
 
 void random_problem(GRand *random, const struct random_limits *limits, struct problem *p)
 {
     g_autoptr(GError) error = NULL;
     problem_init(p);
+    p->kind = (enum op_kind)pick_bit(random, limits->kinds);
     p->direction = (enum direction)pick_bit(random, limits->directions);
     choose_layouts(random, limits, p);
     choose_types(random, limits, p);
@@ -134,10 +292,16 @@ void random_problem(GRand *random, const struct random_limits *limits, struct pr
         choose_axis(random, limits, p, a);
     }
     p->bias = limits->bias ? (int)number(random, 0, 1) : 0;
+    fit_kind(random, limits, p);
     if (limits->epilogues) {
         choose_epilogue(random, p);
     }
-    problem_set_output(p);
+    for (int t = 0; t < STRIDED_COUNT; t++) {
+        if (limits->strided && g_rand_int_range(random, 0, 3) == 0 &&
+            problem_has_operand(p, (enum tensor_role)t)) {
+            choose_strides(random, p, (enum tensor_role)t);
+        }
+    }
     bool valid = problem_validate(p, &error);
     g_assert_no_error(error);
     g_assert_true(valid);

@@ -18,14 +18,19 @@ struct random_limits {
     unsigned layouts;        /* mask of enum layout, which also decides between 2D and 3D */
     bool mixed_layouts;      /* each tensor may have another layout */
     bool mixed_types, casts; /* types per tensor and casts, which MIOpenDriver cannot express */
-    bool bias, epilogues;
-    bool outside; /* the filter may reach past the padded input */
+    bool bias;
+    bool epilogues; /* any steps that fit the problem */
+    bool strided;   /* tensors may be strided, and the residual may repeat its elements */
+    bool outside;   /* the filter may reach past the padded input */
+    unsigned kinds; /* mask of enum op_kind; kinds other than OP_CONV are forward, without groups */
 };
 
 /* Small problems that a CPU computes at once: FP32, NCHW, all directions, groups, strides, padding. */
 void random_limits_small(struct random_limits *limits);
-/* Every field that a key can have, with numbers of several digits. */
+/* Every field and operator that a key can have, with numbers of several digits. */
 void random_limits_wide(struct random_limits *limits);
+/* Narrows limits to problems that MIOpen's keys can name: packed convolutions without epilogue. */
+void random_limits_nameable(struct random_limits *limits);
 
 void random_problem(GRand *random, const struct random_limits *limits, struct problem *p);
 

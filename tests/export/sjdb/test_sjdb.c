@@ -100,6 +100,7 @@ static void random_wide(GRand *random, struct problem *problem)
 {
     struct random_limits limits;
     random_limits_wide(&limits);
+    random_limits_nameable(&limits);
     random_problem(random, &limits, problem);
 }
 

@@ -110,6 +110,7 @@ static void random_rows_read_back(void)
     g_autoptr(GArray) problems = g_array_new(FALSE, FALSE, sizeof(struct problem));
     struct random_limits limits;
     random_limits_wide(&limits);
+    random_limits_nameable(&limits);
     for (int i = 0; i < test_effort(1000); i++) {
         struct problem problem;
         struct perf_row row;

@@ -288,7 +288,8 @@ static void test_round_trip(void)
     struct random_limits limits;
     int written = 0;
     random_limits_wide(&limits);
-    limits.epilogues = limits.mixed_types = false;
+    random_limits_nameable(&limits);
+    limits.mixed_types = false;
     for (int i = 0; i < RANDOM_PROBLEMS; i++) {
         struct problem p;
         struct driver_line back;

@@ -81,6 +81,11 @@ static const struct solver backed = {ROW, .name = "Backed", .space = &primary, .
 static const struct solver dynamic = {ROW, .name = "Dynamic", .dynamic = true};
 static const struct solver partial = {ROW, .name = "Partial", .partial = true};
 static const struct solver wobbling = {ROW, .name = "Wobbling", .nondeterministic = true};
+static const struct solver fusing = {ROW, .name = "Fusing",
+                                     .epilogues = EPILOGUE_DOES_BIAS | EPILOGUE_DOES_ACTIVATION};
+static const struct solver reading = {ROW, .name = "Reading", .epilogues = EPILOGUE_DOES_RESIDUAL};
+static const struct solver striding = {ROW, .name = "Striding", .any_strides = true};
+static const struct solver pooling = {ROW, .name = "Pooling", .kind = OP_POOL};
 static const struct solver working = {ROW, .name = "Working", .workspace_bytes = thousand_bytes};
 
 static void with_channels(struct problem *p, int64_t c)
@@ -158,6 +163,66 @@ static void workspace_may_reach_its_limit_and_not_pass_it(void)
     refused(&working, &p, &context, "more workspace than the limit");
     g_assert_true(solver_applicable(&plain, &p, &context, NULL));
     g_assert_cmpuint(solver_workspace_bytes(&plain, &p, &context), ==, 0);
+}
+
+static void kinds_of_another_solver_are_refused(void)
+{
+    struct context context = no_limits();
+    struct problem p;
+
+    with_channels(&p, 8);
+    refused(&pooling, &p, &context, "computes another operator");
+    p.kind = OP_POOL;
+    g_strlcpy(p.mode, "max", sizeof p.mode);
+    p.k = p.c;
+    g_assert_true(solver_applicable(&pooling, &p, &context, NULL));
+    refused(&plain, &p, &context, "computes another operator");
+}
+
+static void epilogues_need_a_solver_that_does_each_step(void)
+{
+    static const struct {
+        const struct solver *solver;
+        const char *epilogue, *why; /* NULL: served */
+    } cases[] = {
+        {&plain, "", NULL},
+        {&plain, "+relu", "without epilogue"},
+        {&fusing, "", NULL},
+        {&fusing, "+bias+relu", NULL},
+        {&fusing, "+gelu", NULL},
+        {&fusing, "+prelu", "cannot do a step"},
+        {&fusing, "+bias+add(FP32,NCHW)", "cannot do a step"},
+        {&reading, "+add(FP32,NCHW)", NULL},
+        {&reading, "+add(FP16,NHWC)", "cannot do a step"},
+        {&reading, "+add(FP32,NCHW)+relu", "cannot do a step"},
+    };
+    struct context context = no_limits();
+    struct problem p;
+
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        with_channels(&p, 8);
+        p.k = 4;
+        p.in[AXIS_W] = p.out[AXIS_W] = 4;
+        g_strlcpy(p.epilogue, cases[i].epilogue, sizeof p.epilogue);
+        if (cases[i].why)
+            refused(cases[i].solver, &p, &context, cases[i].why);
+        else
+            g_assert_true(solver_applicable(cases[i].solver, &p, &context, NULL));
+    }
+}
+
+static void strided_tensors_need_a_solver_that_takes_strides(void)
+{
+    static const int64_t gaps[5] = {64, 8, 0, 1, 1};
+    struct context context = no_limits();
+    struct problem p;
+
+    with_channels(&p, 8);
+    p.n = 2;
+    problem_set_strides(&p, TENSOR_X, gaps);
+    g_assert_true(problem_is_strided(&p));
+    refused(&plain, &p, &context, "needs packed tensors");
+    g_assert_true(solver_applicable(&striding, &p, &context, NULL));
 }
 
 static void the_solver_s_own_reason_is_passed_on(void)
@@ -312,6 +377,12 @@ int main(int argc, char **argv)
                     results_that_vary_are_refused_where_equal_ones_are_asked_for);
     g_test_add_func("/solver/limits/workspace_may_reach_its_limit_and_not_pass_it",
                     workspace_may_reach_its_limit_and_not_pass_it);
+    g_test_add_func("/solver/forms/kinds_of_another_solver_are_refused",
+                    kinds_of_another_solver_are_refused);
+    g_test_add_func("/solver/forms/epilogues_need_a_solver_that_does_each_step",
+                    epilogues_need_a_solver_that_does_each_step);
+    g_test_add_func("/solver/forms/strided_tensors_need_a_solver_that_takes_strides",
+                    strided_tensors_need_a_solver_that_takes_strides);
     g_test_add_func("/solver/limits/the_solvers_own_reason_is_passed_on",
                     the_solver_s_own_reason_is_passed_on);
     g_test_add_func("/solver/space/spare_is_used_only_where_the_primary_is_empty",

@@ -47,7 +47,8 @@ static void test_round_trip(void)
     g_autoptr(GRand) random = g_rand_new_with_seed(3);
     struct random_limits limits;
     random_limits_wide(&limits);
-    limits.mixed_layouts = limits.casts = limits.epilogues = false;
+    random_limits_nameable(&limits);
+    limits.mixed_layouts = limits.casts = false;
     int exact = 0;
     for (int i = 0; i < RANDOM_PROBLEMS; i++) {
         g_autoptr(GError) error = NULL;

@@ -17,6 +17,19 @@ static void test_keys_of_shipped_databases(void)
         "256-14-14-3x3-256-14-14-1-1x1-1x1-1x1-1-NCHWc4-CHWNc4-NCHWc4-INT8INT8INT32-F",
         "4-7-7-1x1-4-7-7-1-0x0-1x1-1x1-0-NCHW-FP32-F_g2_ciFP8_cwBF8_coFP8",
         "4-7-7-1x1-4-7-7-1-0x0-1x1-1x1-0-NCHW-FP32-F_cwBF8+bias+clip(0,6)",
+        "4-7-7-1x1-4-7-7-2-0x0-1x1-1x1-0-NCHW-FP32-F_g2_ciFP8_sx400x100x0x10x1_sy208x52x0x7x1",
+        "4-7-7-1x1-4-7-7-2-0x0-1x1-1x1-0-NCHW-FP32-F_sr0x1x0x0x0+add(FP16,NHWC)",
+        "4-7-7-1x1-4-7-7-2-0x0-1x1-1x1-0-NCHW-FP32-B_sw5x1x0x0x0",
+        "pool(max)-64-112-112-3x3-64-56-56-1-1x1-2x2-1x1-0-NCHW-FP32-F",
+        "pool(average_all)-64-8-7-7-7x7x7-64-1-1-1-2-0x0x0-1x1x1-1x1x1-0-NCDHW-FP16-F+relu",
+        "pointwise-64-56-56-1x1-64-56-56-1-0x0-1x1-1x1-0-NHWC-NHWC-NCHW-INT8INT8FP32-F"
+        "+affine(0.5,0)+add(FP16,NCHW)",
+        "softmax-1000-1-1-1x1-1000-1-1-64-0x0-1x1-1x1-0-NCHW-FP32-F",
+        "softmax(log)-1000-1-1-1x1-1000-1-1-64-0x0-1x1-1x1-0-NCHW-FP32-F",
+        "resize(nearest,asymmetric,floor)-8-13-13-1x1-8-26-26-1-0x0-1x1-1x1-0-NCHW-FP32-F",
+        "resize(linear,pytorch_half_pixel)-8-13-13-1x1-8-5-5-1-0x0-1x1-1x1-0-NCHW-FP32-F",
+        "lrn(5,0.0001,0.75,1)-64-55-55-1x1-64-55-55-1-0x0-1x1-1x1-0-NCHW-FP32-F",
+        "lrn(5,1e-05,1e+20,-1)-64-55-55-1x1-64-55-55-1-0x0-1x1-1x1-0-NCHW-FP32-F",
     };
     for (size_t i = 0; i < G_N_ELEMENTS(keys); i++) {
         g_autoptr(GError) error = NULL;
@@ -59,6 +72,7 @@ static void test_round_trip(void)
 {
     g_autoptr(GRand) random = g_rand_new_with_seed(1);
     struct random_limits limits;
+    int seen[OP_KIND_COUNT] = {0}, strided = 0, fused = 0;
     random_limits_wide(&limits);
     for (int i = 0; i < RANDOM_PROBLEMS; i++) {
         struct problem p, back;
@@ -68,7 +82,38 @@ static void test_round_trip(void)
         g_assert_true(problem_key_parse(key, &back, NULL));
         g_assert_true(problem_equal(&p, &back));
         g_assert_cmpstr(problem_key(&back, again), ==, key);
-        g_assert_true(problem_find_key(&p, again) == (p.epilogue[0] == '\0'));
+        g_assert_true(problem_find_key(&p, again) == problem_has_find_key(&p));
+        seen[p.kind]++;
+        strided += problem_is_strided(&p);
+        fused += p.epilogue[0] != '\0';
+    }
+    for (int kind = 0; kind < OP_KIND_COUNT; kind++) {
+        g_assert_cmpint(seen[kind], >, RANDOM_PROBLEMS / OP_KIND_COUNT / 2);
+    }
+    g_assert_cmpint(strided, >, RANDOM_PROBLEMS / 4);
+    g_assert_cmpint(fused, >, RANDOM_PROBLEMS / 4);
+}
+
+/* MIOpen's keys can name packed convolutions without epilogue, and nothing else. */
+static void test_only_plain_convolutions_have_find_keys(void)
+{
+    static const struct {
+        const char *key;
+        bool has;
+    } rows[] = {
+        {"4-7-7-1x1-4-7-7-1-0x0-1x1-1x1-0-NCHW-FP32-F", true},
+        {"4-7-7-1x1-4-7-7-1-0x0-1x1-1x1-1-NHWC-NHWC-NHWC-FP32-W", true},
+        {"4-7-7-1x1-4-7-7-1-0x0-1x1-1x1-0-NCHW-FP32-F+relu", false},
+        {"4-7-7-1x1-4-7-7-2-0x0-1x1-1x1-0-NCHW-FP32-F_sx400x100x0x10x1", false},
+        {"pointwise-4-7-7-1x1-4-7-7-1-0x0-1x1-1x1-0-NCHW-FP32-F", false},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+        struct problem p;
+        char key[PROBLEM_KEY_MAX];
+        g_assert_true(problem_key_parse(rows[i].key, &p, NULL));
+        g_assert_true(problem_validate(&p, NULL));
+        g_assert_true(problem_has_find_key(&p) == rows[i].has);
+        g_assert_true(problem_find_key(&p, key) == rows[i].has);
     }
 }
 
@@ -95,7 +140,8 @@ static void test_malformed_keys_are_refused(void)
         const char *key, *message;
     } rows[] = {
         {"", "*direction*"},
-        {"F", "*in front of the filter*"},
+        {"F", "*no operator has this name*"},
+        {"-F", "*in front of the filter*"},
         {"1-1-1-3x3-2-3-3-128-0x0-1x1-1x1-0-NCHW-FP32", "*direction*"},
         {"01-1-1-3x3-2-3-3-128-0x0-1x1-1x1-0-NCHW-FP32-W", "*'01-1*in front of*"},
         {"1-1-1-3-2-3-3-128-0x0-1x1-1x1-0-NCHW-FP32-W", "*filter's size*"},
@@ -117,6 +163,17 @@ static void test_malformed_keys_are_refused(void)
         {"1-1-1-3x3-2-3-3-128-0x0-1x1-1x1-0-NCHW-FP32-W+relu(1)", "*begins with '+'*"},
         {"1-1-1-3x3-2-3-3-128-0x0-1x1-1x1-0-NCHW-FP32-W+clip(0,6.0)", "*canonical*"},
         {"99999999999999999999-1-1-3x3-2-3-3-128-0x0-1x1-1x1-0-NCHW-FP32-W", "*in front*"},
+        {"1-1-1-3x3-2-3-3-128-0x0-1x1-1x1-0-NCHW-FP32-F_sx1x1x0x1", "*five strides*"},
+        {"1-1-1-3x3-2-3-3-128-0x0-1x1-1x1-0-NCHW-FP32-F_sx-1x1x0x1x1", "*five strides*"},
+        {"1-1-1-3x3-2-3-3-128-0x0-1x1-1x1-0-NCHW-FP32-F_sx0x0x0x0x0", "*packed*left out*"},
+        {"1-1-1-3x3-2-3-3-128-0x0-1x1-1x1-0-NCHW-FP32-F_sy9x3x0x1x1_sx9x3x0x1x1",
+         "*expected the end*"},
+        {"1-1-1-3x3-2-3-3-128-0x0-1x1-1x1-0-NCHW-FP32-F_sz9x3x0x1x1", "*expected the end*"},
+        {"conv-1-1-1-3x3-2-3-3-128-0x0-1x1-1x1-0-NCHW-FP32-F", "*no operator has this name*"},
+        {"Pool(max)-1-1-1-3x3-1-3-3-128-0x0-1x1-1x1-0-NCHW-FP32-F", "*no operator*"},
+        {"pool(max-1-1-1-3x3-1-3-3-128-0x0-1x1-1x1-0-NCHW-FP32-F", "*mode in parentheses*"},
+        {"pool()-1-1-1-3x3-1-3-3-128-0x0-1x1-1x1-0-NCHW-FP32-F", "*mode in parentheses*"},
+        {"pool(max)1-1-1-3x3-1-3-3-128-0x0-1x1-1x1-0-NCHW-FP32-F", "*behind the operator*"},
         /* the malformed 3D keys of older files: two pads, depth last */
         {"64-8-8-8-3x3x3-64-8-8-8-1-1x1-1x1x1-1x1x1-0-NCDHW-FP32-F", "*padding*"},
     };
@@ -125,7 +182,10 @@ static void test_malformed_keys_are_refused(void)
         struct problem p;
         g_assert_false(problem_key_parse(rows[i].key, &p, &error));
         g_assert_error(error, SOLVERS_ERROR, SOLVERS_ERROR_SYNTAX);
-        g_assert_true(g_pattern_match_simple(rows[i].message, error->message));
+        if (!g_pattern_match_simple(rows[i].message, error->message)) {
+            g_test_message("%s: %s", rows[i].key, error->message);
+            g_test_fail();
+        }
     }
 }
 
@@ -137,6 +197,8 @@ int main(int argc, char **argv)
                     test_keys_of_shipped_databases);
     g_test_add_func("/problem_key/backward_keys_swap_sides", test_backward_keys_swap_sides);
     g_test_add_func("/problem_key/round_trip_of_random_problems", test_round_trip);
+    g_test_add_func("/problem_key/only_plain_convolutions_have_find_keys",
+                    test_only_plain_convolutions_have_find_keys);
     g_test_add_func("/problem_key/shape_has_no_direction", test_shape_has_no_direction);
     g_test_add_func("/problem_key/malformed_keys_are_refused", test_malformed_keys_are_refused);
     return g_test_run();
