@@ -54,6 +54,7 @@ struct device_memory;
 struct device_program;
 struct device_kernel;
 struct device_event;
+struct device_graph;
 
 /* An argument of a launch: device memory, or bytes passed by value. */
 struct device_arg {
@@ -115,6 +116,15 @@ struct device_row {
     void (*event_free)(struct device_event *event);
     bool (*elapsed)(struct device_event *from, struct device_event *to, double *ms, GError **error);
     bool (*sync)(struct device *device, GError **error);
+
+    /* Many launches as one. NULL for a runtime without. Between capture_begin() and capture_end() launches, fills and
+     * copies on the device are recorded instead of run; no other function of the device may be called. A graph keeps
+     * the addresses and values that it was recorded with. DEVICE_ERROR_UNAVAILABLE if the runtime's library is too
+     * old; nothing is being recorded then. */
+    bool (*capture_begin)(struct device *device, GError **error);
+    struct device_graph *(*capture_end)(struct device *device, GError **error);
+    bool (*graph_launch)(struct device *device, struct device_graph *graph, GError **error);
+    void (*graph_free)(struct device_graph *graph);
 };
 
 /* The first member of each runtime's own device struct. */

@@ -371,6 +371,103 @@ static bool gpu_launch(struct device *device, const struct device_launch *launch
                  DEVICE_ERROR_LAUNCH, "launch a kernel", error);
 }
 
+/* ---- graphs ---- */
+
+/* The modes of a capture and the functions below have the same numbers and arguments in both libraries. */
+#define CAPTURE_RELAXED 2 /* hipStreamCaptureModeRelaxed, CU_STREAM_CAPTURE_MODE_RELAXED */
+
+/* Functions that older libraries lack, so they are looked up when a graph is made. */
+struct graph_functions {
+    int (*begin)(hipStream_t stream, int mode);
+    int (*end)(hipStream_t stream, void **graph);
+    int (*instantiate)(void **instance, void *graph, unsigned long long flags);
+    int (*launch)(void *instance, hipStream_t stream);
+    int (*destroy_instance)(void *instance);
+    int (*destroy)(void *graph);
+};
+
+static const struct {
+    const char *names[2]; /* HIP's, CUDA's */
+    size_t offset;
+} graph_symbols[] = {
+#define GRAPH_ROW(hip, cuda, member)                                                               \
+    {                                                                                              \
+        {hip, cuda}, offsetof(struct graph_functions, member)                                      \
+    }
+    GRAPH_ROW("hipStreamBeginCapture", "cuStreamBeginCapture_v2", begin),
+    GRAPH_ROW("hipStreamEndCapture", "cuStreamEndCapture", end),
+    GRAPH_ROW("hipGraphInstantiateWithFlags", "cuGraphInstantiateWithFlags", instantiate),
+    GRAPH_ROW("hipGraphLaunch", "cuGraphLaunch", launch),
+    GRAPH_ROW("hipGraphExecDestroy", "cuGraphExecDestroy", destroy_instance),
+    GRAPH_ROW("hipGraphDestroy", "cuGraphDestroy", destroy),
+#undef GRAPH_ROW
+};
+
+struct device_graph {
+    struct gpu_device *owner;
+    struct graph_functions functions;
+    void *instance;
+};
+
+static bool find_graph_functions(const struct gpu_device *d, struct graph_functions *functions,
+                                 GError **error)
+{
+    int vendor = d->library->vendor->makes == VENDOR_NVIDIA;
+
+    for (size_t i = 0; i < G_N_ELEMENTS(graph_symbols); i++)
+        if (!gpu_symbol(d->library, graph_symbols[i].names[vendor],
+                        (char *)functions + graph_symbols[i].offset, error))
+            return false;
+    return true;
+}
+
+static bool gpu_capture_begin(struct device *device, GError **error)
+{
+    struct gpu_device *d = (struct gpu_device *)device;
+    struct graph_functions functions;
+
+    return find_graph_functions(d, &functions, error) &&
+           check(d, functions.begin(d->stream, CAPTURE_RELAXED), DEVICE_ERROR_LAUNCH,
+                 "begin to record a graph", error);
+}
+
+static struct device_graph *gpu_capture_end(struct device *device, GError **error)
+{
+    struct gpu_device *d = (struct gpu_device *)device;
+    struct device_graph *graph = g_new0(struct device_graph, 1);
+    void *recorded = NULL;
+
+    graph->owner = d;
+    is_done(device);
+    bool made = find_graph_functions(d, &graph->functions, error) &&
+                check(d, graph->functions.end(d->stream, &recorded), DEVICE_ERROR_LAUNCH,
+                      "end recording a graph", error) &&
+                check(d, graph->functions.instantiate(&graph->instance, recorded, 0),
+                      DEVICE_ERROR_LAUNCH, "make a graph ready", error);
+    if (recorded)
+        graph->functions.destroy(recorded);
+    if (!made)
+        g_clear_pointer(&graph, g_free);
+    return graph;
+}
+
+static bool gpu_graph_launch(struct device *device, struct device_graph *graph, GError **error)
+{
+    struct gpu_device *d = (struct gpu_device *)device;
+
+    got_work(device);
+    return check(d, graph->functions.launch(graph->instance, d->stream), DEVICE_ERROR_LAUNCH,
+                 "launch a graph", error);
+}
+
+static void gpu_graph_free(struct device_graph *graph)
+{
+    if (!graph)
+        return;
+    graph->functions.destroy_instance(graph->instance);
+    g_free(graph);
+}
+
 /* ---- events ---- */
 
 static void gpu_event_free(struct device_event *event)
@@ -459,7 +556,8 @@ static struct device *hip_open(int index, GError **error)
         .copy = gpu_copy, .fill = gpu_fill, .load = gpu_load, .program_free = gpu_program_free,    \
         .kernel = gpu_kernel, .kernel_free = gpu_kernel_free, .launch = gpu_launch,                \
         .record = gpu_record, .event_free = gpu_event_free, .elapsed = gpu_elapsed,                \
-        .sync = gpu_sync                                                                           \
+        .sync = gpu_sync, .capture_begin = gpu_capture_begin, .capture_end = gpu_capture_end,      \
+        .graph_launch = gpu_graph_launch, .graph_free = gpu_graph_free                             \
     }
 
 const struct device_row device_cuda = GPU_DEVICE(cuda);
