@@ -25,7 +25,7 @@ static bool resolve_workspace(struct invocation *invocation, const struct soluti
 }
 
 static bool resolve_arg(struct invocation *invocation, const struct solution *solution,
-                        const struct launch_arg *from, const struct tensor tensors[TENSOR_COUNT],
+                        const struct launch_arg *from, const struct tensor *tensors,
                         struct device_memory *workspace, struct device_arg *arg, GError **error)
 {
     *arg = (struct device_arg){0};
@@ -54,8 +54,7 @@ static bool resolve_arg(struct invocation *invocation, const struct solution *so
 }
 
 static bool prepare_launch(struct invocation *invocation, const struct solution *solution,
-                           int index, struct device_program *program,
-                           const struct tensor tensors[TENSOR_COUNT],
+                           int index, struct device_program *program, const struct tensor *tensors,
                            struct device_memory *workspace, GError **error)
 {
     const struct launch *from = &solution->launches[index];
@@ -83,10 +82,12 @@ static bool prepare_launch(struct invocation *invocation, const struct solution 
 
 bool invocation_prepare(struct invocation *invocation, struct device *device,
                         const struct solution *solution, struct device_program *const *programs,
-                        const struct tensor tensors[TENSOR_COUNT], struct device_memory *workspace,
+                        const struct tensor *tensors, struct device_memory *workspace,
                         GError **error)
 {
-    *invocation = (struct invocation){.device = device, .launch_count = solution->launch_count};
+    *invocation = (struct invocation){.device = device,
+                                      .launch_count = solution->launch_count,
+                                      .pack_count = solution->pack_count};
     invocation->slices = g_ptr_array_new();
     invocation->kernels = g_ptr_array_new();
     for (int i = 0; i < solution->launch_count; i++) {
@@ -108,10 +109,10 @@ void invocation_clear(struct invocation *invocation)
     g_clear_pointer(&invocation->kernels, g_ptr_array_unref);
 }
 
-bool invocation_launch(struct invocation *invocation,
-                       struct device_memory *const memory[TENSOR_COUNT], GError **error)
+static bool launch_range(struct invocation *invocation, int from, int to,
+                         struct device_memory *const *memory, GError **error)
 {
-    for (int i = 0; i < invocation->launch_count; i++) {
+    for (int i = from; i < to; i++) {
         struct invocation_launch *launch = &invocation->launches[i];
         for (int a = 0; a < launch->launch.arg_count; a++) {
             if (launch->tensor_of[a] >= 0)
@@ -121,4 +122,17 @@ bool invocation_launch(struct invocation *invocation,
             return false;
     }
     return true;
+}
+
+bool invocation_pack(struct invocation *invocation, struct device_memory *const *memory,
+                     GError **error)
+{
+    return launch_range(invocation, 0, invocation->pack_count, memory, error);
+}
+
+bool invocation_launch(struct invocation *invocation, struct device_memory *const *memory,
+                       GError **error)
+{
+    return launch_range(invocation, invocation->pack_count, invocation->launch_count, memory,
+                        error);
 }

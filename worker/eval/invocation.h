@@ -13,10 +13,11 @@
 struct invocation {
     struct device *device;
     int launch_count;
+    int pack_count; /* the first launches pack the filter (solution.h) */
     struct invocation_launch {
         struct device_launch launch;
         struct device_arg args[LAUNCH_ARGS_MAX];
-        /* Role of the tensor whose memory is the argument, -1 for an argument that is no tensor. */
+        /* Role of the operand whose memory is the argument, -1 for any other argument. */
         int tensor_of[LAUNCH_ARGS_MAX];
     } launches[SOLUTION_LAUNCHES_MAX];
     GPtrArray *slices; /* struct device_memory *: slices of the workspace that are arguments */
@@ -24,18 +25,22 @@ struct invocation {
 };
 
 /*
- * programs[]: one loaded program a launch. tensors[] gives the strides. workspace: NULL for a solution that needs
+ * programs[]: one loaded program a launch. tensors: by role, gives the strides of those that the solution asks for.
+ * workspace: NULL for a solution that needs
  * none. Programs and workspace must outlive the invocation. DEVICE_ERROR_LOAD if a program lacks its entry,
  * DEVICE_ERROR_LAUNCH if an argument points outside of the workspace.
  */
 bool invocation_prepare(struct invocation *invocation, struct device *device,
                         const struct solution *solution, struct device_program *const *programs,
-                        const struct tensor tensors[TENSOR_COUNT], struct device_memory *workspace,
+                        const struct tensor *tensors, struct device_memory *workspace,
                         GError **error);
 void invocation_clear(struct invocation *invocation);
 
-/* Enqueues all launches of one run in order, without waiting for them. */
-bool invocation_launch(struct invocation *invocation,
-                       struct device_memory *const memory[TENSOR_COUNT], GError **error);
+/* Both enqueue launches in order, without waiting for them: those that pack the filter, and those of one run. memory:
+ * by role, for each operand that the solution's arguments name. */
+bool invocation_pack(struct invocation *invocation, struct device_memory *const *memory,
+                     GError **error);
+bool invocation_launch(struct invocation *invocation, struct device_memory *const *memory,
+                       GError **error);
 
 #endif
