@@ -3,7 +3,8 @@
  * them. A plan is made from a resolved graph (plan_builder.h), holds no pointer into it, and is written as JSON with a
  * binary file of weights beside it. worker/pipeline reads these files and nothing else: PLAN.md is the contract.
  *
- * Invariants, which network_plan_validate() checks: a step's problem is valid and has DIRECTION_F; it has an operand
+ * Invariants, which network_plan_validate() checks: a step's problem is valid and of direction F, or B for a
+ * transposed convolution, which reads y and writes x; it has an operand
  * for each role that the problem has, and no other; an operand lies inside its buffer; no step writes a constant or an
  * input; each activation is written before it is read; an alias lies inside the buffer that it shows, which is no
  * alias.
@@ -41,7 +42,7 @@ struct plan_buffer {
     int alias_of;
     int64_t alias_offset;
     /* The indexes of the first and the last step that touch the buffer or an alias of it; -1 and -1 if none does. An
-     * input's first is 0, an output's last is the last step: they are the caller's. */
+     * input's first is 0, an output's last is the last step: they belong to the caller. */
     int first_step, last_step;
     /* Of weights: the bytes, whether they were generated because the model has none, and their place in the weights'
      * file. */
