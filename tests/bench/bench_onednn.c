@@ -55,7 +55,7 @@ struct layer {
     struct solution solution;
     int multiplicity;
     const char *solver, *config;
-    struct run_tensor tensors[TENSOR_COUNT];
+    struct run_tensor tensors[OPERAND_COUNT];
 };
 
 static void layer_fill(struct layer *layer)

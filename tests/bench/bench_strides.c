@@ -39,7 +39,7 @@ static bool find_layer(const struct solver *solver, enum direction direction,
 }
 
 static void make_tensors(const struct problem *p, enum trial_strides strides,
-                         struct run_tensor tensors[TENSOR_COUNT])
+                         struct run_tensor tensors[OPERAND_COUNT])
 {
     for (int t = 0; t < TENSOR_COUNT; t++) {
         struct run_tensor *tensor = &tensors[t];
@@ -71,7 +71,7 @@ static double measure(struct solution_runner *runner, const struct solver *solve
                       const struct problem *p, const struct context *context)
 {
     static const enum trial_strides sides[2] = {TRIAL_PACKED, TRIAL_PADDED};
-    struct run_tensor tensors[2][TENSOR_COUNT];
+    struct run_tensor tensors[2][OPERAND_COUNT] = {0};
     double seconds[2][TURNS], packed_ms, padded_ms;
     struct perf_config config;
     struct solution solution;

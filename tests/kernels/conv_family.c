@@ -11,15 +11,18 @@
 #include "tests/support/kernels/conv_kinds.h"
 #include "tests/support/kernels/conv_shapes.h"
 #include "tests/support/kernels/pocl_leaks.h"
+#include "tests/support/kernels/random_epilogue.h"
 #include "tests/support/test_effort.h"
 
 /* In kernels with barriers PoCL computes one work-item after the other, which is slow: problems are small. */
-#define TRIAL_MACS    1.5e6
-#define PROBLEMS      3
-#define PROBLEMS_LONG 30
-#define CLAIM_DAYS    3
+#define TRIAL_MACS     1.5e6
+#define PROBLEMS       3
+#define PROBLEMS_LONG  30
+#define CLAIM_DAYS     3
+#define EPILOGUES      4
 /* most random problems drawn to find one that the solver serves */
-#define PROBLEM_TRIES 400
+#define PROBLEM_TRIES  400
+#define EPILOGUE_TRIES 20
 
 static struct target targets[CONTEXT_COUNT];
 static struct context contexts[CONTEXT_COUNT];
@@ -232,6 +235,59 @@ static void claim_is_right(gconstpointer data)
     }
 }
 
+/* ---- epilogues ---- */
+
+/* The number of epilogues tried for a claim; PoCL compiles a kernel for each. */
+static int epilogues_of(const struct claim *claim)
+{
+    if (test_is_long())
+        return PROBLEMS_LONG;
+    return is_plain_fp32(&claim->cell) ? EPILOGUES : 1;
+}
+
+/* Finds a problem with an epilogue that the solver serves in the claim's own context. */
+static bool find_epilogue(const struct claim *claim, int i, GRand *random, struct problem *p)
+{
+    for (int try = 0; try < EPILOGUE_TRIES; try++) {
+        g_autoptr(GError) error = NULL;
+        if (!find_problem(claim, i, random, p) || !random_epilogue(random, solver->epilogues, p))
+            continue;
+        problem_validate(p, &error);
+        g_assert_no_error(error);
+        if (solver_applicable(solver, p, &contexts[claim->home], NULL))
+            return true;
+    }
+    return false;
+}
+
+/* The default config and one of the space, each with epilogues of the classes that the solver says it does. */
+static void epilogues_are_right(gconstpointer data)
+{
+    const struct claim *claim = data;
+    g_autoptr(GRand) random =
+        g_rand_new_with_seed(test_seed() * 1000 + (guint32)claim->number + 500);
+
+    solution_runner_hurry(runner, true);
+    for (int i = 0; i < epilogues_of(claim); i++) {
+        enum trial_strides strides = (enum trial_strides)((i + claim->number) % (TRIAL_SPREAD + 1));
+        struct problem p;
+        struct conv_trial trial;
+        if (!find_epilogue(claim, i, random, &p)) {
+            g_test_message("no problem with an epilogue that %s serves was found", solver->name);
+            g_test_fail();
+            break;
+        }
+        conv_trial_init(&trial, &p, solver->any_strides ? strides : TRIAL_PACKED, random);
+        if (i % 2 == 0)
+            check_default(&trial, claim->home);
+        else
+            check_draw(claim, &trial, drawn_context(claim, i));
+        conv_trial_clear(&trial);
+    }
+}
+
+/* ---- strides ---- */
+
 /* A solution that is compiled once gives right results for packed, padded and spread tensors. */
 static void one_binary_serves_all_strides(gconstpointer data)
 {
@@ -330,6 +386,9 @@ static void add_tests(const GArray *claims)
         if (!is_due(claim))
             continue;
         add_claim(claim, claim_is_right, "is_right_for");
+        if (solver->epilogues != 0 && claim->cell.direction != DIRECTION_W &&
+            claim->cell.type[TENSOR_X] != TYPE_FP64)
+            add_claim(claim, epilogues_are_right, "does_epilogues_of");
         if (solver->any_strides && (directions & direction) == 0)
             add_claim(claim, one_binary_serves_all_strides, "one_binary_serves_all_strides_of");
         directions |= direction;

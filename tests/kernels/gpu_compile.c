@@ -1,6 +1,6 @@
 /* The kernels of every solver compile for AMD's and NVIDIA's architectures with the default configs
  * of many shapes, without spilled registers and scratch memory. All rows of the solver table are
- * compiled, new solvers included. Every day each kin (a set of similar architectures) compiles the
+ * compiled, new solvers included, with and without an epilogue. Every day each kin (a set of similar architectures) compiles the
  * first shape that a solver serves. Each other shape is compiled for one architecture, on one of
  * SHAPE_DAYS days; a kernel that one architecture of the kin has compiled is not compiled again. The
  * long suite takes all layouts and types, makes no difference between kin, and compiles the layouts
@@ -149,6 +149,33 @@ static bool is_due(int shape, int cell)
            test_is_turn(turn / machine_count, SHAPE_DAYS);
 }
 
+/* Adds the default kernels of the problem with an epilogue of all classes that the solver does. */
+static void add_epilogue(GHashTable *tasks, const struct solver *solver, struct problem p,
+                         const struct context *context, bool many_scalars)
+{
+    enum tensor_role output = problem_output_role(&p);
+    struct perf_config config = {0};
+    struct solution solution;
+
+    g_snprintf(p.epilogue, sizeof(p.epilogue), "+bias");
+    if (solver->epilogues & EPILOGUE_DOES_SCALES)
+        g_strlcat(p.epilogue, "+scale(channel)", sizeof(p.epilogue));
+    if (solver->epilogues & EPILOGUE_DOES_RESIDUAL) {
+        if (p.type[TENSOR_X] == TYPE_INT8)
+            p.type[TENSOR_Y] = TYPE_INT8;
+        gsize length = strlen(p.epilogue);
+        g_snprintf(p.epilogue + length, sizeof(p.epilogue) - length, "+add(%s,%s)",
+                   data_type_name(p.type[output]), layout_name(p.layout[output]));
+    }
+    if (solver->epilogues & EPILOGUE_DOES_ACTIVATION)
+        g_strlcat(p.epilogue, "+silu", sizeof(p.epilogue));
+    if (!problem_validate(&p, NULL) || !solver_applicable(solver, &p, context, NULL))
+        return;
+    solver->default_config(&p, context, &config);
+    g_assert_true(solver_solve(solver, &p, context, &config, &solution, NULL));
+    add_launches(tasks, solver, &p, context->target, &solution, many_scalars);
+}
+
 static void add_cell(GHashTable *tasks, const struct solver *solver, int number,
                      const struct context *context, bool every_shape)
 {
@@ -167,6 +194,8 @@ static void add_cell(GHashTable *tasks, const struct solver *solver, int number,
         solver->default_config(&p, context, &config);
         g_assert_true(solver_solve(solver, &p, context, &config, &solution, NULL));
         add_launches(tasks, solver, &p, context->target, &solution, shapes[i].many_scalars);
+        if (!served)
+            add_epilogue(tasks, solver, p, context, shapes[i].many_scalars);
         served = true;
     }
 }

@@ -146,7 +146,7 @@ static void copy_types(enum data_type from, enum data_type to, void *x, void *y)
     const struct solver *naive = solver_find("ConvDirectNaive");
     const struct perf_config none = {0};
     const float one = 1;
-    struct run_tensor tensors[TENSOR_COUNT];
+    struct run_tensor tensors[OPERAND_COUNT] = {0};
     void *const data[TENSOR_COUNT] = {x, (void *)&one, y};
     struct solution solution;
     struct problem p;

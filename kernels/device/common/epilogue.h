@@ -134,14 +134,6 @@ DEVICE float epilogue_nearest(float v)
 
 /* ---- functions that compilers have in libraries ---- */
 
-#if defined(__OPENCL_VERSION__)
-#define EP_SQRT(v) sqrt(v)
-#elif defined(__HIP__)
-#define EP_SQRT(v) __builtin_sqrtf(v)
-#else
-#define EP_SQRT(v) sqrtf(v)
-#endif
-
 DEVICE float epilogue_abs(float v)
 {
     union float_bits u;
@@ -160,11 +152,29 @@ DEVICE float epilogue_signed(float magnitude, float sign)
     return u.value;
 }
 
+/* The reciprocal of the root by Newton's method, from a guess that halves the exponent, then one step for the root
+ * itself. */
+DEVICE float epilogue_sqrt(float v)
+{
+    union float_bits u;
+    float r, root;
+    u.value = v;
+    u.bits = 0x5f3759dfu - (u.bits >> 1);
+    r = u.value;
+    r = r * (1.5f - 0.5f * v * r * r);
+    r = r * (1.5f - 0.5f * v * r * r);
+    r = r * (1.5f - 0.5f * v * r * r);
+    root = v * r;
+    root = root + 0.5f * r * (v - root * root);
+    u.bits = 0x7fc00000u;
+    return v < 0.0f ? u.value : v + v == v ? v : root; /* v + v is v for 0 and infinity */
+}
+
 /* exp(v) = 2^n * exp(f) with |f| <= log(2) / 2; the Taylor series of exp(f) to f^7. 2^n is multiplied in two factors,
  * which covers all results from 2^-126 to infinity. */
 DEVICE float epilogue_exp(float v)
 {
-    union float_bits u, half, rest;
+    union float_bits u, power, rest;
     float n, f, series;
     int whole, first;
     v = v > 89.0f ? 89.0f : v;
@@ -182,9 +192,9 @@ DEVICE float epilogue_exp(float v)
     series = series * f + 0.5f;
     series = series * f * f + f + 1.0f;
     first = whole >> 1;
-    half.bits = (unsigned int)(first + 127) << 23;
+    power.bits = (unsigned int)(first + 127) << 23;
     rest.bits = (unsigned int)(whole - first + 127) << 23;
-    return series * half.value * rest.value;
+    return series * power.value * rest.value;
 }
 
 /* exp(v) - 1 for v <= 0: near 0 its Taylor series, to v^9 */
@@ -284,7 +294,7 @@ DEVICE float epilogue_step(int op, float a, float b, float v, float bias, float 
     case EP_OP_SIGMOID: return epilogue_sigmoid(v);
     case EP_OP_TANH: return epilogue_tanh(v);
     case EP_OP_EXP: return epilogue_exp(v);
-    case EP_OP_SQRT: return EP_SQRT(v);
+    case EP_OP_SQRT: return epilogue_sqrt(v);
     case EP_OP_ABS: return epilogue_abs(v);
     case EP_OP_ERF: return epilogue_erf(v);
     case EP_OP_SILU: return v * epilogue_sigmoid(v);

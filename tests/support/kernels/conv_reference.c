@@ -7,16 +7,11 @@
 
 int64_t conv_plain_sizes(const struct problem *p, enum tensor_role role, int64_t sizes[5])
 {
-    const int64_t *spatial = role == TENSOR_X ? p->in : role == TENSOR_W ? p->fil : p->out;
-    int64_t product;
+    int64_t product = 1;
 
-    sizes[0] = role == TENSOR_W ? p->k : p->n;
-    sizes[1] = role == TENSOR_X ? p->c : role == TENSOR_W ? p->c / p->groups : p->k;
-    product = sizes[0] * sizes[1];
-    for (int a = 0; a < AXIS_COUNT; a++) {
-        sizes[2 + a] = spatial[a];
-        product *= spatial[a];
-    }
+    problem_operand_sizes(p, role, sizes);
+    for (int i = 0; i < AXES; i++)
+        product *= sizes[i];
     return product;
 }
 
@@ -149,7 +144,7 @@ static int64_t offset_of(const struct problem *p, enum tensor_role role, const i
                          int64_t index)
 {
     int64_t sizes[AXES], at[AXES], offset;
-    int block = problem_layout_block(p->layout[role]);
+    int block = problem_layout_block(problem_operand_layout(p, role));
 
     conv_plain_sizes(p, role, sizes);
     unflat(sizes, index, at);
@@ -164,7 +159,7 @@ void conv_store(const struct problem *p, enum tensor_role role, const int64_t st
 {
     int64_t at = offset_of(p, role, strides, index);
 
-    switch (p->type[role]) {
+    switch (problem_operand_type(p, role)) {
     case TYPE_FP32: ((float *)data)[at] = (float)value; break;
     case TYPE_FP64: ((double *)data)[at] = value; break;
     case TYPE_FP16: ((guint16 *)data)[at] = small_float(value, 5); break;
@@ -180,7 +175,7 @@ double conv_load(const struct problem *p, enum tensor_role role, const int64_t s
 {
     int64_t at = offset_of(p, role, strides, index);
 
-    switch (p->type[role]) {
+    switch (problem_operand_type(p, role)) {
     case TYPE_FP32: return ((const float *)data)[at];
     case TYPE_FP64: return ((const double *)data)[at];
     case TYPE_FP16: return small_float_value(((const guint16 *)data)[at], 5);
@@ -194,7 +189,7 @@ double conv_load(const struct problem *p, enum tensor_role role, const int64_t s
 void conv_copy(const struct problem *p, enum tensor_role role, const int64_t strides[5],
                const void *from, void *to, int64_t index)
 {
-    gsize bytes = (gsize)data_type_bytes(p->type[role]);
+    gsize bytes = (gsize)data_type_bytes(problem_operand_type(p, role));
     gsize at = (gsize)offset_of(p, role, strides, index) * bytes;
 
     memcpy((char *)to + at, (const char *)from + at, bytes);

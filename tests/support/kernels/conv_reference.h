@@ -7,12 +7,14 @@
 
 #include "solvers/problem/problem.h"
 
-/* sizes[] gets the sizes of a tensor's plain array. Returns their product. */
+/* sizes[] gets the sizes of an operand's plain array. Returns their product, 0 for an operand that
+ * the problem lacks. */
 int64_t conv_plain_sizes(const struct problem *p, enum tensor_role role, int64_t sizes[5]);
 
-/* Computes the output of p's direction from the other two plain arrays (plain[] by role); the
- * output's own array is overwritten. magnitude[], of the output's length, gets the sum of the
- * absolute products of each element. Returns the number of products of the longest sum. */
+/* Computes the output of p's direction, before its epilogue, from the other two plain arrays
+ * (plain[] by role); the output's own array is overwritten. magnitude[], of the output's length,
+ * gets the sum of the absolute products of each element. Returns the number of products of the
+ * longest sum. */
 int64_t conv_reference(const struct problem *p, double *const plain[TENSOR_COUNT],
                        double *magnitude);
 

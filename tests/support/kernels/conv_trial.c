@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "solvers/problem/epilogue.h"
 #include "solvers/problem/problem_key.h"
 #include "tests/support/kernels/conv_reference.h"
 
@@ -39,7 +40,8 @@ int64_t trial_lay_out(const struct problem *p, enum tensor_role role, enum trial
     int order[5];
 
     problem_packed_strides(p, role, result);
-    if (strides == TRIAL_PACKED || problem_layout_block(p->layout[role]) > 1)
+    if (strides == TRIAL_PACKED || role >= STRIDED_COUNT ||
+        problem_layout_block(problem_operand_layout(p, role)) > 1)
         return problem_tensor_elements(p, role);
     conv_plain_sizes(p, role, sizes);
     order_axes(result, order);
@@ -55,13 +57,13 @@ static void make_buffer(struct conv_trial *trial, enum tensor_role role, enum tr
     const struct problem *p = &trial->p;
     struct run_tensor *tensor = &trial->tensors[role];
     int64_t elements = trial_lay_out(p, role, strides, tensor->strides);
-    gsize bytes = (gsize)(elements * data_type_bytes(p->type[role]));
+    gsize bytes = (gsize)(elements * data_type_bytes(problem_operand_type(p, role)));
 
     tensor->start = GUARD;
     tensor->bytes = bytes + 2 * (gsize)GUARD;
     tensor->data = g_malloc(tensor->bytes);
     memset(tensor->data, POISON, tensor->bytes);
-    if (problem_layout_block(p->layout[role]) > 1 && role != problem_output_role(p))
+    if (problem_layout_block(problem_operand_layout(p, role)) > 1 && role != problem_output_role(p))
         memset((char *)tensor->data + GUARD, 0, bytes);
 }
 
@@ -87,11 +89,75 @@ static void fill_input(struct conv_trial *trial, enum tensor_role role, GRand *r
     const struct problem *p = &trial->p;
     const struct run_tensor *tensor = &trial->tensors[role];
     int64_t sizes[5], count = conv_plain_sizes(p, role, sizes);
+    enum data_type type = problem_operand_type(p, role);
+    double factor = role == TENSOR_SCALES && p->type[TENSOR_X] == TYPE_INT8 ? 0.01 : 1;
 
     for (int64_t i = 0; i < count; i++) {
         conv_store(p, role, tensor->strides, tensor_data(tensor), i,
-                   random_value(p->type[role], random));
+                   factor * random_value(type, random));
         trial->plain[role][i] = conv_load(p, role, tensor->strides, tensor_data(tensor), i);
+    }
+}
+
+/* The element of a list with one value for each channel, or one for all. */
+static double listed(const struct conv_trial *trial, enum tensor_role role, int64_t channel,
+                     int64_t channels)
+{
+    int64_t sizes[5], count = conv_plain_sizes(&trial->p, role, sizes);
+
+    if (count == 0)
+        return 0;
+    return trial->plain[role][role == TENSOR_SCALES && count - 1 < channels ? 0 : channel];
+}
+
+struct epilogue_values {
+    double bias, residual, scale;
+};
+
+/* What the epilogue's steps read at an element of the output. */
+static struct epilogue_values values_at(const struct conv_trial *trial, int64_t index)
+{
+    const struct problem *p = &trial->p;
+    enum data_type residual_type = problem_operand_type(p, TENSOR_RESIDUAL);
+    int64_t sizes[5], scales[5], channel;
+    struct epilogue_values values = {0};
+
+    conv_plain_sizes(p, problem_output_role(p), sizes);
+    channel = index / (sizes[2] * sizes[3] * sizes[4]) % sizes[1];
+    values.bias = listed(trial, TENSOR_BIAS, channel, sizes[1]);
+    values.scale = listed(trial, TENSOR_SCALES, channel, sizes[1]);
+    if (problem_has_operand(p, TENSOR_RESIDUAL)) {
+        values.residual = trial->plain[TENSOR_RESIDUAL][index];
+        if (problem_has_operand(p, TENSOR_SCALES) && conv_type_epsilon(residual_type) == 0)
+            values.residual *=
+                trial->plain[TENSOR_SCALES][conv_plain_sizes(p, TENSOR_SCALES, scales) - 1];
+    }
+    return values;
+}
+
+static double limited(enum data_type type, double value)
+{
+    switch (type) {
+    case TYPE_INT8: return CLAMP(value, INT8_MIN, INT8_MAX);
+    case TYPE_INT32: return CLAMP(value, INT32_MIN, INT32_MAX);
+    default: return value;
+    }
+}
+
+/* Applies the epilogue to the sums. */
+static void finish_reference(struct conv_trial *trial, int64_t count)
+{
+    enum tensor_role output = problem_output_role(&trial->p);
+    struct epilogue epilogue;
+
+    trial->sums = g_memdup2(trial->plain[output], (gsize)count * sizeof(double));
+    if (trial->p.epilogue[0] == '\0')
+        return;
+    g_assert_true(epilogue_parse(trial->p.epilogue, &epilogue, NULL));
+    for (int64_t i = 0; i < count; i++) {
+        struct epilogue_values at = values_at(trial, i);
+        double v = epilogue_apply(&epilogue, trial->sums[i], at.bias, at.residual, at.scale);
+        trial->plain[output][i] = limited(trial->p.type[output], v);
     }
 }
 
@@ -103,8 +169,10 @@ void conv_trial_init(struct conv_trial *trial, const struct problem *p, enum tri
 
     memset(trial, 0, sizeof(*trial));
     trial->p = *p;
-    for (int t = 0; t < TENSOR_COUNT; t++) {
+    for (int t = 0; t < TENSOR_PACKED; t++) {
         enum tensor_role role = (enum tensor_role)t;
+        if (!problem_has_operand(p, role))
+            continue;
         trial->plain[t] = g_new(double, conv_plain_sizes(p, role, sizes));
         make_buffer(trial, role, strides);
         if (role != output)
@@ -113,13 +181,15 @@ void conv_trial_init(struct conv_trial *trial, const struct problem *p, enum tri
     }
     trial->magnitude = g_new(double, count);
     trial->longest = conv_reference(p, trial->plain, trial->magnitude);
+    finish_reference(trial, count);
     for (int64_t i = 0; i < count; i++)
         trial->largest = MAX(trial->largest, trial->magnitude[i]);
 }
 
 void conv_trial_clear(struct conv_trial *trial)
 {
-    for (int t = 0; t < TENSOR_COUNT; t++) {
+    g_free(trial->sums);
+    for (int t = 0; t < OPERAND_COUNT; t++) {
         g_free(trial->plain[t]);
         g_free(trial->before[t]);
         g_free(trial->tensors[t].data);
@@ -132,8 +202,10 @@ void conv_trial_run(struct conv_trial *trial, struct solution_runner *runner,
 {
     struct run_tensor *const tensors = trial->tensors;
 
-    for (int t = 0; t < TENSOR_COUNT; t++)
-        memcpy(tensors[t].data, trial->before[t], tensors[t].bytes);
+    for (int t = 0; t < OPERAND_COUNT; t++) {
+        if (tensors[t].data)
+            memcpy(tensors[t].data, trial->before[t], tensors[t].bytes);
+    }
     solution_run(runner, solution, tensors, 1);
 }
 
@@ -150,9 +222,8 @@ static double unit_roundoff(enum data_type type)
  * is four times the largest error measured. For FP64, the reference's own rounding is added.
  * Winograd's transforms add a few neighbours, the FFT's add each element of a transform log2(L)
  * times: an element can have the error of the largest one, so their errors are relative to the
- * largest magnitude. Both round transformed values where tensors are of a shorter type. The store
- * adds one rounding, which for tiny values is that of the type's smallest number. */
-static double allowed_error(const struct conv_trial *trial, const char *algorithm, int64_t index)
+ * largest magnitude. Both round transformed values where tensors are of a shorter type. */
+static double sum_error(const struct conv_trial *trial, const char *algorithm, int64_t index)
 {
     const struct problem *p = &trial->p;
     enum tensor_role output = problem_output_role(p);
@@ -175,9 +246,62 @@ static double allowed_error(const struct conv_trial *trial, const char *algorith
         factor = winograd ? 128 : 16 * (1 + log2(length + 1));
     }
     return factor * unit * magnitude +
-           (winograd || fft) * (input_unit > unit) * input_unit / 8 * magnitude +
-           unit_roundoff(p->type[output]) * fabs(trial->plain[output][index]) +
-           ldexp(1, p->type[output] == TYPE_FP16 ? -24 : -126);
+           (winograd || fft) * (input_unit > unit) * input_unit / 8 * magnitude;
+}
+
+/* The most by which a step's result changes where its input changes by up to `error`. The factor is
+ * for functions that bend in between. */
+static double step_change(const struct epilogue *step, double v, double error,
+                          const struct epilogue_values *at)
+{
+    static const double places[] = {-1, -0.5, 0.5, 1};
+    double right = epilogue_apply(step, v, at->bias, at->residual, at->scale), most = 0;
+
+    for (gsize i = 0; i < G_N_ELEMENTS(places); i++) {
+        double moved = v + places[i] * error;
+        if (step->steps[0].op == EPILOGUE_SQRT)
+            moved = MAX(moved, 0);
+        moved = epilogue_apply(step, moved, at->bias, at->residual, at->scale);
+        most = MAX(most, fabs(moved - right));
+    }
+    return 1.5 * most;
+}
+
+/* The error after the epilogue where the sum has the error `error`: each step is computed in FP32,
+ * with up to 4 units in the last place. */
+static double error_after_epilogue(const struct conv_trial *trial, int64_t index, double error)
+{
+    const double unit = ldexp(1, -24);
+    struct epilogue_values at = values_at(trial, index);
+    double v = trial->sums[index];
+    struct epilogue epilogue;
+
+    g_assert_true(epilogue_parse(trial->p.epilogue, &epilogue, NULL));
+    error += unit * fabs(v);
+    for (int i = 0; i < epilogue.count; i++) {
+        struct epilogue step = {.count = 1, .steps = {epilogue.steps[i]}};
+        error = step_change(&step, v, error, &at);
+        v = epilogue_apply(&step, v, at.bias, at.residual, at.scale);
+        error += unit * (8 * fabs(v) + fabs(at.bias) + fabs(at.residual));
+    }
+    return error;
+}
+
+/* The store adds one rounding, which for tiny values is that of the type's smallest number. */
+static double allowed_error(const struct conv_trial *trial, const char *algorithm, int64_t index)
+{
+    enum tensor_role output = problem_output_role(&trial->p);
+    enum data_type type = trial->p.type[output];
+    double error = sum_error(trial, algorithm, index);
+
+    if (trial->p.epilogue[0] != '\0')
+        error = error_after_epilogue(trial, index, error);
+    else if (conv_type_epsilon(trial->p.type[TENSOR_X]) == 0)
+        return 0;
+    if (conv_type_epsilon(type) == 0)
+        return error + 0.5;
+    return error + unit_roundoff(type) * fabs(trial->plain[output][index]) +
+           ldexp(1, type == TYPE_FP16 ? -24 : -126);
 }
 
 int64_t conv_trial_wrong(const struct conv_trial *trial, const char *algorithm, int64_t *first)
@@ -222,7 +346,7 @@ int64_t conv_trial_stray(const struct conv_trial *trial)
 {
     int64_t stray = 0;
 
-    for (int t = 0; t < TENSOR_COUNT; t++) {
+    for (int t = 0; t < OPERAND_COUNT; t++) {
         const struct run_tensor *tensor = &trial->tensors[t];
         g_autofree guint8 *expected = g_memdup2(trial->before[t], tensor->bytes);
         if ((enum tensor_role)t == problem_output_role(&trial->p))

@@ -23,18 +23,19 @@ int64_t trial_lay_out(const struct problem *p, enum tensor_role role, enum trial
 
 struct conv_trial {
     struct problem p;
-    struct run_tensor tensors[TENSOR_COUNT];
-    /* plain arrays (conv_reference.h); for the output the right result */
-    double *plain[TENSOR_COUNT];
+    struct run_tensor tensors[OPERAND_COUNT];
+    /* plain arrays (conv_reference.h); for the output the right result, not rounded */
+    double *plain[OPERAND_COUNT];
+    double *sums;      /* the output before the epilogue */
     double *magnitude; /* for each output element the sum of its products' absolute values */
     double largest;    /* the largest of the magnitudes */
     int64_t longest;   /* number of products in the longest sum */
-    void *before[TENSOR_COUNT]; /* the buffers' content before a run */
+    void *before[OPERAND_COUNT]; /* the buffers' content before a run */
 };
 
 /* Makes random inputs and computes the right result. Floats have random signs and absolute values
  * even over [1/4, 1], so that one missing product exceeds the allowed error; integers are at most
- * 8. */
+ * 8. Scales of an INT8 problem are a hundredth of that. */
 void conv_trial_init(struct conv_trial *trial, const struct problem *p, enum trial_strides strides,
                      GRand *random);
 void conv_trial_clear(struct conv_trial *trial);
@@ -44,7 +45,7 @@ void conv_trial_run(struct conv_trial *trial, struct solution_runner *runner,
                     const struct solution *solution);
 
 /* Returns the number of output elements whose error exceeds what is allowed for solvers of that
- * algorithm (integers: which are not equal). A NaN is wrong. *first (may be NULL) gets the plain
+ * algorithm (integers without an epilogue: which are not equal). A NaN is wrong. *first (may be NULL) gets the plain
  * array's index of the first wrong element. */
 int64_t conv_trial_wrong(const struct conv_trial *trial, const char *algorithm, int64_t *first);
 

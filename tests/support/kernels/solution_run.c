@@ -155,7 +155,7 @@ static struct device_kernel *find_kernel(struct solution_runner *runner,
 struct bound {
     const struct solution *solution;
     const struct run_tensor *strides;
-    struct device_memory *buffers[TENSOR_COUNT], *tensors[TENSOR_COUNT], *workspace;
+    struct device_memory *buffers[OPERAND_COUNT], *tensors[OPERAND_COUNT], *workspace;
     struct device_memory *slices[SOLUTION_LAUNCHES_MAX * LAUNCH_ARGS_MAX];
     int slice_count;
 };
@@ -199,61 +199,82 @@ static void free_slices(struct solution_runner *runner, struct bound *bound)
     bound->slice_count = 0;
 }
 
+/* A buffer of NaN with guard zones before and behind `bytes` bytes. */
+static struct device_memory *new_guarded(struct solution_runner *runner, uint64_t bytes)
+{
+    gsize whole = (gsize)bytes + 2 * (gsize)GUARD;
+    g_autofree void *poison = g_malloc(whole);
+
+    memset(poison, GUARD_BYTE, whole);
+    return new_buffer(runner, whole, poison);
+}
+
 static void bind(struct solution_runner *runner, struct bound *bound)
 {
-    gsize bytes = (gsize)bound->solution->workspace_bytes + 2 * (gsize)GUARD;
+    const struct solution *solution = bound->solution;
 
-    for (int t = 0; t < TENSOR_COUNT; t++) {
+    for (int t = 0; t < TENSOR_PACKED; t++) {
         const struct run_tensor *tensor = &bound->strides[t];
+        if (!tensor->data)
+            continue;
         bound->buffers[t] = new_buffer(runner, tensor->bytes, tensor->data);
         bound->tensors[t] =
             slice_of(runner, bound->buffers[t], tensor->start, tensor->bytes - tensor->start);
     }
-    if (bound->solution->workspace_bytes > 0) {
-        g_autofree void *poison = g_malloc(bytes);
-        memset(poison, GUARD_BYTE, bytes);
-        bound->workspace = new_buffer(runner, bytes, poison);
+    if (solution->workspace_bytes > 0)
+        bound->workspace = new_guarded(runner, solution->workspace_bytes);
+    if (solution->packed_bytes > 0) {
+        bound->buffers[TENSOR_PACKED] = new_guarded(runner, solution->packed_bytes);
+        bound->tensors[TENSOR_PACKED] =
+            slice_of(runner, bound->buffers[TENSOR_PACKED], GUARD, (gsize)solution->packed_bytes);
     }
 }
 
-/* Counts changed bytes of the guard zone that begins at offset `behind` of the workspace's
- * buffer. */
-static int count_stray(struct solution_runner *runner, struct bound *bound, gsize behind)
+/* Counts changed bytes of the guard zone that begins at offset `start` of a buffer. */
+static int count_stray(struct solution_runner *runner, struct device_memory *buffer, gsize start)
 {
     g_autoptr(GError) error = NULL;
     guint8 guard[GUARD];
     int stray = 0;
 
-    must(runner->row->read(bound->workspace, (int64_t)behind, guard, sizeof(guard), &error),
-         &error);
+    must(runner->row->read(buffer, (int64_t)start, guard, sizeof(guard), &error), &error);
     for (gsize i = 0; i < sizeof(guard); i++)
         stray += guard[i] != GUARD_BYTE;
     return stray;
 }
 
-static void unbind_workspace(struct solution_runner *runner, struct bound *bound)
+/* Frees a buffer of new_guarded(), and fails the test if its guard zones were written. */
+static void free_guarded(struct solution_runner *runner, const struct bound *bound,
+                         struct device_memory *buffer, uint64_t bytes, const char *name)
 {
-    int before = count_stray(runner, bound, 0);
-    int behind = count_stray(runner, bound, GUARD + (gsize)bound->solution->workspace_bytes);
+    int before = count_stray(runner, buffer, 0);
+    int behind = count_stray(runner, buffer, GUARD + (gsize)bytes);
 
     if (before > 0 || behind > 0) {
-        g_test_message("%s: %d bytes before the workspace and %d behind it were written",
-                       bound->solution->launches[0].file, before, behind);
+        g_test_message("%s: %d bytes before the %s and %d behind it were written",
+                       bound->solution->launches[0].file, before, name, behind);
         g_test_fail();
     }
-    runner->row->memory_free(bound->workspace);
+    runner->row->memory_free(buffer);
 }
 
 static void unbind(struct solution_runner *runner, struct bound *bound)
 {
+    const struct solution *solution = bound->solution;
     g_autoptr(GError) error = NULL;
 
     free_slices(runner, bound);
     if (bound->workspace)
-        unbind_workspace(runner, bound);
-    for (int t = 0; t < TENSOR_COUNT; t++) {
+        free_guarded(runner, bound, bound->workspace, solution->workspace_bytes, "workspace");
+    for (int t = 0; t < OPERAND_COUNT; t++) {
         const struct run_tensor *tensor = &bound->strides[t];
+        if (!bound->buffers[t])
+            continue;
         runner->row->memory_free(bound->tensors[t]);
+        if (t == TENSOR_PACKED) {
+            free_guarded(runner, bound, bound->buffers[t], solution->packed_bytes, "packed filter");
+            continue;
+        }
         must(runner->row->read(bound->buffers[t], 0, tensor->data, (int64_t)tensor->bytes, &error),
              &error);
         runner->row->memory_free(bound->buffers[t]);
@@ -304,7 +325,8 @@ static void enqueue(struct solution_runner *runner, const struct launch *launch,
 }
 
 void solution_run_times(struct solution_runner *runner, const struct solution *solution,
-                        const struct run_tensor tensors[TENSOR_COUNT], int repeats, double *seconds)
+                        const struct run_tensor tensors[OPERAND_COUNT], int repeats,
+                        double *seconds)
 {
     struct bound bound = {.solution = solution, .strides = tensors};
     g_autoptr(GError) error = NULL;
@@ -315,7 +337,7 @@ void solution_run_times(struct solution_runner *runner, const struct solution *s
     for (int repeat = 0; repeat < repeats; repeat++) {
         gint64 start = g_get_monotonic_time();
         free_slices(runner, &bound);
-        for (int i = 0; i < solution->launch_count; i++)
+        for (int i = repeat == 0 ? 0 : solution->pack_count; i < solution->launch_count; i++)
             enqueue(runner, &solution->launches[i], &bound);
         must(runner->row->sync(runner->device, &error), &error);
         seconds[repeat] = (double)(g_get_monotonic_time() - start) / G_USEC_PER_SEC;
@@ -324,7 +346,7 @@ void solution_run_times(struct solution_runner *runner, const struct solution *s
 }
 
 double solution_run(struct solution_runner *runner, const struct solution *solution,
-                    const struct run_tensor tensors[TENSOR_COUNT], int repeats)
+                    const struct run_tensor tensors[OPERAND_COUNT], int repeats)
 {
     g_autofree double *seconds = g_new0(double, (gsize)repeats);
     double best = G_MAXDOUBLE;

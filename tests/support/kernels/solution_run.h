@@ -25,22 +25,24 @@ void solution_runner_hurry(struct solution_runner *runner, bool hurry);
 const struct target *solution_runner_target(const struct solution_runner *runner);
 
 struct run_tensor {
-    /* the buffer's content: copied to the device before the launches, and back after them */
+    /* the buffer's content: copied to the device before the launches, and back after them; NULL for
+     * an operand that the problem lacks */
     void *data;
     gsize bytes;        /* size of the whole buffer */
     gsize start;        /* offset in bytes at which the tensor begins; a multiple of 512 */
     int64_t strides[5]; /* N C D H W, in elements; passed for ARG_STRIDE arguments */
 };
 
-/* Runs the launches `repeats` times and copies the tensors back. The workspace and guard zones
- * around it are filled with NaN before; the running test fails if a launch wrote to a guard zone.
- * Returns the seconds of the fastest run. */
+/* Runs the launches `repeats` times, those that pack the filter only before the first time, and
+ * copies the tensors back (by role; TENSOR_PACKED's is ignored). The workspace, the packed filter
+ * and guard zones around both are filled with NaN before; the running test fails if a launch wrote
+ * to a guard zone. Returns the seconds of the fastest run. */
 double solution_run(struct solution_runner *runner, const struct solution *solution,
-                    const struct run_tensor tensors[TENSOR_COUNT], int repeats);
+                    const struct run_tensor tensors[OPERAND_COUNT], int repeats);
 
 /* solution_run() that sets seconds[i] to the time of run i, from its first launch to its end. */
 void solution_run_times(struct solution_runner *runner, const struct solution *solution,
-                        const struct run_tensor tensors[TENSOR_COUNT], int repeats,
+                        const struct run_tensor tensors[OPERAND_COUNT], int repeats,
                         double *seconds);
 
 /* The sum of the compilations' wall times so far; *count gets their number. */
