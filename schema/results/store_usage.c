@@ -77,7 +77,8 @@ static double field_double(const char *bytes)
  * another every ARRAY_STEP bytes. Returns NULL for any other field. */
 #define ARRAY_HEAD                                                                                 \
     20 /* dimensions, flags, element type; of the dimension: length and first index */
-#define ARRAY_STEP 12 /* the element's length, and the element */
+#define ARRAY_STEP  12 /* the element's length, and the element */
+#define ARRAY_EMPTY 12 /* an array without elements has no dimension */
 static const char *array_of_eights(const PGresult *rows, int row, int column, int *count)
 {
     const char *bytes = PQgetvalue(rows, row, column);
@@ -105,7 +106,7 @@ static char *ids_text(const GArray *ids)
 #define PROBLEM_COLUMNS                                                                            \
     "SELECT p.id, u.multiplicity::bigint, p.n, p.c, p.k, p.groups, p.spatial_dim, p.bias,"         \
     " p.in_size, p.fil, p.out_size, p.pad, p.stride, p.dilation, p.types, p.casts, p.layouts,"     \
-    " p.direction, p.epilogue, p.kind FROM "
+    " p.direction, p.epilogue, p.kind, p.mode, p.strides FROM "
 #define PROBLEM_JOIN " AS u JOIN problems p ON p.id = u.problem_id ORDER BY p.id"
 enum problem_column {
     COLUMN_ID,
@@ -123,6 +124,8 @@ enum problem_column {
     COLUMN_DIRECTION,
     COLUMN_EPILOGUE,
     COLUMN_KIND,
+    COLUMN_MODE,
+    COLUMN_STRIDES,
 };
 
 /* Longest name of a type or a layout, with its NUL. */
@@ -184,14 +187,37 @@ static bool read_tensors(const PGresult *rows, int row, struct problem *p)
     return true;
 }
 
+static bool read_text(const PGresult *rows, int row, int column, char *text, gsize size)
+{
+    gsize length = (gsize)PQgetlength(rows, row, column);
+    if (length >= size)
+        return false;
+    memcpy(text, PQgetvalue(rows, row, column), length);
+    text[length] = '\0';
+    return true;
+}
+
+/* Reads the strides, an array of no dimensions if all tensors are packed. */
+static bool read_strides(const PGresult *rows, int row, struct problem *p)
+{
+    int count = 0;
+    const char *at = array_of_eights(rows, row, COLUMN_STRIDES, &count);
+    if (PQgetlength(rows, row, COLUMN_STRIDES) == ARRAY_EMPTY)
+        return field_int4(PQgetvalue(rows, row, COLUMN_STRIDES)) == 0;
+    if (at == NULL || count != PROBLEM_STRIDES)
+        return false;
+    for (int i = 0; i < PROBLEM_STRIDES; i++)
+        p->strides[i / 5][i % 5] = field_int8(at + (gsize)i * ARRAY_STEP);
+    return true;
+}
+
 static bool read_problem(const PGresult *rows, int row, struct used_problem *used)
 {
     struct problem *p = &used->problem;
     int64_t *const numbers[] = {&p->n, &p->c, &p->k, &p->groups};
-    gsize epilogue = (gsize)PQgetlength(rows, row, COLUMN_EPILOGUE);
+    char kind[NAME_MAX_BYTES];
     guint16 small;
     problem_init(p);
-    p->kind = OP_CONV;
     used->id = field_int8(PQgetvalue(rows, row, COLUMN_ID));
     used->multiplicity = field_int8(PQgetvalue(rows, row, COLUMN_MULTIPLICITY));
     for (int i = 0; i < (int)G_N_ELEMENTS(numbers); i++)
@@ -200,13 +226,12 @@ static bool read_problem(const PGresult *rows, int row, struct used_problem *use
     p->spatial_dim = GUINT16_FROM_BE(small);
     memcpy(&small, PQgetvalue(rows, row, COLUMN_BIAS), sizeof small);
     p->bias = GUINT16_FROM_BE(small);
-    if (epilogue >= sizeof p->epilogue || PQgetlength(rows, row, COLUMN_DIRECTION) != 1 ||
-        PQgetlength(rows, row, COLUMN_KIND) != 4 ||
-        memcmp(PQgetvalue(rows, row, COLUMN_KIND), "conv", 4) != 0)
-        return false;
-    memcpy(p->epilogue, PQgetvalue(rows, row, COLUMN_EPILOGUE), epilogue);
-    return direction_parse(PQgetvalue(rows, row, COLUMN_DIRECTION)[0], &p->direction) &&
-           read_triples(rows, row, p) && read_tensors(rows, row, p);
+    return PQgetlength(rows, row, COLUMN_DIRECTION) == 1 &&
+           direction_parse(PQgetvalue(rows, row, COLUMN_DIRECTION)[0], &p->direction) &&
+           read_text(rows, row, COLUMN_KIND, kind, sizeof kind) && op_kind_parse(kind, &p->kind) &&
+           read_text(rows, row, COLUMN_EPILOGUE, p->epilogue, sizeof p->epilogue) &&
+           read_text(rows, row, COLUMN_MODE, p->mode, sizeof p->mode) &&
+           read_triples(rows, row, p) && read_tensors(rows, row, p) && read_strides(rows, row, p);
 }
 
 static PGresult *read_problem_rows(Store *store, const struct usage_source *source, GError **error)

@@ -102,15 +102,25 @@ static bool type_from_text(const char *text, enum data_type *type, GError **erro
     return store_damaged(error, "a problem has the unknown data type '%s'", text);
 }
 
+static json_t *strides_to_json(const struct problem *p)
+{
+    json_t *array = json_array();
+    for (gsize i = 0; problem_is_strided(p) && i < PROBLEM_STRIDES; i++)
+        json_array_append_new(array, json_integer(p->strides[i / 5][i % 5]));
+    return array;
+}
+
 json_t *problem_to_json(const struct problem *p)
 {
     struct problem copy = *p;
     const char direction[] = {direction_letter(p->direction), '\0'};
-    json_t *object = json_pack(
-        "{ss ss si sI sI sI sI si so}", "kind", "conv", "direction", direction, "spatial_dim",
-        p->spatial_dim, "n", (json_int_t)p->n, "c", (json_int_t)p->c, "k", (json_int_t)p->k,
-        "groups", (json_int_t)p->groups, "bias", p->bias, "epilogue", json_from_text(p->epilogue));
-    g_assert(p->kind == OP_CONV && object != NULL);
+    json_t *object =
+        json_pack("{ss ss si sI sI sI sI si so so so}", "kind", op_kind_name(p->kind), "direction",
+                  direction, "spatial_dim", p->spatial_dim, "n", (json_int_t)p->n, "c",
+                  (json_int_t)p->c, "k", (json_int_t)p->k, "groups", (json_int_t)p->groups, "bias",
+                  p->bias, "epilogue", json_from_text(p->epilogue), "mode", json_from_text(p->mode),
+                  "strides", strides_to_json(p));
+    g_assert(object != NULL);
     for (gsize i = 0; i < G_N_ELEMENTS(problem_triples); i++) {
         const int64_t *v = triple_at(&copy, i);
         json_object_set_new(
@@ -183,30 +193,53 @@ static bool read_tensor(const json_t *object, struct problem *p, gsize role, GEr
                          layout != NULL ? layout : "");
 }
 
+/* Reads a text of a problem; a missing one is empty. */
+static bool read_text(const json_t *object, const char *name, char *text, gsize size,
+                      GError **error)
+{
+    const char *value = json_string_value(json_object_get(object, name));
+    if (value != NULL && strlen(value) >= size)
+        return store_damaged(error, "a problem's %s has more than %zu bytes", name, size - 1);
+    g_strlcpy(text, value != NULL ? value : "", size);
+    return true;
+}
+
+/* Reads the strides. All tensors are packed if there are none: rows of older programs lack them. */
+static bool read_strides(const json_t *object, struct problem *p, GError **error)
+{
+    const json_t *array = json_object_get(object, "strides");
+    if (array == NULL || json_is_null(array) ||
+        (json_is_array(array) && json_array_size(array) == 0))
+        return true;
+    if (json_array_size(array) != PROBLEM_STRIDES)
+        return store_damaged(error, "a problem's strides are not %d numbers", PROBLEM_STRIDES);
+    for (gsize i = 0; i < PROBLEM_STRIDES; i++)
+        if (!json_int_within(json_array_get(array, i), 0, INT64_MAX, &p->strides[i / 5][i % 5]))
+            return store_damaged(error, "a problem's strides have a number that is out of range");
+    return problem_is_strided(p) ||
+           store_damaged(error, "a problem's strides are all 0, which a packed one leaves out");
+}
+
 static bool read_texts(const json_t *object, struct problem *p, GError **error)
 {
     const char *kind = json_string_value(json_object_get(object, "kind"));
     const char *direction = json_string_value(json_object_get(object, "direction"));
-    const char *epilogue = json_string_value(json_object_get(object, "epilogue"));
-    if (g_strcmp0(kind, "conv") != 0)
+    if (kind == NULL || !op_kind_parse(kind, &p->kind))
         return store_damaged(error, "a problem has the unknown kind '%s'",
                              kind != NULL ? kind : "");
     if (direction == NULL || strlen(direction) != 1 ||
         !direction_parse(direction[0], &p->direction))
         return store_damaged(error, "a problem has the unknown direction '%s'",
                              direction != NULL ? direction : "");
-    if (epilogue != NULL && strlen(epilogue) >= sizeof p->epilogue)
-        return store_damaged(error, "a problem's epilogue has more than %zu bytes",
-                             sizeof p->epilogue - 1);
-    g_strlcpy(p->epilogue, epilogue != NULL ? epilogue : "", sizeof p->epilogue);
-    return true;
+    return read_text(object, "epilogue", p->epilogue, sizeof p->epilogue, error) &&
+           read_text(object, "mode", p->mode, sizeof p->mode, error);
 }
 
 bool problem_from_json(const json_t *object, struct problem *p, GError **error)
 {
     problem_init(p);
-    p->kind = OP_CONV;
-    bool read = read_texts(object, p, error) && read_numbers(object, p, error);
+    bool read = read_texts(object, p, error) && read_numbers(object, p, error) &&
+                read_strides(object, p, error);
     for (gsize role = 0; role < TENSOR_COUNT && read; role++)
         read = read_tensor(object, p, role, error);
     if (!read) {

@@ -43,6 +43,8 @@ json_t *json_from_double(double value);
 /* Problems and configs in the form of their tables. The readers check everything. They return false with
  * STORE_ERROR_DAMAGED for unknown names, numbers out of range and arrays of the wrong length, and leave the result
  * empty but valid. Whether a problem can be computed is for problem_validate() to say. */
+/* The number of strides of a problem that is not packed. */
+#define PROBLEM_STRIDES (STRIDED_COUNT * 5)
 json_t *problem_to_json(const struct problem *p);
 bool problem_from_json(const json_t *object, struct problem *p, GError **error);
 json_t *config_to_json(const struct perf_config *config);

@@ -23,13 +23,21 @@ static void add_types(GByteArray *out, const enum data_type types[TENSOR_COUNT])
     rows_end(out, field);
 }
 
+static void add_strides(GByteArray *out, const struct problem *p)
+{
+    bool strided = problem_is_strided(p);
+    guint field = rows_field_array(out, ROW_INT8S, ROW_INT8, strided ? PROBLEM_STRIDES : 0);
+    for (int i = 0; strided && i < PROBLEM_STRIDES; i++)
+        rows_int8(out, p->strides[i / 5][i % 5]);
+    rows_end(out, field);
+}
+
 static void problem_to_row(GByteArray *out, const struct problem *p)
 {
     const char direction[] = {direction_letter(p->direction), '\0'};
-    guint row = rows_begin(out, 19);
-    g_assert(p->kind == OP_CONV);
+    guint row = rows_begin(out, 21);
     rows_field_int8(out, 0);
-    rows_field_text(out, "conv");
+    rows_field_text(out, op_kind_name(p->kind));
     rows_field_text(out, direction);
     rows_field_int2(out, p->spatial_dim);
     rows_field_int8(out, p->n);
@@ -50,6 +58,8 @@ static void problem_to_row(GByteArray *out, const struct problem *p)
     rows_end(out, layouts);
     rows_field_int2(out, p->bias);
     rows_field_text(out, p->epilogue);
+    rows_field_text(out, p->mode);
+    add_strides(out, p);
     rows_end(out, row);
 }
 
@@ -295,7 +305,8 @@ static gpointer read_network(const json_t *object)
 /* problem_macs() in SQL, for layer l of problem p: the alternative is fetching 200,000 layers for one
  * number. */
 #define LAYER_MACS                                                                                 \
-    "l.multiplicity::double precision * p.n * p.k * (p.c / p.groups)"                              \
+    "l.multiplicity::double precision * p.n * p.k"                                                 \
+    " * CASE p.kind WHEN 'conv' THEN p.c / p.groups ELSE 1 END"                                    \
     " * p.fil[1] * p.fil[2] * p.fil[3] * p.out_size[1] * p.out_size[2] * p.out_size[3]"
 
 GPtrArray *store_list_networks(Store *store, bool all, GError **error)

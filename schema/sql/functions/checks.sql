@@ -276,11 +276,13 @@ END $$;
 -- The least number of operations of any algorithm. A direct sum takes two for each tap
 -- and input channel of each output; Winograd's and FFT's algorithms save at most a factor
 -- of as many as the filter has taps. The tensor with fewer pixels, input or output, counts.
+-- Other operators do little to each element; a copy of small elements moves several of them
+-- with one operation.
 -- The worker's own count of operations is not used: with a count of 0 any time would be
 -- possible.
 CREATE OR REPLACE FUNCTION fewest_flops(p problems) RETURNS double precision
 LANGUAGE sql IMMUTABLE SET search_path = skipjack, pg_temp AS $$
-    SELECT 2.0 * p.n * p.k * (p.c / p.groups) *
+    SELECT CASE p.kind WHEN 'conv' THEN 2.0 * (p.c / p.groups) ELSE 0.1 END * p.n * p.k *
            least(p.out_size[1]::double precision * p.out_size[2] * p.out_size[3],
                  p.in_size[1]::double precision * p.in_size[2] * p.in_size[3])
 $$;

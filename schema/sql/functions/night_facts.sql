@@ -10,9 +10,10 @@ BEGIN
         SELECT p.id
         FROM unnest(items) WITH ORDINALITY AS item(no_id, kind, direction, spatial_dim, n, c, k,
              groups, in_size, fil, out_size, pad, stride, dilation, types, casts, layouts, bias,
-             epilogue, place)
+             epilogue, mode, strides, place)
         LEFT JOIN problems p USING (kind, direction, spatial_dim, n, c, k, groups, in_size, fil, out_size,
-                                    pad, stride, dilation, types, casts, layouts, bias, epilogue)
+                                    pad, stride, dilation, types, casts, layouts, bias, epilogue, mode,
+                                    strides)
         ORDER BY item.place;
 END $$;
 

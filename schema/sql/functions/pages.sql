@@ -17,9 +17,11 @@ CREATE OR REPLACE FUNCTION problem_id_of(columns jsonb) RETURNS bigint
 LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
     SELECT p.id FROM problems p, jsonb_populate_record(NULL::problems, columns) AS g
     WHERE (p.kind, p.direction, p.spatial_dim, p.n, p.c, p.k, p.groups, p.in_size, p.fil,
-           p.out_size, p.pad, p.stride, p.dilation, p.types, p.casts, p.layouts, p.bias, p.epilogue)
+           p.out_size, p.pad, p.stride, p.dilation, p.types, p.casts, p.layouts, p.bias, p.epilogue,
+           p.mode, p.strides)
         = (g.kind, g.direction, g.spatial_dim, g.n, g.c, g.k, g.groups, g.in_size, g.fil,
-           g.out_size, g.pad, g.stride, g.dilation, g.types, g.casts, g.layouts, g.bias, g.epilogue)
+           g.out_size, g.pad, g.stride, g.dilation, g.types, g.casts, g.layouts, g.bias, g.epilogue,
+           g.mode, g.strides)
 $$;
 
 -- ---- the event log ----

@@ -8,19 +8,20 @@ LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
     INSERT INTO problems (kind, direction, spatial_dim, n, c, k, groups, in_size, fil, out_size,
-                          pad, stride, dilation, types, casts, layouts, bias, epilogue)
+                          pad, stride, dilation, types, casts, layouts, bias, epilogue, mode, strides)
     SELECT DISTINCT kind, direction, spatial_dim, n, c, k, groups, in_size, fil, out_size,
-           pad, stride, dilation, types, casts, layouts, bias, epilogue
+           pad, stride, dilation, types, casts, layouts, bias, epilogue, mode, strides
     FROM jsonb_populate_recordset(NULL::problems, items)
     ORDER BY kind, direction, spatial_dim, n, c, k, groups, in_size, fil, out_size,
-             pad, stride, dilation, types, casts, layouts, bias, epilogue
+             pad, stride, dilation, types, casts, layouts, bias, epilogue, mode, strides
     ON CONFLICT ON CONSTRAINT problems_once DO NOTHING;
 
     RETURN QUERY
         SELECT item.ordinality, p.id
         FROM jsonb_populate_recordset(NULL::problems, items) WITH ORDINALITY AS item
         JOIN problems p USING (kind, direction, spatial_dim, n, c, k, groups, in_size, fil, out_size,
-                               pad, stride, dilation, types, casts, layouts, bias, epilogue)
+                               pad, stride, dilation, types, casts, layouts, bias, epilogue, mode,
+                               strides)
         ORDER BY item.ordinality;
 END $$;
 
@@ -34,21 +35,22 @@ DECLARE
     ids bigint[];
 BEGIN
     INSERT INTO problems (kind, direction, spatial_dim, n, c, k, groups, in_size, fil, out_size,
-                          pad, stride, dilation, types, casts, layouts, bias, epilogue)
+                          pad, stride, dilation, types, casts, layouts, bias, epilogue, mode, strides)
     SELECT DISTINCT kind, direction, spatial_dim, n, c, k, groups, in_size, fil, out_size,
-           pad, stride, dilation, types, casts, layouts, bias, epilogue
+           pad, stride, dilation, types, casts, layouts, bias, epilogue, mode, strides
     FROM unnest(items)
     ORDER BY kind, direction, spatial_dim, n, c, k, groups, in_size, fil, out_size,
-             pad, stride, dilation, types, casts, layouts, bias, epilogue
+             pad, stride, dilation, types, casts, layouts, bias, epilogue, mode, strides
     ON CONFLICT ON CONSTRAINT problems_once DO NOTHING;
 
     ids := ARRAY(
         SELECT p.id
         FROM unnest(items) WITH ORDINALITY AS item(no_id, kind, direction, spatial_dim, n, c, k,
              groups, in_size, fil, out_size, pad, stride, dilation, types, casts, layouts, bias,
-             epilogue, place)
+             epilogue, mode, strides, place)
         JOIN problems p USING (kind, direction, spatial_dim, n, c, k, groups, in_size, fil, out_size,
-                               pad, stride, dilation, types, casts, layouts, bias, epilogue)
+                               pad, stride, dilation, types, casts, layouts, bias, epilogue, mode,
+                               strides)
         ORDER BY item.place);
     INSERT INTO problem_tags (tag, problem_id)
     SELECT DISTINCT its_tag, id FROM unnest(ids) AS id WHERE its_tag IS NOT NULL

@@ -6,5 +6,5 @@
 -- The oldest program is the lowest revision whose programs still find everything that they
 -- call, and may go on beside these functions. Equal to the revision, it ends all older programs.
 --
--- revision: 2
--- oldest program: 1
+-- revision: 3
+-- oldest program: 3

@@ -119,7 +119,7 @@ CREATE OR REPLACE VIEW usage_problems AS
            p.pad[1] AS pad_d, p.pad[2] AS pad_h, p.pad[3] AS pad_w,
            p.stride[1] AS stride_d, p.stride[2] AS stride_h, p.stride[3] AS stride_w,
            p.dilation[1] AS dilation_d, p.dilation[2] AS dilation_h, p.dilation[3] AS dilation_w,
-           p.bias, p.epilogue, p.types, p.layouts
+           p.bias, p.epilogue, p.types, p.layouts, p.mode, p.strides
     FROM problems p;
 
 -- A row for each kept result of a campaign, each row of a golden version, and each time of a foreign

@@ -1,10 +1,13 @@
 /* The store against a real PostgreSQL: values are read back as they were stored. */
+#include "schema/results/store_usage.h"
 #include "schema/server/embedded.h"
 #include "schema/store/store_events.h"
 #include "schema/store/store_kernels.h"
 #include "schema/store/store_private.h"
 #include "schema/store/store_problems.h"
+#include "solvers/problem/problem_key.h"
 #include "tests/support/farm/scratch_db.h"
+#include "tests/support/random_problem.h"
 
 #include <locale.h>
 #include <string.h>
@@ -68,6 +71,60 @@ static void test_problems_are_stored_once(void)
     g_autoptr(GArray) none =
         store_list_problems(store, &(struct problem_filter){.tag = "other"}, &error);
     g_assert_cmpuint(none->len, ==, 0);
+}
+
+/* Problems of every operator, with strides and epilogues, come back as they were, also in the form that usage reads. */
+static void test_problems_of_every_form_come_back(void)
+{
+    g_autoptr(Store) store = scratch_store();
+    g_autoptr(GRand) random = g_rand_new_with_seed(3);
+    g_autoptr(GError) error = NULL;
+    struct random_limits limits;
+    struct problem problems[500];
+    int64_t ids[500], found[500];
+    random_limits_wide(&limits);
+    for (int i = 0; i < 500; i++)
+        random_problem(random, &limits, &problems[i]);
+    g_assert_true(store_put_problems(store, problems, 500, "some", ids, &error));
+    g_assert_no_error(error);
+    g_assert_true(store_find_problems(store, problems, 500, found, &error));
+    g_assert_cmpmem(ids, sizeof ids, found, sizeof found);
+    g_autoptr(GArray) list =
+        store_list_problems(store, &(struct problem_filter){.tag = "some"}, &error);
+    g_autoptr(GArray) used =
+        store_list_used_problems(store, &(struct usage_source){.tag = "some"}, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(list->len, ==, 500);
+    g_assert_cmpuint(used->len, ==, 500);
+    for (guint i = 0; i < list->len; i++) {
+        const struct stored_problem *stored = &g_array_index(list, struct stored_problem, i);
+        const struct used_problem *one = &g_array_index(used, struct used_problem, i);
+        for (int at = 0; at < 500; at++) {
+            g_assert_true((stored->id != ids[at]) ||
+                          problem_equal(&stored->problem, &problems[at]));
+            g_assert_true((one->id != ids[at]) || problem_equal(&one->problem, &problems[at]));
+        }
+    }
+}
+
+/* Problems that differ in mode or strides alone are two. */
+static void test_mode_and_strides_tell_problems_apart(void)
+{
+    static const char *const keys[] = {
+        "pool(max)-4-8-8-2x2-4-4-4-2-0x0-2x2-1x1-0-NCHW-FP32-F",
+        "pool(average)-4-8-8-2x2-4-4-4-2-0x0-2x2-1x1-0-NCHW-FP32-F",
+        "pool(max)-4-8-8-2x2-4-4-4-2-0x0-2x2-1x1-0-NCHW-FP32-F_sx300x64x0x8x1",
+        "pool(max)-4-8-8-2x2-4-4-4-2-0x0-2x2-1x1-0-NCHW-FP32-F_sx301x64x0x8x1",
+    };
+    g_autoptr(Store) store = scratch_store();
+    struct problem problems[G_N_ELEMENTS(keys)];
+    int64_t ids[G_N_ELEMENTS(keys)];
+    for (gsize i = 0; i < G_N_ELEMENTS(keys); i++)
+        g_assert_true(problem_key_parse(keys[i], &problems[i], NULL));
+    g_assert_true(store_put_problems(store, problems, G_N_ELEMENTS(keys), NULL, ids, NULL));
+    for (gsize i = 0; i < G_N_ELEMENTS(keys); i++)
+        for (gsize j = 0; j < i; j++)
+            g_assert_cmpint(ids[i], !=, ids[j]);
 }
 
 static void test_network_keeps_its_order(void)
@@ -420,6 +477,10 @@ int main(int argc, char **argv)
     g_test_add_func("/store/server_without_room_is_asked_again",
                     test_server_without_room_is_asked_again);
     g_test_add_func("/store/put_problems/problems_are_stored_once", test_problems_are_stored_once);
+    g_test_add_func("/store/put_problems/problems_of_every_form_come_back",
+                    test_problems_of_every_form_come_back);
+    g_test_add_func("/store/put_problems/mode_and_strides_tell_problems_apart",
+                    test_mode_and_strides_tell_problems_apart);
     g_test_add_func("/store/put_network/network_keeps_its_order", test_network_keeps_its_order);
     g_test_add_func("/store/network_has_facts_by_version", test_network_has_facts);
     g_test_add_func("/store/put_target/targets_keep_features_and_partitions",
