@@ -13,6 +13,7 @@
 #include "schema/store/store_workers.h"
 #include "worker/agent/agent.h"
 #include "worker/agent/agent_cold.h"
+#include "worker/agent/agent_pipeline.h"
 #include "worker/agent/agent_probe.h"
 #include "worker/device/device_list.h"
 #include "worker/protocol/frames.h"
@@ -28,7 +29,7 @@
 
 struct arguments {
     int build, batch, fault_limit, lock_mhz;
-    char *eval, *cold, *drain, *drain_at, *log, *log_level, *metrics;
+    char *eval, *cold, *pipeline, *drain, *drain_at, *log, *log_level, *metrics;
     int64_t drain_unix;
     bool spare_cores;
     char **labels;
@@ -88,7 +89,7 @@ static const GOptionEntry entries[] = {
     {"compile-timeout", 0, 0, G_OPTION_ARG_DOUBLE, &given.compile_timeout_seconds,
      "Time a kernel's compilation may take (default: 120)", "SECONDS"},
     {"run-timeout", 0, 0, G_OPTION_ARG_DOUBLE, &given.run_timeout_seconds,
-     "Time that a config, or --cold's runs, may take in addition to what the operations need "
+     "Time that a config, or the runs of --cold or --pipeline, may take in addition to what the operations need "
      "(default: 60)",
      "SECONDS"},
     {"sample-seconds", 0, 0, G_OPTION_ARG_DOUBLE, &given.sample_seconds,
@@ -118,6 +119,10 @@ static const GOptionEntry entries[] = {
      "Compile, load and run twice the layers that FILE lists, with empty caches; print the times as "
      "JSON and end; needs no database; takes --eval and the timeouts",
      "FILE"},
+    {"pipeline", 0, 0, G_OPTION_ARG_FILENAME, &given.pipeline,
+     "Compile, load and run the whole network that FILE describes (worker/agent/agent_pipeline.h), time it, "
+     "print the times as JSON and end; needs no database; takes --eval and the timeouts",
+     "FILE"},
     {NULL, 0, 0, 0, NULL, NULL, NULL},
 };
 
@@ -132,7 +137,10 @@ static bool arguments_parse(int argc, char **argv, GError **error)
             "finishes what is being measured and releases the rest.",
         .notes =
             "FILE of --cold, where a layer runs one config N times:\n  {\"layers\": [{\"problem\": "
-            "KEY, \"solver\": NAME, \"config\": \"64,8\", \"runs\": N}, ...]}\n",
+            "KEY, \"solver\": NAME, \"config\": \"64,8\", \"runs\": N}, ...]}\n"
+            "FILE of --pipeline, with a solver for each step of the plan (run-network writes it):\n  "
+            "{\"plan\": PATH, \"steps\": [{\"solver\": NAME, \"config\": \"64,8\"}, ...], \"input\": PATH, "
+            "\"output\": PATH, \"sample_seconds\": S}\n",
         .example = "SKIPJACK_DB=postgresql://db.example/skipjack skipjack worker --build 8 "
                    "--eval 0,1 --label night --drain-at 07:00\n  skipjack worker --drain gpu17",
         .options = entries};
@@ -166,14 +174,15 @@ static void arguments_complete(struct arguments *a)
     default_double(&a->sample_seconds, 0.3);
 }
 
-/* The name of an option that has no effect together with --probe, --cold or --drain; NULL for none. */
+/* The name of an option that has no effect together with --probe, --cold, --pipeline or --drain; NULL for none. */
 static const char *meaningless_option(const struct arguments *a)
 {
     const struct {
         const char *name;
         bool given;
     } options[] = {
-        {"--cold", (a->probe || a->drain) && a->cold},
+        {"--cold", (a->probe || a->drain || a->pipeline) && a->cold},
+        {"--pipeline", (a->probe || a->drain) && a->pipeline},
         {"--build", a->build != NO_INT},
         {"--batch", a->batch != NO_INT},
         {"--lock-clocks", a->lock_mhz != NO_INT},
@@ -193,7 +202,8 @@ static const char *meaningless_option(const struct arguments *a)
         {"--compile-timeout", (a->probe || a->drain) && a->compile_timeout_seconds > NO_DOUBLE},
         {"--run-timeout", (a->probe || a->drain) && a->run_timeout_seconds > NO_DOUBLE},
     };
-    for (size_t i = 0; (a->probe || a->cold || a->drain) && i < G_N_ELEMENTS(options); i++)
+    for (size_t i = 0;
+         (a->probe || a->cold || a->pipeline || a->drain) && i < G_N_ELEMENTS(options); i++)
         if (options[i].given)
             return options[i].name;
     return NULL;
@@ -273,7 +283,7 @@ static int work(const struct arguments *a, char **devices)
     return agent_run(&options, url, embedded);
 }
 
-/* Runs --probe or --cold. */
+/* Runs --probe, --cold or --pipeline. */
 static int ask_device(const struct arguments *a, char **devices)
 {
     const struct cold_options start = {
@@ -282,10 +292,19 @@ static int ask_device(const struct arguments *a, char **devices)
         .compile_timeout_seconds = a->compile_timeout_seconds,
         .run_timeout_seconds = a->run_timeout_seconds,
     };
+    const struct pipeline_options whole = {
+        .path = a->pipeline,
+        .device = devices[0],
+        .compile_timeout_seconds = a->compile_timeout_seconds,
+        .run_timeout_seconds = a->run_timeout_seconds,
+    };
     if (a->probe && !devices[0])
         return usage("--probe asks devices: --eval none leaves it none");
     if (!a->probe && g_strv_length(devices) != 1)
-        return usage("--cold runs on one device: --eval takes one number or UUID");
+        return usage(a->cold ? "--cold runs on one device: --eval takes one number or UUID"
+                             : "--pipeline runs on one device: --eval takes one number or UUID");
+    if (a->pipeline)
+        return agent_pipeline(&whole);
     return a->probe ? agent_probe(devices) : agent_cold(&start);
 }
 
@@ -312,9 +331,10 @@ static int run(struct arguments *a)
     const char *meaningless = meaningless_option(a);
     if (meaningless) {
         g_autofree char *text = g_strdup_printf("%s means nothing beside %s", meaningless,
-                                                a->drain   ? "--drain"
-                                                : a->probe ? "--probe"
-                                                           : "--cold");
+                                                a->drain      ? "--drain"
+                                                : a->probe    ? "--probe"
+                                                : a->pipeline ? "--pipeline"
+                                                              : "--cold");
         return usage(text);
     }
     arguments_complete(a);
@@ -326,18 +346,18 @@ static int run(struct arguments *a)
     if (wrong)
         return usage(wrong);
     g_autoptr(GError) error = NULL;
-    const char *usual = a->cold ? "local" : "all";
+    const char *usual = a->cold || a->pipeline ? "local" : "all";
     g_auto(GStrv) devices = device_list_parse(a->eval ? a->eval : usual, &error);
     if (!devices && g_error_matches(error, WORKER_ERROR, WORKER_ERROR_CHILD))
         return fail(error);
     if (!devices)
         return usage(error->message);
-    /* --probe and --cold log as text unless --log says otherwise: a person, or the command that
+    /* --probe, --cold and --pipeline log as text unless --log says otherwise: a person, or the command that
      * runs them, reads the messages. */
-    const char *form = a->log || !(a->probe || a->cold) ? a->log : "text";
+    const char *form = a->log || !(a->probe || a->cold || a->pipeline) ? a->log : "text";
     if (!log_open("worker", form, a->log_level, &error))
         return usage(error->message);
-    if (a->probe || a->cold)
+    if (a->probe || a->cold || a->pipeline)
         return ask_device(a, devices);
     if (a->build == 0 && !devices[0])
         return usage("with --build 0 and --eval none there is nothing to do");
@@ -351,6 +371,7 @@ int command_worker(int argc, char **argv)
                                                      : cli_fail("worker", g_steal_pointer(&error));
     g_free(given.eval);
     g_free(given.cold);
+    g_free(given.pipeline);
     g_strfreev(given.labels);
     g_free(given.drain);
     g_free(given.drain_at);

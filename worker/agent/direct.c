@@ -128,7 +128,8 @@ void direct_facts(const struct direct *direct, struct direct_facts *facts)
 {
     *facts = (struct direct_facts){.kernels = (int)direct->kernels->len,
                                    .bytes = direct->bytes,
-                                   .compile_seconds = direct->compile_seconds};
+                                   .compile_seconds = direct->compile_seconds,
+                                   .target = direct->target.id};
 }
 
 /* ---- compiling ---- */

@@ -29,6 +29,7 @@ struct direct_facts {
     int kernels;   /* distinct ones */
     int64_t bytes; /* of all code objects */
     double compile_seconds;
+    const char *target; /* the target's name; the job's */
 };
 
 /* Runs the job. Returns the exit status: 0; 1 after a failure, which was logged; 128 plus the signal's number after

@@ -21,6 +21,7 @@
 #include "worker/eval/cold_run.h"
 #include "worker/eval/eval_device.h"
 #include "worker/eval/eval_round.h"
+#include "worker/pipeline/pipeline_run.h"
 #include "worker/protocol/frames.h"
 #include "worker/protocol/protocol.h"
 #include "worker/protocol/target_json.h"
@@ -113,7 +114,7 @@ static const struct {
     bool (*take)(struct server *server, const struct frame *frame);
 } requests[] = {
     {"kernel", take_kernel}, {"forget", take_forget}, {"evaluate", take_work},
-    {"cold", take_work},     {"stop", take_stop},
+    {"cold", take_work},     {"pipeline", take_work}, {"stop", take_stop},
 };
 
 static bool take_frame(struct server *server, const struct frame *frame)
@@ -322,12 +323,28 @@ static bool serve_cold(struct server *server, const json_t *head, GError **error
                      error);
 }
 
+/* Serves a pipeline request. Its failure ends the child, too. */
+static bool serve_pipeline(struct server *server, const json_t *head, GError **error)
+{
+    json_t *answer =
+        pipeline_run(server->opened.device, server->kernels, server->opened.floor_ms, head, error);
+
+    return answer && send_head(server, answer, error);
+}
+
 static bool serve_work(struct server *server, const json_t *head, GError **error)
 {
+    static const struct {
+        const char *op;
+        bool (*serve)(struct server *server, const json_t *head, GError **error);
+    } rows[] = {{"cold", serve_cold}, {"pipeline", serve_pipeline}, {"evaluate", serve_evaluate}};
     const char *op = json_string_value(json_object_get(head, "op"));
 
-    return strcmp(op, "cold") == 0 ? serve_cold(server, head, error)
-                                   : serve_evaluate(server, head, error);
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        if (strcmp(op, rows[i].op) == 0)
+            return rows[i].serve(server, head, error);
+    }
+    g_assert_not_reached();
 }
 
 static bool serve(struct server *server, GError **error)

@@ -37,6 +37,11 @@
  *   {"op":"cold","target":{..},     load the kernels, run all layers twice (cold_run.h)
  *    "layers":[{"index":0,"problem":KEY,"solver":NAME,"values":[..],"kernels":[..],"runs":N,
  *               "workspace_bytes":B}, ...]}     of the config's result: the solver's limit; absent: no limit
+ *   {"op":"pipeline","target":{..},"plan":PATH,     run a whole network (pipeline/pipeline_run.h)
+ *    "steps":[{"index":I,"solver":NAME,"values":[..],"kernels":[..],"workspace_bytes":B}, ...],  one a step
+ *    "input":PATH,             samples as FP32 (coordinator/network/plan/PLAN.md); absent: random ones of "seed"
+ *    "output":PATH,            where the outputs go as FP32; absent: nowhere
+ *    "sample_seconds":S}       device time for the readings; 0: no times
  *   {"op":"stop"}              begin no further config; answer "evaluated" for every request received
  * The child takes "kernel" and "forget" between the configs of a request, too; another "evaluate" is queued.
  * From it:
@@ -54,6 +59,13 @@
  *    "refusal":".."}           why the host verified although a judge was sent; else ""
  *   {"op":"failed","id":N,"failure":"..","detail":".."}       the whole request cannot be served
  *   {"op":"cold","load_seconds":S,"first_seconds":S,"second_seconds":S}     or the child ends
+ *   {"op":"pipeline","network":"..","arena":{"bytes","sum_bytes","bound_bytes"},"input_bytes":B,
+ *    "weight_bytes":B,"packed_bytes":B,"workspace_bytes":B,"load_seconds":S,"pack_ms":MS,
+ *    "launches":{"n","min_ms","median_ms","spread","unstable"},     all launches, one by one
+ *    "graph":{..},             the same as one graph launch; null where the device has none
+ *    "host_ms":MS,             of one run, by the host's clock
+ *    "stray":"..",             where a step wrote that it must not; null; no times then
+ *    "steps":[{"name","median_ms","flops","bytes","launches","packed_bytes","workspace_bytes"}, ...]}
  * "begin" and "outcome" of an index come again if it is measured again: the default at the end, and every config with a
  * time if the default drifted ("repeated"). The last outcome of an index counts. drift is the default's last median
  * over the one before it, 0 if it was measured once. "slow" outcomes carry the times at which they were dropped. After

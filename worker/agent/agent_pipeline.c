@@ -1,0 +1,173 @@
+#include "worker/agent/agent_pipeline.h"
+
+#include <stdio.h>
+
+#include "schema/monitor/log.h"
+#include "solvers/framework/solver.h"
+#include "worker/agent/direct.h"
+#include "worker/agent/work.h"
+#include "worker/pipeline/pipeline_plan.h"
+#include "worker/protocol/frames.h"
+#include "worker/protocol/target_json.h"
+
+#define FILE_BYTES_MAX ((gsize)64 << 20)
+#define RUNS           40 /* runs of the network beside those of the readings */
+
+struct whole {
+    const struct pipeline_options *options;
+    json_t *file; /* the request, as it was read */
+    struct pipeline_plan plan;
+};
+
+struct choice {
+    const char *solver, *config;
+    json_int_t workspace_bytes; /* INT64_MAX if the file has none */
+};
+
+static bool choice_read(const json_t *object, struct choice *choice, GError **error)
+{
+    json_error_t why;
+    choice->workspace_bytes = INT64_MAX;
+    if (json_unpack_ex((json_t *)(uintptr_t)object, &why, 0, "{s:s, s:s, s?I}", "solver",
+                       &choice->solver, "config", &choice->config, "workspace_bytes",
+                       &choice->workspace_bytes) == 0)
+        return true;
+    g_set_error(error, WORKER_ERROR, WORKER_ERROR_INVALID, "it needs solver and config (texts): %s",
+                why.text);
+    return false;
+}
+
+/* The step of the eval child's request: the choice, solved. */
+static json_t *step_request(struct direct *direct, const struct target *target,
+                            const struct problem *p, int index, const struct choice *choice,
+                            GError **error)
+{
+    struct perf_config config;
+    struct solution solution;
+    struct context context;
+    const struct solver *solver = solver_find(choice->solver);
+    if (!solver) {
+        g_set_error(error, WORKER_ERROR, WORKER_ERROR_INVALID, "there is no solver '%s' here",
+                    choice->solver);
+        return NULL;
+    }
+    solution_init(&solution);
+    if (!solver_result_parse(solver, p, target, choice->config,
+                             (uint64_t)MAX(choice->workspace_bytes, 0), &context, &config, error) ||
+        !solver_solve(solver, p, &context, &config, &solution, error))
+        return NULL;
+    direct_allow(direct, RUNS * 2 * problem_macs(p) / WORK_SLOWEST_FLOPS);
+    json_t *values = json_array(), *kernels = json_array();
+    json_t *made = json_pack("{s:i, s:s, s:o, s:o, s:I}", "index", index, "solver", choice->solver,
+                             "values", values, "kernels", kernels, "workspace_bytes",
+                             (json_int_t)solution.workspace_bytes);
+    for (int i = 0; i < config.count; i++)
+        json_array_append_new(values, json_integer(config.values[i]));
+    if (!direct_add_kernels(direct, &solution, kernels, error)) {
+        json_decref(made);
+        return NULL;
+    }
+    return made;
+}
+
+static bool add_steps(struct whole *whole, struct direct *direct, const struct target *target,
+                      json_t *steps, GError **error)
+{
+    const json_t *list = json_object_get(whole->file, "steps");
+    if (json_array_size(list) != whole->plan.steps->len) {
+        g_set_error(error, WORKER_ERROR, WORKER_ERROR_INVALID,
+                    "cannot use '%s': 'steps' has %zu elements, the plan has %u steps",
+                    whole->options->path, json_array_size(list), whole->plan.steps->len);
+        return false;
+    }
+    for (guint i = 0; i < whole->plan.steps->len; i++) {
+        const struct pipeline_step *step = pipeline_step_at(&whole->plan, (int)i);
+        struct choice choice;
+        json_t *made = NULL;
+        if (choice_read(json_array_get(list, i), &choice, error))
+            made = step_request(direct, target, &step->problem, (int)i, &choice, error);
+        if (!made) {
+            g_prefix_error(error, "cannot use '%s', step %u ('%s'): ", whole->options->path, i + 1,
+                           step->name);
+            return false;
+        }
+        json_array_append_new(steps, made);
+    }
+    return true;
+}
+
+/* Copies the members that the eval child takes as they are. */
+static void copy_members(const json_t *from, json_t *to)
+{
+    static const char *const names[] = {"plan", "input", "output", "seed", "sample_seconds"};
+    for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
+        json_t *value = json_object_get(from, names[i]);
+        if (value)
+            json_object_set(to, names[i], value);
+    }
+}
+
+static json_t *plan(struct direct *direct, const struct target *target, void *data, GError **error)
+{
+    struct whole *whole = data;
+    json_t *steps = json_array();
+    json_t *request = json_pack("{s:s, s:o, s:o}", "op", "pipeline", "target",
+                                target_to_json(target), "steps", steps);
+    copy_members(whole->file, request);
+    direct_allow(direct, 20 * json_number_value(json_object_get(whole->file, "sample_seconds")));
+    if (add_steps(whole, direct, target, steps, error))
+        return request;
+    json_decref(request);
+    return NULL;
+}
+
+static bool take_answer(struct direct *direct, const json_t *head, void *data)
+{
+    struct direct_facts facts;
+    json_t *answer = json_copy((json_t *)(uintptr_t)head);
+    (void)data;
+    direct_facts(direct, &facts);
+    json_object_del(answer, "op");
+    json_object_set_new(answer, "target", json_string(facts.target));
+    json_object_set_new(answer, "kernels", json_integer(facts.kernels));
+    json_object_set_new(answer, "bytes", json_integer(facts.bytes));
+    json_object_set_new(answer, "compile_seconds", json_real(facts.compile_seconds));
+    bool printed = json_dumpf(answer, stdout, JSON_COMPACT) == 0;
+    putchar('\n');
+    json_decref(answer);
+    return printed;
+}
+
+static bool read_plan(struct whole *whole)
+{
+    g_autoptr(GError) error = NULL;
+    const char *path = json_string_value(json_object_get(whole->file, "plan"));
+    if (!path)
+        g_set_error(&error, WORKER_ERROR, WORKER_ERROR_INVALID,
+                    "cannot use '%s': 'plan' must name the file of a plan", whole->options->path);
+    if (path && pipeline_plan_read(&whole->plan, path, &error))
+        return true;
+    log_write(LEVEL_ERROR, "pipeline_failed", NULL, "%s", error->message);
+    return false;
+}
+
+int agent_pipeline(const struct pipeline_options *options)
+{
+    struct whole whole = {.options = options};
+    const struct direct_job job = {
+        .name = "pipeline",
+        .device = options->device,
+        .compile_timeout_seconds = options->compile_timeout_seconds,
+        .run_timeout_seconds = options->run_timeout_seconds,
+        .plan = plan,
+        .take = take_answer,
+        .data = &whole,
+    };
+    int status = 1;
+    whole.file = direct_read_file("pipeline", options->path, FILE_BYTES_MAX);
+    if (whole.file && read_plan(&whole))
+        status = direct_run(&job);
+    pipeline_plan_clear(&whole.plan);
+    json_decref(whole.file);
+    return status;
+}
