@@ -1,0 +1,18 @@
+/*
+ * The rows of ONNX's operators. A row's name is ONNX's; behind other domains' names there is a point:
+ * "com.microsoft.QGemm". Rows have the form of the newest opset that is read: onnx_read.h brings older forms into it.
+ */
+#ifndef COORDINATOR_NETWORK_ONNX_ONNX_OPS_H
+#define COORDINATOR_NETWORK_ONNX_ONNX_OPS_H
+
+#include "coordinator/network/op.h"
+
+/* The row of an operator; NULL if there is none. `domain` is "", "ai.onnx" or "com.microsoft". Cast and Transpose are
+ * the core's rows. */
+const struct op *onnx_op_find(const char *domain, const char *name);
+/* All rows in the table's order, ends with NULL: for pages and tests. */
+const struct op *onnx_op_at(int index);
+/* The rows as a table in Markdown. Free with g_free(). */
+char *onnx_ops_markdown(void);
+
+#endif
