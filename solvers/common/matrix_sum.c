@@ -1,6 +1,7 @@
 #include "solvers/common/matrix_sum.h"
 
 #include "solvers/common/conv_common.h"
+#include "solvers/common/matrix_epilogue.h"
 
 /* work-items of a workgroup, as conv_matrix_sum.cl declares it */
 #define SUM_ITEMS    128
@@ -33,10 +34,17 @@ void matrix_add_sum(const struct problem *p, int64_t count, int splits, struct s
     launch_option_text(launch, "LANE", conv_sum_type(p));
     launch_option_int(launch, "SHARES", shares);
     launch_option_text(launch, "TYPE", data_type_name(p->type[role]));
+    matrix_add_epilogue_options(p, launch);
+    launch_sort_options(launch);
     launch_arg_workspace(launch, 0);
     launch_arg_tensor(launch, role);
     launch_arg_int64(launch, count);
     launch_arg_int32(launch, splits);
+    if (p->epilogue[0] != '\0') {
+        launch_arg_int32(launch, p->groups);
+        launch_arg_int32(launch, count / matrix_output_positions(p) / p->groups);
+        matrix_add_epilogue_args(p, launch);
+    }
     launch_set_grid(launch, items, (const int[]){SUM_ITEMS, 1, 1});
     solution->workspace_bytes = (uint64_t)count * (uint64_t)splits * SUM_BYTES;
 }

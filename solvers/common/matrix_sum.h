@@ -27,7 +27,8 @@ bool matrix_parts_are_short(double terms, int splits);
 int matrix_least_splits(double terms);
 
 /* Adds the launch for a result of `count` elements, padding channels included: a multiple of 4, at most
- * MATRIX_SUM_MOST. Sets the solution's workspace to the bytes of the split-K parts. */
+ * MATRIX_SUM_MOST. Sets the solution's workspace to the bytes of the split-K parts. The launch also does the problem's
+ * epilogue, for which the result must have channels innermost, with as many in each group. */
 void matrix_add_sum(const struct problem *p, int64_t count, int splits, struct solution *solution);
 
 #endif

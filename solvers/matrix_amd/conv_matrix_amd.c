@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "solvers/common/conv_common.h"
+#include "solvers/common/matrix_epilogue.h"
 #include "solvers/common/matrix_sum.h"
 #include "solvers/common/matrix_transform.h"
 #include "solvers/framework/solver_rows.h"
@@ -336,6 +337,7 @@ static void add_options(const struct problem *p, const struct matrix_amd_shape *
     launch_option_int(launch, "WMMA", shape->unit.wmma);
     conv_add_direction_option(p, launch);
     launch_option_text(launch, "TYPE", data_type_name(p->type[TENSOR_X]));
+    matrix_add_epilogue_options(p, launch);
     launch_sort_options(launch);
 }
 
@@ -365,6 +367,7 @@ static void add_arguments(const struct problem *p, const int32_t *values, int64_
     add_shape(p, launch);
     launch_arg_int32(launch, values[SPLITS]);
     launch_arg_int32(launch, part_terms);
+    matrix_add_epilogue_args(p, launch);
 }
 
 static void set_grid(const struct problem *p, const struct matrix_amd_shape *shape,
@@ -438,6 +441,7 @@ const struct solver solver_conv_mfma = {
     .name = "ConvMfma",
     .revision = 4,
     .algorithm = "ImplicitGEMM",
+    .epilogues = EPILOGUE_DOES_ALL,
     .dynamic = true,
     .native = true,
     .sources = sources,
@@ -486,6 +490,7 @@ const struct solver solver_conv_wmma = {
     .name = "ConvWmma",
     .revision = 4,
     .algorithm = "ImplicitGEMM",
+    .epilogues = EPILOGUE_DOES_ALL,
     .dynamic = true,
     .native = true,
     .sources = sources,

@@ -186,6 +186,7 @@ const struct solver solver_conv_matrix = {
     .name = "ConvMatrix",
     .revision = 6,
     .algorithm = "ImplicitGEMM",
+    .epilogues = EPILOGUE_DOES_ALL,
     .dynamic = true,
     .native = true,
     .sources = sources,

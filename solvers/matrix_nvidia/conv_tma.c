@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "solvers/common/conv_common.h"
+#include "solvers/common/matrix_epilogue.h"
 #include "solvers/common/matrix_sum.h"
 #include "solvers/common/matrix_transform.h"
 #include "solvers/framework/solver_rows.h"
@@ -460,11 +461,7 @@ static void add_options(const struct problem *p, const struct context *context,
     for (int i = 0; i < TMA_SPLITS; i++)
         launch_option_int(launch, params[i].name, values[i]);
     launch_option_int(launch, "STAGES", conv_tma_stages(context, values));
-    launch_option_int(launch, "SPLIT", parts > 1);
-    conv_add_direction_option(p, launch);
-    launch_option_text(launch, "LANE", conv_sum_type(p));
-    launch_option_text(launch, "TYPE", data_type_name(p->type[TENSOR_X]));
-    launch_sort_options(launch);
+    matrix_add_options(p, parts, launch);
 }
 
 static void add_plane(struct launch *launch, const int64_t size[AXIS_COUNT])
@@ -525,6 +522,8 @@ static bool solve(const struct problem *p, const struct context *context,
     launch_arg_workspace(launch, maps);
     add_shape(p, &boxes, &grid, splits, launch);
     launch_arg_int64(launch, elements);
+    if (parts == 1)
+        matrix_add_epilogue_args(p, launch);
     launch->local_bytes = conv_tma_local_bytes(context, values);
     launch_set_line(launch, grid.workgroups * items, items);
     if (parts > 1)
@@ -540,6 +539,7 @@ const struct solver solver_conv_tma = {
     .name = "ConvTma",
     .revision = 4,
     .algorithm = "ImplicitGEMM",
+    .epilogues = EPILOGUE_DOES_ALL,
     .dynamic = true,
     .native = true,
     .sources = sources,

@@ -168,6 +168,7 @@ const struct solver solver_conv_wgmma = {
     .name = "ConvWgmma",
     .revision = 8,
     .algorithm = "ImplicitGEMM",
+    .epilogues = EPILOGUE_DOES_ALL,
     .dynamic = true,
     .native = true,
     .sources = sources,

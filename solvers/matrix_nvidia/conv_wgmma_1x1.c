@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "solvers/common/conv_common.h"
+#include "solvers/common/conv_epilogue.h"
 #include "solvers/common/matrix_sum.h"
 #include "solvers/framework/solver_rows.h"
 #include "solvers/matrix_nvidia/matrix_common.h"
@@ -256,6 +257,10 @@ static bool filter_is_served(const struct problem *p, const char **reason)
         if (p->direction == DIRECTION_B && (stride > 2 || p->in[a] != stride * p->out[a]))
             return false;
     }
+    /* Positions of x that no position of y meets are stored as zeros, to which no step is done. */
+    *reason = "needs a stride of 1 for an epilogue backward by the data";
+    if (p->direction == DIRECTION_B && stride > 1 && p->epilogue[0] != '\0')
+        return false;
     *reason = "needs groups of at least eight channels";
     return p->c / p->groups >= CHANNELS_LEAST && p->k / p->groups >= CHANNELS_LEAST;
 }
@@ -405,6 +410,7 @@ static void add_options(const struct problem *p, const int32_t *values, struct l
     launch_option_int(launch, "SPLIT", values[SPLITS] > 1);
     launch_option_int(launch, "STRIDE", p->stride[AXIS_H]);
     launch_option_text(launch, "TYPE", data_type_name(p->type[TENSOR_X]));
+    conv_add_epilogue_options(p, launch);
     launch_sort_options(launch);
 }
 
@@ -425,6 +431,7 @@ static bool solve(const struct problem *p, const struct context *context,
     launch_arg_int32(launch, conv_divide_up(column_blocks(p, values), values[CHAIN]));
     launch_arg_int32(launch, values[SPLITS]);
     launch_arg_int64(launch, elements);
+    conv_add_epilogue_args(p, launch);
     launch_set_grid(
         launch, (const int64_t[]){layer_blocks(p, values) * items, 1, p->groups * values[SPLITS]},
         (const int[]){items, 1, 1});
@@ -439,6 +446,7 @@ const struct solver solver_conv_wgmma_1x1 = {
     .name = "ConvWgmma1x1",
     .revision = 4,
     .algorithm = "GEMM",
+    .epilogues = EPILOGUE_DOES_ALL,
     .native = true,
     .sources = sources,
     .is_applicable = is_applicable,

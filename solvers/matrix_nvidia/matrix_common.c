@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "solvers/common/conv_common.h"
+#include "solvers/common/matrix_epilogue.h"
 #include "solvers/common/matrix_sum.h"
 #include "solvers/common/matrix_transform.h"
 
@@ -330,12 +331,14 @@ bool matrix_serves(const struct problem *p, const struct context *context, const
 
 /* ---- the launches ---- */
 
-static void add_options(const struct problem *p, int splits, struct launch *launch)
+void matrix_add_options(const struct problem *p, int splits, struct launch *launch)
 {
     launch_option_int(launch, "SPLIT", splits > 1);
     conv_add_direction_option(p, launch);
     launch_option_text(launch, "LANE", conv_sum_type(p));
     launch_option_text(launch, "TYPE", data_type_name(p->type[TENSOR_X]));
+    if (splits == 1)
+        matrix_add_epilogue_options(p, launch);
     launch_sort_options(launch);
 }
 
@@ -389,12 +392,14 @@ void matrix_finish_launch(const struct problem *p, const struct matrix_blocks *b
     int64_t rows = (int64_t)blocks_of(product.rows, blocks->m);
     const int64_t grid[] = {rows * columns * items, 1, (int64_t)product.layers * blocks->splits};
 
-    add_options(p, blocks->splits, launch);
+    matrix_add_options(p, blocks->splits, launch);
     conv_add_product_args(p, false, blocks->splits > 1, launch);
     add_shape(p, launch);
     launch_arg_int32(launch, columns);
     launch_arg_int32(launch, blocks->splits);
     launch_arg_int64(launch, (int64_t)matrix_result_elements(p));
+    if (blocks->splits == 1)
+        matrix_add_epilogue_args(p, launch);
     launch_set_grid(launch, grid, (const int[]){items, 1, 1});
 }
 

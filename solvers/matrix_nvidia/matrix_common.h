@@ -70,6 +70,9 @@ double matrix_result_elements(const struct problem *p);
 uint64_t matrix_workspace_bytes(const struct problem *p, const struct context *context,
                                 const struct matrix_blocks *largest);
 
+/* Adds the options that all these kernels have to a launch that has its own, and sorts them. A launch that writes
+ * split-K parts (splits > 1) does no epilogue. */
+void matrix_add_options(const struct problem *p, int splits, struct launch *launch);
 /* matrix_finish_launch() completes a launch that has its file and its own options: it adds the shared options, sorts
  * them, and adds all arguments and the grid. matrix_finish_solution() adds the launches that add up split-K parts and
  * copy tensors. */

@@ -4,9 +4,11 @@
  * work-item adds up every SHARES-th part of four elements; SHARES work-items share an element and add up their sums
  * in local memory. Thus many work-items read even where a result has few elements and many parts.
  *
- * Options: TYPE, the stored type; LANE, the sums' type (float or int); SHARES, a power of 2 up to 64.
+ * Options: TYPE, the stored type; LANE, the sums' type (float or int); SHARES, a power of 2 up to 64; and those of
+ * an epilogue (matrix_epilogue.h). With one, the result's rows are positions, each of `groups` groups of `columns`.
  */
 #include "dialect.h"
+#include "matrix_epilogue.h"
 
 #define ITEMS 128
 #define FOURS (ITEMS / SHARES) /* of a workgroup */
@@ -19,9 +21,15 @@ struct ALIGNED(4 * sizeof(STORAGE(TYPE))) four_stored {
     STORAGE(TYPE) lane[4];
 };
 
+#ifdef EPILOGUE
+#define ROW_PARAMETERS , int groups, int columns
+#else
+#define ROW_PARAMETERS
+#endif
+
 KERNEL(ITEMS, 1, 1)
 conv_matrix_sum(GLOBAL const LANE *RESTRICT parts, GLOBAL STORAGE(TYPE) * RESTRICT result,
-                i64 count, int splits)
+                i64 count, int splits ROW_PARAMETERS FINISH_PARAMETERS)
 {
 #if SHARES > 1
     LOCAL_ARRAY struct four shares[ITEMS];
@@ -48,8 +56,20 @@ conv_matrix_sum(GLOBAL const LANE *RESTRICT parts, GLOBAL STORAGE(TYPE) * RESTRI
         for (int i = 0; i < 4; i++)
             sums.lane[i] += shares[share * FOURS + item].lane[i];
 #endif
+#ifdef EPILOGUE
+    {
+        /* A group has a multiple of four columns, so that four neighbours are of one group and position. */
+        const int row = groups * columns, position = (int)(at / row);
+        const int place = (int)(at - (i64)position * row), group = place / columns;
+        for (int i = 0; i < 4; i++)
+            stored.lane[i] = EPILOGUE_ROUND(
+                TYPE, finished(sums.lane[i], at < count ? position : -1, group, groups,
+                               place - group * columns + i FINISH_ARGUMENTS));
+    }
+#else
     for (int i = 0; i < 4; i++)
         stored.lane[i] = DIALECT_JOIN(to_, TYPE)(sums.lane[i]);
+#endif
     if (at < count)
         *(GLOBAL struct four_stored *)(GLOBAL void *)(result + at) = stored;
 }

@@ -27,6 +27,9 @@
 
 #include "matrix_unit_amd.h"
 
+#define LANE SUM
+#include "matrix_epilogue.h"
+
 #include "matrix_blocks_amd.h"
 
 #define BUFFER_CHUNKS (TILE_CHUNKS(BLOCK_M) + TILE_CHUNKS(BLOCK_N))
@@ -62,7 +65,8 @@ KERNEL(ITEMS, 1, 1)
 conv_matrix_amd(GLOBAL const element *RESTRICT a, GLOBAL const element *RESTRICT b,
                 GLOBAL RESULT *RESTRICT result, int n, int c, int k, int groups, int in_h, int in_w,
                 int out_h, int out_w, int fil_h, int fil_w, int pad_h, int pad_w, int stride_h,
-                int stride_w, int dilation_h, int dilation_w, int splits, int part_terms)
+                int stride_w, int dilation_h, int dilation_w, int splits,
+                int part_terms FINISH_PARAMETERS)
 {
     LOCAL_ARRAY chunk local_chunks[LOCAL_CHUNKS];
     UNIT_SCRATCH
@@ -175,10 +179,11 @@ conv_matrix_amd(GLOBAL const element *RESTRICT a, GLOBAL const element *RESTRICT
     UNIT_UNROLL
     for (int i = 0; i < TILES_M; i++) {
         LOCAL_POINTER chunk *stage = local_chunks + wave * UNIT * STAGE_LINE;
-        stage_sums(stage, sums[i], lane);
+        const struct wave_rows at = {first_row + wave_row + i * UNIT, rows,
+                                     first_column + wave_column, layer};
+        stage_sums(stage, sums[i], &at, s, lane FINISH_ARGUMENTS);
         BARRIER();
-        store_rows(result, stage, first_row + wave_row + i * UNIT, rows, first_column + wave_column,
-                   columns, line, lane);
+        store_rows(result, stage, at.first, rows, at.column, columns, line, lane);
         BARRIER();
     }
 #endif

@@ -376,16 +376,38 @@ DEVICE void lay_blocks(LOCAL_POINTER chunk *tile, const struct fetched *fetched,
 #define STAGE_LINE     (WAVE_N / RESULT_CHUNK + 1)
 #define STAGE_CHUNKS   (WAVES * UNIT * STAGE_LINE)
 
-DEVICE void stage_sums(LOCAL_POINTER chunk *stage, unit_sums sums[TILES_N], int lane)
+/* Where a wave's rows of sums are in the product: the first row, the number of all rows, the first column, and the
+ * group. In F and B rows are positions of the output. */
+struct wave_rows {
+    int first, count, column, group;
+};
+
+/* Writes a row of a wave's tiles to local memory, with the epilogue done. */
+DEVICE void stage_sums(LOCAL_POINTER chunk *stage, unit_sums sums[TILES_N],
+                       const struct wave_rows *wave, const struct sizes *s,
+                       int lane FINISH_PARAMETERS)
 {
+    (void)wave;
+    (void)s;
 UNIT_UNROLL
-    for (int j = 0; j < TILES_N; j++)
+    for (int e = 0; e < UNIT_SUMS; e++) {
+        LOCAL_POINTER STORAGE(RESULT_TYPE) *line =
+            (LOCAL_POINTER STORAGE(RESULT_TYPE) *)(stage + sum_row(e, lane) * STAGE_LINE);
+#ifdef EPILOGUE
+        const int row = wave->first + sum_row(e, lane), position = row < wave->count ? row : -1;
+#endif
 UNIT_UNROLL
-        for (int e = 0; e < UNIT_SUMS; e++) {
-            LOCAL_POINTER STORAGE(RESULT_TYPE) *line =
-                (LOCAL_POINTER STORAGE(RESULT_TYPE) *)(stage + sum_row(e, lane) * STAGE_LINE);
+        for (int j = 0; j < TILES_N; j++) {
+#ifdef EPILOGUE
+            const int column = wave->column + j * UNIT + lane % UNIT;
+            line[j * UNIT + lane % UNIT] =
+                EPILOGUE_ROUND(RESULT_TYPE, finished(sums[j][e], position, wave->group, s->groups,
+                                                     column FINISH_ARGUMENTS));
+#else
             STORE(RESULT_TYPE, line, j * UNIT + lane % UNIT, sums[j][e]);
+#endif
         }
+    }
 }
 
 /* Stores rows of sums from local memory to the result, where rows are `line` elements apart and columns are

@@ -23,9 +23,14 @@
 #define BYTES_INT8    1
 #define ELEMENT_BYTES DIALECT_JOIN(BYTES_, TYPE)
 
+/* The result's type: that of the tensors, or for INT8 tensors INT32 or what the epilogue gives (TYPE_Y). */
 #if ELEMENT_BYTES == 1
-#define SUM         int
+#define SUM int
+#if defined(EPILOGUE)
+#define RESULT_TYPE TYPE_Y
+#else
 #define RESULT_TYPE INT32
+#endif
 #else
 #define SUM         float
 #define RESULT_TYPE TYPE

@@ -70,7 +70,7 @@ DEVICE void multiply_stage(LOCAL_POINTER unsigned char *memory, unsigned tile,
 KERNEL(ITEMS, 1, 1)
 conv_matrix(GLOBAL const half_bits *RESTRICT a, GLOBAL const half_bits *RESTRICT b,
             GLOBAL RESULT *RESTRICT result, SIZE_PARAMETERS, int column_blocks, int splits,
-            i64 part_elements LOCAL_MEMORY_PARAMETER)
+            i64 part_elements FINISH_PARAMETERS LOCAL_MEMORY_PARAMETER)
 {
     const struct sizes sizes = SIZES;
     const struct sizes *s = &sizes;

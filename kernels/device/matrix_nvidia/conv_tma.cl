@@ -80,7 +80,8 @@ DEVICE void clear_stages(LOCAL_POINTER unsigned char *memory, const struct shape
 /* Emulation of a workgroup: all work-items copy, then the work-items with rows multiply. A team's first workgroup
  * computes all parts of the team's tile, the others none. */
 DEVICE void work(LOCAL_POINTER unsigned char *memory, const struct map *a, const struct map *b,
-                 GLOBAL RESULT *result, i64 part_elements, const struct shape *s, int item)
+                 GLOBAL RESULT *result, i64 part_elements, const struct shape *s,
+                 int item FINISH_PARAMETERS)
 {
     LANE sums[TILES_N][4];
     const struct stored_rows rows = find_stored_rows(s, item);
@@ -108,7 +109,7 @@ DEVICE void work(LOCAL_POINTER unsigned char *memory, const struct map *a, const
         }
         store_tile(result + tile.part / TEAM * part_elements,
                    memory + STAGED_AT + item / 32 * STAGED_BYTES, sums, &rows, s, &tile,
-                   is_there && members > 0, item);
+                   is_there && members > 0, item FINISH_ARGUMENTS);
     }
 }
 
@@ -153,7 +154,7 @@ DEVICE int forgotten(int number)
 /* The multiplying groups' loop. A block's stage is released while the next block is multiplied, or at the end of the
  * tile. */
 DEVICE void consume(unsigned tiles, GLOBAL RESULT *result, i64 part_elements, const struct shape *s,
-                    int item)
+                    int item FINISH_PARAMETERS)
 {
     LANE sums[TILES_N][4];
     const struct stored_rows rows = find_stored_rows(s, item);
@@ -180,11 +181,12 @@ DEVICE void consume(unsigned tiles, GLOBAL RESULT *result, i64 part_elements, co
             arrive(before);
         tile = tile_at(forgotten(number), MEMBER, s);
 #if TEAM > 1
-        store_share(result + tile.part / TEAM * part_elements, tiles, sums, &rows, s, &tile, item);
+        store_share(result + tile.part / TEAM * part_elements, tiles, sums, &rows, s, &tile,
+                    item FINISH_ARGUMENTS);
 #else
         store_tile(result + tile.part * part_elements,
                    local_memory + STAGED_AT + item / 32 * STAGED_BYTES, sums, &rows, s, &tile, 1,
-                   item);
+                   item FINISH_ARGUMENTS);
 #endif
     }
 }
@@ -207,7 +209,7 @@ DEVICE void prepare(unsigned tiles, const struct map *a, const struct map *b, co
 }
 
 DEVICE void work(const struct map *a, const struct map *b, GLOBAL RESULT *result, i64 part_elements,
-                 const struct shape *s, int item)
+                 const struct shape *s, int item FINISH_PARAMETERS)
 {
     const unsigned tiles = local_place(local_memory);
     prepare(tiles, a, b, s, item);
@@ -219,7 +221,7 @@ DEVICE void work(const struct map *a, const struct map *b, GLOBAL RESULT *result
     } else {
         if (MOVES_REGISTERS)
             MORE_REGISTERS(CONSUMER_REGISTERS);
-        consume(tiles, result, part_elements, s, item);
+        consume(tiles, result, part_elements, s, item FINISH_ARGUMENTS);
     }
 }
 
@@ -229,7 +231,7 @@ DEVICE void work(const struct map *a, const struct map *b, GLOBAL RESULT *result
 ENTRY(ITEMS, RESIDENT, TEAM)
 conv_tma(GLOBAL const half_bits *RESTRICT a, GLOBAL const half_bits *RESTRICT b,
          GLOBAL RESULT *RESTRICT result, GLOBAL unsigned char *maps, SHAPE_PARAMETERS,
-         i64 part_elements LOCAL_MEMORY_PARAMETER)
+         i64 part_elements FINISH_PARAMETERS LOCAL_MEMORY_PARAMETER)
 {
     const struct shape shape = SHAPE;
     const int item = (int)LOCAL_ID(0);
@@ -238,10 +240,10 @@ conv_tma(GLOBAL const half_bits *RESTRICT a, GLOBAL const half_bits *RESTRICT b,
 #if defined(MATRIX_EMULATED)
     (void)maps;
     clear_stages(local_memory, &shape, item);
-    work(local_memory, &map_a, &map_b, result, part_elements, &shape, item);
+    work(local_memory, &map_a, &map_b, result, part_elements, &shape, item FINISH_ARGUMENTS);
 #else
     map_a.slot = (u64)(maps + (i64)GROUP_ID(0) * 2 * MAP_BYTES);
     map_b.slot = map_a.slot + MAP_BYTES;
-    work(&map_a, &map_b, result, part_elements, &shape, item);
+    work(&map_a, &map_b, result, part_elements, &shape, item FINISH_ARGUMENTS);
 #endif
 }

@@ -26,7 +26,7 @@
 KERNEL(ITEMS, 1, 1)
 conv_wgmma_1x1(GLOBAL const half_bits *RESTRICT a, GLOBAL const half_bits *RESTRICT b,
                GLOBAL RESULT *RESTRICT result, int image_count, int starts, int parts,
-               i64 part_elements LOCAL_MEMORY_PARAMETER)
+               i64 part_elements EPILOGUE_PARAMETERS LOCAL_MEMORY_PARAMETER)
 {
     /* The mask changes nothing: it tells the compiler the range of the number. */
     const int item = (int)LOCAL_ID(0) & (ITEMS - 1), lane = item % 32, warp = item / 32;
@@ -110,11 +110,11 @@ conv_wgmma_1x1(GLOBAL const half_bits *RESTRICT a, GLOBAL const half_bits *RESTR
         store_part(result + part * part_elements + (i64)group * SIZE_K * SIZE_C, sums, row, column,
                    warp, lane);
 #elif defined(DIRECTION_W)
-        store_block(result + (i64)group * SIZE_K * SIZE_C, local_memory, sums, row, column, columns,
-                    warp, lane);
-#else
-        store_block(result + (i64)group * ROWS * RESULT_PITCH, local_memory, sums, row, column,
+        store_block(result + (i64)group * SIZE_K * SIZE_C, local_memory, sums, group, row, column,
                     columns, warp, lane);
+#else
+        store_block(result + (i64)group * ROWS * RESULT_PITCH, local_memory, sums, group, row,
+                    column, columns, warp, lane EPILOGUE_ARGUMENTS);
 #endif
     }
     (void)part_elements;

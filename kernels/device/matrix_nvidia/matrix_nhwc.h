@@ -20,6 +20,7 @@
  * Lines of up to eight chunks make a panel; the chunks of a line are permuted by the line's number, so that
  * eight lines' chunks of one number are in different banks.
  */
+#include "matrix_epilogue.h"
 #include "matrix_nvidia.h"
 
 #if defined(DIRECTION_F)
@@ -52,12 +53,29 @@
 #define A_BYTES     (BLOCK_M * BLOCK_K * 2)
 #define STAGE_BYTES ((BLOCK_M + BLOCK_N) * BLOCK_K * 2)
 
-/* STORES_SUMS: sums are stored without rounding, either as split-K parts or because they are integers. */
-#define STORES_SUMS (SPLIT || WHOLE_NUMBERS)
-#if STORES_SUMS
+/* The result's type: that of the tensors, or for INT8 tensors INT32 or what the epilogue gives (TYPE_Y). */
+#if !WHOLE_NUMBERS
+#define RESULT_TYPE TYPE
+#elif defined(EPILOGUE)
+#define RESULT_TYPE TYPE_Y
+#else
+#define RESULT_TYPE INT32
+#endif
+#define BYTES_INT8   1
+#define BYTES_FP16   2
+#define BYTES_BF16   2
+#define BYTES_FP32   4
+#define BYTES_INT32  4
+#define RESULT_BYTES DIALECT_JOIN(BYTES_, RESULT_TYPE)
+
+/* STORES_SUMS: results of four bytes are stored from registers: split-K parts, INT32 and FP32. Shorter ones go through
+ * local memory and are stored in chunks of RESULT_CHUNK. */
+#define STORES_SUMS  (SPLIT || RESULT_BYTES == 4)
+#define RESULT_CHUNK (CHUNK_BYTES / RESULT_BYTES)
+#if SPLIT
 #define RESULT LANE
 #else
-#define RESULT half_bits
+#define RESULT STORAGE(RESULT_TYPE)
 #endif
 
 /* ---- local memory ---- */
@@ -317,46 +335,71 @@ DEVICE void advance(struct step *step, const struct sizes *s, const struct taps 
 
 /* ---- what is stored ---- */
 
-/* Offset in elements of a row of the result; negative for a row past the end. */
-DEVICE i64 row_at(int row, int rows, const struct sizes *s, int phase_h, int phase_w)
+/* A workgroup's share of the product: its block of rows and columns, and its range of blocks of terms. */
+struct work {
+    int first_row, first_column, group, part, phase_h, phase_w;
+    int rows, columns; /* sizes of the whole product */
+    int first, steps;  /* blocks of terms */
+};
+
+/* The rows of the result are positions of the output (in B of one phase), in W channels. Returns the number of a row's
+ * position; negative for a row past the end. */
+DEVICE int row_number(int row, int rows, const struct sizes *s, int phase_h, int phase_w)
 {
 #if defined(DIRECTION_B)
     struct place place = place_of(row, s);
     int h = phase_h + place.h * s->stride_h, w = phase_w + place.w * s->stride_w;
     if (row >= rows || h >= s->in_h || w >= s->in_w)
         return -1;
-    return (((i64)place.image * s->in_h + h) * s->in_w + w) * (s->c * s->groups);
+    return (place.image * s->in_h + h) * s->in_w + w;
 #else
+    (void)s;
     (void)phase_h;
     (void)phase_w;
-    if (row >= rows)
-        return -1;
-#if defined(DIRECTION_F)
-    return (i64)row * (s->k * s->groups);
-#else
-    return (i64)row * (s->fil_h * s->fil_w * s->c);
-#endif
+    return row < rows ? row : -1;
 #endif
 }
 
+/* Offset in elements of a row of the result; negative for a row past the end. */
+DEVICE i64 row_at(int number, const struct sizes *s)
+{
+#if defined(DIRECTION_B)
+    return (i64)number * (s->c * s->groups);
+#elif defined(DIRECTION_F)
+    return (i64)number * (s->k * s->groups);
+#else
+    return (i64)number * (s->fil_h * s->fil_w * s->c);
+#endif
+}
+
+/* What is stored of a sum: the sum itself, or what the epilogue makes of it. */
+#ifdef EPILOGUE
+#define FINISHED(sum, number, column)                                                              \
+    finished(sum, number, work->group, s->groups, column FINISH_ARGUMENTS)
+#define STORED_OF(sum, number, column) EPILOGUE_ROUND(RESULT_TYPE, FINISHED(sum, number, column))
+#else
+#define FINISHED(sum, number, column)  (sum)
+#define STORED_OF(sum, number, column) (sum)
+#endif
+
 #if STORES_SUMS
 
-/* Stores a warp's sums without rounding: a split-K part, or integers. A lane has rows lane / 4 and
- * lane / 4 + 8, and of each eight columns the pair lane % 4. */
-DEVICE void store_part(GLOBAL LANE *to, LANE sums[TILES_M][TILES_N][4], const struct sizes *s,
-                       int first_row, int rows, int first_column, int columns, int phase_h,
-                       int phase_w, int warp_m, int warp_n, int lane)
+/* Stores a warp's sums from registers. A lane has rows lane / 4 and lane / 4 + 8, and of each eight columns the pair
+ * lane % 4. */
+DEVICE void store_part(GLOBAL RESULT *to, LANE sums[TILES_M][TILES_N][4], const struct sizes *s,
+                       const struct work *work, int warp_m, int warp_n, int lane FINISH_PARAMETERS)
 {
     UNROLL for (int i = 0; i < TILES_M; i++) UNROLL for (int part = 0; part < 2; part++)
     {
-        int row = first_row + warp_m * WARP_M + i * 16 + part * 8 + lane / 4;
-        i64 at = row_at(row, rows, s, phase_h, phase_w);
+        int row = work->first_row + warp_m * WARP_M + i * 16 + part * 8 + lane / 4;
+        int number = row_number(row, work->rows, s, work->phase_h, work->phase_w);
+        i64 at = row_at(number, s);
         UNROLL for (int j = 0; j < TILES_N; j++)
         {
-            int column = first_column + warp_n * WARP_N + j * 8 + lane % 4 * 2;
-            if (at >= 0 && column < columns) {
-                to[at + column] = sums[i][j][2 * part];
-                to[at + column + 1] = sums[i][j][2 * part + 1];
+            int column = work->first_column + warp_n * WARP_N + j * 8 + lane % 4 * 2;
+            if (number >= 0 && column < work->columns) {
+                to[at + column] = STORED_OF(sums[i][j][2 * part], number, column);
+                to[at + column + 1] = STORED_OF(sums[i][j][2 * part + 1], number, column + 1);
             }
         }
     }
@@ -364,41 +407,68 @@ DEVICE void store_part(GLOBAL LANE *to, LANE sums[TILES_M][TILES_N][4], const st
 
 #else
 
-/* Stores a warp's sums through local memory, 16 bytes at a time. */
-DEVICE void stage_sums(LOCAL_POINTER unsigned char *memory, LANE sums[TILES_M][TILES_N][4],
-                       int warp_m, int warp_n, int lane)
+/* Writes two neighbouring results to local memory. */
+DEVICE void stage_pair(LOCAL_POINTER unsigned char *to, float first, float second)
 {
-    UNROLL for (int i = 0; i < TILES_M; i++) UNROLL for (int j = 0; j < TILES_N; j++)
-        UNROLL for (int part = 0; part < 2; part++)
+#if RESULT_BYTES == 1
+    *(LOCAL_POINTER half_bits *)(LOCAL_POINTER void *)to =
+        (half_bits)((unsigned char)EPILOGUE_ROUND(RESULT_TYPE, first) |
+                    (unsigned char)EPILOGUE_ROUND(RESULT_TYPE, second) << 8);
+#elif WHOLE_NUMBERS
+    *(LOCAL_POINTER unsigned *)(LOCAL_POINTER void *)to =
+        EPILOGUE_ROUND(RESULT_TYPE, first) | (unsigned)EPILOGUE_ROUND(RESULT_TYPE, second) << 16;
+#else
+    *(LOCAL_POINTER unsigned *)(LOCAL_POINTER void *)to = pair_of(first, second);
+#endif
+}
+
+/* Writes a warp's results to local memory, from where store_rows() stores 16 bytes at a time. */
+DEVICE void stage_sums(LOCAL_POINTER unsigned char *memory, LANE sums[TILES_M][TILES_N][4],
+                       const struct sizes *s, const struct work *work, int warp_m, int warp_n,
+                       int lane FINISH_PARAMETERS)
+{
+    UNROLL for (int i = 0; i < TILES_M; i++) UNROLL for (int part = 0; part < 2; part++)
     {
         int row = warp_m * WARP_M + i * 16 + part * 8 + lane / 4;
-        int column = warp_n * WARP_N + j * 8;
-        unsigned at = chunk_at(row, column / 8, BLOCK_M, BLOCK_N / 8) + lane % 4 * 4;
-        *(LOCAL_POINTER unsigned *)(LOCAL_POINTER void *)(memory + at) =
-            pair_of(sums[i][j][2 * part], sums[i][j][2 * part + 1]);
+#ifdef EPILOGUE
+        int number =
+            row_number(work->first_row + row, work->rows, s, work->phase_h, work->phase_w);
+        int first = work->first_column;
+#endif
+        UNROLL for (int j = 0; j < TILES_N; j++)
+        {
+            int column = warp_n * WARP_N + j * 8, pair = lane % 4 * 2;
+            unsigned at = chunk_at(row, column / RESULT_CHUNK, BLOCK_M, BLOCK_N / RESULT_CHUNK) +
+                          (column % RESULT_CHUNK + pair) * RESULT_BYTES;
+            stage_pair(memory + at, FINISHED(sums[i][j][2 * part], number, first + column + pair),
+                       FINISHED(sums[i][j][2 * part + 1], number, first + column + pair + 1));
+        }
     }
+    (void)s;
+    (void)work;
 }
 
 struct ALIGNED(CHUNK_BYTES) chunk {
     unsigned words[4];
 };
 
-DEVICE void store_rows(GLOBAL half_bits *to, LOCAL_POINTER const unsigned char *memory,
-                       const struct sizes *s, int first_row, int rows, int first_column,
-                       int columns, int phase_h, int phase_w, int item)
+DEVICE void store_rows(GLOBAL RESULT *to, LOCAL_POINTER const unsigned char *memory,
+                       const struct sizes *s, const struct work *work, int item)
 {
+    const int chunks = BLOCK_N / RESULT_CHUNK;
 #pragma unroll 4
-    for (int i = item; i < BLOCK_M * BLOCK_N / 8; i += ITEMS) {
-        int row = i / (BLOCK_N / 8), chunk = i % (BLOCK_N / 8);
-        int column = first_column + chunk * 8;
-        i64 at = row_at(first_row + row, rows, s, phase_h, phase_w);
-        if (at >= 0 && column < columns)
-            *(GLOBAL struct chunk *)(GLOBAL void *)(to + at + column) =
+    for (int i = item; i < BLOCK_M * chunks; i += ITEMS) {
+        int row = i / chunks, chunk = i % chunks;
+        int column = work->first_column + chunk * RESULT_CHUNK;
+        int number =
+            row_number(work->first_row + row, work->rows, s, work->phase_h, work->phase_w);
+        if (number >= 0 && column < work->columns)
+            *(GLOBAL struct chunk *)(GLOBAL void *)(to + row_at(number, s) + column) =
                 *(LOCAL_POINTER const struct chunk *)(LOCAL_POINTER const void *)(memory +
                                                                                   chunk_at(
                                                                                       row, chunk,
                                                                                       BLOCK_M,
-                                                                                      BLOCK_N / 8));
+                                                                                      chunks));
     }
 }
 

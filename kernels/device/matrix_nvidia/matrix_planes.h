@@ -35,6 +35,7 @@
 #define TILES_N (BLOCK_N / 8)
 #define NEAR    0
 
+#include "epilogue.h"
 #include "matrix_nvidia.h"
 
 #if defined(DIRECTION_F)
@@ -392,14 +393,35 @@ DEVICE void store_result(GLOBAL half_bits *to, struct result_part part)
 
 #endif
 
-/* Writes 16 rows of PANEL columns of a warp's sums to the warp's lines of local memory. */
-DEVICE void stage_panel(LOCAL_POINTER unsigned char *lines, LANE (*sums)[4], int lane)
+/* What is stored of a sum: the sum itself, or what the epilogue makes of it. `row` is the output's channel, all groups
+ * counted, and `column` the position's number in all images. Results of rows and columns past the end are not used. */
+#ifdef EPILOGUE
+DEVICE float finished(float sum, int row, int column, int end EPILOGUE_PARAMETERS)
 {
+    const i64 index = result_at(column, ROWS * GROUPS) + (i64)row * RESULT_PITCH;
+    if (row >= ROWS * GROUPS || column >= end)
+        return 0;
+    return epilogue_value(sum, row, index EPILOGUE_ARGUMENTS);
+}
+#define FINISHED(sum, row, column) finished(sum, row, column, end EPILOGUE_ARGUMENTS)
+#else
+#define FINISHED(sum, row, column) (sum)
+#endif
+
+/* Writes 16 rows of PANEL columns of a warp's results to the warp's lines of local memory. `row`: the first row, all
+ * groups counted. */
+DEVICE void stage_panel(LOCAL_POINTER unsigned char *lines, LANE (*sums)[4], int row, int column,
+                        int end, int lane EPILOGUE_PARAMETERS)
+{
+    (void)row;
+    (void)column;
+    (void)end;
     UNROLL for (int j = 0; j < 8; j++) UNROLL for (int part = 0; part < 2; part++)
     {
-        unsigned at = element_at(part * 8 + lane / 4, j * 8 + lane % 4 * 2);
-        *(LOCAL_POINTER unsigned *)(LOCAL_POINTER void *)(lines + at) =
-            pair_of(sums[j][2 * part], sums[j][2 * part + 1]);
+        const int line = part * 8 + lane / 4, element = j * 8 + lane % 4 * 2;
+        *(LOCAL_POINTER unsigned *)(LOCAL_POINTER void *)(lines + element_at(line, element)) =
+            pair_of(FINISHED(sums[j][2 * part], row + line, column + element),
+                    FINISHED(sums[j][2 * part + 1], row + line, column + element + 1));
     }
 }
 
@@ -432,12 +454,14 @@ DEVICE void store_panel(GLOBAL half_bits *to, LOCAL_POINTER const unsigned char 
 /* Stores the block's sums through local memory, so that several neighbours are stored at once. Each warp stores its
  * own rows and waits for no other warp. */
 DEVICE void store_block(GLOBAL half_bits *to, LOCAL_POINTER unsigned char *memory,
-                        LANE sums[TILES_N][4], int row, int column, int end, int warp, int lane)
+                        LANE sums[TILES_N][4], int group, int row, int column, int end, int warp,
+                        int lane EPILOGUE_PARAMETERS)
 {
     LOCAL_POINTER unsigned char *lines = memory + warp * STAGED_BYTES;
     UNROLL for (int j = 0; j < PANELS_N; j++)
     {
-        stage_panel(lines, sums + j * 8, lane);
+        stage_panel(lines, sums + j * 8, group * ROWS + row + warp * 16, column + j * PANEL, end,
+                    lane EPILOGUE_ARGUMENTS);
         WARP_BARRIER();
         store_panel(to, lines, row + warp * 16, column + j * PANEL, end, lane);
         WARP_BARRIER();

@@ -2,13 +2,6 @@
  * A workgroup's share of the matrix product of matrix_nhwc.h, and the main loop that kernels with different matrix
  * instructions share.
  */
-/* A workgroup's share of the product: its block of rows and columns, and its range of blocks of terms. */
-struct work {
-    int first_row, first_column, group, part, phase_h, phase_w;
-    int rows, columns; /* sizes of the whole product */
-    int first, steps;  /* blocks of terms */
-};
-
 /* Finds a workgroup's share. Blocks of columns run fastest, so that workgroups that read the same rows run at once;
  * then blocks of rows, phases, groups and, slowest, split-K parts. */
 DEVICE struct work find_work(const struct sizes *s, int column_blocks)
@@ -94,16 +87,18 @@ DEVICE void share_steps(struct work *work, int all, int splits)
 #define FIRST_RESULT ((i64)work.group * COLUMNS)
 #endif
 
-#if STORES_SUMS
+#if SPLIT
 #define STORE_WORK                                                                                 \
-    store_part(result + work.part * part_elements + FIRST_RESULT, sums, s, work.first_row,         \
-               work.rows, work.first_column, work.columns, work.phase_h, work.phase_w, warp_m,     \
-               warp_n, lane);
+    store_part(result + work.part * part_elements + FIRST_RESULT, sums, s, &work, warp_m, warp_n,  \
+               lane);
+#elif STORES_SUMS
+#define STORE_WORK                                                                                 \
+    (void)part_elements;                                                                           \
+    store_part(result + FIRST_RESULT, sums, s, &work, warp_m, warp_n, lane FINISH_ARGUMENTS);
 #else
 #define STORE_WORK                                                                                 \
     (void)part_elements;                                                                           \
-    stage_sums(local_memory, sums, warp_m, warp_n, lane);                                          \
+    stage_sums(local_memory, sums, s, &work, warp_m, warp_n, lane FINISH_ARGUMENTS);               \
     BARRIER();                                                                                     \
-    store_rows(result + FIRST_RESULT, local_memory, s, work.first_row, work.rows,                  \
-               work.first_column, work.columns, work.phase_h, work.phase_w, item);
+    store_rows(result + FIRST_RESULT, local_memory, s, &work, item);
 #endif

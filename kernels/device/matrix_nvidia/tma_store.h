@@ -6,6 +6,8 @@
  *
  * Defined before it is included: tma_work.h, SPLIT, TILES_N, LANE.
  */
+#include "matrix_epilogue.h"
+
 #if SPLIT
 #define RESULT LANE
 #else
@@ -22,29 +24,44 @@
 #define WARP_BARRIER() __syncwarp()
 #endif
 
-/* Number of rows that a work-item stores. If sums are stored in pairs (BY_PAIRS): the two rows of its sums. Else
- * every fourth row of its warp, and of each row an eighth of the 64 columns, chosen by its lane. */
+/* Rows of 64 that a work-item handles. Its sums are of two rows. If sums are stored in pairs (BY_PAIRS), it stores
+ * these; else it stores every fourth row of its warp, and of each row an eighth of the 64 columns, chosen by its
+ * lane. */
 #define STORED_ROWS (BY_PAIRS ? 2 : 4)
+
+DEVICE int row_of_sums(int i, int item)
+{
+    return item % 128 / 32 * 16 + i * 8 + item % 32 / 4;
+}
 
 DEVICE int stored_row(int i, int item)
 {
-    int first = item % 128 / 32 * 16, lane = item % 32;
-    return first + (BY_PAIRS ? i * 8 + lane / 4 : i * 4 + lane / 8);
+    return BY_PAIRS ? row_of_sums(i, item) : item % 128 / 32 * 16 + i * 4 + item % 32 / 8;
 }
 
-/* For each row that a work-item stores: its position in the box, as w, h and image in 8 bits each. */
+/* Positions of a work-item's rows in the box, as w, h and image in 8 bits each: of the rows that it stores, and, where
+ * the epilogue must know the place of each sum, of the rows of its sums. */
 struct stored_rows {
     int inside[STORED_ROWS];
+#ifdef EPILOGUE
+    int of_sums[2];
+#endif
 };
+
+DEVICE int inside_box(int row, const struct shape *s)
+{
+    int line = row / s->box_w;
+    return (row - line * s->box_w) | line % s->box_h << 8 | line / s->box_h << 16;
+}
 
 DEVICE struct stored_rows find_stored_rows(const struct shape *s, int item)
 {
     struct stored_rows rows;
-    UNROLL for (int i = 0; i < STORED_ROWS; i++)
-    {
-        int row = stored_row(i, item), line = row / s->box_w;
-        rows.inside[i] = (row - line * s->box_w) | line % s->box_h << 8 | line / s->box_h << 16;
-    }
+    UNROLL for (int i = 0; i < STORED_ROWS; i++) rows.inside[i] =
+        inside_box(stored_row(i, item), s);
+#ifdef EPILOGUE
+    UNROLL for (int i = 0; i < 2; i++) rows.of_sums[i] = inside_box(row_of_sums(i, item), s);
+#endif
     return rows;
 }
 
@@ -54,23 +71,24 @@ DEVICE struct stored_rows find_stored_rows(const struct shape *s, int item)
 #define COLUMNS s->c
 #endif
 
-/* Finds, for each row that a work-item stores, the row's number in the result; -1 for a row past the end. */
-DEVICE void find_rows(int *numbers, const struct stored_rows *rows, const struct shape *s,
+/* Finds the numbers of `count` rows in the result; -1 for a row past the end. In F and B `inside` says where the rows
+ * are in the box; in W rows are channels, those that the work-item stores. */
+DEVICE void find_rows(int *numbers, const int *inside, int count, const struct shape *s,
                       const struct tile *tile, int item)
 {
 #if defined(DIRECTION_W)
-    (void)rows;
-    UNROLL for (int i = 0; i < STORED_ROWS; i++)
+    (void)inside;
+    UNROLL for (int i = 0; i < count; i++)
     {
         int row = tile->row_block * BLOCK_M + item / 128 * 64 + stored_row(i, item);
         numbers[i] = row < s->k ? tile->group * s->k + row : -1;
     }
 #else
     struct place place = box_at(tile->row_block * GROUPS + item / 128, s);
-    UNROLL for (int i = 0; i < STORED_ROWS; i++)
+    UNROLL for (int i = 0; i < count; i++)
     {
-        int w = place.w + (rows->inside[i] & 255), h = place.h + (rows->inside[i] >> 8 & 255);
-        int box_image = rows->inside[i] >> 16, image = place.image + box_image;
+        int w = place.w + (inside[i] & 255), h = place.h + (inside[i] >> 8 & 255);
+        int box_image = inside[i] >> 16, image = place.image + box_image;
 #if defined(DIRECTION_F)
         const int size_w = s->out_w, size_h = s->out_h;
 #else
@@ -96,6 +114,9 @@ DEVICE i64 row_elements(const struct shape *s)
 /* 64 neighbouring columns of the result: offset of the first in a row, and the number that exist. */
 struct panel {
     int at, count;
+#ifdef EPILOGUE
+    int first; /* the first column's number in the group */
+#endif
 };
 
 DEVICE struct panel panel_at(int i, const struct shape *s, const struct tile *tile)
@@ -111,8 +132,27 @@ DEVICE struct panel panel_at(int i, const struct shape *s, const struct tile *ti
     panel.at = tile->group * COLUMNS + number * 64;
     panel.count = COLUMNS - number * 64;
 #endif
+#ifdef EPILOGUE
+    panel.first = number * 64;
+#endif
     return panel;
 }
+
+/* Replaces sums of one row and two neighbouring columns, from column `column` of the panel on, by the epilogue's
+ * results. `number` is the row's number in the result. */
+#ifdef EPILOGUE
+DEVICE void finish_pair(LANE *sums, int number, int column, const struct panel *panel,
+                        const struct shape *s, const struct tile *tile FINISH_PARAMETERS)
+{
+    UNROLL for (int i = 0; i < 2; i++) sums[i] =
+        finished(sums[i], number, tile->group, s->groups,
+                 panel->first + column + i FINISH_ARGUMENTS);
+}
+#define FINISH_PAIR(sums, number, column)                                                          \
+    finish_pair(sums, number, column, panel, s, tile FINISH_ARGUMENTS)
+#else
+#define FINISH_PAIR(sums, number, column)
+#endif
 
 #if BY_PAIRS
 
@@ -129,42 +169,45 @@ DEVICE struct panel panel_at(int i, const struct shape *s, const struct tile *ti
 
 /* Stores eight columns of sums, number `number` among the panel's groups of eight. */
 DEVICE void store_columns(GLOBAL RESULT *to, LANE *sums, int number, const int *rows,
-                          const struct panel *panel, const struct shape *s, int item)
+                          const struct panel *panel, const struct shape *s, const struct tile *tile,
+                          int item FINISH_PARAMETERS)
 {
     const int column = number % 8 * 8 + item % 4 * 2;
     UNROLL for (int row = 0; row < 2; row++)
     {
         if (rows[row] >= 0 && column < panel->count) {
             GLOBAL RESULT *place = to + rows[row] * row_elements(s) + panel->at + column;
+            FINISH_PAIR(sums + row * 2, rows[row], column);
             STORE_PAIR(place, sums, row * 2);
         }
     }
+    (void)tile;
 }
 
 /* Stores `count` groups of eight columns, from group `first` on. */
 DEVICE void store_sums(GLOBAL RESULT *to, LANE (*sums)[4], int first, int count,
                        const struct stored_rows *rows, const struct shape *s,
-                       const struct tile *tile, int item)
+                       const struct tile *tile, int item FINISH_PARAMETERS)
 {
     int numbers[STORED_ROWS];
     struct panel panel;
-    find_rows(numbers, rows, s, tile, item);
+    find_rows(numbers, rows->inside, STORED_ROWS, s, tile, item);
     UNROLL for (int j = 0; j < count; j++)
     {
         if (j == 0 || (first + j) % 8 == 0)
             panel = panel_at((first + j) / 8, s, tile);
-        store_columns(to, sums[j], first + j, numbers, &panel, s, item);
+        store_columns(to, sums[j], first + j, numbers, &panel, s, tile, item FINISH_ARGUMENTS);
     }
 }
 
 /* Stores a tile from registers. All work-items call it; `is_there` is 0 for a work-item without sums. */
 DEVICE void store_tile(GLOBAL RESULT *to, LOCAL_POINTER unsigned char *staged,
                        LANE sums[TILES_N][4], const struct stored_rows *rows, const struct shape *s,
-                       const struct tile *tile, int is_there, int item)
+                       const struct tile *tile, int is_there, int item FINISH_PARAMETERS)
 {
     (void)staged;
     if (is_there)
-        store_sums(to, sums, 0, TILES_N, rows, s, tile, item);
+        store_sums(to, sums, 0, TILES_N, rows, s, tile, item FINISH_ARGUMENTS);
 }
 
 #else
@@ -173,11 +216,19 @@ struct ALIGNED(CHUNK_BYTES) chunk {
     unsigned words[4];
 };
 
-/* Writes 64 columns of a warp's sums, rounded, to its buffer in local memory; chunks are permuted as in operands. */
-DEVICE void stage_panel(LOCAL_POINTER unsigned char *staged, LANE sums[TILES_N][4], int i, int item)
+/* Writes 64 columns of a warp's sums, rounded, to its buffer in local memory; chunks are permuted as in operands.
+ * `numbers`: of the rows of the work-item's sums. */
+DEVICE void stage_panel(LOCAL_POINTER unsigned char *staged, LANE sums[TILES_N][4], int i,
+                        const int *numbers, const struct panel *panel, const struct shape *s,
+                        const struct tile *tile, int item FINISH_PARAMETERS)
 {
+    (void)numbers;
+    (void)panel;
+    (void)s;
+    (void)tile;
     UNROLL for (int j = 0; j < 8; j++) UNROLL for (int part = 0; part < 2; part++)
     {
+        FINISH_PAIR(sums[i * 8 + j] + 2 * part, numbers[part], j * 8 + item % 4 * 2);
         int row = part * 8 + item % 32 / 4;
         unsigned at = row * LINE_BYTES + ((j ^ row) & 7) * CHUNK_BYTES + item % 4 * 4;
         *(LOCAL_POINTER unsigned *)(LOCAL_POINTER void *)(staged + at) =
@@ -206,15 +257,18 @@ DEVICE void store_panel(GLOBAL RESULT *to, LOCAL_POINTER const unsigned char *st
  * */
 DEVICE void store_tile(GLOBAL RESULT *to, LOCAL_POINTER unsigned char *staged,
                        LANE sums[TILES_N][4], const struct stored_rows *rows, const struct shape *s,
-                       const struct tile *tile, int is_there, int item)
+                       const struct tile *tile, int is_there, int item FINISH_PARAMETERS)
 {
-    int numbers[STORED_ROWS];
-    find_rows(numbers, rows, s, tile, item);
+    int numbers[STORED_ROWS], of_sums[2] = {0, 0};
+    find_rows(numbers, rows->inside, STORED_ROWS, s, tile, item);
+#ifdef EPILOGUE
+    find_rows(of_sums, rows->of_sums, 2, s, tile, item);
+#endif
     UNROLL for (int i = 0; i < PANELS; i++)
     {
         struct panel panel = panel_at(i, s, tile);
         if (is_there)
-            stage_panel(staged, sums, i, item);
+            stage_panel(staged, sums, i, of_sums, &panel, s, tile, item FINISH_ARGUMENTS);
         WARP_BARRIER();
         if (is_there)
             store_panel(to, staged, numbers, &panel, s, item);

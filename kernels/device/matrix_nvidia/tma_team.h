@@ -66,7 +66,7 @@ DEVICE void add_sums_of(int member, unsigned memory, int first, LANE totals[SHAR
  * ending while others read sums in its local memory. */
 DEVICE void store_share(GLOBAL RESULT *to, unsigned memory, LANE sums[TILES_N][4],
                         const struct stored_rows *rows, const struct shape *s,
-                        const struct tile *tile, int item)
+                        const struct tile *tile, int item FINISH_PARAMETERS)
 {
     const int first = MEMBER * SHARE;
     LANE totals[SHARE][4];
@@ -78,7 +78,7 @@ DEVICE void store_share(GLOBAL RESULT *to, unsigned memory, LANE sums[TILES_N][4
     UNROLL for (int member = 0; member < TEAM; member++)
         add_sums_of(member, memory, first, totals, item);
     come_together();
-    store_sums(to, totals, first, SHARE, rows, s, tile, item);
+    store_sums(to, totals, first, SHARE, rows, s, tile, item FINISH_ARGUMENTS);
     await_team();
 }
 
