@@ -104,7 +104,7 @@ const struct op op_transpose = {
     .max_inputs = 1,
     .min_outputs = 1,
     .max_outputs = 1,
-    .absorbs = OP_READS_ALL | OP_WRITES_ALL,
+    .absorbs = OP_READS_ALL,
     .infer = op_infer_transpose,
     .view = op_view_transpose,
 };
@@ -128,7 +128,7 @@ const struct op op_cast = {
     .max_inputs = 1,
     .min_outputs = 1,
     .max_outputs = 1,
-    .absorbs = OP_READS_ALL | OP_WRITES_ALL,
+    .absorbs = OP_READS_ALL,
     .infer = infer_cast,
     .view = op_view_cast,
 };
@@ -173,7 +173,7 @@ const struct op op_broadcast = {
     .max_inputs = 1,
     .min_outputs = 1,
     .max_outputs = 1,
-    .absorbs = OP_READS_ALL | OP_WRITES_ALL,
+    .absorbs = OP_READS_ALL,
     .infer = infer_broadcast,
     .view = op_view_broadcast,
 };
@@ -221,7 +221,7 @@ const struct op op_reshape = {
     .max_inputs = 1,
     .min_outputs = 1,
     .max_outputs = 1,
-    .absorbs = OP_READS_ALL | OP_WRITES_ALL,
+    .absorbs = OP_READS_ALL,
     .infer = infer_reshape,
     .view = op_view_reshape,
 };

@@ -35,8 +35,9 @@ struct use {
 
 struct value {
     struct graph *graph;
-    int id;     /* counts from 0 in the order of creation; index into graph->values */
-    char *name; /* from the file, or NULL; value_name() always has one */
+    int id;      /* counts from 0 in the order of creation; index into graph->values */
+    char *name;  /* from the file, or NULL; value_name() always has one */
+    char *label; /* value_name() where there is no name */
     enum value_kind kind;
     bool removed;
     struct node *producer; /* of a VALUE_RESULT, otherwise NULL */
@@ -53,21 +54,22 @@ struct value {
     struct view *view;
     bool
         has_strides; /* of a view: shape.stride holds in the base's memory; false: only a copy can read it */
-    bool touched; /* resolving has to look at its users again */
 };
 
 /* How a node stores an output, where not packed in the inferred type. */
 struct store {
     enum element_type type; /* ELEMENT_NONE: as inferred */
     bool has_order;
+    int rank;                  /* entries of order */
     int order[SHAPE_MAX_RANK]; /* as in shape_set_ordered() */
     bool is_automatic;         /* chosen by graph_resolve(), which drops and chooses again */
 };
 
 struct node {
     struct graph *graph;
-    int id;     /* counts from 0 in the order of creation; index into graph->nodes */
-    char *name; /* from the file, or NULL; node_name() always has one */
+    int id;      /* counts from 0 in the order of creation; index into graph->nodes */
+    char *name;  /* from the file, or NULL; node_name() always has one */
+    char *label; /* node_name() where there is no name */
     const struct op *op;
     struct attributes *attributes; /* or NULL */
     struct value **inputs;         /* NULL: omitted */
@@ -81,7 +83,8 @@ struct node {
     bool removed;
     bool pending;      /* its outputs' shapes must be computed again */
     bool is_automatic; /* a copy that graph_resolve() added, drops and adds again */
-    int heap_index;    /* in the queue of graph_propagate(), -1 if not queued */
+    bool has_no_shape; /* its last inference failed, or an input has no shape */
+    uint64_t mark;     /* private: of the last walk that saw it */
     GError *error;     /* why its last inference failed, or NULL */
 };
 
@@ -96,11 +99,14 @@ struct graph {
     /* Calls of op->infer so far. */
     int64_t shape_computations;
     /* private to the graph's functions */
-    GPtrArray *queue;     /* heap of pending nodes */
-    GPtrArray *touched;   /* values whose users resolving must look at */
-    GPtrArray *automatic; /* nodes added, and nodes with stores chosen, by graph_resolve() */
+    GArray *output_uses; /* int: for each output its index in the value's uses */
+    GPtrArray *queue;    /* pending nodes, as a heap by their order unless queue_is_loose */
+    bool queue_is_loose;
+    GPtrArray *automatic; /* nodes that graph_resolve() added, or whose stores it chose */
+    int no_shape_count;   /* nodes with has_no_shape */
+    uint64_t walks;       /* counts the walks that set marks */
     bool is_eager;
-    bool is_settled; /* no view is left open since the last edit */
+    bool is_settled; /* views are settled since the last edit */
     int open_edits;
 };
 
@@ -167,8 +173,9 @@ bool graph_set_input(struct node *node, int input, struct value *value, GError *
 /* Changes all inputs at once, and their number. */
 bool graph_set_inputs(struct node *node, struct value *const *inputs, int count, GError **error);
 /* All users of `old`, graph outputs too, use `new_value` instead; uses by new_value's own producer stay, so that
- * new_value may be made from old. Users follow a change of type or shape; to keep what they see, pass a view
- * (graph_cast(new_value, old type)). NETWORK_ERROR_CYCLE if new_value depends on a user of old. */
+ * new_value may be made from old. If old is an output of the graph, the two exchange names. Users follow a change of
+ * type or shape; to keep what they see, pass a view (graph_cast(new_value, old type)). NETWORK_ERROR_CYCLE if
+ * new_value depends on another user of old. */
 bool graph_replace_value(struct value *old, struct value *new_value, GError **error);
 /* The same for all outputs of a node, by index, then removes it. */
 bool graph_replace_node(struct node *old, struct node *new_node, GError **error);
@@ -188,6 +195,9 @@ bool graph_set_store(struct node *node, int output, enum element_type type, cons
                      int rank, GError **error);
 /* Removes a node whose outputs have no users. NETWORK_ERROR_INVALID names a user. */
 bool graph_remove_node(struct node *node, GError **error);
+/* In a resolved graph: users of views that show their base as it is use the base itself, and views without users are
+ * removed. Outputs of the graph keep their values. Returns the number of views removed. */
+int graph_fold_views(struct graph *graph);
 /* Removes all nodes, and constants, that no output depends on. Inputs stay. Returns the number of nodes removed. */
 int graph_remove_dead(struct graph *graph);
 void graph_rename_node(struct node *node, const char *name);    /* NULL: no name */
@@ -198,6 +208,9 @@ void graph_rename_value(struct value *value, const char *name); /* NULL: no name
 /* Computes what is pending. Returns the number of nodes in the whole graph that have no shape: their inference failed
  * (node->error says why), or an input is unknown. Views may still be open. */
 int graph_propagate(struct graph *graph);
+/* The value's shape now: computes what is pending in front of it, and nothing behind it. Unknown if its producer
+ * failed. */
+const struct shape *value_shape(struct value *value);
 /* Propagates, then settles all views. If nodes have no shape, fails with the first one's error (its code, its
  * name, and how many more there are). Costs time in proportion to what changed. The result depends on the graph, not
  * on the edits that led to it. */
@@ -234,16 +247,18 @@ struct node *graph_find_node(const struct graph *graph, const char *name);
  * that are pending. */
 struct value *value_base(struct value *value, struct view *view);
 
-/* What an instruction really reads for one of its inputs. The graph must be resolved. */
+/* Where the elements of a value really are. The graph must be resolved. */
 struct operand {
     struct value *
         storage; /* the value that has the memory: a graph input, a constant, or an instruction's output */
     struct shape stored;    /* strides in that memory, and the type that lies there */
     enum element_type type; /* as which the operator sees the elements */
 };
-/* For `copy` nodes the axes may be split finer than the value's (view_refined_shape()). */
+/* What an instruction reads for one of its inputs. For `copy` nodes the axes may be split finer than the value's
+ * (view_refined_shape()); the order of the elements is the same. */
 void node_operand(const struct node *node, int input, struct operand *operand);
-
+/* The same for a value, such as an output of the graph, whose users read it in place. */
+void value_operand(struct value *value, struct operand *operand);
 /* Checks all invariants of the structure: links, uses, order, numbers of inputs and outputs, names, shapes. For tests,
  * and for whoever changed the structs by hand. NETWORK_ERROR_INVALID names what is broken. */
 bool graph_validate(const struct graph *graph, GError **error);
