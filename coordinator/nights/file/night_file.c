@@ -1,7 +1,7 @@
 #include "coordinator/nights/file/night_file.h"
 
 #include "coordinator/cli/cli.h"
-#include "coordinator/nights/file/night_fields.h"
+#include "coordinator/fields/fields.h"
 #include "schema/small_file.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
  * The description of a night: the problems and targets that are tuned every night, the limits, what is released, and
  * the receivers of messages. `run FILE` reads it from JSON.
  *
- * One table of fields (night_file.c, on top of night_fields.h) is the definition: the parser walks it, and the JSON Schema in
+ * One table of fields (night_file.c, on top of fields/fields.h) is the definition: the parser walks it, and the JSON Schema in
  * nightly.schema.json is printed from it. A relative path is sought in the description's folder.
  */
 #ifndef COORDINATOR_NIGHTS_FILE_NIGHT_FILE_H

@@ -1,7 +1,7 @@
 /* A night's description: every field, its default and its range; messages that name the field; the schema and the
  * example in the tree. */
 #include "coordinator/cli/cli.h"
-#include "coordinator/nights/file/night_fields.h"
+#include "coordinator/fields/fields.h"
 #include "coordinator/nights/file/night_file.h"
 #include "tests/support/temp_folder.h"
 

@@ -1,4 +1,4 @@
-#include "coordinator/nights/file/night_fields.h"
+#include "coordinator/fields/fields.h"
 
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/terminal.h"

@@ -2,8 +2,8 @@
  * JSON objects described by tables of fields: the same table reads an object into a struct, frees the struct, and
  * prints the JSON Schema of the object.
  */
-#ifndef COORDINATOR_NIGHTS_FILE_NIGHT_FIELDS_H
-#define COORDINATOR_NIGHTS_FILE_NIGHT_FIELDS_H
+#ifndef COORDINATOR_FIELDS_FIELDS_H
+#define COORDINATOR_FIELDS_FIELDS_H
 
 #include <glib.h>
 #include <jansson.h>
