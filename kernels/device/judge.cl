@@ -1,12 +1,14 @@
 /*
  * Verifies results on the device: makes random inputs (the same numbers as worker/verify/random.h), computes
- * the reference in FP64 with each element's magnitude (reference.h), and compares outputs (verify.h). Types,
+ * the reference in FP64 with each element's magnitude (reference.h), does the epilogue (epilogue_bound.h), and compares
+ * outputs (verify.h). Types,
  * layouts and shapes are arguments: one object serves all problems of a target. Elements are counted in logical
  * order, N C D H W.
  *
  * Types are numbered as in worker/verify/judge.c: 0 FP32, 1 FP16, 2 BF16, 3 INT8, 4 INT32, 5 FP64.
  */
 #include "coordinates.h"
+#include "epilogue.h"
 
 /* An unsigned type of 64 bits in HIP, CUDA and OpenCL C. */
 typedef unsigned long u64;
@@ -69,20 +71,25 @@ DEVICE u64 random_bits(u64 seed, u64 index)
 
 /* The random number of a data type that 64 random bits give. Every step is exact in floating point, so that
  * compilers that fuse operations give the same value. */
-DEVICE double random_value(int type, u64 bits)
+DEVICE double random_value(int type, u64 bits, int positive, double scale, i64 range)
 {
-    double sign = (bits & 1) != 0 ? -1 : 1;
+    double sign = (bits & 1) != 0 && !positive ? -1 : 1;
     double high = (double)(unsigned int)(bits >> 32);
     if (type == 3 || type == 4)
-        return sign * (double)(1 + (int)((bits >> 32) % 8));
-    return sign * (0.25 + 0.75 * (high / 4294967296.0));
+        return sign * (double)(1 + (int)((i64)(bits >> 32) % range));
+    return sign * (0.25 + 0.75 * (high / 4294967296.0)) * scale;
 }
 
-KERNEL(ITEMS, 1, 1) judge_random(GLOBAL unsigned char *data, i64 count, i64 seed, TENSOR)
+/* `last`: by which the last element is multiplied. */
+KERNEL(ITEMS, 1, 1)
+judge_random(GLOBAL unsigned char *data, i64 count, i64 seed, int positive, double scale, i64 range,
+             double last, TENSOR)
 {
     i64 i = FLAT_ID;
-    if (i < count)
-        store_any(type, data, TENSOR_OFFSET(i), random_value(type, random_bits((u64)seed, (u64)i)));
+    if (i < count) {
+        double value = random_value(type, random_bits((u64)seed, (u64)i), positive, scale, range);
+        store_any(type, data, TENSOR_OFFSET(i), i == count - 1 ? value * last : value);
+    }
 }
 
 /* ---- the reference ---- */
@@ -211,16 +218,303 @@ judge_join(GLOBAL double *value, GLOBAL float *magnitude, GLOBAL float *largest,
     }
 }
 
+/* ---- the epilogue ---- */
+
+#define INFINITE    (1e308 * 1e308)
+#define FLOAT_MOST  3.4028234663852886e38
+#define SIGN_SHARE  0.00390625 /* as in epilogue_bound.c */
+
+#if defined(__HIP__) || defined(__OPENCL_VERSION__)
+#define ROOT(v) __builtin_sqrt(v)
+#else
+#define ROOT(v) sqrt(v)
+#endif
+
+/* Functions in FP64, good to about 1e-13, since not every compiler has a library of them. They share no code with
+ * those that kernels use (epilogue.h). */
+
+DEVICE double size_of(double v)
+{
+    return v < 0 ? -v : v;
+}
+
+union double_bits {
+    double value;
+    u64 bits;
+};
+
+/* 2^n for -1022 <= n <= 1023 */
+DEVICE double power_of_2(int n)
+{
+    union double_bits u;
+    u.bits = (u64)(n + 1023) << 52;
+    return u.value;
+}
+
+/* exp(v) - 1 for |v| <= 1/2, by its Taylor series */
+DEVICE double exp_near_0(double v)
+{
+    double sum = 0;
+    for (int i = 17; i >= 1; i--)
+        sum = (sum + 1) * v / i;
+    return sum;
+}
+
+DEVICE double exp_of(double v)
+{
+    int n;
+    if (v > 709)
+        return INFINITE;
+    if (v < -700)
+        return 0;
+    n = (int)(v * 1.4426950408889634 + (v < 0 ? -0.5 : 0.5));
+    return (1 + exp_near_0(v - n * 0.6931471803691238 - n * 1.9082149292705877e-10)) *
+           power_of_2(n);
+}
+
+DEVICE double expm1_of(double v)
+{
+    return size_of(v) <= 0.5 ? exp_near_0(v) : exp_of(v) - 1;
+}
+
+/* log(1 + v) for 0 <= v <= 1, as 2 atanh(v / (2 + v)) */
+DEVICE double log1p_of(double v)
+{
+    double s = v / (2 + v), sum = 0;
+    for (int i = 41; i >= 1; i -= 2)
+        sum = sum * s * s + 1.0 / i;
+    return 2 * s * sum;
+}
+
+DEVICE double sigmoid_of(double v)
+{
+    return v < 0 ? exp_of(v) / (1 + exp_of(v)) : 1 / (1 + exp_of(-v));
+}
+
+DEVICE double tanh_of(double v)
+{
+    double e = expm1_of(-2 * size_of(v)), result = -e / (2 + e);
+    return v < 0 ? -result : result;
+}
+
+DEVICE double softplus_of(double v)
+{
+    return (v > 0 ? v : 0) + log1p_of(exp_of(-size_of(v)));
+}
+
+/* Below 2.5 the Taylor series, above the continued fraction of 1 - erf(v). */
+DEVICE double erf_of(double v)
+{
+    double a = size_of(v), term = a, sum = a, result;
+    if (a < 2.5) {
+        for (int i = 1; i < 60; i++) {
+            term = -term * a * a / i;
+            sum += term / (2 * i + 1);
+        }
+        result = sum * 1.1283791670955126;
+    } else {
+        double tail = a;
+        for (int i = 80; i >= 1; i--)
+            tail = a + i * 0.5 / tail;
+        result = 1 - exp_of(-a * a) * 0.5641895835477563 / tail;
+    }
+    return v < 0 ? -result : result;
+}
+
+DEVICE double clamp_to(double v, double low, double high)
+{
+    return v < low ? low : v > high ? high : v;
+}
+
+DEVICE double step_value(int op, double a, double b, double v, double bias, double residual,
+                         double scale)
+{
+    switch (op) {
+    case EP_OP_BIAS: return v + bias;
+    case EP_OP_SCALE:
+    case EP_OP_REQUANT: return v * scale;
+    case EP_OP_ADD: return v + residual;
+    case EP_OP_SUB: return v - residual;
+    case EP_OP_MUL: return v * residual;
+    case EP_OP_DIV: return v / residual;
+    case EP_OP_GREATER: return v > residual ? v : residual;
+    case EP_OP_SMALLER: return v < residual ? v : residual;
+    case EP_OP_RELU: return v < 0 ? 0 : v;
+    case EP_OP_CLIP: return clamp_to(v, a, b);
+    case EP_OP_LEAKY: return v < 0 ? a * v : v;
+    case EP_OP_PRELU: return v < 0 ? scale * v : v;
+    case EP_OP_ELU: return v < 0 ? a * expm1_of(v) : v;
+    case EP_OP_AFFINE: return a * v + b;
+    case EP_OP_HARDSIGMOID: return clamp_to(a * v + b, 0, 1);
+    case EP_OP_SIGMOID: return sigmoid_of(v);
+    case EP_OP_TANH: return tanh_of(v);
+    case EP_OP_EXP: return exp_of(v);
+    case EP_OP_SQRT: return ROOT(v);
+    case EP_OP_ABS: return size_of(v);
+    case EP_OP_ERF: return erf_of(v);
+    case EP_OP_SILU: return v * sigmoid_of(v);
+    case EP_OP_HARDSWISH: return v * clamp_to(v + 3, 0, 6) / 6;
+    case EP_OP_SOFTPLUS: return softplus_of(v);
+    case EP_OP_MISH: return v * tanh_of(softplus_of(v));
+    case EP_OP_GELU: return v / 2 * (1 + erf_of(v * 0.7071067811865476));
+    default: return v;
+    }
+}
+
+/* |f'| of a step, from its result and what it reads (epilogue_bound.h). */
+DEVICE double steepness_of(int op, double a, double result, double residual, double scale)
+{
+    double most = size_of(a) > 1 ? size_of(a) : 1;
+    switch (op) {
+    case EP_OP_SCALE:
+    case EP_OP_REQUANT: return size_of(scale);
+    case EP_OP_MUL: return size_of(residual);
+    case EP_OP_DIV: return size_of(1 / residual);
+    case EP_OP_LEAKY:
+    case EP_OP_ELU: return most;
+    case EP_OP_PRELU: return size_of(scale) > 1 ? size_of(scale) : 1;
+    case EP_OP_AFFINE:
+    case EP_OP_HARDSIGMOID: return size_of(a);
+    case EP_OP_SIGMOID: return 0.25;
+    case EP_OP_EXP: return 1.25 * (result < FLOAT_MOST ? result : FLOAT_MOST);
+    case EP_OP_SQRT: return 1 / result;
+    case EP_OP_HARDSWISH: return 1.5;
+    case EP_OP_MISH: return 1.1;
+    case EP_OP_ERF:
+    case EP_OP_SILU:
+    case EP_OP_GELU: return 1.13;
+    default: return 1;
+    }
+}
+
+/* What a step may be off by itself, in units of the last place. */
+DEVICE double own_error_of(int op, double a, double b, double v, double result, double residual,
+                           int residual_is_scaled, double steepness)
+{
+    double second = residual_is_scaled ? 2 * size_of(residual) : 0;
+    switch (op) {
+    case EP_OP_RELU:
+    case EP_OP_ABS: return 0;
+    case EP_OP_CLIP:
+    case EP_OP_BIAS: return 2 * size_of(result);
+    case EP_OP_GREATER:
+    case EP_OP_SMALLER: return second;
+    case EP_OP_ADD:
+    case EP_OP_SUB: return 2 * size_of(result) + second;
+    case EP_OP_LEAKY:
+    case EP_OP_PRELU: return 4 * (steepness * size_of(v));
+    case EP_OP_AFFINE:
+    case EP_OP_HARDSIGMOID: return 4 * (size_of(a * v) + size_of(b));
+    case EP_OP_ELU: return 16 * size_of(a);
+    case EP_OP_SIGMOID:
+    case EP_OP_TANH:
+    case EP_OP_ERF: return 16;
+    case EP_OP_EXP:
+        return (16 + 4 * size_of(v)) * (result < FLOAT_MOST ? result : FLOAT_MOST);
+    case EP_OP_SILU:
+    case EP_OP_HARDSWISH:
+    case EP_OP_MISH:
+    case EP_OP_GELU: return 16 * size_of(v);
+    case EP_OP_SOFTPLUS: return 16 * (1 + size_of(v));
+    default: return 4 * size_of(result);
+    }
+}
+
+DEVICE double within_type(int type, double v)
+{
+    if ((type == 3 || type == 4) && v != v)
+        return 0;
+    if (type == 3)
+        return clamp_to(v, -128, 127);
+    return type == 4 ? clamp_to(v, -2147483648.0, 2147483647.0) : v;
+}
+
+/* Does the epilogue on the joined elements, which value then holds. steps: four numbers each, operation, a, b and
+ * whether scales are one a channel. unit: half of the last place of 1 in the type in which kernels do the steps.
+ * integers: sums are INT32, and so is the bias. bias_type: -1 for no bias. TENSOR: the residual. */
+KERNEL(ITEMS, 1, 1)
+judge_epilogue(GLOBAL double *value, GLOBAL const float *magnitude, GLOBAL float *gain,
+               GLOBAL float *slack, GLOBAL const double *steps, GLOBAL const unsigned char *bias,
+               GLOBAL const unsigned char *residual, GLOBAL const float *scales, i64 count,
+               int step_count, double unit, int integers, int out_type, int channels, i64 inner,
+               i64 scale_count, int residual_is_scaled, int bias_type, int has_residual, TENSOR)
+{
+    i64 i = FLAT_ID;
+    int channel = (int)(i / inner % channels);
+    double v, first, second = 0, scale = 0, growth = 1, off;
+    if (i >= count)
+        return;
+    v = value[i];
+    off = integers ? unit * size_of(v) : 0;
+    first = bias_type < 0 ? 0 : load_any(bias_type, bias, channel);
+    if (has_residual)
+        second = load_any(type, residual, TENSOR_OFFSET(i));
+    if (residual_is_scaled)
+        second *= scales[scale_count - 1];
+    if (scale_count > 0)
+        scale = scales[scale_count > 2 ? channel : 0];
+    for (int s = 0; s < step_count; s++) {
+        int op = (int)steps[4 * s];
+        double a = steps[4 * s + 1], b = steps[4 * s + 2], after, steepness, own;
+        if (integers && op == EP_OP_BIAS) {
+            v = (double)(int)((unsigned int)(i64)v + (unsigned int)(i64)first);
+            off = unit * size_of(v);
+            continue;
+        }
+        after = step_value(op, a, b, v, first, second, scale);
+        steepness = steepness_of(op, a, after, second, scale);
+        own = own_error_of(op, a, b, v, after, second, residual_is_scaled, steepness);
+        if (op == EP_OP_SQRT && size_of(v) < SIGN_SHARE * magnitude[i] * growth) {
+            steepness = 0;
+            own = INFINITE;
+        }
+        growth *= steepness;
+        off = off * steepness + own * unit;
+        v = after;
+    }
+    value[i] = within_type(out_type, v);
+    gain[i] = (float)(growth < FLOAT_MOST ? growth : FLOAT_MOST);
+    slack[i] = (float)(off < FLOAT_MOST || off == INFINITE ? off : FLOAT_MOST);
+}
+
 /* ---- the comparison ---- */
 
+/* Whether an element of a floating type still holds the poison, bytes of 0xff. */
+DEVICE int is_poison(int type, GLOBAL const unsigned char *data, i64 at)
+{
+    switch (type) {
+    case 0: return ((GLOBAL const unsigned int *)data)[at] == 0xffffffffu;
+    case 1:
+    case 2: return ((GLOBAL const unsigned short *)data)[at] == 0xffffu;
+    case 5: return ((GLOBAL const u64 *)data)[at] == ~(u64)0;
+    default: return 0;
+    }
+}
+
+/* An element's error over its tolerance; 1e300 for a NaN that is not expected, and for one that nobody wrote. */
+DEVICE double ratio_of_error(double got, double expected, double allowed, double overflow,
+                             int unwritten)
+{
+    double error = clamp_to(got, -overflow, overflow) - clamp_to(expected, -overflow, overflow);
+    double ratio = size_of(error);
+    if (unwritten)
+        return 1e300;
+    if (allowed == INFINITE || (got != got && expected != expected))
+        return 0;
+    ratio = allowed > 0 ? ratio / allowed : ratio;
+    return ratio <= 1e300 ? ratio : 1e300;
+}
+
 /* Stores for each group: the elements compared, how many are wrong, and the largest error over its tolerance (1e300
- * for NaN). tensor_wide: the magnitude by which all elements' tolerance is computed, negative to use each element's
- * own; exact: no error is allowed. */
+ * for NaN). with_epilogue: whether gain and slack hold numbers. tensor_wide: the magnitude by which all elements'
+ * tolerance is computed, negative to use each element's own; exact: no error is allowed; overflow: values of this
+ * size and larger are infinite in the output's type. */
 KERNEL(ITEMS, 1, 1)
 judge_compare(GLOBAL const unsigned char *got, GLOBAL const double *value,
-              GLOBAL const float *magnitude, GLOBAL double *ratios, GLOBAL i64 *looks,
-              GLOBAL i64 *wrongs, i64 count, int group_count, int exact, double tensor_wide,
-              double per_magnitude, double per_value, double smallest, TENSOR)
+              GLOBAL const float *magnitude, GLOBAL const float *gain, GLOBAL const float *slack,
+              GLOBAL double *ratios, GLOBAL i64 *looks, GLOBAL i64 *wrongs, i64 count,
+              int group_count, int with_epilogue, int exact, double tensor_wide,
+              double per_magnitude, double per_value, double smallest, double overflow, TENSOR)
 {
     LOCAL_ARRAY double ratio_of[ITEMS];
     LOCAL_ARRAY i64 looks_of[ITEMS];
@@ -228,16 +522,15 @@ judge_compare(GLOBAL const unsigned char *got, GLOBAL const double *value,
     double worst = 0;
     i64 looked = 0, wrong = 0;
     for (i64 i = FLAT_ID; i < count; i += (i64)group_count * ITEMS) {
-        double result = load_any(type, got, TENSOR_OFFSET(i));
+        i64 at = TENSOR_OFFSET(i);
         double expected = value[i];
         double size = tensor_wide < 0 ? magnitude[i] : tensor_wide;
-        double allowed = exact ? 0 : per_magnitude * size + smallest +
-                                         per_value * (expected < 0 ? -expected : expected);
-        double ratio = result - expected;
-        ratio = ratio < 0 ? -ratio : ratio;
-        ratio = allowed > 0 ? ratio / allowed : ratio;
-        if (!(ratio <= 1e300))
-            ratio = 1e300;
+        double allowed = per_magnitude * size, ratio;
+        if (with_epilogue)
+            allowed = allowed * gain[i] + slack[i];
+        allowed = allowed + smallest + per_value * clamp_to(size_of(expected), 0, overflow);
+        ratio = ratio_of_error(load_any(type, got, at), expected, exact ? 0 : allowed, overflow,
+                               is_poison(type, got, at));
         wrong += exact ? ratio != 0 : ratio > 1;
         worst = ratio > worst ? ratio : worst;
         looked++;

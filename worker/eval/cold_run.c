@@ -1,5 +1,7 @@
 #include "worker/eval/cold_run.h"
 
+#include <string.h>
+
 #include "worker/eval/eval_request.h"
 #include "worker/eval/invocation.h"
 #include "worker/protocol/frames.h"
@@ -14,7 +16,8 @@ struct cold_layer {
     struct eval_config config;
     int runs;
     struct solution solution;
-    struct tensor tensors[TENSOR_COUNT];
+    struct tensor tensors[OPERAND_COUNT];
+    struct device_memory *packed; /* the layer's packed filter, NULL for none */
     struct invocation invocation; /* points into this struct: a layer must not be moved */
 };
 
@@ -22,8 +25,8 @@ struct cold_network {
     struct device *device;
     struct eval_kernels *kernels;
     struct target target;
-    GPtrArray *layers; /* struct cold_layer * */
-    struct device_memory *memory[TENSOR_COUNT];
+    GPtrArray *layers;                           /* struct cold_layer * */
+    struct device_memory *memory[OPERAND_COUNT]; /* by role, NULL where no layer has the operand */
     /* Memory shared by all layers; NULL if no layer needs a workspace. */
     struct device_memory *workspace;
 };
@@ -61,7 +64,7 @@ static bool read_layer(struct cold_network *network, const json_t *object, GErro
         return false;
     solver_result_context(layer->solver, &layer->problem, &network->target, &layer->config.config,
                           (uint64_t)MAX(workspace_bytes, 0), &layer->context);
-    for (int t = 0; t < TENSOR_COUNT; t++)
+    for (int t = 0; t < OPERAND_COUNT; t++)
         tensor_init(&layer->tensors[t], &layer->problem, (enum tensor_role)t);
     return true;
 }
@@ -108,16 +111,19 @@ static bool alloc_zeros(struct cold_network *network, int64_t bytes, struct devi
  * as a kernel's time. */
 static bool alloc_memory(struct cold_network *network, GError **error)
 {
-    int64_t bytes[TENSOR_COUNT] = {1, 1, 1}, workspace = 0;
+    int64_t bytes[OPERAND_COUNT] = {0}, workspace = 0;
 
     for (guint i = 0; i < network->layers->len; i++) {
-        const struct cold_layer *layer = g_ptr_array_index(network->layers, i);
-        for (int t = 0; t < TENSOR_COUNT; t++)
+        struct cold_layer *layer = g_ptr_array_index(network->layers, i);
+        int64_t packed = (int64_t)layer->solution.packed_bytes;
+        for (int t = 0; t < OPERAND_COUNT; t++)
             bytes[t] = MAX(bytes[t], tensor_bytes(&layer->tensors[t]));
         workspace = MAX(workspace, (int64_t)layer->solution.workspace_bytes);
+        if (packed > 0 && !alloc_zeros(network, packed, &layer->packed, error))
+            return false;
     }
-    for (int t = 0; t < TENSOR_COUNT; t++) {
-        if (!alloc_zeros(network, bytes[t], &network->memory[t], error))
+    for (int t = 0; t < OPERAND_COUNT; t++) {
+        if (bytes[t] > 0 && !alloc_zeros(network, bytes[t], &network->memory[t], error))
             return false;
     }
     return (workspace == 0 || alloc_zeros(network, workspace, &network->workspace, error)) &&
@@ -148,12 +154,34 @@ static bool load_all(struct cold_network *network, GError **error)
     return network->device->row->sync(network->device, error);
 }
 
+/* Points to the memory of the layer's operands. */
+static void operands_of(const struct cold_network *network, const struct cold_layer *layer,
+                        struct device_memory *memory[OPERAND_COUNT])
+{
+    memcpy(memory, network->memory, sizeof(network->memory));
+    memory[TENSOR_PACKED] = layer->packed;
+}
+
+static bool pack_all(struct cold_network *network, GError **error)
+{
+    for (guint i = 0; i < network->layers->len; i++) {
+        struct cold_layer *layer = g_ptr_array_index(network->layers, i);
+        struct device_memory *memory[OPERAND_COUNT];
+        operands_of(network, layer, memory);
+        if (!invocation_pack(&layer->invocation, memory, error))
+            return false;
+    }
+    return network->device->row->sync(network->device, error);
+}
+
 static bool run_all(struct cold_network *network, GError **error)
 {
     for (guint i = 0; i < network->layers->len; i++) {
         struct cold_layer *layer = g_ptr_array_index(network->layers, i);
+        struct device_memory *memory[OPERAND_COUNT];
+        operands_of(network, layer, memory);
         for (int r = 0; r < layer->runs; r++) {
-            if (!invocation_launch(&layer->invocation, network->memory, error))
+            if (!invocation_launch(&layer->invocation, memory, error))
                 return false;
         }
     }
@@ -182,10 +210,16 @@ bool cold_run(struct device *device, struct eval_kernels *kernels, const json_t 
     bool done = read_network(&network, request, error) && solve_layers(&network, error) &&
                 alloc_memory(&network, error) &&
                 timed(&network, load_all, &times->load_seconds, error) &&
+                timed(&network, pack_all, &times->pack_seconds, error) &&
                 timed(&network, run_all, &times->first_seconds, error) &&
                 timed(&network, run_all, &times->second_seconds, error);
+    for (guint i = 0; i < network.layers->len; i++) {
+        struct cold_layer *layer = g_ptr_array_index(network.layers, i);
+        if (layer->packed)
+            device->row->memory_free(layer->packed);
+    }
     g_ptr_array_unref(network.layers);
-    for (int t = 0; t < TENSOR_COUNT; t++) {
+    for (int t = 0; t < OPERAND_COUNT; t++) {
         if (network.memory[t])
             device->row->memory_free(network.memory[t]);
     }

@@ -1,8 +1,8 @@
 /*
  * A network's first iteration as an application meets it: load all kernels, launch all layers in order as the
  * device's first work, and launch them once more. Results are not verified here; they were when the layers were
- * tuned. All layers share their memory, as activations do: one buffer for each tensor's role and one workspace,
- * each as large as the largest layer needs, filled with zeros.
+ * tuned. All layers share their memory, as activations do: one buffer for each operand's role and one workspace,
+ * each as large as the largest layer needs, filled with zeros. A packed filter is a layer's own.
  */
 #ifndef WORKER_EVAL_COLD_RUN_H
 #define WORKER_EVAL_COLD_RUN_H
@@ -14,6 +14,8 @@
 struct cold_times {
     /* Loading code objects into the device, finding kernels, resolving arguments. */
     double load_seconds;
+    double
+        pack_seconds; /* packing each layer's filter once, where its solution wants that; else 0 */
     double first_seconds;  /* running all layers, each as often as the network runs it */
     double second_seconds; /* running all layers once more */
 };

@@ -25,7 +25,7 @@ static bool resolve_workspace(struct invocation *invocation, const struct soluti
 }
 
 static bool resolve_arg(struct invocation *invocation, const struct solution *solution,
-                        const struct launch_arg *from, const struct tensor *tensors,
+                        const struct launch_arg *from, const struct tensor tensors[OPERAND_COUNT],
                         struct device_memory *workspace, struct device_arg *arg, GError **error)
 {
     *arg = (struct device_arg){0};
@@ -54,7 +54,8 @@ static bool resolve_arg(struct invocation *invocation, const struct solution *so
 }
 
 static bool prepare_launch(struct invocation *invocation, const struct solution *solution,
-                           int index, struct device_program *program, const struct tensor *tensors,
+                           int index, struct device_program *program,
+                           const struct tensor tensors[OPERAND_COUNT],
                            struct device_memory *workspace, GError **error)
 {
     const struct launch *from = &solution->launches[index];
@@ -82,7 +83,7 @@ static bool prepare_launch(struct invocation *invocation, const struct solution 
 
 bool invocation_prepare(struct invocation *invocation, struct device *device,
                         const struct solution *solution, struct device_program *const *programs,
-                        const struct tensor *tensors, struct device_memory *workspace,
+                        const struct tensor tensors[OPERAND_COUNT], struct device_memory *workspace,
                         GError **error)
 {
     *invocation = (struct invocation){.device = device,
@@ -109,30 +110,43 @@ void invocation_clear(struct invocation *invocation)
     g_clear_pointer(&invocation->kernels, g_ptr_array_unref);
 }
 
-static bool launch_range(struct invocation *invocation, int from, int to,
-                         struct device_memory *const *memory, GError **error)
+static bool enqueue(struct invocation *invocation, int index,
+                    struct device_memory *const memory[OPERAND_COUNT], GError **error)
+{
+    struct invocation_launch *launch = &invocation->launches[index];
+
+    for (int a = 0; a < launch->launch.arg_count; a++) {
+        int role = launch->tensor_of[a];
+        if (role < 0)
+            continue;
+        launch->args[a].memory = memory[role];
+        if (!memory[role]) {
+            g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_LAUNCH,
+                        "launch %d wants an operand that the problem lacks (role %d)", index, role);
+            return false;
+        }
+    }
+    return invocation->device->row->launch(invocation->device, &launch->launch, error);
+}
+
+static bool enqueue_all(struct invocation *invocation, int from, int to,
+                        struct device_memory *const memory[OPERAND_COUNT], GError **error)
 {
     for (int i = from; i < to; i++) {
-        struct invocation_launch *launch = &invocation->launches[i];
-        for (int a = 0; a < launch->launch.arg_count; a++) {
-            if (launch->tensor_of[a] >= 0)
-                launch->args[a].memory = memory[launch->tensor_of[a]];
-        }
-        if (!invocation->device->row->launch(invocation->device, &launch->launch, error))
+        if (!enqueue(invocation, i, memory, error))
             return false;
     }
     return true;
 }
 
-bool invocation_pack(struct invocation *invocation, struct device_memory *const *memory,
-                     GError **error)
+bool invocation_pack(struct invocation *invocation,
+                     struct device_memory *const memory[OPERAND_COUNT], GError **error)
 {
-    return launch_range(invocation, 0, invocation->pack_count, memory, error);
+    return enqueue_all(invocation, 0, invocation->pack_count, memory, error);
 }
 
-bool invocation_launch(struct invocation *invocation, struct device_memory *const *memory,
-                       GError **error)
+bool invocation_launch(struct invocation *invocation,
+                       struct device_memory *const memory[OPERAND_COUNT], GError **error)
 {
-    return launch_range(invocation, invocation->pack_count, invocation->launch_count, memory,
-                        error);
+    return enqueue_all(invocation, invocation->pack_count, invocation->launch_count, memory, error);
 }

@@ -1,9 +1,10 @@
 /*
  * One verified run, and what each step protects against:
  *   1. Write the inputs of copy 0: an earlier kernel may have written into its inputs.
- *   2. Poison output and workspace: elements that a kernel does not write are then wrong, and a kernel cannot use
- *      what an earlier one left in the workspace.
- *   3. Run once on copy 0, and wait.
+ *   2. For a solution that packs the filter: poison the packed filter and the workspace, and pack.
+ *   3. Poison output and workspace: elements that a kernel does not write are then wrong, and a kernel cannot use
+ *      what an earlier one left in the workspace. Run once on copy 0, and wait. A solution that packs does this step
+ *      twice: it must leave the packed filter as it is.
  *   4. Look at the guard zones, and repair them. After a stray write all references are computed again.
  *   5. Compare: the judge on the device, and the host if there is no judge or the judge finds an element wrong.
  *
@@ -31,7 +32,21 @@
  * children use the others. */
 #define REFERENCE_THREADS 16
 
-static const char *const role_names[TENSOR_COUNT] = {"x", "w", "y"};
+static const char *const role_names[OPERAND_COUNT] = {
+    [TENSOR_X] = "x",
+    [TENSOR_W] = "w",
+    [TENSOR_Y] = "y",
+    [TENSOR_RESIDUAL] = "the residual",
+    [TENSOR_BIAS] = "the bias",
+    [TENSOR_SCALES] = "the scales",
+    [TENSOR_PACKED] = "the packed filter",
+};
+
+/* Whether the problem has the operand, and the operand is an input. */
+static bool is_input(const struct workbench *bench, int role)
+{
+    return role != (int)bench->out && tensor_exists(&bench->tensors[role]);
+}
 
 /* ---- tensors in the host's memory ---- */
 
@@ -69,7 +84,8 @@ static bool make_reference(struct workbench *bench, const double *const *dense,
  * dense values; free with g_free(). */
 static double *make_input(struct workbench *bench, int role)
 {
-    double *dense = random_dense(&bench->tensors[role], (enum tensor_role)role, bench->seed);
+    double *dense =
+        random_dense(&bench->problem, &bench->tensors[role], (enum tensor_role)role, bench->seed);
 
     bench->images[role] = make_image(&bench->tensors[role], dense);
     return dense;
@@ -77,24 +93,28 @@ static double *make_input(struct workbench *bench, int role)
 
 static bool make_host_side(struct workbench *bench, struct reference_cache *cache, GError **error)
 {
-    double *dense[TENSOR_COUNT] = {NULL};
+    double *dense[OPERAND_COUNT] = {NULL};
 
-    for (int t = 0; t < TENSOR_COUNT; t++) {
-        if (t != (int)bench->out)
+    for (int t = 0; t < OPERAND_COUNT; t++) {
+        if (is_input(bench, t))
             dense[t] = make_input(bench, t);
     }
     bool made = make_reference(bench, (const double *const *)dense, cache, error);
-    for (int t = 0; t < TENSOR_COUNT; t++)
+    for (int t = 0; t < OPERAND_COUNT; t++)
         g_free(dense[t]);
     return made;
 }
 
 /* ---- the device's judge ---- */
 
-static void first_parts(const struct workbench *bench, struct device_memory *memory[TENSOR_COUNT])
+/* The operands' memory for a run. */
+static void parts_of(const struct workbench *bench, int64_t run,
+                     struct device_memory *memory[OPERAND_COUNT])
 {
-    for (int t = 0; t < TENSOR_COUNT; t++)
-        memory[t] = bench->memory[t].parts[0];
+    for (int t = 0; t < OPERAND_COUNT; t++) {
+        const struct guarded *guarded = &bench->memory[t];
+        memory[t] = guarded->whole ? guarded->parts[run % guarded->copies] : NULL;
+    }
 }
 
 /* Makes the doubt of a judge that proved itself before a device fault: the device broke since
@@ -111,10 +131,10 @@ static void blame_device(GError *why, GError **error)
 /* Computes the device's inputs and reference again, since a kernel may have written into them. */
 static bool refresh_judge(struct workbench *bench, GError **error)
 {
-    struct device_memory *memory[TENSOR_COUNT];
+    struct device_memory *memory[OPERAND_COUNT];
     g_autoptr(GError) why = NULL;
 
-    first_parts(bench, memory);
+    parts_of(bench, 0, memory);
     if (judge_refresh(bench->judge, memory, &why))
         return true;
     blame_device(g_steal_pointer(&why), error);
@@ -135,8 +155,8 @@ static bool give_judge_up(struct workbench *bench, GError **error)
     if (!fetch_reference(bench, error))
         return false;
     /* The host writes the inputs from now on, and needs them as the device stores them. */
-    for (int t = 0; t < TENSOR_COUNT; t++) {
-        if (t != (int)bench->out)
+    for (int t = 0; t < OPERAND_COUNT; t++) {
+        if (is_input(bench, t))
             g_free(make_input(bench, t));
     }
     g_clear_pointer(&bench->judge, judge_free);
@@ -147,6 +167,12 @@ static bool give_judge_up(struct workbench *bench, GError **error)
 
 /* ---- tensors in the device's memory ---- */
 
+/* The most bytes for all copies of the tensors, and for all copies of the packed filter. */
+static int64_t rotation_limit(const struct device_info *info)
+{
+    return MIN(info->memory_bytes / ROTATION_SHARE, ROTATION_BYTES);
+}
+
 /* Chooses the number of copies of the tensors. The other copies together must fill the
  * last-level cache twice, so that a copy is no longer cached when its turn comes again. Memory
  * limits the number. If it is too small, cold_caches is false, and the least possible time is
@@ -154,18 +180,21 @@ static bool give_judge_up(struct workbench *bench, GError **error)
 static void choose_copies(struct workbench *bench)
 {
     const struct device_info *info = bench->device->row->info(bench->device);
-    int64_t limit = MIN(info->memory_bytes / ROTATION_SHARE, ROTATION_BYTES), set = 1, largest = 1;
+    int64_t set = 1, largest = 1, data = 0;
 
-    for (int t = 0; t < TENSOR_COUNT; t++) {
+    for (int t = 0; t < OPERAND_COUNT; t++) {
         int64_t bytes = tensor_bytes(&bench->tensors[t]);
+        if (!tensor_exists(&bench->tensors[t]))
+            continue;
+        data += bytes;
         set += bytes + 2 * GUARD_BYTES;
         largest = MAX(largest, bytes + 2 * GUARD_BYTES);
     }
     int64_t wanted = 2 * info->cache_bytes / set + 2;
-    int64_t allowed = MIN(limit / set, info->largest_bytes / largest - 1);
+    int64_t allowed = MIN(rotation_limit(info) / set, info->largest_bytes / largest - 1);
     bench->copies = (int)CLAMP(wanted, 1, CLAMP(allowed, 1, COPIES_MAX));
-    int64_t others = (bench->copies - 1) * (set - TENSOR_COUNT * 2 * GUARD_BYTES);
-    bench->cold_caches = info->cache_bytes > 0 && others >= 2 * info->cache_bytes;
+    bench->cold_caches =
+        info->cache_bytes > 0 && (bench->copies - 1) * data >= 2 * info->cache_bytes;
 }
 
 /* Sets the bytes of one copy of all tensors with their guard zones, and of the largest tensor;
@@ -175,8 +204,10 @@ static int64_t needed_bytes(const struct workbench *bench, int64_t *largest)
     int64_t all = 0;
 
     *largest = 0;
-    for (int t = 0; t < TENSOR_COUNT; t++) {
+    for (int t = 0; t < OPERAND_COUNT; t++) {
         int64_t bytes = tensor_bytes(&bench->tensors[t]);
+        if (!tensor_exists(&bench->tensors[t]))
+            continue;
         bytes = MIN(bytes, INT64_MAX - 2 * GUARD_BYTES) + 2 * GUARD_BYTES;
         *largest = MAX(*largest, bytes);
         if (__builtin_add_overflow(all, bytes, &all))
@@ -208,7 +239,7 @@ static bool is_hopeless(const struct workbench *bench, int64_t bytes)
     const struct device_info *info = bench->device->row->info(bench->device);
     int64_t left = info->memory_bytes;
 
-    for (int t = 0; t < TENSOR_COUNT; t++)
+    for (int t = 0; t < OPERAND_COUNT; t++)
         left -= bench->memory[t].all;
     return bytes > MIN(left, info->largest_bytes);
 }
@@ -251,8 +282,10 @@ static bool alloc_guarded(struct workbench *bench, struct guarded *guarded, int6
 static bool alloc_tensors(struct workbench *bench, GError **error)
 {
     choose_copies(bench);
-    for (int t = 0; t < TENSOR_COUNT; t++) {
+    for (int t = 0; t < OPERAND_COUNT; t++) {
         const struct tensor *tensor = &bench->tensors[t];
+        if (!tensor_exists(tensor))
+            continue;
         if (!alloc_guarded(bench, &bench->memory[t], tensor_bytes(tensor), bench->copies,
                            tensor->type, error))
             return false;
@@ -294,8 +327,8 @@ static bool write_input(struct workbench *bench, int role, GError **error)
 /* Writes the inputs of copy 0. */
 static bool write_inputs(struct workbench *bench, GError **error)
 {
-    for (int t = 0; t < TENSOR_COUNT; t++) {
-        if (t != (int)bench->out && !write_input(bench, t, error))
+    for (int t = 0; t < OPERAND_COUNT; t++) {
+        if (is_input(bench, t) && !write_input(bench, t, error))
             return false;
     }
     return true;
@@ -305,9 +338,9 @@ static bool write_inputs(struct workbench *bench, GError **error)
  * them from the host. */
 static bool spread_inputs(struct workbench *bench, GError **error)
 {
-    for (int t = 0; t < TENSOR_COUNT; t++) {
+    for (int t = 0; t < OPERAND_COUNT; t++) {
         struct guarded *memory = &bench->memory[t];
-        for (int copy = 1; t != (int)bench->out && copy < bench->copies; copy++) {
+        for (int copy = 1; is_input(bench, t) && copy < bench->copies; copy++) {
             if (!bench->device->row->copy(memory->parts[0], memory->parts[copy], memory->bytes,
                                           error))
                 return false;
@@ -320,11 +353,11 @@ static bool spread_inputs(struct workbench *bench, GError **error)
  * to make them: bench->refusal then says why the judge refused. */
 static bool make_by_device(struct workbench *bench, const struct workbench_means *means)
 {
-    struct device_memory *memory[TENSOR_COUNT];
+    struct device_memory *memory[OPERAND_COUNT];
 
     if (!means->judge)
         return false;
-    first_parts(bench, memory);
+    parts_of(bench, 0, memory);
     if (means->judges)
         bench->judge = judge_cache_take(means->judges, means->judge, &bench->problem,
                                         bench->tensors, bench->seed);
@@ -347,8 +380,7 @@ static bool make_by_host(struct workbench *bench, struct reference_cache *cache,
 }
 
 bool workbench_open(struct workbench *bench, struct device *device, const struct problem *p,
-                    const struct tensor *tensors, uint64_t seed,
-                    const struct workbench_means *means, GError **error)
+                    uint64_t seed, const struct workbench_means *means, GError **error)
 {
     static const struct workbench_means none = {NULL, NULL, NULL};
 
@@ -356,12 +388,8 @@ bool workbench_open(struct workbench *bench, struct device *device, const struct
     *bench = (struct workbench){
         .device = device, .problem = *p, .out = problem_output_role(p), .seed = seed};
     bench->judges = means->judges;
-    for (int t = 0; t < TENSOR_COUNT; t++) {
-        if (tensors)
-            bench->tensors[t] = tensors[t];
-        else
-            tensor_init(&bench->tensors[t], p, (enum tensor_role)t);
-    }
+    for (int t = 0; t < OPERAND_COUNT; t++)
+        tensor_init(&bench->tensors[t], p, (enum tensor_role)t);
     if (reference_supports(p, error) && fits_device(bench, error) && find_room(bench, error) &&
         (make_by_device(bench, means) || make_by_host(bench, means->references, error)) &&
         spread_inputs(bench, error))
@@ -372,7 +400,7 @@ bool workbench_open(struct workbench *bench, struct device *device, const struct
 
 void workbench_close(struct workbench *bench)
 {
-    for (int t = 0; t < TENSOR_COUNT; t++) {
+    for (int t = 0; t < OPERAND_COUNT; t++) {
         guarded_free(&bench->memory[t]);
         g_clear_pointer(&bench->images[t], g_free);
     }
@@ -406,6 +434,36 @@ bool workbench_workspace(struct workbench *bench, uint64_t bytes, struct device_
         return false;
     *memory = bench->workspace.parts[0];
     return true;
+}
+
+bool workbench_packed(struct workbench *bench, uint64_t bytes, GError **error)
+{
+    const struct device_info *info = bench->device->row->info(bench->device);
+    struct guarded *packed = &bench->memory[TENSOR_PACKED];
+
+    if (packed->whole && packed->bytes == (int64_t)bytes)
+        return true;
+    guarded_free(packed);
+    if (bytes == 0)
+        return true;
+    if (bytes > (uint64_t)info->memory_bytes) {
+        g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_MEMORY,
+                    "the packed filter has %" G_GUINT64_FORMAT
+                    " bytes, the device %" G_GINT64_FORMAT,
+                    bytes, info->memory_bytes);
+        return false;
+    }
+    int64_t step = (int64_t)bytes + 2 * GUARD_BYTES;
+    int64_t allowed = MIN(rotation_limit(info) / step, info->largest_bytes / step - 1);
+    return alloc_guarded(bench, packed, (int64_t)bytes, (int)CLAMP(allowed, 1, bench->copies),
+                         bench->problem.type[TENSOR_W], error);
+}
+
+bool workbench_is_cold(const struct workbench *bench)
+{
+    const struct guarded *packed = &bench->memory[TENSOR_PACKED];
+
+    return bench->cold_caches && (!packed->whole || packed->copies == bench->copies);
 }
 
 /* ---- one verified run ---- */
@@ -487,16 +545,36 @@ static bool judge_output(struct workbench *bench, const char *algorithm, struct 
     return settled || judge_by_host(bench, &tolerance, verdict, error);
 }
 
-/* Poisons output and workspace and runs once. The inputs are written first: an earlier run,
- * verified or timed, may have changed them. */
-static bool run_poisoned(struct workbench *bench, struct invocation *invocation, GError **error)
+static bool poison_workspace(struct workbench *bench, GError **error)
+{
+    return !bench->workspace.whole || guarded_poison(&bench->workspace, 0, error);
+}
+
+/* Packs copy 0's filter into poisoned memory. */
+static bool pack_poisoned(struct workbench *bench, struct invocation *invocation, GError **error)
 {
     struct workbench_run run = {bench, invocation};
 
-    if (!write_inputs(bench, error) || !guarded_poison(&bench->memory[bench->out], 0, error) ||
-        (bench->workspace.whole && !guarded_poison(&bench->workspace, 0, error)))
+    if (invocation->pack_count == 0)
+        return true;
+    return guarded_poison(&bench->memory[TENSOR_PACKED], 0, error) &&
+           poison_workspace(bench, error) && workbench_pack(&run, 0, error);
+}
+
+/* Writes the inputs first: an earlier run, verified or timed, may have changed them. */
+static bool run_poisoned(struct workbench *bench, struct invocation *invocation, GError **error)
+{
+    struct workbench_run run = {bench, invocation};
+    int runs = invocation->pack_count > 0 ? 2 : 1;
+
+    if (!write_inputs(bench, error) || !pack_poisoned(bench, invocation, error))
         return false;
-    return workbench_run(&run, 0, error) && bench->device->row->sync(bench->device, error);
+    for (int i = 0; i < runs; i++) {
+        if (!guarded_poison(&bench->memory[bench->out], 0, error) ||
+            !poison_workspace(bench, error) || !workbench_run(&run, 0, error))
+            return false;
+    }
+    return bench->device->row->sync(bench->device, error);
 }
 
 /* Computes all references again after a kernel wrote outside of a tensor: references have no
@@ -511,7 +589,7 @@ static bool renew_references(struct workbench *bench, GError **error)
 bool workbench_strayed(struct workbench *bench, struct verdict *verdict, GError **error)
 {
     *verdict = (struct verdict){0};
-    for (int t = 0; t < TENSOR_COUNT; t++) {
+    for (int t = 0; t < OPERAND_COUNT; t++) {
         if (!check_zones(&bench->memory[t], role_names[t], verdict, error))
             return false;
     }
@@ -534,9 +612,28 @@ bool workbench_verify(struct workbench *bench, struct invocation *invocation, co
 bool workbench_run(void *data, int64_t run, GError **error)
 {
     struct workbench_run *r = data;
-    struct device_memory *memory[TENSOR_COUNT];
+    struct device_memory *memory[OPERAND_COUNT];
 
-    for (int t = 0; t < TENSOR_COUNT; t++)
-        memory[t] = r->bench->memory[t].parts[run % r->bench->copies];
+    parts_of(r->bench, run, memory);
     return invocation_launch(r->invocation, memory, error);
+}
+
+bool workbench_pack(void *data, int64_t run, GError **error)
+{
+    struct workbench_run *r = data;
+    struct device_memory *memory[OPERAND_COUNT];
+
+    parts_of(r->bench, run, memory);
+    return invocation_pack(r->invocation, memory, error);
+}
+
+bool workbench_pack_all(struct workbench_run *run, GError **error)
+{
+    int copies = run->invocation->pack_count > 0 ? run->bench->memory[TENSOR_PACKED].copies : 0;
+
+    for (int i = 0; i < copies; i++) {
+        if (!workbench_pack(run, i, error))
+            return false;
+    }
+    return true;
 }

@@ -3,6 +3,8 @@
  *   judge_random     writes an input from the seed; once for each input
  *   judge_reference  sums value and magnitude of each output element, in `parts` parts
  *   judge_join       adds the parts up, and finds each workgroup's largest magnitude
+ *   judge_epilogue   does the epilogue on the joined elements, and finds each one's gain and slack (epilogue_bound.h);
+ *                    for problems with an epilogue
  *   judge_compare    for each workgroup: the largest error, the elements looked at, the wrong elements
  * The host reads back only the workgroups' results, a few KiB.
  *
@@ -13,17 +15,19 @@
  */
 #include "worker/verify/judge.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
 #include "worker/protocol/frames.h"
+#include "worker/verify/epilogue_bound.h"
 #include "worker/verify/random.h"
 #include "worker/verify/reference_element.h"
 
 #define ITEMS        256 /* work-items in a workgroup, the same number as in judge.cl */
 /* Workgroups of the entries that loop over all elements: enough to occupy any device. */
 #define GROUPS_MAX   1024
-#define ARGS_MAX     64
+#define ARGS_MAX     72
 #define FOUND_BYTES  (3ll * 8 * GROUPS_MAX)
 #define MEMORY_SHARE 4 /* a judge may use 1/4 of the device's memory */
 /* Several work-items share a sum if that gives up to this many work-items: when W is the output,
@@ -31,30 +35,37 @@
 #define ITEMS_WANTED (1 << 18)
 #define PARTS_MAX    64
 
-#define JUDGE_ENTRIES 4 /* of its file */
+#define JUDGE_ENTRIES 5 /* of its file */
+
+/* Numbers of a step in judge.cl: operation, a, b, whether scales are one a channel. */
+#define STEP_NUMBERS 4
 
 struct judge {
     struct device *device;
     const struct device_program *program;
     struct problem problem;
-    struct tensor tensors[TENSOR_COUNT];
+    struct tensor tensors[OPERAND_COUNT];
     enum tensor_role out;
-    uint64_t seed, seed_of[TENSOR_COUNT];
+    uint64_t seed;
+    struct random_source sources[OPERAND_COUNT]; /* of the operands that the problem has */
+    struct epilogue_bound bound;
     struct device_kernel *kernels[JUDGE_ENTRIES];
     int64_t count; /* elements of the output */
     int parts;
     /* Doubles and floats, [parts][count]: each part is a partial sum of every element.
      * judge_join adds all parts up into the first one, which is the reference. */
     struct device_memory *value, *magnitude;
+    /* For problems with an epilogue, else NULL: floats [count], and the steps' numbers. */
+    struct device_memory *gain, *slack, *steps;
     struct device_memory *found; /* the results of each workgroup, three 8-byte numbers */
     struct device_memory *found_parts[3];
     double largest; /* magnitude */
 };
 
-enum entry { ENTRY_RANDOM, ENTRY_REFERENCE, ENTRY_JOIN, ENTRY_COMPARE };
+enum entry { ENTRY_RANDOM, ENTRY_REFERENCE, ENTRY_JOIN, ENTRY_COMPARE, ENTRY_EPILOGUE };
 
 static const char *const entry_names[JUDGE_ENTRIES] = {"judge_random", JUDGE_ENTRY, "judge_join",
-                                                       "judge_compare"};
+                                                       "judge_compare", "judge_epilogue"};
 
 /* ---- launches ---- */
 
@@ -147,26 +158,35 @@ static int64_t groups_through(const struct judge *judge)
 bool judge_write_input(struct judge *judge, enum tensor_role role, struct device_memory *memory,
                        GError **error)
 {
-    const struct tensor *tensor = &judge->tensors[role];
+    const struct random_source *source = &judge->sources[role];
     const struct device_row *row = judge->device->row;
-    int64_t count = tensor_count(tensor);
     struct arguments arguments = {0};
+    struct tensor distinct;
 
-    if (tensor->block > 1 && !row->fill(memory, 0, tensor_bytes(tensor), 0, error))
+    tensor_without_repeats(&source->tensor, &distinct);
+    if (distinct.block > 1 && !row->fill(memory, 0, tensor_bytes(&distinct), 0, error))
         return false;
     add_memory(&arguments, memory);
-    add_int64(&arguments, count);
-    add_int64(&arguments, (int64_t)judge->seed_of[role]);
-    add_tensor(&arguments, tensor);
-    return launch(judge, ENTRY_RANDOM, groups_for(count), &arguments, error);
+    add_int64(&arguments, source->length);
+    add_int64(&arguments, (int64_t)source->seed);
+    add_int32(&arguments, source->spread.positive);
+    add_float64(&arguments, source->spread.scale);
+    add_int64(&arguments, source->spread.range);
+    add_float64(&arguments, source->spread.last);
+    add_tensor(&arguments, &distinct);
+    return launch(judge, ENTRY_RANDOM, groups_for(source->length), &arguments, error);
 }
 
-static bool write_inputs(struct judge *judge, struct device_memory *const memory[TENSOR_COUNT],
+static bool is_input(const struct judge *judge, int role)
+{
+    return role != (int)judge->out && tensor_exists(&judge->tensors[role]);
+}
+
+static bool write_inputs(struct judge *judge, struct device_memory *const memory[OPERAND_COUNT],
                          GError **error)
 {
-    for (int t = 0; t < TENSOR_COUNT; t++) {
-        if (t != (int)judge->out &&
-            !judge_write_input(judge, (enum tensor_role)t, memory[t], error))
+    for (int t = 0; t < OPERAND_COUNT; t++) {
+        if (is_input(judge, t) && !judge_write_input(judge, (enum tensor_role)t, memory[t], error))
             return false;
     }
     return true;
@@ -209,10 +229,74 @@ static bool forget_sums(struct judge *judge, GError **error)
     int64_t sums = judge->count * judge->parts;
     const struct device_row *row = judge->device->row;
     return row->fill(judge->value, 0, sums * 8, 0xff, error) &&
-           row->fill(judge->magnitude, 0, sums * 4, 0xff, error);
+           row->fill(judge->magnitude, 0, sums * 4, 0xff, error) &&
+           (!judge->gain || (row->fill(judge->gain, 0, judge->count * 4, 0xff, error) &&
+                             row->fill(judge->slack, 0, judge->count * 4, 0xff, error)));
 }
 
-static bool run_reference(struct judge *judge, struct device_memory *const memory[TENSOR_COUNT],
+/* ---- the epilogue ---- */
+
+static bool has_epilogue(const struct judge *judge)
+{
+    return judge->bound.epilogue.count > 0;
+}
+
+/* Writes the steps' numbers: a kernel may have written into them. */
+static bool write_steps(struct judge *judge, GError **error)
+{
+    double numbers[EPILOGUE_STEPS_MAX][STEP_NUMBERS] = {{0}};
+
+    for (int i = 0; i < judge->bound.epilogue.count; i++) {
+        const struct epilogue_step *step = &judge->bound.epilogue.steps[i];
+        numbers[i][0] = (double)step->op;
+        numbers[i][1] = step->a;
+        numbers[i][2] = step->b;
+        numbers[i][3] = step->per_channel;
+    }
+    return judge->device->row->write(judge->steps, 0, numbers, sizeof(numbers), error);
+}
+
+/* An operand that the problem lacks is replaced by memory that the entry does not read. */
+static struct device_memory *operand_or(struct device_memory *const memory[OPERAND_COUNT],
+                                        enum tensor_role role, struct device_memory *other)
+{
+    return memory[role] ? memory[role] : other;
+}
+
+static bool run_epilogue(struct judge *judge, struct device_memory *const memory[OPERAND_COUNT],
+                         GError **error)
+{
+    const struct tensor *residual = &judge->tensors[TENSOR_RESIDUAL];
+    const struct epilogue_bound *bound = &judge->bound;
+    struct arguments arguments = {0};
+
+    if (!has_epilogue(judge))
+        return true;
+    add_memory(&arguments, judge->value);
+    add_memory(&arguments, judge->magnitude);
+    add_memory(&arguments, judge->gain);
+    add_memory(&arguments, judge->slack);
+    add_memory(&arguments, judge->steps);
+    add_memory(&arguments, operand_or(memory, TENSOR_BIAS, judge->steps));
+    add_memory(&arguments, operand_or(memory, TENSOR_RESIDUAL, judge->steps));
+    add_memory(&arguments, operand_or(memory, TENSOR_SCALES, judge->steps));
+    add_int64(&arguments, judge->count);
+    add_int32(&arguments, bound->epilogue.count);
+    add_float64(&arguments, bound->unit);
+    add_int32(&arguments, bound->integers);
+    add_int32(&arguments, type_number(bound->output));
+    add_int32(&arguments, bound->channels);
+    add_int64(&arguments, bound->inner);
+    add_int64(&arguments, bound->scales);
+    add_int32(&arguments, bound->residual_is_scaled);
+    add_int32(&arguments, memory[TENSOR_BIAS] ? type_number(judge->tensors[TENSOR_BIAS].type) : -1);
+    add_int32(&arguments, memory[TENSOR_RESIDUAL] != NULL);
+    add_tensor(&arguments, residual);
+    return write_steps(judge, error) &&
+           launch(judge, ENTRY_EPILOGUE, groups_for(judge->count), &arguments, error);
+}
+
+static bool run_reference(struct judge *judge, struct device_memory *const memory[OPERAND_COUNT],
                           GError **error)
 {
     struct arguments sums = {0}, join = {0};
@@ -232,7 +316,8 @@ static bool run_reference(struct judge *judge, struct device_memory *const memor
     add_int32(&join, groups_through(judge));
     return forget_found(judge, error) && forget_sums(judge, error) &&
            launch(judge, ENTRY_REFERENCE, groups_for(judge->count * judge->parts), &sums, error) &&
-           launch(judge, ENTRY_JOIN, groups_through(judge), &join, error);
+           launch(judge, ENTRY_JOIN, groups_through(judge), &join, error) &&
+           run_epilogue(judge, memory, error);
 }
 
 static bool read_largest(struct judge *judge, GError **error)
@@ -262,9 +347,14 @@ static bool read_largest(struct judge *judge, GError **error)
 #define SAMPLE_RUN  8
 #define SAMPLE_RUNS 256
 
+/* Host and device compute the functions of an epilogue within this share of what a kernel's may be off. */
+#define FUNCTION_SHARE 0x1p-8
+
 struct sample {
     int64_t runs, length; /* of a run */
-    double *value, *magnitude;
+    struct element {
+        double value, magnitude, gain, slack;
+    } * elements; /* [runs][length] */
 };
 
 static int64_t run_start(const struct judge *judge, const struct sample *sample, int64_t run)
@@ -280,8 +370,29 @@ static double host_input(const void *data, enum tensor_role role, int64_t index)
 {
     const struct judge *judge = data;
 
-    return random_value(judge->tensors[role].type,
-                        random_bits(judge->seed_of[role], (uint64_t)index));
+    return random_element(&judge->sources[role], index);
+}
+
+/* Does the epilogue on the element of the sample. */
+static void finish_element(const struct judge *judge, int64_t index, struct element *element)
+{
+    const struct epilogue_bound *bound = &judge->bound;
+    int64_t channel = epilogue_bound_channel(bound, index);
+    struct epilogue_inputs inputs = {.residual_scale = 1};
+    struct bounded result;
+
+    if (tensor_exists(&judge->tensors[TENSOR_BIAS]))
+        inputs.bias = host_input(judge, TENSOR_BIAS, channel);
+    if (tensor_exists(&judge->tensors[TENSOR_RESIDUAL]))
+        inputs.residual = host_input(judge, TENSOR_RESIDUAL, index);
+    if (bound->scales > 0) {
+        inputs.scale = host_input(judge, TENSOR_SCALES, bound->scales > 2 ? channel : 0);
+        inputs.residual_scale = host_input(judge, TENSOR_SCALES, bound->scales - 1);
+    }
+    epilogue_bound_at(bound, element->value, element->magnitude, &inputs, &result);
+    element->value = result.value;
+    element->gain = (double)(float)result.gain;
+    element->slack = (double)(float)result.slack;
 }
 
 static void sample_init(struct sample *sample, const struct judge *judge)
@@ -291,54 +402,90 @@ static void sample_init(struct sample *sample, const struct judge *judge)
 
     sample->length = MIN(judge->count, elements < 2 * SAMPLE_RUN ? 1 : SAMPLE_RUN);
     sample->runs = (int64_t)CLAMP(elements / (double)sample->length, 2, SAMPLE_RUNS);
-    sample->value = g_new(double, sample->runs * sample->length);
-    sample->magnitude = g_new(double, sample->runs * sample->length);
+    sample->elements = g_new0(struct element, sample->runs * sample->length);
     for (int64_t run = 0; run < sample->runs; run++) {
         for (int64_t i = 0; i < sample->length; i++) {
-            int64_t at = run * sample->length + i;
-            reference_element(&judge->problem, &inputs, run_start(judge, sample, run) + i,
-                              &sample->value[at], &sample->magnitude[at]);
+            struct element *element = &sample->elements[run * sample->length + i];
+            int64_t index = run_start(judge, sample, run) + i;
+            reference_element(&judge->problem, &inputs, index, &element->value,
+                              &element->magnitude);
+            element->gain = 1;
+            if (has_epilogue(judge))
+                finish_element(judge, index, element);
         }
     }
 }
 
 static void sample_clear(struct sample *sample)
 {
-    g_free(sample->value);
-    g_free(sample->magnitude);
+    g_free(sample->elements);
+}
+
+static bool near(double a, double b, double most)
+{
+    return a == b || (isnan(a) && isnan(b)) || fabs(a - b) <= most;
 }
 
 /* Whether the device's element agrees with the host's. Host and device sum in different orders,
- * each with a rounding error of up to (L + 2) 2^-53 of the magnitude. The device keeps
- * magnitudes as floats. */
-static bool agrees(const struct judge *judge, double value, double magnitude, double host_value,
-                   double host_magnitude)
+ * each with a rounding error of up to (L + 2) 2^-53 of the magnitude, which the epilogue turns into gain times as
+ * much. The functions of the epilogue's steps differ by far less than a kernel may be off (slack). The device keeps
+ * magnitudes, gains and slacks as floats. */
+static bool agrees(const struct judge *judge, const struct element *device,
+                   const struct element *host)
 {
     double rounding = 2 * (judge_length(judge) + 2) * 0x1p-53;
+    double sum = rounding * host->magnitude * host->gain;
 
-    return fabs(value - host_value) <= rounding * host_magnitude &&
-           fabs(magnitude - host_magnitude) <= (rounding + 0x1p-20) * host_magnitude;
+    if (isinf(host->slack)) /* any value is right */
+        return device->slack == host->slack &&
+               near(device->magnitude, host->magnitude, 0x1p-18 * host->magnitude);
+    return near(device->value, host->value, sum + host->slack * FUNCTION_SHARE) &&
+           near(device->magnitude, host->magnitude, (rounding + 0x1p-20) * host->magnitude) &&
+           near(device->gain, host->gain, 0x1p-18 * host->gain) &&
+           near(device->slack, host->slack, 0x1p-18 * host->slack + sum);
+}
+
+/* Reads elements of the reference. */
+static bool read_elements(struct judge *judge, int64_t start, int64_t count,
+                          struct element elements[SAMPLE_RUN], GError **error)
+{
+    const struct device_row *row = judge->device->row;
+    double value[SAMPLE_RUN];
+    float magnitude[SAMPLE_RUN], gain[SAMPLE_RUN], slack[SAMPLE_RUN];
+
+    if (!row->read(judge->value, start * 8, value, count * 8, error) ||
+        !row->read(judge->magnitude, start * 4, magnitude, count * 4, error))
+        return false;
+    if (judge->gain && (!row->read(judge->gain, start * 4, gain, count * 4, error) ||
+                        !row->read(judge->slack, start * 4, slack, count * 4, error)))
+        return false;
+    for (int64_t i = 0; i < count; i++) {
+        elements[i] = (struct element){value[i], (double)magnitude[i], 1, 0};
+        if (judge->gain) {
+            elements[i].gain = (double)gain[i];
+            elements[i].slack = (double)slack[i];
+        }
+    }
+    return true;
 }
 
 static bool check_run(struct judge *judge, const struct sample *sample, int64_t run, GError **error)
 {
-    const struct device_row *row = judge->device->row;
-    double value[SAMPLE_RUN];
-    float magnitude[SAMPLE_RUN];
+    struct element elements[SAMPLE_RUN];
     int64_t start = run_start(judge, sample, run), length = sample->length;
 
-    if (!row->read(judge->value, start * 8, value, length * 8, error) ||
-        !row->read(judge->magnitude, start * 4, magnitude, length * 4, error))
+    if (!read_elements(judge, start, length, elements, error))
         return false;
     for (int64_t i = 0; i < length; i++) {
-        int64_t at = run * length + i;
-        if (agrees(judge, value[i], (double)magnitude[i], sample->value[at], sample->magnitude[at]))
+        const struct element *mine = &elements[i], *host = &sample->elements[run * length + i];
+        if (agrees(judge, mine, host))
             continue;
         g_set_error(error, WORKER_ERROR, WORKER_ERROR_DOUBT,
                     "the device's reference is wrong: its element %" G_GINT64_FORMAT
-                    " is %.17g of %.9g, the host has %.17g of %.9g",
-                    start + i, value[i], (double)magnitude[i], sample->value[at],
-                    sample->magnitude[at]);
+                    " is %.17g of %.9g (gain %.9g, slack %.9g), the host has %.17g of %.9g (gain "
+                    "%.9g, slack %.9g)",
+                    start + i, mine->value, mine->magnitude, mine->gain, mine->slack, host->value,
+                    host->magnitude, host->gain, host->slack);
         return false;
     }
     return true;
@@ -366,15 +513,19 @@ static bool run_comparison(struct judge *judge, struct device_memory *output,
     add_memory(&arguments, output);
     add_memory(&arguments, judge->value);
     add_memory(&arguments, judge->magnitude);
+    add_memory(&arguments, judge->gain ? judge->gain : judge->magnitude);
+    add_memory(&arguments, judge->gain ? judge->slack : judge->magnitude);
     for (int i = 0; i < 3; i++)
         add_memory(&arguments, judge->found_parts[i]);
     add_int64(&arguments, judge->count);
     add_int32(&arguments, groups_through(judge));
+    add_int32(&arguments, has_epilogue(judge));
     add_int32(&arguments, tolerance->exact);
     add_float64(&arguments, tolerance->tensor_wide ? judge->largest : -1);
     add_float64(&arguments, tolerance->per_magnitude);
     add_float64(&arguments, tolerance->per_value);
     add_float64(&arguments, tolerance->smallest);
+    add_float64(&arguments, fmin(tolerance->overflow, DBL_MAX));
     add_tensor(&arguments, &judge->tensors[judge->out]);
     return forget_found(judge, error) &&
            launch(judge, ENTRY_COMPARE, groups_through(judge), &arguments, error);
@@ -443,6 +594,23 @@ static bool find_kernels(struct judge *judge, struct device_program *program, GE
     return true;
 }
 
+/* Whether judge.cl computes the problem's reference. Its functions are not exact enough for FP64. */
+static bool judge_supports(const struct judge *judge, GError **error)
+{
+    const struct problem *p = &judge->problem;
+    const char *what = NULL;
+
+    if (p->kind != OP_CONV)
+        what = op_kind_name(p->kind);
+    else if (p->type[TENSOR_X] == TYPE_FP64 && has_epilogue(judge))
+        what = "an epilogue in FP64";
+    if (!what)
+        return true;
+    g_set_error(error, WORKER_ERROR, WORKER_ERROR_INVALID,
+                "the device's judge has no reference for %s; the host verifies", what);
+    return false;
+}
+
 /* Chooses into how many parts each sum is split. Work-items divide the images and output lines
  * of a sum among them, so there are at most as many parts as lines. */
 static void choose_parts(struct judge *judge)
@@ -455,6 +623,26 @@ static void choose_parts(struct judge *judge)
         judge->parts = (int)CLAMP(ITEMS_WANTED / judge->count, 1, MIN(lines, PARTS_MAX));
 }
 
+/* Bytes of the reference on the device: of each part of an element a double and a float, and two floats more for an
+ * element of a problem with an epilogue. */
+static int64_t judge_bytes(const struct judge *judge)
+{
+    return judge->count * (judge->parts * 12 + (has_epilogue(judge) ? 8 : 0));
+}
+
+static bool alloc_for_epilogue(struct judge *judge, GError **error)
+{
+    const struct device_row *row = judge->device->row;
+    int64_t bytes = EPILOGUE_STEPS_MAX * STEP_NUMBERS * (int64_t)sizeof(double);
+
+    if (!has_epilogue(judge))
+        return true;
+    judge->gain = row->alloc(judge->device, judge->count * 4, error);
+    judge->slack = judge->gain ? row->alloc(judge->device, judge->count * 4, error) : NULL;
+    judge->steps = judge->slack ? row->alloc(judge->device, bytes, error) : NULL;
+    return judge->steps != NULL;
+}
+
 static bool alloc_memory(struct judge *judge, GError **error)
 {
     const struct device_row *row = judge->device->row;
@@ -462,8 +650,7 @@ static bool alloc_memory(struct judge *judge, GError **error)
     int64_t elements = judge->count * judge->parts, part = GROUPS_MAX * 8;
     int64_t limit = MIN(info->memory_bytes / MEMORY_SHARE, info->largest_bytes);
 
-    /* An element takes 12 bytes: a double and a float. */
-    if (elements > limit / 12) {
+    if (elements > limit / 20 && judge_bytes(judge) > limit) {
         g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_MEMORY,
                     "a reference of %" G_GINT64_FORMAT " elements is too large for the device",
                     elements);
@@ -477,17 +664,17 @@ static bool alloc_memory(struct judge *judge, GError **error)
         if (!judge->found_parts[i])
             return false;
     }
-    return judge->found != NULL;
+    return judge->found && alloc_for_epilogue(judge, error);
 }
 
-bool judge_refresh(struct judge *judge, struct device_memory *const memory[TENSOR_COUNT],
+bool judge_refresh(struct judge *judge, struct device_memory *const memory[OPERAND_COUNT],
                    GError **error)
 {
     return write_inputs(judge, memory, error) && run_reference(judge, memory, error) &&
            check_sample(judge, error) && read_largest(judge, error);
 }
 
-bool judge_resume(struct judge *judge, struct device_memory *const memory[TENSOR_COUNT],
+bool judge_resume(struct judge *judge, struct device_memory *const memory[OPERAND_COUNT],
                   GError **error)
 {
     return write_inputs(judge, memory, error) && check_comparison(judge, memory[judge->out], error);
@@ -495,7 +682,7 @@ bool judge_resume(struct judge *judge, struct device_memory *const memory[TENSOR
 
 struct judge *judge_new(struct device *device, struct device_program *program,
                         const struct problem *p, const struct tensor *tensors, uint64_t seed,
-                        struct device_memory *const memory[TENSOR_COUNT], GError **error)
+                        struct device_memory *const memory[OPERAND_COUNT], GError **error)
 {
     struct judge *judge = g_new0(struct judge, 1);
 
@@ -505,12 +692,16 @@ struct judge *judge_new(struct device *device, struct device_program *program,
     memcpy(judge->tensors, tensors, sizeof(judge->tensors));
     judge->out = problem_output_role(p);
     judge->seed = seed;
-    for (int t = 0; t < TENSOR_COUNT; t++)
-        judge->seed_of[t] = random_seed_of((enum tensor_role)t, seed);
+    for (int t = 0; t < OPERAND_COUNT; t++) {
+        if (tensor_exists(&tensors[t]))
+            random_source_init(&judge->sources[t], p, &tensors[t], (enum tensor_role)t, seed);
+    }
+    epilogue_bound_init(&judge->bound, p);
     judge->count = tensor_count(&tensors[judge->out]);
     choose_parts(judge);
-    if (find_kernels(judge, program, error) && alloc_memory(judge, error) &&
-        judge_refresh(judge, memory, error) && check_comparison(judge, memory[judge->out], error))
+    if (judge_supports(judge, error) && find_kernels(judge, program, error) &&
+        alloc_memory(judge, error) && judge_refresh(judge, memory, error) &&
+        check_comparison(judge, memory[judge->out], error))
         return judge;
     judge_free(judge);
     return NULL;
@@ -524,6 +715,9 @@ void judge_free(struct judge *judge)
     for (int i = 0; i < 3; i++)
         row->memory_free(judge->found_parts[i]);
     row->memory_free(judge->found);
+    row->memory_free(judge->steps);
+    row->memory_free(judge->slack);
+    row->memory_free(judge->gain);
     row->memory_free(judge->magnitude);
     row->memory_free(judge->value);
     for (int i = 0; i < JUDGE_ENTRIES; i++)
@@ -548,8 +742,14 @@ struct reference *judge_fetch(struct judge *judge, GError **error)
                                     .uses = 1};
     reference->value = g_new(double, judge->count);
     reference->magnitude = g_new(float, judge->count);
+    if (judge->gain) {
+        reference->gain = g_new(float, judge->count);
+        reference->slack = g_new(float, judge->count);
+    }
     if (row->read(judge->value, 0, reference->value, judge->count * 8, error) &&
-        row->read(judge->magnitude, 0, reference->magnitude, judge->count * 4, error))
+        row->read(judge->magnitude, 0, reference->magnitude, judge->count * 4, error) &&
+        (!judge->gain || (row->read(judge->gain, 0, reference->gain, judge->count * 4, error) &&
+                          row->read(judge->slack, 0, reference->slack, judge->count * 4, error))))
         return reference;
     reference_unref(reference);
     return NULL;
@@ -560,11 +760,6 @@ static bool judge_is_for(const struct judge *judge, const struct device_program 
 {
     return judge->program == program && judge->seed == seed && problem_equal(&judge->problem, p) &&
            memcmp(judge->tensors, tensors, sizeof(judge->tensors)) == 0;
-}
-
-static int64_t judge_bytes(const struct judge *judge)
-{
-    return judge->count * judge->parts * 12;
 }
 
 /* ---- the cache of judges ---- */

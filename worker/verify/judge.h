@@ -1,6 +1,6 @@
 /*
  * Verifying on the device itself, by kernels/device/judge.cl: it makes the random inputs, computes the reference in
- * FP64 and compares outputs, all in the device's memory. No tensor crosses the bus, and the host's cores stay
+ * FP64, the epilogue included, and compares outputs, all in the device's memory. No tensor crosses the bus, and the host's cores stay
  * free to compile.
  *
  * A device that computes wrong could call its own wrong results right, so it must prove itself for each problem:
@@ -25,14 +25,15 @@
 struct judge;
 
 /*
- * Writes the inputs, computes the reference and has the device prove itself. memory[]: the problem's tensors on the
- * device, the output full of poison. program: the loaded JUDGE_FILE; it must outlive the judge. WORKER_ERROR_DOUBT
- * if a proof fails; DEVICE_ERROR_MEMORY if the reference needs more than a quarter of the device's memory; other
+ * Writes the inputs, computes the reference and has the device prove itself. tensors[], memory[]: the problem's
+ * operands by role, the output full of poison; NULL memory for operands that the problem lacks. program: the loaded JUDGE_FILE; it must outlive the judge. WORKER_ERROR_INVALID for a
+ * problem that judge.cl does not compute: a kind other than a convolution, an epilogue in FP64. WORKER_ERROR_DOUBT if
+ * a proof fails; DEVICE_ERROR_MEMORY if the reference needs more than a quarter of the device's memory; other
  * DEVICE_ERROR_* from the device.
  */
 struct judge *judge_new(struct device *device, struct device_program *program,
                         const struct problem *p, const struct tensor *tensors, uint64_t seed,
-                        struct device_memory *const memory[TENSOR_COUNT], GError **error);
+                        struct device_memory *const memory[OPERAND_COUNT], GError **error);
 void judge_free(struct judge *judge);
 
 /* Writes the seed's values of an input, those of random_dense(). Gaps stay unchanged, padding of blocked layouts
@@ -42,10 +43,10 @@ bool judge_write_input(struct judge *judge, enum tensor_role role, struct device
 
 /* Uses the judge with other memory of the same tensors: writes the inputs there and proves the
  * comparison again. The reference is kept. */
-bool judge_resume(struct judge *judge, struct device_memory *const memory[TENSOR_COUNT],
+bool judge_resume(struct judge *judge, struct device_memory *const memory[OPERAND_COUNT],
                   GError **error);
 /* Writes the inputs and computes the reference again: a kernel may have written into either. */
-bool judge_refresh(struct judge *judge, struct device_memory *const memory[TENSOR_COUNT],
+bool judge_refresh(struct judge *judge, struct device_memory *const memory[OPERAND_COUNT],
                    GError **error);
 
 struct judged {

@@ -1,5 +1,22 @@
 #include "worker/verify/random.h"
 
+#include <math.h>
+
+#include "solvers/problem/epilogue.h"
+
+/* The largest integer of x and w, and of an integer operand that is not summed. */
+#define SUMMED_RANGE 8
+#define ALONE_RANGE  64
+/* The typical size of random values: the root of the mean square, of floats and of integers by their range. */
+#define FLOAT_SIZE   0.66
+#define RANGE_SIZE   0.6
+/* The typical size that a requantisation gives its results: INT8's range of 128 is met and left. */
+#define INT8_SIZE    90.0
+/* The typical size that scales give the sums of INT8 problems with a floating output. */
+#define REAL_SIZE    16.0
+/* A clip's bound above this is never met, and no reason for a larger bias. */
+#define BOUND_MOST   1024.0
+
 uint64_t random_bits(uint64_t seed, uint64_t index)
 {
     uint64_t z = seed + (index + 1) * 0x9e3779b97f4a7c15u;
@@ -9,29 +26,214 @@ uint64_t random_bits(uint64_t seed, uint64_t index)
     return z ^ (z >> 31);
 }
 
+/* ---- how values are spread ---- */
+
+static bool is_integer(enum data_type type)
+{
+    return type == TYPE_INT8 || type == TYPE_INT32;
+}
+
+static double power_near(double size)
+{
+    return exp2(round(log2(size)));
+}
+
+static int64_t range_of(const struct problem *p)
+{
+    return p->kind == OP_CONV ? SUMMED_RANGE : ALONE_RANGE;
+}
+
+static double typical_size(const struct problem *p, enum tensor_role role)
+{
+    return is_integer(p->type[role]) ? RANGE_SIZE * (double)range_of(p) : FLOAT_SIZE;
+}
+
+/* The typical size of the operator's results: random products of a sum mostly cancel. */
+static double result_size(const struct problem *p)
+{
+    enum tensor_role data = p->direction == DIRECTION_B ? TENSOR_Y : TENSOR_X;
+    double size = typical_size(p, data), length = 1;
+
+    if (p->kind != OP_CONV)
+        return size;
+    length = (double)(p->direction == DIRECTION_B ? p->k : p->c) / (double)p->groups;
+    for (int a = 0; a < AXIS_COUNT; a++)
+        length *= (double)p->fil[a];
+    return size * typical_size(p, TENSOR_W) * sqrt(length);
+}
+
+/* What is known of an epilogue's values while its steps are walked through. */
+struct walk {
+    const struct problem *p;
+    double size;         /* the typical size of v at this step */
+    double bound;        /* the largest bound of a later step that v meets in its present unit */
+    double bias, second; /* the typical sizes of bias and residual */
+    double scale;
+};
+
+static double bound_of(const struct epilogue_step *step)
+{
+    double bound = 0;
+
+    switch (step->op) {
+    case EPILOGUE_CLIP: bound = fmax(fabs(step->a), fabs(step->b)); break;
+    case EPILOGUE_HARDSWISH: bound = 4; break;
+    case EPILOGUE_HARDSIGMOID: bound = (1 + fabs(step->b)) / fabs(step->a); break;
+    default: break;
+    }
+    return bound <= BOUND_MOST ? bound : 0;
+}
+
+static bool changes_unit(enum epilogue_op op)
+{
+    return op == EPILOGUE_SCALE || op == EPILOGUE_REQUANT || op == EPILOGUE_AFFINE ||
+           op == EPILOGUE_MUL || op == EPILOGUE_DIV;
+}
+
+static double largest_bound(const struct epilogue *epilogue, int from)
+{
+    double bound = 0;
+
+    for (int i = from; i < epilogue->count && !changes_unit(epilogue->steps[i].op); i++)
+        bound = fmax(bound, bound_of(&epilogue->steps[i]));
+    return bound;
+}
+
+/* The typical size of v behind the problem's scale or requant. */
+static double scaled_size(const struct walk *walk)
+{
+    const struct problem *p = walk->p;
+
+    if (p->type[problem_output_role(p)] == TYPE_INT8)
+        return INT8_SIZE;
+    return is_integer(p->type[TENSOR_X]) ? REAL_SIZE : walk->size;
+}
+
+static void walk_step(struct walk *walk, const struct epilogue_step *step)
+{
+    switch (step->op) {
+    case EPILOGUE_BIAS:
+        walk->bias = fmax(walk->size, walk->bound);
+        walk->size = fmax(walk->size, walk->bias);
+        break;
+    case EPILOGUE_SCALE:
+    case EPILOGUE_REQUANT:
+        walk->scale = scaled_size(walk) / walk->size;
+        walk->size = scaled_size(walk);
+        break;
+    case EPILOGUE_ADD:
+    case EPILOGUE_SUB:
+    case EPILOGUE_GREATER:
+    case EPILOGUE_SMALLER:
+        walk->second = fmax(walk->size, walk->bound);
+        walk->size = walk->second;
+        break;
+    case EPILOGUE_MUL:
+    case EPILOGUE_DIV:
+    case EPILOGUE_PRELU: break;
+    case EPILOGUE_CLIP: walk->size = fmin(walk->size, fmax(fabs(step->a), fabs(step->b))); break;
+    case EPILOGUE_AFFINE: walk->size = fabs(step->a) * walk->size + fabs(step->b); break;
+    case EPILOGUE_HARDSIGMOID:
+    case EPILOGUE_SIGMOID:
+    case EPILOGUE_TANH:
+    case EPILOGUE_ERF: walk->size = 1; break;
+    default: break;
+    }
+}
+
+static void walk_epilogue(struct walk *walk, const struct problem *p)
+{
+    struct epilogue epilogue;
+
+    *walk = (struct walk){
+        .p = p, .size = result_size(p), .bias = FLOAT_SIZE, .second = FLOAT_SIZE, .scale = 1};
+    if (!epilogue_parse(p->epilogue, &epilogue, NULL))
+        return;
+    for (int i = 0; i < epilogue.count; i++) {
+        walk->bound = largest_bound(&epilogue, i);
+        walk_step(walk, &epilogue.steps[i]);
+        if (!(walk->size > 0) || !isfinite(walk->size))
+            walk->size = 1;
+    }
+}
+
+void random_spread_init(struct random_spread *spread, const struct problem *p,
+                        enum tensor_role role)
+{
+    struct walk walk;
+
+    *spread = (struct random_spread){.scale = 1, .range = range_of(p), .last = 1};
+    if (role < TENSOR_COUNT)
+        return;
+    walk_epilogue(&walk, p);
+    switch (role) {
+    case TENSOR_BIAS:
+        spread->scale = power_near(walk.bias / FLOAT_SIZE);
+        spread->range = (int64_t)fmax(SUMMED_RANGE, power_near(walk.bias / RANGE_SIZE));
+        break;
+    case TENSOR_RESIDUAL:
+        spread->scale = power_near(walk.second / FLOAT_SIZE);
+        spread->range = ALONE_RANGE;
+        break;
+    case TENSOR_SCALES:
+        spread->positive = true;
+        spread->scale = power_near(walk.scale / FLOAT_SIZE);
+        /* One step of an integer residual is so large that its values are as large as v. */
+        spread->last =
+            power_near(walk.second / (FLOAT_SIZE * RANGE_SIZE * ALONE_RANGE)) / spread->scale;
+        break;
+    default: break;
+    }
+}
+
 /* The lowest bit is the sign. The high half of the bits, which is independent of it, gives the
  * absolute value. */
-double random_value(enum data_type type, uint64_t bits)
+double random_value(enum data_type type, const struct random_spread *spread, uint64_t bits)
 {
-    double sign = bits & 1 ? -1 : 1;
+    double sign = (bits & 1) && !spread->positive ? -1 : 1;
 
-    if (type == TYPE_INT8 || type == TYPE_INT32)
-        return sign * (double)(1 + (bits >> 32) % 8);
-    return tensor_round(type, sign * (0.25 + 0.75 * ((double)(bits >> 32) * 0x1p-32)));
+    if (is_integer(type))
+        return sign * (double)(1 + (int64_t)(bits >> 32) % spread->range);
+    return tensor_round(type,
+                        sign * (0.25 + 0.75 * ((double)(bits >> 32) * 0x1p-32)) * spread->scale);
 }
+
+/* ---- elements ---- */
 
 uint64_t random_seed_of(enum tensor_role role, uint64_t seed)
 {
     return random_bits(seed, (uint64_t)role);
 }
 
-double *random_dense(const struct tensor *tensor, enum tensor_role role, uint64_t seed)
+void random_source_init(struct random_source *source, const struct problem *p,
+                        const struct tensor *tensor, enum tensor_role role, uint64_t seed)
+{
+    struct tensor distinct;
+
+    tensor_without_repeats(tensor, &distinct);
+    *source = (struct random_source){
+        .tensor = *tensor, .seed = random_seed_of(role, seed), .length = tensor_count(&distinct)};
+    random_spread_init(&source->spread, p, role);
+}
+
+double random_element(const struct random_source *source, int64_t index)
+{
+    int64_t at = tensor_distinct_index(&source->tensor, index);
+    double value =
+        random_value(source->tensor.type, &source->spread, random_bits(source->seed, (uint64_t)at));
+
+    return at == source->length - 1 ? value * source->spread.last : value;
+}
+
+double *random_dense(const struct problem *p, const struct tensor *tensor, enum tensor_role role,
+                     uint64_t seed)
 {
     int64_t count = tensor_count(tensor);
     double *dense = g_new(double, count);
-    uint64_t own = random_seed_of(role, seed);
+    struct random_source source;
 
+    random_source_init(&source, p, tensor, role, seed);
     for (int64_t i = 0; i < count; i++)
-        dense[i] = random_value(tensor->type, random_bits(own, (uint64_t)i));
+        dense[i] = random_element(&source, i);
     return dense;
 }

@@ -2,7 +2,8 @@
  * The right result of a problem, computed on the host; every config's result is compared with it. Sums are kept in
  * double, which holds integer problems exactly: an INT8 product is at most 2^14, so 2^39 of them fit into 53 bits.
  * Each element comes with its magnitude, the sum of |x||w|. Rounding errors grow with the magnitude, not with the
- * result, in which products may cancel.
+ * result, in which products may cancel. Where the problem has an epilogue, each element also comes with what the
+ * epilogue makes of the sum's error, and with the error of its own steps (epilogue_bound.h).
  */
 #ifndef WORKER_VERIFY_REFERENCE_H
 #define WORKER_VERIFY_REFERENCE_H
@@ -12,30 +13,36 @@
 struct reference {
     enum tensor_role role; /* the tensor that the direction writes */
     int64_t count;         /* number of the output's logical elements */
-    double *value;         /* dense (tensor.h); NaN for an element that was not computed */
+    /* Dense (tensor.h), with the epilogue done, not rounded to the output's type; integer types: within their range.
+     * NaN also where an epilogue's square root of a negative number is the right result. */
+    double *value;
     float *magnitude; /* each element's sum of |x||w|; NaN for an element that was not computed */
-    double largest;   /* the largest magnitude of a computed element */
-    double length;    /* number of products in the longest sum */
-    int uses;         /* number of owners; reference_unref() ends the use of one */
+    /* The error E of the sum is gain * E + slack in the result; both NULL for a problem without epilogue, whose gain
+     * is 1 and slack 0. */
+    float *gain, *slack;
+    double largest; /* the largest magnitude of a computed element */
+    double length;  /* number of products in the longest sum */
+    int uses;       /* number of owners; reference_unref() ends the use of one */
 };
 
-/* False and WORKER_ERROR_INVALID for a problem with an epilogue, a cast or an unsupported data type. A bias in the
- * problem's key is allowed: a kernel of its own adds it. */
+/* False and WORKER_ERROR_INVALID for a problem whose kind has no reference (reference_kinds.h), with a cast, an
+ * unsupported data type or a tensor whose elements overlap. A bias in the problem's key is allowed: a kernel of its
+ * own adds it. */
 bool reference_supports(const struct problem *p, GError **error);
 
 /* The number of products in the longest sum of the problem. */
 double reference_length(const struct problem *p);
 
 /*
- * Computes the output of p's direction from its two dense inputs, on `threads` threads; dense[] of the output's
- * role is not read. A problem of more than macs_limit multiply-accumulates (0: no limit) is computed in part, about
- * macs_limit of them: of the blocks of 64 columns of the matrix product, the first and the last of each group and
+ * Computes the output of the problem from its dense operands, on `threads` threads; dense[] of the output's role is
+ * not read. A convolution of more than work_limit multiply-accumulates (0: no limit) is computed in part, about
+ * work_limit of them: of the blocks of 64 columns of the matrix product, the first and the last of each group and
  * others chosen by a hash; all other elements are NaN. NULL with an error if reference_supports() is false. The
  * caller owns one use.
  */
 struct reference *reference_compute(const struct problem *p,
-                                    const double *const dense[TENSOR_COUNT], int threads,
-                                    double macs_limit, GError **error);
+                                    const double *const dense[OPERAND_COUNT], int threads,
+                                    double work_limit, GError **error);
 void reference_unref(struct reference *reference);
 /* Bytes of host memory that the reference takes. */
 int64_t reference_bytes(const struct reference *reference);

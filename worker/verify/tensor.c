@@ -66,15 +66,18 @@ float bfloat16_to_float(uint16_t stored)
 
 void tensor_init(struct tensor *tensor, const struct problem *p, enum tensor_role role)
 {
-    const int64_t *sizes = role == TENSOR_X ? p->in : role == TENSOR_W ? p->fil : p->out;
+    *tensor = (struct tensor){.type = TYPE_FP32, .block = 1};
+    if (!problem_has_operand(p, role))
+        return;
+    tensor->type = problem_operand_type(p, role);
+    tensor->block = problem_layout_block(problem_operand_layout(p, role));
+    problem_operand_sizes(p, role, tensor->extent);
+    problem_strides(p, role, tensor->stride);
+}
 
-    tensor->type = p->type[role];
-    tensor->block = problem_layout_block(p->layout[role]);
-    tensor->extent[0] = role == TENSOR_W ? p->k : p->n;
-    tensor->extent[1] = role == TENSOR_X ? p->c : role == TENSOR_W ? p->c / p->groups : p->k;
-    for (int a = 0; a < AXIS_COUNT; a++)
-        tensor->extent[2 + a] = sizes[a];
-    problem_packed_strides(p, role, tensor->stride);
+bool tensor_exists(const struct tensor *tensor)
+{
+    return tensor->extent[0] > 0;
 }
 
 void tensor_set_strides(struct tensor *tensor, const int64_t stride[TENSOR_AXES])
@@ -104,6 +107,8 @@ int64_t tensor_elements(const struct tensor *tensor)
 {
     int64_t last = tensor->block - 1;
 
+    if (!tensor_exists(tensor))
+        return 0;
     for (int i = 0; i < TENSOR_AXES; i++)
         last += (axis_places(tensor, i) - 1) * tensor->stride[i];
     return last + 1;
@@ -121,6 +126,50 @@ bool tensor_is_packed(const struct tensor *tensor)
     for (int i = 0; i < TENSOR_AXES; i++)
         count *= axis_places(tensor, i);
     return count == tensor_elements(tensor);
+}
+
+bool tensor_overlaps(const struct tensor *tensor)
+{
+    int64_t reached = tensor->block - 1; /* the last place of the axes before */
+    bool done[TENSOR_AXES] = {false};
+
+    for (int i = 0; i < TENSOR_AXES; i++) {
+        int next = -1;
+        for (int a = 0; a < TENSOR_AXES; a++) {
+            if (!done[a] && (next < 0 || tensor->stride[a] < tensor->stride[next]))
+                next = a;
+        }
+        done[next] = true;
+        if (axis_places(tensor, next) < 2 || tensor->stride[next] == 0)
+            continue;
+        if (tensor->stride[next] <= reached)
+            return true;
+        reached += (axis_places(tensor, next) - 1) * tensor->stride[next];
+    }
+    return false;
+}
+
+void tensor_without_repeats(const struct tensor *tensor, struct tensor *distinct)
+{
+    *distinct = *tensor;
+    for (int i = 0; i < TENSOR_AXES; i++) {
+        if (tensor->stride[i] == 0)
+            distinct->extent[i] = MIN(tensor->extent[i], 1);
+    }
+}
+
+int64_t tensor_distinct_index(const struct tensor *tensor, int64_t index)
+{
+    int64_t result = 0, step = 1;
+
+    for (int i = TENSOR_AXES - 1; i >= 0; i--) {
+        if (tensor->stride[i] != 0) {
+            result += index % tensor->extent[i] * step;
+            step *= tensor->extent[i];
+        }
+        index /= tensor->extent[i];
+    }
+    return result;
 }
 
 void tensor_walk_init(struct tensor_walk *walk, const struct tensor *tensor)
@@ -176,14 +225,22 @@ void tensor_store(enum data_type type, void *data, int64_t offset, double value)
     case TYPE_FP32: ((float *)data)[offset] = (float)value; break;
     case TYPE_FP16: ((uint16_t *)data)[offset] = half_from_float((float)value); break;
     case TYPE_BF16: ((uint16_t *)data)[offset] = bfloat16_from_float((float)value); break;
-    case TYPE_INT8: ((int8_t *)data)[offset] = (int8_t)value; break;
-    case TYPE_INT32: ((int32_t *)data)[offset] = (int32_t)value; break;
+    case TYPE_INT8: ((int8_t *)data)[offset] = (int8_t)tensor_round(type, value); break;
+    case TYPE_INT32: ((int32_t *)data)[offset] = (int32_t)tensor_round(type, value); break;
     case TYPE_FP64: ((double *)data)[offset] = value; break;
     default: g_assert_not_reached();
     }
 }
 
-/* Integers round to nearest, as kernels convert them. */
+double tensor_clamp(enum data_type type, double value)
+{
+    switch (type) {
+    case TYPE_INT8: return CLAMP(value, INT8_MIN, INT8_MAX);
+    case TYPE_INT32: return CLAMP(value, INT32_MIN, INT32_MAX);
+    default: return value;
+    }
+}
+
 double tensor_round(enum data_type type, double value)
 {
     switch (type) {
@@ -191,7 +248,7 @@ double tensor_round(enum data_type type, double value)
     case TYPE_FP16: return half_to_float(half_from_float((float)value));
     case TYPE_BF16: return bfloat16_to_float(bfloat16_from_float((float)value));
     case TYPE_INT8:
-    case TYPE_INT32: return nearbyint(value);
+    case TYPE_INT32: return nearbyint(tensor_clamp(type, value));
     default: return value;
     }
 }

@@ -18,12 +18,14 @@ struct tensor {
     int block;
     int64_t extent[TENSOR_AXES];
     /* Elements between neighbours on each axis; with block > 1 stride[1] is from one block of
-     * channels to the next. */
+     * channels to the next. 0: the axis repeats the same elements, or has only one. */
     int64_t stride[TENSOR_AXES];
 };
 
-/* Makes the packed tensor that the problem has in that role. */
+/* Makes the problem's operand of that role, with the problem's strides. An operand that the problem lacks has
+ * no elements (tensor_exists()). */
 void tensor_init(struct tensor *tensor, const struct problem *p, enum tensor_role role);
+bool tensor_exists(const struct tensor *tensor);
 /* Replaces the strides. They must be positive and keep elements apart; neither is checked. */
 void tensor_set_strides(struct tensor *tensor, const int64_t stride[TENSOR_AXES]);
 
@@ -33,6 +35,13 @@ int64_t tensor_elements(const struct tensor *tensor);
 int64_t tensor_bytes(const struct tensor *tensor); /* tensor_elements() in bytes */
 /* Whether the tensor has no gaps. Padding of blocked layouts is no gap. */
 bool tensor_is_packed(const struct tensor *tensor);
+/* Whether two elements lie at one place although no axis has stride 0. */
+bool tensor_overlaps(const struct tensor *tensor);
+
+/* The tensor with one element on each axis that repeats the same elements: all its elements are distinct. */
+void tensor_without_repeats(const struct tensor *tensor, struct tensor *distinct);
+/* The logical index, in tensor_without_repeats(), of the element with this logical index. */
+int64_t tensor_distinct_index(const struct tensor *tensor, int64_t index);
 
 /* Visits the logical elements in order. `offset` is the place of the current one. */
 struct tensor_walk {
@@ -46,7 +55,9 @@ void tensor_walk_next(struct tensor_walk *walk);
 double tensor_load(enum data_type type, const void *data, int64_t offset);
 /* Stores a value, rounded to the tensor's type, at an offset in elements. */
 void tensor_store(enum data_type type, void *data, int64_t offset, double value);
-/* The value after rounding to the type. */
+/* The value within the range of an integer type; floating types keep it. */
+double tensor_clamp(enum data_type type, double value);
+/* The value after rounding to the type: to nearest, ties to even. Integer types keep to their range. */
 double tensor_round(enum data_type type, double value);
 
 /* Convert between dense doubles and stored elements. Gaps and padding of `data` stay unchanged. */

@@ -26,6 +26,17 @@ static double smallest_step(enum data_type type)
     }
 }
 
+/* The smallest value that rounds to infinity; for types without infinity, one that no value reaches. */
+static double overflow_of(enum data_type type)
+{
+    switch (type) {
+    case TYPE_FP16: return 65520;
+    case TYPE_FP32: return 0x1.ffffffp127;
+    case TYPE_BF16: return 0x1.ffp127;
+    default: return INFINITY;
+    }
+}
+
 static bool is_integer(enum data_type type)
 {
     return type == TYPE_INT8 || type == TYPE_INT32;
@@ -44,7 +55,9 @@ void tolerance_init(struct tolerance *tolerance, const struct problem *p, const 
     double factor = fmin(length + 2, PLAIN_MOST);
 
     *tolerance = (struct tolerance){0};
-    tolerance->exact = is_integer(p->type[a]) && is_integer(p->type[b]);
+    /* Sums of integers; other kinds divide. */
+    bool integers = p->kind == OP_CONV && is_integer(p->type[a]) && is_integer(p->type[b]);
+    tolerance->exact = integers && !p->epilogue[0];
     tolerance->tensor_wide = winograd || fft;
     if (winograd)
         factor = WINOGRAD_FACTOR;
@@ -58,14 +71,36 @@ void tolerance_init(struct tolerance *tolerance, const struct problem *p, const 
         tolerance->per_magnitude += in_unit / 8;
     tolerance->per_value = unit_roundoff(p->type[out]);
     tolerance->smallest = smallest_step(p->type[out]);
+    if (is_integer(p->type[out])) {
+        tolerance->per_value = 0;
+        tolerance->smallest = 0.5;
+    }
+    if (integers) /* sums are exact; the epilogue's slack has all errors */
+        tolerance->per_magnitude = 0;
+    tolerance->overflow = overflow_of(p->type[out]);
 }
 
-double tolerance_at(const struct tolerance *tolerance, double expected, double magnitude,
+double tolerance_at(const struct tolerance *tolerance, const struct expected *expected,
                     double largest_magnitude)
 {
+    double m = tolerance->tensor_wide ? largest_magnitude : expected->magnitude;
+    double value = fmin(fabs(expected->value), tolerance->overflow);
+
     if (tolerance->exact)
         return 0;
-    double m = tolerance->tensor_wide ? largest_magnitude : magnitude;
-    return tolerance->per_magnitude * m + tolerance->per_value * fabs(expected) +
-           tolerance->smallest;
+    return tolerance->per_magnitude * m * expected->gain + expected->slack +
+           tolerance->per_value * value + tolerance->smallest;
+}
+
+static double within(double value, double most)
+{
+    return value > most ? most : value < -most ? -most : value;
+}
+
+double tolerance_error(const struct tolerance *tolerance, double expected, double got)
+{
+    if (expected == got || (isnan(expected) && isnan(got)))
+        return 0;
+    double error = fabs(within(got, tolerance->overflow) - within(expected, tolerance->overflow));
+    return isnan(error) ? INFINITY : error;
 }

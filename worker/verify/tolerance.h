@@ -25,6 +25,17 @@
  *   the tensor's largest magnitude counts. With 16-bit tensors their transformed inputs are rounded, too, and
  *   u_in * m / 8 is added, where u_in is the unit roundoff of the inputs' type.
  * - Integers must be exact.
+ *
+ * With an epilogue the tolerance of the sum, E = f * u * m, goes through the epilogue's steps (epilogue_bound.h):
+ *
+ *   tolerance = gain * E + slack  +  v * |expected|  +  the output type's smallest step.
+ *
+ * An output of an integer type then has v = 0, and 1/2 in the place of the smallest step: the expected value is not
+ * rounded, so the integers within 1/2 are the right ones, two at a tie. INT8 sums have E = 0, and the scale's
+ * roundings are some 10^-6 of a result: a result of another step is right only where it is that close to a tie.
+ *
+ * Where the expected value overflows the output's type, or rounding may make it overflow, infinity is right: both
+ * values are compared as if they were the type's largest.
  */
 #ifndef WORKER_VERIFY_TOLERANCE_H
 #define WORKER_VERIFY_TOLERANCE_H
@@ -37,14 +48,25 @@ struct tolerance {
     bool tensor_wide;
     double per_magnitude; /* factor of the magnitude: f * u, plus u_in / 8 where that is added */
     double per_value;     /* v */
-    double smallest;      /* the smallest step of the output's type */
+    /* the smallest step of the output's type; 1/2 for an integer type that was not exact before its rounding */
+    double smallest;
+    double overflow; /* values of this size and larger are infinite in the output's type */
 };
 
 /* Sets the tolerance of a problem. algorithm: the solver's family ("Direct", "Winograd"); an
  * unknown one counts as Direct. length: L, the products in the longest sum. */
 void tolerance_init(struct tolerance *tolerance, const struct problem *p, const char *algorithm,
                     double length);
-double tolerance_at(const struct tolerance *tolerance, double expected, double magnitude,
+/* One element of a reference. */
+struct expected {
+    double value;
+    double magnitude;
+    double gain, slack; /* 1 and 0 without an epilogue */
+};
+/* largest_magnitude: of the tensor. */
+double tolerance_at(const struct tolerance *tolerance, const struct expected *expected,
                     double largest_magnitude);
+/* How far `got` is from the expected value; infinite where one of the two is a NaN alone, 0 where both are. */
+double tolerance_error(const struct tolerance *tolerance, double expected, double got);
 
 #endif

@@ -20,14 +20,15 @@ static bool is_poison(const uint8_t *bytes, int count, uint8_t poison)
     return true;
 }
 
-/* The error divided by the tolerance; infinite for a value that is not finite. If the tolerance
+/* The error divided by the tolerance; infinite for a NaN that is not expected. If the tolerance
  * is 0 (integers), the error itself. */
-static double error_ratio(double got, double expected, double allowed)
+static double error_ratio(double got, double expected, double allowed,
+                          const struct tolerance *tolerance)
 {
-    double error = fabs(got - expected);
+    double error = tolerance_error(tolerance, expected, got);
 
-    if (!isfinite(got) || !isfinite(expected))
-        return INFINITY;
+    if (isinf(allowed)) /* any result is right */
+        return 0;
     if (allowed > 0)
         return error / allowed;
     return error; /* for integers the error is 0 or at least 1 */
@@ -60,27 +61,64 @@ static void describe(const struct tensor *tensor, const struct worst *worst, int
                worst->ratio);
 }
 
-static double judge(const struct tensor *tensor, const void *data, int64_t offset, uint8_t poison,
-                    double expected, double allowed, struct worst *now)
+static struct expected expected_at(const struct reference *reference, int64_t i)
 {
-    int bytes = data_type_bytes(tensor->type);
+    struct expected expected = {reference->value[i], (double)reference->magnitude[i], 1, 0};
 
-    now->got = tensor_load(tensor->type, data, offset);
-    now->expected = expected;
-    now->unwritten = is_poison((const uint8_t *)data + offset * bytes, bytes, poison);
-    if (isnan(expected)) /* a partial reference does not have this element */
+    if (reference->gain) {
+        expected.gain = (double)reference->gain[i];
+        expected.slack = (double)reference->slack[i];
+    }
+    return expected;
+}
+
+/* What an output is compared with. */
+struct comparison {
+    const struct tensor *tensor;
+    const struct reference *reference;
+    const struct tolerance *tolerance;
+    const void *data;
+    uint8_t poison;
+    bool poison_is_nan;
+};
+
+/* Compares element i, which is at this offset; *now gets what the verdict's detail says of it. */
+static double judge(const struct comparison *c, int64_t i, int64_t offset, struct worst *now)
+{
+    enum data_type type = c->tensor->type;
+    int bytes = data_type_bytes(type);
+    struct expected expected = expected_at(c->reference, i);
+
+    now->got = tensor_load(type, c->data, offset);
+    now->expected = expected.value;
+    now->unwritten = is_poison((const uint8_t *)c->data + offset * bytes, bytes, c->poison);
+    if (isnan(expected.magnitude)) /* a partial reference does not have this element */
         return now->unwritten || !isfinite(now->got) ? INFINITY : 0;
+    /* No kernel computes the poison's NaN, even where a NaN is the right result. */
+    if (c->poison_is_nan && now->unwritten)
+        return INFINITY;
     /* An unwritten element is found by its poison. A right integer may equal the poison by
      * chance, so it is called unwritten only if it is wrong, too. */
-    double ratio = error_ratio(now->got, expected, allowed);
+    double allowed = tolerance_at(c->tolerance, &expected, c->reference->largest);
+    double ratio = error_ratio(now->got, expected.value, allowed, c->tolerance);
     now->unwritten = now->unwritten && ratio > 1;
     return ratio;
+}
+
+static bool is_nan_in(enum data_type type, uint8_t poison)
+{
+    uint8_t bytes[8];
+
+    memset(bytes, poison, sizeof(bytes));
+    return isnan(tensor_load(type, bytes, 0));
 }
 
 void verify_output(const struct tensor *tensor, const void *data, uint8_t poison,
                    const struct reference *reference, const struct tolerance *tolerance,
                    struct verdict *verdict)
 {
+    const struct comparison comparison = {tensor, reference, tolerance,
+                                          data,   poison,    is_nan_in(tensor->type, poison)};
     struct worst worst = {.index = -1};
     struct tensor_walk walk;
     int64_t wrong = 0;
@@ -90,9 +128,7 @@ void verify_output(const struct tensor *tensor, const void *data, uint8_t poison
     tensor_walk_init(&walk, tensor);
     for (int64_t i = 0; i < reference->count; i++, tensor_walk_next(&walk)) {
         struct worst now = {.index = i};
-        double allowed = tolerance_at(tolerance, reference->value[i],
-                                      (double)reference->magnitude[i], reference->largest);
-        now.ratio = judge(tensor, data, walk.offset, poison, reference->value[i], allowed, &now);
+        now.ratio = judge(&comparison, i, walk.offset, &now);
         wrong += is_wrong(now.ratio, tolerance);
         if (now.ratio > worst.ratio)
             worst = now;
@@ -104,8 +140,8 @@ void verify_output(const struct tensor *tensor, const void *data, uint8_t poison
     describe(tensor, &worst, wrong, verdict);
 }
 
-/* An array with a byte for each place of the tensor: 1 if an element is stored there, 0 for gaps
- * and padding. Free with g_free(). */
+/* An array with a byte for each place of the tensor: 1 if an element is stored there, or a blocked layout's padding
+ * of channels, 0 for gaps. Free with g_free(). */
 static uint8_t *mark_elements(const struct tensor *tensor)
 {
     uint8_t *marks = g_malloc0((gsize)tensor_elements(tensor));
@@ -113,8 +149,13 @@ static uint8_t *mark_elements(const struct tensor *tensor)
     int64_t count = tensor_count(tensor);
 
     tensor_walk_init(&walk, tensor);
-    for (int64_t i = 0; i < count; i++, tensor_walk_next(&walk))
+    for (int64_t i = 0; i < count; i++, tensor_walk_next(&walk)) {
         marks[walk.offset] = 1;
+        if (walk.at[1] == tensor->extent[1] - 1) {
+            for (int64_t c = walk.at[1] % tensor->block; c < tensor->block; c++)
+                marks[walk.offset - walk.at[1] % tensor->block + c] = 1;
+        }
+    }
     return marks;
 }
 
@@ -124,7 +165,7 @@ void verify_holes(const struct tensor *tensor, const void *data, uint8_t poison,
     int bytes = data_type_bytes(tensor->type);
 
     *verdict = (struct verdict){0};
-    if (tensor->block > 1 || tensor_is_packed(tensor))
+    if (tensor_is_packed(tensor))
         return;
     g_autofree uint8_t *marks = mark_elements(tensor);
     int64_t elements = tensor_elements(tensor);

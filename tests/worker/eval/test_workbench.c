@@ -53,7 +53,7 @@ static void trial_open(struct trial *t, const struct workbench_means *means)
     const struct launch *launch = &solution.launches[0];
     if (!t->naive)
         t->naive = judge_device_load(device, launch->file, launch->options, launch->entry);
-    workbench_open(&t->bench, device, &t->problem, NULL, SEED, means, &error);
+    workbench_open(&t->bench, device, &t->problem, SEED, means, &error);
     g_assert_no_error(error);
     invocation_prepare(&t->invocation, device, &solution, &t->naive, t->bench.tensors, NULL,
                        &error);

@@ -136,7 +136,7 @@ static void prepare(struct kernel *kernel, struct workbench *bench, struct invoc
         launch_arg_tensor(launch, (enum tensor_role)t);
     launch_arg_workspace(launch, 0);
     solution.workspace_bytes = 100;
-    workbench_open(bench, &kernel->fake.device, &kernel->problem, kernel->tensors, 3, NULL, &error);
+    workbench_open(bench, &kernel->fake.device, &kernel->problem, 3, NULL, &error);
     g_assert_no_error(error);
     workbench_workspace(bench, 100, &workspace, &error);
     invocation_prepare(invocation, &kernel->fake.device, &solution, &program, bench->tensors,
@@ -244,8 +244,11 @@ static void test_strides(void)
     struct verdict verdict;
     kernel_init(&kernel, TYPE_FP32, TYPE_FP32);
     /* Rows of 5 elements in 8 places: the three places between rows must stay unchanged. */
-    for (int t = 0; t < TENSOR_COUNT; t += TENSOR_Y)
-        tensor_set_strides(&kernel.tensors[t], (const int64_t[TENSOR_AXES]){400, 32, 32, 8, 1});
+    for (int t = 0; t < TENSOR_COUNT; t += TENSOR_Y) {
+        enum tensor_role role = (enum tensor_role)t;
+        problem_set_strides(&kernel.problem, role, (const int64_t[TENSOR_AXES]){0, 32, 0, 8, 1});
+        tensor_init(&kernel.tensors[t], &kernel.problem, role);
+    }
     prepare(&kernel, &bench, &invocation);
     judge(&kernel, &bench, &invocation, FAULT_NONE, &verdict);
     g_assert_cmpint(verdict.failure, ==, FAILURE_NONE);
@@ -286,8 +289,7 @@ static void test_tensors_that_do_not_fit(void)
     /* 2^61 bytes: refused before a byte is asked for. */
     kernel.problem.n = 1 << 30;
     kernel.problem.c = kernel.problem.k = 1 << 20;
-    g_assert_false(
-        workbench_open(&bench, &kernel.fake.device, &kernel.problem, NULL, 1, NULL, &error));
+    g_assert_false(workbench_open(&bench, &kernel.fake.device, &kernel.problem, 1, NULL, &error));
     g_assert_error(error, DEVICE_ERROR, DEVICE_ERROR_SIZE);
 }
 
@@ -321,7 +323,7 @@ static void test_no_room(void)
         struct workbench bench;
         kernel.fake.info.memory_bytes = needed * 8 / cases[i].eighths;
         g_assert_false(
-            workbench_open(&bench, &kernel.fake.device, &kernel.problem, NULL, 1, NULL, &error));
+            workbench_open(&bench, &kernel.fake.device, &kernel.problem, 1, NULL, &error));
         g_assert_error(error, DEVICE_ERROR, (gint)cases[i].code);
         g_assert_true(!strstr(error->message, "nothing left") == (cases[i].eighths > 8));
     }
@@ -390,7 +392,7 @@ static double referenced(int64_t channels, int64_t outputs, int64_t pixels)
     p.k = outputs;
     p.in[AXIS_W] = pixels;
     problem_set_output(&p);
-    workbench_open(&bench, &fake.device, &p, NULL, 3, NULL, &error);
+    workbench_open(&bench, &fake.device, &p, 3, NULL, &error);
     g_assert_no_error(error);
     for (int64_t i = 0; i < bench.reference->count; i++)
         known += !isnan(bench.reference->value[i]);

@@ -9,12 +9,12 @@ static void test_random(void)
     problem_init(&p);
     p.c = 50;
     tensor_init(&tensor, &p, TENSOR_X);
-    g_autofree double *a = random_dense(&tensor, TENSOR_X, 1);
-    g_autofree double *b = random_dense(&tensor, TENSOR_X, 1);
-    g_autofree double *c = random_dense(&tensor, TENSOR_X, 2);
+    g_autofree double *a = random_dense(&p, &tensor, TENSOR_X, 1);
+    g_autofree double *b = random_dense(&p, &tensor, TENSOR_X, 1);
+    g_autofree double *c = random_dense(&p, &tensor, TENSOR_X, 2);
     g_assert_cmpmem(a, 50 * sizeof(*a), b, 50 * sizeof(*b));
     g_assert_cmpfloat(a[0], !=, c[0]);
-    g_autofree double *filter = random_dense(&tensor, TENSOR_W, 1);
+    g_autofree double *filter = random_dense(&p, &tensor, TENSOR_W, 1);
     for (int i = 0; i < 50; i++) {
         g_assert_cmpfloat(a[i], !=, filter[i]); /* each tensor has its own random numbers */
         g_assert_cmpfloat(a[i], !=, a[(i + 1) % 50]);
@@ -36,10 +36,12 @@ static void test_values_fill_their_range(void)
                 {TYPE_FP64, 0.25, 1}, {TYPE_INT8, 1, 8},    {TYPE_INT32, 1, 8}};
 
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        const struct random_spread spread = {.scale = 1, .range = 8, .last = 1};
         double least = INFINITY, most = 0, sum = 0;
         int negative = 0;
         for (uint64_t k = 0; k < 10000; k++) {
-            double value = random_value(rows[i].type, random_bits(5, k)), size = fabs(value);
+            double value = random_value(rows[i].type, &spread, random_bits(5, k));
+            double size = fabs(value);
             least = fmin(least, size);
             most = fmax(most, size);
             sum += size;

@@ -101,7 +101,7 @@ static void check_shape(const struct shape *shape, enum direction direction, int
     g_autoptr(GError) error = NULL;
     g_autoptr(GRand) rand = g_rand_new_with_seed(7);
     struct problem p;
-    double *dense[TENSOR_COUNT];
+    double *dense[OPERAND_COUNT] = {NULL};
     make_problem(shape, direction, &p);
     for (int t = 0; t < TENSOR_COUNT; t++)
         dense[t] = random_dense(&p, (enum tensor_role)t, rand);
@@ -139,7 +139,7 @@ static void test_sampling(void)
     struct shape shape = {4, 8, 8, 1, {1, 40, 40}, {1, 3, 3}, {0, 1, 1}, {1, 1, 1}, {1, 1, 1}, 2};
     g_autoptr(GRand) rand = g_rand_new_with_seed(7);
     struct problem p;
-    double *dense[TENSOR_COUNT];
+    double *dense[OPERAND_COUNT] = {NULL};
     make_problem(&shape, DIRECTION_F, &p);
     for (int t = 0; t < TENSOR_COUNT; t++)
         dense[t] = random_dense(&p, (enum tensor_role)t, rand);
@@ -166,7 +166,7 @@ static void test_sampling(void)
 static void test_bias_is_no_matter(void)
 {
     const double x = 2, w = 3;
-    const double *const dense[TENSOR_COUNT] = {&x, &w, NULL};
+    const double *const dense[OPERAND_COUNT] = {&x, &w, NULL};
     g_autoptr(GError) error = NULL;
     struct problem p;
     problem_init(&p);
@@ -179,11 +179,11 @@ static void test_bias_is_no_matter(void)
 
 static void test_unknown_is_refused(void)
 {
-    const double *dense[TENSOR_COUNT] = {NULL};
+    const double *dense[OPERAND_COUNT] = {NULL};
     g_autoptr(GError) error = NULL;
     struct problem p;
     problem_init(&p);
-    strcpy(p.epilogue, "+bias");
+    p.kind = OP_KIND_COUNT;
     g_assert_null(reference_compute(&p, dense, 1, 0, &error));
     g_assert_error(error, WORKER_ERROR, WORKER_ERROR_INVALID);
     g_clear_error(&error);
@@ -196,7 +196,7 @@ static void test_unknown_is_refused(void)
 static void test_cache(void)
 {
     double one = 1;
-    const double *dense[TENSOR_COUNT] = {&one, &one, &one};
+    const double *dense[OPERAND_COUNT] = {&one, &one, &one};
     struct problem p;
     problem_init(&p);
     struct reference *r = reference_compute(&p, dense, 1, 0, NULL);

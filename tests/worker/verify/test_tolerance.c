@@ -23,8 +23,8 @@ static void test_tolerance(void)
         problem_init(&p);
         p.type[TENSOR_X] = p.type[TENSOR_W] = p.type[TENSOR_Y] = rows[i].type;
         tolerance_init(&tolerance, &p, rows[i].algorithm, rows[i].length);
-        double allowed =
-            tolerance_at(&tolerance, rows[i].expected, rows[i].magnitude, rows[i].largest);
+        const struct expected expected = {rows[i].expected, rows[i].magnitude, 1, 0};
+        double allowed = tolerance_at(&tolerance, &expected, rows[i].largest);
         g_assert_cmpfloat_with_epsilon(allowed / rows[i].tolerance, 1, 1e-3);
     }
 }
@@ -48,7 +48,8 @@ static void test_integers_are_exact(void)
         p.type[TENSOR_Y] = rows[i].y;
         tolerance_init(&tolerance, &p, "Direct", 1000);
         g_assert_cmpint(tolerance.exact, ==, rows[i].is_exact);
-        g_assert_true((tolerance_at(&tolerance, 100, 100, 100) == 0) == rows[i].is_exact);
+        const struct expected expected = {100, 100, 1, 0};
+        g_assert_true((tolerance_at(&tolerance, &expected, 100) == 0) == rows[i].is_exact);
     }
 }
 

@@ -34,7 +34,7 @@ static void judge(enum data_type type, const struct tolerance *tolerance, double
                   double got, struct verdict *verdict)
 {
     double value = expected;
-    float magnitude = 100, largest = 100;
+    float magnitude = isnan(expected) ? NAN : 100, largest = 100;
     const struct reference reference = {
         .role = TENSOR_Y, .value = &value, .magnitude = &magnitude, .count = 1, .largest = largest};
     struct problem p;
@@ -52,7 +52,8 @@ static void judge(enum data_type type, const struct tolerance *tolerance, double
 /* With a tolerance of 1: 0.01 of the magnitude. */
 static void test_limit(void)
 {
-    static const struct tolerance near = {.per_magnitude = 0.01}, exact = {.exact = true};
+    static const struct tolerance near = {.per_magnitude = 0.01, .overflow = INFINITY};
+    static const struct tolerance exact = {.exact = true, .overflow = INFINITY};
     static const struct {
         enum data_type type;
         double expected, got;

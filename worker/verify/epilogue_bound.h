@@ -1,0 +1,65 @@
+/*
+ * An epilogue done in double precision on one element of the reference, with how far a kernel's result may be from it.
+ *
+ * A kernel's sum is off by some E (tolerance.h), and its steps round in turn: in FP32 (u = 2^-24), or in FP64 where x
+ * is FP64. Both errors are followed through the steps: a step f turns the error e of its input into at most
+ * |f'| e + r, where r is what the step itself may be off. At the end the error is gain * E + slack.
+ *
+ *   step                             |f'| at most      r in units of u
+ *   bias, add, sub                   1                 2 |result|, and 2 |residual| where it is scaled
+ *   max, min                         1                 2 |residual| where it is scaled, else 0
+ *   relu, abs                        1                 0
+ *   clip                             1                 2 |result|
+ *   scale, requant, mul, div         |factor|          4 |result|
+ *   leaky, prelu, affine, hardsigmoid |factor|, for leaky and prelu 1 if that is larger
+ *                                                      4 (|factor * v| + |offset|)
+ *   sigmoid, tanh, erf               1/4, 1, 1.13      16
+ *   elu                              1, |ALPHA|        16 |ALPHA|
+ *   silu, hardswish, mish, gelu      1.13, 1.5, 1.1, 1.13   16 |v|
+ *   softplus                         1                 16 (1 + |v|)
+ *   exp                              1.25 exp(v)       (16 + 4 |v|) |result|
+ *   sqrt                             1 / (2 sqrt(v)), see below   4 |result|
+ *
+ * The right column allows the functions of OpenCL, CUDA and HIP with their documented errors, and kernels that
+ * compute them from an exponential. max, min, clip and the like pass on the larger of two errors, so that |f'| = 1
+ * holds at their corners, too.
+ *
+ * sqrt: for v below zero the right result is NaN, and 0 where the output is of an integer type. Where rounding alone may decide the sign of v, any result that was
+ * written is right: slack is infinite.
+ */
+#ifndef WORKER_VERIFY_EPILOGUE_BOUND_H
+#define WORKER_VERIFY_EPILOGUE_BOUND_H
+
+#include "solvers/problem/epilogue.h"
+
+/* A problem's epilogue, and what is needed to do it. */
+struct epilogue_bound {
+    struct epilogue epilogue;
+    double unit;             /* u */
+    bool integers;           /* sums are INT32, and so is the bias */
+    bool residual_is_scaled; /* the residual is of an integer type, and there are scales */
+    enum data_type output;   /* the type of the result */
+    bool output_is_integer;
+    int64_t channels, inner; /* channels of the output, and positions of one channel */
+    int64_t scales;          /* the length of the scales */
+};
+void epilogue_bound_init(struct epilogue_bound *bound, const struct problem *p);
+
+/* The elements that an epilogue reads for one element of the output. */
+struct epilogue_inputs {
+    double bias, scale;
+    double residual;       /* as it is stored */
+    double residual_scale; /* the last of the scales */
+};
+/* Indexes of an output element's inputs in bias and scales. */
+int64_t epilogue_bound_channel(const struct epilogue_bound *bound, int64_t index);
+
+struct bounded {
+    double value; /* not rounded; integer types: within their range */
+    double gain, slack;
+};
+/* sum, magnitude: the operator's result and the sum of its products' absolute values. */
+void epilogue_bound_at(const struct epilogue_bound *bound, double sum, double magnitude,
+                       const struct epilogue_inputs *inputs, struct bounded *result);
+
+#endif
