@@ -23,9 +23,11 @@
     ROW(EnqueueBarrierWithWaitList)                                                                \
     ROW(EnqueueCopyBuffer)                                                                         \
     ROW(EnqueueFillBuffer)                                                                         \
+    ROW(EnqueueMapBuffer)                                                                          \
     ROW(EnqueueMarkerWithWaitList)                                                                 \
     ROW(EnqueueNDRangeKernel)                                                                      \
     ROW(EnqueueReadBuffer)                                                                         \
+    ROW(EnqueueUnmapMemObject)                                                                     \
     ROW(EnqueueWriteBuffer)                                                                        \
     ROW(Finish)                                                                                    \
     ROW(Flush)                                                                                     \

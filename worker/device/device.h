@@ -46,7 +46,7 @@ struct device_info {
     int64_t memory_bytes;  /* bytes of the device's memory */
     int64_t largest_bytes; /* bytes of the largest possible allocation */
     int64_t cache_bytes;   /* bytes of the last-level cache; 0 if unknown */
-    int slice_alignment;   /* offsets of slices (device_row's slice()) must be multiples of this */
+    int slice_alignment; /* offsets of slices (device_row's slice()) must be multiples of this, but on CPUs */
 };
 
 struct device;

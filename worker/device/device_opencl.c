@@ -206,18 +206,67 @@ static struct device_memory *opencl_alloc(struct device *device, int64_t bytes, 
     return memory_new(d, mem, bytes);
 }
 
+/* The address of an allocation. Only for CPUs, where kernels and host share one memory, and mapping moves nothing. */
+static char *host_address(struct opencl_device *d, cl_mem whole, size_t bytes, GError **error)
+{
+    cl_int status = CL_SUCCESS;
+    char *address = d->cl->EnqueueMapBuffer(d->queue, whole, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0,
+                                            bytes, 0, NULL, NULL, &status);
+
+    if (!check(status, DEVICE_ERROR_LAUNCH, "map device memory", error) ||
+        !check(d->cl->EnqueueUnmapMemObject(d->queue, whole, address, 0, NULL, NULL),
+               DEVICE_ERROR_LAUNCH, "unmap device memory", error))
+        return NULL;
+    return address;
+}
+
+/* A slice that begins between two addresses that sub-buffers may begin at. OpenCL has none. On a CPU a buffer over the
+ * host's memory can begin anywhere, and the memory of a CPU's buffer is the host's. */
+static cl_mem slice_anywhere(struct opencl_device *d, cl_mem whole, cl_buffer_region region,
+                             GError **error)
+{
+    cl_int status = CL_SUCCESS;
+    cl_device_type type = 0;
+    cl_mem mem;
+
+    d->cl->GetDeviceInfo(d->id, CL_DEVICE_TYPE, sizeof(type), &type, NULL);
+    if (!(type & CL_DEVICE_TYPE_CPU)) {
+        g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_LAUNCH,
+                    "a slice of device memory begins at byte %zu; this device takes multiples of "
+                    "%d",
+                    region.origin, d->info.slice_alignment);
+        return NULL;
+    }
+    char *address = host_address(d, whole, region.origin + region.size, error);
+    if (!address)
+        return NULL;
+    mem = d->cl->CreateBuffer(d->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, region.size,
+                              address + region.origin, &status);
+    return check(status, DEVICE_ERROR_LAUNCH, "take a slice of device memory", error) ? mem : NULL;
+}
+
+static cl_mem slice_aligned(struct opencl_device *d, cl_mem whole, cl_buffer_region region,
+                            GError **error)
+{
+    cl_int status = CL_SUCCESS;
+    cl_mem mem = d->cl->CreateSubBuffer(whole, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION,
+                                        &region, &status);
+
+    return check(status, DEVICE_ERROR_LAUNCH, "take a slice of device memory", error) ? mem : NULL;
+}
+
 static struct device_memory *opencl_slice(struct device_memory *memory, int64_t offset,
                                           int64_t bytes, GError **error)
 {
     struct opencl_device *d = memory->owner;
-    cl_buffer_region region = {(size_t)(memory->offset + offset), (size_t)bytes};
-    cl_int status = CL_SUCCESS;
     /* OpenCL cannot make a slice of a slice, and the memory between guard zones is itself a
      * slice: so the slice is made of the whole allocation. */
-    cl_mem mem = d->cl->CreateSubBuffer(memory->whole, CL_MEM_READ_WRITE,
-                                        CL_BUFFER_CREATE_TYPE_REGION, &region, &status);
+    cl_buffer_region region = {(size_t)(memory->offset + offset), (size_t)bytes};
+    bool aligned = region.origin % (size_t)d->info.slice_alignment == 0;
+    cl_mem mem = aligned ? slice_aligned(d, memory->whole, region, error)
+                         : slice_anywhere(d, memory->whole, region, error);
 
-    if (!check(status, DEVICE_ERROR_LAUNCH, "take a slice of device memory", error))
+    if (!mem)
         return NULL;
     struct device_memory *slice = memory_new(d, mem, bytes);
     slice->whole = memory->whole;
