@@ -286,10 +286,36 @@ BOTH(hipMemcpyDtoDAsync, cuMemcpyDtoDAsync_v2, (void *to, void *from, size_t byt
     return move(to, from, bytes);
 }
 
+/* What a graph does, in order: launches and fills. */
+#define RECORDED_MOST  64
+#define ARGUMENTS_MOST 64
+struct graph {
+    int count;
+    struct recorded {
+        const struct double_kernel *kernel; /* NULL: a fill */
+        uint64_t values[ARGUMENTS_MOST];
+        void *address;
+        size_t bytes;
+        unsigned char value;
+    } recorded[RECORDED_MOST];
+};
+static struct graph *recording; /* NULL while nothing is being recorded */
+
+static struct recorded *record_next(void)
+{
+    return recording->count < RECORDED_MOST ? &recording->recorded[recording->count++] : NULL;
+}
+
 BOTH(hipMemsetD8Async, cuMemsetD8Async,
      (void *address, unsigned char value, size_t bytes, void *stream))
 {
     (void)stream;
+    if (recording) {
+        struct recorded *next = record_next();
+        if (next)
+            *next = (struct recorded){.address = address, .bytes = bytes, .value = value};
+        return next ? OK : INVALID;
+    }
     if (!sticky)
         memset(address, value, bytes);
     return sticky;
@@ -447,6 +473,17 @@ static void launch(const struct double_kernel *kernel, void **arguments)
     }
 }
 
+static int record_launch(const struct double_kernel *kernel, void **arguments)
+{
+    struct recorded *next = record_next();
+    if (!next)
+        return INVALID;
+    *next = (struct recorded){.kernel = kernel};
+    for (int i = 0; i < kernel->arguments; i++)
+        memcpy(&next->values[i], arguments[i], sizeof next->values[i]);
+    return OK;
+}
+
 BOTH(hipModuleLaunchKernel, cuLaunchKernel,
      (const struct double_kernel *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
       unsigned block_x, unsigned block_y, unsigned block_z, unsigned local_bytes, void *stream,
@@ -460,6 +497,65 @@ BOTH(hipModuleLaunchKernel, cuLaunchKernel,
     if (double_said_of("launch", last) || grid_x * grid_y * grid_z == 0 ||
         block_x * block_y * block_z > 1024 || local_bytes > local_allowed)
         return LAUNCH;
+    if (recording)
+        return record_launch(function, arguments);
     launch(function, arguments);
+    return OK;
+}
+
+/* ---- graphs ---- */
+
+BOTH(hipStreamBeginCapture, cuStreamBeginCapture_v2, (void *stream, int mode))
+{
+    (void)stream;
+    if (recording || mode != 2)
+        return INVALID;
+    recording = calloc(1, sizeof *recording);
+    return sticky;
+}
+
+BOTH(hipStreamEndCapture, cuStreamEndCapture, (void *stream, struct graph **graph))
+{
+    (void)stream;
+    *graph = recording;
+    recording = NULL;
+    return *graph ? sticky : INVALID;
+}
+
+BOTH(hipGraphInstantiateWithFlags, cuGraphInstantiateWithFlags,
+     (struct graph * *instance, const struct graph *graph, unsigned long long flags))
+{
+    if (flags != 0)
+        return INVALID;
+    *instance = malloc(sizeof **instance);
+    **instance = *graph;
+    return sticky;
+}
+
+BOTH(hipGraphLaunch, cuGraphLaunch, (struct graph * instance, void *stream))
+{
+    (void)stream;
+    for (int i = 0; i < instance->count && !sticky; i++) {
+        struct recorded *next = &instance->recorded[i];
+        void *arguments[ARGUMENTS_MOST];
+        for (int a = 0; a < ARGUMENTS_MOST; a++)
+            arguments[a] = &next->values[a];
+        if (next->kernel)
+            launch(next->kernel, arguments);
+        else
+            memset(next->address, next->value, next->bytes);
+    }
+    return sticky;
+}
+
+BOTH(hipGraphExecDestroy, cuGraphExecDestroy, (struct graph * instance))
+{
+    free(instance);
+    return OK;
+}
+
+BOTH(hipGraphDestroy, cuGraphDestroy, (struct graph * graph))
+{
+    free(graph);
     return OK;
 }

@@ -34,6 +34,7 @@ struct double_kernel {
     void (*run)(void **arguments);
     int variant_at; /* index of the argument that tells the kernel's variant, or NO_VARIANT */
     int output_at;  /* index of the argument that the kernel writes to */
+    int arguments;  /* how many it has; each is at most 8 bytes */
 };
 
 /* The kernel of that name; NULL if the name is not in the image or the double cannot compute that

@@ -18,6 +18,8 @@ struct conv {
     int32_t in[AXES], fil[AXES], out[AXES], pad[AXES], step[AXES], dilation[AXES];
 };
 
+#define CONV_ARGUMENTS (TENSORS + TENSORS * (2 + AXES) + 4 + 6 * AXES)
+
 static void conv_read(struct conv *conv, void **arguments)
 {
     int32_t *const ints[] = {&conv->n, &conv->groups, &conv->c, &conv->k};
@@ -148,13 +150,13 @@ static void run_nothing(void **arguments)
 }
 
 static const struct double_kernel kernels[] = {
-    {"copy", 1, run_copy, NO_VARIANT, 1},
-    {"fault", 1, run_nothing, NO_VARIANT, 0},
-    {"hang", 1, run_nothing, NO_VARIANT, 0},
-    {"conv_naive_f", 0.3, run_naive_f, NO_VARIANT, Y},
-    {"conv_naive_b", 0.3, run_naive_b, NO_VARIANT, X},
-    {"conv_naive_w", 0.3, run_naive_w, NO_VARIANT, W},
-    {"conv_ways", 0.2, run_ways, 6, Y},
+    {"copy", 1, run_copy, NO_VARIANT, 1, 3},
+    {"fault", 1, run_nothing, NO_VARIANT, 0, 0},
+    {"hang", 1, run_nothing, NO_VARIANT, 0, 0},
+    {"conv_naive_f", 0.3, run_naive_f, NO_VARIANT, Y, CONV_ARGUMENTS},
+    {"conv_naive_b", 0.3, run_naive_b, NO_VARIANT, X, CONV_ARGUMENTS},
+    {"conv_naive_w", 0.3, run_naive_w, NO_VARIANT, W, CONV_ARGUMENTS},
+    {"conv_ways", 0.2, run_ways, 6, Y, 7},
 };
 
 const struct double_kernel *double_kernel_find(const char *image, size_t bytes, const char *name)

@@ -265,6 +265,39 @@ static void test_kernels_move_what_they_are_told(gconstpointer data)
     device_close(device);
 }
 
+/* A graph does what was launched while it was recorded, each time that it is launched, and nothing before. */
+static void test_graphs_do_what_was_recorded(gconstpointer data)
+{
+    const struct maker *vendor = data;
+    if (!in_process(vendor, ""))
+        return;
+    g_autoptr(GError) error = NULL;
+    struct device *device = open_double(vendor);
+    const struct device_row *row = device->row;
+    uint8_t bytes[16];
+    struct device_memory *from = row->alloc(device, 16, NULL);
+    struct device_memory *to = row->alloc(device, 16, NULL);
+    g_assert_true(row->fill(from, 0, 16, 1, NULL) && row->fill(to, 0, 16, 2, NULL));
+    g_assert_true(row->capture_begin(device, &error));
+    g_assert_true(row->fill(from, 0, 4, 3, NULL));
+    g_assert_true(launch(device, "copy", from, to, 8, 0, NULL));
+    struct device_graph *graph = row->capture_end(device, &error);
+    g_assert_no_error(error);
+    g_assert_true(row->read(to, 0, bytes, 16, NULL));
+    g_assert_true(bytes[0] == 2 && bytes[15] == 2);
+    g_assert_true(row->graph_launch(device, graph, &error) && row->sync(device, &error));
+    g_assert_true(row->read(to, 0, bytes, 16, NULL));
+    g_assert_true(bytes[0] == 3 && bytes[4] == 1 && bytes[8] == 2);
+    g_assert_true(row->fill(to, 0, 16, 9, NULL));
+    g_assert_true(row->graph_launch(device, graph, &error) && row->sync(device, &error));
+    g_assert_true(row->read(to, 0, bytes, 16, NULL));
+    g_assert_true(bytes[0] == 3 && bytes[4] == 1 && bytes[8] == 9);
+    row->graph_free(graph);
+    row->memory_free(from);
+    row->memory_free(to);
+    device_close(device);
+}
+
 /* A launch may use more local memory than a kernel may declare, up to all of the GPU's. */
 static void test_launches_get_the_local_memory_they_ask_for(void)
 {
@@ -380,6 +413,10 @@ int main(int argc, char **argv)
                          test_kernels_move_what_they_are_told);
     g_test_add_data_func("/device_gpu/hip/kernels_get_their_arguments", &hip,
                          test_kernels_move_what_they_are_told);
+    g_test_add_data_func("/device_gpu/cuda/graphs_do_what_was_recorded", &cuda,
+                         test_graphs_do_what_was_recorded);
+    g_test_add_data_func("/device_gpu/hip/graphs_do_what_was_recorded", &hip,
+                         test_graphs_do_what_was_recorded);
     for (size_t i = 0; i < G_N_ELEMENTS(namings); i++) {
         g_autofree char *path =
             g_strdup_printf("/device_gpu/%s/which_one_it_is_is_told/%s",
