@@ -231,24 +231,32 @@ static int open_place(const OnnxFile *file, const Onnx__TensorProto *tensor,
         return -1;
     }
     g_autofree char *path = g_build_filename(file->folder, place->location, NULL);
-    g_autofree char *real = realpath(path, NULL), *folder = realpath(file->folder, NULL);
-    if (!g_path_is_absolute(place->location) && (real == NULL || folder == NULL)) {
+    /* A file that is outside is refused whether it exists or not. */
+    g_autofree char *plain = g_canonicalize_filename(place->location, "/folder");
+    bool outside = g_path_is_absolute(place->location) || !g_str_has_prefix(plain, "/folder/");
+    char *real = realpath(path, NULL), *folder = realpath(file->folder, NULL);
+    if (!outside && (real == NULL || folder == NULL)) {
         tensor_error(tensor, EXPORT_ERROR_IO, error,
                      "is in the file '%s', which cannot be read: %s", path, g_strerror(errno));
+        free(real);
+        free(folder);
         return -1;
     }
-    size_t length = folder != NULL ? strlen(folder) : 0;
-    bool root = length == 1;
-    if (g_path_is_absolute(place->location) || strncmp(real, folder, length) != 0 ||
-        (!root && real[length] != '/')) {
+    if (!outside) {
+        size_t length = strlen(folder);
+        outside = strncmp(real, folder, length) != 0 || (length > 1 && real[length] != '/');
+    }
+    int fd = outside ? -1 : open(real, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    free(real);
+    free(folder);
+    if (outside) {
         tensor_error(
-            tensor, EXPORT_ERROR_IO, error,
+            tensor, EXPORT_ERROR_DAMAGED, error,
             "is in the file '%s', which is outside the model's folder: only files in it are "
             "read",
             place->location);
         return -1;
     }
-    int fd = open(real, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat status;
     if (fd < 0 || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
         tensor_error(tensor, EXPORT_ERROR_IO, error,

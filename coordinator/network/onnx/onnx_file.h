@@ -44,9 +44,9 @@ bool onnx_tensor_elements(const Onnx__TensorProto *tensor, int64_t *elements, GE
 /* Returns true if the tensor's data are in the model or in a file that it names. Models for tests of speed come
  * without. */
 bool onnx_tensor_has_data(const Onnx__TensorProto *tensor);
-/* The tensor's elements, packed, each in its type's own bytes with the lowest first. NULL with an error if the tensor
- * has no data or data of another size, or if its file cannot be read or is outside the model's folder. Free with
- * g_bytes_unref(). */
+/* The tensor's elements, packed, each in its type's own bytes with the lowest first. NULL with EXPORT_ERROR_IO if its
+ * file cannot be read, EXPORT_ERROR_DAMAGED if the tensor has no data or data of another size, or a file outside the
+ * model's folder, and EXPORT_ERROR_KIND for types that are not read. Free with g_bytes_unref(). */
 GBytes *onnx_file_tensor_data(const OnnxFile *file, const Onnx__TensorProto *tensor,
                               GError **error);
 

@@ -11,6 +11,7 @@
  *   uneven padding                 a Pad node in front of the convolution, whose own padding is then 0
  *   If                             the nodes of the branch that is taken, where the condition is known
  *   Sum of two                     Add
+ *   CastLike                       Cast, where the type is known
  *
  * Loop, Scan, If with an open condition, functions of the model and operators that no row has become `unknown` nodes,
  * which say why.
@@ -33,15 +34,15 @@ struct onnx_options {
     struct onnx_dim dims[ONNX_DIMS_MAX];
     int dim_count;
     int64_t batch; /* size of open dimensions that stand for the batch; 0: 1 */
+    /* Contents of large tensors are not read: enough for shapes. */
+    bool without_weights;
 };
 
 /* What reading had to decide, for the user. */
 struct onnx_notes {
-    GPtrArray *lines;  /* char *: sentences */
-    int64_t batch;     /* the first size of the network's first image-like input; 1 if there is none */
-    bool open_batch;   /* the model left the batch open */
-    int quantised;     /* convolutions of integers */
-    int unsigned_;     /* of these, with unsigned values */
+    GPtrArray *lines; /* char *: sentences */
+    int64_t batch; /* the first size of the network's first image-like input; 1 if there is none */
+    bool open_batch; /* the model left the batch open */
 };
 void onnx_notes_init(struct onnx_notes *notes);
 void onnx_notes_clear(struct onnx_notes *notes);
