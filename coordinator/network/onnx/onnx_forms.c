@@ -387,25 +387,82 @@ static void pad_input(struct node *node, const struct conv_inputs *at, struct wi
     g_assert(set);
 }
 
+/* A transposed convolution's padding takes elements from its output. A problem takes as many from both ends, and may
+ * leave up to a stride at the last. Where that is not enough, it computes a larger output and a Slice takes the rest. */
+static bool needs_crop(const struct window *window, const int64_t *output_padding)
+{
+    for (int i = 0; i < window->axes; i++) {
+        int64_t left = output_padding[i] + window->before[i] - window->after[i];
+        if (left < 0 || left >= window->stride[i]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void crop_output(struct node *node, struct window *window, const int64_t *out)
+{
+    Graph *graph = node->graph;
+    struct value *y = node->outputs[0];
+    int64_t starts[SHAPE_MAX_RANK], ends[SHAPE_MAX_RANK], axes[SHAPE_MAX_RANK];
+    for (int i = 0; i < window->axes; i++) {
+        int64_t both = MIN(window->before[i], window->after[i]);
+        axes[i] = 2 + i;
+        starts[i] = window->before[i] - both;
+        ends[i] = starts[i] + out[i];
+        window->before[i] = window->after[i] = both;
+    }
+    struct value *inputs[] = {y, add_constant(graph, tensor_new_int64s(starts, window->axes)),
+                              add_constant(graph, tensor_new_int64s(ends, window->axes)),
+                              add_constant(graph, tensor_new_int64s(axes, window->axes))};
+    g_autofree char *name = g_strconcat(node_name(node), "/crop", NULL);
+    struct node_spec spec = {.op = onnx_op_find("", "Slice"),
+                             .name = name,
+                             .inputs = inputs,
+                             .input_count = G_N_ELEMENTS(inputs)};
+    struct node *slice = graph_add(graph, &spec, NULL);
+    g_assert(slice != NULL);
+    bool replaced = graph_replace_value(y, slice->outputs[0], NULL);
+    g_assert(replaced);
+}
+
+static void settle_transposed(struct node *node, const struct conv_inputs *at,
+                              const struct seen *seen)
+{
+    const struct shape *x = seen->inputs[at->x], *w = seen->inputs[at->w];
+    struct window window;
+    int axes = x->rank - 2;
+    int64_t out[SHAPE_MAX_RANK], padding[SHAPE_MAX_RANK];
+    if (!infer_transposed_window(&seen->call, axes, x->dim + 2, w->dim + 2, &window, out, padding,
+                                 NULL)) {
+        return;
+    }
+    bool crops = needs_crop(&window, padding);
+    if (!crops && attributes_find(node->attributes, "auto_pad") == NULL &&
+        attributes_find(node->attributes, "output_shape") == NULL) {
+        return;
+    }
+    if (crops) {
+        crop_output(node, &window, out);
+    }
+    g_autoptr(Attributes) attributes = attributes_copy(node->attributes);
+    set_pads(attributes, &window);
+    attributes_set_ints(attributes, "output_padding", padding, axes);
+    attributes_remove(attributes, "output_shape");
+    graph_set_attributes(node, attributes);
+}
+
 /* Returns true if a Pad node was added. */
 static bool settle_conv(struct node *node, const struct conv_inputs *at, const struct seen *seen)
 {
     const struct shape *x = seen->inputs[at->x], *w = seen->inputs[at->w];
     struct window window;
     int axes = x->rank - 2, first = at->channels_last ? 1 : 2;
-    int64_t out[SHAPE_MAX_RANK], padding[SHAPE_MAX_RANK];
-    bool read = at->is_transposed
-                    ? infer_transposed_window(&seen->call, axes, x->dim + first, w->dim + 2,
-                                              &window, out, padding, NULL)
-                    : infer_window(&seen->call, axes, x->dim + first, w->dim + 2, &window, NULL);
-    if (!read) {
+    if (!infer_window(&seen->call, axes, x->dim + first, w->dim + 2, &window, NULL)) {
         return false;
     }
-    bool uneven =
-        !at->is_transposed && strcmp(node->op->name, "DeformConv") != 0 && is_uneven(&window);
-    bool open = attributes_find(node->attributes, "auto_pad") != NULL ||
-                attributes_find(node->attributes, "output_shape") != NULL;
-    if (!uneven && !open) {
+    bool uneven = strcmp(node->op->name, "DeformConv") != 0 && is_uneven(&window);
+    if (!uneven && attributes_find(node->attributes, "auto_pad") == NULL) {
         return false;
     }
     if (uneven) {
@@ -413,10 +470,6 @@ static bool settle_conv(struct node *node, const struct conv_inputs *at, const s
     }
     g_autoptr(Attributes) attributes = attributes_copy(node->attributes);
     set_pads(attributes, &window);
-    if (at->is_transposed) {
-        attributes_set_ints(attributes, "output_padding", padding, axes);
-        attributes_remove(attributes, "output_shape");
-    }
     graph_set_attributes(node, attributes);
     return uneven;
 }
@@ -452,7 +505,9 @@ int onnx_settle_padding(Graph *graph)
             !see(node, &seen)) {
             continue;
         }
-        if (conv) {
+        if (conv && at.is_transposed) {
+            settle_transposed(node, &at, &seen);
+        } else if (conv) {
             added += settle_conv(node, &at, &seen);
         } else {
             settle_pool(node, &seen);

@@ -527,6 +527,22 @@ static bool name_outputs(struct reader *reader, const Onnx__NodeProto *node,
     return true;
 }
 
+/* The convolutions of the graphs in a node's attributes. */
+static int convolutions_within(const Onnx__NodeProto *node)
+{
+    int count = 0;
+    for (size_t i = 0; i < node->n_attribute; i++) {
+        const Onnx__GraphProto *graph = node->attribute[i]->g;
+        for (size_t n = 0; graph != NULL && n < graph->n_node; n++) {
+            const char *op = text_or(graph->node[n]->op_type, "");
+            count += strcmp(op, "Conv") == 0 || strcmp(op, "ConvTranspose") == 0 ||
+                     strcmp(op, "ConvInteger") == 0 || strcmp(op, "QLinearConv") == 0;
+            count += convolutions_within(graph->node[n]);
+        }
+    }
+    return count;
+}
+
 /* A node that nobody can compute. Its outputs have no shape. */
 static bool add_unknown_node(struct reader *reader, const Onnx__NodeProto *node, GPtrArray *inputs,
                              const char *reason, const struct scope *scope, GError **error)
@@ -537,6 +553,12 @@ static bool add_unknown_node(struct reader *reader, const Onnx__NodeProto *node,
                               : g_strdup_printf("%s.%s", node->domain, text_or(node->op_type, "?"));
     g_autofree char *valid = g_utf8_make_valid(op, -1);
     g_autoptr(GError) wrong = NULL;
+    int within = convolutions_within(node);
+    if (within > 0 && reader->notes != NULL) {
+        reader->notes->hidden += within;
+        note(reader, "node '%s' (%s) has %d convolutions within that are not read: %s",
+             draft_name(node), valid, within, reason);
+    }
     attributes_set_string(attributes, "op", valid);
     attributes_set_string(attributes, "reason", reason);
     struct node_spec spec = {.op = &op_unknown,

@@ -8,7 +8,8 @@
  *   BatchNormalization             as it infers, one output
  *   Constant                       a constant of the graph; ConstantOfShape too, where its shape is known
  *   auto_pad                       "pads", once the input's size is known; SAME that pads unevenly as below
- *   uneven padding                 a Pad node in front of the convolution, whose own padding is then 0
+ *   uneven padding                 a Pad node in front of the convolution, whose own padding is then 0; a Slice
+ *                                  behind a transposed one
  *   If                             the nodes of the branch that is taken, where the condition is known
  *   Sum of two                     Add
  *   CastLike                       Cast, where the type is known
