@@ -114,7 +114,7 @@ static bool kernel_reads(const struct op_call *call, int input, const struct sha
 
 #define KERNEL_ROW(KIND, NAME, INFER, ABSORBS)                                                     \
     [KIND] = {.name = NAME,                                                                        \
-              .min_inputs = KERNEL_INPUTS,                                                         \
+              .min_inputs = (KIND) == OP_CONV ? 2 : 1,                                             \
               .max_inputs = KERNEL_INPUTS,                                                         \
               .min_outputs = 1,                                                                    \
               .max_outputs = 1,                                                                    \
@@ -309,7 +309,9 @@ void kernel_write(struct node *node, const struct kernel *kernel, const char *co
         g_ptr_array_add(names, (gpointer)*name);
     }
     for (; more != NULL && *more != NULL; more++) {
-        g_ptr_array_add(names, (gpointer)*more);
+        if (!g_ptr_array_find_with_equal_func(names, *more, g_str_equal, NULL)) {
+            g_ptr_array_add(names, (gpointer)*more);
+        }
     }
     g_ptr_array_add(names, NULL);
     g_autoptr(Attributes) attributes = kernel_attributes(kernel, (const char *const *)names->pdata);

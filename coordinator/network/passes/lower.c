@@ -1253,11 +1253,11 @@ static bool is_lowered(const struct node *node)
 static bool lower_node(struct graph *graph, struct node *node, GError **error)
 {
     lower_function rule = find_rule(node->op->name);
-    struct node_call call;
+    struct pass_call call;
     if (rule == NULL) {
         return node_unsupported(node, error, "no kernel does this operator");
     }
-    node_call_init(&call, node);
+    pass_call_init(&call, node);
     /* Copies: the shapes of values change while the graph is edited. */
     struct shape x = {0}, y = node->outputs[0]->shape;
     if (node->input_count > 0 && node->inputs[0] != NULL) {
@@ -1273,7 +1273,7 @@ static bool lower_node(struct graph *graph, struct node *node, GError **error)
     struct value *result = rule(&l);
     bool done = result != NULL && graph_replace_value(node->outputs[0], result, error) &&
                 graph_remove_node(node, error);
-    node_call_clear(&call);
+    pass_call_clear(&call);
     graph_propagate(graph);
     return done;
 }

@@ -3,10 +3,10 @@
 #include <stdarg.h>
 #include <string.h>
 
-void node_call_init(struct node_call *call, const struct node *node)
+void pass_call_init(struct pass_call *call, const struct node *node)
 {
     int count = MAX(node->input_count, 1);
-    *call = (struct node_call){
+    *call = (struct pass_call){
         .shapes = g_new0(const struct shape *, count),
         .constants = g_new0(const struct tensor *, count),
     };
@@ -27,7 +27,7 @@ void node_call_init(struct node_call *call, const struct node *node)
     };
 }
 
-void node_call_clear(struct node_call *call)
+void pass_call_clear(struct pass_call *call)
 {
     for (int i = 0; i < call->call.input_count; i++) {
         tensor_unref((struct tensor *)call->constants[i]);

@@ -7,13 +7,13 @@
 #include "coordinator/network/graph.h"
 
 /* A node as the functions of operators' rows see it. Valid while the graph is not changed. */
-struct node_call {
+struct pass_call {
     struct op_call call;
     const struct shape **shapes;
     const struct tensor **constants;
 };
-void node_call_init(struct node_call *call, const struct node *node);
-void node_call_clear(struct node_call *call);
+void pass_call_init(struct pass_call *call, const struct node *node);
+void pass_call_clear(struct pass_call *call);
 
 /* The contents of a value, also behind views, as a packed tensor of its shape; NULL if they are not known, or if the
  * model has no data for it. Free with tensor_unref(). */

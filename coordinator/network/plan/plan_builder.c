@@ -289,6 +289,7 @@ static struct place part_of_join(struct builder *b, struct node *join, int input
     }
     place.offset += begin * place.shape.stride[axis];
     place.shape.dim[axis] = join->inputs[input]->shape.dim[axis];
+    shape_normalize(&place.shape);
     return place;
 }
 
@@ -359,21 +360,33 @@ static bool read_filter(struct builder *b, struct kernel_step *s)
     return true;
 }
 
+/* A list of bias or scales. Scales that lack the number for an INT8 residual get a 1 there. */
 static bool read_list(struct builder *b, struct kernel_step *s, int input, const char *part,
                       enum element_type type, struct source *source)
 {
     struct value *value = s->node->inputs[input];
-    int64_t count;
+    int64_t count, length = 0;
     if (value == NULL) {
         return true;
     }
-    g_autofree double *numbers = value_numbers(value, &count);
+    if (!value_is_constant(value)) {
+        return read_input(b, s->node, input, source) &&
+               (source->shape.type == type ||
+                node_unsupported(s->node, b->error, "its %s is %s, it must be %s", part,
+                                 element_type_name(source->shape.type), element_type_name(type)));
+    }
+    g_autofree double *numbers = value_numbers(value, &length);
     if (numbers == NULL) {
         return !lacks_data(b, s->node, value);
     }
+    count = input == KERNEL_SCALES
+                ? epilogue_scales(&s->kernel.epilogue, node_output(s->node)->shape.dim[1])
+                : length;
     struct shape shape;
     shape_set_packed(&shape, type, 1, &count, NULL);
     void *data = g_malloc(MAX(shape_bytes(&shape), 1));
+    element_write(data, type, count - 1, 1);
+    count = MIN(count, length);
     for (int64_t i = 0; i < count; i++) {
         element_write(data, type, i, numbers[i]);
     }
