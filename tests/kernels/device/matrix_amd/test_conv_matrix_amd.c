@@ -8,10 +8,16 @@
 #include "solvers/matrix_amd/matrix_amd_shape.h"
 #include "tests/support/kernels/conv_shapes.h"
 #include "tests/support/kernels/pocl_leaks.h"
+#include "tests/support/kernels/random_epilogue.h"
+#include "tests/support/test_effort.h"
 
 /* Only this test compiles with this option. -cl-opt-disable: with optimization PoCL compiles the
  * emulation's loops five times as long. */
 #define EMULATED " -DMATRIX_EMULATED=1 -cl-opt-disable"
+
+/* Epilogues drawn for a case: one on one of EPILOGUE_DAYS days, or many in the long suite. */
+#define EPILOGUE_DAYS  3
+#define EPILOGUES_LONG 16
 
 static struct solution_runner *runner;
 
@@ -81,23 +87,50 @@ static void solve_emulated(gsize row, const struct problem *p, struct solution *
     }
 }
 
+static void check(gsize row, const struct problem *p, GRand *random)
+{
+    struct conv_trial trial;
+    struct solution solution;
+    int64_t first = 0;
+
+    solve_emulated(row, p, &solution);
+    conv_trial_init(&trial, p, TRIAL_PACKED, random);
+    conv_trial_run(&trial, runner, &solution);
+    g_assert_cmpint(conv_trial_wrong(&trial, "ImplicitGEMM", &first), ==, 0);
+    g_assert_cmpint(conv_trial_stray(&trial), ==, 0);
+    conv_trial_clear(&trial);
+}
+
 static void is_right_by_the_documented_layouts(gconstpointer data)
 {
     gsize row = (gsize)GPOINTER_TO_SIZE(data);
     g_autoptr(GRand) random = g_rand_new_with_seed(7);
 
     for (gsize i = 0; i < G_N_ELEMENTS(cases[row].shapes); i++) {
-        struct conv_trial trial;
-        struct solution solution;
         struct problem p;
-        int64_t first = 0;
         make_problem(row, cases[row].shapes[i], &p);
-        solve_emulated(row, &p, &solution);
-        conv_trial_init(&trial, &p, TRIAL_PACKED, random);
-        conv_trial_run(&trial, runner, &solution);
-        g_assert_cmpint(conv_trial_wrong(&trial, "ImplicitGEMM", &first), ==, 0);
-        g_assert_cmpint(conv_trial_stray(&trial), ==, 0);
-        conv_trial_clear(&trial);
+        check(row, &p, random);
+    }
+}
+
+/* Sums in registers, in each unit's layout of lanes, get the epilogue of their row and column. Each
+ * case also has tensors that are copied first. */
+static void epilogues_are_done(gconstpointer data)
+{
+    gsize row = (gsize)GPOINTER_TO_SIZE(data);
+    guint32 count = test_is_long() ? EPILOGUES_LONG : 1, first = test_seed() / EPILOGUE_DAYS;
+
+    for (guint32 i = first; i < first + count; i++) {
+        g_autoptr(GRand) random = g_rand_new_with_seed(test_seed() * 100 + i - first);
+        struct problem p;
+        make_problem(row, i % 2 == 0 ? cases[row].shapes[i / 2 % 2] : &moved, &p);
+        g_assert_true(random_epilogue(random, EPILOGUE_DOES_ALL, &p));
+        g_assert_true(problem_validate(&p, NULL));
+        check(row, &p, random);
+        if (g_test_failed()) {
+            g_test_message("the epilogue is %s", p.epilogue);
+            return;
+        }
     }
 }
 
@@ -109,7 +142,12 @@ static void add_tests(void)
         g_autofree char *path = g_strdup_printf(
             "/conv_matrix_amd/is_right_by_the_documented_layouts/%s_%s_%s_%s", cases[row].target,
             cases[row].type, directions[cases[row].direction], cases[row].config);
+        g_autofree char *fused = g_strdup_printf(
+            "/conv_matrix_amd/epilogues_are_done/%s_%s_%s_%s", cases[row].target, cases[row].type,
+            directions[cases[row].direction], cases[row].config);
         g_test_add_data_func(path, GSIZE_TO_POINTER(row), is_right_by_the_documented_layouts);
+        if (cases[row].direction != DIRECTION_W && test_is_turn((int)row, EPILOGUE_DAYS))
+            g_test_add_data_func(fused, GSIZE_TO_POINTER(row), epilogues_are_done);
     }
 }
 

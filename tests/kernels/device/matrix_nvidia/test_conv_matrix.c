@@ -1,12 +1,18 @@
 /* ConvMatrix, ConvWgmma and ConvTma through PoCL, with the instructions of matrix units emulated
  * (emulated_solver.h): edges of blocks, addresses in local memory, phases of strides, split-K
- * parts. */
+ * parts, epilogues. */
 #include <string.h>
 
 #include "tests/support/kernels/conv_shapes.h"
 #include "tests/support/kernels/emulated_solver.h"
 #include "tests/support/kernels/pocl_leaks.h"
+#include "tests/support/kernels/random_epilogue.h"
 #include "tests/support/test_effort.h"
+
+/* Epilogues drawn for a case: one on one of EPILOGUE_DAYS days, or many in the long suite. PoCL compiles a kernel for
+ * each. */
+#define EPILOGUE_DAYS  3
+#define EPILOGUES_LONG 24
 
 static struct solution_runner *runner;
 static const struct context *contexts;
@@ -132,16 +138,19 @@ static const struct trial_case whole_numbers[] = {
      LAYOUT_NCHW},
 };
 
+/* Checks a problem; seed 0: without epilogue, else with one drawn from the seed. */
 static void check(const struct trial_case *row, const struct conv_shape *shape, enum layout layout,
-                  enum data_type type)
+                  enum data_type type, guint32 seed)
 {
-    g_autoptr(GRand) random = g_rand_new_with_seed(3);
+    g_autoptr(GRand) random = g_rand_new_with_seed(seed > 0 ? seed : 3);
     struct conv_trial trial;
     struct problem p;
 
     conv_shape_problem(shape, row->direction, layout, &p);
     for (int t = 0; t < TENSOR_COUNT; t++)
         p.type[t] = type == TYPE_INT8 && t == TENSOR_Y ? TYPE_INT32 : type;
+    if (seed > 0)
+        g_assert_true(random_epilogue(random, emulated_solver(row->solver)->epilogues, &p));
     g_assert_true(problem_validate(&p, NULL));
     conv_trial_init(&trial, &p, TRIAL_PACKED, random);
     conv_trial_check(&trial, runner, emulated_solver(row->solver), &contexts[CONTEXT_NVIDIA],
@@ -157,9 +166,9 @@ static void products_are_right(gconstpointer data)
     for (gsize i = 0; i < G_N_ELEMENTS(row->shapes) && row->shapes[i].n > 0; i++) {
         if (!test_is_turn((int)(i + (gsize)(row - cases)), 2))
             continue;
-        check(row, &row->shapes[i], LAYOUT_NHWC, TYPE_FP16);
+        check(row, &row->shapes[i], LAYOUT_NHWC, TYPE_FP16, 0);
         if (test_is_long())
-            check(row, &row->shapes[i], LAYOUT_NHWC, TYPE_BF16);
+            check(row, &row->shapes[i], LAYOUT_NHWC, TYPE_BF16, 0);
     }
 }
 
@@ -168,9 +177,9 @@ static void whole_numbers_are_exact(gconstpointer data)
     const struct trial_case *row = data;
 
     for (gsize i = 0; i < G_N_ELEMENTS(row->shapes) && row->shapes[i].n > 0; i++)
-        check(row, &row->shapes[i], LAYOUT_NHWC, TYPE_INT8);
+        check(row, &row->shapes[i], LAYOUT_NHWC, TYPE_INT8, 0);
     for (gsize i = 0; test_is_long() && i < G_N_ELEMENTS(row->moved) && row->moved[i].n > 0; i++)
-        check(row, &row->moved[i], row->layout, TYPE_INT8);
+        check(row, &row->moved[i], row->layout, TYPE_INT8, 0);
 }
 
 /* Tensors in NCHW, and with channel counts that are no multiples of eight, are copied first; these
@@ -181,7 +190,25 @@ static void tensors_are_moved(gconstpointer data)
 
     for (gsize i = 0; i < G_N_ELEMENTS(row->moved) && row->moved[i].n > 0; i++) {
         if (test_is_turn((int)(i + (gsize)(row - cases)), 2))
-            check(row, &row->moved[i], row->layout, TYPE_FP16);
+            check(row, &row->moved[i], row->layout, TYPE_FP16, 0);
+    }
+}
+
+/* In each layout, for outputs in place and for copied ones. In INT8 each epilogue also has its own type of output. */
+static void epilogues_are_done(gconstpointer data)
+{
+    const struct trial_case *row = data;
+    gsize count = test_is_long() ? EPILOGUES_LONG : 1, first = test_seed() / EPILOGUE_DAYS;
+    bool is_whole = row >= whole_numbers && row < whole_numbers + G_N_ELEMENTS(whole_numbers);
+
+    for (gsize i = first; i < first + count; i++) {
+        guint32 seed = (guint32)(test_seed() * 100 + i - first);
+        enum data_type type = is_whole ? TYPE_INT8 : i % 3 == 2 ? TYPE_BF16 : TYPE_FP16;
+        gsize shape = i / 2 % G_N_ELEMENTS(row->shapes), moved = i / 2 % G_N_ELEMENTS(row->moved);
+        if (i % 2 == 0)
+            check(row, &row->shapes[row->shapes[shape].n > 0 ? shape : 0], LAYOUT_NHWC, type, seed);
+        else
+            check(row, &row->moved[row->moved[moved].n > 0 ? moved : 0], row->layout, type, seed);
     }
 }
 
@@ -202,11 +229,15 @@ static void add_tests(struct solution_runner *opened, const struct context *made
     for (gsize i = 0; i < G_N_ELEMENTS(whole_numbers); i++) {
         if (!whole_numbers[i].is_long || test_is_long())
             add_test(&whole_numbers[i], "whole_numbers_are_exact", whole_numbers_are_exact);
+        if (test_is_turn((int)i, EPILOGUE_DAYS))
+            add_test(&whole_numbers[i], "whole_numbers_get_epilogues", epilogues_are_done);
     }
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
         bool is_due = !cases[i].is_long || test_is_long();
         if (is_due)
             add_test(&cases[i], "products_are_right", products_are_right);
+        if (cases[i].direction != DIRECTION_W && test_is_turn((int)i, EPILOGUE_DAYS))
+            add_test(&cases[i], "epilogues_are_done", epilogues_are_done);
         if (is_due && (test_is_long() || strcmp(cases[i].solver, "ConvMatrix") == 0))
             add_test(&cases[i], "tensors_are_moved", tensors_are_moved);
     }

@@ -1,9 +1,10 @@
 /* ConvWgmma1x1 through PoCL, with the instructions of matrix units emulated (emulated_solver.h):
  * edges of blocks, images that end within a block, cache lines used in part, chained blocks, rows
- * kept in local memory, split sums. */
+ * kept in local memory, split sums, epilogues. */
 #include "tests/support/kernels/conv_shapes.h"
 #include "tests/support/kernels/emulated_solver.h"
 #include "tests/support/kernels/pocl_leaks.h"
+#include "tests/support/kernels/random_epilogue.h"
 #include "tests/support/test_effort.h"
 
 static struct solution_runner *runner;
@@ -94,9 +95,13 @@ static const struct trial_case {
      {3, 33, 20, 1, 5, 5, 1, 1, 0, 1, 1}},
 };
 
-static void check(const struct trial_case *row, enum data_type type)
+/* Epilogues drawn for a case. */
+#define EPILOGUES_LONG 8
+
+/* Checks a case; seed 0: without epilogue, else with one drawn from the seed. */
+static void check(const struct trial_case *row, enum data_type type, guint32 seed)
 {
-    g_autoptr(GRand) random = g_rand_new_with_seed(3);
+    g_autoptr(GRand) random = g_rand_new_with_seed(seed > 0 ? seed : 3);
     const struct solver *solver = emulated_solver("ConvWgmma1x1");
     struct conv_trial trial;
     struct problem p;
@@ -104,6 +109,8 @@ static void check(const struct trial_case *row, enum data_type type)
     conv_shape_problem(&row->shape, row->direction, LAYOUT_NCHW, &p);
     for (int t = 0; t < TENSOR_COUNT; t++)
         p.type[t] = type;
+    if (seed > 0)
+        g_assert_true(random_epilogue(random, solver->epilogues, &p));
     g_assert_true(problem_validate(&p, NULL));
     g_assert_true(solver_applicable(solver, &p, &contexts[CONTEXT_NVIDIA], NULL));
     conv_trial_init(&trial, &p, TRIAL_PACKED, random);
@@ -113,9 +120,33 @@ static void check(const struct trial_case *row, enum data_type type)
 
 static void product_is_right(gconstpointer data)
 {
-    check(data, TYPE_FP16);
+    check(data, TYPE_FP16, 0);
     if (test_is_long())
-        check(data, TYPE_BF16);
+        check(data, TYPE_BF16, 0);
+}
+
+static void epilogues_are_done(gconstpointer data)
+{
+    for (guint32 i = 0; i < (test_is_long() ? EPILOGUES_LONG : 1); i++)
+        check(data, i % 2 == 0 ? TYPE_FP16 : TYPE_BF16, test_seed() * 100 + i);
+}
+
+/* A position of x that no position of y meets would need the epilogue, too. */
+static void epilogues_need_a_stride_of_one_backward(void)
+{
+    const struct conv_shape shape = {3, 24, 40, 1, 6, 12, 1, 1, 0, 2, 1};
+    const char *reason = NULL;
+    struct problem p;
+
+    conv_shape_problem(&shape, DIRECTION_B, LAYOUT_NCHW, &p);
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        p.type[t] = TYPE_FP16;
+    g_assert_true(
+        solver_applicable(solver_find("ConvWgmma1x1"), &p, &contexts[CONTEXT_NVIDIA], NULL));
+    g_strlcpy(p.epilogue, "+relu", sizeof(p.epilogue));
+    g_assert_false(
+        solver_applicable(solver_find("ConvWgmma1x1"), &p, &contexts[CONTEXT_NVIDIA], &reason));
+    g_assert_cmpstr(reason, ==, "needs a stride of 1 for an epilogue backward by the data");
 }
 
 static void add_tests(struct solution_runner *opened, const struct context *made)
@@ -125,9 +156,16 @@ static void add_tests(struct solution_runner *opened, const struct context *made
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
         g_autofree char *path =
             g_strdup_printf("/conv_wgmma_1x1/%s_%c", cases[i].name, "FBW"[cases[i].direction]);
+        bool is_strided = cases[i].direction == DIRECTION_B && cases[i].shape.stride > 1;
         if (!cases[i].is_long || test_is_long())
             g_test_add_data_func(path, &cases[i], product_is_right);
+        if (cases[i].direction == DIRECTION_W || is_strided || !test_is_turn((int)i, 5))
+            continue;
+        g_autofree char *fused = g_strconcat(path, "/epilogues_are_done", NULL);
+        g_test_add_data_func(fused, &cases[i], epilogues_are_done);
     }
+    g_test_add_func("/conv_wgmma_1x1/epilogues_need_a_stride_of_one_backward",
+                    epilogues_need_a_stride_of_one_backward);
 }
 
 int main(int argc, char **argv)
