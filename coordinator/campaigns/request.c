@@ -90,7 +90,7 @@ static bool check_list(const struct request *request, GError **error)
     others.network = NULL;
     if (import_words_any(&others) && !(request->files && request->files[0])) {
         g_set_error_literal(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
-                            "--batch, --dtype, --layout and --allow-clamped say what a list leaves "
+                            "--batch, --dtype, --layout, --dim and --allow-clamped say what a list leaves "
                             "out: they belong to --problems FILE");
         return false;
     }
@@ -433,6 +433,7 @@ static bool take_field(const char *key, const json_t *value, const char *folder,
         {"stack", &request->stack},
         {"deadline", &request->deadline},
         {"layout", &request->list.layout},
+        {"dim", &request->list.dim},
     };
     for (gsize i = 0; i < G_N_ELEMENTS(texts); i++) {
         if (strcmp(key, texts[i].key) == 0)

@@ -57,7 +57,7 @@ static struct cli cli = {
     .command = "import",
     .arguments = "FILE...",
     .summary =
-        "Reads problems from driver command lines, layer tables (CSV), find-dbs and perf-dbs "
+        "Reads problems from ONNX models, driver command lines, layer tables (CSV), find-dbs and perf-dbs "
         "(text or SQLite) and lists of keys, each also compressed with " PACKINGS_READ
         "; '-' is standard input, and the name of a network that comes with the program "
         "(skipjack networks --shipped) is its table. Lines that cannot be used are named on stderr. A layer table with an "
@@ -66,6 +66,7 @@ static struct cli cli = {
         "read it, other campaigns' searches begin with its winners, and it is never verified, worked "
         "on or exported.",
     .example = "skipjack import resnet50-v1.5 --batch 64 --tag resnet\n"
+               "  skipjack import resnet50.onnx --batch 1,64 --dtype FP16 --layout NHWC\n"
                "  skipjack import layers.csv --framework PyTorch --model resnet50 --runs 1000\n"
                "  skipjack import problems.txt --dry-run --list\n"
                "  skipjack import --foreign gfx942130.HIP.fdb.txt.bz2 gfx942130.db.bz2",
@@ -202,6 +203,15 @@ static json_t *skips_json(const Import *import)
     return array;
 }
 
+static json_t *notes_json(const Import *import)
+{
+    json_t *array = json_array();
+    for (guint i = 0; i < import->notes->len; i++) {
+        json_array_append_new(array, json_string(import->notes->pdata[i]));
+    }
+    return array;
+}
+
 static json_t *list_json(const Import *import)
 {
     json_t *array = json_array();
@@ -246,10 +256,11 @@ static Unserved *find_unserved(const Import *import)
 static void show_json(const Import *import, const Unserved *unserved)
 {
     json_t *json = json_pack(
-        "{s:I, s:I, s:I, s:i, s:i, s:o, s:o}", "lines", (json_int_t)import->lines, "convolutions",
-        (json_int_t)import->convolutions, "replaced", (json_int_t)import->replaced, "shapes",
-        problem_list_shapes(import->problems), "problems", problem_list_count(import->problems),
-        "networks", networks_json(import), "skipped", skips_json(import));
+        "{s:I, s:I, s:I, s:i, s:i, s:o, s:o, s:o}", "lines", (json_int_t)import->lines,
+        "convolutions", (json_int_t)import->convolutions, "replaced", (json_int_t)import->replaced,
+        "shapes", problem_list_shapes(import->problems), "problems",
+        problem_list_count(import->problems), "networks", networks_json(import), "skipped",
+        skips_json(import), "notes", notes_json(import));
     if (options.list_problems) {
         json_object_set_new(json, "list", list_json(import));
     }

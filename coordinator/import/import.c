@@ -39,6 +39,7 @@ Import *import_new(const struct import_options *options)
     import->skipped = g_ptr_array_new_with_free_func(skip_free);
     import->networks = g_ptr_array_new_with_free_func(network_free);
     import->by_name = g_hash_table_new(g_str_hash, g_str_equal);
+    import->notes = g_ptr_array_new_with_free_func(g_free);
     return import;
 }
 
@@ -51,6 +52,7 @@ void import_free(Import *import)
     g_ptr_array_unref(import->skipped);
     g_hash_table_unref(import->by_name);
     g_ptr_array_unref(import->networks);
+    g_ptr_array_unref(import->notes);
     g_free(import);
 }
 
@@ -254,7 +256,7 @@ static GArray *replaced_problems(const struct import_options *options,
         struct problem p = layer->problems[i % layer->count];
         bool has_kernels = set_type(options, i / layer->count % types, &p);
         if (options->batch_count > 0) {
-            p.n = options->batches[i / layer->count / types];
+            p.n = options->batches[i / layer->count / types] * MAX(layer->per_image, 1);
         }
         if (!set_layout(options, &p, error) || !problem_validate(&p, error)) {
             return NULL;
@@ -273,21 +275,15 @@ static GArray *replaced_problems(const struct import_options *options,
     return g_steal_pointer(&problems);
 }
 
-void import_add_replaced(Import *import, const struct import_source *source, int64_t line,
+bool import_add_variants(Import *import, const struct import_source *source, int64_t line,
                          const struct import_layer *layer)
 {
-    const struct import_options *options = &import->options;
-    if (options->batch_count == 0 && options->type_count == 0 && !options->has_layout) {
-        import_add(import, source, line, layer);
-        return;
-    }
     g_autoptr(GError) error = NULL;
-    g_autoptr(GArray) problems = replaced_problems(options, layer, &error);
+    g_autoptr(GArray) problems = replaced_problems(&import->options, layer, &error);
     struct import_layer replaced = *layer;
-    int64_t before = import->convolutions;
     if (problems == NULL) {
         import_skip(import, source, line, error->message);
-        return;
+        return false;
     }
     replaced.problems = (const struct problem *)(const void *)problems->data;
     replaced.count = (int)problems->len;
@@ -296,5 +292,14 @@ void import_add_replaced(Import *import, const struct import_source *source, int
     for (int i = 0; i < layer->count && !differs; i++) {
         differs = !problem_equal(&layer->problems[i], &replaced.problems[i]);
     }
-    import->replaced += differs ? import->convolutions - before : 0;
+    return differs;
+}
+
+void import_add_replaced(Import *import, const struct import_source *source, int64_t line,
+                         const struct import_layer *layer)
+{
+    int64_t before = import->convolutions;
+    if (import_add_variants(import, source, line, layer)) {
+        import->replaced += import->convolutions - before;
+    }
 }

@@ -1,14 +1,15 @@
 /*
  * Importing: files in the formats of this field become one list of problems. Read are driver
  * command lines, layer tables (CSV with a header), find-dbs and perf-dbs of MIOpen (text or
- * SQLite) and our own canonical keys, each also compressed with bzip2, gzip or zstd. The content tells which
- * format a file has. No line ends the import: a line that cannot be used is listed with the
+ * SQLite), ONNX models and our own canonical keys, each also compressed with bzip2, gzip or zstd. The content tells
+ * which format a file has. No line ends the import: a line that cannot be used is listed with the
  * reason.
  */
 #ifndef COORDINATOR_IMPORT_IMPORT_H
 #define COORDINATOR_IMPORT_IMPORT_H
 
 #include "coordinator/import/problem_list.h"
+#include "coordinator/network/onnx/onnx_read.h"
 #include "export/formats/export_error.h"
 #include "solvers/problem/layer.h"
 #include "solvers/problem/network_facts.h"
@@ -39,6 +40,8 @@ struct import_options {
     int type_count;
     bool has_layout; /* false: the layout is the list's, in layer tables NCHW */
     enum layout layout;
+    /* sizes of dimensions that an ONNX model leaves open: the value of --dim, or NULL */
+    const char *dim;
     /* facts of every network of the list, instead of those that the list states; NULL for none */
     const struct network_facts *facts;
     bool allow_clamped; /* import problems whose filter is larger than the padded input, too */
@@ -50,13 +53,13 @@ struct import_options {
 /* The same options as the user typed them. Every command that takes lists has these options; the
  * strings are owned. */
 struct import_words {
-    char *network, *batch, *dtype, *layout;
+    char *network, *batch, *dtype, *layout, *dim;
     gboolean allow_clamped;
 };
 void import_words_clear(struct import_words *words);
 /* Returns true if at least one of these options was given. */
 bool import_words_any(const struct import_words *words);
-/* --network, --batch, --dtype, --layout and --allow-clamped, which point into words. The letters are the
+/* --network, --batch, --dtype, --layout, --dim and --allow-clamped, which point into words. The letters are the
  * short forms of --network and --batch, 0 for none. Free with g_free(). */
 GOptionEntry *import_words_entries(struct import_words *words, char network_letter,
                                    char batch_letter);
@@ -68,10 +71,15 @@ void import_words_append(const struct import_words *words, GPtrArray *line);
 bool import_words_parse(const struct import_words *words, struct import_options *options,
                         GError **error);
 
+/* Reads the value of --dim, as "height=224,width=224", into the options of a model. *words holds the names and must
+ * outlive them; free with g_strfreev(). `dim` may be NULL. Returns false with EXPORT_ERROR_USAGE. */
+bool import_dim_parse(const char *dim, struct onnx_options *options, char ***words, GError **error);
+
 /* A line that could not be used. */
 struct import_skip {
     char *file;
-    int64_t line; /* number of the line, from 1; in a SQLite file the row's id */
+    /* number of the line, from 1; in a SQLite file the row's id, in a model the node's place */
+    int64_t line;
     char *reason;
 };
 
@@ -99,6 +107,7 @@ typedef struct import {
     int64_t replaced;     /* number of these lines in which an option replaced a value */
     GPtrArray *skipped;   /* struct import_skip *: lines that could not be used */
     GPtrArray *networks;  /* struct import_network *: the networks of all files */
+    GPtrArray *notes;     /* char *: what reading models had to decide, a sentence each */
     GHashTable *by_name;  /* the networks by name; keys belong to them */
 } Import;
 

@@ -13,9 +13,9 @@
 #define HEAD_BYTES          65536
 #define UNPACKED_BYTES_MAX  (UINT64_C(2) << 30)
 #define CONVERTED_BYTES_MAX (64 << 20) /* largest text that is converted in memory, in bytes */
-#define KINDS_READ                                                                                 \
-    "driver command lines, layer tables (CSV), find-dbs and perf-dbs of MIOpen (text or SQLite), " \
-    "lists of problem keys; each also compressed with " PACKINGS_READ
+#define KINDS_READ                                                                                  \
+    "ONNX models, driver command lines, layer tables (CSV), find-dbs and perf-dbs of MIOpen (text " \
+    "or SQLite), lists of problem keys; each also compressed with " PACKINGS_READ
 
 G_GNUC_PRINTF(4, 5)
 static bool fail(const char *name, enum export_error code, GError **error, const char *format, ...)
@@ -123,13 +123,19 @@ static bool ends_lines_with_cr(const char *bytes, size_t length)
     return cr != NULL && cr + 1 < bytes + length && memchr(bytes, '\n', length) == NULL;
 }
 
-/* Returns true for a file that is no text: it has a zero byte at its beginning, or is named like an
- * ONNX model, which may have no such byte. */
-static bool is_binary(const char *name, const char *bytes, size_t length)
+/* Returns true for a file that is named like an ONNX model, or begins as one. */
+static bool is_onnx(const char *name, const char *bytes, size_t length)
 {
-    return (memchr(bytes, '\0', length) != NULL && !is_sqlite(bytes, length) &&
-            utf16_charset(bytes, length) == NULL) ||
-           g_str_has_suffix(name, ".onnx");
+    size_t end = packed_name_length(name), ending = strlen(".onnx");
+    return (end > ending && strncmp(name + end - ending, ".onnx", ending) == 0) ||
+           onnx_file_is_model(bytes, length);
+}
+
+/* Returns true for a file that is no text: it has a zero byte at its beginning. */
+static bool is_binary(const char *bytes, size_t length)
+{
+    return memchr(bytes, '\0', length) != NULL && !is_sqlite(bytes, length) &&
+           utf16_charset(bytes, length) == NULL;
 }
 
 static bool refuse_binary(const char *name, const char *bytes, size_t length, GError **error)
@@ -285,8 +291,22 @@ static bool read_text(Import *import, const char *name, ByteSource *bytes, GErro
     return read;
 }
 
-/* Reads a plain file, which can be opened by its path more than once. */
-static bool read_plain(Import *import, const char *name, const char *path, GError **error)
+static bool read_model(Import *import, const char *name, const char *path, const char *beside,
+                       GError **error)
+{
+    g_autoptr(GError) wrong = NULL;
+    g_autoptr(GMappedFile) file = g_mapped_file_new(path, FALSE, &wrong);
+    if (file == NULL) {
+        return fail(name, EXPORT_ERROR_IO, error, "%s", wrong->message);
+    }
+    return import_onnx(import, name, beside, g_mapped_file_get_contents(file),
+                       g_mapped_file_get_length(file), error);
+}
+
+/* Reads a plain file, which can be opened by its path more than once. `beside`: the file in whose folder a model's
+ * tensors may be, NULL for none. */
+static bool read_plain(Import *import, const char *name, const char *path, const char *beside,
+                       GError **error)
 {
     size_t length = 0;
     g_autoptr(ByteSource) source = byte_source_open(path, error);
@@ -294,7 +314,10 @@ static bool read_plain(Import *import, const char *name, const char *path, GErro
         return false;
     }
     const char *head = byte_source_head(source, &length);
-    if (is_binary(name, head, length)) {
+    if (is_onnx(name, head, length)) {
+        return read_model(import, name, path, beside, error);
+    }
+    if (is_binary(head, length)) {
         return refuse_binary(name, head, length, error);
     }
     return is_sqlite(head, length) ? read_database(import, name, path, error)
@@ -303,26 +326,28 @@ static bool read_plain(Import *import, const char *name, const char *path, GErro
 
 /* Reads a packed file or a pipe: copies it as a whole first, so that nothing is imported from a
  * file that turns out to be damaged. */
-static bool read_copy(Import *import, const char *name, ByteSource *source, GError **error)
+static bool read_copy(Import *import, const char *name, ByteSource *source, const char *beside,
+                      GError **error)
 {
     g_autofree char *copy = byte_source_unpack(source, UNPACKED_BYTES_MAX, error);
     if (copy == NULL) {
         g_prefix_error(error, "cannot read problems from '%s': ", name);
         return false;
     }
-    bool read = read_plain(import, name, copy, error);
+    bool read = read_plain(import, name, copy, beside, error);
     g_unlink(copy);
     return read;
 }
 
-static bool read_stream(Import *import, const char *name, ByteSource *source, GError **error)
+static bool read_stream(Import *import, const char *name, ByteSource *source, const char *beside,
+                        GError **error)
 {
     size_t length = 0;
     const char *head = byte_source_head(source, &length);
-    if (!byte_source_packed(source) && is_binary(name, head, length)) {
+    if (!byte_source_packed(source) && is_binary(head, length) && !is_onnx(name, head, length)) {
         return refuse_binary(name, head, length, error);
     }
-    return read_copy(import, name, source, error);
+    return read_copy(import, name, source, beside, error);
 }
 
 bool import_bytes(Import *import, const char *name, const char *bytes, size_t length,
@@ -334,9 +359,10 @@ bool import_bytes(Import *import, const char *name, const char *bytes, size_t le
         return false;
     }
     bool text = !byte_source_packed(source) && !is_sqlite(bytes, length) &&
-                !is_binary(name, bytes, MIN(length, HEAD_BYTES));
+                !is_binary(bytes, MIN(length, HEAD_BYTES)) &&
+                !is_onnx(name, bytes, MIN(length, HEAD_BYTES));
     return text ? read_text(import, name, g_steal_pointer(&source), error)
-                : read_stream(import, name, source, error);
+                : read_stream(import, name, source, NULL, error);
 }
 
 char *import_file_name(const char *path)
@@ -357,7 +383,7 @@ char *import_file_name(const char *path)
 static bool import_stdin(Import *import, GError **error)
 {
     g_autoptr(ByteSource) source = byte_source_open_stdin(error);
-    return source != NULL && read_stream(import, "standard input", source, error);
+    return source != NULL && read_stream(import, "standard input", source, NULL, error);
 }
 
 bool import_file(Import *import, const char *path, GError **error)
@@ -385,5 +411,6 @@ bool import_file(Import *import, const char *path, GError **error)
                     reading->message);
     }
     bool again = !byte_source_packed(source) && g_file_test(path, G_FILE_TEST_IS_REGULAR);
-    return again ? read_plain(import, path, path, error) : read_stream(import, path, source, error);
+    return again ? read_plain(import, path, path, path, error)
+                 : read_stream(import, path, source, path, error);
 }

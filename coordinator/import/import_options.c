@@ -8,13 +8,14 @@ void import_words_clear(struct import_words *words)
     g_free(words->batch);
     g_free(words->dtype);
     g_free(words->layout);
+    g_free(words->dim);
     *words = (struct import_words){0};
 }
 
 bool import_words_any(const struct import_words *words)
 {
     return words->network != NULL || words->batch != NULL || words->dtype != NULL ||
-           words->layout != NULL || words->allow_clamped;
+           words->layout != NULL || words->dim != NULL || words->allow_clamped;
 }
 
 GOptionEntry *import_words_entries(struct import_words *words, char network_letter,
@@ -26,13 +27,17 @@ GOptionEntry *import_words_entries(struct import_words *words, char network_lett
          "this one",
          "NAME"},
         {"batch", batch_letter, 0, G_OPTION_ARG_STRING, &words->batch,
-         "Batch sizes that a layer table leaves out (1), each for every layer; of other lists they "
-         "replace the batch size",
+         "Batch sizes that a layer table leaves out (1), each for every layer; of other lists and of "
+         "models they replace the batch size",
          "N[,N...]"},
         {"dtype", 0, 0, G_OPTION_ARG_STRING, &words->dtype,
          "Likewise data types (FP32): FP32, FP16, BF16, INT8, ...", "T[,T...]"},
         {"layout", 0, 0, G_OPTION_ARG_STRING, &words->layout,
          "Likewise the layout (NCHW): NCHW, NHWC, ...", "L"},
+        {"dim", 0, 0, G_OPTION_ARG_STRING, &words->dim,
+         "Sizes of dimensions that an ONNX model leaves open: NAME=SIZE, NAME=batch for the batch "
+         "size, INPUT:AXIS=SIZE for one without a name",
+         "NAME=SIZE[,...]"},
         {"allow-clamped", 0, 0, G_OPTION_ARG_NONE, &words->allow_clamped,
          "Take layers whose filter is larger than its padded input, too", NULL},
         {0},
@@ -47,7 +52,8 @@ void import_words_append(const struct import_words *words, GPtrArray *line)
     } texts[] = {{"--network", words->network},
                  {"--batch", words->batch},
                  {"--dtype", words->dtype},
-                 {"--layout", words->layout}};
+                 {"--layout", words->layout},
+                 {"--dim", words->dim}};
     for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {
         if (texts[i].given != NULL) {
             g_ptr_array_add(line, g_strdup(texts[i].option));
@@ -126,11 +132,32 @@ static bool read_list(const char *option, const char *list, struct import_option
     return true;
 }
 
+bool import_dim_parse(const char *dim, struct onnx_options *options, char ***words, GError **error)
+{
+    *words = g_strsplit(dim != NULL ? dim : "", ",", -1);
+    if (dim != NULL && dim[0] == '\0') {
+        return wrong(error, "--dim needs a value, not ''");
+    }
+    for (int i = 0; (*words)[i] != NULL; i++) {
+        if (!onnx_dim_parse((*words)[i], options, error)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool check_dim(const char *dim, GError **error)
+{
+    g_auto(GStrv) words = NULL;
+    struct onnx_options options = {0};
+    return import_dim_parse(dim, &options, &words, error);
+}
+
 bool import_words_parse(const struct import_words *words, struct import_options *options,
                         GError **error)
 {
-    *options =
-        (struct import_options){.network = words->network, .allow_clamped = words->allow_clamped};
+    *options = (struct import_options){
+        .network = words->network, .dim = words->dim, .allow_clamped = words->allow_clamped};
     if (words->network != NULL && words->network[0] == '\0') {
         return wrong(error, "--network needs a name, not ''");
     }
@@ -143,6 +170,7 @@ bool import_words_parse(const struct import_words *words, struct import_options 
         return wrong(error, "--layout takes NCHW, NHWC, CHWN, NCHWc4 or NCHWc8, not '%s'",
                      words->layout);
     }
-    return read_list("--batch", words->batch, options, read_batch, error) &&
+    return check_dim(words->dim, error) &&
+           read_list("--batch", words->batch, options, read_batch, error) &&
            read_list("--dtype", words->dtype, options, read_type, error);
 }

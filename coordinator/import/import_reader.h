@@ -68,13 +68,22 @@ struct import_layer {
  * allow that. */
 void import_add(Import *import, const struct import_source *source, int64_t line,
                 const struct import_layer *layer);
-/* Does the same as import_add() for a line that states batch size, type and layout, which the options replace; counts
- * it in import->replaced if a value changed. If the options make a problem invalid, the line is skipped with the
+/* Does the same as import_add() with each of the layer's problems in all batch sizes and data types, and the layout, of
+ * the options. Returns true if that changed a value. If the options make a problem invalid, the line is skipped with the
  * reason. */
+bool import_add_variants(Import *import, const struct import_source *source, int64_t line,
+                         const struct import_layer *layer);
+/* Does the same as import_add_variants() for a line that states batch size, type and layout, which the options
+ * replace; counts it in import->replaced if a value changed. */
 void import_add_replaced(Import *import, const struct import_source *source, int64_t line,
                          const struct import_layer *layer);
 void import_skip(Import *import, const struct import_source *source, int64_t line,
                  const char *reason);
+
+/* Reads an ONNX model: its convolutions, in their order, are the layers of one network. `path` is the file, in whose
+ * folder large tensors may be; NULL for a model from a pipe. Returns false as the readers below. */
+bool import_onnx(Import *import, const char *name, const char *path, const void *bytes,
+                 size_t length, GError **error);
 
 /* Readers of the formats. Each reads the whole source, or returns false with EXPORT_ERROR_KIND, _IO, _DAMAGED or
  * _STOPPED. Problems read before the failure stay in the import. */

@@ -68,6 +68,8 @@ static void say_biased(const Import *import)
 
 void problems_say_notes(const Import *import)
 {
+    for (guint i = 0; i < import->notes->len; i++)
+        fprintf(stderr, "%s\n", (const char *)import->notes->pdata[i]);
     say_replaced(import);
     say_joined(import);
     say_biased(import);
