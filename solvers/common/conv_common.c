@@ -324,9 +324,7 @@ static int64_t touched(const struct problem *p, enum tensor_role role, int axis)
     }
 }
 
-/* Bytes of an input's elements that affect the result, or of all elements of an output, without the padding of
- * blocked layouts. */
-static double meant_bytes(const struct problem *p, enum tensor_role role)
+double conv_meant_bytes(const struct problem *p, enum tensor_role role)
 {
     bool is_written = role == problem_output_role(p);
     double bytes = data_type_bytes(p->type[role]);
@@ -349,11 +347,11 @@ void conv_set_compulsory_bytes(const struct problem *p, struct solution *solutio
     solution->read_bytes = 0;
     for (int t = 0; t < TENSOR_COUNT; t++) {
         if ((enum tensor_role)t != output)
-            solution->read_bytes += meant_bytes(p, (enum tensor_role)t);
+            solution->read_bytes += conv_meant_bytes(p, (enum tensor_role)t);
     }
     if (p->epilogue[0] != '\0')
         solution->read_bytes += conv_epilogue_bytes(p);
-    solution->write_bytes = meant_bytes(p, output);
+    solution->write_bytes = conv_meant_bytes(p, output);
 }
 
 void conv_set_exact_work(const struct problem *p, struct solution *solution)

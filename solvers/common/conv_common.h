@@ -81,6 +81,9 @@ bool conv_is_nchw_fp32_forward(const struct problem *p, const char **reason);
 /* Multiply-accumulates of the convolution that read no padding. */
 double conv_exact_macs(const struct problem *p);
 
+/* Bytes of an input's elements that affect the result, or of all elements of an output, without the padding of blocked
+ * layouts. */
+double conv_meant_bytes(const struct problem *p, enum tensor_role role);
 /* Sets read_bytes and write_bytes to the least that any solution must move: the output, and once each input
  * element that affects the result. A strided 1x1 skips most of x; wide padding skips a part of w and y. */
 void conv_set_compulsory_bytes(const struct problem *p, struct solution *solution);

@@ -78,7 +78,7 @@ static bool scales_are_per_channel(const struct epilogue *epilogue)
 static void add_operand_options(const struct problem *p, const struct epilogue *epilogue,
                                 struct launch *launch)
 {
-    if (p->type[TENSOR_X] == TYPE_INT8)
+    if (problem_value_is_integer(p))
         launch_option_int(launch, "EP_INT", 1);
     if (problem_has_operand(p, TENSOR_BIAS))
         launch_option_text(launch, "EP_BIAS", data_type_name(problem_operand_type(p, TENSOR_BIAS)));

@@ -49,7 +49,7 @@ static bool serves_form(const struct solver *solver, const struct problem *p, co
                                     : "needs a problem without epilogue";
         return false;
     }
-    if (!solver->any_strides && problem_is_strided(p)) {
+    if (!solver->any_strides && !solver->own_strides && problem_is_strided(p)) {
         *reason = "needs packed tensors";
         return false;
     }
@@ -279,6 +279,9 @@ const char *solver_algorithm(const struct solver *solver, enum direction directi
 {
     static const char *const words[DIRECTION_COUNT] = {"Fwd", "BwdData", "BwdWeights"};
 
-    g_snprintf(buffer, 64, "miopenConvolution%sAlgo%s", words[direction], solver->algorithm);
+    if (solver->kind == OP_CONV)
+        g_snprintf(buffer, 64, "miopenConvolution%sAlgo%s", words[direction], solver->algorithm);
+    else
+        g_strlcpy(buffer, solver->algorithm, 64);
     return buffer;
 }

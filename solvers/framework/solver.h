@@ -33,6 +33,9 @@ struct solver {
     /* Tensors need not be packed: the launches take strides as arguments. Strides must keep the layout's order:
      * a step along an axis spans at least all elements of the next faster axis. */
     bool any_strides;
+    /* Problems with strided tensors are served, but each solution is for the problem's own strides: they decide its
+     * launches. */
+    bool own_strides;
     /* The epilogues that its kernels do: bits of enum epilogue_class. A problem with any other is not given to
      * is_applicable(). 0: none. */
     unsigned epilogues;
@@ -133,7 +136,8 @@ const char *solver_hash(const struct solver *solver);
  * with g_strfreev(). */
 char **solver_pins(void);
 
-/* The algorithm's name in find-db entries for this direction: "miopenConvolutionFwdAlgoDirect". */
+/* The algorithm's name in find-db entries for this direction: "miopenConvolutionFwdAlgoDirect". For other operators
+ * than convolutions, which find-dbs do not know, the algorithm alone: "Direct". */
 const char *solver_algorithm(const struct solver *solver, enum direction direction,
                              char buffer[64]);
 

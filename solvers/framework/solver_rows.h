@@ -37,7 +37,18 @@
     ROW(conv_few_channels_data) \
     ROW(conv_few_channels_weights) \
     ROW(conv_few_channels_matrix) \
-    ROW(conv_few_channels_matrix_w)
+    ROW(conv_few_channels_matrix_w) \
+    ROW(pool_naive) \
+    ROW(pool_pieces) \
+    ROW(pointwise_naive) \
+    ROW(pointwise_pieces) \
+    ROW(softmax_naive) \
+    ROW(softmax_pieces) \
+    ROW(softmax_group) \
+    ROW(resize_naive) \
+    ROW(resize_pieces) \
+    ROW(lrn_naive) \
+    ROW(lrn_pieces)
 /* clang-format on */
 
 #define SOLVER_DECLARATION(name) extern const struct solver solver_##name;

@@ -279,6 +279,22 @@ unsigned problem_epilogue_classes(const struct problem *p)
     return classes;
 }
 
+bool problem_value_is_integer(const struct problem *p)
+{
+    if (p->type[TENSOR_X] != TYPE_INT8) {
+        return false;
+    }
+    switch (p->kind) {
+    case OP_CONV:
+    case OP_POINTWISE: return true;
+    case OP_POOL: return strcmp(p->mode, "max") == 0;
+    case OP_RESIZE: return g_str_has_prefix(p->mode, "nearest,");
+    case OP_SOFTMAX:
+    case OP_LRN: break;
+    }
+    return false;
+}
+
 /* ---- computing ---- */
 
 static double clamp(double v, double low, double high)

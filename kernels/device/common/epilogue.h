@@ -28,6 +28,7 @@
  * largest factor.
  */
 #include "dialect.h"
+#include "functions.h"
 
 /* The numbers of enum epilogue_op. */
 #define EP_OP_NONE        0
@@ -170,33 +171,6 @@ DEVICE float epilogue_sqrt(float v)
     return v < 0.0f ? u.value : v + v == v ? v : root; /* v + v is v for 0 and infinity */
 }
 
-/* exp(v) = 2^n * exp(f) with |f| <= log(2) / 2; the Taylor series of exp(f) to f^7. 2^n is multiplied in two factors,
- * which covers all results from 2^-126 to infinity. */
-DEVICE float epilogue_exp(float v)
-{
-    union float_bits u, power, rest;
-    float n, f, series;
-    int whole, first;
-    v = v > 89.0f ? 89.0f : v;
-    v = v < -104.0f ? -104.0f : v;
-    u.value = v * 1.44269504f + 12582912.0f;
-    n = u.value - 12582912.0f;
-    whole = (int)(u.bits - 0x4b400000u);
-    f = v - n * 0.693359375f;
-    f = f - n * -2.12194440e-4f;
-    series = 1.98412698e-4f;
-    series = series * f + 1.38888889e-3f;
-    series = series * f + 8.33333333e-3f;
-    series = series * f + 4.16666667e-2f;
-    series = series * f + 1.66666667e-1f;
-    series = series * f + 0.5f;
-    series = series * f * f + f + 1.0f;
-    first = whole >> 1;
-    power.bits = (unsigned int)(first + 127) << 23;
-    rest.bits = (unsigned int)(whole - first + 127) << 23;
-    return series * power.value * rest.value;
-}
-
 /* exp(v) - 1 for v <= 0: near 0 its Taylor series, to v^9 */
 DEVICE float epilogue_expm1(float v)
 {
@@ -209,7 +183,7 @@ DEVICE float epilogue_expm1(float v)
     series = series * v + 1.66666667e-1f;
     series = series * v + 0.5f;
     series = series * v * v + v;
-    return v > -0.75f ? series : epilogue_exp(v) - 1.0f;
+    return v > -0.75f ? series : function_exp(v) - 1.0f;
 }
 
 /* log(1 + v) for 0 <= v <= 1: 2 atanh(s) with s = v / (2 + v) <= 1/3, a series to s^15 */
@@ -228,7 +202,7 @@ DEVICE float epilogue_log1p(float v)
 
 DEVICE float epilogue_sigmoid(float v)
 {
-    return 1.0f / (1.0f + epilogue_exp(-v));
+    return 1.0f / (1.0f + function_exp(-v));
 }
 
 /* With e = exp(-2|v|) - 1, tanh(|v|) = -e / (2 + e). */
@@ -240,7 +214,7 @@ DEVICE float epilogue_tanh(float v)
 
 DEVICE float epilogue_softplus(float v)
 {
-    return (v > 0.0f ? v : 0.0f) + epilogue_log1p(epilogue_exp(-epilogue_abs(v)));
+    return (v > 0.0f ? v : 0.0f) + epilogue_log1p(function_exp(-epilogue_abs(v)));
 }
 
 /* Polynomials fitted to erf(v) / v below 0.93, and above to log(1 - erf(v)). */
@@ -260,7 +234,7 @@ DEVICE float epilogue_erf(float v)
     far = far * a - 6.34846687e-1f;
     far = far * a - 1.28717512e-1f;
     far = far * a - a;
-    far = epilogue_signed(1.0f - epilogue_exp(far), v);
+    far = epilogue_signed(1.0f - function_exp(far), v);
     return a > 0.927734375f ? far : near;
 }
 
@@ -293,7 +267,7 @@ DEVICE float epilogue_step(int op, float a, float b, float v, float bias, float 
     case EP_OP_HARDSIGMOID: return epilogue_clamp(a * v + b, 0.0f, 1.0f);
     case EP_OP_SIGMOID: return epilogue_sigmoid(v);
     case EP_OP_TANH: return epilogue_tanh(v);
-    case EP_OP_EXP: return epilogue_exp(v);
+    case EP_OP_EXP: return function_exp(v);
     case EP_OP_SQRT: return epilogue_sqrt(v);
     case EP_OP_ABS: return epilogue_abs(v);
     case EP_OP_ERF: return epilogue_erf(v);
