@@ -10,6 +10,7 @@
 #include "solvers/framework/solver.h"
 #include "tests/support/kernels/conv_kinds.h"
 #include "tests/support/kernels/conv_shapes.h"
+#include "tests/support/kernels/operator_family.h"
 #include "tests/support/kernels/pocl_leaks.h"
 #include "tests/support/kernels/random_epilogue.h"
 #include "tests/support/test_effort.h"
@@ -421,6 +422,12 @@ static int run_family(void)
     if (!runner) {
         g_print("1..0 # SKIP there is no such device on this machine\n");
         return 0;
+    }
+    if (solver->kind != OP_CONV) {
+        operator_family_add(solver, runner, contexts);
+        status = g_test_run();
+        solution_runner_free(runner);
+        return status;
     }
     claims = find_claims(draws);
     if (no_device_for_it(claims)) {

@@ -39,8 +39,11 @@ int64_t trial_lay_out(const struct problem *p, enum tensor_role role, enum trial
     int64_t sizes[5], elements = strides == TRIAL_SPREAD ? 2 : 1;
     int order[5];
 
+    problem_strides(p, role, result);
+    if (strides == TRIAL_PACKED)
+        return problem_tensor_span(p, role);
     problem_packed_strides(p, role, result);
-    if (strides == TRIAL_PACKED || role >= STRIDED_COUNT ||
+    if (role >= STRIDED_COUNT ||
         problem_layout_block(problem_operand_layout(p, role)) > 1)
         return problem_tensor_elements(p, role);
     conv_plain_sizes(p, role, sizes);
@@ -90,13 +93,15 @@ static void fill_input(struct conv_trial *trial, enum tensor_role role, GRand *r
     const struct run_tensor *tensor = &trial->tensors[role];
     int64_t sizes[5], count = conv_plain_sizes(p, role, sizes);
     enum data_type type = problem_operand_type(p, role);
-    double factor = role == TENSOR_SCALES && p->type[TENSOR_X] == TYPE_INT8 ? 0.01 : 1;
+    bool sums_int8 = p->kind == OP_CONV && p->type[TENSOR_X] == TYPE_INT8;
+    double factor = role == TENSOR_SCALES && sums_int8 ? 0.01 : 1;
 
-    for (int64_t i = 0; i < count; i++) {
+    for (int64_t i = 0; i < count; i++)
         conv_store(p, role, tensor->strides, tensor_data(tensor), i,
                    factor * random_value(type, random));
+    /* A second tensor may repeat its elements, so that a later value may replace an earlier one. */
+    for (int64_t i = 0; i < count; i++)
         trial->plain[role][i] = conv_load(p, role, tensor->strides, tensor_data(tensor), i);
-    }
 }
 
 /* The element of a list with one value for each channel, or one for all. */
@@ -151,7 +156,7 @@ static void finish_reference(struct conv_trial *trial, int64_t count)
     struct epilogue epilogue;
 
     trial->sums = g_memdup2(trial->plain[output], (gsize)count * sizeof(double));
-    if (trial->p.epilogue[0] == '\0')
+    if (trial->p.epilogue[0] == '\0' && trial->p.kind == OP_CONV)
         return;
     g_assert_true(epilogue_parse(trial->p.epilogue, &epilogue, NULL));
     for (int64_t i = 0; i < count; i++) {
@@ -231,6 +236,8 @@ static double sum_error(const struct conv_trial *trial, const char *algorithm, i
     double unit = ldexp(1, -24), input_unit = 0, length = (double)trial->longest;
     double factor = MIN(length + 2, 16), magnitude = trial->magnitude[index];
 
+    if (p->kind != OP_CONV)
+        return factor * unit * magnitude;
     if (conv_type_epsilon(p->type[TENSOR_X]) == 0)
         return 0;
     for (int t = 0; t < TENSOR_COUNT; t++) {
@@ -296,7 +303,7 @@ static double allowed_error(const struct conv_trial *trial, const char *algorith
 
     if (trial->p.epilogue[0] != '\0')
         error = error_after_epilogue(trial, index, error);
-    else if (conv_type_epsilon(trial->p.type[TENSOR_X]) == 0)
+    else if (trial->p.kind == OP_CONV && conv_type_epsilon(trial->p.type[TENSOR_X]) == 0)
         return 0;
     if (conv_type_epsilon(type) == 0)
         return error + 0.5;
