@@ -66,12 +66,9 @@ softmax(GLOBAL const STORAGE(TYPE_X) * RESTRICT x, GLOBAL STORAGE(TYPE_Y) * REST
     for (int lane = 1; lane < LANES; lane++)
         sums[0] += sums[lane];
 #endif
-    for (int lane = 0; lane < LANES; lane++) {
-#if WIDTH > 1
-        float sum = sums[0];
-#else
-        float sum = lane < place.count ? sums[lane] : 1.0f;
-#endif
+    for (int lane = LANES - 1; lane >= 0; lane--) {
+        float sum = sums[WIDTH > 1 ? 0 : lane];
+        sum = sum > 0 ? sum : 1.0f; /* a lane behind the piece's end */
         sums[lane] = LOGARITHM ? function_log(sum) : 1.0f / sum;
     }
     for (int c = 0; c < c_count; c += WIDTH) {
