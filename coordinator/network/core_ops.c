@@ -88,6 +88,16 @@ static bool infer_packed(const struct op_call *call, struct shape *outputs, GErr
     return shape_set_packed(&outputs[0], input->type, input->rank, input->dim, error);
 }
 
+/* What is known of the elements stays known. */
+static bool fold_copy(const struct op_call *call, const struct shape *outputs,
+                      struct tensor **constants, GError **error)
+{
+    (void)error;
+    if (outputs[0].type == call->inputs[0]->type)
+        constants[0] = tensor_ref((struct tensor *)call->constants[0]);
+    return true;
+}
+
 const struct op op_copy = {
     .name = "copy",
     .min_inputs = 1,
@@ -96,6 +106,7 @@ const struct op op_copy = {
     .max_outputs = 1,
     .absorbs = OP_READS_ALL | OP_WRITES_ALL,
     .infer = infer_packed,
+    .fold = fold_copy,
 };
 
 const struct op op_transpose = {
@@ -240,7 +251,7 @@ const struct op op_unknown = {
     .name = "unknown",
     .min_inputs = 0,
     .max_inputs = OP_ANY_NUMBER,
-    .min_outputs = 0,
+    .min_outputs = 1,
     .max_outputs = OP_ANY_NUMBER,
     .infer = infer_unknown,
 };

@@ -241,7 +241,7 @@ static bool check_inputs(const struct graph *graph, const struct op *op,
 
 static int spec_outputs(const struct node_spec *spec)
 {
-    return MAX(spec->output_count, spec->op->min_outputs > 0 || spec->outputs ? 1 : 0);
+    return MAX(spec->output_count, 1);
 }
 
 static bool check_outputs(const struct graph *graph, const struct node_spec *spec, GError **error)
@@ -765,6 +765,34 @@ int graph_remove_dead(struct graph *graph)
     }
     graph_edited(graph);
     return removed;
+}
+
+static bool fold_result(struct value *value)
+{
+    if (!tensor_has_data(value->constant) || value->use_count == 0)
+        return false;
+    struct value *constant = graph_add_constant(value->graph, NULL, value->constant);
+    value_exchange_names(value, constant);
+    mark_all_users(value);
+    uses_move(value, constant);
+    return true;
+}
+
+int graph_fold_constants(struct graph *graph)
+{
+    int folded = 0;
+    graph_propagate(graph);
+    for (struct node *node = graph->last, *previous; node; node = previous) {
+        previous = node->previous;
+        bool is_folded = false;
+        for (int i = 0; i < node->output_count; i++)
+            is_folded |= fold_result(node->outputs[i]);
+        folded += is_folded;
+        if (is_folded && is_dead(node))
+            node_remove(node);
+    }
+    graph_edited(graph);
+    return folded;
 }
 
 void graph_rename_node(struct node *node, const char *name)

@@ -198,6 +198,9 @@ bool graph_remove_node(struct node *node, GError **error);
 /* In a resolved graph: users of views that show their base as it is use the base itself, and views without users are
  * removed. Outputs of the graph keep their values. Returns the number of views removed. */
 int graph_fold_views(struct graph *graph);
+/* Propagates; results whose contents are known then, such as computed dimensions, become constants of the graph, named as
+ * they were, and the nodes that made them are removed. Returns the number of results. */
+int graph_fold_constants(struct graph *graph);
 /* Removes all nodes, and constants, that no output depends on. Inputs stay. Returns the number of nodes removed. */
 int graph_remove_dead(struct graph *graph);
 void graph_rename_node(struct node *node, const char *name);    /* NULL: no name */

@@ -58,7 +58,7 @@ static struct node *copy_node(struct graph *copy, const struct node *node, const
         .inputs = inputs,
         .input_count = node->input_count,
         .output_count = node->output_count,
-        .outputs = node->output_count ? outputs : NULL,
+        .outputs = outputs,
     };
     GError *error = NULL;
     struct node *made = graph_add(copy, &spec, &error);
