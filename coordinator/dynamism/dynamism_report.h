@@ -15,7 +15,8 @@
  *                     by_form (problems by the form that serves them), kernels, unknown_kernels,
  *                     bytes, compile_seconds, run_ms, choices (an array: problem, solver, config,
  *                     time_ms) and cold: null where not measured, or kernels, bytes,
- *                     compile_seconds, load_seconds, first_seconds, second_seconds
+ *                     compile_seconds, load_seconds, pack_seconds, first_seconds,
+ *                     second_seconds
  *   kinds             kernels that are needed with nothing of the shape compiled in
  *   parameters        an array: parameter, choice, values, compilations, gain, problems, pairs;
  *                     null where not known

@@ -517,7 +517,7 @@ static void add_runs(GByteArray *out, const struct round *round)
 
 void outcomes_to_row(GByteArray *out, const struct job *job, const struct round *round, bool open)
 {
-    guint row = rows_begin(out, 18);
+    guint row = rows_begin(out, 19);
     rows_field_int8(out, job->campaign);
     rows_field_int8(out, job->id);
     rows_field_int4(out, round->number);
@@ -535,6 +535,10 @@ void outcomes_to_row(GByteArray *out, const struct job *job, const struct round 
     add_numbers(out, round, offsetof(struct outcome, eval_seconds));
     add_counts(out, round);
     rows_field_double(out, total(round, offsetof(struct outcome, eval_seconds)));
+    if (total(round, offsetof(struct outcome, pack_ms)) > 0)
+        add_numbers(out, round, offsetof(struct outcome, pack_ms));
+    else
+        rows_field_null(out, ROW_DOUBLES);
     rows_end(out, row);
 }
 
@@ -542,7 +546,7 @@ static void kept_to_row(GByteArray *out, const struct job *job, const struct rou
                         const struct kept *kept, int rank)
 {
     const struct outcome *o = &kept->outcome;
-    guint row = rows_begin(out, 17);
+    guint row = rows_begin(out, 19);
     rows_field_int8(out, job->campaign);
     rows_field_int8(out, job->id);
     rows_field_int4(out, rank);
@@ -560,6 +564,13 @@ static void kept_to_row(GByteArray *out, const struct job *job, const struct rou
     rows_field_int8(out, (int64_t)kept->workspace_bytes);
     rows_field_double(out, kept->flops);
     rows_field_bool(out, kept->is_default);
+    if (kept->packed_bytes > 0) {
+        rows_field_double(out, o->pack_ms);
+        rows_field_int8(out, (int64_t)kept->packed_bytes);
+    } else {
+        rows_field_null(out, ROW_DOUBLE);
+        rows_field_null(out, ROW_INT8);
+    }
     rows_end(out, row);
 }
 

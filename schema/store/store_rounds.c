@@ -50,6 +50,7 @@ static const struct column outcome_columns[] = {
     {"spread", offsetof(struct outcome, spread)},
     {"error", offsetof(struct outcome, error)},
     {"eval_seconds", offsetof(struct outcome, eval_seconds)},
+    {"pack_ms", offsetof(struct outcome, pack_ms)},
 };
 
 static double *outcome_number(struct outcome *outcome, size_t offset)
@@ -188,8 +189,10 @@ bool kept_from_json(const json_t *object, struct kept *kept, GError **error)
         .error = json_member_double(object, "error"),
         .build_seconds = json_member_double(object, "build_seconds"),
         .eval_seconds = json_member_double(object, "eval_seconds"),
+        .pack_ms = json_member_double(object, "pack_ms"),
     };
     kept->workspace_bytes = (uint64_t)workspace_bytes;
+    kept->packed_bytes = (uint64_t)MAX(json_member_int(object, "packed_bytes"), 0);
     kept->flops = json_member_double(object, "flops");
     kept->is_default = json_member_bool(object, "is_default");
     return true;

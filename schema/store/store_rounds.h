@@ -19,6 +19,7 @@ struct outcome {
     /* Largest error of an element divided by its tolerance: at most 1 for a verified config. */
     double error;
     double build_seconds, eval_seconds;
+    double pack_ms; /* time of packing the filter once; 0 for a config that does not pack it */
 };
 
 struct round {
@@ -51,6 +52,7 @@ struct kept {
     char *kernel_keys; /* joined by ',' */
     struct outcome outcome;
     uint64_t workspace_bytes;
+    uint64_t packed_bytes; /* of the packed filter; 0 for a config that does not pack it */
     double flops;
     bool is_default;
 };

@@ -145,6 +145,12 @@ void rows_field_double(GByteArray *out, double value)
     rows_double(out, value);
 }
 
+void rows_field_null(GByteArray *out, enum row_type type)
+{
+    put_4(out, type);
+    put_4(out, UINT32_MAX); /* the length -1 */
+}
+
 void rows_field_text(GByteArray *out, const char *text)
 {
     put_4(out, ROW_TEXT);

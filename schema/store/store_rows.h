@@ -50,6 +50,7 @@ void rows_field_int4(GByteArray *out, int32_t value);
 void rows_field_int8(GByteArray *out, int64_t value);
 void rows_field_double(GByteArray *out, double value);
 void rows_field_text(GByteArray *out, const char *text);
+void rows_field_null(GByteArray *out, enum row_type type);
 /* Begins a field that is an array of `count` elements. Pass the returned value to rows_end() after the last
  * element. */
 guint rows_field_array(GByteArray *out, enum row_type type, enum row_type element_type, int count);

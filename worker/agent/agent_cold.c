@@ -120,11 +120,13 @@ static bool take_times(struct direct *direct, const json_t *head, void *data)
     struct direct_facts facts;
     (void)data;
     direct_facts(direct, &facts);
-    json_t *answer = json_pack("{s:i, s:I, s:f, s:O, s:O, s:O}", "kernels", facts.kernels, "bytes",
-                               (json_int_t)facts.bytes, "compile_seconds", facts.compile_seconds,
-                               "load_seconds", json_object_get(head, "load_seconds"),
-                               "first_seconds", json_object_get(head, "first_seconds"),
-                               "second_seconds", json_object_get(head, "second_seconds"));
+    json_t *answer =
+        json_pack("{s:i, s:I, s:f, s:O, s:O, s:O, s:O}", "kernels", facts.kernels, "bytes",
+                  (json_int_t)facts.bytes, "compile_seconds", facts.compile_seconds, "load_seconds",
+                  json_object_get(head, "load_seconds"), "pack_seconds",
+                  json_object_get(head, "pack_seconds"), "first_seconds",
+                  json_object_get(head, "first_seconds"), "second_seconds",
+                  json_object_get(head, "second_seconds"));
     bool printed = answer && json_dumpf(answer, stdout, JSON_COMPACT) == 0;
     putchar('\n');
     json_decref(answer);

@@ -15,8 +15,8 @@ struct cold_options {
 };
 
 /* Compiles the file's kernels one after the other, loads them all, runs the layers in order
- * twice, each as often as the file says, and prints
- * {"kernels","bytes","compile_seconds","load_seconds", "first_seconds","second_seconds"} on
+ * twice, each as often as the file says, after packing the filters that are packed, and prints
+ * {"kernels","bytes","compile_seconds","load_seconds","pack_seconds","first_seconds","second_seconds"} on
  * stdout. All caches are empty at the start. Returns the exit status: 0; 1 after a failure,
  * which was logged; 128 plus the signal's number after SIGINT, SIGTERM or SIGHUP. */
 int agent_cold(const struct cold_options *options);

@@ -315,6 +315,7 @@ static void kept_add(struct work *work, GArray *all, const struct candidate *can
     kept.kernel_keys = g_strdup(candidate->round->kernel_keys[candidate->index]);
     kept.outcome = *candidate_outcome(candidate);
     kept.workspace_bytes = solution.workspace_bytes;
+    kept.packed_bytes = solution.packed_bytes;
     kept.flops = solution.flops;
     g_array_append_val(all, kept);
 }

@@ -224,14 +224,14 @@ static bool send_outcome(void *data, const struct eval_config *config,
 
     return send_head(
         server,
-        json_pack("{s:s,s:I,s:i,s:s,s:i,s:f,s:f,s:f,s:f,s:f,s:f,s:o,s:o*}", "op", "outcome", "id",
-                  server->current->id, "index", config->index, "failure",
+        json_pack("{s:s,s:I,s:i,s:s,s:i,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:o,s:o*}", "op", "outcome",
+                  "id", server->current->id, "index", config->index, "failure",
                   failure_name(evaluation->failure), "n", times->n, "min_ms",
                   finite_number(times->min_ms), "median_ms", finite_number(times->median_ms),
                   "spread", finite_number(times->spread), "error", finite_number(evaluation->error),
                   "eval_seconds", evaluation->eval_seconds, "busy_seconds", busy_since(server),
-                  "detail", valid_text(evaluation->detail), "conditions",
-                  conditions_now(server, evaluation)),
+                  "pack_ms", finite_number(evaluation->pack_ms), "detail",
+                  valid_text(evaluation->detail), "conditions", conditions_now(server, evaluation)),
         error);
 }
 
@@ -317,9 +317,10 @@ static bool serve_cold(struct server *server, const json_t *head, GError **error
     if (!cold_run(server->opened.device, server->kernels, head, &times, error))
         return false;
     return send_head(server,
-                     json_pack("{s:s,s:f,s:f,s:f}", "op", "cold", "load_seconds",
-                               times.load_seconds, "first_seconds", times.first_seconds,
-                               "second_seconds", times.second_seconds),
+                     json_pack("{s:s,s:f,s:f,s:f,s:f}", "op", "cold", "load_seconds",
+                               times.load_seconds, "pack_seconds", times.pack_seconds,
+                               "first_seconds", times.first_seconds, "second_seconds",
+                               times.second_seconds),
                      error);
 }
 

@@ -183,7 +183,6 @@ static bool evaluate(struct state *s, const struct eval_config *config, bool ver
     if (done && verdict.failure != FAILURE_NONE) {
         outcome_fail(outcome, verdict.failure, verdict.detail);
     } else if (done) {
-        outcome->packed_bytes = solution.packed_bytes;
         done = time_config(s, &invocation, keep, outcome, error) &&
                workbench_strayed(&s->bench, &verdict, error);
         if (done && verdict.failure != FAILURE_NONE)

@@ -17,7 +17,6 @@ struct evaluation {
     struct measurement times;
     double error;
     double pack_ms; /* time of packing the filter once; 0 for a solution that does not pack */
-    uint64_t packed_bytes; /* of the packed filter; 0 for none */
     double eval_seconds;
     char detail[VERDICT_DETAIL_MAX];
 };

@@ -34,7 +34,7 @@
  *    "keep":false,             true: no config is dropped early
  *    "limits":{..},            of the campaign (target_json.h); absent: none
  *    "judge":KEY}              judge.cl for the target, sent before; absent: the host verifies
- *   {"op":"cold","target":{..},     load the kernels, run all layers twice (cold_run.h)
+ *   {"op":"cold","target":{..},     load the kernels, pack filters, run all layers twice (cold_run.h)
  *    "layers":[{"index":0,"problem":KEY,"solver":NAME,"values":[..],"kernels":[..],"runs":N,
  *               "workspace_bytes":B}, ...]}     of the config's result: the solver's limit; absent: no limit
  *   {"op":"pipeline","target":{..},"plan":PATH,     run a whole network (pipeline/pipeline_run.h)
@@ -51,6 +51,7 @@
  *   {"op":"begin","id":N,"index":I}      the config that is now in flight
  *   {"op":"outcome","id":N,"index":I,"failure":"ok","n":..,"min_ms":..,"median_ms":..,"spread":..,
  *    "error":..,"eval_seconds":..,"detail":"..",
+ *    "pack_ms":MS,           of packing the filter once, which is no part of a run; 0: the solution does not pack
  *    "busy_seconds":..,      time in which a GPU had work, since the last report
  *    "conditions":{..}}      of the device at that time (schema/results/conditions.h); absent: unknown
  *   {"op":"evaluated","id":N,"drift":D,"stopped":false,"repeated":false,"busy_seconds":..,
@@ -58,7 +59,7 @@
  *    "doubted":false,          the device's own verifying failed its proof (verify/judge.h)
  *    "refusal":".."}           why the host verified although a judge was sent; else ""
  *   {"op":"failed","id":N,"failure":"..","detail":".."}       the whole request cannot be served
- *   {"op":"cold","load_seconds":S,"first_seconds":S,"second_seconds":S}     or the child ends
+ *   {"op":"cold","load_seconds":S,"pack_seconds":S,"first_seconds":S,"second_seconds":S}   or the child ends
  *   {"op":"pipeline","network":"..","arena":{"bytes","sum_bytes","bound_bytes"},"input_bytes":B,
  *    "weight_bytes":B,"packed_bytes":B,"workspace_bytes":B,"load_seconds":S,"pack_ms":MS,
  *    "launches":{"n","min_ms","median_ms","spread","unstable"},     all launches, one by one

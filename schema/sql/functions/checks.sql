@@ -116,7 +116,8 @@ BEGIN
             WHEN (cardinality(i.details) = size AND cardinality(i.n) = size
                   AND cardinality(i.min_ms) = size AND cardinality(i.median_ms) = size
                   AND cardinality(i.spread) = size AND cardinality(i.error) = size
-                  AND cardinality(i.eval_seconds) = size) IS NOT TRUE
+                  AND cardinality(i.eval_seconds) = size
+                  AND coalesce(cardinality(i.pack_ms), size) = size) IS NOT TRUE
                 THEN 'the arrays of its round differ in length'
             WHEN (@FAILURE_NONE <= ALL (i.failures)
                   AND @FAILURE_OVER_LIMITS >= ALL (i.failures)
@@ -127,7 +128,8 @@ BEGIN
                   AND 1e12 > ALL (i.median_ms) AND 0 <= ALL (i.spread) AND 1e12 > ALL (i.spread)
                   AND 0 <= ALL (i.error) AND 1e13 > ALL (i.error) AND 0 <= ALL (i.eval_seconds)
                   AND 1e9 > ALL (i.eval_seconds) AND i.total_eval_seconds >= 0
-                  AND i.total_eval_seconds < 1e12 AND i.drift >= 0 AND i.drift < 1e12) IS NOT TRUE
+                  AND i.total_eval_seconds < 1e12 AND i.drift >= 0 AND i.drift < 1e12
+                  AND (i.pack_ms IS NULL OR 0 <= ALL (i.pack_ms) AND 1e12 > ALL (i.pack_ms))) IS NOT TRUE
                 THEN 'a time, a spread or an error is negative, endless or no number'
             WHEN (i.evaluated >= 0 AND i.pending >= 0 AND i.evaluated + i.pending = size) IS NOT TRUE
                 THEN 'its counts are not those of its configs'
@@ -164,8 +166,10 @@ BEGIN
                 THEN 'a result has no time, or is beyond its tolerance'
             WHEN (k.build_seconds >= 0 AND k.build_seconds < 1e9 AND k.eval_seconds >= 0
                   AND k.eval_seconds < 1e9 AND k.workspace_bytes >= 0 AND k.flops >= 0
-                  AND k.flops < 1e30) IS NOT TRUE
-                THEN 'a result''s seconds, workspace or operations cannot be'
+                  AND k.flops < 1e30 AND coalesce(k.pack_ms >= 0 AND k.pack_ms < 1e12, true)
+                  AND coalesce(k.packed_bytes > 0, true)
+                  AND (k.pack_ms IS NULL) = (k.packed_bytes IS NULL)) IS NOT TRUE
+                THEN 'a result''s seconds, workspace, packing or operations cannot be'
             WHEN (cardinality(k.config) <= 16 AND array_position(k.config, NULL) IS NULL
                   AND k.config_text = array_to_string(k.config, ','))
                  IS NOT TRUE

@@ -135,6 +135,7 @@ LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
         'n', nullif(r.n[v.at], 0),
         'error', CASE WHEN r.median_ms[v.at] > 0 THEN r.error[v.at] END,
         'build_seconds', coalesce(r.build_seconds[v.at], 0), 'eval_seconds', r.eval_seconds[v.at],
+        'pack_ms', nullif(r.pack_ms[v.at], 0),
         '$replay', about || jsonb_build_object('config', v.config))
     FROM configs_of(r.config_counts, r.config_values) AS v
 $$;
@@ -177,7 +178,8 @@ BEGIN
             'kept', (SELECT coalesce(jsonb_agg(jsonb_build_object('rank', r.rank,
                             'config', r.config_text, 'median_ms', r.median_ms, 'min_ms', r.min_ms,
                             'spread', r.spread, 'n', r.n, 'error', r.error,
-                            'workspace_bytes', r.workspace_bytes,
+                            'workspace_bytes', r.workspace_bytes, 'pack_ms', r.pack_ms,
+                            'packed_bytes', r.packed_bytes,
                             'gflops', CASE WHEN r.median_ms > 0 THEN r.flops / r.median_ms / 1e6 ELSE 0 END,
                             'is_default', r.is_default, 'stack', r.stack) ORDER BY r.rank), '[]')
                      FROM results r WHERE r.campaign_id = its_campaign AND r.job_id = its_job),

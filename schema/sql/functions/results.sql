@@ -232,7 +232,7 @@ BEGIN
     INSERT INTO outcomes
     SELECT b.campaign_id, i.job_id, b.round_no, open, b.fence, i.stack, i.drift, i.failures,
            i.details, i.n, i.min_ms, i.median_ms, i.spread, i.error, i.eval_seconds, i.evaluated,
-           i.pending, i.total_eval_seconds
+           i.pending, i.total_eval_seconds, i.pack_ms
     FROM unnest(items) AS i
     WHERE i.fence = b.fence AND i.number = b.round_no AND i.job_id = ANY (b.job_ids);
     GET DIAGNOSTICS stored = ROW_COUNT;
@@ -277,7 +277,7 @@ BEGIN
                          WHERE o.job_id = k.job_id AND o.config = k.config
                          AND o.median_ms = k.median_ms LIMIT 1), k.stack) END,
            k.n, k.min_ms, k.median_ms, k.spread, k.error, k.build_seconds, k.eval_seconds,
-           k.workspace_bytes, k.flops, k.is_default
+           k.workspace_bytes, k.flops, k.is_default, k.pack_ms, k.packed_bytes
     FROM unnest(kept) AS k
     WHERE k.job_id = ANY (b.job_ids);
 END $$;

@@ -280,6 +280,8 @@ BEGIN
                array_agg(m.spread[t.at] ORDER BY t.at) AS spread,
                array_agg(m.error[t.at] ORDER BY t.at) AS error,
                array_agg(m.eval_seconds[t.at] ORDER BY t.at) AS eval_seconds,
+               CASE WHEN bool_or(m.pack_ms IS NOT NULL)
+                    THEN array_agg(coalesce(m.pack_ms[t.at], 0) ORDER BY t.at) END AS pack_ms,
                sum(m.eval_seconds[t.at]) AS total_eval_seconds
         FROM taken t
         CROSS JOIN LATERAL (SELECT * FROM rounds s WHERE s.campaign_id = o.id
@@ -298,10 +300,10 @@ BEGIN
     evaluated AS (
         INSERT INTO outcomes (campaign_id, job_id, number, is_open, fence, stack, drift, failures, details,
                               n, min_ms, median_ms, spread, error, eval_seconds, evaluated, pending,
-                              total_eval_seconds)
+                              total_eval_seconds, pack_ms)
         SELECT c.id, x.fresh, x.number, false, x.mark, x.stack, x.drift, x.failures, x.details, x.n,
                x.min_ms, x.median_ms, x.spread, x.error, x.eval_seconds, x.configs, 0,
-               x.total_eval_seconds
+               x.total_eval_seconds, x.pack_ms
         FROM copies x),
     conditions AS (
         INSERT INTO round_conditions
@@ -313,10 +315,10 @@ BEGIN
     shipped AS (
         INSERT INTO results (campaign_id, job_id, rank, config, config_text, kernel_keys, stack, n, min_ms,
                              median_ms, spread, error, build_seconds, eval_seconds, workspace_bytes,
-                             flops, is_default)
+                             flops, is_default, pack_ms, packed_bytes)
         SELECT c.id, t.fresh, t.first_rank + k.rank, k.config, k.config_text, k.kernel_keys, k.stack, k.n,
                k.min_ms, k.median_ms, k.spread, k.error, k.build_seconds, k.eval_seconds,
-               k.workspace_bytes, k.flops, k.is_default
+               k.workspace_bytes, k.flops, k.is_default, k.pack_ms, k.packed_bytes
         FROM taken t
         CROSS JOIN LATERAL (SELECT * FROM results q WHERE q.campaign_id = o.id AND q.job_id = t.old
                             AND q.rank = t.kept_rank OFFSET 0) AS k),
@@ -351,13 +353,13 @@ BEGIN
     INSERT INTO outcomes
     SELECT c.id, p.fresh, m.number, m.is_open, 0, m.stack, m.drift, m.failures, m.details, m.n,
            m.min_ms, m.median_ms, m.spread, m.error, m.eval_seconds, m.evaluated, m.pending,
-           m.total_eval_seconds
+           m.total_eval_seconds, m.pack_ms
     FROM unnest(fresh, old, had) AS p(fresh, old, had)
     JOIN outcomes m ON m.campaign_id = o.id AND m.job_id = p.old AND m.number < p.had;
     INSERT INTO results
     SELECT c.id, p.fresh, k.rank, k.config, k.config_text, k.kernel_keys, k.stack, k.n, k.min_ms,
            k.median_ms, k.spread, k.error, k.build_seconds, k.eval_seconds, k.workspace_bytes,
-           k.flops, k.is_default
+           k.flops, k.is_default, k.pack_ms, k.packed_bytes
     FROM unnest(fresh, old) AS p(fresh, old)
     JOIN results k ON k.campaign_id = o.id AND k.job_id = p.old;
     IF c.strategy = 'prior' AND o.strategy = 'prior' THEN

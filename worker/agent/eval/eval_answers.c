@@ -94,6 +94,7 @@ static void outcome_read(struct eval_job *job, int index, json_t *head)
     outcome->spread = number(head, "spread");
     outcome->error = MIN(number(head, "error"), ERROR_MAX);
     outcome->eval_seconds = number(head, "eval_seconds");
+    outcome->pack_ms = number(head, "pack_ms");
     if (!failure || !failure_parse(failure, &outcome->failure))
         outcome->failure = FAILURE_LAUNCH_ERROR;
     /* The database refuses a whole round for one impossible time, so the config fails here. */
