@@ -76,8 +76,9 @@ static int is_applicable(void *user, const struct skipjackdb_problem *problem,
             solver_algorithm(solver, solvers->problem->direction, solvers->algorithms[index]);
     }
     candidate->revision = (uint32_t)solver->revision;
-    candidate->flags = SKIPJACKDB_FLAGS_KNOWN | (solver->dynamic ? SKIPJACKDB_DYNAMIC : 0) |
-                       (solver->space != NULL ? SKIPJACKDB_TUNABLE : 0);
+    candidate->flags &= ~(uint32_t)(SKIPJACKDB_DYNAMIC | SKIPJACKDB_TUNABLE);
+    candidate->flags |= SKIPJACKDB_FLAGS_KNOWN | (solver->dynamic ? SKIPJACKDB_DYNAMIC : 0) |
+                        (solver->space != NULL ? SKIPJACKDB_TUNABLE : 0);
     return SKIPJACKDB_YES;
 }
 

@@ -373,7 +373,7 @@ static int64_t keep_other_solutions(struct merge *merge, SjdbWriter *writer)
 
 struct merge_solver {
     unsigned revision;
-    bool dynamic, tunable;
+    uint32_t flags;
 };
 
 static bool failed(const char *path, int code, GError **error)
@@ -404,8 +404,7 @@ static void note_solver(struct merge *merge, const char *name, uint32_t revision
         (known && merge->options->prefer != MERGE_NEWEST)) {
         return;
     }
-    const struct merge_solver solver = {revision, (flags & SKIPJACKDB_DYNAMIC) != 0,
-                                        (flags & SKIPJACKDB_TUNABLE) != 0};
+    const struct merge_solver solver = {revision, flags};
     g_hash_table_insert(merge->solvers, g_strdup(name), g_memdup2(&solver, sizeof solver));
 }
 
@@ -688,8 +687,7 @@ static void set_solvers(const struct sjdb_writing *writing)
     g_hash_table_iter_init(&iter, writing->merge->solvers);
     while (g_hash_table_iter_next(&iter, &name, &data)) {
         const struct merge_solver *solver = data;
-        sjdb_writer_set_solver(writing->writer, name, solver->revision, solver->dynamic,
-                               solver->tunable);
+        sjdb_writer_set_solver(writing->writer, name, solver->revision, solver->flags);
     }
 }
 

@@ -74,7 +74,7 @@ static bool add_line(struct compact *compact, const struct planned_line *line, G
         const struct planned_entry *entry = &g_array_index(line->entries, struct planned_entry, i);
         const struct solver *solver = entry->solver;
         sjdb_writer_set_solver(compact->writer, solver->name, (unsigned)solver->revision,
-                               solver->dynamic, solver->space != NULL);
+                               sjdb_solver_flags(solver));
         if (!add_solution(compact, &line->problem, entry, error)) {
             return false;
         }

@@ -7,15 +7,18 @@
 
 _Static_assert((int)ARG_TENSOR == SKIPJACKDB_ARG_TENSOR && (int)ARG_STRIDE == SKIPJACKDB_ARG_STRIDE,
                "kinds of arguments");
-_Static_assert((int)TENSOR_X == SKIPJACKDB_TENSOR_X && (int)TENSOR_Y == SKIPJACKDB_TENSOR_Y,
+_Static_assert((int)TENSOR_X == SKIPJACKDB_TENSOR_X && (int)TENSOR_Y == SKIPJACKDB_TENSOR_Y &&
+                   (int)TENSOR_RESIDUAL == SKIPJACKDB_TENSOR_RESIDUAL &&
+                   (int)TENSOR_PACKED == SKIPJACKDB_TENSOR_PACKED,
                "tensors");
 _Static_assert(SOLUTION_LAUNCHES_MAX <= SKIPJACKDB_LAUNCHES_MAX &&
                    LAUNCH_ARGS_MAX <= SKIPJACKDB_ARGS_MAX,
                "what a reader takes");
 
-void sjdb_recipes_init(struct sjdb_recipes *recipes, const char *path)
+void sjdb_recipes_init(struct sjdb_recipes *recipes, const char *path, bool other)
 {
     memset(recipes, 0, sizeof *recipes);
+    recipes->other = other;
     recipes->path = g_strdup(path);
     recipes->solutions = spool_new(path);
     sjdb_dictionary_init(&recipes->forms);
@@ -125,6 +128,8 @@ guint32 sjdb_recipes_add(struct sjdb_recipes *recipes, const struct solution *so
     g_autoptr(GByteArray) numbers = g_byte_array_new();
     append(numbers, params);
     append(numbers, solution->workspace_bytes);
+    append(numbers, (uint64_t)solution->pack_count);
+    append(numbers, solution->packed_bytes);
     append(numbers, (uint64_t)solution->launch_count);
     for (int i = 0; i < solution->launch_count; i++) {
         append_launch(recipes, &solution->launches[i], entries[i], kernels[i], numbers);
@@ -145,6 +150,12 @@ struct ranks {
     const GArray *texts, *kernels;
     GArray *forms, *launches;
 };
+
+/* The kind of the section that these recipes are written to, given that of others. */
+static enum sjdb_kind kind_of(const struct sjdb_recipes *recipes, enum sjdb_kind kind)
+{
+    return kind + (recipes->other ? SJDB_OTHER_RECIPE_STARTS - SJDB_RECIPE_STARTS : 0);
+}
 
 static uint64_t rank_of(const GArray *ranks, uint64_t id)
 {
@@ -203,7 +214,9 @@ static GArray *write_forms(const struct sjdb_recipes *recipes, const struct rank
             return NULL;
         }
     }
-    return sorter != NULL ? write_sorted(sorter, count, SJDB_FORM_STARTS, file, error) : NULL;
+    return sorter != NULL
+               ? write_sorted(sorter, count, kind_of(recipes, SJDB_FORM_STARTS), file, error)
+               : NULL;
 }
 
 /* Progress of passing solutions to the sorter. `next` is the number that the next one gets. */
@@ -212,6 +225,7 @@ struct sorting {
     SjdbSorter *sorter;
     GByteArray *record;
     guint32 next, launch;
+    bool other;
 };
 
 static bool sort_launches(struct sorting *sorting, const guint8 *at, GError **error)
@@ -219,6 +233,8 @@ static bool sort_launches(struct sorting *sorting, const guint8 *at, GError **er
     GByteArray *record = sorting->record;
     sjdb_number_take(&at); /* params */
     sjdb_number_take(&at); /* workspace */
+    sjdb_number_take(&at); /* packing launches */
+    sjdb_number_take(&at); /* packed bytes */
     for (uint64_t left = sjdb_number_take(&at); left > 0; left--) {
         uint64_t length = sjdb_number_take(&at);
         const guint8 *end = at + length;
@@ -241,6 +257,11 @@ static bool sort_recipe(struct sorting *sorting, const guint8 *at, GError **erro
     g_byte_array_set_size(record, 0);
     append(record, params > 0 ? 1 + rank_of(sorting->ranks->texts, params - 1) : 0);
     append(record, sjdb_number_take(&at));
+    uint64_t pack_count = sjdb_number_take(&at), packed_bytes = sjdb_number_take(&at);
+    if (sorting->other) {
+        append(record, pack_count);
+        append(record, packed_bytes);
+    }
     for (uint64_t left = sjdb_number_take(&at); left > 0; left--) {
         append(record, rank_of(sorting->ranks->launches, sorting->launch++));
     }
@@ -273,9 +294,10 @@ static GArray *write_launches(const struct sjdb_recipes *recipes, const struct r
 {
     g_autoptr(GByteArray) record = g_byte_array_new();
     g_autoptr(SjdbSorter) sorter = sjdb_sorter_new(recipes->path, error);
-    struct sorting sorting = {ranks, sorter, record, 0, 0};
+    struct sorting sorting = {ranks, sorter, record, 0, 0, recipes->other};
     return sorter != NULL && sort_solutions(recipes, &sorting, sort_launches, error)
-               ? write_sorted(sorter, recipes->launches, SJDB_LAUNCH_STARTS, file, error)
+               ? write_sorted(sorter, recipes->launches, kind_of(recipes, SJDB_LAUNCH_STARTS), file,
+                              error)
                : NULL;
 }
 
@@ -284,9 +306,10 @@ static GArray *write_recipes(const struct sjdb_recipes *recipes, const struct ra
 {
     g_autoptr(GByteArray) record = g_byte_array_new();
     g_autoptr(SjdbSorter) sorter = sjdb_sorter_new(recipes->path, error);
-    struct sorting sorting = {ranks, sorter, record, 0, 0};
+    struct sorting sorting = {ranks, sorter, record, 0, 0, recipes->other};
     return sorter != NULL && sort_solutions(recipes, &sorting, sort_recipe, error)
-               ? write_sorted(sorter, recipes->count, SJDB_RECIPE_STARTS, file, error)
+               ? write_sorted(sorter, recipes->count, kind_of(recipes, SJDB_RECIPE_STARTS), file,
+                              error)
                : NULL;
 }
 

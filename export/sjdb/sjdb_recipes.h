@@ -18,9 +18,10 @@ struct sjdb_recipes {
      * folder */
     Spool *solutions;
     guint32 count, launches;
+    bool other; /* the records of the sections SJDB_OTHER_RECIPES and so on, which have packing */
     GError *error; /* the first error of the spool, reported by sjdb_recipes_write() */
 };
-void sjdb_recipes_init(struct sjdb_recipes *recipes, const char *path);
+void sjdb_recipes_init(struct sjdb_recipes *recipes, const char *path, bool other);
 void sjdb_recipes_clear(struct sjdb_recipes *recipes);
 
 /* Returns true if the solution can be stored. Errors of solution_validate(); EXPORT_ERROR_SYNTAX

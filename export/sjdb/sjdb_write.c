@@ -13,7 +13,22 @@ _Static_assert((int)DIRECTION_F == SKIPJACKDB_F && (int)DIRECTION_W == SKIPJACKD
 _Static_assert((int)TYPE_NONE == SKIPJACKDB_NO_TYPE && (int)TYPE_BF8 == SKIPJACKDB_BF8, "types");
 _Static_assert((int)LAYOUT_NCHW == SKIPJACKDB_NCHW && (int)LAYOUT_NDHWC == SKIPJACKDB_NDHWC,
                "layouts");
-_Static_assert(EPILOGUE_MAX == SKIPJACKDB_EPILOGUE_MAX, "epilogues");
+_Static_assert(EPILOGUE_MAX == SKIPJACKDB_EPILOGUE_MAX && OP_MODE_MAX == SKIPJACKDB_MODE_MAX &&
+                   PROBLEM_KEY_MAX <= SKIPJACKDB_KEY_MAX,
+               "texts");
+_Static_assert((int)OP_CONV == SKIPJACKDB_CONV && (int)OP_LRN == SKIPJACKDB_LRN, "kinds");
+_Static_assert((int)EPILOGUE_BIAS == SKIPJACKDB_STEP_BIAS &&
+                   (int)EPILOGUE_RELU == SKIPJACKDB_STEP_RELU &&
+                   (int)EPILOGUE_GELU == SKIPJACKDB_STEP_GELU,
+               "steps");
+/* The classes of an epilogue's steps are flags of the solvers that do them. */
+#define CLASS_FLAG 16
+_Static_assert(EPILOGUE_DOES_BIAS *CLASS_FLAG == SKIPJACKDB_DOES_BIAS &&
+                   EPILOGUE_DOES_ACTIVATION * CLASS_FLAG == SKIPJACKDB_DOES_ACTIVATION &&
+                   EPILOGUE_DOES_RESIDUAL * CLASS_FLAG == SKIPJACKDB_DOES_RESIDUAL &&
+                   EPILOGUE_DOES_SCALES * CLASS_FLAG == SKIPJACKDB_DOES_SCALES &&
+                   EPILOGUE_DOES_ANY_RESIDUAL * CLASS_FLAG == SKIPJACKDB_DOES_ANY_RESIDUAL,
+               "classes of epilogues");
 
 /* Texts or names, each distinct one once, with ids in the order in which they were added. */
 struct names {
@@ -29,9 +44,9 @@ struct sjdb_writer {
     struct names texts, solvers;
     GArray *facts; /* struct solver_facts (revision, dynamic, tunable), by the solver's id */
     char *path, *meta;
-    struct sjdb_set_builder find, perf, solved;
+    struct sjdb_set_builder find, perf, solved, other_find, other_solved;
     struct sjdb_kernels kernels;
-    struct sjdb_recipes recipes;
+    struct sjdb_recipes recipes, other_recipes;
 };
 
 static void names_init(struct names *names)
@@ -84,8 +99,11 @@ SjdbWriter *sjdb_writer_new(const char *path)
     sjdb_set_builder_init(&writer->find, path);
     sjdb_set_builder_init(&writer->perf, path);
     sjdb_set_builder_init(&writer->solved, path);
+    sjdb_set_builder_init(&writer->other_find, path);
+    sjdb_set_builder_init(&writer->other_solved, path);
     sjdb_kernels_init(&writer->kernels, path);
-    sjdb_recipes_init(&writer->recipes, path);
+    sjdb_recipes_init(&writer->recipes, path, false);
+    sjdb_recipes_init(&writer->other_recipes, path, true);
     writer->path = g_strdup(path);
     return writer;
 }
@@ -99,8 +117,11 @@ void sjdb_writer_free(SjdbWriter *writer)
     sjdb_set_builder_clear(&writer->find);
     sjdb_set_builder_clear(&writer->perf);
     sjdb_set_builder_clear(&writer->solved);
+    sjdb_set_builder_clear(&writer->other_find);
+    sjdb_set_builder_clear(&writer->other_solved);
     sjdb_kernels_clear(&writer->kernels);
     sjdb_recipes_clear(&writer->recipes);
+    sjdb_recipes_clear(&writer->other_recipes);
     g_free(writer->path);
     g_free(writer);
 }
@@ -119,15 +140,23 @@ static guint32 add_solver(SjdbWriter *writer, const char *name)
     return id;
 }
 
-void sjdb_writer_set_solver(SjdbWriter *writer, const char *name, unsigned revision, bool dynamic,
-                            bool tunable)
+uint32_t sjdb_known_flags(bool dynamic, bool tunable)
+{
+    return SKIPJACKDB_FLAGS_KNOWN | (dynamic ? SKIPJACKDB_DYNAMIC : 0) |
+           (tunable ? SKIPJACKDB_TUNABLE : 0);
+}
+
+uint32_t sjdb_solver_flags(const struct solver *solver)
+{
+    return sjdb_known_flags(solver->dynamic, solver->space != NULL) | SKIPJACKDB_FORMS_KNOWN |
+           (solver->any_strides ? SKIPJACKDB_ANY_STRIDES : 0) | solver->epilogues * CLASS_FLAG;
+}
+
+void sjdb_writer_set_solver(SjdbWriter *writer, const char *name, unsigned revision, uint32_t flags)
 {
     guint32 id = add_solver(writer, name);
-    g_array_index(writer->facts, struct solver_facts, id) = (struct solver_facts){
-        .revision = revision,
-        .flags = SKIPJACKDB_FLAGS_KNOWN | (dynamic ? SKIPJACKDB_DYNAMIC : 0) |
-                 (tunable ? SKIPJACKDB_TUNABLE : 0),
-    };
+    g_array_index(writer->facts, struct solver_facts, id) =
+        (struct solver_facts){.revision = revision, .flags = flags};
 }
 
 /* Adds a text and returns its id + 1; 0 for NULL or "". */
@@ -160,6 +189,19 @@ static void to_reader(const struct problem *p, struct skipjackdb_problem *q)
         q->layout[t] = (int32_t)p->layout[t];
     }
     g_strlcpy(q->epilogue, p->epilogue, sizeof q->epilogue);
+    q->kind = (int32_t)p->kind;
+    g_strlcpy(q->mode, p->mode, sizeof q->mode);
+    memcpy(q->strides, p->strides, sizeof q->strides);
+}
+
+/* Adds the text of the problem's form and returns its id + 1; 0 for a packed convolution without
+ * epilogue. */
+static uint64_t add_form(SjdbWriter *writer, const struct skipjackdb_problem *problem)
+{
+    char form[SJDB_FORM_MAX];
+    bool fits = sjdb_form_write(problem, form); /* all valid problems do */
+    g_assert(fits);
+    return add_text(writer, form);
 }
 
 bool sjdb_writer_add_find(SjdbWriter *writer, const struct problem *problem,
@@ -172,6 +214,9 @@ bool sjdb_writer_add_find(SjdbWriter *writer, const struct problem *problem,
                     count, SJDB_LIST_MAX);
         return false;
     }
+    to_reader(problem, &read);
+    uint64_t form = add_form(writer, &read);
+    struct sjdb_set_builder *set = form == 0 ? &writer->find : &writer->other_find;
     g_autofree struct sjdb_set_item *items = g_new0(struct sjdb_set_item, count);
     for (gsize i = 0; i < count; i++) {
         const uint64_t choice[CHOICE_FIELDS] = {
@@ -182,12 +227,11 @@ bool sjdb_writer_add_find(SjdbWriter *writer, const struct problem *problem,
              * their payload has no bits for it. */
             [CHOICE_IDLE] = entries[i].workspace_bytes == 0,
         };
-        items[i].choice = sjdb_rows_add(&writer->find.choices, choice);
+        items[i].choice = sjdb_rows_add(&set->choices, choice);
         items[i].time_ms = entries[i].time_ms;
         items[i].value = entries[i].workspace_bytes;
     }
-    to_reader(problem, &read);
-    sjdb_set_add(&writer->find, &read, add_text(writer, problem->epilogue), items, count);
+    sjdb_set_add(set, &read, form, items, count);
     return true;
 }
 
@@ -217,7 +261,7 @@ static bool find_place(SjdbWriter *writer, struct sjdb_set_builder *set,
 {
     struct skipjackdb_problem read = {.size = sizeof read};
     to_reader(problem, &read);
-    return sjdb_set_find_place(set, &read, add_text(writer, problem->epilogue), solver, place);
+    return sjdb_set_find_place(set, &read, add_form(writer, &read), solver, place);
 }
 
 bool sjdb_writer_add_perf(SjdbWriter *writer, const struct perf_row *row, const char *solver,
@@ -240,6 +284,19 @@ bool sjdb_writer_add_perf(SjdbWriter *writer, const struct perf_row *row, const 
     return true;
 }
 
+/* Whether readers of 1.1 cannot express the problem or run the solution. */
+static bool is_other(const struct problem *problem, const struct solution *solution)
+{
+    bool other = !problem_has_find_key(problem) || solution->pack_count > 0;
+    for (int i = 0; i < solution->launch_count; i++) {
+        for (int a = 0; a < solution->launches[i].arg_count; a++) {
+            const struct launch_arg *arg = &solution->launches[i].args[a];
+            other = other || (arg->kind == ARG_TENSOR && arg->tensor > TENSOR_Y);
+        }
+    }
+    return other;
+}
+
 bool sjdb_writer_add_solution(SjdbWriter *writer, const struct problem *problem, const char *solver,
                               const char *params, const struct solution *solution,
                               const struct sjdb_kernel_name *kernels, GError **error)
@@ -250,7 +307,9 @@ bool sjdb_writer_add_solution(SjdbWriter *writer, const struct problem *problem,
     if (!sjdb_recipes_check(solution, error)) {
         return false;
     }
-    if (!find_place(writer, &writer->solved, problem, id, &place)) {
+    bool other = is_other(problem, solution);
+    struct sjdb_set_builder *set = other ? &writer->other_solved : &writer->solved;
+    if (!find_place(writer, set, problem, id, &place)) {
         char key[PROBLEM_KEY_MAX];
         g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_SYNTAX,
                     "the problem '%s' has a solution of '%s' already, or too many",
@@ -261,9 +320,9 @@ bool sjdb_writer_add_solution(SjdbWriter *writer, const struct problem *problem,
         entries[i] = names_add(&writer->texts, solution->launches[i].entry);
         names[i] = sjdb_kernels_id(&writer->kernels, kernels[i].name, kernels[i].args);
     }
-    sjdb_set_answer(
-        &writer->solved, &place,
-        sjdb_recipes_add(&writer->recipes, solution, add_text(writer, params), entries, names));
+    sjdb_set_answer(set, &place,
+                    sjdb_recipes_add(other ? &writer->other_recipes : &writer->recipes, solution,
+                                     add_text(writer, params), entries, names));
     return true;
 }
 
@@ -319,11 +378,13 @@ static void keep_time(void *times, const struct sjdb_set_item *item)
 
 static bool make_times(const SjdbWriter *writer, struct sjdb_times *times, GError **error)
 {
-    if (!sjdb_set_each(&writer->find, count_time, times, error)) {
+    if (!sjdb_set_each(&writer->find, count_time, times, error) ||
+        !sjdb_set_each(&writer->other_find, count_time, times, error)) {
         return false;
     }
     sjdb_times_choose(times);
-    if (!sjdb_set_each(&writer->find, keep_time, times, error)) {
+    if (!sjdb_set_each(&writer->find, keep_time, times, error) ||
+        !sjdb_set_each(&writer->other_find, keep_time, times, error)) {
         return false;
     }
     sjdb_times_end(times);
@@ -338,7 +399,9 @@ static bool write_find(SjdbWriter *writer, const struct sjdb_renaming *renaming,
     bool written = make_times(writer, &times, error);
     if (written) {
         sjdb_times_write(&times, file);
-        written = sjdb_set_write(&writer->find, renaming, SJDB_FIND, &times, file, error);
+        written =
+            sjdb_set_write(&writer->find, renaming, SJDB_FIND, &times, file, error) &&
+            sjdb_set_write(&writer->other_find, renaming, SJDB_OTHER_FIND, &times, file, error);
     }
     sjdb_times_clear(&times);
     return written;
@@ -357,12 +420,19 @@ static bool write_sets(SjdbWriter *writer, const GArray *text_rank, const GArray
     if (recipe_rank == NULL) {
         return false;
     }
+    g_autoptr(GArray) other_rank =
+        sjdb_recipes_write(&writer->other_recipes, text_rank, kernel_rank, file, error);
+    if (other_rank == NULL) {
+        return false;
+    }
     const struct sjdb_renaming find = {text_rank, solver_rank, NULL};
     const struct sjdb_renaming perf = {text_rank, solver_rank, text_rank};
     const struct sjdb_renaming solved = {text_rank, solver_rank, recipe_rank};
+    const struct sjdb_renaming other = {text_rank, solver_rank, other_rank};
     return write_find(writer, &find, file, error) &&
            sjdb_set_write(&writer->perf, &perf, SJDB_PERF, NULL, file, error) &&
-           sjdb_set_write(&writer->solved, &solved, SJDB_SOLVED, NULL, file, error);
+           sjdb_set_write(&writer->solved, &solved, SJDB_SOLVED, NULL, file, error) &&
+           sjdb_set_write(&writer->other_solved, &other, SJDB_OTHER_SOLVED, NULL, file, error);
 }
 
 bool sjdb_writer_finish(SjdbWriter *writer, GError **error)

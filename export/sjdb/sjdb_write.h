@@ -3,6 +3,9 @@
  * libskipjackdb to map and read (export/sjdb/reader/FORMAT.md). The same contents give the same
  * bytes, in whatever order they are added.
  *
+ * Problems that MIOpen's keys cannot name, and solutions with other operands than x, w and y, are in
+ * sections of their own, which a file without them lacks.
+ *
  * Entries, solutions and code objects wait in a spool in the file's folder. Memory holds about 60
  * bytes for each problem with find entries, the same for each problem with solutions or params, 12
  * bytes for each solution or params, and all texts and kernel names; while the file is written, 30
@@ -12,7 +15,7 @@
 #define EXPORT_SJDB_SJDB_WRITE_H
 
 #include "export/formats/export_error.h"
-#include "solvers/framework/solution.h"
+#include "solvers/framework/solver.h"
 #include "solvers/problem/problem_key.h"
 
 typedef struct sjdb_writer SjdbWriter;
@@ -24,10 +27,14 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(SjdbWriter, sjdb_writer_free)
 /* Sets the JSON text that says where the data comes from. */
 void sjdb_writer_set_meta(SjdbWriter *writer, const char *json);
 
-/* States a solver's revision, and whether it is dynamic and tunable. The file says nothing about a
- * solver without this call. */
-void sjdb_writer_set_solver(SjdbWriter *writer, const char *name, unsigned revision, bool dynamic,
-                            bool tunable);
+/* States a solver's revision, and what it is: bits of enum skipjackdb_flags (sjdb_solver_flags()). The
+ * file says nothing about a solver without this call. */
+void sjdb_writer_set_solver(SjdbWriter *writer, const char *name, unsigned revision,
+                            uint32_t flags);
+/* The flags of a solver of this program; of a solver of which no more is known than whether it is
+ * dynamic and tunable. */
+uint32_t sjdb_solver_flags(const struct solver *solver);
+uint32_t sjdb_known_flags(bool dynamic, bool tunable);
 
 struct sjdb_find_entry {
     const char *solver, *algorithm;

@@ -11,6 +11,8 @@ struct question {
     const struct skipjackdb_problem *problem;
     struct skipjackdb_rules rules;
     uint32_t flags; /* enum skipjackdb_flags bits that the answer must have */
+    /* bits that a solver must have to compute the problem at all, if SKIPJACKDB_FORMS_KNOWN is set */
+    uint32_t needed;
 };
 
 /* Where candidates come from: a database, or none for estimates. */
@@ -34,17 +36,30 @@ static bool is_foreign(const struct question *question, const struct source *sou
            !sjdb_solver_find(&look, solver, &number);
 }
 
+/* Returns true if the source was measured on the target itself, for the problem or for its packed
+ * twin. */
+static bool is_own(const struct source *source)
+{
+    return source->how == SKIPJACKDB_EXACT ||
+           (source->how == SKIPJACKDB_OTHER_STRIDES && source->index == 0);
+}
+
 /* Reads the launches for a candidate. They are only valid for the problem and target that they were
- * stored for, so only an exact answer has them. */
+ * stored for, and for other strides if they take any. */
 static int read_solution(const struct question *question, const struct source *source,
                          struct skipjackdb_choice *choice)
 {
+    struct skipjackdb_problem twin = {.size = sizeof twin};
     struct skipjackdb_solution solution;
-    if (source->how != SKIPJACKDB_EXACT) {
+    if (!is_own(source)) {
         return SKIPJACKDB_NOT_FOUND;
     }
-    int code = skipjackdb_solution(source->db, question->problem, choice->solver, &solution,
-                                   sizeof solution);
+    if (source->how == SKIPJACKDB_OTHER_STRIDES) {
+        skipjackdb_packed_twin(question->problem, &twin);
+    } else {
+        twin = *question->problem;
+    }
+    int code = skipjackdb_solution(source->db, &twin, choice->solver, &solution, sizeof solution);
     if (code == SKIPJACKDB_OK) {
         choice->marks |= SKIPJACKDB_READY;
         choice->params = solution.params[0] != '\0' ? solution.params : NULL;
@@ -70,10 +85,11 @@ static int read_params(const struct question *question, const struct source *sou
     if (code == SKIPJACKDB_OK && source->index != 0) {
         choice->marks |= SKIPJACKDB_PARAMS_FOREIGN;
     }
-    if (code != SKIPJACKDB_NOT_FOUND || source->how != SKIPJACKDB_NEAREST) {
+    bool of_another = source->how == SKIPJACKDB_NEAREST || source->how == SKIPJACKDB_OTHER_STRIDES;
+    if (code != SKIPJACKDB_NOT_FOUND || !of_another || candidate->number == SKIPJACKDB_UNKNOWN) {
         return code == SKIPJACKDB_NOT_FOUND ? SKIPJACKDB_OK : code;
     }
-    code = sjdb_set_problem(db, &db->find, candidate->number, &near);
+    code = skipjackdb_problem_at(db, candidate->number, &near);
     if (code == SKIPJACKDB_OK) {
         code = skipjackdb_params(db, &near, choice->solver, &choice->params);
     }
@@ -147,13 +163,21 @@ static int ask_caller(const struct question *question, struct skipjackdb_choice 
 static int try_candidate(const struct question *question, const struct source *source,
                          const struct sjdb_candidate *candidate, struct skipjackdb_choice *choice)
 {
+    bool exact = source->how == SKIPJACKDB_EXACT || source->how == SKIPJACKDB_OTHER_TARGET;
     make_choice(source, candidate, choice);
+    bool known = (choice->flags & SKIPJACKDB_FORMS_KNOWN) != 0;
+    if (!exact && known && (question->needed & ~choice->flags) != 0) {
+        return SKIPJACKDB_NOT_FOUND;
+    }
     int code = read_params(question, source, candidate, choice);
     if (code != SKIPJACKDB_OK) {
         return code;
     }
     int answer = ask_caller(question, choice);
-    if (answer == SKIPJACKDB_UNSURE && source->how != SKIPJACKDB_EXACT) {
+    if (answer == SKIPJACKDB_UNSURE && source->how == SKIPJACKDB_OTHER_STRIDES && !known) {
+        return SKIPJACKDB_NOT_FOUND; /* most solvers take packed tensors alone */
+    }
+    if (answer == SKIPJACKDB_UNSURE && !is_own(source)) {
         choice->marks |= SKIPJACKDB_UNCHECKED;
         answer = is_foreign(question, source, choice->solver) ? SKIPJACKDB_NO : answer;
     }
@@ -193,32 +217,52 @@ static int pick(const struct question *question, const struct source *source,
 static int ask_solved(const struct question *question, const struct source *source,
                       struct skipjackdb_choice *choice)
 {
+    struct skipjackdb_problem twin = {.size = sizeof twin};
     struct sjdb_candidates list;
-    int code = sjdb_candidates_solved(source->db, question->problem, &list);
+    const struct skipjackdb_problem *asked = question->problem;
+    if (source->how == SKIPJACKDB_OTHER_STRIDES &&
+        skipjackdb_packed_twin(asked, &twin) == SKIPJACKDB_OK) {
+        asked = &twin;
+    }
+    int code = sjdb_candidates_solved(source->db, asked, &list);
     return code == SKIPJACKDB_OK ? pick(question, source, &list, choice) : code;
 }
 
-/* Asks the databases from `first` to `end` in order until one gives an answer: for the very problem
- * if `exact`, else for the nearest problems. */
-static int ask_dbs(const struct question *question, bool exact, size_t first, size_t end,
+/* What a file is asked for. */
+enum step { THE_PROBLEM, ITS_TWIN, NEAR_PROBLEMS };
+
+static int32_t how_of(enum step step, size_t index)
+{
+    if (step == THE_PROBLEM) {
+        return index == 0 ? SKIPJACKDB_EXACT : SKIPJACKDB_OTHER_TARGET;
+    }
+    return step == ITS_TWIN ? SKIPJACKDB_OTHER_STRIDES : SKIPJACKDB_NEAREST;
+}
+
+/* Asks the databases from `first` to `end` in order until one gives an answer: for the very problem,
+ * for the same one with packed tensors, or for the nearest ones. */
+static int ask_dbs(const struct question *question, enum step step, size_t first, size_t end,
                    struct skipjackdb_choice *choice)
 {
+    static int (*const candidates[])(const struct skipjackdb *db,
+                                     const struct skipjackdb_problem *problem,
+                                     struct sjdb_candidates *found) = {
+        [THE_PROBLEM] = sjdb_candidates_exact,
+        [ITS_TWIN] = sjdb_candidates_packed,
+        [NEAR_PROBLEMS] = sjdb_candidates_near,
+    };
     struct sjdb_candidates list;
     int code = SKIPJACKDB_NOT_FOUND;
     for (size_t i = first; i < end && code == SKIPJACKDB_NOT_FOUND; i++) {
-        struct source source = {SKIPJACKDB_NEAREST, i, question->dbs[i]};
-        if (source.db == NULL) {
+        struct source source = {how_of(step, i), i, question->dbs[i]};
+        if (source.db == NULL || (step == ITS_TWIN && !sjdb_is_strided(question->problem))) {
             continue;
         }
-        if (exact) {
-            source.how = i == 0 ? SKIPJACKDB_EXACT : SKIPJACKDB_OTHER_TARGET;
-        }
-        code = exact ? sjdb_candidates_exact(source.db, question->problem, &list)
-                     : sjdb_candidates_near(source.db, question->problem, &list);
+        code = candidates[step](source.db, question->problem, &list);
         if (code == SKIPJACKDB_OK) {
             code = pick(question, &source, &list, choice);
         }
-        if (code == SKIPJACKDB_NOT_FOUND && exact) {
+        if (code == SKIPJACKDB_NOT_FOUND && step != NEAR_PROBLEMS) {
             code = ask_solved(question, &source, choice);
         }
         if (code == SKIPJACKDB_DAMAGED) {
@@ -312,17 +356,19 @@ static int answer(const struct question *question, uint32_t flags, struct skipja
     near = near < question->count ? near : question->count;
     asked.flags = flags;
     const struct {
-        bool exact;
+        enum step step;
         size_t first, end;
     } steps[] = {
-        {true, 0, near},
-        {false, 0, near},
-        {true, near, question->count},
-        {false, near, question->count},
+        {THE_PROBLEM, 0, near},
+        {ITS_TWIN, 0, near},
+        {NEAR_PROBLEMS, 0, near},
+        {THE_PROBLEM, near, question->count},
+        {ITS_TWIN, near, question->count},
+        {NEAR_PROBLEMS, near, question->count},
     };
     int code = SKIPJACKDB_NOT_FOUND;
     for (size_t i = 0; i < sizeof steps / sizeof steps[0] && code == SKIPJACKDB_NOT_FOUND; i++) {
-        code = ask_dbs(&asked, steps[i].exact, steps[i].first, steps[i].end, choice);
+        code = ask_dbs(&asked, steps[i].step, steps[i].first, steps[i].end, choice);
     }
     return code == SKIPJACKDB_NOT_FOUND ? choose_by_estimates(&asked, choice) : code;
 }
@@ -360,8 +406,7 @@ static bool is_usable(const struct question *question, const struct skipjackdb_r
                       const struct skipjackdb_choice *choice, const struct skipjackdb_choice *later)
 {
     const struct skipjackdb_problem *problem = question->problem;
-    return (question->dbs != NULL || question->count == 0) && SJDB_SIZED(problem) &&
-           memchr(problem->epilogue, '\0', sizeof problem->epilogue) != NULL &&
+    return (question->dbs != NULL || question->count == 0) && sjdb_problem_sized(problem) &&
            (rules == NULL || (SJDB_SIZED(rules) && rules->mode >= SKIPJACKDB_NORMAL &&
                               rules->mode <= SKIPJACKDB_HYBRID)) &&
            SJDB_SIZED(choice) && (later == NULL || SJDB_SIZED(later));
@@ -372,11 +417,14 @@ int skipjackdb_choose(skipjackdb *const *dbs, size_t count,
                       const struct skipjackdb_rules *rules, struct skipjackdb_choice *choice,
                       struct skipjackdb_choice *later)
 {
-    struct question question = {dbs, count, problem, {.workspace_bytes = UINT64_MAX}, 0};
+    struct question question = {dbs, count, problem, {.workspace_bytes = UINT64_MAX}, 0, 0};
     struct skipjackdb_choice made = {0}, other = {0};
-    if (!is_usable(&question, rules, choice, later)) {
+    struct skipjackdb_problem own;
+    if (!is_usable(&question, rules, choice, later) || !sjdb_problem_take(problem, &own)) {
         return SKIPJACKDB_USAGE;
     }
+    question.problem = &own;
+    question.needed = sjdb_needed_flags(&own);
     if (rules != NULL) {
         question.rules = *rules;
     }

@@ -4,7 +4,7 @@
 #ifndef EXPORT_SJDB_READER_CHOOSE_H
 #define EXPORT_SJDB_READER_CHOOSE_H
 
-#include "export/sjdb/reader/view.h"
+#include "export/sjdb/reader/forms.h"
 
 /* The number of problems that vote. For held-out keys of MIOpen's find-dbs, 16 gives better answers
  * than 1, 4 or 8, and 32 no better ones. */
@@ -34,9 +34,10 @@ struct sjdb_neighbours {
 };
 
 /* Finds the problems with find entries that are nearest to the given one, among those with equal
- * direction, types, layouts, casts and number of dimensions. Computes each shape's distance once,
- * and reads only the problems of shapes that are near enough. */
-int sjdb_nearest(const struct skipjackdb *db, const struct skipjackdb_problem *problem,
+ * operator, mode, direction, types, layouts, casts and number of dimensions. `others`: among problems
+ * of other forms than packed convolutions without epilogue, else among these. Computes each shape's
+ * distance once, and reads only the problems of shapes that are near enough. */
+int sjdb_nearest(const struct skipjackdb *db, const struct skipjackdb_problem *problem, bool others,
                  struct sjdb_neighbours *found);
 
 /* One solver that may be the answer. */
@@ -63,6 +64,10 @@ int sjdb_candidates_exact(const struct skipjackdb *db, const struct skipjackdb_p
 /* Lists the solvers that have launches for the very problem, in the order of the file, all without
  * a time. Includes solvers that have no entry. SKIPJACKDB_NOT_FOUND if no solver has launches. */
 int sjdb_candidates_solved(const struct skipjackdb *db, const struct skipjackdb_problem *problem,
+                           struct sjdb_candidates *found);
+/* Lists the entries of the problem with packed tensors, as sjdb_candidates_exact() does.
+ * SKIPJACKDB_NOT_FOUND if the problem's own tensors are packed. */
+int sjdb_candidates_packed(const struct skipjackdb *db, const struct skipjackdb_problem *problem,
                            struct sjdb_candidates *found);
 /* Lists the solvers of the nearest problems. Their `order` makes those with the most votes be tried
  * first. SKIPJACKDB_NOT_FOUND if there are none. */

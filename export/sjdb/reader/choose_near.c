@@ -18,7 +18,7 @@ struct rule {
 #define OTHER_KERNEL                                                                               \
     8 /* weight of another filter, stride or dilation on an axis, or of another kind of groups */
 #define OTHER_EPILOGUE 2
-#define OTHER_EDGE     1 /* weight of other padding or bias */
+#define OTHER_EDGE     1 /* weight of other padding, bias or strides of tensors */
 #define THREE(...)     __VA_ARGS__, __VA_ARGS__, __VA_ARGS__
 
 /* In the order of sjdb_shape_fields(). */
@@ -54,6 +54,9 @@ struct scan {
     const struct sjdb_set *set;
     /* fields of the wanted problem */
     uint64_t shape[SJDB_SHAPE_FIELDS], variant[SJDB_VARIANT_FIELDS];
+    uint64_t base;               /* number of the set's first problem */
+    bool forms;                  /* variants have forms, not epilogues alone */
+    struct sjdb_form_parts form; /* parts of the wanted problem's form */
     /* a problem is only of use if it is nearer than this: the largest distance in the list of
      * neighbours once the list is full, before that NEVER */
     uint64_t limit;
@@ -79,25 +82,55 @@ static uint32_t difference(const struct rule *rule, uint64_t one, uint64_t other
     return rule->comparison == EQUAL ? NEVER : rule->weight * SJDB_DISTANCE_UNIT;
 }
 
-/* Returns the distance that the columns with the same value in all rows contribute. */
+/* Returns the distance that the columns with the same value in all rows contribute, all but the
+ * skipped one (-1 for none). */
 static uint64_t constants_distance(const struct sjdb_table *table, const struct rule *rules,
-                                   const uint64_t *wanted)
+                                   const uint64_t *wanted, int skipped)
 {
     uint64_t distance = 0;
     for (int i = 0; i < table->constant_count; i++) {
         uint8_t field = table->constant[i];
+        if (field == skipped) {
+            continue;
+        }
         distance += difference(&rules[field], wanted[field], table->constant_value[i]);
     }
     return distance;
+}
+
+static bool same_part(const char *one, size_t length, const char *other, size_t other_length)
+{
+    return length == other_length && memcmp(one, other, length) == 0;
+}
+
+/* Returns the distance between the wanted problem's form and that of a variant. */
+static uint64_t form_distance(struct scan *scan, uint64_t variant)
+{
+    const struct sjdb_form_parts *a = &scan->form;
+    struct sjdb_form_parts b;
+    uint64_t text = sjdb_cell(&scan->look, &scan->set->variants, variant, SJDB_VARIANT_EPILOGUE);
+    sjdb_form_split(text == 0 ? "" : sjdb_text(&scan->look, text - 1), &b);
+    if (!same_part(a->kind, a->kind_length, b.kind, b.kind_length)) {
+        return NEVER;
+    }
+    bool strides = same_part(a->strides, a->strides_length, b.strides, b.strides_length);
+    bool epilogue = strcmp(a->epilogue, b.epilogue) == 0;
+    return (uint64_t)((strides ? 0 : OTHER_EDGE) + (epilogue ? 0 : OTHER_EPILOGUE)) *
+           SJDB_DISTANCE_UNIT;
 }
 
 /* Returns the distance of a variant; at least NEVER if its problems cannot be neighbours. */
 static uint64_t variant_distance(struct scan *scan, uint64_t variant)
 {
     const struct sjdb_table *variants = &scan->set->variants;
-    uint64_t distance = constants_distance(variants, variant_rules, scan->variant);
+    uint64_t distance = scan->forms ? form_distance(scan, variant) : 0;
+    distance += constants_distance(variants, variant_rules, scan->variant,
+                                   scan->forms ? SJDB_VARIANT_EPILOGUE : -1);
     for (int i = 0; i < variants->varying_count && distance < NEVER; i++) {
         uint32_t field = variants->varying[i].field;
+        if (scan->forms && field == SJDB_VARIANT_EPILOGUE) {
+            continue;
+        }
         distance += difference(&variant_rules[field], scan->variant[field],
                                sjdb_cell(&scan->look, variants, variant, (int)field));
     }
@@ -187,7 +220,7 @@ static void keep(struct scan *scan, uint64_t number, uint64_t distance)
     for (; at > 0 && found->list[at - 1].distance > distance; at--) {
         found->list[at] = found->list[at - 1];
     }
-    found->list[at] = (struct sjdb_neighbour){number, distance};
+    found->list[at] = (struct sjdb_neighbour){scan->base + number, distance};
     if (found->count == SJDB_NEIGHBOURS) {
         scan->limit = found->list[SJDB_NEIGHBOURS - 1].distance;
     }
@@ -220,23 +253,30 @@ static void look_at_problems(struct scan *scan, uint64_t shape, uint64_t distanc
     }
 }
 
-int sjdb_nearest(const struct skipjackdb *db, const struct skipjackdb_problem *problem,
+int sjdb_nearest(const struct skipjackdb *db, const struct skipjackdb_problem *problem, bool others,
                  struct sjdb_neighbours *found)
 {
-    const struct sjdb_set *set = &db->find;
+    const struct sjdb_set *set = others ? &db->other_find : &db->find;
     struct scan scan = {.look = {db, false}, .set = set, .limit = NEVER, .found = found};
+    char form[SJDB_FORM_MAX];
     uint64_t epilogue = 0;
     found->count = 0;
+    scan.base = others ? sjdb_set_count(&db->find) : 0;
+    scan.forms = others;
+    if (!sjdb_form_write(problem, form)) {
+        return SKIPJACKDB_OK;
+    }
+    sjdb_form_split(form, &scan.form);
     scan.budget = set->part[SJDB_PROBLEM_LISTS].count;
     /* an epilogue that the file does not have differs from all of its problems */
-    if (problem->epilogue[0] != '\0') {
+    if (!others && problem->epilogue[0] != '\0') {
         int64_t text = sjdb_text_number(&scan.look, problem->epilogue);
         epilogue = text < 0 ? UINT64_MAX : (uint64_t)text + 1;
     }
     sjdb_shape_fields(problem, scan.shape);
     sjdb_variant_fields(problem, epilogue, scan.variant);
     make_ready(&scan);
-    uint64_t apart = constants_distance(&set->shapes, shape_rules, scan.shape);
+    uint64_t apart = constants_distance(&set->shapes, shape_rules, scan.shape, -1);
     for (uint64_t i = 0; i < set->shapes.rows.count && apart < NEVER && !scan.look.damaged; i++) {
         uint64_t far = shape_distance(&scan, i, apart);
         if (far < scan.limit) {

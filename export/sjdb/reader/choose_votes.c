@@ -32,18 +32,13 @@ static int read_entries(const struct skipjackdb *db, uint64_t number,
     return code;
 }
 
-int sjdb_candidates_solved(const struct skipjackdb *db, const struct skipjackdb_problem *problem,
-                           struct sjdb_candidates *found)
+/* Adds the solvers that have solutions under a problem's number. */
+static int add_solved(const struct skipjackdb *db, uint64_t number, struct sjdb_candidates *found)
 {
     struct skipjackdb_solution solutions[SJDB_CANDIDATES];
-    uint64_t number = 0;
     size_t count = 0;
-    found->count = 0;
-    int code = skipjackdb_solved_find(db, problem, &number);
-    if (code == SKIPJACKDB_OK) {
-        code = skipjackdb_solutions(db, number, solutions, sizeof solutions[0], SJDB_CANDIDATES,
-                                    &count);
-    }
+    int code =
+        skipjackdb_solutions(db, number, solutions, sizeof solutions[0], SJDB_CANDIDATES, &count);
     count = count < SJDB_CANDIDATES ? count : SJDB_CANDIDATES;
     for (size_t i = 0; code == SKIPJACKDB_OK && i < count; i++) {
         const struct skipjackdb_entry entry = {.solver = solutions[i].solver,
@@ -53,6 +48,21 @@ int sjdb_candidates_solved(const struct skipjackdb *db, const struct skipjackdb_
                                                .revision = solutions[i].revision,
                                                .flags = solutions[i].flags};
         add(found, &entry, SKIPJACKDB_UNKNOWN);
+    }
+    return code;
+}
+
+int sjdb_candidates_solved(const struct skipjackdb *db, const struct skipjackdb_problem *problem,
+                           struct sjdb_candidates *found)
+{
+    uint64_t number = 0;
+    found->count = 0;
+    int code = skipjackdb_solved_find(db, problem, &number);
+    if (code == SKIPJACKDB_OK) {
+        code = add_solved(db, number, found);
+    }
+    if (code == SKIPJACKDB_OK && skipjackdb_solved_other(db, problem, &number) == SKIPJACKDB_OK) {
+        code = add_solved(db, number, found);
     }
     return code;
 }
@@ -76,6 +86,18 @@ int sjdb_candidates_exact(const struct skipjackdb *db, const struct skipjackdb_p
     return code;
 }
 
+int sjdb_candidates_packed(const struct skipjackdb *db, const struct skipjackdb_problem *problem,
+                           struct sjdb_candidates *found)
+{
+    struct skipjackdb_problem twin = {.size = sizeof twin};
+    found->count = 0;
+    if (!sjdb_is_strided(problem)) {
+        return SKIPJACKDB_NOT_FOUND;
+    }
+    int code = skipjackdb_packed_twin(problem, &twin);
+    return code == SKIPJACKDB_OK ? sjdb_candidates_exact(db, &twin, found) : code;
+}
+
 static double product(const int64_t *sizes)
 {
     return (double)sizes[0] * (double)sizes[1] * (double)sizes[2];
@@ -85,8 +107,10 @@ static double product(const int64_t *sizes)
 static void count_items(const struct skipjackdb_problem *p, double *items)
 {
     items[0] = (double)p->n * (double)p->c * product(p->in);
-    items[1] =
-        (double)p->k * (double)p->c / (double)(p->groups > 0 ? p->groups : 1) * product(p->fil);
+    double terms = p->kind == SKIPJACKDB_CONV
+                       ? (double)p->c / (double)(p->groups > 0 ? p->groups : 1)
+                       : 1; /* other operators keep channels apart */
+    items[1] = (double)p->k * terms * product(p->fil);
     items[2] = (double)p->n * (double)p->k * product(p->out);
 }
 
@@ -138,7 +162,7 @@ static int read_voter(const struct skipjackdb *db, struct voter *voter)
 {
     uint64_t number = voter->neighbour->number;
     voter->problem.size = sizeof voter->problem;
-    int code = sjdb_set_problem(db, &db->find, number, &voter->problem);
+    int code = skipjackdb_problem_at(db, number, &voter->problem);
     if (code == SKIPJACKDB_OK) {
         code = read_entries(db, number, voter->entries, &voter->count);
     }
@@ -184,19 +208,38 @@ static void vote(struct sjdb_candidates *found, const struct voter *voter)
     }
 }
 
-int sjdb_candidates_near(const struct skipjackdb *db, const struct skipjackdb_problem *problem,
-                         struct sjdb_candidates *found)
+/* Lets the nearest problems vote, of one of the two forms that sjdb_nearest() knows. */
+static int ask_nearest(const struct skipjackdb *db, const struct skipjackdb_problem *problem,
+                       bool others, struct sjdb_candidates *found)
 {
     struct sjdb_neighbours neighbours;
     struct voter voter = {.asked = problem};
-    found->count = 0;
-    int code = sjdb_nearest(db, problem, &neighbours);
+    int code = sjdb_nearest(db, problem, others, &neighbours);
     for (uint32_t i = 0; code == SKIPJACKDB_OK && i < neighbours.count; i++) {
         voter.neighbour = &neighbours.list[i];
         code = read_voter(db, &voter);
         if (code == SKIPJACKDB_OK) {
             vote(found, &voter);
         }
+    }
+    return code;
+}
+
+int sjdb_candidates_near(const struct skipjackdb *db, const struct skipjackdb_problem *problem,
+                         struct sjdb_candidates *found)
+{
+    bool plain = problem->epilogue[0] == '\0' && !sjdb_is_strided(problem);
+    bool conv = problem->kind == SKIPJACKDB_CONV;
+    int code = SKIPJACKDB_OK;
+    found->count = 0;
+    if (!conv || !plain) {
+        code = ask_nearest(db, problem, true, found);
+    }
+    if (code == SKIPJACKDB_OK && conv) {
+        code = ask_nearest(db, problem, false, found);
+    }
+    if (code == SKIPJACKDB_OK && plain && conv && found->count == 0) {
+        code = ask_nearest(db, problem, true, found);
     }
     return code == SKIPJACKDB_OK && found->count == 0 ? SKIPJACKDB_NOT_FOUND : code;
 }

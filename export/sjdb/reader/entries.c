@@ -54,6 +54,7 @@ bool sjdb_items_next(struct sjdb_look *look, struct sjdb_items *items, struct sj
     if (look->damaged || items->next >= items->end) {
         return false;
     }
+    item->set = items->set;
     item->choice = sjdb_get(look, &items->set->part[SJDB_LIST_ITEMS], items->next++);
     item->time_code = take_payload(look, items, items->set->time_width);
     item->value = take_value(look, items, item->choice);
@@ -142,7 +143,7 @@ static void fill_entry(struct sjdb_look *look, const struct sjdb_item *item, voi
 {
     struct skipjackdb_entry *entry = room;
     struct sjdb_choice spare;
-    const struct sjdb_choice *choice = sjdb_choice_of(look, &look->db->find, item->choice, &spare);
+    const struct sjdb_choice *choice = sjdb_choice_of(look, item->set, item->choice, &spare);
     entry->solver = choice->solver;
     entry->algorithm = choice->algorithm;
     entry->library = choice->library;
@@ -156,7 +157,11 @@ int skipjackdb_entries(const skipjackdb *db, uint64_t number, struct skipjackdb_
                        size_t entry_size, size_t room, size_t *count)
 {
     const struct sjdb_entries into = {entries, sizeof *entries, entry_size, room, fill_entry};
-    return db == NULL ? SKIPJACKDB_USAGE : sjdb_set_entries(db, &db->find, number, &into, count);
+    if (db == NULL) {
+        return SKIPJACKDB_USAGE;
+    }
+    const struct sjdb_set *set = sjdb_set_of(&db->find, &db->other_find, &number);
+    return sjdb_set_entries(db, set, number, &into, count);
 }
 
 static bool within(struct sjdb_look *look, const struct sjdb_item *item,
@@ -166,7 +171,7 @@ static bool within(struct sjdb_look *look, const struct sjdb_item *item,
     if (limits == NULL) {
         return true;
     }
-    const struct sjdb_choice *choice = sjdb_choice_of(look, &look->db->find, item->choice, &spare);
+    const struct sjdb_choice *choice = sjdb_choice_of(look, item->set, item->choice, &spare);
     return item->value <= limits->workspace_bytes &&
            (choice->flags & limits->flags) == limits->flags;
 }
@@ -186,7 +191,8 @@ int skipjackdb_best(const skipjackdb *db, uint64_t number, const struct skipjack
     if (number >= skipjackdb_problem_count(db)) {
         return SKIPJACKDB_NOT_FOUND;
     }
-    sjdb_items_init(&look, &db->find, number, &items);
+    const struct sjdb_set *set = sjdb_set_of(&db->find, &db->other_find, &number);
+    sjdb_items_init(&look, set, number, &items);
     while (sjdb_items_next(&look, &items, &item)) {
         double time = time_of(&look, item.time_code);
         if (time > 0 && (least <= 0 || time < least) && within(&look, &item, limits)) {

@@ -31,7 +31,7 @@ const char *skipjackdb_error_text(int code)
 
 const char *skipjackdb_version(void)
 {
-    return "1.1";
+    return "1.2";
 }
 
 /* A row of the section table. */
@@ -70,7 +70,8 @@ static struct sjdb_array *array_of(struct skipjackdb *db, uint32_t kind)
     if (kind > 0 && kind < SJDB_SINGLES) {
         return &db->single[kind];
     }
-    struct sjdb_set *const sets[SJDB_SET_COUNT] = {&db->find, &db->perf, &db->solved};
+    struct sjdb_set *const sets[SJDB_SET_COUNT] = {&db->find, &db->perf, &db->solved,
+                                                   &db->other_find, &db->other_solved};
     uint32_t set = kind / SJDB_SET_KINDS, part = kind % SJDB_SET_KINDS;
     return set >= 1 && set <= SJDB_SET_COUNT && part < SJDB_PART_COUNT ? &sets[set - 1]->part[part]
                                                                        : NULL;
@@ -228,6 +229,7 @@ static bool read_times(struct skipjackdb *db)
         return false;
     }
     db->find.time_width = bits_below(db->first_rare + db->single[SJDB_RARE_TIMES].count);
+    db->other_find.time_width = db->find.time_width;
     return true;
 }
 
@@ -254,13 +256,16 @@ static int read_sections(struct skipjackdb *db)
     fill_absent(db, db->single, SJDB_SINGLES);
     bool whole = texts_end(&db->single[SJDB_META]) && texts_end(&db->single[SJDB_STRINGS]) &&
                  read_times(db) && read_set(db, &db->find) && read_set(db, &db->perf) &&
-                 read_set(db, &db->solved);
+                 read_set(db, &db->solved) && read_set(db, &db->other_find) &&
+                 read_set(db, &db->other_solved);
     if (!whole) {
         return SKIPJACKDB_DAMAGED;
     }
     make_ready(db, &db->find);
     make_ready(db, &db->perf);
     make_ready(db, &db->solved);
+    make_ready(db, &db->other_find);
+    make_ready(db, &db->other_solved);
     return SKIPJACKDB_OK;
 }
 

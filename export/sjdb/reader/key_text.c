@@ -1,5 +1,6 @@
-/* Parses and prints the key of a problem: MIOpen's find-db key, with an epilogue behind it. */
-#include "export/sjdb/reader/view.h"
+/* Parses and prints the key of a problem: MIOpen's find-db key, with an operator in front of it, and
+ * strides and an epilogue behind it. */
+#include "export/sjdb/reader/forms.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -255,16 +256,35 @@ static bool take_options(const char **at, struct skipjackdb_problem *p, struct s
            take_cast(at, 'o', &back->cast);
 }
 
-/* Copies the epilogue without parsing it: a text that is not canonical is simply not found, since
- * no database holds it. */
-static bool take_epilogue(const char *at, struct skipjackdb_problem *p)
+/* Takes the operator in front of a key that begins with a letter. */
+static bool take_kind(const char **at, struct skipjackdb_problem *p)
 {
-    size_t length = strlen(at);
-    if (length >= SKIPJACKDB_EPILOGUE_MAX || (length > 0 && *at != '+')) {
-        return false;
+    if (digit_value(**at) <= 9) {
+        return true;
     }
-    memcpy(p->epilogue, at, length + 1);
-    return true;
+    return sjdb_kind_read(at, p) && p->kind != SKIPJACKDB_CONV && take_char(at, '-');
+}
+
+static bool named(const struct word *words, int32_t first, int32_t count, const char *name,
+                  int32_t *number)
+{
+    for (int32_t i = first; i < count; i++) {
+        if (strcmp(words[i].text, name) == 0) {
+            *number = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool sjdb_type_named(const char *name, int32_t *type)
+{
+    return named(type_words, 1, TYPES, name, type);
+}
+
+bool sjdb_layout_named(const char *name, int32_t *layout)
+{
+    return named(layout_words, 0, LAYOUTS, name, layout);
 }
 
 static void put_side(struct skipjackdb_problem *p, const struct side *side, int tensor)
@@ -279,11 +299,11 @@ static void put_side(struct skipjackdb_problem *p, const struct side *side, int 
 
 int skipjackdb_problem_init(struct skipjackdb_problem *p)
 {
-    if (!SJDB_SIZED(p)) {
+    if (!sjdb_problem_sized(p)) {
         return SKIPJACKDB_USAGE;
     }
     size_t size = p->size;
-    memset(p, 0, sizeof *p);
+    memset(p, 0, size < sizeof *p ? SJDB_PROBLEM_1_1 : sizeof *p);
     p->size = size;
     p->n = p->c = p->k = p->groups = 1;
     p->spatial_dim = 2;
@@ -296,32 +316,43 @@ int skipjackdb_problem_init(struct skipjackdb_problem *p)
 
 int skipjackdb_problem_set_output(struct skipjackdb_problem *p)
 {
-    if (!SJDB_SIZED(p)) {
+    if (!sjdb_problem_sized(p)) {
         return SKIPJACKDB_USAGE;
     }
+    bool windows = p->size < sizeof *p || p->kind == SKIPJACKDB_CONV || p->kind == SKIPJACKDB_POOL;
     for (int a = 0; a < 3; a++) {
-        p->out[a] = sjdb_formula_output(p, a);
+        p->out[a] = windows ? sjdb_formula_output(p, a) : p->in[a];
     }
     return SKIPJACKDB_OK;
 }
 
 /* In keys of directions B and W the tensor in front of the filter is y, in those of F it is x. */
-int skipjackdb_problem_parse(const char *key, struct skipjackdb_problem *p)
+static bool parse(const char *key, struct skipjackdb_problem *p)
 {
     struct side front = {.size = {1, 1, 1}}, back = {.size = {1, 1, 1}};
     const char *at = key;
-    if (key == NULL || skipjackdb_problem_init(p) != SKIPJACKDB_OK) {
-        return SKIPJACKDB_USAGE;
-    }
-    if (!take_numbers(&at, p, &front, &back) || !take_layouts(&at, p, &front, &back) ||
-        !take_types(&at, p, &front, &back) || !take_direction(&at, &p->direction) ||
-        !take_options(&at, p, &front, &back) || !take_epilogue(at, p)) {
-        return SKIPJACKDB_SYNTAX;
+    if (!take_kind(&at, p) || !take_numbers(&at, p, &front, &back) ||
+        !take_layouts(&at, p, &front, &back) || !take_types(&at, p, &front, &back) ||
+        !take_direction(&at, &p->direction) || !take_options(&at, p, &front, &back) ||
+        !sjdb_strides_read(&at, p) || !sjdb_epilogue_read(at, p)) {
+        return false;
     }
     int front_tensor = p->direction == SKIPJACKDB_F ? 0 : 2;
     put_side(p, &front, front_tensor);
     put_side(p, &back, 2 - front_tensor);
-    return SKIPJACKDB_OK;
+    return true;
+}
+
+int skipjackdb_problem_parse(const char *key, struct skipjackdb_problem *problem)
+{
+    struct skipjackdb_problem own = {.size = sizeof own};
+    if (key == NULL || !sjdb_problem_sized(problem)) {
+        return SKIPJACKDB_USAGE;
+    }
+    skipjackdb_problem_init(&own);
+    return parse(key, &own) && sjdb_problem_give(&own, problem) == SKIPJACKDB_OK
+               ? SKIPJACKDB_OK
+               : SKIPJACKDB_SYNTAX;
 }
 
 struct writer {
@@ -385,7 +416,23 @@ static void put_words(struct writer *writer, const struct skipjackdb_problem *p,
             put(writer, "_c%c%s", cast_letters[i], type_words[p->cast[order[i]]].text);
         }
     }
-    put(writer, "%.*s", SKIPJACKDB_EPILOGUE_MAX - 1, p->epilogue);
+}
+
+/* Writes the operator in front of the key; nothing for a convolution. */
+static void put_kind(struct writer *writer, const struct skipjackdb_problem *p)
+{
+    char text[SKIPJACKDB_MODE_MAX + 16];
+    if (p->kind != SKIPJACKDB_CONV) {
+        sjdb_kind_write(p, text, sizeof text);
+        put(writer, "%s-", text);
+    }
+}
+
+static void put_rest(struct writer *writer, const struct skipjackdb_problem *p)
+{
+    char strides[SJDB_FORM_MAX] = "";
+    sjdb_strides_write(p, strides, sizeof strides);
+    put(writer, "%s%s", strides, p->epilogue);
 }
 
 static bool names_known(const struct skipjackdb_problem *p)
@@ -399,14 +446,18 @@ static bool names_known(const struct skipjackdb_problem *p)
     return known;
 }
 
-int skipjackdb_problem_key(const struct skipjackdb_problem *p, char *buffer, size_t size)
+int skipjackdb_problem_key(const struct skipjackdb_problem *problem, char *buffer, size_t size)
 {
     struct writer writer = {buffer, size, 0};
-    if (!SJDB_SIZED(p) || buffer == NULL || !names_known(p)) {
+    struct skipjackdb_problem own, *p = &own;
+    if (!sjdb_problem_sized(problem) || buffer == NULL || !sjdb_problem_take(problem, &own) ||
+        !names_known(p)) {
         return SKIPJACKDB_USAGE;
     }
     int front = p->direction == SKIPJACKDB_F ? 0 : 2;
+    put_kind(&writer, p);
     put_numbers(&writer, p, front);
     put_words(&writer, p, front);
+    put_rest(&writer, p);
     return writer.length < size ? SKIPJACKDB_OK : SKIPJACKDB_SPACE;
 }

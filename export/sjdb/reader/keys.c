@@ -1,7 +1,7 @@
 /* Finds a problem's number. A problem is a shape (sizes) and a variant (batch, direction, types,
- * layouts): first the shape is looked up by its hash, then the variant in the list of the shape's
+ * layouts, form): first the shape is looked up by its hash, then the variant in the list of the shape's
  * variants. */
-#include "export/sjdb/reader/view.h"
+#include "export/sjdb/reader/forms.h"
 
 static uint64_t bucket_number(const struct sjdb_set *set, uint64_t hash)
 {
@@ -137,33 +137,32 @@ static void fetch(const struct sjdb_array *array, uint64_t index)
     }
 }
 
-/* Sets the number by which variants state the epilogue: 0 for none, else the text's number + 1.
- * Returns false if the file has no problem with this epilogue. */
-static bool epilogue_number(struct sjdb_look *look, const struct skipjackdb_problem *problem,
-                            uint64_t *number)
+/* Sets the number by which variants state the form: 0 for none, else the text's number + 1. Returns
+ * false if the file has no problem with this form. */
+static bool form_number(struct sjdb_look *look, const char *form, uint64_t *number)
 {
     *number = 0;
-    if (problem->epilogue[0] != '\0') {
-        *number = (uint64_t)(sjdb_text_number(look, problem->epilogue) + 1);
+    if (form[0] != '\0') {
+        *number = (uint64_t)(sjdb_text_number(look, form) + 1);
         return *number != 0;
     }
     return true;
 }
 
 int sjdb_set_find(const struct skipjackdb *db, const struct sjdb_set *set,
-                  const struct skipjackdb_problem *problem, uint64_t *number)
+                  const struct skipjackdb_problem *problem, const char *form, uint64_t *number)
 {
     struct sjdb_look look = {db, false};
     uint64_t shape_fields[SJDB_SHAPE_FIELDS], variant_fields[SJDB_VARIANT_FIELDS];
-    uint64_t shape = 0, variant = 0, rank = 0, epilogue = 0;
+    uint64_t shape = 0, variant = 0, rank = 0, text = 0;
     if (set->part[SJDB_SHAPES].count == 0) {
         return SKIPJACKDB_NOT_FOUND;
     }
-    if (!epilogue_number(&look, problem, &epilogue)) {
+    if (!form_number(&look, form, &text)) {
         return look.damaged ? SKIPJACKDB_DAMAGED : SKIPJACKDB_NOT_FOUND;
     }
     sjdb_shape_fields(problem, shape_fields);
-    sjdb_variant_fields(problem, epilogue, variant_fields);
+    sjdb_variant_fields(problem, text, variant_fields);
     uint64_t shape_hash = sjdb_fields_hash(shape_fields, SJDB_SHAPE_FIELDS);
     fetch(&set->part[SJDB_BUCKETS], bucket_number(set, shape_hash));
     uint64_t variant_hash = sjdb_fields_hash(variant_fields, SJDB_VARIANT_FIELDS);
@@ -218,20 +217,18 @@ static bool read_variant(struct sjdb_look *look, const struct sjdb_set *set, uin
                          struct skipjackdb_problem *problem)
 {
     uint64_t fields[SJDB_VARIANT_FIELDS];
-    const char *epilogue = "";
+    const char *form = "";
     for (int i = 0; i < SJDB_VARIANT_FIELDS; i++) {
         fields[i] = sjdb_cell(look, &set->variants, variant, i);
     }
     if (fields[SJDB_VARIANT_EPILOGUE] > 0) {
-        epilogue = sjdb_text(look, fields[SJDB_VARIANT_EPILOGUE] - 1);
+        form = sjdb_text(look, fields[SJDB_VARIANT_EPILOGUE] - 1);
     }
-    size_t length = strlen(epilogue);
-    if (!sjdb_variant_from_fields(fields, problem) || length >= SKIPJACKDB_EPILOGUE_MAX) {
+    if (!sjdb_variant_from_fields(fields, problem)) {
         return false;
     }
-    memset(problem->epilogue, 0, sizeof problem->epilogue);
-    memcpy(problem->epilogue, epilogue, length);
-    return true;
+    bool any = set == &look->db->other_find || set == &look->db->other_solved;
+    return any ? sjdb_form_read(form, problem) : sjdb_epilogue_read(form, problem);
 }
 
 int sjdb_set_problem(const struct skipjackdb *db, const struct sjdb_set *set, uint64_t number,
@@ -258,27 +255,59 @@ int sjdb_set_problem(const struct skipjackdb *db, const struct sjdb_set *set, ui
     return SKIPJACKDB_OK;
 }
 
-uint64_t skipjackdb_problem_count(const skipjackdb *db)
+int sjdb_sets_find(const struct skipjackdb *db, const struct sjdb_set *set,
+                   const struct sjdb_set *others, const struct skipjackdb_problem *problem,
+                   uint64_t *number)
 {
-    return db == NULL ? 0 : db->find.part[SJDB_PROBLEM_LISTS].count;
+    char form[SJDB_FORM_MAX];
+    int code = SKIPJACKDB_NOT_FOUND;
+    if (!sjdb_form_write(problem, form)) {
+        return SKIPJACKDB_NOT_FOUND;
+    }
+    if (form[0] == '\0' || form[0] == '+') {
+        code = sjdb_set_find(db, set, problem, form, number);
+    }
+    if (code == SKIPJACKDB_NOT_FOUND) {
+        code = sjdb_set_find(db, others, problem, form, number);
+        *number += sjdb_set_count(set);
+    }
+    return code;
+}
+
+uint64_t skipjackdb_problems(const skipjackdb *db, size_t problem_size)
+{
+    if (db == NULL) {
+        return 0;
+    }
+    bool all = problem_size >= sizeof(struct skipjackdb_problem);
+    return sjdb_set_count(&db->find) + (all ? sjdb_set_count(&db->other_find) : 0);
+}
+
+uint64_t(skipjackdb_problem_count)(const skipjackdb *db)
+{
+    return skipjackdb_problems(db, SJDB_PROBLEM_1_1);
 }
 
 int skipjackdb_problem_at(const skipjackdb *db, uint64_t number, struct skipjackdb_problem *problem)
 {
-    if (db == NULL || !SJDB_SIZED(problem)) {
+    struct skipjackdb_problem own = {.size = sizeof own};
+    if (db == NULL || !sjdb_problem_sized(problem)) {
         return SKIPJACKDB_USAGE;
     }
-    return sjdb_set_problem(db, &db->find, number, problem);
+    const struct sjdb_set *set = sjdb_set_of(&db->find, &db->other_find, &number);
+    int code = sjdb_set_problem(db, set, number, &own);
+    return code == SKIPJACKDB_OK ? sjdb_problem_give(&own, problem) : code;
 }
 
 int skipjackdb_find(const skipjackdb *db, const struct skipjackdb_problem *problem,
                     uint64_t *number)
 {
-    if (db == NULL || !SJDB_SIZED(problem) || number == NULL ||
-        memchr(problem->epilogue, '\0', sizeof problem->epilogue) == NULL) {
+    struct skipjackdb_problem own;
+    if (db == NULL || !sjdb_problem_sized(problem) || number == NULL ||
+        !sjdb_problem_take(problem, &own)) {
         return SKIPJACKDB_USAGE;
     }
-    return sjdb_set_find(db, &db->find, problem, number);
+    return sjdb_sets_find(db, &db->find, &db->other_find, &own, number);
 }
 
 int skipjackdb_find_key(const skipjackdb *db, const char *key, uint64_t *number)

@@ -33,11 +33,19 @@ static const char *const kind_names[] = {
     [SJDB_LAUNCHES] = "launches",
     [SJDB_FORM_STARTS] = "form starts",
     [SJDB_FORMS] = "forms",
+    [SJDB_OTHER_RECIPE_STARTS] = "other recipe starts",
+    [SJDB_OTHER_RECIPES] = "other recipes",
+    [SJDB_OTHER_LAUNCH_STARTS] = "other launch starts",
+    [SJDB_OTHER_LAUNCHES] = "other launches",
+    [SJDB_OTHER_FORM_STARTS] = "other form starts",
+    [SJDB_OTHER_FORMS] = "other forms",
 };
 
-/* The names of a section in the three sets of problems: those with find entries, perf rows, and
- * solutions. */
-#define PART(number, text) [number] = {"find " text, "perf " text, "solved " text}
+/* The names of a section in the sets of problems: those with find entries, perf rows, and solutions;
+ * then the other forms of problems with find entries and with solutions. */
+#define PART(number, text)                                                                         \
+    [number] = {"find " text, "perf " text, "solved " text, "other find " text,                    \
+                "other solved " text}
 static const char *const part_names[SJDB_PART_COUNT][SJDB_SET_COUNT] = {
     PART(SJDB_BUCKETS, "buckets"),
     PART(SJDB_FINGERPRINTS, "fingerprints"),

@@ -12,7 +12,7 @@
 #define SJDB_MAGIC         "\x89SJDB\r\n\x1a"
 #define SJDB_MAGIC_BYTES   8
 #define SJDB_MAJOR         1
-#define SJDB_MINOR         1
+#define SJDB_MINOR         2
 #define SJDB_HEADER_BYTES  32
 #define SJDB_SECTION_BYTES 40
 #define SJDB_SECTIONS_MAX  1024
@@ -53,15 +53,26 @@ enum sjdb_kind {
     SJDB_LAUNCHES, /* bytes: launches; recipes may share one */
     SJDB_FORM_STARTS,
     SJDB_FORMS, /* bytes: forms, the parts that launches of different sizes have in common */
+    /* the same for solutions that a reader of 1.1 cannot run, in the same order */
+    SJDB_OTHER_RECIPE_STARTS,
+    SJDB_OTHER_RECIPES,
+    SJDB_OTHER_LAUNCH_STARTS,
+    SJDB_OTHER_LAUNCHES,
+    SJDB_OTHER_FORM_STARTS,
+    SJDB_OTHER_FORMS,
     SJDB_SINGLE_END,
     /* first kind of the sections on problems with find entries; enum sjdb_part is added to it */
     SJDB_FIND = 0x100,
     /* likewise for perf-db rows, each stored as the problem that represents it */
     SJDB_PERF = 0x200,
     SJDB_SOLVED = 0x300, /* likewise for problems with recipes */
+    /* Likewise for problems with find entries that a reader of 1.1 cannot express or would take for
+     * others: operators, strides, epilogues. A variant's text is its form (sjdb_form_write()). */
+    SJDB_OTHER_FIND = 0x400,
+    SJDB_OTHER_SOLVED = 0x500, /* likewise for problems with SJDB_OTHER_RECIPES */
 };
 #define SJDB_SET_KINDS 0x100
-#define SJDB_SET_COUNT 3
+#define SJDB_SET_COUNT 5
 
 /* Sections of a set of problems. A kind is the set's first kind (SJDB_FIND, SJDB_PERF or
  * SJDB_SOLVED) plus one of these. */
@@ -140,7 +151,15 @@ uint64_t sjdb_checksum_words(const void *bytes, size_t size, uint64_t seed);
 int64_t sjdb_formula_output(const struct skipjackdb_problem *problem, int axis);
 void sjdb_shape_fields(const struct skipjackdb_problem *problem, uint64_t *fields);
 void sjdb_shape_from_fields(const uint64_t *fields, struct skipjackdb_problem *problem);
-/* Sets the fields of a variant. epilogue: the number of the epilogue's text + 1, or 0 for none. */
+/* Most bytes of a form, with its NUL: operator, four tensors' strides of five numbers, epilogue. */
+#define SJDB_FORM_MAX 640
+/* Writes what a problem is beside its shape and the other fields of its variant, in the words of its
+ * key: operator, strides and epilogue ("pool(max)_sx300x64x0x8x1+relu"); "" for a convolution of
+ * packed tensors without epilogue. Returns false if a number or a text is out of range. */
+bool sjdb_form_write(const struct skipjackdb_problem *problem, char form[SJDB_FORM_MAX]);
+/* Sets operator, mode, strides and epilogue from a form: the strict inverse. */
+bool sjdb_form_read(const char *form, struct skipjackdb_problem *problem);
+/* Sets the fields of a variant. epilogue: the number of the text of the form + 1, or 0 for none. */
 void sjdb_variant_fields(const struct skipjackdb_problem *problem, uint64_t epilogue,
                          uint64_t *fields);
 /* Sets the problem from the fields of its variant, all but the text of the epilogue. Returns false

@@ -1,6 +1,6 @@
 /* Reads perf configs. Each row of a perf-db is stored as one problem that represents it, the row's
  * normal form. */
-#include "export/sjdb/reader/view.h"
+#include "export/sjdb/reader/forms.h"
 
 static bool in_range(int64_t value)
 {
@@ -27,6 +27,10 @@ static bool make_normal(struct skipjackdb_problem *p)
 {
     bool forward = p->direction == SKIPJACKDB_F;
     int32_t layout = p->layout[forward ? 0 : 2];
+    if (p->kind != SKIPJACKDB_CONV) {
+        return false;
+    }
+    memset(p->strides, 0, sizeof p->strides);
     memset(p->epilogue, 0, sizeof p->epilogue);
     for (int i = 0; i < 3; i++) {
         p->layout[i] = layout;
@@ -47,21 +51,23 @@ uint64_t skipjackdb_perf_count(const skipjackdb *db)
 
 int skipjackdb_perf_at(const skipjackdb *db, uint64_t number, struct skipjackdb_problem *problem)
 {
-    if (db == NULL || !SJDB_SIZED(problem)) {
+    struct skipjackdb_problem own = {.size = sizeof own};
+    if (db == NULL || !sjdb_problem_sized(problem)) {
         return SKIPJACKDB_USAGE;
     }
-    return sjdb_set_problem(db, &db->perf, number, problem);
+    int code = sjdb_set_problem(db, &db->perf, number, &own);
+    return code == SKIPJACKDB_OK ? sjdb_problem_give(&own, problem) : code;
 }
 
 int skipjackdb_perf_find(const skipjackdb *db, const struct skipjackdb_problem *problem,
                          uint64_t *number)
 {
-    if (db == NULL || !SJDB_SIZED(problem) || number == NULL) {
+    struct skipjackdb_problem normal;
+    if (db == NULL || !sjdb_problem_sized(problem) || number == NULL ||
+        !sjdb_problem_take(problem, &normal)) {
         return SKIPJACKDB_USAGE;
     }
-    struct skipjackdb_problem normal;
-    memcpy(&normal, problem, sizeof normal);
-    return make_normal(&normal) ? sjdb_set_find(db, &db->perf, &normal, number)
+    return make_normal(&normal) ? sjdb_set_find(db, &db->perf, &normal, "", number)
                                 : SKIPJACKDB_NOT_FOUND;
 }
 

@@ -1,6 +1,7 @@
 /*
  * libskipjackdb reads .sjdb files: which solver, with which config and which kernel, computes a
- * convolution fastest on one target. It needs libc and libzstd alone.
+ * convolution or another operator of a network fastest on one target. It needs libc and libzstd
+ * alone.
  *
  * A file is mapped read-only and never changed. Opening it is constant work. Lookups take no lock
  * and no memory: any number of threads may use one handle, any number of processes one file. All
@@ -11,7 +12,9 @@
  * the process by SIGBUS, as with any mapped file: replace a database by rename, never in place.
  *
  * Structs that a caller hands in begin with `size`, the sizeof that the caller was compiled with,
- * so that later versions may add fields at their ends.
+ * so that later versions may add fields at their ends. A program that was compiled before a field
+ * existed goes on: a file's problems that its struct skipjackdb_problem cannot express are not
+ * counted for it, and solutions that it cannot run are not given to it.
  */
 #ifndef SKIPJACKDB_H
 #define SKIPJACKDB_H
@@ -40,7 +43,7 @@ enum skipjackdb_code {
 
 /* Returns the text of a code. Static. */
 const char *skipjackdb_error_text(int code);
-/* Returns the version of this library, such as "1.1". Static. */
+/* Returns the version of this library, such as "1.2". Static. */
 const char *skipjackdb_version(void);
 
 /* ---- a problem ---- */
@@ -72,10 +75,22 @@ enum skipjackdb_layout {
 };
 
 #define SKIPJACKDB_EPILOGUE_MAX 96
-#define SKIPJACKDB_KEY_MAX      512
+#define SKIPJACKDB_MODE_MAX     48
+#define SKIPJACKDB_KEY_MAX      1024
+
+/* The operators. All but SKIPJACKDB_CONV are forward only, without filter tensor, groups and bias;
+ * `mode` has their own parameters, solvers/FORMATS.md says which. */
+enum skipjackdb_kind {
+    SKIPJACKDB_CONV,
+    SKIPJACKDB_POOL,
+    SKIPJACKDB_POINTWISE,
+    SKIPJACKDB_SOFTMAX,
+    SKIPJACKDB_RESIZE,
+    SKIPJACKDB_LRN,
+};
 
 /*
- * A convolution in forward terms, whatever the direction: x is the forward input (c channels, size
+ * An operator in forward terms, whatever the direction: x is the forward input (c channels, size
  * in[]), w the filter, y the forward output (k channels, size out[]). Sizes are in the order depth,
  * height, width; in 2D the depth's in, fil, out, stride and dilation are 1 and its pad is 0. type,
  * cast and layout are those of x, w, y.
@@ -92,19 +107,102 @@ struct skipjackdb_problem {
     int32_t bias;      /* 0 or 1 */
     /* canonical text of operations behind the convolution ("+bias+relu"); "" for none */
     char epilogue[SKIPJACKDB_EPILOGUE_MAX];
+    /* since 1.2: */
+    int32_t kind;                   /* enum skipjackdb_kind */
+    char mode[SKIPJACKDB_MODE_MAX]; /* the operator's parameters ("max" of a pool); "" for none */
+    /* Strides in elements of x, w, y and the residual, each for the axes N C D H W (K C D H W of w).
+     * A tensor whose strides are all 0 is packed. In layouts with blocks of channels C steps from
+     * block to block. An axis of one step has stride 0. */
+    int64_t strides[4][5];
 };
 
 /* Sets a 2D FP32 NCHW forward problem with every size 1. problem->size must be set. */
 int skipjackdb_problem_init(struct skipjackdb_problem *problem);
 /* Sets out[] from the other fields: (in + 2*pad - dilation*(fil-1) - 1)/stride + 1, at least 1. */
 int skipjackdb_problem_set_output(struct skipjackdb_problem *problem);
-/* Parses a find-db key ("64-56-56-3x3-64-56-56-16-1x1-1x1-1x1-0-NCHW-FP32-F"), also with an
- * epilogue behind it. SKIPJACKDB_SYNTAX for any other text; all fields of *problem but its size are
- * then undefined. */
+/* Parses a canonical key (solvers/FORMATS.md): a find-db key
+ * ("64-56-56-3x3-64-56-56-16-1x1-1x1-1x1-0-NCHW-FP32-F"), also with an operator in front of it and
+ * strides and an epilogue behind it. SKIPJACKDB_SYNTAX for any other text, and for a key that the
+ * caller's struct cannot express; all fields of *problem but its size are then undefined. */
 int skipjackdb_problem_parse(const char *key, struct skipjackdb_problem *problem);
 /* Writes the key: the inverse of skipjackdb_problem_parse(), for whose results SKIPJACKDB_KEY_MAX
  * bytes are enough. */
 int skipjackdb_problem_key(const struct skipjackdb_problem *problem, char *buffer, size_t size);
+
+/* ---- operands and epilogue ---- */
+
+enum skipjackdb_tensor {
+    SKIPJACKDB_TENSOR_X,
+    SKIPJACKDB_TENSOR_W,
+    SKIPJACKDB_TENSOR_Y,
+    /* since 1.2: */
+    SKIPJACKDB_TENSOR_RESIDUAL, /* the second tensor of a step, as large as the output */
+    /* a value for each channel of the output: INT32 where x is INT8, FP64 where x is FP64, else FP32 */
+    SKIPJACKDB_TENSOR_BIAS,
+    /* FP32: a value for each channel of the output, or one for all; behind them one more, by which a
+     * residual of an integer type is multiplied */
+    SKIPJACKDB_TENSOR_SCALES,
+    SKIPJACKDB_TENSOR_PACKED, /* the filter as a solution packs it (struct skipjackdb_solution) */
+};
+
+struct skipjackdb_operand {
+    size_t size;
+    int32_t type;       /* enum skipjackdb_type */
+    int32_t layout;     /* enum skipjackdb_layout; SKIPJACKDB_NCHW for bias and scales */
+    int64_t sizes[5];   /* of the axes N C D H W (K C D H W of w, with a group's C) */
+    int64_t strides[5]; /* in elements; the problem's own, or those of a packed tensor */
+    uint64_t elements;  /* from the first to the last in memory */
+    uint64_t bytes;     /* the same in bytes */
+};
+/* Describes an operand of a problem (enum skipjackdb_tensor, all but SKIPJACKDB_TENSOR_PACKED).
+ * SKIPJACKDB_NOT_FOUND if the problem has no such operand, SKIPJACKDB_SYNTAX if its epilogue does not
+ * follow its grammar. operand->size must be set. */
+int skipjackdb_operand_at(const struct skipjackdb_problem *problem, int32_t tensor,
+                          struct skipjackdb_operand *operand);
+
+/* The steps of an epilogue, in the order of solvers/FORMATS.md. The numbers never change. */
+enum skipjackdb_step_op {
+    SKIPJACKDB_STEP_BIAS = 1,
+    SKIPJACKDB_STEP_SCALE,
+    SKIPJACKDB_STEP_REQUANT,
+    SKIPJACKDB_STEP_ADD,
+    SKIPJACKDB_STEP_SUB,
+    SKIPJACKDB_STEP_MUL,
+    SKIPJACKDB_STEP_DIV,
+    SKIPJACKDB_STEP_MAX,
+    SKIPJACKDB_STEP_MIN,
+    SKIPJACKDB_STEP_RELU,
+    SKIPJACKDB_STEP_CLIP,
+    SKIPJACKDB_STEP_LEAKY,
+    SKIPJACKDB_STEP_PRELU,
+    SKIPJACKDB_STEP_ELU,
+    SKIPJACKDB_STEP_AFFINE,
+    SKIPJACKDB_STEP_HARDSIGMOID,
+    SKIPJACKDB_STEP_SIGMOID,
+    SKIPJACKDB_STEP_TANH,
+    SKIPJACKDB_STEP_EXP,
+    SKIPJACKDB_STEP_SQRT,
+    SKIPJACKDB_STEP_ABS,
+    SKIPJACKDB_STEP_ERF,
+    SKIPJACKDB_STEP_SILU,
+    SKIPJACKDB_STEP_HARDSWISH,
+    SKIPJACKDB_STEP_SOFTPLUS,
+    SKIPJACKDB_STEP_MISH,
+    SKIPJACKDB_STEP_GELU,
+};
+struct skipjackdb_step {
+    size_t size;
+    int32_t op;          /* enum skipjackdb_step_op */
+    int32_t tensor;      /* the operand that the step reads (enum skipjackdb_tensor); -1 for none */
+    int32_t type;        /* type of the residual, or of the output behind requant; else 0 */
+    int32_t layout;      /* of the residual */
+    int32_t per_channel; /* 1 if the step reads a scale of each channel */
+    double a, b;         /* its numbers, in their order; else 0 */
+};
+/* Reads a step of the problem's epilogue; indices count from 0. SKIPJACKDB_NOT_FOUND behind the last
+ * one, SKIPJACKDB_SYNTAX for a text that does not follow the grammar. step->size must be set. */
+int skipjackdb_step_at(const struct skipjackdb_problem *problem, uint32_t index,
+                       struct skipjackdb_step *step);
 
 /* ---- a database ---- */
 
@@ -142,6 +240,14 @@ enum skipjackdb_flags {
     SKIPJACKDB_TUNABLE = 2, /* the solver has configs */
     /* unless set, the file's writer did not know the two flags above, and both are 0 */
     SKIPJACKDB_FLAGS_KNOWN = 4,
+    /* since 1.2; all 0 unless SKIPJACKDB_FORMS_KNOWN is set: */
+    SKIPJACKDB_ANY_STRIDES = 8, /* its launches take tensors of any strides */
+    SKIPJACKDB_DOES_BIAS = 16,  /* the steps of an epilogue that it does */
+    SKIPJACKDB_DOES_ACTIVATION = 32,
+    SKIPJACKDB_DOES_RESIDUAL = 64, /* a residual of the output's layout and strides */
+    SKIPJACKDB_DOES_SCALES = 128,
+    SKIPJACKDB_DOES_ANY_RESIDUAL = 256,
+    SKIPJACKDB_FORMS_KNOWN = 512,
 };
 
 struct skipjackdb_entry {
@@ -154,9 +260,15 @@ struct skipjackdb_entry {
     uint32_t flags;    /* of enum skipjackdb_flags */
 };
 
-/* Returns how many problems have find entries. They are numbered from 0. */
+/* Returns how many problems have find entries, of those that a struct skipjackdb_problem of this
+ * size can express. They are numbered from 0. */
+uint64_t skipjackdb_problems(const skipjackdb *db, size_t problem_size);
+/* The same for the struct as it was before 1.2. Programs that are compiled with this header count all
+ * that it can express. */
 uint64_t skipjackdb_problem_count(const skipjackdb *db);
-/* Sets *problem to the problem with this number. The caller sets problem->size first. */
+#define skipjackdb_problem_count(db) skipjackdb_problems(db, sizeof(struct skipjackdb_problem))
+/* Sets *problem to the problem with this number. The caller sets problem->size first.
+ * SKIPJACKDB_SPACE if the caller's struct cannot express it. */
 int skipjackdb_problem_at(const skipjackdb *db, uint64_t number,
                           struct skipjackdb_problem *problem);
 /* Sets *number to the problem's number. SKIPJACKDB_NOT_FOUND if the database does not hold the
@@ -230,22 +342,36 @@ struct skipjackdb_solution {
     uint32_t launch_count;
     uint32_t revision; /* revision of the solver, as in struct skipjackdb_entry */
     uint32_t flags;
+    /* since 1.2: the first pack_count launches write the filter into a buffer of packed_bytes
+     * (SKIPJACKDB_TENSOR_PACKED), in an order that depends on the problem and the params alone. Run
+     * them once for each filter; run the others as often as needed. Both are 0 for a solution that
+     * reads the filter as it is. */
+    uint64_t packed_bytes;
+    uint32_t pack_count;
 };
 
-/* Returns how many problems have solutions. They are numbered from 0, independently of those with
- * entries. */
+/* Returns how many problems have solutions, of those that a struct skipjackdb_problem of this size can
+ * express. They are numbered from 0, independently of those with entries. Solutions that pack the
+ * filter are kept apart, so a problem may have two numbers: one for them, one for its others. */
+uint64_t skipjackdb_solved(const skipjackdb *db, size_t problem_size);
+/* The same for the struct as it was before 1.2. */
 uint64_t skipjackdb_solved_count(const skipjackdb *db);
+#define skipjackdb_solved_count(db) skipjackdb_solved(db, sizeof(struct skipjackdb_problem))
 /* Sets *problem to the problem with this number. The caller sets problem->size first. */
 int skipjackdb_solved_at(const skipjackdb *db, uint64_t number, struct skipjackdb_problem *problem);
-/* Sets *number to the problem's number among those with solutions. */
+/* Sets *number to the problem's number among those with solutions: the lower one if it has two. */
 int skipjackdb_solved_find(const skipjackdb *db, const struct skipjackdb_problem *problem,
                            uint64_t *number);
-/* Writes a problem's solutions, sorted by solver. entry_size, room and count are as in
- * skipjackdb_entries(). */
+/* Sets *other to the problem's second number. SKIPJACKDB_NOT_FOUND if it has one alone. */
+int skipjackdb_solved_other(const skipjackdb *db, const struct skipjackdb_problem *problem,
+                            uint64_t *other);
+/* Writes the solutions of a problem's number, sorted by solver. solution_size, room and count are as
+ * in skipjackdb_entries(). A caller whose struct is from before 1.2 gets none that packs filters or
+ * has other operands than x, w and y. */
 int skipjackdb_solutions(const skipjackdb *db, uint64_t number,
                          struct skipjackdb_solution *solutions, size_t solution_size, size_t room,
                          size_t *count);
-/* Finds the solution of one solver for a problem. */
+/* Finds the solution of one solver for a problem, among all. */
 int skipjackdb_solution(const skipjackdb *db, const struct skipjackdb_problem *problem,
                         const char *solver, struct skipjackdb_solution *solution,
                         size_t solution_size);
@@ -266,8 +392,6 @@ struct skipjackdb_launch {
 int skipjackdb_launch_at(const skipjackdb *db, const struct skipjackdb_solution *solution,
                          uint32_t index, struct skipjackdb_launch *launch);
 
-enum skipjackdb_tensor { SKIPJACKDB_TENSOR_X, SKIPJACKDB_TENSOR_W, SKIPJACKDB_TENSOR_Y };
-
 enum skipjackdb_arg_kind {
     SKIPJACKDB_ARG_TENSOR,    /* a pointer to the tensor that `tensor` names */
     SKIPJACKDB_ARG_WORKSPACE, /* a pointer to byte `value` of the workspace */
@@ -278,9 +402,10 @@ enum skipjackdb_arg_kind {
     SKIPJACKDB_ARG_STRIDE,
 };
 
-/* One argument of a launch. Kernels take tensors of any strides: `value` is right for packed
- * tensors of the problem's layouts. For other tensors the caller passes the stride in elements of
- * `axis` (0 N or K, 1 C, 2 D, 3 H, 4 W) times `factor`. */
+/* One argument of a launch. Kernels with arguments for strides take tensors of any strides: `value`
+ * is right for the problem's own strides, else for packed tensors of its layouts. For other tensors
+ * the caller passes the stride in elements of `axis` (0 N or K, 1 C, 2 D, 3 H, 4 W) times
+ * `factor`. */
 struct skipjackdb_arg {
     int32_t kind;   /* enum skipjackdb_arg_kind */
     int32_t tensor; /* enum skipjackdb_tensor */
@@ -295,9 +420,10 @@ int skipjackdb_args(const skipjackdb *db, const struct skipjackdb_launch *launch
                     const struct skipjackdb_problem *problem, struct skipjackdb_arg *args,
                     size_t arg_size, size_t room);
 
-/* Computes the strides, in elements, of a packed tensor's axes N C D H W (of the filter K C D H W,
- * with a group's C), and its number of elements (may be NULL). For layouts with blocks of channels,
- * the stride of C is that from block to block. */
+/* Computes the strides, in elements, of the axes N C D H W of x, w or y (of the filter K C D H W,
+ * with a group's C) if it is packed, and its number of elements (may be NULL). For layouts with blocks
+ * of channels, the stride of C is that from block to block. skipjackdb_operand_at() says how the
+ * problem's tensors lie. */
 int skipjackdb_strides(const struct skipjackdb_problem *problem, int32_t tensor, int64_t strides[5],
                        int64_t *elements);
 
@@ -389,7 +515,16 @@ enum skipjackdb_how {
     SKIPJACKDB_NEAREST,      /* similar problems were measured */
     /* of all solvers that can be used, this one has the highest estimate */
     SKIPJACKDB_ESTIMATE,
+    /* since 1.2: the problem was measured with packed tensors, and the solver takes any strides; the
+     * launches of skipjackdb_packed_twin() run it */
+    SKIPJACKDB_OTHER_STRIDES,
 };
+
+/* Sets *twin to the problem with packed tensors: the one whose solution serves it where a choice's
+ * `how` is SKIPJACKDB_OTHER_STRIDES. Read the launches' arguments with the problem itself. twin->size
+ * must be set. */
+int skipjackdb_packed_twin(const struct skipjackdb_problem *problem,
+                           struct skipjackdb_problem *twin);
 
 enum skipjackdb_marks {
     /* neither a measurement on the target nor applicable() confirms that the solver computes this

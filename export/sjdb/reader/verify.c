@@ -6,9 +6,11 @@
 static bool problem_holds(const struct skipjackdb *db, const struct sjdb_set *set, uint64_t number)
 {
     struct skipjackdb_problem problem = {.size = sizeof problem};
+    char form[SJDB_FORM_MAX];
     uint64_t found = 0;
     return sjdb_set_problem(db, set, number, &problem) == SKIPJACKDB_OK &&
-           sjdb_set_find(db, set, &problem, &found) == SKIPJACKDB_OK && found == number;
+           sjdb_form_write(&problem, form) &&
+           sjdb_set_find(db, set, &problem, form, &found) == SKIPJACKDB_OK && found == number;
 }
 
 /* Checks that a problem's payload begins where the payload of the problem before it ends; returns
@@ -26,9 +28,9 @@ static uint64_t payload_end(struct sjdb_look *look, const struct sjdb_set *set, 
         sjdb_text(look, sjdb_get(look, &look->db->single[SJDB_SOLVER_NAMES], solver));
         if (set == &look->db->perf) {
             sjdb_text(look, item.value);
-        } else if (set == &look->db->solved) {
+        } else if (set == &look->db->solved || set == &look->db->other_solved) {
             struct skipjackdb_solution solution;
-            sjdb_recipe_read(look, item.value, &solution);
+            sjdb_recipe_read(look, sjdb_recipe_of(look->db, &item), &solution);
         }
     }
     return items.bit;
@@ -88,8 +90,9 @@ static int verify_set(const struct skipjackdb *db, const struct sjdb_set *set)
     }
     for (uint64_t i = 0; i < count; i++) {
         bit = payload_end(&look, set, i, bit);
-        if (look.damaged || !problem_holds(db, set, i) ||
-            (set == &db->find && !entries_hold(db, i))) {
+        uint64_t number = set == &db->other_find ? sjdb_set_count(&db->find) + i : i;
+        bool timed = set == &db->find || set == &db->other_find;
+        if (look.damaged || !problem_holds(db, set, i) || (timed && !entries_hold(db, number))) {
             return SKIPJACKDB_DAMAGED;
         }
     }
@@ -98,7 +101,8 @@ static int verify_set(const struct skipjackdb *db, const struct sjdb_set *set)
 
 int sjdb_verify_records(const struct skipjackdb *db)
 {
-    const struct sjdb_set *const sets[] = {&db->find, &db->perf, &db->solved};
+    const struct sjdb_set *const sets[] = {&db->find, &db->perf, &db->solved, &db->other_find,
+                                           &db->other_solved};
     int code = names_hold(db) ? SKIPJACKDB_OK : SKIPJACKDB_DAMAGED;
     for (size_t i = 0; code == SKIPJACKDB_OK && i < sizeof sets / sizeof sets[0]; i++) {
         code = verify_set(db, sets[i]);

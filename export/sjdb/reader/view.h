@@ -9,6 +9,7 @@
 #include "export/sjdb/reader/layout.h"
 
 #include <endian.h>
+#include <stddef.h>
 #include <string.h>
 
 struct sjdb_array {
@@ -90,6 +91,9 @@ struct skipjackdb {
     /* the sections that a file has once, by enum sjdb_kind */
     struct sjdb_array single[SJDB_SINGLES];
     struct sjdb_set find, perf, solved;
+    /* problems of other forms than packed convolutions without epilogue; their numbers follow those
+     * of `find` and `solved` */
+    struct sjdb_set other_find, other_solved;
     struct sjdb_time_range times[SJDB_TIME_RANGES_MAX];
     uint32_t time_range_count;
     uint64_t first_rare; /* codes from this one on are indices into the rare times */
@@ -174,11 +178,50 @@ const char *sjdb_text(struct sjdb_look *look, uint64_t number);
 /* Returns the number of a text, or -1 if the file does not have it. */
 int64_t sjdb_text_number(struct sjdb_look *look, const char *text);
 
-/* sjdb_set_find() finds a problem's number in a set; sjdb_set_problem() does the reverse. */
+/* The size of struct skipjackdb_problem before 1.2. */
+#define SJDB_PROBLEM_1_1  offsetof(struct skipjackdb_problem, kind)
+/* The size of struct skipjackdb_solution before 1.2. */
+#define SJDB_SOLUTION_1_1 offsetof(struct skipjackdb_solution, packed_bytes)
+
+/* Checks the size of a caller's problem, which may be that of 1.1. */
+static inline bool sjdb_problem_sized(const struct skipjackdb_problem *problem)
+{
+    return problem != NULL && problem->size >= SJDB_PROBLEM_1_1;
+}
+/* Copies a caller's problem, which may be of 1.1, and checks that its texts end. */
+bool sjdb_problem_take(const struct skipjackdb_problem *problem, struct skipjackdb_problem *own);
+/* Copies *own to the caller's struct. SKIPJACKDB_SPACE if the caller's struct lacks fields for it. */
+int sjdb_problem_give(const struct skipjackdb_problem *own, struct skipjackdb_problem *problem);
+
+/* sjdb_set_find() finds the number in a set of a problem with this form (sjdb_form_write());
+ * sjdb_set_problem() does the reverse. */
 int sjdb_set_find(const struct skipjackdb *db, const struct sjdb_set *set,
-                  const struct skipjackdb_problem *problem, uint64_t *number);
+                  const struct skipjackdb_problem *problem, const char *form, uint64_t *number);
 int sjdb_set_problem(const struct skipjackdb *db, const struct sjdb_set *set, uint64_t number,
                      struct skipjackdb_problem *problem);
+
+/* Finds a problem's number in two sets: packed convolutions without epilogue in the first one, all
+ * others in the second one; files of 1.1 have epilogues in the first one, too. Solutions that pack the
+ * filter are in the second one. */
+int sjdb_sets_find(const struct skipjackdb *db, const struct sjdb_set *set,
+                   const struct sjdb_set *others, const struct skipjackdb_problem *problem,
+                   uint64_t *number);
+
+static inline uint64_t sjdb_set_count(const struct sjdb_set *set)
+{
+    return set->part[SJDB_PROBLEM_LISTS].count;
+}
+/* Returns the one of two sets that holds the problem with this number, and makes *number the number
+ * within it. */
+static inline const struct sjdb_set *sjdb_set_of(const struct sjdb_set *set,
+                                                 const struct sjdb_set *others, uint64_t *number)
+{
+    if (*number < sjdb_set_count(set)) {
+        return set;
+    }
+    *number -= sjdb_set_count(set);
+    return others;
+}
 
 /* Reads the payload of a problem: one item for each choice in its list. */
 struct sjdb_items {
@@ -187,6 +230,7 @@ struct sjdb_items {
     uint64_t next, end; /* list items */
 };
 struct sjdb_item {
+    const struct sjdb_set *set;
     uint64_t choice;
     uint64_t time_code; /* the code of its time; 0 in sets without times */
     uint64_t value;
@@ -232,8 +276,8 @@ static inline void sjdb_hand_out(const void *made, size_t size, void *room, size
     memset((char *)room + size, 0, room_size - size);
 }
 
-/* Reads a recipe: sets the solution's params, workspace and launch count, and leaves its solver's
- * fields as they are. */
+/* Reads a recipe: sets the solution's params, workspace, packing and launch count, and leaves its
+ * solver's fields as they are. Recipes of SJDB_OTHER_RECIPES are numbered behind the others. */
 void sjdb_recipe_read(struct sjdb_look *look, uint64_t number,
                       struct skipjackdb_solution *solution);
 
@@ -245,6 +289,11 @@ int sjdb_verify_solutions(const struct skipjackdb *db);
  * the end of the last one. */
 bool sjdb_starts_hold(struct sjdb_look *look, const struct sjdb_array *starts,
                       const struct sjdb_array *items);
+
+/* Returns the number of a solution's recipe. */
+uint64_t sjdb_recipe_of(const struct skipjackdb *db, const struct sjdb_item *item);
+/* Returns true if launches read other operands than x, w and y, or pack the filter. */
+bool sjdb_recipe_is_other(const struct skipjackdb *db, uint64_t number);
 
 /* Checks that the size that a caller set in a struct is at least its size in this library. */
 #define SJDB_SIZED(pointer) ((pointer) != NULL && (pointer)->size >= sizeof *(pointer))

@@ -49,7 +49,7 @@ static char *write_with_code(TempFolder *folder, const char *name, const char *m
     g_autoptr(SjdbWriter) writer = sjdb_writer_new(path);
     g_autoptr(GBytes) code = g_bytes_new_static(code_text, strlen(code_text));
     sjdb_writer_set_meta(writer, meta);
-    sjdb_writer_set_solver(writer, "S", 3, true, false);
+    sjdb_writer_set_solver(writer, "S", 3, sjdb_known_flags(true, false));
     g_assert_true(sjdb_writer_add_kernel(writer, "a.cl.o", "-DA=1 -mcpu=gfx90a", code, NULL));
     for (gsize i = 0; i < count; i++) {
         add_known(writer, &known[i]);

@@ -100,14 +100,13 @@ static void random_wide(GRand *random, struct problem *problem)
 {
     struct random_limits limits;
     random_limits_wide(&limits);
-    random_limits_nameable(&limits);
     random_problem(random, &limits, problem);
 }
 
 /* Replaces, inserts or deletes one random character. */
 static void spoil(GRand *random, char *key, gsize room)
 {
-    static const char alphabet[] = "0123456789x--__gcwioFBWNHPINT+";
+    static const char alphabet[] = "0123456789x--__gcswioFBWNHPINTyrpol()+";
     gsize length = strlen(key), at = (gsize)g_rand_int_range(random, 0, (gint32)length);
     char c = alphabet[g_rand_int_range(random, 0, (gint32)sizeof alphabet - 1)];
     switch (g_rand_int_range(random, 0, 3)) {
@@ -334,7 +333,7 @@ static void best_entry_keeps_the_limits(void)
     const char *path = temp_folder_path(folder, "a.sjdb");
     g_autoptr(SjdbWriter) writer = sjdb_writer_new(path);
     struct problem problem = problem_of(KEY);
-    sjdb_writer_set_solver(writer, "Dynamic", 7, true, false);
+    sjdb_writer_set_solver(writer, "Dynamic", 7, sjdb_known_flags(true, false));
     g_assert_true(sjdb_writer_add_find(writer, &problem, entries, G_N_ELEMENTS(entries), NULL));
     finish(writer);
     skipjackdb *db = open_db(path);

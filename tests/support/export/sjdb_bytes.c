@@ -93,8 +93,8 @@ GByteArray *sjdb_bytes_make(void)
     const char *path = temp_folder_path(folder, "a.sjdb");
     g_autoptr(SjdbWriter) writer = sjdb_writer_new(path);
     sjdb_writer_set_meta(writer, "{}");
-    sjdb_writer_set_solver(writer, "ConvA", 2, true, true);
-    sjdb_writer_set_solver(writer, "ConvE", 1, false, false);
+    sjdb_writer_set_solver(writer, "ConvA", 2, sjdb_known_flags(true, true));
+    sjdb_writer_set_solver(writer, "ConvE", 1, sjdb_known_flags(false, false));
     add_problems(writer);
     add_rows(writer);
     add_kernels(writer);

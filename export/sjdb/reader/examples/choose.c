@@ -8,7 +8,8 @@
 #include <string.h>
 
 static const char *const found_as[] = {"nowhere", "measured", "measured on another target",
-                                       "by the nearest problems", "by estimate"};
+                                       "by the nearest problems", "by estimate",
+                                       "measured with packed tensors"};
 
 /* Answers whether the program has a solver, as programs with solvers of their own do. This example
  * says that all solvers but one are there. */

@@ -5,7 +5,14 @@ import ctypes
 import sys
 
 PROBLEM_BYTES = 1024  # more than the library's struct has
-HOW = ["nowhere", "measured", "measured on another target", "by the nearest problems", "by estimate"]
+HOW = [
+    "nowhere",
+    "measured",
+    "measured on another target",
+    "by the nearest problems",
+    "by estimate",
+    "measured with packed tensors",
+]
 
 
 class Choice(ctypes.Structure):

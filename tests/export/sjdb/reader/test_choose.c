@@ -25,7 +25,7 @@ struct row {
 static void set_solver(SjdbWriter *writer, const char *name)
 {
     if (g_str_has_prefix(name, "Dynamic") || g_str_has_prefix(name, "Static")) {
-        sjdb_writer_set_solver(writer, name, 3, name[0] == 'D', true);
+        sjdb_writer_set_solver(writer, name, 3, sjdb_known_flags(name[0] == 'D', true));
     }
 }
 
@@ -211,6 +211,7 @@ static void solver_that_the_target_does_not_know_needs_the_callers_word(void)
 
 /* Each problem has its own solver, so the chosen solver shows which problem counted as the
  * nearest. */
+#define POOLED "pool(max)-64-56-56-3x3-64-56-56-16-1x1-1x1-1x1-0-NCHW-FP32-F"
 static void nearest_problem_follows_the_rules(void)
 {
     static const struct {
@@ -229,6 +230,15 @@ static void nearest_problem_follows_the_rules(void)
         {ASKED, "64-56-56-3x3-64-56-56-16-1x1-1x1-1x1-0-NCHW-FP32-F_g2", 9},
         {ASKED, "64-56-56-3x3-64-56-56-16-1x1-1x1-1x1-0-NCHW-FP32-F+bias+relu", 2},
         {ASKED "+bias+relu", ASKED, 2},
+        {ASKED "+bias+relu", "64-56-56-3x3-64-56-56-32-1x1-1x1-1x1-0-NCHW-FP32-F+bias+relu", 1},
+        {ASKED "+bias+relu", "64-56-56-3x3-64-56-56-32-1x1-1x1-1x1-0-NCHW-FP32-F+tanh", 3},
+        {POOLED, "pool(max)-64-56-56-3x3-64-56-56-32-1x1-1x1-1x1-0-NCHW-FP32-F", 1},
+        {POOLED, POOLED "+relu", 2},
+        {POOLED, POOLED "_sx300000x3136x0x56x1", 1},
+        {POOLED "_sx300001x3136x0x56x1+relu", POOLED "_sx300000x3136x0x56x1", 3},
+        {POOLED, "pool(average)-64-56-56-3x3-64-56-56-16-1x1-1x1-1x1-0-NCHW-FP32-F", -1},
+        {POOLED, ASKED, -1},
+        {ASKED, POOLED, -1},
         {ASKED, "64-56-56-3x3-64-56-56-16-1x1-1x1-1x1-0-NCHW-FP32-B", -1},
         {ASKED, "64-56-56-3x3-64-56-56-16-1x1-1x1-1x1-0-NCHW-FP16-F", -1},
         {ASKED, "64-56-56-3x3-64-56-56-16-1x1-1x1-1x1-0-NHWC-NHWC-NHWC-FP32-F", -1},
@@ -345,7 +355,7 @@ static void assert_nearest(const skipjackdb *db, const struct skipjackdb_problem
         near += distances[near] < INFINITY;
     }
     qsort(distances, near, sizeof distances[0], compare_doubles);
-    g_assert_cmpint(sjdb_nearest(db, asked, &found), ==, SKIPJACKDB_OK);
+    g_assert_cmpint(sjdb_nearest(db, asked, false, &found), ==, SKIPJACKDB_OK);
     g_assert_cmpuint(found.count, ==, MIN(near, SJDB_NEIGHBOURS));
     for (guint i = 0; i < found.count; i++) {
         struct skipjackdb_problem problem = {.size = sizeof problem};
@@ -362,7 +372,7 @@ static struct skipjackdb_problem random_asked(GRand *random, char key[PROBLEM_KE
     struct problem problem;
     random_limits_small(&limits);
     limits.types = 1U << TYPE_FP32 | 1U << TYPE_FP16;
-    limits.bias = limits.epilogues = true;
+    limits.bias = true;
     random_problem(random, &limits, &problem);
     return problem_of(problem_key(&problem, key));
 }

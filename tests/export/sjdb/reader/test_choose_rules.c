@@ -37,7 +37,7 @@ static SjdbWriter *make_writer(TempFolder *folder)
     struct problem problem;
     g_assert_true(problem_key_parse(HELD, &problem, NULL));
     g_assert_true(sjdb_writer_add_find(writer, &problem, entries, G_N_ELEMENTS(entries), NULL));
-    sjdb_writer_set_solver(writer, "ConvC", 5, true, false);
+    sjdb_writer_set_solver(writer, "ConvC", 5, sjdb_known_flags(true, false));
     add_params(writer, HELD, "ConvA", "8,16");
     return writer;
 }
