@@ -6,7 +6,7 @@
 #include "solvers/common/conv_epilogue.h"
 
 /* Work-items of a workgroup of the naive form. */
-#define NAIVE_ITEMS 64
+#define NAIVE_ITEMS     64
 /* Elements of a piece that a GPU's work-item can keep in registers. */
 #define GPU_VECTOR_MOST 8
 #define GPU_PIECES_MOST 8
@@ -115,8 +115,7 @@ void operator_axes_merge(const struct problem *p, struct operator_axes *axes)
             remove_axis(axes, i);
     }
     for (int i = axes->count - 2; i >= 0; i--) {
-        bool has_channels =
-            axes->logical[i] == OPERATOR_C || axes->logical[i + 1] == OPERATOR_C;
+        bool has_channels = axes->logical[i] == OPERATOR_C || axes->logical[i + 1] == OPERATOR_C;
         if ((keeps_channels && has_channels) || !is_one_axis(axes, i))
             continue;
         axes->size[i + 1] *= axes->size[i];

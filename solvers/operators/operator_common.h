@@ -20,7 +20,8 @@ struct operator_axes {
     int count;
     int logical[OPERATOR_AXES]; /* the axis of problem.h, or -1 for several that were merged */
     int64_t size[OPERATOR_AXES];
-    int64_t stride[STRIDED_COUNT][OPERATOR_AXES]; /* of x, y and the second tensor; 0 where there is none */
+    int64_t stride[STRIDED_COUNT]
+                  [OPERATOR_AXES]; /* of x, y and the second tensor; 0 where there is none */
 };
 
 /* Sets the axes in the order of y's layout, without D in 2D. */

@@ -58,8 +58,8 @@ static int mean_of(const struct problem *p)
 /* INT8 and INT32 are compared and summed as integers; sums of INT32 might leave their range. */
 static const char *lane_type(const struct problem *p)
 {
-    bool is_integer = p->type[TENSOR_X] == TYPE_INT8 ||
-                      (p->type[TENSOR_X] == TYPE_INT32 && mean_of(p) == 0);
+    bool is_integer =
+        p->type[TENSOR_X] == TYPE_INT8 || (p->type[TENSOR_X] == TYPE_INT32 && mean_of(p) == 0);
 
     return is_integer ? "int" : "float";
 }

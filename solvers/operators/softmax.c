@@ -41,7 +41,8 @@ static void add_kind_parts(const struct problem *p, struct operator_launch *maki
 
 static void set_work(const struct problem *p, struct solution *solution)
 {
-    operator_set_work(p, 5, solution); /* a difference, two comparisons or sums, a power and a product */
+    operator_set_work(p, 5,
+                      solution); /* a difference, two comparisons or sums, a power and a product */
 }
 
 static bool naive_solve(const struct problem *p, const struct context *context,

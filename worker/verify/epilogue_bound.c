@@ -18,7 +18,7 @@ void epilogue_bound_init(struct epilogue_bound *bound, const struct problem *p)
     epilogue_parse(p->epilogue, &bound->epilogue, NULL);
     bound->output_is_integer = p->type[out] == TYPE_INT8 || p->type[out] == TYPE_INT32;
     bound->unit = p->type[TENSOR_X] == TYPE_FP64 ? 0x1p-53 : 0x1p-24;
-    bound->integers = p->kind == OP_CONV && p->type[TENSOR_X] == TYPE_INT8;
+    bound->integers = problem_value_is_integer(p);
     problem_operand_sizes(p, out, sizes);
     bound->channels = sizes[1];
     bound->inner = sizes[2] * sizes[3] * sizes[4];

@@ -13,7 +13,9 @@
 #include "worker/verify/tensor.h"
 
 static const struct reference_kind *const kinds[OP_KIND_COUNT] = {
-    [OP_CONV] = &reference_conv,
+    [OP_CONV] = &reference_conv,           [OP_POOL] = &reference_pool,
+    [OP_POINTWISE] = &reference_pointwise, [OP_SOFTMAX] = &reference_softmax,
+    [OP_RESIZE] = &reference_resize,       [OP_LRN] = &reference_lrn,
 };
 
 double reference_length(const struct problem *p)

@@ -25,6 +25,7 @@ struct reference_kind {
                     double work_limit, struct reference *out);
 };
 
-extern const struct reference_kind reference_conv;
+extern const struct reference_kind reference_conv, reference_pool, reference_pointwise,
+    reference_softmax, reference_resize, reference_lrn;
 
 #endif

@@ -42,6 +42,13 @@ static bool is_integer(enum data_type type)
     return type == TYPE_INT8 || type == TYPE_INT32;
 }
 
+/* Whether each result is one of the input's elements. */
+static bool is_selection(const struct problem *p)
+{
+    return p->kind == OP_POINTWISE || (p->kind == OP_POOL && strcmp(p->mode, "max") == 0) ||
+           (p->kind == OP_RESIZE && g_str_has_prefix(p->mode, "nearest,"));
+}
+
 void tolerance_init(struct tolerance *tolerance, const struct problem *p, const char *algorithm,
                     double length)
 {
@@ -57,7 +64,9 @@ void tolerance_init(struct tolerance *tolerance, const struct problem *p, const 
     *tolerance = (struct tolerance){0};
     /* Sums of integers; other kinds divide. */
     bool integers = p->kind == OP_CONV && is_integer(p->type[a]) && is_integer(p->type[b]);
-    tolerance->exact = integers && !p->epilogue[0];
+    bool copies_integers = p->kind != OP_CONV && is_integer(p->type[TENSOR_X]) &&
+                           is_integer(p->type[out]) && is_selection(p);
+    tolerance->exact = (integers || copies_integers) && !p->epilogue[0];
     tolerance->tensor_wide = winograd || fft;
     if (winograd)
         factor = WINOGRAD_FACTOR;

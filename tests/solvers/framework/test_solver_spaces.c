@@ -4,6 +4,7 @@
 #include "solvers/framework/solver.h"
 #include "solvers/problem/problem_key.h"
 #include "tests/support/kernels/conv_kinds.h"
+#include "tests/support/table_problems.h"
 
 static const char *const target_ids[] = {"cpu-skylake-avx512_2", "cpu-x86-64_4", "gfx90a68",
                                          "gfx1030_36", "sm_90_132_80g"};
@@ -110,12 +111,26 @@ static void look_at_cell(const struct solver *solver, const struct conv_cell *ce
     }
 }
 
+static void look_at_operators(const struct solver *solver, GRand *random, look_at_problem *look)
+{
+    g_autoptr(GPtrArray) problems = table_problems_operators();
+
+    for (guint i = 0; i < problems->len; i++) {
+        for (gsize t = 0; t < TARGETS; t++) {
+            if (solver_applicable(solver, problems->pdata[i], &contexts[t], NULL))
+                look(solver, problems->pdata[i], &contexts[t], random);
+        }
+    }
+}
+
 static void for_all_problems(look_at_problem *look)
 {
     g_autoptr(GRand) random = g_rand_new_with_seed(23);
 
     for (int s = 0; s < solver_table_count; s++) {
-        for (int i = 0; i < conv_cell_count(); i++) {
+        if (solver_table[s]->kind != OP_CONV)
+            look_at_operators(solver_table[s], random, look);
+        for (int i = 0; solver_table[s]->kind == OP_CONV && i < conv_cell_count(); i++) {
             struct conv_cell cell;
             conv_cell_at(i, &cell);
             for (gsize t = 0; t < TARGETS; t++)
@@ -258,7 +273,7 @@ static void random_problems_find_what_each_solver_serves(void)
                                       "gfx1100_48"};
 
     for (int s = 0; s < solver_table_count; s++) {
-        bool is_served = false;
+        bool is_served = solver_table[s]->kind != OP_CONV; /* operator_family.h finds its own */
         for (gsize t = 0; t < G_N_ELEMENTS(ids) && !is_served; t++) {
             struct target target;
             struct context context;

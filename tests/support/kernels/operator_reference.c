@@ -149,7 +149,8 @@ static int64_t lrn(struct result *r)
 {
     g_auto(GStrv) words = g_strsplit(r->p->mode, ",", 4);
     double size = g_ascii_strtod(words[0], NULL), beta = g_ascii_strtod(words[2], NULL);
-    int64_t first = r->c - (int64_t)floor((size - 1) / 2), last = r->c + (int64_t)ceil((size - 1) / 2);
+    int64_t first = r->c - (int64_t)floor((size - 1) / 2),
+            last = r->c + (int64_t)ceil((size - 1) / 2);
     double sum = 0, base;
 
     for (int64_t c = MAX(first, 0); c <= MIN(last, r->p->c - 1); c++)
@@ -164,8 +165,8 @@ int64_t operator_reference(const struct problem *p, double *const plain[TENSOR_C
                            double *magnitude)
 {
     static int64_t (*const kinds[OP_KIND_COUNT])(struct result *) = {
-        [OP_POOL] = pool,     [OP_POINTWISE] = pointwise, [OP_SOFTMAX] = softmax,
-        [OP_RESIZE] = resize, [OP_LRN] = lrn,
+        [OP_POOL] = pool, [OP_POINTWISE] = pointwise, [OP_SOFTMAX] = softmax, [OP_RESIZE] = resize,
+        [OP_LRN] = lrn,
     };
     int64_t image = p->out[0] * p->out[1] * p->out[2], longest = 1;
 
@@ -178,7 +179,8 @@ int64_t operator_reference(const struct problem *p, double *const plain[TENSOR_C
         }
         r.c = rest % p->k;
         r.n = rest / p->k;
-        longest = MAX(longest, kinds[p->kind](&r));
+        int64_t terms = kinds[p->kind](&r);
+        longest = MAX(longest, terms);
         plain[TENSOR_Y][i] = r.value;
         magnitude[i] = r.magnitude;
     }

@@ -1,0 +1,137 @@
+/* The references of pools, pointwise operators, softmax, resizes and LRN, against plain loops. */
+#include <math.h>
+#include <string.h>
+
+#include "solvers/problem/problem_key.h"
+#include "tests/support/kernels/operator_family.h"
+#include "tests/support/kernels/operator_reference.h"
+#include "tests/support/test_effort.h"
+#include "worker/verify/reference.h"
+#include "worker/verify/tensor.h"
+#include "worker/verify/tolerance.h"
+
+#define PROBLEMS 400
+
+static double *random_elements(GRand *random, const struct problem *p, enum tensor_role role)
+{
+    int64_t sizes[5], count = 1;
+    problem_operand_sizes(p, role, sizes);
+    for (int i = 0; i < 5; i++)
+        count *= sizes[i];
+    double *dense = g_new(double, MAX(count, 1));
+    for (int64_t i = 0; i < count; i++)
+        dense[i] =
+            tensor_round(problem_operand_type(p, role), g_rand_double_range(random, -100, 100));
+    return dense;
+}
+
+/* Without an epilogue, whose steps test_epilogue_bound and others try. */
+static void check_problem(const struct problem *p, GRand *random, int threads)
+{
+    g_autoptr(GError) error = NULL;
+    char key[PROBLEM_KEY_MAX];
+    g_autofree double *x = random_elements(random, p, TENSOR_X);
+    g_autofree double *y = random_elements(random, p, TENSOR_Y);
+    const double *dense[OPERAND_COUNT] = {[TENSOR_X] = x};
+    double *plain[TENSOR_COUNT] = {[TENSOR_X] = x, [TENSOR_Y] = y};
+    struct reference *reference = reference_compute(p, dense, threads, 0, &error);
+    g_assert_no_error(error);
+    g_autofree double *magnitude = g_new(double, reference->count);
+    operator_reference(p, plain, magnitude);
+    for (int64_t i = 0; i < reference->count; i++) {
+        double right = y[i];
+        if (p->type[TENSOR_Y] == TYPE_INT8)
+            right = CLAMP(right, -128, 127);
+        if (!(fabs(reference->value[i] - right) <= 1e-9 * (1 + fabs(right))) ||
+            !isfinite(reference->magnitude[i])) {
+            g_test_message("%s: element %" G_GINT64_FORMAT " is %g, not %g", problem_key(p, key), i,
+                           reference->value[i], right);
+            g_test_fail();
+            break;
+        }
+    }
+    reference_unref(reference);
+}
+
+static void kinds_are_right(void)
+{
+    g_autoptr(GRand) random = g_rand_new_with_seed(test_seed());
+    for (int i = 0; i < test_effort(PROBLEMS); i++) {
+        struct problem p;
+        operator_random_problem(random, (enum op_kind)(OP_POOL + i % (OP_KIND_COUNT - 1)), false,
+                                &p);
+        if (strstr(p.mode, ",-2") == NULL) /* an LRN whose sum may be negative */
+            check_problem(&p, random, 1 + i % 3);
+    }
+}
+
+static struct reference *of_key(const char *key, const double *x)
+{
+    g_autoptr(GError) error = NULL;
+    const double *dense[OPERAND_COUNT] = {[TENSOR_X] = x};
+    struct problem p;
+    problem_key_parse(key, &p, &error);
+    g_assert_no_error(error);
+    struct reference *reference = reference_compute(&p, dense, 1, 0, &error);
+    g_assert_no_error(error);
+    return reference;
+}
+
+static void expect(const char *key, const double *x, const double *right, int count)
+{
+    struct reference *reference = of_key(key, x);
+    g_assert_cmpint(reference->count, ==, count);
+    for (int i = 0; i < count; i++)
+        g_assert_cmpfloat_with_epsilon(reference->value[i], right[i], 1e-9);
+    reference_unref(reference);
+}
+
+/* Numbers by hand, from the definitions of ONNX's operators. */
+static void known_numbers_are_found(void)
+{
+    const double four[] = {1, 2, 3, 4};
+    /* the last window reaches behind the end, as with ceil_mode */
+    expect("pool(average)-1-1-4-1x3-1-1-2-1-0x0-1x2-1x1-0-NCHW-FP32-F", four,
+           (const double[]){2, 3.5}, 2);
+    expect("pool(average_all)-1-1-4-1x3-1-1-2-1-0x1-1x2-1x1-0-NCHW-FP32-F", four,
+           (const double[]){1, 3}, 2);
+    expect("pool(max)-1-1-4-1x3-1-1-2-1-0x1-1x2-1x1-0-NCHW-FP32-F", four, (const double[]){2, 4},
+           2);
+    expect("resize(nearest,asymmetric,floor)-1-1-4-1x1-1-1-8-1-0x0-1x1-1x1-0-NCHW-FP32-F", four,
+           (const double[]){1, 1, 2, 2, 3, 3, 4, 4}, 8);
+    expect("resize(nearest,half_pixel,round_prefer_floor)-1-1-4-1x1-1-1-2-1-0x0-1x1-1x1-0-NCHW-"
+           "FP32-F",
+           four, (const double[]){1, 3}, 2);
+    expect("resize(linear,half_pixel)-1-1-4-1x1-1-1-8-1-0x0-1x1-1x1-0-NCHW-FP32-F", four,
+           (const double[]){1, 1.25, 1.75, 2.25, 2.75, 3.25, 3.75, 4}, 8);
+    expect("resize(linear,align_corners)-1-1-4-1x1-1-1-7-1-0x0-1x1-1x1-0-NCHW-FP32-F", four,
+           (const double[]){1, 1.5, 2, 2.5, 3, 3.5, 4}, 7);
+    expect("softmax-2-1-1-1x1-2-1-1-1-0x0-1x1-1x1-0-NCHW-FP32-F", (const double[]){0, log(3)},
+           (const double[]){0.25, 0.75}, 2);
+    expect("lrn(3,3,1,1)-4-1-1-1x1-4-1-1-1-0x0-1x1-1x1-0-NCHW-FP32-F", four,
+           (const double[]){1.0 / 6, 2.0 / 15, 3.0 / 30, 4.0 / 26}, 4);
+}
+
+static void elements_that_are_copied_must_be_equal(void)
+{
+    struct problem p;
+    struct tolerance tolerance;
+    g_assert_true(problem_key_parse(
+        "pool(max)-4-8-8-2x2-4-4-4-1-0x0-2x2-1x1-0-NCHW-INT8-F", &p, NULL));
+    tolerance_init(&tolerance, &p, "Direct", 1);
+    g_assert_true(tolerance.exact);
+    g_strlcpy(p.mode, "average", sizeof p.mode);
+    tolerance_init(&tolerance, &p, "Direct", 4);
+    g_assert_false(tolerance.exact);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
+    g_test_add_func("/reference_operators/kinds_are_right", kinds_are_right);
+    g_test_add_func("/reference_operators/known_numbers_are_found", known_numbers_are_found);
+    g_test_add_func("/reference_operators/elements_that_are_copied_must_be_equal",
+                    elements_that_are_copied_must_be_equal);
+    return g_test_run();
+}
