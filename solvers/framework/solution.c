@@ -214,6 +214,25 @@ static bool arg_valid(const struct launch_arg *arg, uint64_t packed_bytes, uint6
     return false;
 }
 
+/* Whether a solution that packs its filter keeps to it: a packing launch touches no operand but w and the packed
+ * filter, and no other launch reads w, which may be gone by then. */
+static bool packing_valid(const struct solution *solution, int index, GError **error)
+{
+    const struct launch *launch = &solution->launches[index];
+    bool packs = index < solution->pack_count;
+
+    for (int i = 0; solution->pack_count > 0 && i < launch->arg_count; i++) {
+        const struct launch_arg *arg = &launch->args[i];
+        if (arg->kind != ARG_TENSOR)
+            continue;
+        if (packs && arg->tensor != TENSOR_W && arg->tensor != TENSOR_PACKED)
+            return invalid(error, "%s packs the filter and takes another operand", launch->entry);
+        if (!packs && arg->tensor == TENSOR_W)
+            return invalid(error, "%s reads the filter that was packed before", launch->entry);
+    }
+    return true;
+}
+
 static bool launch_valid(const struct launch *launch, const struct solution *solution,
                          const struct target *target, GError **error)
 {
@@ -246,7 +265,8 @@ bool solution_validate(const struct solution *solution, const struct target *tar
         if (!isfinite(amounts[i]) || amounts[i] < 0)
             return invalid(error, "its operations or bytes cannot be counted");
     for (int i = 0; i < solution->launch_count; i++)
-        if (!launch_valid(&solution->launches[i], solution, target, error))
+        if (!launch_valid(&solution->launches[i], solution, target, error) ||
+            !packing_valid(solution, i, error))
             return false;
     return true;
 }

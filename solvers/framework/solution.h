@@ -71,7 +71,9 @@ struct solution {
     int launch_count;
     struct launch launches[SOLUTION_LAUNCHES_MAX];
     /* The first pack_count launches pack the filter into packed_bytes bytes; 0 and 0 for a solution that reads the
-     * filter as it is. A packing launch writes nothing but TENSOR_PACKED and the workspace. */
+     * filter as it is. A packing launch takes no operand but TENSOR_W and TENSOR_PACKED, and writes
+     * nothing but TENSOR_PACKED and the workspace, which holds nothing of it later. The other launches do not read
+     * TENSOR_W and do not write TENSOR_PACKED. */
     int pack_count;
     uint64_t packed_bytes;
     uint64_t workspace_bytes;

@@ -9,6 +9,7 @@
 #include "schema/store/store_events.h"
 #include "schema/store/store_private.h"
 #include "tests/faults/solver_faults.h"
+#include "tests/faults/solver_slips.h"
 #include "tests/support/farm/live_farm.h"
 #include "tests/support/farm/scratch_db.h"
 
@@ -161,6 +162,52 @@ static void test_what_is_built_without_a_device_is_judged_config_by_config(void)
     g_assert_cmpint(live_assert_done(store, campaign, 1), ==, 1);
 }
 
+/* ---- mistakes with the operands of epilogues, and with packed filters ---- */
+
+#define SLIPS_PROBLEM                                                                              \
+    "8-10-10-1x1-12-10-10-1-0x0-1x1-1x1-0-NCHW-INT8-F+bias+requant(INT8,channel)+add(INT8,NCHW)"   \
+    "+relu\n"
+
+static enum failure failure_of_slip(int slip)
+{
+    switch (slip) {
+    case SLIP_NONE: return FAILURE_NONE;
+    case SLIP_PACK_BEYOND: return FAILURE_OUT_OF_BOUNDS;
+    case SLIP_PACK_READS_W: return FAILURE_REFUSED_BY_CHECK;
+    default: return FAILURE_WRONG_RESULT;
+    }
+}
+
+static void test_each_slip_with_an_operand_is_caught(void)
+{
+    g_autofree char *configs = g_strdup_printf("%d", SLIPS);
+    const char *const arguments[] = {"--strategy", "exhaustive", "--configs", configs,
+                                     "--solvers",  "ConvSlips",  NULL};
+    g_autoptr(GError) error = NULL;
+    g_autoptr(Store) store = scratch_store();
+    bool seen[SLIPS] = {false};
+    int64_t campaign = live_campaign(program(), SLIPS_PROBLEM, arguments);
+    g_assert_cmpint(live_wait(live_worker(program(), quick)), ==, 0);
+    g_autoptr(GPtrArray) outcomes = store_list_outcomes(store, campaign, &error);
+    g_assert_no_error(error);
+    for (guint i = 0; i < outcomes->len; i++) {
+        const struct config_outcome *row = g_ptr_array_index(outcomes, i);
+        int slip = (int)CLAMP(g_ascii_strtoll(row->config_text, NULL, 10), 0, SLIPS - 1);
+        seen[slip] = true;
+        g_test_message("slip %d: %s", slip, row->detail);
+        if (slip != SLIP_NONE)
+            g_assert_cmpstr(failure_name(row->failure), ==, failure_name(failure_of_slip(slip)));
+    }
+    for (int slip = 0; slip < SLIPS; slip++)
+        g_assert_true(seen[slip]);
+    g_autoptr(GPtrArray) results = store_list_results(store, campaign, &error);
+    g_assert_cmpuint(results->len, ==, 1);
+    const struct result *best = g_ptr_array_index(results, 0);
+    g_assert_cmpstr(best->kept.config_text, ==, "0");
+    g_assert_cmpuint(best->kept.packed_bytes, ==, 8 * 12);
+    g_assert_cmpfloat(best->kept.outcome.pack_ms, >, 0);
+}
+
 static char *first_value(Store *store, const char *sql)
 {
     g_autoptr(GError) error = NULL;
@@ -210,6 +257,8 @@ int main(int argc, char **argv)
     g_test_set_nonfatal_assertions();
     g_test_add_func("/faults/each_fault_is_named_and_the_good_config_wins",
                     test_each_fault_is_named_and_the_good_config_wins);
+    g_test_add_func("/faults/each_slip_with_an_operand_is_caught",
+                    test_each_slip_with_an_operand_is_caught);
     g_test_add_func("/faults/quarantined_configs_are_not_tried_again",
                     test_quarantined_configs_are_not_tried_again);
     g_test_add_func("/faults/what_is_built_without_a_device_is_judged_config_by_config",
