@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "solvers/common/conv_common.h"
+#include "solvers/common/conv_epilogue.h"
 #include "solvers/few_channels/few_channels.h"
 #include "solvers/framework/solver_rows.h"
 
@@ -250,6 +251,7 @@ static void add_options(const struct problem *p, const int32_t *values, struct l
     launch_option_int(launch, "WARPS_H", values[WARPS_H]);
     launch_option_int(launch, "WARPS_W", warps_w_of(p, values));
     launch_option_int(launch, "COLUMNS", values[COLUMNS]);
+    conv_add_epilogue_options(p, launch);
     launch_sort_options(launch);
 }
 
@@ -276,6 +278,7 @@ static bool few_channels_matrix_solve(const struct problem *p, const struct cont
     launch_arg_int32(launch, count);
     launch_arg_int32(launch, groups);
     launch_arg_int32(launch, blocks);
+    conv_add_epilogue_args(p, launch);
     launch_set_line(launch, groups * blocks * items, items);
     conv_set_exact_work(p, solution);
     return true;
@@ -286,6 +289,7 @@ const struct solver solver_conv_few_channels_matrix = {
     .name = "ConvFewChannelsMatrix",
     .revision = 1,
     .algorithm = "ImplicitGEMM",
+    .epilogues = EPILOGUE_DOES_ALL,
     .native = true,
     .sources = sources,
     .is_applicable = few_channels_matrix_is_applicable,

@@ -15,9 +15,10 @@
  * groups-th tile and loads the next one meanwhile.
  *
  * Options: TYPE (FP16 or BF16), LANE, NHWC, C, FIL_H, FIL_W, STRIDE_H, STRIDE_W, DILATION_H, LEAD; TILES_M,
- * WARPS_H, WARPS_W, COLUMNS (a multiple of 32).
+ * WARPS_H, WARPS_W, COLUMNS (a multiple of 32); those of an epilogue (epilogue.h).
  */
 #include "dialect.h"
+#include "epilogue.h"
 
 #define ITEMS (32 * WARPS_W * WARPS_H)
 #define NEAR  0
@@ -221,33 +222,50 @@ DEVICE void multiply_part(LOCAL_POINTER unsigned char *memory,
 
 /* ---- out ---- */
 
+/* What is stored of a sum: the sum itself, or what the epilogue makes of it, for an element of y that is there. `at`:
+ * the element's place in its image. */
+#ifdef EPILOGUE
+DEVICE float finished(float sum, int there, int channel, i64 at EPILOGUE_PARAMETERS)
+{
+    return there ? epilogue_value(sum, channel, at EPILOGUE_ARGUMENTS) : 0;
+}
+#define FINISHED(sum, channel, at) finished(sum, there, channel, first + (at)EPILOGUE_ARGUMENTS)
+#else
+#define FINISHED(sum, channel, at) (sum)
+#endif
+
 #if NHWC
 
-/* NHWC. A lane stores, for every 32 output channels, eight neighbouring channels of two positions. */
-DEVICE void store_sums(GLOBAL half_bits *y, LANE sums[TILES_DOWN][TILES_ACROSS][4],
-                       const struct image *image, int oh, int ow, int k, int lane)
+/* NHWC. A lane stores, for every 32 output channels, eight neighbouring channels of two positions. The image begins at
+ * element `first` of y. */
+DEVICE void store_sums(GLOBAL half_bits *y, i64 first, LANE sums[TILES_DOWN][TILES_ACROSS][4],
+                       const struct image *image, int oh, int ow, int k,
+                       int lane EPILOGUE_PARAMETERS)
 {
     ow += lane / 4;
     k += lane % 4 * 8;
     UNROLL for (int i = 0; i < TILES_M; i++) UNROLL for (int e = 0; e < 2; e++)
         UNROLL for (int j = 0; j < TILES_ACROSS; j += 4)
     {
+        const int there =
+            oh + i < image->out_h && ow + e * 8 < image->out_w && k + j * 8 < image->k;
+        const int at = ((oh + i) * image->out_w + ow + e * 8) * image->k + k + j * 8;
         struct words words;
         UNROLL for (int q = 0; q < 4; q++) words.word[q] =
-            pair_of(sums[i][j + q][e * 2], sums[i][j + q][e * 2 + 1]);
-        if (oh + i < image->out_h && ow + e * 8 < image->out_w && k + j * 8 < image->k)
-            *(GLOBAL struct words *)(GLOBAL void *)(y +
-                                                    ((oh + i) * image->out_w + ow + e * 8) *
-                                                        image->k +
-                                                    k + j * 8) = words;
+            pair_of(FINISHED(sums[i][j + q][e * 2], k + j * 8 + q * 2, at + q * 2),
+                    FINISHED(sums[i][j + q][e * 2 + 1], k + j * 8 + q * 2 + 1, at + q * 2 + 1));
+        if (there)
+            *(GLOBAL struct words *)(GLOBAL void *)(y + first + at) = words;
     }
 }
 
 #else
 
-/* NCHW. A lane stores, for every 16 output channels, four neighbouring positions of two channels. */
-DEVICE void store_sums(GLOBAL half_bits *y, LANE sums[TILES_DOWN][TILES_ACROSS][4],
-                       const struct image *image, int oh, int ow, int k, int lane)
+/* NCHW. A lane stores, for every 16 output channels, four neighbouring positions of two channels. The image begins at
+ * element `first` of y. */
+DEVICE void store_sums(GLOBAL half_bits *y, i64 first, LANE sums[TILES_DOWN][TILES_ACROSS][4],
+                       const struct image *image, int oh, int ow, int k,
+                       int lane EPILOGUE_PARAMETERS)
 {
     ow += lane % 4 * 4;
     k += lane / 4;
@@ -255,14 +273,14 @@ DEVICE void store_sums(GLOBAL half_bits *y, LANE sums[TILES_DOWN][TILES_ACROSS][
         UNROLL for (int e = 0; e < 2; e++)
     {
         const int row = k + block * 16 + e * 8;
+        const int there = oh + i < image->out_h && ow < image->out_w && row < image->k;
+        const int at = (row * image->out_h + oh + i) * image->out_w + ow;
         struct two_words words;
         UNROLL for (int q = 0; q < 2; q++) words.word[q] =
-            pair_of(sums[block][i * 2 + q][e * 2], sums[block][i * 2 + q][e * 2 + 1]);
-        if (oh + i < image->out_h && ow < image->out_w && row < image->k)
-            *(GLOBAL struct two_words *)(GLOBAL void *)(y +
-                                                        (row * image->out_h + oh + i) *
-                                                            image->out_w +
-                                                        ow) = words;
+            pair_of(FINISHED(sums[block][i * 2 + q][e * 2], row, at + q * 2),
+                    FINISHED(sums[block][i * 2 + q][e * 2 + 1], row, at + q * 2 + 1));
+        if (there)
+            *(GLOBAL struct two_words *)(GLOBAL void *)(y + first + at) = words;
     }
 }
 
@@ -272,7 +290,7 @@ KERNEL(ITEMS, 1, 1)
 conv_few_channels_f(GLOBAL const half_bits *RESTRICT x, GLOBAL const half_bits *RESTRICT w,
                     GLOBAL half_bits *RESTRICT y, int k, int in_h, int in_w, int out_h, int out_w,
                     int pad_h, int pad_w, int tiles_h, int tiles_w, int tiles, int groups,
-                    int column_blocks LOCAL_MEMORY_PARAMETER)
+                    int column_blocks EPILOGUE_PARAMETERS LOCAL_MEMORY_PARAMETER)
 {
     const struct image sizes = {k, in_h, in_w, out_h, out_w, pad_h, pad_w, tiles_h, tiles_w};
     const struct image *image = &sizes;
@@ -303,8 +321,8 @@ conv_few_channels_f(GLOBAL const half_bits *RESTRICT x, GLOBAL const half_bits *
             UNROLL for (int e = 0; e < 4; e++) sums[i][j][e] = 0;
         multiply_part(local_memory, sums, local_memory + turn * PART_BYTES + own,
                       local_memory + 2 * PART_BYTES + lane * 16, masks, item);
-        store_sums(y + (i64)tile.n * out_h * out_w * k, sums, image, tile.oh + warp_h * TILES_M,
-                   tile.ow + warp_w * 16, first_k, lane);
+        store_sums(y, (i64)tile.n * out_h * out_w * k, sums, image, tile.oh + warp_h * TILES_M,
+                   tile.ow + warp_w * 16, first_k, lane EPILOGUE_ARGUMENTS);
         BARRIER();
     }
     AWAIT_STAGES(0);

@@ -26,6 +26,13 @@ static const struct way {
      "2-11-36-3x4-72-8-37-1-1x2-1x1-2x1-0-NHWC-NHWC-NHWC-BF16-F", "1,1,4,32,1"},
     {"channels_in_planes", "ConvFewChannelsMatrix",
      "3-21-40-7x7-40-11-20-3-3x3-2x2-1x1-0-NCHW-FP16-F", "2,2,2,64,1"},
+    {"an_epilogue_of_chunks", "ConvFewChannelsMatrix",
+     "3-21-40-7x7-40-11-20-3-3x3-2x2-1x1-0-NHWC-NHWC-NHWC-FP16-F+scale(channel)+bias+add(FP32,NHWC)+"
+     "hardswish",
+     "2,2,2,64,1"},
+    {"an_epilogue_of_planes", "ConvFewChannelsMatrix",
+     "3-21-40-7x7-40-11-20-3-3x3-2x2-1x1-0-NCHW-BF16-F+bias+mul(BF16,NCHW)+clip(-0.5,6)",
+     "2,2,2,64,1"},
     {"halves_a_position_apart", "ConvFewChannelsMatrixW",
      "40-10-20-7x7-3-20-40-3-3x3-2x2-1x1-0-NHWC-NHWC-NHWC-FP16-W", "32,1,32,1"},
     {"shares_of_steps_in_parts", "ConvFewChannelsMatrixW",
