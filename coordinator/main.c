@@ -66,14 +66,16 @@ static const struct command commands[] = {
     {"merge", "Results", "merge files of MIOpen's formats, or convert one", command_merge},
     {"lookup", "Results", "say what a .sjdb holds for a problem, or what is in it", command_lookup},
     {"diff", "Results", "compare two such files by what they say", command_diff},
+    {"run-network", "Networks", "run a whole network, tuned or not, and time it",
+     command_run_network},
     {"pages", NULL, "man pages and shell completion, made when the program is built",
      command_pages},
     {"complete", NULL, "names in the database, for the shell's completion", command_complete},
     {"child", NULL, "a build or eval child of the worker", command_child},
 };
 
-static const char *const groups[] = {"The main job", "Problems", "Campaigns", "The farm",
-                                     "Results"};
+static const char *const groups[] = {"The main job", "Problems", "Campaigns",
+                                     "The farm",     "Results",  "Networks"};
 
 /* Words that users try for a command, and the command line that they stand for. */
 static const struct {

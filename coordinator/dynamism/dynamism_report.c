@@ -532,7 +532,7 @@ static bool measure(const struct dynamism_network *network, int policy, struct d
             network->policies[policy].compile_seconds);
     g_autofree char *path = g_strdup_printf("/proc/self/fd/%d", fd);
     const char *const args[] = {"worker", "--cold", path, NULL};
-    bool ran = process_run_stoppable(args, &output, caught, error);
+    bool ran = process_run_stoppable(args, NULL, &output, caught, error);
     close(fd);
     return ran && read_answer(output, cold, error);
 }

@@ -144,7 +144,7 @@ static bool approve(struct night_run *run, const char *target, int64_t version, 
     const char *const args[] = {"golden", "approve", "--target", target, "--json", number, NULL};
     g_autofree char *output = NULL;
     int caught = 0;
-    bool done = process_run_stoppable(args, &output, &caught, error);
+    bool done = process_run_stoppable(args, NULL, &output, &caught, error);
     run->caught = caught ? caught : run->caught;
     return done;
 }
@@ -340,7 +340,7 @@ static bool check_folder(struct night_run *run, const char *folder, GError **err
     const char *const args[] = {"check", folder, NULL};
     g_autofree char *output = NULL;
     int caught = 0;
-    bool clean = process_run_stoppable(args, &output, &caught, error);
+    bool clean = process_run_stoppable(args, NULL, &output, &caught, error);
     run->caught = caught ? caught : run->caught;
     if (!clean && output)
         fputs(output, stderr);

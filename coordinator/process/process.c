@@ -218,13 +218,13 @@ bool process_run_within(const char *const *args, double seconds, char **output, 
 
 /* Runs the command to its end; *status is its status as waitpid() gives it. Returns false with an error if it cannot
  * be started. */
-static bool run_stoppable(const char *const *args, char **output, int *status, int *caught,
-                          GError **error)
+static bool run_stoppable(const char *const *args, const char *log_path, char **output, int *status,
+                          int *caught, GError **error)
 {
     int fd;
     *output = NULL;
     *caught = 0;
-    pid_t pid = start_piped(args, NULL, O_NONBLOCK, &fd, error);
+    pid_t pid = start_piped(args, log_path, O_NONBLOCK, &fd, error);
     if (pid == 0)
         return false;
     GString *text = g_string_new(NULL);
@@ -242,10 +242,11 @@ static bool run_stoppable(const char *const *args, char **output, int *status, i
     return true;
 }
 
-bool process_run_stoppable(const char *const *args, char **output, int *caught, GError **error)
+bool process_run_stoppable(const char *const *args, const char *log_path, char **output,
+                           int *caught, GError **error)
 {
     int status = 0;
-    return run_stoppable(args, output, &status, caught, error) &&
+    return run_stoppable(args, log_path, output, &status, caught, error) &&
            check_status(status, args[0], error);
 }
 
@@ -253,7 +254,7 @@ bool process_run_status(const char *const *args, char **output, int *status, int
                         GError **error)
 {
     int waited = 0;
-    if (!run_stoppable(args, output, &waited, caught, error) ||
+    if (!run_stoppable(args, NULL, output, &waited, caught, error) ||
         (!WIFEXITED(waited) && !check_status(waited, args[0], error)))
         return false;
     *status = WEXITSTATUS(waited);

@@ -46,7 +46,8 @@ bool process_run_within(const char *const *args, double seconds, char **output, 
 /* Runs a command with signals blocked (process_block_signals()). The first signal that asks to
  * end is passed on to the command and the second one kills it; a repeated SIGHUP does not, since
  * a closing terminal sends two. *caught is the last signal, or 0. */
-bool process_run_stoppable(const char *const *args, char **output, int *caught, GError **error);
+bool process_run_stoppable(const char *const *args, const char *log_path, char **output,
+                           int *caught, GError **error);
 
 /* Does the same for commands whose exit status says more than done or failed: returns true if the command ended by
  * itself, with its exit status in *status. */

@@ -8,7 +8,8 @@
 struct pipeline_options {
     /*
      * A JSON file: {"plan": PATH, "steps": [{"solver": NAME, "config": "64,8", "workspace_bytes": B}, ...],
-     * "input": PATH, "output": PATH, "seed": N, "sample_seconds": S}. The plan is that of
+     * "input": PATH, "output": PATH, "seed": N, "sample_seconds": S,
+     * "verify": true}. The plan is that of
      * coordinator/network/plan/PLAN.md, steps has one element for each of its steps. All but plan and steps may be
      * left out, and workspace_bytes, too: the limit under which the config was tuned. Relative paths are relative to
      * the working directory.

@@ -1,5 +1,6 @@
 #include "worker/pipeline/pipeline_run.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "worker/eval/invocation.h"
 #include "worker/measure/measure.h"
 #include "worker/pipeline/pipeline_memory.h"
+#include "worker/pipeline/pipeline_verify.h"
 #include "worker/protocol/frames.h"
 #include "worker/protocol/target_json.h"
 
@@ -24,6 +26,7 @@ struct ready_step {
     struct device_memory *memory[OPERAND_COUNT];
     struct device_memory *packed; /* the packed filter; NULL if there is none */
     double times_ms[STEP_PASSES];
+    struct verdict verdict; /* of its result in its place */
 };
 
 struct pipeline {
@@ -37,6 +40,8 @@ struct pipeline {
     int64_t packed_bytes;
     struct device_graph *graph; /* NULL where the device has none */
     double load_seconds, pack_ms;
+    bool verifies; /* each step is compared with its reference */
+    int wrong;     /* steps whose results are wrong */
 };
 
 static bool fail_frame(const char *what, GError **error)
@@ -294,6 +299,58 @@ static bool write_outputs(struct pipeline *pipeline, const char *path, GError **
                                          (gssize)(count * sizeof(float)), error));
 }
 
+/* ---- verifying ---- */
+
+struct one_launch {
+    struct pipeline *pipeline;
+    struct ready_step *ready;
+};
+
+static bool launch_one(void *data, GError **error)
+{
+    struct one_launch *one = data;
+
+    return invocation_launch(&one->ready->invocation, one->ready->memory, error);
+}
+
+static bool shares_output(const struct pipeline *pipeline, const struct pipeline_step *step)
+{
+    enum tensor_role out = problem_output_role(&step->problem);
+    int64_t unused = 0;
+    int home = pipeline_buffer_home(&pipeline->plan, step->operands[out].buffer, &unused);
+
+    for (int role = 0; role < OPERAND_COUNT; role++) {
+        int other = step->operands[role].buffer;
+        if (role != (int)out && other >= 0 &&
+            pipeline_buffer_home(&pipeline->plan, other, &unused) == home)
+            return true;
+    }
+    return false;
+}
+
+/* Runs the network step by step and compares each result with its reference. */
+static bool verify_steps(struct pipeline *pipeline, GError **error)
+{
+    for (int i = 0; i < pipeline->step_count; i++) {
+        struct ready_step *ready = &pipeline->steps[i];
+        struct one_launch one = {pipeline, ready};
+        const struct verifiable step = {.device = pipeline->device,
+                                        .problem = &ready->step->problem,
+                                        .solver = ready->solver,
+                                        .tensors = ready->tensors,
+                                        .memory = ready->memory,
+                                        .is_in_place = shares_output(pipeline, ready->step),
+                                        .launch = launch_one,
+                                        .data = &one};
+        if (!pipeline_verify_step(&step, &ready->verdict, error)) {
+            g_prefix_error(error, "step '%s': ", ready->step->name);
+            return false;
+        }
+        pipeline->wrong += ready->verdict.failure != FAILURE_NONE;
+    }
+    return true;
+}
+
 static bool run_once(struct pipeline *pipeline, const json_t *request, GError **error)
 {
     const char *input = json_string_value(json_object_get(request, "input"));
@@ -304,7 +361,8 @@ static bool run_once(struct pipeline *pipeline, const json_t *request, GError **
     return read_inputs(pipeline, input, &samples, error) &&
            pipeline_memory_poison(&pipeline->memory, error) &&
            pipeline_memory_write_inputs(&pipeline->memory, samples, seed, error) &&
-           launch_steps(pipeline, error) && pipeline->device->row->sync(pipeline->device, error) &&
+           (pipeline->verifies ? verify_steps(pipeline, error) : launch_steps(pipeline, error)) &&
+           pipeline->device->row->sync(pipeline->device, error) &&
            write_outputs(pipeline, output, error);
 }
 
@@ -317,6 +375,23 @@ static int compare_doubles(const void *a, const void *b)
     return left < right ? -1 : left > right;
 }
 
+static json_t *step_json(const struct ready_step *ready)
+{
+    const struct solution *solution = &ready->solution;
+    const struct verdict *verdict = &ready->verdict;
+    g_autofree char *detail = g_utf8_make_valid(verdict->detail, -1);
+
+    return json_pack("{s:s, s:s, s:f, s:s*, s:f, s:f, s:f, s:i, s:I, s:I}", "name",
+                     ready->step->name, "verdict", failure_name(verdict->failure), "error",
+                     isfinite(verdict->error) ? verdict->error : DBL_MAX, "detail",
+                     detail[0] ? detail : NULL, "median_ms", ready->times_ms[STEP_PASSES / 2],
+                     "flops", solution->flops, "bytes",
+                     solution->read_bytes + solution->write_bytes, "launches",
+                     solution->launch_count - solution->pack_count, "packed_bytes",
+                     (json_int_t)solution->packed_bytes, "workspace_bytes",
+                     (json_int_t)solution->workspace_bytes);
+}
+
 static json_t *steps_json(struct pipeline *pipeline)
 {
     json_t *list = json_array();
@@ -324,14 +399,7 @@ static json_t *steps_json(struct pipeline *pipeline)
     for (int i = 0; i < pipeline->step_count; i++) {
         struct ready_step *ready = &pipeline->steps[i];
         qsort(ready->times_ms, STEP_PASSES, sizeof(double), compare_doubles);
-        json_array_append_new(
-            list,
-            json_pack("{s:s, s:f, s:f, s:f, s:i, s:I, s:I}", "name", ready->step->name, "median_ms",
-                      ready->times_ms[STEP_PASSES / 2], "flops", ready->solution.flops, "bytes",
-                      ready->solution.read_bytes + ready->solution.write_bytes, "launches",
-                      ready->solution.launch_count - ready->solution.pack_count, "packed_bytes",
-                      (json_int_t)ready->solution.packed_bytes, "workspace_bytes",
-                      (json_int_t)ready->solution.workspace_bytes));
+        json_array_append_new(list, step_json(ready));
     }
     return list;
 }
@@ -353,7 +421,7 @@ static json_t *answer(struct pipeline *pipeline, const struct timings *times, co
     const struct arena *arena = &pipeline->memory.arena;
 
     return json_pack(
-        "{s:s, s:s, s:{s:I, s:I, s:I}, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:o, s:o?, s:s?, s:o}",
+        "{s:s, s:s, s:{s:I, s:I, s:I}, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:o, s:o?, s:s?, s:b, s:i, s:o}",
         "op", "pipeline", "network", pipeline->plan.network, "arena", "bytes",
         (json_int_t)arena->bytes, "sum_bytes", (json_int_t)arena->sum_bytes, "bound_bytes",
         (json_int_t)arena->bound_bytes, "input_bytes", (json_int_t)pipeline->memory.input_bytes,
@@ -361,8 +429,8 @@ static json_t *answer(struct pipeline *pipeline, const struct timings *times, co
         (json_int_t)pipeline->packed_bytes, "workspace_bytes", (json_int_t)most_workspace(pipeline),
         "load_seconds", pipeline->load_seconds, "pack_ms", pipeline->pack_ms, "host_ms",
         times->host_ms, "launches", measurement_json(&times->launches), "graph",
-        pipeline->graph ? measurement_json(&times->graph) : NULL, "stray", where, "steps",
-        steps_json(pipeline));
+        pipeline->graph ? measurement_json(&times->graph) : NULL, "stray", where, "verified",
+        pipeline->verifies, "wrong", pipeline->wrong, "steps", steps_json(pipeline));
 }
 
 static bool time_host(struct pipeline *pipeline, double *host_ms, GError **error)
@@ -429,10 +497,12 @@ json_t *pipeline_run(struct device *device, struct eval_kernels *kernels, double
     double seconds = json_number_value(json_object_get(request, "sample_seconds"));
     json_t *made = NULL;
 
+    pipeline.verifies = json_is_true(json_object_get(request, "verify"));
     if (open_pipeline(&pipeline, request, error) && run_once(&pipeline, request, error) &&
         pipeline_memory_check(&pipeline.memory, &where, error) &&
-        (where || (time_all(&pipeline, floor_ms, seconds, &times, error) &&
-                   pipeline_memory_check(&pipeline.memory, &where, error))))
+        (where || pipeline.wrong > 0 ||
+         (time_all(&pipeline, floor_ms, seconds, &times, error) &&
+          pipeline_memory_check(&pipeline.memory, &where, error))))
         made = answer(&pipeline, &times, where);
     close_pipeline(&pipeline);
     return made;

@@ -41,7 +41,8 @@
  *    "steps":[{"index":I,"solver":NAME,"values":[..],"kernels":[..],"workspace_bytes":B}, ...],  one a step
  *    "input":PATH,             samples as FP32 (coordinator/network/plan/PLAN.md); absent: random ones of "seed"
  *    "output":PATH,            where the outputs go as FP32; absent: nowhere
- *    "sample_seconds":S}       device time for the readings; 0: no times
+ *    "sample_seconds":S,       device time for the readings; 0: no times
+ *    "verify":true}            each step's result is compared with its reference; absent: none is
  *   {"op":"stop"}              begin no further config; answer "evaluated" for every request received
  * The child takes "kernel" and "forget" between the configs of a request, too; another "evaluate" is queued.
  * From it:
@@ -66,7 +67,8 @@
  *    "graph":{..},             the same as one graph launch; null where the device has none
  *    "host_ms":MS,             of one run, by the host's clock
  *    "stray":"..",             where a step wrote that it must not; null; no times then
- *    "steps":[{"name","median_ms","flops","bytes","launches","packed_bytes","workspace_bytes"}, ...]}
+ *    "verified":true,"wrong":N,     whether results were compared, and how many are wrong; no times then
+ *    "steps":[{"name","verdict":"ok","error":E,"detail":"..","median_ms","flops","bytes","launches","packed_bytes","workspace_bytes"}, ...]}
  * "begin" and "outcome" of an index come again if it is measured again: the default at the end, and every config with a
  * time if the default drifted ("repeated"). The last outcome of an index counts. drift is the default's last median
  * over the one before it, 0 if it was measured once. "slow" outcomes carry the times at which they were dropped. After

@@ -277,9 +277,14 @@ static json_t *field_json(const struct field *field, const void *data)
     g_assert_not_reached();
 }
 
+json_t *tuned_file_json(const struct tuned_file *file)
+{
+    return object_json(&file_object, file);
+}
+
 bool tuned_file_write(const struct tuned_file *file, const char *path, GError **error)
 {
-    json_t *root = object_json(&file_object, file);
+    json_t *root = tuned_file_json(file);
     char *text = json_dumps(root, JSON_INDENT(1));
     json_decref(root);
     g_autofree char *whole = g_strconcat(text, "\n", NULL);

@@ -78,6 +78,7 @@ void tuned_combination_clear(struct tuned_combination *combination);
 void tuned_file_choose(struct tuned_file *file);
 void tuned_combination_values(const struct tuned_combination *combination,
                               struct combination *values);
-json_t *tuned_file_schema(void); /* a new reference */
+json_t *tuned_file_json(const struct tuned_file *file); /* a new reference */
+json_t *tuned_file_schema(void);                        /* a new reference */
 
 #endif

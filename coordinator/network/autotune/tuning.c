@@ -11,9 +11,10 @@
 #include <math.h>
 #include <string.h>
 
-static void choice_free(gpointer data)
+void choice_free(struct choice *choice)
 {
-    struct choice *choice = data;
+    if (!choice)
+        return;
     g_free(choice->solver);
     g_free(choice->config);
     g_free(choice->stack);
@@ -23,7 +24,7 @@ static void choice_free(gpointer data)
 bool tuning_open(struct tuning *tuning, const struct request *base, const char *log, GError **error)
 {
     *tuning = (struct tuning){.base = base, .log = log};
-    tuning->choices = problem_table_new(choice_free);
+    tuning->choices = problem_table_new((GDestroyNotify)choice_free);
     if (!machine_probe(&tuning->machine, error))
         return false;
     tuning->store = database_open(false, error);

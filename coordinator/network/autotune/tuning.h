@@ -19,6 +19,8 @@ struct choice {
     char *stack;              /* software that measured it; "" for none */
 };
 
+void choice_free(struct choice *choice); /* NULL is allowed */
+
 struct tuning {
     Store *store;
     struct machine machine;

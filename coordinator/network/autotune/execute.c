@@ -1,0 +1,183 @@
+#include "coordinator/network/autotune/execute.h"
+
+#include "coordinator/cli/cli.h"
+#include "coordinator/process/process.h"
+#include "schema/small_file.h"
+#include "solvers/framework/solver.h"
+#include "solvers/problem/problem_key.h"
+
+#include <errno.h>
+#include <glib/gstdio.h>
+#include <string.h>
+
+#define LOG_BYTES_MAX ((gsize)1 << 20)
+
+/* ---- choices ---- */
+
+struct choice *choice_by_estimate(const struct problem *problem, const struct target *target)
+{
+    struct context context;
+    const struct solver *best = NULL;
+    double best_estimate = 0;
+    context_init(&context, target);
+    for (int i = 0; i < solver_table_count; i++) {
+        const struct solver *solver = solver_table[i];
+        if (!solver_applicable(solver, problem, &context, NULL))
+            continue;
+        double estimate = solver->estimate(problem, &context);
+        if (!best || estimate > best_estimate) {
+            best = solver;
+            best_estimate = estimate;
+        }
+    }
+    if (!best)
+        return NULL;
+    struct perf_config config;
+    char text[CONFIG_TEXT_MAX];
+    best->default_config(problem, &context, &config);
+    return choice_pinned(problem, target, best->name, perf_config_format(&config, text), INT64_MAX,
+                         NULL);
+}
+
+struct choice *choice_pinned(const struct problem *problem, const struct target *target,
+                             const char *solver, const char *config, int64_t workspace_bytes,
+                             GError **error)
+{
+    const struct solver *row = solver_find(solver);
+    struct perf_config values;
+    struct context context;
+    struct solution solution;
+    if (!row) {
+        g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
+                    "this program has no solver '%s'", solver);
+        return NULL;
+    }
+    solution_init(&solution);
+    if (!solver_result_parse(row, problem, target, config, (uint64_t)workspace_bytes, &context,
+                             &values, error) ||
+        !solver_solve(row, problem, &context, &values, &solution, error))
+        return NULL;
+    struct choice *choice = g_new0(struct choice, 1);
+    choice->problem = *problem;
+    choice->solver = g_strdup(solver);
+    choice->config = g_strdup(config);
+    choice->revision = row->revision;
+    choice->workspace_bytes = (int64_t)solution.workspace_bytes;
+    choice->stack = g_strdup("");
+    return choice;
+}
+
+/* ---- files ---- */
+
+static json_t *request_json(const struct execution *execution, const char *plan, const char *input,
+                            const char *output)
+{
+    json_t *steps = json_array();
+    for (guint i = 0; i < execution->plan->steps->len; i++) {
+        const struct choice *choice = execution->choices[i];
+        json_array_append_new(steps, json_pack("{s:s, s:s, s:I}", "solver", choice->solver,
+                                               "config", choice->config, "workspace_bytes",
+                                               (json_int_t)choice->workspace_bytes));
+    }
+    return json_pack("{s:s, s:o, s:s, s:s, s:f, s:b}", "plan", plan, "steps", steps, "input", input,
+                     "output", output, "sample_seconds", execution->sample_seconds, "verify", true);
+}
+
+static bool write_json(json_t *json, const char *path, GError **error)
+{
+    char *text = json_dumps(json, JSON_COMPACT);
+    bool written = g_file_set_contents(path, text, -1, error);
+    free(text);
+    json_decref(json);
+    return written;
+}
+
+static void remove_folder(const char *folder)
+{
+    static const char *const names[] = {"net.json",   "net.weights",  "input.f32",
+                                        "output.f32", "request.json", "log"};
+    for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+        g_autofree char *path = g_build_filename(folder, names[i], NULL);
+        g_unlink(path);
+    }
+    g_rmdir(folder);
+}
+
+/* ---- running ---- */
+
+/* Puts the worker's own words into the error: the last line of its log. */
+static void tell_why(const char *log, GError **error)
+{
+    gsize length = 0;
+    g_autofree char *text = small_file_read(log, LOG_BYTES_MAX, &length, NULL);
+    if (!text || !error || !*error)
+        return;
+    g_strchomp(text);
+    const char *line = strrchr(text, '\n');
+    g_prefix_error(error, "%s: ", line ? line + 1 : text);
+}
+
+static bool run_worker(const char *request, const char *log, char **output, int *caught,
+                       GError **error)
+{
+    const char *args[] = {"worker", "--pipeline", request, NULL};
+    process_block_signals();
+    bool ran = process_run_stoppable(args, log, output, caught, error);
+    process_unblock_signals();
+    if (!ran)
+        tell_why(log, error);
+    return ran;
+}
+
+static bool read_outputs(const char *path, struct executed *executed, GError **error)
+{
+    gsize length = 0;
+    if (!g_file_get_contents(path, (char **)&executed->outputs, &length, error))
+        return false;
+    executed->output_count = (int64_t)(length / sizeof(float));
+    return true;
+}
+
+static bool execute_in(const char *folder, const struct execution *execution,
+                       struct executed *executed, int *caught, GError **error)
+{
+    g_autofree char *plan = g_build_filename(folder, "net.json", NULL);
+    g_autofree char *input = g_build_filename(folder, "input.f32", NULL);
+    g_autofree char *outputs = g_build_filename(folder, "output.f32", NULL);
+    g_autofree char *request = g_build_filename(folder, "request.json", NULL);
+    g_autofree char *log = g_build_filename(folder, "log", NULL);
+    g_autofree char *printed = NULL;
+    json_error_t why;
+    if (!network_plan_write(execution->plan, plan, error) ||
+        !g_file_set_contents(input, (const char *)execution->inputs,
+                             (gssize)((gsize)execution->input_count * sizeof(float)), error) ||
+        !write_json(request_json(execution, plan, input, outputs), request, error) ||
+        !run_worker(request, log, &printed, caught, error) ||
+        !read_outputs(outputs, executed, error))
+        return false;
+    executed->answer = json_loads(printed, 0, &why);
+    if (!executed->answer)
+        g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_PROCESS,
+                    "skipjack worker --pipeline printed no answer: %s", why.text);
+    return executed->answer != NULL;
+}
+
+bool execute_plan(const struct execution *execution, struct executed *executed, int *caught,
+                  GError **error)
+{
+    *executed = (struct executed){0};
+    *caught = 0;
+    g_autofree char *folder = g_dir_make_tmp("skipjack-network-XXXXXX", error);
+    if (!folder)
+        return false;
+    bool done = execute_in(folder, execution, executed, caught, error);
+    remove_folder(folder);
+    return done;
+}
+
+void executed_clear(struct executed *executed)
+{
+    json_decref(executed->answer);
+    g_free(executed->outputs);
+    *executed = (struct executed){0};
+}

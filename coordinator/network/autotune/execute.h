@@ -1,0 +1,41 @@
+/*
+ * Runs a plan on this machine's device: `skipjack worker --pipeline` in a process of its own, since only workers open
+ * devices.
+ */
+#ifndef COORDINATOR_NETWORK_AUTOTUNE_EXECUTE_H
+#define COORDINATOR_NETWORK_AUTOTUNE_EXECUTE_H
+
+#include "coordinator/network/autotune/tuning.h"
+#include "coordinator/network/plan/network_plan.h"
+
+#include <jansson.h>
+
+struct execution {
+    const struct network_plan *plan;
+    const struct choice *const *choices; /* one for each step */
+    const float *inputs;                 /* samples of all inputs, as PLAN.md says */
+    int64_t input_count;
+    double sample_seconds; /* device time for the readings; 0: the outputs alone */
+};
+
+struct executed {
+    json_t *answer; /* what the worker printed (worker/protocol/protocol.h, "pipeline") */
+    float *outputs; /* of all outputs */
+    int64_t output_count;
+};
+
+/* Runs it. Signals are passed on to the worker; *caught is the one that ended it, or 0. COORDINATOR_ERROR_PROCESS has the
+ * worker's own words. Clear *executed after failure, too. */
+bool execute_plan(const struct execution *execution, struct executed *executed, int *caught,
+                  GError **error);
+void executed_clear(struct executed *executed);
+
+/* How a problem is solved where nothing was tuned: the solver with the best estimate, with its default config. NULL where
+ * none serves it. Free with choice_free(). */
+struct choice *choice_by_estimate(const struct problem *problem, const struct target *target);
+/* The choice that a solver and a config's text make; NULL with an error if they do not fit the problem. */
+struct choice *choice_pinned(const struct problem *problem, const struct target *target,
+                             const char *solver, const char *config, int64_t workspace_bytes,
+                             GError **error);
+
+#endif

@@ -1,0 +1,159 @@
+#include "coordinator/network/autotune/model.h"
+
+#include "coordinator/cli/cli.h"
+#include "coordinator/network/passes/fuse.h"
+#include "coordinator/network/passes/lower.h"
+#include "coordinator/network/plan/plan_builder.h"
+#include "coordinator/network/samples.h"
+
+#include <string.h>
+
+/* ---- opening ---- */
+
+static bool read_file(struct model *model, GError **error)
+{
+    g_autofree char *bytes = NULL;
+    g_autofree char *folder = g_path_get_dirname(model->wish->path);
+    gsize length = 0;
+    if (!g_file_get_contents(model->wish->path, &bytes, &length, error))
+        return false;
+    if (!onnx_file_is_model(bytes, length)) {
+        g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
+                    "'%s' is no ONNX model; a network is tuned as a whole from its model's file",
+                    model->wish->path);
+        return false;
+    }
+    model->sha256 = g_compute_checksum_for_data(G_CHECKSUM_SHA256, (const guchar *)bytes, length);
+    model->file = onnx_file_new(model->wish->path, folder, bytes, length, error);
+    return model->file != NULL;
+}
+
+static bool read_dims(struct model *model, GError **error)
+{
+    model->dim_words = g_strdupv((char **)(uintptr_t)model->wish->dims);
+    for (int i = 0; model->dim_words && model->dim_words[i]; i++) {
+        if (!onnx_dim_parse(model->dim_words[i], &model->options, error))
+            return false;
+    }
+    model->options.batch = model->wish->batch;
+    return true;
+}
+
+static char *model_name(const struct model *model)
+{
+    struct onnx_about about;
+    onnx_about_read(model->file, &about);
+    char *name = g_strdup(about.model);
+    onnx_about_clear(&about);
+    if (name && name[0])
+        return name;
+    g_free(name);
+    name = g_path_get_basename(model->wish->path);
+    if (g_str_has_suffix(name, ".onnx"))
+        name[strlen(name) - 5] = '\0';
+    return name;
+}
+
+static void say_notes(const struct onnx_notes *notes)
+{
+    for (guint i = 0; notes->lines && i < notes->lines->len; i++)
+        cli_note("%s\n", (const char *)g_ptr_array_index(notes->lines, i));
+}
+
+static Graph *read_graph(struct model *model, bool aloud, GError **error)
+{
+    struct onnx_notes notes;
+    onnx_notes_init(&notes);
+    Graph *graph = onnx_read_graph(model->file, &model->options, &notes, error);
+    if (graph) {
+        model->batch = notes.batch;
+        if (aloud)
+            say_notes(&notes);
+    }
+    onnx_notes_clear(&notes);
+    return graph;
+}
+
+/* The samples of all inputs: the user's files, or random numbers. */
+static bool read_inputs(struct model *model, const Graph *graph, GError **error)
+{
+    g_autofree struct shape *shapes = g_new0(struct shape, graph->inputs->len + 1);
+    int64_t count = 0;
+    for (guint i = 0; i < graph->inputs->len; i++) {
+        const struct value *input = g_ptr_array_index(graph->inputs, i);
+        shapes[i] = input->shape;
+        count += shape_elements(&shapes[i]);
+    }
+    model->input_count = count;
+    model->inputs = model->wish->inputs
+                        ? samples_join(model->wish->inputs, shapes, (int)graph->inputs->len,
+                                       &model->input_count, error)
+                        : samples_random(model->wish->seed, count);
+    return model->inputs != NULL;
+}
+
+bool model_open(struct model *model, const struct model_wish *wish, GError **error)
+{
+    *model = (struct model){.wish = wish};
+    if (!read_file(model, error) || !read_dims(model, error))
+        return false;
+    model->name = model_name(model);
+    g_autoptr(Graph) graph = read_graph(model, true, error);
+    return graph && read_inputs(model, graph, error);
+}
+
+void model_clear(struct model *model)
+{
+    g_clear_pointer(&model->file, onnx_file_free);
+    g_clear_pointer(&model->name, g_free);
+    g_clear_pointer(&model->sha256, g_free);
+    g_clear_pointer(&model->dim_words, g_strfreev);
+    g_clear_pointer(&model->inputs, g_free);
+    g_clear_pointer(&model->reference, g_free);
+}
+
+const char *model_dtype(const struct model *model)
+{
+    (void)model;
+    return "FP32";
+}
+
+/* ---- planning ---- */
+
+static void set_knobs(struct network_plan *plan, const struct combination *combination)
+{
+    for (int k = 0; k < KNOB_COUNT; k++)
+        network_plan_set_knob(plan, knob_table[k].name, combination->values[k]);
+}
+
+struct network_plan *model_plan(struct model *model, const struct combination *combination,
+                                const struct target *target, GError **error)
+{
+    enum fusion_level fusion = FUSION_NONE;
+    g_autoptr(Graph) graph = read_graph(model, false, error);
+    if (!graph || !network_lower(graph, error))
+        return NULL;
+    fusion_level_parse(combination->values[KNOB_FUSION], &fusion);
+    network_match_activations(graph);
+    if (!network_fuse(graph, fusion, NULL, error))
+        return NULL;
+    const struct plan_options options = {
+        .network = model->name,
+        .serves = plan_target_serves,
+        .context = (void *)(uintptr_t)target,
+        .in_place = true,
+        .weights_are_generated = model->weights_are_generated,
+        .seed = model->wish->seed,
+    };
+    struct network_plan *plan = plan_build(graph, &options, error);
+    if (plan)
+        set_knobs(plan, combination);
+    return plan;
+}
+
+bool model_reference(struct model *model, GError **error)
+{
+    (void)model;
+    (void)error;
+    return true;
+}

@@ -1,0 +1,151 @@
+#include "coordinator/network/autotune/trial.h"
+
+#include "coordinator/network/samples.h"
+#include "solvers/problem/problem_key.h"
+
+#include <string.h>
+
+bool trial_init(struct trial *trial, struct model *model, const struct target *target,
+                const struct network_plan *plan, trial_chooser choose, void *data, GError **error)
+{
+    *trial = (struct trial){.model = model, .target = target, .plan = plan};
+    trial->choices = g_new0(struct choice *, plan->steps->len + 1);
+    for (guint i = 0; i < plan->steps->len; i++) {
+        const struct plan_step *step = plan_step_at(plan, (int)i);
+        trial->choices[i] = choose(step, (int)i, data, error);
+        if (!trial->choices[i]) {
+            g_prefix_error(error, "step '%s': ", step->name);
+            return false;
+        }
+    }
+    return true;
+}
+
+void trial_clear(struct trial *trial)
+{
+    for (guint i = 0; trial->choices && i < trial->plan->steps->len; i++)
+        choice_free(trial->choices[i]);
+    g_clear_pointer(&trial->choices, g_free);
+}
+
+/* ---- what the worker said ---- */
+
+static double number_of(const json_t *object, const char *name)
+{
+    return json_number_value(json_object_get(object, name));
+}
+
+static gint64 count_of(const json_t *object, const char *name)
+{
+    return json_integer_value(json_object_get(object, name));
+}
+
+static void take_times(struct tuned_combination *combination, const json_t *answer)
+{
+    const json_t *launches = json_object_get(answer, "launches");
+    const json_t *graph = json_object_get(answer, "graph");
+    const json_t *arena = json_object_get(answer, "arena");
+    bool by_graph =
+        json_is_object(graph) && number_of(graph, "median_ms") < number_of(launches, "median_ms");
+    const json_t *best = by_graph ? graph : launches;
+    combination->graph = by_graph;
+    combination->pipeline_ms = number_of(best, "median_ms");
+    combination->pipeline_min_ms = number_of(best, "min_ms");
+    combination->pipeline_spread = number_of(best, "spread");
+    combination->readings = count_of(best, "n");
+    combination->launches_ms = number_of(launches, "median_ms");
+    combination->host_ms = number_of(answer, "host_ms");
+    combination->arena_bytes = count_of(arena, "bytes");
+    combination->arena_bound_bytes = count_of(arena, "bound_bytes");
+    combination->weight_bytes = count_of(answer, "weight_bytes");
+    combination->packed_bytes = count_of(answer, "packed_bytes");
+}
+
+static void take_steps(const struct trial *trial, struct tuned_combination *combination,
+                       const json_t *answer)
+{
+    const json_t *steps = json_object_get(answer, "steps");
+    combination->step_count = (int)trial->plan->steps->len;
+    combination->steps = g_new0(struct tuned_step, (gsize)combination->step_count + 1);
+    combination->sum_ms = 0;
+    for (int i = 0; i < combination->step_count; i++) {
+        const struct choice *choice = trial->choices[i];
+        struct tuned_step *step = &combination->steps[i];
+        char key[PROBLEM_KEY_MAX];
+        step->name = g_strdup(plan_step_at(trial->plan, i)->name);
+        step->problem = g_strdup(problem_key(&choice->problem, key));
+        step->solver = g_strdup(choice->solver);
+        step->config = g_strdup(choice->config);
+        step->revision = choice->revision;
+        step->workspace_bytes = choice->workspace_bytes;
+        step->alone_ms = choice->median_ms;
+        step->spread = choice->spread;
+        step->pipeline_ms = number_of(json_array_get(steps, (size_t)i), "median_ms");
+        step->pinned = choice->median_ms <= 0;
+        combination->sum_ms += step->pinned ? step->pipeline_ms : step->alone_ms;
+    }
+}
+
+/* The first step whose result is wrong, in words; NULL if all are right. */
+static char *what_is_wrong(const json_t *answer)
+{
+    const char *stray = json_string_value(json_object_get(answer, "stray"));
+    size_t i;
+    json_t *step;
+    if (stray)
+        return g_strdup(stray);
+    json_array_foreach (json_object_get(answer, "steps"), i, step) {
+        const char *verdict = json_string_value(json_object_get(step, "verdict"));
+        const char *detail = json_string_value(json_object_get(step, "detail"));
+        if (verdict && strcmp(verdict, "ok") != 0)
+            return g_strdup_printf("step '%s': %s: %s",
+                                   json_string_value(json_object_get(step, "name")), verdict,
+                                   detail ? detail : "");
+    }
+    return NULL;
+}
+
+static void take_accuracy(const struct trial *trial, struct tuned_combination *combination,
+                          const struct executed *executed)
+{
+    struct samples_distance distance;
+    int64_t count = MIN(executed->output_count, trial->model->reference_count);
+    samples_compare(executed->outputs, trial->model->reference, count, trial->model->batch,
+                    &distance);
+    combination->max_error = distance.max_error;
+    combination->mean_error = distance.mean_error;
+    combination->cosine = distance.cosine;
+    combination->top1 = distance.top1;
+    if (!distance.is_finite && !combination->reason)
+        combination->reason =
+            g_strdup("an output is a NaN or infinite where it is a number in FP32");
+}
+
+bool trial_run(struct trial *trial, struct tuned_combination *combination, float **outputs,
+               int64_t *output_count, int *caught, GError **error)
+{
+    struct executed executed;
+    const struct execution execution = {
+        .plan = trial->plan,
+        .choices = (const struct choice *const *)trial->choices,
+        .inputs = trial->model->inputs,
+        .input_count = trial->model->input_count,
+        .sample_seconds = trial->sample_seconds,
+    };
+    bool done =
+        model_reference(trial->model, error) && execute_plan(&execution, &executed, caught, error);
+    if (done) {
+        tuned_combination_clear(combination);
+        combination->reason = what_is_wrong(executed.answer);
+        take_times(combination, executed.answer);
+        take_steps(trial, combination, executed.answer);
+        take_accuracy(trial, combination, &executed);
+        combination->state = combination->reason ? COMBINATION_WRONG : COMBINATION_MEASURED;
+        if (outputs) {
+            *outputs = g_steal_pointer(&executed.outputs);
+            *output_count = executed.output_count;
+        }
+        executed_clear(&executed);
+    }
+    return done;
+}

@@ -1,0 +1,36 @@
+/*
+ * One combination of the knobs, planned, run on this machine's device, verified, and compared with FP32 on the host.
+ */
+#ifndef COORDINATOR_NETWORK_AUTOTUNE_TRIAL_H
+#define COORDINATOR_NETWORK_AUTOTUNE_TRIAL_H
+
+#include "coordinator/network/autotune/execute.h"
+#include "coordinator/network/autotune/model.h"
+#include "coordinator/network/autotune/tuned_file.h"
+
+/* Chooses the solver of a step: a choice that the caller owns, or NULL with an error. */
+typedef struct choice *(*trial_chooser)(const struct plan_step *step, int index, void *data,
+                                        GError **error);
+
+struct trial {
+    struct model *model;
+    const struct target *target;
+    const struct network_plan *plan;
+    struct choice **choices; /* for each step; owned */
+    double sample_seconds;
+};
+
+/* Chooses for all steps. An error names the step. Clear it after failure, too. */
+bool trial_init(struct trial *trial, struct model *model, const struct target *target,
+                const struct network_plan *plan, trial_chooser choose, void *data, GError **error);
+void trial_clear(struct trial *trial);
+
+/*
+ * Runs it and fills everything but the knobs and bound_ms of *combination: state (measured or wrong, with the reason),
+ * times, memory, accuracy and steps. *outputs, if not NULL, gets the outputs; free with g_free(). False with an error
+ * if it cannot be run; *caught is the signal that ended it, or 0.
+ */
+bool trial_run(struct trial *trial, struct tuned_combination *combination, float **outputs,
+               int64_t *output_count, int *caught, GError **error);
+
+#endif
