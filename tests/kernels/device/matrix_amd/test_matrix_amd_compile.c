@@ -1,6 +1,6 @@
 /* The kernels of ConvMfma and ConvWmma compile for all of AMD's architectures that have the
  * instructions, without register spills, and the code has as many matrix instructions as the tiles
- * need. No kernel runs. */
+ * need, with and without an epilogue. No kernel runs. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +15,8 @@
 /* configs drawn from a space in addition to the default */
 #define DRAWS      1
 #define DRAWS_LONG 40
+/* Each epilogue is compiled on one of so many days. */
+#define FUSED_DAYS 6
 
 /* The instructions' names in a disassembly, for UNIT 16 and 32. */
 static const struct {
@@ -140,9 +142,50 @@ static int draws_of(gsize row, gsize shape)
     return shape == 1 && row % 2 == 1 ? DRAWS : 0;
 }
 
+/* Gives the problem an epilogue; in INT8 also another output. */
+static void set_epilogue(struct problem *p, int number)
+{
+    static const char *const texts[] = {"+bias+relu", "+bias+add(%s,NHWC)+relu",
+                                        "+scale(channel)+bias+silu"};
+    static const char *const whole[] = {"+bias+requant(INT8,channel)+relu",
+                                        "+bias+scale(channel)+add(%s,NHWC)+relu", "+bias"};
+    static const enum data_type outputs[] = {TYPE_INT8, TYPE_FP16, TYPE_INT32};
+    bool is_whole = p->type[TENSOR_X] == TYPE_INT8;
+    enum tensor_role output = problem_output_role(p);
+    g_auto(GStrv) parts = g_strsplit(is_whole ? whole[number] : texts[number], "%s", -1);
+    g_autofree char *text = NULL;
+
+    if (is_whole)
+        p->type[TENSOR_Y] = outputs[number];
+    text = g_strjoinv(data_type_name(p->type[output]), parts);
+    g_strlcpy(p->epilogue, text, sizeof(p->epilogue));
+    g_assert_true(problem_validate(p, NULL));
+}
+
+/* The default with each epilogue; the long suite also compiles it for small problems. */
+static void check_fused(gsize row, enum direction direction)
+{
+    for (gsize i = 0; i < (test_is_long() ? G_N_ELEMENTS(shapes) : 1); i++) {
+        for (int number = 0; number < 3; number++) {
+            struct perf_config config;
+            struct trial trial;
+            if (!test_is_turn((int)row + number, FUSED_DAYS))
+                continue;
+            trial_init(&trial, row, direction, &shapes[i]);
+            set_epilogue(&trial.p, number);
+            g_assert_true(solver_applicable(trial.solver, &trial.p, &trial.context, NULL));
+            trial.solver->default_config(&trial.p, &trial.context, &config);
+            check_config(&trial, &config);
+        }
+    }
+}
+
 static void check_direction(gsize row, enum direction direction)
 {
     uint64_t state = row * 3 + direction;
+
+    if (direction != DIRECTION_W)
+        check_fused(row, direction);
 
     for (gsize i = 0; i < G_N_ELEMENTS(shapes); i++) {
         struct perf_config config;

@@ -14,7 +14,8 @@
 #define DRAWS_LONG 6
 #define FORM_DAYS  7
 
-static const char *const solvers[] = {"ConvMatrix", "ConvWgmma", "ConvTma", "ConvWgmma1x1"};
+static const char *const solvers[] = {"ConvMatrix", "ConvWgmma", "ConvTma", "ConvWgmma1x1",
+                                      "ConvFewChannelsMatrix"};
 
 /* "%s" becomes the type and layout of the residual. */
 static const struct form {
@@ -35,9 +36,10 @@ static const struct form whole_forms[] = {
     {"+bias+scale(channel)+hardswish", TYPE_NONE},
 };
 
-/* 1x1 and 3x3, large enough for every block. */
+/* 1x1 and 3x3, large enough for every block, and a network's first layer. */
 static const struct conv_shape shapes[] = {{32, 256, 256, 1, 28, 28, 1, 1, 0, 1, 1},
-                                           {32, 256, 256, 1, 28, 28, 3, 3, 1, 1, 1}};
+                                           {32, 256, 256, 1, 28, 28, 3, 3, 1, 1, 1},
+                                           {32, 3, 64, 1, 224, 224, 7, 7, 3, 2, 1}};
 
 static const struct cell {
     enum direction direction;
