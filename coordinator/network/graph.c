@@ -49,6 +49,7 @@ struct graph *graph_new(const char *name)
     graph->values = g_ptr_array_new_with_free_func(free_value);
     graph->inputs = g_ptr_array_new();
     graph->outputs = g_ptr_array_new();
+    graph->output_names = g_ptr_array_new_with_free_func(g_free);
     graph->output_uses = g_array_new(FALSE, TRUE, sizeof(int));
     graph->queue = g_ptr_array_new();
     graph->automatic = g_ptr_array_new();
@@ -63,6 +64,7 @@ void graph_free(struct graph *graph)
     g_ptr_array_unref(graph->values);
     g_ptr_array_unref(graph->inputs);
     g_ptr_array_unref(graph->outputs);
+    g_ptr_array_unref(graph->output_names);
     g_array_unref(graph->output_uses);
     g_ptr_array_unref(graph->queue);
     g_ptr_array_unref(graph->automatic);
@@ -155,18 +157,13 @@ void uses_move(struct value *old, struct value *new_value)
     }
 }
 
-void value_exchange_names(struct value *a, struct value *b)
-{
-    char *name = a->name;
-    a->name = b->name;
-    b->name = name;
-}
-
 void graph_add_output(struct graph *graph, struct value *value)
 {
+    graph_unsettle(graph);
     g_assert(value->graph == graph && !value->removed);
     int index = (int)graph->outputs->len;
     g_ptr_array_add(graph->outputs, NULL);
+    g_ptr_array_add(graph->output_names, g_strdup(value_name(value)));
     g_array_set_size(graph->output_uses, graph->outputs->len);
     use_change(graph, NULL, index, value);
     graph_edited(graph);
@@ -174,6 +171,7 @@ void graph_add_output(struct graph *graph, struct value *value)
 
 void graph_set_output(struct graph *graph, int index, struct value *value)
 {
+    graph_unsettle(graph);
     g_assert(value->graph == graph && !value->removed && index >= 0 &&
              index < (int)graph->outputs->len);
     use_change(graph, NULL, index, value);
@@ -382,6 +380,7 @@ static struct node *add_node(struct graph *graph, const struct node_spec *spec, 
 
 struct node *graph_add(struct graph *graph, const struct node_spec *spec, GError **error)
 {
+    graph_unsettle(graph);
     struct node *node = add_node(graph, spec, error);
     if (node)
         graph_edited(graph);
@@ -465,6 +464,7 @@ struct value *graph_reshape(struct value *value, int rank, const int64_t *dims)
 
 void graph_begin_edit(struct graph *graph)
 {
+    graph_unsettle(graph);
     graph->open_edits++;
 }
 
@@ -508,6 +508,7 @@ static bool order_for_use(struct node *node, const struct value *value, GError *
 
 bool graph_set_input(struct node *node, int input, struct value *value, GError **error)
 {
+    graph_unsettle(node->graph);
     g_assert(input >= 0 && input < node->input_count);
     if (!refuse_removed(node, error) || !check_input(node->graph, node->op, input, value, error) ||
         !order_for_use(node, value, error))
@@ -520,6 +521,7 @@ bool graph_set_input(struct node *node, int input, struct value *value, GError *
 
 bool graph_set_inputs(struct node *node, struct value *const *inputs, int count, GError **error)
 {
+    graph_unsettle(node->graph);
     if (!refuse_removed(node, error) || !check_op(node->op, count, node->output_count, error) ||
         !check_inputs(node->graph, node->op, inputs, count, error))
         return false;
@@ -557,22 +559,19 @@ static bool order_for_replacement(struct node *producer, struct value *const *ol
 
 static void replace_uses(struct value *old, struct value *new_value)
 {
-    bool is_output = false;
     for (int i = old->use_count - 1; i >= 0; i--) {
         const struct use use = old->uses[i];
         if (use.node && use.node == new_value->producer)
             continue;
-        is_output |= !use.node;
         use_change(old->graph, use.node, use.input, new_value);
         if (use.node)
             node_mark_pending(use.node);
     }
-    if (is_output)
-        value_exchange_names(old, new_value);
 }
 
 bool graph_replace_value(struct value *old, struct value *new_value, GError **error)
 {
+    graph_unsettle(old->graph);
     if (!check_usable(old->graph, old, error) || !check_usable(old->graph, new_value, error))
         return false;
     if (old == new_value)
@@ -608,6 +607,7 @@ static const char *refuse_replacement(const struct node *old, const struct node 
 
 bool graph_replace_node(struct node *old, struct node *new_node, GError **error)
 {
+    graph_unsettle(old->graph);
     if (!refuse_removed(old, error) || !refuse_removed(new_node, error))
         return false;
     const char *reason = refuse_replacement(old, new_node);
@@ -625,15 +625,10 @@ bool graph_replace_node(struct node *old, struct node *new_node, GError **error)
     return true;
 }
 
-/* The node is the user's own from now on, whatever graph_resolve() chose. */
-static void adopt(struct node *node)
-{
-    node->is_automatic = false;
-}
-
 bool graph_set_op(struct node *node, const struct op *op, struct attributes *attributes,
                   GError **error)
 {
+    graph_unsettle(node->graph);
     if (!refuse_removed(node, error) ||
         !check_op(op, node->input_count, node->output_count, error) ||
         !check_inputs(node->graph, op, node->inputs, node->input_count, error))
@@ -646,10 +641,10 @@ bool graph_set_op(struct node *node, const struct op *op, struct attributes *att
 
 void graph_set_attributes(struct node *node, struct attributes *attributes)
 {
+    graph_unsettle(node->graph);
     attributes_ref(attributes);
     attributes_unref(node->attributes);
     node->attributes = attributes;
-    adopt(node);
     node_mark_pending(node);
     graph_edited(node->graph);
 }
@@ -667,6 +662,7 @@ void graph_set_input_shape(struct value *input, const struct shape *shape)
     g_assert(input->kind == VALUE_INPUT);
     if (shape_equal(&input->shape, shape))
         return;
+    graph_unsettle(input->graph);
     input->shape = *shape;
     mark_all_users(input);
     graph_edited(input->graph);
@@ -674,6 +670,7 @@ void graph_set_input_shape(struct value *input, const struct shape *shape)
 
 void graph_set_constant(struct value *constant, struct tensor *tensor)
 {
+    graph_unsettle(constant->graph);
     g_assert(constant->kind == VALUE_CONSTANT);
     tensor_ref(tensor);
     tensor_unref(constant->constant);
@@ -693,6 +690,7 @@ struct store *node_store(struct node *node, int output)
 bool graph_set_store(struct node *node, int output, enum element_type type, const int *order,
                      int rank, GError **error)
 {
+    graph_unsettle(node->graph);
     g_assert(output >= 0 && output < node->output_count && rank <= SHAPE_MAX_RANK);
     const char *refusal = NULL;
     if (node->op->view)
@@ -712,7 +710,6 @@ bool graph_set_store(struct node *node, int output, enum element_type type, cons
     *store = (struct store){.type = type, .has_order = order, .rank = rank};
     if (order)
         memcpy(store->order, order, (gsize)rank * sizeof(*order));
-    adopt(node);
     node_mark_pending(node);
     graph_edited(node->graph);
     return true;
@@ -720,6 +717,7 @@ bool graph_set_store(struct node *node, int output, enum element_type type, cons
 
 bool graph_remove_node(struct node *node, GError **error)
 {
+    graph_unsettle(node->graph);
     if (!refuse_removed(node, error))
         return false;
     for (int i = 0; i < node->output_count; i++) {
@@ -749,6 +747,7 @@ static bool is_dead(const struct node *node)
 
 int graph_remove_dead(struct graph *graph)
 {
+    graph_unsettle(graph);
     int removed = 0;
     for (struct node *node = graph->last, *previous; node; node = previous) {
         previous = node->previous;
@@ -772,7 +771,7 @@ static bool fold_result(struct value *value)
     if (!tensor_has_data(value->constant) || value->use_count == 0)
         return false;
     struct value *constant = graph_add_constant(value->graph, NULL, value->constant);
-    value_exchange_names(value, constant);
+    constant->name = g_steal_pointer(&value->name);
     mark_all_users(value);
     uses_move(value, constant);
     return true;
@@ -780,6 +779,7 @@ static bool fold_result(struct value *value)
 
 int graph_fold_constants(struct graph *graph)
 {
+    graph_unsettle(graph);
     int folded = 0;
     graph_propagate(graph);
     for (struct node *node = graph->last, *previous; node; node = previous) {
@@ -846,6 +846,11 @@ struct value *node_output(const struct node *node)
 struct node *value_only_user(const struct value *value)
 {
     return value->use_count == 1 ? value->uses[0].node : NULL;
+}
+
+const char *graph_output_name(const struct graph *graph, int index)
+{
+    return g_ptr_array_index(graph->output_names, (guint)index);
 }
 
 bool value_is_graph_output(const struct value *value)

@@ -62,7 +62,8 @@ struct store {
     bool has_order;
     int rank;                  /* entries of order */
     int order[SHAPE_MAX_RANK]; /* as in shape_set_ordered() */
-    bool is_automatic;         /* chosen by graph_resolve(), which drops and chooses again */
+    /* chosen by graph_resolve(), which drops and chooses again */
+    bool has_automatic_type, has_automatic_order;
 };
 
 struct node {
@@ -93,14 +94,15 @@ struct graph {
     GPtrArray *nodes;   /* struct node *, every node ever added, by id */
     GPtrArray *values;  /* struct value *, likewise */
     GPtrArray *inputs;  /* struct value * in the file's order */
-    GPtrArray *outputs; /* struct value *: may hold one value twice */
+    GPtrArray *outputs; /* struct value *: may hold one value twice; graph_output_name() */
     struct node *first, *last;
     int node_count; /* that are not removed */
     /* Calls of op->infer so far. */
     int64_t shape_computations;
     /* private to the graph's functions */
-    GArray *output_uses; /* int: for each output its index in the value's uses */
-    GPtrArray *queue;    /* pending nodes, as a heap by their order unless queue_is_loose */
+    GPtrArray *output_names; /* char * */
+    GArray *output_uses;     /* int: for each output its index in the value's uses */
+    GPtrArray *queue;        /* pending nodes, as a heap by their order unless queue_is_loose */
     bool queue_is_loose;
     GPtrArray *automatic; /* nodes that graph_resolve() added, or whose stores it chose */
     int no_shape_count;   /* nodes with has_no_shape */
@@ -127,9 +129,9 @@ struct value *graph_add_input(struct graph *graph, const char *name, const struc
 struct value *graph_add_constant(struct graph *graph, const char *name, struct tensor *tensor);
 /* A value whose producer comes later; it is given to graph_add() in outputs. */
 struct value *graph_declare_value(struct graph *graph, const char *name);
-/* Makes the value the graph's next output. */
+/* Makes the value the graph's next output, under the name that the value has now. */
 void graph_add_output(struct graph *graph, struct value *value);
-/* Replaces graph output `index`. */
+/* Replaces graph output `index`, which keeps its name. */
 void graph_set_output(struct graph *graph, int index, struct value *value);
 
 struct node_spec {
@@ -162,7 +164,9 @@ struct value *graph_cast(struct value *value, enum element_type type);
 struct value *graph_broadcast(struct value *value, int rank, const int64_t *dims);
 struct value *graph_reshape(struct value *value, int rank, const int64_t *dims);
 
-/* ---- Edits. Each marks what depends on it as pending, and fails without a change. */
+/* ---- Edits. Each marks what depends on it as pending, and fails without a change. The first edit of a resolved graph
+ * also takes back what graph_resolve() decided: automatic copies are removed, their users use again what was copied. A
+ * pass that looks before it edits calls graph_begin_edit() first. */
 
 /* Edits between the two count as one for an eager graph. They nest. */
 void graph_begin_edit(struct graph *graph);
@@ -173,9 +177,8 @@ bool graph_set_input(struct node *node, int input, struct value *value, GError *
 /* Changes all inputs at once, and their number. */
 bool graph_set_inputs(struct node *node, struct value *const *inputs, int count, GError **error);
 /* All users of `old`, graph outputs too, use `new_value` instead; uses by new_value's own producer stay, so that
- * new_value may be made from old. If old is an output of the graph, the two exchange names. Users follow a change of
- * type or shape; to keep what they see, pass a view (graph_cast(new_value, old type)). NETWORK_ERROR_CYCLE if
- * new_value depends on another user of old. */
+ * new_value may be made from old. Users follow a change of type or shape; to keep what they see, pass a view
+ * (graph_cast(new_value, old type)). NETWORK_ERROR_CYCLE if new_value depends on another user of old. */
 bool graph_replace_value(struct value *old, struct value *new_value, GError **error);
 /* The same for all outputs of a node, by index, then removes it. */
 bool graph_replace_node(struct node *old, struct node *new_node, GError **error);
@@ -240,6 +243,8 @@ bool node_is_view(const struct node *node);
 struct value *node_output(const struct node *node); /* output 0 */
 /* The node that uses the value if it has exactly one use and that is a node, otherwise NULL. */
 struct node *value_only_user(const struct value *value);
+/* The file's name of output `index`, whatever value it has become. */
+const char *graph_output_name(const struct graph *graph, int index);
 bool value_is_graph_output(const struct value *value);
 struct value *graph_find_value(const struct graph *graph,
                                const char *name); /* by the file's name; O(n) */

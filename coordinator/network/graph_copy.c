@@ -85,8 +85,11 @@ struct graph *graph_copy(const struct graph *graph, GPtrArray **node_map, GPtrAr
     g_ptr_array_set_size(nodes, (int)graph->nodes->len);
     for (const struct node *node = graph_first(graph); node; node = node_next(node))
         nodes->pdata[node->id] = copy_node(copy, node, values);
-    for (guint i = 0; i < graph->outputs->len; i++)
+    for (guint i = 0; i < graph->outputs->len; i++) {
         graph_add_output(copy, mapped(values, g_ptr_array_index(graph->outputs, i)));
+        g_free(copy->output_names->pdata[i]);
+        copy->output_names->pdata[i] = g_strdup(graph_output_name(graph, (int)i));
+    }
     for (guint i = 0; i < graph->values->len; i++) {
         if (values->pdata[i])
             copy_value_state(g_ptr_array_index(graph->values, i), values->pdata[i], values);

@@ -8,6 +8,8 @@
 
 /* Marks the node's shapes as pending. */
 void node_mark_pending(struct node *node);
+/* What every edit begins with: takes back what graph_resolve() decided, if the graph is resolved. */
+void graph_unsettle(struct graph *graph);
 /* What every edit ends with: views are open again, and an eager graph propagates. */
 void graph_edited(struct graph *graph);
 
@@ -18,7 +20,6 @@ void use_change(struct graph *graph, struct node *node, int input, struct value 
 struct value *use_value(const struct graph *graph, const struct node *node, int input);
 /* Changes every use of `old`. */
 void uses_move(struct value *old, struct value *new_value);
-void value_exchange_names(struct value *a, struct value *b);
 /* Removes a node whose outputs have no uses. */
 void node_remove(struct node *node);
 /* The node's store of an output, made on demand. */

@@ -76,7 +76,8 @@ char *graph_text(const struct graph *graph)
         append_node(text, node);
     for (guint i = 0; i < graph->outputs->len; i++) {
         struct value *value = g_ptr_array_index(graph->outputs, i);
-        g_string_append_printf(text, "output %s", value_name(value));
+        g_string_append_printf(text, "output %s = %s", graph_output_name(graph, (int)i),
+                               value_name(value));
         append_shape(text, value);
         g_string_append_c(text, '\n');
     }

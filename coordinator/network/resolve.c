@@ -146,13 +146,6 @@ static bool is_read(const struct reader *reader)
     return is_read;
 }
 
-static void make_automatic(struct node *node, struct store *store)
-{
-    if (!store->is_automatic)
-        g_ptr_array_add(node->graph->automatic, node);
-    store->is_automatic = true;
-}
-
 /* The output is converted as it is stored if all its readers want the same other type, and the conversion saves a
  * copy or bytes. */
 static bool choose_type(struct node *node, int output, const GArray *readers)
@@ -175,7 +168,8 @@ static bool choose_type(struct node *node, int output, const GArray *readers)
         copied_elements(readers, shape) <= copied_elements(readers, &converted))
         return false;
     struct store *store = node_store(node, output);
-    make_automatic(node, store);
+    g_ptr_array_add(node->graph->automatic, node);
+    store->has_automatic_type = true;
     store->type = wanted;
     return true;
 }
@@ -217,8 +211,8 @@ static bool choose_order(struct node *node, int output, const GArray *readers)
     if (!best.has_order)
         return false;
     struct store *store = node_store(node, output);
-    make_automatic(node, store);
-    store->has_order = true;
+    g_ptr_array_add(node->graph->automatic, node);
+    store->has_order = store->has_automatic_order = true;
     store->rank = best.rank;
     memcpy(store->order, best.order, sizeof(best.order));
     return true;
@@ -284,10 +278,7 @@ static void settle_outputs_of_graph(struct graph *graph, GHashTable *copies)
         const struct use use = {NULL, (int)i};
         if (is_satisfied(&use, value))
             continue;
-        struct value *copy = copy_of(value, NULL, copies);
-        use_change(graph, NULL, (int)i, copy);
-        if (!copy->name)
-            value_exchange_names(value, copy);
+        use_change(graph, NULL, (int)i, copy_of(value, NULL, copies));
     }
 }
 
@@ -315,8 +306,6 @@ static void take_back_copy(struct node *node)
         if (copy->uses[i].node)
             node_mark_pending(copy->uses[i].node);
     }
-    if (copy->name)
-        value_exchange_names(copy, value);
     uses_move(copy, value);
     node_remove(node);
 }
@@ -324,15 +313,22 @@ static void take_back_copy(struct node *node)
 static void take_back_stores(struct node *node)
 {
     for (int i = 0; node->stores && i < node->output_count; i++) {
-        if (!node->stores[i].is_automatic)
-            continue;
-        node->stores[i] = (struct store){.type = ELEMENT_NONE};
-        node_mark_pending(node);
+        struct store *store = &node->stores[i];
+        if (store->has_automatic_type)
+            store->type = ELEMENT_NONE;
+        if (store->has_automatic_order)
+            store->has_order = false;
+        if (store->has_automatic_type || store->has_automatic_order)
+            node_mark_pending(node);
+        store->has_automatic_type = store->has_automatic_order = false;
     }
 }
 
-static void take_back_decisions(struct graph *graph)
+void graph_unsettle(struct graph *graph)
 {
+    if (!graph->is_settled)
+        return;
+    graph->is_settled = false;
     for (guint i = graph->automatic->len; i-- > 0;) {
         struct node *node = g_ptr_array_index(graph->automatic, i);
         if (node->removed)
@@ -407,7 +403,6 @@ bool graph_resolve(struct graph *graph, GError **error)
 {
     if (graph->is_settled)
         return true;
-    take_back_decisions(graph);
     if (graph_propagate(graph) > 0) {
         say_failure(graph, error);
         return false;
@@ -454,8 +449,7 @@ bool graph_require_resolved(const struct graph *graph, GError **error)
 static bool has_chosen_type(const struct value *value)
 {
     const struct node *producer = value->producer;
-    return producer && producer->stores && producer->stores[value->output].is_automatic &&
-           producer->stores[value->output].type != ELEMENT_NONE;
+    return producer && producer->stores && producer->stores[value->output].has_automatic_type;
 }
 
 int graph_fold_views(struct graph *graph)

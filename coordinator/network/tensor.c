@@ -137,14 +137,16 @@ static unsigned encode(const struct float_format *format, double value)
     unsigned largest = format->is_finite ? ones - 1 : infinity - 1;
     if (isnan(value))
         return sign | (format->is_finite ? ones : infinity | 1U << (format->fraction_bits - 1));
+    if (value == 0)
+        return sign;
+    if (isinf(value))
+        return sign | (format->saturates ? largest : infinity);
     int exponent = 0;
     frexp(value, &exponent); /* value is in [0.5, 1) * 2^exponent */
-    exponent = isinf(value) ? top : MAX(exponent - 1 + bias, 1);
+    exponent = MAX(exponent - 1 + bias, 1);
     if (exponent > top)
         return sign | (format->saturates ? largest : infinity);
     double places = rint(ldexp(fabs(value), bias + format->fraction_bits - exponent));
-    if (isinf(value))
-        return sign | (format->saturates ? largest : infinity);
     /* Places beyond the fraction carry into the exponent. */
     unsigned bits = (unsigned)places + ((unsigned)(exponent - 1) << format->fraction_bits);
     if (bits > largest)
