@@ -1,6 +1,7 @@
 #include "solvers/common/split_sum.h"
 
 #include "solvers/common/conv_common.h"
+#include "solvers/common/conv_epilogue.h"
 
 #define SUM_ITEMS  256       /* work-items of a workgroup of conv_sum_splits.cl */
 #define SUM_LANES  32        /* the most work-items that share one element's split-K parts */
@@ -46,6 +47,8 @@ static int64_t begin_sum(const struct problem *p, enum tensor_role role, uint64_
     int64_t step = conv_loop_items(count, width);
 
     launch_option_text(launch, "TYPE_W", data_type_name(p->type[role]));
+    conv_add_epilogue_options(p, launch);
+    launch_sort_options(launch);
     launch_arg_workspace(launch, offset_bytes);
     launch_arg_tensor(launch, role);
     launch_arg_int64(launch, count);
@@ -84,4 +87,11 @@ void split_sum_add_packed(const struct problem *p, uint64_t offset_bytes, int sp
     for (int axis = 0; axis < 5; axis++)
         launch_arg_int64(launch, 1);
     launch_arg_int64(launch, step);
+    if (p->epilogue[0] != '\0') {
+        int64_t strides[5];
+        problem_packed_strides(p, role, strides);
+        launch_arg_int64(launch, strides[1]);
+        launch_arg_int32(launch, role == TENSOR_X ? p->c : p->k);
+    }
+    conv_add_epilogue_args(p, launch);
 }

@@ -1,11 +1,13 @@
 /*
  * Convolutions on CPUs with vectors of output channels (conv_cpu_blocked.cl, conv_cpu_pad.cl). F and B, 2D and
  * 3D, every layout (channels in blocks too), FP32, FP16 and BF16 in any mixture and INT8 to INT32 (F), groups,
- * stride, dilation, tensors that are not packed. The input is copied with its padding first, unless it is FP32
+ * stride, dilation, tensors that are not packed, every epilogue. The filter is packed once: by blocks of output
+ * channels, in the order of terms. The input is copied with its padding first, unless it is FP32
  * without padding and stride. For B with a stride the copy has zeros between the numbers, which costs that much
  * more arithmetic. Dynamic: one binary for a config and types.
  */
 #include "solvers/common/conv_common.h"
+#include "solvers/common/conv_epilogue.h"
 #include "solvers/cpu/conv_cpu_tile.h"
 #include "solvers/framework/solver_rows.h"
 
@@ -277,21 +279,31 @@ static void add_copy_strides(const struct view *view, struct launch *launch)
         launch_arg_int64(launch, strides[i]);
 }
 
-static void add_options(const struct problem *p, const struct view *view, const int32_t *values,
-                        struct launch *launch)
+/* Options of both kernels in conv_cpu_blocked.cl. */
+static void add_options(const struct problem *p, const int32_t *values, struct launch *launch)
 {
-    const char *lane = conv_sum_type(p);
-    bool is_float = lane[0] == 'f';
-
     for (int i = 0; i < PARAM_COUNT; i++)
         launch_option_int(launch, params[i].name, values[i]);
+    launch_option_text(launch, "LANE", conv_sum_type(p));
+}
+
+/* Vectors of sums are stored as they are where they have the output's type, which sums of INT8 do not have after an
+ * epilogue. */
+static bool stores_vectors(const struct problem *p, const struct view *view)
+{
+    if (conv_is_int8(p))
+        return p->type[view->out] == TYPE_INT32 && p->epilogue[0] == '\0';
+    return p->type[view->out] == TYPE_FP32;
+}
+
+static void add_main_options(const struct problem *p, const struct view *view,
+                             const int32_t *values, struct launch *launch)
+{
+    add_options(p, values, launch);
     launch_option_int(launch, "TILES", conv_divide_up(ITEM_POSITIONS, values[TILE_W]));
-    launch_option_text(launch, "LANE", lane);
-    launch_option_text(launch, "TYPE_W", data_type_name(p->type[TENSOR_W]));
     launch_option_text(launch, "TYPE_OUT", data_type_name(p->type[view->out]));
-    launch_option_int(launch, "PLAIN_W", p->type[TENSOR_W] == TYPE_FP32);
-    launch_option_int(launch, "PLAIN_OUT",
-                      p->type[view->out] == (is_float ? TYPE_FP32 : TYPE_INT32));
+    launch_option_int(launch, "PLAIN_OUT", stores_vectors(p, view));
+    conv_add_epilogue_options(p, launch);
     launch_sort_options(launch);
 }
 
@@ -307,25 +319,56 @@ static void add_strides_of_all(const struct problem *p, const struct view *view,
     } else {
         add_copy_strides(view, launch);
     }
-    launch_arg_stride(launch, TENSOR_W, forward ? 0 : 1);
     launch_arg_stride(launch, TENSOR_W, forward ? 1 : 0);
-    launch_arg_scaled_stride(launch, TENSOR_W, 0, p->k / p->groups);
     for (int axis = 2; axis < 5; axis++)
         launch_arg_stride(launch, TENSOR_W, axis);
     add_strides(launch, view->out);
 }
 
-/* Adds the channel blocks: of the weights' output and input channels (layouts block only c), and of the output. Then
- * adds whether the filter is mirrored (B). */
-static void add_blocks(const struct problem *p, const struct view *view, struct launch *launch)
+/* The channel block of the filter's output and of its input channels (layouts block only c). */
+static int filter_out_block(const struct problem *p)
 {
-    bool forward = p->direction == DIRECTION_F;
-    int block_w = problem_layout_block(p->layout[TENSOR_W]);
+    return p->direction == DIRECTION_F ? 1 : problem_layout_block(p->layout[TENSOR_W]);
+}
 
-    launch_arg_int32(launch, forward ? 1 : block_w);
-    launch_arg_int32(launch, forward ? block_w : 1);
-    launch_arg_int32(launch, problem_layout_block(p->layout[view->out]));
+static int filter_in_block(const struct problem *p)
+{
+    return p->direction == DIRECTION_F ? problem_layout_block(p->layout[TENSOR_W]) : 1;
+}
+
+/* Packs the filter in pieces of CRS_BLOCK terms of a block of output channels. */
+static void add_pack_launch(const struct problem *p, const struct view *view, const int32_t *values,
+                            struct solution *solution)
+{
+    struct launch *launch = solution_add_launch(solution, "conv_cpu_blocked.cl", "conv_cpu_pack_w");
+    bool forward = p->direction == DIRECTION_F;
+    int64_t tile_k = values[VEC] * values[TILE_V], k_count = view->k / p->groups;
+    int64_t terms = view->channels / p->groups * p->fil[AXIS_D] * p->fil[AXIS_H] * p->fil[AXIS_W];
+    int64_t blocks = conv_divide_up(k_count, tile_k);
+
+    add_options(p, values, launch);
+    launch_option_int(launch, "PACK", 1);
+    launch_option_text(launch, "TYPE_W", data_type_name(p->type[TENSOR_W]));
+    launch_option_int(launch, "PLAIN_W", p->type[TENSOR_W] == TYPE_FP32);
+    launch_sort_options(launch);
+    launch_arg_tensor(launch, TENSOR_W);
+    launch_arg_tensor(launch, TENSOR_PACKED);
+    launch_arg_stride(launch, TENSOR_W, forward ? 0 : 1);
+    launch_arg_stride(launch, TENSOR_W, forward ? 1 : 0);
+    launch_arg_scaled_stride(launch, TENSOR_W, 0, p->k / p->groups);
+    for (int axis = 2; axis < 5; axis++)
+        launch_arg_stride(launch, TENSOR_W, axis);
+    launch_arg_int32(launch, view->channels / p->groups);
+    launch_arg_int32(launch, k_count);
+    launch_arg_int32(launch, filter_out_block(p));
+    launch_arg_int32(launch, filter_in_block(p));
     launch_arg_int32(launch, !forward);
+    add_sizes(launch, p->fil);
+    launch_set_grid(launch,
+                    (const int64_t[3]){conv_divide_up(terms, values[CRS_BLOCK]), blocks, p->groups},
+                    (const int[3]){1, 1, 1});
+    solution->pack_count = 1;
+    solution->packed_bytes = (uint64_t)(p->groups * blocks * tile_k * terms) * sizeof(float);
 }
 
 /* The number of work-items that share an output plane's tiles: at least so many that the private sums of each hold
@@ -353,12 +396,12 @@ static void add_blocked_launch(const struct problem *p, const struct context *co
     int64_t blocks = conv_divide_up(k_count, values[VEC] * values[TILE_V]);
     int64_t items = count_items(view, context, values[TILE_W], blocks * p->n * p->groups);
 
-    add_options(p, view, values, launch);
+    add_main_options(p, view, values, launch);
     if (in_place)
         launch_arg_tensor(launch, view->in);
     else
         launch_arg_workspace(launch, 0);
-    launch_arg_tensor(launch, TENSOR_W);
+    launch_arg_tensor(launch, TENSOR_PACKED);
     launch_arg_tensor(launch, view->out);
     add_strides_of_all(p, view, in_place, launch);
     launch_arg_int32(launch, p->groups);
@@ -366,12 +409,15 @@ static void add_blocked_launch(const struct problem *p, const struct context *co
     launch_arg_int32(launch, k_count);
     launch_arg_int32(launch, items);
     launch_arg_int32(launch, !in_place);
-    add_blocks(p, view, launch);
+    launch_arg_int32(launch, filter_in_block(p));
+    launch_arg_int32(launch, problem_layout_block(p->layout[view->out]));
+    launch_arg_int32(launch, p->direction == DIRECTION_B);
     add_sizes(launch, p->fil);
     add_sizes(launch, view->out_size);
     add_sizes(launch, view->phases);
     add_sizes(launch, view->stride);
     add_sizes(launch, p->dilation);
+    conv_add_epilogue_args(p, launch);
     launch_set_grid(launch, (const int64_t[3]){items, blocks, p->n * p->groups},
                     (const int[3]){1, 1, 1});
 }
@@ -386,6 +432,7 @@ static bool blocked_solve(const struct problem *p, const struct context *context
     (void)error;
     view_init(&view, p);
     in_place = reads_in_place(p, &view, config->values[TILE_W]);
+    add_pack_launch(p, &view, config->values, solution);
     if (!in_place) {
         add_pad_launch(p, &view, solution);
         solution->workspace_bytes = blocked_workspace_bytes(p, context);
@@ -401,10 +448,11 @@ static bool blocked_solve(const struct problem *p, const struct context *context
 const struct solver solver_conv_cpu_blocked = {
     .provider = "skipjack",
     .name = "ConvCpuBlocked",
-    .revision = 1,
+    .revision = 2,
     .algorithm = "ImplicitGEMM",
     .dynamic = true,
     .any_strides = true,
+    .epilogues = EPILOGUE_DOES_ALL,
     .sources = sources,
     .is_applicable = blocked_is_applicable,
     .workspace_bytes = blocked_workspace_bytes,

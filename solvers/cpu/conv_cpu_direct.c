@@ -3,6 +3,7 @@
  * phases (conv_cpu_direct.cl, conv_cpu_pack.cl).
  */
 #include "solvers/common/conv_common.h"
+#include "solvers/common/conv_epilogue.h"
 #include "solvers/cpu/conv_cpu_tile.h"
 #include "solvers/framework/solver_rows.h"
 
@@ -183,6 +184,7 @@ static void add_options(const struct problem *p, const struct copy *copy,
         launch_option_int(launch, shape[i].name, shape[i].value);
     for (int i = 0; i < PARAM_COUNT; i++)
         launch_option_int(launch, params[i].name, config->values[i]);
+    conv_add_epilogue_options(p, launch);
     launch_sort_options(launch);
 }
 
@@ -211,6 +213,7 @@ static bool cpu_direct_solve(const struct problem *p, const struct context *cont
         launch_arg_workspace(launch, 0);
     launch_arg_tensor(launch, TENSOR_W);
     launch_arg_tensor(launch, TENSOR_Y);
+    conv_add_epilogue_args(p, launch);
     launch_set_grid(launch,
                     (const int64_t[3]){conv_divide_up(position_count(p, &copy), tile),
                                        conv_divide_up(k_count, k_block), p->n * p->groups},
@@ -225,6 +228,7 @@ const struct solver solver_conv_cpu_direct = {
     .revision = 1,
     .algorithm = "Direct",
     .dynamic = false,
+    .epilogues = EPILOGUE_DOES_ALL,
     .sources = sources,
     .is_applicable = cpu_direct_is_applicable,
     .workspace_bytes = cpu_direct_workspace_bytes,

@@ -1,5 +1,6 @@
 /* Forward convolution as a matrix product that unfolds the input block by block (conv_cpu_gemm.cl). */
 #include "solvers/common/conv_common.h"
+#include "solvers/common/conv_epilogue.h"
 #include "solvers/cpu/conv_cpu_tile.h"
 #include "solvers/framework/solver_rows.h"
 
@@ -110,8 +111,10 @@ static bool cpu_gemm_solve(const struct problem *p, const struct context *contex
     for (int i = 0; i < PARAM_COUNT; i++)
         launch_option_int(launch, params[i].name, values[i]);
     launch_option_int(launch, "PANELS", item_pixels / panel);
+    conv_add_epilogue_options(p, launch);
     launch_sort_options(launch);
     add_arguments(p, launch);
+    conv_add_epilogue_args(p, launch);
     launch_set_grid(launch,
                     (const int64_t[3]){conv_divide_up(pixels, item_pixels),
                                        conv_divide_up(k_count, values[K_BLOCK]), p->n * p->groups},
@@ -126,6 +129,7 @@ const struct solver solver_conv_cpu_gemm = {
     .revision = 1,
     .algorithm = "ImplicitGEMM",
     .dynamic = true,
+    .epilogues = EPILOGUE_DOES_ALL,
     .sources = sources,
     .is_applicable = cpu_gemm_is_applicable,
     .estimate = cpu_gemm_estimate,

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "solvers/common/conv_common.h"
+#include "solvers/common/conv_epilogue.h"
 #include "solvers/framework/solver_rows.h"
 
 enum {
@@ -405,10 +406,12 @@ static bool direct_tiled_solve(const struct problem *p, const struct context *co
     launch_option_text(launch, "LANE", conv_sum_type(p));
     add_shape_options(p, launch);
     add_tile_options(p, context, config->values, &plan, launch);
+    conv_add_epilogue_options(p, launch);
     launch_sort_options(launch);
     conv_add_tensor_args(launch);
     for (int t = 0; t < TENSOR_COUNT; t++)
         conv_add_plane_strides(launch, (enum tensor_role)t);
+    conv_add_epilogue_args(p, launch);
     launch_set_line(launch, plan.workgroups * plan.items, (int)plan.items);
     conv_set_full_work(p, solution);
     return true;
@@ -418,6 +421,7 @@ const struct solver solver_conv_direct_tiled = {
     .provider = "skipjack",
     .name = "ConvDirectTiled",
     .revision = 3,
+    .epilogues = EPILOGUE_DOES_ALL,
     .algorithm = "Direct",
     .any_strides = true,
     .sources = sources,

@@ -17,6 +17,7 @@
 #include <math.h>
 
 #include "solvers/common/conv_common.h"
+#include "solvers/common/conv_epilogue.h"
 #include "solvers/fft/conv_fft.h"
 #include "solvers/framework/solver_rows.h"
 #include "solvers/problem/problem.h"
@@ -583,6 +584,8 @@ static struct launch *add_transform(const struct recipe *recipe, enum tensor_rol
     launch_option_int(launch, "BLOCK", values[role == TENSOR_W ? FFT_BLOCK_K : FFT_BLOCK_N]);
     if (on_cpu)
         launch_option_int(launch, "VEC", values[FFT_LANES]);
+    if (role == TENSOR_Y)
+        conv_add_epilogue_options(recipe->p, launch);
     launch_sort_options(launch);
     launch_set_line(launch, groups * items, items);
     return launch;
@@ -681,6 +684,7 @@ static void add_y(const struct recipe *recipe)
     launch_arg_int32(launch, p->k / p->groups);
     add_axes(launch, p->out);
     add_tiles(launch, plan);
+    conv_add_epilogue_args(p, launch);
 }
 
 static bool fft_solve(const struct problem *p, const struct context *context,
@@ -713,6 +717,7 @@ const struct solver solver_conv_fft = {
     .algorithm = "FFT",
     .dynamic = true,
     .any_strides = true,
+    .epilogues = EPILOGUE_DOES_ALL,
     .sources = sources,
     .is_applicable = fft_is_applicable,
     .workspace_bytes = fft_workspace_bytes,

@@ -5,6 +5,7 @@
  * its long sums (SPLITS, split_sum.h).
  */
 #include "solvers/common/conv_common.h"
+#include "solvers/common/conv_epilogue.h"
 #include "solvers/common/split_sum.h"
 #include "solvers/framework/solver_rows.h"
 #include "solvers/gemm/gemm.h"
@@ -169,6 +170,8 @@ static void add_clear_launch(const struct problem *p, struct solution *solution)
         count *= p->in[a];
     items = conv_loop_items(count, CLEAR_ITEMS);
     launch_option_text(launch, "TYPE_X", data_type_name(p->type[TENSOR_X]));
+    conv_add_epilogue_options(p, launch);
+    launch_sort_options(launch);
     launch_arg_tensor(launch, TENSOR_X);
     launch_arg_int64(launch, count);
     launch_arg_int32(launch, p->c);
@@ -177,6 +180,7 @@ static void add_clear_launch(const struct problem *p, struct solution *solution)
     for (int axis = 0; axis < 5; axis++)
         launch_arg_stride(launch, TENSOR_X, axis);
     launch_arg_int64(launch, items);
+    conv_add_epilogue_args(p, launch);
     launch_set_line(launch, items, CLEAR_ITEMS);
 }
 
@@ -191,6 +195,7 @@ static bool gemm_1x1_solve(const struct problem *p, const struct context *contex
     (void)error;
     gemm_init(&gemm, p);
     gemm.batch[1].count = p->groups;
+    gemm.finishes = true;
     set[p->direction](p, &gemm);
     if (p->direction == DIRECTION_W)
         split_weights(p, config->values, &gemm, solution);
@@ -210,6 +215,7 @@ const struct solver solver_conv_gemm_1x1 = {
     .algorithm = "GEMM",
     .dynamic = true,
     .any_strides = true,
+    .epilogues = EPILOGUE_DOES_ALL,
     .sources = sources,
     .is_applicable = gemm_1x1_is_applicable,
     .workspace_bytes = gemm_1x1_workspace_bytes,

@@ -6,6 +6,7 @@
  * ConvGemm1x1 serves 1x1 filters that need no unfolding.
  */
 #include "solvers/common/conv_common.h"
+#include "solvers/common/conv_epilogue.h"
 #include "solvers/common/split_sum.h"
 #include "solvers/framework/solver_rows.h"
 #include "solvers/gemm/gemm.h"
@@ -202,11 +203,13 @@ static void add_fold_launch(const struct problem *p, struct solution *solution)
     items = conv_loop_items(count, FOLD_ITEMS);
     launch_option_text(launch, "TYPE_X", data_type_name(p->type[TENSOR_X]));
     launch_option_int(launch, "BY_TERM", is_by_term(p));
+    conv_add_epilogue_options(p, launch);
     launch_sort_options(launch);
     launch_arg_workspace(launch, 0);
     launch_arg_tensor(launch, TENSOR_X);
     add_sizes(p, launch);
     launch_arg_int64(launch, items);
+    conv_add_epilogue_args(p, launch);
     launch_set_line(launch, items, FOLD_ITEMS);
 }
 
@@ -329,6 +332,7 @@ static bool im2col_solve(const struct problem *p, const struct context *context,
     (void)error;
     gemm_init(&gemm, p);
     gemm.batch[1].count = p->groups;
+    gemm.finishes = p->direction == DIRECTION_F;
     solution->workspace_bytes = col_bytes(p);
     if (p->direction == DIRECTION_F)
         set_forward(p, &gemm);
@@ -354,6 +358,7 @@ const struct solver solver_conv_im2col_gemm = {
     .algorithm = "GEMM",
     .dynamic = true,
     .any_strides = true,
+    .epilogues = EPILOGUE_DOES_ALL,
     .sources = sources,
     .is_applicable = im2col_is_applicable,
     .workspace_bytes = im2col_workspace_bytes,

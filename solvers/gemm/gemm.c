@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "solvers/common/conv_common.h"
+#include "solvers/common/conv_epilogue.h"
 
 void gemm_init(struct gemm *gemm, const struct problem *p)
 {
@@ -88,6 +89,8 @@ static void add_options(const struct gemm *gemm, const struct context *context,
     launch_option_int(launch, "B_RUNS", is_cpu && gemm->b.type == TYPE_FP32 && b_by_n == 1);
     launch_option_int(launch, "C_RUNS", is_cpu && gemm->c.type == TYPE_FP32 && c_by_n == 1);
     launch_option_text(launch, "LANE", conv_sum_type(gemm->problem));
+    if (gemm->finishes)
+        conv_add_epilogue_options(gemm->problem, launch);
     launch_sort_options(launch);
 }
 
@@ -151,6 +154,8 @@ static void add_arguments(const struct gemm *gemm, struct launch *launch)
     for (int i = 0; i < 2; i++)
         add_step(&gemm->c, gemm->batch[i].c, launch);
     launch_arg_int64(launch, gemm->split_step);
+    if (gemm->finishes)
+        conv_add_epilogue_args(gemm->problem, launch);
 }
 
 void gemm_add_launch(const struct gemm *gemm, const struct context *context, const int32_t *values,

@@ -45,6 +45,8 @@ struct gemm {
     int splits;         /* number of split-K parts of the terms, 1 for a sum that is not split */
     int64_t part;       /* terms of a part */
     int64_t split_step; /* elements of c from one part's results to the next part's */
+    /* c is the problem's output, rows are channels of a group, batch[1] is the groups: the problem's epilogue is done */
+    bool finishes;
 };
 
 /* Initialises a product: all counts 1, all operands FP32 tensors, the sum not split. */

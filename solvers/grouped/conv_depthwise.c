@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "solvers/common/conv_common.h"
+#include "solvers/common/conv_epilogue.h"
 #include "solvers/common/split_sum.h"
 #include "solvers/framework/solver_rows.h"
 #include "solvers/framework/space.h"
@@ -553,6 +554,7 @@ static void solve_data(const struct problem *p, const struct context *context,
     launch_option_int(launch, "REPEAT", values[DEPTHWISE_REPEAT]);
     launch_option_int(launch, "UNROLL", plan.unroll);
     launch_option_int(launch, "KEEP_WEIGHTS", plan.keep_weights);
+    conv_add_epilogue_options(p, launch);
     launch_sort_options(launch);
     launch_arg_tensor(launch, source);
     launch_arg_tensor(launch, TENSOR_W);
@@ -565,6 +567,7 @@ static void solve_data(const struct problem *p, const struct context *context,
     add_axes(launch, forward ? p->out : p->in);
     add_axes(launch, forward ? p->in : p->out);
     add_axes(launch, p->pad);
+    conv_add_epilogue_args(p, launch);
     launch_set_line(launch, plan.tiles, values[DEPTHWISE_ITEMS]);
 }
 
@@ -651,6 +654,7 @@ const struct solver solver_conv_depthwise = {
     .revision = 2,
     .algorithm = "Direct",
     .any_strides = true,
+    .epilogues = EPILOGUE_DOES_ALL,
     .sources = sources,
     .is_applicable = depthwise_is_applicable,
     .workspace_bytes = depthwise_workspace_bytes,

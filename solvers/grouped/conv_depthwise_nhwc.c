@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "solvers/common/conv_common.h"
+#include "solvers/common/conv_epilogue.h"
 #include "solvers/common/split_sum.h"
 #include "solvers/framework/solver_rows.h"
 #include "solvers/framework/space.h"
@@ -455,11 +456,13 @@ static void solve_data(const struct problem *p, const struct context *context,
     launch_option_int(launch, forward ? "DIRECTION_F" : "DIRECTION_B", 1);
     launch_option_int(launch, "ITEMS", values[NHWC_ITEMS]);
     launch_option_int(launch, "KEEP_WEIGHTS", plan.keep_weights);
+    conv_add_epilogue_options(p, launch);
     launch_sort_options(launch);
     launch_arg_tensor(launch, forward ? TENSOR_X : TENSOR_Y);
     launch_arg_tensor(launch, TENSOR_W);
     launch_arg_tensor(launch, problem_output_role(p));
     launch_arg_int32(launch, p->n);
+    conv_add_epilogue_args(p, launch);
     launch_set_line(launch, plan.items, values[NHWC_ITEMS]);
 }
 
@@ -531,6 +534,7 @@ const struct solver solver_conv_depthwise_nhwc = {
     .name = "ConvDepthwiseNhwc",
     .revision = 2,
     .algorithm = "Direct",
+    .epilogues = EPILOGUE_DOES_ALL,
     .sources = sources,
     .is_applicable = depthwise_nhwc_is_applicable,
     .workspace_bytes = depthwise_nhwc_workspace_bytes,

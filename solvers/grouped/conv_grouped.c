@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "solvers/common/conv_common.h"
+#include "solvers/common/matrix_epilogue.h"
 #include "solvers/common/matrix_sum.h"
 #include "solvers/common/matrix_transform.h"
 #include "solvers/framework/solver_rows.h"
@@ -361,6 +362,7 @@ static void add_options(const struct problem *p, const int32_t *values, struct l
     launch_option_int(launch, "PERIOD_W", is_backward ? conv_stride_period(p, AXIS_W) : 1);
     launch_option_text(launch, "LANE", conv_sum_type(p));
     launch_option_text(launch, "TYPE", data_type_name(p->type[TENSOR_X]));
+    matrix_add_epilogue_options(p, launch);
     launch_sort_options(launch);
 }
 
@@ -377,6 +379,7 @@ static void add_data_launch(const struct problem *p, const int32_t *values,
     launch_arg_tensor(launch, TENSOR_W);
     launch_arg_tensor(launch, problem_output_role(p));
     launch_arg_int32(launch, p->n);
+    matrix_add_epilogue_args(p, launch);
     launch_set_line(launch, workgroups * items, (int)items);
 }
 
@@ -423,6 +426,7 @@ const struct solver solver_conv_grouped = {
     .revision = 2,
     .algorithm = "ImplicitGEMM",
     .native = true,
+    .epilogues = EPILOGUE_DOES_ALL,
     .sources = sources,
     .is_applicable = is_applicable,
     .workspace_bytes = workspace_bytes,

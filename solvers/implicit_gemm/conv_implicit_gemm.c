@@ -14,6 +14,7 @@
 #include <math.h>
 
 #include "solvers/common/conv_common.h"
+#include "solvers/common/conv_epilogue.h"
 #include "solvers/common/split_sum.h"
 #include "solvers/common/tile_space.h"
 #include "solvers/framework/solver_rows.h"
@@ -355,6 +356,7 @@ static void add_options(const struct problem *p, const struct context *context,
     launch_option_int(launch, "SPATIAL", p->spatial_dim);
     launch_option_int(launch, operands->option, 1);
     add_orders(p, context, is_split, launch);
+    conv_add_epilogue_options(p, launch);
 }
 
 /* Adds the strides of a packed NCHW w: the form of split-K parts in the workspace. */
@@ -390,6 +392,7 @@ static void add_arguments(const struct problem *p, bool is_split, int64_t k_part
     conv_add_shape_args(p, launch);
     launch_arg_int32(launch, k_part);
     launch_arg_int64(launch, is_split ? (int64_t)(split_sum_part_bytes(p) / sizeof(float)) : 0);
+    conv_add_epilogue_args(p, launch);
 }
 
 static void set_grid(const struct problem *p, const int32_t *values, int splits,
@@ -669,6 +672,7 @@ const struct solver solver_conv_implicit_gemm = {
     .algorithm = "ImplicitGEMM",
     .dynamic = true,
     .any_strides = true,
+    .epilogues = EPILOGUE_DOES_ALL,
     .sources = sources,
     .is_applicable = is_applicable,
     .workspace_bytes = workspace_bytes,
@@ -684,6 +688,7 @@ const struct solver solver_conv_implicit_gemm_static = {
     .revision = 2,
     .algorithm = "ImplicitGEMM",
     .any_strides = true,
+    .epilogues = EPILOGUE_DOES_ALL,
     .sources = sources,
     .is_applicable = is_applicable,
     .workspace_bytes = workspace_bytes,
@@ -700,6 +705,7 @@ const struct solver solver_conv_implicit_gemm_partial = {
     .algorithm = "ImplicitGEMM",
     .partial = true,
     .any_strides = true,
+    .epilogues = EPILOGUE_DOES_ALL,
     .sources = sources,
     .is_applicable = is_applicable,
     .workspace_bytes = workspace_bytes,

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "solvers/common/conv_common.h"
+#include "solvers/common/conv_epilogue.h"
 #include "solvers/common/split_sum.h"
 #include "solvers/common/tile_space.h"
 #include "solvers/framework/solver_rows.h"
@@ -85,9 +86,11 @@ static int64_t simt_taps(const struct problem *p)
 }
 
 /* Whether the problem is B of an NCHW 1x1 filter with stride 2 and even images, so that the kernel stores zeros
- * between the sums. */
+ * between the sums. (With an epilogue other numbers are between them.) */
 static bool is_spread(const struct problem *p)
 {
+    if (p->epilogue[0] != '\0')
+        return false;
     for (int a = AXIS_H; a <= AXIS_W; a++) {
         if (p->stride[a] != 2 || p->pad[a] != 0 || p->in[a] != 2 * p->out[a])
             return false;
@@ -563,13 +566,16 @@ static double conv_simt_estimate(const struct problem *p, const struct context *
 
 /* ---- the launch ---- */
 
-static void add_options(const struct problem *p, const int32_t *values, struct launch *launch)
+static void add_options(const struct problem *p, const int32_t *values, bool is_split,
+                        struct launch *launch)
 {
     const struct simt_block block = conv_simt_block(p, values);
 
     simt_add_options(&block, launch);
     launch_option_int(launch, "INNER_CHANNEL", simt_is_nhwc(p));
     conv_add_direction_option(p, launch);
+    if (!is_split)
+        conv_add_epilogue_options(p, launch);
     launch_sort_options(launch);
 }
 
@@ -636,6 +642,8 @@ static void add_arguments(const struct problem *p, const int32_t *values, int64_
     launch_arg_int32(launch, part_terms);
     launch_arg_int64(launch, is_split ? (int64_t)(product.part_bytes / sizeof(float)) : 0);
     launch_arg_int32(launch, simt_store_of(p, is_split));
+    if (!is_split)
+        conv_add_epilogue_args(p, launch);
 }
 
 static bool conv_simt_solve(const struct problem *p, const struct context *context,
@@ -652,7 +660,7 @@ static bool conv_simt_solve(const struct problem *p, const struct context *conte
 
     (void)context;
     (void)error;
-    add_options(p, values, launch);
+    add_options(p, values, splits > 1, launch);
     add_arguments(p, values, part_blocks * values[SIMT_BLOCK_K], splits > 1, launch);
     launch_set_grid(launch,
                     (const int64_t[3]){
@@ -676,6 +684,7 @@ const struct solver solver_conv_simt = {
     .revision = 5,
     .algorithm = "ImplicitGEMM",
     .dynamic = true,
+    .epilogues = EPILOGUE_DOES_ALL,
     .sources = sources,
     .is_applicable = conv_simt_is_applicable,
     .workspace_bytes = conv_simt_workspace_bytes,

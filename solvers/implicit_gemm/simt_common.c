@@ -113,8 +113,12 @@ static void add_arguments(const struct simt_product *product, const struct simt_
 {
     const struct simt_operand *operands[] = {&product->a, &product->b, &product->c};
 
-    for (int i = 0; i < 3; i++)
-        launch_arg_workspace(launch, operands[i]->offset);
+    for (int i = 0; i < 3; i++) {
+        if (operands[i]->is_packed)
+            launch_arg_tensor(launch, TENSOR_PACKED);
+        else
+            launch_arg_workspace(launch, operands[i]->offset);
+    }
     add_strides(product, launch);
     add_shape(product, launch);
     for (int i = 0; i < 3; i++)

@@ -1,6 +1,6 @@
 /*
  * Shared by the solvers that launch kernels/device/implicit_gemm/conv_simt.cl: how work-items divide a block,
- * and the launch of a batch of FP32 matrix products C = A B with operands in the workspace.
+ * and the launch of a batch of FP32 matrix products C = A B with operands in the workspace or the packed filter.
  */
 #ifndef SOLVERS_IMPLICIT_GEMM_SIMT_COMMON_H
 #define SOLVERS_IMPLICIT_GEMM_SIMT_COMMON_H
@@ -26,10 +26,11 @@ bool simt_fits_local_memory(const struct simt_block *block, int64_t local_bytes)
 
 void simt_add_options(const struct simt_block *block, struct launch *launch);
 
-/* Where an operand starts in the workspace (bytes), and its strides in elements: from line to line (rows of a and c,
+/* Whether an operand is the packed filter, else where it starts in the workspace (bytes); and its strides in elements: from line to line (rows of a and c,
  * columns of b), from element to element of a line, from group to group, from place to place (place: a product's
  * number in the batch). */
 struct simt_operand {
+    bool is_packed;
     uint64_t offset;
     int64_t line, other, group, place;
 };

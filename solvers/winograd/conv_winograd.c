@@ -3,7 +3,8 @@
  * B of x: F(2x2,3x3) or F(4x4,3x3) for F and B, F(3x3,2x2) or F(3x3,4x4) for W.
  *
  * F, B and W; 2D; every layout whose channels are not in blocks, any strides of tensors; FP32, FP16 and BF16 in
- * any mixture, planes in FP32; groups; any padding. Dynamic. On GPUs the planes may be multiplied by
+ * any mixture, planes in FP32; groups; any padding; every epilogue. Dynamic. In F and B the transformed filters are
+ * packed once. On GPUs the planes may be multiplied by
  * conv_simt.cl (SIMT), whose tile has the same parameters.
  *
  * Winograd's minimal filtering F(m x m, 3 x 3) computes a tile of m by m outputs from (m + 2) by (m + 2) inputs
@@ -20,6 +21,7 @@
 #include <string.h>
 
 #include "solvers/common/conv_common.h"
+#include "solvers/common/conv_epilogue.h"
 #include "solvers/common/tile_space.h"
 #include "solvers/framework/solver_rows.h"
 #include "solvers/gemm/gemm.h"
@@ -35,6 +37,7 @@ struct winograd_planes {
     int64_t rows, columns, pitch;
     int64_t
         filled; /* columns that the transform writes; in W, zeros fill up groups of four terms */
+    bool is_packed; /* the planes are the packed filter and not in the workspace */
     uint64_t offset;
 };
 
@@ -128,8 +131,10 @@ static void winograd_lay_out(const struct problem *p, int tile, struct winograd_
         tensor_planes(p, out == TENSOR_Y ? TENSOR_X : TENSOR_Y, tiles, &plan->b);
         tensor_planes(p, out, tiles, &plan->c);
     }
-    plan->a.offset = 0;
-    plan->b.offset = workspace_align(plane_bytes(&plan->a, plan->places));
+    plan->a.is_packed = p->direction != DIRECTION_W;
+    plan->a.offset = plan->b.offset = 0;
+    if (!plan->a.is_packed)
+        plan->b.offset = workspace_align(plane_bytes(&plan->a, plan->places));
     plan->c.offset = plan->b.offset + workspace_align(plane_bytes(&plan->b, plan->places));
     plan->part_bytes = plane_bytes(&plan->c, plan->places);
 }
@@ -262,7 +267,8 @@ static struct simt_block winograd_simt_block(const struct problem *p, const int3
 static struct simt_operand simt_operand_of(const struct winograd_planes *planes, int64_t line,
                                            int64_t other, int64_t group)
 {
-    return (struct simt_operand){planes->offset, line, other, group, planes->rows * planes->pitch};
+    return (struct simt_operand){planes->is_packed,           planes->offset, line, other, group,
+                                 planes->rows * planes->pitch};
 }
 
 /* Adds the product of set_data_product() or set_weights_product() as a launch of conv_simt.cl. */
@@ -310,7 +316,10 @@ static void winograd_add_product(const struct problem *p, const struct context *
         return;
     }
     gemm_init(&gemm, p);
-    gemm_workspace(&gemm.a, plan->a.offset, TYPE_FP32);
+    if (plan->a.is_packed)
+        gemm.a = (struct gemm_operand){.tensor = TENSOR_PACKED, .type = TYPE_FP32};
+    else
+        gemm_workspace(&gemm.a, plan->a.offset, TYPE_FP32);
     gemm_workspace(&gemm.b, plan->b.offset, TYPE_FP32);
     gemm_workspace(&gemm.c, plan->c.offset, TYPE_FP32);
     if (p->direction == DIRECTION_W)
@@ -663,7 +672,10 @@ static void add_in_launch(const struct problem *p, const struct context *context
     launch_option_int(launch, "FLIP", planes->tensor == TENSOR_W && p->direction == DIRECTION_B);
     launch_sort_options(launch);
     launch_arg_tensor(launch, planes->tensor);
-    launch_arg_workspace(launch, planes->offset);
+    if (planes->is_packed)
+        launch_arg_tensor(launch, TENSOR_PACKED);
+    else
+        launch_arg_workspace(launch, planes->offset);
     add_tensor_args(p, planes, launch);
     launch_arg_int32(launch, step);
     launch_arg_int32(launch, pad[AXIS_H]);
@@ -683,6 +695,7 @@ static void add_out_launch(const struct problem *p, const struct context *contex
         solution_add_launch(solution, "conv_winograd_out.cl", "conv_winograd_out");
     int64_t blocks = set_up(p, context, planes, transform, launch);
 
+    conv_add_epilogue_options(p, launch);
     launch_sort_options(launch);
     launch_arg_workspace(launch, planes->offset);
     launch_arg_tensor(launch, planes->tensor);
@@ -692,6 +705,7 @@ static void add_out_launch(const struct problem *p, const struct context *contex
     launch_arg_int64(launch, planes->rows * planes->pitch);
     launch_arg_int32(launch, plan->splits);
     launch_arg_int64(launch, plan->places * planes->rows * planes->pitch);
+    conv_add_epilogue_args(p, launch);
 }
 
 static const char *out_transform(enum direction direction, bool large)
@@ -722,6 +736,8 @@ static bool winograd_solve(const struct problem *p, const struct context *contex
         add_in_launch(p, context, &plan.b, large ? "X6" : "X4", tile, p->pad, solution);
     } else {
         add_in_launch(p, context, &plan.a, large ? "W3_6" : "W3_4", 0, none, solution);
+        solution->pack_count = 1;
+        solution->packed_bytes = plane_bytes(&plan.a, plan.places);
         add_in_launch(p, context, &plan.b, large ? "X6" : "X4", tile,
                       p->direction == DIRECTION_F ? p->pad : full, solution);
     }
@@ -737,10 +753,11 @@ static bool winograd_solve(const struct problem *p, const struct context *contex
 const struct solver solver_conv_winograd = {
     .provider = "skipjack",
     .name = "ConvWinograd",
-    .revision = 6,
+    .revision = 7,
     .algorithm = "Winograd",
     .dynamic = true,
     .any_strides = true,
+    .epilogues = EPILOGUE_DOES_ALL,
     .sources = sources,
     .is_applicable = winograd_is_applicable,
     .workspace_bytes = winograd_workspace_bytes,

@@ -1,14 +1,15 @@
 /*
- * Sets the whole tensor x[n][c][d][h][w] to zero. It runs before a backward-data kernel that writes only the
+ * Sets the whole tensor x[n][c][d][h][w] to zero, or to what the epilogue makes of zero. It runs before a backward-data kernel that writes only the
  * positions of x that some output reads. The launch has `items` work-items; each takes every items-th element.
  *
- * Option: TYPE_X, the stored type.
+ * Options: TYPE_X, the stored type, and those of epilogue.h.
  */
-#include "dialect.h"
+#include "epilogue.h"
 
 KERNEL(64, 1, 1)
 conv_clear_x(GLOBAL STORAGE(TYPE_X) *RESTRICT x, i64 count, int c_count, int in_d, int in_h,
-             int in_w, i64 x_n, i64 x_c, i64 x_d, i64 x_h, i64 x_w, i64 items)
+             int in_w, i64 x_n, i64 x_c, i64 x_d, i64 x_h, i64 x_w,
+             i64 items EPILOGUE_PARAMETERS)
 {
     for (i64 at = (i64)GROUP_ID(0) * 64 + (i64)LOCAL_ID(0); at < count; at += items) {
         i64 rest = at;
@@ -21,6 +22,6 @@ conv_clear_x(GLOBAL STORAGE(TYPE_X) *RESTRICT x, i64 count, int c_count, int in_
         rest /= in_d;
         c = (int)(rest % c_count);
         rest /= c_count;
-        STORE(TYPE_X, x, rest * x_n + c * x_c + d * x_d + h * x_h + w * x_w, 0.0f);
+        EPILOGUE_STORE(TYPE_X, x, rest * x_n + c * x_c + d * x_d + h * x_h + w * x_w, 0.0f, c);
     }
 }

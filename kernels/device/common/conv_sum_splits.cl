@@ -7,16 +7,25 @@
  * elements are read at once. A workgroup computes 256 / lanes neighbouring elements, then the elements `step` further
  * on. For a packed w the kernel computes offsets without a division.
  *
- * Option: TYPE_W, the stored type.
+ * Options: TYPE_W, the stored type; and those of epilogue.h, for a sum whose element `at` has the channel
+ * at / channel_step % channels.
  */
 #include "dialect.h"
+#include "epilogue.h"
+
+#ifdef EPILOGUE
+#define CHANNEL_PARAMETERS , i64 channel_step, int channels
+#else
+#define CHANNEL_PARAMETERS
+#endif
 
 #define ITEMS 256
 
 KERNEL(ITEMS, 1, 1)
 conv_sum_splits(GLOBAL const float *RESTRICT parts, GLOBAL STORAGE(TYPE_W) *RESTRICT w, i64 count,
                 int splits, int lanes, int c_count, int fil_d, int fil_h, int fil_w, i64 w_k,
-                i64 w_c, i64 w_d, i64 w_h, i64 w_w, i64 step)
+                i64 w_c, i64 w_d, i64 w_h, i64 w_w,
+                i64 step CHANNEL_PARAMETERS EPILOGUE_PARAMETERS)
 {
     LOCAL_ARRAY float sums[ITEMS];
     int is_dense = w_w == 1 && w_h == fil_w && w_d == w_h * fil_h && w_c == w_d * fil_d &&
@@ -49,7 +58,7 @@ conv_sum_splits(GLOBAL const float *RESTRICT parts, GLOBAL STORAGE(TYPE_W) *REST
                 rest /= c_count;
                 to = rest * w_k + c * w_c + fd * w_d + fh * w_h + fw * w_w;
             }
-            STORE(TYPE_W, w, to, sums[item]);
+            EPILOGUE_STORE(TYPE_W, w, to, sums[item], (int)(at / channel_step % channels));
         }
         BARRIER();
     }

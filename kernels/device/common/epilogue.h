@@ -5,6 +5,8 @@
  *
  *   KERNEL(64, 1, 1) name(GLOBAL float *y, int n EPILOGUE_PARAMETERS)   last in an entry and in functions of the device
  *   helper(y, n EPILOGUE_ARGUMENTS)                                     passes them on
+ *   helper(y + 100, n EPILOGUE_ARGUMENTS_AT(100, 8))                    passes them on to where indices and channels
+ *                                                                       count from element 100 and channel 8
  *   EPILOGUE_STORE(TYPE, y, index, value, channel)                      does all steps, then stores y[index]
  *   EPILOGUE_ADVANCE(elements, channels)                                where an entry has moved y that far: from there
  *                                                                       on indices and channels count from the new
@@ -71,6 +73,7 @@ DEVICE float epilogue_nearest(float v)
 
 #define EPILOGUE_PARAMETERS
 #define EPILOGUE_ARGUMENTS
+#define EPILOGUE_ARGUMENTS_AT(elements, channels)
 #define EPILOGUE_STORE(type, pointer, index, value, channel) STORE(type, pointer, index, value)
 #define EPILOGUE_ADVANCE(elements, channels)
 
@@ -81,8 +84,10 @@ DEVICE float epilogue_nearest(float v)
 #ifdef EP_BIAS
 #define EP_BIAS_PARAMETER , GLOBAL const STORAGE(EP_BIAS) *ep_bias
 #define EP_BIAS_ARGUMENT  , ep_bias
+#define EP_BIAS_AT(channels)      , ep_bias + (channels)
 #define EP_BIAS_ADVANCE(channels) ep_bias += (channels)
 #else
+#define EP_BIAS_AT(channels)
 #define EP_BIAS_PARAMETER
 #define EP_BIAS_ARGUMENT
 #define EP_BIAS_ADVANCE(channels) (void)0
@@ -91,8 +96,10 @@ DEVICE float epilogue_nearest(float v)
 #ifdef EP_RESIDUAL
 #define EP_RESIDUAL_PARAMETER , GLOBAL const STORAGE(EP_RESIDUAL) *ep_residual
 #define EP_RESIDUAL_ARGUMENT  , ep_residual
+#define EP_RESIDUAL_AT(elements)      , ep_residual + (elements)
 #define EP_RESIDUAL_ADVANCE(elements) ep_residual += (elements)
 #else
+#define EP_RESIDUAL_AT(elements)
 #define EP_RESIDUAL_PARAMETER
 #define EP_RESIDUAL_ARGUMENT
 #define EP_RESIDUAL_ADVANCE(elements) (void)0
@@ -111,13 +118,16 @@ DEVICE float epilogue_nearest(float v)
 #if defined(EP_RESIDUAL_SCALE) && EP_SCALES == 2
 #define EP_LAST_PARAMETER , int ep_last_scale
 #define EP_LAST_ARGUMENT  , ep_last_scale
+#define EP_SCALES_AT(channels) , ep_scales + (channels), ep_last_scale - (channels)
 #define EP_SCALES_ADVANCE(channels) (ep_scales += (channels), ep_last_scale -= (channels))
 #else
 #define EP_LAST_PARAMETER
 #define EP_LAST_ARGUMENT
 #if EP_SCALES == 2
+#define EP_SCALES_AT(channels)      , ep_scales + (channels)
 #define EP_SCALES_ADVANCE(channels) ep_scales += (channels)
 #else
+#define EP_SCALES_AT(channels)      EP_SCALES_ARGUMENT
 #define EP_SCALES_ADVANCE(channels) (void)0
 #endif
 #endif
@@ -126,6 +136,8 @@ DEVICE float epilogue_nearest(float v)
     EP_BIAS_PARAMETER EP_RESIDUAL_PARAMETER EP_SCALES_PARAMETER EP_LAST_PARAMETER
 #define EPILOGUE_ARGUMENTS                                                                         \
     EP_BIAS_ARGUMENT EP_RESIDUAL_ARGUMENT EP_SCALES_ARGUMENT EP_LAST_ARGUMENT
+#define EPILOGUE_ARGUMENTS_AT(elements, channels)                                                  \
+    EP_BIAS_AT(channels) EP_RESIDUAL_AT(elements) EP_SCALES_AT(channels)
 #define EPILOGUE_ADVANCE(elements, channels)                                                       \
     do {                                                                                           \
         EP_BIAS_ADVANCE(channels);                                                                 \

@@ -8,9 +8,11 @@
  * workgroup is one work-item, and each tile's sums pass through the registers once for each round of BLOCK_K terms.
  *
  * Options: THREADS_M, THREADS_N, VEC, TILE_M, TILE_VECTORS, REPEAT_M, BLOCK_K; LANE where sums are not float;
- * TYPE_C, the product's stored type; C_RUNS, 1 to store VEC neighbouring columns as a vector (FP32 only).
+ * TYPE_C, the product's stored type; C_RUNS, 1 to store VEC neighbouring columns as a vector (FP32 only);
+ * and those of epilogue.h, for a product whose rows are channels.
  */
 #include "dialect.h"
+#include "epilogue.h"
 #include "digits.h"
 
 #define THREADS (THREADS_M * THREADS_N)
@@ -103,11 +105,15 @@ DEVICE int tile_is_run(LOCAL_POINTER const i64 *columns)
 
 /* Stores VEC sums of a row of c at the offsets in `columns`; a column with offset -1 does not exist and is not
  * stored. */
-DEVICE void tile_store_run(GLOBAL STORAGE(TYPE_C) *c, LOCAL_POINTER const i64 *columns, vec sums)
+DEVICE void tile_store_run(GLOBAL STORAGE(TYPE_C) *c, LOCAL_POINTER const i64 *columns,
+                           vec sums EPILOGUE_PARAMETERS)
 {
     LANE lanes[VEC];
-#if C_RUNS
+#if C_RUNS && !defined(EP_INT)
     if (tile_is_run(columns)) {
+#ifdef EPILOGUE
+        sums = epilogue_vec(sums, 0, 0, columns[0], 1 EPILOGUE_ARGUMENTS);
+#endif
         vec_store(c + columns[0], sums);
         return;
     }
@@ -116,14 +122,15 @@ DEVICE void tile_store_run(GLOBAL STORAGE(TYPE_C) *c, LOCAL_POINTER const i64 *c
 #pragma unroll TILE_UNROLL_LANES
     for (int lane = 0; lane < VEC; lane++) {
         if (columns[lane] >= 0)
-            STORE(TYPE_C, c, columns[lane], lanes[lane]);
+            EPILOGUE_STORE(TYPE_C, c, columns[lane], lanes[lane], 0);
     }
 }
 
 /* Stores a work-item's sums: each at the sum of its row's offset and its column's offset in c. A row or column with
- * offset -1 does not exist and is not stored. */
+ * offset -1 does not exist and is not stored. An epilogue's channels count from the block's first row. */
 DEVICE void tile_store(GLOBAL STORAGE(TYPE_C) *c, LOCAL_POINTER const i64 *rows,
-                       LOCAL_POINTER const i64 *columns, vec (*sums)[TILE_M][TILE_VECTORS])
+                       LOCAL_POINTER const i64 *columns,
+                       vec (*sums)[TILE_M][TILE_VECTORS] EPILOGUE_PARAMETERS)
 {
     for (int r = 0; r < REPEAT_M; r++) {
 #pragma unroll TILE_UNROLL_ROWS
@@ -133,7 +140,8 @@ DEVICE void tile_store(GLOBAL STORAGE(TYPE_C) *c, LOCAL_POINTER const i64 *rows,
                 continue;
 #pragma unroll TILE_UNROLL_VECTORS
             for (int v = 0; v < TILE_VECTORS; v++)
-                tile_store_run(c + row, columns + TILE_COLUMN(v), sums[r][i][v]);
+                tile_store_run(c + row, columns + TILE_COLUMN(v),
+                               sums[r][i][v] EPILOGUE_ARGUMENTS_AT(row, TILE_ROW(r, i)));
         }
     }
 }

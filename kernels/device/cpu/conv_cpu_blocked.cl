@@ -5,14 +5,16 @@
  * numbers of the input.
  *
  * One work-item computes up to TILES tiles of TILE_V * VEC channels. It takes the terms (input channels times
- * filter positions) CRS_BLOCK at a time and copies their weights, by blocks of channels, into private memory,
- * where all tiles use them from the cache. Partial sums are private too.
+ * filter positions) CRS_BLOCK at a time, so that all tiles use their weights from the cache. Partial sums are
+ * private. conv_cpu_pack_w packs the weights once for each filter: [group][block of TILE_K output channels][term]
+ * [channel of the block].
  *
  * Forward, or backward data: then the input is y, the output x, and the filter is mirrored. The shape, all
- * strides and the layouts' channel blocks are arguments. Options: TYPE_W and TYPE_OUT are stored types; PLAIN_W
- * and PLAIN_OUT are 1 where these are LANE's own.
+ * strides and the layouts' channel blocks are arguments. Options: PACK for the entry that packs; TYPE_W and TYPE_OUT
+ * are stored types; PLAIN_W and PLAIN_OUT are 1 where vectors of LANE are loaded and stored.
  */
 #include "coordinates.h"
+#include "epilogue.h"
 
 #define TILE_K (TILE_V * VEC)
 #define UNROLL _Pragma("unroll")
@@ -122,10 +124,13 @@ DEVICE void transpose(vec square[VEC])
     }
 }
 
+#ifdef PACK
+
 /* Copies the weights of VEC output channels from k on for `length` terms from `first` on; terms are TILE_K apart in
  * the copy. Channels past k_left repeat the last channel, and their results are not stored. */
 DEVICE void lay_out_weights(const struct filter *filter, GLOBAL const STORAGE(TYPE_W) * w, int k,
-                            int k_left, int first, int length, const i64 *terms, LANE *block)
+                            int k_left, int first, int length, const i64 *terms,
+                            GLOBAL LANE *block)
 {
     i64 row[VEC];
     int j = 0, side_by_side = filter->out_block == 1 && filter->w_out == 1;
@@ -151,6 +156,44 @@ DEVICE void lay_out_weights(const struct filter *filter, GLOBAL const STORAGE(TY
             block[i] = (LANE)LOAD(TYPE_W, w, row[i] + terms[j]);
     }
 }
+
+/* Grid: pieces of CRS_BLOCK terms, blocks of TILE_K output channels of a group, groups. */
+KERNEL(1, 1, 1) conv_cpu_pack_w(GLOBAL const STORAGE(TYPE_W) * RESTRICT w,
+                                GLOBAL LANE *RESTRICT packed, i64 w_out, i64 w_in, i64 w_group,
+                                i64 w_d, i64 w_h, i64 w_w, int c_count, int k_count,
+                                int w_out_block, int w_in_block, int is_turned, int fil_d,
+                                int fil_h, int fil_w)
+{
+    i64 terms[CRS_BLOCK], unused[CRS_BLOCK];
+    int first = (int)GROUP_ID(0) * CRS_BLOCK, group = (int)GROUP_ID(2);
+    int first_k = (int)GROUP_ID(1) * TILE_K, k_left = k_count - first_k;
+    int blocks = (k_count + TILE_K - 1) / TILE_K, length;
+    struct filter filter;
+    filter.d = make_axis(fil_d, 1, 1, 1, 0, 0, w_d);
+    filter.h = make_axis(fil_h, 1, 1, 1, 0, 0, w_h);
+    filter.w = make_axis(fil_w, 1, 1, 1, 0, 0, w_w);
+    filter.in_c = 0;
+    filter.w_out = w_out;
+    filter.w_in = w_in;
+    filter.positions = fil_d * fil_h * fil_w;
+    filter.c_count = c_count;
+    filter.out_block = w_out_block;
+    filter.in_block = w_in_block;
+    filter.is_turned = is_turned;
+    choose_order(&filter);
+    length = c_count * filter.positions - first;
+    length = length < CRS_BLOCK ? length : CRS_BLOCK;
+    w += group * w_group;
+    packed += ((i64)(group * blocks + (int)GROUP_ID(1)) * c_count * filter.positions + first) * TILE_K;
+    find_terms(&filter, first, length, unused, terms);
+    for (int v = 0; v < TILE_V; v++) {
+        int k = v * VEC < k_left ? v * VEC : 0;
+        lay_out_weights(&filter, w, first_k + k, k_left - k, first, length, terms,
+                        packed + v * VEC);
+    }
+}
+
+#else
 
 /* ---- tiles ---- */
 
@@ -184,8 +227,8 @@ DEVICE i64 tile_offset(const struct tiles *tiles, int tile, i64 d, i64 h, i64 w)
 /* Defines a function that adds `length` terms to a tile's sums. STEP is the distance of neighbouring positions in the
  * input: with a constant step of 1 the compiler needs no register for each neighbour's address. */
 #define ADD_TILE(name, STEP)                                                                       \
-    DEVICE void name(GLOBAL const LANE *in, i64 step, const i64 *terms, const LANE *weights,       \
-                     int length, LANE *sums, int is_first)                                         \
+    DEVICE void name(GLOBAL const LANE *in, i64 step, const i64 *terms,                            \
+                     GLOBAL const LANE *weights, int length, LANE *sums, int is_first)             \
     {                                                                                              \
         vec sum[TILE_W][TILE_V];                                                                   \
         UNROLL                                                                                     \
@@ -226,14 +269,19 @@ struct output {
 
 /* Stores VEC channels from k on of `count` positions of a row. */
 DEVICE void store_run(GLOBAL STORAGE(TYPE_OUT) * out, const struct output *to, int k, int k_left,
-                      const LANE *sums, int count)
+                      const LANE *sums, int count EPILOGUE_PARAMETERS)
 {
 #if PLAIN_OUT
     int side_by_side = to->block == 1 ? to->c == 1 : to->block % VEC == 0 && k % VEC == 0;
     if (k_left >= VEC && side_by_side) {
-        out += channel_offset(k, to->block, to->c);
-        for (int i = 0; i < count; i++)
-            vec_store(out + i * to->w, vec_load(sums + i * TILE_K));
+        i64 at = channel_offset(k, to->block, to->c);
+        for (int i = 0; i < count; i++) {
+            vec value = vec_load(sums + i * TILE_K);
+#ifdef EPILOGUE
+            value = epilogue_vec(value, k, 1, at + i * to->w, 1 EPILOGUE_ARGUMENTS);
+#endif
+            vec_store(out + at + i * to->w, value);
+        }
         return;
     }
     if (k_left >= VEC && to->block == 1 && to->w == 1 && count >= VEC) {
@@ -247,8 +295,13 @@ DEVICE void store_run(GLOBAL STORAGE(TYPE_OUT) * out, const struct output *to, i
                 square[i] = vec_load(sums + (start + i) * TILE_K);
             transpose(square);
             UNROLL
-            for (int i = 0; i < VEC; i++)
+            for (int i = 0; i < VEC; i++) {
+#ifdef EPILOGUE
+                square[i] = epilogue_vec(square[i], k + i, 0, (k + i) * to->c + start,
+                                         1 EPILOGUE_ARGUMENTS);
+#endif
                 vec_store(out + (k + i) * to->c + start, square[i]);
+            }
         }
         return;
     }
@@ -256,7 +309,7 @@ DEVICE void store_run(GLOBAL STORAGE(TYPE_OUT) * out, const struct output *to, i
     for (int lane = 0; lane < VEC && lane < k_left; lane++) {
         i64 at = channel_offset(k + lane, to->block, to->c);
         for (int i = 0; i < count; i++)
-            STORE(TYPE_OUT, out, at + i * to->w, sums[i * TILE_K + lane]);
+            EPILOGUE_STORE(TYPE_OUT, out, at + i * to->w, sums[i * TILE_K + lane], k + lane);
     }
 }
 
@@ -275,20 +328,19 @@ DEVICE int run_length(const struct tiles *tiles, int tile, int has_gaps)
  * groups. in_* are strides of the tensor that is read (the padded copy, or the input itself), phase_* the distances
  * of the copy's phases. has_slack: memory behind that tensor may be read. k_count and size_* are the output's. */
 KERNEL(1, 1, 1) conv_cpu_blocked(GLOBAL const LANE *RESTRICT in,
-                                 GLOBAL const STORAGE(TYPE_W) * RESTRICT w,
+                                 GLOBAL const LANE *RESTRICT packed,
                                  GLOBAL STORAGE(TYPE_OUT) * RESTRICT out, i64 in_n, i64 in_c,
                                  i64 in_d, i64 in_h, i64 in_w, i64 phase_d, i64 phase_h,
-                                 i64 phase_w, i64 w_out, i64 w_in, i64 w_group, i64 w_d, i64 w_h,
-                                 i64 w_w, i64 out_n, i64 out_k, i64 out_d, i64 out_h, i64 out_w,
+                                 i64 phase_w, i64 w_in, i64 w_d, i64 w_h, i64 w_w, i64 out_n, i64 out_k, i64 out_d, i64 out_h, i64 out_w,
                                  int groups, int c_count, int k_count, int items, int has_slack,
-                                 int w_out_block, int w_in_block, int out_block, int is_turned,
+                                 int w_in_block, int out_block, int is_turned,
                                  int fil_d, int fil_h, int fil_w, int size_d, int size_h,
                                  int size_w, int phases_d, int phases_h, int phases_w, int stride_d,
                                  int stride_h, int stride_w, int dilation_d, int dilation_h,
-                                 int dilation_w)
+                                 int dilation_w EPILOGUE_PARAMETERS)
 {
-    LANE weights[CRS_BLOCK * TILE_K], sums[TILES * TILE_W * TILE_K];
-    i64 in_terms[CRS_BLOCK], w_terms[CRS_BLOCK];
+    LANE sums[TILES * TILE_W * TILE_K];
+    i64 in_terms[CRS_BLOCK], unused[CRS_BLOCK];
     int n = (int)GROUP_ID(2) / groups, group = (int)GROUP_ID(2) % groups;
     int first_k = (int)GROUP_ID(1) * TILE_K, k_left = k_count - first_k;
     int item = (int)GROUP_ID(0), term_count, is_flat;
@@ -300,11 +352,11 @@ KERNEL(1, 1, 1) conv_cpu_blocked(GLOBAL const LANE *RESTRICT in,
     filter.h = make_axis(fil_h, phases_h, stride_h, dilation_h, phase_h, in_h, w_h);
     filter.w = make_axis(fil_w, phases_w, stride_w, dilation_w, phase_w, in_w, w_w);
     filter.in_c = in_c;
-    filter.w_out = w_out;
+    filter.w_out = 0;
     filter.w_in = w_in;
     filter.positions = fil_d * fil_h * fil_w;
     filter.c_count = c_count;
-    filter.out_block = w_out_block;
+    filter.out_block = 1;
     filter.in_block = w_in_block;
     filter.is_turned = is_turned;
     choose_order(&filter);
@@ -321,16 +373,13 @@ KERNEL(1, 1, 1) conv_cpu_blocked(GLOBAL const LANE *RESTRICT in,
     tiles.first = (int)(tile_count * item / items);
     tiles.end = (int)(tile_count * (item + 1) / items);
     in += n * in_n + (i64)group * c_count * in_c;
-    w += group * w_group;
+    packed += (i64)(group * ((k_count + TILE_K - 1) / TILE_K) + (int)GROUP_ID(1)) * term_count * TILE_K;
     out += n * out_n;
+    EPILOGUE_ADVANCE(n * out_n, 0);
     for (int first = 0; first < term_count; first += CRS_BLOCK) {
         int length = term_count - first < CRS_BLOCK ? term_count - first : CRS_BLOCK;
-        find_terms(&filter, first, length, in_terms, w_terms);
-        for (int v = 0; v < TILE_V; v++) {
-            int k = v * VEC < k_left ? v * VEC : 0;
-            lay_out_weights(&filter, w, first_k + k, k_left - k, first, length, w_terms,
-                            weights + v * VEC);
-        }
+        GLOBAL const LANE *weights = packed + (i64)first * TILE_K;
+        find_terms(&filter, first, length, in_terms, unused);
         for (int tile = tiles.first; tile < tiles.end; tile++) {
             GLOBAL const LANE *at = in + tile_offset(&tiles, tile, in_d, in_h, in_w);
             LANE *tile_sums = sums + (tile - tiles.first) * (TILE_W * TILE_K);
@@ -355,6 +404,10 @@ KERNEL(1, 1, 1) conv_cpu_blocked(GLOBAL const LANE *RESTRICT in,
         for (int v = 0; v < TILE_V && v * VEC < k_left; v++)
             store_run(out + tile_offset(&tiles, tile, out_d, out_h, out_w) + from * out_w, &to,
                       group * k_count + first_k + v * VEC, k_left - v * VEC,
-                      sums + ((tile - tiles.first) * TILE_W + from) * TILE_K + v * VEC, end - from);
+                      sums + ((tile - tiles.first) * TILE_W + from) * TILE_K + v * VEC,
+                      end - from EPILOGUE_ARGUMENTS_AT(
+                          tile_offset(&tiles, tile, out_d, out_h, out_w) + from * out_w, 0));
     }
 }
+
+#endif

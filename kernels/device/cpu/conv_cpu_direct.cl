@@ -8,7 +8,7 @@
  * sums in registers. The whole shape is compiled in: C_COUNT and K_COUNT (channels of a group), GROUPS, FIL_H,
  * FIL_W, OUT_H, OUT_W, ROWS and PITCH of the copy, PHASES_H, PHASES_W, STRIDE_*, DILATION_*.
  */
-#include "dialect.h"
+#include "epilogue.h"
 
 #define TILE (TILE_VECTORS * VEC)
 #define PHASE (ROWS * PITCH)
@@ -27,18 +27,21 @@
 #endif
 
 /* Stores the sums of VEC neighbouring positions, q the first, without positions outside of y. */
-DEVICE void store_row(GLOBAL float *y, int q, vec sum)
+DEVICE void store_row(GLOBAL float *y, int q, vec sum EPILOGUE_PARAMETERS)
 {
     int row = q / PITCH, column = q % PITCH;
     float lanes[VEC];
     if (IS_WHOLE(q, row, column)) {
+#ifdef EPILOGUE
+        sum = epilogue_vec(sum, 0, 0, row * OUT_W + column, 1 EPILOGUE_ARGUMENTS);
+#endif
         vec_store(y + row * OUT_W + column, sum);
         return;
     }
     vec_store(lanes, sum);
     for (int lane = 0; lane < VEC; lane++) {
         if (column < OUT_W && row < OUT_H)
-            y[row * OUT_W + column] = lanes[lane];
+            EPILOGUE_STORE(FP32, y, row * OUT_W + column, lanes[lane], 0);
         column++;
         if (column == PITCH) {
             column = 0;
@@ -49,7 +52,7 @@ DEVICE void store_row(GLOBAL float *y, int q, vec sum)
 
 /* Computes one tile of sums. Channels past k_left repeat the last channel and are not stored. */
 DEVICE void compute_tile(GLOBAL const float *x, GLOBAL const float *w, GLOBAL float *y, int q,
-                         int k_left)
+                         int k_left EPILOGUE_PARAMETERS)
 {
     vec sum[TILE_K][TILE_VECTORS];
     GLOBAL const float *row[TILE_K];
@@ -82,14 +85,15 @@ DEVICE void compute_tile(GLOBAL const float *x, GLOBAL const float *w, GLOBAL fl
         if (k < k_left) {
 #pragma unroll
             for (int v = 0; v < TILE_VECTORS; v++)
-                store_row(y + k * (OUT_H * OUT_W), q + v * VEC, sum[k][v]);
+                store_row(y + k * (OUT_H * OUT_W), q + v * VEC,
+                          sum[k][v] EPILOGUE_ARGUMENTS_AT(k * (OUT_H * OUT_W), k));
         }
     }
 }
 
 /* Grid: tiles of positions, channel blocks of a group, images times groups. */
 KERNEL(1, 1, 1) conv_cpu_direct(GLOBAL const float *RESTRICT x, GLOBAL const float *RESTRICT w,
-                                  GLOBAL float *RESTRICT y)
+                                  GLOBAL float *RESTRICT y EPILOGUE_PARAMETERS)
 {
     int q = (int)GROUP_ID(0) * TILE;
     int first_k = (int)GROUP_ID(1) * K_BLOCK;
@@ -98,6 +102,8 @@ KERNEL(1, 1, 1) conv_cpu_direct(GLOBAL const float *RESTRICT x, GLOBAL const flo
     x += image_group * (C_COUNT * CHANNEL) + q;
     w += image_group % GROUPS * (K_COUNT * CRS);
     y += image_group * (K_COUNT * OUT_H * OUT_W);
+    EPILOGUE_ADVANCE(image_group * (K_COUNT * OUT_H * OUT_W), image_group % GROUPS * K_COUNT);
     for (int k = first_k; k < end_k; k += TILE_K)
-        compute_tile(x, w + k * CRS, y + k * (OUT_H * OUT_W), q, end_k - k);
+        compute_tile(x, w + k * CRS, y + k * (OUT_H * OUT_W), q,
+                     end_k - k EPILOGUE_ARGUMENTS_AT(k * (OUT_H * OUT_W), k));
 }

@@ -7,7 +7,7 @@
  * CRS_BLOCK rows of x at a time into private memory, then takes its channels TILE_K at a time with a tile of
  * sums in registers. The shape is given by arguments: one binary serves all problems.
  */
-#include "dialect.h"
+#include "epilogue.h"
 
 #define PANEL (TILE_VECTORS * VEC)
 
@@ -84,10 +84,11 @@ DEVICE void unfold_panel(const struct shape *shape, GLOBAL const float *x, int p
     }
 }
 
-/* Adds `length` rows of crs to TILE_K times PANEL sums. Channels past k_left repeat the last channel. Neither these
- * channels nor pixels past pixels_left are stored. */
+/* Adds `length` rows of crs to TILE_K times PANEL sums, which are kept in y until the last rows are added. Channels past
+ * k_left repeat the last channel. Neither these channels nor pixels past pixels_left are stored. */
 DEVICE void add_tile(GLOBAL const float *w, int w_row, const float *panel, int length,
-                     GLOBAL float *y, int y_row, int k_left, int pixels_left, int is_first)
+                     GLOBAL float *y, int y_row, int k_left, int pixels_left, int is_first,
+                     int is_last EPILOGUE_PARAMETERS)
 {
     vec sum[TILE_K][TILE_VECTORS];
     GLOBAL const float *row[TILE_K];
@@ -123,6 +124,11 @@ DEVICE void add_tile(GLOBAL const float *w, int w_row, const float *panel, int l
             for (int v = 0; v < TILE_VECTORS; v++) {
                 if (!is_first)
                     sum[k][v] = vec_madd(sum[k][v], vec_splat(1.0f), vec_load(out + v * VEC));
+#ifdef EPILOGUE
+                if (is_last)
+                    sum[k][v] =
+                        epilogue_vec(sum[k][v], k, 0, k * y_row + v * VEC, 1 EPILOGUE_ARGUMENTS);
+#endif
                 vec_store(out + v * VEC, sum[k][v]);
             }
             continue;
@@ -132,6 +138,10 @@ DEVICE void add_tile(GLOBAL const float *w, int w_row, const float *panel, int l
             vec_store(lanes + v * VEC, sum[k][v]);
         for (int lane = 0; lane < count; lane++)
             out[lane] = lanes[lane] + (is_first ? 0.0f : out[lane]);
+#ifdef EPILOGUE
+        for (int lane = 0; is_last && lane < count; lane++)
+            EPILOGUE_STORE(FP32, y, k * y_row + lane, y[k * y_row + lane], k);
+#endif
     }
 }
 
@@ -140,7 +150,7 @@ KERNEL(1, 1, 1) conv_cpu_gemm(GLOBAL const float *RESTRICT x, GLOBAL const float
                                    GLOBAL float *RESTRICT y, int x_total, int groups, int c_count,
                                    int k_count, int in_h, int in_w, int fil_h, int fil_w,
                                    int out_h, int out_w, int pad_h, int pad_w, int stride_h,
-                                   int stride_w, int dilation_h, int dilation_w)
+                                   int stride_w, int dilation_h, int dilation_w EPILOGUE_PARAMETERS)
 {
     float panels[PANELS * CRS_BLOCK * PANEL];
     struct shape shape;
@@ -169,6 +179,7 @@ KERNEL(1, 1, 1) conv_cpu_gemm(GLOBAL const float *RESTRICT x, GLOBAL const float
     x += shape.before;
     w += group * k_count * crs_count;
     y += image_group * k_count * shape.pixels;
+    EPILOGUE_ADVANCE(image_group * k_count * shape.pixels, group * k_count);
     for (int first = 0; first < crs_count; first += CRS_BLOCK) {
         int end = first + CRS_BLOCK < crs_count ? first + CRS_BLOCK : crs_count;
         for (int n = 0; n < PANELS && first_p + n * PANEL < shape.pixels; n++)
@@ -179,7 +190,8 @@ KERNEL(1, 1, 1) conv_cpu_gemm(GLOBAL const float *RESTRICT x, GLOBAL const float
                 int p = first_p + n * PANEL;
                 add_tile(w + k * crs_count + first, crs_count, panels + n * CRS_BLOCK * PANEL,
                          end - first, y + k * shape.pixels + p, shape.pixels, end_k - k,
-                         shape.pixels - p, first == 0);
+                         shape.pixels - p, first == 0,
+                         end == crs_count EPILOGUE_ARGUMENTS_AT(k * shape.pixels + p, k));
             }
         }
     }

@@ -208,7 +208,7 @@ DEVICE void multiply(LOCAL_POINTER const LANE *patch, FILTER_POINTER filter, str
 
 /* Writes a work-item's tile of sums to y; `y` points to the image's first element. */
 DEVICE void store_sums(GLOBAL STORAGE(TYPE_Y) *y, struct strides strides, struct place block,
-                       struct tile tile, vec (*sums)[TILE_H][TILE_W])
+                       struct tile tile, vec (*sums)[TILE_H][TILE_W] EPILOGUE_PARAMETERS)
 {
 #pragma unroll
     for (int k = 0; k < TILE_K; k++) {
@@ -225,7 +225,8 @@ DEVICE void store_sums(GLOBAL STORAGE(TYPE_Y) *y, struct strides strides, struct
 #pragma unroll
                 for (int i = 0; i < VEC; i++) {
                     if (channel < K_COUNT && h < OUT_H && w + i < OUT_W)
-                        STORE(TYPE_Y, y, at + (w + i) * strides.w, values[i]);
+                        EPILOGUE_STORE(TYPE_Y, y, at + (w + i) * strides.w, values[i],
+                                       block.group * K_COUNT + channel);
                 }
             }
         }
@@ -237,7 +238,7 @@ KERNEL(ITEMS, 1, 1)
 conv_direct_tiled(GLOBAL const STORAGE(TYPE_X) *RESTRICT x,
                   GLOBAL const STORAGE(TYPE_W) *RESTRICT w, GLOBAL STORAGE(TYPE_Y) *RESTRICT y,
                   i64 x_n, i64 x_c, i64 x_h, i64 x_w, i64 w_k, i64 w_c, i64 w_h, i64 w_w, i64 y_n,
-                  i64 y_k, i64 y_h, i64 y_w)
+                  i64 y_k, i64 y_h, i64 y_w EPILOGUE_PARAMETERS)
 {
     LOCAL_ARRAY LANE patch[BLOCK_C * PLANE];
 #if FILTER_IN_PLACE
@@ -267,6 +268,7 @@ conv_direct_tiled(GLOBAL const STORAGE(TYPE_X) *RESTRICT x,
     block.group = take(&rest, GROUPS);
     x += rest * x_n + block.group * C_COUNT * x_c;
     y += rest * y_n;
+    EPILOGUE_ADVANCE(rest * y_n, 0);
     for (int round = 0; round < REPEAT_K; round++) {
         GLOBAL const STORAGE(TYPE_W) *round_w;
         block.k = first_k + round * BLOCK_K;
@@ -297,6 +299,6 @@ conv_direct_tiled(GLOBAL const STORAGE(TYPE_X) *RESTRICT x,
             multiply(patch, filter, w_strides, k_at, tile, count, sums);
 #endif
         }
-        store_sums(y, y_strides, block, tile, sums);
+        store_sums(y, y_strides, block, tile, sums EPILOGUE_ARGUMENTS);
     }
 }

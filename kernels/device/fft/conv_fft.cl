@@ -18,6 +18,7 @@
  * entry.
  */
 #include "fft.h"
+#include "epilogue.h"
 
 /* Offset in elements, within a spectrum, of frequency 0 of the work-item's lane; `row` counts terms (x, w) or
  * channels (y). */
@@ -136,7 +137,7 @@ conv_fft_w(GLOBAL const STORAGE(TYPE_W) *RESTRICT w, GLOBAL float *RESTRICT spec
 KERNEL(ITEMS, 1, 1)
 conv_fft_y(GLOBAL const float *RESTRICT spectra, GLOBAL STORAGE(TYPE_Y) *RESTRICT y, i64 y_n,
            i64 y_k, i64 y_h, i64 y_w, int groups, int k_count, int out_h, int out_w, int tile_h,
-           int tile_w, int tiles_h, int tiles_w, int columns)
+           int tile_w, int tiles_h, int tiles_w, int columns EPILOGUE_PARAMETERS)
 {
     LOCAL_ARRAY float planes[PLANES_FLOATS];
     int tiles = tiles_h * tiles_w;
@@ -161,7 +162,8 @@ conv_fft_y(GLOBAL const float *RESTRICT spectra, GLOBAL STORAGE(TYPE_Y) *RESTRIC
             break;
         for (int i = RUN_ROW; i < end_h; i += RUN_ROWS) {
             for (int j = RUN_COLUMN; j < end_w; j += RUN)
-                STORE(TYPE_Y, y, at + i * y_h + j * y_w, planes[REAL_AT(i, j) + lane] * SCALE);
+                EPILOGUE_STORE(TYPE_Y, y, at + i * y_h + j * y_w,
+                               planes[REAL_AT(i, j) + lane] * SCALE, group * k_count + k);
         }
     }
 }

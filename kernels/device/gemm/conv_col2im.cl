@@ -7,6 +7,7 @@
  * Options: TYPE_X, BY_TERM.
  */
 #include "coordinates.h"
+#include "epilogue.h"
 
 struct shape {
     int c_count, n_count, in_d, in_h, in_w, fil_d, fil_h, fil_w, out_d, out_h, out_w;
@@ -47,7 +48,7 @@ conv_col2im(GLOBAL const float *RESTRICT col, GLOBAL STORAGE(TYPE_X) *RESTRICT x
             i64 x_d, i64 x_h, i64 x_w, int c_count, int n_count, int in_d, int in_h, int in_w,
             int fil_d, int fil_h, int fil_w, int out_d, int out_h, int out_w, int pad_d, int pad_h,
             int pad_w, int stride_d, int stride_h, int stride_w, int dilation_d, int dilation_h,
-            int dilation_w, i64 items)
+            int dilation_w, i64 items EPILOGUE_PARAMETERS)
 {
     struct shape s = {c_count,  n_count,  in_d,     in_h,       in_w,       fil_d,     fil_h,
                       fil_w,    out_d,    out_h,    out_w,      pad_d,      pad_h,     pad_w,
@@ -65,7 +66,7 @@ conv_col2im(GLOBAL const float *RESTRICT col, GLOBAL STORAGE(TYPE_X) *RESTRICT x
 #if !BY_TERM
         c = take_long(&rest, c_count);
 #endif
-        STORE(TYPE_X, x, rest * x_n + c * x_c + d * x_d + h * x_h + w * x_w,
-              fold(&s, col, (int)rest, c, d, h, w));
+        EPILOGUE_STORE(TYPE_X, x, rest * x_n + c * x_c + d * x_d + h * x_h + w * x_w,
+                       fold(&s, col, (int)rest, c, d, h, w), c);
     }
 }

@@ -5,7 +5,8 @@
  * split sums a part of the terms into its own matrix, and another kernel adds up these matrices.
  *
  * Options: those of tile.h; TYPE_A and TYPE_B, the stored types; A_BY_K and B_BY_K, 1 where neighbouring terms
- * are neighbours in memory, else 0; B_RUNS, 1 to load VEC neighbouring columns as a vector (FP32 only).
+ * are neighbours in memory, else 0; B_RUNS, 1 to load VEC neighbouring columns as a vector (FP32 only). With an
+ * epilogue the second batch axis is the groups, and rows are a group's channels.
  */
 #include "tile.h"
 
@@ -66,7 +67,8 @@ gemm(GLOBAL const STORAGE(TYPE_A) *RESTRICT a, GLOBAL const STORAGE(TYPE_B) *RES
      GLOBAL STORAGE(TYPE_C) *RESTRICT c, int m_count, int n_count, int k_count, int k_part,
      int batch_0, int batch_1, int m_1, int m_2, int m_3, int n_1, int n_2, int n_3, int k_1,
      int k_2, int k_3, STRIDES(a_m), STRIDES(c_m), STRIDES(b_n), STRIDES(c_n), STRIDES(a_k),
-     STRIDES(b_k), i64 a_b0, i64 a_b1, i64 b_b0, i64 b_b1, i64 c_b0, i64 c_b1, i64 c_part)
+     STRIDES(b_k), i64 a_b0, i64 a_b1, i64 b_b0, i64 b_b1, i64 c_b0, i64 c_b1,
+     i64 c_part EPILOGUE_PARAMETERS)
 {
     LOCAL_ARRAY LANE a_tile[BLOCK_K * BLOCK_M];
     LOCAL_ARRAY LANE b_tile[BLOCK_K * BLOCK_N];
@@ -84,6 +86,8 @@ gemm(GLOBAL const STORAGE(TYPE_A) *RESTRICT a, GLOBAL const STORAGE(TYPE_B) *RES
     a += batch / batch_1 * a_b0 + batch % batch_1 * a_b1;
     b += batch / batch_1 * b_b0 + batch % batch_1 * b_b1;
     c += batch / batch_1 * c_b0 + batch % batch_1 * c_b1 + part * c_part;
+    EPILOGUE_ADVANCE(batch / batch_1 * c_b0 + batch % batch_1 * c_b1,
+                     batch % batch_1 * m_count + first_m);
     for (int i = ITEM; i < BLOCK_M; i += THREADS) {
         struct tile_place place = tile_split(m_digits, first_m + i);
         a_row[i] = first_m + i < m_count ? OFFSET(place, a_m) : -1;
@@ -111,5 +115,5 @@ gemm(GLOBAL const STORAGE(TYPE_A) *RESTRICT a, GLOBAL const STORAGE(TYPE_B) *RES
         BARRIER();
         tile_multiply(a_tile, b_tile, sums);
     }
-    tile_store(c, c_row, c_column, sums);
+    tile_store(c, c_row, c_column, sums EPILOGUE_ARGUMENTS);
 }

@@ -216,7 +216,7 @@ DEVICE void add_channel(GLOBAL const STORAGE(SOURCE) *source, GLOBAL const STORA
 
 /* Stores the tile's sums; `first` holds the coordinates n, c, d, h, w of its first result. */
 DEVICE void store_sums(GLOBAL STORAGE(RESULT) *result, struct sizes first, struct sizes sizes,
-                       struct steps steps, vec (*sums)[TILE_W])
+                       struct steps steps, vec (*sums)[TILE_W] EPILOGUE_PARAMETERS)
 {
 #pragma unroll
     for (int t = 0; t < TILE_H; t++) {
@@ -238,10 +238,10 @@ DEVICE void store_sums(GLOBAL STORAGE(RESULT) *result, struct sizes first, struc
                 at.n += i;
 #endif
                 if (at.n < sizes.n && at.c < sizes.c && at.h < sizes.h && at.w < sizes.w)
-                    STORE(RESULT, result,
-                          at.n * steps.n + at.c * steps.c + at.d * steps.d + at.h * steps.h +
-                              at.w * steps.w,
-                          values[i]);
+                    EPILOGUE_STORE(RESULT, result,
+                                   at.n * steps.n + at.c * steps.c + at.d * steps.d +
+                                       at.h * steps.h + at.w * steps.w,
+                                   values[i], at.c);
             }
         }
     }
@@ -288,7 +288,7 @@ conv_depthwise(GLOBAL const STORAGE(SOURCE) *RESTRICT source,
                i64 w_k, i64 w_d, i64 w_h, i64 w_w, i64 result_n, i64 result_c, i64 result_d,
                i64 result_h, i64 result_w, int n_count, int c_count, int size_d, int size_h,
                int size_w, int source_d, int source_h, int source_w, int pad_d, int pad_h,
-               int pad_w)
+               int pad_w EPILOGUE_PARAMETERS)
 {
     weight weights[WEIGHTS];
     vec sums[TILE_H][TILE_W];
@@ -357,6 +357,6 @@ conv_depthwise(GLOBAL const STORAGE(SOURCE) *RESTRICT source,
 #endif
             add_channel(source, w, &tile, weights, part * POSITIONS * SOURCE_STEP_W, sums);
         }
-        store_sums(result, first, sizes, steps, sums);
+        store_sums(result, first, sizes, steps, sums EPILOGUE_ARGUMENTS);
     }
 }

@@ -13,6 +13,7 @@
  * weights in registers, else 0.
  */
 #include "vector.h"
+#include "epilogue.h"
 
 #ifdef DIRECTION_F
 #define SOURCE                                      TYPE_X
@@ -56,7 +57,35 @@
 #define TAPS    (FIL_H * FIL_W)
 #define VECTORS (CHANNELS / VECTOR)
 
+#ifdef EPILOGUE
+
+#define LANES_BYTES (VECTOR * sizeof(STORAGE(RESULT)))
+
+struct ALIGNED(LANES_BYTES < 16 ? LANES_BYTES : 16) result_lanes {
+    STORAGE(RESULT) lane[VECTOR];
+};
+
+/* Stores the results of VECTOR neighbouring channels from `channel` on at place `at`. */
+DEVICE void store_finished(GLOBAL STORAGE(RESULT) * result, i64 at, int channel,
+                           const LANE *lanes EPILOGUE_PARAMETERS)
+{
+    struct result_lanes stored;
+#pragma unroll
+    for (int i = 0; i < VECTOR; i++)
+        stored.lane[i] = EPILOGUE_ROUND(
+            RESULT, epilogue_value(lanes[i], channel + i, at + i EPILOGUE_ARGUMENTS));
+    *(GLOBAL struct result_lanes *)(GLOBAL void *)(result + at) = stored;
+}
+
+#define STORE_LANES(at, channel, lanes) store_finished(result, at, channel, lanes EPILOGUE_ARGUMENTS)
+
+#else
+
 DEFINE_PACKED_STORE(store_lanes, RESULT)
+
+#define STORE_LANES(at, channel, lanes) store_lanes(result + (at), lanes)
+
+#endif
 
 /* The tap (filter position) through which a result reads place number `place` of the tile's source span, or -1. */
 DEVICE int tap_between(int result, int place, int fil, int stride, int dilation)
@@ -165,14 +194,14 @@ DEVICE void add_row(GLOBAL const STORAGE(SOURCE) * source, const struct tile *ti
 }
 
 DEVICE void store_row(GLOBAL STORAGE(RESULT) * result, const struct tile *tile, int row,
-                      LANE (*sums)[VECTOR])
+                      LANE (*sums)[VECTOR] EPILOGUE_PARAMETERS)
 {
     const i64 at = tile->result_at + (i64)row * RESULT_W * CHANNELS;
     const int is_row = (unsigned int)(tile->result_h + row) < RESULT_H;
 #pragma unroll
     for (int column = 0; column < COLUMNS; column++) {
         if (is_row && (unsigned int)(tile->result_w + column) < RESULT_W)
-            store_lanes(result + at + column * CHANNELS, sums[column]);
+            STORE_LANES(at + column * CHANNELS, tile->channel, sums[column]);
     }
 }
 
@@ -197,7 +226,7 @@ DEVICE int find_tile(int number, int n_count, struct tile *tile)
 KERNEL(ITEMS, 1, 1)
 conv_depthwise_nhwc(GLOBAL const STORAGE(SOURCE) * RESTRICT source,
                     GLOBAL const STORAGE(TYPE_W) * RESTRICT w,
-                    GLOBAL STORAGE(RESULT) * RESTRICT result, int n_count)
+                    GLOBAL STORAGE(RESULT) * RESTRICT result, int n_count EPILOGUE_PARAMETERS)
 {
     LANE sums[ROWS][COLUMNS][VECTOR];
     struct weights weights;
@@ -215,7 +244,7 @@ conv_depthwise_nhwc(GLOBAL const STORAGE(SOURCE) * RESTRICT source,
 #pragma unroll
         for (int row = 0; row < ROWS; row++) {
             if (last_row_of(row) == r)
-                store_row(result, &tile, row, sums[row]);
+                store_row(result, &tile, row, sums[row] EPILOGUE_ARGUMENTS);
         }
     }
 #else
@@ -226,6 +255,6 @@ conv_depthwise_nhwc(GLOBAL const STORAGE(SOURCE) * RESTRICT source,
         add_row(source, &tile, &weights, r, sums);
 #pragma unroll
     for (int row = 0; row < ROWS; row++)
-        store_row(result, &tile, row, sums[row]);
+        store_row(result, &tile, row, sums[row] EPILOGUE_ARGUMENTS);
 #endif
 }

@@ -13,6 +13,7 @@
  * Options: those of grouped.h, KEEP.
  */
 #include "grouped.h"
+#include "matrix_epilogue.h"
 
 #define STAGES        4
 #define ROWS_A_STAGE  ((PATCH_H + STAGES - 1) / STAGES)
@@ -126,6 +127,10 @@ DEVICE void load_places(LOCAL_POINTER unsigned char *memory, unsigned *to, unsig
  * no position. */
 struct ends {
     i64 at[OUT_STORES];
+#ifdef EPILOGUE
+    /* of the lane's sums: positions of the two parts, negative for none, and the first channel */
+    int position[2], channel;
+#endif
 };
 
 DEVICE void find_ends(struct ends *ends, const struct tile *tile, const struct warp *warp,
@@ -143,6 +148,17 @@ DEVICE void find_ends(struct ends *ends, const struct tile *tile, const struct w
         if (number >= OUT_CHUNKS || place.image >= images || w >= RESULT_W)
             ends->at[i] = -1;
     }
+#ifdef EPILOGUE
+    UNROLL for (int part = 0; part < 2; part++)
+    {
+        struct place place = place_of(tile->first + warp->m * 16 + part * 8 + warp->lane / 4);
+        int w = place.w * PHASES_W + phase;
+        int is_there = place.image < images && w < RESULT_W;
+        ends->position[part] = is_there ? place.image * (RESULT_H * RESULT_W) + w : -1;
+    }
+    ends->channel = tile->bundle * GROUPS * RESULT_GROUP + warp->n * WARP_TILES * 8 +
+                    warp->lane % 4 * 2;
+#endif
 }
 
 struct ALIGNED(CHUNK_BYTES) chunk {
@@ -161,14 +177,25 @@ DEVICE int out_at(int position, int chunk)
 /* Stores a row of a warp's sums through local memory, 16 bytes at a time. */
 DEVICE void store_row(LOCAL_POINTER unsigned char *staged, GLOBAL half_bits *result,
                       LANE sums[WARP_TILES][4], const struct ends *ends, int row, int there,
-                      int lane)
+                      int lane FINISH_PARAMETERS)
 {
     WARP_BARRIER();
     UNROLL for (int tile = 0; tile < WARP_TILES; tile++) UNROLL for (int part = 0; part < 2; part++)
     {
         int at = out_at(part * 8 + lane / 4, tile) + lane % 4 * 4;
+#ifdef EPILOGUE
+        int channel = ends->channel + tile * 8;
+        int is_there = there && row < RESULT_H && ends->position[part] >= 0;
+        int position = is_there ? ends->position[part] + row * RESULT_W : -1;
+        float pair[2];
+        UNROLL for (int i = 0; i < 2; i++) pair[i] =
+            finished(sums[tile][2 * part + i], position, channel / RESULT_GROUP, ALL_GROUPS,
+                     channel % RESULT_GROUP + i FINISH_ARGUMENTS);
+        *(LOCAL_POINTER unsigned *)(LOCAL_POINTER void *)(staged + at) = pair_of(pair[0], pair[1]);
+#else
         *(LOCAL_POINTER unsigned *)(LOCAL_POINTER void *)(staged + at) =
             pair_of(sums[tile][2 * part], sums[tile][2 * part + 1]);
+#endif
     }
     WARP_BARRIER();
     UNROLL for (int i = 0; i < OUT_STORES; i++)
@@ -264,7 +291,7 @@ DEVICE void multiply_patch_row(LOCAL_POINTER unsigned char *memory, const struct
 }
 
 DEVICE void compute(LOCAL_POINTER unsigned char *memory, LOCAL_POINTER unsigned char *staged,
-                    GLOBAL half_bits *result, struct work *work, int images)
+                    GLOBAL half_bits *result, struct work *work, int images FINISH_PARAMETERS)
 {
     const int item = work->warp.item;
     UNROLL for (int phase = 0; phase < PHASES_W; phase++)
@@ -293,7 +320,7 @@ DEVICE void compute(LOCAL_POINTER unsigned char *memory, LOCAL_POINTER unsigned 
                 const int is_done = last_met(row) == h;
                 IF_COMPILED(is_done)
                 store_row(staged, result, sums[row], &work->ends, work->tile.row * PHASES_H + row,
-                          is_done, work->warp.lane);
+                          is_done, work->warp.lane FINISH_ARGUMENTS);
             }
         }
     }
@@ -328,7 +355,7 @@ DEVICE void multiply_filter_row(LOCAL_POINTER unsigned char *memory, const struc
 }
 
 DEVICE void compute(LOCAL_POINTER unsigned char *memory, LOCAL_POINTER unsigned char *staged,
-                    GLOBAL half_bits *result, struct work *work, int images)
+                    GLOBAL half_bits *result, struct work *work, int images FINISH_PARAMETERS)
 {
     AWAIT_STAGES(0);
     BARRIER();
@@ -350,7 +377,7 @@ DEVICE void compute(LOCAL_POINTER unsigned char *memory, LOCAL_POINTER unsigned 
             }
             UNROLL for (int row = 0; row < TILE_H; row++)
                 store_row(staged, result, sums[row], &work->ends,
-                          (work->tile.row + row) * PHASES_H + phase_h, 1, work->warp.lane);
+                          (work->tile.row + row) * PHASES_H + phase_h, 1, work->warp.lane FINISH_ARGUMENTS);
         }
     }
 }
@@ -359,7 +386,7 @@ DEVICE void compute(LOCAL_POINTER unsigned char *memory, LOCAL_POINTER unsigned 
 
 KERNEL(ITEMS, 1, 1)
 conv_grouped(GLOBAL const half_bits *RESTRICT source, GLOBAL const half_bits *RESTRICT w,
-             GLOBAL half_bits *RESTRICT result, int images LOCAL_MEMORY_PARAMETER)
+             GLOBAL half_bits *RESTRICT result, int images FINISH_PARAMETERS LOCAL_MEMORY_PARAMETER)
 {
     const int item = (int)LOCAL_ID(0);
     struct work work;
@@ -384,5 +411,5 @@ conv_grouped(GLOBAL const half_bits *RESTRICT source, GLOBAL const half_bits *RE
         end_stage();
     }
     compute(local_memory, local_memory + FILTER_BYTES + PATCH_BYTES + item / 32 * OUT_BYTES, result,
-            &work, images);
+            &work, images FINISH_ARGUMENTS);
 }

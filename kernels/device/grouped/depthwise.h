@@ -11,6 +11,7 @@
  * SOURCE_STEP_W and TAP_STEP_W are defined before.
  */
 #include "coordinates.h"
+#include "epilogue.h"
 
 /* Positions along a row that one vector has lanes for, and that one tile has. */
 #ifdef LANES_W

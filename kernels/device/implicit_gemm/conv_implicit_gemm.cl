@@ -332,7 +332,7 @@ DEVICE void load_b(GLOBAL const STORAGE(TYPE_B) *RESTRICT b, LOCAL_POINTER LANE 
 KERNEL(THREADS, 1, 1)
 conv_implicit_gemm(GLOBAL const STORAGE(TYPE_A) *RESTRICT a,
                    GLOBAL const STORAGE(TYPE_B) *RESTRICT b, GLOBAL STORAGE(TYPE_C) *RESTRICT c,
-                   STRIDE_PARAMETERS, SHAPE_PARAMETERS, int k_part, i64 c_part)
+                   STRIDE_PARAMETERS, SHAPE_PARAMETERS, int k_part, i64 c_part EPILOGUE_PARAMETERS)
 {
     LOCAL_ARRAY LANE a_tile[BLOCK_K * BLOCK_M];
     LOCAL_ARRAY LANE b_tile[BLOCK_K * BLOCK_N];
@@ -372,6 +372,7 @@ conv_implicit_gemm(GLOBAL const STORAGE(TYPE_A) *RESTRICT a,
     a += group * A_GROUP + A_FIRST;
     b += group * B_GROUP;
     c += group * C_GROUP + C_FIRST;
+    EPILOGUE_ADVANCE(group * C_GROUP + C_FIRST, group * ROWS + first_m);
 #pragma unroll 1
     for (int i = ITEM; i < BLOCK_M; i += THREADS) {
         int is_there = first_m + i < ROWS;
@@ -402,5 +403,5 @@ conv_implicit_gemm(GLOBAL const STORAGE(TYPE_A) *RESTRICT a,
         TILE_BARRIER();
     }
     for (int i = 0; i < REPEAT_N; i++)
-        tile_store(c, c_row, column_in_c + i * BLOCK_N, sums[i]);
+        tile_store(c, c_row, column_in_c + i * BLOCK_N, sums[i] EPILOGUE_ARGUMENTS);
 }

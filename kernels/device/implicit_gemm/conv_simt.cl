@@ -311,7 +311,8 @@ SIMT_KERNEL
 conv_simt(GLOBAL const float *RESTRICT a, GLOBAL const float *RESTRICT b, GLOBAL float *RESTRICT c,
           int x_n, int x_c, int x_h, int x_w, int w_k, int w_c, int w_h, int w_w, int y_n, int y_k,
           int y_h, int y_w, SHAPE_PARAMETERS, i64 a_group, i64 b_group, i64 c_group, i64 a_place,
-          i64 b_place, i64 c_place, int places, int row_blocks, int k_part, i64 c_part, int c_quads)
+          i64 b_place, i64 c_place, int places, int row_blocks, int k_part, i64 c_part,
+          int c_quads EPILOGUE_PARAMETERS)
 {
     LOCAL_ARRAY struct quad a_tiles[STAGES * BLOCK_K * PITCH_QUADS(BLOCK_M)];
     LOCAL_ARRAY struct quad b_tiles[STAGES * BLOCK_K * PITCH_QUADS(BLOCK_N)];
@@ -394,11 +395,12 @@ conv_simt(GLOBAL const float *RESTRICT a, GLOBAL const float *RESTRICT b, GLOBAL
     }
     COPIES_AWAIT(0);
     c += group * c_group + place * c_place + C_FIRST;
+    EPILOGUE_ADVANCE(group * c_group + C_FIRST, group * ROWS + first_m);
 #if defined(DIRECTION_B) && !C_BY_ROW
     if (c_quads >= PAIRS_SPREAD) {
         simt_store_spread(c, c_row, c_column, c_quads, x_h, sums);
         return;
     }
 #endif
-    simt_store(c, c_row, c_column, c_quads, sums);
+    simt_store(c, c_row, c_column, c_quads, sums EPILOGUE_ARGUMENTS);
 }

@@ -5,9 +5,11 @@
  * of four by four that are spread over the block, so that a wave reads whole lines of banks of a row.
  *
  * Options: BLOCK_M, BLOCK_N, TILE_M, TILE_N, BLOCK_K, STAGES; ASYNC, 1 where elements are copied into local
- * memory while the work-items compute (NVIDIA from sm_80 on; elsewhere they are copied at once).
+ * memory while the work-items compute (NVIDIA from sm_80 on; elsewhere they are copied at once); and those of
+ * epilogue.h, for a product whose rows are channels.
  */
 #include "dialect.h"
+#include "epilogue.h"
 
 #define THREADS_M (BLOCK_M / TILE_M)
 #define THREADS_N (BLOCK_N / TILE_N)
@@ -180,10 +182,20 @@ DEVICE void simt_multiply(LOCAL_POINTER const struct quad *a, LOCAL_POINTER cons
 /* ---- what is stored ---- */
 
 /* Stores four sums. With `quads` they go to neighbouring elements of c at once, or nowhere where the first is
- * missing (offset -1). Without, each goes to its own offset, except missing ones. */
+ * missing (offset -1). Without, each goes to its own offset, except missing ones. The channels of an epilogue are
+ * `channel`, channel + channel_step, ... */
 DEVICE void simt_store_four(GLOBAL float *c, int other, LOCAL_POINTER const int *at, int quads,
-                            struct quad sums)
+                            struct quad sums, int channel, int channel_step EPILOGUE_PARAMETERS)
 {
+#ifdef EPILOGUE
+#pragma unroll UNROLL_QUAD
+    for (int i = 0; i < 4; i++) {
+        int place = quads ? at[0] : at[i];
+        if (place >= 0)
+            sums.lane[i] = epilogue_value(sums.lane[i], channel + i * channel_step,
+                                          other + place + (quads ? i : 0) EPILOGUE_ARGUMENTS);
+    }
+#endif
     if (quads) {
         if (at[0] >= 0)
             *(GLOBAL struct quad *)(c + other + at[0]) = sums;
@@ -198,9 +210,11 @@ DEVICE void simt_store_four(GLOBAL float *c, int other, LOCAL_POINTER const int 
 
 /* Stores a work-item's sums, each at the sum of its row's and its column's offset in c; a row or column with offset
  * -1 does not exist. C_BY_ROW is 1 where neighbouring rows are neighbours in c, 0 where neighbouring columns are.
- * `quads`: groups of four neighbours are aligned to 16 bytes, and each group exists as a whole or not at all. */
+ * `quads`: groups of four neighbours are aligned to 16 bytes, and each group exists as a whole or not at all. An
+ * epilogue's channels count from the block's first row. */
 DEVICE void simt_store(GLOBAL float *c, LOCAL_POINTER const int *rows,
-                       LOCAL_POINTER const int *columns, int quads, float (*sums)[TILE_N])
+                       LOCAL_POINTER const int *columns, int quads,
+                       float (*sums)[TILE_N] EPILOGUE_PARAMETERS)
 {
 #if C_BY_ROW
     LOCAL_POINTER const int *along = rows, *across = columns;
@@ -233,7 +247,9 @@ DEVICE void simt_store(GLOBAL float *c, LOCAL_POINTER const int *rows,
             for (int i = 0; i < 4; i++)
                 four.lane[i] = C_BY_ROW ? sums[4 * q + i][line] : sums[line][4 * q + i];
             if (other >= 0)
-                simt_store_four(c, other, along + ALONG(q), quads, four);
+                simt_store_four(c, other, along + ALONG(q), quads, four,
+                                C_BY_ROW ? SQUARE_ROW(q) : SQUARE_ROW(line / 4) + line % 4,
+                                C_BY_ROW EPILOGUE_ARGUMENTS);
         }
     }
 }

@@ -3,10 +3,12 @@
  * winograd.h) and transforms each tile (th, tw) to TO by TO values that begin at position (th * TO, tw * TO). Only
  * values inside of the tensor are stored.
  *
- * Options: TYPE, BY_CHANNEL, VEC (columns of a work-item), ITEMS (of a workgroup), TRANSFORM. Grid:
+ * Options: TYPE, BY_CHANNEL, VEC (columns of a work-item), ITEMS (of a workgroup), TRANSFORM, and those of epilogue.h
+ * for an output of the problem. Grid:
  * `row_blocks` workgroups for each row of a plane.
  */
 #include "winograd.h"
+#include "epilogue.h"
 
 #if TAKES_PIECES && (TAKE(Y2_4) || TAKE(Y4_6))
 /* Stores a line of a tile from position w on, without values past the width. */
@@ -62,15 +64,16 @@ DEVICE void store_staged(LOCAL_POINTER float *staged, const vec *values,
 
 /* Stores a tile from row h and column w on, without values past height and width; the tile's values are VEC apart. */
 DEVICE void store_values(GLOBAL STORAGE(TYPE) *to, i64 h_stride, i64 w_stride, int height, int width,
-                         int first_h, int first_w, const float *values)
+                         int first_h, int first_w,
+                         const float *values EPILOGUE_PARAMETERS)
 {
 #pragma unroll UNROLL_TO
     for (int i = 0; i < TO; i++) {
 #pragma unroll UNROLL_TO
         for (int j = 0; j < TO; j++) {
             if (first_h + i < height && first_w + j < width)
-                STORE(TYPE, to, (first_h + i) * h_stride + (first_w + j) * w_stride,
-                      values[(i * TO + j) * VEC]);
+                EPILOGUE_STORE(TYPE, to, (first_h + i) * h_stride + (first_w + j) * w_stride,
+                               values[(i * TO + j) * VEC], 0);
         }
     }
 }
@@ -80,7 +83,7 @@ KERNEL(ITEMS, 1, 1)
 conv_winograd_out(GLOBAL const float *RESTRICT planes, GLOBAL STORAGE(TYPE) *RESTRICT tensor,
                   i64 image_stride, i64 channel_stride, i64 h_stride, i64 w_stride, int columns,
                   int height, int width, int tiles_h, int tiles_w, int row_blocks, i64 pitch,
-                  i64 plane, int splits, i64 split_step)
+                  i64 plane, int splits, i64 split_step EPILOGUE_PARAMETERS)
 {
     int row = (int)GROUP_ID(0) / row_blocks;
     int first = ((int)GROUP_ID(0) % row_blocks * ITEMS + (int)LOCAL_ID(0)) * VEC;
@@ -119,6 +122,16 @@ conv_winograd_out(GLOBAL const float *RESTRICT planes, GLOBAL STORAGE(TYPE) *RES
 #pragma unroll UNROLL_TO
         for (int i = 0; i < TO; i++) {
             int h = place.tile_h * TO + i;
+#ifdef EPILOGUE
+#pragma unroll UNROLL_TO
+            for (int j = 0; j < TO; j++) {
+                if (h < height && place.tile_w * TO + j < width)
+                    result[i * TO + j] = epilogue_value(
+                        result[i * TO + j], place.channel,
+                        place.image * image_stride + place.channel * channel_stride +
+                            h * h_stride + place.tile_w * TO + j EPILOGUE_ARGUMENTS);
+            }
+#endif
             if (h < height)
                 store_line(to + h * h_stride, place.tile_w * TO, width, piece, result + i * TO);
         }
@@ -131,7 +144,10 @@ conv_winograd_out(GLOBAL const float *RESTRICT planes, GLOBAL STORAGE(TYPE) *RES
     for (int lane = 0; lane < VEC && first + lane < columns; lane++) {
         struct place place = find_place(row, first + lane, tiles_h, tiles_w);
         store_values(tensor + place.image * image_stride + place.channel * channel_stride, h_stride,
-                     w_stride, height, width, place.tile_h * TO, place.tile_w * TO, lanes + lane);
+                     w_stride, height, width, place.tile_h * TO, place.tile_w * TO,
+                     lanes + lane EPILOGUE_ARGUMENTS_AT(
+                         place.image * image_stride + place.channel * channel_stride,
+                         place.channel));
     }
 #endif
 }
