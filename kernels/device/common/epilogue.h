@@ -62,6 +62,14 @@
 #define EP_OP_MISH        26
 #define EP_OP_GELU        27
 
+/* The unroll count for a loop that stores `count` results by EPILOGUE_STORE: PoCL takes long to compile an epilogue's
+ * functions many times over. Name it by an enum, since NVIDIA's compiler takes no macro in a pragma. */
+#if defined(EPILOGUE) && defined(__OPENCL_VERSION__)
+#define EPILOGUE_UNROLLED(count) 1
+#else
+#define EPILOGUE_UNROLLED(count) (count)
+#endif
+
 /* To the nearest integer, ties to even, for |v| below 2^22: at 1.5 * 2^23 a float's last place is 1. */
 DEVICE float epilogue_nearest(float v)
 {

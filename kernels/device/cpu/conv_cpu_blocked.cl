@@ -294,14 +294,17 @@ DEVICE void store_run(GLOBAL STORAGE(TYPE_OUT) * out, const struct output *to, i
             for (int i = 0; i < VEC; i++)
                 square[i] = vec_load(sums + (start + i) * TILE_K);
             transpose(square);
-            UNROLL
-            for (int i = 0; i < VEC; i++) {
 #ifdef EPILOGUE
-                square[i] = epilogue_vec(square[i], k + i, 0, (k + i) * to->c + start,
-                                         1 EPILOGUE_ARGUMENTS);
-#endif
+            /* The loop is not unrolled: an epilogue is much code. */
+            for (int i = 0; i < VEC; i++)
+                vec_store(out + (k + i) * to->c + start,
+                          epilogue_vec(square[i], k + i, 0, (k + i) * to->c + start,
+                                       1 EPILOGUE_ARGUMENTS));
+#else
+            UNROLL
+            for (int i = 0; i < VEC; i++)
                 vec_store(out + (k + i) * to->c + start, square[i]);
-            }
+#endif
         }
         return;
     }

@@ -80,15 +80,32 @@ DEVICE void compute_tile(GLOBAL const float *x, GLOBAL const float *w, GLOBAL fl
             }
         }
     }
+#ifdef EPILOGUE
+    /* The loops with the epilogue, which is much code, are not unrolled, so that the sums leave the registers first. */
+    float done[TILE_K * TILE];
+#pragma unroll
+    for (int k = 0; k < TILE_K; k++) {
+#pragma unroll
+        for (int v = 0; v < TILE_VECTORS; v++)
+            vec_store(done + k * TILE + v * VEC, sum[k][v]);
+    }
+#pragma unroll 1
+    for (int at = 0; at < TILE_K * TILE_VECTORS; at++) {
+        int k = at / TILE_VECTORS;
+        if (k < k_left)
+            store_row(y + k * (OUT_H * OUT_W), q + at % TILE_VECTORS * VEC,
+                      vec_load(done + at * VEC) EPILOGUE_ARGUMENTS_AT(k * (OUT_H * OUT_W), k));
+    }
+#else
 #pragma unroll
     for (int k = 0; k < TILE_K; k++) {
         if (k < k_left) {
 #pragma unroll
             for (int v = 0; v < TILE_VECTORS; v++)
-                store_row(y + k * (OUT_H * OUT_W), q + v * VEC,
-                          sum[k][v] EPILOGUE_ARGUMENTS_AT(k * (OUT_H * OUT_W), k));
+                store_row(y + k * (OUT_H * OUT_W), q + v * VEC, sum[k][v]);
         }
     }
+#endif
 }
 
 /* Grid: tiles of positions, channel blocks of a group, images times groups. */

@@ -124,11 +124,6 @@ DEVICE void add_tile(GLOBAL const float *w, int w_row, const float *panel, int l
             for (int v = 0; v < TILE_VECTORS; v++) {
                 if (!is_first)
                     sum[k][v] = vec_madd(sum[k][v], vec_splat(1.0f), vec_load(out + v * VEC));
-#ifdef EPILOGUE
-                if (is_last)
-                    sum[k][v] =
-                        epilogue_vec(sum[k][v], k, 0, k * y_row + v * VEC, 1 EPILOGUE_ARGUMENTS);
-#endif
                 vec_store(out + v * VEC, sum[k][v]);
             }
             continue;
@@ -138,11 +133,13 @@ DEVICE void add_tile(GLOBAL const float *w, int w_row, const float *panel, int l
             vec_store(lanes + v * VEC, sum[k][v]);
         for (int lane = 0; lane < count; lane++)
             out[lane] = lanes[lane] + (is_first ? 0.0f : out[lane]);
-#ifdef EPILOGUE
-        for (int lane = 0; is_last && lane < count; lane++)
-            EPILOGUE_STORE(FP32, y, k * y_row + lane, y[k * y_row + lane], k);
-#endif
     }
+#ifdef EPILOGUE
+    for (int k = 0; is_last && k < TILE_K && k < k_left; k++) {
+        for (int lane = 0; lane < count; lane++)
+            EPILOGUE_STORE(FP32, y, k * y_row + lane, y[k * y_row + lane], k);
+    }
+#endif
 }
 
 /* Grid: pixel blocks, channel blocks of a group, images times groups. x_total is x's length. */

@@ -206,6 +206,8 @@ DEVICE void multiply(LOCAL_POINTER const LANE *patch, FILTER_POINTER filter, str
     copy_sums(sums, sum);
 }
 
+enum { UNROLL_STORED = EPILOGUE_UNROLLED(VEC) };
+
 /* Writes a work-item's tile of sums to y; `y` points to the image's first element. */
 DEVICE void store_sums(GLOBAL STORAGE(TYPE_Y) *y, struct strides strides, struct place block,
                        struct tile tile, vec (*sums)[TILE_H][TILE_W] EPILOGUE_PARAMETERS)
@@ -222,7 +224,7 @@ DEVICE void store_sums(GLOBAL STORAGE(TYPE_Y) *y, struct strides strides, struct
                 int w = block.w + (v * THREADS_W + tile.w) * VEC;
                 i64 at = (block.group * K_COUNT + channel) * strides.c + h * strides.h;
                 vec_store(values, sums[k][t][v]);
-#pragma unroll
+#pragma unroll UNROLL_STORED
                 for (int i = 0; i < VEC; i++) {
                     if (channel < K_COUNT && h < OUT_H && w + i < OUT_W)
                         EPILOGUE_STORE(TYPE_Y, y, at + (w + i) * strides.w, values[i],

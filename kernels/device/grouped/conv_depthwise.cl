@@ -214,6 +214,8 @@ DEVICE void add_channel(GLOBAL const STORAGE(SOURCE) *source, GLOBAL const STORA
     }
 }
 
+enum { UNROLL_STORED = EPILOGUE_UNROLLED(VEC) };
+
 /* Stores the tile's sums; `first` holds the coordinates n, c, d, h, w of its first result. */
 DEVICE void store_sums(GLOBAL STORAGE(RESULT) *result, struct sizes first, struct sizes sizes,
                        struct steps steps, vec (*sums)[TILE_W] EPILOGUE_PARAMETERS)
@@ -224,7 +226,7 @@ DEVICE void store_sums(GLOBAL STORAGE(RESULT) *result, struct sizes first, struc
         for (int v = 0; v < TILE_W; v++) {
             LANE values[VEC];
             vec_store(values, sums[t][v]);
-#pragma unroll
+#pragma unroll UNROLL_STORED
             for (int i = 0; i < VEC; i++) {
                 struct sizes at = first;
                 at.h += t * RESULT_STEP_H;
