@@ -95,6 +95,8 @@ static void take_winner(struct report_row *row, const struct result *result)
     row->config = g_strdup(result->kept.config_text);
     row->time_ms = outcome->median_ms;
     row->spread = outcome->spread;
+    row->pack_ms = outcome->pack_ms;
+    row->packed_bytes = result->kept.packed_bytes;
     row->gflops = gflops(&row->problem, outcome->median_ms);
     row->tuned = !result->kept.is_default;
     row->job = result->job;
@@ -205,6 +207,9 @@ struct report_totals report_sum(const GArray *rows)
         totals.layers += row->multiplicity;
         totals.without_winner += !row->won;
         totals.wide += row->won && row->spread > REPORT_WIDE_SPREAD;
+        totals.packed += row->won && row->packed_bytes > 0;
+        totals.pack_ms += row->multiplicity * row->pack_ms;
+        totals.packed_bytes += row->multiplicity * (double)row->packed_bytes;
         totals.throttled += row->won && (row->conditions.throttle & THROTTLE_MARKED) != 0;
         totals.drifted += row->won && drift_is_large(row->drift);
         totals.drifted_results += row->drifted_results;

@@ -33,6 +33,9 @@ struct report_row {
     char *solver, *config; /* the winner's solver and config; "" without a winner */
     double time_ms,
         spread; /* the winner's median time; its interquartile range, divided by the median */
+    /* the winner's time of packing the filter once, and the packed filter's size; 0 if it packs none */
+    double pack_ms;
+    uint64_t packed_bytes;
     double own_default_ms; /* time of the default config of the winning solver */
     /* time of the best choice without tuning: default_solver with its default config */
     double default_ms;
@@ -72,6 +75,9 @@ struct report_totals {
     double naive_ms, default_ms, tuned_ms;
     /* number of winners whose spread exceeds REPORT_WIDE_SPREAD */
     int wide;
+    /* winners that pack their filter, once for each layer: their number, the time, and the bytes they keep */
+    int packed;
+    double pack_ms, packed_bytes;
     /* number of winners measured with one of the reasons for throttling in THROTTLE_MARKED */
     int throttled;
     int drifted; /* number of winners whose round drifted */

@@ -24,6 +24,8 @@ static const struct table_column columns[] = {
     {NULL, "own_default_ms", TABLE_NUMBER, -4},
     {NULL, "naive_ms", TABLE_NUMBER, -4},
     {"GFLOP/s", "gflops", TABLE_NUMBER, -4},
+    {NULL, "pack_ms", TABLE_NUMBER, -4},
+    {NULL, "packed_bytes", TABLE_NUMBER, 0},
     {NULL, "drift", TABLE_NUMBER, 3},
     {NULL, "throttled", TABLE_TEXT, 0},
     {NULL, "sm_mhz_min", TABLE_NUMBER, 0},
@@ -36,7 +38,7 @@ static const struct table_column columns[] = {
     {"config", "config", TABLE_TEXT, 0},
 };
 
-/* Adds a number to the table. 0 means that the device did not report it, and is shown as "-". */
+/* Adds a number to the table. 0 means that there is none, or that the device did not report it, and is shown as "-". */
 static void cell_known(Table *table, double value)
 {
     table_number(table, value > 0 ? value : NAN);
@@ -74,6 +76,8 @@ static Table *row_table(const struct report *report)
         table_number(table, row->own_default_ms);
         table_number(table, row->naive_ms);
         table_number(table, row->gflops);
+        cell_known(table, row->pack_ms);
+        cell_known(table, (double)row->packed_bytes);
         cell_known(table, row->drift);
         cells_conditions(table, row);
         table_text(table, row->won ? row->config : NULL);
@@ -218,6 +222,20 @@ static void print_drifted(const struct report *report, FILE *out)
     }
 }
 
+static void print_packing(const struct report_totals *totals, FILE *out)
+{
+    if (totals->packed == 0)
+        return;
+    g_autofree char *ms = table_significant(totals->pack_ms, 4);
+    g_autofree char *size =
+        g_format_size_full((guint64)totals->packed_bytes, G_FORMAT_SIZE_IEC_UNITS);
+    fprintf(
+        out,
+        "%d of %d winners read a packed filter. Packing, once for each layer's filter and no part "
+        "of ms: %s ms in all; the packed filters: %s.\n",
+        totals->packed, totals->problems, ms, size);
+}
+
 static void print_measured(const struct report *report, FILE *out)
 {
     print_drifted(report, out);
@@ -232,6 +250,7 @@ static void print_measured(const struct report *report, FILE *out)
         "\nms: median time of the winner; +-%: its interquartile range; default: the solver\n"
         "estimated best, with its default config; gain: default over ms. Every time is of a verified config.\n",
         out);
+    print_packing(&report->totals, out);
     if (report->totals.wide > 0)
         fprintf(
             out,
@@ -284,13 +303,14 @@ void report_print(const struct report *report, FILE *out)
 
 static json_t *totals_json(const struct report_totals *totals)
 {
-    return json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:f, s:f}", "problems",
-                     totals->problems, "layers", totals->layers, "without_winner",
-                     totals->without_winner, "wide_spread", totals->wide, "throttled",
-                     totals->throttled, "drifted", totals->drifted, "drifted_results",
-                     totals->drifted_results, "compared", totals->compared, "naive_ms",
-                     isfinite(totals->naive_ms) ? json_real(totals->naive_ms) : json_null(),
-                     "default_ms", totals->default_ms, "tuned_ms", totals->tuned_ms);
+    return json_pack(
+        "{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:f, s:f, s:i, s:f, s:f}", "problems",
+        totals->problems, "layers", totals->layers, "without_winner", totals->without_winner,
+        "wide_spread", totals->wide, "throttled", totals->throttled, "drifted", totals->drifted,
+        "drifted_results", totals->drifted_results, "compared", totals->compared, "naive_ms",
+        isfinite(totals->naive_ms) ? json_real(totals->naive_ms) : json_null(), "default_ms",
+        totals->default_ms, "tuned_ms", totals->tuned_ms, "packed", totals->packed, "pack_ms",
+        totals->pack_ms, "packed_bytes", totals->packed_bytes);
 }
 
 static json_t *outcomes_json(const struct report *report)

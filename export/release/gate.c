@@ -154,11 +154,17 @@ static char *look_at_config(struct look *look)
     return NULL;
 }
 
-/* Compares the stated workspace with the one that the config needs: a library allocates what the
+/* Compares the stated workspace and packed filter with those that the config needs: a library allocates what the
  * entry states. */
 static char *look_at_workspace(struct look *look)
 {
     uint64_t stated = look->result->kept.workspace_bytes, needed = look->solution.workspace_bytes;
+    uint64_t packed = look->result->kept.packed_bytes;
+    if (packed != look->solution.packed_bytes) {
+        return g_strdup_printf("its packed filter of %" G_GUINT64_FORMAT
+                               " bytes is not the %" G_GUINT64_FORMAT " of its solution",
+                               packed, look->solution.packed_bytes);
+    }
     return stated == needed
                ? NULL
                : g_strdup_printf("its workspace of %" G_GUINT64_FORMAT

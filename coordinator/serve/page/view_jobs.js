@@ -74,6 +74,8 @@ export async function job({id, job: number, signal}) {
         {label: 'Spread', number: true, value: (k) => k.spread, show: (k) => format.percent(k.spread)},
         {label: 'GFLOP/s', number: true, value: (k) => k.gflops, show: (k) => format.number(k.gflops)},
         {label: 'Workspace', number: true, value: (k) => k.workspace_bytes, show: (k) => format.bytes(k.workspace_bytes)},
+        {label: 'Packing', number: true, value: (k) => k.pack_ms, show: (k) => format.milliseconds(k.pack_ms)},
+        {label: 'Packed filter', number: true, value: (k) => k.packed_bytes, show: (k) => format.bytes(k.packed_bytes)},
         {label: 'Software', value: (k) => k.stack, wrap: true},
     ], j.kept, {caption: 'Results kept, the fastest first', id: (k) => k.rank, empty: 'No config of this job is kept.'});
     return {

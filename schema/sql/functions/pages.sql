@@ -135,7 +135,6 @@ LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
         'n', nullif(r.n[v.at], 0),
         'error', CASE WHEN r.median_ms[v.at] > 0 THEN r.error[v.at] END,
         'build_seconds', coalesce(r.build_seconds[v.at], 0), 'eval_seconds', r.eval_seconds[v.at],
-        'pack_ms', nullif(r.pack_ms[v.at], 0),
         '$replay', about || jsonb_build_object('config', v.config))
     FROM configs_of(r.config_counts, r.config_values) AS v
 $$;

@@ -126,7 +126,8 @@ CREATE OR REPLACE VIEW usage_problems AS
 -- campaign. source is 'campaign', 'golden' or 'foreign'; source_id the campaign or the version.
 CREATE OR REPLACE VIEW usage_results AS
     SELECT 'campaign' AS source, c.id AS source_id, c.target, p.*, s.name AS solver, s.revision, s.dynamic,
-           r.rank, r.median_ms AS time_ms, r.config_text AS config, r.workspace_bytes, r.stack, r.kernel_keys
+           r.rank, r.median_ms AS time_ms, r.config_text AS config, r.workspace_bytes, r.stack, r.kernel_keys,
+           r.pack_ms, r.packed_bytes
     FROM campaigns c
     JOIN jobs j ON j.campaign_id = c.id
     JOIN results r ON r.campaign_id = c.id AND r.job_id = j.id
@@ -134,7 +135,7 @@ CREATE OR REPLACE VIEW usage_results AS
     JOIN usage_problems p ON p.problem_id = j.problem_id
     UNION ALL
     SELECT 'golden', v.version, g.target, p.*, s.name, s.revision, s.dynamic, g.rank, g.median_ms,
-           g.config_text, g.workspace_bytes, g.stack, g.kernel_keys
+           g.config_text, g.workspace_bytes, g.stack, g.kernel_keys, g.pack_ms, g.packed_bytes
     FROM golden_versions v
     JOIN golden_rows g ON g.target = v.target AND g.since <= v.version
          AND (g.until IS NULL OR g.until > v.version)
@@ -142,7 +143,8 @@ CREATE OR REPLACE VIEW usage_results AS
     JOIN usage_problems p ON p.problem_id = g.problem_id
     WHERE v.approved_at IS NOT NULL
     UNION ALL
-    SELECT 'foreign', c.id, c.target, p.*, f.solver, NULL, NULL, 0, f.time_ms, NULL, f.workspace_bytes, '', NULL
+    SELECT 'foreign', c.id, c.target, p.*, f.solver, NULL, NULL, 0, f.time_ms, NULL, f.workspace_bytes, '', NULL,
+           NULL, NULL
     FROM campaigns c
     JOIN foreign_times f ON f.campaign_id = c.id
     JOIN usage_problems p ON p.problem_id = f.problem_id
