@@ -1,0 +1,170 @@
+#include "coordinator/network/host/host_array.h"
+
+#include <math.h>
+#include <string.h>
+
+struct host_array *host_array_new(const struct shape *shape)
+{
+    struct host_array *array = g_new0(struct host_array, 1);
+    bool is_set = shape_set_packed(&array->shape, shape->type, shape->rank, shape->dim, NULL);
+    g_assert(is_set);
+    array->references = 1;
+    array->count = shape_elements(&array->shape);
+    array->data = g_new0(double, MAX(array->count, 1));
+    return array;
+}
+
+struct host_array *host_array_of(const struct tensor *tensor)
+{
+    struct host_array *array = host_array_new(&tensor->shape);
+    const void *data = tensor_data(tensor);
+    if (tensor->shape.type == ELEMENT_FLOAT32) {
+        const float *floats = data;
+        for (int64_t i = 0; i < array->count; i++) {
+            array->data[i] = floats[i];
+        }
+        return array;
+    }
+    for (int64_t i = 0; i < array->count; i++) {
+        array->data[i] = element_read(data, tensor->shape.type, i);
+    }
+    return array;
+}
+
+struct host_array *host_array_ref(struct host_array *array)
+{
+    array->references++;
+    return array;
+}
+
+void host_array_unref(struct host_array *array)
+{
+    if (array != NULL && --array->references == 0) {
+        g_free(array->data);
+        g_free(array);
+    }
+}
+
+struct tensor *host_array_tensor(const struct host_array *array)
+{
+    void *data = g_malloc0((gsize)MAX(shape_bytes(&array->shape), 1));
+    for (int64_t i = 0; i < array->count; i++) {
+        element_write(data, array->shape.type, i, array->data[i]);
+    }
+    return tensor_take(&array->shape, data);
+}
+
+void host_array_round(struct host_array *array)
+{
+    enum element_type type = array->shape.type;
+    if (type == ELEMENT_FLOAT64) {
+        return;
+    }
+    if (type == ELEMENT_FLOAT32) {
+        for (int64_t i = 0; i < array->count; i++) {
+            array->data[i] = (float)array->data[i];
+        }
+        return;
+    }
+    for (int64_t i = 0; i < array->count; i++) {
+        guint64 element = 0;
+        double value = element_type_is_float(type) || type == ELEMENT_BOOL ? array->data[i]
+                                                                           : rint(array->data[i]);
+        element_write(&element, type, 0, value);
+        array->data[i] = element_read(&element, type, 0);
+    }
+}
+
+/* Moves along rows of the last axis; calls of index arithmetic are one for each row. */
+static void walk(const struct shape *shape, double *packed, double *strided, int64_t offset,
+                 const int64_t *strides, bool is_gather)
+{
+    int64_t index[SHAPE_MAX_RANK] = {0}, count = shape_elements(shape);
+    int last = shape->rank - 1;
+    int64_t length = last >= 0 ? shape->dim[last] : 1, step = last >= 0 ? strides[last] : 0;
+    for (int64_t i = 0; i < count; i += length) {
+        for (int64_t j = 0; j < length; j++) {
+            if (is_gather) {
+                packed[i + j] = strided[offset + j * step];
+            } else {
+                strided[offset + j * step] = packed[i + j];
+            }
+        }
+        for (int a = last - 1; a >= 0; a--) {
+            offset += strides[a];
+            if (++index[a] < shape->dim[a]) {
+                break;
+            }
+            offset -= strides[a] * shape->dim[a];
+            index[a] = 0;
+        }
+    }
+}
+
+void host_gather(struct host_array *to, const double *from, int64_t offset, const int64_t *strides)
+{
+    walk(&to->shape, to->data, (double *)from, offset, strides, true);
+}
+
+void host_scatter(double *to, int64_t offset, const int64_t *strides, const struct host_array *from)
+{
+    walk(&from->shape, from->data, to, offset, strides, false);
+}
+
+struct host_array *host_array_through(const struct host_array *array, const struct view *view)
+{
+    /* The atoms of a view are axes with one step each; a view has at most SHAPE_MAX_RANK of them. */
+    struct shape shape, atoms;
+    int64_t dims[SHAPE_MAX_RANK], steps[SHAPE_MAX_RANK];
+    shape_set_packed(&shape, view->type, view->rank, view->dim, NULL);
+    struct host_array *result = host_array_new(&shape);
+    for (int i = 0; i < view->atom_count; i++) {
+        dims[i] = view->atoms[i].size;
+        steps[i] = view->atoms[i].step;
+    }
+    if (result->count == 0) {
+        return result;
+    }
+    shape_set_packed(&atoms, view->type, view->atom_count, dims, NULL);
+    walk(&atoms, result->data, array->data, 0, steps, true);
+    if (view->type != array->shape.type) {
+        host_array_round(result);
+    }
+    return result;
+}
+
+/* ---- threads ---- */
+
+struct crew {
+    void (*work)(void *context, int64_t index);
+    void *context;
+    int64_t count;
+    gint64 next;
+};
+
+static gpointer take_work(gpointer data)
+{
+    struct crew *crew = data;
+    for (;;) {
+        int64_t index = __atomic_fetch_add(&crew->next, 1, __ATOMIC_RELAXED);
+        if (index >= crew->count) {
+            return NULL;
+        }
+        crew->work(crew->context, index);
+    }
+}
+
+void host_parallel(int64_t count, int threads, void (*work)(void *context, int64_t index),
+                   void *context)
+{
+    struct crew crew = {work, context, count, 0};
+    GThread *helpers[64];
+    int helper_count = (int)CLAMP(MIN((int64_t)threads, count) - 1, 0, 63);
+    for (int i = 0; i < helper_count; i++) {
+        helpers[i] = g_thread_new("host", take_work, &crew);
+    }
+    take_work(&crew);
+    for (int i = 0; i < helper_count; i++) {
+        g_thread_join(helpers[i]);
+    }
+}

@@ -1,0 +1,407 @@
+#include "coordinator/network/host/host_math.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- products of matrices ---- */
+
+/* Rows and columns of the tile that stays in registers. */
+#define TILE 4
+
+typedef double lanes __attribute__((vector_size(TILE * sizeof(double)), aligned(8)));
+
+/* c[i][j] for TILE rows of a (row stride k) and one panel of b, TILE columns interleaved by k. */
+static void multiply_tile(int64_t k, const double *const a[TILE], const double *panel,
+                          lanes sums[TILE])
+{
+    lanes s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
+    for (int64_t i = 0; i < k; i++) {
+        lanes b;
+        memcpy(&b, panel + i * TILE, sizeof b);
+        s0 += a[0][i] * b;
+        s1 += a[1][i] * b;
+        s2 += a[2][i] * b;
+        s3 += a[3][i] * b;
+    }
+    sums[0] = s0;
+    sums[1] = s1;
+    sums[2] = s2;
+    sums[3] = s3;
+}
+
+/* Rows first to last of a times a panel; put() stores the results of a column. */
+static void multiply_panel(int64_t first, int64_t last, int64_t k, const double *a,
+                           const double *panel, int64_t columns, double *const c[TILE],
+                           int64_t row_step)
+{
+    for (int64_t row = first; row < last; row += TILE) {
+        const double *rows[TILE];
+        lanes sums[TILE];
+        for (int i = 0; i < TILE; i++) {
+            rows[i] = a + MIN(row + i, last - 1) * k;
+        }
+        multiply_tile(k, rows, panel, sums);
+        for (int i = 0; i < TILE && row + i < last; i++) {
+            for (int64_t j = 0; j < columns; j++) {
+                c[j][(row + i) * row_step] = sums[i][j];
+            }
+        }
+    }
+}
+
+/* ---- convolutions ---- */
+
+struct convolution {
+    struct host_window window;
+    const double *x, *w;
+    double border;
+    double *y;
+    int64_t depth;         /* elements of one filter */
+    int64_t pixels;        /* of one image's output */
+    int64_t panels;        /* of TILE columns, in one group */
+    int64_t chunk;         /* panels of a task */
+    int64_t chunks, parts; /* tasks: groups * chunks * parts of the rows */
+};
+
+/* Fills column j of a panel with the elements under the window of one output pixel. */
+static void fill_column(const struct convolution *c, int64_t group, int64_t image, int64_t pixel,
+                        double *panel, int j)
+{
+    const struct host_window *w = &c->window;
+    int64_t channels = w->c / w->groups, plane = w->in[0] * w->in[1] * w->in[2];
+    const double *x = c->x + (image * w->c + group * channels) * plane;
+    int64_t at[3] = {pixel / (w->out[1] * w->out[2]), pixel / w->out[2] % w->out[1],
+                     pixel % w->out[2]};
+    int64_t begin[3];
+    for (int a = 0; a < 3; a++) {
+        begin[a] = at[a] * w->stride[a] - w->before[a];
+    }
+    for (int64_t d = 0; d < w->fil[0]; d++) {
+        int64_t z = begin[0] + d * w->dilation[0];
+        for (int64_t f = 0; f < w->fil[1]; f++) {
+            int64_t row = begin[1] + f * w->dilation[1];
+            for (int64_t e = 0; e < w->fil[2]; e++) {
+                int64_t column = begin[2] + e * w->dilation[2];
+                bool is_inside = z >= 0 && z < w->in[0] && row >= 0 && row < w->in[1] &&
+                                 column >= 0 && column < w->in[2];
+                int64_t place = (z * w->in[1] + row) * w->in[2] + column;
+                int64_t tap = (d * w->fil[1] + f) * w->fil[2] + e;
+                int64_t taps = w->fil[0] * w->fil[1] * w->fil[2];
+                for (int64_t channel = 0; channel < channels; channel++) {
+                    panel[(channel * taps + tap) * TILE + j] =
+                        is_inside ? x[channel * plane + place] : c->border;
+                }
+            }
+        }
+    }
+}
+
+static void convolve_task(void *context, int64_t index)
+{
+    const struct convolution *c = context;
+    const struct host_window *w = &c->window;
+    int64_t part = index % c->parts, chunk = index / c->parts % c->chunks;
+    int64_t group = index / c->parts / c->chunks;
+    int64_t rows = w->k / w->groups;
+    int64_t per_part = ((rows + c->parts - 1) / c->parts + TILE - 1) / TILE * TILE;
+    int64_t first = MIN(part * per_part, rows), last = MIN(first + per_part, rows);
+    g_autofree double *panel = g_new0(double, c->depth *TILE);
+    for (int64_t p = chunk * c->chunk; p < MIN((chunk + 1) * c->chunk, c->panels); p++) {
+        double *columns[TILE];
+        int count = 0;
+        for (; count < TILE && p * TILE + count < w->n * c->pixels; count++) {
+            int64_t column = p * TILE + count;
+            int64_t image = column / c->pixels, pixel = column % c->pixels;
+            fill_column(c, group, image, pixel, panel, count);
+            columns[count] = c->y + (image * w->k + group * rows) * c->pixels + pixel;
+        }
+        multiply_panel(first, last, c->depth, c->w + group * rows * c->depth, panel, count, columns,
+                       c->pixels);
+    }
+}
+
+void host_convolve(const struct host_window *window, const double *x, const double *w,
+                   double border, double *y, int threads)
+{
+    struct convolution c = {.window = *window, .x = x, .w = w, .border = border, .y = y};
+    c.depth = window->c / window->groups * window->fil[0] * window->fil[1] * window->fil[2];
+    c.pixels = window->out[0] * window->out[1] * window->out[2];
+    c.panels = (window->n * c.pixels + TILE - 1) / TILE;
+    c.chunk = CLAMP(c.panels / (4 * MAX(threads, 1)), 1, 64);
+    c.chunks = (c.panels + c.chunk - 1) / c.chunk;
+    c.parts = c.chunks * window->groups >= threads ? 1 : threads;
+    host_parallel(window->groups * c.chunks * c.parts, threads, convolve_task, &c);
+}
+
+struct transposed {
+    const struct host_window *window;
+    const double *x, *w;
+    double *y;
+};
+
+/* One output channel of one image. */
+static void transpose_task(void *context, int64_t index)
+{
+    const struct transposed *t = context;
+    const struct host_window *w = t->window;
+    int64_t image = index / w->k, channel = index % w->k;
+    int64_t in_group = w->c / w->groups, out_group = w->k / w->groups;
+    int64_t group = channel / out_group;
+    int64_t plane = w->in[0] * w->in[1] * w->in[2], taps = w->fil[0] * w->fil[1] * w->fil[2];
+    double *y = t->y + index * w->out[0] * w->out[1] * w->out[2];
+    for (int64_t c = 0; c < in_group; c++) {
+        const double *x = t->x + (image * w->c + group * in_group + c) * plane;
+        const double *filter =
+            t->w + ((group * in_group + c) * out_group + channel % out_group) * taps;
+        for (int64_t i = 0; i < plane * taps; i++) {
+            int64_t pixel = i / taps, tap = i % taps;
+            int64_t at[3] = {pixel / (w->in[1] * w->in[2]), pixel / w->in[2] % w->in[1],
+                             pixel % w->in[2]};
+            int64_t f[3] = {tap / (w->fil[1] * w->fil[2]), tap / w->fil[2] % w->fil[1],
+                            tap % w->fil[2]};
+            int64_t place = 0;
+            bool is_inside = true;
+            for (int a = 0; a < 3; a++) {
+                int64_t o = at[a] * w->stride[a] - w->before[a] + f[a] * w->dilation[a];
+                is_inside = is_inside && o >= 0 && o < w->out[a];
+                place = place * w->out[a] + o;
+            }
+            if (is_inside) {
+                y[place] += x[pixel] * filter[tap];
+            }
+        }
+    }
+}
+
+void host_convolve_transposed(const struct host_window *window, const double *x, const double *w,
+                              double *y, int threads)
+{
+    struct transposed t = {window, x, w, y};
+    host_parallel(window->n * window->k, threads, transpose_task, &t);
+}
+
+void host_multiply(int64_t m, int64_t n, int64_t k, const double *a, const double *b, double *c,
+                   int threads)
+{
+    /* Each row of `a` is an image of one pixel with k channels. */
+    struct host_window window = {.n = m, .c = k, .k = n, .groups = 1};
+    for (int i = 0; i < 3; i++) {
+        window.in[i] = window.out[i] = window.fil[i] = window.stride[i] = window.dilation[i] = 1;
+    }
+    host_convolve(&window, a, b, 0, c, threads);
+}
+
+/* ---- pools ---- */
+
+struct pooling {
+    const struct host_window *window;
+    enum host_pool kind;
+    bool clips;
+    const double *x;
+    double *y;
+};
+
+static double pool_one(const struct pooling *p, const double *x, const int64_t at[3])
+{
+    const struct host_window *w = p->window;
+    double largest = -INFINITY, sum = 0;
+    int64_t inside = 0, padded = 0;
+    for (int64_t i = 0; i < w->fil[0] * w->fil[1] * w->fil[2]; i++) {
+        int64_t f[3] = {i / (w->fil[1] * w->fil[2]), i / w->fil[2] % w->fil[1], i % w->fil[2]};
+        int64_t place = 0;
+        bool is_inside = true, is_padded = true;
+        for (int a = 0; a < 3; a++) {
+            int64_t o = at[a] * w->stride[a] - w->before[a] + f[a] * w->dilation[a];
+            is_inside = is_inside && o >= 0 && o < w->in[a];
+            is_padded = is_padded && o < w->in[a] + w->after[a];
+            place = place * w->in[a] + o;
+        }
+        padded += is_padded;
+        if (is_inside) {
+            inside++;
+            sum += x[place];
+            largest = x[place] > largest || isnan(x[place]) ? x[place] : largest;
+        }
+    }
+    if (p->kind == HOST_POOL_MAX) {
+        return largest;
+    }
+    int64_t divisor = p->kind == HOST_POOL_AVERAGE ? inside
+                      : p->clips                   ? padded
+                                                   : w->fil[0] * w->fil[1] * w->fil[2];
+    return divisor > 0 ? sum / (double)divisor : 0;
+}
+
+static void pool_task(void *context, int64_t index)
+{
+    const struct pooling *p = context;
+    const struct host_window *w = p->window;
+    int64_t pixels = w->out[0] * w->out[1] * w->out[2];
+    const double *x = p->x + index * w->in[0] * w->in[1] * w->in[2];
+    for (int64_t i = 0; i < pixels; i++) {
+        int64_t at[3] = {i / (w->out[1] * w->out[2]), i / w->out[2] % w->out[1], i % w->out[2]};
+        p->y[index * pixels + i] = pool_one(p, x, at);
+    }
+}
+
+void host_pool(const struct host_window *window, enum host_pool kind, bool clips, const double *x,
+               double *y, int threads)
+{
+    struct pooling p = {window, kind, clips, x, y};
+    host_parallel(window->n * window->c, threads, pool_task, &p);
+}
+
+/* ---- softmax, LRN ---- */
+
+void host_softmax(int64_t outer, int64_t axis, int64_t inner, bool is_log, const double *x,
+                  double *y)
+{
+    for (int64_t i = 0; i < outer * inner; i++) {
+        int64_t base = i / inner * axis * inner + i % inner;
+        double largest = -INFINITY, sum = 0;
+        for (int64_t j = 0; j < axis; j++) {
+            largest = MAX(largest, x[base + j * inner]);
+        }
+        for (int64_t j = 0; j < axis; j++) {
+            sum += exp(x[base + j * inner] - largest);
+        }
+        for (int64_t j = 0; j < axis; j++) {
+            double v = x[base + j * inner] - largest;
+            y[base + j * inner] = is_log ? v - log(sum) : exp(v) / sum;
+        }
+    }
+}
+
+void host_lrn(int64_t n, int64_t c, int64_t space, int64_t size, double alpha, double beta,
+              double bias, const double *x, double *y)
+{
+    for (int64_t i = 0; i < n * c * space; i++) {
+        int64_t channel = i / space % c;
+        int64_t first = MAX(0, channel - (size - 1) / 2);
+        int64_t last = MIN(c - 1, channel + size / 2);
+        double sum = 0;
+        for (int64_t j = first; j <= last; j++) {
+            double v = x[i + (j - channel) * space];
+            sum += v * v;
+        }
+        y[i] = x[i] / pow(bias + alpha / (double)size * sum, beta);
+    }
+}
+
+/* ---- resize ---- */
+
+/* The place in the input that an output element is taken from, by ONNX's rules. */
+static double coordinate(const char *rule, int64_t at, double scale, int64_t in, int64_t out)
+{
+    double x = (double)at;
+    if (strcmp(rule, "asymmetric") == 0) {
+        return x / scale;
+    }
+    if (strcmp(rule, "align_corners") == 0) {
+        return out > 1 ? x * (double)(in - 1) / (double)(out - 1) : 0;
+    }
+    if (strcmp(rule, "pytorch_half_pixel") == 0 && out <= 1) {
+        return 0;
+    }
+    if (strcmp(rule, "half_pixel_symmetric") == 0) {
+        double adjustment = (double)out / (scale * (double)in), centre = (double)in / 2;
+        return centre * (1 - adjustment) + (x + 0.5) / scale - 0.5;
+    }
+    return (x + 0.5) / scale - 0.5;
+}
+
+static int64_t nearest(const char *rule, double x, int64_t in)
+{
+    double rounded = strcmp(rule, "floor") == 0               ? floor(x)
+                     : strcmp(rule, "ceil") == 0              ? ceil(x)
+                     : strcmp(rule, "round_prefer_ceil") == 0 ? floor(x + 0.5)
+                                                              : ceil(x - 0.5);
+    return (int64_t)CLAMP(rounded, 0, (double)(in - 1));
+}
+
+/* One axis of [outer, in, inner] becomes [outer, out, inner]. */
+static void resize_axis(int64_t outer, int64_t in, int64_t out, int64_t inner, double scale,
+                        bool linear, const char *coordinates, const char *rounding, const double *x,
+                        double *y)
+{
+    for (int64_t i = 0; i < out; i++) {
+        double at = coordinate(coordinates, i, scale, in, out), part = 0;
+        int64_t low, high;
+        if (linear) {
+            at = CLAMP(at, 0, (double)(in - 1));
+            low = (int64_t)floor(at);
+            high = MIN(low + 1, in - 1);
+            part = at - (double)low;
+        } else {
+            low = high = nearest(rounding, at, in);
+        }
+        for (int64_t o = 0; o < outer; o++) {
+            for (int64_t j = 0; j < inner; j++) {
+                double a = x[(o * in + low) * inner + j], b = x[(o * in + high) * inner + j];
+                y[(o * out + i) * inner + j] = part == 0 ? a : a * (1 - part) + b * part;
+            }
+        }
+    }
+}
+
+void host_resize(const struct shape *in, const struct shape *out, const double *scale, bool linear,
+                 const char *coordinates, const char *rounding, const double *x, double *y)
+{
+    struct shape now = *in;
+    g_autofree double *current = g_memdup2(x, sizeof(double) * (gsize)shape_elements(in));
+    for (int axis = 0; axis < in->rank; axis++) {
+        int64_t outer = 1, inner = 1;
+        if (in->dim[axis] == out->dim[axis] && scale[axis] == 1) {
+            continue;
+        }
+        for (int i = 0; i < now.rank; i++) {
+            outer *= i < axis ? now.dim[i] : 1;
+            inner *= i > axis ? now.dim[i] : 1;
+        }
+        double *next = g_new(double, MAX(outer * out->dim[axis] * inner, 1));
+        resize_axis(outer, now.dim[axis], out->dim[axis], inner, scale[axis], linear, coordinates,
+                    rounding, current, next);
+        g_free(current);
+        current = next;
+        now.dim[axis] = out->dim[axis];
+    }
+    memcpy(y, current, sizeof(double) * (gsize)shape_elements(out));
+}
+
+/* ---- epilogues ---- */
+
+struct finishing {
+    const struct epilogue *epilogue;
+    int64_t k, space;
+    const double *bias, *residual, *scales;
+    bool residual_is_integer;
+    int64_t scale_count;
+    double *y;
+};
+
+/* One channel of one image, step by step. */
+static void finish_task(void *context, int64_t index)
+{
+    const struct finishing *f = context;
+    int64_t channel = index % f->k;
+    double *y = f->y + index * f->space;
+    double bias = f->bias != NULL ? f->bias[channel] : 0;
+    double unit = f->residual_is_integer && f->scales != NULL ? f->scales[f->scale_count - 1] : 1;
+    for (int s = 0; s < f->epilogue->count; s++) {
+        struct epilogue one = {.count = 1, .steps = {f->epilogue->steps[s]}};
+        double scale = f->scales != NULL ? f->scales[one.steps[0].per_channel ? channel : 0] : 1;
+        for (int64_t i = 0; i < f->space; i++) {
+            double residual = f->residual != NULL ? f->residual[index * f->space + i] * unit : 0;
+            y[i] = epilogue_apply(&one, y[i], bias, residual, scale);
+        }
+    }
+}
+
+void host_epilogue(const struct epilogue *epilogue, int64_t n, int64_t k, int64_t space,
+                   const double *bias, const double *residual, bool residual_is_integer,
+                   const double *scales, int64_t scale_count, double *y, int threads)
+{
+    struct finishing f = {epilogue,    k, space, bias, residual, scales, residual_is_integer,
+                          scale_count, y};
+    host_parallel(epilogue->count > 0 ? n * k : 0, threads, finish_task, &f);
+}
