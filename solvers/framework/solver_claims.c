@@ -32,8 +32,31 @@ static void set_types(struct problem *p, enum data_type type)
 {
     for (int t = 0; t < TENSOR_COUNT; t++)
         p->type[t] = type;
-    if (type == TYPE_INT8)
+    if (type == TYPE_INT8 && p->kind == OP_CONV)
         p->type[TENSOR_Y] = TYPE_INT32;
+}
+
+/* Gives an operator other than a convolution a mode, and the fields that it has. False where the probe asks for what the
+ * operator has not. */
+static bool fit_kind(struct problem *p, const struct probe *probe)
+{
+    static const char *const modes[OP_KIND_COUNT] = {[OP_CONV] = "",
+                                                     [OP_POOL] = "max",
+                                                     [OP_POINTWISE] = "",
+                                                     [OP_SOFTMAX] = "",
+                                                     [OP_RESIZE] = "nearest,asymmetric,floor",
+                                                     [OP_LRN] = "5,0.0001,0.75,1"};
+    bool has_window = p->kind == OP_CONV || p->kind == OP_POOL;
+
+    g_strlcpy(p->mode, modes[p->kind], sizeof(p->mode));
+    if (p->kind == OP_CONV)
+        return true;
+    p->k = p->c;
+    p->type[TENSOR_W] = p->type[TENSOR_X];
+    p->layout[TENSOR_W] = p->layout[TENSOR_X];
+    return p->groups == 1 &&
+           (has_window || (claim_filters[probe->filter] == 1 && probe->feature != FEATURE_STRIDE &&
+                           probe->feature != FEATURE_DILATION));
 }
 
 static void set_axes(struct problem *p, const struct probe *probe)
@@ -71,13 +94,14 @@ static void mix(struct problem *p, enum solver_feature feature)
 }
 
 /* Makes the probe's problem. False where a problem of this kind cannot exist. */
-static bool make_problem(struct probe *probe, enum direction direction, enum layout layout,
-                         enum data_type type)
+static bool make_problem(struct probe *probe, const struct problem *base)
 {
     struct problem *p = &probe->problem;
+    enum layout layout = base->layout[TENSOR_X];
 
     problem_init(p);
-    p->direction = direction;
+    p->kind = base->kind;
+    p->direction = base->direction;
     p->spatial_dim = layout == LAYOUT_NCDHW || layout == LAYOUT_NDHWC ? 3 : 2;
     p->n = BATCH;
     p->c = probe->few ? FEW_CHANNELS : CHANNELS;
@@ -85,9 +109,11 @@ static bool make_problem(struct probe *probe, enum direction direction, enum lay
     p->groups = group_count(probe);
     for (int t = 0; t < TENSOR_COUNT; t++)
         p->layout[t] = layout;
-    set_types(p, type);
+    set_types(p, base->type[TENSOR_X]);
     set_axes(p, probe);
     mix(p, probe->feature);
+    if (!fit_kind(p, probe))
+        return false;
     problem_set_output(p);
     return problem_validate(p, NULL);
 }
@@ -175,8 +201,7 @@ static void note_served(const struct solver *solver, const struct probe *probe,
 static bool is_served(const struct solver *solver, struct probe *probe,
                       const struct context *context, const struct problem *base)
 {
-    return make_problem(probe, base->direction, base->layout[TENSOR_X], base->type[TENSOR_X]) &&
-           solver_applicable(solver, &probe->problem, context, NULL);
+    return make_problem(probe, base) && solver_applicable(solver, &probe->problem, context, NULL);
 }
 
 /* Whether the solver serves the plainest problem, or else one of its variants: a solver of few channels may serve
@@ -219,6 +244,7 @@ static void ask_target(const struct solver *solver, const struct target *target,
 
     context_init(&context, target);
     problem_init(&base);
+    base.kind = solver->kind;
     for (int d = 0; d < DIRECTION_COUNT; d++) {
         for (int l = 0; l < LAYOUT_COUNT; l++) {
             for (int t = TYPE_NONE + 1; t < DATA_TYPE_COUNT; t++) {

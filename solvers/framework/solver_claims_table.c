@@ -100,7 +100,10 @@ static void filters_cell(GString *text, const struct solver *solver,
 {
     const char *separator = "";
 
-    (void)solver;
+    if (solver->kind != OP_CONV && solver->kind != OP_POOL) {
+        g_string_append_c(text, '-');
+        return;
+    }
     if (claims->filters == (1u << CLAIM_FILTER_COUNT) - 1) {
         g_string_append(text, "any");
         return;
@@ -119,8 +122,9 @@ static void groups_cell(GString *text, const struct solver *solver,
     bool one = claims->features[FEATURE_PLAIN], several = claims->features[FEATURE_GROUPS],
          depthwise = claims->features[FEATURE_DEPTHWISE];
 
-    (void)solver;
-    if (one && several && depthwise)
+    if (solver->kind != OP_CONV)
+        g_string_append_c(text, '-');
+    else if (one && several && depthwise)
         g_string_append(text, "any");
     else if (depthwise && !one && !several)
         g_string_append(text, "depthwise only");
@@ -142,6 +146,8 @@ static void features_cell(GString *text, const struct solver *solver,
     append_claim(text, cell, "mixed-types", claims->features[FEATURE_MIXED_TYPES], claims);
     if (solver->any_strides)
         append_claim(text, cell, "any-strides", claims->directions, claims);
+    if (solver->own_strides)
+        append_claim(text, cell, "own-strides", claims->directions, claims);
     if (solver->nondeterministic)
         append_claim(text, cell, "nondeterministic", claims->directions, claims);
 }

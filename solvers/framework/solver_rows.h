@@ -48,7 +48,9 @@
     ROW(resize_naive) \
     ROW(resize_pieces) \
     ROW(lrn_naive) \
-    ROW(lrn_pieces)
+    ROW(lrn_pieces) \
+    ROW(pointwise_transpose) \
+    ROW(pool_global)
 /* clang-format on */
 
 #define SOLVER_DECLARATION(name) extern const struct solver solver_##name;

@@ -15,6 +15,7 @@
 #include "solvers/framework/solver.h"
 #include "solvers/problem/problem_key.h"
 #include "tests/support/kernels/conv_kinds.h"
+#include "tests/support/table_problems.h"
 #include "tests/support/test_effort.h"
 
 /* Each shape but a solver's first one is compiled on one of so many days. */
@@ -223,13 +224,32 @@ static bool is_quick(const struct conv_cell *cell, int number)
     return false;
 }
 
+/* Adds what a solver of another operator than a convolution compiles: its defaults for the table's problems. */
+static void add_operators(GHashTable *tasks, const struct solver *solver,
+                          const struct context *context)
+{
+    g_autoptr(GPtrArray) problems = table_problems_operators();
+    for (guint i = 0; i < problems->len; i++) {
+        const struct problem *p = problems->pdata[i];
+        struct perf_config config = {0};
+        struct solution solution;
+        if (!solver_applicable(solver, p, context, NULL))
+            continue;
+        solver->default_config(p, context, &config);
+        g_assert_true(solver_solve(solver, p, context, &config, &solution, NULL));
+        add_launches(tasks, solver, p, context->target, &solution, false);
+    }
+}
+
 static GHashTable *all_kernels(const struct target *target)
 {
     GHashTable *tasks = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, task_free);
     struct context context;
     context_init(&context, target);
     for (int s = 0; s < solver_table_count; s++) {
-        for (int c = 0; c < conv_cell_count(); c++) {
+        if (solver_table[s]->kind != OP_CONV)
+            add_operators(tasks, solver_table[s], &context);
+        for (int c = 0; solver_table[s]->kind == OP_CONV && c < conv_cell_count(); c++) {
             struct conv_cell cell;
             conv_cell_at(c, &cell);
             if (test_is_long())

@@ -32,9 +32,9 @@ softmax_group(GLOBAL const STORAGE(TYPE_X) * RESTRICT x, GLOBAL STORAGE(TYPE_Y) 
     }
     shared[item] = best;
     BARRIER();
-    for (int half = PARTS / 2; half > 0; half /= 2) {
-        if (part < half) {
-            float other = shared[item + half * part_step];
+    for (int reach = PARTS / 2; reach > 0; reach /= 2) {
+        if (part < reach) {
+            float other = shared[item + reach * part_step];
             best = other > best ? other : best;
             shared[item] = best;
         }
@@ -46,9 +46,9 @@ softmax_group(GLOBAL const STORAGE(TYPE_X) * RESTRICT x, GLOBAL STORAGE(TYPE_Y) 
     BARRIER();
     shared[item] = sum;
     BARRIER();
-    for (int half = PARTS / 2; half > 0; half /= 2) {
-        if (part < half) {
-            sum += shared[item + half * part_step];
+    for (int reach = PARTS / 2; reach > 0; reach /= 2) {
+        if (part < reach) {
+            sum += shared[item + reach * part_step];
             shared[item] = sum;
         }
         BARRIER();

@@ -45,6 +45,17 @@ static void move_residual(GRand *random, struct problem *p)
         *p = moved;
 }
 
+/* Makes the window the whole image. */
+static void make_global(struct problem *p)
+{
+    for (int a = 0; a < AXIS_COUNT; a++) {
+        p->fil[a] = p->in[a];
+        p->pad[a] = 0;
+        p->dilation[a] = 1;
+    }
+    problem_set_output(p);
+}
+
 void operator_random_problem(GRand *random, enum op_kind kind, bool epilogue, struct problem *p)
 {
     const unsigned types =
@@ -63,6 +74,8 @@ void operator_random_problem(GRand *random, enum op_kind kind, bool epilogue, st
     if (g_rand_boolean(random))
         limits.layouts = 1u << LAYOUT_NCHW | 1u << LAYOUT_NHWC;
     random_problem(random, &limits, p);
+    if (kind == OP_POOL && !problem_is_strided(p) && g_rand_int_range(random, 0, 4) == 0)
+        make_global(p);
     if (!epilogue)
         return;
     random_epilogue(random, EPILOGUE_DOES_ALL, p);
