@@ -107,6 +107,13 @@ static void check_line(struct find_check *check, struct find_line *line)
         check_unreadable(check->report, error, "line %" G_GINT64_FORMAT, check->line);
         return;
     }
+    if (!problem_has_find_key(&problem)) {
+        g_set_error(&error, EXPORT_ERROR, EXPORT_ERROR_SYNTAX,
+                    "MIOpen cannot read the key '%s': it names %s", line->key,
+                    find_key_lack_words(problem_find_key_lack(&problem)));
+        check_unreadable(check->report, error, "line %" G_GINT64_FORMAT, check->line);
+        return;
+    }
     check->report->keys++;
     check->report->entries += line->entries->len;
     line->key = problem_key(&problem, key);

@@ -37,7 +37,7 @@ static bool can_be_counted(const struct problem *p)
             return false;
         }
     }
-    return p->groups > 0;
+    return p->kind == OP_CONV && p->groups > 0; /* other operators do next to nothing */
 }
 
 static double least_operations(const struct problem *p)

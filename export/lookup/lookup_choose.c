@@ -181,7 +181,7 @@ static bool open_shelf(struct shelf *shelf, const struct lookup_question *questi
 static const char *const how_words[] = {
     [SKIPJACKDB_NOWHERE] = "nowhere",           [SKIPJACKDB_EXACT] = "exact",
     [SKIPJACKDB_OTHER_TARGET] = "other target", [SKIPJACKDB_NEAREST] = "nearest problem",
-    [SKIPJACKDB_ESTIMATE] = "estimate",
+    [SKIPJACKDB_ESTIMATE] = "estimate",         [SKIPJACKDB_OTHER_STRIDES] = "packed tensors",
 };
 
 static const char *time_word(const struct skipjackdb_choice *choice)

@@ -549,12 +549,25 @@ static bool right_form(const struct merged_find *merged, bool older)
     return true;
 }
 
+/* Why a find-db cannot hold the key; LOSS_COUNT if it can. The key may be one that is not parsed, of an
+ * older MIOpen. */
+static enum merge_loss loss_of(const struct span *key)
+{
+    if (key->length > 0 && g_ascii_isalpha(key->at[0])) {
+        return LOSS_OPERATOR;
+    }
+    return g_strstr_len(key->at, (gssize)key->length, "_s") != NULL ? LOSS_STRIDES
+           : memchr(key->at, '+', key->length) != NULL              ? LOSS_EPILOGUE
+                                                                    : LOSS_COUNT;
+}
+
 static bool write_key(void *data, const struct merged_find *merged, GError **error)
 {
     struct find_writer *writer = data;
     struct merge_report *report = writer->merge->report;
-    if (memchr(merged->key.at, '+', merged->key.length) != NULL) {
-        report->losses[LOSS_EPILOGUE]++; /* MIOpen's keys cannot express an epilogue */
+    enum merge_loss loss = loss_of(&merged->key);
+    if (loss != LOSS_COUNT) {
+        report->losses[loss]++; /* MIOpen's keys cannot name the problem */
         return true;
     }
     if (merged->line.length == 0 || !right_form(merged, writer->merge->options->older_form)) {

@@ -170,6 +170,8 @@ static bool read_solution(const struct solved_input *input, const struct skipjac
 {
     *reason = "it has more launches than a solver's";
     solution->workspace_bytes = read->workspace_bytes;
+    solution->pack_count = (int)read->pack_count;
+    solution->packed_bytes = read->packed_bytes;
     if (read->launch_count > SOLUTION_LAUNCHES_MAX) {
         return false;
     }
@@ -519,9 +521,9 @@ static int read_solved(struct sjdb_reading *reading, uint64_t number)
         code = skipjackdb_solutions(reading->db, number, reading->solutions,
                                     sizeof reading->solutions[0], SJDB_LIST_MAX, &count);
     }
-    /* A perf-db's row stands for the convolution alone, so problems with an epilogue have none. */
-    bool has_row = perf_db_is_wanted(reading->merge) && problem.epilogue[0] == '\0' &&
-                   problem_key_parse(key, &ours, &error);
+    /* A perf-db's row stands for a packed convolution alone, so other problems have none. */
+    bool has_row = perf_db_is_wanted(reading->merge) && problem_key_parse(key, &ours, &error) &&
+                   problem_has_find_key(&ours);
     for (size_t i = 0; code == SKIPJACKDB_OK && i < MIN(count, SJDB_LIST_MAX); i++) {
         const struct skipjackdb_solution *solution = &reading->solutions[i];
         struct perf_item item = {

@@ -147,6 +147,33 @@ static void print_built(const struct export_summary *summary)
     print_files(summary);
 }
 
+/* Prints "not expressible in MIOpen's keys: 3 problems, for the .sjdb alone (2 with an epilogue, 1 with
+ * strided tensors)". */
+static void print_inexpressible(const struct export_summary *summary)
+{
+    const char *separator = "(";
+    printf("not expressible in MIOpen's keys: %d problems, for the .sjdb alone ",
+           summary->inexpressible);
+    for (int lack = LACK_NONE + 1; lack < FIND_KEY_LACKS; lack++) {
+        if (summary->lacks[lack] > 0) {
+            printf("%s%d with %s", separator, summary->lacks[lack],
+                   find_key_lack_words((enum find_key_lack)lack));
+            separator = ", ";
+        }
+    }
+    printf(")\n");
+}
+
+static json_t *json_lacks(const struct export_summary *summary)
+{
+    json_t *object = json_object();
+    for (int lack = LACK_NONE + 1; lack < FIND_KEY_LACKS; lack++) {
+        json_object_set_new(object, find_key_lack_name((enum find_key_lack)lack),
+                            json_integer(summary->lacks[lack]));
+    }
+    return object;
+}
+
 static void print(const struct export_summary *summary)
 {
     if (summary->built_configs > 0) {
@@ -164,8 +191,7 @@ static void print(const struct export_summary *summary)
         printf("beyond the limits: %d jobs have no result within them\n", summary->beyond_limits);
     }
     if (summary->inexpressible > 0) {
-        printf("not expressible in MIOpen's keys: %d problems, for the .sjdb alone\n",
-               summary->inexpressible);
+        print_inexpressible(summary);
     }
     print_files(summary);
 }
@@ -244,14 +270,14 @@ static bool print_json(const struct export_summary *summary, GError **error)
 {
     bool any = false;
     const struct completeness *completeness = &summary->completeness;
-    json_t *object =
-        json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:o, s:o}", "built_configs",
-                  summary->built_configs, "find_keys", summary->find_keys, "find_entries",
-                  summary->find_entries, "perf_configs", summary->perf_configs, "perf_records",
-                  summary->perf_records, "kernels", summary->kernels, "merged", summary->merged,
-                  "beyond_limits", summary->beyond_limits, "inexpressible", summary->inexpressible,
-                  "refused_by", json_refused_by(&summary->refused), "files",
-                  json_texts(summary->files), "removed", json_texts(summary->removed));
+    json_t *object = json_pack(
+        "{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o}", "built_configs",
+        summary->built_configs, "find_keys", summary->find_keys, "find_entries",
+        summary->find_entries, "perf_configs", summary->perf_configs, "perf_records",
+        summary->perf_records, "kernels", summary->kernels, "merged", summary->merged,
+        "beyond_limits", summary->beyond_limits, "inexpressible", summary->inexpressible,
+        "inexpressible_by", json_lacks(summary), "refused_by", json_refused_by(&summary->refused),
+        "files", json_texts(summary->files), "removed", json_texts(summary->removed));
     if (completeness->problems != NULL) {
         export_add_completeness(object, completeness, true);
     }

@@ -55,8 +55,10 @@ struct export_summary {
      * gives the record */
     int merged;
     int beyond_limits; /* jobs that have results, but none within the limits of the wish */
-    /* problems with an epilogue: MIOpen's keys cannot express them, so only the .sjdb has them */
+    /* problems that MIOpen's keys cannot name, so only the .sjdb has them; by what they have that a key
+     * lacks */
     int inexpressible;
+    int lacks[FIND_KEY_LACKS];
     struct refusals refused;
     struct completeness completeness; /* of the exported campaign; all 0 for a golden version */
     GPtrArray *files;                 /* char *: paths of the files written, the manifest last */

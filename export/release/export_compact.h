@@ -1,6 +1,6 @@
 /*
  * Writes the .sjdb of an export. It holds the entries that the other files hold, and what their
- * formats cannot express: problems with an epilogue, each problem's own params, and the launches of
+ * formats cannot express: other operators, strides, epilogues, each problem's own params, and the launches of
  * each solver. Internal to the folder.
  */
 #ifndef EXPORT_RELEASE_EXPORT_COMPACT_H

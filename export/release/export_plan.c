@@ -105,7 +105,7 @@ static bool add_passed(struct planner *planner, const struct candidate *candidat
                        const GPtrArray *group, GError **error)
 {
     const struct result *result = candidate->result;
-    bool expressible = result->problem.epilogue[0] == '\0';
+    bool expressible = problem_has_find_key(&result->problem);
     const struct spool_item item = {
         .candidate = candidate,
         .files = expressible ? SPOOL_MIOPEN | SPOOL_OWN : SPOOL_OWN,
@@ -120,10 +120,10 @@ static bool gate_result(struct planner *planner, const struct result *result,
 {
     enum refusal why = REFUSAL_DAMAGED;
     g_autofree char *reason = NULL;
-    /* A damaged row, or one whose job is unknown, has no problem, so its epilogue cannot be
-     * counted. */
-    if (result->damage == NULL && result->problem_id != 0 && result->problem.epilogue[0] != '\0' &&
-        !export_spool_add_epilogue(planner->spool, &result->problem, error)) {
+    /* A damaged row, or one whose job is unknown, has no problem, so it cannot be counted. */
+    if (result->damage == NULL && result->problem_id != 0 &&
+        !problem_has_find_key(&result->problem) &&
+        !export_spool_add_unnamed(planner->spool, &result->problem, error)) {
         return false;
     }
     struct candidate *candidate = gate_pass(planner->source->gate, result, &why, &reason);
@@ -347,7 +347,7 @@ static bool count(struct planner *planner, GError **error)
         {&summary->perf_records, "SELECT count(*) FROM records"},
         {&summary->perf_configs, "SELECT count(*) FROM (SELECT 1 FROM records GROUP BY row)"},
         {&summary->kernels, COUNT_KERNELS},
-        {&summary->inexpressible, "SELECT count(*) FROM epilogues"},
+        {&summary->inexpressible, "SELECT count(*) FROM unnamed"},
     };
     for (size_t i = 0; i < G_N_ELEMENTS(counts); i++) {
         if (!export_spool_count(planner->spool, counts[i].sql, planner->source->wish->top,
@@ -355,7 +355,12 @@ static bool count(struct planner *planner, GError **error)
             return false;
         }
     }
-    return true;
+    bool counted = true;
+    for (int lack = LACK_NONE + 1; counted && lack < FIND_KEY_LACKS; lack++) {
+        counted = export_spool_count(planner->spool, "SELECT count(*) FROM unnamed WHERE lack = ?",
+                                     lack, &summary->lacks[lack], error);
+    }
+    return counted;
 }
 
 /* Counts what a build-only campaign gives: the configs that passed the gate, and their kernels. */
@@ -367,8 +372,8 @@ static bool count_built(struct planner *planner, GError **error)
            export_spool_count(planner->spool, COUNT_KERNELS, 0, &summary->kernels, error);
 }
 
-/* MIOpen's files reserve kernel names first. An entry that only the .sjdb holds (its problem has an
- * epilogue) is refused if it needs a reserved name. */
+/* MIOpen's files reserve kernel names first. An entry that only the .sjdb holds (MIOpen's keys
+ * cannot name its problem) is refused if it needs a reserved name. */
 bool export_plan_make(const struct export_source *source, struct export_spool *spool,
                       struct export_summary *summary, int64_t *results, GError **error)
 {

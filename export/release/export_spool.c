@@ -10,8 +10,8 @@
 #define SCHEMA                                                                                     \
     "CREATE TABLE candidates (id INTEGER PRIMARY KEY, job INTEGER, line TEXT, solver TEXT,"        \
     " time_text TEXT, time_ms REAL, workspace INTEGER, row BLOB, params TEXT, weight REAL,"        \
-    " files INTEGER, epilogue INTEGER);"                                                           \
-    "CREATE TABLE epilogues (line TEXT PRIMARY KEY) WITHOUT ROWID;"                                \
+    " files INTEGER, unnamed INTEGER);"                                                            \
+    "CREATE TABLE unnamed (line TEXT PRIMARY KEY, lack INTEGER) WITHOUT ROWID;"                    \
     "CREATE TABLE records (row BLOB, solver TEXT, params TEXT, PRIMARY KEY (row, solver))"         \
     " WITHOUT ROWID;"                                                                              \
     "CREATE TABLE losers (job INTEGER PRIMARY KEY, candidate INTEGER, params TEXT);"               \
@@ -25,7 +25,7 @@ static const struct sqlite_member members[] = {
      "INSERT INTO candidates VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
     {offsetof(struct export_spool, move), "UPDATE candidates SET files = ?2 WHERE id = ?1"},
     {offsetof(struct export_spool, remove), "DELETE FROM candidates WHERE id = ?"},
-    {offsetof(struct export_spool, epilogue), "INSERT OR IGNORE INTO epilogues VALUES (?)"},
+    {offsetof(struct export_spool, unnamed), "INSERT OR IGNORE INTO unnamed VALUES (?, ?)"},
     {offsetof(struct export_spool, record), "INSERT INTO records VALUES (?, ?, ?)"},
     {offsetof(struct export_spool, loser), "INSERT OR REPLACE INTO losers VALUES (?, ?, ?)"},
 };
@@ -64,7 +64,7 @@ bool export_spool_add(struct export_spool *spool, const struct gate *gate,
 {
     const struct candidate *candidate = item->candidate;
     const struct result *result = candidate->result;
-    bool epilogue = result->problem.epilogue[0] != '\0';
+    bool unnamed = !problem_has_find_key(&result->problem);
     bool shares = candidate->tunable && (item->files & SPOOL_MIOPEN) != 0;
     char line[PROBLEM_KEY_MAX + 1];
     guint8 blob[PERF_ROW_BLOB_MAX];
@@ -75,7 +75,7 @@ bool export_spool_add(struct export_spool *spool, const struct gate *gate,
         !sqlite_do(spool->add, error, "ltttdlbtdll", result->job, line, candidate->solver->name,
                    candidate->time_text, candidate->time_ms, (int64_t)result->kept.workspace_bytes,
                    shares ? blob : NULL, shares ? bytes : (size_t)0, result->kept.config_text,
-                   item->weight, (int64_t)item->files, (int64_t)epilogue)) {
+                   item->weight, (int64_t)item->files, (int64_t)unnamed)) {
         return false;
     }
     *id = sqlite3_last_insert_rowid(spool->db);
@@ -89,11 +89,12 @@ bool export_spool_set_files(struct export_spool *spool, int64_t id, int files, G
                             code_names_release(&spool->names, id, error);
 }
 
-bool export_spool_add_epilogue(struct export_spool *spool, const struct problem *problem,
-                               GError **error)
+bool export_spool_add_unnamed(struct export_spool *spool, const struct problem *problem,
+                              GError **error)
 {
     char key[PROBLEM_KEY_MAX];
-    return sqlite_do(spool->epilogue, error, "t", problem_key(problem, key));
+    return sqlite_do(spool->unnamed, error, "tl", problem_key(problem, key),
+                     (int64_t)problem_find_key_lack(problem));
 }
 
 bool export_spool_sort(struct export_spool *spool, GError **error)
@@ -202,19 +203,19 @@ GPtrArray *export_spool_list_losers(struct export_spool *spool, int64_t after_jo
 
 #define FIND_RIVALS                                                                                \
     "INSERT INTO rivals (candidate) SELECT k.id FROM candidates k"                                 \
-    " WHERE k.epilogue = ? AND " CODE_NAMES_CONTESTED(                                             \
+    " WHERE k.unnamed = ? AND " CODE_NAMES_CONTESTED(                                              \
         "k.id") " ORDER BY line, time_ms, solver, job"
 #define RIVALS                                                                                     \
     "SELECT k.id, k.job, k.line, k.solver FROM rivals r JOIN candidates k ON k.id = r.candidate"   \
     " ORDER BY r.id"
 
-static bool find_rivals(struct export_spool *spool, bool epilogues, GError **error)
+static bool find_rivals(struct export_spool *spool, bool unnamed, GError **error)
 {
     sqlite3_stmt *find = NULL;
     bool found = code_names_contest(&spool->names, error) &&
                  sqlite_run(spool->db, "DELETE FROM rivals", error) &&
                  (find = sqlite_statement(spool->db, FIND_RIVALS, error)) != NULL &&
-                 sqlite_do(find, error, "l", (int64_t)epilogues);
+                 sqlite_do(find, error, "l", (int64_t)unnamed);
     sqlite3_finalize(find);
     return found;
 }
@@ -237,12 +238,12 @@ static bool refuse_rival(sqlite3_stmt *query, char *reason,
     return refuse(data, &refusal, error);
 }
 
-bool export_spool_settle_names(struct export_spool *spool, bool epilogues,
+bool export_spool_settle_names(struct export_spool *spool, bool unnamed,
                                bool (*refuse)(void *data, const struct export_refusal *refusal,
                                               GError **error),
                                void *data, GError **error)
 {
-    if (!find_rivals(spool, epilogues, error)) {
+    if (!find_rivals(spool, unnamed, error)) {
         return false;
     }
     sqlite3_stmt *query = sqlite_statement(spool->db, RIVALS, error);

@@ -19,7 +19,7 @@
 struct export_spool {
     sqlite3 *db;
     struct code_names names;
-    sqlite3_stmt *add, *move, *remove, *epilogue, *record, *loser;
+    sqlite3_stmt *add, *move, *remove, *unnamed, *record, *loser;
 };
 
 /* Makes the scratch database. Close the spool also after failure. */
@@ -38,10 +38,10 @@ bool export_spool_add(struct export_spool *spool, const struct gate *gate,
                       const struct spool_item *item, int64_t *id, GError **error);
 /* Sets the SPOOL_ bits of a candidate; 0 removes the candidate. */
 bool export_spool_set_files(struct export_spool *spool, int64_t id, int files, GError **error);
-/* Counts a problem with an epilogue, which MIOpen's keys cannot express. A problem that is added
- * again is not counted again. */
-bool export_spool_add_epilogue(struct export_spool *spool, const struct problem *problem,
-                               GError **error);
+/* Counts a problem that MIOpen's keys cannot name. A problem that is added again is not counted
+ * again. */
+bool export_spool_add_unnamed(struct export_spool *spool, const struct problem *problem,
+                              GError **error);
 /* Called once all candidates are added: makes the indices by which they are read in order. */
 bool export_spool_sort(struct export_spool *spool, GError **error);
 
@@ -59,9 +59,9 @@ GPtrArray *export_spool_list_losers(struct export_spool *spool, int64_t after_jo
                                     GError **error);
 
 /* Settles conflicts of kernel names: of the candidates that have different code objects of one
- * name, the first one keeps the name. The others are passed to `refuse` and removed. `epilogues`:
- * true for problems with an epilogue, false for those without. */
-bool export_spool_settle_names(struct export_spool *spool, bool epilogues,
+ * name, the first one keeps the name. The others are passed to `refuse` and removed. `unnamed`:
+ * true for problems that MIOpen's keys cannot name, false for the others. */
+bool export_spool_settle_names(struct export_spool *spool, bool unnamed,
                                bool (*refuse)(void *data, const struct export_refusal *refusal,
                                               GError **error),
                                void *data, GError **error);

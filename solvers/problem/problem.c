@@ -225,9 +225,17 @@ bool problem_is_strided(const struct problem *p)
     return memcmp(p->strides, packed, sizeof packed) != 0;
 }
 
+enum find_key_lack problem_find_key_lack(const struct problem *p)
+{
+    return p->kind != OP_CONV       ? LACK_OPERATOR
+           : problem_is_strided(p)  ? LACK_STRIDES
+           : p->epilogue[0] != '\0' ? LACK_EPILOGUE
+                                    : LACK_NONE;
+}
+
 bool problem_has_find_key(const struct problem *p)
 {
-    return p->kind == OP_CONV && p->epilogue[0] == '\0' && !problem_is_strided(p);
+    return problem_find_key_lack(p) == LACK_NONE;
 }
 
 enum tensor_role problem_output_role(const struct problem *p)

@@ -173,6 +173,14 @@ double problem_macs(const struct problem *p);
 
 /* Whether MIOpen's keys can name the problem: a convolution of packed tensors without epilogue. */
 bool problem_has_find_key(const struct problem *p);
+/* What a problem has that MIOpen's keys cannot name: the first that applies. */
+enum find_key_lack { LACK_NONE, LACK_OPERATOR, LACK_STRIDES, LACK_EPILOGUE };
+#define FIND_KEY_LACKS (LACK_EPILOGUE + 1)
+enum find_key_lack problem_find_key_lack(const struct problem *p);
+/* "an operator other than a convolution", "strided tensors", "an epilogue"; "" for LACK_NONE. Static. */
+const char *find_key_lack_words(enum find_key_lack lack);
+/* The same as one word for JSON: "operator", "strides", "epilogue"; "" for LACK_NONE. */
+const char *find_key_lack_name(enum find_key_lack lack);
 
 /* Whether the problem has an operand of this role. */
 bool problem_has_operand(const struct problem *p, enum tensor_role role);

@@ -24,6 +24,15 @@ static const char *const kind_table[OP_KIND_COUNT] = {
     [OP_SOFTMAX] = "softmax", [OP_RESIZE] = "resize", [OP_LRN] = "lrn",
 };
 
+static const struct {
+    const char *name, *words;
+} lack_table[FIND_KEY_LACKS] = {
+    [LACK_NONE] = {"", ""},
+    [LACK_OPERATOR] = {"operator", "an operator other than a convolution"},
+    [LACK_STRIDES] = {"strides", "strided tensors"},
+    [LACK_EPILOGUE] = {"epilogue", "an epilogue"},
+};
+
 static const char direction_letters[DIRECTION_COUNT] = {'F', 'B', 'W'};
 
 const char *data_type_name(enum data_type type)
@@ -81,6 +90,18 @@ bool op_kind_parse(const char *name, enum op_kind *kind)
         }
     }
     return false;
+}
+
+const char *find_key_lack_words(enum find_key_lack lack)
+{
+    g_assert(lack < FIND_KEY_LACKS);
+    return lack_table[lack].words;
+}
+
+const char *find_key_lack_name(enum find_key_lack lack)
+{
+    g_assert(lack < FIND_KEY_LACKS);
+    return lack_table[lack].name;
 }
 
 char direction_letter(enum direction direction)

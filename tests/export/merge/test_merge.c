@@ -157,7 +157,8 @@ static void lines_left_out_are_named_with_file_and_number(void)
         guint input;
         int number;
         const char *reason;
-    } expected[] = {{0, 2, "(S): the time is 0"}, {0, 3, "direction"}, {1, 2, "direction"}};
+    } expected[] = {
+        {0, 2, "(S): the time is 0"}, {0, 3, "no operator has this name"}, {1, 2, "direction"}};
     struct merge_options options = {0};
     g_autoptr(MergeReport) report = NULL;
     g_autofree char *out = merge_texts_into(texts, "out.fdb.txt", &options, &report);

@@ -20,7 +20,8 @@ struct known {
 
 static void add_known(SjdbWriter *writer, const struct known *known)
 {
-    static const struct sjdb_kernel_name kernel = {"a.cl.o", "-DA=1 -mcpu=gfx90a"};
+    static const struct sjdb_kernel_name kernels[] = {{"a.cl.o", "-DA=1 -mcpu=gfx90a"},
+                                                      {"a.cl.o", "-DA=1 -mcpu=gfx90a"}};
     const struct sjdb_find_entry entry = {known->solver, DIRECT, NULL, known->time_ms, 0};
     struct problem problem;
     struct solution solution;
@@ -37,8 +38,16 @@ static void add_known(SjdbWriter *writer, const struct known *known)
         launch_arg_int32(launch, -7);
         launch_arg_float32(launch, 0.1);
         launch_arg_scaled_stride(launch, TENSOR_X, 3, 2);
+        bool packs = problem.epilogue[0] != '\0';
+        if (packs) {
+            launch_arg_tensor(launch, TENSOR_PACKED);
+            solution.launches[1] = solution.launches[0];
+            solution.launch_count = 2;
+            solution.pack_count = 1;
+            solution.packed_bytes = 64;
+        }
         g_assert_true(sjdb_writer_add_solution(writer, &problem, known->solver, known->params,
-                                               &solution, &kernel, NULL));
+                                               &solution, kernels, NULL));
     }
 }
 
@@ -133,6 +142,41 @@ static void solutions_go_with_the_entries_that_are_kept(void)
         g_assert_cmpstr(skipjackdb_meta(db), ==, "");
         skipjackdb_close(db);
     }
+}
+
+/* A .sjdb keeps what a find-db cannot name: operators, strides, epilogues, filters that are packed. */
+static void other_problems_are_kept_or_counted(void)
+{
+    static const struct known known[] = {
+        {K1, "S", 2, "a"},
+        {K1 "_sx300000x3136x0x56x1", "S", 2, "strided"},
+        {K1 "+relu", "S", 2, "relu"},
+        {"pool(max)-4-8-8-2x2-4-4-4-1-0x0-2x2-1x1-0-NCHW-FP32-F", "S", 2, "pool"},
+        {"lrn(5,1e+20,0.75,1)-4-8-8-1x1-4-8-8-1-0x0-1x1-1x1-0-NCHW-FP32-F", "S", 2, "lrn"},
+        {"pool(max)-4-8-8-2x2-4-4-4-2-0x0-2x2-1x1-0-NCHW-FP32-F", "P", 0, "alone"},
+    };
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    struct merge_options options = {0};
+    skipjackdb *db = NULL;
+    char *one = write_sjdb(folder, "a.sjdb", "{}", known, G_N_ELEMENTS(known));
+    const char *out = temp_folder_path(folder, "c.sjdb");
+    g_autoptr(MergeReport) all = merge(one, NULL, out, &options);
+    g_autoptr(MergeReport) finds =
+        merge(one, NULL, temp_folder_path(folder, "c.fdb.txt"), &options);
+    g_autoptr(MergeReport) perfs = merge(one, NULL, temp_folder_path(folder, "c.db.txt"), &options);
+    g_autoptr(GBytes) before = temp_folder_read(one);
+    g_autoptr(GBytes) after = temp_folder_read(out);
+    g_assert_true(g_bytes_equal(before, after));
+    g_assert_cmpint(finds->keys, ==, 1);
+    g_assert_cmpint(finds->losses[LOSS_STRIDES], ==, 1);
+    g_assert_cmpint(finds->losses[LOSS_EPILOGUE], ==, 1);
+    g_assert_cmpint(finds->losses[LOSS_OPERATOR], ==, 2);
+    g_assert_cmpint(perfs->entries, ==, 1);
+    g_assert_cmpint(skipjackdb_open(out, &db), ==, SKIPJACKDB_OK);
+    for (gsize i = 0; i < G_N_ELEMENTS(known); i++) {
+        assert_solution(db, known[i].key, known[i].solver, known[i].params);
+    }
+    skipjackdb_close(db);
 }
 
 static void key_taken_whole_brings_its_own_solvers_alone(void)
@@ -230,6 +274,8 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
+    g_test_add_func("/merge_solutions/other_problems_are_kept_or_counted",
+                    other_problems_are_kept_or_counted);
     g_test_add_func("/merge/solutions/a_file_is_converted_to_itself",
                     a_file_is_converted_to_itself);
     g_test_add_func("/merge/solutions/go_with_the_entries_that_are_kept",

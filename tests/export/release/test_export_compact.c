@@ -1,4 +1,5 @@
-/* The exported .sjdb, with the test's own solvers: one can be tuned and takes any epilogue. */
+/* The exported .sjdb, with the test's own solvers: one can be tuned, takes any epilogue and strides, and packs the
+ * filter of a batch of 16. */
 #include "export/commands.h"
 #include "export/formats/find_db.h"
 #include "export/release/export.h"
@@ -55,8 +56,18 @@ static bool solve(const struct problem *p, const struct context *context,
 {
     (void)context;
     (void)error;
+    if (config->count > 0 && p->n == 16) {
+        struct launch *pack = export_scene_launch(p, config, solution);
+        launch_arg_tensor(pack, TENSOR_W);
+        launch_arg_tensor(pack, TENSOR_PACKED);
+        solution->pack_count = 1;
+        solution->packed_bytes = 4096;
+    }
     struct launch *launch = export_scene_launch(p, config, solution);
     launch_arg_tensor(launch, TENSOR_X);
+    if (problem_has_operand(p, TENSOR_BIAS)) {
+        launch_arg_tensor(launch, TENSOR_BIAS);
+    }
     launch_arg_stride(launch, TENSOR_Y, 1);
     launch_arg_int32(launch, p->in[AXIS_W]);
     launch_arg_float32(launch, 0.5);
@@ -68,7 +79,7 @@ static bool solve(const struct problem *p, const struct context *context,
     {                                                                                              \
         .provider = "test", .name = NAME, .revision = 3, .algorithm = "Direct",                    \
         .sources = sources, .is_applicable = APPLIES, .default_config = DEFAULT, .space = SPACE,   \
-        .solve = solve                                                                             \
+        .solve = solve, .any_strides = true, .epilogues = EPILOGUE_DOES_ALL                        \
     }
 static const struct solver solvers[] = {SOLVER("ConvTuned", applies, &space, usual),
                                         SOLVER("ConvBare", applies_bare, NULL, none)};
@@ -80,7 +91,8 @@ const int solver_table_count = G_N_ELEMENTS(solver_table);
 #define FUSED   FORWARD "+bias+relu"
 #define ODD     "128-28-28-3x3-64-55-55-4-1x1-2x2-1x1-0-NCHW-FP32-B"
 #define EVEN    "128-28-28-3x3-64-56-56-4-1x1-2x2-1x1-0-NCHW-FP32-B"
-static const char *const keys[] = {ODD, EVEN, FUSED, FORWARD};
+#define STRIDED "64-8-8-1x1-64-8-8-4-0x0-1x1-1x1-0-NCHW-FP32-F_sx5000x64x0x8x1"
+static const char *const keys[] = {ODD, EVEN, FUSED, FORWARD, STRIDED};
 
 static void export_to(const char *const *of, int count, unsigned what, const char *dir,
                       struct export_summary *summary)
@@ -107,6 +119,17 @@ static const char *params_of(const skipjackdb *db, const char *key)
     return found;
 }
 
+static struct skipjackdb_solution solution_of(const skipjackdb *db, const char *key,
+                                              const char *solver)
+{
+    struct skipjackdb_problem problem = {.size = sizeof problem};
+    struct skipjackdb_solution solution = {0};
+    g_assert_cmpint(skipjackdb_problem_parse(key, &problem), ==, SKIPJACKDB_OK);
+    g_assert_cmpint(skipjackdb_solution(db, &problem, solver, &solution, sizeof solution), ==,
+                    SKIPJACKDB_OK);
+    return solution;
+}
+
 static void each_problem_has_its_own_params_and_launches(void)
 {
     struct export_summary summary;
@@ -116,16 +139,25 @@ static void each_problem_has_its_own_params_and_launches(void)
     g_assert_cmpint(summary.perf_records, ==, 2);
     g_assert_cmpint(summary.merged, ==, 1);
     g_assert_cmpint(summary.find_keys, ==, 3);
-    g_assert_cmpint(summary.inexpressible, ==, 1);
+    g_assert_cmpint(summary.inexpressible, ==, 2);
+    g_assert_cmpint(summary.lacks[LACK_EPILOGUE], ==, 1);
+    g_assert_cmpint(summary.lacks[LACK_STRIDES], ==, 1);
+    g_assert_cmpint(summary.lacks[LACK_OPERATOR], ==, 0);
     g_assert_cmpuint(summary.files->len, ==, 2);
     g_assert_cmpint(skipjackdb_open(summary.files->pdata[0], &db), ==, SKIPJACKDB_OK);
-    g_assert_cmpint((int)skipjackdb_problem_count(db), ==, 4);
-    g_assert_cmpint((int)skipjackdb_solved_count(db), ==, 4);
+    g_assert_cmpint((int)skipjackdb_problem_count(db), ==, 5);
+    /* the plain forward problem has one solution that packs, and one that does not */
+    g_assert_cmpint((int)skipjackdb_solved_count(db), ==, 6);
+    g_assert_cmpuint(solution_of(db, FORWARD, "ConvTuned").pack_count, ==, 1);
+    g_assert_cmpuint(solution_of(db, FORWARD, "ConvTuned").packed_bytes, ==, 4096);
+    g_assert_cmpuint(solution_of(db, FORWARD, "ConvBare").pack_count, ==, 0);
+    g_assert_cmpuint(solution_of(db, FUSED, "ConvTuned").launch_count, ==, 2);
+    g_assert_cmpuint(solution_of(db, STRIDED, "ConvTuned").launch_count, ==, 1);
     g_assert_cmpstr(params_of(db, ODD), ==, "1");
     g_assert_cmpstr(params_of(db, EVEN), ==, "2");
     g_assert_cmpstr(params_of(db, FUSED), ==, "2");
     g_assert_nonnull(strstr(skipjackdb_meta(db), "\"target\":\"" EXPORT_FARM_TARGET "\""));
-    g_assert_nonnull(strstr(skipjackdb_meta(db), "\"solutions\":7"));
+    g_assert_nonnull(strstr(skipjackdb_meta(db), "\"solutions\":9"));
     skipjackdb_close(db);
     export_summary_clear(&summary);
 }

@@ -182,6 +182,24 @@ static void problem_with_an_epilogue_is_counted_and_in_our_own_file_alone(void)
     export_scene_clear(&scene);
 }
 
+static void problems_that_no_key_names_are_counted_by_what_they_have(void)
+{
+    struct export_scene scene;
+    export_scene_init(&scene);
+    export_scene_add(&scene, 1, EXPORT_SCENE_FORWARD "_sx300000x3136x0x56x1+relu", "ConvA", "", 1);
+    export_scene_add(&scene, 2, EXPORT_SCENE_FORWARD "_sx300000x3136x0x56x1", "ConvB", "", 1);
+    export_scene_add(&scene, 3, EXPORT_SCENE_FORWARD "+tanh", "ConvB", "", 1);
+    export_scene_add(&scene, 4, EXPORT_SCENE_FORWARD, "ConvB", "", 1);
+    export_scene_choose(&scene);
+    g_assert_cmpint(scene.summary.inexpressible, ==, 3);
+    g_assert_cmpint(scene.summary.lacks[LACK_STRIDES], ==, 2);
+    g_assert_cmpint(scene.summary.lacks[LACK_EPILOGUE], ==, 1);
+    g_assert_cmpint(scene.summary.find_keys, ==, 1);
+    g_assert_cmpint(scene.summary.perf_records, ==, 0);
+    g_assert_cmpuint(scene.own_lines->len, ==, 4);
+    export_scene_clear(&scene);
+}
+
 /* ---- names of code objects ---- */
 
 static void one_name_holds_one_code_object(void)
@@ -267,6 +285,8 @@ int main(int argc, char **argv)
                     entry_of_a_shared_row_states_the_workspace_of_its_params);
     g_test_add_func("/export_plan/problem_with_an_epilogue_is_counted_and_in_our_own_file_alone",
                     problem_with_an_epilogue_is_counted_and_in_our_own_file_alone);
+    g_test_add_func("/export_plan/problems_that_no_key_names_are_counted_by_what_they_have",
+                    problems_that_no_key_names_are_counted_by_what_they_have);
     g_test_add_func("/export_plan/one_name_holds_one_code_object", one_name_holds_one_code_object);
     g_test_add_func("/export_plan/names_go_to_problems_without_epilogues_first",
                     names_go_to_problems_without_epilogues_first);

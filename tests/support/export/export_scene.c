@@ -68,7 +68,7 @@ static bool solve(const struct problem *p, const struct context *context,
     {                                                                                              \
         .provider = "test", .name = NAME, .revision = 3, .algorithm = "Direct",                    \
         .sources = sources, .is_applicable = applies, .default_config = DEFAULT, .space = SPACE,   \
-        .solve = solve                                                                             \
+        .solve = solve, .any_strides = true, .epilogues = EPILOGUE_DOES_ALL                        \
     }
 const struct solver export_scene_solvers[EXPORT_SCENE_SOLVERS] = {
     SOLVER("ConvTuned", &space, usual), SOLVER("ConvA", NULL, none), SOLVER("ConvB", NULL, none),
