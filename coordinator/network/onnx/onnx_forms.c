@@ -294,8 +294,9 @@ bool onnx_draft_modernise(Graph *graph, struct onnx_draft *draft, int opset, GEr
     if (!check_kinds(draft, error)) {
         return false;
     }
+    const char *given = draft->op;
     for (size_t i = 0; draft->domain[0] == '\0' && i < G_N_ELEMENTS(forms); i++) {
-        if (opset < forms[i].since && strcmp(draft->op, forms[i].op) == 0 &&
+        if (opset < forms[i].since && strcmp(given, forms[i].op) == 0 &&
             !forms[i].modernise(graph, draft, error)) {
             return false;
         }

@@ -116,7 +116,8 @@ static struct value *add_unknown(struct reader *reader, const char *name, const 
     g_autoptr(Attributes) attributes = attributes_new();
     attributes_set_string(attributes, "op", op);
     attributes_set_string(attributes, "reason", reason);
-    struct node_spec spec = {.op = &op_unknown, .name = name, .attributes = attributes};
+    struct node_spec spec = {
+        .op = &op_unknown, .name = name, .attributes = attributes, .output_count = 1};
     struct node *node = graph_add(reader->graph, &spec, NULL);
     g_assert(node != NULL);
     return node->outputs[0];

@@ -319,7 +319,9 @@ static void test_unreadable_files(void)
     } rows[] = {
         {missing, NULL, EXPORT_ERROR_IO, "missing.txt"},
         {folder, NULL, EXPORT_ERROR_IO, "it is a folder"},
-        {"model.onnx", "\b\6\x12", EXPORT_ERROR_KIND,
+        {"model.onnx", "\b\6\x12", EXPORT_ERROR_DAMAGED,
+         "at byte 3, in producer_name: its length does not end"},
+        {"model.pb", "\x7\6\x12\0", EXPORT_ERROR_KIND,
          "no list of problems that this version reads"},
         {"a.out",
          "\x7f"
@@ -327,7 +329,7 @@ static void test_unreadable_files(void)
          EXPORT_ERROR_KIND, "driver command lines"},
         {"x.db", "SQLite format 3\0damaged", EXPORT_ERROR_DAMAGED, "x.db"},
     };
-    static const size_t lengths[] = {0, 0, 3, 7, 23};
+    static const size_t lengths[] = {0, 0, 3, 4, 7, 23};
     for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
         g_autoptr(GError) error = NULL;
         g_autoptr(Import) import = import_new(&no_options);
