@@ -177,8 +177,7 @@ static void layer_clear(gpointer data)
     g_free(((struct onnx_layer *)data)->reason);
 }
 
-static void read_layer(struct node *node, const struct conv_inputs *at,
-                       struct onnx_layer *layer)
+static void read_layer(struct node *node, const struct conv_inputs *at, struct onnx_layer *layer)
 {
     g_autoptr(GError) wrong = NULL;
     const struct shape *x = &node->inputs[at->x]->shape, *w = &node->inputs[at->w]->shape;

@@ -579,8 +579,8 @@ static bool add_unknown_node(struct reader *reader, const Onnx__NodeProto *node,
 static bool add_branch(struct reader *reader, const Onnx__NodeProto *node,
                        const Onnx__GraphProto *branch, const struct scope *scope, GError **error)
 {
-    struct scope inner = {scope, g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL)};
-    g_autoptr(GHashTable) names = inner.values;
+    g_autoptr(GHashTable) names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    const struct scope inner = {scope, names};
     g_autofree struct value **values = g_new0(struct value *, MAX(node->n_output, 1));
     if (branch->n_output < node->n_output) {
         return fail_node(reader, node, error, "its branch has fewer outputs than it has");
@@ -1035,8 +1035,8 @@ static bool add_outputs(struct reader *reader, const Onnx__GraphProto *from,
 static bool read_model(struct reader *reader, GError **error)
 {
     const Onnx__GraphProto *from = onnx_file_model(reader->file)->graph;
-    struct scope scope = {NULL, g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL)};
-    g_autoptr(GHashTable) names = scope.values;
+    g_autoptr(GHashTable) names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    const struct scope scope = {NULL, names};
     if (!add_initializers(reader, from, &scope, error) ||
         !add_inputs(reader, from, &scope, error)) {
         return false;

@@ -100,7 +100,7 @@ static void test_damage(void)
         size_t length;
         const char *reason;
     } rows[] = {
-        {"\x0f", 1, "at byte 1, in ir_version: *form 7*"},
+        {"\x0f", 1, "at byte 0, in ir_version: a value of the form 7 cannot be one of this field"},
         {"\x0a\x01z", 3,
          "at byte 0, in ir_version: a value of the form 2 cannot be one of this field"},
         {"\x12\x05"
