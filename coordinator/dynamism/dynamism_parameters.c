@@ -74,7 +74,10 @@ static void add_kind(GString *text, const struct problem *p)
     g_string_append_printf(text, " kind %d %d %d", p->kind, p->direction, p->spatial_dim);
     for (int t = 0; t < TENSOR_COUNT; t++)
         g_string_append_printf(text, " %d/%d/%d", p->type[t], p->cast[t], p->layout[t]);
-    g_string_append_printf(text, " %d%s", p->bias, p->epilogue);
+    g_string_append_printf(text, " %d%s %s", p->bias, p->epilogue, p->mode);
+    for (int t = 0; t < STRIDED_COUNT; t++)
+        for (int i = 0; i < 5; i++)
+            g_string_append_printf(text, " %" G_GINT64_FORMAT, p->strides[t][i]);
 }
 
 static int count_distinct(const GArray *problems, int fields, bool with_kind)

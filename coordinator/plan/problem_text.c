@@ -60,22 +60,68 @@ static void append_layouts(GString *text, const struct problem *p)
         g_string_append_printf(text, " %s", layout_name(x));
 }
 
+/* Appends the direction of a convolution, or the operator: "F ", "pool(max) ". */
+static void append_kind(GString *text, const struct problem *p)
+{
+    if (p->kind == OP_CONV)
+        g_string_append_printf(text, "%c ", direction_letter(p->direction));
+    else if (p->mode[0])
+        g_string_append_printf(text, "%s(%s) ", op_kind_name(p->kind), p->mode);
+    else
+        g_string_append_printf(text, "%s ", op_kind_name(p->kind));
+}
+
+/* Appends the output's size if it is not the one that follows from the other fields: " to 7x7". */
+static void append_output(GString *text, const struct problem *p)
+{
+    struct problem usual = *p;
+    problem_set_output(&usual);
+    if (memcmp(usual.out, p->out, sizeof p->out) == 0)
+        return;
+    g_string_append(text, " to ");
+    append_axes(text, p, p->out);
+}
+
+/* Appends the strides of tensors that are not packed: " strides x 400/65/0/8/1". */
+static void append_strides(GString *text, const struct problem *p)
+{
+    static const char *const names[STRIDED_COUNT] = {"x", "w", "y", "residual"};
+    bool any = false;
+    for (int t = 0; t < STRIDED_COUNT; t++) {
+        const int64_t *s = p->strides[t];
+        if ((s[0] | s[1] | s[2] | s[3] | s[4]) == 0)
+            continue;
+        g_string_append_printf(text,
+                               "%s%s %" G_GINT64_FORMAT "/%" G_GINT64_FORMAT "/%" G_GINT64_FORMAT
+                               "/%" G_GINT64_FORMAT "/%" G_GINT64_FORMAT,
+                               any ? ", " : " strides ", names[t], s[0], s[1], s[2], s[3], s[4]);
+        any = true;
+    }
+}
+
 char *problem_text(const struct problem *p)
 {
     GString *text = g_string_new(NULL);
-    g_string_append_printf(text, "%c %" G_GINT64_FORMAT "x", direction_letter(p->direction), p->c);
+    append_kind(text, p);
+    g_string_append_printf(text, "%" G_GINT64_FORMAT "x", p->c);
     append_axes(text, p, p->in);
-    g_string_append_printf(text, " k%" G_GINT64_FORMAT " ", p->k);
-    append_axes(text, p, p->fil);
+    if (p->kind == OP_CONV)
+        g_string_append_printf(text, " k%" G_GINT64_FORMAT, p->k);
+    if (p->kind == OP_CONV || p->kind == OP_POOL) {
+        g_string_append_c(text, ' ');
+        append_axes(text, p, p->fil);
+    }
     append_step(text, p, 's', p->stride, 1);
     append_step(text, p, 'p', p->pad, 0);
     append_step(text, p, 'd', p->dilation, 1);
+    append_output(text, p);
     if (p->groups != 1)
         g_string_append_printf(text, " g%" G_GINT64_FORMAT, p->groups);
     g_string_append_printf(text, " n%" G_GINT64_FORMAT, p->n);
     append_types(text, p);
     append_casts(text, p);
     append_layouts(text, p);
+    append_strides(text, p);
     if (p->bias)
         g_string_append(text, " bias");
     if (p->epilogue[0])

@@ -6,7 +6,8 @@
 #include <stdio.h>
 
 struct reason {
-    const char *text; /* the solver's text for the reason, which is static */
+    const char *text;   /* the solver's text for the reason, which is static */
+    const char *solver; /* its name; NULL if no solver computes the operator */
     int problems;
     char example[PROBLEM_KEY_MAX];
 };
@@ -31,14 +32,38 @@ void unserved_free(Unserved *unserved)
     }
 }
 
-/* Returns true if a solver serves the problem on the target. Otherwise *reason is the naive
- * solver's: it serves nearly every problem, so its reason tells best what is missing. */
-static bool served_on(const struct problem *p, const struct target *target, const char **reason)
+/* The steps of epilogues that a solver does, and whether it takes any strides, as one number: the solver with most
+ * lacks least. */
+static int abilities(const struct solver *solver)
 {
+    return __builtin_popcount(solver->epilogues) + solver->any_strides;
+}
+
+/* The solver whose reason tells best what is missing: the naive one for convolutions, since it serves nearly all of
+ * them; for another operator the solver of it that can do most. NULL if none computes the operator. */
+static const struct solver *most_able(const struct problem *p)
+{
+    const struct solver *best = NULL;
+    if (p->kind == OP_CONV)
+        return solver_find(PLAN_NAIVE_SOLVER);
+    for (int i = 0; i < solver_table_count; i++)
+        if (solver_table[i]->kind == p->kind &&
+            (!best || abilities(solver_table[i]) > abilities(best)))
+            best = solver_table[i];
+    return best;
+}
+
+/* Returns true if a solver serves the problem on the target. Otherwise `reason` gets the words of the solver that
+ * is nearest to serving it. */
+static bool served_on(const struct problem *p, const struct target *target, struct reason *reason)
+{
+    const struct solver *able = most_able(p);
     const char *unused;
     struct context context;
     context_init(&context, target);
-    if (solver_applicable(solver_find(PLAN_NAIVE_SOLVER), p, &context, reason))
+    reason->text = "no solver computes this operator";
+    reason->solver = able ? able->name : NULL;
+    if (able && solver_applicable(able, p, &context, &reason->text))
         return true;
     for (int i = 0; i < solver_table_count; i++)
         if (solver_applicable(solver_table[i], p, &context, &unused))
@@ -47,7 +72,7 @@ static bool served_on(const struct problem *p, const struct target *target, cons
 }
 
 /* Returns true if a solver serves the problem on at least one kind of target. */
-static bool served_anywhere(const struct problem *p, const char **reason)
+static bool served_anywhere(const struct problem *p, struct reason *reason)
 {
     static const char *const kinds[] = {"gfx942130", "gfx1030_36", "sm_90_132_80g",
                                         "cpu-znver4_16"};
@@ -63,18 +88,19 @@ static bool served_anywhere(const struct problem *p, const char **reason)
 
 void unserved_ask(Unserved *unserved, const struct problem *p, const struct target *target)
 {
-    const char *reason = NULL;
+    struct reason reason = {0};
     if (target ? served_on(p, target, &reason) : served_anywhere(p, &reason))
         return;
     struct reason *known = NULL;
     for (guint i = 0; i < unserved->reasons->len && !known; i++) {
         struct reason *other = &g_array_index(unserved->reasons, struct reason, i);
-        known = g_strcmp0(other->text, reason) == 0 ? other : NULL;
+        bool same = g_strcmp0(other->text, reason.text) == 0 &&
+                    g_strcmp0(other->solver, reason.solver) == 0;
+        known = same ? other : NULL;
     }
     if (!known) {
-        struct reason first = {.text = reason};
-        problem_key(p, first.example);
-        g_array_append_val(unserved->reasons, first);
+        problem_key(p, reason.example);
+        g_array_append_val(unserved->reasons, reason);
         known = &g_array_index(unserved->reasons, struct reason, unserved->reasons->len - 1);
     }
     known->problems++;
@@ -94,8 +120,8 @@ void unserved_say(const Unserved *unserved)
             unserved->count);
     for (guint i = 0; i < unserved->reasons->len; i++) {
         const struct reason *reason = &g_array_index(unserved->reasons, struct reason, i);
-        fprintf(stderr, "  %d such as %s: %s %s\n", reason->problems, reason->example,
-                PLAN_NAIVE_SOLVER, reason->text);
+        fprintf(stderr, "  %d such as %s: %s%s%s\n", reason->problems, reason->example,
+                reason->solver ? reason->solver : "", reason->solver ? " " : "", reason->text);
     }
 }
 
@@ -104,9 +130,9 @@ json_t *unserved_json(const Unserved *unserved)
     json_t *array = json_array();
     for (guint i = 0; i < unserved->reasons->len; i++) {
         const struct reason *reason = &g_array_index(unserved->reasons, struct reason, i);
-        json_array_append_new(array,
-                              json_pack("{s:s, s:i, s:s}", "reason", reason->text, "problems",
-                                        reason->problems, "example", reason->example));
+        json_array_append_new(array, json_pack("{s:s?, s:s, s:i, s:s}", "solver", reason->solver,
+                                               "reason", reason->text, "problems", reason->problems,
+                                               "example", reason->example));
     }
     return array;
 }

@@ -1,5 +1,5 @@
 /*
- * Problems that no solver serves (FP8 and BF8, casts, epilogues): users hear
+ * Problems that no solver serves (FP8 and BF8, casts, some epilogues): users hear
  * of them when they import a list and when they make a campaign, with the
  * reason, and not only from a report.
  */
@@ -25,8 +25,9 @@ int unserved_count(const Unserved *unserved);
 /* Prints on standard error how many problems there are, and for each reason a line with an example.
  * Prints nothing if every problem is served. */
 void unserved_say(const Unserved *unserved);
-/* Returns an array with an object for each reason: reason, problems (how many), example (a key). A
- * new reference. */
+/* Returns an array with an object for each reason: solver (the one that is nearest to serving the
+ * problems; null if none computes the operator), reason (what it lacks), problems (how many), example
+ * (a key). A new reference. */
 json_t *unserved_json(const Unserved *unserved);
 
 #endif
