@@ -100,9 +100,13 @@ struct graph *graph_copy(const struct graph *graph, GPtrArray **node_map, GPtrAr
             g_ptr_array_add(copy->automatic, nodes->pdata[node->id]);
     }
     /* All were marked as they were added; those that are not pending in the original are not pending here. */
-    for (const struct node *node = graph_first(graph); node; node = node_next(node))
-        ((struct node *)nodes->pdata[node->id])->pending = node->pending;
-    copy->queue_is_loose = true;
+    g_ptr_array_set_size(copy->queue, 0);
+    for (const struct node *node = graph_first(graph); node; node = node_next(node)) {
+        struct node *made = nodes->pdata[node->id];
+        made->pending = false;
+        if (node->pending)
+            node_mark_pending(made);
+    }
     copy->no_shape_count = graph->no_shape_count;
     copy->is_settled = graph->is_settled;
     if (node_map)
