@@ -98,9 +98,13 @@ static bool kernel_reads(const struct op_call *call, int input, const struct sha
 {
     bool is_pointwise = call->op == kernel_op(OP_POINTWISE);
     bool is_constant = call->constants != NULL && call->constants[input] != NULL;
-    if (input == KERNEL_W || input == KERNEL_BIAS || input == KERNEL_SCALES) {
-        return is_constant || (input == KERNEL_W && stored->type == call->inputs[input]->type &&
-                               !shape_is_broadcast(stored) && is_in_some_layout(stored));
+    /* The contents of large constants are not shown here. The plan casts and orders a constant filter, and moves any
+     * other. */
+    if (input == KERNEL_W) {
+        return is_constant || (!shape_is_broadcast(stored) && is_in_some_layout(stored));
+    }
+    if (input == KERNEL_BIAS || input == KERNEL_SCALES) {
+        return is_constant || shape_is_packed(stored);
     }
     if (stored->type != call->inputs[input]->type && !is_constant) {
         enum data_type type;

@@ -171,7 +171,8 @@ static bool add_move(struct builder *b, struct node *node, const char *name, str
         }
     }
     if (repeats) {
-        shape_set_packed(&zeros.shape, zeros.shape.type, zeros.shape.rank, zeros.shape.dim, NULL);
+        struct shape turned = zeros.shape;
+        shape_set_packed(&zeros.shape, turned.type, turned.rank, turned.dim, NULL);
     }
     const struct shape *shapes[STRIDED_COUNT] = {
         [TENSOR_X] = repeats ? &zeros.shape : &x.shape,
@@ -260,20 +261,48 @@ static bool is_output(const struct value *value)
     return value_is_graph_output(value);
 }
 
-/* The join that the value may be written into, and which of its inputs it is: it is used there as it is. */
-static struct node *join_of(struct builder *b, const struct value *value, int *input)
+/* The first join that reads the value, directly or through views that show it as it is. */
+static struct node *find_join(const struct value *value, const struct value *base, int *input)
 {
-    if (!b->options->in_place || is_output(value) || value->view != NULL) {
-        return NULL;
-    }
     for (int i = 0; i < value->use_count; i++) {
-        struct node *user = value->uses[i].node;
-        if (user != NULL && user->op == &op_join) {
-            *input = value->uses[i].input;
-            return user;
+        struct node *user = value->uses[i].node, *found = NULL;
+        if (user != NULL && user->op == &op_join && shape_equal(&value->shape, &base->shape)) {
+            struct view view;
+            value_base((struct value *)value, &view);
+            if (view_is_identity(&view, &base->shape)) {
+                *input = value->uses[i].input;
+                return user;
+            }
+        }
+        if (user != NULL && node_is_view(user)) {
+            found = find_join(node_output(user), base, input);
+        }
+        if (found != NULL) {
+            return found;
         }
     }
     return NULL;
+}
+
+/* Whether the value, or a view that is it, is an output of the graph. */
+static bool is_shown(const struct value *value)
+{
+    if (is_output(value)) {
+        return true;
+    }
+    for (int i = 0; i < value->use_count; i++) {
+        const struct node *user = value->uses[i].node;
+        if (user != NULL && node_is_view(user) && is_shown(node_output(user))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The join that the value may be written into, and which of its inputs it is: it is used there as it is. */
+static struct node *join_of(struct builder *b, const struct value *value, int *input)
+{
+    return b->options->in_place && !is_shown(value) ? find_join(value, value, input) : NULL;
 }
 
 /* The place of a join's result; it is made if this is the first of its inputs to be written. */
@@ -347,7 +376,10 @@ static bool read_filter(struct builder *b, struct kernel_step *s)
     struct value *w = s->node->inputs[KERNEL_W];
     int order[SHAPE_MAX_RANK];
     if (!value_is_constant(w)) {
-        return read_input(b, s->node, KERNEL_W, &s->sources[TENSOR_W]);
+        enum element_type type = s->sources[TENSOR_X].shape.type;
+        return read_input(b, s->node, KERNEL_W, &s->sources[TENSOR_W]) &&
+               (s->sources[TENSOR_W].shape.type == type ||
+                pack_source(b, s->node, "w", &s->sources[TENSOR_W], s->kernel.layout, type));
     }
     g_autoptr(Tensor) tensor = value_contents(w);
     if (tensor == NULL) {
@@ -629,7 +661,7 @@ static bool build_part(struct builder *b, struct node *node)
     shape_normalize(&x.shape);
     int input;
     struct node *join = join_of(b, value, &input);
-    if (b->options->in_place && !is_output(value) && join == NULL) {
+    if (b->options->in_place && !is_shown(value) && join == NULL) {
         *place_of(b, value) = (struct place){x.buffer, x.offset, x.shape};
         return true;
     }

@@ -1,0 +1,84 @@
+#include "coordinator/network/passes/passes.h"
+
+#include <math.h>
+#include <string.h>
+
+/* A generator that follows from the seed alone: splitmix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number
+ * generators", 2014). */
+static guint64 next_bits(guint64 *state)
+{
+    guint64 z = *state += 0x9E3779B97F4A7C15u;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return z ^ (z >> 31);
+}
+
+/* From -1 to 1. */
+static double next_number(guint64 *state)
+{
+    return (double)(next_bits(state) >> 11) / (double)(G_GUINT64_CONSTANT(1) << 52) - 1;
+}
+
+enum role { ROLE_FILTER, ROLE_SCALE, ROLE_VARIANCE, ROLE_LIST };
+
+/* What the constant is to its first user. */
+static enum role role_of(const struct value *value)
+{
+    const struct use *use = value->use_count > 0 ? &value->uses[0] : NULL;
+    const char *name = use != NULL && use->node != NULL ? use->node->op->name : "";
+    if (strcmp(name, "BatchNormalization") == 0) {
+        return use->input == 1 ? ROLE_SCALE : use->input == 4 ? ROLE_VARIANCE : ROLE_LIST;
+    }
+    if (strstr(name, "Normalization") != NULL && use->input == 1) {
+        return ROLE_SCALE;
+    }
+    return value->shape.rank >= 2 ? ROLE_FILTER : ROLE_LIST;
+}
+
+/* The width of uniform numbers that keep the variance of what a filter reads, behind relu: sqrt(6 / fan-in) (He et al.,
+ * "Delving deep into rectifiers", 2015). */
+static double filter_width(const struct value *value)
+{
+    const struct use *use = value->use_count > 0 ? &value->uses[0] : NULL;
+    const struct shape *shape = &value->shape;
+    bool is_columns = use != NULL && use->node != NULL &&
+                      (strcmp(use->node->op->name, "MatMul") == 0 ||
+                       (strcmp(use->node->op->name, "Gemm") == 0 &&
+                        attributes_int(use->node->attributes, "transB", 0) == 0));
+    int64_t rows = is_columns ? shape->dim[shape->rank - 1] : shape->dim[0];
+    return sqrt(6.0 / (double)MAX(shape_elements(shape) / MAX(rows, 1), 1));
+}
+
+static void fill(struct value *value, guint64 seed)
+{
+    guint64 state = seed ^ ((guint64)value->id * 0xD1342543DE82EF95u);
+    const struct shape *shape = &value->shape;
+    enum role role = role_of(value);
+    double width = role == ROLE_FILTER ? filter_width(value) : role == ROLE_LIST ? 0.1 : 0.5;
+    double centre = role == ROLE_SCALE || role == ROLE_VARIANCE ? 1 : 0;
+    int64_t count = shape_elements(shape);
+    void *data = g_malloc0((gsize)MAX(shape_bytes(shape), 1));
+    for (int64_t i = 0; i < count; i++) {
+        double number = next_number(&state);
+        element_write(data, shape->type, i,
+                      element_type_is_float(shape->type) ? centre + width * number
+                                                         : rint(127 * number));
+    }
+    g_autoptr(Tensor) tensor = tensor_take(shape, data);
+    graph_set_constant(value, tensor);
+}
+
+int network_fill_weights(struct graph *graph, guint64 seed)
+{
+    int filled = 0;
+    for (guint i = 0; i < graph->values->len; i++) {
+        struct value *value = graph->values->pdata[i];
+        if (!value->removed && value->kind == VALUE_CONSTANT && value->constant != NULL &&
+            !tensor_has_data(value->constant)) {
+            fill(value, seed);
+            filled++;
+        }
+    }
+    graph_propagate(graph);
+    return filled;
+}

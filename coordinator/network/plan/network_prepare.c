@@ -1,0 +1,142 @@
+#include "coordinator/network/plan/network_prepare.h"
+
+#include "coordinator/network/passes/lower.h"
+#include "coordinator/network/passes/passes.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const char *const choice_names[LAYOUT_CHOICE_COUNT] = {"NCHW", "NHWC", "per_layer"};
+
+const char *layout_choice_name(enum layout_choice choice)
+{
+    return choice_names[choice];
+}
+
+bool layout_choice_parse(const char *name, enum layout_choice *choice)
+{
+    for (int i = 0; i < LAYOUT_CHOICE_COUNT; i++) {
+        if (strcmp(choice_names[i], name) == 0) {
+            *choice = (enum layout_choice)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+void prepare_options_init(struct prepare_options *options)
+{
+    *options = (struct prepare_options){
+        .type = TYPE_FP32,
+        .layout = LAYOUT_CHOICE_NCHW,
+        .fusion = FUSION_ALL,
+        .in_place = true,
+        .seed = 1,
+    };
+}
+
+void prepared_network_clear(struct prepared_network *prepared)
+{
+    graph_free(prepared->graph);
+    network_plan_free(prepared->plan);
+    *prepared = (struct prepared_network){0};
+}
+
+/* The passes that both the reference and the plan have: batch and weights. */
+static struct graph *begin(struct graph *graph, const struct prepare_options *options,
+                           bool *generated, GError **error)
+{
+    graph_propagate(graph);
+    g_autoptr(Graph) copy = graph_copy(graph, NULL, NULL);
+    if (options->batch > 0 && !network_set_batch(copy, options->batch, error)) {
+        return NULL;
+    }
+    *generated = network_fill_weights(copy, options->seed) > 0;
+    return g_steal_pointer(&copy);
+}
+
+struct graph *network_reference(struct graph *graph, const struct prepare_options *options,
+                                GError **error)
+{
+    bool generated;
+    return begin(graph, options, &generated, error);
+}
+
+static bool set_type(struct graph *graph, const struct prepare_options *options, GError **error)
+{
+    enum element_type type = element_type_of_data_type(options->type);
+    if (!element_type_is_float(type) || options->type == TYPE_FP8 || options->type == TYPE_BF8) {
+        g_set_error(error, NETWORK_ERROR, NETWORK_ERROR_UNSUPPORTED,
+                    "a network cannot be brought into %s", data_type_name(options->type));
+        return false;
+    }
+    return network_set_type(graph, type, error);
+}
+
+static bool change(struct graph *graph, const struct prepare_options *options, GError **error)
+{
+    static const enum layout_wish wishes[LAYOUT_CHOICE_COUNT] = {
+        LAYOUT_WISH_FIRST, LAYOUT_WISH_LAST, LAYOUT_WISH_CHEAPEST};
+    network_fold_constants(graph);
+    if (!network_lower(graph, error)) {
+        return false;
+    }
+    network_fold_borders(graph);
+    network_fold_scales(graph);
+    network_match_activations(graph);
+    return network_fuse(graph, options->fusion, NULL, error) && set_type(graph, options, error) &&
+           network_set_layout(graph, wishes[options->layout], &options->costs, NULL, error);
+}
+
+static void set_knobs(struct network_plan *plan, const struct prepare_options *options)
+{
+    network_plan_set_knob(plan, "dtype", data_type_name(options->type));
+    network_plan_set_knob(plan, "layout", layout_choice_name(options->layout));
+    network_plan_set_knob(plan, "fusion", fusion_level_name(options->fusion));
+    network_plan_set_knob(plan, "in_place", options->in_place ? "yes" : "no");
+}
+
+static bool prepare(struct graph *graph, const struct prepare_options *options,
+                    struct prepared_network *prepared, GError **error)
+{
+    prepared->graph = begin(graph, options, &prepared->weights_are_generated, error);
+    if (prepared->graph == NULL || !change(prepared->graph, options, error)) {
+        return false;
+    }
+    const struct plan_options plan = {
+        .network = options->network,
+        .serves = options->serves,
+        .context = options->context,
+        .in_place = options->in_place,
+        .weights_are_generated = prepared->weights_are_generated,
+        .seed = options->seed,
+    };
+    prepared->plan = plan_build(prepared->graph, &plan, error);
+    if (prepared->plan != NULL) {
+        set_knobs(prepared->plan, options);
+    }
+    return prepared->plan != NULL;
+}
+
+bool network_prepare(struct graph *graph, const struct prepare_options *options,
+                     struct prepared_network *prepared, GError **error)
+{
+    struct prepared_network fused = {0};
+    *prepared = (struct prepared_network){0};
+    if (!prepare(graph, options, prepared, error)) {
+        prepared_network_clear(prepared);
+        return false;
+    }
+    if (options->fusion != FUSION_ALL) {
+        struct prepare_options all = *options;
+        all.fusion = FUSION_ALL;
+        if (!prepare(graph, &all, &fused, error)) {
+            prepared_network_clear(&fused);
+            prepared_network_clear(prepared);
+            return false;
+        }
+        network_plan_set_groups(prepared->plan, fused.plan);
+        prepared_network_clear(&fused);
+    }
+    return true;
+}
