@@ -6,6 +6,7 @@
 #ifndef COORDINATOR_COMMANDS_H
 #define COORDINATOR_COMMANDS_H
 
+int command_autotune(int argc, char **argv);
 int command_run_network(int argc, char **argv);
 int command_tune(int argc, char **argv);
 int command_import(int argc, char **argv);

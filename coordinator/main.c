@@ -66,6 +66,8 @@ static const struct command commands[] = {
     {"merge", "Results", "merge files of MIOpen's formats, or convert one", command_merge},
     {"lookup", "Results", "say what a .sjdb holds for a problem, or what is in it", command_lookup},
     {"diff", "Results", "compare two such files by what they say", command_diff},
+    {"autotune", "Networks", "try data types, layouts and fusion of a whole network",
+     command_autotune},
     {"run-network", "Networks", "run a whole network, tuned or not, and time it",
      command_run_network},
     {"pages", NULL, "man pages and shell completion, made when the program is built",

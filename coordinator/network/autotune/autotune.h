@@ -10,12 +10,12 @@
 #include "coordinator/network/autotune/tuning.h"
 
 struct autotune {
-    struct model *model;         /* the caller's */
-    const char *path;            /* the file that is written after each combination; the caller's */
-    const GArray *combinations;  /* struct combination; the caller's */
-    const GArray *pins;          /* struct pin; the caller's */
-    double sample_seconds;       /* device time for the readings of a pipeline */
-    bool prunes;                 /* whether combinations that cannot win are left out */
+    struct model *model;        /* the caller's */
+    const char *path;           /* the file that is written after each combination; the caller's */
+    const GArray *combinations; /* struct combination; the caller's */
+    const GArray *pins;         /* struct pin; the caller's */
+    double sample_seconds;      /* device time for the readings of a pipeline */
+    bool prunes;                /* whether combinations that cannot win are left out */
     struct tuning tuning;
     struct tuned_file file;
 };
