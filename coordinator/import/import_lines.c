@@ -268,9 +268,27 @@ bool import_is_perf_text_line(const char *line)
     return looks_like_entry(line, 'x', PERF_ROW_INTS); /* a complete perf-db key has two more 'x' */
 }
 
+/* Returns what is behind the operator in front of a key ("pool(max)-", "softmax-"), or the key where there is none. */
+static const char *behind_operator(const char *key)
+{
+    char name[16] = "";
+    enum op_kind kind;
+    size_t length = strcspn(key, "(-");
+    const char *end = key + length;
+    if (length >= sizeof name) {
+        return key;
+    }
+    memcpy(name, key, length);
+    if (!op_kind_parse(name, &kind)) {
+        return key;
+    }
+    end = *end == '(' ? strchr(end, ')') : end - 1;
+    return end != NULL && end[1] == '-' ? end + 2 : key;
+}
+
 bool import_is_key_line(const char *line)
 {
     const char *tab = strchr(line, '\t');
-    const char *key = tab != NULL ? tab + 1 : line;
+    const char *key = behind_operator(tab != NULL ? tab + 1 : line);
     return looks_like_key(key, strcspn(key, " \t"), '-', FIND_KEY_DASHES);
 }
