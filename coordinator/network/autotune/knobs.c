@@ -7,11 +7,11 @@
 
 const struct knob_row knob_table[KNOB_COUNT] = {
     [KNOB_DTYPE] = {.name = "dtype",
-                    .values = {"FP32", "FP16", "BF16", "INT8"},
-                    .picked = {"FP32", "FP16", "INT8"},
+                    .values = {"FP32", "FP16", "BF16"},
+                    .picked = {"FP32", "FP16"},
                     .help = "type that convolutions compute in"},
     [KNOB_LAYOUT] = {.name = "layout",
-                     .values = {"NCHW", "NHWC", "per-layer"},
+                     .values = {"NCHW", "NHWC", "per_layer"},
                      .picked = {"NCHW", "NHWC"},
                      .heuristic = "NCHW",
                      .help = "order of activations in memory"},

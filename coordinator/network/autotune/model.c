@@ -1,9 +1,8 @@
 #include "coordinator/network/autotune/model.h"
 
 #include "coordinator/cli/cli.h"
-#include "coordinator/network/passes/fuse.h"
-#include "coordinator/network/passes/lower.h"
-#include "coordinator/network/plan/plan_builder.h"
+#include "coordinator/network/host/host_eval.h"
+#include "coordinator/network/plan/network_prepare.h"
 #include "coordinator/network/samples.h"
 
 #include <string.h>
@@ -60,15 +59,14 @@ static void say_notes(const struct onnx_notes *notes)
         cli_note("%s\n", (const char *)g_ptr_array_index(notes->lines, i));
 }
 
-static Graph *read_graph(struct model *model, bool aloud, GError **error)
+static Graph *read_graph(struct model *model, GError **error)
 {
     struct onnx_notes notes;
     onnx_notes_init(&notes);
     Graph *graph = onnx_read_graph(model->file, &model->options, &notes, error);
     if (graph) {
         model->batch = notes.batch;
-        if (aloud)
-            say_notes(&notes);
+        say_notes(&notes);
     }
     onnx_notes_clear(&notes);
     return graph;
@@ -98,12 +96,13 @@ bool model_open(struct model *model, const struct model_wish *wish, GError **err
     if (!read_file(model, error) || !read_dims(model, error))
         return false;
     model->name = model_name(model);
-    g_autoptr(Graph) graph = read_graph(model, true, error);
-    return graph && read_inputs(model, graph, error);
+    model->graph = read_graph(model, error);
+    return model->graph && read_inputs(model, model->graph, error);
 }
 
 void model_clear(struct model *model)
 {
+    g_clear_pointer(&model->graph, graph_free);
     g_clear_pointer(&model->file, onnx_file_free);
     g_clear_pointer(&model->name, g_free);
     g_clear_pointer(&model->sha256, g_free);
@@ -112,13 +111,28 @@ void model_clear(struct model *model)
     g_clear_pointer(&model->reference, g_free);
 }
 
+/* The type of the first input of floats. */
 const char *model_dtype(const struct model *model)
 {
-    (void)model;
-    return "FP32";
+    for (guint i = 0; i < model->graph->inputs->len; i++) {
+        const struct value *input = g_ptr_array_index(model->graph->inputs, i);
+        enum data_type type;
+        if (element_type_is_float(input->shape.type) &&
+            element_type_to_data_type(input->shape.type, &type))
+            return data_type_name(type);
+    }
+    return data_type_name(TYPE_FP32);
 }
 
 /* ---- planning ---- */
+
+static void prepare_common(const struct model *model, struct prepare_options *options)
+{
+    prepare_options_init(options);
+    options->network = model->name;
+    options->batch = model->wish->batch;
+    options->seed = model->wish->seed;
+}
 
 static void set_knobs(struct network_plan *plan, const struct combination *combination)
 {
@@ -129,31 +143,30 @@ static void set_knobs(struct network_plan *plan, const struct combination *combi
 struct network_plan *model_plan(struct model *model, const struct combination *combination,
                                 const struct target *target, GError **error)
 {
-    enum fusion_level fusion = FUSION_NONE;
-    g_autoptr(Graph) graph = read_graph(model, false, error);
-    if (!graph || !network_lower(graph, error))
+    struct prepare_options options;
+    struct prepared_network prepared;
+    prepare_common(model, &options);
+    options.serves = plan_target_serves;
+    options.context = (void *)(uintptr_t)target;
+    if (!data_type_parse(combination->values[KNOB_DTYPE], &options.type) ||
+        !layout_choice_parse(combination->values[KNOB_LAYOUT], &options.layout) ||
+        !fusion_level_parse(combination->values[KNOB_FUSION], &options.fusion))
+        g_assert_not_reached();
+    if (!network_prepare(model->graph, &options, &prepared, error))
         return NULL;
-    fusion_level_parse(combination->values[KNOB_FUSION], &fusion);
-    network_match_activations(graph);
-    if (!network_fuse(graph, fusion, NULL, error))
-        return NULL;
-    const struct plan_options options = {
-        .network = model->name,
-        .serves = plan_target_serves,
-        .context = (void *)(uintptr_t)target,
-        .in_place = true,
-        .weights_are_generated = model->weights_are_generated,
-        .seed = model->wish->seed,
-    };
-    struct network_plan *plan = plan_build(graph, &options, error);
-    if (plan)
-        set_knobs(plan, combination);
+    struct network_plan *plan = g_steal_pointer(&prepared.plan);
+    prepared_network_clear(&prepared);
+    set_knobs(plan, combination);
     return plan;
 }
 
 bool model_reference(struct model *model, GError **error)
 {
-    (void)model;
-    (void)error;
-    return true;
+    struct prepare_options options;
+    if (model->reference)
+        return true;
+    prepare_common(model, &options);
+    g_autoptr(Graph) graph = network_reference(model->graph, &options, error);
+    return graph && host_evaluate_samples(graph, model->inputs, model->input_count, NULL,
+                                          &model->reference, &model->reference_count, error);
 }

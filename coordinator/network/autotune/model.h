@@ -23,6 +23,7 @@ struct model {
     char *name;                    /* the network's */
     char *sha256;                  /* of the file's bytes */
     OnnxFile *file;
+    struct graph *graph; /* as the file says it */
     int64_t batch;
     char **dim_words; /* what the names of options.dims point into */
     struct onnx_options options;
@@ -30,7 +31,6 @@ struct model {
     int64_t input_count;
     float *reference; /* the outputs in FP32 on the host; NULL until model_reference() */
     int64_t reference_count;
-    bool weights_are_generated;
 };
 
 /* Reads the model and its samples, or makes them, and says on standard error what had to be decided. Clear it after failure,
