@@ -20,7 +20,7 @@
 #define PROBLEMS       3
 #define PROBLEMS_LONG  30
 #define CLAIM_DAYS     3
-#define EPILOGUES      4
+#define EPILOGUES      2
 /* most random problems drawn to find one that the solver serves */
 #define PROBLEM_TRIES  400
 #define EPILOGUE_TRIES 20

@@ -17,6 +17,9 @@
  * Half and bfloat16 are stored as 16-bit integers, since not every platform
  * can compute with them.
  */
+#ifndef DIALECT_H
+#define DIALECT_H
+
 #if defined(__OPENCL_VERSION__)
 
 #ifdef cl_khr_fp64
@@ -288,4 +291,6 @@ DEVICE vec vec_zip_high(vec a, vec b)
 }
 
 #endif
+#endif
+
 #endif

@@ -382,6 +382,8 @@ typedef float epilogue_sum;
 DEVICE float epilogue_value(epilogue_sum value, int channel, i64 index EPILOGUE_PARAMETERS)
 {
     float v, bias = 0.0f, residual = 0.0f, scale = 0.0f;
+    (void)channel;
+    (void)index;
 #ifdef EP_RESIDUAL
     residual = (float)LOAD(EP_RESIDUAL, ep_residual, index);
 #ifdef EP_RESIDUAL_SCALE

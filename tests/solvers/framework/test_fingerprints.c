@@ -21,6 +21,9 @@ static void hash_solution(GChecksum *sum, const struct solution *solution)
     g_string_append_printf(text, "%d %" G_GUINT64_FORMAT " %a %a %a\n", solution->launch_count,
                            solution->workspace_bytes, solution->flops, solution->read_bytes,
                            solution->write_bytes);
+    if (solution->pack_count > 0)
+        g_string_append_printf(text, "%d %" G_GUINT64_FORMAT " packed\n", solution->pack_count,
+                               solution->packed_bytes);
     for (int i = 0; i < solution->launch_count; i++) {
         const struct launch *launch = &solution->launches[i];
         g_string_append_printf(text, "%s %s %s %" G_GINT64_FORMAT "\n", launch->file, launch->entry,

@@ -143,7 +143,9 @@ static void an_input_without_padding_is_read_in_place(gconstpointer target_id)
         }
         solver()->default_config(&p, &named, &config);
         g_assert_true(solver_solve(solver(), &p, &named, &config, &solution, NULL));
-        g_assert_cmpint(solution.launch_count, ==, cases[i].launches);
+        /* one more launch packs the filter */
+        g_assert_cmpint(solution.pack_count, ==, 1);
+        g_assert_cmpint(solution.launch_count - 1, ==, cases[i].launches);
         g_assert_cmpint(solution.workspace_bytes > 0, ==, cases[i].launches > 1);
         g_assert_cmpuint(solution.workspace_bytes, <=,
                          solver_workspace_bytes(solver(), &p, &named));
