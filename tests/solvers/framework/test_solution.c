@@ -201,6 +201,64 @@ static void invalid_launches_are_refused(void)
     g_assert_false(solution_validate(&good, &target, NULL));
 }
 
+/* ---- packed filters ---- */
+
+static void pack_nothing(struct solution *s)
+{
+    s->packed_bytes = 0;
+}
+static void pack_all(struct solution *s)
+{
+    s->pack_count = 2;
+}
+static void pack_negative(struct solution *s)
+{
+    s->pack_count = -1;
+}
+static void pack_none(struct solution *s)
+{
+    s->pack_count = 0;
+}
+static void pack_x(struct solution *s)
+{
+    s->launches[0].args[0].tensor = TENSOR_X;
+}
+static void run_reads_w(struct solution *s)
+{
+    s->launches[1].args[1].tensor = TENSOR_W;
+}
+
+/* Packing launches take the filter alone, and the others do not read it again. */
+static void invalid_packing_is_refused(void)
+{
+    static void (*const spoils[])(struct solution *) = {pack_nothing, pack_all, pack_negative,
+                                                        pack_none,    pack_x,   run_reads_w};
+    static const enum tensor_role operands[2][2] = {{TENSOR_W, TENSOR_PACKED},
+                                                    {TENSOR_X, TENSOR_PACKED}};
+    struct target target;
+    struct solution good;
+
+    g_assert_true(target_parse("gfx90a68", &target, NULL));
+    solution_init(&good);
+    for (int i = 0; i < 2; i++) {
+        struct launch *launch = solution_add_launch(&good, "a.cl", "a");
+        launch_set_line(launch, 64, 64);
+        launch_arg_tensor(launch, operands[i][0]);
+        launch_arg_tensor(launch, operands[i][1]);
+    }
+    good.pack_count = 1;
+    good.packed_bytes = 100;
+    g_assert_true(solution_validate(&good, &target, NULL));
+    for (gsize i = 0; i < G_N_ELEMENTS(spoils); i++) {
+        g_autoptr(GError) error = NULL;
+        struct solution bad = good;
+        spoils[i](&bad);
+        g_assert_false(solution_validate(&bad, &target, &error));
+        g_assert_error(error, SOLVERS_ERROR, SOLVERS_ERROR_INVALID);
+        g_test_message("%s", error ? error->message : "");
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -213,5 +271,6 @@ int main(int argc, char **argv)
     g_test_add_func("/solution/arguments/keep_their_order", arguments_keep_their_order);
     g_test_add_func("/solution/grid/is_rounded_up_to_whole_blocks",
                     grid_is_rounded_up_to_whole_blocks);
+    g_test_add_func("/solution/packing/keeps_to_the_filter", invalid_packing_is_refused);
     return g_test_run();
 }

@@ -2,6 +2,9 @@
 
 #include <math.h>
 
+#include "solvers/problem/problem_key.h"
+#include "worker/verify/reference.h"
+
 static void test_random(void)
 {
     struct problem p;
@@ -57,11 +60,123 @@ static void test_values_fill_their_range(void)
     }
 }
 
+static void make_problem(struct problem *p, const char *key)
+{
+    g_autoptr(GError) error = NULL;
+    problem_key_parse(key, p, &error);
+    g_assert_no_error(error);
+    problem_validate(p, &error);
+    g_assert_no_error(error);
+}
+
+/* How many of a problem's results are at the ends of INT8's range, and how many distinct ones there are. */
+static void count_results(const char *key, int64_t *at_ends, int64_t *distinct, int64_t *count)
+{
+    g_autoptr(GError) error = NULL;
+    double *dense[OPERAND_COUNT] = {NULL};
+    bool seen[256] = {false};
+    struct problem p;
+    make_problem(&p, key);
+    for (int t = 0; t < OPERAND_COUNT; t++) {
+        struct tensor tensor;
+        tensor_init(&tensor, &p, (enum tensor_role)t);
+        if (t != TENSOR_Y && tensor_exists(&tensor))
+            dense[t] = random_dense(&p, &tensor, (enum tensor_role)t, 3);
+    }
+    struct reference *r = reference_compute(&p, (const double *const *)dense, 2, 0, &error);
+    g_assert_no_error(error);
+    *at_ends = *distinct = 0;
+    *count = r->count;
+    for (int64_t i = 0; i < r->count; i++) {
+        int value = (int)tensor_round(TYPE_INT8, r->value[i]);
+        *at_ends += fabs(r->value[i]) >= 127;
+        *distinct += !seen[value + 128];
+        seen[value + 128] = true;
+    }
+    for (int t = 0; t < OPERAND_COUNT; t++)
+        g_free(dense[t]);
+    reference_unref(r);
+}
+
+/* Requantised results are spread over INT8's range, and some saturate, whatever the length of the sums: otherwise a
+ * kernel that forgets to saturate, or takes another channel's scale, would pass. */
+static void test_requantised_results_fill_their_range(void)
+{
+    static const char *const keys[] = {
+        "1-40-40-1x1-4-40-40-1-0x0-1x1-1x1-0-NCHW-INT8-F+requant(INT8,channel)",
+        "8-40-40-3x3-8-40-40-1-1x1-1x1-1x1-0-NCHW-INT8-F_g8+bias+requant(INT8,tensor)",
+        "64-20-20-3x3-8-20-20-1-1x1-1x1-1x1-0-NCHW-INT8-F+bias+requant(INT8,channel)",
+        "512-20-20-3x3-8-20-20-1-1x1-1x1-1x1-0-NCHW-INT8-F+requant(INT8,channel)+add(INT8,NCHW)",
+        "64-20-20-3x3-8-20-20-1-1x1-1x1-1x1-0-NCHW-INT8-F+add(INT8,NCHW)+requant(INT8,channel)",
+        "pointwise-8-20-20-1x1-8-20-20-1-0x0-1x1-1x1-0-NCHW-FP32FP32INT8-F+requant(INT8,tensor)",
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(keys); i++) {
+        int64_t at_ends, distinct, count;
+        count_results(keys[i], &at_ends, &distinct, &count);
+        g_test_message("%s: %d of %d at the ends, %d distinct", keys[i], (int)at_ends, (int)count,
+                       (int)distinct);
+        g_assert_cmpint(at_ends, >, count / 100);
+        g_assert_cmpint(at_ends, <, count * 2 / 3);
+        g_assert_cmpint(distinct, >, 40);
+    }
+}
+
+/* Bias and residual are as large as the sums, or as the bounds of a clip, so that both sides of an activation occur. */
+static void test_operands_are_as_large_as_what_they_meet(void)
+{
+    static const struct {
+        const char *key;
+        enum tensor_role role;
+        double least, most; /* of the largest absolute value */
+    } rows[] = {
+        {"16-9-9-1x1-8-9-9-1-0x0-1x1-1x1-0-NCHW-FP32-F+bias+relu", TENSOR_BIAS, 1, 4},
+        {"1-9-9-3x3-9-9-9-1-1x1-1x1-1x1-0-NCHW-FP32-F+bias+clip(0,6)", TENSOR_BIAS, 4, 16},
+        {"512-9-9-3x3-64-9-9-1-1x1-1x1-1x1-0-NCHW-FP32-F+bias+relu", TENSOR_BIAS, 16, 64},
+        {"512-9-9-3x3-64-9-9-1-1x1-1x1-1x1-0-NCHW-FP16-F+add(FP16,NCHW)", TENSOR_RESIDUAL, 16, 64},
+        {"512-9-9-3x3-64-9-9-1-1x1-1x1-1x1-0-NCHW-FP16-F+mul(FP16,NCHW)", TENSOR_RESIDUAL, 0.5, 1},
+        {"16-9-9-1x1-8-9-9-1-0x0-1x1-1x1-0-NCHW-FP32-F+prelu", TENSOR_SCALES, 0.5, 2},
+        {"512-9-9-3x3-64-9-9-1-1x1-1x1-1x1-0-NCHW-INT8-F+bias+requant(INT8,channel)", TENSOR_BIAS,
+         800, 4096},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        struct problem p;
+        struct tensor tensor;
+        double most = 0;
+        make_problem(&p, rows[i].key);
+        tensor_init(&tensor, &p, rows[i].role);
+        g_autofree double *dense = random_dense(&p, &tensor, rows[i].role, 1);
+        for (int64_t k = 0; k < tensor_count(&tensor); k++)
+            most = fmax(most, fabs(dense[k]));
+        g_test_message("%s: %g", rows[i].key, most);
+        g_assert_cmpfloat(most, >=, rows[i].least);
+        g_assert_cmpfloat(most, <=, rows[i].most);
+    }
+}
+
+/* A residual that repeats its elements along an axis has one value for all of them. */
+static void test_repeated_elements_are_equal(void)
+{
+    struct problem p;
+    struct tensor tensor;
+    make_problem(&p, "4-3-5-1x1-6-3-5-2-0x0-1x1-1x1-0-NCHW-FP32-F_sr6x1x0x0x0+add(FP32,NCHW)");
+    tensor_init(&tensor, &p, TENSOR_RESIDUAL);
+    g_autofree double *dense = random_dense(&p, &tensor, TENSOR_RESIDUAL, 1);
+    for (int64_t i = 0; i < 2 * 6 * 15; i++) {
+        g_assert_cmpfloat(dense[i], ==, dense[i / 15 * 15]);
+        g_assert_true(i < 15 || dense[i] != dense[i - 15]);
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
     g_test_add_func("/random/inputs_follow_from_the_seed", test_random);
     g_test_add_func("/random/values_fill_their_range", test_values_fill_their_range);
+    g_test_add_func("/random/requantised_results_fill_their_range",
+                    test_requantised_results_fill_their_range);
+    g_test_add_func("/random/operands_are_as_large_as_what_they_meet",
+                    test_operands_are_as_large_as_what_they_meet);
+    g_test_add_func("/random/repeated_elements_are_equal", test_repeated_elements_are_equal);
     return g_test_run();
 }

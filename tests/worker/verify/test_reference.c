@@ -177,6 +177,54 @@ static void test_bias_is_no_matter(void)
     reference_unref(r);
 }
 
+/* 2 * 3 = 6, then the steps, with what each reads. */
+static void test_epilogue_is_done(void)
+{
+    const double x[] = {2, -2}, w[] = {3}, bias[] = {1}, residual[] = {0.5, 20},
+                 scales[] = {0.5, 0};
+    const double *const dense[OPERAND_COUNT] = {[TENSOR_X] = x,
+                                                [TENSOR_W] = w,
+                                                [TENSOR_BIAS] = bias,
+                                                [TENSOR_RESIDUAL] = residual,
+                                                [TENSOR_SCALES] = scales};
+    g_autoptr(GError) error = NULL;
+    struct problem p;
+    problem_init(&p);
+    p.in[AXIS_W] = p.out[AXIS_W] = 2;
+    strcpy(p.epilogue, "+bias+scale(tensor)+add(FP32,NCHW)+relu");
+    struct reference *r = reference_compute(&p, dense, 1, 0, &error);
+    g_assert_no_error(error);
+    g_assert_cmpfloat(r->value[0], ==, 4);
+    g_assert_cmpfloat(r->value[1], ==, 17.5);
+    g_assert_cmpfloat((double)r->magnitude[0], ==, 6);
+    g_assert_cmpfloat((double)r->gain[0], ==, 0.5);
+    g_assert_cmpfloat((double)r->slack[0], >, 0);
+    g_assert_cmpfloat((double)r->slack[0], <, 100 * 0x1p-24);
+    reference_unref(r);
+}
+
+/* The dense form has no strides: a problem's reference is the same however its tensors lie. */
+static void test_strides_are_no_matter(void)
+{
+    const double x[] = {2, 5}, w[] = {3};
+    const double *const dense[OPERAND_COUNT] = {x, w, NULL};
+    g_autoptr(GError) error = NULL;
+    struct problem p;
+    problem_init(&p);
+    p.in[AXIS_W] = p.out[AXIS_W] = 2;
+    problem_set_strides(&p, TENSOR_X, (const int64_t[5]){0, 0, 0, 0, 7});
+    struct reference *r = reference_compute(&p, dense, 1, 0, &error);
+    g_assert_no_error(error);
+    g_assert_cmpint(r->count, ==, 2);
+    g_assert_cmpfloat(r->value[1], ==, 15);
+    reference_unref(r);
+    p.in[AXIS_H] = p.out[AXIS_H] = 3;
+    problem_set_strides(&p, TENSOR_X, (const int64_t[5]){0, 0, 0, 1, 2});
+    g_assert_null(reference_compute(&p, dense, 1, 0, &error));
+    g_assert_error(error, WORKER_ERROR, WORKER_ERROR_INVALID);
+    g_assert_nonnull(strstr(error->message, "overlap"));
+}
+
 static void test_unknown_is_refused(void)
 {
     const double *dense[OPERAND_COUNT] = {NULL};
@@ -229,6 +277,8 @@ int main(int argc, char **argv)
     g_test_add_data_func("/reference/backward_weights_follows_the_definition",
                          GINT_TO_POINTER(DIRECTION_W), test_definition);
     g_test_add_func("/reference/large_problem_is_computed_in_part", test_sampling);
+    g_test_add_func("/reference/epilogue_is_done", test_epilogue_is_done);
+    g_test_add_func("/reference/strides_are_no_matter", test_strides_are_no_matter);
     g_test_add_func("/reference/bias_of_a_key_is_ignored", test_bias_is_no_matter);
     g_test_add_func("/reference/unknown_problem_is_refused", test_unknown_is_refused);
     g_test_add_func("/reference/cache_drops_the_least_recently_used", test_cache);

@@ -116,8 +116,8 @@ static void elements_that_are_copied_must_be_equal(void)
 {
     struct problem p;
     struct tolerance tolerance;
-    g_assert_true(problem_key_parse(
-        "pool(max)-4-8-8-2x2-4-4-4-1-0x0-2x2-1x1-0-NCHW-INT8-F", &p, NULL));
+    g_assert_true(
+        problem_key_parse("pool(max)-4-8-8-2x2-4-4-4-1-0x0-2x2-1x1-0-NCHW-INT8-F", &p, NULL));
     tolerance_init(&tolerance, &p, "Direct", 1);
     g_assert_true(tolerance.exact);
     g_strlcpy(p.mode, "average", sizeof p.mode);

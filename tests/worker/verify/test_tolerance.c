@@ -1,6 +1,7 @@
 #include "worker/verify/tolerance.h"
 
 #include <glib.h>
+#include <math.h>
 
 static void test_tolerance(void)
 {
@@ -53,11 +54,63 @@ static void test_integers_are_exact(void)
     }
 }
 
+/* A requantised result is right within half a step of the exact one, and both neighbours are at a tie. */
+static void test_requantised(void)
+{
+    struct tolerance tolerance;
+    struct problem p;
+    problem_init(&p);
+    p.type[TENSOR_X] = p.type[TENSOR_W] = p.type[TENSOR_Y] = TYPE_INT8;
+    g_strlcpy(p.epilogue, "+requant(INT8,tensor)", sizeof p.epilogue);
+    tolerance_init(&tolerance, &p, "Direct", 1000);
+    g_assert_false(tolerance.exact);
+    const struct expected expected = {10.5, 1e5, 0.01, 1e-5};
+    double allowed = tolerance_at(&tolerance, &expected, 1e5);
+    g_assert_cmpfloat(allowed, >=, 0.5);
+    g_assert_cmpfloat(allowed, <, 0.501);
+    g_assert_cmpfloat(tolerance_error(&tolerance, 10.5, 10), <=, allowed);
+    g_assert_cmpfloat(tolerance_error(&tolerance, 10.5, 11), <=, allowed);
+    g_assert_cmpfloat(tolerance_error(&tolerance, 10.6, 10), >, allowed);
+}
+
+/* What an epilogue makes of the sum's error. */
+static void test_gain_and_slack(void)
+{
+    struct tolerance tolerance;
+    struct problem p;
+    problem_init(&p);
+    g_strlcpy(p.epilogue, "+affine(3,0)", sizeof p.epilogue);
+    tolerance_init(&tolerance, &p, "GEMM", 1000);
+    const struct expected plain = {0, 2, 1, 0}, grown = {0, 2, 3, 0.5};
+    double once = tolerance_at(&tolerance, &plain, 2), more = tolerance_at(&tolerance, &grown, 2);
+    g_assert_cmpfloat_with_epsilon(more, 3 * once + 0.5, 1e-12);
+}
+
+/* Infinity is right where the expected value overflows the type, and where it nearly does. */
+static void test_overflow(void)
+{
+    struct tolerance tolerance;
+    struct problem p;
+    problem_init(&p);
+    p.type[TENSOR_Y] = TYPE_FP16;
+    tolerance_init(&tolerance, &p, "Direct", 10);
+    g_assert_cmpfloat(tolerance_error(&tolerance, 1e6, INFINITY), ==, 0);
+    g_assert_cmpfloat(tolerance_error(&tolerance, 65519, INFINITY), ==, 1);
+    g_assert_cmpfloat(tolerance_error(&tolerance, 1e6, -INFINITY), >, 1e5);
+    g_assert_cmpfloat(tolerance_error(&tolerance, 1e6, 7), >, 6e4);
+    g_assert_true(isinf(tolerance_error(&tolerance, 1, NAN)));
+    g_assert_true(isinf(tolerance_error(&tolerance, NAN, 1)));
+    g_assert_cmpfloat(tolerance_error(&tolerance, NAN, NAN), ==, 0);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
     g_test_add_func("/tolerance/follows_its_formula", test_tolerance);
     g_test_add_func("/tolerance/integers_are_exact", test_integers_are_exact);
+    g_test_add_func("/tolerance/requantised_results_are_off_at_ties_alone", test_requantised);
+    g_test_add_func("/tolerance/epilogues_let_it_grow", test_gain_and_slack);
+    g_test_add_func("/tolerance/overflow_to_infinity_is_right", test_overflow);
     return g_test_run();
 }
