@@ -292,6 +292,22 @@ bool check_report_clean(const struct check_report *report)
     return report->unreadable_count == 0 && report->changed == 0;
 }
 
+char *check_report_fault(const struct check_report *report)
+{
+    if (report->unreadable->len > 0) {
+        const struct unreadable *place = report->unreadable->pdata[0];
+        return g_strdup_printf("%s: %s", place->where, place->reason);
+    }
+    for (int i = 0; i < FINDING_COUNT; i++) {
+        if (is_unfit(report, i) && report->findings[i] > 0) {
+            return g_strdup_printf("%s in %s", kinds[i].name, report->first[i]);
+        }
+    }
+    return report->changed_at->len > 0 ? g_strdup_printf("%s is written back otherwise",
+                                                         (const char *)report->changed_at->pdata[0])
+                                       : NULL;
+}
+
 /* places of a finding that are printed as text; --json prints all that the report keeps */
 #define PRINTED_MAX 10
 

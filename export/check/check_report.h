@@ -108,6 +108,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(CheckReport, check_report_free)
 
 /* Returns true if nothing is unreadable or changed and no finding makes the file unfit. */
 bool check_report_clean(const struct check_report *report);
+/* Returns what makes the file unfit, the first thing alone: "zero time in problem 3", "line 12: ...". Free with
+ * g_free(); NULL for a clean report. */
+char *check_report_fault(const struct check_report *report);
 void check_report_print(const struct check_report *report, FILE *out);
 /* Prints one JSON object on one line; export/check/CHECK.md lists its members. */
 void check_report_print_json(const struct check_report *report, FILE *out);

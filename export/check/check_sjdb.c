@@ -35,7 +35,18 @@ static void judge_by(struct check_report *report, const struct skipjackdb_proble
         judged->known ? target_least_problem_ms(&report->bounds, &judged->problem) : 0;
 }
 
+/* Returns whether an algorithm has a name of MIOpen, for other operators than convolutions the name of
+ * its family. */
+static bool knows_algorithm(const struct skipjackdb_problem *problem, const char *name)
+{
+    g_autofree char *whole = problem->kind == SKIPJACKDB_CONV
+                                 ? g_strdup(name)
+                                 : g_strconcat("miopenConvolutionFwdAlgo", name, NULL);
+    return find_algorithm_known((struct span){whole, strlen(whole)});
+}
+
 static void check_entry(struct check_report *report, uint64_t number,
+                        const struct skipjackdb_problem *problem,
                         const struct judged_problem *judged, const struct skipjackdb_entry *entries,
                         size_t index)
 {
@@ -48,7 +59,7 @@ static void check_entry(struct check_report *report, uint64_t number,
         {entry->time_ms == 0, FINDING_ZERO_TIME},
         {entry->time_ms < 0, FINDING_NEGATIVE_TIME},
         {solver_find(entry->solver) == NULL, FINDING_UNKNOWN_SOLVER},
-        {!find_algorithm_known(algorithm), FINDING_UNKNOWN_ALGORITHM},
+        {!knows_algorithm(problem, entry->algorithm), FINDING_UNKNOWN_ALGORITHM},
         {index > 0 && entries[index - 1].time_ms > entry->time_ms, FINDING_UNSORTED_ENTRIES},
         {entry->time_ms > 0 && entry->time_ms < judged->least_ms &&
              algorithm_does_all(entry->algorithm, algorithm.length),
@@ -94,7 +105,7 @@ static int check_problems(struct check_report *report, const skipjackdb *db)
             code = skipjackdb_entries(db, number, entries, sizeof *entries, SJDB_LIST_MAX, &count);
         }
         for (size_t i = 0; code == SKIPJACKDB_OK && i < MIN(count, SJDB_LIST_MAX); i++) {
-            check_entry(report, number, &judged, entries, i);
+            check_entry(report, number, &problem, &judged, entries, i);
             check_workspace(report, db, number, &problem, &entries[i]);
         }
         report->keys += code == SKIPJACKDB_OK;

@@ -375,7 +375,7 @@ static json_t *entry_object(const skipjackdb *db, const struct skipjackdb_proble
 {
     const char *params = NULL;
     bool known = (entry->flags & SKIPJACKDB_FLAGS_KNOWN) != 0;
-    json_t *launches = lookup_launches(db, problem, entry->solver, code);
+    json_t *launches = lookup_launches(db, problem, problem, entry->solver, code);
     if (launches == NULL) {
         return NULL;
     }

@@ -221,16 +221,19 @@ static void add_source(const struct shelf *shelf, const struct skipjackdb_choice
     json_object_set_new(object, "distance", json_real(choice->distance));
 }
 
-/* Returns an answer as JSON, with launches only if they were stored for this very problem and
- * target. NULL if the file is damaged. */
+/* Returns an answer as JSON, with launches only if they were stored for this target and this very
+ * problem, or for its packed twin and take any strides. NULL if the file is damaged. */
 static json_t *answer_object(const struct shelf *shelf, const struct skipjackdb_problem *problem,
                              const struct skipjackdb_choice *choice, const char *role)
 {
     bool known = (choice->flags & SKIPJACKDB_FLAGS_KNOWN) != 0;
     int code = SKIPJACKDB_OK;
+    struct skipjackdb_problem held = *problem;
+    bool twin = choice->how == SKIPJACKDB_OTHER_STRIDES &&
+                skipjackdb_packed_twin(problem, &held) == SKIPJACKDB_OK;
     json_t *launches =
-        choice->how == SKIPJACKDB_EXACT
-            ? lookup_launches(shelf->dbs->pdata[choice->db], problem, choice->solver, &code)
+        choice->how == SKIPJACKDB_EXACT || (twin && choice->db == 0)
+            ? lookup_launches(shelf->dbs->pdata[choice->db], problem, &held, choice->solver, &code)
             : json_null();
     if (launches == NULL) {
         return NULL;

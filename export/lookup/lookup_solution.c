@@ -4,9 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const tensor_names[] = {"x", "w", "y"};
-static const char *const axis_names[][5] = {
-    {"N", "C", "D", "H", "W"}, {"K", "C", "D", "H", "W"}, {"N", "K", "D", "H", "W"}};
+static const char *const tensor_names[] = {"x", "w", "y", "residual", "bias", "scales", "packed"};
+/* of the tensors that may be strided: x, w, y, residual */
+static const char *const axis_names[][5] = {{"N", "C", "D", "H", "W"},
+                                            {"K", "C", "D", "H", "W"},
+                                            {"N", "K", "D", "H", "W"},
+                                            {"N", "K", "D", "H", "W"}};
 static const char *const kind_names[] = {
     [SKIPJACKDB_ARG_TENSOR] = "tensor", [SKIPJACKDB_ARG_WORKSPACE] = "workspace",
     [SKIPJACKDB_ARG_INT32] = "int32",   [SKIPJACKDB_ARG_INT64] = "int64",
@@ -69,22 +72,22 @@ static int list_launch(const skipjackdb *db, const struct skipjackdb_problem *pr
     }
     if (code == SKIPJACKDB_OK) {
         json_array_append_new(
-            list, json_pack("{s:s, s:s, s:s, s:[III], s:[iii], s:I, s:O}", "kernel", text,
+            list, json_pack("{s:s, s:s, s:s, s:[III], s:[iii], s:I, s:b, s:O}", "kernel", text,
                             "options", text + strlen(text) + 1, "entry", launch.entry, "grid",
                             (json_int_t)launch.grid[0], (json_int_t)launch.grid[1],
                             (json_int_t)launch.grid[2], "block", launch.block[0], launch.block[1],
-                            launch.block[2], "local_bytes", (json_int_t)launch.local_bytes, "args",
-                            args));
+                            launch.block[2], "local_bytes", (json_int_t)launch.local_bytes, "packs",
+                            index < solution->pack_count, "args", args));
     }
     json_decref(args);
     return code;
 }
 
 json_t *lookup_launches(const skipjackdb *db, const struct skipjackdb_problem *problem,
-                        const char *solver, int *code)
+                        const struct skipjackdb_problem *held, const char *solver, int *code)
 {
     struct skipjackdb_solution solution;
-    *code = skipjackdb_solution(db, problem, solver, &solution, sizeof solution);
+    *code = skipjackdb_solution(db, held, solver, &solution, sizeof solution);
     if (*code == SKIPJACKDB_NOT_FOUND) {
         *code = SKIPJACKDB_OK;
         return json_null();
@@ -132,7 +135,9 @@ void lookup_launches_print(const json_t *launches)
     size_t i, a;
     const json_t *launch, *arg;
     json_array_foreach (launches, i, launch) {
-        printf("    %s %s, ", json_string_value(json_object_get(launch, "kernel")),
+        printf("    %s%s %s, ",
+               json_is_true(json_object_get(launch, "packs")) ? "once for each filter: " : "",
+               json_string_value(json_object_get(launch, "kernel")),
                json_string_value(json_object_get(launch, "entry")));
         print_triple(json_object_get(launch, "grid"));
         printf(" in ");

@@ -9,11 +9,12 @@
 #include <jansson.h>
 
 /* Returns the launches of a solver's solution: kernel, options, entry, grid, block, local_bytes,
- * args (kind, and value, tensor, axis or factor; strides are those of packed tensors). JSON's null
- * if the file holds no solution. NULL with an enum skipjackdb_code in *code if the file is damaged.
+ * packs (true for a launch that packs the filter, once for each filter), args (kind, and value,
+ * tensor, axis or factor; strides are those of the problem). `held`: the problem whose solution it is,
+ * the problem itself or its packed twin. JSON's null if the file holds no solution. NULL with an enum skipjackdb_code in *code if the file is damaged.
  * */
 json_t *lookup_launches(const skipjackdb *db, const struct skipjackdb_problem *problem,
-                        const char *solver, int *code);
+                        const struct skipjackdb_problem *held, const char *solver, int *code);
 /* Prints one line for each launch; prints nothing for JSON's null. */
 void lookup_launches_print(const json_t *launches);
 

@@ -205,11 +205,9 @@ static bool passes_check(const char *path, GError **error)
     if (check_report_clean(report)) {
         return true;
     }
-    const struct unreadable *place =
-        report->unreadable->len > 0 ? report->unreadable->pdata[0] : NULL;
+    g_autofree char *fault = check_report_fault(report);
     g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_CHECK,
-                "'%s' was written and is not fit to ship: %s", path,
-                place != NULL ? place->reason : "see what `check` says of such files");
+                "'%s' was written and is not fit to ship: %s", path, fault);
     return false;
 }
 
