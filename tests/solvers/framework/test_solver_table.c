@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "solvers/common/conv_common.h"
+#include "solvers/common/conv_epilogue.h"
 #include "solvers/framework/solver.h"
 #include "solvers/problem/problem_key.h"
 #include "tests/support/kernels/conv_reference.h"
@@ -283,7 +284,10 @@ static void the_naive_solver_serves_what_others_refuse(void)
     for (guint i = 0; i < problems->len; i++) {
         const struct problem *p = problems->pdata[i];
         bool is_int8 = p->type[TENSOR_X] == TYPE_INT8;
-        bool is_served = !p->epilogue[0] && (!is_int8 || p->direction == DIRECTION_F);
+        const char *unused;
+        bool is_served =
+            p->kind == OP_CONV && (problem_epilogue_classes(p) & ~naive->epilogues) == 0 &&
+            conv_epilogue_is_served(p, &unused) && (!is_int8 || p->direction == DIRECTION_F);
         g_assert_true(solver_applicable(naive, p, &context, NULL) == is_served);
     }
 }
