@@ -13,6 +13,7 @@
 #   make solvers-table  what each solver serves, into solvers/README.md
 #   make nightly-schema  the fields of a night's description, into coordinator/nights/nightly.schema.json
 #   make layer-columns  the columns of layer tables, into coordinator/import/LAYER_TABLES.md
+#   make onnx-operators  the operators of ONNX that are read, into coordinator/network/onnx/ONNX.md
 #   make pages       man pages and the completion for bash, into build/pages
 #   make tutorial    the texts of coordinator/TUTORIAL.md
 #   make life-of-a-job  a job's forms, into coordinator/LIFE_OF_A_JOB.md
@@ -59,7 +60,7 @@ parallel = +$(MAKE) --no-print-directory $(if $(V),,--silent) \
 
 MAKEFLAGS += --no-builtin-rules
 .DELETE_ON_ERROR:
-.PHONY: all test test-long test-chaos gpu-test gpu-bench lint mutations bench bench-release bench-deps solvers-table layer-columns nightly-schema pages life-of-a-job tutorial screenshots demo reader install uninstall \
+.PHONY: all test test-long test-chaos gpu-test gpu-bench lint mutations bench bench-release bench-deps solvers-table layer-columns onnx-operators nightly-schema pages life-of-a-job tutorial screenshots demo reader install uninstall \
 	install-reader uninstall-reader clean \
 	libraries sanitized-tests thread-tests test-threads fuzzers bundle FORCE
 all: $(BUILD)/skipjack reader
@@ -455,6 +456,11 @@ solvers-table: $(BUILD)/skipjack
 nightly-schema: $(BUILD)/skipjack
 	@$(BUILD)/skipjack run --schema >$(BUILD)/nightly.schema.json
 	@mv $(BUILD)/nightly.schema.json coordinator/nights/nightly.schema.json
+
+onnx-operators: $(BUILD)/skipjack
+	@$(BUILD)/skipjack import --operators >$(BUILD)/onnx-operators.md
+	@sed -i -e '/^<!-- onnx-operators:/,/^<!-- end of onnx-operators/{//!d}' \
+		-e '/^<!-- onnx-operators:/r $(BUILD)/onnx-operators.md' coordinator/network/onnx/ONNX.md
 
 layer-columns: $(BUILD)/skipjack
 	@$(BUILD)/skipjack import --columns >$(BUILD)/layer-columns.md

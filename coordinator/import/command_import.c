@@ -6,6 +6,7 @@
 #include "coordinator/import/import_store.h"
 #include "coordinator/import/layer_columns.h"
 #include "coordinator/import/problems_import.h"
+#include "coordinator/network/onnx/onnx_ops.h"
 #include "coordinator/plan/unserved.h"
 #include "export/formats/byte_source.h"
 #include "solvers/problem/problem_key.h"
@@ -16,7 +17,7 @@
 #define SKIPS_SHOWN 20 /* unusable lines of a file that are printed; JSON has all of them */
 
 static struct {
-    gboolean dry_run, list_problems, strict, json, foreign, columns;
+    gboolean dry_run, list_problems, strict, json, foreign, columns, operators;
     struct import_words list;
     char *tag, *direction, *target, *name;
     struct network_facts facts;
@@ -34,6 +35,8 @@ static const GOptionEntry entries[] = {
      "Only these directions, such as F or FBW (layer tables: F when not given)", "F|B|W|FBW"},
     {"columns", 0, 0, G_OPTION_ARG_NONE, &options.columns,
      "Print the columns of layer tables, as Markdown", NULL},
+    {"operators", 0, 0, G_OPTION_ARG_NONE, &options.operators,
+     "Print the operators of ONNX that are read, as Markdown", NULL},
     {"foreign", 0, 0, G_OPTION_ARG_NONE, &options.foreign,
      "Store what find-dbs and perf-dbs say of solvers, as a foreign campaign", NULL},
     {"target", 0, 0, G_OPTION_ARG_STRING, &options.target,
@@ -312,6 +315,11 @@ int command_import(int argc, char **argv)
     }
     if (options.columns) {
         g_autofree char *table = layer_columns_markdown();
+        fputs(table, stdout);
+        return CLI_DONE;
+    }
+    if (options.operators) {
+        g_autofree char *table = onnx_ops_markdown();
         fputs(table, stdout);
         return CLI_DONE;
     }

@@ -12,7 +12,7 @@
 const struct op *onnx_op_find(const char *domain, const char *name);
 /* All rows in the table's order, ends with NULL: for pages and tests. */
 const struct op *onnx_op_at(int index);
-/* The rows as a table in Markdown. Free with g_free(). */
+/* The rows, with the two of the core, as a table in Markdown. Free with g_free(). */
 char *onnx_ops_markdown(void);
 
 #endif

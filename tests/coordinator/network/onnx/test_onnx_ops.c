@@ -373,6 +373,25 @@ static void test_contents(void)
     }
 }
 
+/* relative to the top of the source tree */
+#define PAGE         "coordinator/network/onnx/ONNX.md"
+#define MARKER_BEGIN "<!-- onnx-operators: `make onnx-operators` rewrites it -->\n"
+#define MARKER_END   "<!-- end of onnx-operators -->\n"
+
+static void test_page(void)
+{
+    g_autofree char *text = NULL, *now = onnx_ops_markdown();
+    g_assert_true(g_file_get_contents(PAGE, &text, NULL, NULL));
+    char *begin = text != NULL ? strstr(text, MARKER_BEGIN) : NULL;
+    char *end = begin != NULL ? strstr(begin, MARKER_END) : NULL;
+    g_assert_nonnull(end);
+    if (end != NULL) {
+        begin += strlen(MARKER_BEGIN);
+        g_autofree char *kept = g_strndup(begin, (gsize)(end - begin));
+        g_assert_cmpstr(kept, ==, now);
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -380,5 +399,6 @@ int main(int argc, char **argv)
     g_test_add_func("/onnx_ops/shapes_follow_onnx_in_every_opset", test_shapes);
     g_test_add_func("/onnx_ops/small_contents_are_computed", test_contents);
     g_test_add_func("/onnx_ops/every_row_is_found_once", test_rows);
+    g_test_add_func("/onnx_ops/page_has_all_operators", test_page);
     return g_test_run();
 }
