@@ -6,7 +6,7 @@
  * shapes in topological order, each at most once, and stops where a shape stays equal. graph_resolve() also settles
  * views: a node whose operator is a view (a transposition, a cast, a broadcast, a reshape) is no instruction. It
  * ends absorbed by its users' or its producer's strides and types, folded away, or materialised as a `copy` node.
- * Nobody plans or runs a graph that is not resolved: graph_require_resolved().
+ * Planning and running start with graph_require_resolved(), which refuses a graph that is not resolved.
  *
  * The structs are open for reading. Only the functions here change them. Nodes and values belong to their graph and
  * keep their memory until graph_free(), also once removed, so a pass may hold pointers across edits and ask
@@ -151,7 +151,7 @@ struct node_spec {
 /* Adds a node. Its shapes are pending. Returns NULL and adds nothing with NETWORK_ERROR_INVALID (number of inputs or
  * outputs, a value that is removed, of another graph, or has a producer) or NETWORK_ERROR_CYCLE. */
 struct node *graph_add(struct graph *graph, const struct node_spec *spec, GError **error);
-/* Adds all of them, or none; nodes (may be NULL) gets them. Specs may use each other's results by declared values. */
+/* Adds all of them, or none; nodes (may be NULL) gets them. A spec may use another spec's result: a declared value. */
 bool graph_add_many(struct graph *graph, const struct node_spec *specs, int count,
                     struct node **nodes, GError **error);
 /* graph_add() for the common case: one output, which it returns; a bug in the arguments aborts. */
@@ -257,12 +257,12 @@ struct value *value_base(struct value *value, struct view *view);
 
 /* Where the elements of a value really are. The graph must be resolved. */
 struct operand {
-    struct value *
-        storage; /* the value that has the memory: a graph input, a constant, or an instruction's output */
-    struct shape stored;    /* strides in that memory, and the type that lies there */
+    struct value
+        *storage; /* what has the memory: a graph input, a constant, an instruction's output */
+    struct shape stored;    /* strides in that memory, and the type that is stored there */
     enum element_type type; /* as which the operator sees the elements */
 };
-/* What an instruction reads for one of its inputs. For `copy` nodes the axes may be split finer than the value's
+/* What an instruction reads as one of its inputs. For `copy` nodes the axes may be split finer than the value's
  * (view_refined_shape()); the order of the elements is the same. */
 void node_operand(const struct node *node, int input, struct operand *operand);
 /* The same for a value, such as an output of the graph, whose users read it in place. */

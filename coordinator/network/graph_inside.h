@@ -1,5 +1,5 @@
 /*
- * What the files of the graph share, and nobody else includes.
+ * Functions that the files of the graph share. Nobody else includes this header.
  */
 #ifndef COORDINATOR_NETWORK_GRAPH_INSIDE_H
 #define COORDINATOR_NETWORK_GRAPH_INSIDE_H
@@ -8,15 +8,15 @@
 
 /* Marks the node's shapes as pending. */
 void node_mark_pending(struct node *node);
-/* What every edit begins with: takes back what graph_resolve() decided, if the graph is resolved. */
+/* Every edit begins with it: takes back what graph_resolve() decided, if the graph is resolved. */
 void graph_unsettle(struct graph *graph);
-/* What every edit ends with: views are open again, and an eager graph propagates. */
+/* Every edit ends with it: views are open again, and an eager graph propagates. */
 void graph_edited(struct graph *graph);
 
 /* An index into a node's inputs, or into the graph's outputs if node is NULL, now uses `value`. The order must
  * allow it. Marks nothing. */
 void use_change(struct graph *graph, struct node *node, int input, struct value *value);
-/* The value that a use stands for. */
+/* The value of a use. */
 struct value *use_value(const struct graph *graph, const struct node *node, int input);
 /* Changes every use of `old`. */
 void uses_move(struct value *old, struct value *new_value);
@@ -25,7 +25,7 @@ void node_remove(struct node *node);
 /* The node's store of an output, made on demand. */
 struct store *node_store(struct node *node, int output);
 
-/* What the node's operator is called with. Arrays that fit are part of it; clear it. */
+/* The arguments of the functions of the node's operator. Arrays that fit are part of it; clear it. */
 #define CALL_INPUTS 8
 struct node_call {
     struct op_call call;

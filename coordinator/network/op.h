@@ -25,7 +25,7 @@ struct op_call {
     int output_count;
 };
 
-/* What an operator reads and writes without an instruction in between. Packed tensors of the inferred type need no
+/* The strides and types that an operator reads and writes without an instruction in between. Packed tensors of the inferred type need no
  * flag. */
 enum op_absorbs {
     OP_READS_ORDER = 1 << 0,     /* any order of axes in memory, dense */

@@ -370,6 +370,7 @@ static void say_failure(const struct graph *graph, GError **error)
         if (failed && failed->error)
             break;
     }
+    g_assert(failed);
     if (failed->error)
         g_set_error(error, failed->error->domain, failed->error->code, "node '%s' (%s): %s",
                     node_name(failed), failed->op->name, failed->error->message);

@@ -283,7 +283,7 @@ void shape_order(const struct shape *shape, int order[SHAPE_MAX_RANK])
 
 bool shape_is_dense(const struct shape *shape)
 {
-    int order[SHAPE_MAX_RANK];
+    int order[SHAPE_MAX_RANK] = {0};
     shape_order(shape, order);
     int64_t packed = 1;
     for (int i = shape->rank - 1; i >= 0; i--) {

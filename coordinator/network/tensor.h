@@ -1,6 +1,6 @@
 /*
  * A tensor on the host: a packed shape and its bytes, little-endian. Immutable once shared, reference-counted. A
- * tensor without data stands for weights that a file left out: its shape is known, its contents are not.
+ * tensor without data has a known shape and unknown contents: weights that a file left out.
  */
 #ifndef COORDINATOR_NETWORK_TENSOR_H
 #define COORDINATOR_NETWORK_TENSOR_H

@@ -55,7 +55,7 @@ bool view_refined_shape(const struct view *view, const struct shape *base, struc
 /* True if the view repeats no element and leaves none out: it can be undone. */
 bool view_is_bijective(const struct view *view, const struct shape *base);
 /* Sets *order to the base's memory order (shape_set_ordered()) that makes this view packed. Returns false if
- * there is none. */
+ * no order does. */
 bool view_packing_order(const struct view *view, const struct shape *base,
                         int order[SHAPE_MAX_RANK]);
 

@@ -122,6 +122,8 @@ static struct graph *read_model(const char *name)
     struct graph *graph = file ? onnx_read_graph(file, &options, NULL, &error) : NULL;
     if (!graph)
         g_error("%s: %s", name, error->message);
+    g_free(graph->name);
+    graph->name = g_strdup(name);
     return graph;
 }
 
