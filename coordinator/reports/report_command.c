@@ -4,6 +4,7 @@
 #include "coordinator/cli/when.h"
 #include "coordinator/commands.h"
 #include "coordinator/dynamism/dynamism_report.h"
+#include "coordinator/network/autotune/fusion_report.h"
 #include "coordinator/plan/problem_text.h"
 #include "coordinator/reports/report.h"
 #include "coordinator/reports/report_kernels.h"
@@ -120,10 +121,11 @@ static int show_report(Store *store, int64_t campaign, bool as_json)
 
 #define DEFAULT_WITHIN_PERCENT 10
 #define DEFAULT_COMPILE_SHARE  0.3333
+#define FUSION_SECONDS         0.5 /* device time for the readings of each pipeline of --fusion */
 
 struct report_arguments {
     char **campaigns, **networks;
-    char *login;
+    char *login, *fusion;
     gboolean measured_by, rejected, kernels, instructions, dynamic, cold, as_json;
     double within_percent, compile_share;
 };
@@ -141,7 +143,10 @@ static double or_default(double value, double standard)
 
 static bool arguments_check(struct report_arguments *a, GError **error)
 {
+    bool others = a->campaigns || a->dynamic || a->rejected || a->kernels || a->measured_by;
     bool limits = !(a->within_percent <= NOT_GIVEN && a->compile_share <= NOT_GIVEN);
+    if (a->fusion && others)
+        return fail_usage("--fusion is a report of its own", error);
     if (a->dynamic + a->rejected + a->kernels + a->measured_by > 1)
         return fail_usage(
             "--dynamic, --rejected, --kernels and --measured-by are reports of their own", error);
@@ -224,6 +229,10 @@ int command_report(int argc, char **argv)
          "--dynamic: preferred is what compiles in this part of the time (0.3333)", "SHARE"},
         {"cold", 0, 0, G_OPTION_ARG_NONE, &a.cold,
          "--dynamic: compile, load and run everything from empty caches, now", NULL},
+        {"fusion", 0, 0, G_OPTION_ARG_FILENAME, &a.fusion,
+         "of this file of autotune: run its networks unfused, fused, and fused with configs tuned "
+         "alone",
+         "FILE"},
         CLI_JSON_OPTION(&a.as_json),
         {0},
     };
@@ -231,7 +240,8 @@ int command_report(int argc, char **argv)
         .command = "report",
         .summary = "What tuning gained: a row a problem, the whole network, and what was rejected.",
         .example = "skipjack report --campaign 3 --rejected\n"
-                   "  skipjack report --dynamic --network resnet50-v1.5 --cold",
+                   "  skipjack report --dynamic --network resnet50-v1.5 --cold\n"
+                   "  skipjack report --fusion tuned.json",
         .options = options,
     };
     GError *error = NULL;
@@ -239,11 +249,14 @@ int command_report(int argc, char **argv)
     if (cli_parse(&cli, &argc, &argv)) {
         if (!arguments_check(&a, &error))
             status = cli_fail("report", error);
+        else if (a.fusion)
+            status = fusion_report_run(a.fusion, FUSION_SECONDS, a.as_json);
         else
             status = a.dynamic ? show_dynamic(&a) : show_campaign(&a);
     }
     g_strfreev(a.campaigns);
     g_strfreev(a.networks);
     g_free(a.login);
+    g_free(a.fusion);
     return status;
 }

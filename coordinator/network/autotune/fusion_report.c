@@ -1,0 +1,359 @@
+#include "coordinator/network/autotune/fusion_report.h"
+
+#include "coordinator/cli/cli.h"
+#include "coordinator/cli/table.h"
+#include "coordinator/network/autotune/trial.h"
+#include "coordinator/process/machine.h"
+#include "solvers/problem/problem_key.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum way {
+    WAY_UNFUSED,     /* kernels in sequence, each with its own winner */
+    WAY_TUNED_ALONE, /* fused kernels, with the configs that won for their operators alone */
+    WAY_TUNED_FUSED, /* fused kernels, with the configs that won for the fused problems */
+};
+#define WAY_COUNT (WAY_TUNED_FUSED + 1)
+
+/* A pair of combinations that differ in fusion alone. */
+struct pair {
+    const struct tuned_combination *plain, *fused; /* as tuned */
+    struct network_plan *plans[WAY_COUNT];         /* the last two are one */
+    struct tuned_combination run[WAY_COUNT];       /* what came of running them now */
+    bool *alone_fits; /* for each fused step: whether the config that won alone can be run fused */
+};
+
+struct fusion_report {
+    const char *path;
+    double seconds;
+    struct tuned_file file;
+    struct model_wish wish;
+    struct model model;
+    struct machine machine;
+    struct pair *current;
+};
+
+/* ---- choosing ---- */
+
+static const struct tuned_step *find_problem(const struct tuned_combination *combination,
+                                             const struct problem *problem)
+{
+    char key[PROBLEM_KEY_MAX];
+    problem_key(problem, key);
+    for (int i = 0; i < combination->step_count; i++) {
+        if (strcmp(combination->steps[i].problem, key) == 0)
+            return &combination->steps[i];
+    }
+    return NULL;
+}
+
+static struct choice *choose_tuned(const struct fusion_report *report,
+                                   const struct tuned_combination *tuned,
+                                   const struct plan_step *step, GError **error)
+{
+    const struct tuned_step *known = find_problem(tuned, &step->problem);
+    char key[PROBLEM_KEY_MAX];
+    if (known)
+        return choice_pinned(&step->problem, &report->machine.target, known->solver, known->config,
+                             known->workspace_bytes, error);
+    g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
+                "'%s' has no config for %s; tune the network again", report->path,
+                problem_key(&step->problem, key));
+    return NULL;
+}
+
+static struct choice *choose_plain(const struct plan_step *step, int index, void *data,
+                                   GError **error)
+{
+    const struct fusion_report *report = data;
+    (void)index;
+    return choose_tuned(report, report->current->plain, step, error);
+}
+
+static struct choice *choose_fused(const struct plan_step *step, int index, void *data,
+                                   GError **error)
+{
+    const struct fusion_report *report = data;
+    (void)index;
+    return choose_tuned(report, report->current->fused, step, error);
+}
+
+/* The config that won for the operator alone, if its solver can do the epilogue with it; else the fused one's. */
+static struct choice *choose_alone(const struct plan_step *step, int index, void *data,
+                                   GError **error)
+{
+    const struct fusion_report *report = data;
+    const struct tuned_step *alone = find_problem(report->current->plain, &step->alone);
+    struct choice *choice =
+        alone ? choice_pinned(&step->problem, &report->machine.target, alone->solver, alone->config,
+                              alone->workspace_bytes, NULL)
+              : NULL;
+    report->current->alone_fits[index] = choice != NULL;
+    return choice ? choice : choose_fused(step, index, data, error);
+}
+
+/* ---- running ---- */
+
+static bool run_way(struct fusion_report *report, enum way way, int *caught, GError **error)
+{
+    static const trial_chooser choosers[WAY_COUNT] = {
+        [WAY_UNFUSED] = choose_plain,
+        [WAY_TUNED_ALONE] = choose_alone,
+        [WAY_TUNED_FUSED] = choose_fused,
+    };
+    static const char *const names[WAY_COUNT] = {"unfused", "fused, tuned alone",
+                                                 "fused, tuned fused"};
+    struct trial trial;
+    struct pair *pair = report->current;
+    cli_note("running %s\n", names[way]);
+    bool ran = trial_init(&trial, &report->model, &report->machine.target, pair->plans[way],
+                          choosers[way], report, error);
+    trial.sample_seconds = report->seconds;
+    ran = ran && trial_run(&trial, &pair->run[way], NULL, NULL, caught, error);
+    trial_clear(&trial);
+    if (!ran || pair->run[way].state == COMBINATION_MEASURED)
+        return ran;
+    g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_PROCESS, "%s: %s", names[way],
+                pair->run[way].reason);
+    return false;
+}
+
+static bool plan_pair(struct fusion_report *report, struct pair *pair, GError **error)
+{
+    struct combination plain, fused;
+    tuned_combination_values(pair->plain, &plain);
+    tuned_combination_values(pair->fused, &fused);
+    pair->plans[WAY_UNFUSED] = model_plan(&report->model, &plain, &report->machine.target, error);
+    if (pair->plans[WAY_UNFUSED])
+        pair->plans[WAY_TUNED_FUSED] =
+            model_plan(&report->model, &fused, &report->machine.target, error);
+    pair->plans[WAY_TUNED_ALONE] = pair->plans[WAY_TUNED_FUSED];
+    if (!pair->plans[WAY_TUNED_FUSED])
+        return false;
+    network_plan_set_groups(pair->plans[WAY_UNFUSED], pair->plans[WAY_TUNED_FUSED]);
+    pair->alone_fits = g_new0(bool, pair->plans[WAY_TUNED_FUSED]->steps->len + 1);
+    return true;
+}
+
+static void pair_clear(struct pair *pair)
+{
+    network_plan_free(pair->plans[WAY_UNFUSED]);
+    network_plan_free(pair->plans[WAY_TUNED_FUSED]);
+    for (int way = 0; way < WAY_COUNT; way++)
+        tuned_combination_clear(&pair->run[way]);
+    g_free(pair->alone_fits);
+}
+
+/* ---- the report ---- */
+
+struct subgraph {
+    const char *name;
+    const struct tuned_step *alone, *fused; /* in the two fused pipelines */
+    double unfused_ms;                      /* of all its kernels */
+    int kernels;
+    bool alone_fits, differs;
+};
+
+static void find_subgraph(const struct pair *pair, int index, struct subgraph *subgraph)
+{
+    const struct network_plan *plain = pair->plans[WAY_UNFUSED];
+    const struct plan_step *step = plan_step_at(pair->plans[WAY_TUNED_FUSED], index);
+    *subgraph = (struct subgraph){.name = step->name,
+                                  .alone = &pair->run[WAY_TUNED_ALONE].steps[index],
+                                  .fused = &pair->run[WAY_TUNED_FUSED].steps[index],
+                                  .alone_fits = pair->alone_fits[index]};
+    for (guint i = 0; i < plain->steps->len; i++) {
+        if (plan_step_at(plain, (int)i)->group != step->group)
+            continue;
+        subgraph->unfused_ms += pair->run[WAY_UNFUSED].steps[i].pipeline_ms;
+        subgraph->kernels++;
+    }
+    subgraph->differs =
+        subgraph->alone_fits && (strcmp(subgraph->alone->solver, subgraph->fused->solver) != 0 ||
+                                 strcmp(subgraph->alone->config, subgraph->fused->config) != 0);
+}
+
+struct totals {
+    int subgraphs, differ, unfit;
+};
+
+static json_t *subgraph_json(const struct subgraph *s)
+{
+    return json_pack(
+        "{s:s, s:s, s:i, s:f, s:o, s:f, s:s, s:s, s:s, s:s, s:b}", "name", s->name, "problem",
+        s->fused->problem, "kernels", s->kernels, "unfused_ms", s->unfused_ms, "tuned_alone_ms",
+        s->alone_fits ? json_real(s->alone->pipeline_ms) : json_null(), "tuned_fused_ms",
+        s->fused->pipeline_ms, "alone_solver", s->alone->solver, "alone_config", s->alone->config,
+        "fused_solver", s->fused->solver, "fused_config", s->fused->config, "differs", s->differs);
+}
+
+static void print_subgraph(const struct subgraph *s)
+{
+    char alone[24] = "-";
+    if (s->alone_fits)
+        g_snprintf(alone, sizeof alone, "%.4f", s->alone->pipeline_ms);
+    printf("%-24.24s %7d %11.4f %11s %11.4f  %s %s", s->name, s->kernels, s->unfused_ms, alone,
+           s->fused->pipeline_ms, s->fused->solver, s->fused->config);
+    if (s->differs)
+        printf("  (alone: %s %s)", s->alone->solver, s->alone->config);
+    putchar('\n');
+}
+
+static void print_head(const struct fusion_report *report)
+{
+    struct combination values;
+    tuned_combination_values(report->current->fused, &values);
+    printf("\n%s, batch %" G_GINT64_FORMAT
+           ", dtype=%s layout=%s, on %s; times in ms, each step in its "
+           "place\n",
+           report->model.name, report->model.batch, values.values[KNOB_DTYPE],
+           values.values[KNOB_LAYOUT], report->machine.target.id);
+    printf("%-24s %7s %11s %11s %11s  %s\n", "subgraph", "kernels", "unfused", "tuned alone",
+           "tuned fused", "winner of the fused problem");
+}
+
+static void print_totals(const struct pair *pair, const struct totals *totals)
+{
+    double times[WAY_COUNT];
+    for (int way = 0; way < WAY_COUNT; way++)
+        times[way] = pair->run[way].pipeline_ms;
+    printf(
+        "%d subgraphs; %d winners differ from those of the operator alone, %d of which cannot be run "
+        "fused\n",
+        totals->subgraphs, totals->differ + totals->unfit, totals->unfit);
+    printf(
+        "pipeline: unfused %.4f ms, fused with configs tuned alone %.4f ms (%.2f times as fast), "
+        "tuned fused %.4f ms (%.2f times)\n",
+        times[WAY_UNFUSED], times[WAY_TUNED_ALONE], times[WAY_UNFUSED] / times[WAY_TUNED_ALONE],
+        times[WAY_TUNED_FUSED], times[WAY_UNFUSED] / times[WAY_TUNED_FUSED]);
+}
+
+static json_t *pair_json(const struct pair *pair, json_t *subgraphs, const struct totals *totals)
+{
+    struct combination values;
+    tuned_combination_values(pair->fused, &values);
+    return json_pack("{s:s, s:s, s:o, s:i, s:i, s:i, s:f, s:f, s:f}", "dtype",
+                     values.values[KNOB_DTYPE], "layout", values.values[KNOB_LAYOUT], "subgraphs",
+                     subgraphs, "count", totals->subgraphs, "differ",
+                     totals->differ + totals->unfit, "cannot_be_run_fused", totals->unfit,
+                     "unfused_ms", pair->run[WAY_UNFUSED].pipeline_ms, "tuned_alone_ms",
+                     pair->run[WAY_TUNED_ALONE].pipeline_ms, "tuned_fused_ms",
+                     pair->run[WAY_TUNED_FUSED].pipeline_ms);
+}
+
+static void show_pair(struct fusion_report *report, json_t *list)
+{
+    struct pair *pair = report->current;
+    struct totals totals = {0};
+    json_t *subgraphs = json_array();
+    if (!list)
+        print_head(report);
+    for (int i = 0; i < (int)pair->plans[WAY_TUNED_FUSED]->steps->len; i++) {
+        struct subgraph subgraph;
+        find_subgraph(pair, i, &subgraph);
+        if (subgraph.kernels < 2)
+            continue; /* nothing was fused */
+        totals.subgraphs++;
+        totals.differ += subgraph.differs;
+        totals.unfit += !subgraph.alone_fits;
+        if (list)
+            json_array_append_new(subgraphs, subgraph_json(&subgraph));
+        else
+            print_subgraph(&subgraph);
+    }
+    if (list)
+        json_array_append_new(list, pair_json(pair, json_incref(subgraphs), &totals));
+    else
+        print_totals(pair, &totals);
+    json_decref(subgraphs);
+}
+
+/* ---- the whole ---- */
+
+static bool open_report(struct fusion_report *report, GError **error)
+{
+    if (!tuned_file_read(&report->file, report->path, error))
+        return false;
+    report->wish = (struct model_wish){.path = report->file.model,
+                                       .batch = report->file.batch,
+                                       .seed = (uint64_t)report->file.seed};
+    if (!model_open(&report->model, &report->wish, error) ||
+        !machine_probe(&report->machine, error))
+        return false;
+    if (strcmp(report->model.sha256, report->file.model_sha256) == 0 &&
+        strcmp(report->machine.target.id, report->file.target) == 0)
+        return true;
+    g_set_error(
+        error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
+        "'%s' does not fit: it is for another '%s', or for another target than %s; tune again",
+        report->path, report->file.model, report->machine.target.id);
+    return false;
+}
+
+/* The same combination with another fusion; NULL if it was not measured. */
+static const struct tuned_combination *
+sibling(const struct tuned_file *file, const struct tuned_combination *of, const char *fusion)
+{
+    struct combination values;
+    tuned_combination_values(of, &values);
+    values.values[KNOB_FUSION] = fusion;
+    const struct tuned_combination *found = tuned_file_find(file, &values);
+    return found && found->state == COMBINATION_MEASURED ? found : NULL;
+}
+
+static bool report_pair(struct fusion_report *report, const struct tuned_combination *plain,
+                        const struct tuned_combination *fused, json_t *list, int *caught,
+                        GError **error)
+{
+    struct pair pair = {.plain = plain, .fused = fused};
+    report->current = &pair;
+    bool done = plan_pair(report, &pair, error);
+    for (int way = 0; done && way < WAY_COUNT; way++)
+        done = run_way(report, (enum way)way, caught, error);
+    if (done)
+        show_pair(report, list);
+    pair_clear(&pair);
+    return done;
+}
+
+static bool report_all(struct fusion_report *report, json_t *list, int *caught, GError **error)
+{
+    int pairs = 0;
+    for (int i = 0; i < report->file.count; i++) {
+        const struct tuned_combination *plain = &report->file.combinations[i];
+        const struct tuned_combination *fused = sibling(&report->file, plain, "all");
+        if (sibling(&report->file, plain, "none") != plain || !fused)
+            continue;
+        pairs++;
+        if (!report_pair(report, plain, fused, list, caught, error))
+            return false;
+    }
+    if (pairs > 0)
+        return true;
+    g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_EMPTY,
+                "'%s' has no pair to compare; tune both: skipjack autotune %s --fusion pick_global "
+                "--no-prune -o %s",
+                report->path, report->file.model, report->path);
+    return false;
+}
+
+int fusion_report_run(const char *path, double seconds, bool as_json)
+{
+    struct fusion_report report = {.path = path, .seconds = seconds};
+    GError *error = NULL;
+    int caught = 0;
+    json_t *list = as_json ? json_array() : NULL;
+    bool done = open_report(&report, &error) && report_all(&report, list, &caught, &error);
+    if (done && as_json)
+        table_show_json(json_incref(list));
+    json_decref(list);
+    model_clear(&report.model);
+    machine_clear(&report.machine);
+    tuned_file_clear(&report.file);
+    if (caught) {
+        g_clear_error(&error);
+        return CLI_INTERRUPTED;
+    }
+    return done ? CLI_DONE : cli_fail("report", error);
+}
