@@ -174,6 +174,10 @@ static bool can_take(struct node *anchor, struct value *read, const struct node 
         return false;
     }
     struct value *y = node_output(anchor);
+    /* Integers were rounded, and their unit is not the one that the pointwise kernel's numbers have. */
+    if (!element_type_is_float(y->shape.type)) {
+        return false;
+    }
     bool is_plain = is_whole(read) || shape_is_packed(&y->shape);
     if (!is_plain || users_of(y) != 1) {
         return false;

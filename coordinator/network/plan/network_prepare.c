@@ -33,6 +33,7 @@ void prepare_options_init(struct prepare_options *options)
         .in_place = true,
         .seed = 1,
     };
+    quantise_options_init(&options->quantise);
 }
 
 void prepared_network_clear(struct prepared_network *prepared)
@@ -62,8 +63,15 @@ struct graph *network_reference(struct graph *graph, const struct prepare_option
     return begin(graph, options, &generated, error);
 }
 
-static bool set_type(struct graph *graph, const struct prepare_options *options, GError **error)
+static bool set_type(struct graph *graph, const struct prepare_options *options,
+                     struct quantise_result *quantised, GError **error)
 {
+    if (options->type == TYPE_INT8) {
+        /* What quantising leaves in FP32 is fused again: a dequantised tensor with what reads it. */
+        return network_set_type(graph, ELEMENT_FLOAT32, error) &&
+               network_quantise(graph, &options->quantise, quantised, error) &&
+               network_fuse(graph, options->fusion, NULL, error);
+    }
     enum element_type type = element_type_of_data_type(options->type);
     if (!element_type_is_float(type) || options->type == TYPE_FP8 || options->type == TYPE_BF8) {
         g_set_error(error, NETWORK_ERROR, NETWORK_ERROR_UNSUPPORTED,
@@ -73,8 +81,11 @@ static bool set_type(struct graph *graph, const struct prepare_options *options,
     return network_set_type(graph, type, error);
 }
 
-static bool change(struct graph *graph, const struct prepare_options *options, GError **error)
+static bool change(struct graph *graph, const struct prepare_options *options,
+                   struct quantise_result *quantised, GError **error)
 {
+    enum fusion_level fusion =
+        options->type == TYPE_INT8 ? MAX(options->fusion, FUSION_ACTIVATION) : options->fusion;
     static const enum layout_wish wishes[LAYOUT_CHOICE_COUNT] = {
         LAYOUT_WISH_FIRST, LAYOUT_WISH_LAST, LAYOUT_WISH_CHEAPEST};
     network_fold_constants(graph);
@@ -84,7 +95,7 @@ static bool change(struct graph *graph, const struct prepare_options *options, G
     network_fold_borders(graph);
     network_fold_scales(graph);
     network_match_activations(graph);
-    return network_fuse(graph, options->fusion, NULL, error) && set_type(graph, options, error) &&
+    return network_fuse(graph, fusion, NULL, error) && set_type(graph, options, quantised, error) &&
            network_set_layout(graph, wishes[options->layout], &options->costs, NULL, error);
 }
 
@@ -100,7 +111,7 @@ static bool prepare(struct graph *graph, const struct prepare_options *options,
                     struct prepared_network *prepared, GError **error)
 {
     prepared->graph = begin(graph, options, &prepared->weights_are_generated, error);
-    if (prepared->graph == NULL || !change(prepared->graph, options, error)) {
+    if (prepared->graph == NULL || !change(prepared->graph, options, &prepared->quantised, error)) {
         return false;
     }
     const struct plan_options plan = {

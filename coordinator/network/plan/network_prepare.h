@@ -7,6 +7,7 @@
 
 #include "coordinator/network/passes/fuse.h"
 #include "coordinator/network/passes/layout_pass.h"
+#include "coordinator/network/passes/quantise.h"
 #include "coordinator/network/plan/plan_builder.h"
 
 /* Which order of axes activations have. */
@@ -22,13 +23,15 @@ bool layout_choice_parse(const char *name, enum layout_choice *choice);
 struct prepare_options {
     const char *network; /* NULL: the graph's name */
     int64_t batch;       /* 0: the model's */
-    /* The type that the network computes in: TYPE_FP32, TYPE_FP16, TYPE_BF16 or TYPE_FP64. Inputs and outputs have
-     * the same type. */
+    /* The type that the network computes in: TYPE_FP32, TYPE_FP16, TYPE_BF16, TYPE_FP64, or TYPE_INT8 by calibration.
+     * Inputs and outputs have the same type, except for INT8: they are FP32. An INT8 network has bias and activation
+     * fused at least. */
     enum data_type type;
     enum layout_choice layout;
     struct layout_costs costs; /* for LAYOUT_CHOICE_LAYER; all zero: estimates (layout_pass.h) */
     enum fusion_level fusion;
     bool in_place;                                                /* struct plan_options */
+    struct quantise_options quantise;                             /* for TYPE_INT8 */
     bool (*serves)(const struct problem *problem, void *context); /* struct plan_options */
     void *context;
     uint64_t seed; /* of weights that the model has no data for */
@@ -41,6 +44,7 @@ struct prepared_network {
     struct graph *graph;
     struct network_plan *plan;
     bool weights_are_generated;
+    struct quantise_result quantised; /* for TYPE_INT8 */
 };
 void prepared_network_clear(struct prepared_network *prepared);
 
