@@ -38,10 +38,11 @@ void quantise_options_init(struct quantise_options *options)
 
 /* What is known of one value. */
 struct range {
-    double largest; /* absolute value, of the values tied to it */
-    double *bins;   /* BINS counts up to `largest`, NULL without */
-    int tied_to;    /* id of a value with the same scale, its own for the first of them */
-    bool wanted;    /* somebody reads it as INT8 */
+    double largest;   /* absolute value, of the values tied to it */
+    double *bins;     /* BINS counts up to `largest`, NULL without */
+    int tied_to;      /* id of a value with the same scale, its own for the first of them */
+    bool wanted;      /* somebody reads it as INT8 */
+    bool is_reshaped; /* a view with the same elements in the same order */
 };
 
 struct quantiser {
@@ -134,17 +135,34 @@ static bool is_plain(const struct value *value)
     return value->view == NULL && value->shape.type == ELEMENT_FLOAT32;
 }
 
+/* Marks a value that is read as INT8, and what it is a reshaped view of. */
+static void want(struct quantiser *q, struct value *value)
+{
+    struct view view, same;
+    struct value *base = value_base(value, &view);
+    q->ranges[value->id].wanted = true;
+    if (base == value || base->shape.type != value->shape.type) {
+        return;
+    }
+    view_identity(&same, &base->shape);
+    if (view_reshape(&same, view.rank, view.dim) && view_equal(&same, &view)) {
+        q->ranges[value->id].is_reshaped = true;
+        q->ranges[base->id].wanted = true;
+        tie(q, value, base);
+    }
+}
+
 /* Marks values that are read as INT8, from the outputs to the inputs. */
 static void find_wanted(struct quantiser *q)
 {
     for (struct node *node = q->graph->last; node != NULL; node = node->previous) {
         if (is_quantisable(q, node)) {
-            q->ranges[node->inputs[KERNEL_X]->id].wanted = true;
+            want(q, node->inputs[KERNEL_X]);
         } else if (!node->removed && carries_integers(node) &&
                    q->ranges[node_output(node)->id].wanted) {
             for (int i = 0; i < node->input_count; i++) {
                 if (node->inputs[i] != NULL) {
-                    q->ranges[node->inputs[i]->id].wanted = true;
+                    want(q, node->inputs[i]);
                     tie(q, node->inputs[i], node_output(node));
                 }
             }
@@ -312,7 +330,16 @@ static struct value *scaled(struct quantiser *q, struct value *value, const char
 /* The value as INT8. */
 static struct value *integer_of(struct quantiser *q, struct value *value, struct node *before)
 {
-    struct value *integer = g_hash_table_lookup(q->integers, value);
+    struct value *integer = g_hash_table_lookup(q->integers, value), *root = value;
+    while (value->id < q->range_count && q->ranges[value->id].is_reshaped &&
+           root->producer != NULL && root->producer->op->view != NULL) {
+        root = root->producer->inputs[0];
+    }
+    if (integer == NULL && root != value && g_hash_table_contains(q->integers, root)) {
+        integer = graph_reshape(g_hash_table_lookup(q->integers, root), value->shape.rank,
+                                value->shape.dim);
+        g_hash_table_insert(q->integers, value, integer);
+    }
     if (integer == NULL) {
         integer = scaled(q, value, "quantised", 1 / scale_of(q, value), ELEMENT_INT8, before);
         g_hash_table_insert(q->integers, value, integer);

@@ -30,7 +30,8 @@ static bool change_inputs(struct node *node, enum element_type type, GError **er
     return true;
 }
 
-/* A cast behind the node, back to the type that its users know. */
+/* A cast behind the node, back to the type that its users know. There is none where the new type is wider: rounding to
+ * the old one again would not go away. */
 static bool change_output(struct node *node, enum element_type type, enum element_type result,
                           GError **error)
 {
@@ -44,7 +45,8 @@ static bool change_output(struct node *node, enum element_type type, enum elemen
         kernel.type = type;
         kernel_write(node, &kernel, NULL);
     }
-    return graph_replace_value(old, graph_cast(old, result), error);
+    return element_type_holds(type, result) ||
+           graph_replace_value(old, graph_cast(old, result), error);
 }
 
 bool network_set_type(struct graph *graph, enum element_type type, GError **error)

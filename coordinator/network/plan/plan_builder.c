@@ -350,7 +350,7 @@ struct kernel_step {
     struct node *node;
     struct kernel kernel;
     struct source sources[STRIDED_COUNT]; /* x, w, y, residual */
-    bool has[STRIDED_COUNT];
+    bool has[STRIDED_COUNT], has_bias, has_scales;
     struct source bias, scales;
     struct problem problem;
 };
@@ -435,6 +435,8 @@ static bool read_kernel(struct builder *b, struct kernel_step *s)
     s->has[TENSOR_X] = s->has[TENSOR_Y] = true;
     s->has[TENSOR_W] = s->kernel.kind == OP_CONV;
     s->has[TENSOR_RESIDUAL] = node->inputs[KERNEL_RESIDUAL] != NULL;
+    s->has_bias = node->inputs[KERNEL_BIAS] != NULL;
+    s->has_scales = node->inputs[KERNEL_SCALES] != NULL;
     if (!read_input(b, node, KERNEL_X, &s->sources[TENSOR_X]) ||
         (s->has[TENSOR_W] && !read_filter(b, s)) ||
         (s->has[TENSOR_RESIDUAL] &&
@@ -463,10 +465,10 @@ static bool emit_kernel(struct builder *b, struct kernel_step *s)
             set_operand(b, step, role, &s->sources[t]);
         }
     }
-    if (s->node->inputs[KERNEL_BIAS] != NULL) {
+    if (s->has_bias) {
         set_operand(b, step, TENSOR_BIAS, &s->bias);
     }
-    if (s->node->inputs[KERNEL_SCALES] != NULL) {
+    if (s->has_scales) {
         set_operand(b, step, TENSOR_SCALES, &s->scales);
     }
     return true;
@@ -541,20 +543,69 @@ static bool emit_repaired(struct builder *b, struct kernel_step *s, int repair)
            add_move(b, s->node, name, real.sources[TENSOR_Y], s->sources[TENSOR_Y]);
 }
 
-static bool repair_and_emit(struct builder *b, struct kernel_step *s)
+/* Does the step as it is or after the first repair by which some solver serves it. *done says whether there is one. */
+static bool emit_somehow(struct builder *b, struct kernel_step *s, bool *done)
 {
+    *done = true;
+    if (is_servable(b, s, NULL)) {
+        return emit_kernel(b, s);
+    }
     for (int repair = 1; repair < REPAIR_END; repair++) {
         struct kernel_step other = repaired(s, repair);
         bool makes_sense = ((repair & REPAIR_RESIDUAL) == 0 || s->has[TENSOR_RESIDUAL]) &&
                            repair != REPAIR_LAYOUT &&
-                           ((repair & REPAIR_LAYOUT) == 0 || s->has[TENSOR_W] == false ||
+                           ((repair & REPAIR_LAYOUT) == 0 || !s->has[TENSOR_W] ||
                             value_is_constant(s->node->inputs[KERNEL_W]));
         if (makes_sense && is_servable(b, &other, NULL)) {
             return emit_repaired(b, s, repair);
         }
     }
+    *done = false;
+    return true;
+}
+
+/* The step without its epilogue into a buffer of its own, and the epilogue as a pointwise step. */
+static bool split_and_emit(struct builder *b, struct kernel_step *s, bool *done)
+{
+    struct kernel_step plain = *s, rest = *s;
+    struct source middle = {.shape = s->sources[TENSOR_Y].shape};
+    struct shape like = middle.shape;
+    like.type = s->sources[TENSOR_X].shape.type;
+    if (like.type == ELEMENT_INT8 && s->kernel.kind == OP_CONV) {
+        like.type = ELEMENT_INT32;
+    }
+    packed_in(&middle.shape, &like, s->kernel.layout);
+    plain.kernel.epilogue.count = 0;
+    plain.has[TENSOR_RESIDUAL] = plain.has_bias = plain.has_scales = false;
+    plain.sources[TENSOR_Y] = middle;
+    kernel_init(&rest.kernel, OP_POINTWISE);
+    rest.kernel.epilogue = s->kernel.epilogue;
+    rest.kernel.layout = s->kernel.layout;
+    rest.sources[TENSOR_X] = middle;
+    rest.has[TENSOR_W] = false;
+    *done = false;
+    if (s->kernel.kind == OP_POINTWISE || s->kernel.epilogue.count == 0 ||
+        !is_servable(b, &rest, NULL) ||
+        (like.type == ELEMENT_INT32 && s->has_bias &&
+         !read_list(b, &rest, KERNEL_BIAS, "real_bias", ELEMENT_FLOAT32, &rest.bias))) {
+        return b->error == NULL || *b->error == NULL;
+    }
+    g_autofree char *name = g_strconcat(node_name(s->node), ".middle", NULL);
+    middle = new_activation(b, name, &middle.shape);
+    plain.sources[TENSOR_Y] = rest.sources[TENSOR_X] = middle;
+    return emit_somehow(b, &plain, done) &&
+           (!*done || (make_problem(b, &rest, b->error) && emit_kernel(b, &rest)));
+}
+
+static bool emit_or_fail(struct builder *b, struct kernel_step *s)
+{
     char key[PROBLEM_KEY_MAX];
-    return node_unsupported(s->node, b->error, "no solver serves its problem on the target: %s",
+    bool done;
+    if (!emit_somehow(b, s, &done) || (!done && !split_and_emit(b, s, &done))) {
+        return false;
+    }
+    return done ||
+           node_unsupported(s->node, b->error, "no solver serves its problem on the target: %s",
                             problem_key(&s->problem, key));
 }
 
@@ -582,7 +633,7 @@ static bool build_kernel(struct builder *b, struct node *node)
         g_prefix_error(b->error, "node '%s' (%s): ", node_name(node), node->op->name);
         return false;
     }
-    return serves(b, &s.problem) ? emit_kernel(b, &s) : repair_and_emit(b, &s);
+    return emit_or_fail(b, &s);
 }
 
 /* ---- movements ---- */
