@@ -78,7 +78,8 @@ static bool set_type(struct graph *graph, const struct prepare_options *options,
                     "a network cannot be brought into %s", data_type_name(options->type));
         return false;
     }
-    return network_set_type(graph, type, error);
+    /* First what a model in another type has no rounding for. */
+    return network_set_type(graph, ELEMENT_FLOAT32, error) && network_set_type(graph, type, error);
 }
 
 static bool change(struct graph *graph, const struct prepare_options *options,
