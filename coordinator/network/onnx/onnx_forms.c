@@ -425,6 +425,10 @@ static void crop_output(struct node *node, struct window *window, const int64_t 
     g_assert(slice != NULL);
     bool replaced = graph_replace_value(y, slice->outputs[0], NULL);
     g_assert(replaced);
+    /* The model's name is that of the whole result. */
+    g_autofree char *given = g_strdup(y->name), *whole = g_strconcat(value_name(y), "/whole", NULL);
+    graph_rename_value(y, whole);
+    graph_rename_value(slice->outputs[0], given);
 }
 
 static void settle_transposed(struct node *node, const struct conv_inputs *at,
