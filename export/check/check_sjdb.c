@@ -35,14 +35,13 @@ static void judge_by(struct check_report *report, const struct skipjackdb_proble
         judged->known ? target_least_problem_ms(&report->bounds, &judged->problem) : 0;
 }
 
-/* Returns whether an algorithm has a name of MIOpen, for other operators than convolutions the name of
- * its family. */
+/* Returns whether an algorithm has a name of MIOpen; other operators than convolutions have that of a
+ * family. */
 static bool knows_algorithm(const struct skipjackdb_problem *problem, const char *name)
 {
-    g_autofree char *whole = problem->kind == SKIPJACKDB_CONV
-                                 ? g_strdup(name)
-                                 : g_strconcat("miopenConvolutionFwdAlgo", name, NULL);
-    return find_algorithm_known((struct span){whole, strlen(whole)});
+    const struct span algorithm = {name, strlen(name)};
+    return problem->kind == SKIPJACKDB_CONV ? find_algorithm_known(algorithm)
+                                            : find_family_known(algorithm);
 }
 
 static void check_entry(struct check_report *report, uint64_t number,

@@ -44,23 +44,30 @@ bool span_printable(struct span text)
         text, sizeof(text) - 1                                                                     \
     }
 
+bool find_family_known(struct span family)
+{
+    static const struct span families[] = {WORD("GEMM"), WORD("Direct"), WORD("FFT"),
+                                           WORD("Winograd"), WORD("ImplicitGEMM")};
+    for (size_t f = 0; f < G_N_ELEMENTS(families); f++) {
+        if (span_equal(family, families[f])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool find_algorithm_known(struct span algorithm)
 {
     static const struct span starts[] = {WORD("miopenConvolutionFwdAlgo"),
                                          WORD("miopenConvolutionBwdDataAlgo"),
                                          WORD("miopenConvolutionBwdWeightsAlgo")};
-    static const struct span families[] = {WORD("GEMM"), WORD("Direct"), WORD("FFT"),
-                                           WORD("Winograd"), WORD("ImplicitGEMM")};
     for (size_t s = 0; s < G_N_ELEMENTS(starts); s++) {
         size_t length = starts[s].length;
         if (algorithm.length <= length || memcmp(algorithm.at, starts[s].at, length) != 0) {
             continue;
         }
-        struct span family = {algorithm.at + length, algorithm.length - length};
-        for (size_t f = 0; f < G_N_ELEMENTS(families); f++) {
-            if (span_equal(family, families[f])) {
-                return true;
-            }
+        if (find_family_known((struct span){algorithm.at + length, algorithm.length - length})) {
+            return true;
         }
     }
     return false;

@@ -41,5 +41,7 @@ const char *find_part_scan(struct span *rest, struct find_part *part);
 /* Returns true for an algorithm's name as MIOpen writes it: "miopenConvolution", a direction,
  * "Algo", and a family, as "miopenConvolutionFwdAlgoGEMM". */
 bool find_algorithm_known(struct span algorithm);
+/* Returns true for the name of a family alone, "GEMM": other operators than convolutions have that. */
+bool find_family_known(struct span family);
 
 #endif

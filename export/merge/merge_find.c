@@ -201,12 +201,16 @@ static void take_entries(struct merge *merge, const struct source_row *from, gui
     GArray *choices = merge->finds->choices;
     struct find_choice choice = {.input = from->input, .number = from->row->number, .rank = rank};
     struct span rest = find_row_entries(from->row);
+    bool conv =
+        !g_ascii_isalpha(from->row->text.at[0]); /* keys of other operators begin with a name */
     guint before = choices->len, count = 0;
     while (rest.at != NULL) {
         const char *wrong = find_part_scan(&rest, &choice.part);
         count++;
-        if (wrong == NULL && !find_algorithm_known(choice.part.algorithm)) {
-            wrong = "MIOpen has no algorithm of that name";
+        if (wrong == NULL && !(conv ? find_algorithm_known(choice.part.algorithm)
+                                    : find_family_known(choice.part.algorithm))) {
+            wrong = conv ? "MIOpen has no algorithm of that name"
+                         : "no family of algorithms has that name";
         }
         if (wrong != NULL) {
             merge_left_out(merge, from->input, "line", from->row->number, "entry %u: %s", count,

@@ -22,7 +22,8 @@ static void add_known(SjdbWriter *writer, const struct known *known)
 {
     static const struct sjdb_kernel_name kernels[] = {{"a.cl.o", "-DA=1 -mcpu=gfx90a"},
                                                       {"a.cl.o", "-DA=1 -mcpu=gfx90a"}};
-    const struct sjdb_find_entry entry = {known->solver, DIRECT, NULL, known->time_ms, 0};
+    const char *algorithm = g_ascii_isalpha(known->key[0]) ? "Direct" : DIRECT;
+    const struct sjdb_find_entry entry = {known->solver, algorithm, NULL, known->time_ms, 0};
     struct problem problem;
     struct solution solution;
     g_assert_true(problem_key_parse(known->key, &problem, NULL));
@@ -43,6 +44,9 @@ static void add_known(SjdbWriter *writer, const struct known *known)
             launch_arg_tensor(launch, TENSOR_PACKED);
             solution.launches[1] = solution.launches[0];
             solution.launch_count = 2;
+            solution.launches[0].arg_count = 0;
+            launch_arg_tensor(&solution.launches[0], TENSOR_W);
+            launch_arg_tensor(&solution.launches[0], TENSOR_PACKED);
             solution.pack_count = 1;
             solution.packed_bytes = 64;
         }

@@ -189,6 +189,7 @@ static struct round *round_of(const struct export_farm *farm, const struct job *
                           .kernel_keys = g_strdup(round->kernel_keys[0]),
                           .outcome = round->outcomes[0],
                           .workspace_bytes = solution->workspace_bytes,
+                          .packed_bytes = solution->packed_bytes,
                           .flops = solution->flops,
                           .is_default = true};
     g_free(solution);
@@ -339,6 +340,7 @@ static void serve_eval(const struct export_farm *farm, const struct export_farm_
                                  .kernel_keys = round->kernel_keys[i],
                                  .outcome = round->outcomes[i],
                                  .workspace_bytes = solution->workspace_bytes,
+                                 .packed_bytes = solution->packed_bytes,
                                  .flops = solution->flops,
                                  .is_default = i == 0};
         if (ms > 0)
