@@ -24,10 +24,12 @@ int64_t matrix_output_channels(const struct problem *p)
 void matrix_add_epilogue_options(const struct problem *p, struct launch *launch)
 {
     enum tensor_role output = problem_output_role(p);
+    bool is_last = p->layout[output] == LAYOUT_NHWC;
 
     if (p->epilogue[0] == '\0')
         return;
-    launch_option_int(launch, "OUTPUT_LAST", p->layout[output] == LAYOUT_NHWC);
+    launch_option_int(launch, "OUTPUT_LAST", is_last);
+    launch_option_int(launch, "OUTPUT_PAIRS", is_last && matrix_output_channels(p) % 2 == 0);
     if (conv_is_int8(p))
         launch_option_text(launch, "TYPE_Y", data_type_name(p->type[output]));
     conv_add_epilogue_options(p, launch);

@@ -61,6 +61,8 @@ conv_matrix_sum(GLOBAL const LANE *RESTRICT parts, GLOBAL STORAGE(TYPE) * RESTRI
         /* A group has a multiple of four columns, so that four neighbours are of one group and position. */
         const int row = groups * columns, position = (int)(at / row);
         const int place = (int)(at - (i64)position * row), group = place / columns;
+        enum { UNROLLED = EPILOGUE_UNROLLED(4) };
+#pragma unroll UNROLLED
         for (int i = 0; i < 4; i++)
             stored.lane[i] = EPILOGUE_ROUND(
                 TYPE, finished(sums.lane[i], at < count ? position : -1, group, groups,

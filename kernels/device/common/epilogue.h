@@ -14,7 +14,9 @@
  *   epilogue_value(value, channel, index EPILOGUE_ARGUMENTS)            the steps alone: a float that is not rounded;
  *   epilogue_vec(value, channel, channel_step, index, index_step EPILOGUE_ARGUMENTS)
  *                                                                       the same for the VEC lanes of a vec of floats;
- *                                                                       both only within #ifdef EPILOGUE
+ *   epilogue_with(value, channel, residual EPILOGUE_ARGUMENTS)          epilogue_value() with the residual's element,
+ *                                                                       as a float, already loaded;
+ *                                                                       all three only within #ifdef EPILOGUE
  *   EPILOGUE_ROUND(TYPE, value)                                         the stored form of a float: rounded to nearest,
  *                                                                       ties to even; integers keep to their range
  *
@@ -379,13 +381,12 @@ typedef float epilogue_sum;
 
 #define EP_STEP(i) epilogue_step(EP##i, EP##i##_A, EP##i##_B, v, bias, residual, scale)
 
-DEVICE float epilogue_value(epilogue_sum value, int channel, i64 index EPILOGUE_PARAMETERS)
+/* epilogue_value() for a residual's element that is already loaded. */
+DEVICE float epilogue_with(epilogue_sum value, int channel, float residual EPILOGUE_PARAMETERS)
 {
-    float v, bias = 0.0f, residual = 0.0f, scale = 0.0f;
+    float v, bias = 0.0f, scale = 0.0f;
     (void)channel;
-    (void)index;
 #ifdef EP_RESIDUAL
-    residual = (float)LOAD(EP_RESIDUAL, ep_residual, index);
 #ifdef EP_RESIDUAL_SCALE
 #if EP_SCALES == 2
     residual *= ep_scales[ep_last_scale];
@@ -417,6 +418,16 @@ DEVICE float epilogue_value(epilogue_sum value, int channel, i64 index EPILOGUE_
     v = EP_STEP(6);
     v = EP_STEP(7);
     return v;
+}
+
+DEVICE float epilogue_value(epilogue_sum value, int channel, i64 index EPILOGUE_PARAMETERS)
+{
+    float residual = 0.0f;
+    (void)index;
+#ifdef EP_RESIDUAL
+    residual = (float)LOAD(EP_RESIDUAL, ep_residual, index);
+#endif
+    return epilogue_with(value, channel, residual EPILOGUE_ARGUMENTS);
 }
 
 #if defined(VEC) && !defined(EP_INT)

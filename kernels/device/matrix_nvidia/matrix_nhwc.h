@@ -372,14 +372,20 @@ DEVICE i64 row_at(int number, const struct sizes *s)
 #endif
 }
 
-/* What is stored of a sum: the sum itself, or what the epilogue makes of it. */
+/* Opens the results of two neighbouring columns of a row, and names what is stored of them: the sums themselves, or
+ * what the epilogue makes of them. */
 #ifdef EPILOGUE
-#define FINISHED(sum, number, column)                                                              \
-    finished(sum, number, work->group, s->groups, column FINISH_ARGUMENTS)
-#define STORED_OF(sum, number, column) EPILOGUE_ROUND(RESULT_TYPE, FINISHED(sum, number, column))
+#define FINISH_PAIR(sums, number, column)                                                          \
+    const struct results results =                                                                 \
+        finished_pair(sums, number, work->group, s->groups, column FINISH_ARGUMENTS)
+#define FIRST(sums)   results.value[0]
+#define SECOND(sums)  results.value[1]
+#define STORED(value) EPILOGUE_ROUND(RESULT_TYPE, value)
 #else
-#define FINISHED(sum, number, column)  (sum)
-#define STORED_OF(sum, number, column) (sum)
+#define FINISH_PAIR(sums, number, column)
+#define FIRST(sums)   (sums)[0]
+#define SECOND(sums)  (sums)[1]
+#define STORED(value) (value)
 #endif
 
 #if STORES_SUMS
@@ -397,9 +403,11 @@ DEVICE void store_part(GLOBAL RESULT *to, LANE sums[TILES_M][TILES_N][4], const 
         UNROLL for (int j = 0; j < TILES_N; j++)
         {
             int column = work->first_column + warp_n * WARP_N + j * 8 + lane % 4 * 2;
+            const LANE *pair = sums[i][j] + 2 * part;
             if (number >= 0 && column < work->columns) {
-                to[at + column] = STORED_OF(sums[i][j][2 * part], number, column);
-                to[at + column + 1] = STORED_OF(sums[i][j][2 * part + 1], number, column + 1);
+                FINISH_PAIR(pair, number, column);
+                to[at + column] = STORED(FIRST(pair));
+                to[at + column + 1] = STORED(SECOND(pair));
             }
         }
     }
@@ -433,15 +441,15 @@ DEVICE void stage_sums(LOCAL_POINTER unsigned char *memory, LANE sums[TILES_M][T
 #ifdef EPILOGUE
         int number =
             row_number(work->first_row + row, work->rows, s, work->phase_h, work->phase_w);
-        int first = work->first_column;
 #endif
         UNROLL for (int j = 0; j < TILES_N; j++)
         {
-            int column = warp_n * WARP_N + j * 8, pair = lane % 4 * 2;
+            int column = warp_n * WARP_N + j * 8, in_eight = lane % 4 * 2;
             unsigned at = chunk_at(row, column / RESULT_CHUNK, BLOCK_M, BLOCK_N / RESULT_CHUNK) +
-                          (column % RESULT_CHUNK + pair) * RESULT_BYTES;
-            stage_pair(memory + at, FINISHED(sums[i][j][2 * part], number, first + column + pair),
-                       FINISHED(sums[i][j][2 * part + 1], number, first + column + pair + 1));
+                          (column % RESULT_CHUNK + in_eight) * RESULT_BYTES;
+            const LANE *pair = sums[i][j] + 2 * part;
+            FINISH_PAIR(pair, number, work->first_column + column + in_eight);
+            stage_pair(memory + at, FIRST(pair), SECOND(pair));
         }
     }
     (void)s;

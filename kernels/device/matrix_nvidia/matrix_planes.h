@@ -393,7 +393,7 @@ DEVICE void store_result(GLOBAL half_bits *to, struct result_part part)
 
 #endif
 
-/* What is stored of a sum: the sum itself, or what the epilogue makes of it. `row` is the output's channel, all groups
+/* What the epilogue makes of a sum. `row` is the output's channel, all groups
  * counted, and `column` the position's number in all images. Results of rows and columns past the end are not used. */
 #ifdef EPILOGUE
 DEVICE float finished(float sum, int row, int column, int end EPILOGUE_PARAMETERS)
@@ -403,9 +403,6 @@ DEVICE float finished(float sum, int row, int column, int end EPILOGUE_PARAMETER
         return 0;
     return epilogue_value(sum, row, index EPILOGUE_ARGUMENTS);
 }
-#define FINISHED(sum, row, column) finished(sum, row, column, end EPILOGUE_ARGUMENTS)
-#else
-#define FINISHED(sum, row, column) (sum)
 #endif
 
 /* Writes 16 rows of PANEL columns of a warp's results to the warp's lines of local memory. `row`: the first row, all
@@ -419,9 +416,13 @@ DEVICE void stage_panel(LOCAL_POINTER unsigned char *lines, LANE (*sums)[4], int
     UNROLL for (int j = 0; j < 8; j++) UNROLL for (int part = 0; part < 2; part++)
     {
         const int line = part * 8 + lane / 4, element = j * 8 + lane % 4 * 2;
+        LANE *pair = sums[j] + 2 * part;
+#ifdef EPILOGUE
+        UNROLL for (int i = 0; i < 2; i++) pair[i] =
+            finished(pair[i], row + line, column + element + i, end EPILOGUE_ARGUMENTS);
+#endif
         *(LOCAL_POINTER unsigned *)(LOCAL_POINTER void *)(lines + element_at(line, element)) =
-            pair_of(FINISHED(sums[j][2 * part], row + line, column + element),
-                    FINISHED(sums[j][2 * part + 1], row + line, column + element + 1));
+            pair_of(pair[0], pair[1]);
     }
 }
 

@@ -144,9 +144,10 @@ DEVICE struct panel panel_at(int i, const struct shape *s, const struct tile *ti
 DEVICE void finish_pair(LANE *sums, int number, int column, const struct panel *panel,
                         const struct shape *s, const struct tile *tile FINISH_PARAMETERS)
 {
-    UNROLL for (int i = 0; i < 2; i++) sums[i] =
-        finished(sums[i], number, tile->group, s->groups,
-                 panel->first + column + i FINISH_ARGUMENTS);
+    const struct results results = finished_pair(sums, number, tile->group, s->groups,
+                                                 panel->first + column FINISH_ARGUMENTS);
+    sums[0] = results.value[0];
+    sums[1] = results.value[1];
 }
 #define FINISH_PAIR(sums, number, column)                                                          \
     finish_pair(sums, number, column, panel, s, tile FINISH_ARGUMENTS)

@@ -212,6 +212,30 @@ static void epilogues_are_done(gconstpointer data)
     }
 }
 
+/* The last convolution of ResNet's blocks; its residual is read in pairs of channels, or one by one where tensors are
+ * copied. */
+static const struct {
+    const char *name, *solver, *key, *config;
+} blocks[] = {
+    {"in_pairs", "ConvMatrix",
+     "72-5-7-1x1-136-5-7-2-0x0-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-F+bias+add(FP16,NHWC)+relu",
+     "64,64,32,32,32,2,1"},
+    {"in_pairs_with_boxes", "ConvTma",
+     "72-5-7-1x1-136-5-7-2-0x0-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-F+bias+add(FP16,NHWC)+relu",
+     "64,64,1,1,1"},
+    {"from_planes", "ConvMatrix",
+     "20-5-7-1x1-74-5-7-2-0x0-1x1-1x1-0-NCHW-FP16-F+bias+add(FP32,NCHW)+relu",
+     "64,64,32,32,32,2,1"},
+};
+
+static void a_residual_is_added(gconstpointer data)
+{
+    gsize i = GPOINTER_TO_SIZE(data);
+
+    g_assert_true(conv_trial_check_key(blocks[i].key, runner, emulated_solver(blocks[i].solver),
+                                       &contexts[CONTEXT_NVIDIA], blocks[i].config));
+}
+
 static void add_test(const struct trial_case *row, const char *name, GTestDataFunc test)
 {
     char config[CONFIG_TEXT_MAX];
@@ -231,6 +255,11 @@ static void add_tests(struct solution_runner *opened, const struct context *made
             add_test(&whole_numbers[i], "whole_numbers_are_exact", whole_numbers_are_exact);
         if (test_is_turn((int)i, EPILOGUE_DAYS))
             add_test(&whole_numbers[i], "whole_numbers_get_epilogues", epilogues_are_done);
+    }
+    for (gsize i = 0; i < G_N_ELEMENTS(blocks); i++) {
+        g_autofree char *path =
+            g_strdup_printf("/conv_matrix/a_residual_is_added/%s", blocks[i].name);
+        g_test_add_data_func(path, GSIZE_TO_POINTER(i), a_residual_is_added);
     }
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
         bool is_due = !cases[i].is_long || test_is_long();
