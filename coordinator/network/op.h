@@ -63,7 +63,8 @@ struct op {
     bool (*view)(const struct op_call *call, const struct shape *output, struct view *view);
 
     /* NULL, or the exact answer for an input, in the place of the OP_READS flags: whether the operator reads input
-     * `input` stored as `stored` (strides and type in memory), seen as call->inputs[input]. */
+     * `input` stored as `stored` (strides and type in memory), seen as call->inputs[input]. It is not asked about packed
+     * tensors of the type that is seen: every operator reads those. */
     bool (*reads)(const struct op_call *call, int input, const struct shape *stored);
 };
 

@@ -186,6 +186,26 @@ static bool packing_order(const struct reader *reader, const struct shape *shape
     return view_packing_order(&view, shape, order);
 }
 
+/* Many readers ask for few orders: each is weighed once, so that the work grows with the readers, not their square. */
+#define TRIED_MAX 64
+struct tried_orders {
+    int count;
+    int orders[TRIED_MAX][SHAPE_MAX_RANK];
+};
+
+static bool is_new_order(struct tried_orders *tried, const int order[SHAPE_MAX_RANK])
+{
+    const gsize bytes = sizeof(tried->orders[0]);
+    for (int i = 0; i < tried->count; i++) {
+        if (memcmp(tried->orders[i], order, bytes) == 0)
+            return false;
+    }
+    if (tried->count == TRIED_MAX)
+        return false;
+    memcpy(tried->orders[tried->count++], order, bytes);
+    return true;
+}
+
 /* The order of axes in memory with which the fewest elements are copied: as it is, or one that makes one of the readers
  * packed; of equal ones the first in the order of numbers. */
 static bool choose_order(struct node *node, int output, const GArray *readers)
@@ -193,11 +213,12 @@ static bool choose_order(struct node *node, int output, const GArray *readers)
     const struct shape *shape = &node->outputs[output]->shape;
     double least = copied_elements(readers, shape);
     struct store best = {.rank = shape->rank};
+    struct tried_orders tried = {.count = 0};
     for (guint i = 0; i < readers->len && least > 0; i++) {
         int order[SHAPE_MAX_RANK] = {0};
         struct shape ordered;
         if (reader_is_satisfied(reader_at(readers, i), shape) ||
-            !packing_order(reader_at(readers, i), shape, order) ||
+            !packing_order(reader_at(readers, i), shape, order) || !is_new_order(&tried, order) ||
             !shape_set_ordered(&ordered, shape->type, shape->rank, shape->dim, order, NULL))
             continue;
         double elements = copied_elements(readers, &ordered);
