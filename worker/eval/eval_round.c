@@ -18,9 +18,6 @@
  * time. */
 #define LAUNCH_LEAST_MS 1e-4
 
-/* Packing is measured in this share (1/4) of a config's time: it is no part of the config's rank. */
-#define PACK_SHARE 4
-
 /* A device with this share of its memory free (1/8) can evaluate most problems. */
 #define USEFUL_SHARE 8
 
@@ -133,7 +130,7 @@ static bool time_packing(struct state *s, struct workbench_run *run, struct eval
         .run = workbench_pack,
         .data = run,
         .floor_ms = s->round->floor_ms,
-        .sample_seconds = s->round->request->sample_seconds / PACK_SHARE,
+        .sample_seconds = s->round->request->sample_seconds / MEASURE_PACK_SHARE,
         .keep = true,
     };
 

@@ -45,6 +45,9 @@ struct measurement {
 #define MEASURE_ATTEMPTS     3
 #define MEASURE_ATTEMPTS_MAX 10
 
+/* Packing is measured in this share (1/4) of a config's device time: it is no part of the config's rank. */
+#define MEASURE_PACK_SHARE 4
+
 /* The timer's floor: the median time between two events around a tiny fill, of 32 trials. */
 bool measure_floor(struct device *device, double *floor_ms, GError **error);
 

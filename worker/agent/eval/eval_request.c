@@ -73,7 +73,10 @@ static void send_kernels(struct eval_job *job, json_t *keys)
 static double config_deadline(const struct eval_job *job, const struct solution *solution)
 {
     const struct agent_options *options = job->evaluator->agent->options;
-    return options->run_timeout_seconds + measure_most_seconds(options->sample_seconds) +
+    double seconds = options->sample_seconds;
+    if (solution->pack_count > 0)
+        seconds += options->sample_seconds / MEASURE_PACK_SHARE;
+    return options->run_timeout_seconds + measure_most_seconds(seconds) +
            RUNS_AT_LEAST * solution->flops / WORK_SLOWEST_FLOPS;
 }
 

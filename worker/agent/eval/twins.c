@@ -65,9 +65,10 @@ char *twins_name(int64_t job, const struct solution *solution,
 {
     g_autoptr(GString) text = g_string_new(NULL);
     /* Operations and bytes are part of the name since they decide which times are possible. */
-    g_string_append_printf(text, "%" G_GINT64_FORMAT " %" G_GUINT64_FORMAT " %a %a %a", job,
-                           solution->workspace_bytes, solution->flops, solution->read_bytes,
-                           solution->write_bytes);
+    g_string_append_printf(
+        text, "%" G_GINT64_FORMAT " %" G_GUINT64_FORMAT " %d %" G_GUINT64_FORMAT " %a %a %a", job,
+        solution->workspace_bytes, solution->pack_count, solution->packed_bytes, solution->flops,
+        solution->read_bytes, solution->write_bytes);
     for (int i = 0; i < solution->launch_count; i++) {
         if (!has_reproducible_code(rows[i]))
             return NULL;
