@@ -50,10 +50,15 @@ struct coverage_progress {
     }
 
 static const struct table_column solver_columns[] = {
-    {"solver", "solver", TABLE_TEXT, 0},           {NULL, "provider", TABLE_TEXT, 0},
-    {"revision", "revision", TABLE_INT, 0},        {"algorithm", "algorithm", TABLE_TEXT, 0},
-    PROPERTY_COLUMNS("any strides", "repeatable"), {NULL, "tunable", TABLE_YES, 0},
-    {NULL, "hash_prefix", TABLE_TEXT, 0},          {NULL, "hash", TABLE_TEXT, 0},
+    {"solver", "solver", TABLE_TEXT, 0},
+    {NULL, "provider", TABLE_TEXT, 0},
+    {"revision", "revision", TABLE_INT, 0},
+    {"algorithm", "algorithm", TABLE_TEXT, 0},
+    PROPERTY_COLUMNS("any strides", "repeatable"),
+    {NULL, "tunable", TABLE_YES, 0},
+    {"epilogues", "epilogues", TABLE_TEXT, 0},
+    {NULL, "hash_prefix", TABLE_TEXT, 0},
+    {NULL, "hash", TABLE_TEXT, 0},
     {"params", "params", TABLE_TEXT, 0},
 };
 
@@ -85,6 +90,7 @@ static Table *list_table(void)
     for (int i = 0; i < solver_table_count; i++) {
         const struct solver *solver = solver_table[i];
         g_autofree char *params = param_names(solver->space);
+        char epilogues[EPILOGUE_CLASSES_MAX];
         g_autofree char *prefix = g_strndup(solver_hash(solver), SHOWN_HASH);
         table_text(table, solver->name);
         table_text(table, solver->provider);
@@ -92,6 +98,7 @@ static Table *list_table(void)
         table_text(table, solver->algorithm);
         add_properties(table, solver);
         table_yes(table, solver->space != NULL);
+        table_text(table, epilogue_classes_text(solver->epilogues, epilogues));
         table_text(table, prefix);
         table_text(table, solver_hash(solver));
         table_text(table, params);

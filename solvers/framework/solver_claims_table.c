@@ -148,6 +148,8 @@ static void features_cell(GString *text, const struct solver *solver,
         append_claim(text, cell, "any-strides", claims->directions, claims);
     if (solver->own_strides)
         append_claim(text, cell, "own-strides", claims->directions, claims);
+    if ((solver->epilogues & EPILOGUE_DOES_ALL) == EPILOGUE_DOES_ALL)
+        append_claim(text, cell, "epilogues", claims->directions & ~(1u << DIRECTION_W), claims);
     if (solver->nondeterministic)
         append_claim(text, cell, "nondeterministic", claims->directions, claims);
 }

@@ -295,6 +295,19 @@ bool problem_value_is_integer(const struct problem *p)
     return false;
 }
 
+const char *epilogue_classes_text(unsigned classes, char out[EPILOGUE_CLASSES_MAX])
+{
+    static const char *const names[] = {"bias", "activation", "residual", "scales", "any-residual"};
+    out[0] = '\0';
+    for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
+        if ((classes & 1u << i) != 0) {
+            g_strlcat(out, out[0] != '\0' ? " " : "", EPILOGUE_CLASSES_MAX);
+            g_strlcat(out, names[i], EPILOGUE_CLASSES_MAX);
+        }
+    }
+    return out;
+}
+
 /* ---- computing ---- */
 
 static double clamp(double v, double low, double high)

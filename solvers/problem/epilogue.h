@@ -116,6 +116,10 @@ unsigned problem_epilogue_classes(const struct problem *p);
  * the like). Then the bias is added in integers; else v begins as FP32, and an INT32 bias is converted. */
 bool problem_value_is_integer(const struct problem *p);
 
+/* Writes the classes' names, "bias activation residual scales", or "" for none. */
+#define EPILOGUE_CLASSES_MAX 64
+const char *epilogue_classes_text(unsigned classes, char out[EPILOGUE_CLASSES_MAX]);
+
 /* Does the steps to v in double precision, for references. bias, residual, scale: the elements for v's place
  * (residual already multiplied by its scale). The result is not rounded to the output's type. */
 double epilogue_apply(const struct epilogue *epilogue, double v, double bias, double residual,

@@ -16,6 +16,7 @@
  * from memory, which is faster on a CPU. UNROLL_H, UNROLL_W: filter positions unrolled.
  */
 #include "coordinates.h"
+#include "epilogue.h"
 
 #define ITEMS (THREADS_K * THREADS_H * THREADS_W)
 #define BLOCK_K (THREADS_K * TILE_K)
