@@ -44,7 +44,7 @@ static const struct field step_fields[] = {
     TEXT(tuned_step, name, "The step in the plan: its first node in the model"),
     TEXT(tuned_step, problem, "The key of the problem that the step is"),
     TEXT(tuned_step, solver, "The solver that does it"),
-    TEXT(tuned_step, config, "The solver's config, \"\" if it has none"),
+    OPTIONAL_TEXT(tuned_step, config, "The solver's config; absent if the solver has none"),
     COUNT(tuned_step, revision, "The solver's revision"),
     COUNT(tuned_step, workspace_bytes, "Bytes of workspace that the config needs"),
     NUMBER(tuned_step, alone_ms, "Median of its time alone in ms, with cold caches; 0 if pinned"),
@@ -150,6 +150,19 @@ static bool check_winner(const struct tuned_file *file, const char *path, GError
     return false;
 }
 
+/* A solver without configs has the config "". */
+static void set_empty_configs(struct tuned_file *file)
+{
+    for (int i = 0; i < file->count; i++) {
+        struct tuned_combination *combination = &file->combinations[i];
+        for (int s = 0; s < combination->step_count; s++) {
+            struct tuned_step *step = &combination->steps[s];
+            if (!step->config)
+                step->config = g_strdup("");
+        }
+    }
+}
+
 bool tuned_file_read(struct tuned_file *file, const char *path, GError **error)
 {
     json_error_t why;
@@ -170,6 +183,7 @@ bool tuned_file_read(struct tuned_file *file, const char *path, GError **error)
         g_prefix_error(error, "'%s' is no file of autotune: ", path);
         return false;
     }
+    set_empty_configs(file);
     return check_winner(file, path, error);
 }
 
@@ -256,13 +270,16 @@ static json_t *objects_json(const struct field *field, const char *data)
     return list;
 }
 
-/* The field's value; NULL for a text that is not there. */
+/* The field's value; NULL for a text that is not there, or empty. */
 static json_t *field_json(const struct field *field, const void *data)
 {
     const void *at = (const char *)data + field->offset;
     switch (field->kind) {
     case FIELD_SCHEMA: return json_string(SCHEMA_NAME);
-    case FIELD_TEXT: return *(char *const *)at ? json_string(*(char *const *)at) : NULL;
+    case FIELD_TEXT: {
+        const char *text = *(char *const *)at;
+        return text && text[0] ? json_string(text) : NULL;
+    }
     case FIELD_YES: return json_boolean(*(const gboolean *)at);
     case FIELD_INTEGER: return json_integer(*(const gint64 *)at);
     case FIELD_NUMBER: return json_real(*(const double *)at);
