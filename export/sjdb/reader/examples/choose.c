@@ -7,8 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const found_as[] = {"nowhere", "measured", "measured on another target",
-                                       "by the nearest problems", "by estimate",
+static const char *const found_as[] = {"nowhere",
+                                       "measured",
+                                       "measured on another target",
+                                       "by the nearest problems",
+                                       "by estimate",
                                        "measured with packed tensors"};
 
 /* Answers whether the program has a solver, as programs with solvers of their own do. This example

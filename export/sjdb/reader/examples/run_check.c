@@ -91,22 +91,23 @@ static int64_t block_of(int32_t layout)
 
 void tensor_init(struct tensor *tensor, const struct skipjackdb_problem *p, int32_t which)
 {
-    const int64_t *const spatial[] = {p->in, p->fil, p->out};
-    int64_t elements = 0;
-    if (skipjackdb_strides(p, which, tensor->strides, &elements) != SKIPJACKDB_OK) {
-        fail("a tensor's layout is not known");
+    struct skipjackdb_operand operand = {.size = sizeof operand};
+    int code = skipjackdb_operand_at(p, which, &operand);
+    memset(tensor, 0, sizeof *tensor);
+    if (code == SKIPJACKDB_NOT_FOUND) {
+        return;
     }
-    tensor->type = p->type[which];
-    tensor->sizes[0] = which == SKIPJACKDB_TENSOR_W ? p->k : p->n;
-    tensor->sizes[1] = which == SKIPJACKDB_TENSOR_W   ? p->c / p->groups
-                       : which == SKIPJACKDB_TENSOR_X ? p->c
-                                                      : p->k;
-    memcpy(tensor->sizes + 2, spatial[which], 3 * sizeof tensor->sizes[0]);
+    if (code != SKIPJACKDB_OK) {
+        fail("an operand cannot be described: %s", skipjackdb_error_text(code));
+    }
+    tensor->type = operand.type;
+    memcpy(tensor->sizes, operand.sizes, sizeof tensor->sizes);
+    memcpy(tensor->strides, operand.strides, sizeof tensor->strides);
     tensor->channels = allocate((size_t)tensor->sizes[1], sizeof *tensor->channels);
-    for (int64_t c = 0, block = block_of(p->layout[which]); c < tensor->sizes[1]; c++) {
+    for (int64_t c = 0, block = block_of(operand.layout); c < tensor->sizes[1]; c++) {
         tensor->channels[c] = c / block * tensor->strides[1] + c % block;
     }
-    tensor->bytes = (size_t)elements * type_bytes(tensor->type);
+    tensor->bytes = (size_t)operand.elements * type_bytes(tensor->type);
     tensor->stored = allocate(tensor->bytes, 1);
 }
 
@@ -138,9 +139,22 @@ static int64_t place_of(const struct tensor *t, int64_t number)
     return at[0] * t->strides[0] + t->channels[at[1]] + spatial_place(t, at + 2);
 }
 
-void tensor_fill(struct tensor *tensor, uint64_t seed)
+int is_divisor(const struct skipjackdb_problem *problem, int32_t which)
 {
-    static const int8_t values[] = {-1, 0, 1, 1, -1, 2, 0, -2};
+    struct skipjackdb_step step = {.size = sizeof step};
+    for (uint32_t i = 0; skipjackdb_step_at(problem, i, &step) == SKIPJACKDB_OK; i++) {
+        if (step.op == SKIPJACKDB_STEP_DIV && step.tensor == which) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+void tensor_fill(struct tensor *tensor, uint64_t seed, int is_divisor)
+{
+    static const int8_t any[] = {-1, 0, 1, 1, -1, 2, 0, -2},
+                        divisors[] = {-1, 1, 1, 2, -1, 2, 1, -2};
+    const int8_t *values = is_divisor ? divisors : any;
     uint64_t state = seed;
     for (int64_t i = 0, count = count_of(tensor); i < count; i++) {
         state = state * 6364136223846793005u + 1442695040888963407u;
@@ -161,7 +175,7 @@ int32_t output_of(const struct skipjackdb_problem *problem)
 struct work {
     const struct skipjackdb_problem *p;
     const struct tensor *tensors;
-    double *values[TENSORS]; /* elements of the two tensors that are given, as doubles */
+    double *values[3]; /* elements of the two factors, as doubles */
     /* for each element of the output: the sum of its terms, and the sum of their absolute values */
     double *sums, *sizes;
 };
@@ -186,8 +200,8 @@ static void add_terms(const struct work *work, const int64_t o[3], const int64_t
                       const int64_t in[3])
 {
     const struct tensor *x = &work->tensors[0], *w = &work->tensors[1], *y = &work->tensors[2];
-    int32_t out = output_of(work->p), a = (out + 1) % TENSORS, b = (out + 2) % TENSORS;
-    int64_t k_group = work->p->k / work->p->groups, place[TENSORS];
+    int32_t out = output_of(work->p), a = (out + 1) % 3, b = (out + 2) % 3;
+    int64_t k_group = work->p->k / work->p->groups, place[3];
     for (int64_t n = 0; n < work->p->n; n++) {
         for (int64_t k = 0; k < work->p->k; k++) {
             const int64_t *x_channels = x->channels + k / k_group * w->sizes[1];
@@ -248,31 +262,176 @@ static double allowed_off(const struct tensor *a, const struct tensor *b, const 
     return largest < 0x1p24 ? 0 : 16 * 0x1p-24 * largest;
 }
 
-/* Returns the error of an element, divided by the allowed error: above 1 it is wrong. A NaN or an
- * infinity gives infinity. */
-static double error_at(const struct tensor *output, int64_t at, double sum, double off)
+/* ---- the epilogue ---- */
+
+#define STEPS_MAX 8
+
+struct steps {
+    uint32_t count;
+    struct skipjackdb_step list[STEPS_MAX];
+};
+
+static void read_steps(const struct skipjackdb_problem *p, struct steps *steps)
 {
-    bool whole = output->type == SKIPJACKDB_INT8 || output->type == SKIPJACKDB_INT32;
-    double rounding = rounding_of(output->type) * fabs(sum) + 0x1p-24;
-    double allowed = whole ? 0.5 : off + rounding;
-    double error = fabs(load(output->type, output->stored, at) - sum);
-    return isfinite(error) ? error / allowed : INFINITY;
+    struct skipjackdb_step step = {.size = sizeof step};
+    steps->count = 0;
+    while (steps->count < STEPS_MAX &&
+           skipjackdb_step_at(p, steps->count, &step) == SKIPJACKDB_OK) {
+        steps->list[steps->count++] = step;
+    }
+}
+
+/* What the steps read for one element of the output. */
+struct operands {
+    double bias, residual, channel_scale, tensor_scale;
+};
+
+static double clamp(double v, double low, double high)
+{
+    return v < low ? low : v > high ? high : v;
+}
+
+static double sigmoid(double v)
+{
+    return 1 / (1 + exp(-v));
+}
+
+static double softplus(double v)
+{
+    return v > 0 ? v + log1p(exp(-v)) : log1p(exp(v));
+}
+
+static double do_step(const struct skipjackdb_step *step, double v, const struct operands *with)
+{
+    double scale = step->per_channel ? with->channel_scale : with->tensor_scale;
+    double r = with->residual;
+    switch (step->op) {
+    case SKIPJACKDB_STEP_BIAS: return v + with->bias;
+    case SKIPJACKDB_STEP_SCALE:
+    case SKIPJACKDB_STEP_REQUANT: return v * scale;
+    case SKIPJACKDB_STEP_ADD: return v + r;
+    case SKIPJACKDB_STEP_SUB: return v - r;
+    case SKIPJACKDB_STEP_MUL: return v * r;
+    case SKIPJACKDB_STEP_DIV: return v / r;
+    case SKIPJACKDB_STEP_MAX: return v > r ? v : r;
+    case SKIPJACKDB_STEP_MIN: return v < r ? v : r;
+    case SKIPJACKDB_STEP_RELU: return v < 0 ? 0 : v;
+    case SKIPJACKDB_STEP_CLIP: return clamp(v, step->a, step->b);
+    case SKIPJACKDB_STEP_LEAKY: return v < 0 ? step->a * v : v;
+    case SKIPJACKDB_STEP_PRELU: return v < 0 ? scale * v : v;
+    case SKIPJACKDB_STEP_ELU: return v < 0 ? step->a * expm1(v) : v;
+    case SKIPJACKDB_STEP_AFFINE: return step->a * v + step->b;
+    case SKIPJACKDB_STEP_HARDSIGMOID: return clamp(step->a * v + step->b, 0, 1);
+    case SKIPJACKDB_STEP_SIGMOID: return sigmoid(v);
+    case SKIPJACKDB_STEP_TANH: return tanh(v);
+    case SKIPJACKDB_STEP_EXP: return exp(v);
+    case SKIPJACKDB_STEP_SQRT: return sqrt(v);
+    case SKIPJACKDB_STEP_ABS: return fabs(v);
+    case SKIPJACKDB_STEP_ERF: return erf(v);
+    case SKIPJACKDB_STEP_SILU: return v * sigmoid(v);
+    case SKIPJACKDB_STEP_HARDSWISH: return v * clamp(v + 3, 0, 6) / 6;
+    case SKIPJACKDB_STEP_SOFTPLUS: return softplus(v);
+    case SKIPJACKDB_STEP_MISH: return v * tanh(softplus(v));
+    case SKIPJACKDB_STEP_GELU: return v / 2 * (1 + erf(v * sqrt(0.5)));
+    default: fail("this example does not know a step of the epilogue");
+    }
+}
+
+static double do_steps(const struct steps *steps, double v, const struct operands *with)
+{
+    for (uint32_t i = 0; i < steps->count; i++) {
+        v = do_step(&steps->list[i], v, with);
+    }
+    return v;
+}
+
+/* Returns the channel of the element of the output that has this number. */
+static int64_t channel_of(const struct tensor *output, int64_t number)
+{
+    return number / (output->sizes[2] * output->sizes[3] * output->sizes[4]) % output->sizes[1];
+}
+
+/* Reads what the steps need for the element of the output that has this number. */
+static void read_operands(const struct work *work, int64_t number, struct operands *with)
+{
+    const struct tensor *output = &work->tensors[output_of(work->p)];
+    const struct tensor *residual = &work->tensors[SKIPJACKDB_TENSOR_RESIDUAL];
+    const struct tensor *bias = &work->tensors[SKIPJACKDB_TENSOR_BIAS];
+    const struct tensor *scales = &work->tensors[SKIPJACKDB_TENSOR_SCALES];
+    int64_t channel = channel_of(output, number);
+    *with = (struct operands){0};
+    if (bias->bytes > 0) {
+        with->bias = load(bias->type, bias->stored, channel);
+    }
+    if (scales->bytes > 0) {
+        bool each = scales->sizes[1] == output->sizes[1] + 1;
+        with->tensor_scale = load(scales->type, scales->stored, 0);
+        with->channel_scale = each ? load(scales->type, scales->stored, channel) : 0;
+    }
+    if (residual->bytes > 0) {
+        bool whole = residual->type == SKIPJACKDB_INT8 || residual->type == SKIPJACKDB_INT32;
+        with->residual = load(residual->type, residual->stored, place_of(residual, number));
+        if (whole && scales->bytes > 0) {
+            with->residual *= load(scales->type, scales->stored, scales->sizes[1] - 1);
+        }
+    }
+}
+
+/* ---- comparing the result ---- */
+
+/* How far an element of the output may be from `wanted`, if the sum may be off by this much. The
+ * functions of steps may err by a few units in the last place. */
+static double allowed_at(const struct work *work, const struct steps *steps, double sum, double off,
+                         double wanted, const struct operands *with)
+{
+    int32_t type = work->tensors[output_of(work->p)].type;
+    bool whole = type == SKIPJACKDB_INT8 || type == SKIPJACKDB_INT32;
+    double moved = off;
+    if (steps->count > 0) {
+        double above = do_steps(steps, sum + off, with), below = do_steps(steps, sum - off, with);
+        moved = fmax(fabs(above - wanted), fabs(below - wanted)) + 64 * 0x1p-24 * fabs(wanted);
+    }
+    return whole ? 0.5 + (steps->count > 0 ? moved : 0)
+                 : moved + rounding_of(type) * fabs(wanted) + 0x1p-24;
+}
+
+/* Returns the error of an element, divided by the allowed error: above 1 it is wrong. A NaN or an
+ * infinity that is not wanted gives infinity. */
+static double error_at(const struct work *work, const struct steps *steps, int64_t number,
+                       double off)
+{
+    const struct tensor *output = &work->tensors[output_of(work->p)];
+    int64_t at = place_of(output, number);
+    struct operands with;
+    read_operands(work, number, &with);
+    double wanted = do_steps(steps, work->sums[at], &with);
+    double found = load(output->type, output->stored, at);
+    if (!isfinite(wanted)) {
+        return (isnan(wanted) && isnan(found)) || wanted == found ? 0 : INFINITY;
+    }
+    if (output->type == SKIPJACKDB_INT8) {
+        wanted = clamp(wanted, INT8_MIN, INT8_MAX);
+    }
+    double error = fabs(found - wanted);
+    return isfinite(error) ? error / allowed_at(work, steps, work->sums[at], off, wanted, &with)
+                           : INFINITY;
 }
 
 static double compare(const struct work *work, const char *algorithm)
 {
     int32_t out = output_of(work->p);
     const struct tensor *output = &work->tensors[out];
+    struct steps steps;
     int64_t count = count_of(output);
     double largest = 0, worst = 0;
+    read_steps(work->p, &steps);
     for (int64_t i = 0; i < count; i++) {
         largest = fmax(largest, work->sizes[place_of(output, i)]);
     }
-    double off = allowed_off(&work->tensors[(out + 1) % TENSORS],
-                             &work->tensors[(out + 2) % TENSORS], algorithm, largest);
+    double off = allowed_off(&work->tensors[(out + 1) % 3], &work->tensors[(out + 2) % 3],
+                             algorithm, largest);
     for (int64_t i = 0; i < count; i++) {
-        int64_t at = place_of(output, i);
-        worst = fmax(worst, error_at(output, at, work->sums[at], off));
+        worst = fmax(worst, error_at(work, &steps, i, off));
     }
     return worst;
 }
@@ -282,8 +441,8 @@ double output_error(const struct skipjackdb_problem *problem, const struct tenso
 {
     struct work work = {.p = problem, .tensors = tensors};
     int32_t out = output_of(problem);
-    size_t elements[TENSORS];
-    for (int32_t t = 0; t < TENSORS; t++) {
+    size_t elements[3];
+    for (int32_t t = 0; t < 3; t++) {
         elements[t] = tensors[t].bytes / type_bytes(tensors[t].type);
         work.values[t] = allocate(elements[t], sizeof *work.values[t]);
         for (size_t i = 0; t != out && i < elements[t]; i++) {
@@ -294,7 +453,7 @@ double output_error(const struct skipjackdb_problem *problem, const struct tenso
     work.sizes = allocate(elements[out], sizeof *work.sizes);
     convolve(&work);
     double worst = compare(&work, algorithm);
-    for (int32_t t = 0; t < TENSORS; t++) {
+    for (int32_t t = 0; t < 3; t++) {
         free(work.values[t]);
     }
     free(work.sizes);

@@ -1,5 +1,5 @@
 /*
- * Tensors for a convolution, filled with small integers, and a check of the tensor that a device
+ * The operands of a convolution, filled with small integers, and a check of the tensor that a device
  * computed. Part of the example run_convolution.
  */
 #ifndef RUN_CHECK_H
@@ -7,14 +7,15 @@
 
 #include <skipjackdb.h>
 
-#define TENSORS 3
+/* x, w, y, residual, bias, scales: numbers of enum skipjackdb_tensor */
+#define TENSORS SKIPJACKDB_TENSOR_PACKED
 
 /* Prints "run_convolution: " and the message, and exits with 1. */
 _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Returns zeroed memory; exits with an error if there is none. */
 void *allocate(size_t count, size_t size);
 
-/* A packed tensor in memory. */
+/* A tensor in memory. An operand that the problem lacks has 0 bytes. */
 struct tensor {
     int32_t type;     /* enum skipjackdb_type */
     int64_t sizes[5]; /* sizes in the order N C D H W, of the filter K C D H W */
@@ -25,15 +26,18 @@ struct tensor {
     void *stored;
 };
 void tensor_init(struct tensor *tensor, const struct skipjackdb_problem *problem, int32_t which);
-/* Fills the tensor with integers from -2 to 2, the same ones for the same seed. The padding
- * channels of blocked layouts become 0. */
-void tensor_fill(struct tensor *tensor, uint64_t seed);
+/* Fills the tensor with integers from -2 to 2, the same ones for the same seed; without zeros if it
+ * is a divisor. What lies between its elements becomes 0. */
+void tensor_fill(struct tensor *tensor, uint64_t seed, int is_divisor);
+/* Returns 1 if a step of the problem's epilogue divides by the operand. */
+int is_divisor(const struct skipjackdb_problem *problem, int32_t which);
 void tensor_clear(struct tensor *tensor);
 
 /* Returns which tensor the problem's direction computes: x, w or y. */
 int32_t output_of(const struct skipjackdb_problem *problem);
-/* Computes the output from the other two tensors with plain loops, compares it with the stored one,
- * and returns the largest error divided by the allowed error. Up to 1 the output is right. */
+/* Computes the output from the other operands with plain loops, epilogue and all, compares it with
+ * the stored one, and returns the largest error divided by the allowed error. Up to 1 the output is
+ * right. */
 double output_error(const struct skipjackdb_problem *problem, const struct tensor *tensors,
                     const char *algorithm);
 

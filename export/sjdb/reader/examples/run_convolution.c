@@ -1,6 +1,7 @@
 /*
  * Runs the fastest solution that a .sjdb file holds for a problem, from its own code objects: checks the
- * result against a convolution computed here, measures it, and says what the file says it takes.
+ * result against a convolution computed here, with strides and epilogue, measures it, and says what the
+ * file says it takes.
  *
  *   run_convolution FILE KEY [--json] [--solver NAME] [--workspace BYTES] [--device N]
  *   cc run_convolution.c run_check.c run_opencl.c $(pkg-config --cflags --libs skipjackdb) -lOpenCL -lm
@@ -54,6 +55,8 @@ struct run {
     int copies;
     struct buffer **buffers[TENSORS];
     struct buffer *workspace;
+    struct buffer *packed; /* the filter as the solution packs it; NULL if it does not */
+    uint32_t pack_count;   /* launches that pack it */
     struct launch launches[SKIPJACKDB_LAUNCHES_MAX];
     uint32_t launch_count;
 };
@@ -76,8 +79,8 @@ static void load_kernel(const skipjackdb *db, struct launch *launch)
     free(code);
 }
 
-/* Sets an argument that is the same in all runs: all but tensors, whose copy changes. The file's
- * strides are right, since this program's tensors are packed. */
+/* Sets an argument that is the same in all runs: all but tensors, whose copy changes. The strides are
+ * right, since this program's tensors lie as the problem says. */
 static void set_value(const struct skipjackdb_arg *arg, struct buffer *workspace,
                       struct value *value)
 {
@@ -108,6 +111,8 @@ static void load_launches(const skipjackdb *db, const struct skipjackdb_solution
                           struct run *run)
 {
     run->launch_count = solution->launch_count;
+    run->pack_count = solution->pack_count;
+    run->packed = solution->packed_bytes > 0 ? buffer_new(solution->packed_bytes) : NULL;
     run->workspace = solution->workspace_bytes > 0 ? buffer_new(solution->workspace_bytes) : NULL;
     for (uint32_t i = 0; i < run->launch_count; i++) {
         struct launch *launch = &run->launches[i];
@@ -145,6 +150,9 @@ static void make_buffers(struct run *run, const struct device_facts *facts)
     run->copies = choose_copies(run, facts);
     for (int t = 0; t < TENSORS; t++) {
         run->buffers[t] = allocate((size_t)run->copies, sizeof *run->buffers[t]);
+        if (run->tensors[t].bytes == 0) {
+            continue; /* the problem has no such operand */
+        }
         for (int i = 0; i < run->copies; i++) {
             run->buffers[t][i] = buffer_new(run->tensors[t].bytes);
             if (t != output_of(run->problem)) {
@@ -160,19 +168,41 @@ static void make_buffers(struct run *run, const struct device_facts *facts)
     }
 }
 
-static void run_once(struct run *run, int64_t number)
+static struct buffer *operand_of(const struct run *run, int32_t tensor, int64_t number)
 {
-    for (uint32_t i = 0; i < run->launch_count; i++) {
+    struct buffer *buffer = tensor == SKIPJACKDB_TENSOR_PACKED
+                                ? run->packed
+                                : run->buffers[tensor][number % run->copies];
+    if (buffer == NULL) {
+        fail("a launch wants an operand that the problem does not have");
+    }
+    return buffer;
+}
+
+/* Makes the launches from `first` to `end`. */
+static void make_launches(struct run *run, uint32_t first, uint32_t end, int64_t number)
+{
+    for (uint32_t i = first; i < end; i++) {
         struct launch *launch = &run->launches[i];
         for (uint32_t a = 0; a < launch->is.arg_count; a++) {
             if (launch->args[a].kind == SKIPJACKDB_ARG_TENSOR) {
-                launch->values[a].buffer =
-                    run->buffers[launch->args[a].tensor][number % run->copies];
+                launch->values[a].buffer = operand_of(run, launch->args[a].tensor, number);
             }
         }
         kernel_launch(launch->kernel, launch->is.grid, launch->is.block, launch->is.local_bytes,
                       launch->values, launch->is.arg_count);
     }
+}
+
+/* Packs the filter: once, since all copies of it are equal. */
+static void pack(struct run *run)
+{
+    make_launches(run, 0, run->pack_count, 0);
+}
+
+static void run_once(struct run *run, int64_t number)
+{
+    make_launches(run, run->pack_count, run->launch_count, number);
 }
 
 static void run_free(struct run *run)
@@ -196,6 +226,7 @@ static void run_free(struct run *run)
         tensor_clear(&run->tensors[t]);
     }
     buffer_free(run->workspace);
+    buffer_free(run->packed);
 }
 
 /* ---- measuring the time ---- */
@@ -398,7 +429,7 @@ static void prepare(const skipjackdb *db, const struct wish *wish, struct run *r
          "how to run it");
     for (int32_t t = 0; t < TENSORS; t++) {
         tensor_init(&run->tensors[t], run->problem, t);
-        tensor_fill(&run->tensors[t], (uint64_t)t + 1);
+        tensor_fill(&run->tensors[t], (uint64_t)t + 1, is_divisor(run->problem, t));
     }
     device_open(wish->device, facts);
     load_launches(db, &report->solution, run);
@@ -416,6 +447,7 @@ static bool run_and_report(const skipjackdb *db, const struct wish *wish,
     int32_t out = output_of(problem);
     run->problem = problem;
     prepare(db, wish, run, &report, &facts);
+    pack(run);
     run_once(run, 0);
     buffer_read(run->buffers[out][0], run->tensors[out].stored);
     report.error = output_error(problem, run->tensors, report.entry.algorithm);
@@ -438,8 +470,8 @@ int main(int argc, char **argv)
     skipjackdb *db = NULL;
     want(skipjackdb_open(wish.file, &db), wish.file);
     want(skipjackdb_problem_parse(wish.key, &problem), wish.key);
-    if (problem.epilogue[0] != '\0') {
-        fail("%s: this example computes no epilogues", wish.key);
+    if (problem.kind != SKIPJACKDB_CONV) {
+        fail("%s: this example computes convolutions alone", wish.key);
     }
     bool right = run_and_report(db, &wish, &problem);
     skipjackdb_close(db);

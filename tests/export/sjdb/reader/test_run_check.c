@@ -2,11 +2,13 @@
  * rejects wrong outputs. */
 #include "export/sjdb/reader/examples/run_check.h"
 
+#include "solvers/problem/epilogue.h"
 #include "solvers/problem/problem_key.h"
 #include "tests/support/kernels/conv_kinds.h"
 #include "tests/support/kernels/conv_reference.h"
 #include "tests/support/test_effort.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -39,7 +41,7 @@ static void trial_init(struct trial *trial, const struct problem *problem)
                     SKIPJACKDB_OK);
     for (int32_t t = 0; t < TENSORS; t++) {
         tensor_init(&trial->tensors[t], &trial->read, t);
-        tensor_fill(&trial->tensors[t], (uint64_t)t + 1);
+        tensor_fill(&trial->tensors[t], (uint64_t)t + 1, is_divisor(&trial->read, t));
     }
 }
 
@@ -47,6 +49,34 @@ static void trial_clear(struct trial *trial)
 {
     for (int t = 0; t < TENSORS; t++) {
         tensor_clear(&trial->tensors[t]);
+    }
+}
+
+static double element(const struct trial *trial, enum tensor_role role, int64_t at)
+{
+    const struct tensor *tensor = &trial->tensors[role];
+    return tensor->type == SKIPJACKDB_INT32 ? ((const int32_t *)tensor->stored)[at]
+                                            : (double)((const float *)tensor->stored)[at];
+}
+
+/* Does the program's own epilogue to a plain output. The residual of these trials is FP32 and as dense as the plain
+ * array, or has an element for each channel. */
+static void do_epilogue(const struct trial *trial, double *plain, int64_t count,
+                        const int64_t sizes[5])
+{
+    const struct problem *p = &trial->problem;
+    struct epilogue epilogue;
+    g_assert_true(epilogue_parse(p->epilogue, &epilogue, NULL));
+    bool repeats = p->strides[TENSOR_RESIDUAL][1] == 1;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t channel = i / (sizes[2] * sizes[3] * sizes[4]) % sizes[1];
+        bool has_bias = problem_has_operand(p, TENSOR_BIAS);
+        bool has_residual = problem_has_operand(p, TENSOR_RESIDUAL);
+        bool has_scales = problem_has_operand(p, TENSOR_SCALES);
+        plain[i] = epilogue_apply(
+            &epilogue, plain[i], has_bias ? element(trial, TENSOR_BIAS, channel) : 0,
+            has_residual ? element(trial, TENSOR_RESIDUAL, repeats ? channel : i) : 0,
+            has_scales ? element(trial, TENSOR_SCALES, channel) : 0);
     }
 }
 
@@ -67,6 +97,7 @@ static void store_reference(struct trial *trial)
     int64_t sizes[5], count = conv_plain_sizes(p, out, sizes);
     magnitude = g_new0(double, count);
     conv_reference(p, plain, magnitude);
+    do_epilogue(trial, plain[out], count, sizes);
     for (int64_t i = 0; i < count; i++) {
         conv_store(p, out, trial->tensors[out].strides, trial->tensors[out].stored, i,
                    plain[out][i]);
@@ -116,6 +147,44 @@ static void right_results_are_right(void)
     }
     g_test_message("%d problems", tried);
     g_assert_cmpint(tried, >, test_effort(200));
+}
+
+static void epilogues_and_strides_are_computed(void)
+{
+    static const char *const keys[] = {
+        "5-9-8-3x3-6-9-8-2-1x1-1x1-1x1-0-NCHW-FP32-F+bias+relu",
+        "5-9-8-3x3-6-9-8-2-1x1-1x1-1x1-0-NCHW-FP32-F+bias+add(FP32,NCHW)+clip(-3,6)",
+        "5-9-8-3x3-6-9-8-2-1x1-1x1-1x1-0-NCHW-FP32-F+div(FP32,NCHW)+gelu",
+        "5-9-8-3x3-6-9-8-2-1x1-1x1-1x1-0-NCHW-FP16-F+mul(FP32,NCHW)+silu",
+        "5-9-8-3x3-6-9-8-2-1x1-1x1-1x1-0-NCHW-FP32-F+prelu",
+        "5-9-8-3x3-6-9-8-2-1x1-1x1-1x1-0-NCHW-FP32-F+scale(channel)+hardswish",
+        "5-9-8-3x3-6-9-8-2-1x1-1x1-1x1-0-NCHW-FP32-F+sqrt",
+        "8-9-8-3x3-8-9-8-1-1x1-1x1-1x1-0-NCHW-INT8INT8INT32-F+bias+relu",
+        "5-9-8-3x3-6-9-8-2-1x1-1x1-1x1-0-NCHW-FP32-F_sr0x1x0x0x0+add(FP32,NCHW)+relu",
+        "5-9-8-3x3-6-9-8-2-1x1-1x1-1x1-0-NCHW-FP32-F_sx500x80x0x9x1_sy600x100x0x10x1",
+        "6-9-8-3x3-5-9-8-2-1x1-1x1-1x1-0-NCHW-FP32-B_sx600x1x0x60x6+tanh",
+    };
+    for (gsize k = 0; k < G_N_ELEMENTS(keys); k++) {
+        g_autoptr(GError) error = NULL;
+        struct problem p;
+        struct trial trial;
+        g_assert_true(problem_key_parse(keys[k], &p, NULL));
+        g_assert_true(problem_validate(&p, &error));
+        g_assert_no_error(error);
+        trial_init(&trial, &p);
+        store_reference(&trial);
+        double off = output_error(&trial.read, trial.tensors, "Direct");
+        if (!(off <= 1)) {
+            g_test_message("%s: %g", keys[k], off);
+            g_test_fail();
+        }
+        enum tensor_role out = problem_output_role(&p);
+        struct tensor *output = &trial.tensors[out];
+        double value = conv_load(&p, out, output->strides, output->stored, 3);
+        conv_store(&p, out, output->strides, output->stored, 3, isnan(value) ? 0 : value + 1);
+        g_assert_cmpfloat(output_error(&trial.read, trial.tensors, "Direct"), >, 1);
+        trial_clear(&trial);
+    }
 }
 
 static void wrong_elements_are_wrong(void)
@@ -175,6 +244,8 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
     g_test_add_func("/run_check/right_results_are_right", right_results_are_right);
+    g_test_add_func("/run_check/epilogues_and_strides_are_computed",
+                    epilogues_and_strides_are_computed);
     g_test_add_func("/run_check/wrong_elements_are_wrong", wrong_elements_are_wrong);
     g_test_add_func("/run_check/transforms_have_their_own_tolerance",
                     transforms_have_their_own_tolerance);
