@@ -184,10 +184,9 @@ static bool can_take(struct node *anchor, struct value *read, const struct node 
     }
     if (!is_whole(read)) {
         /* Reshaped, not transposed or repeated: the same elements in the same order. */
-        struct view view, same;
+        struct view view;
         value_base(read, &view);
-        view_identity(&same, &y->shape);
-        if (!view_reshape(&same, view.rank, view.dim) || !view_equal(&same, &view)) {
+        if (!view_is_reshape(&view, &y->shape)) {
             return false;
         }
     }

@@ -1257,6 +1257,17 @@ static bool lower_node(struct graph *graph, struct node *node, GError **error)
     if (rule == NULL) {
         return node_unsupported(node, error, "no kernel does this operator");
     }
+    /* Resolving drops its own copies when the graph changes: the node reads what they read. */
+    for (int i = 0; i < node->input_count; i++) {
+        struct value *value = node->inputs[i];
+        while (value != NULL && value->producer != NULL && value->producer->is_automatic) {
+            value = value->producer->inputs[0];
+        }
+        if (value != node->inputs[i] && !graph_set_input(node, i, value, error)) {
+            return false;
+        }
+    }
+    graph_propagate(graph);
     pass_call_init(&call, node);
     /* Copies: the shapes of values change while the graph is edited. */
     struct shape x = {0}, y = node->outputs[0]->shape;

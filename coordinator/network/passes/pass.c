@@ -127,6 +127,18 @@ struct tensor *tensor_full(enum element_type type, int rank, const int64_t *dims
     return tensor_take(&shape, data);
 }
 
+bool view_is_reshape(const struct view *view, const struct shape *base)
+{
+    struct view same;
+    int64_t count = 1;
+    for (int i = 0; i < view->rank; i++) {
+        count *= view->dim[i];
+    }
+    view_identity(&same, base);
+    return count == shape_elements(base) && view_reshape(&same, view->rank, view->dim) &&
+           view_equal(&same, view);
+}
+
 bool values_are_same(struct value *a, struct value *b)
 {
     struct view first, second;

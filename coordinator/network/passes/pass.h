@@ -34,6 +34,8 @@ struct value *add_int32s(struct graph *graph, const char *name, const double *nu
 /* A packed tensor of these dimensions, every element the number. */
 struct tensor *tensor_full(enum element_type type, int rank, const int64_t *dims, double number);
 
+/* Whether the view shows all of its base's elements in their order, perhaps with other dimensions, and in their type. */
+bool view_is_reshape(const struct view *view, const struct shape *base);
 /* Whether two values show the same elements in the same way. */
 bool values_are_same(struct value *a, struct value *b);
 

@@ -138,14 +138,10 @@ static bool is_plain(const struct value *value)
 /* Marks a value that is read as INT8, and what it is a reshaped view of. */
 static void want(struct quantiser *q, struct value *value)
 {
-    struct view view, same;
+    struct view view;
     struct value *base = value_base(value, &view);
     q->ranges[value->id].wanted = true;
-    if (base == value || base->shape.type != value->shape.type) {
-        return;
-    }
-    view_identity(&same, &base->shape);
-    if (view_reshape(&same, view.rank, view.dim) && view_equal(&same, &view)) {
+    if (base != value && view_is_reshape(&view, &base->shape)) {
         q->ranges[value->id].is_reshaped = true;
         q->ranges[base->id].wanted = true;
         tie(q, value, base);
