@@ -7,6 +7,8 @@
  *
  * Padding three channels up to a chunk of eight would waste most of the work. Instead the terms are the
  * filter's whole row, channels and columns together: in memory they are consecutive elements of a row of x.
+ *
+ * Epilogues: all, with a residual of the output's layout.
  */
 #include <string.h>
 

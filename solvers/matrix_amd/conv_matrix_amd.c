@@ -8,6 +8,7 @@
  * groups, stride, dilation, any padding. Sums are FP32 or INT32. The kernel reads NHWC with the channels of a group in
  * whole chunks of 16 bytes; other tensors are first copied to that layout (matrix_transform.h). W may split its long
  * sums (split-K, SPLITS), whose parts are added up from the workspace.
+ * Epilogues: all, with a residual of the output's layout. An INT8 product then has any output but FP64.
  */
 #include <math.h>
 #include <string.h>

@@ -4,6 +4,7 @@
  * result; groups, stride, dilation, any padding. Dynamic. sm_80 and later. Tensors that are not NHWC with the
  * channels of a group in chunks of 16 bytes are copied first. Terms may be split into parts (SPLITS), whose
  * sums are added up from the workspace.
+ * Epilogues: all, with a residual of the output's layout. An INT8 product then has any output but FP64.
  */
 #include <string.h>
 

@@ -12,6 +12,8 @@
  * tile's terms; they add up their sums through each other's local memory (distributed shared memory), so that
  * nothing goes through the workspace. Other parts are added up from the workspace, in front of the tensor maps
  * that workgroups make there.
+ *
+ * Epilogues: all, with a residual of the output's layout.
  */
 #include "solvers/matrix_nvidia/conv_tma.h"
 

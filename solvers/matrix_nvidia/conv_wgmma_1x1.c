@@ -7,6 +7,8 @@
  * In F and B a workgroup computes CHAIN blocks of positions one after the other; with RESIDENT the filter's
  * rows stay in local memory meanwhile. In W terms may be split into parts (SPLITS), whose sums are added up
  * from the workspace.
+ *
+ * Epilogues: all, with a residual of the output's layout; backward by the data with a stride of 1 alone.
  */
 #include <string.h>
 

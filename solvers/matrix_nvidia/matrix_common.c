@@ -259,7 +259,9 @@ uint64_t matrix_workspace_bytes(const struct problem *p, const struct context *c
 
 static bool tensors_are_served(const struct problem *p, const char **reason)
 {
-    *reason = "needs FP16 or BF16 tensors of one type, or forward INT8 with an INT32 output";
+    *reason = p->epilogue[0] != '\0'
+                  ? "needs FP16 or BF16 tensors of one type, or forward INT8"
+                  : "needs FP16 or BF16 tensors of one type, or forward INT8 with an INT32 output";
     if (conv_is_int8(p))
         return p->direction == DIRECTION_F && matrix_transform_serves(p, chunk_of(p), reason);
     if (p->type[TENSOR_X] != TYPE_FP16 && p->type[TENSOR_X] != TYPE_BF16)

@@ -142,9 +142,9 @@ static void add_tests(void)
         g_autofree char *path = g_strdup_printf(
             "/conv_matrix_amd/is_right_by_the_documented_layouts/%s_%s_%s_%s", cases[row].target,
             cases[row].type, directions[cases[row].direction], cases[row].config);
-        g_autofree char *fused = g_strdup_printf(
-            "/conv_matrix_amd/epilogues_are_done/%s_%s_%s_%s", cases[row].target, cases[row].type,
-            directions[cases[row].direction], cases[row].config);
+        g_autofree char *fused =
+            g_strdup_printf("/conv_matrix_amd/epilogues_are_done/%s_%s_%s_%s", cases[row].target,
+                            cases[row].type, directions[cases[row].direction], cases[row].config);
         g_test_add_data_func(path, GSIZE_TO_POINTER(row), is_right_by_the_documented_layouts);
         if (cases[row].direction != DIRECTION_W && test_is_turn((int)row, EPILOGUE_DAYS))
             g_test_add_data_func(fused, GSIZE_TO_POINTER(row), epilogues_are_done);
