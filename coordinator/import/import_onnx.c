@@ -105,6 +105,19 @@ static void say_count(Import *import, const char *name, const struct count *coun
     }
 }
 
+/* The batch that the layers are for. The first size of the network's input is none where the first convolution has no
+ * multiple of it: an image without a batch begins with its channels. */
+static int64_t batch_of(const GArray *layers, int64_t stated)
+{
+    for (guint i = 0; i < layers->len; i++) {
+        const struct onnx_layer *layer = &g_array_index(layers, struct onnx_layer, i);
+        if (layer->reason == NULL) {
+            return layer->problem.n % stated == 0 ? stated : layer->problem.n;
+        }
+    }
+    return stated;
+}
+
 /* Adds all layers. Returns false with EXPORT_ERROR_DAMAGED if the model is invalid and no convolution of it can be
  * used. */
 static bool add_layers(Import *import, const struct import_source *source, Graph *graph,
@@ -130,7 +143,7 @@ static bool add_layers(Import *import, const struct import_source *source, Graph
     for (guint i = 0; i < layers->len; i++) {
         const struct onnx_layer *layer = &g_array_index(layers, struct onnx_layer, i);
         if (layer->reason == NULL) {
-            add_layer(import, source, layer, network, facts, notes->batch);
+            add_layer(import, source, layer, network, facts, batch_of(layers, notes->batch));
         } else {
             g_autofree char *own = g_strdup_printf("node '%s' (%s)", layer->name, layer->op);
             g_autofree char *reason =

@@ -189,7 +189,8 @@ bool shape_set_packed(struct shape *shape, enum element_type type, int rank, con
     shape_set_unknown(shape);
     if (!dims_are_valid(rank, dims, error))
         return false;
-    memcpy(made.dim, dims, (size_t)rank * sizeof(*dims));
+    if (rank > 0) /* dims may be NULL for a single number */
+        memcpy(made.dim, dims, (size_t)rank * sizeof(*dims));
     bool fits = packed_strides(rank, dims, made.stride, &elements) && sizes_fit(&made);
     *shape = made;
     return fits || too_large(shape, error);

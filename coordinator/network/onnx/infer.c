@@ -195,11 +195,16 @@ bool infer_clip(const struct op_call *call, struct shape *outputs, GError **erro
     return infer_same(call, outputs, error);
 }
 
-/* The slope is broadcast to x alone: the result never has more elements than x. */
+/* The slope is broadcast to x alone: the result never has more elements than x. MXNet's exporter gives a slope for each
+ * channel as a plain list. */
 bool infer_prelu(const struct op_call *call, struct shape *outputs, GError **error)
 {
     int rank;
     int64_t dims[SHAPE_MAX_RANK];
+    const struct shape *x = call->inputs[0], *list = call->inputs[1];
+    if (list->rank == 1 && x->rank > 2 && list->dim[0] == x->dim[1]) {
+        return infer_same(call, outputs, error);
+    }
     if (!shape_broadcast_dims(call->inputs[0], call->inputs[1], &rank, dims, error)) {
         return false;
     }

@@ -74,6 +74,7 @@ bool infer_conv_inputs(const struct op *op, const struct attributes *attributes,
 INFER(infer_conv);
 INFER(infer_pool);
 INFER(infer_global_pool);
+INFER(infer_max_unpool);
 INFER(infer_max_roi_pool);
 INFER(infer_roi_align);
 INFER(infer_same);       /* like input 0 */
@@ -110,6 +111,7 @@ INFER(infer_gather);
 INFER(infer_gather_elements);
 INFER(infer_gather_nd);
 INFER(infer_top_k);
+INFER(infer_compress);
 INFER(infer_non_zero);
 INFER(infer_non_max_suppression);
 INFER(infer_one_hot);

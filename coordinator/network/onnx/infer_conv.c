@@ -313,6 +313,32 @@ bool infer_global_pool(const struct op_call *call, struct shape *outputs, GError
     return infer_packed(&outputs[0], x->type, x->rank, dims, error);
 }
 
+/* The sizes from which a MaxPool of these attributes comes, unless an input states the whole shape. */
+bool infer_max_unpool(const struct op_call *call, struct shape *outputs, GError **error)
+{
+    const struct shape *x = call->inputs[0];
+    int axes = x->rank - 2, rank;
+    int64_t size[SPACE_MAX], dims[SHAPE_MAX_RANK];
+    struct window window;
+    if (axes < 1 || axes > SPACE_MAX) {
+        return infer_invalid(error, "its input must have 3, 4 or 5 axes");
+    }
+    if (infer_input(call, 2) != NULL) {
+        return infer_numbers(call, 2, "output_shape", dims, SHAPE_MAX_RANK, &rank, error) &&
+               infer_packed(&outputs[0], x->type, rank, dims, error);
+    }
+    if (!infer_attribute(call, "kernel_shape", axes, 1, 1, size, error) ||
+        !infer_window(call, axes, x->dim + 2, size, &window, error)) {
+        return false;
+    }
+    memcpy(dims, x->dim, sizeof dims);
+    for (int i = 0; i < axes; i++) {
+        dims[2 + i] =
+            (x->dim[2 + i] - 1) * window.stride[i] + size[i] - window.before[i] - window.after[i];
+    }
+    return infer_packed(&outputs[0], x->type, x->rank, dims, error);
+}
+
 /* ---- pools of regions ---- */
 
 bool infer_max_roi_pool(const struct op_call *call, struct shape *outputs, GError **error)

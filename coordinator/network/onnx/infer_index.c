@@ -239,6 +239,15 @@ bool infer_top_k(const struct op_call *call, struct shape *outputs, GError **err
             infer_packed(&outputs[1], ELEMENT_INT64, x->rank, dims, error));
 }
 
+/* How many elements are chosen is known only when the network runs: all, at most. */
+bool infer_compress(const struct op_call *call, struct shape *outputs, GError **error)
+{
+    int64_t elements = shape_elements(call->inputs[0]);
+    return attributes_find(call->attributes, "axis") != NULL
+               ? infer_same(call, outputs, error)
+               : infer_packed(&outputs[0], call->inputs[0]->type, 1, &elements, error);
+}
+
 /* How many elements are not zero is known only when the network runs: as many as there are, at most. */
 bool infer_non_zero(const struct op_call *call, struct shape *outputs, GError **error)
 {

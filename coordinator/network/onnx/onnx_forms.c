@@ -287,6 +287,8 @@ static const struct form {
     {"Sum", ALL, sum_of_two},
     {"Cast", ALL, type_attribute},
     {"EyeLike", ALL, type_attribute},
+    {"RandomNormalLike", ALL, type_attribute},
+    {"RandomUniformLike", ALL, type_attribute},
 };
 
 bool onnx_draft_modernise(Graph *graph, struct onnx_draft *draft, int opset, GError **error)

@@ -50,6 +50,7 @@ static const struct op rows[] = {
     LAYOUTS("GlobalAveragePool", 1, 1, 1, infer_global_pool),
     LAYOUTS("GlobalMaxPool", 1, 1, 1, infer_global_pool),
     ROW("GlobalLpPool", 1, 1, 1, 1, infer_global_pool, NULL),
+    ROW("MaxUnpool", 2, 3, 1, 1, infer_max_unpool, NULL),
     ROW("MaxRoiPool", 2, 2, 1, 1, infer_max_roi_pool, NULL),
     ROW("RoiAlign", 3, 3, 1, 1, infer_roi_align, NULL),
     /* matrices */
@@ -188,6 +189,7 @@ static const struct op rows[] = {
     ROW("ScatterElements", 3, 3, 1, 1, infer_same, NULL),
     ROW("ScatterND", 3, 3, 1, 1, infer_same, NULL),
     ROW("TopK", 2, 2, 1, 2, infer_top_k, NULL),
+    ROW("Compress", 2, 2, 1, 1, infer_compress, NULL),
     ROW("NonZero", 1, 1, 1, 1, infer_non_zero, NULL),
     ROW("NonMaxSuppression", 2, 5, 1, 1, infer_non_max_suppression, NULL),
     ROW("OneHot", 3, 3, 1, 1, infer_one_hot, NULL),
@@ -196,6 +198,8 @@ static const struct op rows[] = {
     ROW("Size", 1, 1, 1, 1, infer_size_of, fold_size_of),
     ROW("ConstantOfShape", 1, 1, 1, 1, infer_constant_of_shape, fold_constant_of_shape),
     ROW("Range", 3, 3, 1, 1, infer_range, fold_range),
+    ROW("RandomNormalLike", 1, 1, 1, 1, infer_eye_like, NULL),
+    ROW("RandomUniformLike", 1, 1, 1, 1, infer_eye_like, NULL),
     ROW("EyeLike", 1, 1, 1, 1, infer_eye_like, NULL),
     /* quantised */
     ELEMENTWISE("QuantizeLinear", 2, 3, OP_READS_ORDER | OP_READS_GAPS | OP_WRITES_ORDER,

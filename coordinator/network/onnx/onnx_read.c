@@ -406,7 +406,8 @@ static int attribute_type(const Onnx__AttributeProto *attribute)
 
 static char *bytes_text(const ProtobufCBinaryData *bytes)
 {
-    g_autofree char *text = g_strndup((const char *)bytes->data, bytes->len);
+    g_autofree char *text =
+        g_strndup(bytes->data != NULL ? (const char *)bytes->data : "", bytes->len);
     return g_utf8_make_valid(text, -1);
 }
 
@@ -629,10 +630,14 @@ static bool add_constant_node(struct reader *reader, const Onnx__NodeProto *node
 {
     const char *name = node->n_output > 0 ? text_or(node->output[0], NULL) : NULL;
     struct value *value = NULL;
-    if (node->n_attribute != 1 || name == NULL) {
-        return fail_node(reader, node, error, "a constant has one value and one output");
+    const Onnx__AttributeProto *given = NULL;
+    for (size_t i = 0; i < node->n_attribute && given == NULL; i++) {
+        bool is_value = strstr(text_or(node->attribute[i]->name, ""), "value") != NULL;
+        given = is_value ? node->attribute[i] : NULL;
     }
-    const Onnx__AttributeProto *given = node->attribute[0];
+    if (given == NULL || name == NULL || node->n_output > 1) {
+        return fail_node(reader, node, error, "a constant has a value and one output");
+    }
     const char *kind = text_or(given->name, "");
     g_autoptr(Tensor) tensor = NULL;
     if (strcmp(kind, "value") == 0 && given->t != NULL) {

@@ -115,6 +115,23 @@ static void test_variants(void)
                     "n_d 8-7-7-1x1-8-7-7-320-0x0-1x1-1x1-0-NHWC-NHWC-NHWC-BF16-F");
 }
 
+/* The first size of an image without a batch is its channels. */
+static void test_no_batch(void)
+{
+    const struct import_options options = {.batches = {64}, .batch_count = 1};
+    struct onnx_writer writer;
+    onnx_writer_init(&writer, "single");
+    onnx_write_input(&writer, "x", FLOAT, "3,8,8");
+    onnx_write_tensor(&writer, "w", FLOAT, "8,3,3,3", NULL, 0);
+    onnx_write_node(&writer, "Unsqueeze", "x", "u", "axes=[0]");
+    onnx_write_node(&writer, "Conv", "u w", "y", "");
+    onnx_write_output(&writer, "y");
+    g_autoptr(GBytes) bytes = onnx_writer_finish(&writer, 11, NULL);
+    g_autoptr(Import) import = import_bytes_with(&options, "x.onnx", bytes, NULL);
+    g_autofree char *text = layers_text(import);
+    g_assert_cmpstr(text, ==, "n_y 3-8-8-3x3-8-6-6-64-0x0-1x1-1x1-0-NCHW-FP32-F");
+}
+
 static void test_names(void)
 {
     static const struct {
@@ -240,6 +257,7 @@ int main(int argc, char **argv)
     g_test_set_nonfatal_assertions();
     g_test_add_func("/import_onnx/layers_come_in_the_models_order", test_layers);
     g_test_add_func("/import_onnx/batch_type_and_layout_make_variants", test_variants);
+    g_test_add_func("/import_onnx/images_without_a_batch_get_one", test_no_batch);
     g_test_add_func("/import_onnx/networks_are_named_by_what_the_file_says", test_names);
     g_test_add_func("/import_onnx/transposed_layers_turn_directions_around", test_directions);
     g_test_add_func("/import_onnx/integers_are_int8", test_integers);
