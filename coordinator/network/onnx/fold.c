@@ -283,22 +283,6 @@ bool fold_clip(const struct op_call *call, const struct shape *outputs, struct t
 
 /* ---- the same elements elsewhere ---- */
 
-bool fold_view(const struct op_call *call, const struct shape *outputs, struct tensor **constants,
-               GError **error)
-{
-    (void)error;
-    const struct tensor *x = infer_contents(call, 0);
-    struct view view;
-    if (x == NULL || !is_small(outputs)) {
-        return true;
-    }
-    view_identity(&view, &x->shape);
-    if (call->op->view(call, outputs, &view)) {
-        constants[0] = tensor_through_view(x, &view);
-    }
-    return true;
-}
-
 /* The elements of one index of axis `axis` and all axes behind it. */
 static int64_t elements_from(const struct shape *shape, int axis)
 {

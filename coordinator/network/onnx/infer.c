@@ -210,8 +210,8 @@ bool infer_prelu(const struct op_call *call, struct shape *outputs, GError **err
     }
     if (rank != call->inputs[0]->rank ||
         memcmp(dims, call->inputs[0]->dim, (size_t)rank * sizeof dims[0]) != 0) {
-        g_autofree char *x = shape_text(call->inputs[0]), *slope = shape_text(call->inputs[1]);
-        return infer_invalid(error, "its slope %s does not fit into its input %s", slope, x);
+        g_autofree char *input = shape_text(x), *slope = shape_text(call->inputs[1]);
+        return infer_invalid(error, "its slope %s does not fit into its input %s", slope, input);
     }
     return infer_same(call, outputs, error);
 }

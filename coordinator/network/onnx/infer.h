@@ -129,7 +129,7 @@ INFER(infer_grid_sample);
 INFER(infer_recurrent);
 #undef INFER
 
-/* Contents of small results. Elements are computed in double precision, integers in 64 bits. */
+/* Contents of small results; the graph itself knows those of views. Elements are computed in double precision, integers in 64 bits. */
 #define FOLD(name)                                                                                 \
     bool name(const struct op_call *call, const struct shape *outputs, struct tensor **constants,  \
               GError **error)
@@ -137,7 +137,6 @@ FOLD(fold_unary);
 FOLD(fold_binary);
 FOLD(fold_where);
 FOLD(fold_clip);
-FOLD(fold_view); /* of rows with a view */
 FOLD(fold_concat);
 FOLD(fold_split);
 FOLD(fold_slice);
