@@ -430,7 +430,7 @@ DEVICE float epilogue_value(epilogue_sum value, int channel, i64 index EPILOGUE_
     return epilogue_with(value, channel, residual EPILOGUE_ARGUMENTS);
 }
 
-#if defined(VEC) && !defined(EP_INT)
+#if defined(VEC) && defined(LANE) && !defined(EP_INT)
 /* Lane i has the channel `channel + i * channel_step` and the place `index + i * index_step`. */
 DEVICE vec epilogue_vec(vec value, int channel, int channel_step, i64 index,
                         i64 index_step EPILOGUE_PARAMETERS)
