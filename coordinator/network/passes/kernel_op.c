@@ -1,5 +1,6 @@
 #include "coordinator/network/passes/kernel_op.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- rows ---- */
@@ -322,15 +323,37 @@ void kernel_write(struct node *node, const struct kernel *kernel, const char *co
     graph_set_attributes(node, attributes);
 }
 
+/* Joins neighbouring affine steps, and drops one that changes nothing. */
+static void join_affines(struct epilogue *epilogue)
+{
+    int count = 0;
+    for (int i = 0; i < epilogue->count; i++) {
+        struct epilogue_step *step = &epilogue->steps[i];
+        struct epilogue_step *before = count > 0 ? &epilogue->steps[count - 1] : NULL;
+        if (step->op == EPILOGUE_AFFINE && before != NULL && before->op == EPILOGUE_AFFINE) {
+            before->a *= step->a;
+            before->b = step->a * before->b + step->b;
+        } else {
+            epilogue->steps[count++] = *step;
+        }
+        before = &epilogue->steps[count - 1];
+        if (before->op == EPILOGUE_AFFINE && fabs(before->a - 1) < 1e-7 && before->b == 0) {
+            count--;
+        }
+    }
+    epilogue->count = count;
+}
+
 bool epilogue_append(struct epilogue *epilogue, const struct epilogue *more)
 {
     struct epilogue both = *epilogue;
     char text[EPILOGUE_MAX], canonical[EPILOGUE_MAX];
-    if (epilogue->count + more->count > EPILOGUE_STEPS_MAX) {
-        return false;
-    }
     for (int i = 0; i < more->count; i++) {
+        if (both.count == EPILOGUE_STEPS_MAX) {
+            return false;
+        }
         both.steps[both.count++] = more->steps[i];
+        join_affines(&both);
     }
     /* The longest names that a residual can have must fit, too. */
     for (int i = 0; i < both.count; i++) {

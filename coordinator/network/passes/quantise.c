@@ -12,7 +12,7 @@
 #define LEVELS 127  /* of INT8 on each side of 0 */
 #define BINS   2048 /* of a histogram of absolute values */
 
-static const char *const names[CALIBRATION_COUNT] = {"min_max", "percentile", "entropy"};
+static const char *const names[CALIBRATION_COUNT] = {"min_max", "percentile", "least_error"};
 
 const char *calibration_name(enum calibration calibration)
 {
@@ -239,45 +239,21 @@ static int percentile_bins(const double *bins, double percent)
     return i + 1;
 }
 
-/* Kullback and Leibler's divergence between the first `count` bins, what is beyond them in the last, and the same
- * in LEVELS + 1 steps. */
-static double divergence(const double *bins, int count)
-{
-    g_autofree double *p = g_memdup2(bins, sizeof(double) * (gsize)count);
-    double total = 0, result = 0;
-    for (int b = count; b < BINS; b++) {
-        p[count - 1] += bins[b];
-    }
-    for (int b = 0; b < count; b++) {
-        total += p[b];
-    }
-    for (int level = 0; level <= LEVELS; level++) {
-        int from = (int)((int64_t)level * count / (LEVELS + 1));
-        int to = (int)((int64_t)(level + 1) * count / (LEVELS + 1));
-        double sum = 0, used = 0;
-        for (int b = from; b < to; b++) {
-            sum += bins[b];
-            used += bins[b] > 0;
-        }
-        for (int b = from; b < to; b++) {
-            double q = bins[b] > 0 ? sum / used : 0;
-            if (p[b] > 0) {
-                result += p[b] / total * log(p[b] / MAX(q, 1e-3));
-            }
-        }
-    }
-    return result;
-}
-
-static int entropy_bins(const double *bins)
+/* The limit, in bins, with the least expected square of the error: of elements beyond it, which are cut off, and of
+ * rounding, a twelfth of a step's square. */
+static int least_error_bins(const double *bins)
 {
     int best = BINS;
     double least = INFINITY;
-    for (int count = LEVELS + 1; count <= BINS; count += 16) {
-        double loss = divergence(bins, count);
+    for (int limit = BINS / 64; limit <= BINS; limit += BINS / 256) {
+        double step = (double)limit / LEVELS, loss = 0;
+        for (int b = 0; b < BINS; b++) {
+            double beyond = MAX(b + 0.5 - limit, 0);
+            loss += bins[b] * (beyond > 0 ? beyond * beyond : step * step / 12);
+        }
         if (loss < least) {
             least = loss;
-            best = count;
+            best = limit;
         }
     }
     return best;
@@ -289,8 +265,8 @@ static double find_scale(struct quantiser *q, int id)
     const struct range *range = &q->ranges[first_tied(q, id)];
     double limit = range->largest;
     if (range->bins != NULL && limit > 0) {
-        int bins = q->options->calibration == CALIBRATION_ENTROPY
-                       ? entropy_bins(range->bins)
+        int bins = q->options->calibration == CALIBRATION_LEAST_ERROR
+                       ? least_error_bins(range->bins)
                        : percentile_bins(range->bins, q->options->percentile);
         limit *= (double)bins / BINS;
     }

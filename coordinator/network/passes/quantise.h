@@ -13,11 +13,11 @@
 enum calibration {
     CALIBRATION_MIN_MAX, /* the largest absolute value is 127 */
     CALIBRATION_PERCENTILE, /* the value that `percentile` percent are below is 127; larger ones saturate */
-    /* the limit that loses the least information: Migacz, "8-bit inference with TensorRT", 2017 */
-    CALIBRATION_ENTROPY,
+    CALIBRATION_LEAST_ERROR, /* the limit with the least mean square of rounding and cutting off */
 };
-#define CALIBRATION_COUNT (CALIBRATION_ENTROPY + 1)
-const char *calibration_name(enum calibration calibration); /* "min_max", "percentile", "entropy" */
+#define CALIBRATION_COUNT (CALIBRATION_LEAST_ERROR + 1)
+const char *
+calibration_name(enum calibration calibration); /* "min_max", "percentile", "least_error" */
 bool calibration_parse(const char *name, enum calibration *calibration);
 
 struct quantise_options {

@@ -87,7 +87,8 @@ static void test_per_layer(void)
         network_set_layout(graph, LAYOUT_WISH_CHEAPEST, &costs, &result, &error);
         g_assert_no_error(error);
         g_test_message("row %zu: %d last, %d copies", i, result.last, result.copies);
-        g_assert_true(rows[i].last == 0 ? result.copies == 0 : result.last > 0);
+        g_assert_cmpint(result.last, ==, rows[i].last);
+        g_assert_cmpint(result.copies, ==, rows[i].copies);
         check_same(graph);
     }
 }
