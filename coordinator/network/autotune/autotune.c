@@ -24,6 +24,12 @@ static void set_text(char **text, const char *value)
     *text = g_strdup(value);
 }
 
+static void set_joined(char **text, char *const *files)
+{
+    g_free(*text);
+    *text = files ? g_strjoinv(",", (char **)(uintptr_t)files) : NULL;
+}
+
 static void describe(struct autotune *tune)
 {
     struct tuned_file *file = &tune->file;
@@ -40,8 +46,9 @@ static void describe(struct autotune *tune)
     set_text(&file->stack, tune->tuning.machine.stack);
     set_text(&file->program, SKIPJACK_VERSION);
     g_free(file->calibration);
-    file->calibration =
-        model->wish->calibrate ? g_strjoinv(",", (char **)(uintptr_t)model->wish->calibrate) : NULL;
+    file->calibration = model_calibration(model);
+    set_joined(&file->samples, model->wish->calibrate);
+    set_joined(&file->inputs, model->wish->inputs);
 }
 
 /* Why the file's results cannot be taken over; NULL if they can. */

@@ -17,10 +17,10 @@ struct autotune_command {
     struct request request;
     char *knobs[KNOB_COUNT]; /* the values of --dtype, --layout, --fusion */
     char **pins, **inputs, **calibrate, **dims;
-    char *output, *model_path;
+    char *output, *model_path, *calibration;
     gint64 batch;
     double seconds;
-    gboolean as_json, no_prune, dry_run, schema;
+    gboolean as_json, no_prune, dry_run, schema, per_tensor;
     struct model_wish wish;
     struct model model;
     struct knob_wishes wishes;
@@ -164,6 +164,9 @@ static bool check_options(struct autotune_command *c, GError **error)
         return cli_misuse(error, "--batch takes a number from 1");
     if (!(c->seconds > 0 && c->seconds <= 60))
         return cli_misuse(error, "--seconds takes more than 0 and at most 60 seconds");
+    if (c->calibration && !calibration_parse(c->calibration, &c->wish.calibration))
+        return cli_misuse(error, "--calibration takes min_max, percentile or entropy, not '%s'",
+                          c->calibration);
     if (!c->output)
         c->output = g_strdup("tuned.json");
     return true;
@@ -180,6 +183,7 @@ static void clear(struct autotune_command *c)
     g_strfreev(c->calibrate);
     g_strfreev(c->dims);
     g_free(c->output);
+    g_free(c->calibration);
     g_free(c->model_path);
     if (c->combinations)
         g_array_unref(c->combinations);
@@ -206,6 +210,8 @@ static int run(struct autotune_command *c, int argc, char **argv)
                                   .dims = c->dims,
                                   .inputs = c->inputs,
                                   .calibrate = c->calibrate,
+                                  .calibration = c->wish.calibration,
+                                  .per_tensor = c->per_tensor,
                                   .seed = (uint64_t)c->request.seed};
     int status = autotune(c, &error);
     return error ? cli_fail("autotune", error) : status;
@@ -218,7 +224,7 @@ int command_autotune(int argc, char **argv)
     g_autofree GOptionEntry *shared = request_options(&c.request);
     const GOptionEntry options[] = {
         {"dtype", 0, 0, G_OPTION_ARG_STRING, &c.knobs[KNOB_DTYPE],
-         "FP32, FP16, BF16, or pick_global: measure them (the model's own)", "TYPE"},
+         "FP32, FP16, BF16, INT8, or pick_global: measure them (the model's own)", "TYPE"},
         {"layout", 0, 0, G_OPTION_ARG_STRING, &c.knobs[KNOB_LAYOUT],
          "NCHW, NHWC, per_layer, or pick_global (NCHW)", "LAYOUT"},
         {"fusion", 0, 0, G_OPTION_ARG_STRING, &c.knobs[KNOB_FUSION],
@@ -236,6 +242,11 @@ int command_autotune(int argc, char **argv)
         {"calibrate", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &c.calibrate,
          "samples to calibrate INT8 with, as --input takes them; may be repeated (the inputs)",
          "FILE"},
+        {"calibration", 0, 0, G_OPTION_ARG_STRING, &c.calibration,
+         "how INT8's scales follow from the samples: min_max, percentile, entropy (min_max)",
+         "HOW"},
+        {"per-tensor", 0, 0, G_OPTION_ARG_NONE, &c.per_tensor,
+         "INT8: one scale for a whole filter, not one for each of its channels", NULL},
         {"seconds", 0, 0, G_OPTION_ARG_DOUBLE, &c.seconds,
          "device time for the readings of a pipeline (0.5)", "S"},
         {"no-prune", 0, 0, G_OPTION_ARG_NONE, &c.no_prune,

@@ -30,6 +30,7 @@ struct fusion_report {
     struct tuned_file file;
     struct model_wish wish;
     struct model model;
+    char **samples;
     struct machine machine;
     struct pair *current;
 };
@@ -278,7 +279,8 @@ static bool open_report(struct fusion_report *report, GError **error)
     report->wish = (struct model_wish){.path = report->file.model,
                                        .batch = report->file.batch,
                                        .seed = (uint64_t)report->file.seed};
-    if (!model_open(&report->model, &report->wish, error) ||
+    if (!tuned_file_wish(&report->file, &report->wish, &report->samples, error) ||
+        !model_open(&report->model, &report->wish, error) ||
         !machine_probe(&report->machine, error))
         return false;
     if (strcmp(report->model.sha256, report->file.model_sha256) == 0 &&
@@ -349,6 +351,7 @@ int fusion_report_run(const char *path, double seconds, bool as_json)
         table_show_json(json_incref(list));
     json_decref(list);
     model_clear(&report.model);
+    g_strfreev(report.samples);
     machine_clear(&report.machine);
     tuned_file_clear(&report.file);
     if (caught) {

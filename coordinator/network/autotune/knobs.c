@@ -7,8 +7,8 @@
 
 const struct knob_row knob_table[KNOB_COUNT] = {
     [KNOB_DTYPE] = {.name = "dtype",
-                    .values = {"FP32", "FP16", "BF16"},
-                    .picked = {"FP32", "FP16"},
+                    .values = {"FP32", "FP16", "BF16", "INT8"},
+                    .picked = {"FP32", "FP16", "INT8"},
                     .help = "type that convolutions compute in"},
     [KNOB_LAYOUT] = {.name = "layout",
                      .values = {"NCHW", "NHWC", "per_layer"},

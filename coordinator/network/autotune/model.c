@@ -90,6 +90,35 @@ static bool read_inputs(struct model *model, const Graph *graph, GError **error)
     return model->inputs != NULL;
 }
 
+/* The samples that INT8 is calibrated with: the user's files, each of which has one run or several; else the inputs. */
+static bool read_samples(struct model *model, GError **error)
+{
+    GArray *all = g_array_new(FALSE, FALSE, sizeof(float));
+    char *const *files = model->wish->calibrate;
+    bool read = true;
+    for (int i = 0; read && files && files[i]; i++) {
+        struct samples samples;
+        read = samples_read(&samples, files[i], error);
+        if (read && (samples.count == 0 || samples.count % model->input_count != 0)) {
+            g_set_error(error, NETWORK_ERROR, NETWORK_ERROR_INVALID,
+                        "'%s' has %" G_GINT64_FORMAT " elements; a run reads %" G_GINT64_FORMAT
+                        ", and a file has one run or several",
+                        files[i], samples.count, model->input_count);
+            read = false;
+        } else if (read)
+            g_array_append_vals(all, samples.values, (guint)samples.count);
+        samples_clear(&samples);
+    }
+    if (!files) {
+        g_autofree float *random = samples_random(model->wish->seed, model->input_count);
+        g_array_append_vals(all, model->wish->calibrates_randomly ? random : model->inputs,
+                            (guint)model->input_count);
+    }
+    model->sample_count = model->input_count > 0 ? (int)(all->len / (guint)model->input_count) : 0;
+    model->samples = (float *)(void *)g_array_free(all, FALSE);
+    return read;
+}
+
 bool model_open(struct model *model, const struct model_wish *wish, GError **error)
 {
     *model = (struct model){.wish = wish};
@@ -97,7 +126,7 @@ bool model_open(struct model *model, const struct model_wish *wish, GError **err
         return false;
     model->name = model_name(model);
     model->graph = read_graph(model, error);
-    return model->graph && read_inputs(model, model->graph, error);
+    return model->graph && read_inputs(model, model->graph, error) && read_samples(model, error);
 }
 
 void model_clear(struct model *model)
@@ -108,7 +137,23 @@ void model_clear(struct model *model)
     g_clear_pointer(&model->sha256, g_free);
     g_clear_pointer(&model->dim_words, g_strfreev);
     g_clear_pointer(&model->inputs, g_free);
+    g_clear_pointer(&model->samples, g_free);
     g_clear_pointer(&model->reference, g_free);
+}
+
+char *model_calibration(const struct model *model)
+{
+    return g_strdup_printf("%s, %s", calibration_name(model->wish->calibration),
+                           model->wish->per_tensor ? "tensor" : "channel");
+}
+
+bool model_calibration_parse(const char *text, struct model_wish *wish)
+{
+    g_auto(GStrv) words = g_strsplit(text, ", ", 2);
+    if (g_strv_length(words) != 2 || !calibration_parse(words[0], &wish->calibration))
+        return false;
+    wish->per_tensor = strcmp(words[1], "tensor") == 0;
+    return true;
 }
 
 /* The type of the first input of floats. */
@@ -152,6 +197,11 @@ struct network_plan *model_plan(struct model *model, const struct combination *c
         !layout_choice_parse(combination->values[KNOB_LAYOUT], &options.layout) ||
         !fusion_level_parse(combination->values[KNOB_FUSION], &options.fusion))
         g_assert_not_reached();
+    options.quantise.samples = model->samples;
+    options.quantise.sample_count = model->sample_count;
+    options.quantise.seed = model->wish->seed;
+    options.quantise.calibration = model->wish->calibration;
+    options.quantise.per_tensor = model->wish->per_tensor;
     if (!network_prepare(model->graph, &options, &prepared, error))
         return NULL;
     struct network_plan *plan = g_steal_pointer(&prepared.plan);

@@ -6,16 +6,21 @@
 
 #include "coordinator/network/autotune/knobs.h"
 #include "coordinator/network/onnx/onnx_read.h"
+#include "coordinator/network/passes/quantise.h"
 #include "coordinator/network/plan/network_plan.h"
 #include "solvers/framework/target.h"
 
 struct model_wish {
-    const char *path;       /* the model's file */
-    int64_t batch;          /* 0: what the model says, or 1 */
-    char *const *dims;      /* --dim values, NULL-terminated; may be NULL */
-    char *const *inputs;    /* files of samples, one for each input; NULL: random ones */
-    char *const *calibrate; /* files of samples for INT8, each for one run; NULL: the inputs */
-    uint64_t seed;          /* of weights that the model lacks, and of random inputs */
+    const char *path;    /* the model's file */
+    int64_t batch;       /* 0: what the model says, or 1 */
+    char *const *dims;   /* --dim values, NULL-terminated; may be NULL */
+    char *const *inputs; /* files of samples, one for each input; NULL: random ones */
+    char *const
+        *calibrate; /* files of samples for INT8, each of one run or several; NULL: the inputs */
+    bool calibrates_randomly;     /* random numbers in the place of the inputs */
+    enum calibration calibration; /* how INT8's scales follow from the samples */
+    bool per_tensor;              /* one scale for a whole filter, not one for each channel */
+    uint64_t seed;                /* of weights that the model lacks, and of random inputs */
 };
 
 struct model {
@@ -29,6 +34,8 @@ struct model {
     struct onnx_options options;
     float *inputs; /* the samples of all inputs, as a plan's are */
     int64_t input_count;
+    float *samples; /* to calibrate with: sample_count runs */
+    int sample_count;
     float *reference; /* the outputs in FP32 on the host; NULL until model_reference() */
     int64_t reference_count;
 };
@@ -37,6 +44,11 @@ struct model {
  * too. */
 bool model_open(struct model *model, const struct model_wish *wish, GError **error);
 void model_clear(struct model *model);
+
+/* How INT8 is calibrated, in the words of --calibration and the scope of filters' scales: "min_max, channel". Free with
+ * g_free(). The other direction sets the wish; false for other texts. */
+char *model_calibration(const struct model *model);
+bool model_calibration_parse(const char *text, struct model_wish *wish);
 
 /* The model's own type: "FP32", "FP16", "BF16". A static text. */
 const char *model_dtype(const struct model *model);

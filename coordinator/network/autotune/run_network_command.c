@@ -14,7 +14,7 @@
 
 struct run_network {
     char *apply, *output, *model_path;
-    char **inputs, **dims;
+    char **inputs, **dims, **samples;
     gint64 batch, seed;
     double seconds;
     gboolean layers, as_json;
@@ -68,7 +68,7 @@ static bool read_tuned(struct run_network *run, GError **error)
         run->wish.batch = run->file.batch;
     if (run->seed == 0)
         run->wish.seed = (uint64_t)run->file.seed;
-    return true;
+    return tuned_file_wish(&run->file, &run->wish, &run->samples, error);
 }
 
 static bool choose_knobs(struct run_network *run, GError **error)
@@ -268,6 +268,7 @@ static void clear(struct run_network *run)
     g_free(run->model_path);
     g_strfreev(run->inputs);
     g_strfreev(run->dims);
+    g_strfreev(run->samples);
 }
 
 int command_run_network(int argc, char **argv)

@@ -1,9 +1,26 @@
 #include "coordinator/network/autotune/trial.h"
 
+#include "coordinator/cli/cli.h"
 #include "coordinator/network/samples.h"
 #include "solvers/problem/problem_key.h"
 
 #include <string.h>
+
+bool tuned_file_wish(const struct tuned_file *file, struct model_wish *wish, char ***samples,
+                     GError **error)
+{
+    const char *files = file->samples ? file->samples : file->inputs;
+    *samples = files ? g_strsplit(files, ",", -1) : NULL;
+    wish->calibrate = *samples;
+    wish->calibrates_randomly = files == NULL;
+    if (!file->calibration || model_calibration_parse(file->calibration, wish))
+        return true;
+    g_set_error(
+        error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
+        "calibration is '%s'; it takes min_max, percentile or entropy, then channel or tensor",
+        file->calibration);
+    return false;
+}
 
 bool trial_init(struct trial *trial, struct model *model, const struct target *target,
                 const struct network_plan *plan, trial_chooser choose, void *data, GError **error)

@@ -53,8 +53,9 @@ struct tuned_file {
     gint64 version;
     char *network, *model, *model_sha256;
     gint64 batch, seed;
-    char *
-        calibration; /* files of the samples that INT8 was calibrated with; NULL: random ones of the seed */
+    /* How INT8 was calibrated: "min_max, channel", and files of samples joined by commas; NULL: the inputs. */
+    char *calibration, *samples;
+    char *inputs; /* files, joined by commas; NULL: random numbers of the seed */
     char *target, *device, *stack, *program;
     char *created; /* ISO 8601, UTC */
     struct tuned_combination *combinations;
