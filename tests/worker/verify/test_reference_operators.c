@@ -9,6 +9,7 @@
 #include "worker/verify/reference.h"
 #include "worker/verify/tensor.h"
 #include "worker/verify/tolerance.h"
+#include "worker/verify/verify.h"
 
 #define PROBLEMS 400
 
@@ -112,6 +113,67 @@ static void known_numbers_are_found(void)
            (const double[]){1.0 / 6, 2.0 / 15, 3.0 / 30, 4.0 / 26}, 4);
 }
 
+static bool is_integer(enum data_type type)
+{
+    return type == TYPE_INT8 || type == TYPE_INT32;
+}
+
+/* Moves an element by five percent, or by one where it is an integer. */
+static void spoil(const struct tensor *y, const struct reference *reference, int64_t index,
+                  void *data)
+{
+    struct tensor_walk walk;
+    double value = reference->value[index];
+    double step = 0.05 * fmax(fabs(value), (double)reference->magnitude[index]) + 1e-3;
+    tensor_walk_init(&walk, y);
+    for (int64_t i = 0; i < index; i++)
+        tensor_walk_next(&walk);
+    if (is_integer(y->type)) {
+        /* away from the value: at a tie both neighbours are right */
+        double nearest = nearbyint(value), most = y->type == TYPE_INT8 ? 127 : INT32_MAX;
+        step = nearest >= value ? 1 : -1;
+        step = fabs(nearest + step) > most ? -step : step;
+        value = nearest;
+    }
+    tensor_store(y->type, data, walk.offset, value + step);
+}
+
+/* An output as the reference has it is right; with one element moved it is wrong. */
+static void check_verdicts(const struct problem *p, GRand *random)
+{
+    char key[PROBLEM_KEY_MAX];
+    g_autofree double *x = random_elements(random, p, TENSOR_X);
+    const double *dense[OPERAND_COUNT] = {[TENSOR_X] = x};
+    struct reference *reference = reference_compute(p, dense, 1, 0, NULL);
+    struct tolerance tolerance;
+    struct verdict right, wrong;
+    struct tensor y;
+    tensor_init(&y, p, TENSOR_Y);
+    tolerance_init(&tolerance, p, "Direct", reference->length);
+    g_autofree void *data = g_malloc0((gsize)tensor_bytes(&y));
+    tensor_from_dense(&y, reference->value, data);
+    verify_output(&y, data, 0xff, reference, &tolerance, &right);
+    spoil(&y, reference, g_rand_int_range(random, 0, (gint32)reference->count), data);
+    verify_output(&y, data, 0xff, reference, &tolerance, &wrong);
+    if (right.failure == wrong.failure || strlen(right.detail) > 0) {
+        g_test_message("%s: right: %s; wrong: %s", problem_key(p, key), right.detail, wrong.detail);
+        g_test_fail();
+    }
+    reference_unref(reference);
+}
+
+static void one_wrong_element_is_found(void)
+{
+    g_autoptr(GRand) random = g_rand_new_with_seed(test_seed() + 1);
+    for (int i = 0; i < test_effort(PROBLEMS); i++) {
+        struct problem p;
+        operator_random_problem(random, (enum op_kind)(OP_POOL + i % (OP_KIND_COUNT - 1)), false,
+                                &p);
+        if (strstr(p.mode, ",-2") == NULL)
+            check_verdicts(&p, random);
+    }
+}
+
 static void elements_that_are_copied_must_be_equal(void)
 {
     struct problem p;
@@ -131,6 +193,7 @@ int main(int argc, char **argv)
     g_test_set_nonfatal_assertions();
     g_test_add_func("/reference_operators/kinds_are_right", kinds_are_right);
     g_test_add_func("/reference_operators/known_numbers_are_found", known_numbers_are_found);
+    g_test_add_func("/reference_operators/one_wrong_element_is_found", one_wrong_element_is_found);
     g_test_add_func("/reference_operators/elements_that_are_copied_must_be_equal",
                     elements_that_are_copied_must_be_equal);
     return g_test_run();
