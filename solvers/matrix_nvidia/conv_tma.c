@@ -43,6 +43,13 @@
 #define REGISTERS_LEAST  26
 /* registers of a work-item with which nothing spills, whatever its sums */
 #define REGISTERS_FEWEST 72
+/* Registers of a work-item that multiplies, beside its sums, with which an epilogue spills two at most; with fewer it
+ * spills ten or more. */
+#define REGISTERS_FUSED  56
+/* Registers of a work-item up to which the copying warps give theirs to those that multiply, and those that they keep,
+ * as in conv_tma.cl. */
+#define REGISTERS_MOVED  168
+#define REGISTERS_KEPT   24
 #define BARRIERS_BYTES   16   /* of a stage */
 #define STAGED_BYTES     2048 /* bytes of a warp's buffer for storing results */
 #define STAGES_LEAST     3
@@ -191,15 +198,27 @@ static bool block_suits_sizes(const struct problem *p, const struct context *con
     return matrix_block_suits(p, &blocks);
 }
 
+/* Registers of a work-item that multiplies. */
+static int multiplying_registers(const int32_t *values, int registers)
+{
+    int groups = values[TMA_BLOCK_M] / ROWS_A_GROUP;
+
+    if (registers > REGISTERS_MOVED)
+        return registers;
+    registers += (registers - REGISTERS_KEPT) / groups;
+    return registers - registers % REGISTERS_STEP;
+}
+
 static bool sums_fit_registers(const struct problem *p, const struct context *context,
                                const int32_t *values)
 {
     int sums = values[TMA_BLOCK_N] * ROWS_A_GROUP / ITEMS_A_GROUP;
     int registers = REGISTERS_UNIT / values[TMA_RESIDENT] / conv_tma_items(values);
 
-    (void)p;
     (void)context;
     registers -= registers % REGISTERS_STEP;
+    if (p->epilogue[0] != '\0' && multiplying_registers(values, registers) < sums + REGISTERS_FUSED)
+        return false;
     return registers >= MAX(REGISTERS_FEWEST, sums + REGISTERS_LEAST);
 }
 

@@ -39,13 +39,9 @@ DEVICE int stored_row(int i, int item)
     return BY_PAIRS ? row_of_sums(i, item) : item % 128 / 32 * 16 + i * 4 + item % 32 / 8;
 }
 
-/* Positions of a work-item's rows in the box, as w, h and image in 8 bits each: of the rows that it stores, and, where
- * the epilogue must know the place of each sum, of the rows of its sums. */
+/* For each row that a work-item stores: its position in the box, as w, h and image in 8 bits each. */
 struct stored_rows {
     int inside[STORED_ROWS];
-#ifdef EPILOGUE
-    int of_sums[2];
-#endif
 };
 
 DEVICE int inside_box(int row, const struct shape *s)
@@ -59,9 +55,6 @@ DEVICE struct stored_rows find_stored_rows(const struct shape *s, int item)
     struct stored_rows rows;
     UNROLL for (int i = 0; i < STORED_ROWS; i++) rows.inside[i] =
         inside_box(stored_row(i, item), s);
-#ifdef EPILOGUE
-    UNROLL for (int i = 0; i < 2; i++) rows.of_sums[i] = inside_box(row_of_sums(i, item), s);
-#endif
     return rows;
 }
 
@@ -263,7 +256,9 @@ DEVICE void store_tile(GLOBAL RESULT *to, LOCAL_POINTER unsigned char *staged,
     int numbers[STORED_ROWS], of_sums[2] = {0, 0};
     find_rows(numbers, rows->inside, STORED_ROWS, s, tile, item);
 #ifdef EPILOGUE
-    find_rows(of_sums, rows->of_sums, 2, s, tile, item);
+    /* These places are found for each tile, since registers are scarce between tiles. */
+    UNROLL for (int i = 0; i < 2; i++) of_sums[i] = inside_box(row_of_sums(i, item), s);
+    find_rows(of_sums, of_sums, 2, s, tile, item);
 #endif
     UNROLL for (int i = 0; i < PANELS; i++)
     {

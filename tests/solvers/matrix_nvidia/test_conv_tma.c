@@ -92,6 +92,27 @@ static void teams_need_no_workspace(void)
     g_assert_cmpuint(solution.workspace_bytes, <=, context.workspace_limit);
 }
 
+/* The last step of an epilogue needs registers that blocks of 256 by 128 do not leave. */
+static void fused_problems_have_fewer_blocks(void)
+{
+    static const char *const both[] = {
+        "256-28-28-3x3-256-28-28-32-1x1-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-F",
+        "256-28-28-3x3-256-28-28-32-1x1-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-F+bias+relu"};
+    static const struct perf_config large = {5, {256, 128, 1, 1, 1}},
+                                    wide = {5, {128, 256, 1, 1, 1}};
+
+    for (gsize i = 0; i < G_N_ELEMENTS(both); i++) {
+        struct perf_config config;
+        struct problem p;
+        set_problem(&p, both[i]);
+        g_assert_cmpint(solver_config_valid(&solver_conv_tma, &p, &context, &large, NULL), ==,
+                        i == 0);
+        g_assert_true(solver_config_valid(&solver_conv_tma, &p, &context, &wide, NULL));
+        solver_conv_tma.default_config(&p, &context, &config);
+        g_assert_true(solver_config_valid(&solver_conv_tma, &p, &context, &config, NULL));
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -105,5 +126,6 @@ int main(int argc, char **argv)
         g_test_add_data_func(bytes, keys[i], workspace_is_no_more_than_said);
     }
     g_test_add_func("/conv_tma/teams_need_no_workspace", teams_need_no_workspace);
+    g_test_add_func("/conv_tma/fused_problems_have_fewer_blocks", fused_problems_have_fewer_blocks);
     return g_test_run();
 }
