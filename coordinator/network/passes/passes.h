@@ -22,6 +22,10 @@ bool network_set_batch(struct graph *graph, int64_t batch, GError **error);
  * cannot compute stays. */
 int network_fold_constants(struct graph *graph);
 
+/* Makes a QLinearConv of each convolution of dequantised tensors whose result is quantised again, as quantisers write
+ * them (QDQ), a relu between included where saturation does it. Constants must not be folded yet. Returns how many. */
+int network_match_quantised(struct graph *graph);
+
 /* ---- On lowered graphs. */
 
 /* Folds scales, numbers and biases behind a convolution into its filter and one bias: batch normalisation goes away.

@@ -89,6 +89,7 @@ static bool change(struct graph *graph, const struct prepare_options *options,
         options->type == TYPE_INT8 ? MAX(options->fusion, FUSION_ACTIVATION) : options->fusion;
     static const enum layout_wish wishes[LAYOUT_CHOICE_COUNT] = {
         LAYOUT_WISH_FIRST, LAYOUT_WISH_LAST, LAYOUT_WISH_CHEAPEST};
+    network_match_quantised(graph);
     network_fold_constants(graph);
     if (!network_lower(graph, error)) {
         return false;
