@@ -159,5 +159,36 @@ check "others are not" 1 "$(grep -c '"unserved": \[\]' "$scratch/out")"
 run --help
 check "help has an example" 1 "$(grep -c '^Example:' "$scratch/out")"
 
+# An ONNX model of one convolution: messages of protobuf are a tag, a length and bytes.
+perl -e 'sub f { my ($n, $d) = @_; chr($n << 3 | 2) . chr(length $d) . $d }
+    sub dims { join "", map { f(1, "\x08" . chr $_) } @_ }
+    my $x = f(1, "x") . f(2, f(1, "\x08\x01" . f(2, dims(1, 3, 8, 8))));
+    my $w = "\x08\x04\x08\x03\x08\x03\x08\x03\x10\x01" . f(8, "w");
+    my $node = f(1, "x") . f(1, "w") . f(2, "y") . f(4, "Conv");
+    my $graph = f(1, $node) . f(2, "tiny") . f(5, $w) . f(11, $x) . f(12, f(1, "y"));
+    print "\x08\x08" . f(2, "pytorch") . f(7, $graph) . f(8, "\x10\x0d")' >"$scratch/tiny.onnx"
+run "$scratch/tiny.onnx" --dry-run --list --batch 1,64 --dtype FP16 --layout NHWC
+check "a model gives its convolutions" "0 1	3-8-8-3x3-4-6-6-1-0x0-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-F 1	3-8-8-3x3-4-6-6-64-0x0-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-F " \
+    "$status $(tr '\n' ' ' <"$scratch/out")"
+check "and how many are resolved" "$scratch/tiny.onnx: 1 of 1 convolution is resolved" "$(head -1 "$scratch/err")"
+run "$scratch/tiny.onnx" --dry-run --json
+check "its network has the model's name and framework" '"name": "tiny" "framework": "PyTorch" ' \
+    "$(grep -oE '"(name|framework)": "[^"]*"' "$scratch/out" | tr '\n' ' ')"
+gzip -c "$scratch/tiny.onnx" | run - --dry-run
+check "a packed model comes through a pipe" "1 lines: 1 convolutions, 1 shapes, 1 problems; 0 cannot be used" \
+    "$(cat "$scratch/out")"
+head -c 60 "$scratch/tiny.onnx" >"$scratch/cut.onnx"
+run "$scratch/cut.onnx" --dry-run
+check "a model that is cut off is an error" 1 $status
+case $(cat "$scratch/err") in
+*"cannot read the ONNX model '$scratch/cut.onnx': at byte "*"(is the file cut off?)"*) place=named ;;
+*) place=$(cat "$scratch/err") ;;
+esac
+check "with its place" named "$place"
+run "$scratch/tiny.onnx" --dry-run --dim height=3
+check "a dimension that is not open is an error" \
+    "skipjack import: --dim height: the model '$scratch/tiny.onnx' has no open dimension of this name" \
+    "$(head -1 "$scratch/err")"
+
 echo "1..$number"
 exit $((failed > 0))
