@@ -19,6 +19,9 @@ static void add_problems(SjdbWriter *writer)
         "4-8-8-8-3x3x3-4-8-8-8-2-1x1x1-1x1x1-1x1x1-0-NCDHW-FP32-W",
         "4-8-8-8-3x3x3-4-8-8-9-2-1x1x1-1x1x1-1x1x1-0-NCDHW-FP32-W",
         "3-224-224-7x7-64-112-112-1-3x3-2x2-1x1-0-NCHW-FP32-F_ciFP8",
+        "pool(max)-4-9-9-2x2-4-5-5-2-0x0-2x2-1x1-0-NCHW-FP32-F",
+        "pool(average)-4-9-9-2x2-4-5-5-3-0x0-2x2-1x1-0-NCHW-FP32-F_sx400x81x0x9x1+relu",
+        "64-56-56-3x3-64-56-56-16-1x1-1x1-1x1-0-NCHW-FP32-F_sx300000x3136x0x56x1",
     };
     static const struct sjdb_find_entry entries[] = {
         {"ConvA", "miopenConvolutionFwdAlgoDirect", NULL, 0.05, 0},
@@ -63,15 +66,23 @@ static void add_solutions(SjdbWriter *writer)
     static const char *const keys[] = {
         "64-56-56-3x3-64-56-56-16-1x1-1x1-1x1-0-NCHW-FP32-F",
         "3-56-56-3x3-64-56-56-16-1x1-1x1-1x1-0-NCHW-FP32-F+bias+relu"};
-    static const struct sjdb_kernel_name kernels[] = {{"conv.cl.o", "-DA=1 -mcpu=gfx90a"},
-                                                      {"conv.cl.o", ""}};
+    static const struct sjdb_kernel_name kernels[] = {
+        {"conv.cl.o", "-DA=1 -mcpu=gfx90a"}, {"conv.cl.o", ""}, {"conv.cl.o", ""}};
     for (gsize i = 0; i < G_N_ELEMENTS(keys); i++) {
         struct problem problem;
         struct solution solution;
         g_assert_true(problem_key_parse(keys[i], &problem, NULL));
         solution_init(&solution);
         solution.workspace_bytes = 65536;
-        for (gsize k = 0; k < G_N_ELEMENTS(kernels); k++) {
+        if (problem.epilogue[0] != '\0') {
+            struct launch *pack = solution_add_launch(&solution, "conv.cl", "other");
+            launch_set_grid(pack, (const int64_t[]){64, 1, 1}, (const int[]){64, 1, 1});
+            launch_arg_tensor(pack, TENSOR_W);
+            launch_arg_tensor(pack, TENSOR_PACKED);
+            solution.pack_count = 1;
+            solution.packed_bytes = 1024;
+        }
+        for (gsize k = 0; k < 2; k++) {
             struct launch *launch = solution_add_launch(&solution, "conv.cl", "other");
             launch_set_grid(launch, (const int64_t[]){problem.c * 3000, 2, 1},
                             (const int[]){64, 1, 1});
@@ -81,6 +92,10 @@ static void add_solutions(SjdbWriter *writer)
             launch_arg_int64(launch, -problem.k);
             launch_arg_float32(launch, 0.5);
             launch_arg_stride(launch, TENSOR_X, 1);
+            if (problem.epilogue[0] != '\0') {
+                launch_arg_tensor(launch, TENSOR_PACKED);
+                launch_arg_tensor(launch, TENSOR_BIAS);
+            }
         }
         g_assert_true(sjdb_writer_add_solution(writer, &problem, "ConvA", i == 0 ? "8,16" : "",
                                                &solution, kernels, NULL));
@@ -163,6 +178,20 @@ void sjdb_bytes_seal(guint8 *bytes, gsize length)
                sjdb_checksum(bytes + SJDB_HEADER_BYTES, sections * SJDB_SECTION_BYTES, checksum));
 }
 
+static void ask_operands(const struct skipjackdb_problem *problem)
+{
+    struct skipjackdb_operand operand = {.size = sizeof operand};
+    struct skipjackdb_problem twin = {.size = sizeof twin};
+    struct skipjackdb_step step = {.size = sizeof step};
+    for (int32_t tensor = 0; tensor < SKIPJACKDB_TENSOR_PACKED; tensor++) {
+        skipjackdb_operand_at(problem, tensor, &operand);
+    }
+    for (uint32_t i = 0; skipjackdb_step_at(problem, i, &step) == SKIPJACKDB_OK; i++) {
+        g_assert_cmpint(step.op, >, 0);
+    }
+    skipjackdb_packed_twin(problem, &twin);
+}
+
 static void ask_problem(const skipjackdb *db, uint64_t number)
 {
     struct skipjackdb_problem problem = {.size = sizeof problem};
@@ -173,6 +202,7 @@ static void ask_problem(const skipjackdb *db, uint64_t number)
     if (skipjackdb_problem_at(db, number, &problem) == SKIPJACKDB_OK) {
         skipjackdb_find(db, &problem, &found);
         skipjackdb_problem_key(&problem, key, sizeof key);
+        ask_operands(&problem);
     }
     skipjackdb_best(db, number, NULL, entries, sizeof entries[0]);
     if (skipjackdb_entries(db, number, entries, sizeof entries[0], G_N_ELEMENTS(entries), &count) ==
@@ -238,7 +268,7 @@ static void ask_launch(const skipjackdb *db, const struct skipjackdb_problem *pr
                        const struct skipjackdb_solution *solution, uint32_t index)
 {
     struct skipjackdb_launch launch = {.size = sizeof launch};
-    struct skipjackdb_arg args[8];
+    struct skipjackdb_arg args[10];
     if (skipjackdb_launch_at(db, solution, index, &launch) == SKIPJACKDB_OK) {
         g_assert_cmpint(launch.grid[0] % launch.block[0], ==, 0);
         g_assert_cmpuint(launch.kernel, <, skipjackdb_kernel_count(db));
@@ -255,6 +285,7 @@ static void ask_solution(const skipjackdb *db, uint64_t number)
     uint64_t found = 0;
     if (skipjackdb_solved_at(db, number, &problem) == SKIPJACKDB_OK) {
         skipjackdb_solved_find(db, &problem, &found);
+        skipjackdb_solved_other(db, &problem, &found);
         skipjackdb_solution(db, &problem, "ConvA", solutions, sizeof solutions[0]);
     }
     if (skipjackdb_solutions(db, number, solutions, sizeof solutions[0], G_N_ELEMENTS(solutions),

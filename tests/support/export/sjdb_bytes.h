@@ -8,8 +8,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Makes a file of ten problems with both forms of entries (some with rare times), two perf rows,
- * three kernels, and two problems with solutions. */
+/* Makes a file of 13 problems of several operators, also strided and fused ones, with both forms of
+ * entries (some with rare times), two perf rows, three kernels, and two problems with solutions, of
+ * which one packs its filter. */
 GByteArray *sjdb_bytes_make(void);
 
 /* A section's offset and length, and its row in the section table. */
