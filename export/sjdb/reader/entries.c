@@ -200,8 +200,8 @@ int skipjackdb_best(const skipjackdb *db, uint64_t number, const struct skipjack
             best = item;
         }
     }
-    if (!look.damaged && least <= 0) {
-        return SKIPJACKDB_NOT_FOUND;
+    if (look.damaged || least <= 0) {
+        return look.damaged ? SKIPJACKDB_DAMAGED : SKIPJACKDB_NOT_FOUND;
     }
     fill_entry(&look, &best, &filled);
     if (look.damaged) {

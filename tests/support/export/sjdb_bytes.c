@@ -19,9 +19,9 @@ static void add_problems(SjdbWriter *writer)
         "4-8-8-8-3x3x3-4-8-8-8-2-1x1x1-1x1x1-1x1x1-0-NCDHW-FP32-W",
         "4-8-8-8-3x3x3-4-8-8-9-2-1x1x1-1x1x1-1x1x1-0-NCDHW-FP32-W",
         "3-224-224-7x7-64-112-112-1-3x3-2x2-1x1-0-NCHW-FP32-F_ciFP8",
-        "pool(max)-4-9-9-2x2-4-5-5-2-0x0-2x2-1x1-0-NCHW-FP32-F",
+        /* one form alone: with few texts, every number of a text that has all its bits set is too large */
         "pool(average)-4-9-9-2x2-4-5-5-3-0x0-2x2-1x1-0-NCHW-FP32-F_sx400x81x0x9x1+relu",
-        "64-56-56-3x3-64-56-56-16-1x1-1x1-1x1-0-NCHW-FP32-F_sx300000x3136x0x56x1",
+        "pool(average)-4-9-9-2x2-4-5-5-4-0x0-2x2-1x1-0-NCHW-FP32-F_sx400x81x0x9x1+relu",
     };
     static const struct sjdb_find_entry entries[] = {
         {"ConvA", "miopenConvolutionFwdAlgoDirect", NULL, 0.05, 0},

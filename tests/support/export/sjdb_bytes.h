@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Makes a file of 13 problems of several operators, also strided and fused ones, with both forms of
+/* Makes a file of twelve problems, three of them of a form that no key of MIOpen names, with both forms of
  * entries (some with rare times), two perf rows, three kernels, and two problems with solutions, of
  * which one packs its filter. */
 GByteArray *sjdb_bytes_make(void);
