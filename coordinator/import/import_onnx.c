@@ -166,6 +166,10 @@ static bool import_model(Import *import, const OnnxFile *file, const char *name,
     if (graph == NULL) {
         return false;
     }
+    if (import->options.goes_on != NULL && !import->options.goes_on(name, graph->node_count)) {
+        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_STOPPED, "reading '%s' was stopped", name);
+        return false;
+    }
     struct onnx_about about;
     struct network_facts facts = {0};
     onnx_about_read(file, &about);
@@ -194,10 +198,6 @@ bool import_onnx(Import *import, const char *name, const char *path, const void 
     }
     g_autoptr(OnnxFile) file = onnx_file_new(name, folder, bytes, length, error);
     if (file == NULL) {
-        return false;
-    }
-    if (import->options.goes_on != NULL && !import->options.goes_on(name, 0)) {
-        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_STOPPED, "reading '%s' was stopped", name);
         return false;
     }
     struct onnx_notes notes;
