@@ -180,6 +180,49 @@ static void padded_tensors_keep_the_order_of_their_layout(void)
     }
 }
 
+#define ELEMENTS 72 /* of the output of make() */
+
+/* Each row's last step is left out of the stored result. */
+static void a_step_that_is_left_out_is_wrong(void)
+{
+    static const struct {
+        enum data_type x, y;
+        const char *epilogue, *without_last;
+        int least; /* of the ELEMENTS */
+    } rows[] = {
+        {TYPE_FP32, TYPE_FP32, "+bias", "", 70},
+        {TYPE_FP16, TYPE_FP16, "+relu+add(FP16,NCHW)", "+relu", 70},
+        {TYPE_BF16, TYPE_BF16, "+add(FP32,NCHW)+scale(channel)", "+add(FP32,NCHW)", 60},
+        {TYPE_FP32, TYPE_FP32, "+bias+relu", "+bias", 20},
+        {TYPE_FP32, TYPE_FP32, "+bias+silu", "+bias", 60},
+        {TYPE_INT8, TYPE_INT8, "+bias+requant(INT8,channel)", "+bias", 60},
+        {TYPE_INT8, TYPE_FP32, "+scale(tensor)+add(INT8,NCHW)", "+scale(tensor)", 60},
+    };
+
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_autoptr(GRand) random = g_rand_new_with_seed(7);
+        struct epilogue without = {0};
+        struct conv_trial trial, plain;
+        struct problem p;
+        make(&plain, rows[i].x, LAYOUT_NCHW, TRIAL_PADDED);
+        p = plain.p;
+        p.type[TENSOR_Y] = rows[i].y;
+        g_strlcpy(p.epilogue, rows[i].epilogue, sizeof(p.epilogue));
+        g_assert_true(problem_validate(&p, NULL));
+        conv_trial_init(&trial, &p, TRIAL_PADDED, random);
+        g_assert_cmpint(store_all(&trial), ==, ELEMENTS);
+        g_assert_cmpint(conv_trial_wrong(&trial, "Direct", NULL), ==, 0);
+        g_assert_cmpint(conv_trial_stray(&trial), ==, 0);
+        if (rows[i].without_last[0] != '\0')
+            g_assert_true(epilogue_parse(rows[i].without_last, &without, NULL));
+        for (int64_t e = 0; e < ELEMENTS; e++)
+            store(&trial, e, conv_trial_epilogue(&trial, &without, e));
+        g_assert_cmpint(conv_trial_wrong(&trial, "Direct", NULL), >=, rows[i].least);
+        conv_trial_clear(&trial);
+        conv_trial_clear(&plain);
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -197,5 +240,7 @@ int main(int argc, char **argv)
                     a_byte_written_where_none_may_be_is_stray);
     g_test_add_func("/conv_trial/padded_tensors_keep_the_order_of_their_layout",
                     padded_tensors_keep_the_order_of_their_layout);
+    g_test_add_func("/conv_trial/a_step_that_is_left_out_is_wrong",
+                    a_step_that_is_left_out_is_wrong);
     return g_test_run();
 }

@@ -148,6 +148,16 @@ static double limited(enum data_type type, double value)
     }
 }
 
+double conv_trial_epilogue(const struct conv_trial *trial, const struct epilogue *epilogue,
+                           int64_t index)
+{
+    struct epilogue_values at = values_at(trial, index);
+    enum data_type type = trial->p.type[problem_output_role(&trial->p)];
+
+    return limited(type,
+                   epilogue_apply(epilogue, trial->sums[index], at.bias, at.residual, at.scale));
+}
+
 /* Applies the epilogue to the sums. */
 static void finish_reference(struct conv_trial *trial, int64_t count)
 {
@@ -158,11 +168,8 @@ static void finish_reference(struct conv_trial *trial, int64_t count)
     if (trial->p.epilogue[0] == '\0' && trial->p.kind == OP_CONV)
         return;
     g_assert_true(epilogue_parse(trial->p.epilogue, &epilogue, NULL));
-    for (int64_t i = 0; i < count; i++) {
-        struct epilogue_values at = values_at(trial, i);
-        double v = epilogue_apply(&epilogue, trial->sums[i], at.bias, at.residual, at.scale);
-        trial->plain[output][i] = limited(trial->p.type[output], v);
-    }
+    for (int64_t i = 0; i < count; i++)
+        trial->plain[output][i] = conv_trial_epilogue(trial, &epilogue, i);
 }
 
 void conv_trial_init(struct conv_trial *trial, const struct problem *p, enum trial_strides strides,
