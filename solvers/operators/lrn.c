@@ -26,8 +26,8 @@ static bool naive_is_applicable(const struct problem *p, const struct context *c
     struct lrn lrn = lrn_of(p);
 
     (void)context;
-    if (lrn.size > INT32_MAX / 2 || lrn.alpha < 0 || !(lrn.bias >= 0x1p-100)) {
-        *reason = "needs a size below 2^30, an ALPHA of at least 0 and a BIAS above 0";
+    if (lrn.size + (double)p->c > INT32_MAX || lrn.alpha < 0 || !(lrn.bias >= 0x1p-100)) {
+        *reason = "needs a SIZE below 2^31, an ALPHA of at least 0 and a BIAS above 0";
         return false;
     }
     return operator_types_are_served(p, reason) && operator_count_is_served(p, reason);

@@ -11,6 +11,8 @@
 #define GPU_VECTOR_MOST 8
 #define GPU_PIECES_MOST 8
 #define PIECE_BYTES     16
+/* Kernels count positions in int, up to a piece or tile past an axis' end. */
+#define LENGTH_MOST     (INT32_MAX - 4096)
 
 /* ---- axes ---- */
 
@@ -83,7 +85,7 @@ void operator_axes_drop(struct operator_axes *axes, int logical)
 /* Whether axis i and the next one lie in every tensor as one axis would. */
 static bool is_one_axis(const struct operator_axes *axes, int i)
 {
-    if (axes->size[i] * axes->size[i + 1] > INT32_MAX)
+    if (axes->size[i] * axes->size[i + 1] > LENGTH_MOST)
         return false;
     for (int t = 0; t < STRIDED_COUNT; t++) {
         if (axes->stride[t][i] != axes->stride[t][i + 1] * axes->size[i + 1])
@@ -172,6 +174,15 @@ static double count_outputs(const struct problem *p)
 
 bool operator_count_is_served(const struct problem *p, const char **reason)
 {
+    const int64_t sizes[] = {p->n,          p->c,           p->in[AXIS_D],  p->in[AXIS_H],
+                             p->in[AXIS_W], p->out[AXIS_D], p->out[AXIS_H], p->out[AXIS_W]};
+
+    for (gsize i = 0; i < G_N_ELEMENTS(sizes); i++) {
+        if (sizes[i] > LENGTH_MOST) {
+            *reason = "needs sizes a little below 2^31";
+            return false;
+        }
+    }
     *reason = "needs fewer than 2^32 output elements: each may be a work-item";
     return count_outputs(p) < (double)UINT32_MAX - 1024;
 }

@@ -34,7 +34,7 @@ void operator_axes_merge(const struct problem *p, struct operator_axes *axes);
 
 /* Whether kernels/device/operators/ knows the types, and does the epilogue. Otherwise *reason says so. */
 bool operator_types_are_served(const struct problem *p, const char **reason);
-/* Whether the output has fewer than 2^32 elements, each of which may be a work-item. */
+/* Whether all sizes fit a kernel's int, and the output has fewer than 2^32 elements, each of which may be a work-item. */
 bool operator_count_is_served(const struct problem *p, const char **reason);
 /* Whether x, y and the second tensor have layouts without blocks of channels. */
 bool operator_layouts_are_plain(const struct problem *p, const char **reason);
