@@ -43,14 +43,33 @@ says_what_is_missing() {
     ! python3 "$bench" --fused 2>"$folder/said" && grep 'PyTorch is needed' "$folder/said"
 }
 
+# The benchmark's structs are those of the library: keys go through them and come back.
+structs_are_those_of_the_library() {
+    library=$(ls "$(dirname "$skipjack")"/reader/libskipjackdb.so.* | tail -1) &&
+        PYTHONPATH=tests/bench python3 -c '
+import ctypes, sys
+import bench_gpu
+lib, text = ctypes.CDLL(sys.argv[1]), ctypes.create_string_buffer(1024)
+for line in open(sys.argv[2], encoding="utf-8"):
+    problem, key = bench_gpu.sized(bench_gpu.Problem), line.strip()
+    code = lib.skipjackdb_problem_parse(key.encode(), ctypes.byref(problem))
+    code = code or lib.skipjackdb_problem_key(ctypes.byref(problem), text, ctypes.c_size_t(1024))
+    if code or text.value.decode() != key or problem.kind != 0 or not bench_gpu.is_comparable(problem):
+        sys.exit(f"{key}: {code}, {text.value.decode()}")
+    if problem.epilogue.decode() != key[key.index("-F+") + 2:]:
+        sys.exit(f"{key}: {problem.epilogue}")
+' "$library" "$folder/fused"
+}
+
 refuses_to_list_plain_sets() {
     ! python3 "$bench" --list --sets mobilenet-v2-fp16-nhwc
 }
 
-echo 1..5
+echo 1..6
 python3 "$bench" --list >"$folder/fused"
 check lists_each_layer_once_a_set lists_each_layer_once_a_set
 check every_problem_is_served every_problem_is_served
+check structs_are_those_of_the_library structs_are_those_of_the_library
 check says_what_is_missing says_what_is_missing
 check refuses_to_list_plain_sets refuses_to_list_plain_sets
 check cudnn_gets_the_right_arguments sh -c 'python3 tests/bench/test_cudnn_fused.py | tee /dev/stderr | grep -q "^ok 7" && ! python3 tests/bench/test_cudnn_fused.py | grep "^not ok"'

@@ -133,12 +133,15 @@ class Database:
 
     def problems(self):
         count = self.lib.skipjackdb_solved(self.handle, ctypes.c_size_t(ctypes.sizeof(Problem)))
+        seen = set()  # a problem has two numbers where some of its solutions pack the filter
         for number in range(count):
             problem = sized(Problem)
             self.check(
                 self.lib.skipjackdb_solved_at(self.handle, ctypes.c_uint64(number), ctypes.byref(problem)), "a problem"
             )
-            yield problem
+            if self.key(problem) not in seen:
+                seen.add(self.key(problem))
+                yield problem
 
     def key(self, problem):
         text = ctypes.create_string_buffer(1024)
@@ -609,4 +612,5 @@ def main():
     sys.exit(any(line["wrong"] for line in summaries))
 
 
-main()
+if __name__ == "__main__":
+    main()
