@@ -68,13 +68,35 @@ static void fill(struct value *value, guint64 seed)
     graph_set_constant(value, tensor);
 }
 
+/* Filters of at least so many elements are never all the same in a trained network. */
+#define FILTER_LEAST 64
+
+/* Whether the constant is a filter that a model for tests of speed has filled with one number. Networks of such
+ * filters overflow, or give each class the same. */
+static bool is_filled_with_one(const struct value *value)
+{
+    const struct shape *shape = &value->constant->shape;
+    const struct use *use = value->use_count > 0 ? &value->uses[0] : NULL;
+    const char *name = use != NULL && use->node != NULL ? use->node->op->name : "";
+    bool is_filter = strcmp(name, "Conv") == 0 || strcmp(name, "ConvTranspose") == 0 ||
+                     strcmp(name, "Gemm") == 0 || strcmp(name, "MatMul") == 0;
+    int64_t count = shape_elements(shape);
+    gsize bytes = (gsize)element_type_bytes(shape->type);
+    if (!is_filter || use->input != 1 || shape->rank < 2 || count < FILTER_LEAST ||
+        !element_type_is_float(shape->type)) {
+        return false;
+    }
+    const guint8 *data = tensor_data(value->constant);
+    return memcmp(data, data + bytes, bytes * (gsize)(count - 1)) == 0;
+}
+
 int network_fill_weights(struct graph *graph, guint64 seed)
 {
     int filled = 0;
     for (guint i = 0; i < graph->values->len; i++) {
         struct value *value = graph->values->pdata[i];
         if (!value->removed && value->kind == VALUE_CONSTANT && value->constant != NULL &&
-            !tensor_has_data(value->constant)) {
+            (!tensor_has_data(value->constant) || is_filled_with_one(value))) {
             fill(value, seed);
             filled++;
         }

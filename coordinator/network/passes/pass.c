@@ -3,6 +3,9 @@
 #include <stdarg.h>
 #include <string.h>
 
+/* Elements of a view whose contents are worked out for the functions of rows: they look at sizes and indices. */
+#define SMALL_CONTENTS 16384
+
 void pass_call_init(struct pass_call *call, const struct node *node)
 {
     int count = MAX(node->input_count, 1);
@@ -12,8 +15,10 @@ void pass_call_init(struct pass_call *call, const struct node *node)
     };
     for (int i = 0; i < node->input_count; i++) {
         if (node->inputs[i] != NULL) {
-            call->shapes[i] = &node->inputs[i]->shape;
-            call->constants[i] = value_contents(node->inputs[i]);
+            struct value *value = node->inputs[i];
+            bool is_small = shape_elements(&value->shape) <= SMALL_CONTENTS;
+            call->shapes[i] = &value->shape;
+            call->constants[i] = value->constant != NULL || is_small ? value_contents(value) : NULL;
         }
     }
     call->call = (struct op_call){

@@ -10,7 +10,8 @@
 /* ---- On graphs of ONNX's operators. */
 
 /* Gives constants that have no data random ones, drawn from the seed and the constant's place alone: filters as He's
- * initialisation has them, variances from 0.5 to 1.5, other lists from -0.1 to 0.1, scales about 1. Returns how many. */
+ * initialisation has them, variances from 0.5 to 1.5, other lists from -0.1 to 0.1, scales about 1. So does a large filter
+ * whose elements are all the same, as models for tests of speed have them. Returns how many. */
 int network_fill_weights(struct graph *graph, guint64 seed);
 
 /* Sets the batch of all inputs: axis 0 of those that have the batch of the first one. Constant shapes of Reshape and

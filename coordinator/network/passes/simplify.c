@@ -134,6 +134,14 @@ static struct tensor *scaled_filter(const struct tensor *w, const struct kernel 
     for (int i = 2; i < shape->rank; i++) {
         taps *= shape->dim[i];
     }
+    if (shape->type == ELEMENT_FLOAT32 && !kernel->is_transposed) {
+        const float *from = tensor_data(w);
+        int64_t length = count / shape->dim[0];
+        for (int64_t i = 0; i < count; i++) {
+            ((float *)data)[i] = (float)(from[i] * factor[i / length]);
+        }
+        return tensor_take(shape, data);
+    }
     for (int64_t i = 0; i < count; i++) {
         int64_t row = i / (count / shape->dim[0]), column = i / taps % shape->dim[1];
         int64_t per_group = shape->dim[0] / kernel->groups;
