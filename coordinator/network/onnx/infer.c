@@ -122,16 +122,6 @@ bool infer_same(const struct op_call *call, struct shape *outputs, GError **erro
     return like(call->inputs[0], call->inputs[0]->type, &outputs[0], error);
 }
 
-bool infer_same_all(const struct op_call *call, struct shape *outputs, GError **error)
-{
-    for (int i = 0; i < call->output_count; i++) {
-        if (!like(call->inputs[0], call->inputs[0]->type, &outputs[i], error)) {
-            return false;
-        }
-    }
-    return true;
-}
-
 bool infer_test(const struct op_call *call, struct shape *outputs, GError **error)
 {
     return like(call->inputs[0], ELEMENT_BOOL, &outputs[0], error);
@@ -283,12 +273,6 @@ bool infer_dynamic_quantize(const struct op_call *call, struct shape *outputs, G
     return like(call->inputs[0], ELEMENT_UINT8, &outputs[0], error) &&
            (call->output_count < 2 || infer_packed(&outputs[1], ELEMENT_FLOAT32, 0, NULL, error)) &&
            (call->output_count < 3 || infer_packed(&outputs[2], ELEMENT_UINT8, 0, NULL, error));
-}
-
-/* x, its scale and zero point, then those of the result */
-bool infer_qlinear_unary(const struct op_call *call, struct shape *outputs, GError **error)
-{
-    return infer_same(call, outputs, error);
 }
 
 /* a with scale and zero point, b with its own, then those of the result */

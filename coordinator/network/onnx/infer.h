@@ -78,7 +78,6 @@ INFER(infer_max_unpool);
 INFER(infer_max_roi_pool);
 INFER(infer_roi_align);
 INFER(infer_same);       /* like input 0 */
-INFER(infer_same_all);   /* every output like input 0 */
 INFER(infer_test);       /* like input 0, of truth values */
 INFER(infer_broadcast);  /* of all inputs, in their type */
 INFER(infer_comparison); /* of all inputs, truth values */
@@ -123,7 +122,6 @@ INFER(infer_range);
 INFER(infer_quantize);
 INFER(infer_dequantize);
 INFER(infer_dynamic_quantize);
-INFER(infer_qlinear_unary);
 INFER(infer_qlinear_binary);
 INFER(infer_grid_sample);
 INFER(infer_recurrent);

@@ -304,9 +304,6 @@ static bool read_shape(struct reader *reader, const Onnx__ValueInfoProto *info, 
                      input, name);
             }
         }
-        if (says && reader->notes != NULL && i == 0 && batch) {
-            reader->notes->open_batch = true;
-        }
     }
     return known &&
            shape_set_packed(shape, onnx_element_type(info->type->tensor_type->elem_type),
