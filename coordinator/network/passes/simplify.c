@@ -160,8 +160,8 @@ static int fold_behind(struct graph *graph, struct node *conv)
     int length = 0;
     struct value *y = node_output(conv);
     kernel_read(conv, &kernel);
-    g_autoptr(Tensor) w = value_contents(conv->inputs[KERNEL_W]);
-    if (w == NULL || kernel.epilogue.count != 0 || !element_type_is_float(w->shape.type)) {
+    if (kernel.epilogue.count != 0 || !value_is_constant(conv->inputs[KERNEL_W]) ||
+        !element_type_is_float(conv->inputs[KERNEL_W]->shape.type)) {
         return 0;
     }
     int64_t channels = y->shape.dim[1];
@@ -182,7 +182,8 @@ static int fold_behind(struct graph *graph, struct node *conv)
         has_offset |= affine.offset[k] != 0;
     }
     int gone = 0;
-    if (length > 0 && (has_factor || length > 1)) {
+    g_autoptr(Tensor) w = has_factor ? value_contents(conv->inputs[KERNEL_W]) : NULL;
+    if (length > 0 && (has_factor ? w != NULL : length > 1)) {
         struct node *last = chain[length - 1];
         if (has_factor) {
             g_autoptr(Tensor) scaled = scaled_filter(w, &kernel, affine.factor);

@@ -131,25 +131,44 @@ static bool prepare(struct graph *graph, const struct prepare_options *options,
     return prepared->plan != NULL;
 }
 
+/* The steps of the network with everything fused, by their names alone: all that grouping needs. */
+static struct network_plan *fused_steps(struct graph *graph, const struct prepare_options *options,
+                                        GError **error)
+{
+    struct prepare_options all = *options;
+    struct quantise_result unused;
+    struct problem neutral;
+    bool generated;
+    all.fusion = FUSION_ALL;
+    all.type = TYPE_FP32;
+    g_autoptr(Graph) fused = begin(graph, &all, &generated, error);
+    if (fused == NULL || !change(fused, &all, &unused, error)) {
+        return NULL;
+    }
+    struct network_plan *plan = network_plan_new("", 1);
+    problem_init(&neutral);
+    for (struct node *node = graph_first(fused); node != NULL; node = node_next(node)) {
+        if (node_is_kernel(node)) {
+            network_plan_add_step(plan, node_name(node), kernel_nodes(node), &neutral);
+        }
+    }
+    return plan;
+}
+
 bool network_prepare(struct graph *graph, const struct prepare_options *options,
                      struct prepared_network *prepared, GError **error)
 {
-    struct prepared_network fused = {0};
     *prepared = (struct prepared_network){0};
-    if (!prepare(graph, options, prepared, error)) {
-        prepared_network_clear(prepared);
-        return false;
-    }
-    if (options->fusion != FUSION_ALL) {
-        struct prepare_options all = *options;
-        all.fusion = FUSION_ALL;
-        if (!prepare(graph, &all, &fused, error)) {
-            prepared_network_clear(&fused);
-            prepared_network_clear(prepared);
-            return false;
+    bool done = prepare(graph, options, prepared, error);
+    if (done && options->fusion != FUSION_ALL) {
+        g_autoptr(NetworkPlan) fused = fused_steps(graph, options, error);
+        done = fused != NULL;
+        if (done) {
+            network_plan_set_groups(prepared->plan, fused);
         }
-        network_plan_set_groups(prepared->plan, fused.plan);
-        prepared_network_clear(&fused);
     }
-    return true;
+    if (!done) {
+        prepared_network_clear(prepared);
+    }
+    return done;
 }
