@@ -12,6 +12,7 @@
 #   make bench       all benchmarks; make bench-NAME: one of them; make bench-release: of what ships
 #   make solvers-table  what each solver serves, into solvers/README.md
 #   make nightly-schema  the fields of a night's description, into coordinator/nights/nightly.schema.json
+#   make tuned-schema    the fields of autotune's file, into coordinator/network/autotune/tuned.schema.json
 #   make layer-columns  the columns of layer tables, into coordinator/import/LAYER_TABLES.md
 #   make onnx-operators  the operators of ONNX that are read, into coordinator/network/onnx/ONNX.md
 #   make pages       man pages and the completion for bash, into build/pages
@@ -60,7 +61,7 @@ parallel = +$(MAKE) --no-print-directory $(if $(V),,--silent) \
 
 MAKEFLAGS += --no-builtin-rules
 .DELETE_ON_ERROR:
-.PHONY: all test test-long test-chaos gpu-test gpu-bench lint mutations bench bench-release bench-deps solvers-table layer-columns onnx-operators nightly-schema pages life-of-a-job tutorial screenshots demo reader install uninstall \
+.PHONY: all test test-long test-chaos gpu-test gpu-bench lint mutations bench bench-release bench-deps solvers-table layer-columns onnx-operators nightly-schema tuned-schema pages life-of-a-job tutorial screenshots demo reader install uninstall \
 	install-reader uninstall-reader clean \
 	libraries sanitized-tests thread-tests test-threads fuzzers bundle FORCE
 all: $(BUILD)/skipjack reader
@@ -456,6 +457,10 @@ solvers-table: $(BUILD)/skipjack
 nightly-schema: $(BUILD)/skipjack
 	@$(BUILD)/skipjack run --schema >$(BUILD)/nightly.schema.json
 	@mv $(BUILD)/nightly.schema.json coordinator/nights/nightly.schema.json
+
+tuned-schema: $(BUILD)/skipjack
+	@$(BUILD)/skipjack autotune --schema >$(BUILD)/tuned.schema.json
+	@mv $(BUILD)/tuned.schema.json coordinator/network/autotune/tuned.schema.json
 
 onnx-operators: $(BUILD)/skipjack
 	@$(BUILD)/skipjack import --operators >$(BUILD)/onnx-operators.md

@@ -1,0 +1,138 @@
+#!/usr/bin/perl
+# `autotune` and `run-network` on a small model: the knobs are tried, the file says what came of each, a second run tunes
+# nothing, the file is applied, and one that does not fit is refused with the reason.
+use strict;
+use warnings;
+use JSON::PP qw(decode_json encode_json);
+use lib 'tests/support';
+use ScratchProgram qw($program $folder write_file read_file);
+use SmallModel;
+use Test::More;
+
+my $model = "$folder/small.onnx";
+my $tuned = "$folder/tuned.json";
+write_file($model, small_model(10, 0));
+
+# The program's status; its output is in "$folder/out", its messages in "$folder/err".
+sub status_of {
+    my @words = map { "'$_'" } @_;
+    return system("timeout 500 '$program' @words >'$folder/out' 2>'$folder/err'") >> 8;
+}
+sub printed { return read_file("$folder/out") }
+sub said    { return read_file("$folder/err") }
+
+my @quick = ('--configs', 1, '--seconds', '0.02', '--solvers',
+    'ConvCpuDirect,ConvDirectNaive,PointwisePieces,PoolGlobal,PoolNaive');
+
+# --- what would be done ---
+
+is status_of('autotune', $model, '--fusion', 'pick_global', '--dry-run'), 0, 'a dry run ends well' or diag said();
+like printed(), qr/fusion=none: 7 steps, 6 problems/, 'it counts steps and problems';
+like printed(), qr/fusion=all: 3 steps, 1 problems that no combination above has/,
+    'what combinations share counts once';
+ok !-e $tuned, 'and writes nothing';
+
+# --- tuning ---
+
+is status_of('autotune', $model, '--fusion', 'pick_global', '--no-prune', '-o', $tuned, @quick), 0,
+    'a network is tuned for all levels of fusion' or diag said();
+like printed(), qr/^\* FP32\s+NCHW/m, 'a winner is marked';
+my $file = decode_json(read_file($tuned));
+is scalar @{$file->{combinations}}, 3, 'the file has the combinations';
+is scalar(grep { $_->{state} eq 'measured' } @{$file->{combinations}}), 3, 'all of them measured';
+my ($all) = grep { $_->{fusion} eq 'all' } @{$file->{combinations}};
+is scalar @{$all->{steps}}, 3, 'fused there are three steps';
+is scalar(grep { $_->{problem} =~ /\+bias\+relu$/ } @{$all->{steps}}), 1, 'one with bias and activation';
+is scalar(grep { $_->{problem} =~ /\+add\(FP32,NCHW\)\+relu$/ } @{$all->{steps}}), 1,
+    'one with the residual and activation';
+cmp_ok $all->{max_error}, '<', 1e-5, 'the outputs are those of the network in FP32';
+my ($best) = sort { $a->{pipeline_ms} <=> $b->{pipeline_ms} } @{$file->{combinations}};
+is $file->{combinations}[$file->{winner}]{pipeline_ms}, $best->{pipeline_ms},
+    'the winner has the shortest pipeline';
+ok !$all->{graph}, 'a CPU has no graphs of launches';
+
+is status_of('autotune', $model, '--fusion', 'pick_global', '-o', $tuned, @quick), 0, 'a second run ends well';
+like said(), qr/3 of the combinations are in '.*tuned\.json' already/, 'and tunes nothing again';
+
+# --- applying ---
+
+is status_of('run-network', $model, '--apply', $tuned, '--seconds', '0.02', '--layers'), 0, 'the file is applied'
+    or diag said();
+like printed(), qr/each of \d steps verified/, 'each step is verified';
+like printed(), qr/top class equal in 100 %/, 'and the top class is that of FP32';
+is status_of('run-network', $model, '--apply', $tuned, '--seconds', '0.02', '--json'), 0, 'as JSON, too';
+is decode_json(printed())->{combinations}[0]{state}, 'measured', 'in the same form';
+
+sub changed {
+    my ($change) = @_;
+    my $copy = decode_json(read_file($tuned));
+    $change->($copy);
+    write_file("$folder/changed.json", encode_json($copy));
+    return "$folder/changed.json";
+}
+for my $case (
+    [qr/it is for the target gfx942130, this is cpu-/, sub { $_[0]{target} = 'gfx942130' }],
+    [qr/it is for the batch 2, this is 1/, sub { $_[0]{batch} = 2 }, '--batch', 1],
+    [qr/for revision 99 of \w+, this program has revision \d+; tune again/,
+        sub { $_->{revision} = 99 for map { @{$_->{steps}} } @{$_[0]{combinations}} }],
+    [qr/there the step is .*, here it is/,
+        sub { $_->{problem} =~ s/-F/-B/ for map { @{$_->{steps}} } @{$_[0]{combinations}} }],
+    [qr/it has \d steps, the network has \d here/,
+        sub { pop @{$_->{steps}} for @{$_[0]{combinations}} }],
+    [qr/has no winner/, sub { $_[0]{winner} = -1 }],
+    [qr/winner is 7, which is no measured combination/, sub { $_[0]{winner} = 7 }],
+    [qr/combinations\[0\]\.dtype: .*FP31/, sub { $_[0]{combinations}[0]{dtype} = 'FP31' }],
+    [qr/skipjack_tuned/, sub { $_[0]{skipjack_tuned} = 2 }],
+) {
+    my ($words, $change, @more) = @$case;
+    isnt status_of('run-network', $model, '--apply', changed($change), @more), 0, "refused: $words";
+    like said(), $words, 'with the reason';
+}
+write_file("$folder/other.onnx", small_model(10, 1));
+isnt status_of('run-network', "$folder/other.onnx", '--apply', $tuned), 0, 'another model is refused';
+like said(), qr/it is for a model with the SHA-256 [0-9a-f]{64}, this is [0-9a-f]{64}; tune again/, 'by its sum';
+write_file("$folder/no.json", '{"skipjack_tuned": 1,');
+isnt status_of('run-network', $model, '--apply', "$folder/no.json"), 0, 'no JSON is refused';
+like said(), qr/cannot read '.*no\.json', line 1/, 'with the line';
+
+# --- what fusing gains ---
+
+is status_of('report', '--fusion', $tuned), 0, 'fusion is reported' or diag said();
+like printed(), qr/^2 subgraphs; \d winners differ/m, 'for its two subgraphs';
+like printed(), qr/^pipeline: unfused [\d.]+ ms, fused with configs tuned alone [\d.]+ ms/m, 'and the whole';
+
+# --- pins, types, samples ---
+
+my @one = ('--no-prune', @quick, '-o', "$folder/pinned.json");
+is status_of('autotune', $model, '--knob', 'ConvDirectNaive=', @one), 0, 'a solver is pinned' or diag said();
+$file = decode_json(read_file("$folder/pinned.json"));
+is scalar(grep { $_->{pinned} && $_->{solver} eq 'ConvDirectNaive' } @{$file->{combinations}[0]{steps}}), 2,
+    'where it fits';
+isnt status_of('autotune', $model, '--knob', 'ConvNowhere=1'), 0, 'an unknown solver is refused';
+like said(), qr/there is no solver 'ConvNowhere'/, 'by its name';
+isnt status_of('autotune', $model, '--dtype', 'TF32'), 0, 'TF32 is refused';
+like said(), qr/no solver here computes in TF32/, 'with the reason';
+
+is status_of('autotune', $model, '--dtype', 'INT8', @quick, '-o', "$folder/int8.json"), 0, 'INT8 is calibrated'
+    or diag said();
+$file = decode_json(read_file("$folder/int8.json"));
+like join(' ', map { $_->{problem} } @{$file->{combinations}[0]{steps}}), qr/\+requant\(INT8,channel\)/,
+    'and requantised in the kernels';
+cmp_ok $file->{combinations}[0]{cosine}, '>', 0.99, 'its outputs are near those of FP32';
+is status_of('run-network', $model, '--apply', "$folder/int8.json", '--seconds', '0.02'), 0, 'it is applied, too'
+    or diag said();
+
+write_file("$folder/x.f32", pack 'f<*', map { $_ % 7 / 7 } 1 .. 300);
+is status_of('run-network', $model, '--input', "$folder/x.f32", '--output', "$folder/y.f32", '--seconds', '0.02'),
+    0, 'an untuned network runs on a given input' or diag said();
+is -s "$folder/y.f32", 8 * 4, 'and its outputs are written';
+isnt status_of('run-network', $model, '--input', "$folder/y.f32"), 0, 'an input of another size is refused';
+like said(), qr/y\.f32' has 8 elements; input 1 is float32\[1,3,10,10\], 300/, 'with both sizes';
+
+# --- the schema ---
+
+is status_of('autotune', '--schema'), 0, 'the schema is printed';
+is printed(), read_file('coordinator/network/autotune/tuned.schema.json'), 'as it is in the tree (make tuned-schema)';
+
+status_of('db', 'stop');
+done_testing;
