@@ -271,6 +271,17 @@ static void show_json(const Import *import, const Unserved *unserved)
     table_show_json(json);
 }
 
+/* What the lines are: convolutions, unless there is another operator among them. */
+static const char *lines_word(const Import *import)
+{
+    for (int i = 0; i < problem_list_count(import->problems); i++) {
+        if (problem_list_get(import->problems, i)->problem.kind != OP_CONV) {
+            return "operators";
+        }
+    }
+    return "convolutions";
+}
+
 static void show_text(const Import *import)
 {
     for (int i = 0; options.list_problems && i < problem_list_count(import->problems); i++) {
@@ -283,9 +294,10 @@ static void show_text(const Import *import)
      * it. */
     fprintf(options.list_problems ? stderr : stdout,
             "%" G_GINT64_FORMAT " lines: %" G_GINT64_FORMAT
-            " convolutions, %d shapes, %d problems; %u cannot be used\n",
-            import->lines, import->convolutions, problem_list_shapes(import->problems),
-            problem_list_count(import->problems), import->skipped->len);
+            " %s, %d shapes, %d problems; %u cannot be used\n",
+            import->lines, import->convolutions, lines_word(import),
+            problem_list_shapes(import->problems), problem_list_count(import->problems),
+            import->skipped->len);
 }
 
 static int run_foreign(char **paths)

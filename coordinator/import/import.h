@@ -103,12 +103,13 @@ typedef struct import {
     int files; /* number of files whose reading has begun */
     /* number of lines read, with blank lines and comments; for a SQLite file, of rows */
     int64_t lines;
-    int64_t convolutions; /* number of lines that are convolutions and can be used */
-    int64_t replaced;     /* number of these lines in which an option replaced a value */
-    GPtrArray *skipped;   /* struct import_skip *: lines that could not be used */
-    GPtrArray *networks;  /* struct import_network *: the networks of all files */
-    GPtrArray *notes;     /* char *: what reading models had to decide, a sentence each */
-    GHashTable *by_name;  /* the networks by name; keys belong to them */
+    int64_t
+        convolutions; /* number of lines that are convolutions, or keys of other operators, and can be used */
+    int64_t replaced;    /* number of these lines in which an option replaced a value */
+    GPtrArray *skipped;  /* struct import_skip *: lines that could not be used */
+    GPtrArray *networks; /* struct import_network *: the networks of all files */
+    GPtrArray *notes;    /* char *: what reading models had to decide, a sentence each */
+    GHashTable *by_name; /* the networks by name; keys belong to them */
 } Import;
 
 /* The strings of the options must outlive the import. */

@@ -30,6 +30,7 @@ write_file("$folder/keys", join '', map { "$_\n" } $plain, $strided, $fused, $po
 # --- import ---
 
 is status_of('import', "$folder/keys", '--tag', 'mine'), 0, 'keys of every form are imported';
+like read_file("$folder/out"), qr/^4 lines: 4 operators, 4 shapes, 4 problems; 0 cannot be used$/m, 'and counted';
 unlike read_file("$folder/err"), qr/no solver serves/, 'and solvers serve all of them';
 my $problems = output_of('problems', '--tag', 'mine');
 like $problems, qr/ F 4x8x8 k8 3x3 p1 n2 strides x 300\/64\/0\/8\/1 .*\Q$strided\E$/m, 'strides are shown in words';
