@@ -77,13 +77,14 @@ DEVICE void store_finished(GLOBAL STORAGE(RESULT) * result, i64 at, int channel,
     *(GLOBAL struct result_lanes *)(GLOBAL void *)(result + at) = stored;
 }
 
-#define STORE_LANES(at, channel, lanes) store_finished(result, at, channel, lanes EPILOGUE_ARGUMENTS)
+#define STORE_LANES(row, at, channel, lanes)                                                       \
+    store_finished(result, (row) + (at), channel, lanes EPILOGUE_ARGUMENTS)
 
 #else
 
 DEFINE_PACKED_STORE(store_lanes, RESULT)
 
-#define STORE_LANES(at, channel, lanes) store_lanes(result + (at), lanes)
+#define STORE_LANES(row, at, channel, lanes) store_lanes(result + (row) + (at), lanes)
 
 #endif
 
@@ -201,7 +202,7 @@ DEVICE void store_row(GLOBAL STORAGE(RESULT) * result, const struct tile *tile, 
 #pragma unroll
     for (int column = 0; column < COLUMNS; column++) {
         if (is_row && (unsigned int)(tile->result_w + column) < RESULT_W)
-            STORE_LANES(at + column * CHANNELS, tile->channel, sums[column]);
+            STORE_LANES(at, column * CHANNELS, tile->channel, sums[column]);
     }
 }
 
