@@ -149,7 +149,8 @@ uint32_t sjdb_known_flags(bool dynamic, bool tunable)
 uint32_t sjdb_solver_flags(const struct solver *solver)
 {
     return sjdb_known_flags(solver->dynamic, solver->space != NULL) | SKIPJACKDB_FORMS_KNOWN |
-           (solver->any_strides ? SKIPJACKDB_ANY_STRIDES : 0) | solver->epilogues * CLASS_FLAG;
+           (solver->any_strides ? SKIPJACKDB_ANY_STRIDES : 0) |
+           (solver->own_strides ? SKIPJACKDB_OWN_STRIDES : 0) | solver->epilogues * CLASS_FLAG;
 }
 
 void sjdb_writer_set_solver(SjdbWriter *writer, const char *name, unsigned revision, uint32_t flags)

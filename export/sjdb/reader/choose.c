@@ -166,7 +166,11 @@ static int try_candidate(const struct question *question, const struct source *s
     bool exact = source->how == SKIPJACKDB_EXACT || source->how == SKIPJACKDB_OTHER_TARGET;
     make_choice(source, candidate, choice);
     bool known = (choice->flags & SKIPJACKDB_FORMS_KNOWN) != 0;
-    if (!exact && known && (question->needed & ~choice->flags) != 0) {
+    uint32_t lacking = question->needed & ~choice->flags;
+    if ((choice->flags & SKIPJACKDB_OWN_STRIDES) != 0 && source->how != SKIPJACKDB_OTHER_STRIDES) {
+        lacking &= ~(uint32_t)SKIPJACKDB_ANY_STRIDES;
+    }
+    if (!exact && known && lacking != 0) {
         return SKIPJACKDB_NOT_FOUND;
     }
     int code = read_params(question, source, candidate, choice);

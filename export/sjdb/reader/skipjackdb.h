@@ -248,6 +248,7 @@ enum skipjackdb_flags {
     SKIPJACKDB_DOES_SCALES = 128,
     SKIPJACKDB_DOES_ANY_RESIDUAL = 256,
     SKIPJACKDB_FORMS_KNOWN = 512,
+    SKIPJACKDB_OWN_STRIDES = 1024, /* it serves any strides, each with launches of its own */
 };
 
 struct skipjackdb_entry {

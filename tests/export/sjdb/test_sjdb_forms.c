@@ -462,6 +462,25 @@ static void strided_problems_get_a_solver_of_any_strides(void)
 }
 
 /* A solver of which the file says nothing is as good a guess as one that does the steps. */
+/* A solver with launches for each problem's own strides answers for a near strided problem, and its launches of the
+ * packed twin do not. */
+static void launches_for_own_strides_serve_no_others(void)
+{
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    const char *path = temp_folder_path(folder, "own.sjdb");
+    g_autoptr(SjdbWriter) writer = sjdb_writer_new(path);
+    sjdb_writer_set_solver(writer, "Own", 1,
+                           sjdb_known_flags(true, false) | SKIPJACKDB_FORMS_KNOWN |
+                               SKIPJACKDB_OWN_STRIDES);
+    add_entry(writer, PLAIN, "Own", 1);
+    add_entry(writer, STRIDED, "Own", 2);
+    skipjackdb *db = sjdb_small_finish(writer, path);
+    struct skipjackdb_choice choice = chosen(db, PLAIN "_sx400000x3136x0x56x1");
+    g_assert_cmpint(choice.how, ==, SKIPJACKDB_NEAREST);
+    g_assert_cmpfloat(choice.time_ms, ==, 2);
+    skipjackdb_close(db);
+}
+
 static void fused_problems_get_no_solver_that_cannot_do_their_steps(void)
 {
     static const char *const keys[] = {PLAIN "+bias+tanh", PLAIN "+relu", PLAIN "+prelu"};
@@ -490,6 +509,11 @@ static void a_solver_s_flags_say_what_it_does(void)
                          SKIPJACKDB_DOES_SCALES | SKIPJACKDB_DOES_ANY_RESIDUAL);
     solver.epilogues = 0;
     solver.any_strides = false;
+    solver.own_strides = true;
+    g_assert_cmpuint(sjdb_solver_flags(&solver), ==,
+                     SKIPJACKDB_DYNAMIC | SKIPJACKDB_FLAGS_KNOWN | SKIPJACKDB_FORMS_KNOWN |
+                         SKIPJACKDB_OWN_STRIDES);
+    solver.own_strides = false;
     g_assert_cmpuint(sjdb_solver_flags(&solver), ==,
                      SKIPJACKDB_DYNAMIC | SKIPJACKDB_FLAGS_KNOWN | SKIPJACKDB_FORMS_KNOWN);
 }
@@ -518,6 +542,8 @@ int main(int argc, char **argv)
                     an_older_program_gets_no_solution_that_it_cannot_run);
     g_test_add_func("/sjdb_forms/strided_problems_get_a_solver_of_any_strides",
                     strided_problems_get_a_solver_of_any_strides);
+    g_test_add_func("/sjdb_forms/launches_for_own_strides_serve_no_others",
+                    launches_for_own_strides_serve_no_others);
     g_test_add_func("/sjdb_forms/fused_problems_get_no_solver_that_cannot_do_their_steps",
                     fused_problems_get_no_solver_that_cannot_do_their_steps);
     g_test_add_func("/sjdb_forms/a_solvers_flags_say_what_it_does",
