@@ -115,7 +115,7 @@ struct host_array *host_array_through(const struct host_array *array, const stru
 {
     /* The atoms of a view are axes with one step each; a view has at most SHAPE_MAX_RANK of them. */
     struct shape shape, atoms;
-    int64_t dims[SHAPE_MAX_RANK], steps[SHAPE_MAX_RANK];
+    int64_t dims[SHAPE_MAX_RANK] = {0}, steps[SHAPE_MAX_RANK] = {0};
     shape_set_packed(&shape, view->type, view->rank, view->dim, NULL);
     struct host_array *result = host_array_new(&shape);
     for (int i = 0; i < view->atom_count; i++) {

@@ -25,7 +25,10 @@ enum role { ROLE_FILTER, ROLE_SCALE, ROLE_VARIANCE, ROLE_LIST };
 static enum role role_of(const struct value *value)
 {
     const struct use *use = value->use_count > 0 ? &value->uses[0] : NULL;
-    const char *name = use != NULL && use->node != NULL ? use->node->op->name : "";
+    if (use == NULL || use->node == NULL) {
+        return value->shape.rank >= 2 ? ROLE_FILTER : ROLE_LIST;
+    }
+    const char *name = use->node->op->name;
     if (strcmp(name, "BatchNormalization") == 0) {
         return use->input == 1 ? ROLE_SCALE : use->input == 4 ? ROLE_VARIANCE : ROLE_LIST;
     }
@@ -77,7 +80,10 @@ static bool is_filled_with_one(const struct value *value)
 {
     const struct shape *shape = &value->constant->shape;
     const struct use *use = value->use_count > 0 ? &value->uses[0] : NULL;
-    const char *name = use != NULL && use->node != NULL ? use->node->op->name : "";
+    if (use == NULL || use->node == NULL) {
+        return false;
+    }
+    const char *name = use->node->op->name;
     bool is_filter = strcmp(name, "Conv") == 0 || strcmp(name, "ConvTranspose") == 0 ||
                      strcmp(name, "Gemm") == 0 || strcmp(name, "MatMul") == 0;
     int64_t count = shape_elements(shape);

@@ -250,7 +250,7 @@ static struct node *pointwise_of(struct value *value, const enum epilogue_op *op
                                  struct kernel *kernel)
 {
     struct node *node = value != NULL && is_whole(value) ? producer_behind(value) : NULL;
-    if (!node_is_kernel_of(node, OP_POINTWISE)) {
+    if (node == NULL || !node_is_kernel_of(node, OP_POINTWISE)) {
         return NULL;
     }
     kernel_read(node, kernel);

@@ -68,7 +68,7 @@ static bool infer_alike(const struct op_call *call, struct shape *outputs, GErro
 static bool has_order_of(const struct shape *stored, const enum layout *layouts, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        int order[SHAPE_MAX_RANK];
+        int order[SHAPE_MAX_RANK] = {0};
         int64_t last = 0;
         bool is_ordered = true;
         if (!layout_order(layouts[i], stored->rank, order)) {
@@ -188,7 +188,7 @@ static bool infer_border(const struct op_call *call, struct shape *outputs, GErr
     const int64_t *before = attributes_ints(call->attributes, "before", &rank);
     const int64_t *after = attributes_ints(call->attributes, "after", &rank);
     const struct shape *x = call->inputs[0];
-    int64_t dims[SHAPE_MAX_RANK];
+    int64_t dims[SHAPE_MAX_RANK] = {0};
     if (rank != x->rank) {
         g_set_error(error, NETWORK_ERROR, NETWORK_ERROR_INVALID,
                     "it pads %d axes, its input has %d", rank, x->rank);
@@ -446,7 +446,7 @@ static void place_axes(int rank, int place[SHAPE_MAX_RANK])
 
 static void spread(const struct shape *shape, int64_t sizes[5], int64_t strides[5])
 {
-    int place[SHAPE_MAX_RANK];
+    int place[SHAPE_MAX_RANK] = {0};
     place_axes(shape->rank, place);
     for (int i = 0; i < 5; i++) {
         sizes[i] = 1;
@@ -483,13 +483,11 @@ static bool merge_axes(struct shape *shapes[], int count, bool keep_channels)
     return shapes[0]->rank <= 5;
 }
 
-static bool is_packed_in(enum layout layout, int spatial_dim, const int64_t sizes[5],
-                         const int64_t strides[5])
+static bool is_packed_in(enum layout layout, const int64_t sizes[5], const int64_t strides[5])
 {
-    int order[SHAPE_MAX_RANK];
+    int order[SHAPE_MAX_RANK] = {0};
     int64_t step = 1;
     layout_order(layout, 5, order);
-    (void)spatial_dim;
     for (int i = 4; i >= 0; i--) {
         int axis = order[i];
         if (sizes[axis] > 1 && strides[axis] != step) {
@@ -502,7 +500,7 @@ static bool is_packed_in(enum layout layout, int spatial_dim, const int64_t size
 
 static bool is_ordered_in(enum layout layout, const int64_t sizes[5], const int64_t strides[5])
 {
-    int order[SHAPE_MAX_RANK];
+    int order[SHAPE_MAX_RANK] = {0};
     int64_t least = 0;
     layout_order(layout, 5, order);
     for (int i = 4; i >= 0; i--) {
@@ -527,11 +525,11 @@ static enum layout find_layout(int spatial_dim, enum layout wanted, const int64_
     if (!layout_in_dims(wanted, spatial_dim, &wanted)) {
         wanted = layouts[0];
     }
-    if (is_packed_in(wanted, spatial_dim, sizes, strides)) {
+    if (is_packed_in(wanted, sizes, strides)) {
         return wanted;
     }
     for (size_t i = 0; i < count; i++) {
-        if (is_packed_in(layouts[i], spatial_dim, sizes, strides)) {
+        if (is_packed_in(layouts[i], sizes, strides)) {
             return layouts[i];
         }
     }
@@ -602,9 +600,9 @@ bool kernel_problem(const struct kernel *kernel, const struct shape *const shape
 {
     struct shape copies[STRIDED_COUNT];
     struct shape *same_rank[STRIDED_COUNT];
-    int64_t sizes[STRIDED_COUNT][5], strides[STRIDED_COUNT][5];
+    int64_t sizes[STRIDED_COUNT][5] = {{0}}, strides[STRIDED_COUNT][5] = {{0}};
     enum data_type types[STRIDED_COUNT] = {TYPE_NONE};
-    enum layout layouts[STRIDED_COUNT];
+    enum layout layouts[STRIDED_COUNT] = {LAYOUT_NCHW};
     int count = 0;
     bool keep_channels = epilogue_reads(&kernel->epilogue, TENSOR_BIAS) ||
                          epilogue_reads(&kernel->epilogue, TENSOR_SCALES);

@@ -133,7 +133,7 @@ double min_cut_solve(struct min_cut *cut)
     double flow = 0, pushed;
     g_free(cut->level);
     g_free(cut->at);
-    cut->level = g_new(int, count);
+    cut->level = g_new0(int, count);
     cut->at = g_new(int, count);
     while (find_levels(cut)) {
         memcpy(cut->at, cut->first->data, sizeof(int) * count);

@@ -88,10 +88,11 @@ bool value_is_number(struct value *value, double *number)
         return false;
     }
     g_autofree double *numbers = value_numbers(value, &count);
-    if (numbers != NULL) {
+    bool is_known = numbers != NULL && count == 1;
+    if (is_known) {
         *number = numbers[0];
     }
-    return numbers != NULL;
+    return is_known;
 }
 
 static struct value *add_list(struct graph *graph, const char *name, enum element_type type,

@@ -120,8 +120,10 @@ static struct node *only_pointwise(struct value *value, int64_t channels)
             strcmp(user->op->name, "Flatten") == 0 || strcmp(user->op->name, "Identity") == 0)) {
         user = value_only_user(node_output(user));
     }
-    return node_is_kernel_of(user, OP_POINTWISE) && user->inputs[KERNEL_RESIDUAL] == NULL ? user
-                                                                                          : NULL;
+    return user != NULL && node_is_kernel_of(user, OP_POINTWISE) &&
+                   user->inputs[KERNEL_RESIDUAL] == NULL
+               ? user
+               : NULL;
 }
 
 /* The filter with each output channel's elements multiplied by its factor. */

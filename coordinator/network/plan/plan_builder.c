@@ -118,7 +118,7 @@ static bool find_source(struct builder *b, struct node *node, int input, struct 
                                 value_name(value));
     }
     *source = (struct source){place->buffer, place->offset, place->shape};
-    struct shape seen;
+    struct shape seen = {0};
     if (!view_shape(&view, &place->shape, &seen)) {
         *is_direct = false;
         return true;
@@ -237,7 +237,7 @@ static bool straighten(struct builder *b, struct node *node, int input, struct s
     if (!pack_source(b, node, "straight", source, LAYOUT_NCHW, source->shape.type)) {
         return false;
     }
-    struct shape seen;
+    struct shape seen = {0};
     enum element_type type = source->shape.type;
     if (!view_shape(&view, &source->shape, &seen)) {
         return node_unsupported(node, b->error, "its input %d cannot be read with strides", input);
@@ -249,7 +249,7 @@ static bool straighten(struct builder *b, struct node *node, int input, struct s
 
 static bool read_input(struct builder *b, struct node *node, int input, struct source *source)
 {
-    bool is_direct;
+    bool is_direct = true;
     return find_source(b, node, input, source, &is_direct) &&
            (is_direct || straighten(b, node, input, source));
 }
@@ -641,9 +641,9 @@ static bool build_kernel(struct builder *b, struct node *node)
 static bool build_copy(struct builder *b, struct node *node)
 {
     struct operand operand;
-    struct source x;
+    struct source x = {0};
     struct value *value = node_output(node);
-    bool is_direct;
+    bool is_direct = true;
     if (!find_source(b, node, 0, &x, &is_direct)) {
         return false;
     }
@@ -657,7 +657,7 @@ static bool build_copy(struct builder *b, struct node *node)
         node_operand(node, 0, &operand);
         struct source whole = {place_of(b, storage)->buffer, place_of(b, storage)->offset,
                                place_of(b, storage)->shape};
-        struct shape fine;
+        struct shape fine = {0};
         if (!view_refined_shape(&view, &whole.shape, &fine)) {
             return node_unsupported(node, b->error, "its input has no strides");
         }
@@ -665,7 +665,7 @@ static bool build_copy(struct builder *b, struct node *node)
         x.shape = fine;
         x.shape.type = whole.shape.type;
         struct view split;
-        struct shape packed;
+        struct shape packed = {0};
         view_identity(&split, &y.shape);
         if (!view_reshape(&split, fine.rank, fine.dim) || !view_shape(&split, &y.shape, &packed)) {
             return node_unsupported(node, b->error, "its output cannot be split as its input is");
@@ -680,7 +680,7 @@ static bool build_join(struct builder *b, struct node *join)
 {
     for (int i = 0; i < join->input_count; i++) {
         struct place part = part_of_join(b, join, i);
-        struct source x, y = {part.buffer, part.offset, part.shape};
+        struct source x = {0}, y = {part.buffer, part.offset, part.shape};
         if (!read_input(b, join, i, &x)) {
             return false;
         }
@@ -700,7 +700,7 @@ static bool build_part(struct builder *b, struct node *node)
     const int64_t *begin = attributes_ints(node->attributes, "begin", &rank);
     const int64_t *step = attributes_ints(node->attributes, "step", &rank);
     struct value *value = node_output(node);
-    struct source x;
+    struct source x = {0};
     if (!read_input(b, node, 0, &x)) {
         return false;
     }
@@ -728,7 +728,7 @@ static bool build_border(struct builder *b, struct node *node)
     const int64_t *before = attributes_ints(node->attributes, "before", &rank);
     double number = attributes_float(node->attributes, "value", 0);
     struct value *value = node_output(node);
-    struct source x;
+    struct source x = {0};
     if (!read_input(b, node, 0, &x)) {
         return false;
     }
@@ -798,7 +798,7 @@ static bool build_output(struct builder *b, struct value *value)
     struct view view;
     struct value *storage = value_base(value, &view);
     struct place place = *place_of(b, storage);
-    struct shape seen;
+    struct shape seen = {0};
     if (storage->constant != NULL || place.buffer < 0) {
         g_set_error(b->error, NETWORK_ERROR, NETWORK_ERROR_UNSUPPORTED,
                     "output '%s' is computed by no step", value_name(value));
@@ -817,7 +817,7 @@ static bool build_output(struct builder *b, struct value *value)
         buffer->kind = PLAN_OUTPUT;
         buffer->shape = seen;
     } else {
-        struct shape packed;
+        struct shape packed = {0};
         struct source x = {place.buffer, place.offset, seen};
         struct node *node = storage->producer;
         if (!is_seen || node == NULL) {
@@ -869,7 +869,7 @@ struct network_plan *plan_build(struct graph *graph, const struct plan_options *
         network_plan_new(name != NULL ? name : "network",
                          first != NULL && first->shape.rank > 0 ? first->shape.dim[0] : 1);
     plan->seed = options->seed;
-    g_autofree struct place *places = g_new(struct place, MAX(graph->values->len, 1));
+    g_autofree struct place *places = g_new0(struct place, MAX(graph->values->len, 1));
     for (guint i = 0; i < graph->values->len; i++) {
         places[i] = (struct place){.buffer = -1};
     }
