@@ -2,6 +2,7 @@
 
 #include "coordinator/cli/cli.h"
 #include "coordinator/network/host/host_eval.h"
+#include "coordinator/network/passes/passes.h"
 #include "coordinator/network/plan/network_prepare.h"
 #include "coordinator/network/samples.h"
 
@@ -72,6 +73,17 @@ static Graph *read_graph(struct model *model, GError **error)
     return graph;
 }
 
+/* Gives the network the batch that was asked for, also where the model fixes another. */
+static bool set_batch(struct model *model, GError **error)
+{
+    if (model->wish->batch == 0 || model->wish->batch == model->batch)
+        return true;
+    if (!network_set_batch(model->graph, model->wish->batch, error))
+        return false;
+    model->batch = model->wish->batch;
+    return true;
+}
+
 /* The samples of all inputs: the user's files, or random numbers. */
 static bool read_inputs(struct model *model, const Graph *graph, GError **error)
 {
@@ -126,7 +138,7 @@ bool model_open(struct model *model, const struct model_wish *wish, GError **err
         return false;
     model->name = model_name(model);
     model->graph = read_graph(model, error);
-    return model->graph && read_inputs(model, model->graph, error) && read_samples(model, error);
+    return model->graph && set_batch(model, error) && read_inputs(model, model->graph, error) && read_samples(model, error);
 }
 
 void model_clear(struct model *model)
@@ -175,7 +187,6 @@ static void prepare_common(const struct model *model, struct prepare_options *op
 {
     prepare_options_init(options);
     options->network = model->name;
-    options->batch = model->wish->batch;
     options->seed = model->wish->seed;
 }
 

@@ -17,7 +17,7 @@ bool tuned_file_wish(const struct tuned_file *file, struct model_wish *wish, cha
         return true;
     g_set_error(
         error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
-        "calibration is '%s'; it takes min_max, percentile or entropy, then channel or tensor",
+        "calibration is '%s'; it takes min_max, percentile or least_error, then channel or tensor",
         file->calibration);
     return false;
 }
