@@ -89,9 +89,10 @@ static bool check_list(const struct request *request, GError **error)
     struct import_words others = request->list;
     others.network = NULL;
     if (import_words_any(&others) && !(request->files && request->files[0])) {
-        g_set_error_literal(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
-                            "--batch, --dtype, --layout, --dim and --allow-clamped say what a list leaves "
-                            "out: they belong to --problems FILE");
+        g_set_error_literal(
+            error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
+            "--batch, --dtype, --layout, --dim and --allow-clamped say what a list leaves "
+            "out: they belong to --problems FILE");
         return false;
     }
     return list_options(&request->list, &options, error);

@@ -99,7 +99,8 @@ static bool add_steps(struct whole *whole, struct direct *direct, const struct t
 /* Copies the members that the eval child takes as they are. */
 static void copy_members(const json_t *from, json_t *to)
 {
-    static const char *const names[] = {"plan", "input", "output", "seed", "sample_seconds", "verify"};
+    static const char *const names[] = {"plan", "input",          "output",
+                                        "seed", "sample_seconds", "verify"};
     for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
         json_t *value = json_object_get(from, names[i]);
         if (value)
