@@ -680,10 +680,10 @@ void graph_set_constant(struct value *constant, struct tensor *tensor)
     graph_edited(constant->graph);
 }
 
-struct store *node_store(struct node *node, int output)
+struct storage *node_store(struct node *node, int output)
 {
     if (!node->stores)
-        node->stores = g_new0(struct store, node->output_count);
+        node->stores = g_new0(struct storage, node->output_count);
     return &node->stores[output];
 }
 
@@ -706,8 +706,8 @@ bool graph_set_store(struct node *node, int output, enum element_type type, cons
                     node_name(node), node->op->name, refusal);
         return false;
     }
-    struct store *store = node_store(node, output);
-    *store = (struct store){.type = type, .has_order = order, .rank = rank};
+    struct storage *store = node_store(node, output);
+    *store = (struct storage){.type = type, .has_order = order, .rank = rank};
     if (order)
         memcpy(store->order, order, (gsize)rank * sizeof(*order));
     node_mark_pending(node);

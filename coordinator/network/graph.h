@@ -57,7 +57,7 @@ struct value {
 };
 
 /* How a node stores an output, where not packed in the inferred type. */
-struct store {
+struct storage {
     enum element_type type; /* ELEMENT_NONE: as inferred */
     bool has_order;
     int rank;                  /* entries of order */
@@ -78,7 +78,7 @@ struct node {
     int input_count;
     struct value **outputs;
     int output_count;
-    struct store *stores;         /* for each output, or NULL if all are stored as inferred */
+    struct storage *stores;       /* for each output, or NULL if all are stored as inferred */
     struct node *previous, *next; /* topological order; use node_next() to iterate */
     uint64_t order;               /* grows along the list */
     bool removed;

@@ -37,7 +37,7 @@ static GPtrArray *copy_values(struct graph *copy, const struct graph *graph)
 static void copy_node_state(struct node *to, const struct node *from)
 {
     if (from->stores)
-        to->stores = g_memdup2(from->stores, (gsize)from->output_count * sizeof(struct store));
+        to->stores = g_memdup2(from->stores, (gsize)from->output_count * sizeof(struct storage));
     to->is_automatic = from->is_automatic;
     to->has_no_shape = from->has_no_shape;
     to->error = from->error ? g_error_copy(from->error) : NULL;

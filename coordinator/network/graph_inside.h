@@ -23,7 +23,7 @@ void uses_move(struct value *old, struct value *new_value);
 /* Removes a node whose outputs have no uses. */
 void node_remove(struct node *node);
 /* The node's store of an output, made on demand. */
-struct store *node_store(struct node *node, int output);
+struct storage *node_store(struct node *node, int output);
 
 /* The arguments of the functions of the node's operator. Arrays that fit are part of it; clear it. */
 #define CALL_INPUTS 8

@@ -203,7 +203,7 @@ static void find_view(const struct node *node, const struct op_call *call, struc
         found->constant = tensor_through_view(constant, &found->view);
 }
 
-static bool apply_store(const struct store *store, struct shape *shape, GError **error)
+static bool apply_store(const struct storage *store, struct shape *shape, GError **error)
 {
     enum element_type type = store->type == ELEMENT_NONE ? shape->type : store->type;
     if (!store->has_order) {

@@ -167,7 +167,7 @@ static bool choose_type(struct node *node, int output, const GArray *readers)
     if (element_type_bytes(wanted) >= element_type_bytes(shape->type) &&
         copied_elements(readers, shape) <= copied_elements(readers, &converted))
         return false;
-    struct store *store = node_store(node, output);
+    struct storage *store = node_store(node, output);
     g_ptr_array_add(node->graph->automatic, node);
     store->has_automatic_type = true;
     store->type = wanted;
@@ -212,7 +212,7 @@ static bool choose_order(struct node *node, int output, const GArray *readers)
 {
     const struct shape *shape = &node->outputs[output]->shape;
     double least = copied_elements(readers, shape);
-    struct store best = {.rank = shape->rank};
+    struct storage best = {.rank = shape->rank};
     struct tried_orders tried = {.count = 0};
     for (guint i = 0; i < readers->len && least > 0; i++) {
         int order[SHAPE_MAX_RANK] = {0};
@@ -231,7 +231,7 @@ static bool choose_order(struct node *node, int output, const GArray *readers)
     }
     if (!best.has_order)
         return false;
-    struct store *store = node_store(node, output);
+    struct storage *store = node_store(node, output);
     g_ptr_array_add(node->graph->automatic, node);
     store->has_order = store->has_automatic_order = true;
     store->rank = best.rank;
@@ -242,7 +242,7 @@ static bool choose_order(struct node *node, int output, const GArray *readers)
 static void choose_store(struct node *node, int output)
 {
     struct value *value = node->outputs[output];
-    const struct store *store = node->stores ? &node->stores[output] : NULL;
+    const struct storage *store = node->stores ? &node->stores[output] : NULL;
     bool may_cast = node->op->absorbs & OP_WRITES_CAST && !(store && store->type != ELEMENT_NONE);
     bool may_order = node->op->absorbs & OP_WRITES_ORDER && !(store && store->has_order);
     if (!may_cast && !may_order)
@@ -334,7 +334,7 @@ static void take_back_copy(struct node *node)
 static void take_back_stores(struct node *node)
 {
     for (int i = 0; node->stores && i < node->output_count; i++) {
-        struct store *store = &node->stores[i];
+        struct storage *store = &node->stores[i];
         if (store->has_automatic_type)
             store->type = ELEMENT_NONE;
         if (store->has_automatic_order)
