@@ -165,7 +165,7 @@ static bool check_options(struct autotune_command *c, GError **error)
     if (!(c->seconds > 0 && c->seconds <= 60))
         return cli_misuse(error, "--seconds takes more than 0 and at most 60 seconds");
     if (c->calibration && !calibration_parse(c->calibration, &c->wish.calibration))
-        return cli_misuse(error, "--calibration takes min_max, percentile or least_error, not '%s'",
+        return cli_misuse(error, "--calibration takes " CALIBRATION_NAMES ", not '%s'",
                           c->calibration);
     if (!c->output)
         c->output = g_strdup("tuned.json");
@@ -243,8 +243,7 @@ int command_autotune(int argc, char **argv)
          "samples to calibrate INT8 with, as --input takes them; may be repeated (the inputs)",
          "FILE"},
         {"calibration", 0, 0, G_OPTION_ARG_STRING, &c.calibration,
-         "how INT8's scales follow from the samples: min_max, percentile, least_error (min_max)",
-         "HOW"},
+         "how INT8's scales follow from the samples: " CALIBRATION_NAMES " (min_max)", "HOW"},
         {"per-tensor", 0, 0, G_OPTION_ARG_NONE, &c.per_tensor,
          "INT8: one scale for a whole filter, not one for each of its channels", NULL},
         {"seconds", 0, 0, G_OPTION_ARG_DOUBLE, &c.seconds,

@@ -15,10 +15,9 @@ bool tuned_file_wish(const struct tuned_file *file, struct model_wish *wish, cha
     wish->calibrates_randomly = files == NULL;
     if (!file->calibration || model_calibration_parse(file->calibration, wish))
         return true;
-    g_set_error(
-        error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
-        "calibration is '%s'; it takes min_max, percentile or least_error, then channel or tensor",
-        file->calibration);
+    g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
+                "calibration is '%s'; it takes " CALIBRATION_NAMES ", then channel or tensor",
+                file->calibration);
     return false;
 }
 

@@ -292,9 +292,10 @@ static bool read_shape(struct reader *reader, const Onnx__ValueInfoProto *info, 
         if (dims[i] == 0 && batch) {
             dims[i] = batch_size(reader);
             if (says && i == 0) {
-                note(reader,
-                     "dimension '%s' of input '%s' is open: it is taken as a batch of %" PRId64,
-                     name, input, dims[i]);
+                note(
+                    reader,
+                    "dimension '%s' of input '%s' is open: it is taken as the batch (--batch, else 1)",
+                    name, input);
             }
         } else if (dims[i] == 0) {
             known = false;

@@ -16,6 +16,8 @@ enum calibration {
     CALIBRATION_LEAST_ERROR, /* the limit with the least mean square of rounding and cutting off */
 };
 #define CALIBRATION_COUNT (CALIBRATION_LEAST_ERROR + 1)
+/* All names, for messages. */
+#define CALIBRATION_NAMES "min_max, percentile or least_error"
 const char *
 calibration_name(enum calibration calibration); /* "min_max", "percentile", "least_error" */
 bool calibration_parse(const char *name, enum calibration *calibration);
