@@ -356,7 +356,7 @@ static double apply_step(const struct epilogue_step *step, double v, double bias
     case EPILOGUE_HARDSWISH: return v * clamp(v + 3, 0, 6) / 6;
     case EPILOGUE_SOFTPLUS: return softplus(v);
     case EPILOGUE_MISH: return v * tanh(softplus(v));
-    case EPILOGUE_GELU: return v / 2 * (1 + erf(v * M_SQRT1_2));
+    case EPILOGUE_GELU: return v / 2 * erfc(-v * M_SQRT1_2);
     }
     g_assert_not_reached();
 }

@@ -121,12 +121,13 @@ static double do_mish(double x, double a, double b)
 static double do_gelu(double x, double a, double b)
 {
     (void)a, (void)b;
-    return x / 2 * (1 + erf(x / sqrt(2)));
+    return x / 2 * erfc(-x / sqrt(2));
 }
 static double do_fast_gelu(double x, double a, double b)
 {
     (void)a, (void)b;
-    return x / 2 * (1 + tanh(sqrt(2 / G_PI) * (x + 0.044715 * x * x * x)));
+    /* x / 2 * (1 + tanh(u)), which cancels where x is far below 0 */
+    return x / (1 + exp(-2 * sqrt(2 / G_PI) * (x + 0.044715 * x * x * x)));
 }
 static double do_shrink(double x, double a, double b)
 {

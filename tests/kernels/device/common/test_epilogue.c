@@ -93,7 +93,7 @@ static const struct step {
     {"+elu(0.5)", -0.01, 0.01, 4, 0},
     {"+affine(0.5,-3)", 10, 100, 2, 0},
     {"+hardsigmoid(0.25,0.5)", -4, 4, 2, 1e-7},
-    {"+sigmoid", -80, 100, 4, 0},
+    {"+sigmoid", -87, 100, 4, 0},
     {"+tanh", -12, 12, 4, 0},
     {"+tanh", -0.01, 0.01, 4, 0},
     {"+exp", -87, 88.5, 2, 0},
@@ -103,11 +103,14 @@ static const struct step {
     {"+abs", -10, 10, 0, 0},
     {"+erf", -6, 6, 4, 0},
     {"+erf", -0.01, 0.01, 4, 0},
-    {"+silu", -80, 100, 6, 0},
+    {"+silu", -87, 100, 6, 0},
     {"+hardswish", -5, 5, 4, 1e-7},
     {"+softplus", -80, 100, 4, 0},
-    {"+mish", -20, 20, 10, 1e-30},
-    {"+gelu", -6, 6, 6, 1.5e-7},
+    {"+softplus", -87, -60, 4, 0},
+    {"+mish", -80, 20, 6, 0},
+    {"+gelu", -12.9, 12.9, 6, 0},
+    {"+gelu", -0.01, 0.01, 6, 0},
+    {"+gelu+abs+sqrt", -12.9, 12.9, 6, 0},
     {"+bias+scale(channel)+mul(FP32,NCHW)+relu+affine(2,1)+abs+sqrt+clip(0,5)", -3, 3, 8, 1e-6},
 };
 
@@ -184,6 +187,8 @@ static void infinities_and_nan_are_kept(void)
     check_special("+tanh", inputs, (const float[]){1, -1, NAN, 1, -1}, 5);
     check_special("+erf", inputs, (const float[]){1, -1, NAN, 1, -1}, 5);
     check_special("+softplus", inputs, (const float[]){INFINITY, 0, NAN, 1000, 0}, 5);
+    check_special("+gelu", (const float[]){INFINITY, NAN, 1000, -1000, 0},
+                  (const float[]){INFINITY, NAN, 1000, 0, 0}, 5);
     check_special("+relu", inputs, (const float[]){INFINITY, 0, NAN, 1000, 0}, 5);
     check_special("+sqrt", (const float[]){INFINITY, -1, NAN, 0, 4},
                   (const float[]){INFINITY, NAN, NAN, 0, 2}, 5);
