@@ -25,6 +25,7 @@ struct ready_step {
     struct invocation invocation; /* points into this struct: a step must not be moved */
     struct device_memory *memory[OPERAND_COUNT];
     struct device_memory *packed; /* the packed filter; NULL if there is none */
+    bool repacks; /* earlier steps or the network's inputs make the filter: each run packs it */
     double times_ms[STEP_PASSES];
     struct verdict verdict; /* of its result in its place */
 };
@@ -122,6 +123,9 @@ static bool give_memory(struct pipeline *pipeline, struct ready_step *ready, GEr
     }
     if (ready->solution.packed_bytes == 0)
         return true;
+    ready->repacks =
+        pipeline_buffer_at(&pipeline->plan, ready->step->operands[TENSOR_W].buffer)->kind !=
+        BUFFER_WEIGHT;
     ready->packed = pipeline->device->row->alloc(pipeline->device,
                                                  (int64_t)ready->solution.packed_bytes, error);
     ready->memory[TENSOR_PACKED] = ready->packed;
@@ -159,7 +163,7 @@ static bool load_steps(struct pipeline *pipeline, GError **error)
     return pipeline->device->row->sync(pipeline->device, error);
 }
 
-/* Packs all filters, once. */
+/* Packs all filters that are constants, once. */
 static bool pack_steps(struct pipeline *pipeline, GError **error)
 {
     const struct device_row *row = pipeline->device->row;
@@ -168,7 +172,7 @@ static bool pack_steps(struct pipeline *pipeline, GError **error)
 
     for (int i = 0; done && i < pipeline->step_count; i++) {
         struct ready_step *ready = &pipeline->steps[i];
-        done = invocation_pack(&ready->invocation, ready->memory, error);
+        done = ready->repacks || invocation_pack(&ready->invocation, ready->memory, error);
     }
     if (done)
         to = row->record(pipeline->device, error);
@@ -180,11 +184,17 @@ static bool pack_steps(struct pipeline *pipeline, GError **error)
 
 /* ---- running ---- */
 
+static bool launch_step(struct ready_step *ready, GError **error)
+{
+    return (!ready->repacks || invocation_pack(&ready->invocation, ready->memory, error)) &&
+           invocation_launch(&ready->invocation, ready->memory, error);
+}
+
 static bool launch_steps(struct pipeline *pipeline, GError **error)
 {
     for (int i = 0; i < pipeline->step_count; i++) {
         struct ready_step *ready = &pipeline->steps[i];
-        if (!invocation_launch(&ready->invocation, ready->memory, error)) {
+        if (!launch_step(ready, error)) {
             g_prefix_error(error, "step '%s': ", ready->step->name);
             return false;
         }
@@ -245,7 +255,7 @@ static bool time_step(struct pipeline *pipeline, struct ready_step *ready, int p
 {
     const struct device_row *row = pipeline->device->row;
     struct device_event *from = row->record(pipeline->device, error), *to = NULL;
-    bool done = from && invocation_launch(&ready->invocation, ready->memory, error);
+    bool done = from && launch_step(ready, error);
 
     if (done)
         to = row->record(pipeline->device, error);
@@ -301,16 +311,9 @@ static bool write_outputs(struct pipeline *pipeline, const char *path, GError **
 
 /* ---- verifying ---- */
 
-struct one_launch {
-    struct pipeline *pipeline;
-    struct ready_step *ready;
-};
-
 static bool launch_one(void *data, GError **error)
 {
-    struct one_launch *one = data;
-
-    return invocation_launch(&one->ready->invocation, one->ready->memory, error);
+    return launch_step(data, error);
 }
 
 static bool shares_output(const struct pipeline *pipeline, const struct pipeline_step *step)
@@ -333,7 +336,6 @@ static bool verify_steps(struct pipeline *pipeline, GError **error)
 {
     for (int i = 0; i < pipeline->step_count; i++) {
         struct ready_step *ready = &pipeline->steps[i];
-        struct one_launch one = {pipeline, ready};
         const struct verifiable step = {.device = pipeline->device,
                                         .problem = &ready->step->problem,
                                         .solver = ready->solver,
@@ -341,7 +343,7 @@ static bool verify_steps(struct pipeline *pipeline, GError **error)
                                         .memory = ready->memory,
                                         .is_in_place = shares_output(pipeline, ready->step),
                                         .launch = launch_one,
-                                        .data = &one};
+                                        .data = ready};
         if (!pipeline_verify_step(&step, &ready->verdict, error)) {
             g_prefix_error(error, "step '%s': ", ready->step->name);
             return false;
@@ -387,8 +389,8 @@ static json_t *step_json(const struct ready_step *ready)
                      detail[0] ? detail : NULL, "median_ms", ready->times_ms[STEP_PASSES / 2],
                      "flops", solution->flops, "bytes",
                      solution->read_bytes + solution->write_bytes, "launches",
-                     solution->launch_count - solution->pack_count, "packed_bytes",
-                     (json_int_t)solution->packed_bytes, "workspace_bytes",
+                     solution->launch_count - (ready->repacks ? 0 : solution->pack_count),
+                     "packed_bytes", (json_int_t)solution->packed_bytes, "workspace_bytes",
                      (json_int_t)solution->workspace_bytes);
 }
 

@@ -138,6 +138,19 @@ is $answer->{stray}, undef, 'no step wrote where it must not';
 is $answer->{graph}, undef, 'this device has no graphs of launches';
 cmp_ok $answer->{arena}{bytes}, '>=', $answer->{arena}{bound_bytes}, 'the arena has its bound';
 
+# A filter that is an input of the network is there only when the network runs: a solver that packs it packs it anew.
+my $dynamic = network();
+@{$dynamic->{buffers}[1]}{qw(kind first last)} = ('input', 0, 0);
+$dynamic->{inputs} = [0, 1];
+my $packing = {solver => 'ConvCpuBlocked', config => '8,1,8,256'};
+(undef, $errors, $status) = run_plan($dynamic,
+    steps => [$packing, {solver => 'ConvDirectNaive', config => ''}],
+    input => write_file('xw.f32', pack 'f<*', @x, @w1));
+is $status, 0, 'a network whose filter is an input runs' or diag $errors;
+@got = unpack 'f<*', do { open my $f, '<:raw', "$folder/y.f32" or die $!; local $/; <$f> };
+is scalar(grep { abs($got[$_] - $right[$_]) > 1e-4 } 0 .. $#right), 0,
+    'and its outputs are those of that filter';
+
 # Each case changes a plan that is right in one place.
 my @cases = (
     [qr/skipjack_plan' must be .* from 1 to 1/, sub { $_[0]{skipjack_plan} = 2 }],
