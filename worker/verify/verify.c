@@ -80,10 +80,26 @@ struct comparison {
     const void *data;
     uint8_t poison;
     bool poison_is_nan;
+    /* Elements that a partial reference does not have, and how many one-byte integers of them equal the poison. */
+    int64_t unknown, poisoned;
 };
 
+/* One byte in 256 is a right result by chance. Elements of one byte that the reference does not have are taken as not
+ * written only if more than this part of them equal the poison. */
+#define POISONED_PART 8
+
+/* An element that a partial reference does not have must be written and finite. */
+static double judge_unknown(struct comparison *c, const struct worst *now, int bytes)
+{
+    if (bytes > 1 || c->poison_is_nan)
+        return now->unwritten || !isfinite(now->got) ? INFINITY : 0;
+    c->poisoned += now->unwritten;
+    return now->unwritten && c->poisoned > POISONED_PART + c->unknown / POISONED_PART ? INFINITY
+                                                                                      : 0;
+}
+
 /* Compares element i, which is at this offset; *now gets what the verdict's detail says of it. */
-static double judge(const struct comparison *c, int64_t i, int64_t offset, struct worst *now)
+static double judge(struct comparison *c, int64_t i, int64_t offset, struct worst *now)
 {
     enum data_type type = c->tensor->type;
     int bytes = data_type_bytes(type);
@@ -93,7 +109,7 @@ static double judge(const struct comparison *c, int64_t i, int64_t offset, struc
     now->expected = expected.value;
     now->unwritten = is_poison((const uint8_t *)c->data + offset * bytes, bytes, c->poison);
     if (isnan(expected.magnitude)) /* a partial reference does not have this element */
-        return now->unwritten || !isfinite(now->got) ? INFINITY : 0;
+        return judge_unknown(c, now, bytes);
     /* No kernel computes the poison's NaN, even where a NaN is the right result. */
     if (c->poison_is_nan && now->unwritten)
         return INFINITY;
@@ -113,12 +129,29 @@ static bool is_nan_in(enum data_type type, uint8_t poison)
     return isnan(tensor_load(type, bytes, 0));
 }
 
+/* How many elements a partial reference does not have. */
+static int64_t unknown_elements(const struct reference *reference)
+{
+    int64_t count = 0;
+
+    for (int64_t i = 0; i < reference->count; i++)
+        count += isnan(reference->magnitude[i]);
+    return count;
+}
+
 void verify_output(const struct tensor *tensor, const void *data, uint8_t poison,
                    const struct reference *reference, const struct tolerance *tolerance,
                    struct verdict *verdict)
 {
-    const struct comparison comparison = {tensor, reference, tolerance,
-                                          data,   poison,    is_nan_in(tensor->type, poison)};
+    struct comparison comparison = {
+        .tensor = tensor,
+        .reference = reference,
+        .tolerance = tolerance,
+        .data = data,
+        .poison = poison,
+        .poison_is_nan = is_nan_in(tensor->type, poison),
+        .unknown = unknown_elements(reference),
+    };
     struct worst worst = {.index = -1};
     struct tensor_walk walk;
     int64_t wrong = 0;

@@ -24,7 +24,8 @@ struct verdict {
 
 /* Compares an output with the reference. data: the output as read back; its memory was filled
  * with `poison` bytes before the run. NaN and infinity are always wrong. An element that the
- * reference did not compute must be written and finite. */
+ * reference did not compute must be written and finite. An integer of one byte may equal the poison by chance: such
+ * elements count as not written if more than 1/8 of them do. */
 void verify_output(const struct tensor *tensor, const void *data, uint8_t poison,
                    const struct reference *reference, const struct tolerance *tolerance,
                    struct verdict *verdict);

@@ -52,6 +52,44 @@ static void judge(enum data_type type, const struct tolerance *tolerance, double
     verify_output(&y, data, 0xff, &reference, tolerance, verdict);
 }
 
+/* INT8 elements that the reference does not have: a few may equal the poison by chance, many were not written. */
+static void test_bytes_equal_to_the_poison(void)
+{
+    static const struct {
+        int equal;
+        enum failure failure;
+    } cases[] = {{0, FAILURE_NONE},
+                 {8, FAILURE_NONE},
+                 {100, FAILURE_NONE},
+                 {500, FAILURE_WRONG_RESULT},
+                 {1000, FAILURE_WRONG_RESULT}};
+    static const struct tolerance near = {.smallest = 0.5, .overflow = INFINITY};
+    double value[1000];
+    float magnitude[1000];
+    const struct reference reference = {
+        .role = TENSOR_Y, .value = value, .magnitude = magnitude, .count = 1000, .largest = 1};
+    struct problem p;
+    struct tensor y;
+    uint8_t data[1000];
+
+    problem_init(&p);
+    p.type[TENSOR_Y] = TYPE_INT8;
+    p.k = 1000;
+    problem_set_output(&p);
+    tensor_init(&y, &p, TENSOR_Y);
+    for (int i = 0; i < 1000; i++) {
+        value[i] = NAN;
+        magnitude[i] = NAN;
+    }
+    for (gsize c = 0; c < G_N_ELEMENTS(cases); c++) {
+        struct verdict verdict;
+        memset(data, 3, sizeof data);
+        memset(data, 0x55, (gsize)cases[c].equal);
+        verify_output(&y, data, 0x55, &reference, &near, &verdict);
+        g_assert_cmpint(verdict.failure, ==, cases[c].failure);
+    }
+}
+
 /* With a tolerance of 1: 0.01 of the magnitude. */
 static void test_limit(void)
 {
@@ -220,6 +258,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
     g_test_add_func("/verify/write_into_a_gap_is_found", test_holes);
+    g_test_add_func("/verify/a_few_bytes_may_equal_the_poison", test_bytes_equal_to_the_poison);
     g_test_add_func("/verify/errors_above_the_tolerance_are_wrong", test_limit);
     g_test_add_func("/verify/forgotten_operands_are_found", test_forgotten_operands_are_found);
     g_test_add_func("/verify/not_a_number_may_be_right_if_it_was_written", test_roots);
