@@ -3,7 +3,9 @@
 
   bench_gpu.py [--skipjack PROGRAM] [--reader LIBRARY] [--out FOLDER] [--budget SECONDS]
                [--sets A,B] [--fused] [--problems FILE] [--measure-only] [--all] [--json]
-  bench_gpu.py --list [--sets A,B] [--fused]
+  bench_gpu.py --networks --models FOLDER [--skipjack PROGRAM] [--out FOLDER] [--budget SECONDS]
+               [--time-limit SECONDS] [--autotune "WORDS"] [--sets A,B] [--measure-only] [--json]
+  bench_gpu.py --list [--sets A,B] [--fused | --networks]
 
 Each set is a network of coordinator/networks at a batch size, a type and a layout, in the directions F, B and
 W; or a file of problems as `skipjack tune` reads it. `skipjack tune` gives its .sjdb (what was tuned before costs nothing); each solution is then launched
@@ -15,6 +17,11 @@ Fused sets (--fused: all of them) are forward layers with bias, residual add and
 kernel. Ours takes turns with the fastest of cuDNN's fused calls (cudnn_fused.py), and with PyTorch's kernels in
 sequence: convolution, add, ReLU. Layers for which cuDNN has no fused call are counted ("unfused"), and their speed is
 against the sequence. --list prints the fused problems and needs neither GPU nor PyTorch.
+
+Networks (--networks: gpu_networks.py) are whole: ResNet-50 and SqueezeNet of the ONNX files in --models, tuned by
+`skipjack autotune`, beside PyTorch, eager and compiled. Each set gets an equal share of --time-limit; what did not fit
+is said below the table, and the same command with more time goes on. Without PyTorch ours alone is measured. The rows
+are in networks.json in --out too.
 """
 import argparse
 import csv
@@ -29,6 +36,7 @@ import sys
 
 sys.dont_write_bytecode = True  # the tree stays as it is
 import cudnn_fused  # noqa: E402
+import gpu_networks  # noqa: E402
 
 try:
     import torch
@@ -546,7 +554,12 @@ def read_options():
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("build/gpu-bench"), help="where results go")
     parser.add_argument("--budget", type=int, default=300, help="seconds of tuning a set")
     known = {**SETS, **FUSED_SETS}
-    parser.add_argument("--sets", help="of " + " ".join(known) + "; where neither sets nor files are named all of them")
+    parser.add_argument("--sets", help="of " + " ".join(known) + "; where neither sets nor files are named all of them;"
+                        " with --networks of " + " ".join(gpu_networks.SETS))  # fmt: skip
+    parser.add_argument("--networks", action="store_true", help="whole networks")
+    parser.add_argument("--models", type=pathlib.Path, help="the folder of the networks' ONNX files")
+    parser.add_argument("--autotune", default="", help='more words for autotune, as in "--configs 8"')
+    parser.add_argument("--time-limit", type=int, default=3600, help="seconds for all networks together")
     parser.add_argument("--fused", action="store_true", help="the fused sets")
     parser.add_argument("--list", action="store_true", help="print the fused problems, measure nothing")
     parser.add_argument("--problems", action="append", type=pathlib.Path, default=[], help="a file as a set")
@@ -554,6 +567,8 @@ def read_options():
     parser.add_argument("--all", action="store_true", help="a line a problem too, on stderr")
     parser.add_argument("--json", action="store_true", help="all rows as JSON")
     options = parser.parse_args()
+    if options.networks:
+        return read_networks(parser, options)
     options.files = {file.stem: file for file in options.problems}
     names = options.sets.split(",") if options.sets else []
     if options.fused:
@@ -569,6 +584,31 @@ def read_options():
     return options
 
 
+def read_networks(parser, options):
+    options.sets = options.sets.split(",") if options.sets else list(gpu_networks.SETS)
+    for name in options.sets:
+        if name not in gpu_networks.SETS:
+            parser.error(f"{name}: no such network; there are: {' '.join(gpu_networks.SETS)}")
+    if options.fused or options.problems:
+        parser.error("--networks does not go together with --fused and --problems")
+    if not options.list and not (options.models and options.models.is_dir()):
+        parser.error("--networks needs the folder of the ONNX files: --models FOLDER")
+    return options
+
+
+def run_networks(options):
+    if options.list:
+        print("\n".join(options.sets))
+        return
+    rows = gpu_networks.measure(options)
+    if options.json:
+        json.dump({"networks": rows}, sys.stdout)
+        print()
+    else:
+        gpu_networks.print_table(rows)
+    sys.exit(any(gpu_networks.is_wrong(row) for row in rows))
+
+
 def open_cudnn():
     """libcudnn for fused calls beside PyTorch's plans; None where it is not found, which every row then says."""
     try:
@@ -580,6 +620,9 @@ def open_cudnn():
 
 def main():
     options = read_options()
+    if options.networks:
+        run_networks(options)
+        return
     if options.list:
         for name in options.sets:
             print("\n".join(fused_keys(*FUSED_SETS[name])))
