@@ -10,6 +10,9 @@
 #define PLAN_VERSION   1
 #define PLAN_BYTES_MAX ((gsize)256 << 20)
 
+/* What kernels of convolutions load and store at once, in bytes. */
+#define OPERAND_ALIGNMENT 16
+
 /* Where the reader is, for messages. */
 struct place {
     const char *path;
@@ -279,8 +282,13 @@ static bool take_operand(struct place *place, const json_t *object,
                       "%" G_GINT64_FORMAT " bytes from byte %" G_GINT64_FORMAT
                       " on reach behind the buffer '%s' of %" G_GINT64_FORMAT " bytes",
                       operand_bytes(p, role), operand->offset_bytes, buffer->name, buffer->bytes);
-    if (operand->offset_bytes % data_type_bytes(problem_operand_type(p, role)) != 0)
+    int64_t begin = operand->offset_bytes;
+    pipeline_buffer_home(plan, operand->buffer, &begin);
+    if (begin % data_type_bytes(problem_operand_type(p, role)) != 0)
         return refuse(place, error, "it begins within an element");
+    if (p->kind == OP_CONV && begin % OPERAND_ALIGNMENT != 0)
+        return refuse(place, error, "an operand of a convolution begins at a multiple of %d bytes",
+                      OPERAND_ALIGNMENT);
     return true;
 }
 

@@ -392,6 +392,13 @@ static bool check_operand(const struct network_plan *plan, const struct plan_ste
                        step->name, role_names[role], bytes, operand->offset_bytes, buffer->name,
                        buffer->bytes);
     }
+    if (step->problem.kind == OP_CONV &&
+        (buffer->alias_offset + operand->offset_bytes) % PLAN_OPERAND_ALIGNMENT != 0) {
+        return invalid(error,
+                       "step '%s': its operand %s does not begin at a multiple of %d bytes in "
+                       "buffer '%s'",
+                       step->name, role_names[role], PLAN_OPERAND_ALIGNMENT, buffer->name);
+    }
     bool is_output = role == (int)problem_output_role(&step->problem);
     if (is_output && (buffer->kind == PLAN_INPUT || buffer->kind == PLAN_WEIGHT)) {
         return invalid(error, "step '%s' writes %s '%s'", step->name,

@@ -20,7 +20,9 @@
 #define NETWORK_PLAN_VERSION 1
 
 /* Buffers and weights begin at multiples of this many bytes, in the weights' file too. */
-#define PLAN_ALIGNMENT 256
+#define PLAN_ALIGNMENT         256
+/* An operand of a convolution begins at a multiple of so many bytes of its buffer. */
+#define PLAN_OPERAND_ALIGNMENT 16
 
 enum plan_buffer_kind {
     PLAN_INPUT,      /* given before each run */

@@ -365,9 +365,25 @@ static bool make_problem(struct builder *b, struct kernel_step *s, GError **erro
     return kernel_problem(&s->kernel, shapes, &s->problem, error);
 }
 
+static bool begins_at_multiple(const struct source *source, int64_t bytes)
+{
+    return source->offset * element_type_bytes(source->shape.type) % bytes == 0;
+}
+
+/* Kernels of convolutions load and store up to 16 bytes at once, by strides alone; other kernels look at the address. */
+static bool is_aligned(const struct kernel_step *s)
+{
+    for (int t = 0; s->kernel.kind == OP_CONV && t < STRIDED_COUNT; t++) {
+        if (s->has[t] && !begins_at_multiple(&s->sources[t], PLAN_OPERAND_ALIGNMENT)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool is_servable(struct builder *b, struct kernel_step *s, GError **error)
 {
-    return make_problem(b, s, error) && serves(b, &s->problem);
+    return is_aligned(s) && make_problem(b, s, error) && serves(b, &s->problem);
 }
 
 /* A constant filter lies in the kernel's layout and in the type of x. */
@@ -378,7 +394,8 @@ static bool read_filter(struct builder *b, struct kernel_step *s)
     if (!value_is_constant(w)) {
         enum element_type type = s->sources[TENSOR_X].shape.type;
         return read_input(b, s->node, KERNEL_W, &s->sources[TENSOR_W]) &&
-               (s->sources[TENSOR_W].shape.type == type ||
+               ((s->sources[TENSOR_W].shape.type == type &&
+                 begins_at_multiple(&s->sources[TENSOR_W], PLAN_OPERAND_ALIGNMENT)) ||
                 pack_source(b, s->node, "w", &s->sources[TENSOR_W], s->kernel.layout, type));
     }
     g_autoptr(Tensor) tensor = value_contents(w);
@@ -498,6 +515,7 @@ static struct kernel_step repaired(const struct kernel_step *s, int repair)
         if ((repair & moved[i].bit) != 0 && s->has[moved[i].tensor]) {
             struct shape like = *shape;
             packed_in(shape, &like, layout);
+            other.sources[moved[i].tensor].offset = 0;
             if (moved[i].bit == REPAIR_RESIDUAL && element_type_is_float(shape->type)) {
                 shape->type = x;
             } else if (moved[i].bit == REPAIR_Y && element_type_is_float(shape->type) &&

@@ -73,6 +73,46 @@ static void test_copies(void)
     check_steps(&(struct plan_options){.in_place = false}, keys);
 }
 
+/* Planes of 100 bytes: the second convolution's place in the joined tensor, from byte 300 on, and the slice's from byte
+ * 200 on are no multiples of 16. */
+static void test_alignment(void)
+{
+    static const char *const odd[] = {
+        "input x 1,4,5,5",
+        "weight a 3,4,1,1",
+        "weight b 5,4,3,3",
+        "weight c 2,4,1,1",
+        "ints begin 2",
+        "ints end 6",
+        "ints axis 1",
+        "Conv x a = p",
+        "Conv x b = q pads=[1,1,1,1]",
+        "Concat p q = s axis=1",
+        "Slice s begin end axis = t",
+        "Conv t c = y",
+        "output y",
+        NULL,
+    };
+    static const char *const keys[] = {
+        "4-5-5-1x1-3-*",     "4-5-5-3x3-5-*-F", "pointwise-5-5-5-*",
+        "pointwise-4-5-5-*", "4-5-5-1x1-2-*-F",
+    };
+    g_autoptr(GError) error = NULL;
+    g_autoptr(Graph) graph = network_of(odd);
+    g_assert_true(network_lower(graph, &error));
+    g_autoptr(NetworkPlan) plan =
+        plan_build(graph, &(struct plan_options){.in_place = true}, &error);
+    char key[PROBLEM_KEY_MAX];
+    g_assert_no_error(error);
+    g_assert_true(network_plan_validate(plan, &error));
+    for (guint i = 0; i < plan->steps->len; i++) {
+        problem_key(&plan_step_at(plan, (int)i)->problem, key);
+        g_test_message("%s", key);
+        g_assert_true(i < G_N_ELEMENTS(keys) && g_pattern_match_simple(keys[i], key));
+    }
+    g_assert_cmpint(plan->steps->len, ==, G_N_ELEMENTS(keys));
+}
+
 /* A device without strides in convolutions and pools, and without activations. */
 static bool serves_plain(const struct problem *problem, void *context)
 {
@@ -136,6 +176,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/plan_builder/joined_tensors_and_parts_are_places", test_in_place);
     g_test_add_func("/plan_builder/or_copies", test_copies);
+    g_test_add_func("/plan_builder/convolutions_begin_where_kernels_may_load", test_alignment);
     g_test_add_func("/plan_builder/what_a_device_cannot_do_is_done_in_more_steps", test_repairs);
     g_test_add_func("/plan_builder/a_node_that_no_solver_serves_is_named", test_unserved);
     g_test_add_func("/plan_builder/an_unresolved_graph_is_refused", test_unresolved);
