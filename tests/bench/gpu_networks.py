@@ -8,6 +8,7 @@ overwriting the caches, and both times are by the device's events.
 PyTorch's networks are built here, with random weights: only times are compared. Batch normalization is folded into the
 convolutions, as our plan does it. TF32 is off.
 """
+import contextlib
 import json
 import os
 import re
@@ -15,6 +16,7 @@ import signal
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 # The files that hold a network, as the collections of ONNX name them; the first that is there is taken.
@@ -147,7 +149,7 @@ def calls(torch, model, x):
     for way, mode in (("compile", "max-autotune"), ("compile_no_graphs", "max-autotune-no-cudagraphs")):
 
         def compiled(mode=mode):
-            torch._dynamo.reset()
+            torch.compiler.reset()
             network = torch.compile(model, mode=mode)
             return lambda: network(x)
 
@@ -189,21 +191,28 @@ def run_pytorch(name):
 # ---- processes that end in time
 
 
-def finish(process, seconds):
-    """What it wrote to stdout, and whether it ended by itself within the seconds; else it and its children are ended."""
-    try:
-        return process.communicate(timeout=max(1, seconds))[0], True
-    except subprocess.TimeoutExpired:
-        process.send_signal(signal.SIGTERM)
-    try:
-        return process.communicate(timeout=STOP_SECONDS)[0], False
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        return process.communicate()[0], False
+def output_of(command, seconds):
+    """What a command wrote to stdout, and whether it ended by itself within the seconds; else it is ended, with its
+    children. A file takes the output: children that outlive their parent would hold a pipe open."""
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as written:
+        process = subprocess.Popen(command, stdout=written, start_new_session=True)
+        ended = wait(process, seconds)
+        if not ended:
+            process.send_signal(signal.SIGTERM)
+            wait(process, STOP_SECONDS)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        written.seek(0)
+        return written.read(), ended
 
 
-def start(command):
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, encoding="utf-8", start_new_session=True)
+def wait(process, seconds):
+    try:
+        process.wait(max(1, seconds))
+    except subprocess.TimeoutExpired:
+        return False
+    return True
 
 
 # ---- our side
@@ -219,7 +228,7 @@ def tune(options, name, model, seconds):
     command = [options.skipjack, "autotune", str(model), "--dtype", dtype, "--layout", layout, "--fusion", "all"]
     command += ["--batch", str(batch), "--budget", str(options.budget), "-o", str(file), "--name", name, "--json"]
     command += options.autotune.split()
-    _, ended = finish(start(command), seconds)
+    _, ended = output_of(command, seconds)
     if not ended:
         print(f"bench_gpu: {name}: autotune took more than {seconds:.0f} s", file=sys.stderr)
     return file if file.exists() else None
@@ -239,7 +248,7 @@ def reason_of(text):
 def apply(options, model, file, seconds):
     """Our pipeline with what was tuned, without tuning; None where it was refused, which stderr then says."""
     command = [options.skipjack, "run-network", str(model), "--apply", str(file), "--json"]
-    output, ended = finish(start(command), seconds)
+    output, ended = output_of(command, seconds)
     return winner_of(output) if ended and output.strip() else None
 
 
@@ -254,7 +263,7 @@ def our_times(combination):
 
 def pytorch_rows(name, seconds):
     """By way; what the process did not reach is left out and said so. Also what PyTorch and the device are."""
-    output, ended = finish(start([sys.executable, __file__, name]), seconds)
+    output, ended = output_of([sys.executable, __file__, name], seconds)
     facts, rows = {}, {way: {"refused": "no time was left"} for way in WAYS}
     if ended:
         rows = {way: {"refused": "PyTorch's process ended before it"} for way in WAYS}
