@@ -105,6 +105,31 @@ static bool read_npy(struct samples *samples, const char *path, const char *data
 
 /* ---- files ---- */
 
+/* Takes *data over. */
+static bool read_raw(struct samples *samples, const char *path, char **data, gsize length,
+                     GError **error)
+{
+    if (length % sizeof(float) != 0)
+        return refuse(path, "it is no .npy file, and its size is no multiple of 4 bytes (FP32)",
+                      error);
+    samples->count = (int64_t)(length / sizeof(float));
+    samples->values = (float *)(void *)g_steal_pointer(data);
+    return true;
+}
+
+static bool check_finite(const struct samples *samples, const char *path, GError **error)
+{
+    for (int64_t i = 0; i < samples->count; i++) {
+        if (!isfinite(samples->values[i])) {
+            g_set_error(error, NETWORK_ERROR, NETWORK_ERROR_INVALID,
+                        "cannot read '%s': element %" G_GINT64_FORMAT " is no finite number", path,
+                        i);
+            return false;
+        }
+    }
+    return true;
+}
+
 bool samples_read(struct samples *samples, const char *path, GError **error)
 {
     g_autofree char *data = NULL;
@@ -112,24 +137,54 @@ bool samples_read(struct samples *samples, const char *path, GError **error)
     *samples = (struct samples){.rank = -1};
     if (!g_file_get_contents(path, &data, &length, error))
         return false;
-    if (length >= NPY_MAGIC_LENGTH && memcmp(data, npy_magic, NPY_MAGIC_LENGTH) == 0) {
-        if (read_npy(samples, path, data, length, error))
-            return true;
-        samples_clear(samples);
-        return false;
-    }
-    if (length % sizeof(float) != 0)
-        return refuse(path, "it is no .npy file, and its size is no multiple of 4 bytes (FP32)",
-                      error);
-    samples->count = (int64_t)(length / sizeof(float));
-    samples->values = (float *)(void *)g_steal_pointer(&data);
-    return true;
+    bool is_npy = length >= NPY_MAGIC_LENGTH && memcmp(data, npy_magic, NPY_MAGIC_LENGTH) == 0;
+    if ((is_npy ? read_npy(samples, path, data, length, error)
+                : read_raw(samples, path, &data, length, error)) &&
+        check_finite(samples, path, error))
+        return true;
+    samples_clear(samples);
+    return false;
 }
 
 void samples_clear(struct samples *samples)
 {
     g_free(samples->values);
     *samples = (struct samples){.rank = -1};
+}
+
+/* The axes longer than 1, in order; returns how many. */
+static int long_axes(const int64_t *dims, int rank, int64_t *long_dims)
+{
+    int count = 0;
+    for (int i = 0; i < rank; i++) {
+        if (dims[i] != 1)
+            long_dims[count++] = dims[i];
+    }
+    return count;
+}
+
+static bool fits_input(const struct samples *samples, const struct shape *input)
+{
+    int64_t ours[SHAPE_MAX_RANK], theirs[SHAPE_MAX_RANK];
+    if (samples->count != shape_elements(input))
+        return false;
+    if (samples->rank < 0)
+        return true;
+    int count = long_axes(samples->dims, samples->rank, ours);
+    return count <= 1 || (count == long_axes(input->dim, input->rank, theirs) &&
+                          memcmp(ours, theirs, (gsize)count * sizeof *ours) == 0);
+}
+
+/* "3 x 224 x 224 elements" */
+static char *size_text(const struct samples *samples)
+{
+    GString *text = g_string_new(NULL);
+    for (int i = 0; i < samples->rank; i++)
+        g_string_append_printf(text, "%s%" G_GINT64_FORMAT, i > 0 ? " x " : "", samples->dims[i]);
+    if (samples->rank <= 0)
+        g_string_append_printf(text, "%" G_GINT64_FORMAT, samples->count);
+    g_string_append(text, " elements");
+    return g_string_free(text, FALSE);
 }
 
 float *samples_join(char *const *paths, const struct shape *inputs, int input_count, int64_t *count,
@@ -154,11 +209,11 @@ float *samples_join(char *const *paths, const struct shape *inputs, int input_co
         int64_t wanted = shape_elements(&inputs[i]);
         if (!samples_read(&samples, paths[i], error))
             return NULL;
-        if (samples.count != wanted) {
-            g_autofree char *text = shape_text(&inputs[i]);
+        if (!fits_input(&samples, &inputs[i])) {
+            g_autofree char *text = shape_text(&inputs[i]), *size = size_text(&samples);
             g_set_error(error, NETWORK_ERROR, NETWORK_ERROR_INVALID,
-                        "'%s' has %" G_GINT64_FORMAT " elements; input %d is %s, %" G_GINT64_FORMAT,
-                        paths[i], samples.count, i + 1, text, wanted);
+                        "'%s' has %s; input %d is %s, %" G_GINT64_FORMAT, paths[i], size, i + 1,
+                        text, wanted);
             samples_clear(&samples);
             return NULL;
         }

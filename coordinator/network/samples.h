@@ -16,14 +16,16 @@ struct samples {
 };
 
 /* Reads a file. NETWORK_ERROR_INVALID names it and what is wrong: a header that cannot be parsed, a type that is no real
- * number, another order, a size that does not fit the header. *samples is empty then. */
+ * number, another order, a size that does not fit the header, an element that is no finite number. *samples is empty
+ * then. */
 bool samples_read(struct samples *samples, const char *path, GError **error);
 void samples_clear(struct samples *samples);
 
 /*
  * Puts the arrays of several files, one for each input, one behind the other, as network_plan's samples are. inputs: the
- * shapes of the network's inputs, input_count of them. A file's dimensions must be the input's, or its
- * elements as many. NETWORK_ERROR_INVALID names the file and both. Free the result with g_free().
+ * shapes of the network's inputs, input_count of them. A file has as
+ * many elements as its input; if it has several axes longer than 1, they are the input's in the input's order.
+ * NETWORK_ERROR_INVALID names the file and both. Free the result with g_free().
  */
 float *samples_join(char *const *paths, const struct shape *inputs, int input_count, int64_t *count,
                     GError **error);

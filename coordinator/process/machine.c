@@ -73,6 +73,22 @@ bool machine_parse_target(const char *name, struct target *target, GError **erro
     return false;
 }
 
+bool machine_check_target(const struct machine *machine, const char *wanted, const char *command,
+                          GError **error)
+{
+    struct target other;
+    const char *id = machine->target.id;
+    if (!wanted || strcmp(wanted, "local") == 0 || strcmp(wanted, id) == 0)
+        return true;
+    if (!machine_parse_target(wanted, &other, error))
+        return false;
+    g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
+                "this machine is %s, not %s; %s works on its own machine, and for another target "
+                "'skipjack campaign create --target %s' makes a campaign that its workers take",
+                id, wanted, command, wanted);
+    return false;
+}
+
 bool machine_find(Store *store, const char *name, struct machine *machine, GError **error)
 {
     if (strcmp(name, "local") == 0)

@@ -20,6 +20,10 @@ bool machine_probe(struct machine *machine, GError **error);
 /* Parses a target's id as a user types it; its limits are those of the architecture. Sets
  * COORDINATOR_ERROR_USAGE. */
 bool machine_parse_target(const char *name, struct target *target, GError **error);
+/* Whether `wanted` (NULL for nothing said, "local", or a target's id) is this machine, for a command that works on
+ * its own machine only. COORDINATOR_ERROR_USAGE says what this machine is. */
+bool machine_check_target(const struct machine *machine, const char *wanted, const char *command,
+                          GError **error);
 /* Finds the target of that name: this machine's for "local", else the one stored in the database,
  * else machine_parse_target(). */
 bool machine_find(Store *store, const char *name, struct machine *machine, GError **error);

@@ -186,22 +186,11 @@ static bool store_networks(struct tune *tune, GError **error)
 
 static bool probe_machine(struct tune *tune, GError **error)
 {
-    const char *wanted = tune->request.target;
-    if (!machine_probe(&tune->machine, error))
+    if (!machine_probe(&tune->machine, error) ||
+        !machine_check_target(&tune->machine, tune->request.target, "tune", error))
         return false;
-    const char *id = tune->machine.target.id;
-    struct target other;
-    if (wanted && strcmp(wanted, "local") != 0 && !machine_parse_target(wanted, &other, error))
-        return false;
-    if (wanted && strcmp(wanted, "local") != 0 && strcmp(wanted, id) != 0) {
-        g_set_error(
-            error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
-            "this machine is %s, not %s; tune works on its own machine, and for another target "
-            "'skipjack campaign create --target %s' makes a campaign that its workers take",
-            id, wanted, wanted);
-        return false;
-    }
-    cli_note("tuning on %s (%s, %s)\n", tune->machine.device, id, tune->machine.stack);
+    cli_note("tuning on %s (%s, %s)\n", tune->machine.device, tune->machine.target.id,
+             tune->machine.stack);
     return true;
 }
 

@@ -62,7 +62,9 @@ static const char *why_not(const struct autotune *tune, const struct tuned_file 
         return "it was made by other software";
     if (old->batch != tune->file.batch)
         return "it has another batch";
-    if (old->seed != tune->file.seed || g_strcmp0(old->calibration, tune->file.calibration) != 0)
+    if (old->seed != tune->file.seed || g_strcmp0(old->calibration, tune->file.calibration) != 0 ||
+        g_strcmp0(old->samples, tune->file.samples) != 0 ||
+        g_strcmp0(old->inputs, tune->file.inputs) != 0)
         return "it was made with other samples";
     return NULL;
 }
@@ -97,19 +99,22 @@ static void take_over(struct autotune *tune, struct tuned_file *old)
         cli_note("%d of the combinations are in '%s' already\n", taken, tune->path);
 }
 
-static void read_old(struct autotune *tune)
+/* A file there that autotune did not write is not overwritten. */
+static bool read_old(struct autotune *tune, GError **error)
 {
     struct tuned_file old;
-    g_autoptr(GError) error = NULL;
     if (!g_file_test(tune->path, G_FILE_TEST_EXISTS))
-        return;
-    if (!tuned_file_read(&old, tune->path, &error))
-        cli_note("'%s' is written anew: %s\n", tune->path, error->message);
+        return true;
+    bool read = tuned_file_read(&old, tune->path, error);
+    if (!read)
+        g_prefix_error(error,
+                       "'%s' is in the way, name another file with -o or remove it: ", tune->path);
     else if (why_not(tune, &old))
         cli_note("'%s' is written anew: %s\n", tune->path, why_not(tune, &old));
     else
         take_over(tune, &old);
     tuned_file_clear(&old);
+    return read;
 }
 
 bool autotune_open(struct autotune *tune, const struct request *request, const char *log,
@@ -118,7 +123,8 @@ bool autotune_open(struct autotune *tune, const struct request *request, const c
     if (!tuning_open(&tune->tuning, request, log, error))
         return false;
     describe(tune);
-    read_old(tune);
+    if (!read_old(tune, error))
+        return false;
     cli_note("tuning on %s (%s, %s)\n", tune->file.device, tune->file.target, tune->file.stack);
     return true;
 }
@@ -166,20 +172,54 @@ static const struct tuned_combination *best_of(const struct tuned_file *file)
 
 /* ---- one combination ---- */
 
+static bool pin_fits(const struct pin *pin, const struct plan_step *step,
+                     const struct target *target)
+{
+    if (pin->step && strcmp(pin->step, step->name) != 0)
+        return false;
+    struct choice *choice =
+        choice_pinned(&step->problem, target, pin->solver, pin->config, INT64_MAX, NULL);
+    choice_free(choice);
+    return choice != NULL;
+}
+
 static const struct pin *pin_of(const struct autotune *tune, const struct plan_step *step)
 {
     for (guint i = 0; i < tune->pins->len; i++) {
         const struct pin *pin = &g_array_index(tune->pins, struct pin, i);
-        if (pin->step && strcmp(pin->step, step->name) != 0)
-            continue;
-        struct choice *choice = choice_pinned(&step->problem, &tune->tuning.machine.target,
-                                              pin->solver, pin->config, INT64_MAX, NULL);
-        if (!choice)
-            continue;
-        choice_free(choice);
-        return pin;
+        if (pin_fits(pin, step, &tune->tuning.machine.target))
+            return pin;
     }
     return NULL;
+}
+
+static bool pin_fits_any(const struct pin *pin, const GPtrArray *plans, const struct target *target)
+{
+    for (guint p = 0; p < plans->len; p++) {
+        const struct network_plan *plan = g_ptr_array_index(plans, p);
+        for (guint i = 0; i < plan->steps->len; i++) {
+            if (pin_fits(pin, plan_step_at(plan, (int)i), target))
+                return true;
+        }
+    }
+    return false;
+}
+
+bool pins_check(const GArray *pins, const GPtrArray *plans, const struct target *target,
+                GError **error)
+{
+    for (guint i = 0; i < pins->len; i++) {
+        const struct pin *pin = &g_array_index(pins, struct pin, i);
+        if (pin_fits_any(pin, plans, target))
+            continue;
+        g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
+                    "--knob: %s with the config '%s' can do no step%s%s%s; skipjack run-network "
+                    "--layers lists the steps",
+                    pin->solver, pin->config, pin->step ? " '" : "", pin->step ? pin->step : "",
+                    pin->step ? "'" : " of the network");
+        return false;
+    }
+    return true;
 }
 
 static GArray *problems_of_plan(const struct autotune *tune, const struct network_plan *plan)
@@ -288,7 +328,8 @@ static enum autotune_end do_combination(struct autotune *tune, const struct comb
                                         GError **error)
 {
     g_autofree char *knobs = combination_text(values);
-    g_autofree char *name = g_strdup_printf("%s %s", tune->model->name, knobs);
+    const char *wanted = tune->tuning.base->name;
+    g_autofree char *name = g_strdup_printf("%s %s", wanted ? wanted : tune->model->name, knobs);
     struct tuned_combination *combination = tuned_file_add(&tune->file, values);
     combination->bound_ms = bound_ms;
     combination->state =
@@ -352,10 +393,20 @@ static GArray *plan_all(struct autotune *tune)
     return planned;
 }
 
+static bool check_pins(const struct autotune *tune, const GArray *planned, GError **error)
+{
+    g_autoptr(GPtrArray) plans = g_ptr_array_new();
+    for (guint i = 0; i < planned->len; i++)
+        g_ptr_array_add(plans, g_array_index(planned, struct planned, i).plan);
+    return plans->len == 0 || pins_check(tune->pins, plans, &tune->tuning.machine.target, error);
+}
+
 enum autotune_end autotune_run(struct autotune *tune, GError **error)
 {
     enum autotune_end end = AUTOTUNE_DONE;
     g_autoptr(GArray) planned = plan_all(tune);
+    if (!check_pins(tune, planned, error))
+        return AUTOTUNE_FAILED;
     for (guint i = 0; i < planned->len && end == AUTOTUNE_DONE; i++) {
         const struct planned *next = &g_array_index(planned, struct planned, i);
         g_autofree char *knobs = combination_text(next->values);

@@ -38,11 +38,15 @@ void autotune_clear(struct autotune *tune);
 /* Does all combinations that are not done. */
 enum autotune_end autotune_run(struct autotune *tune, GError **error);
 
+/* Whether each pin fits a step of one of the plans (GPtrArray of struct network_plan). COORDINATOR_ERROR_USAGE names the
+ * first that fits none. */
+bool pins_check(const GArray *pins, const GPtrArray *plans, const struct target *target,
+                GError **error);
+
 /*
- * The least that the plan's pipeline can take in ms, as far as is known: for each step the time of the peaks of the target
- * for its operations and for the bytes that it must read from and write to memory, both if it finds them in no cache. Steps
- * whose problem fits the caches count by their operations alone, since an earlier step may have left their
- * operands there.
+ * The least that the plan's pipeline can take in ms, as far as is known: the products of its convolutions at the target's
+ * peak, one product for each output element and input channel. Nothing else counts: an earlier step may have left
+ * operands in the caches, and other operators may be memory-bound or not.
  */
 double plan_bound_ms(const struct network_plan *plan, const struct target *target);
 

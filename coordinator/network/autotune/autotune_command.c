@@ -81,8 +81,11 @@ static int dry_run(struct autotune_command *c, GError **error)
     struct machine machine;
     g_autoptr(GHashTable) problems = problem_table_new(NULL);
     g_autoptr(GPtrArray) plans = g_ptr_array_new_with_free_func((GDestroyNotify)network_plan_free);
-    if (!machine_probe(&machine, error))
+    if (!machine_probe(&machine, error) ||
+        !machine_check_target(&machine, c->request.target, "autotune", error)) {
+        machine_clear(&machine);
         return CLI_FAILED;
+    }
     for (guint i = 0; i < c->combinations->len; i++) {
         const struct combination *values = &g_array_index(c->combinations, struct combination, i);
         g_autofree char *knobs = combination_text(values);
@@ -102,8 +105,9 @@ static int dry_run(struct autotune_command *c, GError **error)
     }
     printf("%u problems in all, at most %d configs of each solver\n", g_hash_table_size(problems),
            c->request.configs);
+    bool fits = plans->len == 0 || pins_check(c->parsed_pins, plans, &machine.target, error);
     machine_clear(&machine);
-    return CLI_DONE;
+    return plans->len > 0 && fits ? CLI_DONE : CLI_FAILED;
 }
 
 static void say_how_to_go_on(const struct autotune_command *c)

@@ -162,8 +162,11 @@ static void print_text(const struct run_network *run, const struct tuned_combina
 {
     g_autofree char *knobs = combination_text(&run->combination);
     double steps = 0;
-    for (int i = 0; i < c->step_count; i++)
+    int alone = 0;
+    for (int i = 0; i < c->step_count; i++) {
         steps += c->steps[i].pipeline_ms;
+        alone += !c->steps[i].pinned;
+    }
     printf("%s, batch %" G_GINT64_FORMAT ", %s, on %s\n", run->model.name, run->model.batch, knobs,
            run->machine.target.id);
     if (c->state == COMBINATION_WRONG) {
@@ -173,8 +176,10 @@ static void print_text(const struct run_network *run, const struct tuned_combina
     printf("pipeline      %.4f ms (%s; %" G_GINT64_FORMAT " readings, spread %.1f %%)\n",
            c->pipeline_ms, c->graph ? "one graph launch" : "launch by launch", c->readings,
            100 * c->pipeline_spread);
-    printf("sum of steps  %.4f ms each in its place, %.4f ms each alone with cold caches\n", steps,
-           c->sum_ms);
+    printf("sum of steps  %.4f ms each in its place", steps);
+    if (alone == c->step_count) /* untuned and pinned steps were never measured alone */
+        printf(", %.4f ms each alone with cold caches", c->sum_ms);
+    printf("\n");
     printf("memory        arena %.2f MB (bound %.2f), weights %.2f MB, packed %.2f MB\n",
            (double)c->arena_bytes / 1e6, (double)c->arena_bound_bytes / 1e6,
            (double)c->weight_bytes / 1e6, (double)c->packed_bytes / 1e6);

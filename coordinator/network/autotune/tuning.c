@@ -25,7 +25,8 @@ bool tuning_open(struct tuning *tuning, const struct request *base, const char *
 {
     *tuning = (struct tuning){.base = base, .log = log};
     tuning->choices = problem_table_new((GDestroyNotify)choice_free);
-    if (!machine_probe(&tuning->machine, error))
+    if (!machine_probe(&tuning->machine, error) ||
+        !machine_check_target(&tuning->machine, base->target, "autotune", error))
         return false;
     tuning->store = database_open(false, error);
     return tuning->store != NULL;

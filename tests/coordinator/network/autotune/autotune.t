@@ -113,6 +113,17 @@ like said(), qr/there is no solver 'ConvNowhere'/, 'by its name';
 isnt status_of('autotune', $model, '--dtype', 'TF32'), 0, 'TF32 is refused';
 like said(), qr/no solver here computes in TF32/, 'with the reason';
 
+for my $pin ('step:first=PoolNaive:', 'step:nowhere=ConvDirectNaive:') {
+    isnt status_of('autotune', $model, '--knob', $pin, '--dry-run'), 0, "a pin that fits nowhere is refused: $pin";
+    like said(), qr/can do no step/, 'with the reason';
+}
+isnt status_of('autotune', $model, '--target', 'gfx90a68', '--dry-run'), 0, 'another target is refused';
+like said(), qr/this machine is cpu-\S+, not gfx90a68; autotune works on its own machine/, 'with the way to it';
+write_file("$folder/mine.txt", "mine\n");
+isnt status_of('autotune', $model, '-o', "$folder/mine.txt", @quick), 0, 'a file of another kind is not overwritten';
+like said(), qr/mine\.txt' is in the way, name another file with -o or remove it/, 'it is named';
+is read_file("$folder/mine.txt"), "mine\n", 'and stays';
+
 is status_of('autotune', $model, '--dtype', 'INT8', @quick, '-o', "$folder/int8.json"), 0, 'INT8 is calibrated'
     or diag said();
 $file = decode_json(read_file("$folder/int8.json"));
@@ -126,8 +137,28 @@ write_file("$folder/x.f32", pack 'f<*', map { $_ % 7 / 7 } 1 .. 300);
 is status_of('run-network', $model, '--input', "$folder/x.f32", '--output', "$folder/y.f32", '--seconds', '0.02'),
     0, 'an untuned network runs on a given input' or diag said();
 is -s "$folder/y.f32", 8 * 4, 'and its outputs are written';
+unlike printed(), qr/alone with cold caches/, 'nothing is said of times alone, which nobody measured';
 isnt status_of('run-network', $model, '--input', "$folder/y.f32"), 0, 'an input of another size is refused';
 like said(), qr/y\.f32' has 8 elements; input 1 is float32\[1,3,10,10\], 300/, 'with both sizes';
+
+# The bytes of a .npy file of these sizes.
+sub npy {
+    my ($sizes, @values) = @_;
+    my $header = "{'descr': '<f4', 'fortran_order': False, 'shape': ($sizes), }\n";
+    return "\x93NUMPY\x01\x00" . pack('v', length $header) . $header . pack 'f<*', @values;
+}
+my @values = map { $_ % 5 / 5 } 1 .. 300;
+for my $sizes ('1, 3, 10, 10', '3, 10, 10', '300,') {
+    write_file("$folder/x.npy", npy($sizes, @values));
+    is status_of('run-network', $model, '--input', "$folder/x.npy", '--seconds', '0.02'), 0, "an input of ($sizes)"
+        or diag said();
+}
+write_file("$folder/x.npy", npy('1, 10, 10, 3', @values));
+isnt status_of('run-network', $model, '--input', "$folder/x.npy"), 0, 'an input in another order is refused';
+like said(), qr/has 1 x 10 x 10 x 3 elements; input 1 is float32\[1,3,10,10\]/, 'with both';
+write_file("$folder/x.npy", npy('300,', 'nan', @values[1 .. 299]));
+isnt status_of('run-network', $model, '--input', "$folder/x.npy"), 0, 'a NaN is refused';
+like said(), qr/element 0 is no finite number/, 'with its place';
 
 # --- the schema ---
 
