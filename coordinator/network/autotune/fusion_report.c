@@ -315,6 +315,7 @@ static bool report_pair(struct fusion_report *report, const struct tuned_combina
         done = run_way(report, (enum way)way, caught, error);
     if (done)
         show_pair(report, list);
+    report->current = NULL;
     pair_clear(&pair);
     return done;
 }

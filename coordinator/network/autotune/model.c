@@ -111,7 +111,8 @@ static bool read_samples(struct model *model, GError **error)
     for (int i = 0; read && files && files[i]; i++) {
         struct samples samples;
         read = samples_read(&samples, files[i], error);
-        if (read && (samples.count == 0 || samples.count % model->input_count != 0)) {
+        if (read && (model->input_count == 0 || samples.count == 0 ||
+                     samples.count % model->input_count != 0)) {
             g_set_error(error, NETWORK_ERROR, NETWORK_ERROR_INVALID,
                         "'%s' has %" G_GINT64_FORMAT " elements; a run reads %" G_GINT64_FORMAT
                         ", and a file has one run or several",

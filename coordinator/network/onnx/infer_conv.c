@@ -89,12 +89,16 @@ bool infer_transposed_window(const struct op_call *call, int axes, const int64_t
         return infer_invalid(error, "output_shape has %d numbers and should have %d", shape_count,
                              axes);
     }
-    shape = shape != NULL && shape_count == axes + 2 ? shape + 2 : shape;
+    if (shape_count == 0) {
+        shape = NULL;
+    } else if (shape_count == axes + 2) {
+        shape += 2;
+    }
     for (int i = 0; i < axes; i++) {
         int64_t whole = window->stride[i] * (in[i] - 1) + output_padding[i] + reach(window, i);
         bool same = mode == PAD_SAME_UPPER || mode == PAD_SAME_LOWER;
-        if (shape_count != 0 || same) {
-            out[i] = shape_count != 0 ? shape[i] : in[i] * window->stride[i];
+        if (shape != NULL || same) {
+            out[i] = shape != NULL ? shape[i] : in[i] * window->stride[i];
             if (out[i] < 1 || out[i] > INT32_MAX) {
                 return infer_invalid(error, "output_shape has the number %" PRId64, out[i]);
             }

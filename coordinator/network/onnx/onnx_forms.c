@@ -484,6 +484,7 @@ static bool settle_conv(struct node *node, const struct conv_inputs *at, const s
 static void settle_pool(struct node *node, const struct seen *seen)
 {
     const struct shape *x = seen->inputs[0];
+    g_assert(x != NULL); /* it has an output's shape */
     bool last = attributes_int(node->attributes, "channels_last", 0) != 0 ||
                 strcmp(node->op->name, "com.microsoft.NhwcMaxPool") == 0;
     int count, axes = x->rank - 2;

@@ -827,6 +827,7 @@ static bool add_node(struct reader *reader, const Onnx__NodeProto *node, const s
     }
     g_autoptr(Attributes) attributes = read_attributes(reader, node, &wrong);
     if (attributes == NULL) {
+        g_assert(wrong != NULL);
         return fail_node(reader, node, error, wrong->message);
     }
     struct onnx_draft draft = {.name = draft_name(node),

@@ -200,7 +200,7 @@ int skipjackdb_best(const skipjackdb *db, uint64_t number, const struct skipjack
             best = item;
         }
     }
-    if (look.damaged || least <= 0) {
+    if (look.damaged || best.set == NULL) {
         return look.damaged ? SKIPJACKDB_DAMAGED : SKIPJACKDB_NOT_FOUND;
     }
     fill_entry(&look, &best, &filled);
