@@ -139,7 +139,8 @@ bool model_open(struct model *model, const struct model_wish *wish, GError **err
         return false;
     model->name = model_name(model);
     model->graph = read_graph(model, error);
-    return model->graph && set_batch(model, error) && read_inputs(model, model->graph, error) && read_samples(model, error);
+    return model->graph && set_batch(model, error) && read_inputs(model, model->graph, error) &&
+           read_samples(model, error);
 }
 
 void model_clear(struct model *model)
