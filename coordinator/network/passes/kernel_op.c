@@ -595,6 +595,17 @@ static bool set_epilogue(const struct kernel *kernel, enum data_type type, enum 
            unsupported(error, "its fused steps are longer than a problem can say");
 }
 
+/* Strides that are all 0 stand for those of a packed tensor. */
+static bool is_single(const int64_t sizes[5], const int64_t strides[5])
+{
+    int64_t elements = 1, sum = 0;
+    for (int i = 0; i < 5; i++) {
+        elements *= sizes[i];
+        sum += sizes[i] > 1 ? strides[i] : 0;
+    }
+    return elements > 1 && sum == 0;
+}
+
 bool kernel_problem(const struct kernel *kernel, const struct shape *const shapes[STRIDED_COUNT],
                     struct problem *problem, GError **error)
 {
@@ -657,6 +668,9 @@ bool kernel_problem(const struct kernel *kernel, const struct shape *const shape
         return false;
     }
     for (int t = 0; t < STRIDED_COUNT; t++) {
+        if (shapes[t] != NULL && is_single(sizes[t], strides[t])) {
+            return unsupported(error, "it reads one element for all, which a problem cannot say");
+        }
         if (shapes[t] != NULL) {
             problem_set_strides(problem, (enum tensor_role)role_of[t], strides[t]);
         }

@@ -252,6 +252,13 @@ static bool padding_is(const struct kernel *kernel, double number)
     return number == 0 && (!has_padding || strcmp(kernel->mode, "average_all") == 0);
 }
 
+/* Whether each window of a pool still holds an element of the input, as a problem must have it. */
+static bool windows_hold(const struct kernel *kernel, int a, int64_t size, int64_t reach)
+{
+    return kernel->pad[a] < reach && (kernel->pad[a] == 0 || kernel->dilation[a] <= size) &&
+           (kernel->out[a] - 1) * kernel->stride[a] - kernel->pad[a] < size;
+}
+
 static bool fold_border(struct node *border)
 {
     struct node *user = value_only_user(node_output(border));
@@ -281,6 +288,9 @@ static bool fold_border(struct node *border)
                 ? (x->dim[i] + 2 * kernel.pad[a] - reach) / kernel.stride[a] + 1 != kernel.out[a]
                 : counts && (kernel.out[a] - 1) * kernel.stride[a] + reach >
                                 padded->dim[i] + kernel.pad[a] - before[i]) {
+            return false;
+        }
+        if (kernel.kind == OP_POOL && !windows_hold(&kernel, a, x->dim[i], reach)) {
             return false;
         }
     }

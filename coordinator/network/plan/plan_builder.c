@@ -35,6 +35,16 @@ static struct place *place_of(struct builder *b, const struct value *value)
     return &b->places[value->id];
 }
 
+/* What has the elements of a value, and how the value shows it. A copy that resolving added has its own. */
+static struct value *storage_of(struct value *value, struct view *view)
+{
+    if (value->producer == NULL || !value->producer->is_automatic) {
+        return value_base(value, view);
+    }
+    view_identity(view, &value->shape);
+    return value;
+}
+
 static bool serves(struct builder *b, const struct problem *problem)
 {
     return b->options->serves == NULL || b->options->serves(problem, b->options->context);
@@ -94,7 +104,7 @@ static bool find_source(struct builder *b, struct node *node, int input, struct 
 {
     struct view view;
     struct value *value = node->inputs[input];
-    struct value *storage = value_base(value, &view);
+    struct value *storage = storage_of(value, &view);
     *is_direct = true;
     if (storage->constant != NULL) {
         struct place *place = place_of(b, storage);
@@ -145,6 +155,60 @@ static struct source new_activation(struct builder *b, const char *name, const s
     return source;
 }
 
+/* Whether the source repeats one element along every axis: no problem can say that, whose strides of 0 all are those of a
+ * packed tensor. */
+static bool is_single(const struct source *source)
+{
+    const struct shape *shape = &source->shape;
+    for (int i = 0; i < shape->rank; i++) {
+        if (shape->dim[i] > 1 && shape->stride[i] != 0) {
+            return false;
+        }
+    }
+    return shape_elements(shape) > 1;
+}
+
+/* Repeats the element of a single source along one of its axes in a buffer of its own: a convolution with filters of 1. */
+static bool spread_single(struct builder *b, struct node *node, struct source *source)
+{
+    struct kernel kernel;
+    struct problem problem;
+    struct shape one, filter, list;
+    int axis = source->shape.rank - 1;
+    enum element_type type = source->shape.type;
+    while (source->shape.dim[axis] == 1) {
+        axis--;
+    }
+    int64_t count = source->shape.dim[axis];
+    kernel_init(&kernel, OP_CONV);
+    shape_set_packed(&one, type, 4, (const int64_t[]){1, 1, 1, 1}, NULL);
+    shape_set_packed(&filter, type, 4, (const int64_t[]){count, 1, 1, 1}, NULL);
+    shape_set_packed(&list, type, 4, (const int64_t[]){1, count, 1, 1}, NULL);
+    const struct shape *shapes[STRIDED_COUNT] = {
+        [TENSOR_X] = &one, [TENSOR_W] = &filter, [TENSOR_Y] = &list};
+    if (!element_type_is_float(type) || !kernel_problem(&kernel, shapes, &problem, NULL) ||
+        !serves(b, &problem)) {
+        return node_unsupported(node, b->error,
+                                "it reads one element of %s for all, which no kernel repeats",
+                                element_type_name(type));
+    }
+    const char *nodes[] = {node_name(node), NULL};
+    g_autofree char *name = g_strdup_printf("%s.repeat", node_name(node));
+    g_autoptr(Tensor) ones = tensor_full(type, 4, filter.dim, 1);
+    struct source w = add_weight(b, "ones", ones, type, NULL), y = {.shape = list};
+    y.buffer = network_plan_add_buffer(b->plan, name, PLAN_ACTIVATION, &list);
+    int index = network_plan_add_step(b->plan, name,
+                                      node_is_kernel(node) ? kernel_nodes(node) : nodes, &problem);
+    struct plan_step *step = plan_step_at(b->plan, index);
+    set_operand(b, step, TENSOR_X, source);
+    set_operand(b, step, TENSOR_W, &w);
+    set_operand(b, step, TENSOR_Y, &y);
+    source->buffer = y.buffer;
+    source->offset = 0;
+    source->shape.stride[axis] = 1;
+    return true;
+}
+
 /* Adds a step that moves x to y: both with the same dimensions, perhaps with other types. */
 static bool add_move(struct builder *b, struct node *node, const char *name, struct source x,
                      struct source y)
@@ -152,6 +216,9 @@ static bool add_move(struct builder *b, struct node *node, const char *name, str
     struct kernel kernel;
     struct problem problem;
     struct source zeros = {0};
+    if (is_single(&x) && !spread_single(b, node, &x)) {
+        return false;
+    }
     bool repeats = shape_is_broadcast(&x.shape);
     kernel_init(&kernel, OP_POINTWISE);
     if (repeats) {
@@ -233,7 +300,7 @@ static bool pack_source(struct builder *b, struct node *node, const char *what,
 static bool straighten(struct builder *b, struct node *node, int input, struct source *source)
 {
     struct view view;
-    value_base(node->inputs[input], &view);
+    storage_of(node->inputs[input], &view);
     if (!pack_source(b, node, "straight", source, LAYOUT_NCHW, source->shape.type)) {
         return false;
     }
@@ -251,7 +318,8 @@ static bool read_input(struct builder *b, struct node *node, int input, struct s
 {
     bool is_direct = true;
     return find_source(b, node, input, source, &is_direct) &&
-           (is_direct || straighten(b, node, input, source));
+           (is_direct || straighten(b, node, input, source)) &&
+           (!is_single(source) || spread_single(b, node, source));
 }
 
 /* ---- where results go ---- */
@@ -671,7 +739,7 @@ static bool build_copy(struct builder *b, struct node *node)
     if (!is_direct) {
         /* Axes are split until each has one stride; y's are split likewise. */
         struct view view;
-        struct value *storage = value_base(node->inputs[0], &view);
+        struct value *storage = storage_of(node->inputs[0], &view);
         node_operand(node, 0, &operand);
         struct source whole = {place_of(b, storage)->buffer, place_of(b, storage)->offset,
                                place_of(b, storage)->shape};
@@ -814,7 +882,7 @@ static bool build_inputs(struct builder *b)
 static bool build_output(struct builder *b, struct value *value)
 {
     struct view view;
-    struct value *storage = value_base(value, &view);
+    struct value *storage = storage_of(value, &view);
     struct place place = *place_of(b, storage);
     struct shape seen = {0};
     if (storage->constant != NULL || place.buffer < 0) {
@@ -837,7 +905,7 @@ static bool build_output(struct builder *b, struct value *value)
     } else {
         struct shape packed = {0};
         struct source x = {place.buffer, place.offset, seen};
-        struct node *node = storage->producer;
+        struct node *node = value->producer != NULL ? value->producer : storage->producer;
         if (!is_seen || node == NULL) {
             g_set_error(b->error, NETWORK_ERROR, NETWORK_ERROR_UNSUPPORTED,
                         "output '%s' is only another view of '%s'", value_name(value),

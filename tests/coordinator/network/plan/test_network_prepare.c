@@ -2,7 +2,10 @@
 
 #include "solvers/problem/problem_key.h"
 #include "tests/support/network/network_text.h"
+#include "tests/support/network/random_network.h"
+#include "tests/support/test_effort.h"
 
+#include <math.h>
 #include <string.h>
 
 /* How a network is prepared, and how far its outputs may be from those of the model: of their largest. */
@@ -43,7 +46,7 @@ static void prepare(struct graph *graph, const struct way *way, struct prepare_o
     g_assert_no_error(error);
 }
 
-static void check_way(struct graph *graph, const struct way *way)
+static void check_network(struct graph *graph, const struct way *way)
 {
     struct prepare_options options;
     struct prepared_network prepared;
@@ -56,7 +59,9 @@ static void check_way(struct graph *graph, const struct way *way)
     networks_compare(prepared.graph, right, &distance);
     g_assert_cmpfloat(distance.max_error, <, way->tolerance);
     g_assert_cmpfloat(distance.top1, ==, 1);
-    g_assert_cmpint(prepared.plan->batch, ==, MAX(way->batch, 1));
+    if (way->batch > 0) {
+        g_assert_cmpint(prepared.plan->batch, ==, way->batch);
+    }
     g_assert_cmpstr(network_plan_knob(prepared.plan, "dtype"), ==, data_type_name(way->type));
     prepared_network_clear(&prepared);
 }
@@ -83,7 +88,7 @@ static void test_block(void)
 {
     g_autoptr(Graph) graph = network_of(block);
     for (size_t i = 0; i < G_N_ELEMENTS(ways); i++) {
-        check_way(graph, &ways[i]);
+        check_network(graph, &ways[i]);
     }
 }
 
@@ -157,7 +162,7 @@ static void test_models(void)
     for (size_t f = 0; f < G_N_ELEMENTS(files); f++) {
         g_autoptr(Graph) graph = network_of_model(files[f]);
         for (size_t i = 0; graph != NULL && i < G_N_ELEMENTS(ways); i++) {
-            check_way(graph, &ways[i]);
+            check_network(graph, &ways[i]);
         }
     }
 }
@@ -188,6 +193,78 @@ static void test_step_counts(void)
     }
 }
 
+/* Each of these was wrong once: one element read for all of a picture, a shuffle of a stored sum, a border behind which a
+ * pool's last window begins, an output that shows an input. */
+static void test_corners(void)
+{
+    static const char *const networks[][12] = {
+        {"input x 2,3,5,5", "ReduceMean x = m axes=[0,1,2,3] keepdims=1", "Mul x m = y",
+         "output y"},
+        {"input x 1,1,5,5", "GlobalAveragePool x = p", "Sigmoid p = g", "Mul x g = y", "output y"},
+        {"input x 1,8,6,8", "Add x x = s", "ints a 1,2,4,6,8", "ints b 1,8,6,8", "Reshape s a = r",
+         "Transpose r = t perm=[0,2,1,3,4]", "Reshape t b = u", "GlobalAveragePool u = y",
+         "output y", "output u"},
+        {"input x 1,2,2,2", "ints p 0,0,1,0,0,0,0,2", "Pad x p = q",
+         "AveragePool q = y kernel_shape=[2,2] strides=[2,2] count_include_pad=1", "output y"},
+        {"input x 1,2,4,5", "Transpose x = t perm=[0,1,3,2]", "Relu x = y", "output t", "output y"},
+    };
+    for (size_t n = 0; n < G_N_ELEMENTS(networks); n++) {
+        g_autoptr(Graph) graph = network_of(networks[n]);
+        for (size_t i = 0; i < 3; i++) {
+            struct way way = ways[i];
+            way.batch = 0;
+            g_test_message("network %zu", n);
+            check_network(graph, &way);
+        }
+    }
+}
+
+/* Random networks in FP32 by every layout and fusion. Of one that fails the lines and the seed are printed. */
+static void check_random(guint32 seed, bool *failed)
+{
+    g_auto(GStrv) lines = random_network(seed, 10);
+    g_autoptr(Graph) graph = network_of((const char *const *)lines);
+    for (int i = 0; i < LAYOUT_CHOICE_COUNT * FUSION_LEVEL_COUNT && !*failed; i++) {
+        struct prepare_options options;
+        struct prepared_network prepared;
+        struct samples_distance distance = {.max_error = INFINITY};
+        g_autoptr(GError) error = NULL;
+        prepare_options_init(&options);
+        options.layout = (enum layout_choice)(i / FUSION_LEVEL_COUNT);
+        options.fusion = (enum fusion_level)(i % FUSION_LEVEL_COUNT);
+        if (network_prepare(graph, &options, &prepared, &error) &&
+            graph_validate(prepared.graph, &error) &&
+            network_plan_validate(prepared.plan, &error)) {
+            g_autoptr(Graph) right = network_reference(graph, &options, NULL);
+            networks_compare(prepared.graph, right, &distance);
+            *failed = distance.max_error > 1e-4;
+        } else {
+            *failed = true;
+        }
+        if (*failed) {
+            g_autofree char *text = g_strjoinv("\n", lines);
+            g_test_message("seed %u, %s, %s: %s (apart by %g)\n%s", seed,
+                           layout_choice_name(options.layout), fusion_level_name(options.fusion),
+                           error != NULL ? error->message : "other outputs", distance.max_error,
+                           text);
+        }
+        prepared_network_clear(&prepared);
+    }
+}
+
+static void test_random(void)
+{
+    int count = test_effort(60), failures = 0;
+    guint32 first = test_seed() * 1000;
+    g_test_message("%d networks from seed %u on", count, first);
+    for (int i = 0; i < count; i++) {
+        bool failed = false;
+        check_random(first + (guint32)i, &failed);
+        failures += failed;
+    }
+    g_assert_cmpint(failures, ==, 0);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -197,5 +274,8 @@ int main(int argc, char **argv)
     g_test_add_func("/prepare/groups_are_the_fused_steps", test_groups);
     g_test_add_func("/prepare/real_networks_compute_the_same_in_every_way", test_models);
     g_test_add_func("/prepare/real_networks_have_so_many_steps", test_step_counts);
+    g_test_add_func("/prepare/corners_compute_the_same", test_corners);
+    g_test_add_func("/prepare/random_networks_compute_the_same_by_every_layout_and_fusion",
+                    test_random);
     return g_test_run();
 }
