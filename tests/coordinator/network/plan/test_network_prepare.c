@@ -58,7 +58,12 @@ static void check_network(struct graph *graph, const struct way *way)
     g_assert_no_error(error);
     networks_compare(prepared.graph, right, &distance);
     g_assert_cmpfloat(distance.max_error, <, way->tolerance);
-    g_assert_cmpfloat(distance.top1, ==, 1);
+    /* Random filters have no clear winner, which INT8 would keep. */
+    if (way->type == TYPE_INT8) {
+        g_assert_cmpfloat(distance.cosine, >, 0.98);
+    } else {
+        g_assert_cmpfloat(distance.top1, ==, 1);
+    }
     if (way->batch > 0) {
         g_assert_cmpint(prepared.plan->batch, ==, way->batch);
     }
