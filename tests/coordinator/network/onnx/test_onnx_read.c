@@ -140,9 +140,9 @@ static void test_dims(void)
         int64_t batch;
         const char *shape, *note, *error;
     } rows[] = {
-        {"height=32 x:3=48", 0, "float32[1,8,32,48]", "*'N' of input 'x' is open*a batch of 1*",
-         NULL},
-        {"height=32 x:3=48", 4, "float32[4,8,32,48]", "*a batch of 4*", NULL},
+        {"height=32 x:3=48", 0, "float32[1,8,32,48]",
+         "*'N' of input 'x' is open*the batch (--batch*", NULL},
+        {"height=32 x:3=48", 4, "float32[4,8,32,48]", "*the batch (--batch*", NULL},
         {"height=32 x:3=48 N=2", 4, "float32[2,8,32,48]", NULL, NULL},
         {"height=32 x:3=48 N=batch", 4, "float32[4,8,32,48]", NULL, NULL},
         {"", 0, "?", "*'height' of input 'x' is open: give its size with --dim height=SIZE*", NULL},
