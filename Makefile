@@ -195,7 +195,8 @@ onnx_decoder := $(BUILD)/gen/onnx.pb-c.c
 $(onnx_decoder): coordinator/network/onnx/onnx.proto
 	$(call run,PROTOC) protoc-c --proto_path=$(<D) --c_out=$(@D) $(<F)
 $(onnx_decoder:.c=.h): $(onnx_decoder) ;
-$(call objects,$(call below,coordinator/network/onnx,*.c)): | $(onnx_decoder)
+# Its header is in that of the reader, which commands and tests include.
+$(call objects,$(call below,coordinator,*.c) $(call below,tests,*.c)): | $(onnx_decoder)
 
 # The commit and its day, for --version: nothing is linked again unless they change. A tarball has none; name it
 # with COMMIT=.

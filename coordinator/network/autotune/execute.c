@@ -8,28 +8,70 @@
 
 #include <errno.h>
 #include <glib/gstdio.h>
+#include <math.h>
 #include <string.h>
 
 #define LOG_BYTES_MAX ((gsize)1 << 20)
 
 /* ---- choices ---- */
 
+static const struct solver *best_by_estimate(const struct problem *problem,
+                                             const struct context *context, double *estimate)
+{
+    const struct solver *best = NULL;
+    for (int i = 0; i < solver_table_count; i++) {
+        const struct solver *solver = solver_table[i];
+        if (!solver_applicable(solver, problem, context, NULL))
+            continue;
+        double own = solver->estimate(problem, context);
+        if (!best || own > *estimate) {
+            best = solver;
+            *estimate = own;
+        }
+    }
+    return best;
+}
+
+/* Estimates of solvers that come near the target's peaks: of convolutions, and of kernels that only move and combine. */
+#define ESTIMATE_AT_PEAK_GPU  400
+#define ESTIMATE_AT_PEAK_CPU  160
+#define ESTIMATE_AT_BANDWIDTH 8
+/* Operations in the time of a byte, where the target's bandwidth is unknown. */
+#define FLOPS_PER_BYTE        64
+
+static double moving_ms(const struct problem *problem, const struct target *target)
+{
+    double bytes = 0;
+    double rate = target->peak_bytes > 0 ? target->peak_bytes : target->peak_flops / FLOPS_PER_BYTE;
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        bytes += (double)problem_tensor_bytes(problem, (enum tensor_role)t);
+    if (problem_has_operand(problem, TENSOR_RESIDUAL))
+        bytes += (double)problem_tensor_bytes(problem, TENSOR_RESIDUAL);
+    return rate > 0 ? bytes / rate * 1e3 : bytes;
+}
+
+double estimated_ms(const struct problem *problem, const struct target *target)
+{
+    struct context context;
+    double estimate = 0;
+    context_init(&context, target);
+    if (!best_by_estimate(problem, &context, &estimate) || estimate <= 0)
+        return INFINITY;
+    double moving = moving_ms(problem, target);
+    if (problem->kind != OP_CONV)
+        return moving * MAX(1, ESTIMATE_AT_BANDWIDTH / estimate);
+    double peak = context_is_cpu(&context) ? ESTIMATE_AT_PEAK_CPU : ESTIMATE_AT_PEAK_GPU;
+    double computing = target_least_ms(target, problem->type[TENSOR_X], 2 * problem_macs(problem)) *
+                       peak / estimate;
+    return MAX(computing, moving);
+}
+
 struct choice *choice_by_estimate(const struct problem *problem, const struct target *target)
 {
     struct context context;
-    const struct solver *best = NULL;
-    double best_estimate = 0;
+    double estimate = 0;
     context_init(&context, target);
-    for (int i = 0; i < solver_table_count; i++) {
-        const struct solver *solver = solver_table[i];
-        if (!solver_applicable(solver, problem, &context, NULL))
-            continue;
-        double estimate = solver->estimate(problem, &context);
-        if (!best || estimate > best_estimate) {
-            best = solver;
-            best_estimate = estimate;
-        }
-    }
+    const struct solver *best = best_by_estimate(problem, &context, &estimate);
     if (!best)
         return NULL;
     struct perf_config config;

@@ -33,6 +33,10 @@ void executed_clear(struct executed *executed);
 /* How a problem is solved where nothing was tuned: the solver with the best estimate, with its default config. NULL where
  * none serves it. Free with choice_free(). */
 struct choice *choice_by_estimate(const struct problem *problem, const struct target *target);
+/* About how long the problem takes with that solver: by its estimate, and what the target computes and moves at best.
+ * INFINITY where none serves it. To compare layouts of one layer with copies between layers; the same on each call, so that a
+ * network is planned in the same way when it is run later. */
+double estimated_ms(const struct problem *problem, const struct target *target);
 /* The choice that a solver and a config's text make; NULL with an error if they do not fit the problem. */
 struct choice *choice_pinned(const struct problem *problem, const struct target *target,
                              const char *solver, const char *config, int64_t workspace_bytes,

@@ -1,6 +1,7 @@
 #include "coordinator/network/autotune/model.h"
 
 #include "coordinator/cli/cli.h"
+#include "coordinator/network/autotune/execute.h"
 #include "coordinator/network/host/host_eval.h"
 #include "coordinator/network/passes/passes.h"
 #include "coordinator/network/plan/network_prepare.h"
@@ -198,6 +199,11 @@ static void set_knobs(struct network_plan *plan, const struct combination *combi
         network_plan_set_knob(plan, knob_table[k].name, combination->values[k]);
 }
 
+static double layout_cost(const struct problem *problem, void *target)
+{
+    return estimated_ms(problem, target);
+}
+
 struct network_plan *model_plan(struct model *model, const struct combination *combination,
                                 const struct target *target, GError **error)
 {
@@ -206,6 +212,7 @@ struct network_plan *model_plan(struct model *model, const struct combination *c
     prepare_common(model, &options);
     options.serves = plan_target_serves;
     options.context = (void *)(uintptr_t)target;
+    options.costs = (struct layout_costs){layout_cost, (void *)(uintptr_t)target};
     if (!data_type_parse(combination->values[KNOB_DTYPE], &options.type) ||
         !layout_choice_parse(combination->values[KNOB_LAYOUT], &options.layout) ||
         !fusion_level_parse(combination->values[KNOB_FUSION], &options.fusion))

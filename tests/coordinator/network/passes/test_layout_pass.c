@@ -2,6 +2,7 @@
 
 #include "coordinator/network/passes/fuse.h"
 #include "coordinator/network/passes/lower.h"
+#include "solvers/problem/problem_key.h"
 #include "tests/support/network/network_text.h"
 
 #include <math.h>
@@ -93,11 +94,94 @@ static void test_per_layer(void)
     }
 }
 
+/* A price that follows from the problem and the seed alone. */
+static double random_price(const struct problem *problem, void *seed)
+{
+    char key[PROBLEM_KEY_MAX];
+    g_autoptr(GRand) rand =
+        g_rand_new_with_seed(g_str_hash(problem_key(problem, key)) ^ GPOINTER_TO_UINT(seed));
+    double price = g_rand_double(rand);
+    bool is_copy = problem->kind == OP_POINTWISE && problem->epilogue[0] == '\0';
+    return is_copy ? price / 4 : price;
+}
+
+static double copy_price(const struct shape *from, const struct shape *to, void *seed)
+{
+    struct kernel kernel;
+    struct problem problem;
+    const struct shape *shapes[STRIDED_COUNT] = {[TENSOR_X] = from, [TENSOR_Y] = to};
+    g_autoptr(GError) error = NULL;
+    kernel_init(&kernel, OP_POINTWISE);
+    g_assert_true(kernel_problem(&kernel, shapes, &problem, &error));
+    return random_price(&problem, seed);
+}
+
+/* What all kernels of the graph cost, copies too, and a copy of the input to the model's order if it has another. */
+static double price_of(struct graph *graph, void *seed)
+{
+    static const int inputs[] = {
+        [TENSOR_X] = KERNEL_X, [TENSOR_W] = KERNEL_W, [TENSOR_RESIDUAL] = KERNEL_RESIDUAL};
+    const struct shape *x = &((struct value *)graph->inputs->pdata[0])->shape;
+    struct shape first, last;
+    int order[SHAPE_MAX_RANK];
+    double sum = 0;
+    shape_set_packed(&first, x->type, x->rank, x->dim, NULL);
+    layout_order(LAYOUT_NHWC, 4, order);
+    shape_set_ordered(&last, x->type, x->rank, x->dim, order, NULL);
+    if (!shape_equal(x, &first)) {
+        sum += copy_price(&first, &last, seed);
+    }
+    for (struct node *node = graph_first(graph); node != NULL; node = node_next(node)) {
+        const struct shape *given[STRIDED_COUNT] = {NULL};
+        struct shape weight;
+        struct kernel kernel;
+        struct problem problem;
+        if (!node_is_kernel(node)) {
+            continue;
+        }
+        kernel_read(node, &kernel);
+        for (int t = 0; t < STRIDED_COUNT; t++) {
+            const struct value *value = t == TENSOR_Y ? node_output(node) : node->inputs[inputs[t]];
+            given[t] = value != NULL ? &value->shape : NULL;
+        }
+        if (given[TENSOR_W] != NULL) {
+            layout_order(kernel.layout, 4, order);
+            shape_set_ordered(&weight, given[TENSOR_W]->type, 4, given[TENSOR_W]->dim, order, NULL);
+            given[TENSOR_W] = &weight;
+        }
+        g_assert_true(kernel_problem(&kernel, given, &problem, NULL));
+        sum += random_price(&problem, seed);
+    }
+    return sum;
+}
+
+/* By its own costs a layout for each layer is never dearer than one for all. */
+static void test_never_dearer(void)
+{
+    for (guint seed = 1; seed <= 200; seed++) {
+        double prices[LAYOUT_WISH_CHEAPEST + 1];
+        for (int wish = LAYOUT_WISH_FIRST; wish <= LAYOUT_WISH_CHEAPEST; wish++) {
+            g_autoptr(Graph) graph = lowered();
+            g_autoptr(GError) error = NULL;
+            struct layout_costs costs = {random_price, GUINT_TO_POINTER(seed)};
+            network_set_layout(graph, (enum layout_wish)wish, &costs, NULL, &error);
+            g_assert_no_error(error);
+            prices[wish] = price_of(graph, costs.context);
+        }
+        g_test_message("seed %u: %g first, %g last, %g by layer", seed, prices[LAYOUT_WISH_FIRST],
+                       prices[LAYOUT_WISH_LAST], prices[LAYOUT_WISH_CHEAPEST]);
+        g_assert_cmpfloat(prices[LAYOUT_WISH_CHEAPEST], <=, prices[LAYOUT_WISH_FIRST] + 1e-6);
+        g_assert_cmpfloat(prices[LAYOUT_WISH_CHEAPEST], <=, prices[LAYOUT_WISH_LAST] + 1e-6);
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/layout_pass/one_layout_for_all_needs_no_copy", test_global);
     g_test_add_func("/layout_pass/each_layer_has_the_layout_that_makes_the_sum_least",
                     test_per_layer);
+    g_test_add_func("/layout_pass/each_layer_by_itself_is_never_dearer_than_one_layout",
+                    test_never_dearer);
     return g_test_run();
 }
