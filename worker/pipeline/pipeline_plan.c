@@ -94,7 +94,7 @@ static bool take_number(struct place *place, const json_t *object, const char *n
 static bool take_index(struct place *place, const json_t *object, const char *name, int least,
                        int most, int *index, GError **error)
 {
-    int64_t number;
+    int64_t number = 0;
     if (!take_number(place, object, name, least, most, &number, error))
         return false;
     *index = (int)number;
@@ -454,7 +454,7 @@ static bool open_weights(struct place *place, const json_t *object, struct pipel
                       length, bytes);
     g_autofree char *real =
         g_compute_checksum_for_data(G_CHECKSUM_SHA256, (const guchar *)(data ? data : ""), length);
-    if (strcmp(real, sum) != 0)
+    if (g_strcmp0(real, sum) != 0)
         return refuse(place, error, "'%s' has another SHA-256 than the plan says", path);
     leave(place, before);
     return check_weights(place, plan, bytes, error);

@@ -88,7 +88,7 @@ const struct solver *const solver_table[] = {&solvers[0], &solvers[1]};
 const int solver_table_count = G_N_ELEMENTS(solver_table);
 
 #define FORWARD "64-56-56-3x3-64-56-56-16-1x1-1x1-1x1-0-NCHW-FP32-F"
-#define FUSED   FORWARD "+bias+relu"
+#define FUSED   (FORWARD "+bias+relu")
 #define ODD     "128-28-28-3x3-64-55-55-4-1x1-2x2-1x1-0-NCHW-FP32-B"
 #define EVEN    "128-28-28-3x3-64-56-56-4-1x1-2x2-1x1-0-NCHW-FP32-B"
 #define STRIDED "64-8-8-1x1-64-8-8-4-0x0-1x1-1x1-0-NCHW-FP32-F_sx5000x64x0x8x1"

@@ -22,8 +22,8 @@ static void test_keys_of_shipped_databases(void)
         "4-7-7-1x1-4-7-7-2-0x0-1x1-1x1-0-NCHW-FP32-B_sw5x1x0x0x0",
         "pool(max)-64-112-112-3x3-64-56-56-1-1x1-2x2-1x1-0-NCHW-FP32-F",
         "pool(average_all)-64-8-7-7-7x7x7-64-1-1-1-2-0x0x0-1x1x1-1x1x1-0-NCDHW-FP16-F+relu",
-        "pointwise-64-56-56-1x1-64-56-56-1-0x0-1x1-1x1-0-NHWC-NHWC-NCHW-INT8INT8FP32-F"
-        "+affine(0.5,0)+add(FP16,NCHW)",
+        ("pointwise-64-56-56-1x1-64-56-56-1-0x0-1x1-1x1-0-NHWC-NHWC-NCHW-INT8INT8FP32-F"
+         "+affine(0.5,0)+add(FP16,NCHW)"),
         "softmax-1000-1-1-1x1-1000-1-1-64-0x0-1x1-1x1-0-NCHW-FP32-F",
         "softmax(log)-1000-1-1-1x1-1000-1-1-64-0x0-1x1-1x1-0-NCHW-FP32-F",
         "resize(nearest,asymmetric,floor)-8-13-13-1x1-8-26-26-1-0x0-1x1-1x1-0-NCHW-FP32-F",

@@ -122,7 +122,7 @@ static void test_integers_are_rounded(void)
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
         int8_t stored = 99;
         tensor_store(TYPE_INT8, &stored, 0, rows[i].value);
-        g_assert_cmpint(stored, ==, rows[i].stored);
+        g_assert_cmpint((int)stored, ==, rows[i].stored);
         g_assert_cmpfloat(tensor_round(TYPE_INT8, rows[i].value), ==, rows[i].stored);
     }
 }

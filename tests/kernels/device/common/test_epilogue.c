@@ -199,15 +199,15 @@ static void integers_are_rounded(void)
 {
     for (int i = -5000; i <= 5000; i++) {
         float v = (float)i / 16;
-        g_assert_cmpint(epilogue_round_INT8(v), ==, CLAMP(lrintf(v), INT8_MIN, INT8_MAX));
+        g_assert_cmpint((int)epilogue_round_INT8(v), ==, CLAMP(lrintf(v), INT8_MIN, INT8_MAX));
         g_assert_cmpint(epilogue_round_INT32(v), ==, lrintf(v));
         g_assert_cmpint(epilogue_round_INT32(v * 1e5f), ==, lrintf(v * 1e5f));
     }
     g_assert_cmpint(epilogue_round_INT32(3e9f), ==, INT32_MAX);
     g_assert_cmpint(epilogue_round_INT32(-3e9f), ==, INT32_MIN);
     g_assert_cmpint(epilogue_round_INT32(NAN), ==, 0);
-    g_assert_cmpint(epilogue_round_INT8(NAN), ==, 0);
-    g_assert_cmpint(epilogue_round_INT8(INFINITY), ==, INT8_MAX);
+    g_assert_cmpint((int)epilogue_round_INT8(NAN), ==, 0);
+    g_assert_cmpint((int)epilogue_round_INT8(INFINITY), ==, INT8_MAX);
 }
 
 /* ---- INT8 ---- */
@@ -239,7 +239,7 @@ static void integers_round_to_even_and_saturate(void)
         memcpy(operands->bias, &bias, sizeof bias);
         operands->scales[0] = cases[i].scale;
         run(&p, operands, x, w, y);
-        g_assert_cmpint(y[0], ==, cases[i].right);
+        g_assert_cmpint((int)(int)y[0], ==, cases[i].right);
     }
 }
 
