@@ -349,6 +349,101 @@ static void step_clear(gpointer data)
     g_free(((struct pipeline_step *)data)->name);
 }
 
+/* The bytes of an operand in the buffer that has its memory: runs of `run` bytes, along `rank` axes. */
+struct extent {
+    int64_t begin, end; /* of the whole */
+    int64_t run;
+    int rank;
+    int64_t size[5], stride[5]; /* strides in bytes */
+};
+
+static void set_extent(const struct pipeline_plan *plan, const struct pipeline_step *step,
+                       enum tensor_role role, struct extent *extent)
+{
+    const struct problem *p = &step->problem;
+    const struct pipeline_operand *operand = &step->operands[role];
+    int64_t sizes[5], strides[5], bytes = data_type_bytes(problem_operand_type(p, role));
+    bool is_line = role == TENSOR_BIAS || role == TENSOR_SCALES ||
+                   problem_layout_block(problem_operand_layout(p, role)) > 1;
+    *extent = (struct extent){.begin = operand->offset_bytes, .run = bytes};
+    pipeline_buffer_home(plan, operand->buffer, &extent->begin);
+    extent->end = extent->begin + operand_bytes(p, role);
+    if (is_line) {
+        extent->run = extent->end - extent->begin;
+        return;
+    }
+    problem_operand_sizes(p, role, sizes);
+    problem_strides(p, role, strides);
+    for (int i = 0; i < 5; i++) {
+        if (sizes[i] > 1) {
+            extent->size[extent->rank] = sizes[i];
+            extent->stride[extent->rank++] = strides[i] * bytes;
+        }
+    }
+    /* Axes that continue the run become part of it. */
+    for (int i = 0; i < extent->rank; i++) {
+        if (extent->stride[i] == extent->run) {
+            extent->run *= extent->size[i];
+            extent->rank--;
+            extent->size[i] = extent->size[extent->rank];
+            extent->stride[i] = extent->stride[extent->rank];
+            i = -1;
+        }
+    }
+}
+
+/* Visits the runs in the bytes from `begin` to `end`, whose marks are in `marks`: sets marks, or returns true at the first
+ * run that has one. */
+static bool visit_runs(const struct extent *extent, int64_t begin, int64_t end, char *marks,
+                       bool sets)
+{
+    int64_t index[5] = {0}, at = extent->begin;
+    for (;;) {
+        int64_t from = MAX(at, begin), to = MIN(at + extent->run, end);
+        if (from < to && sets)
+            memset(marks + (from - begin), 1, (size_t)(to - from));
+        else if (from < to && memchr(marks + (from - begin), 1, (size_t)(to - from)))
+            return true;
+        int axis = 0;
+        for (; axis < extent->rank; axis++) {
+            at += extent->stride[axis];
+            if (++index[axis] < extent->size[axis])
+                break;
+            at -= extent->stride[axis] * extent->size[axis];
+            index[axis] = 0;
+        }
+        if (axis == extent->rank)
+            return false;
+    }
+}
+
+/* Whether two operands in one buffer have a byte in common. Parts of a joined tensor lie between one another. */
+static bool extents_overlap(const struct extent *a, const struct extent *b)
+{
+    int64_t begin = MAX(a->begin, b->begin), end = MIN(a->end, b->end);
+    if (begin >= end)
+        return false;
+    g_autofree char *marks = g_malloc0((gsize)(end - begin));
+    visit_runs(a, begin, end, marks, true);
+    return visit_runs(b, begin, end, marks, false);
+}
+
+static bool check_overlap(struct place *place, const struct pipeline_plan *plan,
+                          const struct pipeline_step *step, enum tensor_role role, GError **error)
+{
+    enum tensor_role out = problem_output_role(&step->problem);
+    struct extent read, written;
+    int64_t unused = 0;
+    if (pipeline_buffer_home(plan, step->operands[role].buffer, &unused) !=
+        pipeline_buffer_home(plan, step->operands[out].buffer, &unused))
+        return true;
+    set_extent(plan, step, role, &read);
+    set_extent(plan, step, out, &written);
+    return !extents_overlap(&read, &written) ||
+           refuse(place, error, "its operand '%s' overlaps '%s', which it writes", role_names[role],
+                  role_names[out]);
+}
+
 /* Checks that a step reads what is there and writes where it may. written: for each buffer that has memory, whether
  * something has been written to it. */
 static bool check_flow(struct place *place, const struct pipeline_plan *plan,
@@ -364,6 +459,8 @@ static bool check_flow(struct place *place, const struct pipeline_plan *plan,
         if ((buffer->kind == BUFFER_ACTIVATION || buffer->kind == BUFFER_OUTPUT) && !written[home])
             return refuse(place, error, "it reads '%s', which no earlier step writes",
                           buffer->name);
+        if (!check_overlap(place, plan, step, (enum tensor_role)role, error))
+            return false;
     }
     int home = pipeline_buffer_home(plan, step->operands[out].buffer, &unused);
     const struct pipeline_buffer *buffer = pipeline_buffer_at(plan, home);

@@ -151,6 +151,25 @@ is $status, 0, 'a network whose filter is an input runs' or diag $errors;
 is scalar(grep { abs($got[$_] - $right[$_]) > 1e-4 } 0 .. $#right), 0,
     'and its outputs are those of that filter';
 
+# Both results are parts of one tensor of 2k channels, which lie between one another: the second step reads the one part
+# and writes the other.
+my $joined = network();
+my $plane = $size**2;
+my @apart = (2 * $k * $plane, $plane, 0, $size, 1);
+my $strides = join 'x', @apart;
+$joined->{buffers}[4] = buffer('y', 'output', [$n, 2 * $k, $size, $size], 0, 1);
+$joined->{buffers}[5] = {%{buffer('y2', 'output', [$n, $k, $size, $size], 0, 1, alias_of => 4,
+    alias_offset => 4 * $k * $plane)}, strides => [@apart[0, 1, 3, 4]],
+    bytes => 4 * ($n * 2 * $k - $k) * $plane};
+$joined->{steps}[0]{problem} = "${first}_sy$strides";
+$joined->{steps}[0]{operands}{y} = {buffer => 4, offset => 0};
+$joined->{steps}[1]{problem} = "${second}_sx${strides}_sy$strides";
+$joined->{steps}[1]{operands}{x} = {buffer => 4, offset => 0};
+(undef, $errors, $status) = run_plan($joined);
+is $status, 0, 'a step may read and write parts of one tensor' or diag $errors;
+@got = unpack 'f<*', do { open my $f, '<:raw', "$folder/y.f32" or die $!; local $/; <$f> };
+is scalar(grep { abs($got[$_] - $right[$_]) > 1e-4 } 0 .. $#right), 0, 'and its result is right';
+
 # Each case changes a plan that is right in one place.
 my @cases = (
     [qr/skipjack_plan' must be .* from 1 to 1/, sub { $_[0]{skipjack_plan} = 2 }],
@@ -180,6 +199,9 @@ my @cases = (
         sub { delete $_[0]{steps}[1]{operands}{w} }],
     [qr/steps\[0\]: it reads 'a', which no earlier step writes/,
         sub { @{$_[0]{steps}} = reverse @{$_[0]{steps}} }],
+    [qr/steps\[1\]: its operand 'x' overlaps 'y', which it writes/,
+        sub { $_[0]{buffers}[2]{bytes} += 16;
+              $_[0]{steps}[1]{operands}{y} = {buffer => 2, offset => 16} }],
     [qr/steps\[1\]: it writes 'w1', which is an input or a weight/,
         sub { $_[0]{steps}[1]{operands}{y} = {buffer => 1, offset => 0};
               $_[0]{buffers}[1]{bytes} = 4096 }],
