@@ -135,8 +135,11 @@ void autotune_clear(struct autotune *tune)
     tuned_file_clear(&tune->file);
 }
 
+/* A file without combinations says nothing, and its reader refuses it. */
 static bool write_file(struct autotune *tune, GError **error)
 {
+    if (tune->file.count == 0)
+        return true;
     g_free(tune->file.created);
     tune->file.created = now_text();
     tuned_file_choose(&tune->file);

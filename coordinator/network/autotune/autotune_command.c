@@ -110,12 +110,13 @@ static int dry_run(struct autotune_command *c, GError **error)
     return plans->len > 0 && fits ? CLI_DONE : CLI_FAILED;
 }
 
-static void say_how_to_go_on(const struct autotune_command *c)
+static void say_how_to_go_on(const struct autotune_command *c, const struct autotune *tune)
 {
-    fprintf(stderr,
-            "everything measured is kept; the same command goes on where it was, and '%s' has the "
-            "combinations that are done\n",
-            c->output);
+    fprintf(stderr, "everything measured is kept; the same command goes on where it was\n");
+    if (tune->file.count > 0)
+        fprintf(stderr, "'%s' has the combinations that are done\n", c->output);
+    else
+        fprintf(stderr, "no combination is done, so '%s' is not written yet\n", c->output);
 }
 
 static int finish(struct autotune_command *c, struct autotune *tune, enum autotune_end end,
@@ -125,10 +126,10 @@ static int finish(struct autotune_command *c, struct autotune *tune, enum autotu
         return CLI_FAILED;
     if (c->as_json)
         table_show_json(tuned_file_json(&tune->file));
-    else
+    else if (tune->file.count > 0)
         print_text(tune);
     if (end != AUTOTUNE_DONE)
-        say_how_to_go_on(c);
+        say_how_to_go_on(c, tune);
     if (end == AUTOTUNE_INTERRUPTED)
         return CLI_INTERRUPTED;
     if (tune->file.winner >= 0)

@@ -54,6 +54,28 @@ ok !$all->{graph}, 'a CPU has no graphs of launches';
 is status_of('autotune', $model, '--fusion', 'pick_global', '-o', $tuned, @quick), 0, 'a second run ends well';
 like said(), qr/3 of the combinations are in '.*tuned\.json' already/, 'and tunes nothing again';
 
+# --- Ctrl-C ---
+
+my @slow = ('autotune', $model, '--no-prune', '--configs', 64, '--all-solvers', '--seconds', '0.02', '-o',
+    "$folder/stopped.json");
+my $stopped = fork // die $!;
+if ($stopped == 0) {
+    open STDOUT, '>', "$folder/out";
+    open STDERR, '>', "$folder/err";
+    exec $program, @slow;
+    exit 127;
+}
+for (1 .. 600) {
+    last if said() =~ /^campaign /m;
+    select undef, undef, undef, 0.1;
+}
+kill INT => $stopped;
+waitpid $stopped, 0;
+is $? >> 8, 130, 'Ctrl-C is said by the status' or diag said();
+like said(), qr/the same command goes on where it was/, 'and how to go on';
+ok !-e "$folder/stopped.json", 'no file is written before a combination is done';
+is status_of(@slow, '--budget', 1, @quick), 0, 'the same command goes on' or diag said();
+
 # --- applying ---
 
 is status_of('run-network', $model, '--apply', $tuned, '--seconds', '0.02', '--layers'), 0, 'the file is applied'
