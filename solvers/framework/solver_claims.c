@@ -25,6 +25,7 @@ struct probe {
     /* the problem's form, whatever the feature: depthwise, or several groups */
     bool depthwise, grouped;
     bool few;
+    bool whole; /* the filter is the whole image, without padding */
     struct problem problem;
 };
 
@@ -64,9 +65,9 @@ static void set_axes(struct problem *p, const struct probe *probe)
     int64_t filter = claim_filters[probe->filter];
 
     for (int a = p->spatial_dim == 3 ? AXIS_D : AXIS_H; a < AXIS_COUNT; a++) {
-        p->in[a] = probe->few ? FEW_SIZE : SIZE;
+        p->in[a] = probe->whole ? filter : probe->few ? FEW_SIZE : SIZE;
         p->fil[a] = filter;
-        p->pad[a] = filter / 2;
+        p->pad[a] = probe->whole ? 0 : filter / 2;
         p->stride[a] = probe->feature == FEATURE_STRIDE ? 2 : 1;
         p->dilation[a] = probe->feature == FEATURE_DILATION ? 2 : 1;
     }
@@ -205,7 +206,7 @@ static bool is_served(const struct solver *solver, struct probe *probe,
 }
 
 /* Whether the solver serves the plainest problem, or else one of its variants: a solver of few channels may serve
- * only groups, or only images of few channels. */
+ * only groups, only images of few channels, or only filters that are the whole image. */
 static bool is_served_somehow(const struct solver *solver, struct probe *probe,
                               const struct context *context, const struct problem *base)
 {
@@ -221,7 +222,11 @@ static bool is_served_somehow(const struct solver *solver, struct probe *probe,
         return true;
     probe->grouped = false;
     probe->few = group_count(probe) == 1;
-    return probe->few && is_served(solver, probe, context, base);
+    if (probe->few && is_served(solver, probe, context, base))
+        return true;
+    probe->few = false;
+    probe->whole = true;
+    return is_served(solver, probe, context, base);
 }
 
 static void ask_shapes(const struct solver *solver, const struct context *context,

@@ -50,7 +50,8 @@
     ROW(lrn_naive) \
     ROW(lrn_pieces) \
     ROW(pointwise_transpose) \
-    ROW(pool_global)
+    ROW(pool_global) \
+    ROW(conv_gemv)
 /* clang-format on */
 
 #define SOLVER_DECLARATION(name) extern const struct solver solver_##name;

@@ -53,8 +53,9 @@ static const struct shape {
     {32, 16, 64, 1, 56, 3, 1, false},    /* a matrix product of few rows in backward data */
     {32, 512, 512, 1, 7, 3, 1, false},   /* a small image */
     {16, 3, 64, 1, 224, 11, 4, false},    {32, 256, 512, 1, 28, 1, 2, false},
-    {4, 16, 16, 1, 56, 31, 1, false}, /* the longest Fourier transforms */
-    {2, 2, 2, 1, 60, 60, 1, false},   /* a filter so large that only the smallest tiles fit */
+    {4, 16, 16, 1, 56, 31, 1, false},   /* the longest Fourier transforms */
+    {1, 2048, 1000, 1, 1, 1, 1, false}, /* a fully connected layer */
+    {2, 2, 2, 1, 60, 60, 1, false},     /* a filter so large that only the smallest tiles fit */
 };
 
 /* A kernel to compile, and the result of compiling it. */

@@ -109,24 +109,26 @@ static const struct kind {
     enum grouping grouping;
     bool flat; /* the filter has one row */
     enum past past;
-    bool few; /* few channels, as in images; tried only for cells where no other kind is served */
+    bool few;   /* few channels, as in images; tried only for cells where no other kind is served */
+    bool whole; /* the filter is the whole image, of more than a few channels */
 } kinds[] = {
-    {"general", 1, 5, 3, 1, 3, 1, 3, ANY_GROUPS, false, PAST_NONE, false},
-    {"3x3", 3, 3, 2, 1, 1, 1, 1, UNGROUPED, false, PAST_NONE, false},
-    {"1x1", 1, 1, 0, 1, 1, 1, 1, UNGROUPED, false, PAST_NONE, false},
-    {"strided 1x1", 1, 1, 0, 2, 3, 1, 1, UNGROUPED, false, PAST_NONE, false},
-    {"depthwise 3x3", 3, 3, 2, 1, 2, 1, 1, DEPTHWISE, false, PAST_NONE, false},
-    {"large filter", 7, 13, 6, 1, 1, 1, 1, UNGROUPED, false, PAST_NONE, false},
-    {"grouped 3x3", 3, 3, 1, 1, 1, 1, 1, GROUPED, false, PAST_NONE, false},
-    {"strided", 2, 7, 3, 2, 4, 1, 1, UNGROUPED, false, PAST_NONE, false},
-    {"dilated", 2, 4, 4, 1, 1, 2, 4, UNGROUPED, false, PAST_NONE, false},
-    {"dilated and strided", 2, 4, 3, 2, 4, 2, 4, ANY_GROUPS, false, PAST_NONE, false},
-    {"depthwise", 1, 7, 4, 1, 3, 1, 3, DEPTHWISE, false, PAST_NONE, false},
-    {"wide filter", 1, 9, 4, 1, 1, 1, 1, ANY_GROUPS, true, PAST_NONE, false},
-    {"past the input", 2, 5, 1, 1, 2, 1, 2, ANY_GROUPS, false, PAST_ALL, false},
-    {"grouped 1x1", 1, 1, 0, 1, 1, 1, 1, GROUPED, false, PAST_NONE, false},
-    {"past the input on one axis", 2, 5, 0, 1, 1, 1, 2, ANY_GROUPS, false, PAST_ONE, false},
-    {"few channels", 1, 7, 3, 1, 2, 1, 1, UNGROUPED, false, PAST_NONE, true},
+    {"general", 1, 5, 3, 1, 3, 1, 3, ANY_GROUPS, false, PAST_NONE, false, false},
+    {"3x3", 3, 3, 2, 1, 1, 1, 1, UNGROUPED, false, PAST_NONE, false, false},
+    {"1x1", 1, 1, 0, 1, 1, 1, 1, UNGROUPED, false, PAST_NONE, false, false},
+    {"strided 1x1", 1, 1, 0, 2, 3, 1, 1, UNGROUPED, false, PAST_NONE, false, false},
+    {"depthwise 3x3", 3, 3, 2, 1, 2, 1, 1, DEPTHWISE, false, PAST_NONE, false, false},
+    {"large filter", 7, 13, 6, 1, 1, 1, 1, UNGROUPED, false, PAST_NONE, false, false},
+    {"grouped 3x3", 3, 3, 1, 1, 1, 1, 1, GROUPED, false, PAST_NONE, false, false},
+    {"strided", 2, 7, 3, 2, 4, 1, 1, UNGROUPED, false, PAST_NONE, false, false},
+    {"dilated", 2, 4, 4, 1, 1, 2, 4, UNGROUPED, false, PAST_NONE, false, false},
+    {"dilated and strided", 2, 4, 3, 2, 4, 2, 4, ANY_GROUPS, false, PAST_NONE, false, false},
+    {"depthwise", 1, 7, 4, 1, 3, 1, 3, DEPTHWISE, false, PAST_NONE, false, false},
+    {"wide filter", 1, 9, 4, 1, 1, 1, 1, ANY_GROUPS, true, PAST_NONE, false, false},
+    {"past the input", 2, 5, 1, 1, 2, 1, 2, ANY_GROUPS, false, PAST_ALL, false, false},
+    {"grouped 1x1", 1, 1, 0, 1, 1, 1, 1, GROUPED, false, PAST_NONE, false, false},
+    {"past the input on one axis", 2, 5, 0, 1, 1, 1, 2, ANY_GROUPS, false, PAST_ONE, false, false},
+    {"whole image", 1, 5, 0, 1, 2, 1, 1, UNGROUPED, false, PAST_NONE, false, true},
+    {"few channels", 1, 7, 3, 1, 2, 1, 1, UNGROUPED, false, PAST_NONE, true, false},
 };
 
 int conv_kind_count(void)
@@ -175,6 +177,8 @@ static void choose_channels(GRand *random, const struct kind *kind, enum conv_si
         return;
     }
     p->groups = grouping == GROUPED ? between(random, 2, 4) : 1;
+    if (kind->whole)
+        c += 8;
     p->c = kind->few ? between(random, 1, 4) : p->groups * fit(c, sizes, WHOLE_CHANNELS);
     p->k = p->groups * fit(k, sizes, WHOLE_CHANNELS);
 }
@@ -197,7 +201,9 @@ static void choose_axis(GRand *random, const struct kind *kind, enum conv_sizes 
     p->pad[a] = between(random, 0, kind->pad_max);
     p->stride[a] = between(random, kind->stride_min, kind->stride_max);
     p->dilation[a] = between(random, kind->dilation_min, kind->dilation_max);
-    if (is_past)
+    if (kind->whole)
+        p->in[a] = p->fil[a];
+    else if (is_past)
         p->in[a] = MAX(least_input(p, a) - 1 - more / 4, 1);
     else
         p->in[a] = fit(least_input(p, a) + more, sizes, WHOLE_POSITIONS);
