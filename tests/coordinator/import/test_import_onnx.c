@@ -88,7 +88,8 @@ static void test_layers(void)
                     "node 'n_f' (Conv) depends on what is not known: node 'n_e' (Fancy): operator "
                     "Fancy is not known: no operator of opsets 7 to 21 that is read");
     g_assert_true(has_note(import, "x.onnx: 3 of 4 convolutions are resolved"));
-    g_assert_true(has_note(import, "x.onnx: dimension 'N' of input 'image' is open*the batch (--batch*"));
+    g_assert_true(
+        has_note(import, "x.onnx: dimension 'N' of input 'image' is open*the batch (--batch*"));
 }
 
 /* A layer that runs ten regions of each image keeps ten for each. */
