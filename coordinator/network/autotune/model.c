@@ -20,7 +20,8 @@ static bool read_file(struct model *model, GError **error)
         return false;
     if (!onnx_file_is_model(bytes, length)) {
         g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
-                    "'%s' is no ONNX model; a network is tuned as a whole from its model's file",
+                    "'%s' is no ONNX model; a network is tuned as a whole from its model's file, "
+                    "which must not be packed",
                     model->wish->path);
         return false;
     }

@@ -87,6 +87,15 @@ for my $page ('README.md', 'coordinator/README.md', 'coordinator/FROM_MITUNA.md'
     is_deeply \@wrong, [], "$page names commands and options that exist";
 }
 
+# Links between pages lead to files that exist.
+my @broken;
+for my $page (split /\n/, `find . -name '*.md' -not -path './build/*' -not -path './.git/*'`) {
+    my ($below) = $page =~ m{^(.*)/};
+    push @broken, "$page: $_" for grep { !-e "$below/$_" } grep { !/^[a-z]+:/ && !/^#/ }
+        slurp($page) =~ /\]\(([^)#\s]+)/g;
+}
+is_deeply \@broken, [], 'links between pages lead to files';
+
 # Returns the completions that bash offers for a command line whose last word is being typed.
 sub complete {
     my @words = @_;
