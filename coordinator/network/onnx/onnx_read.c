@@ -527,18 +527,45 @@ static bool name_outputs(struct reader *reader, const Onnx__NodeProto *node,
     return true;
 }
 
-/* The convolutions of the graphs in a node's attributes. */
-static int convolutions_within(const Onnx__NodeProto *node)
+static int convolutions_in(Onnx__NodeProto *const *nodes, size_t node_count)
 {
     int count = 0;
+    for (size_t n = 0; n < node_count; n++) {
+        const char *op = text_or(nodes[n]->op_type, "");
+        count += strcmp(op, "Conv") == 0 || strcmp(op, "ConvTranspose") == 0 ||
+                 strcmp(op, "ConvInteger") == 0 || strcmp(op, "QLinearConv") == 0;
+        for (size_t i = 0; i < nodes[n]->n_attribute; i++) {
+            const Onnx__GraphProto *graph = nodes[n]->attribute[i]->g;
+            count += graph != NULL ? convolutions_in(graph->node, graph->n_node) : 0;
+        }
+    }
+    return count;
+}
+
+/* The function of the model that the node calls, or NULL. */
+static const Onnx__FunctionProto *find_function(const struct reader *reader,
+                                                const Onnx__NodeProto *node)
+{
+    const Onnx__ModelProto *model = onnx_file_model(reader->file);
+    for (size_t i = 0; i < model->n_functions; i++) {
+        const Onnx__FunctionProto *function = model->functions[i];
+        if (g_strcmp0(function->name, node->op_type) == 0 &&
+            g_strcmp0(text_or(function->domain, ""), text_or(node->domain, "")) == 0) {
+            return function;
+        }
+    }
+    return NULL;
+}
+
+/* The convolutions of the graphs in a node's attributes, and of the function that it calls; not of functions that this
+ * one calls. */
+static int convolutions_within(const struct reader *reader, const Onnx__NodeProto *node)
+{
+    const Onnx__FunctionProto *function = find_function(reader, node);
+    int count = function != NULL ? convolutions_in(function->node, function->n_node) : 0;
     for (size_t i = 0; i < node->n_attribute; i++) {
         const Onnx__GraphProto *graph = node->attribute[i]->g;
-        for (size_t n = 0; graph != NULL && n < graph->n_node; n++) {
-            const char *op = text_or(graph->node[n]->op_type, "");
-            count += strcmp(op, "Conv") == 0 || strcmp(op, "ConvTranspose") == 0 ||
-                     strcmp(op, "ConvInteger") == 0 || strcmp(op, "QLinearConv") == 0;
-            count += convolutions_within(graph->node[n]);
-        }
+        count += graph != NULL ? convolutions_in(graph->node, graph->n_node) : 0;
     }
     return count;
 }
@@ -553,7 +580,7 @@ static bool add_unknown_node(struct reader *reader, const Onnx__NodeProto *node,
                               : g_strdup_printf("%s.%s", node->domain, text_or(node->op_type, "?"));
     g_autofree char *valid = g_utf8_make_valid(op, -1);
     g_autoptr(GError) wrong = NULL;
-    int within = convolutions_within(node);
+    int within = convolutions_within(reader, node);
     if (within > 0 && reader->notes != NULL) {
         reader->notes->hidden += within;
         note(reader, "node '%s' (%s) has %d convolutions within that are not read: %s",
@@ -708,13 +735,8 @@ static struct value *fill_constant(struct reader *reader, const char *name,
 /* Why no row serves the node. */
 static char *unknown_reason(const struct reader *reader, const Onnx__NodeProto *node)
 {
-    const Onnx__ModelProto *model = onnx_file_model(reader->file);
-    for (size_t i = 0; i < model->n_functions; i++) {
-        const Onnx__FunctionProto *function = model->functions[i];
-        if (g_strcmp0(function->name, node->op_type) == 0 &&
-            g_strcmp0(text_or(function->domain, ""), text_or(node->domain, "")) == 0) {
-            return g_strdup("a function of the model, whose nodes are not read");
-        }
+    if (find_function(reader, node) != NULL) {
+        return g_strdup("a function of the model, whose nodes are not read");
     }
     if (is_own_domain(node)) {
         return is_own(node, "Loop") || is_own(node, "Scan")

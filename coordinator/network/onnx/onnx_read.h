@@ -43,7 +43,7 @@ struct onnx_options {
 struct onnx_notes {
     GPtrArray *lines; /* char *: sentences */
     int64_t batch; /* the first size of the network's first image-like input; 1 if there is none */
-    int hidden;    /* convolutions in branches and loops that cannot be read */
+    int hidden;    /* convolutions in branches, loops and functions that cannot be read */
 };
 void onnx_notes_init(struct onnx_notes *notes);
 void onnx_notes_clear(struct onnx_notes *notes);

@@ -210,6 +210,32 @@ static void test_branches(void)
     }
 }
 
+/* A call of a function of the model, whose one node is a convolution. */
+static void test_functions(void)
+{
+    static const guint8 function[] = {0xca, 0x01, 16,  0x0a, 1,    'F', 0x3a, 6,   0x22, 4,
+                                      'C',  'o',  'n', 'v',  0x52, 3,   'l',  'o', 'c'};
+    static const struct onnx_options options = {.batch = 1};
+    struct onnx_writer writer;
+    struct onnx_notes notes;
+    g_autoptr(GError) error = NULL;
+    onnx_writer_init(&writer, "test");
+    onnx_write_input(&writer, "x", FLOAT, "1,3,8,8");
+    onnx_write_node(&writer, "loc:F", "x", "y", "");
+    onnx_write_output(&writer, "y");
+    g_autoptr(GBytes) bytes = onnx_writer_finish(&writer, 17, NULL);
+    g_autoptr(GByteArray) model = g_byte_array_new();
+    g_byte_array_append(model, g_bytes_get_data(bytes, NULL), (guint)g_bytes_get_size(bytes));
+    g_byte_array_append(model, function, sizeof function);
+    onnx_notes_init(&notes);
+    g_autoptr(OnnxFile) file = onnx_file_new("test", NULL, model->data, model->len, &error);
+    g_assert_no_error(error);
+    g_autoptr(Graph) graph = onnx_read_graph(file, &options, &notes, &error);
+    g_assert_no_error(error);
+    g_assert_cmpint(notes.hidden, ==, 1);
+    onnx_notes_clear(&notes);
+}
+
 static void test_open_branches(void)
 {
     struct onnx_writer writer, yes, no;
@@ -504,6 +530,7 @@ int main(int argc, char **argv)
     g_test_add_func("/onnx_read/nodes_may_come_in_any_order", test_any_order);
     g_test_add_func("/onnx_read/open_dimensions_get_the_users_sizes", test_dims);
     g_test_add_func("/onnx_read/branches_with_known_conditions_are_taken", test_branches);
+    g_test_add_func("/onnx_read/convolutions_in_functions_are_counted", test_functions);
     g_test_add_func("/onnx_read/convolutions_in_open_branches_are_counted", test_open_branches);
     g_test_add_func("/onnx_read/weights_may_be_left_out", test_weights_left_out);
     g_test_add_func("/onnx_read/tensors_in_other_files_stay_in_the_folder", test_other_files);
