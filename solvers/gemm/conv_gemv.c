@@ -146,7 +146,8 @@ static void gemv_default_config(const struct problem *p, const struct context *c
     bool is_cpu = context_is_cpu(context);
     int32_t *values = config->values;
 
-    *config = (struct perf_config){PARAM_COUNT, {is_cpu ? 1 : 128, is_cpu ? 4 : 2, 16, 4}};
+    *config =
+        (struct perf_config){PARAM_COUNT, {is_cpu ? 1 : 128, is_cpu ? 1 : 2, is_cpu ? 8 : 16, 4}};
     while (!images_are_filled(p, context, values))
         values[N_TILE] /= 2;
     while (!rows_are_filled(p, context, values))
