@@ -173,6 +173,7 @@ static void other_problems_are_kept_or_counted(void)
     g_assert_true(g_bytes_equal(before, after));
     g_assert_cmpint(finds->keys, ==, 1);
     g_assert_cmpint(finds->losses[LOSS_STRIDES], ==, 1);
+    g_assert_nonnull(all);
     g_assert_cmpint(finds->losses[LOSS_EPILOGUE], ==, 1);
     g_assert_cmpint(finds->losses[LOSS_OPERATOR], ==, 2);
     g_assert_cmpint(perfs->entries, ==, 1);
