@@ -232,6 +232,7 @@ static void test_functions(void)
     g_assert_no_error(error);
     g_autoptr(Graph) graph = onnx_read_graph(file, &options, &notes, &error);
     g_assert_no_error(error);
+    g_assert_nonnull(graph);
     g_assert_cmpint(notes.hidden, ==, 1);
     onnx_notes_clear(&notes);
 }
