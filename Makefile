@@ -422,9 +422,10 @@ $(tidied): $(BUILD)/tidy/%.ok: %.c $(BUILD)/obj/%.o .clang-tidy tests/.clang-tid
 benches := $(patsubst tests/bench/bench_%,bench-%,$(basename $(wildcard tests/bench/bench_*.c tests/bench/bench_*.sh)))
 
 # Named alone, a benchmark that needs more than the program installs it too.
-$(BUILD)/tests/bench/bench_onednn: private LIBS += -ldnnl -lgomp
+$(BUILD)/tests/bench/bench_onednn $(BUILD)/tests/bench/bench_network: private LIBS += -ldnnl -lgomp
 bench-onednn: export DEMO_ARGS := $(DEMO_ARGS)
-bench-onednn bench-build bench-serve: bench-deps
+bench-network: export BENCH_NETWORK ?= --budget 60 --configs 4
+bench-onednn bench-network bench-build bench-serve: bench-deps
 bench-deps:
 	$(DEPS) bench
 

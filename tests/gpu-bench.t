@@ -65,11 +65,18 @@ refuses_to_list_plain_sets() {
     ! python3 "$bench" --list --sets mobilenet-v2-fp16-nhwc
 }
 
-echo 1..6
+lists_the_networks() {
+    python3 "$bench" --networks --list >"$folder/networks" && [ "$(wc -l <"$folder/networks")" -eq 16 ] &&
+        ! python3 "$bench" --networks --list --sets vgg 2>"$folder/said" && grep 'no such network' "$folder/said" &&
+        ! python3 "$bench" --networks 2>"$folder/said" && grep -e '--models FOLDER' "$folder/said"
+}
+
+echo 1..7
 python3 "$bench" --list >"$folder/fused"
 check lists_each_layer_once_a_set lists_each_layer_once_a_set
 check every_problem_is_served every_problem_is_served
 check structs_are_those_of_the_library structs_are_those_of_the_library
 check says_what_is_missing says_what_is_missing
 check refuses_to_list_plain_sets refuses_to_list_plain_sets
+check lists_the_networks lists_the_networks
 check cudnn_gets_the_right_arguments sh -c 'python3 tests/bench/test_cudnn_fused.py | tee /dev/stderr | grep -q "^ok 7" && ! python3 tests/bench/test_cudnn_fused.py | grep "^not ok"'
