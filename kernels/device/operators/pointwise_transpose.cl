@@ -24,7 +24,7 @@ pointwise_transpose(GLOBAL const STORAGE(TYPE_X) * RESTRICT x, GLOBAL STORAGE(TY
     i64 rest = (i64)GROUP_ID(0);
     struct place place;
     int near_count, last_count;
-    i64 from, to, r_at;
+    i64 from, to;
     place.at[RANK - 1] = take_long(&rest, last_blocks) * TILE;
     place.at[NEAR_AXIS] = take_long(&rest, near_blocks) * TILE;
 #pragma unroll
@@ -37,8 +37,11 @@ pointwise_transpose(GLOBAL const STORAGE(TYPE_X) * RESTRICT x, GLOBAL STORAGE(TY
     last_count = last_count < TILE ? last_count : TILE;
     from = place_offset(&place, x_strides, 1);
     to = place_offset(&place, y_strides, 1);
-    r_at = place_offset(&place, r_strides, 1);
-    (void)r_at;
+#ifdef EP_RESIDUAL
+    const i64 r_at = place_offset(&place, r_strides, 1);
+#else
+    const i64 r_at = 0;
+#endif
     (void)piece_count;
 #if ITEMS > 1
     for (int i = (int)LOCAL_ID(0); i < TILE * TILE; i += ITEMS) {
