@@ -21,6 +21,7 @@
 #define PROBLEMS_LONG  30
 #define CLAIM_DAYS     3
 #define EPILOGUES      2
+#define EPILOGUE_DAYS  12
 /* most random problems drawn to find one that the solver serves */
 #define PROBLEM_TRIES  400
 #define EPILOGUE_TRIES 20
@@ -346,6 +347,14 @@ static bool is_due(const struct claim *claim)
            test_is_turn(claim->number + claim->number / CLAIM_DAYS, CLAIM_DAYS);
 }
 
+/* Whether the claim's epilogues are tested today: PoCL takes seconds for each kernel with one, so on a CPU those of the
+ * first claim are tested every day, and of all others on one of EPILOGUE_DAYS days. */
+static bool epilogue_is_due(const struct claim *claim)
+{
+    return claim->number == 0 || !context_is_cpu(&contexts[CONTEXT_HOST]) ||
+           test_is_turn(claim->number + claim->number / EPILOGUE_DAYS, EPILOGUE_DAYS);
+}
+
 /* Returns the solver's claims; they point into `draws`. */
 static GArray *find_claims(GHashTable *draws)
 {
@@ -384,12 +393,12 @@ static void add_tests(const GArray *claims)
     for (guint i = 0; i < claims->len; i++) {
         const struct claim *claim = &g_array_index(claims, struct claim, i);
         unsigned direction = 1u << claim->cell.direction;
+        if (epilogue_is_due(claim) && solver->epilogues != 0 &&
+            claim->cell.direction != DIRECTION_W && claim->cell.type[TENSOR_X] != TYPE_FP64)
+            add_claim(claim, epilogues_are_right, "does_epilogues_of");
         if (!is_due(claim))
             continue;
         add_claim(claim, claim_is_right, "is_right_for");
-        if (solver->epilogues != 0 && claim->cell.direction != DIRECTION_W &&
-            claim->cell.type[TENSOR_X] != TYPE_FP64)
-            add_claim(claim, epilogues_are_right, "does_epilogues_of");
         if (solver->any_strides && (directions & direction) == 0)
             add_claim(claim, one_binary_serves_all_strides, "one_binary_serves_all_strides_of");
         directions |= direction;
