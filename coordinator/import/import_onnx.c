@@ -36,12 +36,8 @@ static void take_fact(struct network_facts *facts, enum network_fact fact, const
     }
 }
 
-/* The network's name is the user's, or the model's; a model without a name has its file's. */
-static char *network_name(const Import *import, const char *file, const struct onnx_about *about)
+char *import_onnx_name(const struct onnx_about *about, const char *file)
 {
-    if (import->options.network != NULL) {
-        return g_strdup(import->options.network);
-    }
     bool names = about->model != NULL && network_fact_check(FACT_MODEL, about->model, NULL) &&
                  strlen(about->model) <= NETWORK_NAME_MAX;
     return names ? g_strdup(about->model) : import_file_name(file);
@@ -173,7 +169,8 @@ static bool import_model(Import *import, const OnnxFile *file, const char *name,
     struct onnx_about about;
     struct network_facts facts = {0};
     onnx_about_read(file, &about);
-    g_autofree char *network = network_name(import, name, &about);
+    g_autofree char *network = import->options.network != NULL ? g_strdup(import->options.network)
+                                                               : import_onnx_name(&about, name);
     take_fact(&facts, FACT_FRAMEWORK, about.framework);
     take_fact(&facts, FACT_MODEL, about.model);
     take_fact(&facts, FACT_VERSION, about.version);

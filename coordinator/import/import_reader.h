@@ -104,4 +104,9 @@ bool import_is_table_header(const char *line);
 bool import_is_commented_header(const char *line);
 bool import_is_table_row(const char *line);
 
+struct onnx_about;
+/* The network's name where the user gives none: what the model calls itself, if it is a name that the database takes, else
+ * that of its file. Free with g_free(). */
+char *import_onnx_name(const struct onnx_about *about, const char *file);
+
 #endif

@@ -1,6 +1,7 @@
 #include "coordinator/network/autotune/model.h"
 
 #include "coordinator/cli/cli.h"
+#include "coordinator/import/import_reader.h"
 #include "coordinator/network/autotune/execute.h"
 #include "coordinator/network/host/host_eval.h"
 #include "coordinator/network/passes/passes.h"
@@ -45,14 +46,8 @@ static char *model_name(const struct model *model)
 {
     struct onnx_about about;
     onnx_about_read(model->file, &about);
-    char *name = g_strdup(about.model);
+    char *name = import_onnx_name(&about, model->wish->path);
     onnx_about_clear(&about);
-    if (name && name[0])
-        return name;
-    g_free(name);
-    name = g_path_get_basename(model->wish->path);
-    if (g_str_has_suffix(name, ".onnx"))
-        name[strlen(name) - 5] = '\0';
     return name;
 }
 
