@@ -105,7 +105,6 @@ struct choice *choice_pinned(const struct problem *problem, const struct target 
     choice->config = g_strdup(config);
     choice->revision = row->revision;
     choice->workspace_bytes = (int64_t)solution.workspace_bytes;
-    choice->stack = g_strdup("");
     return choice;
 }
 

@@ -8,18 +8,15 @@
 const struct knob_row knob_table[KNOB_COUNT] = {
     [KNOB_DTYPE] = {.name = "dtype",
                     .values = {"FP32", "FP16", "BF16", "INT8"},
-                    .picked = {"FP32", "FP16", "INT8"},
-                    .help = "type that convolutions compute in"},
+                    .picked = {"FP32", "FP16", "INT8"}},
     [KNOB_LAYOUT] = {.name = "layout",
                      .values = {"NCHW", "NHWC", "per_layer"},
                      .picked = {"NCHW", "NHWC"},
-                     .heuristic = "NCHW",
-                     .help = "order of activations in memory"},
+                     .heuristic = "NCHW"},
     [KNOB_FUSION] = {.name = "fusion",
                      .values = {"none", "activation", "all"},
                      .picked = {"none", "activation", "all"},
-                     .heuristic = "all",
-                     .help = "what a kernel does before it stores its output"},
+                     .heuristic = "all"},
 };
 
 bool knob_wish(struct knob_wishes *wishes, enum knob knob, const char *text, const char *own,

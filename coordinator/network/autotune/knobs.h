@@ -22,7 +22,6 @@ struct knob_row {
     const char *values[KNOB_VALUES_MAX]; /* ends with NULL */
     const char *picked[KNOB_VALUES_MAX]; /* those that pick_global measures; ends with NULL */
     const char *heuristic; /* the value where the user says nothing; NULL: the model's own */
-    const char *help;
 };
 extern const struct knob_row knob_table[KNOB_COUNT];
 

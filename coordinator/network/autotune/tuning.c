@@ -17,7 +17,6 @@ void choice_free(struct choice *choice)
         return;
     g_free(choice->solver);
     g_free(choice->config);
-    g_free(choice->stack);
     g_free(choice);
 }
 
@@ -60,7 +59,6 @@ static void keep_best(struct tuning *tuning, const struct result *result)
     choice->workspace_bytes = (int64_t)result->kept.workspace_bytes;
     choice->median_ms = result->kept.outcome.median_ms;
     choice->spread = result->kept.outcome.spread;
-    choice->stack = g_strdup(result->stack ? result->stack : "");
     g_hash_table_replace(tuning->choices, &choice->problem, choice);
 }
 

@@ -16,7 +16,6 @@ struct choice {
     int revision;
     int64_t workspace_bytes;
     double median_ms, spread; /* 0 if it was not measured alone */
-    char *stack;              /* software that measured it; "" for none */
 };
 
 void choice_free(struct choice *choice); /* NULL is allowed */
