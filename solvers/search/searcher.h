@@ -1,0 +1,82 @@
+/*
+ * One search of one space: propose configs, observe how they did, ask whether it has ended.
+ *
+ *     struct searcher *searcher = searcher_new(&setup);
+ *     while ((count = searcher_propose(searcher, 4, configs)) > 0)
+ *         for (int i = 0; i < count; i++)
+ *             searcher_observe(searcher, &(struct search_try){configs[i], measure(&configs[i])});
+ *     searcher_free(searcher);
+ *
+ * A searcher has no state but its setup and the tries that it observed, in their order. Proposing changes nothing. So
+ * a search goes on anywhere: a new searcher with the same setup that observes the stored tries in the same order
+ * proposes what the old one would have proposed. Times may be in any unit, as long as it is the same for all.
+ *
+ * The strategy is a row of solvers/framework/strategy.h; strategy_rows.h says how to write one. No strategy proposes
+ * a config twice, or one that the space does not contain (but for `first`). Each goes on until a budget is spent or
+ * every config of the space was tried. Failed configs count as tries.
+ */
+#ifndef SOLVERS_SEARCH_SEARCHER_H
+#define SOLVERS_SEARCH_SEARCHER_H
+
+#include "solvers/framework/strategy.h"
+#include "solvers/search/search_space.h"
+
+/* When a search ends, beside the end of its space. 0 stands for no limit. */
+struct search_budget {
+    int tries;      /* most configs that count (struct search_try's `beyond_budget`) */
+    double seconds; /* ends when the tries that count took so long; a batch is not cut short */
+    /* Ends when the next SEARCH_GAIN_TRIES tries are expected to make the best time shorter by less than this part of it
+     * (0.01 is one per cent); expected_gain.h derives the rule. */
+    double gain;
+};
+
+struct searcher_setup {
+    const struct search_space *space; /* must outlive the searcher; NULL for only `first` */
+    enum strategy_id strategy;
+    uint64_t seed; /* equal seeds give equal searches */
+    /* Proposed before all else, the default config; the space need not contain it. NULL for none. */
+    const struct perf_config *first;
+    /* Configs that did well elsewhere, the most promising first, prior_count of them. Those that the space does not
+     * contain are passed over. Only the strategy `prior` reads them. */
+    const struct perf_config *prior;
+    int prior_count;
+    struct search_budget budget;
+};
+
+/* One config that was tried. */
+struct search_try {
+    struct perf_config config;
+    double time;    /* INFINITY for a config that failed */
+    double seconds; /* what the try cost, for the budget; 0 where it is not known */
+    /* Known from elsewhere, or never to be tried: it is not proposed, and counts for no budget. */
+    bool beyond_budget;
+};
+
+enum search_end {
+    SEARCH_GOES_ON,
+    SEARCH_SPACE_TRIED,   /* every config of the space was tried */
+    SEARCH_TRIES_SPENT,   /* the budget of tries */
+    SEARCH_SECONDS_SPENT, /* the budget of seconds */
+    SEARCH_GAIN_SMALL,    /* more tries are not expected to gain enough */
+    SEARCH_END_COUNT,
+};
+/* The reason in words, without a full stop: "every config was tried". */
+const char *search_end_text(enum search_end end);
+
+struct searcher;
+/* Copies `first`, the prior and the budget. */
+struct searcher *searcher_new(const struct searcher_setup *setup);
+void searcher_free(struct searcher *searcher);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(struct searcher, searcher_free)
+
+/* Takes a result. A config that is observed again counts once, with its lowest time. */
+void searcher_observe(struct searcher *searcher, const struct search_try *tried);
+
+/* Writes the next configs to try, at most `wanted`, the most promising first, and returns how many; 0 when
+ * the search has ended. */
+int searcher_propose(const struct searcher *searcher, int wanted, struct perf_config *configs);
+
+/* Whether and why the search has ended: SEARCH_GOES_ON as long as searcher_propose() finds a config. */
+enum search_end searcher_end(const struct searcher *searcher);
+
+#endif
