@@ -1,7 +1,7 @@
 /*
  * One search of one space: propose configs, observe how they did, ask whether it has ended.
  *
- *     struct searcher *searcher = searcher_new(&setup);
+ *     Searcher *searcher = searcher_new(&setup);
  *     while ((count = searcher_propose(searcher, 4, configs)) > 0)
  *         for (int i = 0; i < count; i++)
  *             searcher_observe(searcher, &(struct search_try){configs[i], measure(&configs[i])});
@@ -63,20 +63,20 @@ enum search_end {
 /* The reason in words, without a full stop: "every config was tried". */
 const char *search_end_text(enum search_end end);
 
-struct searcher;
+typedef struct searcher Searcher;
 /* Copies `first`, the prior and the budget. */
-struct searcher *searcher_new(const struct searcher_setup *setup);
-void searcher_free(struct searcher *searcher);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(struct searcher, searcher_free)
+Searcher *searcher_new(const struct searcher_setup *setup);
+void searcher_free(Searcher *searcher);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Searcher, searcher_free)
 
 /* Takes a result. A config that is observed again counts once, with its lowest time. */
-void searcher_observe(struct searcher *searcher, const struct search_try *tried);
+void searcher_observe(Searcher *searcher, const struct search_try *tried);
 
 /* Writes the next configs to try, at most `wanted`, the most promising first, and returns how many; 0 when
  * the search has ended. */
-int searcher_propose(const struct searcher *searcher, int wanted, struct perf_config *configs);
+int searcher_propose(const Searcher *searcher, int wanted, struct perf_config *configs);
 
 /* Whether and why the search has ended: SEARCH_GOES_ON as long as searcher_propose() finds a config. */
-enum search_end searcher_end(const struct searcher *searcher);
+enum search_end searcher_end(const Searcher *searcher);
 
 #endif
