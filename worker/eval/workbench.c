@@ -174,13 +174,13 @@ static int64_t rotation_limit(const struct device_info *info)
 }
 
 /* Chooses the number of copies of the tensors. The other copies together must fill the
- * last-level cache twice, so that a copy is no longer cached when its turn comes again. Memory
- * limits the number. If it is too small, cold_caches is false, and the least possible time is
- * computed without memory traffic. */
+ * last-level cache twice, so that a copy is no longer cached when its turn comes again. Runs do not
+ * touch the guard zones, so zones fill memory but no cache. Memory limits the number. If it is too
+ * small, cold_caches is false, and the least possible time is computed without memory traffic. */
 static void choose_copies(struct workbench *bench)
 {
     const struct device_info *info = bench->device->row->info(bench->device);
-    int64_t set = 1, largest = 1, data = 0;
+    int64_t set = 0, largest = 1, data = 0;
 
     for (int t = 0; t < OPERAND_COUNT; t++) {
         int64_t bytes = tensor_bytes(&bench->tensors[t]);
@@ -190,8 +190,8 @@ static void choose_copies(struct workbench *bench)
         set += bytes + 2 * GUARD_BYTES;
         largest = MAX(largest, bytes + 2 * GUARD_BYTES);
     }
-    int64_t wanted = 2 * info->cache_bytes / set + 2;
-    int64_t allowed = MIN(rotation_limit(info) / set, info->largest_bytes / largest - 1);
+    int64_t wanted = 2 * info->cache_bytes / MAX(data, 1) + 2;
+    int64_t allowed = MIN(rotation_limit(info) / MAX(set, 1), info->largest_bytes / largest - 1);
     bench->copies = (int)CLAMP(wanted, 1, CLAMP(allowed, 1, COPIES_MAX));
     bench->cold_caches =
         info->cache_bytes > 0 && (bench->copies - 1) * data >= 2 * info->cache_bytes;

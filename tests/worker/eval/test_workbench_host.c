@@ -280,6 +280,24 @@ static void test_copies(void)
     workbench_close(&bench);
 }
 
+/* Guard zones take many times the memory of these tensors, but a run touches only the tensors. */
+static void test_small_tensors(void)
+{
+    struct kernel kernel;
+    struct workbench bench;
+    struct invocation invocation;
+    int64_t data = 0;
+    kernel_init(&kernel, TYPE_FP32, TYPE_FP32);
+    kernel.fake.info.cache_bytes = 1 << 16;
+    prepare(&kernel, &bench, &invocation);
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        data += tensor_bytes(&kernel.tensors[t]);
+    g_assert_cmpint((bench.copies - 1) * data, >=, 2 << 16);
+    g_assert_true(bench.cold_caches);
+    invocation_clear(&invocation);
+    workbench_close(&bench);
+}
+
 static void test_tensors_that_do_not_fit(void)
 {
     struct kernel kernel;
@@ -419,6 +437,8 @@ int main(int argc, char **argv)
     g_test_add_func("/workbench_host/each_fault_is_found_in_every_type", test_types);
     g_test_add_func("/workbench_host/tensors_with_gaps_are_judged", test_strides);
     g_test_add_func("/workbench_host/copies_exceed_the_cache_where_memory_allows", test_copies);
+    g_test_add_func("/workbench_host/copies_of_small_tensors_exceed_the_cache_too",
+                    test_small_tensors);
     g_test_add_func("/workbench_host/tensors_that_do_not_fit_are_refused",
                     test_tensors_that_do_not_fit);
     g_test_add_func("/workbench_host/memory_that_no_process_gets_is_an_error_of_size",
