@@ -68,8 +68,10 @@ static uint64_t job_seed(const struct search *search)
 
 /* ---- the history of tried configs ---- */
 
-/* Every config tried so far, in the order of evaluation. A config measured in several rounds counts with its
- * lowest time; a failed or quarantined config has the time INFINITY. Points into the search's rounds. */
+/* Every config tried so far, in the order of evaluation. A config measured in several rounds, as the default config is
+ * in each, counts with its newest time: the lowest of many times would be compared with single times of the other
+ * configs. A failure does not replace a time. A config without a time has INFINITY, and so has a quarantined one.
+ * Points into the search's rounds. */
 struct history {
     GArray *tried;      /* struct tried_config */
     GHashTable *places; /* struct perf_config * -> its index in `tried` */
@@ -113,7 +115,9 @@ static void history_init(struct history *history, const struct search *search)
         const struct round *round = g_ptr_array_index(search->rounds, r);
         for (int i = 0; i < round->config_count; i++) {
             struct tried_config *tried = history_add(history, &round->configs[i]);
-            tried->time_ms = fmin(tried->time_ms, outcome_time(&round->outcomes[i]));
+            double time_ms = outcome_time(&round->outcomes[i]);
+            if (isfinite(time_ms))
+                tried->time_ms = time_ms;
         }
     }
     for (guint i = 0; search->quarantined && i < search->quarantined->len; i++)
