@@ -1,6 +1,6 @@
 /*
  * How a campaign's search chooses the configs that it measures: the one list of strategies. The command
- * line parses `--strategy` by it and prints its help from it; worker/search has a function for each row.
+ * line parses `--strategy` by it and prints its help from it; solvers/search has a function for each row.
  * Campaigns and jobs keep a strategy as its name.
  */
 #ifndef SOLVERS_FRAMEWORK_STRATEGY_H
@@ -13,6 +13,9 @@
 #define STRATEGIES(ROW)                                                                            \
     ROW(SEARCH_PRIOR, STRATEGY_PRIOR, "what won for the nearest problems and targets, then local") \
     ROW(SEARCH_LOCAL, "local", "climbs from several starts")                                       \
+    ROW(SEARCH_ANNEALING, "annealing",                                                             \
+        "simulated annealing: moves, less and less, to slower configs")                            \
+    ROW(SEARCH_GENETIC, "genetic", "mixes the values of the fastest configs")                      \
     ROW(SEARCH_RANDOM, "random", "draws evenly from the space")                                    \
     ROW(SEARCH_EXHAUSTIVE, STRATEGY_EXHAUSTIVE, "takes the whole space in order")
 

@@ -30,6 +30,15 @@ struct search_budget {
     double gain;
 };
 
+/* A search of a solver's own, which replaces the strategy's: writes at most `wanted` configs, the most promising
+ * first, and returns how many; 0 when it is over. tries: each config once, in the order of the first try. Of what it
+ * writes only new configs that the space contains are taken. */
+typedef int search_own_fn(gconstpointer of, const struct tried_config *tries, int count, int wanted,
+                          struct perf_config *configs);
+
+/* A number that depends on all bits of both, to make seeds (SplitMix64's step; Steele, Lea, Flood, 2014). */
+uint64_t search_mix(uint64_t a, uint64_t b);
+
 struct searcher_setup {
     const struct search_space *space; /* must outlive the searcher; NULL for only `first` */
     enum strategy_id strategy;
@@ -41,6 +50,8 @@ struct searcher_setup {
     const struct perf_config *prior;
     int prior_count;
     struct search_budget budget;
+    search_own_fn *own;   /* NULL for the strategy */
+    gconstpointer own_of; /* its first argument */
 };
 
 /* One config that was tried. */
@@ -48,13 +59,13 @@ struct search_try {
     struct perf_config config;
     double time;    /* INFINITY for a config that failed */
     double seconds; /* what the try cost, for the budget; 0 where it is not known */
-    /* Known from elsewhere, or never to be tried: it is not proposed, and counts for no budget. */
+    /* Known from elsewhere: the search knows the result and does not propose the config, but it counts for no budget. */
     bool beyond_budget;
 };
 
 enum search_end {
     SEARCH_GOES_ON,
-    SEARCH_SPACE_TRIED,   /* every config of the space was tried */
+    SEARCH_SPACE_TRIED, /* every config of the space was tried, or a search of a solver's own is over */
     SEARCH_TRIES_SPENT,   /* the budget of tries */
     SEARCH_SECONDS_SPENT, /* the budget of seconds */
     SEARCH_GAIN_SMALL,    /* more tries are not expected to gain enough */
@@ -69,14 +80,22 @@ Searcher *searcher_new(const struct searcher_setup *setup);
 void searcher_free(Searcher *searcher);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Searcher, searcher_free)
 
-/* Takes a result. A config that is observed again counts once, with its lowest time. */
+/* Takes a result. A config that is observed again counts once, with its newest time: the lowest of many times would be
+ * compared with single times of the others. A failure does not replace a time. */
 void searcher_observe(Searcher *searcher, const struct search_try *tried);
+
+/* Excludes a config: it is never proposed, counts as failed whatever was observed of it, and for no budget. */
+void searcher_forbid(Searcher *searcher, const struct perf_config *config);
 
 /* Writes the next configs to try, at most `wanted`, the most promising first, and returns how many; 0 when
  * the search has ended. */
 int searcher_propose(const Searcher *searcher, int wanted, struct perf_config *configs);
 
-/* Whether and why the search has ended: SEARCH_GOES_ON as long as searcher_propose() finds a config. */
-enum search_end searcher_end(const Searcher *searcher);
+/* Whether and why the search has ended: SEARCH_GOES_ON as long as searcher_propose() finds a config. wanted: as many
+ * as it will be asked for, since a search of a solver's own may find none among so many. */
+enum search_end searcher_end(const Searcher *searcher, int wanted);
+
+/* The part of the best time that `more` further tries are expected to save, from 0 to 1 (expected_gain.h). */
+double searcher_expected_gain(const Searcher *searcher, int more);
 
 #endif

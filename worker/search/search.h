@@ -8,11 +8,8 @@
  * The history may hold rounds of another campaign's search (round->beyond_limit). Their configs are not proposed
  * again and do not count against the limit; only the default config counts, since every search begins with it.
  *
- * Strategies (solvers/framework/strategy.h), each until the job's limit or until the space has no new config:
- *   exhaustive  the space in its order
- *   random      the space in an order drawn from the job's seed
- *   local       local search from several starts (search.c describes the steps)
- *   prior       the configs that won nearby first, at most half of the job's limit, and then local
+ * This is the job's side of solvers/search/searcher.h, which has the strategies (solvers/framework/strategy.h): its
+ * space is the solver's, its tries are the stored rounds, in their order.
  *
  * A solver with a search of its own (struct solver's propose) replaces every strategy but "exhaustive". It gets
  * the whole history, each config once with its lowest median; failed and quarantined configs have the time
@@ -24,6 +21,7 @@
 
 #include "schema/store/store.h"
 #include "solvers/framework/solver.h"
+#include "solvers/search/search_space.h"
 
 struct search {
     const struct solver *solver;
@@ -47,9 +45,5 @@ GArray *search_propose(const struct search *search, int *default_index);
 
 /* Whether search_propose() would find a config that was never tried. */
 bool search_more(const struct search *search);
-
-/* For hash tables whose keys are struct perf_config *. */
-guint config_hash(gconstpointer config);
-gboolean config_equal(gconstpointer a, gconstpointer b);
 
 #endif

@@ -15,7 +15,8 @@ static void names_are_found_as_they_are_spelled(void)
 /* Databases store these names: strategies may be added, but not renamed. */
 static void stored_names_stay(void)
 {
-    static const char *const stored[] = {"prior", "local", "random", "exhaustive"};
+    static const char *const stored[] = {"prior",   "local",  "annealing",
+                                         "genetic", "random", "exhaustive"};
 
     for (gsize i = 0; i < G_N_ELEMENTS(stored); i++)
         g_assert_cmpint(strategy_find(stored[i]), >=, 0);
