@@ -302,40 +302,40 @@ DEVICE float epilogue_clamp(float v, float low, float high)
 
 /* ---- the steps ---- */
 
-DEVICE float epilogue_step(int op, float a, float b, float v, float bias, float residual,
-                           float scale)
-{
-    switch (op) {
-    case EP_OP_BIAS: return v + bias;
-    case EP_OP_SCALE:
-    case EP_OP_REQUANT: return v * scale;
-    case EP_OP_ADD: return v + residual;
-    case EP_OP_SUB: return v - residual;
-    case EP_OP_MUL: return v * residual;
-    case EP_OP_DIV: return v / residual;
-    case EP_OP_GREATER: return v > residual ? v : residual;
-    case EP_OP_SMALLER: return v < residual ? v : residual;
-    case EP_OP_RELU: return v < 0.0f ? 0.0f : v;
-    case EP_OP_CLIP: return epilogue_clamp(v, a, b);
-    case EP_OP_LEAKY: return v < 0.0f ? a * v : v;
-    case EP_OP_PRELU: return v < 0.0f ? scale * v : v;
-    case EP_OP_ELU: return v < 0.0f ? a * epilogue_expm1(v) : v;
-    case EP_OP_AFFINE: return a * v + b;
-    case EP_OP_HARDSIGMOID: return epilogue_clamp(a * v + b, 0.0f, 1.0f);
-    case EP_OP_SIGMOID: return epilogue_sigmoid(v);
-    case EP_OP_TANH: return epilogue_tanh(v);
-    case EP_OP_EXP: return function_exp(v);
-    case EP_OP_SQRT: return epilogue_sqrt(v);
-    case EP_OP_ABS: return epilogue_abs(v);
-    case EP_OP_ERF: return epilogue_erf(v);
-    case EP_OP_SILU: return v * epilogue_sigmoid(v);
-    case EP_OP_HARDSWISH: return v * epilogue_clamp(v + 3.0f, 0.0f, 6.0f) / 6.0f;
-    case EP_OP_SOFTPLUS: return epilogue_softplus(v);
-    case EP_OP_MISH: return v * epilogue_tanh(epilogue_softplus(v));
-    case EP_OP_GELU: return epilogue_gelu(v);
-    default: return v;
+/* v becomes the step's result. The words `v`, `bias`, `residual` and `scale` are the caller's variables. A kernel's op is a
+ * constant, so that even a compiler that optimizes nothing keeps one case: as a function's parameter, each step would
+ * bring the code of all (PoCL then takes seconds for a kernel). */
+#define EPILOGUE_STEP(op, a, b)                                                                    \
+    switch (op) {                                                                                  \
+    case EP_OP_BIAS: v = v + bias; break;                                                          \
+    case EP_OP_SCALE:                                                                              \
+    case EP_OP_REQUANT: v = v * scale; break;                                                      \
+    case EP_OP_ADD: v = v + residual; break;                                                       \
+    case EP_OP_SUB: v = v - residual; break;                                                       \
+    case EP_OP_MUL: v = v * residual; break;                                                       \
+    case EP_OP_DIV: v = v / residual; break;                                                       \
+    case EP_OP_GREATER: v = v > residual ? v : residual; break;                                    \
+    case EP_OP_SMALLER: v = v < residual ? v : residual; break;                                    \
+    case EP_OP_RELU: v = v < 0.0f ? 0.0f : v; break;                                               \
+    case EP_OP_CLIP: v = epilogue_clamp(v, a, b); break;                                           \
+    case EP_OP_LEAKY: v = v < 0.0f ? (a) * v : v; break;                                           \
+    case EP_OP_PRELU: v = v < 0.0f ? scale * v : v; break;                                         \
+    case EP_OP_ELU: v = v < 0.0f ? (a) * epilogue_expm1(v) : v; break;                             \
+    case EP_OP_AFFINE: v = (a) * v + (b); break;                                                   \
+    case EP_OP_HARDSIGMOID: v = epilogue_clamp((a) * v + (b), 0.0f, 1.0f); break;                  \
+    case EP_OP_SIGMOID: v = epilogue_sigmoid(v); break;                                            \
+    case EP_OP_TANH: v = epilogue_tanh(v); break;                                                  \
+    case EP_OP_EXP: v = function_exp(v); break;                                                    \
+    case EP_OP_SQRT: v = epilogue_sqrt(v); break;                                                  \
+    case EP_OP_ABS: v = epilogue_abs(v); break;                                                    \
+    case EP_OP_ERF: v = epilogue_erf(v); break;                                                    \
+    case EP_OP_SILU: v = v * epilogue_sigmoid(v); break;                                           \
+    case EP_OP_HARDSWISH: v = v * epilogue_clamp(v + 3.0f, 0.0f, 6.0f) / 6.0f; break;              \
+    case EP_OP_SOFTPLUS: v = epilogue_softplus(v); break;                                          \
+    case EP_OP_MISH: v = v * epilogue_tanh(epilogue_softplus(v)); break;                           \
+    case EP_OP_GELU: v = epilogue_gelu(v); break;                                                  \
+    default: break;                                                                                \
     }
-}
 
 #ifdef EP_INT
 typedef int epilogue_sum;
@@ -414,8 +414,6 @@ typedef float epilogue_sum;
 #define EP7_B 0.0f
 #endif
 
-#define EP_STEP(i) epilogue_step(EP##i, EP##i##_A, EP##i##_B, v, bias, residual, scale)
-
 /* epilogue_value() for a residual's element that is already loaded. */
 DEVICE float epilogue_with(epilogue_sum value, int channel, float residual EPILOGUE_PARAMETERS)
 {
@@ -444,14 +442,14 @@ DEVICE float epilogue_with(epilogue_sum value, int channel, float residual EPILO
 #endif
 #endif
     v = (float)value;
-    v = EP_STEP(0);
-    v = EP_STEP(1);
-    v = EP_STEP(2);
-    v = EP_STEP(3);
-    v = EP_STEP(4);
-    v = EP_STEP(5);
-    v = EP_STEP(6);
-    v = EP_STEP(7);
+    EPILOGUE_STEP(EP0, EP0_A, EP0_B)
+    EPILOGUE_STEP(EP1, EP1_A, EP1_B)
+    EPILOGUE_STEP(EP2, EP2_A, EP2_B)
+    EPILOGUE_STEP(EP3, EP3_A, EP3_B)
+    EPILOGUE_STEP(EP4, EP4_A, EP4_B)
+    EPILOGUE_STEP(EP5, EP5_A, EP5_B)
+    EPILOGUE_STEP(EP6, EP6_A, EP6_B)
+    EPILOGUE_STEP(EP7, EP7_A, EP7_B)
     return v;
 }
 

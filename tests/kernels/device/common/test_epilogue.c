@@ -129,7 +129,7 @@ static float apply_on_device(const struct epilogue *epilogue, float v, float bia
 {
     for (int i = 0; i < epilogue->count; i++) {
         const struct epilogue_step *step = &epilogue->steps[i];
-        v = epilogue_step((int)step->op, (float)step->a, (float)step->b, v, bias, residual, scale);
+        EPILOGUE_STEP((int)step->op, (float)step->a, (float)step->b)
     }
     return v;
 }
