@@ -1281,7 +1281,7 @@ static bool run_kernel_pool(const struct host_call *h, GError **error)
     struct host_window window;
     (void)error;
     read_kernel(h, &kernel);
-    kernel_window(h, &kernel, kernel.fil + 5 - in(h, KERNEL_X)->shape.rank, &window);
+    kernel_window(h, &kernel, &kernel.fil[5 - in(h, KERNEL_X)->shape.rank], &window);
     window.groups = 1;
     host_pool(&window,
               strcmp(kernel.mode, "max") == 0       ? HOST_POOL_MAX
