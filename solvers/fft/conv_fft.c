@@ -9,10 +9,9 @@
  * The spectra lie in workspace.
  *
  * Accuracy: an output carries the rounding of its whole tile, so errors go by
- * the largest output, not by its own size. The tolerance for FFTs is 16 (1 + log2(L + 1)) units, where a unit is
- * 2^-24 times the tensor's largest magnitude and L the number of products of a sum (worker/verify/tolerance.h).
- * Errors stay below a quarter of it. Measured for L from 5 to 36300: up to 6 units with values of either sign, 14
- * with values of one sign; that is at least 11 times below.
+ * the largest output, not by its own size; worker/verify/tolerance.h derives the tolerance from set_rounding().
+ * Measured for sums of 5 to 36300 products, in units of 2^-24 times the tensor's largest magnitude: up to 6 with
+ * values of either sign, 14 with values of one sign.
  */
 #include <math.h>
 
@@ -687,6 +686,23 @@ static void add_y(const struct recipe *recipe)
     conv_add_epilogue_args(p, launch);
 }
 
+/* A value is transformed along two axes in log2(size) stages, and there are three transforms. A stage adds, and rotates
+ * half of the values (two products and their sum); pairs of real rows are separated by one addition more. */
+static void set_rounding(const struct problem *p, const struct fft_plan *plan,
+                         struct solution *solution)
+{
+    const double stage = 1 + 3.0 / 2;
+    double taps = (double)p->fil[AXIS_H] * (double)p->fil[AXIS_W] /
+                  ((double)plan->h.phases * (double)plan->w.phases);
+
+    solution->rounding = (struct solution_rounding){
+        .transforms = true,
+        .terms = plan->terms,
+        .growth = sqrt(2 / fmax(taps, 1)),
+        .roundings = 3 * (2 * stage * log2(plan->size) + 1),
+    };
+}
+
 static bool fft_solve(const struct problem *p, const struct context *context,
                       const struct perf_config *config, struct solution *solution, GError **error)
 {
@@ -706,6 +722,7 @@ static bool fft_solve(const struct problem *p, const struct context *context,
     add_product(&recipe);
     add_y(&recipe);
     solution->flops = fft_plan_transform_flops(&recipe.plan) + fft_plan_product_flops(&recipe.plan);
+    set_rounding(p, &recipe.plan, solution);
     conv_set_compulsory_bytes(p, solution);
     return true;
 }

@@ -67,6 +67,19 @@ struct launch {
     struct launch_arg args[LAUNCH_ARGS_MAX];
 };
 
+/*
+ * How the rounding errors of a solution that transforms tiles (Winograd, FFT) compare with those of a plain sum of
+ * products; worker/verify/tolerance.h has the formula. All 0 for a solution that is such a sum, in any order.
+ */
+struct solution_rounding {
+    bool transforms; /* an element has the errors of its whole tile */
+    double terms;    /* products in the longest sum of transformed values */
+    /* The root of the mean square that a tile's products have in an output, by that of the products of the plain
+     * sum: how much larger the errors of the transformed sums are than those of a plain sum. */
+    double growth;
+    double roundings; /* of all transforms that an element's value goes through */
+};
+
 struct solution {
     int launch_count;
     struct launch launches[SOLUTION_LAUNCHES_MAX];
@@ -81,6 +94,7 @@ struct solution {
     double flops;      /* operations the solution itself does (a multiply-accumulate counts as 2) */
     double read_bytes; /* compulsory: bytes it cannot avoid reading */
     double write_bytes; /* compulsory: bytes it cannot avoid writing */
+    struct solution_rounding rounding;
 };
 
 void solution_init(struct solution *solution);

@@ -15,8 +15,8 @@
  * Networks" (2015).
  *
  * Accuracy: sums are FP32, but the transforms take differences of neighbours, so that an element's error
- * follows the largest magnitude in its tile. Tiles of 4x4 lose more than those of 2x2. Tests allow 128 u times
- * the tensor's largest magnitude, u = 2^-24. INT8 is not served, because the filters' transforms have halves.
+ * follows the largest magnitude in its tile. Tiles of 4x4 lose more than those of 2x2: winograd_growth.h has the
+ * matrices and what they make of errors, worker/verify/tolerance.h the tolerance. INT8 is not served, because the filters' transforms have halves.
  */
 #include <string.h>
 
@@ -26,6 +26,7 @@
 #include "solvers/framework/solver_rows.h"
 #include "solvers/gemm/gemm.h"
 #include "solvers/implicit_gemm/simt_common.h"
+#include "solvers/winograd/winograd_growth.h"
 
 /* The planes of one tensor's transformed values in the workspace; winograd.h describes their layout. */
 struct winograd_planes {
@@ -715,6 +716,23 @@ static const char *out_transform(enum direction direction, bool large)
     return large ? "Y4_6" : "Y2_4";
 }
 
+/* Sums are over the other channels of a group, in W over patches. */
+static void set_rounding(const struct problem *p, int tile, const struct winograd_plan *plan,
+                         struct solution *solution)
+{
+    const struct winograd_filtering *filtering =
+        winograd_filtering(p->direction == DIRECTION_W, tile);
+    int64_t channels = p->direction == DIRECTION_F ? p->c : p->k;
+
+    solution->rounding = (struct solution_rounding){
+        .transforms = true,
+        .terms = (double)(p->direction == DIRECTION_W ? winograd_patches(&plan->b)
+                                                      : channels / p->groups),
+        .growth = winograd_growth(filtering),
+        .roundings = winograd_roundings(filtering),
+    };
+}
+
 static bool winograd_solve(const struct problem *p, const struct context *context,
                            const struct perf_config *config, struct solution *solution,
                            GError **error)
@@ -746,6 +764,7 @@ static bool winograd_solve(const struct problem *p, const struct context *contex
     solution->workspace_bytes = plan.c.offset + plan.part_bytes * (uint64_t)plan.splits;
     solution->flops = 2.0 * plan.places * (double)winograd_patches(&plan.b) * (double)p->k *
                       (double)(p->c / p->groups);
+    set_rounding(p, tile, &plan, solution);
     conv_set_compulsory_bytes(p, solution);
     return true;
 }

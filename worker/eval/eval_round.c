@@ -173,8 +173,7 @@ static bool evaluate(struct state *s, const struct eval_config *config, bool ver
 
     if (!prepare(s, config, &solution, &invocation, error))
         return false;
-    bool done = !verify || workbench_verify(&s->bench, &invocation,
-                                            s->round->request->solver->algorithm, &verdict, error);
+    bool done = !verify || workbench_verify(&s->bench, &invocation, &verdict, error);
     if (done && verify)
         outcome->error = verdict.error;
     if (done && verdict.failure != FAILURE_NONE) {

@@ -88,7 +88,8 @@ bool invocation_prepare(struct invocation *invocation, struct device *device,
 {
     *invocation = (struct invocation){.device = device,
                                       .launch_count = solution->launch_count,
-                                      .pack_count = solution->pack_count};
+                                      .pack_count = solution->pack_count,
+                                      .rounding = solution->rounding};
     invocation->slices = g_ptr_array_new();
     invocation->kernels = g_ptr_array_new();
     for (int i = 0; i < solution->launch_count; i++) {

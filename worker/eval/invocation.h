@@ -15,6 +15,7 @@ struct invocation {
     struct device *device;
     int launch_count;
     int pack_count; /* the first launches, which pack the filter */
+    struct solution_rounding rounding;
     struct invocation_launch {
         struct device_launch launch;
         struct device_arg args[LAUNCH_ARGS_MAX];

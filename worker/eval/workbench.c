@@ -532,13 +532,13 @@ static bool judge_by_host(struct workbench *bench, const struct tolerance *toler
     return !bench->judge || verdict->failure != FAILURE_NONE || refresh_judge(bench, error);
 }
 
-static bool judge_output(struct workbench *bench, const char *algorithm, struct verdict *verdict,
-                         GError **error)
+static bool judge_output(struct workbench *bench, const struct solution_rounding *rounding,
+                         struct verdict *verdict, GError **error)
 {
     struct tolerance tolerance;
     bool settled;
 
-    tolerance_init(&tolerance, &bench->problem, algorithm,
+    tolerance_init(&tolerance, &bench->problem, rounding,
                    bench->judge ? judge_length(bench->judge) : bench->reference->length);
     if (!judge_by_device(bench, &tolerance, verdict, &settled, error))
         return false;
@@ -597,12 +597,13 @@ bool workbench_strayed(struct workbench *bench, struct verdict *verdict, GError 
            (verdict->failure == FAILURE_NONE || renew_references(bench, error));
 }
 
-bool workbench_verify(struct workbench *bench, struct invocation *invocation, const char *algorithm,
+bool workbench_verify(struct workbench *bench, struct invocation *invocation,
                       struct verdict *verdict, GError **error)
 {
     *verdict = (struct verdict){0};
     if (!run_poisoned(bench, invocation, error) || !workbench_strayed(bench, verdict, error) ||
-        (verdict->failure == FAILURE_NONE && !judge_output(bench, algorithm, verdict, error)))
+        (verdict->failure == FAILURE_NONE &&
+         !judge_output(bench, &invocation->rounding, verdict, error)))
         return false;
     /* The config that was found wrong may have changed the inputs. They are written again, since
      * the next run may be timed without being verified. */

@@ -71,9 +71,8 @@ bool workbench_is_cold(const struct workbench *bench);
 
 /* Verifies one run: writes the inputs, packs the filter if the solution does, poisons output and workspace, runs, and
  * compares the output. A solution that packs runs twice after packing once. Returns false with an error for a call that the device refuses. Damage that the run
- * does to guard zones, inputs or references is repaired before the next verified run. algorithm:
- * the solver's family, for the tolerance. */
-bool workbench_verify(struct workbench *bench, struct invocation *invocation, const char *algorithm,
+ * does to guard zones, inputs or references is repaired before the next verified run. */
+bool workbench_verify(struct workbench *bench, struct invocation *invocation,
                       struct verdict *verdict, GError **error);
 
 /* Looks whether runs since the last look wrote outside of the operands' copy 0 or the workspace.

@@ -338,7 +338,7 @@ static bool verify_steps(struct pipeline *pipeline, GError **error)
         struct ready_step *ready = &pipeline->steps[i];
         const struct verifiable step = {.device = pipeline->device,
                                         .problem = &ready->step->problem,
-                                        .solver = ready->solver,
+                                        .rounding = &ready->solution.rounding,
                                         .tensors = ready->tensors,
                                         .memory = ready->memory,
                                         .is_in_place = shares_output(pipeline, ready->step),

@@ -1,5 +1,7 @@
 #include "worker/pipeline/pipeline_verify.h"
 
+#include <math.h>
+
 #include "worker/verify/guarded.h"
 
 /* Multiply-accumulates of a step that are computed on the host. */
@@ -31,13 +33,16 @@ static bool read_operands(const struct verifiable *step, enum tensor_role out,
 
 /*
  * Tuning's tolerance (tolerance.h) counts on sums of random numbers, whose roundings partly cancel. Real activations are
- * all positive behind a relu, and their sums' roundings add up: at most L + 1 of them.
+ * all positive behind a relu, and their sums' roundings add up: at most L + 1 of them. Sums that do not cancel are up to
+ * sqrt(L) times as large as random ones, and so are the roundings of their transforms.
  */
 #define RANDOM_SUMS 16
 
 static void allow_real_sums(struct tolerance *tolerance, double length)
 {
-    tolerance->per_magnitude *= MAX(1, (length + 2) / RANDOM_SUMS);
+    double least = tolerance->tensor_wide ? sqrt(length) : 1;
+
+    tolerance->per_magnitude *= MAX(least, (length + 2) / RANDOM_SUMS);
 }
 
 static bool compare(const struct verifiable *step, enum tensor_role out,
@@ -54,7 +59,7 @@ static bool compare(const struct verifiable *step, enum tensor_role out,
                                                     (int)g_get_num_processors(), WORK_LIMIT, error);
     if (!reference)
         return false;
-    tolerance_init(&tolerance, step->problem, step->solver->algorithm, reference->length);
+    tolerance_init(&tolerance, step->problem, step->rounding, reference->length);
     allow_real_sums(&tolerance, reference->length);
     verify_output(tensor, image, poison, reference, &tolerance, verdict);
     reference_unref(reference);

@@ -6,7 +6,7 @@
 #ifndef WORKER_PIPELINE_PIPELINE_VERIFY_H
 #define WORKER_PIPELINE_PIPELINE_VERIFY_H
 
-#include "solvers/framework/solver.h"
+#include "solvers/framework/solution.h"
 #include "worker/device/device.h"
 #include "worker/verify/verify.h"
 
@@ -14,7 +14,7 @@
 struct verifiable {
     struct device *device;
     const struct problem *problem;
-    const struct solver *solver;
+    const struct solution_rounding *rounding; /* of the step's solution */
     const struct tensor *tensors;        /* by role */
     struct device_memory *const *memory; /* by role */
     bool is_in_place;                    /* the output shares memory with an operand that is read */

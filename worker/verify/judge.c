@@ -570,7 +570,7 @@ static bool check_comparison(struct judge *judge, struct device_memory *poisoned
     struct tolerance tolerance;
     struct judged judged;
 
-    tolerance_init(&tolerance, &judge->problem, "Direct", judge_length(judge));
+    tolerance_init(&tolerance, &judge->problem, NULL, judge_length(judge));
     if (!judge_compare(judge, poisoned, &tolerance, &judged, error))
         return false;
     if (judged.wrong > judge->count / 2)

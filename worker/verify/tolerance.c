@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#define PLAIN_MOST      16.0
-#define WINOGRAD_FACTOR 128.0
+#define PLAIN_MOST       16.0
+#define TRANSFORM_FACTOR 4.0
 
 static double unit_roundoff(enum data_type type)
 {
@@ -49,17 +49,25 @@ static bool is_selection(const struct problem *p)
            (p->kind == OP_RESIZE && g_str_has_prefix(p->mode, "nearest,"));
 }
 
-void tolerance_init(struct tolerance *tolerance, const struct problem *p, const char *algorithm,
-                    double length)
+/* f of tolerance.h, for FP32. */
+static double factor_of(const struct solution_rounding *rounding, double length)
+{
+    if (!rounding || !rounding->transforms)
+        return fmin(length + 2, PLAIN_MOST);
+    return rounding->growth * (fmin(rounding->terms + 2, PLAIN_MOST) +
+                               TRANSFORM_FACTOR * sqrt(rounding->roundings / rounding->terms));
+}
+
+void tolerance_init(struct tolerance *tolerance, const struct problem *p,
+                    const struct solution_rounding *rounding, double length)
 {
     enum tensor_role out = problem_output_role(p);
     /* The direction's two inputs are all roles but that of the output. */
     enum tensor_role a = out == TENSOR_X ? TENSOR_Y : TENSOR_X;
     enum tensor_role b = out == TENSOR_W ? TENSOR_Y : TENSOR_W;
-    bool winograd = strcmp(algorithm, "Winograd") == 0, fft = strcmp(algorithm, "FFT") == 0;
     bool all_double = p->type[a] == TYPE_FP64 && p->type[b] == TYPE_FP64;
     double sum_unit = all_double ? 0x1p-53 : 0x1p-24;
-    double factor = fmin(length + 2, PLAIN_MOST);
+    double factor = factor_of(rounding, length);
 
     *tolerance = (struct tolerance){0};
     /* Sums of integers; other kinds divide. */
@@ -67,17 +75,10 @@ void tolerance_init(struct tolerance *tolerance, const struct problem *p, const 
     bool copies_integers = p->kind != OP_CONV && is_integer(p->type[TENSOR_X]) &&
                            is_integer(p->type[out]) && is_selection(p);
     tolerance->exact = (integers || copies_integers) && !p->epilogue[0];
-    tolerance->tensor_wide = winograd || fft;
-    if (winograd)
-        factor = WINOGRAD_FACTOR;
-    else if (fft)
-        factor = PLAIN_MOST * (1 + log2(length + 1));
+    tolerance->tensor_wide = rounding && rounding->transforms;
     if (all_double)
         factor *= 2;
     tolerance->per_magnitude = factor * sum_unit;
-    double in_unit = fmax(unit_roundoff(p->type[a]), unit_roundoff(p->type[b]));
-    if (tolerance->tensor_wide && in_unit > 0x1p-24)
-        tolerance->per_magnitude += in_unit / 8;
     tolerance->per_value = unit_roundoff(p->type[out]);
     tolerance->smallest = smallest_step(p->type[out]);
     if (is_integer(p->type[out])) {

@@ -8,10 +8,12 @@
  *
  *   tolerance = f * u * m  +  v * |expected|  +  the output type's smallest step.
  *
- *   Direct, GEMM, ImplicitGEMM   f = min(L + 2, 16).
- *   Winograd                     f = 128, m the largest of the tensor.
- *   FFT                          f = 16 * (1 + log2(L + 1)), m the largest of the tensor.
+ *   plain sums             f = min(L + 2, 16)
+ *   transformed tiles      f = growth * (min(terms + 2, 16) + 4 sqrt(roundings / terms)), m the largest of the tensor
  *
+ * growth, terms and roundings are the solution's (solvers/framework/solution.h).
+ *
+ * Plain sums (Direct, GEMM, ImplicitGEMM):
  * - A sum of L rounded products is off by at most (L + 1) u m (Higham, Accuracy and Stability of Numerical
  *   Algorithms, 2002, section 3.1): the bound for short sums.
  * - 16 bounds long sums. With the inputs of random.h partial sums grow like a random walk, as sqrt(i), and the
@@ -19,11 +21,26 @@
  *   16 is four times as much. Up to L of a million the tolerance 16 u m also stays below the typical product
  *   (0.4), so a missing product is found.
  * - FP64 doubles f, since the reference rounds in the same type.
- * - Winograd's transforms lose the same accuracy however short the sum is: the largest error seen was 50 u m, of
- *   F(4x4,3x3) with nine products.
- * - Winograd and FFT mix neighbouring elements, so an element of small magnitude has the errors of its whole tile:
- *   the tensor's largest magnitude counts. With 16-bit tensors their transformed inputs are rounded, too, and
- *   u_in * m / 8 is added, where u_in is the unit roundoff of the inputs' type.
+ *
+ * Transformed tiles (Winograd, FFT). Inputs are read exactly, and all else is FP32 whatever the tensors' type, so
+ * nothing but the output's own rounding (v) depends on the type.
+ * - Winograd's output is A((G g) (B d)) along each axis (Lavin and Gray 2015), where sums over `terms` are taken
+ *   between the brackets and A. An output o is thus the sum, over the places i of a tile, of A[o][i] times a sum of
+ *   `terms` products. With random inputs the sum of place i is |G[i]| |B[i]| times as large (Euclidean norms of the
+ *   matrices' rows) as one of `terms` plain products, and so is its error. The errors of places are independent: their
+ *   squares add up to r(o)^2 = sum of (A[o][i] |G[i]| |B[i]|)^2 times that of a sum of `terms` products; two axes
+ *   multiply. A plain sum has `taps` times more products, and its error is `taps` times as large, since the error of a
+ *   random walk grows as its length. Hence growth = max r(o)^2 / taps: 0.56 for F(2x2,3x3), 10 for F(4x4,3x3); in W
+ *   1 for F(3x3,2x2), 6 for F(3x3,4x4). It is more than 1 for the large tiles, as A and B have entries up to 8 and 5.
+ * - A Fourier transform keeps the mean square. The sum of a frequency has taps times fewer products than a plain sum,
+ *   each sqrt(taps) times as large, and its two parts, real and imaginary, both err: growth = sqrt(2 / taps).
+ * - The transforms round, too, `roundings` times on a value's way. A rounding's error is 0.41 u of the value (root of
+ *   the mean square), and values are sqrt(terms) products large. The mean product is 0.39, the root of the mean square
+ *   0.44 (random.h). So the standard deviation is 0.46 u sqrt(roundings / terms) growth m. The factor 4 is nine
+ *   standard deviations; the largest of a hundred million elements is at six.
+ * - Neighbouring elements share a tile, so an element of small magnitude has the errors of its whole tile: the
+ *   tensor's largest magnitude counts.
+ *
  * - Integers must be exact.
  *
  * With an epilogue the tolerance of the sum, E = f * u * m, goes through the epilogue's steps (epilogue_bound.h):
@@ -40,23 +57,23 @@
 #ifndef WORKER_VERIFY_TOLERANCE_H
 #define WORKER_VERIFY_TOLERANCE_H
 
-#include "solvers/problem/problem.h"
+#include "solvers/framework/solution.h"
 
 struct tolerance {
     bool exact;
     /* Each element's magnitude is replaced by the largest one of the tensor. */
     bool tensor_wide;
-    double per_magnitude; /* factor of the magnitude: f * u, plus u_in / 8 where that is added */
+    double per_magnitude; /* factor of the magnitude: f * u */
     double per_value;     /* v */
     /* the smallest step of the output's type; 1/2 for an integer type that was not exact before its rounding */
     double smallest;
     double overflow; /* values of this size and larger are infinite in the output's type */
 };
 
-/* Sets the tolerance of a problem. algorithm: the solver's family ("Direct", "Winograd"); an
- * unknown one counts as Direct. length: L, the products in the longest sum. */
-void tolerance_init(struct tolerance *tolerance, const struct problem *p, const char *algorithm,
-                    double length);
+/* Sets the tolerance of a problem's solution. rounding: the solution's, NULL for a plain sum. length: L, the products in
+ * the longest sum. */
+void tolerance_init(struct tolerance *tolerance, const struct problem *p,
+                    const struct solution_rounding *rounding, double length);
 /* One element of a reference. */
 struct expected {
     double value;

@@ -137,7 +137,7 @@ static void test_faults(void)
         /* Each fault is followed by the right kernel, which must pass. */
         gsize row = i % 2 ? 0 : i / 2;
         kernel.fault = rows[row].fault;
-        g_assert_true(workbench_verify(&bench, &invocation, "Direct", &verdict, &error));
+        g_assert_true(workbench_verify(&bench, &invocation, &verdict, &error));
         g_assert_no_error(error);
         g_test_message("fault %d: %s", (int)rows[row].fault, verdict.detail);
         g_assert_cmpstr(failure_name(verdict.failure), ==, failure_name(rows[row].failure));

@@ -64,7 +64,7 @@ static void trial_verify(struct trial *t)
 {
     g_autoptr(GError) error = NULL;
     struct verdict verdict;
-    workbench_verify(&t->bench, &t->invocation, "Direct", &verdict, &error);
+    workbench_verify(&t->bench, &t->invocation, &verdict, &error);
     g_assert_no_error(error);
     g_assert_cmpint(verdict.failure, ==, FAILURE_NONE);
     g_assert_cmpfloat(verdict.error, <=, 1);
@@ -130,7 +130,7 @@ static void test_dropped(void)
     trial_open(&trial, &means);
     trial_verify(&trial);
     launches_left = 3;
-    g_assert_false(workbench_verify(&trial.bench, &trial.invocation, "Direct", &verdict, &error));
+    g_assert_false(workbench_verify(&trial.bench, &trial.invocation, &verdict, &error));
     g_assert_error(error, DEVICE_ERROR, DEVICE_ERROR_FAULT);
     g_assert_cmpint(launches_left, ==, -1);
     trial_close(&trial);
@@ -156,7 +156,7 @@ static void test_strayed(void)
     samples = 0;
     struct guarded *output = &trial.bench.memory[trial.bench.out];
     g_assert_true(healthy->write(output->whole, GUARD_BYTES + output->bytes, "", 1, NULL));
-    workbench_verify(&trial.bench, &trial.invocation, "Direct", &verdict, &error);
+    workbench_verify(&trial.bench, &trial.invocation, &verdict, &error);
     g_assert_no_error(error);
     g_assert_cmpint(verdict.failure, ==, FAILURE_OUT_OF_BOUNDS);
     g_assert_cmpint(samples, >, 0); /* this problem's reference is computed again */

@@ -150,7 +150,7 @@ static void judge(struct kernel *kernel, struct workbench *bench, struct invocat
     g_autoptr(GError) error = NULL;
     kernel->fault = fault;
     kernel->runs = 0;
-    g_assert_true(workbench_verify(bench, invocation, "Direct", verdict, &error));
+    g_assert_true(workbench_verify(bench, invocation, verdict, &error));
     g_assert_no_error(error);
 }
 
@@ -357,7 +357,7 @@ static void test_refused_launch(void)
     kernel_init(&kernel, TYPE_FP32, TYPE_FP32);
     prepare(&kernel, &bench, &invocation);
     kernel.fake.refuse_launch = true;
-    g_assert_false(workbench_verify(&bench, &invocation, "Direct", &verdict, &error));
+    g_assert_false(workbench_verify(&bench, &invocation, &verdict, &error));
     g_assert_error(error, DEVICE_ERROR, DEVICE_ERROR_LAUNCH);
     invocation_clear(&invocation);
     workbench_close(&bench);

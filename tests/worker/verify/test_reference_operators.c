@@ -149,7 +149,7 @@ static void check_verdicts(const struct problem *p, GRand *random)
     struct verdict right, wrong;
     struct tensor y;
     tensor_init(&y, p, TENSOR_Y);
-    tolerance_init(&tolerance, p, "Direct", reference->length);
+    tolerance_init(&tolerance, p, NULL, reference->length);
     g_autofree void *data = g_malloc0((gsize)tensor_bytes(&y));
     tensor_from_dense(&y, reference->value, data);
     verify_output(&y, data, 0xff, reference, &tolerance, &right);
@@ -180,10 +180,10 @@ static void elements_that_are_copied_must_be_equal(void)
     struct tolerance tolerance;
     g_assert_true(
         problem_key_parse("pool(max)-4-8-8-2x2-4-4-4-1-0x0-2x2-1x1-0-NCHW-INT8-F", &p, NULL));
-    tolerance_init(&tolerance, &p, "Direct", 1);
+    tolerance_init(&tolerance, &p, NULL, 1);
     g_assert_true(tolerance.exact);
     g_strlcpy(p.mode, "average", sizeof p.mode);
-    tolerance_init(&tolerance, &p, "Direct", 4);
+    tolerance_init(&tolerance, &p, NULL, 4);
     g_assert_false(tolerance.exact);
 }
 

@@ -3,27 +3,30 @@
 #include <glib.h>
 #include <math.h>
 
+#include "solvers/framework/solver.h"
+#include "solvers/problem/problem_key.h"
+
 static void test_tolerance(void)
 {
     static const struct {
         enum data_type type;
-        const char *algorithm;
+        struct solution_rounding rounding;
         double length, expected, magnitude, largest, tolerance;
     } rows[] = {
-        {TYPE_FP32, "Direct", 1, 1, 1, 9, 3 * 0x1p-24 + 0x1p-24},
-        {TYPE_FP32, "GEMM", 1000, 0, 2, 9, 32 * 0x1p-24},
-        {TYPE_FP32, "Winograd", 1000, 0, 2, 9, 128 * 9 * 0x1p-24},
-        {TYPE_FP32, "FFT", 7, 0, 2, 9, 64 * 9 * 0x1p-24},
-        {TYPE_FP16, "Direct", 1000, 4, 2, 9, 32 * 0x1p-24 + 4 * 0x1p-11},
-        {TYPE_FP16, "Winograd", 1000, 0, 2, 9, 128 * 9 * 0x1p-24 + 9 * 0x1p-14},
-        {TYPE_FP64, "Direct", 1000, 0, 2, 9, 64 * 0x1p-53},
+        {TYPE_FP32, {0}, 1, 1, 1, 9, 3 * 0x1p-24 + 0x1p-24},
+        {TYPE_FP32, {0}, 1000, 0, 2, 9, 32 * 0x1p-24},
+        {TYPE_FP32, {true, 6, 0.5, 24}, 54, 0, 2, 9, 0.5 * (8 + 4 * 2) * 9 * 0x1p-24},
+        {TYPE_FP32, {true, 100, 2, 25}, 900, 0, 2, 9, 2 * (16 + 4 * 0.5) * 9 * 0x1p-24},
+        {TYPE_FP16, {0}, 1000, 4, 2, 9, 32 * 0x1p-24 + 4 * 0x1p-11},
+        {TYPE_FP16, {true, 100, 2, 25}, 900, 0, 2, 9, 2 * (16 + 4 * 0.5) * 9 * 0x1p-24 + 0x1p-24},
+        {TYPE_FP64, {0}, 1000, 0, 2, 9, 64 * 0x1p-53},
     };
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
         struct tolerance tolerance;
         struct problem p;
         problem_init(&p);
         p.type[TENSOR_X] = p.type[TENSOR_W] = p.type[TENSOR_Y] = rows[i].type;
-        tolerance_init(&tolerance, &p, rows[i].algorithm, rows[i].length);
+        tolerance_init(&tolerance, &p, &rows[i].rounding, rows[i].length);
         const struct expected expected = {rows[i].expected, rows[i].magnitude, 1, 0};
         double allowed = tolerance_at(&tolerance, &expected, rows[i].largest);
         g_assert_cmpfloat_with_epsilon(allowed / rows[i].tolerance, 1, 1e-3);
@@ -47,7 +50,7 @@ static void test_integers_are_exact(void)
         p.type[TENSOR_X] = rows[i].x;
         p.type[TENSOR_W] = rows[i].w;
         p.type[TENSOR_Y] = rows[i].y;
-        tolerance_init(&tolerance, &p, "Direct", 1000);
+        tolerance_init(&tolerance, &p, NULL, 1000);
         g_assert_cmpint(tolerance.exact, ==, rows[i].is_exact);
         const struct expected expected = {100, 100, 1, 0};
         g_assert_true((tolerance_at(&tolerance, &expected, 100) == 0) == rows[i].is_exact);
@@ -62,7 +65,7 @@ static void test_requantised(void)
     problem_init(&p);
     p.type[TENSOR_X] = p.type[TENSOR_W] = p.type[TENSOR_Y] = TYPE_INT8;
     g_strlcpy(p.epilogue, "+requant(INT8,tensor)", sizeof p.epilogue);
-    tolerance_init(&tolerance, &p, "Direct", 1000);
+    tolerance_init(&tolerance, &p, NULL, 1000);
     g_assert_false(tolerance.exact);
     const struct expected expected = {10.5, 1e5, 0.01, 1e-5};
     double allowed = tolerance_at(&tolerance, &expected, 1e5);
@@ -80,7 +83,7 @@ static void test_gain_and_slack(void)
     struct problem p;
     problem_init(&p);
     g_strlcpy(p.epilogue, "+affine(3,0)", sizeof p.epilogue);
-    tolerance_init(&tolerance, &p, "GEMM", 1000);
+    tolerance_init(&tolerance, &p, NULL, 1000);
     const struct expected plain = {0, 2, 1, 0}, grown = {0, 2, 3, 0.5};
     double once = tolerance_at(&tolerance, &plain, 2), more = tolerance_at(&tolerance, &grown, 2);
     g_assert_cmpfloat_with_epsilon(more, 3 * once + 0.5, 1e-12);
@@ -93,7 +96,7 @@ static void test_overflow(void)
     struct problem p;
     problem_init(&p);
     p.type[TENSOR_Y] = TYPE_FP16;
-    tolerance_init(&tolerance, &p, "Direct", 10);
+    tolerance_init(&tolerance, &p, NULL, 10);
     g_assert_cmpfloat(tolerance_error(&tolerance, 1e6, INFINITY), ==, 0);
     g_assert_cmpfloat(tolerance_error(&tolerance, 65519, INFINITY), ==, 1);
     g_assert_cmpfloat(tolerance_error(&tolerance, 1e6, -INFINITY), >, 1e5);
@@ -103,11 +106,61 @@ static void test_overflow(void)
     g_assert_cmpfloat(tolerance_error(&tolerance, NAN, NAN), ==, 0);
 }
 
+/* The rounding of a solver's default config for an H100. */
+static struct solution_rounding rounding_of(const char *solver_name, const struct problem *p)
+{
+    const struct solver *solver = solver_find(solver_name);
+    g_autoptr(GError) error = NULL;
+    struct perf_config config;
+    struct solution solution;
+    struct context context;
+    struct target target;
+    g_assert_true(target_parse("sm_90_132_80g", &target, NULL));
+    context_init(&context, &target);
+    solver->default_config(p, &context, &config);
+    solver_solve(solver, p, &context, &config, &solution, &error);
+    g_assert_no_error(error);
+    return solution.rounding;
+}
+
+/* Sums of 16-bit products that are transformed in FP32 must be as exact as those of FP32: a fault of a hundredth of
+ * the results' spread is found, which is sqrt(L) times the root of the mean square product. */
+static void test_transforms(void)
+{
+    static const struct {
+        const char *solver, *key;
+    } rows[] = {
+        {"ConvWinograd", "64-56-56-3x3-64-56-56-64-1x1-1x1-1x1-0-NCHW-BF16-W"},
+        {"ConvWinograd", "64-56-56-3x3-64-56-56-64-1x1-1x1-1x1-0-NCHW-BF16-F"},
+        {"ConvWinograd", "1-56-56-3x3-8-56-56-4-1x1-1x1-1x1-0-NCHW-FP16-F"},
+        {"ConvFft", "64-28-28-9x9-64-28-28-8-4x4-1x1-1x1-0-NCHW-BF16-F"},
+        {"ConvFft", "1-64-64-5x5-8-64-64-8-2x2-1x1-1x1-0-NCHW-FP16-F"},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_autoptr(GError) error = NULL;
+        struct tolerance tolerance;
+        struct problem p;
+        problem_key_parse(rows[i].key, &p, &error);
+        g_assert_no_error(error);
+        double length = p.direction == DIRECTION_W ? (double)(p.n * p.out[AXIS_H] * p.out[AXIS_W])
+                                                   : (double)(p.c * p.fil[AXIS_H] * p.fil[AXIS_W]);
+        struct solution_rounding rounding = rounding_of(rows[i].solver, &p);
+        g_assert_true(rounding.transforms);
+        tolerance_init(&tolerance, &p, &rounding, length);
+        const struct expected expected = {.magnitude = 0.39 * length, .gain = 1};
+        double allowed = tolerance_at(&tolerance, &expected, 0.39 * length);
+        g_test_message("%s: %.2g of the spread", rows[i].key, allowed / (0.44 * sqrt(length)));
+        g_assert_cmpfloat(allowed, <, 0.01 * 0.44 * sqrt(length));
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
     g_test_add_func("/tolerance/follows_its_formula", test_tolerance);
+    g_test_add_func("/tolerance/transforms_of_16_bits_are_as_exact_as_those_of_32",
+                    test_transforms);
     g_test_add_func("/tolerance/integers_are_exact", test_integers_are_exact);
     g_test_add_func("/tolerance/requantised_results_are_off_at_ties_alone", test_requantised);
     g_test_add_func("/tolerance/epilogues_let_it_grow", test_gain_and_slack);
