@@ -63,8 +63,9 @@ BEGIN
     END IF;
     SELECT count(*) INTO job_count FROM jobs WHERE campaign_id = campaign;
     bundle_jobs := least(greatest(job_count / 1024, 1), 64);
-    INSERT INTO bundles (campaign_id, solver_id, state, round_no, position, job_ids)
-    SELECT campaign, solver_id, 'ready', round_no, min(position), array_agg(id ORDER BY position)
+    INSERT INTO bundles (campaign_id, solver_id, state, round_no, position, job_ids, price)
+    SELECT campaign, solver_id, 'ready', placed.round_no, min(position), array_agg(id ORDER BY position),
+           CASE WHEN is_limited(c) THEN 0 ELSE placed.round_no END
     FROM (SELECT j.id, j.solver_id, j.position, had.round_no,
                  (row_number() OVER (PARTITION BY j.solver_id, had.round_no ORDER BY j.position) - 1)
                      / bundle_jobs AS part
@@ -72,7 +73,7 @@ BEGIN
           CROSS JOIN LATERAL (SELECT coalesce(max(r.number) + 1, 0) AS round_no FROM rounds r
                               WHERE r.campaign_id = campaign AND r.job_id = j.id) AS had
           WHERE j.campaign_id = campaign AND e.job_id IS NULL) AS placed
-    GROUP BY solver_id, round_no, part ORDER BY round_no, min(position);
+    GROUP BY solver_id, placed.round_no, part ORDER BY placed.round_no, min(position);
     PERFORM settle_campaign(campaign, 0);
     PERFORM wake_workers(campaign, true, 4);
     RETURN reused_count;
@@ -215,6 +216,9 @@ BEGIN
         RAISE EXCEPTION USING ERRCODE = 'SJ002',
             MESSAGE = format('cannot set the deadline of campaign %s: it is cancelled', campaign);
     END IF;
+    IF changes ? 'deadline' THEN
+        PERFORM rate_anew(campaign);
+    END IF;
     -- It joins its rivals anew, as after a pause: they worked meanwhile.
     IF was_overdue AND changes ? 'deadline' THEN
         UPDATE campaigns SET state = 'paused' WHERE id = campaign;
@@ -258,7 +262,9 @@ BEGIN
     ELSIF now_state = 'cancelled' THEN
         RAISE EXCEPTION USING ERRCODE = 'SJ002',
             MESSAGE = format('cannot extend campaign %s: it is cancelled', campaign);
-    ELSIF new_budget = 0 OR new_budget > spent_seconds(campaign) THEN
+    END IF;
+    PERFORM rate_anew(campaign);
+    IF new_budget = 0 OR new_budget > spent_seconds(campaign) THEN
         PERFORM reopen_jobs(campaign, false);
         PERFORM wake_workers(campaign, true, 4);
     END IF;
@@ -349,7 +355,7 @@ DECLARE
 BEGIN
     FOREACH open_state IN ARRAY '{ready, built, building, evaluating}'::job_state[] LOOP
         PERFORM FROM bundles b WHERE b.campaign_id = campaign AND b.state = open_state
-        ORDER BY b.round_no DESC, b.position DESC LIMIT 1;
+        ORDER BY b.price DESC, b.position DESC LIMIT 1;
         IF FOUND THEN
             RETURN true;
         END IF;

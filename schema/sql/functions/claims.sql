@@ -15,14 +15,18 @@
 -- neither makes up for the time before nor pays for it. Fair time is only computed if
 -- several campaigns are active.
 --
--- Order of jobs. Bundles are claimed by round, then by position: all jobs get their first
--- round before any job gets its second. Once the campaign's budget is spent, jobs that wait
--- for a later round end, and only first rounds and rounds that measure again are claimed.
+-- Order of jobs. Bundles are claimed by price, then by position. First rounds, and rounds that
+-- measure again, have the price 0: all jobs get their first round before any job gets its
+-- second. Later rounds go by their number; in a campaign whose time is limited, by the seconds
+-- that they take for each ms that they are expected to save (prospects.sql). Once the campaign's
+-- budget is spent, jobs that wait for a later round end, and only first rounds and rounds that
+-- measure again are claimed.
 --
 -- Where the reading begins. The worker's last claim from this pool ended in known_campaign
 -- at (from_round, from_position), and this claim goes on there, so it does not read the
--- bundles claimed before. If it finds nothing from there on, it reads the campaign once
--- more from the front, to find bundles that were released since.
+-- first rounds claimed before. Later rounds are read from the cheapest one on. If it finds
+-- nothing from there on, it reads the campaign once more from the front, to find bundles that
+-- were released since.
 --
 -- A campaign without any open job is settled when a claim finds nothing in it.
 CREATE OR REPLACE FUNCTION claim_jobs(claimer bigint, build boolean, wanted_campaign bigint,
@@ -89,9 +93,16 @@ BEGIN
                        wanted > 0);
 END $$;
 
--- Claims up to `batch` jobs of one campaign, in the order of round and position, beginning
--- at (from_round, from_position). Each bundle that it takes gets a new fence. A bundle with
--- more jobs than are still wanted is split; its other jobs stay claimable.
+-- Claims up to `batch` jobs of one campaign, in the order of price and position, beginning
+-- at from_position of the first rounds, or with the later rounds (from_round > 0). Each bundle
+-- that it takes gets a new fence. A bundle with more jobs than are still wanted is split; its
+-- other jobs stay claimable.
+--
+-- Prices rise while a bundle waits: other solvers shorten the problem's best time, and there is less to
+-- save. So a price is computed anew when its bundle would be claimed for building, and a
+-- bundle that has become dearer goes back to its place. What is claimed is the cheapest
+-- though no other price was looked at (Minoux, Accelerated greedy algorithms for maximizing
+-- submodular set functions, 1978). If all were dearer, what is first after that is claimed.
 --
 -- A bundle with strikes has lost a worker before. One job of it is claimed, and no other job
 -- with it, so a job that kills workers takes no other job with it.
@@ -110,22 +121,42 @@ SET search_path = skipjack, pg_temp SET enable_seqscan = off SET enable_sort = o
 SET enable_bitmapscan = off AS $$
 DECLARE
     to_state job_state := CASE from_state WHEN 'ready' THEN 'building' ELSE 'evaluating' END;
+    from_price double precision := CASE from_round WHEN 0 THEN 0 ELSE 1e-300 END;
     waiting CURSOR FOR
         SELECT * FROM bundles
         WHERE campaign_id = campaign AND state = from_state
-          AND (round_no, position) >= (from_round, from_position)
+          AND (price, position) >= (from_price, CASE from_round WHEN 0 THEN from_position ELSE 0 END)
           AND (round_no <= last_round OR remeasures) AND solver_id = ANY (solver_ids)
           AND NOT (remeasures AND from_state = 'built'
                    AND is_barred(claimer, campaign, job_ids[1], round_no))
-        ORDER BY round_no, position FOR UPDATE SKIP LOCKED;
+        ORDER BY price, position FOR UPDATE SKIP LOCKED;
     b bundles;
     taken bundles;
     wanted integer := batch;
+    reprices boolean := from_state = 'ready'
+        AND (SELECT is_limited(c) FROM campaigns c WHERE c.id = campaign);
+    price_then double precision;
+    repriced boolean := false;
 BEGIN
     OPEN waiting;
     LOOP
         FETCH waiting INTO b;
+        IF NOT FOUND AND repriced AND wanted = batch THEN
+            CLOSE waiting;
+            reprices := false;
+            repriced := false;
+            OPEN waiting;
+            FETCH waiting INTO b;
+        END IF;
         EXIT WHEN NOT FOUND OR (b.strikes > 0 AND wanted < batch);
+        IF reprices THEN
+            price_then := price_now(b);
+            IF price_then > 1.05 * b.price THEN
+                UPDATE bundles SET price = price_then WHERE id = b.id;
+                repriced := true;
+                CONTINUE;
+            END IF;
+        END IF;
         IF b.strikes > 0 THEN
             wanted := 1;
         END IF;
@@ -139,10 +170,10 @@ BEGIN
             UPDATE bundles SET job_ids = b.job_ids[wanted + 1:] WHERE id = b.id;
             INSERT INTO bundles (campaign_id, solver_id, state, round_no, position, job_ids,
                                  strikes, is_partial, fence, worker_id, claim_token, claimed_at, progress_at,
-                                 lease_seconds, remeasures)
+                                 lease_seconds, remeasures, price)
             VALUES (campaign, b.solver_id, to_state, b.round_no, b.position,
                     b.job_ids[1:wanted], b.strikes, b.is_partial, nextval('fences'), claimer, token,
-                    clock_timestamp(), clock_timestamp(), lease, b.remeasures)
+                    clock_timestamp(), clock_timestamp(), lease, b.remeasures, b.price)
             RETURNING * INTO taken;
         END IF;
         RETURN NEXT taken;

@@ -31,15 +31,15 @@ CREATE OR REPLACE TRIGGER note_holder BEFORE INSERT ON bundles
 
 -- Puts jobs that left a bundle into a bundle of their own, which no worker holds. The
 -- new bundle keeps the fence and who claimed it last (claimed_by), so a repeated call is
--- recognized and a late result is accepted.
+-- recognized and a late result is accepted. It keeps the price, too: move_on() sets it anew.
 CREATE OR REPLACE FUNCTION put_jobs(b bundles, ids bigint[], new_state job_state, round integer,
                                     new_strikes integer) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 BEGIN
     INSERT INTO bundles (campaign_id, solver_id, state, round_no, position, job_ids, strikes,
-                         is_partial, fence, claimed_by, remeasures)
+                         is_partial, fence, claimed_by, remeasures, price)
     VALUES (b.campaign_id, b.solver_id, new_state, round, b.position, ids, new_strikes,
-            b.is_partial AND round = b.round_no, b.fence, b.claimed_by, b.remeasures);
+            b.is_partial AND round = b.round_no, b.fence, b.claimed_by, b.remeasures, b.price);
 END $$;
 
 -- Takes jobs out of the locked bundle; b may show only some of its jobs. An empty
@@ -169,12 +169,14 @@ BEGIN
 END $$;
 
 -- Moves a bundle's jobs on after a round. Jobs that want more rounds go on unless the
--- budget is spent. A job whose round kept a result (verified) has a verified config.
+-- budget is spent; in a campaign whose time is limited, jobs of like prices stay together.
+-- A job whose round kept a result (verified) has a verified config.
 CREATE OR REPLACE FUNCTION move_on(b bundles, eager bigint[], verified bigint[], spent boolean)
 RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
     f record;
+    limited boolean := NOT spent AND (SELECT is_limited(c) FROM campaigns c WHERE c.id = b.campaign_id);
 BEGIN
     IF b.remeasures THEN
         PERFORM end_remeasured(b, verified, spent);
@@ -183,9 +185,14 @@ BEGIN
     FOR f IN
         SELECT job = ANY (eager) AS wishes_more, job = ANY (verified) AS verified,
                array_agg(job) AS ids
-        FROM unnest(b.job_ids) AS job GROUP BY 1, 2
+        FROM unnest(b.job_ids) AS job
+        CROSS JOIN LATERAL (
+            SELECT CASE WHEN limited AND cardinality(b.job_ids) > 1 AND job = ANY (eager)
+                   THEN price_of(b.campaign_id, ARRAY[job]) END AS price) AS own
+        GROUP BY 1, 2, CASE WHEN own.price < 'infinity' THEN round(ln(own.price)) ELSE own.price END
     LOOP
         IF f.wishes_more AND NOT spent THEN
+            b.price := CASE WHEN limited THEN price_of(b.campaign_id, f.ids) ELSE b.round_no + 1 END;
             PERFORM put_jobs(b, f.ids, 'ready', b.round_no + 1, 0);
         ELSIF f.verified THEN
             PERFORM end_verified_jobs(b, f.ids, f.wishes_more, b.round_no + 1);

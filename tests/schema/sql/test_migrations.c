@@ -264,6 +264,7 @@ static const struct planned {
     {"note_kernels_of_rounds", "hashjoin mergejoin"},
     {"priors", "bitmapscan hashjoin mergejoin seqscan"},
     {"propose_asked_golden", "hashjoin mergejoin"},
+    {"prospects", "bitmapscan hashjoin mergejoin seqscan"},
     {"put_problem_rows", "hashjoin mergejoin seqscan"},
     {"rank_results", "bitmapscan seqscan"},
     {"reopen_job", "bitmapscan seqscan"},
@@ -273,6 +274,7 @@ static const struct planned {
     {"set_history_winners", "bitmapscan hashjoin mergejoin seqscan"},
     {"take_over", "bitmapscan mergejoin seqscan"},
     {"thin_history", "bitmapscan hashjoin mergejoin seqscan"},
+    {"tried_configs", "bitmapscan hashjoin mergejoin seqscan"},
 };
 
 /* The planner has no statistics of tables that are a minute old, and would read all of them for one job. So these

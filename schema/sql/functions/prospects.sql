@@ -1,0 +1,150 @@
+-- What the next round of a job is expected to save its network, and what it costs: the order
+-- in which a campaign of limited time works. coordinator/CAMPAIGNS.md derives the rule.
+
+-- A campaign whose time is limited. Any other campaign does all rounds of all jobs, so it
+-- goes by rounds.
+CREATE OR REPLACE FUNCTION is_limited(c campaigns) RETURNS boolean
+LANGUAGE sql IMMUTABLE SET search_path = skipjack, pg_temp AS
+$$ SELECT c.budget_seconds > 0 OR c.deadline IS NOT NULL $$;
+
+-- The configs that jobs have tried, each once, in the order of their first try (place), with
+-- the logarithm of the newest median, NULL if it never ran right. (Each round measures the
+-- default again, and some measure others again.) at_first: it was tried in the job's first
+-- round. seconds: what all rounds of the job took to build and to evaluate, the same in each of
+-- its rows.
+CREATE OR REPLACE FUNCTION tried_configs(campaign bigint, ids bigint[])
+RETURNS TABLE (job_id bigint, place bigint, log_ms double precision, at_first boolean,
+               seconds double precision)
+LANGUAGE plpgsql STABLE ROWS 50
+SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    WITH had AS (
+        SELECT r.job_id, r.number, r.config_counts, r.config_values, o.failures, o.median_ms,
+               sum(r.total_build_seconds + o.total_eval_seconds) OVER its AS seconds,
+               r.number = min(r.number) OVER its AS at_first
+        FROM rounds r CROSS JOIN LATERAL (
+            SELECT * FROM outcomes c WHERE c.campaign_id = campaign AND c.job_id = r.job_id
+            AND c.number = r.number AND NOT c.is_open OFFSET 0) AS o
+        WHERE r.campaign_id = campaign AND r.job_id = ANY (ids)
+        WINDOW its AS (PARTITION BY r.job_id)
+    ), once AS (
+        SELECT h.job_id, min(ARRAY[h.number, t.at]) AS first,
+               ln((array_agg(t.ms ORDER BY h.number DESC, t.at DESC)
+                   FILTER (WHERE t.failure IN (@FAILURE_NONE, @FAILURE_SLOW) AND t.ms > 0))[1]) AS log_ms,
+               bool_or(h.at_first) AS at_first, min(h.seconds) AS seconds
+        FROM had h
+        CROSS JOIN LATERAL unnest(h.failures, h.median_ms) WITH ORDINALITY AS t(failure, ms, at)
+        CROSS JOIN LATERAL (
+            SELECT coalesce(sum_of(h.config_counts[:t.at::integer - 1]), 0)::integer AS n) AS before
+        GROUP BY h.job_id,
+                 h.config_values[before.n + 1:before.n + h.config_counts[t.at::integer]]
+    )
+    SELECT o.job_id, row_number() OVER (PARTITION BY o.job_id ORDER BY o.first), o.log_ms,
+           o.at_first, o.seconds
+    FROM once o;
+END $$;
+
+-- What the next round of each job is expected to save, by the rule of
+-- solvers/search/expected_gain.h on the job's own tries:
+--
+--     m / (since_best + m + 1)     the chance that one of m more configs is the job's new best
+--     exp(-behind / tail)          the chance that this one also beats the problem's best
+--     1 - exp(-tail)               the part of the time that it then saves
+--
+-- tries, since_best: configs tried, and how many of them after the best one. tail: the mean
+-- distance of the seven shortest times to the next one, in logarithms; distances that are
+-- not known yet count as 0.3. behind: the logarithm of the job's best time over that of the problem.
+-- first_ms, best_ms: the job's best of its first round, and of all. problem_ms: the best of
+-- any solver in the campaign. round_seconds: what a round of so many configs took so far.
+-- saves_ms: for the network, so with the problem's multiplicity. NULL for a problem without
+-- any verified config.
+CREATE OR REPLACE FUNCTION prospects(campaign bigint, ids bigint[])
+RETURNS TABLE (job_id bigint, problem_id bigint, solver_id bigint, multiplicity integer, tries bigint,
+               since_best bigint, tail double precision, first_ms double precision,
+               best_ms double precision, problem_ms double precision, seconds double precision,
+               round_seconds double precision, saves_ms double precision)
+LANGUAGE plpgsql STABLE ROWS 10
+SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off AS $$
+#variable_conflict use_column
+DECLARE
+    distances CONSTANT integer := 7;
+    unknown_distance CONSTANT double precision := 0.3;
+    more CONSTANT integer := (SELECT greatest(c.round_configs, 1) FROM campaigns c WHERE c.id = campaign);
+BEGIN
+    RETURN QUERY
+    WITH tried AS MATERIALIZED (SELECT * FROM tried_configs(campaign, ids)),
+    ranked AS (
+        SELECT t.*, row_number() OVER (PARTITION BY t.job_id ORDER BY t.log_ms, t.place) AS rank,
+               count(t.log_ms) OVER (PARTITION BY t.job_id) AS timed
+        FROM tried t
+    ), had AS (
+        SELECT r.job_id, count(*) AS tries, min(r.seconds) AS seconds, min(r.timed) AS timed,
+               count(*) - coalesce(min(r.place) FILTER (WHERE r.rank = 1 AND r.log_ms IS NOT NULL), 0)
+                   AS since_best,
+               min(r.log_ms) AS log_best, min(r.log_ms) FILTER (WHERE r.at_first) AS log_first,
+               max(r.log_ms) FILTER (WHERE r.rank <= distances + 1) AS log_end,
+               sum(r.log_ms) FILTER (WHERE r.rank <= distances) AS log_sum
+        FROM ranked r GROUP BY r.job_id
+    ), shaped AS (
+        SELECT h.*, greatest(least(h.timed - 1, distances), 0) AS known
+        FROM had h
+    ), tailed AS (
+        SELECT h.*,
+               (CASE WHEN h.known = 0 THEN 0
+                     WHEN h.known = distances THEN distances * h.log_end - h.log_sum
+                     ELSE h.known * h.log_end - (h.log_sum - h.log_end) END
+                + (distances - h.known) * unknown_distance) / distances AS tail
+        FROM shaped h
+    )
+    SELECT j.id, j.problem_id, j.solver_id, j.multiplicity, h.tries, h.since_best, h.tail,
+           exp(h.log_first), exp(h.log_best), p.ms, h.seconds, c.seconds,
+           j.multiplicity * p.ms * more / (h.since_best + more + 1.0)
+           * exp(-least(greatest(h.log_best - ln(p.ms), 0) / greatest(h.tail, 1e-6), 700))
+           * (1 - exp(-h.tail))
+    FROM tailed h
+    CROSS JOIN LATERAL (SELECT * FROM jobs o WHERE o.campaign_id = campaign AND o.id = h.job_id
+                        OFFSET 0) AS j
+    CROSS JOIN LATERAL (
+        SELECT min((SELECT k.median_ms FROM results k WHERE k.campaign_id = campaign
+                    AND k.job_id = o.id AND k.rank = 0)) AS ms
+        FROM jobs o WHERE o.campaign_id = campaign AND o.problem_id = j.problem_id) AS p
+    CROSS JOIN LATERAL (SELECT greatest(h.seconds / h.tries, 1e-6) * more AS seconds) AS c;
+END $$;
+
+-- The price of a bundle of these jobs (bundles.price): the seconds of their next rounds for each
+-- ms that these are expected to save. A problem without any verified config has no time to
+-- save, and a network cannot run without it: its jobs come first for 32 tries each, then last.
+CREATE OR REPLACE FUNCTION price_of(campaign bigint, ids bigint[]) RETURNS double precision
+LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp AS $$
+BEGIN
+    RETURN (
+        SELECT CASE WHEN bool_or(p.saves_ms IS NULL AND p.tries < 32) THEN 1e-300
+                    WHEN coalesce(sum(p.saves_ms), 0) < 1e-200 THEN 'infinity'
+                    ELSE greatest(sum(p.round_seconds) / sum(p.saves_ms), 1e-300) END
+        FROM prospects(campaign, ids) AS p);
+END $$;
+
+-- The price of a bundle whose next round is of the search and not its first; NULL for others.
+CREATE OR REPLACE FUNCTION price_now(b bundles) RETURNS double precision
+LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp AS $$
+BEGIN
+    IF b.remeasures OR b.round_no = 0 THEN
+        RETURN NULL;
+    END IF;
+    RETURN coalesce(price_of(b.campaign_id, b.job_ids), 1e-300);
+END $$;
+
+-- Has later rounds that wait rated anew when they would be claimed: now that the campaign's time is
+-- limited, or is no more, another order holds.
+CREATE OR REPLACE FUNCTION rate_anew(campaign bigint) RETURNS void
+LANGUAGE sql SET search_path = skipjack, pg_temp AS $$
+    UPDATE bundles b SET price = CASE WHEN is_limited(c) THEN 1e-300 ELSE b.round_no END
+    FROM campaigns c
+    WHERE c.id = campaign AND b.campaign_id = campaign AND b.state = 'ready' AND b.price > 0
+$$;
