@@ -223,6 +223,8 @@ judge_join(GLOBAL double *value, GLOBAL float *magnitude, GLOBAL float *largest,
 #define INFINITE    (1e308 * 1e308)
 #define FLOAT_MOST  3.4028234663852886e38
 #define SIGN_SHARE  0.00390625 /* as in epilogue_bound.c */
+#define ERROR_SHARE 0.000244140625
+#define TINY        3.944304526105059e-31 /* 2^-101 */
 
 #if defined(__HIP__) || defined(__OPENCL_VERSION__)
 #define ROOT(v) __builtin_sqrt(v)
@@ -302,7 +304,16 @@ DEVICE double softplus_of(double v)
     return (v > 0 ? v : 0) + log1p_of(exp_of(-size_of(v)));
 }
 
-/* Below 2.5 the Taylor series, above the continued fraction of 1 - erf(v). */
+/* 1 - erf(v) for v from 2.5 on, by its continued fraction */
+DEVICE double erfc_tail(double v)
+{
+    double tail = v;
+    for (int i = 80; i >= 1; i--)
+        tail = v + i * 0.5 / tail;
+    return exp_of(-v * v) * 0.5641895835477563 / tail;
+}
+
+/* Below 2.5 the Taylor series. */
 DEVICE double erf_of(double v)
 {
     double a = size_of(v), term = a, sum = a, result;
@@ -313,12 +324,15 @@ DEVICE double erf_of(double v)
         }
         result = sum * 1.1283791670955126;
     } else {
-        double tail = a;
-        for (int i = 80; i >= 1; i--)
-            tail = a + i * 0.5 / tail;
-        result = 1 - exp_of(-a * a) * 0.5641895835477563 / tail;
+        result = 1 - erfc_tail(a);
     }
     return v < 0 ? -result : result;
+}
+
+/* 1 - erf(v), which is small for large v */
+DEVICE double erfc_of(double v)
+{
+    return v < 2.5 ? 1 - erf_of(v) : erfc_tail(v);
 }
 
 DEVICE double clamp_to(double v, double low, double high)
@@ -356,13 +370,28 @@ DEVICE double step_value(int op, double a, double b, double v, double bias, doub
     case EP_OP_HARDSWISH: return v * clamp_to(v + 3, 0, 6) / 6;
     case EP_OP_SOFTPLUS: return softplus_of(v);
     case EP_OP_MISH: return v * tanh_of(softplus_of(v));
-    case EP_OP_GELU: return v / 2 * (1 + erf_of(v * 0.7071067811865476));
+    case EP_OP_GELU: return v / 2 * erfc_of(v * -0.7071067811865476);
     default: return v;
     }
 }
 
+/* The steepness of functions that are flat far below zero (epilogue_bound.h). t: the step's input and its error. */
+DEVICE double tail_or(int op, double t, double steepness)
+{
+    double bound;
+    if (!(t < -1))
+        return steepness;
+    switch (op) {
+    case EP_OP_SIGMOID:
+    case EP_OP_SOFTPLUS: bound = exp_of(t); break;
+    case EP_OP_GELU: bound = (0.5 - 0.4 * t) * exp_of(-t * t / 2); break;
+    default: bound = (1 - t) * exp_of(t); break;
+    }
+    return bound < steepness ? bound : steepness;
+}
+
 /* |f'| of a step, from its result and what it reads (epilogue_bound.h). */
-DEVICE double steepness_of(int op, double a, double result, double residual, double scale)
+DEVICE double steepness_of(int op, double a, double t, double result, double residual, double scale)
 {
     double most = size_of(a) > 1 ? size_of(a) : 1;
     switch (op) {
@@ -375,14 +404,15 @@ DEVICE double steepness_of(int op, double a, double result, double residual, dou
     case EP_OP_PRELU: return size_of(scale) > 1 ? size_of(scale) : 1;
     case EP_OP_AFFINE:
     case EP_OP_HARDSIGMOID: return size_of(a);
-    case EP_OP_SIGMOID: return 0.25;
+    case EP_OP_SIGMOID: return tail_or(op, t, 0.25);
+    case EP_OP_SOFTPLUS: return tail_or(op, t, 1);
     case EP_OP_EXP: return 1.25 * (result < FLOAT_MOST ? result : FLOAT_MOST);
     case EP_OP_SQRT: return 1 / result;
     case EP_OP_HARDSWISH: return 1.5;
-    case EP_OP_MISH: return 1.1;
-    case EP_OP_ERF:
+    case EP_OP_MISH: return tail_or(op, t, 1.1);
+    case EP_OP_ERF: return 1.13;
     case EP_OP_SILU:
-    case EP_OP_GELU: return 1.13;
+    case EP_OP_GELU: return tail_or(op, t, 1.13);
     default: return 1;
     }
 }
@@ -392,6 +422,7 @@ DEVICE double own_error_of(int op, double a, double b, double v, double result, 
                            int residual_is_scaled, double steepness)
 {
     double second = residual_is_scaled ? 2 * size_of(residual) : 0;
+    double power = (v < 0 ? 16 - 4 * v : 16) * size_of(result);
     switch (op) {
     case EP_OP_RELU:
     case EP_OP_ABS: return 0;
@@ -405,17 +436,17 @@ DEVICE double own_error_of(int op, double a, double b, double v, double result, 
     case EP_OP_PRELU: return 4 * (steepness * size_of(v));
     case EP_OP_AFFINE:
     case EP_OP_HARDSIGMOID: return 4 * (size_of(a * v) + size_of(b));
-    case EP_OP_ELU: return 16 * size_of(a);
-    case EP_OP_SIGMOID:
+    case EP_OP_ELU:
     case EP_OP_TANH:
-    case EP_OP_ERF: return 16;
+    case EP_OP_HARDSWISH:
+    case EP_OP_ERF: return 16 * size_of(result);
+    case EP_OP_SIGMOID:
+    case EP_OP_SOFTPLUS: return power + TINY;
     case EP_OP_EXP:
         return (16 + 4 * size_of(v)) * (result < FLOAT_MOST ? result : FLOAT_MOST);
     case EP_OP_SILU:
-    case EP_OP_HARDSWISH:
     case EP_OP_MISH:
-    case EP_OP_GELU: return 16 * size_of(v);
-    case EP_OP_SOFTPLUS: return 16 * (1 + size_of(v));
+    case EP_OP_GELU: return power + size_of(v) * TINY;
     default: return 4 * size_of(result);
     }
 }
@@ -462,7 +493,8 @@ judge_epilogue(GLOBAL double *value, GLOBAL const float *magnitude, GLOBAL float
             continue;
         }
         after = step_value(op, a, b, v, first, second, scale);
-        steepness = steepness_of(op, a, after, second, scale);
+        steepness = steepness_of(op, a, v + ERROR_SHARE * magnitude[i] * growth + off, after, second,
+                                 scale);
         own = own_error_of(op, a, b, v, after, second, residual_is_scaled, steepness);
         if (op == EP_OP_SQRT && size_of(v) < SIGN_SHARE * magnitude[i] * growth) {
             steepness = 0;

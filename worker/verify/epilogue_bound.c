@@ -7,7 +7,11 @@
 
 /* Sums whose size is below this share of their magnitude may have either sign after rounding, by any algorithm's
  * tolerance. */
-#define SIGN_SHARE 0x1p-8
+#define SIGN_SHARE  0x1p-8
+/* The share of its magnitude by which a sum may be off, by any algorithm's tolerance. */
+#define ERROR_SHARE 0x1p-12
+/* 2^-126, below which a device may take numbers as zero, twice over and in units of u = 2^-24. */
+#define TINY        0x1p-101
 
 void epilogue_bound_init(struct epilogue_bound *bound, const struct problem *p)
 {
@@ -49,8 +53,32 @@ static struct growth lined_by(double factor, double v, double offset)
     return (struct growth){fabs(factor), 4 * (fabs(factor * v) + fabs(offset))};
 }
 
+/* The steepness of a function that is flat far below zero, from its bound for t below -1. */
+static double tail_or(double t, double steepness, double bound)
+{
+    return t < -1 ? fmin(bound, steepness) : steepness;
+}
+
+/* The functions that fall to zero for negative v. reach: how far the step's input may be off. */
+static struct growth falling(enum epilogue_op op, double v, double result, double reach)
+{
+    double t = v + reach, own = (16 + 4 * fmax(-v, 0)) * fabs(result), size = fabs(v);
+
+    switch (op) {
+    case EPILOGUE_SIGMOID: return (struct growth){tail_or(t, 0.25, exp(t)), own + TINY};
+    case EPILOGUE_SOFTPLUS: return (struct growth){tail_or(t, 1, exp(t)), own + TINY};
+    case EPILOGUE_SILU:
+        return (struct growth){tail_or(t, 1.13, (1 - t) * exp(t)), own + size * TINY};
+    case EPILOGUE_MISH:
+        return (struct growth){tail_or(t, 1.1, (1 - t) * exp(t)), own + size * TINY};
+    default: /* gelu */
+        return (struct growth){tail_or(t, 1.13, (0.5 - 0.4 * t) * exp(-t * t / 2)),
+                               own + size * TINY};
+    }
+}
+
 static struct growth growth_of(const struct epilogue_step *step, double v, double result,
-                               double residual, double scale, bool residual_is_scaled)
+                               double residual, double scale, bool residual_is_scaled, double reach)
 {
     double second = residual_is_scaled ? 2 * fabs(residual) : 0;
 
@@ -72,19 +100,19 @@ static struct growth growth_of(const struct epilogue_step *step, double v, doubl
     case EPILOGUE_PRELU: return lined_by(fmax(1, fabs(scale)), v, 0);
     case EPILOGUE_AFFINE:
     case EPILOGUE_HARDSIGMOID: return lined_by(step->a, v, step->b);
-    case EPILOGUE_ELU: return (struct growth){fmax(1, fabs(step->a)), 16 * fabs(step->a)};
-    case EPILOGUE_SIGMOID: return (struct growth){0.25, 16};
-    case EPILOGUE_TANH: return (struct growth){1, 16};
-    case EPILOGUE_ERF: return (struct growth){1.13, 16};
+    case EPILOGUE_ELU: return (struct growth){fmax(1, fabs(step->a)), 16 * fabs(result)};
+    case EPILOGUE_TANH: return (struct growth){1, 16 * fabs(result)};
+    case EPILOGUE_ERF: return (struct growth){1.13, 16 * fabs(result)};
+    case EPILOGUE_SIGMOID:
+    case EPILOGUE_SOFTPLUS:
+    case EPILOGUE_SILU:
+    case EPILOGUE_MISH:
+    case EPILOGUE_GELU: return falling(step->op, v, result, reach);
     case EPILOGUE_EXP:
         result = fmin(result, (double)FLT_MAX); /* larger results are infinite in kernels, too */
         return (struct growth){1.25 * result, (16 + 4 * fabs(v)) * result};
     case EPILOGUE_SQRT: return (struct growth){1 / result, 4 * fabs(result)};
-    case EPILOGUE_SILU: return (struct growth){1.13, 16 * fabs(v)};
-    case EPILOGUE_HARDSWISH: return (struct growth){1.5, 16 * fabs(v)};
-    case EPILOGUE_MISH: return (struct growth){1.1, 16 * fabs(v)};
-    case EPILOGUE_GELU: return (struct growth){1.13, 16 * fabs(v)};
-    case EPILOGUE_SOFTPLUS: return (struct growth){1, 16 * (1 + fabs(v))};
+    case EPILOGUE_HARDSWISH: return (struct growth){1.5, 16 * fabs(result)};
     }
     g_assert_not_reached();
 }
@@ -123,7 +151,8 @@ void epilogue_bound_at(const struct epilogue_bound *bound, double sum, double ma
         }
         double after = do_step(step, v, inputs, residual);
         struct growth growth =
-            growth_of(step, v, after, residual, inputs->scale, bound->residual_is_scaled);
+            growth_of(step, v, after, residual, inputs->scale, bound->residual_is_scaled,
+                      ERROR_SHARE * magnitude * gain + slack);
         if (sign_is_open(step, v, magnitude, gain))
             growth = (struct growth){0, INFINITY};
         gain *= growth.steepness;

@@ -13,19 +13,34 @@
  *   scale, requant, mul, div         |factor|          4 |result|
  *   leaky, prelu, affine, hardsigmoid |factor|, for leaky and prelu 1 if that is larger
  *                                                      4 (|factor * v| + |offset|)
- *   sigmoid, tanh, erf               1/4, 1, 1.13      16
- *   elu                              1, |ALPHA|        16 |ALPHA|
- *   silu, hardswish, mish, gelu      1.13, 1.5, 1.1, 1.13   16 |v|
- *   softplus                         1                 16 (1 + |v|)
+ *   sigmoid                          1/4, tail(v)      power(v) |result| + 2 tiny
+ *   tanh, erf                        1, 1.13           16 |result|
+ *   elu                              1, |ALPHA|        16 |result|
+ *   softplus                         1, tail(v)        power(v) |result| + 2 tiny
+ *   silu, mish                       1.13, 1.1, tail(v) power(v) |result| + 2 |v| tiny
+ *   gelu                             1.13, tail(v)     power(v) |result| + 2 |v| tiny
+ *   hardswish                        1.5               16 |result|
  *   exp                              1.25 exp(v)       (16 + 4 |v|) |result|
  *   sqrt                             1 / (2 sqrt(v)), see below   4 |result|
  *
- * The right column allows the functions of OpenCL, CUDA and HIP with their documented errors, and kernels that
- * compute them from an exponential. max, min, clip and the like pass on the larger of two errors, so that |f'| = 1
- * holds at their corners, too.
+ * The right column allows the functions of OpenCL, CUDA and HIP with their documented errors of up to 16 units in the
+ * last place of the result. An exponential may come from 2^(v log2 e), which is off by |v| units more: power(v) is 16 +
+ * 4 |v| for a v below zero, and 16 above. Cancelling is not allowed: 1 - erfc(v) for a small v, or v / 2 (1 + erf(v /
+ * sqrt(2))), v (1 - sigmoid(-v)) and log(1 + exp(v)) for a v far below zero are off by some units of 1, which can be
+ * all that the result has. A kernel may take numbers below tiny = 2^-126 as zero.
  *
- * sqrt: for v below zero the right result is NaN, and 0 where the output is of an integer type. Where rounding alone may decide the sign of v, any result that was
- * written is right: slack is infinite.
+ * tail(v): functions that fall to zero for negative v are flat there, and so is the error of their input. With t = v +
+ * the sum's error (by any solution's tolerance at most 2^-12 of the element's magnitude, grown by the steps before), and
+ * t below -1, the slopes are bounded by
+ *
+ *   sigmoid, softplus   exp(t)
+ *   silu, mish          (1 + |t|) exp(t)                       sigmoid(t) and tanh(softplus(t)) are below exp(t)
+ *   gelu                (1/2 + 0.4 |t|) exp(-t * t / 2)        the normal share below t is below exp(-t * t / 2) / 2
+ *
+ * max, min, clip and the like pass on the larger of two errors, so that |f'| = 1 holds at their corners, too.
+ *
+ * sqrt: for v below zero the right result is NaN, and 0 where the output is of an integer type. Where rounding alone
+ * may decide the sign of v, any result that was written is right: slack is infinite.
  */
 #ifndef WORKER_VERIFY_EPILOGUE_BOUND_H
 #define WORKER_VERIFY_EPILOGUE_BOUND_H

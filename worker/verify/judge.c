@@ -429,7 +429,7 @@ static bool near(double a, double b, double most)
 /* Whether the device's element agrees with the host's. Host and device sum in different orders,
  * each with a rounding error of up to (L + 2) 2^-53 of the magnitude, which the epilogue turns into gain times as
  * much. The functions of the epilogue's steps differ by far less than a kernel may be off (slack). The device keeps
- * magnitudes, gains and slacks as floats. */
+ * magnitudes, gains and slacks as floats, and may take those below FLT_MIN as zero. */
 static bool agrees(const struct judge *judge, const struct element *device,
                    const struct element *host)
 {
@@ -441,8 +441,8 @@ static bool agrees(const struct judge *judge, const struct element *device,
                near(device->magnitude, host->magnitude, 0x1p-18 * host->magnitude);
     return near(device->value, host->value, sum + host->slack * FUNCTION_SHARE) &&
            near(device->magnitude, host->magnitude, (rounding + 0x1p-20) * host->magnitude) &&
-           near(device->gain, host->gain, 0x1p-18 * host->gain) &&
-           near(device->slack, host->slack, 0x1p-18 * host->slack + sum);
+           near(device->gain, host->gain, 0x1p-18 * host->gain + (double)FLT_MIN) &&
+           near(device->slack, host->slack, 0x1p-18 * host->slack + sum + (double)FLT_MIN);
 }
 
 /* Reads elements of the reference. */

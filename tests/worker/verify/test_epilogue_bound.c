@@ -96,6 +96,80 @@ static void test_bound_holds(void)
 
 static const struct epilogue_inputs nothing = {.residual_scale = 1};
 
+/* ---- kernels that cancel ---- */
+
+static float erf_by_difference(float v)
+{
+    return 1 - erfcf(v);
+}
+
+static float tanh_by_difference(float v)
+{
+    return 1 - 2 / (1 + expf(2 * v));
+}
+
+static float sigmoid_by_difference(float v)
+{
+    return 1 - 1 / (1 + expf(v));
+}
+
+static float silu_by_difference(float v)
+{
+    return v * sigmoid_by_difference(v);
+}
+
+static float softplus_by_log(float v)
+{
+    return logf(1 + expf(v));
+}
+
+static float mish_by_log(float v)
+{
+    return v * tanhf(softplus_by_log(v));
+}
+
+static float gelu_by_sum(float v)
+{
+    return v / 2 * (1 + erff(v * 0.70710678f));
+}
+
+static float elu_by_difference(float v)
+{
+    return expf(v) - 1;
+}
+
+/* A kernel whose function cancels has few right digits where the result is small: it is wrong there. */
+static void test_cancelling(void)
+{
+    static const struct {
+        const char *epilogue;
+        float (*cancels)(float v);
+        float v;
+    } rows[] = {
+        {"+erf", erf_by_difference, 1e-3f},
+        {"+tanh", tanh_by_difference, 1e-3f},
+        {"+sigmoid", sigmoid_by_difference, -12},
+        {"+silu", silu_by_difference, -12},
+        {"+softplus", softplus_by_log, -12},
+        {"+mish", mish_by_log, -12},
+        {"+gelu", gelu_by_sum, -4.9f},
+        {"+elu(1)", elu_by_difference, -1.7e-4f},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        struct epilogue_bound bound;
+        struct problem p;
+        struct bounded at;
+        make_problem(&p, rows[i].epilogue);
+        epilogue_bound_init(&bound, &p);
+        double v = (double)rows[i].v, magnitude = fabs(v), off = 3 * 0x1p-24 * magnitude;
+        epilogue_bound_at(&bound, v, magnitude, &nothing, &at);
+        double error = fabs((double)rows[i].cancels(rows[i].v) - at.value);
+        double most = at.gain * off + at.slack + 0x1p-24 * fabs(at.value);
+        g_test_message("%s: %.3g of %.3g, allowed %.3g", rows[i].epilogue, error, at.value, most);
+        g_assert_cmpfloat(error, >, most);
+    }
+}
+
 /* A root of a sum that may have either sign takes any result; else the right result is a NaN or a number. */
 static void test_sqrt(void)
 {
@@ -157,6 +231,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
     g_test_add_func("/epilogue_bound/rounding_errors_stay_below_it", test_bound_holds);
+    g_test_add_func("/epilogue_bound/functions_that_cancel_are_wrong", test_cancelling);
     g_test_add_func("/epilogue_bound/root_of_a_sum_of_open_sign_may_be_anything", test_sqrt);
     g_test_add_func("/epilogue_bound/integers_keep_to_their_range", test_integers);
     g_test_add_func("/epilogue_bound/stays_finite_where_results_overflow", test_overflow);
