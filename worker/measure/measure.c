@@ -93,12 +93,18 @@ struct session {
     int64_t next;  /* the next run's number */
     int batch;     /* runs in a reading */
     bool hopeless; /* slower than MEASURE_SLOW_FACTOR times the best */
+    bool lost;     /* the sample under way cannot win against the best */
     /* A reading was zero, negative or not a number: the device's clock is wrong. */
     bool impossible;
     double spent_ms; /* device time spent on readings, warm-up included */
     int count;
     double readings[READINGS_MAX]; /* milliseconds of one run, by reading */
 };
+
+static bool has_step(const struct session *s, enum measure_step step)
+{
+    return (s->job->without & step) == 0;
+}
 
 static bool take_reading(struct session *s, double *run_ms, GError **error)
 {
@@ -134,6 +140,8 @@ static bool warm_up(struct session *s, GError **error)
     double last = 0, now;
     double limit_ms = s->spent_ms + s->job->sample_seconds * 1000 * WARM_UP_SHARE;
 
+    if (!has_step(s, MEASURE_WARM_UP))
+        return true;
     for (int i = 0; i < WARM_UP_MAX && (i == 0 || s->spent_ms < limit_ms); i++) {
         if (!take_reading(s, &now, error))
             return false;
@@ -153,14 +161,14 @@ static bool enough(struct session *s, double limit_ms)
         return true;
     if (s->count < READINGS_MIN)
         return false;
-    if (s->count == READINGS_MAX || s->spent_ms >= limit_ms)
+    if (s->count == READINGS_MAX || s->spent_ms >= limit_ms || !has_step(s, MEASURE_INTERVAL))
         return true;
     statistics_sort(s->readings, s->count);
     if (!statistics_median_interval(s->readings, s->count, &low, &high))
         return false;
-    if (!s->job->keep && s->job->best_ms > 0 && low > CLEARLY_SLOWER * s->job->best_ms)
-        return true;
-    return statistics_median_precision(s->readings, s->count) <= PRECISION;
+    s->lost = has_step(s, MEASURE_LOST) && !s->job->keep && s->job->best_ms > 0 &&
+              low > CLEARLY_SLOWER * s->job->best_ms;
+    return s->lost || statistics_median_precision(s->readings, s->count) <= PRECISION;
 }
 
 static void sum_up(struct session *s, struct measurement *m)
@@ -171,6 +179,7 @@ static void sum_up(struct session *s, struct measurement *m)
     m->median_ms = statistics_median(s->readings, s->count);
     m->spread = statistics_spread(s->readings, s->count);
     m->unstable = s->count >= SPREAD_READINGS && m->spread > MEASURE_SPREAD_MAX;
+    m->lost = s->lost;
 }
 
 static bool take_sample(struct session *s, struct measurement *m, GError **error)
@@ -178,6 +187,7 @@ static bool take_sample(struct session *s, struct measurement *m, GError **error
     double limit_ms = s->spent_ms + s->job->sample_seconds * 1000;
 
     s->count = 0;
+    s->lost = false;
     while (!enough(s, limit_ms)) {
         if (!take_reading(s, &s->readings[s->count], error))
             return false;
@@ -198,9 +208,9 @@ static bool first_look(struct session *s, struct measurement *m, GError **error)
             return false;
     }
     double quick = fmin(s->readings[0], s->readings[1]);
-    s->batch = choose_batch(quick, job->floor_ms);
+    s->batch = has_step(s, MEASURE_BATCH) ? choose_batch(quick, job->floor_ms) : 1;
     s->hopeless = job->best_ms > 0 && quick - job->floor_ms > MEASURE_SLOW_FACTOR * job->best_ms;
-    m->slow = s->hopeless && !job->keep;
+    m->slow = s->hopeless && !job->keep && has_step(s, MEASURE_FIRST_LOOK);
     if (m->slow) {
         m->n = 2;
         m->min_ms = quick;
@@ -232,9 +242,10 @@ static bool third_look(struct session *s, struct measurement *m, GError **error)
     return true;
 }
 
-static bool worth_another(const struct measurement *m, int attempts)
+static bool worth_another(const struct session *s, const struct measurement *m, int attempts)
 {
-    if (m->n < SPREAD_READINGS || m->spread <= SPREAD_NOISY)
+    if (s->impossible || !has_step(s, MEASURE_NOISE) || m->n < SPREAD_READINGS ||
+        m->spread <= SPREAD_NOISY)
         return false;
     return attempts < (m->unstable ? MEASURE_ATTEMPTS_MAX : MEASURE_ATTEMPTS);
 }
@@ -243,7 +254,7 @@ static bool take_samples(struct session *s, struct measurement *measurement, GEr
 {
     if (!take_sample(s, measurement, error))
         return false;
-    for (int i = 1; worth_another(measurement, i) && !s->impossible; i++) {
+    for (int i = 1; worth_another(s, measurement, i); i++) {
         struct measurement another = {0};
 
         if (!take_sample(s, &another, error))
@@ -267,6 +278,7 @@ bool measure(const struct measure_job *job, struct measurement *measurement, GEr
         done = warm_up(&s, error) && (s.impossible || take_samples(&s, measurement, error));
     if (s.impossible)
         *measurement = (struct measurement){.n = 1};
+    measurement->runs = s.next;
     return done;
 }
 

@@ -14,6 +14,16 @@
 #include "solvers/framework/target.h"
 #include "worker/device/device.h"
 
+/* Steps of measure() that a benchmark may leave out, to show what each is worth (`make bench-noise`). */
+enum measure_step {
+    MEASURE_WARM_UP = 1,
+    MEASURE_BATCH = 2,      /* without it each reading is one run */
+    MEASURE_FIRST_LOOK = 4, /* without it no config is dropped as slow */
+    MEASURE_LOST = 8,       /* without it a config that cannot win is measured to the end */
+    MEASURE_NOISE = 16,     /* without it one sample is taken, however noisy */
+    MEASURE_INTERVAL = 32,  /* without it a sample is its first three readings */
+};
+
 struct measure_job {
     struct device *device;
     /* Enqueues one run. `run` counts from 0: by it the run chooses the copy of the tensors to
@@ -25,6 +35,7 @@ struct measure_job {
     double best_ms;        /* median time in ms of the fastest config so far; 0 for none */
     bool keep;             /* measure to the end, however slow it is: the default config */
     bool alone;            /* the only config of its round: no other time is compared with it */
+    unsigned without;      /* steps (enum measure_step) to leave out: 0 wherever times are kept */
 };
 
 struct measurement {
@@ -33,6 +44,8 @@ struct measurement {
     double spread; /* interquartile range of the readings divided by their median */
     bool slow;     /* dropped as slow after two readings */
     bool unstable; /* the spread stayed above MEASURE_SPREAD_MAX in every sample */
+    bool lost;     /* ended early, since it cannot win against best_ms */
+    int64_t runs;  /* runs made, those of warm-up and of samples that do not count included */
 };
 
 /* A config that takes this many times the best in both of its first two readings is dropped as slow. */

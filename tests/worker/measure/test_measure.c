@@ -230,6 +230,43 @@ static void test_unstable(void)
     g_assert_cmpfloat(script.fake.clock_ms / 1000, <, measure_most_seconds(0.1));
 }
 
+static double slow_then_disturbed(int64_t run)
+{
+    return run < 6 ? 2 : run < 40 ? two_speeds(run) : small_noise(run);
+}
+
+/* Each step that a benchmark leaves out saves runs, or costs some, on a device that is slow at first and then
+ * disturbed. */
+static void test_left_out(void)
+{
+    static const struct {
+        unsigned without;
+        double base_ms, best_ms;
+        int runs;
+    } rows[] = {
+        {0, 1, 0, 58},
+        {MEASURE_NOISE, 1, 0, 52},
+        {MEASURE_INTERVAL, 1, 0, 7},
+        {MEASURE_INTERVAL | MEASURE_WARM_UP, 1, 0, 5},
+        {0, 1, 0.1, 2},
+        {MEASURE_FIRST_LOOK, 1, 0.1, 22},
+        {MEASURE_FIRST_LOOK | MEASURE_LOST, 1, 0.1, 58},
+        {0, 0.01, 0, 461},
+        {MEASURE_BATCH, 0.01, 0, 61},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        struct script script = {.base_ms = rows[i].base_ms, .factor = slow_then_disturbed};
+        struct measure_job job = {.sample_seconds = 0.1,
+                                  .floor_ms = 0.05,
+                                  .best_ms = rows[i].best_ms,
+                                  .without = rows[i].without};
+        struct measurement m;
+        run_measure(&script, &job, &m);
+        g_assert_cmpint(m.runs, ==, script.runs);
+        g_assert_cmpint(m.runs, ==, rows[i].runs);
+    }
+}
+
 static double disturbed_at_first(int64_t run)
 {
     return run < 40 ? two_speeds(run) : 1;
@@ -326,6 +363,7 @@ int main(int argc, char **argv)
                     test_yardstick_settles);
     g_test_add_func("/measure/wide_spread_is_unstable", test_unstable);
     g_test_add_func("/measure/disturbed_sample_does_not_count", test_disturbance);
+    g_test_add_func("/measure/steps_left_out_are_not_done", test_left_out);
     g_test_add_func("/measure/floor_is_the_time_of_two_events", test_floor);
     g_test_add_func("/measure/impossible_reading_ends_measuring", test_a_clock_gone_wrong);
     g_test_add_func("/measure/peaks_bound_the_time", test_possible);
