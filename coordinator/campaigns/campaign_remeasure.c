@@ -129,7 +129,7 @@ int campaign_verb_remeasure(int argc, char **argv)
     const GOptionEntry options[] = {
         {"what", 0, 0, G_OPTION_ARG_STRING, &arguments.what,
          "which configs: winners (and their runners-up), defaults, unstable (also those of rounds "
-         "whose device drifted); all three unless named",
+         "whose device drifted or was throttled); all three unless named",
          "LIST"},
         {"dry-run", 0, 0, G_OPTION_ARG_NONE, &arguments.dry_run, "only say how many", NULL},
         {"json", 0, 0, G_OPTION_ARG_NONE, &arguments.as_json, "print an object", NULL},

@@ -313,7 +313,7 @@ static bool measure_again(struct night_run *run, GError **error)
     return true;
 }
 
-/* Has unstable times, and those of rounds whose device drifted, measured once more: neither a golden version nor an
+/* Has unstable times, and those of rounds whose device drifted or was throttled, measured once more: neither a golden version nor an
  * export takes them. *jobs: how many. */
 static bool measure_unstable(struct night_run *run, const GArray *campaigns, int64_t *jobs,
                              GError **error)

@@ -101,6 +101,7 @@ static void take_winner(struct report_row *row, const struct result *result)
     row->tuned = !result->kept.is_default;
     row->job = result->job;
     row->drift = result->drift;
+    row->caches = result->caches;
 }
 
 /* Returns the time of a solver's default config, in ms, among the results of one problem; NAN if it

@@ -49,6 +49,7 @@ struct report_row {
     /* time of the default config at the end of the winner's round, divided by its time at the beginning; 0 if unknown
      * (schema/store/drift.h) */
     double drift;
+    enum caches caches;    /* of that round */
     int drifted_results;   /* number of kept results, of any solver, whose round drifted */
     struct device_use use; /* GPU time that all of the problem's jobs used; zeros if unknown */
     /* clocks and temperatures of the device during the winner's job; without samples if unknown */

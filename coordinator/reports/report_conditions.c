@@ -87,10 +87,12 @@ static void print_device(const struct conditions *seen, FILE *out)
 static void print_throttled(const struct report *report, FILE *out)
 {
     if (report->totals.throttled > 0)
-        fprintf(out,
-                "\n%d of %d winners were measured while their device was throttled, so their "
-                "times are unsure:\n",
-                report->totals.throttled, report->totals.problems);
+        fprintf(
+            out,
+            "\n%d of %d winners were measured while their device was throttled, so their "
+            "times are unsure, and no export takes those of such a round without --allow-drift. To measure "
+            "them\nagain: skipjack campaign remeasure %" G_GINT64_FORMAT " --what unstable\n",
+            report->totals.throttled, report->totals.problems, report->campaign->id);
     for (guint i = 0; i < report->rows->len; i++) {
         const struct report_row *row = &g_array_index(report->rows, struct report_row, i);
         g_autofree char *why = conditions_throttle_text(row->conditions.throttle & THROTTLE_MARKED);

@@ -27,6 +27,7 @@ static const struct table_column columns[] = {
     {NULL, "pack_ms", TABLE_NUMBER, -4},
     {NULL, "packed_bytes", TABLE_NUMBER, 0},
     {NULL, "drift", TABLE_NUMBER, 3},
+    {NULL, "caches", TABLE_TEXT, 0},
     {NULL, "throttled", TABLE_TEXT, 0},
     {NULL, "sm_mhz_min", TABLE_NUMBER, 0},
     {NULL, "sm_mhz_max", TABLE_NUMBER, 0},
@@ -79,6 +80,9 @@ static Table *row_table(const struct report *report)
         cell_known(table, row->pack_ms);
         cell_known(table, (double)row->packed_bytes);
         cell_known(table, row->drift);
+        table_text(table, row->caches == CACHES_COLD   ? "cold"
+                          : row->caches == CACHES_WARM ? "warm"
+                                                       : NULL);
         cells_conditions(table, row);
         table_text(table, row->won ? row->config : NULL);
     }

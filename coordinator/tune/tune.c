@@ -326,10 +326,11 @@ static enum supervise_end work_again(struct tune *tune, GError **error)
         return SUPERVISE_FAILED;
     if (counts.jobs == 0)
         return SUPERVISE_DONE;
-    fprintf(stderr,
-            "%" G_GINT64_FORMAT " configs in %" G_GINT64_FORMAT
-            " jobs are measured once more: their times were unstable, or the device drifted\n",
-            counts.unstable, counts.jobs);
+    fprintf(
+        stderr,
+        "%" G_GINT64_FORMAT " configs in %" G_GINT64_FORMAT
+        " jobs are measured once more: their times were unstable, or the device drifted or was throttled\n",
+        counts.unstable, counts.jobs);
     return run_worker(tune, false, error);
 }
 
@@ -565,7 +566,8 @@ int command_tune(int argc, char **argv)
         {"output", 'o', 0, G_OPTION_ARG_FILENAME, &tune.folder,
          "where the results go (skipjack-out/NAME)", "DIR"},
         {"allow-drift", 0, 0, G_OPTION_ARG_NONE, &tune.allow_drift,
-         "export also what was measured while the device drifted, and measure it once", NULL},
+         "export also what was measured while the device drifted or was throttled, and measure it once",
+         NULL},
         {"replace", 0, 0, G_OPTION_ARG_NONE, &tune.replace,
          "remove another campaign's or golden version's files from that folder", NULL},
         {"json", 0, 0, G_OPTION_ARG_NONE, &tune.as_json, "print the report as an object", NULL},

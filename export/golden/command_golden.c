@@ -693,7 +693,8 @@ static GArray *entries_of(const struct verb *verb, struct options *options)
           "What there is of a campaign that is not complete", NULL}},
         {TAKES_PROPOSE,
          {"allow-drift", 0, 0, G_OPTION_ARG_NONE, &options->allow_drift,
-          "Also what was measured while the device drifted, which is refused else", NULL}},
+          "Also what was measured while the device drifted or was throttled, which is refused else",
+          NULL}},
         {TAKES_PROPOSE,
          {"remeasure", 0, 0, G_OPTION_ARG_NONE, &options->remeasure,
           "Have workers measure both sides again where the campaign and the version disagree beyond "

@@ -38,7 +38,7 @@ struct golden_wish {
      * median. */
     double noise, gain;
     bool allow_incomplete; /* propose from a campaign that is not complete, too (completeness.h) */
-    /* take results measured while the device drifted, too (schema/store/drift.h) */
+    /* take results measured while the device drifted or was throttled, too (schema/store/drift.h) */
     bool allow_drift;
     /* take faster entries at once, without measuring them again or waiting for a second login */
     bool allow_unconfirmed;

@@ -1,5 +1,6 @@
 #include "export/golden/golden_verdict.h"
 
+#include "schema/results/conditions.h"
 #include "schema/store/drift.h"
 
 #include <math.h>
@@ -67,16 +68,17 @@ static bool is_faster(const struct golden_wish *wish, const struct golden_confir
     return golden_compare(wish, &old, &fresh) == GOLDEN_BETTER;
 }
 
-/* Returns the verdict, or NULL if the measurements decide nothing: the device drifted, or no config
- * was verified. */
+/* Returns the verdict, or NULL if the measurements decide nothing: the device drifted or was
+ * throttled, or no config was verified. */
 static struct golden_verdict *decide(const struct golden_wish *wish,
                                      const struct golden_confirmation *confirmation)
 {
     const struct golden_confirmed_config *base = find_base(confirmation);
     const struct golden_confirmed_config *fastest = find_fastest(confirmation);
     bool changes = fastest != NULL && (base == NULL || is_faster(wish, base, fastest));
-    if ((!wish->allow_drift && drift_is_large(confirmation->drift)) ||
-        (base == NULL && fastest == NULL)) {
+    bool is_doubtful =
+        drift_is_large(confirmation->drift) || (confirmation->throttle & THROTTLE_MARKED) != 0;
+    if ((!wish->allow_drift && is_doubtful) || (base == NULL && fastest == NULL)) {
         return NULL;
     }
     struct golden_verdict *verdict = g_new0(struct golden_verdict, 1);

@@ -21,7 +21,7 @@ struct golden_verdict {
         finding; /* GOLDEN_CONFIRMED, GOLDEN_BETTER, GOLDEN_BASE_FAILED, or GOLDEN_NEW_SOLVER if the base lacks the entry */
 };
 /* Returns the verdicts (struct golden_verdict *) by golden_entry_key() for entries that were
- * measured again. An entry has none if no config was verified, or if the device drifted and the
+ * measured again. An entry has none if no config was verified, or if the device drifted or was throttled and the
  * wish does not allow drift. */
 GHashTable *golden_read_verdicts(Store *store, const struct golden_wish *wish, const char *target,
                                  GError **error);

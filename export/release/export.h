@@ -37,7 +37,7 @@ struct export_wish {
     /* limit on the workspace; each job then gives its fastest kept config within it */
     uint64_t workspace_bytes;
     bool dynamic_only; /* true: choose no solver whose kernels are compiled for one shape */
-    /* true: choose results measured while the device drifted, too (schema/store/drift.h) */
+    /* true: choose results measured while the device drifted or was throttled, too (schema/store/drift.h) */
     bool allow_drift;
     const char *network, *tag; /* only problems of this network or tag; NULL for all */
     bool require_complete;     /* true: fail if the campaign is not complete (completeness.h) */

@@ -1,4 +1,5 @@
 #include "export/release/gate.h"
+#include "schema/results/conditions.h"
 #include "schema/store/drift.h"
 #include "schema/store/store_kernels.h"
 #include "schema/store/store_problems.h"
@@ -213,6 +214,18 @@ static char *look_at_drift(struct look *look)
         drift);
 }
 
+static char *look_at_throttle(struct look *look)
+{
+    unsigned throttle = look->result->throttle & THROTTLE_MARKED;
+    if (look->gate->allow_drift || throttle == 0) {
+        return NULL;
+    }
+    g_autofree char *reasons = conditions_throttle_text(throttle);
+    return g_strdup_printf("the device was throttled while its round was measured (%s); `skipjack "
+                           "campaign remeasure` measures it again, --allow-drift takes it as it is",
+                           reasons);
+}
+
 static bool is_launch(const struct kernel_row *kernel, const struct launch *launch)
 {
     return strcmp(kernel->file, launch->file) == 0 && strcmp(kernel->options, launch->options) == 0;
@@ -288,7 +301,7 @@ static const struct {
     {REFUSAL_UNVERIFIED, look_at_rounds, true}, {REFUSAL_SOLVER, look_at_solver, false},
     {REFUSAL_CONFIG, look_at_config, false},    {REFUSAL_CONFIG, look_at_workspace, true},
     {REFUSAL_TIME, look_at_time, true},         {REFUSAL_DRIFT, look_at_drift, true},
-    {REFUSAL_KERNEL, look_at_kernels, false},
+    {REFUSAL_THROTTLE, look_at_throttle, true}, {REFUSAL_KERNEL, look_at_kernels, false},
 };
 
 static struct candidate *make_candidate(struct look *look)

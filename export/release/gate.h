@@ -20,8 +20,9 @@ struct gate {
      * store knows them */
     GHashTable *kernels;
     GHashTable *damaged; /* kernel's key -> text about the damage of its code object */
-    bool allow_drift;    /* true: results of rounds during which the device drifted pass, too */
-    bool built_only;     /* true: results were built and not measured, so times are not judged */
+    bool
+        allow_drift; /* true: results of rounds during which the device drifted or was throttled pass, too */
+    bool built_only; /* true: results were built and not measured, so times are not judged */
 };
 
 bool gate_init(struct gate *gate, Store *store, const char *target, GError **error);

@@ -18,6 +18,7 @@ const char *refusal_name(enum refusal why)
         [REFUSAL_CONFIG] = "unknown config",
         [REFUSAL_TIME] = "impossible time",
         [REFUSAL_DRIFT] = "drifted round",
+        [REFUSAL_THROTTLE] = "throttled round",
         [REFUSAL_KERNEL] = "wrong kernel",
         [REFUSAL_SHARED_ROW] = "shared perf-db row",
     };

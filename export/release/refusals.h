@@ -18,7 +18,8 @@ enum refusal {
     REFUSAL_CONFIG, /* the solver refuses its config for its problem today, or needs another workspace */
     /* its time is no positive number, no median of its runs, or shorter than the device can be */
     REFUSAL_TIME,
-    REFUSAL_DRIFT, /* the device drifted during its round */
+    REFUSAL_DRIFT,    /* the device drifted during its round */
+    REFUSAL_THROTTLE, /* the device was throttled during its round */
     /* a kernel is missing, damaged, not of its solution, or has the name of another result's
      * different code object */
     REFUSAL_KERNEL,

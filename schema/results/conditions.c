@@ -8,6 +8,9 @@
 
 #include <string.h>
 
+/* is_throttled() of functions/remeasure.sql has this number. */
+G_STATIC_ASSERT(THROTTLE_MARKED == 14);
+
 static int lower(int a, int b)
 {
     return a == 0 || b == 0 ? MAX(a, b) : MIN(a, b);

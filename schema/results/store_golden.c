@@ -279,6 +279,7 @@ static gpointer read_confirmation(const json_t *object, GError **error)
     confirmation->solver = json_member_text(object, "solver");
     confirmation->base_config = json_member_text_or_null(object, "base_config");
     confirmation->drift = json_member_double(object, "drift");
+    confirmation->throttle = (unsigned)json_member_int(object, "throttle");
     confirmation->configs = g_array_new(FALSE, TRUE, sizeof(struct golden_confirmed_config));
     g_array_set_clear_func(confirmation->configs, clear_confirmed);
     json_array_foreach (json_object_get(object, "configs"), index, value) {

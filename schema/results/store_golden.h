@@ -126,7 +126,9 @@ struct golden_confirmation {
     int64_t problem_id;
     char *solver;
     char *base_config; /* golden's best config of the entry as text, NULL for none */
+    /* The round's drift (drift.h), and its throttle reasons (conditions.h). */
     double drift;
+    unsigned throttle;
     GArray *configs; /* struct golden_confirmed_config */
 };
 /* The campaign's entries that were measured again, if no later round measured their job and the newest golden

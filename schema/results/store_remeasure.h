@@ -24,7 +24,7 @@ enum remeasure_kind {
 };
 #define REMEASURE_WINNERS  (1u << REMEASURE_KIND_WINNERS) /* kept results: winners and runners-up */
 #define REMEASURE_DEFAULTS (1u << REMEASURE_KIND_DEFAULTS) /* default configs with a time */
-/* Unstable when measured last, or timed in a round that drifted (drift.h). */
+/* Unstable when measured last, or timed in a round that drifted (drift.h) or whose device was throttled (THROTTLE_MARKED). */
 #define REMEASURE_UNSTABLE (1u << REMEASURE_KIND_UNSTABLE)
 #define REMEASURE_ALL      (REMEASURE_WINNERS | REMEASURE_DEFAULTS | REMEASURE_UNSTABLE)
 

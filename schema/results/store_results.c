@@ -125,6 +125,8 @@ static void read_plan(const json_t *object, struct result *result)
     result->rank = (int)json_member_int(kept, "rank");
     result->stack = json_member_text(kept, "stack");
     result->drift = json_member_double(kept, "drift");
+    result->throttle = (unsigned)json_member_int(kept, "throttle");
+    result->caches = caches_from_json(kept, "cold");
 }
 
 static gpointer read_result(const json_t *object, const struct problem *problem, GError **error)
@@ -154,11 +156,15 @@ int store_compare_results(gconstpointer a, gconstpointer b)
     return order != 0 ? order : left->rank - right->rank;
 }
 
-/* A kept result, with the drift of the newest round that measured the same time. */
+/* A kept result, with drift, caches and throttle reasons of the newest round that measured the same time. */
 #define SELECT_RESULT                                                                              \
-    "to_jsonb(r) || jsonb_build_object('drift',"                                                   \
-    " (SELECT o.drift FROM outcomes o WHERE o.campaign_id = $1 AND o.job_id = r.job_id"            \
-    "  AND NOT o.is_open AND o.median_ms @> ARRAY[r.median_ms] ORDER BY o.number DESC LIMIT 1))"
+    "to_jsonb(r) || coalesce("                                                                     \
+    " (SELECT jsonb_build_object('drift', o.drift, 'cold', o.cold, 'throttle',"                    \
+    "   coalesce((SELECT q.throttle FROM round_conditions q WHERE q.campaign_id = $1"              \
+    "             AND q.job_id = r.job_id AND q.number = o.number), 0))"                           \
+    "  FROM outcomes o WHERE o.campaign_id = $1 AND o.job_id = r.job_id"                           \
+    "  AND NOT o.is_open AND o.median_ms @> ARRAY[r.median_ms] ORDER BY o.number DESC LIMIT 1),"   \
+    " '{}')"
 
 GPtrArray *store_list_part_results(Store *store, int64_t campaign, const struct problem_part *part,
                                    GError **error)

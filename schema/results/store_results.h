@@ -64,7 +64,10 @@ struct result {
     int rank;         /* place among the job's kept results; 0: the best */
     struct kept kept;
     char *stack;
-    double drift; /* drift of the round that measured it (drift.h); 0 if unknown */
+    /* The round that measured it: its drift (drift.h), 0 if unknown; its throttle reasons (conditions.h); its caches. */
+    double drift;
+    unsigned throttle;
+    enum caches caches;
     /* For judged results: a stored round of the job has this config, verified, with the same
      * times, runs and kernels. */
     bool verified;

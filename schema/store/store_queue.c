@@ -517,7 +517,7 @@ static void add_runs(GByteArray *out, const struct round *round)
 
 void outcomes_to_row(GByteArray *out, const struct job *job, const struct round *round, bool open)
 {
-    guint row = rows_begin(out, 19);
+    guint row = rows_begin(out, 20);
     rows_field_int8(out, job->campaign);
     rows_field_int8(out, job->id);
     rows_field_int4(out, round->number);
@@ -539,6 +539,10 @@ void outcomes_to_row(GByteArray *out, const struct job *job, const struct round 
         add_numbers(out, round, offsetof(struct outcome, pack_ms));
     else
         rows_field_null(out, ROW_DOUBLES);
+    if (round->caches != CACHES_UNKNOWN)
+        rows_field_bool(out, round->caches == CACHES_COLD);
+    else
+        rows_field_null(out, ROW_BOOL);
     rows_end(out, row);
 }
 

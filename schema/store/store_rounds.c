@@ -147,6 +147,12 @@ static bool read_configs(const json_t *object, struct round *round, GError **err
     return true;
 }
 
+enum caches caches_from_json(const json_t *object, const char *name)
+{
+    const json_t *cold = json_object_get(object, name);
+    return !json_is_boolean(cold) ? CACHES_UNKNOWN : json_is_true(cold) ? CACHES_COLD : CACHES_WARM;
+}
+
 struct round *round_from_json(const json_t *object, GError **error)
 {
     const json_t *counts = json_object_get(object, "config_counts");
@@ -161,6 +167,7 @@ struct round *round_from_json(const json_t *object, GError **error)
     round->number = (int)number;
     round->stack = json_member_text(object, "stack");
     round->drift = json_member_double(object, "drift");
+    round->caches = caches_from_json(object, "cold");
     round->beyond_limit = json_member_bool(object, "beyond_limit");
     round->remeasures = json_member_bool(object, "remeasures");
     if (read_configs(object, round, error) && read_outcomes(object, round, error))

@@ -22,6 +22,15 @@ struct outcome {
     double pack_ms; /* time of packing the filter once; 0 for a config that does not pack it */
 };
 
+/* Whether timed runs found their operands out of the last-level cache (worker/MEASURING.md). */
+enum caches {
+    CACHES_UNKNOWN,
+    CACHES_COLD,
+    CACHES_WARM, /* at least one config of the round was timed with warm caches */
+};
+/* Reads a member that is a boolean, true for cold; unknown if it is missing or null. */
+enum caches caches_from_json(const json_t *object, const char *name);
+
 struct round {
     int number; /* from 0 */
     int config_count;
@@ -36,6 +45,7 @@ struct round {
     char *stack;
     /* the default config's time after the round over before (drift.h); 0 if unknown */
     double drift;
+    enum caches caches;
     /* taken over from another search: its configs do not count for the job's limit */
     bool beyond_limit;
     /* its outcomes, also failures, replace those of its configs in earlier rounds */

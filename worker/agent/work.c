@@ -343,6 +343,7 @@ struct round *work_copy_round(const struct round *round)
     struct round *copy = round_new(round->config_count);
     copy->number = round->number;
     copy->drift = round->drift;
+    copy->caches = round->caches;
     copy->remeasures = round->remeasures;
     copy->beyond_limit = round->beyond_limit;
     g_free(copy->stack);

@@ -157,6 +157,7 @@ static bool time_config(struct state *s, struct invocation *invocation, bool kee
         .alone = s->round->request->configs->len == 1,
     };
 
+    outcome->cold = workbench_is_cold(&s->bench);
     return time_packing(s, &run, outcome, error) && workbench_pack_all(&run, error) &&
            measure(&job, &outcome->times, error);
 }

@@ -18,6 +18,7 @@ struct evaluation {
     double error;
     double pack_ms; /* time of packing the filter once; 0 for a solution that does not pack */
     double eval_seconds;
+    bool cold; /* timed runs found cold caches (workbench_is_cold()) */
     char detail[VERDICT_DETAIL_MAX];
 };
 

@@ -53,6 +53,7 @@
  *   {"op":"outcome","id":N,"index":I,"failure":"ok","n":..,"min_ms":..,"median_ms":..,"spread":..,
  *    "error":..,"eval_seconds":..,"detail":"..",
  *    "pack_ms":MS,           of packing the filter once, which is no part of a run; 0: the solution does not pack
+ *    "cold":true,            timed runs found their operands out of the last-level cache
  *    "busy_seconds":..,      time in which a GPU had work, since the last report
  *    "conditions":{..}}      of the device at that time (schema/results/conditions.h); absent: unknown
  *   {"op":"evaluated","id":N,"drift":D,"stopped":false,"repeated":false,"busy_seconds":..,

@@ -216,6 +216,8 @@ BEGIN
         SELECT jsonb_build_object('problem_id', j.problem_id, 'solver', s.name,
             'base_config', (golden_first(its_target, j.problem_id, s.name)).config_text,
             'drift', o.drift,
+            'throttle', coalesce((SELECT q.throttle FROM round_conditions q WHERE q.campaign_id = campaign
+                                  AND q.job_id = m.job_id AND q.number = m.number), 0),
             'configs', (SELECT jsonb_agg(jsonb_build_object(
                             'config', array_to_string(
                                 r.config_values[before.values + 1:before.values + f.size], ','),

@@ -1,8 +1,17 @@
 -- Measuring again: opening ended jobs for rounds of exactly the configs wished for.
 
+-- Whether a round's times are doubtful because its device was throttled: by heat (2), a power brake (4) or a slowdown
+-- of the hardware (8), THROTTLE_MARKED of conditions.h.
+CREATE OR REPLACE FUNCTION is_throttled(campaign bigint, job bigint, its_number integer) RETURNS boolean
+LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
+    SELECT EXISTS (SELECT FROM round_conditions c WHERE c.campaign_id = campaign AND c.job_id = job
+                   AND c.number = its_number AND c.throttle & 14 <> 0)
+$$;
+
 -- The configs of ended jobs that may be measured again, each once, with its kind: kept
 -- results (winners and runners-up), default configs, and configs that were unstable when
--- measured last or whose newest time is from a round that drifted beyond the limit.
+-- measured last or whose newest time is from a round that drifted beyond the limit, or
+-- whose device was throttled.
 -- carried: "name:revision:hash" of solvers; jobs of other solvers are left out, and so are
 -- failed jobs unless they failed as unstable.
 CREATE OR REPLACE FUNCTION remeasurable(campaign bigint, kinds integer[], drift_limit double precision,
@@ -27,11 +36,13 @@ BEGIN
             FROM outcomes o
             WHERE @REMEASURE_KIND_UNSTABLE = ANY (kinds) AND o.campaign_id = campaign AND NOT o.is_open
               AND (o.failures && ARRAY[@FAILURE_UNSTABLE]::smallint[] OR o.drift > drift_limit
-                   OR (o.drift > 0 AND o.drift < 1 / drift_limit))
+                   OR (o.drift > 0 AND o.drift < 1 / drift_limit)
+                   OR is_throttled(campaign, o.job_id, o.number))
             GROUP BY o.job_id),
         newest AS (
             SELECT DISTINCT ON (r.job_id, c.config) r.job_id AS id, c.config, f.failure,
-                   o.drift > drift_limit OR (o.drift > 0 AND o.drift < 1 / drift_limit) AS drifted
+                   o.drift > drift_limit OR (o.drift > 0 AND o.drift < 1 / drift_limit)
+                       OR is_throttled(campaign, r.job_id, r.number) AS doubtful
             FROM suspects s
             JOIN rounds r ON r.campaign_id = campaign AND r.job_id = s.id AND r.number >= s.number
             JOIN outcomes o ON o.campaign_id = campaign AND o.job_id = s.id
@@ -54,7 +65,7 @@ BEGIN
               AND @REMEASURE_KIND_DEFAULTS = ANY (kinds)
             UNION ALL
             SELECT n.id, @REMEASURE_KIND_UNSTABLE, n.config FROM newest n
-            WHERE n.failure = @FAILURE_UNSTABLE OR (n.failure = @FAILURE_NONE AND n.drifted))
+            WHERE n.failure = @FAILURE_UNSTABLE OR (n.failure = @FAILURE_NONE AND n.doubtful))
         SELECT DISTINCT ON (w.id, w.config) w.id, e.rounds, w.kind, w.config
         FROM wished w JOIN ended e ON e.id = w.id
         WHERE w.kind = ANY (kinds)

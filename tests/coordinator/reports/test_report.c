@@ -334,7 +334,7 @@ static void winners_of_a_throttled_device_are_named(struct fixture *f, gconstpoi
     g_assert_cmpint(report->totals.throttled, ==, 1);
     char key[PROBLEM_KEY_MAX];
     g_autofree char *line =
-        g_strdup_printf("unsure:\n  %s: heat\n", problem_key(&second->problem, key));
+        g_strdup_printf("--what unstable\n  %s: heat\n", problem_key(&second->problem, key));
     text = printed(report);
     g_assert_nonnull(strstr(text, "  GPU-a: units 1410-1980 MHz, memory unknown, up to 6"));
     g_assert_nonnull(strstr(text, "held back by heat, power cap"));

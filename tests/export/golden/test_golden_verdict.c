@@ -286,6 +286,10 @@ static void a_verdict_ends_with_its_golden_entry(void)
         "UPDATE job_ends SET rounds = rounds + 1",
         /* the device drifted during the round that decided */
         "UPDATE outcomes SET drift = 2 WHERE number = 1",
+        /* the device was throttled by heat during that round */
+        "DO $$ BEGIN PERFORM add_partition(id, 'round_conditions') FROM campaigns;"
+        " INSERT INTO round_conditions (campaign_id, job_id, number, device, samples, throttle)"
+        " SELECT campaign_id, job_id, number, 'GPU-a', 1, 2 FROM outcomes WHERE number = 1; END $$",
     };
     struct export_farm farm;
     begin(&farm, TUNED, (struct told){.tuned = 10, .other = 30});

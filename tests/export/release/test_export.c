@@ -212,6 +212,12 @@ static void result_without_its_kernel_is_left_out_and_named(void)
     "WITH k AS (SELECT " KEYS " AS keys), b AS (UPDATE rounds SET kernel_keys = ARRAY[k.keys]"     \
     " FROM k" FIRST ") UPDATE results SET kernel_keys = k.keys FROM k" FIRST
 
+/* A CPU's campaign has no conditions of its own. */
+#define THROTTLED(BITS)                                                                            \
+    "DO $$ BEGIN PERFORM add_partition((SELECT min(id) FROM campaigns), 'round_conditions');"      \
+    " INSERT INTO round_conditions (campaign_id, job_id, number, device, samples, throttle)"       \
+    " SELECT campaign_id, job_id, number, 'GPU-a', 1, " BITS " FROM outcomes" FIRST "; END $$"
+
 static const struct {
     const char *sql;
     enum refusal why;
@@ -240,6 +246,7 @@ static const struct {
     {"WITH t AS (UPDATE targets SET peak_flops = 1e3) UPDATE results SET flops = 0", REFUSAL_TIME},
     {"UPDATE outcomes SET drift = 1.4" FIRST, REFUSAL_DRIFT},
     {"UPDATE outcomes SET drift = 0.7" FIRST, REFUSAL_DRIFT},
+    {THROTTLED("9"), REFUSAL_THROTTLE},
     {KERNELS("repeat('7', 64)"), REFUSAL_KERNEL},
     {KERNELS("''"), REFUSAL_KERNEL},
     {KERNELS("(SELECT max(kernel_keys) FROM results WHERE kernel_keys NOT IN"
@@ -273,11 +280,12 @@ static void faulty_results_are_refused_by_name_and_the_rest_exported(void)
     end(&s);
 }
 
-static void drifted_results_are_taken_only_if_allowed(void)
+static void drifted_and_throttled_results_are_taken_only_if_allowed(void)
 {
     struct scene s;
     begin(&s, export_farm_work);
     run(&s, "UPDATE outcomes SET drift = 1.4" FIRST);
+    run(&s, THROTTLED("2"));
     s.wish.top = 1;
     s.wish.allow_drift = true;
     exports(&s, EXPORT_FIND);
@@ -470,8 +478,8 @@ int main(int argc, char **argv)
                     result_without_its_kernel_is_left_out_and_named);
     g_test_add_func("/export/faulty_results_are_refused_by_name_and_the_rest_exported",
                     faulty_results_are_refused_by_name_and_the_rest_exported);
-    g_test_add_func("/export/drifted_results_are_taken_only_if_allowed",
-                    drifted_results_are_taken_only_if_allowed);
+    g_test_add_func("/export/drifted_and_throttled_results_are_taken_only_if_allowed",
+                    drifted_and_throttled_results_are_taken_only_if_allowed);
     g_test_add_func("/export/nothing_measured_is_an_error_and_writes_nothing",
                     nothing_measured_is_an_error_and_writes_nothing);
     g_test_add_func("/export/leftovers_of_a_killed_one_are_removed",

@@ -1,4 +1,5 @@
 /* Each reason for which the gate refuses a result, with the test's own solvers and no database. */
+#include "schema/results/conditions.h"
 #include "tests/support/export/export_scene.h"
 
 #include <math.h>
@@ -95,6 +96,11 @@ static void spoil_drift(struct result *result)
     result->drift = 1.2;
 }
 
+static void spoil_throttle(struct result *result)
+{
+    result->throttle = THROTTLE_POWER_CAP | THROTTLE_HEAT;
+}
+
 /* An impossibly short time, with no operations stated: the gate computes the operations from the
  * problem. */
 static void spoil_impossible(struct result *result)
@@ -173,6 +179,7 @@ static void result_that_does_not_pass_is_named_with_the_reason(void)
         {spoil_infinite, REFUSAL_TIME, "not a positive number"},
         {spoil_huge, REFUSAL_TIME, "not a positive number"},
         {spoil_drift, REFUSAL_DRIFT, "1.20 times as long at the end"},
+        {spoil_throttle, REFUSAL_THROTTLE, "was throttled while its round was measured (heat)"},
         {spoil_minimum, REFUSAL_TIME, "is no median"},
         {spoil_count, REFUSAL_TIME, "is no median"},
         {spoil_impossible, REFUSAL_TIME, "is impossible, gfx90a68 needs"},

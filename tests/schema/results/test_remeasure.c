@@ -172,13 +172,23 @@ static void a_dry_run_changes_nothing(void)
     farm_clear(&farm);
 }
 
-/* Each config that drifted or was unstable in its newest measurement is found once. */
-static void unstable_configs_and_those_of_rounds_that_drifted_are_found(void)
+/* Each config whose newest measurement was unstable, or of a round that drifted or was throttled, is found once. */
+static void unstable_configs_and_those_of_doubtful_rounds_are_found(void)
 {
     struct farm farm;
     begin(&farm, &(struct order){.jobs = 3});
     g_assert_cmpint(remeasure(&farm, REMEASURE_UNSTABLE, true).jobs, ==, 0);
     run(&farm, "UPDATE outcomes SET drift = 1.5 WHERE job_id = (SELECT min(id) FROM jobs)");
+    g_assert_cmpint(remeasure(&farm, REMEASURE_UNSTABLE, true).unstable, ==, 1);
+    run(&farm, "UPDATE outcomes SET drift = 1");
+    g_assert_cmpint(remeasure(&farm, REMEASURE_UNSTABLE, true).unstable, ==, 0);
+    /* A GPU that runs at its power cap (1) is in its normal state; heat (2) throttles it. */
+    run(&farm,
+        "INSERT INTO round_conditions (campaign_id, job_id, number, device, samples, throttle)"
+        " SELECT campaign_id, job_id, number, 'GPU-a', 1, 1 FROM outcomes");
+    g_assert_cmpint(remeasure(&farm, REMEASURE_UNSTABLE, true).unstable, ==, 0);
+    run(&farm,
+        "UPDATE round_conditions SET throttle = 3 WHERE job_id = (SELECT min(id) FROM jobs)");
     g_assert_cmpint(remeasure(&farm, REMEASURE_UNSTABLE, true).unstable, ==, 1);
     run(&farm,
         "UPDATE outcomes SET failures = '{12,12}' WHERE job_id = (SELECT max(id) FROM jobs)");
@@ -610,8 +620,8 @@ int main(int argc, char **argv)
     g_test_add_func("/remeasure/asked_twice_while_under_way_it_is_done_once",
                     asked_twice_while_under_way_it_is_done_once);
     g_test_add_func("/remeasure/a_dry_run_changes_nothing", a_dry_run_changes_nothing);
-    g_test_add_func("/remeasure/unstable_configs_and_those_of_rounds_that_drifted_are_found",
-                    unstable_configs_and_those_of_rounds_that_drifted_are_found);
+    g_test_add_func("/remeasure/unstable_configs_and_those_of_doubtful_rounds_are_found",
+                    unstable_configs_and_those_of_doubtful_rounds_are_found);
     g_test_add_func("/remeasure/many_configs_are_measured_in_rounds_one_after_the_other",
                     many_configs_are_measured_in_rounds_one_after_the_other);
     g_test_add_func("/remeasure/a_spent_budget_does_not_cut_it_short_and_its_time_counts",

@@ -135,6 +135,13 @@ static void test_plain(void)
     g_assert_cmpfloat_with_epsilon(farm.end.drift, 1, 1e-6);
     g_assert_false(farm.end.repeated || farm.end.stopped);
     g_assert_cmpfloat_with_epsilon(farm.last[0].times.median_ms, 2, 1e-6);
+    for (int i = 0; i < CONFIGS; i++)
+        g_assert_true(farm.last[i].cold);
+    farm_clear(&farm);
+    farm_init(&farm, (const double[CONFIGS]){2, 1, 1.5});
+    farm.fake.info.cache_bytes = 0; /* the device does not say how large its cache is */
+    farm_run(&farm);
+    g_assert_false(farm.last[0].cold);
     farm_clear(&farm);
 }
 

@@ -81,6 +81,13 @@ bool eval_is_verified(enum failure failure)
     return failure == FAILURE_NONE || failure == FAILURE_SLOW || failure == FAILURE_UNSTABLE;
 }
 
+/* A round is cold if each of its timed configs was. */
+static void note_caches(struct round *round, const struct outcome *outcome, enum caches caches)
+{
+    if (outcome->n > 0 && round->caches != CACHES_WARM && caches != CACHES_UNKNOWN)
+        round->caches = caches;
+}
+
 /* Takes a config's outcome from the child's frame. It replaces an earlier outcome of the config,
  * since the child measures configs again when the device drifted. */
 static void outcome_read(struct eval_job *job, int index, json_t *head)
@@ -108,6 +115,7 @@ static void outcome_read(struct eval_job *job, int index, json_t *head)
         job->work.round->details[index] =
             g_strconcat(words, builders ? "; " : NULL, builders, NULL);
     }
+    note_caches(job->work.round, outcome, caches_from_json(head, "cold"));
     struct conditions sample;
     conditions_from_json(json_object_get(head, "conditions"), &sample);
     conditions_add(&job->work.conditions, &sample);
