@@ -8,6 +8,7 @@
 #include "coordinator/plan/problem_text.h"
 #include "coordinator/reports/report.h"
 #include "coordinator/reports/report_kernels.h"
+#include "coordinator/reports/report_time.h"
 #include "schema/results/store_results.h"
 #include "schema/server/database.h"
 #include "schema/store/store_campaigns.h"
@@ -126,7 +127,7 @@ static int show_report(Store *store, int64_t campaign, bool as_json)
 struct report_arguments {
     char **campaigns, **networks;
     char *login, *fusion;
-    gboolean measured_by, rejected, kernels, instructions, dynamic, cold, as_json;
+    gboolean measured_by, rejected, kernels, instructions, time, dynamic, cold, as_json;
     double within_percent, compile_share;
 };
 
@@ -143,13 +144,15 @@ static double or_default(double value, double standard)
 
 static bool arguments_check(struct report_arguments *a, GError **error)
 {
-    bool others = a->campaigns || a->dynamic || a->rejected || a->kernels || a->measured_by;
+    bool others =
+        a->campaigns || a->dynamic || a->rejected || a->kernels || a->measured_by || a->time;
     bool limits = !(a->within_percent <= NOT_GIVEN && a->compile_share <= NOT_GIVEN);
     if (a->fusion && others)
         return fail_usage("--fusion is a report of its own", error);
-    if (a->dynamic + a->rejected + a->kernels + a->measured_by > 1)
+    if (a->dynamic + a->rejected + a->kernels + a->measured_by + a->time > 1)
         return fail_usage(
-            "--dynamic, --rejected, --kernels and --measured-by are reports of their own", error);
+            "--dynamic, --rejected, --kernels, --time and --measured-by are reports of their own",
+            error);
     if (a->login && !a->measured_by)
         return fail_usage("--login belongs to --measured-by", error);
     if (a->instructions && !a->kernels)
@@ -190,13 +193,14 @@ static int show_campaign(const struct report_arguments *a)
         id = newest_campaign(store, &error);
     if (!store || id == 0)
         return cli_fail("report", error);
-    if (!a->rejected && !a->kernels && !a->measured_by)
+    if (!a->rejected && !a->kernels && !a->measured_by && !a->time)
         return show_report(store, id, a->as_json);
     struct campaign *campaign = store_get_campaign(store, id, &error);
     if (!campaign)
         return cli_fail("report", error);
     campaign_free(campaign);
     Table *table = a->kernels       ? report_kernels(store, id, a->instructions, &error)
+                   : a->time        ? report_time(store, id, &error)
                    : a->measured_by ? list_measured(store, id, a->login, &error)
                                     : list_rejections(store, id, &error);
     return table_finish("report", table, a->as_json, error);
@@ -219,6 +223,9 @@ int command_report(int argc, char **argv)
          "each kernel with what its compiler says of it", NULL},
         {"instructions", 0, 0, G_OPTION_ARG_NONE, &a.instructions,
          "--kernels: with how often its code has which instruction, in place of its options", NULL},
+        {"time", 0, 0, G_OPTION_ARG_NONE, &a.time,
+         "where the time went: what each problem took and gained, and what its next round would",
+         NULL},
         {"dynamic", 0, 0, G_OPTION_ARG_NONE, &a.dynamic,
          "what kernels for all shapes cost and save, against those for one", NULL},
         {"network", 'n', 0, G_OPTION_ARG_STRING_ARRAY, &a.networks,

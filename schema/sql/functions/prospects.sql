@@ -56,8 +56,8 @@ END $$;
 --     1 - exp(-tail)               the part of the time that it then saves
 --
 -- tries, since_best: configs tried, and how many of them after the best one. tail: the mean
--- distance of the seven shortest times to the next one, in logarithms; distances that are
--- not known yet count as 0.3. behind: the logarithm of the job's best time over that of the problem.
+-- distance of the four shortest times to the fifth, in logarithms; distances that are not
+-- known yet count as 0.3. behind: the logarithm of the job's best time over that of the problem.
 -- first_ms, best_ms: the job's best of its first round, and of all. problem_ms: the best of
 -- any solver in the campaign. round_seconds: what a round of so many configs took so far.
 -- saves_ms: for the network, so with the problem's multiplicity. NULL for a problem without
@@ -73,7 +73,7 @@ SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off
 SET enable_mergejoin = off AS $$
 #variable_conflict use_column
 DECLARE
-    distances CONSTANT integer := 7;
+    distances CONSTANT integer := 4;
     unknown_distance CONSTANT double precision := 0.3;
     more CONSTANT integer := (SELECT greatest(c.round_configs, 1) FROM campaigns c WHERE c.id = campaign);
 BEGIN
@@ -138,6 +138,39 @@ BEGIN
         RETURN NULL;
     END IF;
     RETURN coalesce(price_of(b.campaign_id, b.job_ids), 1e-300);
+END $$;
+
+-- A campaign's problems with after < id <= last: what they took and gained so far, and what the cheapest next
+-- round of those jobs would save whose search has not ended by itself. first_ms: the best time
+-- after the first rounds. Times are NULL for a problem without a verified config.
+CREATE OR REPLACE FUNCTION time_of_problems(campaign bigint, after bigint, last bigint)
+RETURNS SETOF jsonb
+LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+BEGIN
+    RETURN QUERY
+    WITH rated AS MATERIALIZED (
+        SELECT s.*, e.job_id IS NULL OR e.by_budget AS could_go_on
+        FROM prospects(campaign, ARRAY(SELECT j.id FROM jobs j WHERE j.campaign_id = campaign
+                                       AND j.problem_id > after AND j.problem_id <= last)) AS s
+        LEFT JOIN job_ends e ON e.campaign_id = campaign AND e.job_id = s.job_id
+    )
+    SELECT jsonb_build_object(
+        'problem', to_jsonb(p), 'multiplicity', its.multiplicity, 'jobs', its.jobs,
+        'seconds', coalesce(had.seconds, 0), 'tries', coalesce(had.tries, 0),
+        'first_ms', had.first_ms, 'best_ms', had.problem_ms, 'next_saves_ms', next.saves_ms,
+        'next_seconds', next.round_seconds, 'next_solver', v.name)
+    FROM (SELECT j.problem_id, min(j.multiplicity) AS multiplicity, count(*) AS jobs FROM jobs j
+          WHERE j.campaign_id = campaign AND j.problem_id > after AND j.problem_id <= last
+          GROUP BY j.problem_id) AS its
+    JOIN problems p ON p.id = its.problem_id
+    LEFT JOIN (SELECT r.problem_id, sum(r.seconds) AS seconds, sum(r.tries) AS tries,
+                      min(r.first_ms) AS first_ms, min(r.problem_ms) AS problem_ms
+               FROM rated r GROUP BY r.problem_id) AS had ON had.problem_id = its.problem_id
+    LEFT JOIN LATERAL (
+        SELECT r.* FROM rated r WHERE r.problem_id = its.problem_id AND r.could_go_on
+        ORDER BY r.saves_ms / r.round_seconds DESC NULLS LAST, r.job_id LIMIT 1) AS next ON true
+    LEFT JOIN solvers v ON v.id = next.solver_id
+    ORDER BY its.problem_id;
 END $$;
 
 -- Has later rounds that wait rated anew when they would be claimed: now that the campaign's time is

@@ -106,7 +106,7 @@ CREATE OR REPLACE VIEW entry_points AS
         'skipjack_work.campaign_kernel', 'skipjack_work.kernel', 'skipjack_work.kernel_code',
         'skipjack_work.known_kernels', 'skipjack_work.list_quarantine',
         'skipjack_work.list_workers', 'skipjack_work.migrations', 'skipjack_work.target',
-        'spent_seconds', 'usage_golden', 'usage_golden_kernels', 'usage_unsummed']) AS n
+        'spent_seconds', 'time_of_problems', 'usage_golden', 'usage_golden_kernels', 'usage_unsummed']) AS n
     UNION ALL
     SELECT 'skipjack_coordinator', n, true FROM unnest(ARRAY[
         'change_messages', 'claim_message', 'end_try', 'forget_messages', 'keep_message']) AS n

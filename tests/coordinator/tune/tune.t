@@ -208,7 +208,7 @@ like read_file("$folder/watch.err"), qr/goes on\..*\n  .*skipjack campaign watch
 
 for my $command (['status'], ['campaign', 'list'], ['campaign', 'show', '1'], ['problems'],
     ['networks'], ['networks', 'tiny'], ['targets'], ['quarantine', 'list'], ['report'],
-    ['report', '--rejected'], ['report', '--kernels'], ['report', '--dynamic']) {
+    ['report', '--rejected'], ['report', '--kernels'], ['report', '--time'], ['report', '--dynamic']) {
     my ($name) = join '-', 'json', @$command;
     is run($name, @$command, '--json'), 0, "'@$command --json' ends with 0";
     my $parsed = eval { decode_json(read_file("$folder/$name.out")) };

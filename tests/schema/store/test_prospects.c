@@ -1,7 +1,9 @@
 /* The order of claims in a campaign of limited time: prospects.sql. */
+#include "schema/results/store_prospects.h"
 #include "schema/store/store_campaigns.h"
 #include "schema/store/store_private.h"
 #include "schema/store/store_queue.h"
+#include "solvers/search/expected_gain.h"
 #include "tests/support/farm/queue_farm.h"
 #include "tests/support/farm/scratch_db.h"
 
@@ -240,23 +242,52 @@ static void test_a_default_that_every_round_measures_is_one_try(void)
     farm_clear(&farm);
 }
 
-/* With more than seven distances the tail is Hill's mean, and what is saved is the part that expected_gain.h says. */
-static void test_the_expected_gain_is_that_of_the_derivation(void)
+/* The database and the search's own rule for its end say the same of the same tries. */
+static void test_the_expected_gain_is_that_of_a_search(void)
 {
     struct farm farm;
     const struct planned planned[] = {{8, 3, "ConvTest"}};
-    double tail = 0;
+    const double times[] = {9, 8, 3, 7, 6, 2, 5, INFINITY, 4};
     plan_campaign(&farm, planned, 1, 1e6);
     work(&farm, &(struct tries){.count = 5, .ms = {9, 8, 3, 7, 6}, .seconds = 1});
     work(&farm, &(struct tries){.number = 1, .count = 5, .ms = {9, 2, 5, 0, 4}, .seconds = 1});
-    for (int i = 2; i <= 8; i++)
-        tail += (log(9) - log(i)) / 7;
-    double saves = 3 * 2 * 4.0 / (3 + 4 + 1) * (1 - exp(-tail));
-    g_assert_cmpfloat_with_epsilon(number(&farm, PROSPECT("tail")), tail, 1e-9);
+    double saves = 3 * 2 * expected_gain(times, G_N_ELEMENTS(times), 4);
     g_assert_cmpfloat_with_epsilon(number(&farm, PROSPECT("saves_ms")), saves, 1e-9);
     /* nine configs took ten seconds, since the default was measured twice */
     g_assert_cmpfloat_with_epsilon(number(&farm, "SELECT price FROM skipjack.bundles"),
                                    40 / 9.0 / saves, 1e-9);
+    farm_clear(&farm);
+}
+
+static void test_where_the_time_went_is_told_by_problem(void)
+{
+    struct farm farm;
+    g_autoptr(GError) error = NULL;
+    const struct planned planned[] = {{8, 4, "ConvTest"}, {8, 4, "ConvOther"}, {16, 1, "ConvTest"}};
+    const struct problem_part all = PROBLEM_PART_ALL;
+    plan_campaign(&farm, planned, 3, 1e6);
+    work(&farm, &(struct tries){.count = 2, .ms = {10, 11}, .seconds = 1});
+    work(&farm, &(struct tries){.count = 2, .ms = {12, 0}, .seconds = 1});
+    g_autoptr(GPtrArray) begun = store_list_part_times(farm.store, farm.campaign, &all, &error);
+    g_assert_no_error(error);
+    const struct problem_time *untried = begun->pdata[1];
+    g_assert_true(isnan(untried->best_ms) && untried->tries == 0 && !untried->next_solver);
+    work(&farm, &(struct tries){.count = 1, .ms = {1}, .seconds = 2});
+    work(&farm, &(struct tries){.number = 1, .count = 3, .ms = {10, 5, 7}, .seconds = 1});
+    g_autoptr(GPtrArray) times = store_list_part_times(farm.store, farm.campaign, &all, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(times->len, ==, 2);
+    const struct problem_time *first = times->pdata[0];
+    g_assert_cmpint(first->problem.c, ==, 8);
+    g_assert_cmpint(first->multiplicity, ==, 4);
+    g_assert_cmpint(first->jobs, ==, 2);
+    g_assert_cmpint(first->tries, ==, 6);
+    g_assert_cmpfloat(first->seconds, ==, 7);
+    g_assert_cmpfloat_with_epsilon(first->first_ms, 10, 1e-9);
+    g_assert_cmpfloat_with_epsilon(first->best_ms, 5, 1e-9);
+    g_assert_cmpstr(first->next_solver, ==, "ConvTest");
+    g_assert_cmpfloat(first->next_saves_ms, >, 0);
+    g_assert_cmpfloat(first->next_seconds, ==, 5);
     farm_clear(&farm);
 }
 
@@ -289,8 +320,10 @@ int main(int argc, char **argv)
                     test_a_problem_without_a_right_config_goes_before_all);
     g_test_add_func("/prospects/a_default_that_every_round_measures_is_one_try",
                     test_a_default_that_every_round_measures_is_one_try);
-    g_test_add_func("/prospects/the_expected_gain_is_that_of_the_derivation",
-                    test_the_expected_gain_is_that_of_the_derivation);
+    g_test_add_func("/prospects/the_expected_gain_is_that_of_a_search",
+                    test_the_expected_gain_is_that_of_a_search);
+    g_test_add_func("/prospects/where_the_time_went_is_told_by_problem",
+                    test_where_the_time_went_is_told_by_problem);
     g_test_add_func("/prospects/a_budget_set_later_orders_what_waits",
                     test_a_budget_set_later_orders_what_waits);
     return g_test_run();
