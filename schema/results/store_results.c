@@ -150,6 +150,8 @@ int store_compare_results(gconstpointer a, gconstpointer b)
     double left_ms = left->kept.outcome.median_ms;
     double right_ms = right->kept.outcome.median_ms;
     if (order == 0)
+        order = right->kept.wins - left->kept.wins;
+    if (order == 0)
         order = (left_ms > right_ms) - (left_ms < right_ms);
     if (order == 0)
         order = strcmp(left->solver, right->solver);

@@ -80,7 +80,8 @@ struct result {
 };
 void result_free(struct result *result);
 
-/* All kept results of a campaign, by problem, then median. struct result * */
+/* All kept results of a campaign, by problem; of a problem the winner of its second measurement is first, the others
+ * follow by median. struct result * */
 GPtrArray *store_list_results(Store *store, int64_t campaign, GError **error);
 GPtrArray *store_list_part_results(Store *store, int64_t campaign, const struct problem_part *part,
                                    GError **error);
@@ -161,7 +162,7 @@ bool store_count_outcomes(Store *store, int64_t campaign, int64_t counts[FAILURE
 /* Reads a judged result from its row into a zeroed struct. Call store_result_clear() afterwards. */
 void store_read_judged(const json_t *object, struct result *result);
 void store_result_clear(struct result *result);
-/* Compares two results by problem, median, solver and rank, for sorting. Elements are struct
+/* Compares two results by problem, whether they won the second measurement, median, solver and rank, for sorting. Elements are struct
  * result *, or begin with one. */
 int store_compare_results(gconstpointer a, gconstpointer b);
 /* The part's jobs as the text of an SQL array; NULL if the part (or NULL) names none. Free with g_free(). */

@@ -38,13 +38,14 @@ static json_t *campaign_to_json(const struct campaign *c)
     const struct context_limits *limits = &c->limits;
     json_object_update_new(
         object,
-        json_pack("{so sb sb sb so}", "workspace_limit",
+        json_pack("{so sb sb sb so so}", "workspace_limit",
                   limits->limits_workspace
                       ? json_integer((json_int_t)MIN(limits->workspace_bytes, (uint64_t)INT64_MAX))
                       : json_null(),
                   "dynamic_only", limits->dynamic_only, "deterministic", limits->deterministic,
                   "tunable_only", limits->tunable_only, "solvers_asked",
-                  json_from_text(c->solvers ? c->solvers : "")));
+                  json_from_text(c->solvers ? c->solvers : ""), "final_seconds",
+                  json_from_double(c->final_seconds)));
     return object;
 }
 
@@ -268,6 +269,7 @@ gpointer store_read_campaign(const json_t *object)
     c->round_configs = (int)json_member_int(object, "round_configs");
     c->budget_seconds = json_member_double(object, "budget_seconds");
     c->spent_seconds = json_member_double(object, "spent_seconds");
+    c->final_seconds = json_member_double(object, "final_seconds");
     c->build_only = json_member_bool(object, "build_only");
     read_limits(object, &c->limits);
     c->solvers = json_member_text(object, "solvers_asked");

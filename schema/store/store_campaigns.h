@@ -24,6 +24,7 @@ struct campaign {
     int round_configs; /* configs in a round */
     /* Spent: working time of all rounds in seconds; budget: its limit, 0 for none. */
     double budget_seconds, spent_seconds;
+    double final_seconds; /* device time for a problem's second measurement; 0 for none */
     bool build_only;
     char *pool;   /* only workers with this label work on the campaign; "" for any worker */
     int priority; /* claims serve the active campaign of the highest priority first */

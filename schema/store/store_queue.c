@@ -26,6 +26,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void final_free(struct final *final)
+{
+    if (final == NULL)
+        return;
+    for (int i = 0; i < final->count; i++)
+        g_free(final->solvers[i]);
+    g_free(final->solvers);
+    g_free(final->revisions);
+    g_free(final);
+}
+
 void job_free(struct job *job)
 {
     if (job == NULL)
@@ -38,6 +49,7 @@ void job_free(struct job *job)
     g_array_unref(job->quarantined);
     g_strfreev(job->prior);
     g_clear_pointer(&job->wish, g_array_unref);
+    final_free(job->final);
     g_free(job->damage);
     g_free(job);
 }
@@ -240,6 +252,27 @@ static bool read_history(const StoreRows *rows, int row, struct job *job, GError
     return true;
 }
 
+static bool read_final(const json_t *object, struct job *job, GError **error)
+{
+    const json_t *entrants = json_object_get(object, "entrants");
+    const struct round *round = job->rounds->len == 1 ? job->rounds->pdata[0] : NULL;
+    size_t index;
+    json_t *entrant;
+    if (round == NULL || round->config_count == 0 ||
+        json_array_size(entrants) != (size_t)round->config_count)
+        return store_damaged(error, "a second measurement has no solver for each config");
+    job->final = g_new0(struct final, 1);
+    job->final->seconds = json_member_double(object, "seconds");
+    job->final->count = round->config_count;
+    job->final->solvers = g_new0(char *, json_array_size(entrants));
+    job->final->revisions = g_new0(int, json_array_size(entrants));
+    json_array_foreach (entrants, index, entrant) {
+        job->final->solvers[index] = json_member_text(entrant, "solver");
+        job->final->revisions[index] = (int)json_member_int(entrant, "revision");
+    }
+    return true;
+}
+
 static bool read_wish(const StoreRows *rows, int row, struct job *job, GError **error)
 {
     size_t index;
@@ -249,6 +282,9 @@ static bool read_wish(const StoreRows *rows, int row, struct job *job, GError **
         return false;
     if (wish == NULL)
         return true;
+    const json_t *final = json_object_get(wish, "final");
+    if (final != NULL)
+        return read_final(final, job, error);
     job->wish = g_array_new(FALSE, TRUE, sizeof(struct perf_config));
     job->wish_keeps_all = json_member_bool(wish, "keeps_all");
     json_array_foreach (json_object_get(wish, "configs"), index, value) {
@@ -550,7 +586,7 @@ static void kept_to_row(GByteArray *out, const struct job *job, const struct rou
                         const struct kept *kept, int rank)
 {
     const struct outcome *o = &kept->outcome;
-    guint row = rows_begin(out, 19);
+    guint row = rows_begin(out, 22);
     rows_field_int8(out, job->campaign);
     rows_field_int8(out, job->id);
     rows_field_int4(out, rank);
@@ -575,6 +611,10 @@ static void kept_to_row(GByteArray *out, const struct job *job, const struct rou
         rows_field_null(out, ROW_DOUBLE);
         rows_field_null(out, ROW_INT8);
     }
+    /* Only a final gives a result its interval, and makes it the winner. */
+    rows_field_null(out, ROW_DOUBLE);
+    rows_field_null(out, ROW_DOUBLE);
+    rows_field_bool(out, false);
     rows_end(out, row);
 }
 
@@ -736,6 +776,28 @@ bool store_round(Store *store, const struct job *job, const struct round *round,
                             .more = more,
                             .seconds = seconds};
     return hand_in_rounds(store, &handed, 1, error);
+}
+
+static GByteArray *numbers_of(const struct round *round, size_t offset)
+{
+    GByteArray *numbers = g_byte_array_new();
+    rows_array(numbers, ROW_DOUBLE, round->config_count);
+    for (int i = 0; i < round->config_count; i++)
+        rows_double(numbers, outcome_number(round, i, offset));
+    return numbers;
+}
+
+bool store_final(Store *store, const struct job *job, const struct round *round, double seconds,
+                 GError **error)
+{
+    if (!know_row_types(store, error))
+        return false;
+    const struct handed handed = {.job = job, .round = round};
+    g_autoptr(GByteArray) outcomes = outcomes_of(store, &handed, 1, false);
+    g_autoptr(GByteArray) lows = numbers_of(round, offsetof(struct outcome, low_ms));
+    g_autoptr(GByteArray) highs = numbers_of(round, offsetof(struct outcome, high_ms));
+    return store_do(store, error, "SELECT skipjack_work.store_final($1, $2, $3, $4, $5)", "laaad",
+                    job->campaign, outcomes, lows, highs, seconds);
 }
 
 bool store_fail_job(Store *store, const struct job *job, enum failure failure, const char *detail,

@@ -9,6 +9,15 @@
 #include "schema/store/store_rounds.h"
 #include "solvers/problem/problem.h"
 
+/* The second measurement of a problem, its final (QUEUE.md): its best configs, of all solvers, are measured together. The
+ * job that carries it has them as its only round; solvers[i] made config i. */
+struct final {
+    double seconds; /* device time that it may take */
+    int count;
+    char **solvers;
+    int *revisions;
+};
+
 /* A claimed job. */
 struct job {
     int64_t id, campaign;
@@ -42,6 +51,8 @@ struct job {
      * the search */
     GArray *wish;
     bool wish_keeps_all; /* all configs of the wish become kept results */
+    /* The final that the job carries; NULL for a round of the job alone. */
+    struct final *final;
     /* what is wrong with the job's rows; the other members are then incomplete. NULL for nothing */
     char *damage;
 };
@@ -94,6 +105,11 @@ bool store_built_many(Store *store, const struct handed *items, int count, GErro
                       GError **error);
 bool store_round_many(Store *store, const struct handed *items, int count, GError **refused,
                       GError **error);
+/* evaluating -> done: stores what a final measured, whose outcomes have their intervals. Each job that has a config in it
+ * gets a round, and its kept results get the new times; the winner is chosen (finals.sql), and adds the seconds to the
+ * campaign's spent time. A repeated call changes nothing. */
+bool store_final(Store *store, const struct job *job, const struct round *round, double seconds,
+                 GError **error);
 /* building or evaluating -> failed. */
 bool store_fail_job(Store *store, const struct job *job, enum failure failure, const char *detail,
                     GError **error);

@@ -197,11 +197,14 @@ bool kept_from_json(const json_t *object, struct kept *kept, GError **error)
         .build_seconds = json_member_double(object, "build_seconds"),
         .eval_seconds = json_member_double(object, "eval_seconds"),
         .pack_ms = json_member_double(object, "pack_ms"),
+        .low_ms = json_member_double(object, "low_ms"),
+        .high_ms = json_member_double(object, "high_ms"),
     };
     kept->workspace_bytes = (uint64_t)workspace_bytes;
     kept->packed_bytes = (uint64_t)MAX(json_member_int(object, "packed_bytes"), 0);
     kept->flops = json_member_double(object, "flops");
     kept->is_default = json_member_bool(object, "is_default");
+    kept->wins = json_member_bool(object, "wins");
     return true;
 }
 

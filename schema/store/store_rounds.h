@@ -20,6 +20,8 @@ struct outcome {
     double error;
     double build_seconds, eval_seconds;
     double pack_ms; /* time of packing the filter once; 0 for a config that does not pack it */
+    /* The 95 % interval of the median; both 0 for a config that was not measured a second time. */
+    double low_ms, high_ms;
 };
 
 /* Whether timed runs found their operands out of the last-level cache (worker/MEASURING.md). */
@@ -65,6 +67,7 @@ struct kept {
     uint64_t packed_bytes; /* of the packed filter; 0 for a config that does not pack it */
     double flops;
     bool is_default;
+    bool wins; /* it won the second measurement of its problem (QUEUE.md) */
 };
 void kept_clear(struct kept *kept);
 

@@ -10,11 +10,12 @@ BEGIN
     PERFORM check_stack(plan->>'stack');
     INSERT INTO campaigns (name, identity, target, stack, strategy, seed, configs_limit,
                            round_configs, budget_seconds, build_only, pool, priority, share,
-                           workspace_limit, dynamic_only, deterministic, tunable_only, solvers_asked)
+                           workspace_limit, dynamic_only, deterministic, tunable_only, solvers_asked,
+                           final_seconds)
     SELECT p.name, p.identity, p.target, p.stack, p.strategy, p.seed, p.configs_limit,
            p.round_configs, p.budget_seconds, p.build_only, p.pool, p.priority, p.share,
            p.workspace_limit, coalesce(p.dynamic_only, false), coalesce(p.deterministic, false),
-           coalesce(p.tunable_only, false), coalesce(p.solvers_asked, '')
+           coalesce(p.tunable_only, false), coalesce(p.solvers_asked, ''), coalesce(p.final_seconds, 0)
     FROM jsonb_populate_record(NULL::campaigns, plan) AS p
     RETURNING id INTO new_id;
     PERFORM add_partitions(new_id);
@@ -386,6 +387,10 @@ BEGIN
         RETURN;
     END IF;
     IF hold_campaign_end(campaign) AND NOT has_open_jobs(campaign) THEN
+        PERFORM ask_missing_finals(campaign);
+        IF has_open_jobs(campaign) THEN
+            RETURN;
+        END IF;
         UPDATE campaigns SET state = 'done' WHERE id = campaign AND state IN ('active', 'paused');
     END IF;
 END $$;
@@ -477,6 +482,7 @@ BEGIN
             PERFORM drop_open_rounds(campaign, b.job_ids, b.round_no);
             DELETE FROM remeasures m WHERE m.campaign_id = campaign
                 AND m.job_id = ANY (b.job_ids) AND m.number >= b.round_no;
+            PERFORM give_up_final(campaign, b.job_ids, 'the campaign was cancelled');
         END LOOP;
     END LOOP;
 END $$;

@@ -227,6 +227,8 @@ BEGIN
                     WHERE q.solver_id = j.solver_id AND q.problem_id = j.problem_id
                     AND q.target = for_target) END,
                CASE WHEN b.round_no = 0 AND build THEN NULL
+               WHEN b.remeasures AND final_wish(campaign, j.id, b.round_no) IS NOT NULL
+               THEN final_round(campaign, j.id, b.round_no)
                WHEN b.round_no > 0 OR b.is_partial THEN
                    (SELECT json_agg(row_to_json(w) ORDER BY w.number)
                     FROM (SELECT r.number, coalesce(o.stack, r.stack) AS stack,
@@ -252,10 +254,10 @@ BEGIN
                           FROM rounds r
                           WHERE r.campaign_id = campaign AND r.job_id = j.id
                           AND r.number = 0) AS w) END,
-               CASE WHEN b.remeasures THEN
+               CASE WHEN b.remeasures THEN coalesce(
                    (SELECT json_build_object('configs', m.configs, 'keeps_all', m.keeps_all)
                     FROM remeasures m WHERE m.campaign_id = campaign AND m.job_id = j.id
-                    AND m.number = b.round_no) END
+                    AND m.number = b.round_no), final_wish(campaign, j.id, b.round_no)) END
         FROM unnest(taken) WITH ORDINALITY AS b CROSS JOIN LATERAL unnest(b.job_ids) AS of_it(id)
         CROSS JOIN LATERAL (SELECT * FROM jobs o WHERE o.campaign_id = campaign
                             AND o.id = of_it.id OFFSET 0) AS j

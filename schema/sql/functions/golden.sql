@@ -285,11 +285,12 @@ BEGIN
     INSERT INTO golden_proposed (target, problem_id, solver, rank, since, until, solver_id, multiplicity,
                                  from_campaign, from_job, reason, config, config_text, kernel_keys, stack,
                                  n, min_ms, median_ms, spread, error, build_seconds, eval_seconds,
-                                 workspace_bytes, flops, is_default, pack_ms, packed_bytes, drift)
+                                 workspace_bytes, flops, is_default, pack_ms, packed_bytes, low_ms, high_ms, wins,
+                                 drift)
     SELECT its_target, j.problem_id, s.name, coalesce(i.as_rank, r.rank), next_version, NULL, s.id, j.multiplicity,
            campaign, j.id, i.reason, r.config, r.config_text, r.kernel_keys, r.stack, r.n, r.min_ms,
            r.median_ms, r.spread, r.error, r.build_seconds, r.eval_seconds, r.workspace_bytes,
-           r.flops, r.is_default, r.pack_ms, r.packed_bytes,
+           r.flops, r.is_default, r.pack_ms, r.packed_bytes, r.low_ms, r.high_ms, r.wins,
            coalesce((SELECT o.drift FROM outcomes o
                      WHERE o.campaign_id = campaign AND o.job_id = r.job_id AND NOT o.is_open
                        AND o.median_ms @> ARRAY[r.median_ms] ORDER BY o.number DESC LIMIT 1), 0)

@@ -321,7 +321,7 @@ LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
           JOIN golden_rows r ON r.target = v.target AND r.since <= v.version
                             AND (r.until IS NULL OR r.until > v.version)
           WHERE r.problem_id = its_problem
-          ORDER BY r.target, r.median_ms) AS g
+          ORDER BY r.target, r.wins DESC, r.median_ms) AS g
 $$;
 
 CREATE OR REPLACE FUNCTION page_problem(asked jsonb) RETURNS TABLE (place text, item jsonb)
@@ -415,12 +415,12 @@ BEGIN
                    r.median_ms, j.multiplicity
             FROM jobs j JOIN results r ON r.campaign_id = its_campaign AND r.job_id = j.id
             JOIN solvers s ON s.id = j.solver_id
-            WHERE j.campaign_id = its_campaign ORDER BY j.problem_id, r.median_ms),
+            WHERE j.campaign_id = its_campaign ORDER BY j.problem_id, r.wins DESC, r.median_ms),
         old AS (
             SELECT DISTINCT ON (r.problem_id) r.problem_id, r.solver, r.config_text, r.median_ms,
                    r.multiplicity
             FROM golden_content(asked->>'target', (asked->>'version')::integer) AS r
-            WHERE (asked->>'version')::integer > 0 ORDER BY r.problem_id, r.median_ms)
+            WHERE (asked->>'version')::integer > 0 ORDER BY r.problem_id, r.wins DESC, r.median_ms)
         SELECT '', jsonb_build_object('$problem', to_jsonb(p), 'change',
                 CASE WHEN old.problem_id IS NULL THEN 'gained' WHEN new.problem_id IS NULL THEN 'lost'
                      WHEN (old.solver, old.config_text) = (new.solver, new.config_text)

@@ -24,6 +24,9 @@ BEGIN
     IF c.strategy = 'prior' THEN
         parents := parents || 'priors'::text;
     END IF;
+    IF c.final_seconds > 0 THEN
+        parents := parents || 'remeasures'::text;
+    END IF;
     IF c.target NOT LIKE 'cpu-%' THEN
         parents := parents || 'round_conditions'::text;
     END IF;

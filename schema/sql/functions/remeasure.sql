@@ -249,8 +249,8 @@ BEGIN
     RETURN counts;
 END $$;
 
--- Returns true if the worker may not measure this round: its login may not, or for now the round
--- waits for a worker of another node.
+-- Returns true if the worker may not measure this round: its login may not, for now the round
+-- waits for a worker of another node, or it is a final with a solver that the worker lacks.
 CREATE OR REPLACE FUNCTION is_barred(worker bigint, campaign bigint, job bigint, its_number integer) RETURNS boolean
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp AS $$
 BEGIN
@@ -259,14 +259,15 @@ BEGIN
                      AND (w.login = ANY (m.not_by)
                           OR (m.places_until > clock_timestamp()
                               AND (w.node = ANY (m.not_nodes)
-                                   OR (m.only_nodes <> '{}' AND w.node <> ALL (m.only_nodes))))));
+                                   OR (m.only_nodes <> '{}' AND w.node <> ALL (m.only_nodes))))))
+        OR lacks_final_solver((SELECT w FROM workers w WHERE w.id = worker), campaign, job, its_number);
 END $$;
 
 -- Why the worker may not measure what waits in the campaign: of one of these rounds.
 CREATE OR REPLACE FUNCTION why_barred(campaign bigint, w workers) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp AS $$
 BEGIN
-    RETURN (SELECT CASE
+    RETURN coalesce((SELECT CASE
                 WHEN w.login = ANY (m.not_by) THEN
                     format('its login %s measured what waits, another login is to confirm it for golden',
                            w.login)
@@ -280,7 +281,14 @@ BEGIN
                                             AND m.number = b.round_no
             WHERE b.campaign_id = campaign AND b.state = 'built' AND b.remeasures
               AND is_barred(w.id, campaign, b.job_ids[1], b.round_no)
-            ORDER BY b.position LIMIT 1);
+            ORDER BY b.position LIMIT 1),
+        (SELECT 'it lacks a solver of the problem that waits for its second measurement: '
+                || array_to_string(f.solvers, ', ')
+         FROM bundles b JOIN finals f ON f.campaign_id = b.campaign_id AND f.job_id = b.job_ids[1]
+                                     AND f.number = b.round_no AND f.state = 'asked'
+         WHERE b.campaign_id = campaign AND b.state = 'built' AND b.remeasures
+           AND is_barred(w.id, campaign, b.job_ids[1], b.round_no)
+         ORDER BY b.position LIMIT 1));
 END $$;
 
 -- Nodes whose workers can measure for the campaign now: they sent a heartbeat within ten minutes and
@@ -350,6 +358,7 @@ BEGIN
     PERFORM drop_open_rounds(b.campaign_id, b.job_ids, b.round_no);
     DELETE FROM remeasures m WHERE m.campaign_id = b.campaign_id AND m.job_id = ANY (b.job_ids)
                                AND m.number >= b.round_no;
+    PERFORM give_up_final(b.campaign_id, b.job_ids, words);
     -- The fence by which a repeated call is recognized.
     UPDATE job_ends e SET fence = b.fence, claimed_by = b.claimed_by
     WHERE e.campaign_id = b.campaign_id AND e.job_id = ANY (b.job_ids);

@@ -264,7 +264,8 @@ BEGIN
 END $$;
 
 -- Replaces the kept results. A result that was kept before with the same times keeps
--- the stack that it was measured under.
+-- the stack that it was measured under, and its interval; a winner that is measured again stays the winner until
+-- the next second measurement.
 CREATE OR REPLACE FUNCTION replace_results(b bundles, kept results[]) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -277,8 +278,15 @@ BEGIN
                          WHERE o.job_id = k.job_id AND o.config = k.config
                          AND o.median_ms = k.median_ms LIMIT 1), k.stack) END,
            k.n, k.min_ms, k.median_ms, k.spread, k.error, k.build_seconds, k.eval_seconds,
-           k.workspace_bytes, k.flops, k.is_default, k.pack_ms, k.packed_bytes
+           k.workspace_bytes, k.flops, k.is_default, k.pack_ms, k.packed_bytes, o.low_ms, o.high_ms,
+           coalesce(w.wins, false)
     FROM unnest(kept) AS k
+    LEFT JOIN LATERAL (SELECT f.low_ms, f.high_ms FROM unnest(former) AS f
+                       WHERE f.job_id = k.job_id AND f.config = k.config
+                         AND f.median_ms = k.median_ms LIMIT 1) AS o ON former IS NOT NULL
+    LEFT JOIN LATERAL (SELECT f.wins FROM unnest(former) AS f
+                       WHERE f.job_id = k.job_id AND f.config = k.config
+                         AND (b.remeasures OR f.median_ms = k.median_ms) LIMIT 1) AS w ON former IS NOT NULL
     WHERE k.job_id = ANY (b.job_ids);
 END $$;
 

@@ -316,10 +316,10 @@ BEGIN
     shipped AS (
         INSERT INTO results (campaign_id, job_id, rank, config, config_text, kernel_keys, stack, n, min_ms,
                              median_ms, spread, error, build_seconds, eval_seconds, workspace_bytes,
-                             flops, is_default, pack_ms, packed_bytes)
+                             flops, is_default, pack_ms, packed_bytes, low_ms, high_ms)
         SELECT c.id, t.fresh, t.first_rank + k.rank, k.config, k.config_text, k.kernel_keys, k.stack, k.n,
                k.min_ms, k.median_ms, k.spread, k.error, k.build_seconds, k.eval_seconds,
-               k.workspace_bytes, k.flops, k.is_default, k.pack_ms, k.packed_bytes
+               k.workspace_bytes, k.flops, k.is_default, k.pack_ms, k.packed_bytes, k.low_ms, k.high_ms
         FROM taken t
         CROSS JOIN LATERAL (SELECT * FROM results q WHERE q.campaign_id = o.id AND q.job_id = t.old
                             AND q.rank = t.kept_rank OFFSET 0) AS k),
@@ -360,7 +360,7 @@ BEGIN
     INSERT INTO results
     SELECT c.id, p.fresh, k.rank, k.config, k.config_text, k.kernel_keys, k.stack, k.n, k.min_ms,
            k.median_ms, k.spread, k.error, k.build_seconds, k.eval_seconds, k.workspace_bytes,
-           k.flops, k.is_default, k.pack_ms, k.packed_bytes
+           k.flops, k.is_default, k.pack_ms, k.packed_bytes, k.low_ms, k.high_ms, k.wins
     FROM unnest(fresh, old) AS p(fresh, old)
     JOIN results k ON k.campaign_id = o.id AND k.job_id = p.old;
     IF c.strategy = 'prior' AND o.strategy = 'prior' THEN
@@ -395,7 +395,7 @@ BEGIN
     GROUP BY m.worker_id, m.at;
 END $$;
 
--- Ranks the kept results of jobs that took some over: the fastest first, without gaps.
+-- Ranks the kept results of jobs: the winner of the second measurement and then the fastest first, without gaps.
 CREATE OR REPLACE FUNCTION rank_results(campaign bigint, ids bigint[]) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan
 SET enable_seqscan = off SET enable_bitmapscan = off AS $$
@@ -407,7 +407,7 @@ BEGIN
     SELECT array_agg(g.r) INTO former FROM gone g;
     INSERT INTO results
     SELECT n.*
-    FROM (SELECT f, row_number() OVER (PARTITION BY f.job_id ORDER BY f.median_ms, f.rank) - 1 AS place
+    FROM (SELECT f, row_number() OVER (PARTITION BY f.job_id ORDER BY f.wins DESC, f.median_ms, f.rank) - 1 AS place
           FROM unnest(former) AS f) AS placed
     CROSS JOIN LATERAL jsonb_populate_record(placed.f, jsonb_build_object('rank', placed.place)) AS n;
 END $$;

@@ -15,8 +15,8 @@ BEGIN
     IF ended IS NOT NULL THEN
         DELETE FROM usage_sums u WHERE u.campaign_id = ended;
         INSERT INTO usage_sums (campaign_id, problem_id, solvers, times_ms)
-        SELECT ended, j.problem_id, array_agg(j.solver_id ORDER BY r.median_ms, j.solver_id),
-               array_agg(r.median_ms ORDER BY r.median_ms, j.solver_id)
+        SELECT ended, j.problem_id, array_agg(j.solver_id ORDER BY r.wins DESC, r.median_ms, j.solver_id),
+               array_agg(r.median_ms ORDER BY r.wins DESC, r.median_ms, j.solver_id)
         FROM results r JOIN jobs j ON j.campaign_id = ended AND j.id = r.job_id
         WHERE r.campaign_id = ended AND r.rank = 0
         GROUP BY j.problem_id ORDER BY j.problem_id;
@@ -46,8 +46,8 @@ CREATE OR REPLACE VIEW usage_times AS
     SELECT c.id, live.problem_id, live.solvers, live.times_ms
     FROM campaigns c
     CROSS JOIN LATERAL (
-        SELECT j.problem_id, array_agg(j.solver_id ORDER BY r.median_ms, j.solver_id) AS solvers,
-               array_agg(r.median_ms ORDER BY r.median_ms, j.solver_id) AS times_ms
+        SELECT j.problem_id, array_agg(j.solver_id ORDER BY r.wins DESC, r.median_ms, j.solver_id) AS solvers,
+               array_agg(r.median_ms ORDER BY r.wins DESC, r.median_ms, j.solver_id) AS times_ms
         FROM results r JOIN jobs j ON j.campaign_id = c.id AND j.id = r.job_id
         WHERE r.campaign_id = c.id AND r.rank = 0
         GROUP BY j.problem_id) AS live

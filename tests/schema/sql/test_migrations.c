@@ -236,6 +236,8 @@ static const struct planned {
     const char *function, *without;
 } planned[] = {
     {"answers_of", "bitmapscan hashjoin mergejoin seqscan"},
+    {"ask_due_finals", "seqscan"},
+    {"ask_final", "seqscan"},
     {"check_measured", "bitmapscan hashjoin mergejoin seqscan"},
     {"check_measurements", "bitmapscan hashjoin mergejoin seqscan"},
     {"check_results_possible", "bitmapscan hashjoin mergejoin seqscan"},
@@ -246,6 +248,7 @@ static const struct planned {
     {"drop_code", "seqscan"},
     {"drop_open_rounds", "bitmapscan seqscan"},
     {"end_bundles", "bitmapscan hashjoin mergejoin seqscan"},
+    {"final_entrants", "hashjoin mergejoin seqscan"},
     {"find_problem_rows", "hashjoin mergejoin seqscan"},
     {"foreign_page", "bitmapscan hashjoin mergejoin seqscan"},
     {"forget_kernels", "seqscan"},
