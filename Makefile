@@ -506,7 +506,7 @@ to := $(DESTDIR)$(PREFIX)
 linked := $(shell grep -o '(\.\./[a-z_/]*\.h)' coordinator/LIFE_OF_A_JOB.md | tr -d '()' | cut -c4-)
 pages := README.md LICENSE $(sort $(linked) $(filter-out build/%,$(wildcard */*.md */*/*.md */*/*/*.md)) $(wildcard export/sjdb/reader/*.h export/sjdb/reader/examples/*.c \
 	coordinator/serve/screenshots/*.png coordinator/nights/nightly*.json coordinator/serve/openapi.json \
-	coordinator/network/autotune/tuned.schema.json))
+	coordinator/network/autotune/tuned.schema.json coordinator/replay/recorded_space.schema.json))
 scripts := slurm/submit slurm/nightly slurm/worker.sbatch systemd/publish
 monitoring := prometheus/skipjack.rules.yml grafana/skipjack.json
 units := $(notdir $(wildcard deploy/systemd/*.service deploy/systemd/*.timer))

@@ -15,6 +15,7 @@ int command_run(int argc, char **argv);
 int command_history(int argc, char **argv);
 int command_nights(int argc, char **argv);
 int command_report(int argc, char **argv);
+int command_replay(int argc, char **argv);
 int command_status(int argc, char **argv);
 int command_serve(int argc, char **argv);
 int command_problems(int argc, char **argv);

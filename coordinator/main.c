@@ -51,6 +51,8 @@ static const struct command commands[] = {
     {"history", "Campaigns", "a problem's winner by night, and what changed", command_history},
     {"report", "Campaigns", "what tuning gained, a row a problem, and what was rejected",
      command_report},
+    {"replay", "Campaigns", "try search strategies on recorded, exhaustively measured spaces",
+     command_replay},
     {"worker", "The farm", "this node's agent: builds, evaluates, or both", command_worker},
     {"status", "The farm", "database, campaigns, jobs, workers at a glance", command_status},
     {"serve", "The farm", "a dashboard, its API and metrics over HTTP, and upkeep", command_serve},

@@ -378,6 +378,7 @@ static struct config_outcome *make_outcome(const json_t *object, const struct pr
 {
     char text[CONFIG_TEXT_MAX];
     struct config_outcome *made = g_new0(struct config_outcome, 1);
+    made->job = json_member_int(object, "job");
     made->problem = *problem;
     made->solver = json_member_text(object, "solver");
     made->revision = (int)json_member_int(object, "revision");
@@ -385,6 +386,10 @@ static struct config_outcome *make_outcome(const json_t *object, const struct pr
     made->config = round->configs[i];
     made->failure = round->outcomes[i].failure;
     made->median_ms = round->outcomes[i].median_ms;
+    made->n = round->outcomes[i].n;
+    made->spread = round->outcomes[i].spread;
+    made->build_seconds = round->outcomes[i].build_seconds;
+    made->eval_seconds = round->outcomes[i].eval_seconds;
     made->detail = g_strdup(round->details[i]);
     return made;
 }
@@ -405,6 +410,7 @@ static bool add_outcomes(GPtrArray *list, const json_t *object, const struct pro
             continue;
         struct config_outcome *outcome = make_outcome(object, problem, round, i);
         outcome->baseline_ms = all ? time_in_round(round, first) : 0;
+        outcome->is_default = perf_config_equal(&round->configs[i], first);
         g_ptr_array_add(list, outcome);
     }
     round_free(round);
@@ -419,8 +425,8 @@ static GPtrArray *list_outcomes(Store *store, int64_t campaign, const struct pro
         problems == NULL
             ? NULL
             : store_read(store, error,
-                         "SELECT jsonb_build_object('problem_id', j.problem_id, 'solver', s.name,"
-                         " 'revision', s.revision, 'round', to_jsonb(r))"
+                         "SELECT jsonb_build_object('job', j.id, 'problem_id', j.problem_id,"
+                         " 'solver', s.name, 'revision', s.revision, 'round', to_jsonb(r))"
                          " FROM jobs j JOIN round_rows r ON r.campaign_id = $1 AND r.job_id = j.id"
                          " JOIN solvers s ON s.id = j.solver_id"
                          " WHERE j.campaign_id = $1 AND j.problem_id > $2 AND j.problem_id <= $3"

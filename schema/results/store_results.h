@@ -137,12 +137,17 @@ GPtrArray *store_list_part_jobs(Store *store, int64_t campaign, const struct pro
                                 GError **error);
 
 struct config_outcome {
+    int64_t job;
     struct problem problem;
     char *solver, *config_text;
     int revision;
     struct perf_config config;
     enum failure failure;
     double median_ms; /* 0 if not timed */
+    int n;            /* number of timed runs */
+    double spread;    /* their interquartile range divided by the median */
+    double build_seconds, eval_seconds;
+    bool is_default;
     /* time in ms of the job's default config in the same round; 0 if not timed */
     double baseline_ms;
     char *detail;
