@@ -739,6 +739,7 @@ struct reference *judge_fetch(struct judge *judge, GError **error)
                                     .count = judge->count,
                                     .largest = judge->largest,
                                     .length = judge_length(judge),
+                                    .share = 1,
                                     .uses = 1};
     reference->value = g_new(double, judge->count);
     reference->magnitude = g_new(float, judge->count);

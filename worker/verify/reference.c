@@ -120,8 +120,12 @@ struct reference *reference_compute(const struct problem *p,
         return NULL;
     out = reference_new(p);
     kinds[p->kind]->compute(p, dense, MAX(threads, 1), work_limit, out);
-    for (int64_t i = 0; i < out->count; i++)
+    int64_t known = 0;
+    for (int64_t i = 0; i < out->count; i++) {
         out->largest = fmax(out->largest, (double)out->magnitude[i]);
+        known += !isnan(out->magnitude[i]);
+    }
+    out->share = (double)known / (double)out->count;
     if (p->epilogue[0])
         finish(p, dense, out);
     return out;

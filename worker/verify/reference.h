@@ -21,6 +21,7 @@ struct reference {
      * is 1 and slack 0. */
     float *gain, *slack;
     double largest; /* the largest magnitude of a computed element */
+    double share;   /* of the elements, those that were computed: 1 unless the reference is partial */
     double length;  /* number of products in the longest sum */
     int uses;       /* number of owners; reference_unref() ends the use of one */
 };
@@ -36,8 +37,8 @@ double reference_length(const struct problem *p);
 /*
  * Computes the output of the problem from its dense operands, on `threads` threads; dense[] of the output's role is
  * not read. A convolution of more than work_limit multiply-accumulates (0: no limit) is computed in part, about
- * work_limit of them: of the blocks of 64 columns of the matrix product, the first and the last of each group and
- * others chosen by a hash; all other elements are NaN. NULL with an error if reference_supports() is false. The
+ * work_limit of them, so that every tile and every edge has elements (reference_columns.h); all other elements are NaN.
+ * NULL with an error if reference_supports() is false. The
  * caller owns one use.
  */
 struct reference *reference_compute(const struct problem *p,

@@ -18,12 +18,17 @@
  * The product is blocked as in Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication, 2008: blocks
  * of both matrices are packed into panels that stay in a core's second-level cache, and an inner loop multiplies
  * panels in registers. Beside each sum of products it computes the sum of their absolute values.
+ *
+ * A partial reference has some columns of the product, with all their rows: reference_columns.h chooses them. They are
+ * gathered into blocks wherever they lie, so a partial block costs what a whole one does.
  */
 #include "worker/verify/reference_kinds.h"
 
 #include <math.h>
 #include <stdatomic.h>
 #include <string.h>
+
+#include "worker/verify/reference_columns.h"
 
 /* A block of the right matrix and one of the left fit into a core's second-level cache:
  * 256 * (64 + 64) * 8 bytes = 256 KiB. */
@@ -112,13 +117,13 @@ struct place {
 struct product {
     const struct problem *p;
     int64_t rows, columns, depth; /* sizes of one group's matrices */
-    int64_t blocks;               /* number of blocks of BLOCK_COLUMNS columns in one group */
-    const double *left, *right;   /* the dense tensors that the two matrices are read from */
-    int64_t extent[AXIS_COUNT];   /* size of the right matrix's tensor on each spatial axis */
-    int64_t divisor[AXIS_COUNT];  /* the stride for B, else 1 */
-    /* 1: all blocks are computed; n: the first and last block of each group, and about one of n others */
-    int64_t keep_one_of;
-    atomic_llong next; /* the next block to compute, as group * blocks + block */
+    int64_t pieces; /* the columns of one group are in so many pieces of piece_columns */
+    int64_t piece_columns;
+    const double *left, *right;  /* the dense tensors that the two matrices are read from */
+    int64_t extent[AXIS_COUNT];  /* size of the right matrix's tensor on each spatial axis */
+    int64_t divisor[AXIS_COUNT]; /* the stride for B, else 1 */
+    struct reference_columns kept;
+    atomic_llong next; /* the next piece to compute, as group * pieces + piece */
     struct reference *out;
 };
 
@@ -249,6 +254,8 @@ struct bench {
     double right[BLOCK_DEPTH * BLOCK_COLUMNS];
     /* Packed panels of PANEL_ROWS rows: [panel][depth][row]. */
     double left[BLOCK_DEPTH * BLOCK_ROWS];
+    int count; /* columns of the block */
+    int64_t columns[BLOCK_COLUMNS];
     struct place column[BLOCK_COLUMNS];
     int64_t depth_offset[BLOCK_DEPTH];
     double *sums, *magnitudes; /* [panel of rows][panel of columns][PANEL_ROWS][PANEL_COLUMNS] */
@@ -305,14 +312,13 @@ static void multiply_blocks(const struct product *m, int64_t first_row, int dept
     }
 }
 
-static void store_block(const struct product *m, int64_t group, int64_t first_column, int columns,
-                        const struct bench *bench)
+static void store_block(const struct product *m, int64_t group, const struct bench *bench)
 {
     for (int64_t r = 0; r < m->rows; r++) {
-        for (int c = 0; c < columns; c++) {
+        for (int c = 0; c < bench->count; c++) {
             int64_t tile = r / PANEL_ROWS * (BLOCK_COLUMNS / PANEL_COLUMNS) + c / PANEL_COLUMNS;
             int64_t from = (tile * PANEL_ROWS + r % PANEL_ROWS) * PANEL_COLUMNS + c % PANEL_COLUMNS;
-            int64_t to = output_offset(m, group, r, first_column + c);
+            int64_t to = output_offset(m, group, r, bench->columns[c]);
             m->out->value[to] = bench->sums[from];
             m->out->magnitude[to] = (float)bench->magnitudes[from];
         }
@@ -324,17 +330,16 @@ static int64_t padded_rows(const struct product *m)
     return (m->rows + BLOCK_ROWS - 1) / BLOCK_ROWS * BLOCK_ROWS;
 }
 
-static void compute_block(const struct product *m, int64_t group, int64_t block,
-                          struct bench *bench)
+/* Computes the bench's columns of the group, and empties it. */
+static void compute_block(const struct product *m, int64_t group, struct bench *bench)
 {
-    int64_t first_column = block * BLOCK_COLUMNS;
-    int columns = (int)MIN(BLOCK_COLUMNS, m->columns - first_column);
+    int columns = bench->count;
     size_t bytes = (size_t)(padded_rows(m) * BLOCK_COLUMNS) * sizeof(double);
 
     memset(bench->sums, 0, bytes);
     memset(bench->magnitudes, 0, bytes);
     for (int c = 0; c < columns; c++)
-        place_column(m, group, first_column + c, &bench->column[c]);
+        place_column(m, group, bench->columns[c], &bench->column[c]);
     for (int64_t first = 0; first < m->depth; first += BLOCK_DEPTH) {
         int depths = (int)MIN(BLOCK_DEPTH, m->depth - first);
         pack_right(m, group, first, depths, columns, bench);
@@ -343,37 +348,41 @@ static void compute_block(const struct product *m, int64_t group, int64_t block,
             multiply_blocks(m, row, depths, columns, bench);
         }
     }
-    store_block(m, group, first_column, columns, bench);
+    store_block(m, group, bench);
+    bench->count = 0;
 }
 
-/* Whether a block of columns is computed. A partial reference has the first and last block of every group, where
- * kernels handle edges, and other blocks chosen by a hash. Every n-th block would not do: these blocks could contain
- * the same pixels of each image. task: group * blocks + block. */
-static bool block_is_kept(const struct product *m, int64_t task)
+static void compute_piece(const struct product *m, int64_t group, int64_t piece,
+                          struct bench *bench)
 {
-    int64_t block = task % m->blocks;
-    uint64_t hash = (uint64_t)task * 0x9e3779b97f4a7c15u;
+    int64_t first = piece * m->piece_columns, end = MIN(first + m->piece_columns, m->columns);
 
-    if (block == 0 || block == m->blocks - 1)
-        return true;
-    return ((hash ^ hash >> 29) * 0xbf58476d1ce4e5b9u >> 32) % (uint64_t)m->keep_one_of == 0;
+    for (int64_t column = first; column < end; column++) {
+        if (!reference_column_is_kept(&m->kept, group, column))
+            continue;
+        bench->columns[bench->count++] = column;
+        if (bench->count == BLOCK_COLUMNS)
+            compute_block(m, group, bench);
+    }
+    if (bench->count > 0)
+        compute_block(m, group, bench);
 }
 
 static void *compute_blocks(void *data)
 {
     struct product *m = data;
-    int64_t tasks = m->blocks * m->p->groups;
+    int64_t tasks = m->pieces * m->p->groups;
     size_t bytes = (size_t)(padded_rows(m) * BLOCK_COLUMNS) * sizeof(double);
     struct bench *bench = g_new(struct bench, 1);
 
+    bench->count = 0;
     bench->sums = g_malloc(bytes);
     bench->magnitudes = g_malloc(bytes);
     for (;;) {
         int64_t task = atomic_fetch_add(&m->next, 1);
         if (task >= tasks)
             break;
-        if (block_is_kept(m, task))
-            compute_block(m, task / m->blocks, task % m->blocks, bench);
+        compute_piece(m, task / m->pieces, task % m->pieces, bench);
     }
     g_free(bench->sums);
     g_free(bench->magnitudes);
@@ -387,7 +396,7 @@ static void product_init(struct product *m, const struct problem *p,
     int64_t filter = volume(p->fil), k = p->k / p->groups, c = p->c / p->groups;
     enum direction direction = p->direction;
 
-    *m = (struct product){.p = p, .keep_one_of = 1};
+    *m = (struct product){.p = p};
     m->rows = direction == DIRECTION_B ? c : k;
     m->columns = direction == DIRECTION_F   ? p->n * volume(p->out)
                  : direction == DIRECTION_B ? p->n * volume(p->in)
@@ -395,7 +404,6 @@ static void product_init(struct product *m, const struct problem *p,
     m->depth = direction == DIRECTION_F   ? c * filter
                : direction == DIRECTION_B ? k * filter
                                           : p->n * volume(p->out);
-    m->blocks = (m->columns + BLOCK_COLUMNS - 1) / BLOCK_COLUMNS;
     m->left = dense[direction == DIRECTION_W ? TENSOR_Y : TENSOR_W];
     m->right = dense[direction == DIRECTION_B ? TENSOR_Y : TENSOR_X];
     for (int a = 0; a < AXIS_COUNT; a++) {
@@ -431,8 +439,11 @@ static void conv_compute(const struct problem *p, const double *const dense[OPER
 
     product_init(&m, p, dense);
     double macs = (double)m.rows * (double)m.columns * (double)m.depth * (double)p->groups;
-    if (work_limit > 0 && macs > work_limit)
-        m.keep_one_of = (int64_t)ceil(macs / work_limit);
+    reference_columns_init(
+        &m.kept, p, work_limit > 0 && macs > work_limit ? (int64_t)ceil(macs / work_limit) : 1);
+    /* A piece has about one block of kept columns. */
+    m.piece_columns = MIN(m.kept.one_of, m.columns) * BLOCK_COLUMNS;
+    m.pieces = (m.columns + m.piece_columns - 1) / m.piece_columns;
     m.out = out;
     run_threads(&m, threads);
 }

@@ -1,0 +1,39 @@
+/*
+ * Which columns of a convolution's matrix product (reference_conv.c) a partial reference has, so that every tile that a
+ * kernel may work on, and every edge, has an element that is compared.
+ *
+ * A column of F and B is a position of an image, a column of W a tap of the filter in a channel. In W the channels of a
+ * group stand for one axis of an image, and the taps for another. Kept are
+ *
+ * - the corners of each image: the positions that are first or last on every axis;
+ * - all edges of the first and the last image, positions first or last on any axis (in W the first and the last channel
+ *   of each group);
+ * - of the others one of `one_of`, as a lattice: those where at[2] + step at[1] + step^2 at[0] + offset is a multiple of
+ *   one_of. In each line one of `one_of` neighbours is kept, and the next line's are moved on by `step`, about 0.618 of
+ *   one_of and without a common divisor with it. So each rectangle of positions that has 4 one_of of them, however long
+ *   or narrow, has a kept one, and each line and each column of one_of positions. The offset is drawn for each
+ *   image of each group.
+ *
+ * With a column all rows are computed: all channels of the output in its group (W: all of y's). So any tile of output
+ * channels by 4 one_of positions of a rectangle is met.
+ */
+#ifndef WORKER_VERIFY_REFERENCE_COLUMNS_H
+#define WORKER_VERIFY_REFERENCE_COLUMNS_H
+
+#include "solvers/problem/problem.h"
+
+struct reference_columns {
+    int64_t one_of; /* 1: all columns are kept */
+    int64_t step;
+    int64_t images;
+    int64_t size[AXIS_COUNT]; /* positions of an image on each axis */
+    bool taps;                /* the last axis is that of taps, whose ends are no edges */
+};
+
+void reference_columns_init(struct reference_columns *columns, const struct problem *p,
+                            int64_t one_of);
+/* column: image * positions + position; in W channel of the group * taps + tap. */
+bool reference_column_is_kept(const struct reference_columns *columns, int64_t group,
+                              int64_t column);
+
+#endif
