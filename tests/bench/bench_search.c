@@ -1,334 +1,338 @@
 /*
- * Search strategies over recorded spaces (SKIPJACK_DATA/spaces: Kernel Tuner's caches, every config
- * with its time): how many configs are evaluated until one is within 5 % and within 1 % of the fastest,
- * and how far the best of 32 is from it, as means over seeds and as geometric means over the spaces. The
- * default config is one drawn by the seed.
+ * Search strategies on recorded spaces: those of SKIPJACK_DATA/spaces (other programs' kernels on GPUs) and those of
+ * tests/bench/spaces (our solvers, on PoCL). How many configs are tried until one is within 5 % and within 1 % of the
+ * fastest, failed ones included: for each space the median and the 95th percentile of the seeds, then the geometric
+ * means over the spaces (skipjack replay counts; coordinator/replay/REPLAY.md).
  *
- * Where two devices have the same space, the second table has searches with a prior: the N fastest of all
- * configs of the other device's recorded space. That prior is the best there can be, since the other
- * device measured its whole space; what a farm knows of a neighbour is the few configs that its own search
- * found there. The table bounds what a prior can bring and does not say what the product reaches.
+ * Without a prior; with a prior from another device, as the product stores it and with less; where the other device is
+ * of another vendor; and with a prior from other problems on the same device, a farm's nightly case. "32 tries" are
+ * priors that a default campaign found on the other device or problem; the other priors know all its configs, as
+ * after a campaign that tried the whole space.
  *
- * usage: bench_search [SEEDS]
+ * The strategies' constants were chosen on the spaces of chosen_on[] and on our problems at even places; rows "judged"
+ * are of all others.
+ *
+ * usage: bench_search [SEEDS [each]]     each: also a row for each space
  */
-#include "schema/store/store_rounds.h"
-#include "solvers/framework/strategy.h"
+#include "coordinator/replay/replay.h"
+#include "solvers/problem/problem_key.h"
 #include "tests/support/export/real_data.h"
-#include "worker/search/search.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define ROUND_CONFIGS 4 /* configs in a round of a campaign's job */
-/* configs in a round of a random search, whose order does not depend on the rounds' size */
-#define DRAWN_CONFIGS 512
-#define GIVE_UP       20000 /* most evaluations; more than any space has configs */
+#define OWN_SPACES "tests/bench/spaces"
 
-struct space_record {
+static const char *const chosen_on[] = {"convolution_RTX_2080_Ti", "gemm_RTX_3090"};
+
+struct bench_space {
+    RecordedSpace *recorded;
     char *name;
-    struct space space;
-    struct space_param params[CONFIG_MAX];
-    GArray *configs;   /* struct tried_config */
-    GHashTable *times; /* struct perf_config * -> const double * */
-    double best_ms;
+    int vendor; /* enum vendor, -1 if unknown */
+    bool own, chosen;
+    struct problem problem; /* of our own spaces */
 };
 
-/* A space's functions get only a problem, so this is the record being searched; one at a time. */
-static const struct space_record *searched;
-static struct perf_config searched_default;
+/* ---- the spaces ---- */
 
-static bool is_recorded(const struct problem *p, const struct context *context,
-                        const int32_t *values)
+/* By the device's name, and by the file's where that is empty. */
+static int vendor_of(const struct bench_space *space)
 {
-    (void)p;
-    (void)context;
-    struct perf_config config = {.count = searched->space.param_count};
-    memcpy(config.values, values, (gsize)config.count * sizeof *values);
-    return g_hash_table_contains(searched->times, &config);
+    static const struct {
+        const char *word;
+        enum vendor vendor;
+    } words[] = {{"cpu-", VENDOR_CPU},    {"NVIDIA", VENDOR_NVIDIA}, {"RTX", VENDOR_NVIDIA},
+                 {"A100", VENDOR_NVIDIA}, {"A4000", VENDOR_NVIDIA},  {"A6000", VENDOR_NVIDIA},
+                 {"sm_", VENDOR_NVIDIA},  {"gfx", VENDOR_AMD},       {"MI250", VENDOR_AMD},
+                 {"W6600", VENDOR_AMD},   {"W7800", VENDOR_AMD},     {"AMD", VENDOR_AMD}};
+    const char *device = space->recorded->about.device;
+    const char *name = device && device[0] ? device : space->name;
+    for (gsize i = 0; i < G_N_ELEMENTS(words); i++)
+        if (strstr(name, words[i].word))
+            return words[i].vendor;
+    return -1;
 }
 
-static void drawn_default(const struct problem *p, const struct context *context,
-                          struct perf_config *config)
+static void add_space(GPtrArray *spaces, const char *folder, const char *file, bool own)
 {
-    (void)p;
-    (void)context;
-    *config = searched_default;
-}
-
-/* ---- reading the records ---- */
-
-static json_t *load(const char *path)
-{
-    char *argv[] = {(char *)"gzip", (char *)"-dc", (char *)path, NULL}, *text = NULL;
-    g_autoptr(GError) error = NULL;
-    if (!g_spawn_sync(NULL, argv, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL, &text, NULL, NULL, &error))
-        g_error("cannot read '%s': %s", path, error->message);
-    json_t *root = json_loads(text, 0, NULL);
-    g_free(text);
-    if (!root)
-        g_error("'%s' is no JSON", path);
-    return root;
-}
-
-static int compare_values(const void *a, const void *b)
-{
-    int32_t left = *(const int32_t *)a, right = *(const int32_t *)b;
-    return (left > right) - (left < right);
-}
-
-/* Takes a parameter's values from the recorded configs, not from the file's list of possible
- * values. */
-static void take_values(struct space_record *record, int param, const char *name)
-{
-    GArray *values = g_array_new(FALSE, FALSE, sizeof(int32_t));
-    for (guint i = 0; i < record->configs->len; i++) {
-        int32_t value = g_array_index(record->configs, struct tried_config, i).config.values[param];
-        bool known = false;
-        for (guint v = 0; v < values->len; v++)
-            known = known || g_array_index(values, int32_t, v) == value;
-        if (!known)
-            g_array_append_val(values, value);
-    }
-    g_array_sort(values, compare_values);
-    record->params[param] = (struct space_param){.name = g_strdup(name),
-                                                 .count = (int)values->len,
-                                                 .values = (int32_t *)(void *)values->data};
-    g_array_free(values, FALSE);
-}
-
-static void take_configs(struct space_record *record, const json_t *keys, json_t *cache)
-{
-    const char *unused;
-    json_t *row;
-    json_object_foreach (cache, unused, row) {
-        struct tried_config tried = {.config.count = (int)json_array_size(keys)};
-        for (int i = 0; i < tried.config.count; i++)
-            tried.config.values[i] = (int32_t)json_integer_value(
-                json_object_get(row, json_string_value(json_array_get(keys, (gsize)i))));
-        double time_ms = json_number_value(json_object_get(row, "time"));
-        tried.time_ms = time_ms > 0 ? time_ms : INFINITY;
-        record->best_ms = fmin(record->best_ms, tried.time_ms);
-        g_array_append_val(record->configs, tried);
-    }
-}
-
-static struct space_record *space_read(const char *folder, const char *file)
-{
-    static const struct space_constraint recorded = {"recorded", "what was measured", 0,
-                                                     is_recorded};
-    struct space_record *record = g_new0(struct space_record, 1);
-    struct space_constraint *constraint = g_memdup2(&recorded, sizeof recorded);
     g_autofree char *path = g_build_filename(folder, file, NULL);
-    json_t *root = load(path);
-    const json_t *keys = json_object_get(root, "tune_params_keys");
-    g_assert(json_array_size(keys) > 0 && json_array_size(keys) <= CONFIG_MAX);
-    record->name = g_strndup(file, strcspn(file, "."));
-    record->best_ms = INFINITY;
-    record->configs = g_array_new(FALSE, FALSE, sizeof(struct tried_config));
-    record->times = g_hash_table_new(config_hash, config_equal);
-    take_configs(record, keys, json_object_get(root, "cache"));
-    constraint->needs = record->space.param_count = (int)json_array_size(keys);
-    for (int i = 0; i < record->space.param_count; i++)
-        take_values(record, i, json_string_value(json_array_get(keys, (gsize)i)));
-    record->space.params = record->params;
-    record->space.constraints = constraint;
-    record->space.constraint_count = 1;
-    for (guint i = 0; i < record->configs->len; i++) {
-        struct tried_config *tried = &g_array_index(record->configs, struct tried_config, i);
-        g_hash_table_insert(record->times, &tried->config, &tried->time_ms);
-    }
-    json_decref(root);
-    return record;
+    g_autoptr(GError) error = NULL;
+    struct bench_space *space = g_new0(struct bench_space, 1);
+    space->recorded = recorded_space_read(path, &error);
+    if (!space->recorded)
+        g_error("%s", error->message);
+    space->name = g_strndup(file, strcspn(file, "."));
+    space->vendor = vendor_of(space);
+    space->own = own;
+    if (own && !problem_key_parse(space->recorded->about.problem, &space->problem, &error))
+        g_error("%s: %s", path, error->message);
+    for (gsize i = 0; i < G_N_ELEMENTS(chosen_on); i++)
+        space->chosen = space->chosen || strcmp(space->name, chosen_on[i]) == 0;
+    g_ptr_array_add(spaces, space);
 }
 
-/* ---- searching ---- */
+static gint compare_texts(gconstpointer a, gconstpointer b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
 
-struct score {
-    /* evaluations until within 5 %, and within 1 %; the best time of 32 over the fastest */
-    double within_5, within_1, after_32;
+static void add_folder(GPtrArray *spaces, const char *folder, bool own)
+{
+    g_autoptr(GDir) dir = folder ? g_dir_open(folder, 0, NULL) : NULL;
+    g_autoptr(GPtrArray) files = g_ptr_array_new_with_free_func(g_free);
+    const char *file;
+    while (dir && (file = g_dir_read_name(dir)))
+        if (strstr(file, ".json"))
+            g_ptr_array_add(files, g_strdup(file));
+    g_ptr_array_sort(files, compare_texts);
+    for (guint i = 0; i < files->len; i++)
+        add_space(spaces, folder, files->pdata[i], own);
+}
+
+/* Our problems at even places, of the names in order, belong to those on which constants were chosen. */
+static void choose_own(GPtrArray *spaces)
+{
+    g_autoptr(GPtrArray) problems = g_ptr_array_new();
+    for (guint i = 0; i < spaces->len; i++) {
+        struct bench_space *space = spaces->pdata[i];
+        guint place = 0;
+        if (!space->own)
+            continue;
+        while (place < problems->len &&
+               strcmp(problems->pdata[place], space->recorded->about.problem) != 0)
+            place++;
+        if (place == problems->len)
+            g_ptr_array_add(problems, space->recorded->about.problem);
+        space->chosen = place % 2 == 0;
+    }
+}
+
+/* ---- priors ---- */
+
+static bool same_kernel(const struct bench_space *a, const struct bench_space *b)
+{
+    return a != b && recorded_space_same_params(a->recorded, b->recorded, NULL) &&
+           g_strcmp0(a->recorded->about.kernel, b->recorded->about.kernel) == 0;
+}
+
+static bool other_device(const struct bench_space *a, const struct bench_space *b)
+{
+    return same_kernel(a, b) && a->vendor == b->vendor &&
+           g_strcmp0(a->recorded->about.device, b->recorded->about.device) != 0 &&
+           g_strcmp0(a->recorded->about.problem, b->recorded->about.problem) == 0;
+}
+
+static bool other_vendor(const struct bench_space *a, const struct bench_space *b)
+{
+    return same_kernel(a, b) && a->vendor != b->vendor &&
+           g_strcmp0(a->recorded->about.problem, b->recorded->about.problem) == 0;
+}
+
+static bool other_problem(const struct bench_space *a, const struct bench_space *b)
+{
+    return same_kernel(a, b) && a->own && b->own &&
+           g_strcmp0(a->recorded->about.device, b->recorded->about.device) == 0;
+}
+
+/* The distance by which the database orders priors: the sum of |log2| ratios of sizes. */
+static double distance(const struct problem *a, const struct problem *b)
+{
+    double sum = fabs(log2((double)a->n / (double)b->n)) + fabs(log2((double)a->c / (double)b->c)) +
+                 fabs(log2((double)a->k / (double)b->k));
+    for (int axis = 0; axis < AXIS_COUNT; axis++)
+        if (a->in[axis] > 0 && b->in[axis] > 0)
+            sum += fabs(log2((double)a->in[axis] / (double)b->in[axis])) +
+                   fabs(log2((double)a->fil[axis] / (double)b->fil[axis]));
+    return sum;
+}
+
+static gint compare_near(gconstpointer a, gconstpointer b, gpointer data)
+{
+    const struct bench_space *left = *(const struct bench_space *const *)a;
+    const struct bench_space *right = *(const struct bench_space *const *)b, *of = data;
+    double to_left = distance(&left->problem, &of->problem);
+    double to_right = distance(&right->problem, &of->problem);
+    return (to_left > to_right) - (to_left < to_right);
+}
+
+/* ---- figures ---- */
+
+typedef bool pair_fn(const struct bench_space *a, const struct bench_space *b);
+
+struct scenario {
+    const char *label;
+    enum strategy_id strategy;
+    pair_fn *pair; /* whose best configs are the prior; NULL for no prior */
+    bool together; /* all of them at once, the nearest first; else one after the other */
+    int best, tries;
 };
 
-static void free_round(gpointer round)
-{
-    round_free(round);
-}
+enum figure { TO_5, P95_5, TO_1, P95_1, OPTIMUM, SECONDS_5, FIGURE_COUNT };
 
-/* Evaluates a round; the default config counts only in the first. */
-static void evaluate(struct round *round, bool first, int *count, double *best, struct score *score)
-{
-    for (int i = 0; i < round->config_count; i++) {
-        double time_ms = *(const double *)g_hash_table_lookup(searched->times, &round->configs[i]);
-        bool timed = isfinite(time_ms);
-        round->outcomes[i].failure = timed ? FAILURE_NONE : FAILURE_LAUNCH_ERROR;
-        round->outcomes[i].median_ms = timed ? time_ms : 0;
-        if (i == 0 && !first)
-            continue;
-        ++*count;
-        *best = fmin(*best, time_ms);
-        if (score->within_5 == 0 && *best <= 1.05 * searched->best_ms)
-            score->within_5 = *count;
-        if (score->within_1 == 0 && *best <= 1.01 * searched->best_ms)
-            score->within_1 = *count;
-        if (*count == 32)
-            score->after_32 = *best / searched->best_ms;
-    }
-}
+/* Sums of logarithms over the spaces of a row. */
+struct mean {
+    double sums[FIGURE_COUNT];
+    int count;
+};
 
-static struct score run(const char *strategy, const GArray *prior, int seed)
+static void print_figures(const char *label, const char *of, const double figures[FIGURE_COUNT],
+                          int count)
 {
-    const struct solver solver = {
-        .name = "Recorded", .default_config = drawn_default, .space = &searched->space};
-    struct problem problem;
-    struct target target = {0};
-    struct context context;
-    struct score score = {0};
-    double best = INFINITY;
-    int count = 0;
-    uint64_t state = (uint64_t)seed;
-    problem_init(&problem);
-    context_init(&context, &target);
-    space_draw(&searched->space, &problem, &context, &state, &searched_default);
-    g_autoptr(GPtrArray) rounds = g_ptr_array_new_with_free_func(free_round);
-    struct search search = {.solver = &solver,
-                            .problem = &problem,
-                            .context = &context,
-                            .strategy = strategy,
-                            .seed = seed,
-                            .round_configs =
-                                strcmp(strategy, "random") == 0 ? DRAWN_CONFIGS : ROUND_CONFIGS,
-                            .rounds = rounds,
-                            .prior = prior};
-    while (count < GIVE_UP && (score.within_1 == 0 || count < 32)) {
-        int default_index;
-        g_autoptr(GArray) configs = search_propose(&search, &default_index);
-        if (configs->len == 0)
-            break;
-        struct round *round = round_new((int)configs->len);
-        memcpy(round->configs, configs->data, configs->len * sizeof(struct perf_config));
-        evaluate(round, rounds->len == 0, &count, &best, &score);
-        g_ptr_array_add(rounds, round);
-    }
-    score.within_5 = score.within_5 > 0 ? score.within_5 : GIVE_UP;
-    score.within_1 = score.within_1 > 0 ? score.within_1 : GIVE_UP;
-    return score;
-}
-
-/* Prints the means over the seeds, and adds their logarithms to *sum. */
-static void measure(const struct space_record *record, const char *strategy, const char *label,
-                    const GArray *prior, int seeds, struct score *sum)
-{
-    struct score mean = {0};
-    searched = record;
-    for (int seed = 0; seed < seeds; seed++) {
-        struct score score = run(strategy, prior, seed);
-        mean.within_5 += score.within_5 / seeds;
-        mean.within_1 += score.within_1 / seeds;
-        mean.after_32 += score.after_32 / seeds;
-    }
-    printf("%-28s %-12s %9.1f %9.1f %9.2f\n", record->name, label, mean.within_5, mean.within_1,
-           mean.after_32);
+    printf("%-34s %-28.28s %6d", label, of, count);
+    for (int i = 0; i < FIGURE_COUNT; i++)
+        printf(" %8.1f", figures[i]);
+    printf("\n");
     fflush(stdout);
-    sum->within_5 += log(mean.within_5);
-    sum->within_1 += log(mean.within_1);
-    sum->after_32 += log(mean.after_32);
 }
 
-static void print_mean(const char *label, const struct score *sum, guint count)
+static void print_mean(const char *label, const char *of, const struct mean *mean)
 {
-    printf("%-28s %-12s %9.1f %9.1f %9.2f\n", "geometric mean", label, exp(sum->within_5 / count),
-           exp(sum->within_1 / count), exp(sum->after_32 / count));
+    double figures[FIGURE_COUNT];
+    if (mean->count == 0)
+        return;
+    for (int i = 0; i < FIGURE_COUNT; i++)
+        figures[i] = exp(mean->sums[i] / mean->count);
+    print_figures(label, of, figures, mean->count);
 }
 
-static gint compare_names(gconstpointer a, gconstpointer b)
+static void print_titles(void)
 {
-    const struct space_record *left = *(const struct space_record *const *)a;
-    const struct space_record *right = *(const struct space_record *const *)b;
-    return strcmp(left->name, right->name);
+    printf("\n%-34s %-28s %6s %8s %8s %8s %8s %8s %8s\n", "strategy and prior", "spaces", "count",
+           "to 5 %", "95th", "to 1 %", "95th", "optimum", "s to 5 %");
 }
 
-static void compare_strategies(const GPtrArray *records, int seeds)
+struct bench {
+    const GPtrArray *spaces;
+    int seeds;
+    bool each;
+};
+
+/* Searches one space with the others' prior, and adds to the mean of its set. */
+static void measure(const struct bench *bench, const struct scenario *scenario,
+                    const struct bench_space *space, const GPtrArray *others, struct mean *mean)
 {
-    static const char *const strategies[] = {"random", "local"};
-    for (gsize s = 0; s < G_N_ELEMENTS(strategies); s++) {
-        struct score sum = {0};
-        for (guint i = 0; i < records->len; i++)
-            measure(records->pdata[i], strategies[s], strategies[s], NULL, seeds, &sum);
-        print_mean(strategies[s], &sum, records->len);
+    const struct replay_prior prior = {.others = others,
+                                       .best = scenario->best,
+                                       .most = REPLAY_PRIOR_MOST,
+                                       .tries = scenario->tries};
+    const struct replay_setup setup = {.space = space->recorded,
+                                       .strategy = scenario->strategy,
+                                       .prior = others->len > 0 ? &prior : NULL,
+                                       .batch = REPLAY_BATCH};
+    g_autoptr(GPtrArray) runs = replay_seeds(&setup, bench->seeds);
+    const struct replay_summary summary = replay_summarize(runs);
+    const double figures[FIGURE_COUNT] = {
+        [TO_5] = summary.tries[REPLAY_5PCT].median,
+        [P95_5] = summary.tries[REPLAY_5PCT].p95,
+        [TO_1] = summary.tries[REPLAY_1PCT].median,
+        [P95_1] = summary.tries[REPLAY_1PCT].p95,
+        [OPTIMUM] = summary.tries[REPLAY_OPTIMUM].median,
+        [SECONDS_5] = summary.seconds[REPLAY_5PCT].median,
+    };
+    for (int i = 0; i < FIGURE_COUNT; i++)
+        mean->sums[i] += log(figures[i]);
+    mean->count++;
+    if (bench->each)
+        print_figures(scenario->label, space->name, figures, 1);
+}
+
+/* The spaces that give a prior, nearest first (struct bench_space *). */
+static GPtrArray *givers_of(const struct bench *bench, const struct scenario *scenario,
+                            const struct bench_space *space)
+{
+    GPtrArray *givers = g_ptr_array_new();
+    for (guint i = 0; scenario->pair && i < bench->spaces->len; i++)
+        if (scenario->pair(space, bench->spaces->pdata[i]))
+            g_ptr_array_add(givers, bench->spaces->pdata[i]);
+    if (scenario->together)
+        g_ptr_array_sort_with_data(givers, compare_near, (gpointer)space);
+    return givers;
+}
+
+static void measure_space(const struct bench *bench, const struct scenario *scenario,
+                          const struct bench_space *space, struct mean *mean)
+{
+    g_autoptr(GPtrArray) givers = givers_of(bench, scenario, space);
+    g_autoptr(GPtrArray) others = g_ptr_array_new();
+    if (!scenario->pair)
+        measure(bench, scenario, space, others, mean);
+    for (guint i = 0; i < givers->len; i++) {
+        if (!scenario->together)
+            g_ptr_array_set_size(others, 0);
+        g_ptr_array_add(others, ((const struct bench_space *)givers->pdata[i])->recorded);
+        if (!scenario->together || i + 1 == givers->len)
+            measure(bench, scenario, space, others, mean);
     }
 }
 
-/* ---- with a prior ---- */
-
-static bool same_space(const struct space_record *a, const struct space_record *b)
+static void measure_scenario(const struct bench *bench, const struct scenario *scenario)
 {
-    bool same = a != b && a->space.param_count == b->space.param_count;
-    for (int i = 0; same && i < a->space.param_count; i++)
-        same = strcmp(a->params[i].name, b->params[i].name) == 0 &&
-               a->params[i].count == b->params[i].count;
-    return same;
-}
-
-static gint compare_times(gconstpointer a, gconstpointer b)
-{
-    const struct tried_config *left = a, *right = b;
-    return (left->time_ms > right->time_ms) - (left->time_ms < right->time_ms);
-}
-
-static GArray *fastest_of(const struct space_record *record, guint count)
-{
-    g_autoptr(GArray) sorted = g_array_copy(record->configs);
-    GArray *fastest = g_array_new(FALSE, FALSE, sizeof(struct perf_config));
-    g_array_sort(sorted, compare_times);
-    for (guint i = 0; i < MIN(count, sorted->len); i++)
-        g_array_append_val(fastest, g_array_index(sorted, struct tried_config, i).config);
-    return fastest;
-}
-
-static void compare_priors(const GPtrArray *records, int seeds)
-{
-    static const guint counts[] = {0, 1, 3, 10, 16};
-    for (gsize c = 0; c < G_N_ELEMENTS(counts); c++) {
-        struct score sum = {0};
-        guint pairs = 0;
-        g_autofree char *label = g_strdup_printf("oracle of %u", counts[c]);
-        for (guint i = 0; i < records->len; i++)
-            for (guint o = 0; o < records->len; o++) {
-                if (!same_space(records->pdata[i], records->pdata[o]))
-                    continue;
-                g_autoptr(GArray) prior = fastest_of(records->pdata[o], counts[c]);
-                measure(records->pdata[i], STRATEGY_PRIOR, label, prior, seeds, &sum);
-                pairs++;
-            }
-        if (pairs > 0)
-            print_mean(label, &sum, pairs);
+    static const struct {
+        const char *name;
+        bool own, chosen;
+    } sets[] = {{"GPUs: constants chosen on", false, true},
+                {"GPUs: judged", false, false},
+                {"ours, PoCL: chosen on", true, true},
+                {"ours, PoCL: judged", true, false}};
+    struct mean all = {0};
+    int rows = 0;
+    for (gsize s = 0; s < G_N_ELEMENTS(sets); s++) {
+        struct mean mean = {0};
+        for (guint i = 0; i < bench->spaces->len; i++) {
+            const struct bench_space *space = bench->spaces->pdata[i];
+            if (space->own == sets[s].own && space->chosen == sets[s].chosen)
+                measure_space(bench, scenario, space, &mean);
+        }
+        print_mean(scenario->label, sets[s].name, &mean);
+        rows += mean.count > 0 ? 1 : 0;
+        for (int i = 0; i < FIGURE_COUNT; i++)
+            all.sums[i] += mean.sums[i];
+        all.count += mean.count;
     }
+    if (rows > 1)
+        print_mean(scenario->label, "all", &all);
 }
+
+static const struct scenario scenarios[] = {
+    {"prior, another device: ten best", SEARCH_PRIOR, other_device, false, 10, 0},
+    {"prior, another device: winner", SEARCH_PRIOR, other_device, false, 1, 0},
+    {"prior, another device: 32 tries", SEARCH_PRIOR, other_device, false, 10, 32},
+    {"prior, another vendor: ten best", SEARCH_PRIOR, other_vendor, false, 10, 0},
+    {"prior, another vendor: winner", SEARCH_PRIOR, other_vendor, false, 1, 0},
+    {"prior, another vendor: 32 tries", SEARCH_PRIOR, other_vendor, false, 10, 32},
+    {"prior, other problems: ten best", SEARCH_PRIOR, other_problem, true, 10, 0},
+    {"prior, other problems: winners", SEARCH_PRIOR, other_problem, true, 1, 0},
+    {"prior, other problems: 32 tries", SEARCH_PRIOR, other_problem, true, 10, 32},
+};
 
 int main(int argc, char **argv)
 {
-    int seeds = argc > 1 ? atoi(argv[1]) : 20;
     g_autofree char *folder = real_data("spaces");
-    g_autoptr(GPtrArray) records = g_ptr_array_new();
-    g_autoptr(GDir) dir = folder ? g_dir_open(folder, 0, NULL) : NULL;
-    const char *file;
-    if (!dir || seeds < 1) {
-        fprintf(stderr, seeds < 1 ? "usage: bench_search [SEEDS]\n"
-                                  : "no recorded spaces in SKIPJACK_DATA: nothing to measure\n");
-        return seeds < 1 ? 2 : 0;
+    g_autoptr(GPtrArray) spaces = g_ptr_array_new();
+    struct bench bench = {.spaces = spaces,
+                          .seeds = argc > 1 ? atoi(argv[1]) : 100,
+                          .each = argc > 2 && strcmp(argv[2], "each") == 0};
+    if (bench.seeds < 1 || argc > 3 || (argc > 2 && !bench.each)) {
+        fprintf(stderr, "usage: bench_search [SEEDS [each]]\n");
+        return 2;
     }
-    while ((file = g_dir_read_name(dir)))
-        if (g_str_has_suffix(file, ".json.gz"))
-            g_ptr_array_add(records, space_read(folder, file));
-    g_ptr_array_sort(records, compare_names);
-    printf("%-28s %-12s %9s %9s %9s\n", "space", "strategy", "to 5 %", "to 1 %", "of 32");
-    compare_strategies(records, seeds);
-    printf(
-        "\nwith a prior: the N fastest of the other device's whole recorded space, which no farm knows\n"
-        "of a neighbour: a bound for what a prior brings, not what the product reaches\n");
-    printf("%-28s %-12s %9s %9s %9s\n", "space", "strategy", "to 5 %", "to 1 %", "of 32");
-    compare_priors(records, seeds);
+    if (!folder)
+        printf("no recorded spaces in SKIPJACK_DATA: only those of the tree\n");
+    add_folder(spaces, folder, false);
+    add_folder(spaces, OWN_SPACES, true);
+    choose_own(spaces);
+    printf("geometric means over the spaces of the median and the 95th percentile of %d seeds\n",
+           bench.seeds);
+    print_titles();
+    for (int strategy = 0; strategy < STRATEGY_COUNT; strategy++) {
+        const struct scenario alone = {strategy_table[strategy].name, strategy, NULL, false, 0, 0};
+        if (strategy != SEARCH_PRIOR && strategy != SEARCH_EXHAUSTIVE)
+            measure_scenario(&bench, &alone);
+    }
+    print_titles();
+    for (gsize i = 0; i < G_N_ELEMENTS(scenarios); i++)
+        measure_scenario(&bench, &scenarios[i]);
     return 0;
 }
