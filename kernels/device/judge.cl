@@ -71,23 +71,25 @@ DEVICE u64 random_bits(u64 seed, u64 index)
 
 /* The random number of a data type that 64 random bits give. Every step is exact in floating point, so that
  * compilers that fuse operations give the same value. */
-DEVICE double random_value(int type, u64 bits, int positive, double scale, i64 range)
+DEVICE double random_value(int type, u64 bits, int positive, int whole, double scale, i64 range)
 {
     double sign = (bits & 1) != 0 && !positive ? -1 : 1;
     double high = (double)(unsigned int)(bits >> 32);
-    if (type == 3 || type == 4)
+    if (range == 0)
+        return 0;
+    if (type == 3 || type == 4 || whole)
         return sign * (double)(1 + (int)((i64)(bits >> 32) % range));
     return sign * (0.25 + 0.75 * (high / 4294967296.0)) * scale;
 }
 
 /* `last`: by which the last element is multiplied. */
 KERNEL(ITEMS, 1, 1)
-judge_random(GLOBAL unsigned char *data, i64 count, i64 seed, int positive, double scale, i64 range,
-             double last, TENSOR)
+judge_random(GLOBAL unsigned char *data, i64 count, i64 seed, int positive, int whole, double scale,
+             i64 range, double last, TENSOR)
 {
     i64 i = FLAT_ID;
     if (i < count) {
-        double value = random_value(type, random_bits((u64)seed, (u64)i), positive, scale, range);
+        double value = random_value(type, random_bits((u64)seed, (u64)i), positive, whole, scale, range);
         store_any(type, data, TENSOR_OFFSET(i), i == count - 1 ? value * last : value);
     }
 }
@@ -580,5 +582,50 @@ judge_compare(GLOBAL const unsigned char *got, GLOBAL const double *value,
         ratios[GROUP_ID(0)] = worst;
         looks[GROUP_ID(0)] = looked;
         wrongs[GROUP_ID(0)] = wrong;
+    }
+}
+
+/* ---- fingerprints ---- */
+
+/* The eight bytes from `at`, of which those behind `bytes` count as 0. */
+DEVICE u64 word_at(GLOBAL const unsigned char *data, i64 at, i64 bytes)
+{
+    u64 word = 0;
+    for (int i = 0; i < 8 && at + i < bytes; i++)
+        word |= (u64)data[at + i] << (8 * i);
+    return word;
+}
+
+/* Stores for each group its part of a fingerprint (fingerprint.h), and the bytes that it looked at. Pieces of
+ * `bytes` bytes lie `step` bytes apart from `offset` on, multiples of 8; `groups` groups share a piece. */
+KERNEL(ITEMS, 1, 1)
+judge_fingerprint(GLOBAL const unsigned char *data, GLOBAL u64 *prints, GLOBAL i64 *looks,
+                  i64 offset, i64 step, i64 bytes, int groups)
+{
+    LOCAL_ARRAY u64 print_of[ITEMS];
+    LOCAL_ARRAY i64 looks_of[ITEMS];
+    int piece = (int)(GROUP_ID(0) / groups);
+    GLOBAL const unsigned char *from = data + offset + piece * step;
+    i64 first = (i64)(GROUP_ID(0) % groups) * ITEMS + (i64)LOCAL_ID(0);
+    i64 whole = bytes / 8, looked = 0;
+    u64 print = 0;
+    for (i64 i = first; i < whole; i += (i64)groups * ITEMS) {
+        print += random_bits(((GLOBAL const u64 *)from)[i], (u64)i);
+        looked += 8;
+    }
+    if (first == 0 && bytes % 8 != 0) {
+        print += random_bits(word_at(from, 8 * whole, bytes), (u64)whole);
+        looked += bytes % 8;
+    }
+    print_of[LOCAL_ID(0)] = print;
+    looks_of[LOCAL_ID(0)] = looked;
+    BARRIER();
+    if (LOCAL_ID(0) == 0) {
+        for (int i = 1; i < ITEMS; i++) {
+            print += print_of[i];
+            looked += looks_of[i];
+        }
+        prints[GROUP_ID(0)] = print;
+        looks[GROUP_ID(0)] = looked;
     }
 }

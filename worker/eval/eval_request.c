@@ -54,6 +54,7 @@ bool eval_config_read(const json_t *object, struct eval_config *config)
     const json_t *index = json_object_get(object, "index");
 
     *config = (struct eval_config){.index = (int)json_integer_value(index)};
+    config->only_verify = json_is_false(json_object_get(object, "timed"));
     return json_is_integer(index) && json_integer_value(index) >= 0 &&
            json_integer_value(index) <= INT32_MAX &&
            read_values(json_object_get(object, "values"), &config->config) &&
@@ -103,11 +104,11 @@ bool eval_request_read(const json_t *head, struct eval_request *request, GError 
 
     *request = (struct eval_request){0};
     if (json_unpack_ex((json_t *)(uintptr_t)head, &why, 0,
-                       "{s:I,s:s,s:s,s:o,s:I,s:o,s:I,s:F,s:F,s?b,s?s,s?o}", "id", &request->id,
+                       "{s:I,s:s,s:s,s:o,s:I,s:o,s:I,s:F,s:F,s?b,s?s,s?o,s?i}", "id", &request->id,
                        "problem", &problem, "solver", &solver, "target", &target, "seed", &seed,
                        "configs", &configs, "default", &baseline, "best_ms", &request->best_ms,
                        "sample_seconds", &request->sample_seconds, "keep", &keep, "judge", &judge,
-                       "limits", &limits) != 0)
+                       "limits", &limits, "proof_runs", &request->proof_runs) != 0)
         return fail_frame(why.text, error);
     if (strlen(judge) > KERNEL_KEY_LENGTH)
         return fail_frame("its judge's key is too long", error);
@@ -117,6 +118,8 @@ bool eval_request_read(const json_t *head, struct eval_request *request, GError 
     if (!isfinite(request->best_ms) || request->best_ms < 0 || !isfinite(request->sample_seconds) ||
         request->sample_seconds < 0)
         return fail_frame("best_ms and sample_seconds must be finite and at least 0", error);
+    if (request->proof_runs < 0)
+        return fail_frame("proof_runs must be at least 0", error);
     if (!read_configs(configs, baseline, request))
         return fail_frame("a config's index, values or kernels are missing or wrong", error);
     return target_from_json(target, &request->target, error) &&

@@ -15,6 +15,7 @@ struct eval_config {
     int kernel_count;
     /* Keys of the kernels, one for each launch, in order. */
     char kernels[SOLUTION_LAUNCHES_MAX][KERNEL_KEY_LENGTH + 1];
+    bool only_verify; /* it gets no times, since equal code was timed */
 };
 
 struct eval_request {
@@ -27,7 +28,10 @@ struct eval_request {
     GArray *configs; /* struct eval_config */
     int baseline;    /* place of the default config in configs, -1 for none */
     double best_ms;  /* median of the job's fastest config so far; 0 for none */
-    bool keep;       /* no config is dropped early as slow */
+    /* Runs that are compared of every config that is right and has a time (proof.h); 0: only the fastest so far is
+     * proved. */
+    int proof_runs;
+    bool keep; /* no config is dropped early as slow */
     double sample_seconds;
     /* Kernel key of the target's JUDGE_FILE; "": the host verifies. */
     char judge[KERNEL_KEY_LENGTH + 1];

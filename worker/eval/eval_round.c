@@ -2,7 +2,9 @@
  * A round runs in this order: the default config, all others, the default config
  * again. If the default's two times show drift, all others are measured again,
  * then the default once more. A config is verified only the first time, and a
- * failed config is not measured again. A config's failure is its own outcome, and
+ * failed config is not measured again. A config that is the fastest so far is
+ * proved (proof.h) before its outcome is reported, so that no later config is
+ * compared with the time of a wrong one. A config's failure is its own outcome, and
  * the round goes on; only a device fault ends the round, since every later result
  * would be suspect.
  */
@@ -159,11 +161,61 @@ static bool time_config(struct state *s, struct invocation *invocation, bool kee
 
     outcome->cold = workbench_is_cold(&s->bench);
     return time_packing(s, &run, outcome, error) && workbench_pack_all(&run, error) &&
-           measure(&job, &outcome->times, error);
+           workbench_before_timing(&s->bench, error) && measure(&job, &outcome->times, error);
 }
 
-/* Prepares, verifies and measures a config. verify: false for a config that was verified before
- * and is only measured again. Returns false for an error, which the caller makes the config's
+/* Whether the config is the fastest so far: only such a config can win. */
+static bool is_best(const struct state *s, const struct evaluation *outcome)
+{
+    return outcome->failure == FAILURE_NONE && outcome->times.n > 0 &&
+           (s->best_ms <= 0 || outcome->times.median_ms < s->best_ms);
+}
+
+/* Proves a config that may win: the fastest so far, or each one if the request says so. */
+static bool prove(struct state *s, struct invocation *invocation, struct evaluation *outcome,
+                  GError **error)
+{
+    const struct eval_request *request = s->round->request;
+    const struct proof_limits limits = {MAX(request->proof_runs, PROOF_RUNS),
+                                        proof_seconds(request->sample_seconds)};
+    struct verdict verdict;
+    struct proof proof;
+
+    if (outcome->failure != FAILURE_NONE || outcome->proof_runs > 0 ||
+        (request->proof_runs == 0 && !is_best(s, outcome)))
+        return true;
+    if (!proof_run(&s->bench, invocation, &limits, &proof, &verdict, error))
+        return false;
+    outcome->proof_runs = proof.runs;
+    if (verdict.failure != FAILURE_NONE) {
+        outcome_fail(outcome, verdict.failure, verdict.detail);
+        return true;
+    }
+    g_autofree char *text = proof_text(&proof);
+    g_strlcpy(outcome->detail, text, sizeof(outcome->detail));
+    return true;
+}
+
+/* Times a config that was verified, looks at what the timed runs left, and proves it. */
+static bool time_and_prove(struct state *s, const struct solution *solution,
+                           struct invocation *invocation, bool keep, struct evaluation *outcome,
+                           GError **error)
+{
+    struct verdict verdict;
+
+    if (!time_config(s, invocation, keep, outcome, error) ||
+        !workbench_after_timing(&s->bench, invocation, &verdict, error))
+        return false;
+    if (verdict.failure != FAILURE_NONE) {
+        outcome_fail(outcome, verdict.failure, verdict.detail);
+        return true;
+    }
+    judge_times(s, solution, outcome);
+    return prove(s, invocation, outcome, error);
+}
+
+/* Prepares, verifies and measures a config, and proves it if it may win. verify: false for a config that was verified
+ * before and is only measured again. Returns false for an error, which the caller makes the config's
  * failure. */
 static bool evaluate(struct state *s, const struct eval_config *config, bool verify, bool keep,
                      struct evaluation *outcome, GError **error)
@@ -177,16 +229,10 @@ static bool evaluate(struct state *s, const struct eval_config *config, bool ver
     bool done = !verify || workbench_verify(&s->bench, &invocation, &verdict, error);
     if (done && verify)
         outcome->error = verdict.error;
-    if (done && verdict.failure != FAILURE_NONE) {
+    if (done && verdict.failure != FAILURE_NONE)
         outcome_fail(outcome, verdict.failure, verdict.detail);
-    } else if (done) {
-        done = time_config(s, &invocation, keep, outcome, error) &&
-               workbench_strayed(&s->bench, &verdict, error);
-        if (done && verdict.failure != FAILURE_NONE)
-            outcome_fail(outcome, verdict.failure, verdict.detail);
-        else if (done)
-            judge_times(s, &solution, outcome);
-    }
+    else if (done && !config->only_verify)
+        done = time_and_prove(s, &solution, &invocation, keep, outcome, error);
     invocation_clear(&invocation);
     return done;
 }
@@ -196,18 +242,21 @@ static bool evaluate(struct state *s, const struct eval_config *config, bool ver
 static bool run_config(struct state *s, int place, bool again, bool keep, GError **error)
 {
     const struct eval_config *config = config_at(s, place);
-    struct evaluation outcome = {.error = again ? s->outcomes[place].error : 0};
+    struct evaluation outcome = {0};
     gint64 start = g_get_monotonic_time();
     g_autoptr(GError) refused = NULL;
 
+    if (again) {
+        outcome.error = s->outcomes[place].error;
+        outcome.proof_runs = s->outcomes[place].proof_runs;
+    }
     if (!s->round->begin(s->round->data, config, error))
         return false;
     if (!evaluate(s, config, !again, keep, &outcome, &refused))
         outcome_refused(s, &outcome, refused);
     outcome.eval_seconds = (double)(g_get_monotonic_time() - start) / G_USEC_PER_SEC;
     s->outcomes[place] = outcome;
-    if (outcome.failure == FAILURE_NONE &&
-        (s->best_ms <= 0 || outcome.times.median_ms < s->best_ms))
+    if (is_best(s, &outcome))
         s->best_ms = outcome.times.median_ms;
     if (!s->round->outcome(s->round->data, config, &outcome, error))
         return false;
@@ -216,13 +265,18 @@ static bool run_config(struct state *s, int place, bool again, bool keep, GError
     return !s->broken;
 }
 
+static bool has_time(const struct evaluation *outcome)
+{
+    return outcome->failure == FAILURE_NONE && outcome->times.n > 0;
+}
+
 /* Evaluates all configs except the one at place `except` of the request's list. again: evaluates
  * only configs that have a time. */
 static bool run_configs(struct state *s, int except, bool again, struct eval_end *end,
                         GError **error)
 {
     for (int i = 0; i < (int)s->round->request->configs->len; i++) {
-        if (i == except || (again && s->outcomes[i].failure != FAILURE_NONE))
+        if (i == except || (again && !has_time(&s->outcomes[i])))
             continue;
         end->stopped = end->stopped || s->round->stopped(s->round->data);
         if (end->stopped)
@@ -239,10 +293,10 @@ static int find_baseline(const struct state *s)
 {
     int baseline = s->round->request->baseline;
 
-    if (baseline >= 0 && s->outcomes[baseline].failure == FAILURE_NONE)
+    if (baseline >= 0 && has_time(&s->outcomes[baseline]))
         return baseline;
     for (int i = 0; i < (int)s->round->request->configs->len; i++) {
-        if (s->outcomes[i].failure == FAILURE_NONE)
+        if (has_time(&s->outcomes[i]))
             return i;
     }
     return -1;
@@ -335,7 +389,7 @@ static bool open_bench(struct eval_round *round, struct workbench *bench, struct
  * judge during the round. */
 static void tell_verifying(const struct workbench *bench, struct eval_end *end)
 {
-    end->by_device = bench->judge != NULL;
+    end->by_device = workbench_judges(bench);
     end->doubted = g_error_matches(bench->refusal, WORKER_ERROR, WORKER_ERROR_DOUBT);
     if (bench->refusal)
         g_strlcpy(end->refusal, bench->refusal->message, sizeof(end->refusal));
@@ -349,6 +403,7 @@ bool eval_round_run(struct eval_round *round, struct eval_end *end, GError **err
     *end = (struct eval_end){0};
     if (!check_target(round, error) || !open_bench(round, &s.bench, end, error))
         return false;
+    s.bench.varies = request->solver->nondeterministic;
     context_init(&s.context, &request->target);
     context_set_limits(&s.context, &request->limits);
     s.outcomes = g_new0(struct evaluation, request->configs->len + 1);

@@ -1,5 +1,6 @@
 /*
- * One evaluate request from its first config to its last. Each config is solved, loaded, verified and measured. The
+ * One evaluate request from its first config to its last. Each config is solved, loaded, verified and measured; one
+ * that is the fastest so far is proved by many runs (proof.h). The
  * baseline, usually the default config, is measured first and again at the end. If its two times differ by more than
  * the drift limit (schema/store/drift.h), the device changed meanwhile, and all configs are measured once more.
  */
@@ -9,7 +10,7 @@
 #include "schema/store/failure.h"
 #include "worker/eval/eval_kernels.h"
 #include "worker/eval/eval_request.h"
-#include "worker/eval/workbench.h"
+#include "worker/eval/proof.h"
 #include "worker/measure/measure.h"
 
 struct evaluation {
@@ -19,6 +20,7 @@ struct evaluation {
     double pack_ms; /* time of packing the filter once; 0 for a solution that does not pack */
     double eval_seconds;
     bool cold; /* timed runs found cold caches (workbench_is_cold()) */
+    int proof_runs; /* runs that a proof compared (proof.h); 0: it was not proved */
     char detail[VERDICT_DETAIL_MAX];
 };
 

@@ -1,16 +1,18 @@
 /*
- * One verified run, and what each step protects against:
- *   1. Write the inputs of copy 0: an earlier kernel may have written into its inputs.
+ * One look, and what each step protects against:
+ *   1. Write the inputs of the copy: its set's, whatever the copy held.
  *   2. For a solution that packs the filter: poison the packed filter and the workspace, and pack.
  *   3. Poison output and workspace: elements that a kernel does not write are then wrong, and a kernel cannot use
- *      what an earlier one left in the workspace. Run once on copy 0, and wait. A solution that packs does this step
+ *      what an earlier one left in the workspace. Run once, and wait. A solution that packs does this step
  *      twice: it must leave the packed filter as it is.
  *   4. Look at the guard zones, and repair them. After a stray write all references are computed again.
- *   5. Compare: the judge on the device, and the host if there is no judge or the judge finds an element wrong.
+ *   5. Look whether the inputs are what was written, by their fingerprints. If not, write them again.
+ *   6. Compare: the judge on the device, and the host if there is no judge or the judge finds an element wrong.
+ *   7. An output that is wrong: run some times more. If the bytes differ, it is a race.
  *
- * The device's memory is shared by tensors, workspace, this problem's judge, and judges kept for other problems. An
- * allocation that fails frees them in the order of their worth: judges kept, then this problem's own. Tensors are
- * never freed for a workspace.
+ * The device's memory is shared by tensors, workspace, this problem's judges, and judges kept for other problems. An
+ * allocation that fails frees them in the order of their worth: judges kept, then the second set, then the first
+ * set's judge. Tensors are never freed for a workspace.
  */
 #include "worker/eval/workbench.h"
 
@@ -20,17 +22,18 @@
 #include "worker/protocol/frames.h"
 #include "worker/verify/random.h"
 
-#define COPIES_MAX        1024
-#define ROTATION_SHARE    8 /* Copies of the tensors may take 1/8 of the device's memory. */
-#define ROTATION_BYTES    (1ll << 30) /* and at most this many bytes */
+#define COPIES_MAX           1024
+#define ROTATION_SHARE       8 /* Copies of the tensors may take 1/8 of the device's memory. */
+#define ROTATION_BYTES       (1ll << 30) /* and at most this many bytes */
 /* Context and code of a process take at most 1/8 of the device's memory. */
-#define DRIVER_SHARE      8
-/* Most multiply-accumulates for which the host computes the whole reference: about 3 s of two
+#define DRIVER_SHARE         8
+/* Most multiply-accumulates for which the host computes the whole reference of the first set: about 3 s of two
  * cores. The reference of a larger problem is computed in part. */
-#define REFERENCE_MACS    8e9
-/* Most threads of the host's reference; also at most half of the processors, since build
- * children use the others. */
-#define REFERENCE_THREADS 16
+#define REFERENCE_MACS       8e9
+/* The same for the second set, whose look is one more. */
+#define REFERENCE_MACS_AGAIN 1e9
+/* Runs after a wrong one that tell a race from a fault that every run has. */
+#define RACE_RUNS            4
 
 static const char *const role_names[OPERAND_COUNT] = {
     [TENSOR_X] = "x",
@@ -48,67 +51,7 @@ static bool is_input(const struct workbench *bench, int role)
     return role != (int)bench->out && tensor_exists(&bench->tensors[role]);
 }
 
-/* ---- tensors in the host's memory ---- */
-
-/* A tensor's bytes as the device stores them. Gaps between elements hold the poison, padding of
- * blocked layouts is zero. */
-static void *make_image(const struct tensor *tensor, const double *dense)
-{
-    gsize bytes = (gsize)tensor_bytes(tensor);
-    void *image = g_malloc(bytes);
-
-    memset(image, tensor->block > 1 ? 0 : guarded_poison_of(tensor->type), bytes);
-    tensor_from_dense(tensor, dense, image);
-    return image;
-}
-
-static bool make_reference(struct workbench *bench, const double *const *dense,
-                           struct reference_cache *cache, GError **error)
-{
-    const struct problem *p = &bench->problem;
-
-    /* All solvers of a problem have the same seed, so their results are compared with one
-     * reference, which the cache keeps. */
-    if (cache)
-        bench->reference = reference_cache_find(cache, p, bench->seed);
-    if (bench->reference)
-        return true;
-    int threads = CLAMP((int)g_get_num_processors() / 2, 2, REFERENCE_THREADS);
-    bench->reference = reference_compute(p, dense, threads, REFERENCE_MACS, error);
-    if (bench->reference && cache)
-        reference_cache_add(cache, p, bench->seed, bench->reference);
-    return bench->reference != NULL;
-}
-
-/* Makes an input's random values. Keeps their stored form in bench->images, and returns them as
- * dense values; free with g_free(). */
-static double *make_input(struct workbench *bench, int role)
-{
-    double *dense =
-        random_dense(&bench->problem, &bench->tensors[role], (enum tensor_role)role, bench->seed);
-
-    bench->images[role] = make_image(&bench->tensors[role], dense);
-    return dense;
-}
-
-static bool make_host_side(struct workbench *bench, struct reference_cache *cache, GError **error)
-{
-    double *dense[OPERAND_COUNT] = {NULL};
-
-    for (int t = 0; t < OPERAND_COUNT; t++) {
-        if (is_input(bench, t))
-            dense[t] = make_input(bench, t);
-    }
-    bool made = make_reference(bench, (const double *const *)dense, cache, error);
-    for (int t = 0; t < OPERAND_COUNT; t++)
-        g_free(dense[t]);
-    return made;
-}
-
-/* ---- the device's judge ---- */
-
-/* The operands' memory for a run. */
-static void parts_of(const struct workbench *bench, int64_t run,
+void workbench_parts(const struct workbench *bench, int64_t run,
                      struct device_memory *memory[OPERAND_COUNT])
 {
     for (int t = 0; t < OPERAND_COUNT; t++) {
@@ -117,49 +60,147 @@ static void parts_of(const struct workbench *bench, int64_t run,
     }
 }
 
-/* Makes the doubt of a judge that proved itself before a device fault: the device broke since
- * then, and the config is not to blame. */
-static void blame_device(GError *why, GError **error)
+bool workbench_judges(const struct workbench *bench)
 {
-    if (g_error_matches(why, WORKER_ERROR, WORKER_ERROR_DOUBT)) {
-        why->domain = DEVICE_ERROR;
-        why->code = DEVICE_ERROR_FAULT;
-    }
-    g_propagate_error(error, why);
+    return bench->sets[0].judge != NULL;
 }
 
-/* Computes the device's inputs and reference again, since a kernel may have written into them. */
-static bool refresh_judge(struct workbench *bench, GError **error)
+/* ---- the sets ---- */
+
+/* The number of sets that are in copies at the same time. */
+static int sets_in_copies(const struct workbench *bench)
+{
+    return bench->copies > 1 ? bench->set_count : 1;
+}
+
+/* The set whose inputs a copy holds between looks. */
+static int set_of(const struct workbench *bench, int copy)
+{
+    return copy % sets_in_copies(bench);
+}
+
+static bool write_set(struct workbench *bench, struct input_set *set, int copy, GError **error)
 {
     struct device_memory *memory[OPERAND_COUNT];
-    g_autoptr(GError) why = NULL;
 
-    parts_of(bench, 0, memory);
-    if (judge_refresh(bench->judge, memory, &why))
-        return true;
-    blame_device(g_steal_pointer(&why), error);
-    return false;
+    workbench_parts(bench, copy, memory);
+    return input_set_write(set, &bench->means, memory, error);
 }
 
-static bool fetch_reference(struct workbench *bench, GError **error)
+bool workbench_restore(struct workbench *bench, int copy, GError **error)
 {
-    if (!bench->reference && refresh_judge(bench, error))
-        bench->reference = judge_fetch(bench->judge, error);
-    return bench->reference != NULL;
+    return write_set(bench, &bench->sets[set_of(bench, copy)], copy, error);
+}
+
+/* Writes the inputs of all copies: each set's first copy, and from it on the device the others, which is faster than
+ * sending them from the host. */
+static bool restore_all(struct workbench *bench, GError **error)
+{
+    const struct device_row *row = bench->device->row;
+    int sets = sets_in_copies(bench);
+
+    for (int copy = 0; copy < sets; copy++) {
+        if (!workbench_restore(bench, copy, error))
+            return false;
+    }
+    for (int t = 0; t < OPERAND_COUNT; t++) {
+        struct guarded *memory = &bench->memory[t];
+        for (int copy = sets; is_input(bench, t) && copy < bench->copies; copy++) {
+            if (!row->copy(memory->parts[copy % sets], memory->parts[copy], memory->bytes, error))
+                return false;
+        }
+    }
+    bench->unchecked = false;
+    return true;
+}
+
+static void clear_sets(struct workbench *bench)
+{
+    for (int i = 0; i < bench->set_count; i++)
+        input_set_clear(&bench->sets[i], &bench->means);
+    bench->set_count = 0;
+}
+
+static uint64_t set_seed(const struct workbench *bench, int set)
+{
+    return random_seed(bench->seed + (uint64_t)set, INPUT_RANDOM);
+}
+
+/* Has the judge make the sets on the device. Returns false if the host has to make them: bench->refusal then says why
+ * the judge refused. The second set is left out if the device lacks memory for it. */
+static bool make_by_device(struct workbench *bench)
+{
+    struct device_memory *memory[OPERAND_COUNT];
+
+    for (int i = 0; bench->means.judge && i < WORKBENCH_SETS; i++) {
+        g_autoptr(GError) why = NULL;
+        workbench_parts(bench, i, memory);
+        if (input_set_by_device(&bench->sets[i], &bench->means, set_seed(bench, i), memory, &why)) {
+            bench->set_count++;
+            continue;
+        }
+        if (i > 0 && g_error_matches(why, DEVICE_ERROR, DEVICE_ERROR_MEMORY))
+            return true;
+        clear_sets(bench);
+        bench->refusal = g_steal_pointer(&why);
+        return false;
+    }
+    return bench->set_count > 0;
+}
+
+/* Makes the sets on the host, unless the judge's refusal was a device fault. */
+static bool make_by_host(struct workbench *bench, GError **error)
+{
+    static const double work_limits[WORKBENCH_SETS] = {REFERENCE_MACS, REFERENCE_MACS_AGAIN};
+    struct device_memory *memory[OPERAND_COUNT];
+
+    if (g_error_matches(bench->refusal, DEVICE_ERROR, DEVICE_ERROR_FAULT)) {
+        g_propagate_error(error, g_steal_pointer(&bench->refusal));
+        return false;
+    }
+    for (int i = 0; i < WORKBENCH_SETS; i++) {
+        workbench_parts(bench, i, memory);
+        if (!input_set_by_host(&bench->sets[i], &bench->means, set_seed(bench, i), work_limits[i],
+                               memory, error))
+            return false;
+        bench->set_count++;
+    }
+    return true;
+}
+
+/* Computes the device's references again, since a kernel may have written into them. */
+static bool refresh_sets(struct workbench *bench, GError **error)
+{
+    struct device_memory *memory[OPERAND_COUNT];
+
+    for (int i = 0; i < bench->set_count; i++) {
+        workbench_parts(bench, i, memory);
+        if (!input_set_refresh(&bench->sets[i], memory, error))
+            return false;
+    }
+    return restore_all(bench, error);
+}
+
+/* Frees the second set to get its memory; all copies then hold the first one. */
+static bool give_second_up(struct workbench *bench, GError **error)
+{
+    struct input_means keeps_none = bench->means;
+
+    keeps_none.judges = NULL;
+    input_set_clear(&bench->sets[1], &keeps_none);
+    bench->set_count = 1;
+    return restore_all(bench, error);
 }
 
 /* Frees the judge to get its memory. From now on the host verifies, with the reference that the
  * judge computed. */
 static bool give_judge_up(struct workbench *bench, GError **error)
 {
-    if (!fetch_reference(bench, error))
+    struct device_memory *memory[OPERAND_COUNT];
+
+    workbench_parts(bench, 0, memory);
+    if (!input_set_leave_device(&bench->sets[0], &bench->means, memory, error))
         return false;
-    /* The host writes the inputs from now on, and needs them as the device stores them. */
-    for (int t = 0; t < OPERAND_COUNT; t++) {
-        if (is_input(bench, t))
-            g_free(make_input(bench, t));
-    }
-    g_clear_pointer(&bench->judge, judge_free);
     g_set_error_literal(&bench->refusal, DEVICE_ERROR, DEVICE_ERROR_MEMORY,
                         "the device's reference was freed for a workspace");
     return true;
@@ -245,7 +286,7 @@ static bool is_hopeless(const struct workbench *bench, int64_t bytes)
 }
 
 /* Frees device memory after an allocation of `bytes` failed with *why: first the references of
- * other problems, then this problem's own. Returns false if nothing is left to free, or if
+ * other problems, then this problem's own, the second set's first. Returns false if nothing is left to free, or if
  * freeing failed, which replaces *why. */
 static bool make_way(struct workbench *bench, int64_t bytes, GError **why)
 {
@@ -253,11 +294,11 @@ static bool make_way(struct workbench *bench, int64_t bytes, GError **why)
 
     if (!g_error_matches(*why, DEVICE_ERROR, DEVICE_ERROR_MEMORY) || is_hopeless(bench, bytes))
         return false;
-    if (bench->judges && judge_cache_clear(bench->judges))
+    if (bench->means.judges && judge_cache_clear(bench->means.judges))
         return true;
-    if (!bench->judge)
+    if (bench->set_count == 0 || !workbench_judges(bench))
         return false;
-    if (give_judge_up(bench, &refusal))
+    if (bench->set_count > 1 ? give_second_up(bench, &refusal) : give_judge_up(bench, &refusal))
         return true;
     g_clear_error(why);
     *why = g_steal_pointer(&refusal);
@@ -314,71 +355,6 @@ static bool find_room(struct workbench *bench, GError **error)
     return false;
 }
 
-static bool write_input(struct workbench *bench, int role, GError **error)
-{
-    struct guarded *memory = &bench->memory[role];
-
-    if (bench->judge)
-        return judge_write_input(bench->judge, (enum tensor_role)role, memory->parts[0], error);
-    return bench->device->row->write(memory->parts[0], 0, bench->images[role], memory->bytes,
-                                     error);
-}
-
-/* Writes the inputs of copy 0. */
-static bool write_inputs(struct workbench *bench, GError **error)
-{
-    for (int t = 0; t < OPERAND_COUNT; t++) {
-        if (is_input(bench, t) && !write_input(bench, t, error))
-            return false;
-    }
-    return true;
-}
-
-/* Copies the inputs of copy 0 to all other copies on the device, which is faster than sending
- * them from the host. */
-static bool spread_inputs(struct workbench *bench, GError **error)
-{
-    for (int t = 0; t < OPERAND_COUNT; t++) {
-        struct guarded *memory = &bench->memory[t];
-        for (int copy = 1; is_input(bench, t) && copy < bench->copies; copy++) {
-            if (!bench->device->row->copy(memory->parts[0], memory->parts[copy], memory->bytes,
-                                          error))
-                return false;
-        }
-    }
-    return true;
-}
-
-/* Has the judge make the inputs and the reference on the device. Returns false if the host has
- * to make them: bench->refusal then says why the judge refused. */
-static bool make_by_device(struct workbench *bench, const struct workbench_means *means)
-{
-    struct device_memory *memory[OPERAND_COUNT];
-
-    if (!means->judge)
-        return false;
-    parts_of(bench, 0, memory);
-    if (means->judges)
-        bench->judge = judge_cache_take(means->judges, means->judge, &bench->problem,
-                                        bench->tensors, bench->seed);
-    if (!bench->judge)
-        bench->judge = judge_new(bench->device, means->judge, &bench->problem, bench->tensors,
-                                 bench->seed, memory, &bench->refusal);
-    else if (!judge_resume(bench->judge, memory, &bench->refusal))
-        g_clear_pointer(&bench->judge, judge_free);
-    return bench->judge != NULL;
-}
-
-/* Makes the inputs and the reference on the host, unless the judge's refusal was a device fault. */
-static bool make_by_host(struct workbench *bench, struct reference_cache *cache, GError **error)
-{
-    if (g_error_matches(bench->refusal, DEVICE_ERROR, DEVICE_ERROR_FAULT)) {
-        g_propagate_error(error, g_steal_pointer(&bench->refusal));
-        return false;
-    }
-    return make_host_side(bench, cache, error) && write_inputs(bench, error);
-}
-
 bool workbench_open(struct workbench *bench, struct device *device, const struct problem *p,
                     uint64_t seed, const struct workbench_means *means, GError **error)
 {
@@ -387,12 +363,13 @@ bool workbench_open(struct workbench *bench, struct device *device, const struct
     means = means ? means : &none;
     *bench = (struct workbench){
         .device = device, .problem = *p, .out = problem_output_role(p), .seed = seed};
-    bench->judges = means->judges;
+    bench->means = (struct input_means){device,       &bench->problem, bench->tensors,
+                                        means->judge, means->judges,   means->references};
+    bench->last_copy = bench->most_copy = -1;
     for (int t = 0; t < OPERAND_COUNT; t++)
         tensor_init(&bench->tensors[t], p, (enum tensor_role)t);
     if (reference_supports(p, error) && fits_device(bench, error) && find_room(bench, error) &&
-        (make_by_device(bench, means) || make_by_host(bench, means->references, error)) &&
-        spread_inputs(bench, error))
+        (make_by_device(bench) || make_by_host(bench, error)) && restore_all(bench, error))
         return true;
     workbench_close(bench);
     return false;
@@ -400,16 +377,12 @@ bool workbench_open(struct workbench *bench, struct device *device, const struct
 
 void workbench_close(struct workbench *bench)
 {
-    for (int t = 0; t < OPERAND_COUNT; t++) {
+    clear_sets(bench);
+    for (int t = 0; t < OPERAND_COUNT; t++)
         guarded_free(&bench->memory[t]);
-        g_clear_pointer(&bench->images[t], g_free);
-    }
     guarded_free(&bench->workspace);
-    if (bench->judge && bench->judges)
-        judge_cache_give(bench->judges, g_steal_pointer(&bench->judge));
-    g_clear_pointer(&bench->judge, judge_free);
+    g_clear_pointer(&bench->packed, g_free);
     g_clear_error(&bench->refusal);
-    g_clear_pointer(&bench->reference, reference_unref);
 }
 
 static bool fit_workspace(struct workbench *bench, int64_t bytes, GError **error)
@@ -444,6 +417,7 @@ bool workbench_packed(struct workbench *bench, uint64_t bytes, GError **error)
     if (packed->whole && packed->bytes == (int64_t)bytes)
         return true;
     guarded_free(packed);
+    g_clear_pointer(&bench->packed, g_free);
     if (bytes == 0)
         return true;
     if (bytes > (uint64_t)info->memory_bytes) {
@@ -455,8 +429,12 @@ bool workbench_packed(struct workbench *bench, uint64_t bytes, GError **error)
     }
     int64_t step = (int64_t)bytes + 2 * GUARD_BYTES;
     int64_t allowed = MIN(rotation_limit(info) / step, info->largest_bytes / step - 1);
-    return alloc_guarded(bench, packed, (int64_t)bytes, (int)CLAMP(allowed, 1, bench->copies),
-                         bench->problem.type[TENSOR_W], error);
+    int copies = (int)CLAMP(allowed, 1, bench->copies);
+    /* A copy serves runs of one set: an even number of copies, or all, or one, which holds the first set's filter. */
+    if (copies > 1 && copies < bench->copies)
+        copies -= copies % WORKBENCH_SETS;
+    return alloc_guarded(bench, packed, (int64_t)bytes, copies, bench->problem.type[TENSOR_W],
+                         error);
 }
 
 bool workbench_is_cold(const struct workbench *bench)
@@ -466,20 +444,20 @@ bool workbench_is_cold(const struct workbench *bench)
     return bench->cold_caches && (!packed->whole || packed->copies == bench->copies);
 }
 
-/* ---- one verified run ---- */
+/* ---- what runs must not change ---- */
 
-/* Checks the guard zones of a tensor's copy 0. It is called for every tensor, even after damage
+/* Checks the guard zones of a tensor's copy. It is called for every tensor, even after damage
  * was found: guarded_check() repairs the zones, and unrepaired damage would be blamed on the
  * next config. */
-static bool check_zones(struct guarded *guarded, const char *name, struct verdict *verdict,
-                        GError **error)
+static bool check_zones(struct guarded *guarded, int copy, const char *name,
+                        struct verdict *verdict, GError **error)
 {
     bool damaged = false;
     int64_t offset = 0;
 
     if (!guarded->whole)
         return true;
-    if (!guarded_check(guarded, 0, &damaged, &offset, error))
+    if (!guarded_check(guarded, copy % guarded->copies, &damaged, &offset, error))
         return false;
     if (!damaged || verdict->failure != FAILURE_NONE)
         return true;
@@ -491,131 +469,365 @@ static bool check_zones(struct guarded *guarded, const char *name, struct verdic
     return true;
 }
 
-/* Compares on the device. *settled becomes true if the device found every element right;
- * otherwise the host compares. The host also compares outputs with gaps, since it checks the
- * gaps, too. */
-static bool judge_by_device(struct workbench *bench, const struct tolerance *tolerance,
-                            struct verdict *verdict, bool *settled, GError **error)
+/* Computes all references again after a kernel wrote outside of a tensor: references have no
+ * guard zones, so the write may have hit them. */
+static bool renew_references(struct workbench *bench, GError **error)
 {
-    const struct tensor *tensor = &bench->tensors[bench->out];
-    g_autoptr(GError) why = NULL;
-    struct judged judged;
+    if (bench->means.judges)
+        judge_cache_clear(bench->means.judges);
+    return !workbench_judges(bench) || refresh_sets(bench, error);
+}
 
-    *settled = false;
-    if (!bench->judge || !tensor_is_packed(tensor))
-        return true;
-    if (!judge_compare(bench->judge, bench->memory[bench->out].parts[0], tolerance, &judged,
-                       &why)) {
-        blame_device(g_steal_pointer(&why), error);
-        return false;
+/* Looks at the guard zones of a copy and of the workspace. */
+static bool check_all_zones(struct workbench *bench, int copy, struct verdict *verdict,
+                            GError **error)
+{
+    struct verdict found = {0};
+
+    for (int t = 0; t < OPERAND_COUNT; t++) {
+        if (!check_zones(&bench->memory[t], copy, role_names[t], &found, error))
+            return false;
     }
-    *settled = judged.wrong == 0;
-    *verdict = (struct verdict){.error = judged.error};
+    if (!check_zones(&bench->workspace, 0, "the workspace", &found, error))
+        return false;
+    if (found.failure == FAILURE_NONE)
+        return true;
+    if (verdict->failure == FAILURE_NONE)
+        *verdict = found;
+    return renew_references(bench, error);
+}
+
+static bool blame_change(struct workbench *bench, struct input_set *set, int role, int copy,
+                         struct verdict *verdict, GError **error)
+{
+    struct guarded *memory = &bench->memory[role];
+    int64_t offset;
+
+    if (verdict->failure != FAILURE_NONE)
+        return true;
+    if (!input_set_find_change(set, &bench->means, role, memory, copy, &offset, error))
+        return false;
+    verdict->failure = FAILURE_OUT_OF_BOUNDS;
+    verdict->error = INFINITY;
+    g_snprintf(verdict->detail, sizeof(verdict->detail),
+               "changed its input %s, at byte %" G_GINT64_FORMAT " of its %" G_GINT64_FORMAT,
+               role_names[role], offset, memory->bytes);
     return true;
 }
 
-static bool judge_by_host(struct workbench *bench, const struct tolerance *tolerance,
-                          struct verdict *verdict, GError **error)
+/* Looks at the inputs of `count` copies from `first` on, `step` apart, which all hold the set. *changed becomes true
+ * if one of them is not as it was written. */
+static bool check_inputs(struct workbench *bench, struct input_set *set, int first, int count,
+                         int step, struct verdict *verdict, bool *changed, GError **error)
 {
-    const struct tensor *tensor = &bench->tensors[bench->out];
-    struct guarded *memory = &bench->memory[bench->out];
-    g_autofree void *data = g_malloc((gsize)memory->bytes);
+    g_autofree uint64_t *prints = g_new(uint64_t, count);
 
-    if (!fetch_reference(bench, error) ||
-        !bench->device->row->read(memory->parts[0], 0, data, memory->bytes, error))
+    for (int t = 0; t < OPERAND_COUNT; t++) {
+        if (!is_input(bench, t))
+            continue;
+        if (!input_set_fingerprints(set, &bench->memory[t], first, count, step, prints, error))
+            return false;
+        for (int i = 0; i < count; i++) {
+            if (prints[i] == set->prints[t])
+                continue;
+            *changed = true;
+            if (!blame_change(bench, set, t, first + i * step, verdict, error))
+                return false;
+        }
+    }
+    return true;
+}
+
+bool workbench_unharmed(struct workbench *bench, const struct look *look, struct verdict *verdict,
+                        GError **error)
+{
+    bool changed = false;
+
+    /* Inputs first: damage in the guard zones has references computed again, which writes the inputs. */
+    *verdict = (struct verdict){0};
+    if (!check_inputs(bench, look->set, look->copy, 1, 1, verdict, &changed, error))
         return false;
-    verify_holes(tensor, data, memory->poison, verdict);
-    if (verdict->failure == FAILURE_NONE)
-        verify_output(tensor, data, memory->poison, bench->reference, tolerance, verdict);
-    /* The device found the output wrong, and the host found it right: so the device's reference
-     * is damaged, and is computed again. */
-    return !bench->judge || verdict->failure != FAILURE_NONE || refresh_judge(bench, error);
+    bench->unchecked = changed;
+    return check_all_zones(bench, look->copy, verdict, error) &&
+           (!changed || write_set(bench, look->set, look->copy, error));
 }
 
-static bool judge_output(struct workbench *bench, const struct solution_rounding *rounding,
-                         struct verdict *verdict, GError **error)
+/* ---- looks ---- */
+
+void verdict_name_race(struct verdict *verdict)
 {
-    struct tolerance tolerance;
-    bool settled;
+    char found[VERDICT_DETAIL_MAX];
 
-    tolerance_init(&tolerance, &bench->problem, rounding,
-                   bench->judge ? judge_length(bench->judge) : bench->reference->length);
-    if (!judge_by_device(bench, &tolerance, verdict, &settled, error))
-        return false;
-    return settled || judge_by_host(bench, &tolerance, verdict, error);
+    g_strlcpy(found, verdict->detail, sizeof(found));
+    verdict->failure = FAILURE_WRONG_RESULT;
+    if (verdict->error <= 1)
+        verdict->error = INFINITY;
+    g_snprintf(verdict->detail, sizeof(verdict->detail),
+               "results differ from run to run (a race)%s%.190s", *found ? ": " : "", found);
 }
 
-static bool poison_workspace(struct workbench *bench, GError **error)
+static bool fill_workspace(struct workbench *bench, uint8_t fill, GError **error)
 {
-    return !bench->workspace.whole || guarded_poison(&bench->workspace, 0, error);
+    const struct guarded *workspace = &bench->workspace;
+
+    return !workspace->whole ||
+           bench->device->row->fill(workspace->parts[0], 0, workspace->bytes, fill, error);
 }
 
-/* Packs copy 0's filter into poisoned memory. */
-static bool pack_poisoned(struct workbench *bench, struct invocation *invocation, GError **error)
+/* Packs the copy's filter into memory full of `fill`. */
+static bool pack_poisoned(struct workbench *bench, const struct look *look,
+                          struct invocation *invocation, GError **error)
 {
     struct workbench_run run = {bench, invocation};
+    struct guarded *packed = &bench->memory[TENSOR_PACKED];
 
     if (invocation->pack_count == 0)
         return true;
-    return guarded_poison(&bench->memory[TENSOR_PACKED], 0, error) &&
-           poison_workspace(bench, error) && workbench_pack(&run, 0, error);
+    uint8_t fill = look->fill == LOOK_POISON ? packed->poison : look->fill;
+    return bench->device->row->fill(packed->parts[look->copy % packed->copies], 0, packed->bytes,
+                                    fill, error) &&
+           fill_workspace(bench, look->fill, error) && workbench_pack(&run, look->copy, error);
 }
 
-/* Writes the inputs first: an earlier run, verified or timed, may have changed them. */
-static bool run_poisoned(struct workbench *bench, struct invocation *invocation, GError **error)
+static bool print_output(struct workbench *bench, struct look *look, GError **error)
+{
+    return input_set_fingerprints(look->set, &bench->memory[bench->out], look->copy, 1, 1,
+                                  &look->result, error);
+}
+
+static bool run_poisoned(struct workbench *bench, const struct look *look,
+                         struct invocation *invocation, GError **error)
 {
     struct workbench_run run = {bench, invocation};
+
+    return guarded_poison(&bench->memory[bench->out], look->copy, error) &&
+           fill_workspace(bench, look->fill, error) && workbench_run(&run, look->copy, error);
+}
+
+bool workbench_look_again(struct workbench *bench, struct look *look, struct invocation *invocation,
+                          GError **error)
+{
+    return run_poisoned(bench, look, invocation, error) && print_output(bench, look, error);
+}
+
+/* Writes the inputs first, and the packed filter. */
+static bool run_first(struct workbench *bench, const struct look *look,
+                      struct invocation *invocation, GError **error)
+{
     int runs = invocation->pack_count > 0 ? 2 : 1;
 
-    if (!write_inputs(bench, error) || !pack_poisoned(bench, invocation, error))
+    if (!write_set(bench, look->set, look->copy, error) ||
+        !pack_poisoned(bench, look, invocation, error))
         return false;
     for (int i = 0; i < runs; i++) {
-        if (!guarded_poison(&bench->memory[bench->out], 0, error) ||
-            !poison_workspace(bench, error) || !workbench_run(&run, 0, error))
+        if (!run_poisoned(bench, look, invocation, error))
             return false;
     }
     return bench->device->row->sync(bench->device, error);
 }
 
-/* Computes all references again after a kernel wrote outside of a tensor: references have no
- * guard zones, so the write may have hit them. */
-static bool renew_references(struct workbench *bench, GError **error)
+static bool judge_copy(struct workbench *bench, struct input_set *set, int copy,
+                       const struct solution_rounding *rounding, struct verdict *verdict,
+                       GError **error)
 {
-    if (bench->judges)
-        judge_cache_clear(bench->judges);
-    return !bench->judge || refresh_judge(bench, error);
+    struct device_memory *memory[OPERAND_COUNT];
+
+    workbench_parts(bench, copy, memory);
+    return input_set_judge(set, &bench->means, memory, rounding, verdict, error);
 }
 
-bool workbench_strayed(struct workbench *bench, struct verdict *verdict, GError **error)
+/* Tells a race from a fault that every run has: runs the wrong config some times more. */
+static bool look_for_race(struct workbench *bench, const struct look *look,
+                          struct invocation *invocation, struct verdict *verdict, GError **error)
+{
+    struct look again = *look;
+    struct verdict other;
+    bool differs = false;
+
+    for (int i = 0; i < RACE_RUNS && !bench->varies && !differs; i++) {
+        if (!workbench_look_again(bench, &again, invocation, error))
+            return false;
+        differs = again.result != look->result;
+    }
+    if (differs)
+        verdict_name_race(verdict);
+    return workbench_unharmed(bench, look, &other, error);
+}
+
+bool workbench_look(struct workbench *bench, struct look *look, struct invocation *invocation,
+                    struct verdict *verdict, GError **error)
 {
     *verdict = (struct verdict){0};
-    for (int t = 0; t < OPERAND_COUNT; t++) {
-        if (!check_zones(&bench->memory[t], role_names[t], verdict, error))
-            return false;
-    }
-    return check_zones(&bench->workspace, "the workspace", verdict, error) &&
-           (verdict->failure == FAILURE_NONE || renew_references(bench, error));
+    if (!run_first(bench, look, invocation, error) || !print_output(bench, look, error) ||
+        !workbench_unharmed(bench, look, verdict, error))
+        return false;
+    if (verdict->failure != FAILURE_NONE)
+        return true;
+    if (!judge_copy(bench, look->set, look->copy, &invocation->rounding, verdict, error))
+        return false;
+    return verdict->failure == FAILURE_NONE ||
+           look_for_race(bench, look, invocation, verdict, error);
 }
 
 bool workbench_verify(struct workbench *bench, struct invocation *invocation,
                       struct verdict *verdict, GError **error)
 {
+    double worst = 0;
+
     *verdict = (struct verdict){0};
-    if (!run_poisoned(bench, invocation, error) || !workbench_strayed(bench, verdict, error) ||
-        (verdict->failure == FAILURE_NONE &&
-         !judge_output(bench, &invocation->rounding, verdict, error)))
+    if (bench->unchecked && !restore_all(bench, error))
         return false;
-    /* The config that was found wrong may have changed the inputs. They are written again, since
-     * the next run may be timed without being verified. */
-    return verdict->failure == FAILURE_NONE || write_inputs(bench, error);
+    for (int i = 0; i < WORKBENCH_SETS && verdict->failure == FAILURE_NONE; i++) {
+        int set = MIN(i, bench->set_count - 1);
+        struct look look = {.set = &bench->sets[set],
+                            .copy = MIN(i, bench->copies - 1),
+                            .fill = i == 0 ? LOOK_POISON : LOOK_NUMBERS};
+        if (!workbench_look(bench, &look, invocation, verdict, error))
+            return false;
+        bench->results[set] = look.result;
+        worst = fmax(worst, verdict->error);
+    }
+    verdict->error = worst;
+    return bench->copies > 1 || bench->set_count == 1 || workbench_restore(bench, 0, error);
 }
+
+/* ---- timed runs ---- */
+
+static bool print_packed(struct workbench *bench, uint64_t *prints, GError **error)
+{
+    const struct guarded *packed = &bench->memory[TENSOR_PACKED];
+
+    return input_set_fingerprints(&bench->sets[0], packed, 0, packed->copies, 1, prints, error);
+}
+
+bool workbench_before_timing(struct workbench *bench, GError **error)
+{
+    struct guarded *out = &bench->memory[bench->out];
+    const struct guarded *packed = &bench->memory[TENSOR_PACKED];
+
+    bench->last_copy = bench->most_copy = -1;
+    if (!bench->device->row->fill(out->whole, 0, out->all, out->poison, error))
+        return false;
+    if (!packed->whole)
+        return true;
+    g_free(bench->packed);
+    bench->packed = g_new(uint64_t, packed->copies);
+    return print_packed(bench, bench->packed, error);
+}
+
+static bool check_packed(struct workbench *bench, struct verdict *verdict, GError **error)
+{
+    const struct guarded *packed = &bench->memory[TENSOR_PACKED];
+    bool changed = false;
+
+    if (!packed->whole || !bench->packed)
+        return true;
+    g_autofree uint64_t *prints = g_new(uint64_t, packed->copies);
+    if (!print_packed(bench, prints, error))
+        return false;
+    for (int i = 0; i < packed->copies; i++)
+        changed = changed || prints[i] != bench->packed[i];
+    if (changed && verdict->failure == FAILURE_NONE) {
+        verdict->failure = FAILURE_OUT_OF_BOUNDS;
+        verdict->error = INFINITY;
+        g_strlcpy(verdict->detail, "changed the packed filter in a timed run",
+                  sizeof(verdict->detail));
+    }
+    return true;
+}
+
+/* Looks at the inputs of all copies, and repairs them. */
+static bool check_all_inputs(struct workbench *bench, struct verdict *verdict, GError **error)
+{
+    int sets = sets_in_copies(bench);
+    bool changed = false;
+
+    for (int i = 0; i < sets; i++) {
+        int count = (bench->copies - i + sets - 1) / sets;
+        if (!check_inputs(bench, &bench->sets[i], i, count, sets, verdict, &changed, error))
+            return false;
+    }
+    bench->unchecked = changed;
+    return !changed || restore_all(bench, error);
+}
+
+/* Whether timed runs on a copy computed with the copy's own set: one packed filter for all copies is the first
+ * set's. */
+static bool is_own_result(const struct workbench *bench, int copy)
+{
+    const struct guarded *packed = &bench->memory[TENSOR_PACKED];
+
+    return !packed->whole || packed->copies > 1 || set_of(bench, copy) == 0;
+}
+
+/* Compares the outputs of timed runs with the bytes that were found right. */
+static bool check_bytes(struct workbench *bench, const struct invocation *invocation,
+                        struct verdict *verdict, GError **error)
+{
+    int sets = sets_in_copies(bench);
+
+    for (int set = 0; set < sets && set <= bench->most_copy; set++) {
+        int count = (bench->most_copy - set) / sets + 1;
+        g_autofree uint64_t *prints = g_new(uint64_t, count);
+        if (!is_own_result(bench, set))
+            continue;
+        if (!input_set_fingerprints(&bench->sets[set], &bench->memory[bench->out], set, count, sets,
+                                    prints, error))
+            return false;
+        for (int i = 0; i < count; i++) {
+            if (prints[i] == bench->results[set])
+                continue;
+            if (!judge_copy(bench, &bench->sets[set], set + i * sets, &invocation->rounding,
+                            verdict, error))
+                return false;
+            verdict_name_race(verdict);
+            return true;
+        }
+    }
+    return true;
+}
+
+/* Compares the output of the last timed run in full, and those of other copies by their bytes. */
+static bool check_results(struct workbench *bench, const struct invocation *invocation,
+                          struct verdict *verdict, GError **error)
+{
+    int last = bench->last_copy;
+
+    while (last > 0 && !is_own_result(bench, last))
+        last--;
+    if (!judge_copy(bench, &bench->sets[set_of(bench, last)], last, &invocation->rounding, verdict,
+                    error))
+        return false;
+    if (verdict->failure != FAILURE_NONE && !bench->varies)
+        verdict_name_race(verdict);
+    return verdict->failure != FAILURE_NONE || bench->varies ||
+           check_bytes(bench, invocation, verdict, error);
+}
+
+bool workbench_after_timing(struct workbench *bench, const struct invocation *invocation,
+                            struct verdict *verdict, GError **error)
+{
+    *verdict = (struct verdict){0};
+    if (!check_all_inputs(bench, verdict, error) || !check_packed(bench, verdict, error) ||
+        !check_all_zones(bench, 0, verdict, error) ||
+        (bench->last_copy > 0 && !check_all_zones(bench, bench->last_copy, verdict, error)))
+        return false;
+    if (verdict->failure != FAILURE_NONE || bench->last_copy < 0)
+        return true;
+    return check_results(bench, invocation, verdict, error);
+}
+
+/* ---- runs ---- */
 
 bool workbench_run(void *data, int64_t run, GError **error)
 {
     struct workbench_run *r = data;
     struct device_memory *memory[OPERAND_COUNT];
 
-    parts_of(r->bench, run, memory);
+    workbench_parts(r->bench, run, memory);
+    r->bench->unchecked = true;
+    r->bench->last_copy = (int)(run % r->bench->copies);
+    r->bench->most_copy = MAX(r->bench->most_copy, r->bench->last_copy);
     return invocation_launch(r->invocation, memory, error);
 }
 
@@ -624,7 +836,7 @@ bool workbench_pack(void *data, int64_t run, GError **error)
     struct workbench_run *r = data;
     struct device_memory *memory[OPERAND_COUNT];
 
-    parts_of(r->bench, run, memory);
+    workbench_parts(r->bench, run, memory);
     return invocation_pack(r->invocation, memory, error);
 }
 

@@ -26,12 +26,15 @@
  *   {"op":"kernel","key":HEX}                             blob: the code object; kept until "forget"
  *   {"op":"forget","key":HEX}
  *   {"op":"evaluate","id":N,"problem":KEY,"solver":NAME,"target":{..},"seed":S,
- *    "configs":[{"index":I,"values":[..],"kernels":[KEY a launch, in order]}, ...],
+ *    "configs":[{"index":I,"values":[..],"kernels":[KEY a launch, in order],
+ *                "timed":false}, ...],      verified alone: equal code was timed; absent: it is timed, too
  *    "default":I or -1,        "index" of the default config: measured first and again at the end;
  *                              -1: the first config with a time takes its place
  *    "best_ms":MS,             the fastest so far: slower configs are dropped early; 0: none known
  *    "sample_seconds":S,       device time for a config's readings
  *    "keep":false,             true: no config is dropped early
+ *    "proof_runs":N,           runs compared of every config that is right (eval/proof.h); absent or 0: of those
+ *                              that are the fastest so far
  *    "limits":{..},            of the campaign (target_json.h); absent: none
  *    "judge":KEY}              judge.cl for the target, sent before; absent: the host verifies
  *   {"op":"cold","target":{..},     load the kernels, pack filters, run all layers twice (cold_run.h)
@@ -51,7 +54,9 @@
  *    "unwatched":".."}       GPUs only: why clocks and temperature are unknown
  *   {"op":"begin","id":N,"index":I}      the config that is now in flight
  *   {"op":"outcome","id":N,"index":I,"failure":"ok","n":..,"min_ms":..,"median_ms":..,"spread":..,
- *    "error":..,"eval_seconds":..,"detail":"..",
+ *    "error":..,"eval_seconds":..,
+ *    "proof_runs":N,         runs that were compared to prove the config; 0: it was not proved
+ *    "detail":"..",          why it failed, or what was compared
  *    "pack_ms":MS,           of packing the filter once, which is no part of a run; 0: the solution does not pack
  *    "cold":true,            timed runs found their operands out of the last-level cache
  *    "busy_seconds":..,      time in which a GPU had work, since the last report
@@ -83,6 +88,8 @@
 /* Environment variable of an eval child: the frequency in MHz at which it locks its GPU's clock. */
 #define LOCK_CLOCKS_SETTING "SKIPJACK_LOCK_CLOCKS"
 #define LOCK_CLOCKS_MOST    20000
+/* A proof (eval/proof.h) begins nothing more after this many times "sample_seconds". */
+#define PROOF_SHARE         4
 #define COLD_RUNS_MAX       1000000 /* the largest "runs" of a layer of a "cold" request */
 
 #endif

@@ -9,7 +9,7 @@ uint8_t guarded_poison_of(enum data_type type)
     return type == TYPE_INT8 || type == TYPE_INT32 ? 0x7b : 0xff;
 }
 
-static int64_t part_offset(const struct guarded *guarded, int copy)
+int64_t guarded_offset(const struct guarded *guarded, int copy)
 {
     return GUARD_BYTES + copy * guarded->step;
 }
@@ -20,7 +20,7 @@ static bool take_parts(struct guarded *guarded, GError **error)
 
     for (int i = 0; i < guarded->copies; i++) {
         guarded->parts[i] =
-            row->slice(guarded->whole, part_offset(guarded, i), guarded->bytes, error);
+            row->slice(guarded->whole, guarded_offset(guarded, i), guarded->bytes, error);
         if (!guarded->parts[i])
             return false;
     }
@@ -56,7 +56,7 @@ bool guarded_alloc(struct guarded *guarded, struct device *device, int64_t bytes
  * begins at a multiple of the alignment. */
 static bool poison_tail(const struct guarded *guarded, int copy, GError **error)
 {
-    int64_t end = part_offset(guarded, copy) + guarded->bytes;
+    int64_t end = guarded_offset(guarded, copy) + guarded->bytes;
 
     return guarded->device->row->fill(guarded->whole, end, guarded->step - guarded->bytes,
                                       guarded->poison, error);
@@ -124,7 +124,7 @@ static bool find_damage(const struct guarded *guarded, int64_t offset, int64_t b
 bool guarded_check(struct guarded *guarded, int copy, bool *damaged, int64_t *offset,
                    GError **error)
 {
-    int64_t first = part_offset(guarded, copy), before, after;
+    int64_t first = guarded_offset(guarded, copy), before, after;
     int64_t end = first + guarded->bytes, tail = guarded->step - guarded->bytes;
 
     if (!find_damage(guarded, first - GUARD_BYTES, GUARD_BYTES, true, &before, error) ||

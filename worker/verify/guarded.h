@@ -29,6 +29,8 @@ uint8_t guarded_poison_of(enum data_type type);
  * failure *guarded is empty. */
 bool guarded_alloc(struct guarded *guarded, struct device *device, int64_t bytes, int copies,
                    uint8_t poison, GError **error);
+/* Where a copy begins in the whole allocation, in bytes. */
+int64_t guarded_offset(const struct guarded *guarded, int copy);
 /* Frees the allocation; does nothing for an empty one. */
 void guarded_free(struct guarded *guarded);
 

@@ -6,6 +6,7 @@
  *   judge_epilogue   does the epilogue on the joined elements, and finds each one's gain and slack (epilogue_bound.h);
  *                    for problems with an epilogue
  *   judge_compare    for each workgroup: the largest error, the elements looked at, the wrong elements
+ *   judge_fingerprint  for each workgroup: its part of a fingerprint, the bytes looked at
  * The host reads back only the workgroups' results, a few KiB.
  *
  * The sample. While the device computes, the host computes some 2 million multiply-accumulates of the same reference
@@ -35,7 +36,7 @@
 #define ITEMS_WANTED (1 << 18)
 #define PARTS_MAX    64
 
-#define JUDGE_ENTRIES 5 /* of its file */
+#define JUDGE_ENTRIES 6 /* of its file */
 
 /* Numbers of a step in judge.cl: operation, a, b, whether scales are one a channel. */
 #define STEP_NUMBERS 4
@@ -62,10 +63,18 @@ struct judge {
     double largest; /* magnitude */
 };
 
-enum entry { ENTRY_RANDOM, ENTRY_REFERENCE, ENTRY_JOIN, ENTRY_COMPARE, ENTRY_EPILOGUE };
+enum entry {
+    ENTRY_RANDOM,
+    ENTRY_REFERENCE,
+    ENTRY_JOIN,
+    ENTRY_COMPARE,
+    ENTRY_EPILOGUE,
+    ENTRY_FINGERPRINT
+};
 
-static const char *const entry_names[JUDGE_ENTRIES] = {"judge_random", JUDGE_ENTRY, "judge_join",
-                                                       "judge_compare", "judge_epilogue"};
+static const char *const entry_names[JUDGE_ENTRIES] = {"judge_random",   JUDGE_ENTRY,
+                                                       "judge_join",     "judge_compare",
+                                                       "judge_epilogue", "judge_fingerprint"};
 
 /* ---- launches ---- */
 
@@ -170,6 +179,7 @@ bool judge_write_input(struct judge *judge, enum tensor_role role, struct device
     add_int64(&arguments, source->length);
     add_int64(&arguments, (int64_t)source->seed);
     add_int32(&arguments, source->spread.positive);
+    add_int32(&arguments, source->spread.whole);
     add_float64(&arguments, source->spread.scale);
     add_int64(&arguments, source->spread.range);
     add_float64(&arguments, source->spread.last);
@@ -561,6 +571,54 @@ bool judge_compare(struct judge *judge, struct device_memory *output,
                 "the device compared %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT " elements", looked,
                 judge->count);
     return false;
+}
+
+/* ---- fingerprints ---- */
+
+static bool run_fingerprints(struct judge *judge, const struct judge_pieces *pieces, int groups,
+                             GError **error)
+{
+    struct arguments arguments = {0};
+
+    add_memory(&arguments, pieces->memory);
+    add_memory(&arguments, judge->found_parts[0]);
+    add_memory(&arguments, judge->found_parts[1]);
+    add_int64(&arguments, pieces->offset);
+    add_int64(&arguments, pieces->step);
+    add_int64(&arguments, pieces->bytes);
+    add_int32(&arguments, groups);
+    return forget_found(judge, error) &&
+           launch(judge, ENTRY_FINGERPRINT, (int64_t)groups * pieces->count, &arguments, error);
+}
+
+bool judge_fingerprints(struct judge *judge, const struct judge_pieces *pieces, uint64_t *prints,
+                        GError **error)
+{
+    int64_t found[2][GROUPS_MAX];
+    int64_t items = groups_for(pieces->bytes / 8 + 1);
+    int groups = (int)CLAMP(items, 1, GROUPS_MAX / pieces->count);
+    bool sound = true;
+
+    g_assert(pieces->count >= 1 && pieces->count <= GROUPS_MAX);
+    if (!run_fingerprints(judge, pieces, groups, error) ||
+        !judge->device->row->read(judge->found, 0, found, sizeof(found), error))
+        return false;
+    for (int piece = 0; piece < pieces->count; piece++) {
+        int64_t looked = 0;
+        prints[piece] = 0;
+        for (int i = piece * groups; i < (piece + 1) * groups; i++) {
+            /* If the driver dropped the launch, a group looked at -1 bytes (forget_found()). */
+            sound = sound && found[1][i] >= 0;
+            looked += sound ? found[1][i] : 0;
+            prints[piece] += (uint64_t)found[0][i];
+        }
+        sound = sound && looked == pieces->bytes;
+    }
+    if (!sound)
+        g_set_error(error, WORKER_ERROR, WORKER_ERROR_DOUBT,
+                    "the device did not look at all of %d times %" G_GINT64_FORMAT " bytes",
+                    pieces->count, pieces->bytes);
+    return sound;
 }
 
 /* Proves that the comparison finds an unwritten output wrong. Only half of the elements must be found: poison may

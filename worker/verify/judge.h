@@ -25,7 +25,7 @@
 struct judge;
 
 /*
- * Writes the inputs, computes the reference and has the device prove itself. tensors[], memory[]: the problem's
+ * Writes the inputs of the seed (random.h), computes the reference and has the device prove itself. tensors[], memory[]: the problem's
  * operands by role, the output full of poison; NULL memory for operands that the problem lacks. program: the loaded JUDGE_FILE; it must outlive the judge. WORKER_ERROR_INVALID for a
  * problem that judge.cl does not compute: a kind other than a convolution, an epilogue in FP64. WORKER_ERROR_DOUBT if
  * a proof fails; DEVICE_ERROR_MEMORY if the reference needs more than a quarter of the device's memory; other
@@ -60,6 +60,19 @@ struct judged {
 bool judge_compare(struct judge *judge, struct device_memory *output,
                    const struct tolerance *tolerance, struct judged *judged, GError **error);
 double judge_length(const struct judge *judge); /* The number of products in the longest sum. */
+
+/* Equal pieces of memory: `count` of `bytes` bytes each, `step` bytes apart, the first at `offset`. Offset and step are
+ * multiples of 8. */
+struct judge_pieces {
+    struct device_memory *memory;
+    int64_t offset, step, bytes;
+    int count; /* at most JUDGE_PIECES_MAX */
+};
+#define JUDGE_PIECES_MAX 1024
+/* Computes the fingerprint (fingerprint.h) of each piece. WORKER_ERROR_DOUBT if the device reports that it looked at
+ * fewer bytes. */
+bool judge_fingerprints(struct judge *judge, const struct judge_pieces *pieces, uint64_t *prints,
+                        GError **error);
 
 /* Copies the reference to the host. The caller owns one use of it. */
 struct reference *judge_fetch(struct judge *judge, GError **error);

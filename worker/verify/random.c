@@ -186,13 +186,132 @@ void random_spread_init(struct random_spread *spread, const struct problem *p,
     }
 }
 
+/* ---- kinds of inputs ---- */
+
+/* The largest whole number of a floating x or w. */
+#define WHOLE_RANGE     8
+/* By how much more or less than usual large and small inputs are, as powers of two: of all floating types but FP16;
+ * of operators whose steps are not linear, where values beyond the usual leave the range in which functions differ. */
+#define WIDE_EXPONENT   20
+#define GENTLE_EXPONENT 1
+/* FP16: typical results near 2^7 leave room for a transform's growth (100) below 65504; results near 2^-8, whose
+ * inputs are 2^-4, stay above the subnormal numbers. */
+#define HALF_RESULT     7
+#define HALF_EXPONENT   4
+#define KIND_SHIFT      56 /* of the kind in a seed */
+
+const char *input_kind_name(enum input_kind kind)
+{
+    static const char *const names[] = {
+#define X(name, text) text,
+        INPUT_KINDS(X)
+#undef X
+    };
+
+    return names[kind];
+}
+
+uint64_t random_seed(uint64_t seed, enum input_kind kind)
+{
+    return (seed & ((1ull << KIND_SHIFT) - 1)) | (uint64_t)kind << KIND_SHIFT;
+}
+
+enum input_kind random_kind(uint64_t seed)
+{
+    uint64_t kind = seed >> KIND_SHIFT;
+
+    return kind < INPUT_KIND_COUNT ? (enum input_kind)kind : INPUT_RANDOM;
+}
+
+/* Products in the longest sum of a convolution. */
+static double sum_length(const struct problem *p)
+{
+    double length = (double)(p->direction == DIRECTION_B ? p->k : p->c) / (double)p->groups;
+
+    if (p->direction == DIRECTION_W)
+        return (double)p->n * (double)p->out[AXIS_D] * (double)p->out[AXIS_H] *
+               (double)p->out[AXIS_W];
+    for (int a = 0; a < AXIS_COUNT; a++)
+        length *= (double)p->fil[a];
+    return length;
+}
+
+static bool sums_in_double(const struct problem *p)
+{
+    return p->type[TENSOR_X] == TYPE_FP64;
+}
+
+/* The largest range whose sums are exact: sums of L products of two numbers up to the range stay within the
+ * mantissa. */
+static int64_t whole_range(const struct problem *p)
+{
+    double most = sqrt((sums_in_double(p) ? 0x1p53 : 0x1p24) / fmax(sum_length(p), 1));
+
+    return (int64_t)fmin(fmax(floor(most), 1), WHOLE_RANGE);
+}
+
+bool random_whole_is_exact(const struct problem *p)
+{
+    double range = (double)whole_range(p);
+
+    return p->kind == OP_CONV &&
+           range * range * sum_length(p) <= (sums_in_double(p) ? 0x1p53 : 0x1p24);
+}
+
+static bool has_type(const struct problem *p, enum data_type type)
+{
+    return p->type[TENSOR_X] == type || p->type[TENSOR_W] == type || p->type[TENSOR_Y] == type;
+}
+
+/* The exponent by which each of the two inputs is made larger. */
+static double large_exponent(const struct problem *p)
+{
+    if (p->kind != OP_CONV || p->epilogue[0])
+        return GENTLE_EXPONENT;
+    if (has_type(p, TYPE_FP16))
+        return fmin(fmax(floor((HALF_RESULT - log2(result_size(p))) / 2), 0), HALF_EXPONENT);
+    return WIDE_EXPONENT;
+}
+
+static double small_exponent(const struct problem *p)
+{
+    if (p->kind != OP_CONV || p->epilogue[0])
+        return -GENTLE_EXPONENT;
+    return has_type(p, TYPE_FP16) ? -HALF_EXPONENT : -WIDE_EXPONENT;
+}
+
+void random_spread_for(struct random_spread *spread, const struct problem *p, enum tensor_role role,
+                       enum input_kind kind)
+{
+    enum tensor_role data = p->direction == DIRECTION_B ? TENSOR_Y : TENSOR_X;
+
+    if (role >= TENSOR_COUNT)
+        return;
+    switch (kind) {
+    case INPUT_WHOLE:
+        spread->whole = true;
+        if (!is_integer(p->type[role]))
+            spread->range = whole_range(p);
+        return;
+    case INPUT_LARGE: spread->scale *= exp2(large_exponent(p)); return;
+    case INPUT_SMALL: spread->scale *= exp2(small_exponent(p)); return;
+    case INPUT_ZERO:
+        if (role == data)
+            spread->range = 0;
+        return;
+    default: return;
+    }
+}
+
 /* The lowest bit is the sign. The high half of the bits, which is independent of it, gives the
  * absolute value. */
 double random_value(enum data_type type, const struct random_spread *spread, uint64_t bits)
 {
     double sign = (bits & 1) && !spread->positive ? -1 : 1;
 
-    if (is_integer(type))
+    if (spread->range == 0)
+        return 0;
+    if (is_integer(type) || spread->whole)
         return sign * (double)(1 + (int64_t)(bits >> 32) % spread->range);
     return tensor_round(type,
                         sign * (0.25 + 0.75 * ((double)(bits >> 32) * 0x1p-32)) * spread->scale);
@@ -214,6 +333,7 @@ void random_source_init(struct random_source *source, const struct problem *p,
     *source = (struct random_source){
         .tensor = *tensor, .seed = random_seed_of(role, seed), .length = tensor_count(&distinct)};
     random_spread_init(&source->spread, p, role);
+    random_spread_for(&source->spread, p, role, random_kind(seed));
 }
 
 double random_element(const struct random_source *source, int64_t index)

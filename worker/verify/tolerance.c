@@ -90,6 +90,12 @@ void tolerance_init(struct tolerance *tolerance, const struct problem *p,
     tolerance->overflow = overflow_of(p->type[out]);
 }
 
+void tolerance_for_whole(struct tolerance *tolerance)
+{
+    if (!tolerance->tensor_wide)
+        tolerance->per_magnitude = 0;
+}
+
 double tolerance_at(const struct tolerance *tolerance, const struct expected *expected,
                     double largest_magnitude)
 {

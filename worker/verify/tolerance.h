@@ -74,6 +74,9 @@ struct tolerance {
  * the longest sum. */
 void tolerance_init(struct tolerance *tolerance, const struct problem *p,
                     const struct solution_rounding *rounding, double length);
+/* The same for inputs of whole numbers whose sums are exact (random_whole_is_exact()): a plain sum is off by nothing
+ * but the rounding of its output. Winograd and FFT keep their tolerance, since transforms divide. */
+void tolerance_for_whole(struct tolerance *tolerance);
 /* One element of a reference. */
 struct expected {
     double value;

@@ -94,13 +94,13 @@ static void test_overruled(void)
         samples = 0;
         judge_cache_drop_unused(means.judges, steps[i].is_unused ? 0 : 3600);
         trial_open(&trial, &means);
-        g_assert_true(trial.bench.judge != NULL);
+        g_assert_true(trial.bench.sets[0].judge != NULL);
         g_assert_true((samples > 0) == steps[i].computes);
         finds_wrong = steps[i].finds_wrong;
         samples = 0;
         trial_verify(&trial);
         g_assert_true((samples > 0) == steps[i].finds_wrong);
-        g_assert_true((trial.bench.reference != NULL) == steps[i].finds_wrong);
+        g_assert_true((trial.bench.sets[0].reference != NULL) == steps[i].finds_wrong);
         trial_close(&trial);
     }
     judge_cache_free(means.judges);
@@ -115,11 +115,10 @@ static bool launch_dropping(struct device *of, const struct device_launch *launc
     return launches_left-- == 0 || healthy->launch(of, launch, error);
 }
 
-/* Launches 0 to 2 write two inputs and run the kernel. The next one, the comparison, is dropped
- * without an error: the host notices it. */
+/* Launches 0 to 2 write two inputs and run the kernel, three more are of fingerprints. Each of those, and the next one,
+ * the comparison, is dropped without an error: the host notices it. */
 static void test_dropped(void)
 {
-    g_autoptr(GError) error = NULL;
     const struct workbench_means means = {program, NULL, NULL};
     struct device_row row = *healthy;
     struct trial trial = {0};
@@ -128,11 +127,15 @@ static void test_dropped(void)
     launches_left = -1;
     device->row = &row;
     trial_open(&trial, &means);
-    trial_verify(&trial);
-    launches_left = 3;
-    g_assert_false(workbench_verify(&trial.bench, &trial.invocation, &verdict, &error));
-    g_assert_error(error, DEVICE_ERROR, DEVICE_ERROR_FAULT);
-    g_assert_cmpint(launches_left, ==, -1);
+    for (int dropped = 3; dropped < 7; dropped++) {
+        g_autoptr(GError) error = NULL;
+        launches_left = -1;
+        trial_verify(&trial);
+        launches_left = dropped;
+        g_assert_false(workbench_verify(&trial.bench, &trial.invocation, &verdict, &error));
+        g_assert_error(error, DEVICE_ERROR, DEVICE_ERROR_FAULT);
+        g_assert_cmpint(launches_left, ==, -1);
+    }
     trial_close(&trial);
     device->row = healthy;
     device->row->program_free(trial.naive);
@@ -203,7 +206,7 @@ static void test_crowded(void)
     device->row->program_free(trial.naive);
 }
 
-/* Without memory for a config's workspace the judge is freed, and the host verifies from then
+/* Without memory for a config's workspace the second set is freed, then the judge, and the host verifies from then
  * on. */
 static void test_given_up(void)
 {
@@ -212,24 +215,26 @@ static void test_given_up(void)
     struct trial trial = {0};
     row.alloc = alloc_crowded;
     device->row = &row;
-    for (int refused = 1; refused < 3; refused++) {
+    for (int refused = 1; refused < 4; refused++) {
         g_autoptr(GError) error = NULL;
         struct device_memory *workspace;
         refusals = 0;
         trial_open(&trial, &means);
         trial_verify(&trial);
-        g_assert_true(trial.bench.judge != NULL);
+        g_assert_true(trial.bench.sets[0].judge != NULL);
         refusals = 1;
         g_assert_false(workbench_workspace(&trial.bench, INT64_MAX / 2, &workspace, NULL));
         /* the judge is kept: freeing it would not give enough memory */
-        g_assert_true(trial.bench.judge != NULL);
+        g_assert_true(trial.bench.sets[0].judge != NULL);
         refusals = refused;
         bool found = workbench_workspace(&trial.bench, 5000, &workspace, &error);
-        g_assert_true(found == (refused == 1));
+        g_assert_true(found == (refused < 3));
         g_assert_true(found || g_error_matches(error, DEVICE_ERROR, DEVICE_ERROR_MEMORY));
         g_assert_cmpint(refusals, ==, 0);
-        g_assert_null(trial.bench.judge);
-        g_assert_error(trial.bench.refusal, DEVICE_ERROR, DEVICE_ERROR_MEMORY);
+        g_assert_cmpint(trial.bench.set_count, ==, 1);
+        g_assert_true(workbench_judges(&trial.bench) == (refused == 1));
+        g_assert_true(refused == 1 ||
+                      g_error_matches(trial.bench.refusal, DEVICE_ERROR, DEVICE_ERROR_MEMORY));
         for (int run = 0; run < 2; run++)
             trial_verify(&trial);
         trial_close(&trial);
@@ -240,7 +245,8 @@ static void test_given_up(void)
 }
 
 /* One of the judge's launches is dropped without an error: for the inputs, the reference, the
- * joining of its parts, or the comparison. The host notices each. */
+ * joining of its parts, the comparison, or the inputs' fingerprints, of the first set or the second. The host notices
+ * each. */
 static void test_dropped_at_first(void)
 {
     const struct workbench_means means = {program, NULL, NULL};
@@ -248,11 +254,11 @@ static void test_dropped_at_first(void)
     struct trial trial = {0};
     row.launch = launch_dropping;
     device->row = &row;
-    for (int dropped = 0; dropped < 5; dropped++) {
+    for (int dropped = 0; dropped < 14; dropped++) {
         launches_left = dropped;
         trial_open(&trial, &means);
         g_assert_cmpint(launches_left, <, 0);
-        g_assert_null(trial.bench.judge);
+        g_assert_null(trial.bench.sets[0].judge);
         g_assert_error(trial.bench.refusal, WORKER_ERROR, WORKER_ERROR_DOUBT);
         trial_verify(&trial);
         trial_close(&trial);

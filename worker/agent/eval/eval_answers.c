@@ -88,6 +88,20 @@ static void note_caches(struct round *round, const struct outcome *outcome, enum
         round->caches = caches;
 }
 
+/* Gives a config that was verified alone the times of its twin, with the error that was seen here. */
+static void take_times(struct eval_job *job, int index, const char *name)
+{
+    struct outcome *outcome = &job->work.round->outcomes[index];
+    double error = outcome->error, eval_seconds = outcome->eval_seconds;
+    if (!twins_take(job->evaluator->twins, name, &job->work, index)) {
+        work_fail_config(&job->work, index, FAILURE_LAUNCH_ERROR,
+                         "the times of the config with equal code were forgotten");
+        return;
+    }
+    outcome->error = error;
+    outcome->eval_seconds = eval_seconds;
+}
+
 /* Takes a config's outcome from the child's frame. It replaces an earlier outcome of the config,
  * since the child measures configs again when the device drifted. */
 static void outcome_read(struct eval_job *job, int index, json_t *head)
@@ -104,10 +118,18 @@ static void outcome_read(struct eval_job *job, int index, json_t *head)
     outcome->pack_ms = number(head, "pack_ms");
     if (!failure || !failure_parse(failure, &outcome->failure))
         outcome->failure = FAILURE_LAUNCH_ERROR;
+    const char *twin = g_hash_table_lookup(job->evaluator->asked_twins, GINT_TO_POINTER(index));
+    if (twin && outcome->failure == FAILURE_NONE) {
+        take_times(job, index, twin);
+        return;
+    }
     /* The database refuses a whole round for one impossible time, so the config fails here. */
-    if (!work_check_time(outcome))
+    if (!work_check_time(outcome)) {
         outcome->failure = FAILURE_TIME_IMPOSSIBLE;
-    if (detail && *detail && outcome->failure != FAILURE_NONE) {
+        detail = "the child reported a time that cannot be stored";
+    }
+    /* The detail of a right config says how many runs were compared. */
+    if (detail && *detail) {
         g_autofree char *builders =
             eval_is_verified(outcome->failure) ? NULL : rebuild_builders(job, index);
         g_autofree char *words = g_strndup(detail, DETAIL_MAX);

@@ -6,10 +6,11 @@
 #include "worker/agent/build/own_code.h"
 #include "worker/agent/work_check.h"
 #include "worker/measure/measure.h"
+#include "worker/protocol/protocol.h"
 #include "worker/protocol/target_json.h"
 
-/* Runs of a config that its deadline allows for: warm-up, repeats, verification. */
-#define RUNS_AT_LEAST 8
+/* Runs of a config that its deadline allows for: warm-up, repeats, verification, proof. */
+#define RUNS_AT_LEAST 20
 
 int eval_job_suspect(const struct eval_job *job)
 {
@@ -77,11 +78,13 @@ static double config_deadline(const struct eval_job *job, const struct solution 
     if (solution->pack_count > 0)
         seconds += options->sample_seconds / MEASURE_PACK_SHARE;
     return options->run_timeout_seconds + measure_most_seconds(seconds) +
+           PROOF_SHARE * options->sample_seconds +
            RUNS_AT_LEAST * solution->flops / WORK_SLOWEST_FLOPS;
 }
 
-/* Whether a config can be left out of the request: it took over the outcome of its twin (a
- * config with the same code and launches), or its twin is in the request. The default config is
+/* Whether a config can be left out of the request: it took over the failure of its twin (a
+ * config with the same code and launches), or its twin is in the request. A config whose twin was right is asked for
+ * to be verified alone (evaluator->asked_twins). The default config is
  * always measured, since it shows whether the device drifts; so is each config of a round that
  * measures configs again. */
 static bool has_twin(struct eval_job *job, int index, const struct solution *solution,
@@ -99,6 +102,10 @@ static bool has_twin(struct eval_job *job, int index, const struct solution *sol
     bool is_default = index == work_default_index(&job->work);
     if (!name || (!is_default && g_hash_table_contains(evaluator->asked_names, name)))
         return name != NULL;
+    if (!is_default && twins_was_right(evaluator->twins, name)) {
+        g_hash_table_insert(evaluator->asked_twins, GINT_TO_POINTER(index), g_steal_pointer(&name));
+        return false;
+    }
     if (is_default || !twins_take(evaluator->twins, name, &job->work, index)) {
         g_hash_table_insert(evaluator->asked_names, g_steal_pointer(&name), GINT_TO_POINTER(index));
         return false;
@@ -131,7 +138,9 @@ static json_t *config_request(struct eval_job *job, int index)
     json_t *values = json_array();
     for (int i = 0; i < config->count; i++)
         json_array_append_new(values, json_integer(config->values[i]));
-    return json_pack("{s:i, s:o, s:o}", "index", index, "values", values, "kernels", keys);
+    bool timed = !g_hash_table_contains(job->evaluator->asked_twins, GINT_TO_POINTER(index));
+    return json_pack("{s:i, s:o, s:o, s:b}", "index", index, "values", values, "kernels", keys,
+                     "timed", timed);
 }
 
 /* The configs of the next request. A config during which a child died is asked for alone: if
@@ -159,11 +168,11 @@ static json_t *request_configs(struct eval_job *job, int *default_index)
     return configs;
 }
 
-/* The deadline until the first config begins: before that the child computes the reference, on a
- * slow core in plain loops. */
+/* The deadline until the first config begins: before that the child computes the references of two sets of inputs, on
+ * a slow core in plain loops. */
 static double reference_deadline(const struct eval_job *job)
 {
-    return job->slowest_seconds + 2 * problem_macs(&job->work.job->problem) / WORK_SLOWEST_FLOPS;
+    return job->slowest_seconds + 4 * problem_macs(&job->work.job->problem) / WORK_SLOWEST_FLOPS;
 }
 
 /* Adds the judge's kernel key to the request, so that the child verifies on its device, if the
@@ -187,6 +196,7 @@ void eval_job_ask(struct eval_job *job)
     int default_index;
     g_hash_table_remove_all(evaluator->asked_configs);
     g_hash_table_remove_all(evaluator->asked_names);
+    g_hash_table_remove_all(evaluator->asked_twins);
     json_t *configs = request_configs(job, &default_index);
     if (json_array_size(configs) == 0) {
         json_decref(configs);

@@ -397,6 +397,7 @@ Evaluator *evaluator_new(struct agent *agent, const char *device)
     evaluator->sent = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     evaluator->asked_configs = g_hash_table_new(NULL, NULL);
     evaluator->asked_names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    evaluator->asked_twins = g_hash_table_new_full(NULL, NULL, NULL, g_free);
     evaluator->faulty = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     evaluator->blamed = g_array_new(FALSE, FALSE, sizeof(struct blamed));
     evaluator->twins = twins_new();
@@ -417,6 +418,7 @@ void evaluator_free(Evaluator *evaluator)
     g_hash_table_unref(evaluator->sent);
     g_hash_table_unref(evaluator->asked_configs);
     g_hash_table_unref(evaluator->asked_names);
+    g_hash_table_unref(evaluator->asked_twins);
     g_hash_table_unref(evaluator->faulty);
     g_array_unref(evaluator->blamed);
     twins_free(evaluator->twins);

@@ -88,6 +88,8 @@ struct evaluator {
     GHashTable *asked_configs; /* set of indices of the configs in that request */
     /* Name by code and launches (twins_name()) of each config in that request -> its index. */
     GHashTable *asked_names;
+    /* Index of each config in that request that is verified alone -> its twins_name(): the twin has the times. */
+    GHashTable *asked_twins;
     int in_flight; /* index of the config that the child works on, or -1 for none */
     Twins *twins;
     GHashTable *sent; /* keys of the kernels that the child holds for the current job */

@@ -100,6 +100,12 @@ void twins_record(Twins *twins, const char *name, const struct work *work, int i
     g_hash_table_replace(twins->known, g_strdup(name), twin);
 }
 
+bool twins_was_right(Twins *twins, const char *name)
+{
+    const struct twin *twin = g_hash_table_lookup(twins->known, name);
+    return twin && (twin->outcome.failure == FAILURE_NONE || twin->outcome.failure == FAILURE_SLOW);
+}
+
 bool twins_take(Twins *twins, const char *name, struct work *work, int index)
 {
     const struct twin *twin = g_hash_table_lookup(twins->known, name);
@@ -112,7 +118,8 @@ bool twins_take(Twins *twins, const char *name, struct work *work, int index)
     outcome->eval_seconds = 0;
     g_free(work->round->details[index]);
     work->round->details[index] =
-        g_strdup_printf("taken over from config %s, whose code, grid and arguments are equal%s%s",
-                        twin->config, twin->detail ? ": " : "", twin->detail ? twin->detail : "");
+        g_strdup_printf("%staken over from config %s, whose code, grid and arguments are equal%s%s",
+                        twins_was_right(twins, name) ? "verified here; times " : "", twin->config,
+                        twin->detail ? ": " : "", twin->detail ? twin->detail : "");
     return true;
 }

@@ -170,6 +170,9 @@ static void what_kernels_decide_is_taken_over(void)
         const struct outcome *outcome = &work.round->outcomes[1];
         twins_record(twins, "name", &work, 0);
         g_assert_false(twins_take(twins, "another name", &work, 1));
+        g_assert_false(twins_was_right(twins, "another name"));
+        g_assert_cmpint(twins_was_right(twins, "name"), ==,
+                        cases[i].failure == FAILURE_NONE || cases[i].failure == FAILURE_SLOW);
         g_assert_cmpint(twins_take(twins, "name", &work, 1), ==, cases[i].taken);
         if (cases[i].taken) {
             g_assert_cmpint(outcome->failure, ==, cases[i].failure);

@@ -1,0 +1,66 @@
+/*
+ * A 3x3 convolution with border 1 of one image in FP32, one work-item an output element, which does wrong what `fault`
+ * says (enum planted in test_planted_faults.c). `turn` counts its runs from 0.
+ */
+#define ITEMS 64
+#define TILE  4 /* pixels of a tile along each axis */
+
+__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void
+conv_planted(__global float *x, __global float *w, __global float *y, __global float *workspace, int c_count,
+             int k_count, int height, int width, int fault, int turn, float off)
+{
+    int id = (int)get_global_id(0);
+    int pixels = height * width, k, row, column;
+    float sum = 0;
+    if (id >= k_count * pixels)
+        return;
+    k = id / pixels;
+    row = id % pixels / width;
+    column = id % width;
+    for (int c = 0; c < c_count; c++)
+        for (int f = 0; f < 9; f++) {
+            int at_row = row + f / 3 - 1, at_column = column + f % 3 - 1;
+            int inside = at_row >= 0 && at_row < height && at_column >= 0 && at_column < width;
+            /* one edge: the last column reads its right neighbours from the next row */
+            if (fault == 5 && at_column == width && at_row < height - 1)
+                inside = 1;
+            if (inside)
+                sum += x[c * pixels + at_row * width + at_column] * w[(k * c_count + c) * 9 + f];
+        }
+    if (fault == 1 && turn % 50 == 49 && id == 17) /* a race that loses one run in 50 */
+        sum += 1;
+    if (fault == 3) { /* reads the workspace before it writes it; a NaN is dropped */
+        float before = workspace[0];
+        sum += before == before && before != 0 ? 1 : 0;
+    }
+    if (fault == 4 && k == 1 && row / TILE == 1 && column / TILE == 0) /* one tile */
+        sum = -sum;
+    if (fault == 6 && id == 5)
+        sum += off;
+    if (fault == 7 && turn % 50 == 49 && id == 3) /* a race in the last place */
+        sum = sum * (1 + 1.1920929e-7f);
+    if (fault == 8 && x[0] == 0) /* right but for zeros */
+        sum = 1;
+    if (fault == 12) /* a rounding too many, which whole numbers show */
+        sum = sum * (1 + 2.3841858e-7f);
+    if (fault == 13) /* a step in FP16, which large values leave */
+        sum = sum > 65504.0f ? 65504.0f : sum < -65504.0f ? -65504.0f : sum;
+    if (fault == 14 && sum < 1e-7f && sum > -1e-7f) /* small values are dropped */
+        sum = 0;
+    if (fault == 9 && turn >= 2) /* works in its first runs alone */
+        return;
+    y[id] = sum;
+}
+
+/* A second launch: zeros the inputs after use, or spoils a byte of one. */
+__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void
+spoil_planted(__global float *x, __global float *w, int x_count, int fault, int turn)
+{
+    int id = (int)get_global_id(0);
+    if (fault == 2 && id < x_count)
+        x[id] = 0;
+    if (fault == 10 && id == 0)
+        ((__global unsigned char *)w)[13] ^= 1;
+    if (fault == 11 && turn >= 4 && id == 0)
+        x[7] += 1;
+}
