@@ -632,11 +632,20 @@ static void walk(const struct search_space *space, search_visit_fn *visit, gpoin
             return;
 }
 
+static void fill_about(struct recorded_about *about)
+{
+    char **const texts[] = {&about->kernel, &about->problem, &about->device, &about->how};
+    for (gsize i = 0; i < G_N_ELEMENTS(texts); i++)
+        if (!*texts[i])
+            *texts[i] = g_strdup("");
+}
+
 static bool draft_finish(const struct draft *draft, GError **error)
 {
     RecordedSpace *space = draft->space;
     if (space->configs->len == 0)
         return damaged(draft, error, "it has no configs");
+    fill_about(&space->about);
     space->whole = MAX(space->whole, (int64_t)space->configs->len);
     if (!draft_params(draft, error))
         return false;

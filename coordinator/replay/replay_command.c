@@ -125,9 +125,9 @@ static json_t *space_json(const RecordedSpace *space)
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:I, s:f, s:o}", "path", space->path,
                      "format", space->format, "kernel", space->about.kernel, "problem",
                      space->about.problem, "device", space->about.device, "recorded",
-                     space->about.how ? space->about.how : "", "configs", (int)space->configs->len,
-                     "failed", space->failed, "whole", (json_int_t)space->whole, "best_ms",
-                     best->time_ms, "best", recorded_config_json(space, space->best));
+                     space->about.how, "configs", (int)space->configs->len, "failed", space->failed,
+                     "whole", (json_int_t)space->whole, "best_ms", best->time_ms, "best",
+                     recorded_config_json(space, space->best));
 }
 
 static json_t *prior_json(const struct replay *replay)
@@ -152,10 +152,9 @@ static void show(struct replay *replay)
                                   "prior", prior_json(replay), "strategies", replay->strategies));
         return;
     }
-    const char *device =
-        space->about.device && space->about.device[0] ? space->about.device : "an unnamed device";
-    printf("%s on %s: %u configs", space->about.kernel ? space->about.kernel : space->path, device,
-           space->configs->len);
+    const char *device = space->about.device[0] ? space->about.device : "an unnamed device";
+    printf("%s on %s: %u configs", space->about.kernel[0] ? space->about.kernel : space->path,
+           device, space->configs->len);
     if (space->whole > (int64_t)space->configs->len)
         printf(" of %" G_GINT64_FORMAT, space->whole);
     printf(", %d failed, the fastest %.4g ms; tries, medians of %d seeds\n", space->failed,

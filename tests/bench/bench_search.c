@@ -48,7 +48,7 @@ static int vendor_of(const struct bench_space *space)
                  {"sm_", VENDOR_NVIDIA},  {"gfx", VENDOR_AMD},       {"MI250", VENDOR_AMD},
                  {"W6600", VENDOR_AMD},   {"W7800", VENDOR_AMD},     {"AMD", VENDOR_AMD}};
     const char *device = space->recorded->about.device;
-    const char *name = device && device[0] ? device : space->name;
+    const char *name = device[0] ? device : space->name;
     for (gsize i = 0; i < G_N_ELEMENTS(words); i++)
         if (strstr(name, words[i].word))
             return words[i].vendor;

@@ -79,6 +79,13 @@ my $short = json_of('replay', "$folder/one.json", '-s', 'exhaustive', '--seeds',
 is_deeply $short->{strategies}{exhaustive}{to_optimum}, {median => undef, p95 => undef, reached => 0,
     seconds => {median => undef, p95 => undef}}, 'what was not reached is null';
 
+# T4 results say neither kernel nor device.
+my @results = map { {configuration => {X => $_, Y => 'a'}, times => {compilation => 10, runtimes => [2 + $_]}, correctness => 1,
+    invalidity => $_ == 3 ? 'runtime' : 'correct'} } 1 .. 9;
+write_file("$folder/t4.json", encode_json({schema_version => '1.0.0', results => \@results}));
+my $t4 = json_of('replay', "$folder/t4.json", '-s', 'exhaustive', '--seeds', 2);
+is_deeply [@{$t4->{space}}{qw(configs failed best_ms device)}], [9, 1, 3, ''], 'T4 results are replayed, too';
+
 # ---- wrong use
 
 write_file("$folder/cut.json", substr(cache(2), 0, 900));
