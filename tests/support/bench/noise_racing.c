@@ -1,0 +1,373 @@
+#include "tests/support/bench/noise_racing.h"
+
+#include "tests/support/doubles/fake_device.h"
+#include "tests/support/export/real_data.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ORDERS         5     /* random orders in which a space is measured */
+#define FLOOR_MS       0.012 /* of an H100's events */
+#define SAMPLE_SECONDS 0.3
+#define NEAR           1.02 /* a config within 2 % of the fastest is as good */
+
+/* The rules that may be left out, one row of a table each. */
+static const struct {
+    const char *name;
+    unsigned without;
+} rules[] = {
+    {"whole protocol", 0},
+    {"no first look", MEASURE_FIRST_LOOK},
+    {"no 'lost'", MEASURE_LOST},
+    {"no racing", MEASURE_FIRST_LOOK | MEASURE_LOST},
+};
+#define RULES G_N_ELEMENTS(rules)
+
+struct tally {
+    double runs, ms;
+    int dropped;      /* orders in which the fastest config was dropped as slow or ended as lost */
+    int dropped_near; /* in which all configs within 2 % of it were */
+    double log_loss;  /* sum of the logarithms of the winner's true time over the fastest's */
+};
+
+static void print_head(const char *title)
+{
+    printf("\n%s\n%-30s %-15s %10s %11s %8s %9s %8s\n", title, "space", "", "runs", "device s",
+           "dropped", "all near", "winner");
+}
+
+/* orders: how many the tally is of. */
+static void print_tally(const char *space, const char *rule, const struct tally *t, int orders)
+{
+    printf("%-30s %-15s %10.0f %11.2f %3d / %-2d %4d / %-2d %8.4f\n", space, rule, t->runs / orders,
+           t->ms / 1e3 / orders, t->dropped, orders, t->dropped_near, orders,
+           exp(t->log_loss / orders));
+    fflush(stdout);
+}
+
+static void shuffle(int *order, int count, GRand *random)
+{
+    for (int i = count - 1; i > 0; i--) {
+        int other = g_rand_int_range(random, 0, i + 1), held = order[i];
+        order[i] = order[other];
+        order[other] = held;
+    }
+}
+
+/* What became of the configs of one order. */
+struct race {
+    double best_ms; /* the fastest median so far, 0 for none */
+    int winner;
+    bool fastest_dropped, near_survived;
+};
+
+/* true_ms: the config's own time; fastest_ms: the space's fastest. */
+static void note_config(struct race *race, int config, const struct measurement *m, double true_ms,
+                        double fastest_ms)
+{
+    bool dropped = m->slow || m->lost;
+
+    if (true_ms <= fastest_ms)
+        race->fastest_dropped = dropped;
+    race->near_survived = race->near_survived || (!dropped && true_ms <= NEAR * fastest_ms);
+    if (dropped || m->unstable || (race->best_ms > 0 && m->median_ms >= race->best_ms))
+        return;
+    race->best_ms = m->median_ms;
+    race->winner = config;
+}
+
+static void note_race(struct tally *tally, const struct race *race, double winner_ms,
+                      double fastest_ms)
+{
+    tally->dropped += race->fastest_dropped;
+    tally->dropped_near += !race->near_survived;
+    tally->log_loss += log(winner_ms / fastest_ms);
+}
+
+/* ---- recorded spaces ---- */
+
+struct recorded {
+    GPtrArray *times; /* GArray * of double: the recorded readings of each config in ms */
+    GArray *medians;  /* double: their medians */
+    double fastest_ms;
+};
+
+static json_t *load(const char *path)
+{
+    char *argv[] = {(char *)"gzip", (char *)"-dc", (char *)path, NULL};
+    g_autofree char *text = NULL;
+    g_autoptr(GError) error = NULL;
+
+    if (!g_spawn_sync(NULL, argv, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL, &text, NULL, NULL, &error))
+        g_error("cannot read '%s': %s", path, error->message);
+    json_t *root = json_loads(text, 0, NULL);
+    if (!root)
+        g_error("'%s' is no JSON", path);
+    return root;
+}
+
+static void free_times(gpointer times)
+{
+    g_array_unref(times);
+}
+
+static void recorded_read(struct recorded *space, const char *path)
+{
+    json_t *root = load(path), *row, *reading;
+    const char *unused;
+    size_t i;
+
+    space->times = g_ptr_array_new_with_free_func(free_times);
+    space->medians = g_array_new(FALSE, FALSE, sizeof(double));
+    space->fastest_ms = INFINITY;
+    json_object_foreach (json_object_get(root, "cache"), unused, row) {
+        GArray *times = g_array_new(FALSE, FALSE, sizeof(double));
+        json_array_foreach (json_object_get(row, "times"), i, reading) {
+            double ms = json_number_value(reading);
+            if (ms > 0)
+                g_array_append_val(times, ms);
+        }
+        if (times->len == 0) {
+            g_array_unref(times);
+            continue;
+        }
+        g_autoptr(GArray) sorted = g_array_copy(times);
+        double median = noise_median(sorted);
+        space->fastest_ms = fmin(space->fastest_ms, median);
+        g_array_append_val(space->medians, median);
+        g_ptr_array_add(space->times, times);
+    }
+    json_decref(root);
+}
+
+static void recorded_clear(struct recorded *space)
+{
+    g_ptr_array_unref(space->times);
+    g_array_unref(space->medians);
+}
+
+struct replay {
+    struct fake_device fake; /* first */
+    const GArray *times;
+    GRand *random;
+};
+
+static bool replay_run(void *data, int64_t run, GError **error)
+{
+    struct replay *replay = data;
+    gint32 at = g_rand_int_range(replay->random, 0, (gint32)replay->times->len);
+
+    (void)run;
+    (void)error;
+    replay->fake.clock_ms += g_array_index(replay->times, double, at);
+    return true;
+}
+
+static void race_recorded(const struct recorded *space, unsigned without, int seed,
+                          struct tally *tally)
+{
+    int count = (int)space->times->len;
+    g_autofree int *order = g_new(int, (gsize)count);
+    struct replay replay = {.random = g_rand_new_with_seed((guint32)seed)};
+    struct race race = {0};
+
+    for (int i = 0; i < count; i++)
+        order[i] = i;
+    shuffle(order, count, replay.random);
+    fake_device_init(&replay.fake);
+    replay.fake.event_ms = FLOOR_MS;
+    for (int i = 0; i < count; i++) {
+        struct measure_job job = {.device = &replay.fake.device,
+                                  .run = replay_run,
+                                  .data = &replay,
+                                  .floor_ms = FLOOR_MS,
+                                  .sample_seconds = SAMPLE_SECONDS,
+                                  .best_ms = race.best_ms,
+                                  .without = without};
+        struct measurement m;
+        replay.times = space->times->pdata[order[i]];
+        measure(&job, &m, NULL);
+        tally->runs += (double)m.runs;
+        note_config(&race, order[i], &m, g_array_index(space->medians, double, order[i]),
+                    space->fastest_ms);
+    }
+    tally->ms += replay.fake.clock_ms;
+    note_race(tally, &race, g_array_index(space->medians, double, race.winner), space->fastest_ms);
+    g_rand_free(replay.random);
+}
+
+static gint compare_names(gconstpointer a, gconstpointer b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+void noise_racing_recorded(void)
+{
+    g_autofree char *folder = real_data("spaces");
+    g_autoptr(GDir) dir = folder ? g_dir_open(folder, 0, NULL) : NULL;
+    g_autoptr(GPtrArray) files = g_ptr_array_new_with_free_func(g_free);
+    const char *file;
+
+    while (dir && (file = g_dir_read_name(dir)))
+        if (g_str_has_suffix(file, ".json.gz"))
+            g_ptr_array_add(files, g_strdup(file));
+    if (files->len == 0) {
+        printf("no recorded spaces in SKIPJACK_DATA: racing is not replayed\n");
+        return;
+    }
+    g_ptr_array_sort(files, compare_names);
+    print_head(
+        "racing on recorded spaces: each config measured, with noise drawn from its readings");
+    for (guint f = 0; f < files->len; f++) {
+        g_autofree char *path = g_build_filename(folder, files->pdata[f], NULL);
+        g_autofree char *name =
+            g_strndup(files->pdata[f], strcspn((const char *)files->pdata[f], "."));
+        struct recorded space;
+        recorded_read(&space, path);
+        for (gsize r = 0; r < RULES; r++) {
+            struct tally tally = {0};
+            for (int seed = 0; seed < ORDERS; seed++)
+                race_recorded(&space, rules[r].without, seed, &tally);
+            print_tally(name, rules[r].name, &tally, ORDERS);
+        }
+        recorded_clear(&space);
+    }
+}
+
+/* ---- a real space ---- */
+
+#define REAL_KEY     "64-28-28-3x3-64-28-28-1-1x1-1x1-1x1-0-NCHW-FP32-F"
+#define REAL_CONFIGS 16 /* drawn from the solver's space */
+#define REAL_PASSES  3  /* without racing: their median is a config's true time */
+
+struct real_space {
+    struct noise_problem of;
+    struct noise_subject subjects[REAL_CONFIGS];
+    double true_ms[REAL_CONFIGS];
+    double fastest_ms;
+    int count;
+};
+
+/* A solver that can be tuned and neither packs nor needs a workspace, so that its configs share the tensors. */
+static const struct solver *find_solver(const struct noise_problem *of)
+{
+    const struct solver *found = NULL;
+    double most = -1;
+
+    for (int i = 0; i < solver_table_count; i++) {
+        const struct solver *solver = solver_table[i];
+        struct perf_config config;
+        struct solution solution;
+        solution_init(&solution);
+        if (!solver->space || solver->workspace_bytes ||
+            !solver_applicable(solver, &of->problem, &of->on->context, NULL))
+            continue;
+        solver->default_config(&of->problem, &of->on->context, &config);
+        if (!solver_solve(solver, &of->problem, &of->on->context, &config, &solution, NULL) ||
+            solution.pack_count > 0 || solver->estimate(&of->problem, &of->on->context) <= most)
+            continue;
+        most = solver->estimate(&of->problem, &of->on->context);
+        found = solver;
+    }
+    return found;
+}
+
+static bool is_drawn(const struct real_space *space, const struct perf_config *config)
+{
+    for (int i = 0; i < space->count; i++)
+        if (perf_config_equal(&space->subjects[i].config, config))
+            return true;
+    return false;
+}
+
+static void draw_configs(struct real_space *space, const struct solver *solver)
+{
+    const struct noise_device *on = space->of.on;
+    uint64_t state = 1;
+
+    for (int tries = 0; tries < 4 * REAL_CONFIGS && space->count < REAL_CONFIGS; tries++) {
+        struct perf_config config;
+        if (space_draw(solver_space(solver, &space->of.problem, &on->context), &space->of.problem,
+                       &on->context, &state, &config) &&
+            !is_drawn(space, &config) &&
+            noise_subject_open(&space->subjects[space->count], &space->of, solver, &config))
+            space->count++;
+    }
+}
+
+static void find_true_times(struct real_space *space)
+{
+    space->fastest_ms = INFINITY;
+    for (int i = 0; i < space->count; i++) {
+        g_autoptr(GArray) times = g_array_new(FALSE, FALSE, sizeof(double));
+        for (int pass = 0; pass < REAL_PASSES; pass++) {
+            struct measurement m;
+            noise_subject_measure(&space->subjects[i], SAMPLE_SECONDS, 0, 0, &m);
+            g_array_append_val(times, m.median_ms);
+        }
+        space->true_ms[i] = noise_median(times);
+        space->fastest_ms = fmin(space->fastest_ms, space->true_ms[i]);
+    }
+}
+
+static void race_real(struct real_space *space, unsigned without, int seed, struct tally *tally)
+{
+    GRand *random = g_rand_new_with_seed((guint32)seed);
+    int order[REAL_CONFIGS];
+    struct race race = {0};
+    gint64 start = g_get_monotonic_time();
+
+    for (int i = 0; i < space->count; i++)
+        order[i] = i;
+    shuffle(order, space->count, random);
+    for (int i = 0; i < space->count; i++) {
+        struct measurement m;
+        noise_subject_measure(&space->subjects[order[i]], SAMPLE_SECONDS, race.best_ms, without,
+                              &m);
+        tally->runs += (double)m.runs;
+        note_config(&race, order[i], &m, space->true_ms[order[i]], space->fastest_ms);
+    }
+    tally->ms += (double)(g_get_monotonic_time() - start) / 1e3;
+    note_race(tally, &race, space->true_ms[race.winner], space->fastest_ms);
+    g_rand_free(random);
+}
+
+static double slowest_of(const struct real_space *space)
+{
+    double slowest = 0;
+
+    for (int i = 0; i < space->count; i++)
+        slowest = fmax(slowest, space->true_ms[i]);
+    return slowest;
+}
+
+void noise_racing_real(const struct noise_device *on)
+{
+    struct real_space *space = g_new0(struct real_space, 1);
+
+    noise_problem_open(&space->of, on, REAL_KEY);
+    const struct solver *solver = find_solver(&space->of);
+    if (solver)
+        draw_configs(space, solver);
+    if (space->count == 0) {
+        printf("\nno solver's space can be measured here for %s\n", REAL_KEY);
+    } else {
+        find_true_times(space);
+        g_autofree char *title = g_strdup_printf(
+            "racing on %d configs of %s, %s, the fastest %.4g ms, the slowest %.4g ms",
+            space->count, solver->name, REAL_KEY, space->fastest_ms, slowest_of(space));
+        print_head(title);
+        for (gsize r = 0; r < RULES; r++) {
+            struct tally tally = {0};
+            for (int seed = 0; seed < ORDERS; seed++)
+                race_real(space, rules[r].without, seed, &tally);
+            print_tally(solver->name, rules[r].name, &tally, ORDERS);
+        }
+    }
+    for (int i = 0; i < space->count; i++)
+        noise_subject_close(&space->subjects[i]);
+    noise_problem_close(&space->of);
+    g_free(space);
+}
