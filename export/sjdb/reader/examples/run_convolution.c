@@ -55,8 +55,12 @@ struct run {
     int copies;
     struct buffer **buffers[TENSORS];
     struct buffer *workspace;
-    struct buffer *packed; /* the filter as the solution packs it; NULL if it does not */
-    uint32_t pack_count;   /* launches that pack it */
+    /* the filter as the solution packs it, in copies as the tensors, or fewer if they would take too much memory; none
+     * if the solution does not pack */
+    struct buffer **packed;
+    uint64_t packed_bytes;
+    int packed_copies;
+    uint32_t pack_count; /* launches that pack it */
     struct launch launches[SKIPJACKDB_LAUNCHES_MAX];
     uint32_t launch_count;
 };
@@ -112,7 +116,7 @@ static void load_launches(const skipjackdb *db, const struct skipjackdb_solution
 {
     run->launch_count = solution->launch_count;
     run->pack_count = solution->pack_count;
-    run->packed = solution->packed_bytes > 0 ? buffer_new(solution->packed_bytes) : NULL;
+    run->packed_bytes = solution->packed_bytes;
     run->workspace = solution->workspace_bytes > 0 ? buffer_new(solution->workspace_bytes) : NULL;
     for (uint32_t i = 0; i < run->launch_count; i++) {
         struct launch *launch = &run->launches[i];
@@ -168,11 +172,27 @@ static void make_buffers(struct run *run, const struct device_facts *facts)
     }
 }
 
+static void make_packed(struct run *run, const struct device_facts *facts)
+{
+    if (run->packed_bytes == 0) {
+        return;
+    }
+    uint64_t most = facts->memory_bytes / 8 / run->packed_bytes;
+    run->packed_copies = most < 1 ? 1 : most < (uint64_t)run->copies ? (int)most : run->copies;
+    run->packed = allocate((size_t)run->packed_copies, sizeof(struct buffer *));
+    for (int i = 0; i < run->packed_copies; i++) {
+        run->packed[i] = buffer_new(run->packed_bytes);
+    }
+}
+
 static struct buffer *operand_of(const struct run *run, int32_t tensor, int64_t number)
 {
-    struct buffer *buffer = tensor == SKIPJACKDB_TENSOR_PACKED
-                                ? run->packed
-                                : run->buffers[tensor][number % run->copies];
+    struct buffer *buffer = NULL;
+    if (tensor != SKIPJACKDB_TENSOR_PACKED) {
+        buffer = run->buffers[tensor][number % run->copies];
+    } else if (run->packed_copies > 0) {
+        buffer = run->packed[number % run->packed_copies];
+    }
     if (buffer == NULL) {
         fail("a launch wants an operand that the problem does not have");
     }
@@ -194,10 +214,12 @@ static void make_launches(struct run *run, uint32_t first, uint32_t end, int64_t
     }
 }
 
-/* Packs the filter: once, since all copies of it are equal. */
+/* Packs the filter into every copy. */
 static void pack(struct run *run)
 {
-    make_launches(run, 0, run->pack_count, 0);
+    for (int i = 0; i < run->packed_copies; i++) {
+        make_launches(run, 0, run->pack_count, i);
+    }
 }
 
 static void run_once(struct run *run, int64_t number)
@@ -226,7 +248,10 @@ static void run_free(struct run *run)
         tensor_clear(&run->tensors[t]);
     }
     buffer_free(run->workspace);
-    buffer_free(run->packed);
+    for (int i = 0; i < run->packed_copies; i++) {
+        buffer_free(run->packed[i]);
+    }
+    free(run->packed);
 }
 
 /* ---- measuring the time ---- */
@@ -434,6 +459,7 @@ static void prepare(const skipjackdb *db, const struct wish *wish, struct run *r
     device_open(wish->device, facts);
     load_launches(db, &report->solution, run);
     make_buffers(run, facts);
+    make_packed(run, facts);
     report->device = facts->name;
 }
 
