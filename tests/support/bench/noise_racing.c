@@ -1,15 +1,16 @@
 #include "tests/support/bench/noise_racing.h"
 
+#include "coordinator/replay/recorded_space.h"
 #include "tests/support/doubles/fake_device.h"
 #include "tests/support/export/real_data.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#define ORDERS         5     /* random orders in which a space is measured */
-#define FLOOR_MS       0.012 /* of an H100's events */
+#define OWN_SPACES     "tests/bench/spaces" /* recorded spaces in the tree */
+#define ORDERS         5                    /* random orders in which a space is measured */
+#define FLOOR_MS       0.012                /* of an H100's events */
 #define SAMPLE_SECONDS 0.3
 #define NEAR           1.02 /* a config within 2 % of the fastest is as good */
 
@@ -94,52 +95,52 @@ struct recorded {
     double fastest_ms;
 };
 
-static json_t *load(const char *path)
-{
-    char *argv[] = {(char *)"gzip", (char *)"-dc", (char *)path, NULL};
-    g_autofree char *text = NULL;
-    g_autoptr(GError) error = NULL;
-
-    if (!g_spawn_sync(NULL, argv, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL, &text, NULL, NULL, &error))
-        g_error("cannot read '%s': %s", path, error->message);
-    json_t *root = json_loads(text, 0, NULL);
-    if (!root)
-        g_error("'%s' is no JSON", path);
-    return root;
-}
-
 static void free_times(gpointer times)
 {
     g_array_unref(times);
 }
 
+/* The readings that the file holds, or else as many of a normal distribution with the recorded spread as are needed
+ * to draw from: its quantiles. An interquartile range is 1.349 standard deviations. */
+static GArray *readings_of(const struct recorded_space *space, const struct recorded_config *config)
+{
+    static const double quantiles[] = {-1.593, -0.967, -0.589, -0.282, 0,
+                                       0.282,  0.589,  0.967,  1.593};
+    GArray *times = g_array_new(FALSE, FALSE, sizeof(double));
+
+    for (int i = 0; i < config->readings; i++)
+        g_array_append_val(
+            times, g_array_index(space->readings, double, config->first_reading + (guint)i));
+    for (gsize i = 0; config->readings == 0 && i < G_N_ELEMENTS(quantiles); i++) {
+        double ms = config->time_ms * fmax(1 + quantiles[i] * config->spread / 1.349, 0.1);
+        g_array_append_val(times, ms);
+    }
+    return times;
+}
+
+/* Failed configs have no time, and are left out. */
 static void recorded_read(struct recorded *space, const char *path)
 {
-    json_t *root = load(path), *row, *reading;
-    const char *unused;
-    size_t i;
+    g_autoptr(GError) error = NULL;
+    g_autoptr(RecordedSpace) file = recorded_space_read(path, &error);
 
+    if (!file)
+        g_error("%s", error->message);
     space->times = g_ptr_array_new_with_free_func(free_times);
     space->medians = g_array_new(FALSE, FALSE, sizeof(double));
     space->fastest_ms = INFINITY;
-    json_object_foreach (json_object_get(root, "cache"), unused, row) {
-        GArray *times = g_array_new(FALSE, FALSE, sizeof(double));
-        json_array_foreach (json_object_get(row, "times"), i, reading) {
-            double ms = json_number_value(reading);
-            if (ms > 0)
-                g_array_append_val(times, ms);
-        }
-        if (times->len == 0) {
-            g_array_unref(times);
+    for (guint i = 0; i < file->configs->len; i++) {
+        const struct recorded_config *config =
+            &g_array_index(file->configs, struct recorded_config, i);
+        if (!isfinite(config->time_ms))
             continue;
-        }
+        GArray *times = readings_of(file, config);
         g_autoptr(GArray) sorted = g_array_copy(times);
         double median = noise_median(sorted);
         space->fastest_ms = fmin(space->fastest_ms, median);
         g_array_append_val(space->medians, median);
         g_ptr_array_add(space->times, times);
     }
-    json_decref(root);
 }
 
 static void recorded_clear(struct recorded *space)
@@ -203,44 +204,56 @@ static gint compare_names(gconstpointer a, gconstpointer b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-void noise_racing_recorded(void)
+static void add_files(GPtrArray *files, const char *folder)
 {
-    g_autofree char *folder = real_data("spaces");
     g_autoptr(GDir) dir = folder ? g_dir_open(folder, 0, NULL) : NULL;
-    g_autoptr(GPtrArray) files = g_ptr_array_new_with_free_func(g_free);
     const char *file;
 
     while (dir && (file = g_dir_read_name(dir)))
-        if (g_str_has_suffix(file, ".json.gz"))
-            g_ptr_array_add(files, g_strdup(file));
+        if (strstr(file, ".json"))
+            g_ptr_array_add(files, g_build_filename(folder, file, NULL));
+}
+
+static void race_file(const char *path)
+{
+    g_autofree char *base = g_path_get_basename(path);
+    g_autofree char *name = g_strndup(base, strcspn(base, "."));
+    struct recorded space;
+
+    recorded_read(&space, path);
+    for (gsize r = 0; r < RULES; r++) {
+        struct tally tally = {0};
+        for (int seed = 0; seed < ORDERS; seed++)
+            race_recorded(&space, rules[r].without, seed, &tally);
+        print_tally(name, rules[r].name, &tally, ORDERS);
+    }
+    recorded_clear(&space);
+}
+
+void noise_racing_recorded(void)
+{
+    g_autofree char *folder = real_data("spaces");
+    g_autoptr(GPtrArray) files = g_ptr_array_new_with_free_func(g_free);
+
+    add_files(files, folder);
+    add_files(files, OWN_SPACES);
     if (files->len == 0) {
-        printf("no recorded spaces in SKIPJACK_DATA: racing is not replayed\n");
+        printf("no recorded spaces in SKIPJACK_DATA or " OWN_SPACES ": racing is not replayed\n");
         return;
     }
     g_ptr_array_sort(files, compare_names);
     print_head(
         "racing on recorded spaces: each config measured, with noise drawn from its readings");
-    for (guint f = 0; f < files->len; f++) {
-        g_autofree char *path = g_build_filename(folder, files->pdata[f], NULL);
-        g_autofree char *name =
-            g_strndup(files->pdata[f], strcspn((const char *)files->pdata[f], "."));
-        struct recorded space;
-        recorded_read(&space, path);
-        for (gsize r = 0; r < RULES; r++) {
-            struct tally tally = {0};
-            for (int seed = 0; seed < ORDERS; seed++)
-                race_recorded(&space, rules[r].without, seed, &tally);
-            print_tally(name, rules[r].name, &tally, ORDERS);
-        }
-        recorded_clear(&space);
-    }
+    for (guint i = 0; i < files->len; i++)
+        race_file(files->pdata[i]);
 }
 
 /* ---- a real space ---- */
 
 #define REAL_KEY     "64-28-28-3x3-64-28-28-1-1x1-1x1-1x1-0-NCHW-FP32-F"
-#define REAL_CONFIGS 16 /* drawn from the solver's space */
-#define REAL_PASSES  3  /* without racing: their median is a config's true time */
+#define SPACE_MOST   100000 /* larger spaces count as this large */
+#define REAL_CONFIGS 16     /* drawn from the solver's space */
+#define REAL_PASSES  3      /* without racing: their median is a config's true time */
 
 struct real_space {
     struct noise_problem of;
@@ -250,11 +263,12 @@ struct real_space {
     int count;
 };
 
-/* A solver that can be tuned and neither packs nor needs a workspace, so that its configs share the tensors. */
+/* The solver with the largest space among those that neither pack nor need a workspace, so that its configs share the
+ * tensors. */
 static const struct solver *find_solver(const struct noise_problem *of)
 {
     const struct solver *found = NULL;
-    double most = -1;
+    int64_t most = 0;
 
     for (int i = 0; i < solver_table_count; i++) {
         const struct solver *solver = solver_table[i];
@@ -265,10 +279,13 @@ static const struct solver *find_solver(const struct noise_problem *of)
             !solver_applicable(solver, &of->problem, &of->on->context, NULL))
             continue;
         solver->default_config(&of->problem, &of->on->context, &config);
-        if (!solver_solve(solver, &of->problem, &of->on->context, &config, &solution, NULL) ||
-            solution.pack_count > 0 || solver->estimate(&of->problem, &of->on->context) <= most)
+        int64_t size = space_count_up_to(solver_space(solver, &of->problem, &of->on->context),
+                                         &of->problem, &of->on->context, SPACE_MOST);
+        if (size <= most ||
+            !solver_solve(solver, &of->problem, &of->on->context, &config, &solution, NULL) ||
+            solution.pack_count > 0)
             continue;
-        most = solver->estimate(&of->problem, &of->on->context);
+        most = size;
         found = solver;
     }
     return found;

@@ -4,10 +4,10 @@
 
 #include "tests/support/bench/noise_subject.h"
 
-/* Measures every config of each recorded space (SKIPJACK_DATA/spaces, Kernel Tuner's caches) in random orders. A run's
- * time is drawn from the config's recorded readings. Prints a table; says so if there are no spaces. */
+/* Measures every config of each recorded space (SKIPJACK_DATA/spaces and tests/bench/spaces) in random orders. A run's
+ * time is drawn from the config's recorded readings, or from the recorded spread. Prints a table; says so if there are no spaces. */
 void noise_racing_recorded(void);
-/* Measures every config of a small space on the device: without racing, then in random orders with it. */
+/* Measures some configs of a solver's space on the device: without racing, then in random orders with it. */
 void noise_racing_real(const struct noise_device *on);
 
 #endif
