@@ -323,6 +323,10 @@ int main(int argc, char **argv)
     add_folder(spaces, folder, false);
     add_folder(spaces, OWN_SPACES, true);
     choose_own(spaces);
+    printf("constants of strategies were chosen on");
+    for (gsize i = 0; i < G_N_ELEMENTS(chosen_on); i++)
+        printf(" %s,", chosen_on[i]);
+    printf(" and every second problem of " OWN_SPACES "; all other spaces judge them\n");
     printf("geometric means over the spaces of the median and the 95th percentile of %d seeds\n",
            bench.seeds);
     print_titles();
