@@ -1,8 +1,7 @@
 /*
  * A round runs in this order: the default config, all others, the default config
  * again. If the default's two times show drift, all others are measured again,
- * then the default once more. A config is verified only the first time, and a
- * failed config is not measured again. A config that is the fastest so far is
+ * then the default once more. A failed config is not measured again. A config that is the fastest so far is
  * proved (proof.h) before its outcome is reported, so that no later config is
  * compared with the time of a wrong one. A config's failure is its own outcome, and
  * the round goes on; only a device fault ends the round, since every later result
@@ -14,6 +13,7 @@
 
 #include "schema/store/drift.h"
 #include "worker/protocol/frames.h"
+#include "worker/protocol/protocol.h"
 
 /* The least possible time of a launch. No device starts a kernel in less than a microsecond, so
  * a tenth of that shows a wrong clock, also for problems with too few operations to bound the
@@ -176,8 +176,9 @@ static bool prove(struct state *s, struct invocation *invocation, struct evaluat
                   GError **error)
 {
     const struct eval_request *request = s->round->request;
-    const struct proof_limits limits = {MAX(request->proof_runs, PROOF_RUNS),
-                                        proof_seconds(request->sample_seconds)};
+    const struct proof_limits limits = {
+        request->proof_runs > 0 ? request->proof_runs : PROOF_RUNS,
+        request->sample_seconds * (request->proof_runs > 0 ? PROOF_ASKED_SHARE : PROOF_SHARE)};
     struct verdict verdict;
     struct proof proof;
 
@@ -214,10 +215,9 @@ static bool time_and_prove(struct state *s, const struct solution *solution,
     return prove(s, invocation, outcome, error);
 }
 
-/* Prepares, verifies and measures a config, and proves it if it may win. verify: false for a config that was verified
- * before and is only measured again. Returns false for an error, which the caller makes the config's
+/* Prepares, verifies and measures a config, and proves it if it may win. Returns false for an error, which the caller makes the config's
  * failure. */
-static bool evaluate(struct state *s, const struct eval_config *config, bool verify, bool keep,
+static bool evaluate(struct state *s, const struct eval_config *config, bool keep,
                      struct evaluation *outcome, GError **error)
 {
     struct invocation invocation = {0};
@@ -226,9 +226,8 @@ static bool evaluate(struct state *s, const struct eval_config *config, bool ver
 
     if (!prepare(s, config, &solution, &invocation, error))
         return false;
-    bool done = !verify || workbench_verify(&s->bench, &invocation, &verdict, error);
-    if (done && verify)
-        outcome->error = verdict.error;
+    bool done = workbench_verify(&s->bench, &invocation, &verdict, error);
+    outcome->error = verdict.error;
     if (done && verdict.failure != FAILURE_NONE)
         outcome_fail(outcome, verdict.failure, verdict.detail);
     else if (done && !config->only_verify)
@@ -246,14 +245,14 @@ static bool run_config(struct state *s, int place, bool again, bool keep, GError
     gint64 start = g_get_monotonic_time();
     g_autoptr(GError) refused = NULL;
 
-    if (again) {
-        outcome.error = s->outcomes[place].error;
+    if (again) /* it is not proved once more */
         outcome.proof_runs = s->outcomes[place].proof_runs;
-    }
     if (!s->round->begin(s->round->data, config, error))
         return false;
-    if (!evaluate(s, config, !again, keep, &outcome, &refused))
+    if (!evaluate(s, config, keep, &outcome, &refused))
         outcome_refused(s, &outcome, refused);
+    if (again && outcome.failure == FAILURE_NONE && !outcome.detail[0])
+        g_strlcpy(outcome.detail, s->outcomes[place].detail, sizeof(outcome.detail));
     outcome.eval_seconds = (double)(g_get_monotonic_time() - start) / G_USEC_PER_SEC;
     s->outcomes[place] = outcome;
     if (is_best(s, &outcome))

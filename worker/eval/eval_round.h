@@ -19,7 +19,7 @@ struct evaluation {
     double error;
     double pack_ms; /* time of packing the filter once; 0 for a solution that does not pack */
     double eval_seconds;
-    bool cold; /* timed runs found cold caches (workbench_is_cold()) */
+    bool cold;      /* timed runs found cold caches (workbench_is_cold()) */
     int proof_runs; /* runs that a proof compared (proof.h); 0: it was not proved */
     char detail[VERDICT_DETAIL_MAX];
 };

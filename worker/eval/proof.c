@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "worker/protocol/protocol.h"
 #include "worker/verify/random.h"
 
 /* Most multiply-accumulates of the host's reference of a kind; a larger problem's is computed in part. */
@@ -24,11 +23,6 @@ struct session {
     struct proof *proof;
     struct verdict *verdict;
 };
-
-double proof_seconds(double sample_seconds)
-{
-    return PROOF_SHARE * sample_seconds;
-}
 
 static double spent(const struct session *s)
 {
@@ -132,7 +126,7 @@ static void name_kind(struct session *s, enum input_kind kind)
 
 static bool prove_kind(struct session *s, enum input_kind kind, double until, GError **error)
 {
-    int runs = MAX(s->limits->runs * shares[kind] / 100, 1);
+    int runs = (s->limits->runs * shares[kind] + 99) / 100;
     struct input_set set;
 
     if (!make_set(s, kind, &set, error))

@@ -11,8 +11,6 @@
 
 #include "worker/eval/workbench.h"
 
-#define PROOF_RUNS 100 /* what a winner needs */
-
 struct proof_limits {
     int runs;       /* wanted, at least one a kind */
     double seconds; /* of the whole proof, references included */
@@ -22,9 +20,6 @@ struct proof {
     int runs;       /* that were compared */
     unsigned kinds; /* bits of enum input_kind: the inputs of those runs */
 };
-
-/* How long a proof may take for a config that is the best so far, from the time for its readings: 4 times as long. */
-double proof_seconds(double sample_seconds);
 
 /* Proves the config that the invocation runs; workbench_verify() found it right before. The verdict is that of
  * workbench_look(). False with an error for a call that the device refuses. The workbench is left as it was. */

@@ -88,8 +88,11 @@
 /* Environment variable of an eval child: the frequency in MHz at which it locks its GPU's clock. */
 #define LOCK_CLOCKS_SETTING "SKIPJACK_LOCK_CLOCKS"
 #define LOCK_CLOCKS_MOST    20000
-/* A proof (eval/proof.h) begins nothing more after this many times "sample_seconds". */
+#define PROOF_RUNS          100 /* that a proof compares (eval/proof.h) */
+/* A proof begins nothing more after this many times "sample_seconds": of a config that is the fastest so far, and of
+ * each config of a request with "proof_runs". */
 #define PROOF_SHARE         4
+#define PROOF_ASKED_SHARE   16
 #define COLD_RUNS_MAX       1000000 /* the largest "runs" of a layer of a "cold" request */
 
 #endif

@@ -1,6 +1,7 @@
 /* Rounds on a device whose kernel is right and whose clock follows a script. */
 #include "worker/eval/eval_round.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "tests/support/doubles/fake_device.h"
@@ -22,6 +23,9 @@ struct farm {
     char order[64]; /* the configs' indices (digits) in the order in which they were measured */
     int stop_after; /* stop after this many configs; 0: never */
     bool wrong;
+    /* index of the config that is wrong in one run of 40, -1: none */
+    int races;
+    int other_order; /* index of the config that is off in the last place, in every run; -1: none */
     /* index of the config that writes behind y in timed runs, but not when verified; -1: none */
     int strays;
     /* index of the config whose runs alternate between one and four times its time; -1: none */
@@ -45,6 +49,10 @@ static void run_kernel(struct fake_device *fake, const struct device_launch *lau
             y[i] += x[c * pixels + i % pixels] * w[i / pixels * p->c + c];
     }
     farm->runs++;
+    if (farm->now == farm->other_order && x[0] != floorf(x[0]))
+        y[1] *= 1 + 0x1p-23f;
+    if (farm->now == farm->races && farm->runs % 40 == 39)
+        y[2] += 1;
     if (farm->now == farm->strays && farm->runs > 1)
         y[p->k * pixels] = 1;
     int visit = CLAMP(farm->begun[farm->now] - 1, 0, 2);
@@ -86,7 +94,7 @@ static void farm_init(struct farm *farm, const double run_ms[CONFIGS])
     g_autoptr(GBytes) code = g_bytes_new_static("code", 4);
     memset(farm, 0, sizeof(*farm));
     fake_device_init(&farm->fake);
-    farm->strays = farm->restless = -1;
+    farm->strays = farm->restless = farm->races = farm->other_order = -1;
     farm->fake.run = run_kernel;
     g_assert_true(target_parse("gfx90a68", &farm->fake.info.target, NULL));
     farm->request.target = farm->fake.info.target;
@@ -280,6 +288,65 @@ static void test_strays_when_timed(void)
     farm_clear(&farm);
 }
 
+/* Configs of a round sum in different orders: what the baseline gives at the end is compared with its own bytes, not
+ * with those of the config before. */
+static void test_orders(void)
+{
+    struct farm farm;
+    farm_init(&farm, (const double[CONFIGS]){1, 0.5, 1.5});
+    farm.other_order = 1;
+    farm_run(&farm);
+    for (int i = 0; i < CONFIGS; i++)
+        g_assert_cmpint(farm.last[i].failure, ==, FAILURE_NONE);
+    farm.other_order = 2;
+    farm_run(&farm);
+    for (int i = 0; i < CONFIGS; i++)
+        g_assert_cmpint(farm.last[i].failure, ==, FAILURE_NONE);
+    farm_clear(&farm);
+}
+
+/* A config that is the fastest so far is proved by many runs. One that fails is no measure for the next ones, and
+ * slower configs are not proved unless the request asks for it. */
+static void test_proof(void)
+{
+    for (int asked = 0; asked < 2; asked++) {
+        struct farm farm;
+        farm_init(&farm, (const double[CONFIGS]){1, 0.2, 1.5});
+        farm.races = 1;
+        farm.request.proof_runs = asked * 50;
+        farm.request.sample_seconds = 2;
+        farm_run(&farm);
+        g_assert_cmpint(farm.last[0].failure, ==, FAILURE_NONE);
+        g_assert_cmpint(farm.last[0].proof_runs, >=, asked ? 50 : 100);
+        g_assert_nonnull(strstr(farm.last[0].detail, "runs compared: random, whole numbers"));
+        g_assert_cmpint(farm.last[1].failure, ==, FAILURE_WRONG_RESULT);
+        g_assert_nonnull(strstr(farm.last[1].detail, "results differ from run to run (a race)"));
+        g_assert_cmpint(farm.last[2].failure, ==, FAILURE_NONE);
+        g_assert_cmpint(farm.last[2].proof_runs, >=, asked ? 50 : 0);
+        g_assert_true(asked || farm.last[2].proof_runs == 0);
+        farm_clear(&farm);
+    }
+}
+
+/* A config whose code was timed before is verified in its place: it gets no times, and faults are found. */
+static void test_only_verified(void)
+{
+    struct farm farm;
+    farm_init(&farm, (const double[CONFIGS]){1, 0.5, 1.5});
+    struct eval_config *configs = (struct eval_config *)(void *)farm.request.configs->data;
+    configs[0].only_verify = configs[1].only_verify = true;
+    farm.strays = 1;
+    farm.request.baseline = -1;
+    farm_run(&farm);
+    g_assert_cmpint(farm.last[0].failure, ==, FAILURE_NONE);
+    g_assert_cmpint(farm.last[0].times.n, ==, 0);
+    g_assert_cmpint(farm.last[1].failure, ==, FAILURE_OUT_OF_BOUNDS);
+    g_assert_cmpint(farm.last[2].failure, ==, FAILURE_NONE);
+    /* the baseline is the first config that has a time */
+    g_assert_cmpstr(farm.order, ==, "0122");
+    farm_clear(&farm);
+}
+
 static void test_stop(void)
 {
     struct farm farm;
@@ -367,6 +434,9 @@ int main(int argc, char **argv)
     g_test_add_func("/eval_round/wrong_result_is_never_measured", test_wrong);
     g_test_add_func("/eval_round/restless_times_do_not_count", test_restless);
     g_test_add_func("/eval_round/stray_writes_of_timed_runs_are_found", test_strays_when_timed);
+    g_test_add_func("/eval_round/the_baseline_is_compared_with_its_own_bytes", test_orders);
+    g_test_add_func("/eval_round/the_fastest_so_far_is_proved", test_proof);
+    g_test_add_func("/eval_round/configs_of_equal_code_are_verified_alone", test_only_verified);
     g_test_add_func("/eval_round/stop_ends_the_round_between_configs", test_stop);
     g_test_add_func("/eval_round/bad_configs_fail_alone", test_bad_config);
     g_test_add_func("/eval_round/device_is_waited_for_at_the_end", test_waits);

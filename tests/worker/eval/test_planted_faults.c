@@ -8,6 +8,7 @@
 #include "tests/support/kernels/judge_device.h"
 #include "tests/support/kernels/pocl_leaks.h"
 #include "worker/eval/proof.h"
+#include "worker/protocol/protocol.h"
 
 #define SEED       11
 #define KEY        "4-9-10-3x3-3-9-10-1-1x1-1x1-1x1-0-NCHW-FP32-F"

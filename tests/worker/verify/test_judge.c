@@ -10,6 +10,7 @@
 #include "tests/support/kernels/pocl_leaks.h"
 #include "tests/support/random_problem.h"
 #include "worker/protocol/frames.h"
+#include "worker/verify/fingerprint.h"
 #include "worker/verify/guarded.h"
 #include "worker/verify/random.h"
 #include "worker/verify/verify.h"
@@ -32,6 +33,8 @@ struct sides {
     struct judge *judge;
 };
 
+static uint64_t seed = SEED; /* of the inputs, with their kind */
+
 static void sides_init(struct sides *s, const struct problem *p)
 {
     g_autoptr(GError) error = NULL;
@@ -45,7 +48,7 @@ static void sides_init(struct sides *s, const struct problem *p)
         g_assert_no_error(error);
         s->parts[t] = s->memory[t].parts[0];
         if (t != (int)s->out)
-            s->dense[t] = random_dense(p, &s->tensors[t], (enum tensor_role)t, SEED);
+            s->dense[t] = random_dense(p, &s->tensors[t], (enum tensor_role)t, seed);
     }
     s->host = reference_compute(p, (const double *const *)s->dense, 2, 0, &error);
     g_assert_no_error(error);
@@ -53,7 +56,7 @@ static void sides_init(struct sides *s, const struct problem *p)
 
 static bool sides_judge(struct sides *s, GError **error)
 {
-    s->judge = judge_new(device, program, &s->problem, s->tensors, SEED, s->parts, error);
+    s->judge = judge_new(device, program, &s->problem, s->tensors, seed, s->parts, error);
     return s->judge != NULL;
 }
 
@@ -91,6 +94,25 @@ static void compare_inputs(const struct sides *s, const char *key)
         tensor_from_dense(tensor, s->dense[t], image);
         if (memcmp(data, image, bytes) != 0)
             g_error("%s: input %d is not the host's", key, t);
+    }
+}
+
+/* The fingerprints that the device computes of all inputs are the host's. */
+static void compare_fingerprints(const struct sides *s, const char *key)
+{
+    g_autoptr(GError) error = NULL;
+    for (int t = 0; t < OPERAND_COUNT; t++) {
+        uint64_t print = 0;
+        if (t == (int)s->out || !tensor_exists(&s->tensors[t]))
+            continue;
+        const struct guarded *memory = &s->memory[t];
+        const struct judge_pieces pieces = {memory->whole, guarded_offset(memory, 0), memory->step,
+                                            memory->bytes, 1};
+        g_autofree void *data = read_back(s, (enum tensor_role)t);
+        judge_fingerprints(s->judge, &pieces, &print, &error);
+        g_assert_no_error(error);
+        if (print != fingerprint(data, memory->bytes))
+            g_error("%s: the fingerprint of input %d is not the host's", key, t);
     }
 }
 
@@ -161,6 +183,7 @@ static void compare_sides(const struct problem *p)
     if (!sides_judge(&s, &error))
         g_error("%s: %s", key, error->message);
     compare_inputs(&s, key);
+    compare_fingerprints(&s, key);
     compare_references(&s, key);
     for (int wrong = 0; wrong < 3; wrong++)
         compare_verdicts(&s, wrong, key);
@@ -191,6 +214,33 @@ static void test_table(void)
         if (p.type[TENSOR_X] != TYPE_INT8 || p.direction == DIRECTION_F)
             compare_sides(&p);
     }
+}
+
+/* All kinds of inputs, in types that have them. */
+static void test_kinds(void)
+{
+    static const char *const problems[] = {
+        "64-9-11-3x3-16-5-6-2-1x1-2x2-1x1-0-NCHW-FP32-F",
+        "3-9-9-3x3-8-9-9-1-1x1-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-F",
+        "8-8-8-3x3-8-8-8-1-1x1-1x1-1x1-0-NCHW-BF16-F",
+        "24-8-8-3x3-32-8-8-1-1x1-1x1-1x1-0-NCHW-INT8INT8INT32-F",
+        "24-8-8-3x3-32-8-8-1-1x1-1x1-1x1-0-NCHW-INT8-F+bias+requant(INT8,channel)",
+        "8-3-3-3x3-8-8-8-1-1x1-3x3-1x1-0-NCHW-FP32-B+bias+relu",
+        "8-8-8-3x3-8-8-8-2-1x1-1x1-1x1-0-NCHW-FP32-W",
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(problems); i++) {
+        for (int kind = 0; kind < INPUT_KIND_COUNT; kind++) {
+            g_autoptr(GError) error = NULL;
+            struct problem p;
+            if (!problem_key_parse(problems[i], &p, &error) || !problem_validate(&p, &error))
+                g_error("%s: %s", problems[i], error->message);
+            g_test_message("%s with %s inputs", problems[i],
+                           input_kind_name((enum input_kind)kind));
+            seed = random_seed(SEED, (enum input_kind)kind);
+            compare_sides(&p);
+        }
+    }
+    seed = SEED;
 }
 
 /* Epilogues with every step but sqrt, whose results are NaN for half of the sums. */
@@ -347,6 +397,7 @@ static void add_tests(struct device *opened, struct device_program *loaded)
     program = loaded;
     g_test_add_func("/judge/agrees_with_the_host_on_a_table_of_problems", test_table);
     g_test_add_func("/judge/agrees_with_the_host_on_random_problems", test_random);
+    g_test_add_func("/judge/device_and_host_agree_for_all_kinds_of_inputs", test_kinds);
     g_test_add_func("/judge/agrees_with_the_host_on_epilogues", test_epilogues);
     g_test_add_func("/judge/output_with_gaps_is_compared", test_strided);
     g_test_add_func("/judge/wrong_device_is_doubted", test_sick);

@@ -167,6 +167,60 @@ static void test_repeated_elements_are_equal(void)
     }
 }
 
+/* What each kind makes of the values of x and w, by type and direction. */
+static void test_kinds(void)
+{
+    static const char *const keys[] = {
+        "64-9-11-3x3-16-9-11-2-1x1-1x1-1x1-0-NCHW-FP32-F",
+        "64-9-11-3x3-16-9-11-2-1x1-1x1-1x1-0-NCHW-FP16-F",
+        "64-9-11-3x3-16-9-11-2-1x1-1x1-1x1-0-NCHW-FP16-W",
+        "64-9-11-3x3-16-9-11-2-1x1-1x1-1x1-0-NCHW-INT8INT8INT32-F",
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(keys); i++) {
+        struct problem p;
+        make_problem(&p, keys[i]);
+        bool integers = p.type[TENSOR_X] == TYPE_INT8;
+        g_assert_true(random_whole_is_exact(&p));
+        for (int kind = 0; kind < INPUT_KIND_COUNT; kind++) {
+            struct tensor tensor;
+            double least = INFINITY, most = 0;
+            bool whole = true;
+            tensor_init(&tensor, &p, TENSOR_X);
+            g_autofree double *x =
+                random_dense(&p, &tensor, TENSOR_X, random_seed(3, (enum input_kind)kind));
+            for (int64_t k = 0; k < tensor_count(&tensor); k++) {
+                least = fmin(least, fabs(x[k]));
+                most = fmax(most, fabs(x[k]));
+                whole = whole && x[k] == floor(x[k]);
+            }
+            g_test_message("%s, %s: %g to %g", keys[i], input_kind_name((enum input_kind)kind),
+                           least, most);
+            g_assert_true(whole || !(integers || kind == INPUT_WHOLE || kind == INPUT_ZERO));
+            g_assert_true((most == 0) == (kind == INPUT_ZERO));
+            if (kind == INPUT_RANDOM || integers)
+                g_assert_cmpfloat(most, <=, 8);
+            if (kind == INPUT_SMALL && !integers)
+                g_assert_cmpfloat(most, <=, 1.0 / 16);
+            if (kind == INPUT_LARGE && !integers)
+                g_assert_cmpfloat(most, >, p.type[TENSOR_X] == TYPE_FP16 ? 1 : 1e5);
+            if (kind == INPUT_WHOLE)
+                g_assert_cmpfloat(least, >=, 1);
+        }
+    }
+}
+
+/* Sums that are too long for whole numbers of two values each are not taken as exact. */
+static void test_whole_limit(void)
+{
+    struct problem p;
+    problem_init(&p);
+    p.c = 1 << 25;
+    problem_set_output(&p);
+    g_assert_false(random_whole_is_exact(&p));
+    p.c = 1 << 24;
+    g_assert_true(random_whole_is_exact(&p));
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -178,5 +232,7 @@ int main(int argc, char **argv)
     g_test_add_func("/random/operands_are_as_large_as_what_they_meet",
                     test_operands_are_as_large_as_what_they_meet);
     g_test_add_func("/random/repeated_elements_are_equal", test_repeated_elements_are_equal);
+    g_test_add_func("/random/kinds_of_inputs", test_kinds);
+    g_test_add_func("/random/whole_numbers_have_a_limit", test_whole_limit);
     return g_test_run();
 }

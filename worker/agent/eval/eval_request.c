@@ -78,7 +78,7 @@ static double config_deadline(const struct eval_job *job, const struct solution 
     if (solution->pack_count > 0)
         seconds += options->sample_seconds / MEASURE_PACK_SHARE;
     return options->run_timeout_seconds + measure_most_seconds(seconds) +
-           PROOF_SHARE * options->sample_seconds +
+           PROOF_ASKED_SHARE * options->sample_seconds +
            RUNS_AT_LEAST * solution->flops / WORK_SLOWEST_FLOPS;
 }
 
@@ -214,6 +214,8 @@ void eval_job_ask(struct eval_job *job)
         remeasures ? 0.0 : agent_best_ms(evaluator->agent, &job->work), "sample_seconds",
         evaluator->agent->options->sample_seconds, "keep", remeasures);
     json_object_set_new(head, "limits", limits_to_json(&job->work.job->limits));
+    /* What is measured again may ship: each of its configs is proved. */
+    json_object_set_new(head, "proof_runs", json_integer(remeasures ? PROOF_RUNS : 0));
     add_judge(evaluator, head);
     child_send(evaluator->child, head, NULL);
     json_decref(head);
