@@ -8,8 +8,9 @@
  *            computes now and then;
  *   ways     the time of a run taken in other ways than the protocol's: by them the difference between a recorded time
  *            and an outside program's can be told apart;
- *   racing   launches that the first look and the rule 'lost' save, and whether they drop the fastest config, in
- *            recorded spaces (SKIPJACK_DATA/spaces, tests/bench/spaces) with their recorded noise;
+ *   racing   without a device: launches that the first look and the rule 'lost' save, and whether they drop the fastest config, in
+ *            recorded spaces (SKIPJACK_DATA/spaces, tests/bench/spaces) with their recorded noise; and what three steps do to
+ *            the time of a space's fast configs;
  *   real     the same on configs of a solver's space, measured here.
  *
  * usage: bench_noise [steps|ways|racing|real]... [REPEATS]
@@ -165,6 +166,18 @@ static double worst_of(GArray *times)
     return worst;
 }
 
+/* The median ratio of times that were taken in the same repeat; sorts none of them. */
+static double median_ratio(const GArray *times, const GArray *whole)
+{
+    g_autoptr(GArray) ratios = g_array_new(FALSE, FALSE, sizeof(double));
+
+    for (guint i = 0; i < times->len; i++) {
+        double ratio = g_array_index(times, double, i) / g_array_index(whole, double, i);
+        g_array_append_val(ratios, ratio);
+    }
+    return noise_median(ratios);
+}
+
 /* The rows take turns, since a machine's speed changes. */
 static void measure_steps(const struct noise_device *on, const char *key, int repeats,
                           struct step_result results[STEP_ROWS])
@@ -172,7 +185,6 @@ static void measure_steps(const struct noise_device *on, const char *key, int re
     GArray *times[STEP_ROWS];
     struct noise_problem of, of_slow;
     struct noise_subject fast, slow;
-    double whole_ms = 0;
 
     noise_problem_open(&of, on, key);
     noise_problem_open(&of_slow, on, key);
@@ -189,16 +201,14 @@ static void measure_steps(const struct noise_device *on, const char *key, int re
             g_array_append_val(times[i], ms);
         }
     }
-    for (gsize i = 0; i < STEP_ROWS; i++) {
-        double ms = noise_median(times[i]);
-        if (i == 0)
-            whole_ms = ms;
-        results[i].log_bias += log(ms / whole_ms);
+    for (gsize i = STEP_ROWS; i-- > 0;) {
+        results[i].log_bias += log(median_ratio(times[i], times[0]));
         results[i].spread += noise_spread(times[i]);
         results[i].worst += worst_of(times[i]);
-        g_array_unref(times[i]);
     }
-    printf("  %-52s %-22s %9.4g ms\n", key, solver->name, whole_ms);
+    printf("  %-52s %-22s %9.4g ms\n", key, solver->name, noise_median(times[0]));
+    for (gsize i = 0; i < STEP_ROWS; i++)
+        g_array_unref(times[i]);
     fflush(stdout);
     if (has_slow)
         noise_subject_close(&slow);
@@ -496,8 +506,10 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: bench_noise [steps|ways|racing|real]... [REPEATS]\n");
         return 2;
     }
-    if (options.parts[PART_RACING])
+    if (options.parts[PART_RACING]) {
         noise_racing_recorded();
+        noise_steps_recorded();
+    }
     if (!options.parts[PART_STEPS] && !options.parts[PART_WAYS] && !options.parts[PART_REAL])
         return 0;
     if (!noise_device_open(&on, temp_folder_path(folder, "pocl")))

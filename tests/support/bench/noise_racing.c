@@ -230,22 +230,124 @@ static void race_file(const char *path)
     recorded_clear(&space);
 }
 
-void noise_racing_recorded(void)
+/* The paths of all recorded spaces, in order. */
+static GPtrArray *list_files(void)
 {
     g_autofree char *folder = real_data("spaces");
-    g_autoptr(GPtrArray) files = g_ptr_array_new_with_free_func(g_free);
+    GPtrArray *files = g_ptr_array_new_with_free_func(g_free);
 
     add_files(files, folder);
     add_files(files, OWN_SPACES);
-    if (files->len == 0) {
-        printf("no recorded spaces in SKIPJACK_DATA or " OWN_SPACES ": racing is not replayed\n");
-        return;
-    }
+    if (files->len == 0)
+        printf("no recorded spaces in SKIPJACK_DATA or " OWN_SPACES ": nothing is replayed\n");
     g_ptr_array_sort(files, compare_names);
-    print_head(
-        "racing on recorded spaces: each config measured, with noise drawn from its readings");
+    return files;
+}
+
+void noise_racing_recorded(void)
+{
+    g_autoptr(GPtrArray) files = list_files();
+
+    if (files->len > 0)
+        print_head(
+            "racing on recorded spaces: each config measured, with noise drawn from its readings");
     for (guint i = 0; i < files->len; i++)
         race_file(files->pdata[i]);
+}
+
+/* ---- steps on recorded noise ---- */
+
+#define FAST_CONFIGS 100 /* the fastest of a space */
+#define FAST_REPEATS 15  /* measurements of each */
+
+static const struct {
+    const char *name;
+    unsigned without;
+} noise_steps[] = {
+    {"nothing", 0},
+    {"noise repeats", MEASURE_NOISE},
+    {"interval rule", MEASURE_INTERVAL},
+    {"both", MEASURE_NOISE | MEASURE_INTERVAL},
+};
+
+/* The indices of the fastest configs. */
+static GArray *fastest_of(const struct recorded *space)
+{
+    GArray *found = g_array_new(FALSE, FALSE, sizeof(guint));
+    g_autoptr(GArray) sorted = g_array_copy(space->medians);
+
+    noise_median(sorted);
+    guint last = MIN(FAST_CONFIGS, sorted->len) - 1;
+    for (guint i = 0; i < space->medians->len; i++)
+        if (g_array_index(space->medians, double, i) <= g_array_index(sorted, double, last))
+            g_array_append_val(found, i);
+    return found;
+}
+
+static GArray *measure_again(struct replay *replay, unsigned without, double *runs)
+{
+    GArray *medians = g_array_new(FALSE, FALSE, sizeof(double));
+
+    for (int r = 0; r < FAST_REPEATS; r++) {
+        struct measure_job job = {.device = &replay->fake.device,
+                                  .run = replay_run,
+                                  .data = replay,
+                                  .floor_ms = FLOOR_MS,
+                                  .sample_seconds = SAMPLE_SECONDS,
+                                  .keep = true,
+                                  .without = without};
+        struct measurement m;
+        measure(&job, &m, NULL);
+        g_array_append_val(medians, m.median_ms);
+        *runs += (double)m.runs;
+    }
+    return medians;
+}
+
+/* Prints how far repeated measurements of a config are apart, and from the median of its readings. */
+static void steps_of_file(const char *path)
+{
+    g_autofree char *base = g_path_get_basename(path);
+    struct recorded space;
+
+    base[strcspn(base, ".")] = '\0';
+    recorded_read(&space, path);
+    g_autoptr(GArray) fast = fastest_of(&space);
+    for (gsize s = 0; s < G_N_ELEMENTS(noise_steps); s++) {
+        struct replay replay = {.random = g_rand_new_with_seed(1)};
+        double runs = 0, spread = 0, worst = 0, log_bias = 0;
+        fake_device_init(&replay.fake);
+        replay.fake.event_ms = FLOOR_MS;
+        for (guint i = 0; i < fast->len; i++) {
+            guint config = g_array_index(fast, guint, i);
+            double true_ms = g_array_index(space.medians, double, config);
+            replay.times = space.times->pdata[config];
+            g_autoptr(GArray) medians = measure_again(&replay, noise_steps[s].without, &runs);
+            log_bias += log(noise_median(medians) / true_ms);
+            spread += noise_spread(medians);
+            for (guint r = 0; r < medians->len; r++)
+                worst = fmax(worst, fabs(g_array_index(medians, double, r) / true_ms - 1));
+        }
+        printf("%-30s %-15s %8.4f %10.2f %9.1f %8.1f\n", base, noise_steps[s].name,
+               exp(log_bias / fast->len), 100 * spread / fast->len, 100 * worst,
+               runs / fast->len / FAST_REPEATS);
+        fflush(stdout);
+        g_rand_free(replay.random);
+    }
+    recorded_clear(&space);
+}
+
+void noise_steps_recorded(void)
+{
+    g_autoptr(GPtrArray) files = list_files();
+
+    if (files->len > 0)
+        printf(
+            "\nsteps left out on the noise of recorded spaces: their %d fastest configs, measured %d times each\n"
+            "%-30s %-15s %8s %10s %9s %8s\n",
+            FAST_CONFIGS, FAST_REPEATS, "space", "left out", "bias", "spread %", "worst %", "runs");
+    for (guint i = 0; i < files->len; i++)
+        steps_of_file(files->pdata[i]);
 }
 
 /* ---- a real space ---- */

@@ -7,6 +7,9 @@
 /* Measures every config of each recorded space (SKIPJACK_DATA/spaces and tests/bench/spaces) in random orders. A run's
  * time is drawn from the config's recorded readings, or from the recorded spread. Prints a table; says so if there are no spaces. */
 void noise_racing_recorded(void);
+/* Measures the fast configs of each recorded space again and again, with the whole protocol and without one of the steps
+ * that deal with noise. */
+void noise_steps_recorded(void);
 /* Measures some configs of a solver's space on the device: without racing, then in random orders with it. */
 void noise_racing_real(const struct noise_device *on);
 
