@@ -98,11 +98,7 @@ static enum supervise_end work(struct tuning *tuning, const struct entered *ente
         return SUPERVISE_FAILED;
     if (!watch_init(&watch, tuning->store, entered->campaign->id, error))
         return SUPERVISE_FAILED;
-    process_block_signals();
-    enum supervise_end end = supervise_worker(&watch, tuning->log, error);
-    if (end != SUPERVISE_INTERRUPTED)
-        process_unblock_signals();
-    return end;
+    return supervise_worker(&watch, tuning->log, error);
 }
 
 enum supervise_end tuning_run(struct tuning *tuning, const char *name, const GArray *problems,
@@ -115,6 +111,8 @@ enum supervise_end tuning_run(struct tuning *tuning, const char *name, const GAr
     if (missing->len == 0)
         return SUPERVISE_DONE;
     request.name = (char *)(uintptr_t)name;
+    /* A Ctrl-C that comes once the campaign is entered waits for the supervisor, which says how to go on. */
+    process_block_signals();
     if (enter_campaign(tuning->store, &request, &tuning->machine, missing, &entered, error)) {
         cli_note("campaign %" G_GINT64_FORMAT " ('%s'): %u problems, %d jobs, %d of them with "
                  "results of earlier campaigns\n",
@@ -125,6 +123,8 @@ enum supervise_end tuning_run(struct tuning *tuning, const char *name, const GAr
         if (end != SUPERVISE_FAILED && !read_results(tuning, entered.campaign->id, error))
             end = SUPERVISE_FAILED;
     }
+    if (end != SUPERVISE_INTERRUPTED)
+        process_unblock_signals();
     entered_clear(&entered);
     return end;
 }
