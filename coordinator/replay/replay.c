@@ -130,6 +130,7 @@ struct replay_run *replay_once(const struct replay_setup *setup, uint64_t seed)
     g_autoptr(GArray) prior = prior_configs(setup, seed);
     g_autoptr(Searcher) searcher = begin(setup, prior, seed);
     int batch = batch_of(setup);
+    const enum replay_mark_id last = setup->ends_at_1pct ? REPLAY_1PCT : REPLAY_OPTIMUM;
     g_autofree struct perf_config *configs = g_new(struct perf_config, batch);
     struct replay_run *run = g_new0(struct replay_run, 1);
     double seconds = 0;
@@ -138,9 +139,9 @@ struct replay_run *replay_once(const struct replay_setup *setup, uint64_t seed)
     run->tries = g_array_new(FALSE, FALSE, sizeof(struct replay_try));
     for (int mark = 0; mark < REPLAY_MARK_COUNT; mark++)
         run->tries_to[mark] = run->seconds_to[mark] = INFINITY;
-    while (!isfinite(run->tries_to[REPLAY_OPTIMUM]) &&
+    while (!isfinite(run->tries_to[last]) &&
            (count = searcher_propose(searcher, batch, configs)) > 0)
-        for (int i = 0; i < count && !isfinite(run->tries_to[REPLAY_OPTIMUM]); i++) {
+        for (int i = 0; i < count && !isfinite(run->tries_to[last]); i++) {
             struct replay_try tried = {.index = recorded_space_find(space, &configs[i])};
             g_assert(tried.index >= 0);
             const struct recorded_config *config = config_at(space, tried.index);

@@ -30,7 +30,7 @@ struct replay_mark {
 extern const struct replay_mark replay_marks[REPLAY_MARK_COUNT];
 
 /* Configs that a search asks for at once, as a round of a campaign's job does. */
-#define REPLAY_BATCH       4
+#define REPLAY_BATCH 4
 
 /* What a prior is made of: the best configs of other spaces, as the product's own priors are. */
 struct replay_prior {
@@ -49,6 +49,7 @@ struct replay_setup {
     enum strategy_id strategy;
     const struct replay_prior *prior; /* NULL for none */
     int tries_most;                   /* a search ends after so many tries; 0 for no limit */
+    bool ends_at_1pct;                /* a search ends at 1 %, not at the optimum */
     int batch;                        /* from 1 */
 };
 
