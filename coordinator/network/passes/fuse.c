@@ -119,6 +119,19 @@ static bool channels_agree(const struct shape *pointwise, const struct shape *an
            pointwise->dim[1] == anchor->dim[1];
 }
 
+/* Removes the views from this value upwards that nobody uses any more: they would count as users of what they show. */
+static void remove_dead_views(struct value *value)
+{
+    while (value != NULL && value->use_count == 0 && value->producer != NULL &&
+           node_is_view(value->producer)) {
+        struct node *view = value->producer;
+        value = view->inputs[0];
+        if (!graph_remove_node(view, NULL)) {
+            return;
+        }
+    }
+}
+
 /* Makes the pointwise kernel that reads the anchor's output by its input `through` (x or residual) a part of the
  * anchor. */
 static bool join(struct node *anchor, struct node *node, int through)
@@ -158,10 +171,13 @@ static bool join(struct node *anchor, struct node *node, int through)
     }
     first.type = z->shape.type;
     kernel_write(anchor, &first, kernel_nodes(node));
-    struct value *result = in_dims(y, &z->shape);
+    struct value *result = in_dims(y, &z->shape), *read[KERNEL_INPUTS];
+    memcpy(read, node->inputs, sizeof read);
     bool is_replaced = graph_replace_value(z, result, NULL) && graph_remove_node(node, NULL);
     g_assert(is_replaced);
-    graph_remove_dead(graph);
+    for (int i = 0; i < KERNEL_INPUTS; i++) {
+        remove_dead_views(read[i]);
+    }
     graph_propagate(graph);
     return true;
 }

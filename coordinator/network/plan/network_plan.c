@@ -49,6 +49,32 @@ static GArray *array_of(guint size, GDestroyNotify clear)
     return array;
 }
 
+/* What weights are found by. */
+struct weight {
+    struct shape shape;
+    GBytes *data;
+    int buffer;
+};
+
+static guint weight_hash(gconstpointer key)
+{
+    const struct weight *weight = key;
+    return g_bytes_hash(weight->data);
+}
+
+static gboolean weight_equal(gconstpointer a, gconstpointer b)
+{
+    const struct weight *left = a, *right = b;
+    return shape_equal(&left->shape, &right->shape) && g_bytes_equal(left->data, right->data);
+}
+
+static void weight_free(gpointer data)
+{
+    struct weight *weight = data;
+    g_bytes_unref(weight->data);
+    g_free(weight);
+}
+
 struct network_plan *network_plan_new(const char *network, int64_t batch)
 {
     struct network_plan *plan = g_new0(struct network_plan, 1);
@@ -59,6 +85,9 @@ struct network_plan *network_plan_new(const char *network, int64_t batch)
     plan->steps = array_of(sizeof(struct plan_step), step_clear);
     plan->inputs = array_of(sizeof(int), NULL);
     plan->outputs = array_of(sizeof(int), NULL);
+    plan->buffer_names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    plan->step_names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    plan->weights = g_hash_table_new_full(weight_hash, weight_equal, weight_free, NULL);
     return plan;
 }
 
@@ -73,6 +102,9 @@ void network_plan_free(struct network_plan *plan)
     g_array_unref(plan->steps);
     g_array_unref(plan->inputs);
     g_array_unref(plan->outputs);
+    g_hash_table_unref(plan->buffer_names);
+    g_hash_table_unref(plan->step_names);
+    g_hash_table_unref(plan->weights);
     g_free(plan);
 }
 
@@ -120,35 +152,22 @@ const char *network_plan_knob(const struct network_plan *plan, const char *name)
     return NULL;
 }
 
-static bool buffer_name_is_taken(const struct network_plan *plan, const char *name)
-{
-    for (guint i = 0; i < plan->buffers->len; i++) {
-        if (strcmp(plan_buffer_at(plan, (int)i)->name, name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool step_name_is_taken(const struct network_plan *plan, const char *name)
-{
-    for (guint i = 0; i < plan->steps->len; i++) {
-        if (strcmp(plan_step_at(plan, (int)i)->name, name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Returns the name, or the name with the first free number behind it. */
-static char *unique_name(const struct network_plan *plan, const char *name,
-                         bool (*is_taken)(const struct network_plan *, const char *))
+/* Returns the name, or the name with the first free number behind it, which is then taken. `taken` has for each name the
+ * number from which on to look, so that many equal names take no longer than others. */
+static char *unique_name(GHashTable *taken, const char *name)
 {
     char *unique = g_strdup(name);
-    for (int i = 2; is_taken(plan, unique); i++) {
+    int number = MAX(GPOINTER_TO_INT(g_hash_table_lookup(taken, name)), 2);
+    bool is_first = true;
+    while (g_hash_table_contains(taken, unique)) {
         g_free(unique);
-        unique = g_strdup_printf("%s.%d", name, i);
+        unique = g_strdup_printf("%s.%d", name, number++);
+        is_first = false;
     }
+    if (!is_first) {
+        g_hash_table_replace(taken, g_strdup(name), GINT_TO_POINTER(number));
+    }
+    g_hash_table_insert(taken, g_strdup(unique), GINT_TO_POINTER(2));
     return unique;
 }
 
@@ -156,7 +175,7 @@ int network_plan_add_buffer(struct network_plan *plan, const char *name, enum pl
                             const struct shape *shape)
 {
     struct plan_buffer buffer = {
-        .name = unique_name(plan, name, buffer_name_is_taken),
+        .name = unique_name(plan->buffer_names, name),
         .kind = kind,
         .bytes = shape_span(shape) * element_type_bytes(shape->type),
         .shape = *shape,
@@ -171,14 +190,15 @@ int network_plan_add_buffer(struct network_plan *plan, const char *name, enum pl
 int network_plan_add_weight(struct network_plan *plan, const char *name, const struct shape *shape,
                             GBytes *data, bool is_generated)
 {
-    for (guint i = 0; i < plan->buffers->len; i++) {
-        struct plan_buffer *other = plan_buffer_at(plan, (int)i);
-        if (other->kind == PLAN_WEIGHT && shape_equal(&other->shape, shape) &&
-            g_bytes_equal(other->data, data)) {
-            return (int)i;
-        }
+    struct weight wanted = {.shape = *shape, .data = data};
+    const struct weight *known = g_hash_table_lookup(plan->weights, &wanted);
+    if (known != NULL) {
+        return known->buffer;
     }
     int index = network_plan_add_buffer(plan, name, PLAN_WEIGHT, shape);
+    struct weight *added = g_new(struct weight, 1);
+    *added = (struct weight){*shape, g_bytes_ref(data), index};
+    g_hash_table_add(plan->weights, added);
     struct plan_buffer *buffer = plan_buffer_at(plan, index);
     buffer->data = g_bytes_ref(data);
     buffer->is_generated = is_generated;
@@ -204,7 +224,7 @@ int network_plan_add_step(struct network_plan *plan, const char *name, const cha
                           const struct problem *problem)
 {
     struct plan_step step = {
-        .name = unique_name(plan, name, step_name_is_taken),
+        .name = unique_name(plan->step_names, name),
         .nodes = nodes != NULL ? g_strdupv((char **)nodes) : g_new0(char *, 1),
         .problem = *problem,
         .group = -1,

@@ -87,6 +87,8 @@ struct network_plan {
     /* The network's inputs and outputs in the model's order: indexes of buffers */
     GArray *inputs, *outputs; /* of int */
     guint64 seed;             /* of the generated weights */
+    /* Private: names that are taken, with the next number for each, and weights by their shape and bytes. */
+    GHashTable *buffer_names, *step_names, *weights;
 };
 
 struct network_plan *network_plan_new(const char *network, int64_t batch);

@@ -336,7 +336,7 @@ static struct node *find_join(const struct value *value, const struct value *bas
         struct node *user = value->uses[i].node, *found = NULL;
         if (user != NULL && user->op == &op_join && shape_equal(&value->shape, &base->shape)) {
             struct view view;
-            value_base((struct value *)value, &view);
+            storage_of((struct value *)value, &view);
             if (view_is_identity(&view, &base->shape)) {
                 *input = value->uses[i].input;
                 return user;
@@ -733,7 +733,9 @@ static bool build_copy(struct builder *b, struct node *node)
     if (!find_source(b, node, 0, &x, &is_direct)) {
         return false;
     }
-    *place_of(b, value) = own_place(b, value);
+    int input;
+    struct node *join = join_of(b, value, &input);
+    *place_of(b, value) = join != NULL ? part_of_join(b, join, input) : own_place(b, value);
     const struct place *place = place_of(b, value);
     struct source y = {place->buffer, place->offset, place->shape};
     if (!is_direct) {

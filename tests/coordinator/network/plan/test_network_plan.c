@@ -48,6 +48,26 @@ static void test_valid(void)
     g_assert_cmpint(plan_buffer_at(plan, 3)->file_offset, ==, PLAN_ALIGNMENT);
 }
 
+static void test_names(void)
+{
+    static const char *const names[] = {"x", "x", "x.2", "x", "x.2"};
+    static const char *const given[] = {"x", "x.2", "x.2.2", "x.3", "x.2.3"};
+    static const int64_t count = 4, other_count = 2;
+    g_autoptr(NetworkPlan) plan = network_plan_new("names", 1);
+    g_autoptr(GBytes) zeros = g_bytes_new_take(g_malloc0(16), 16);
+    g_autoptr(GBytes) same = g_bytes_new_take(g_malloc0(16), 16);
+    struct shape list, twin;
+    shape_set_packed(&list, ELEMENT_FLOAT32, 1, &count, NULL);
+    shape_set_packed(&twin, ELEMENT_FLOAT64, 1, &other_count, NULL);
+    for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+        int index = network_plan_add_buffer(plan, names[i], PLAN_ACTIVATION, &list);
+        g_assert_cmpstr(plan_buffer_at(plan, index)->name, ==, given[i]);
+    }
+    int first = network_plan_add_weight(plan, "w", &list, zeros, false);
+    g_assert_cmpint(network_plan_add_weight(plan, "v", &list, same, false), ==, first);
+    g_assert_cmpint(network_plan_add_weight(plan, "v", &twin, same, false), !=, first);
+}
+
 static void lose_bias(struct network_plan *plan)
 {
     plan_step_at(plan, 0)->operands[TENSOR_BIAS].buffer = -1;
@@ -149,6 +169,7 @@ static void test_unwritable(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/network_plan/names_are_unique_and_weights_are_shared", test_names);
     g_test_add_func("/network_plan/a_plan_keeps_its_rules", test_valid);
     g_test_add_func("/network_plan/what_breaks_a_rule_is_named", test_invalid);
     g_test_add_func("/network_plan/files_are_as_the_page_says", test_files);

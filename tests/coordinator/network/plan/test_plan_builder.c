@@ -73,6 +73,35 @@ static void test_copies(void)
     check_steps(&(struct plan_options){.in_place = false}, keys);
 }
 
+/* A transposed tensor in other dimensions has no strides: the graph's own copy of it is written where the join has it. */
+static void test_copy_into_join(void)
+{
+    static const char *const turned[] = {
+        "input x 1,4,6,6",
+        "ints dims 1,24,6,1",
+        "Transpose x = t perm=[0,2,1,3]",
+        "Reshape t dims = r",
+        "MaxPool x = m kernel_shape=[1,6]",
+        "Concat r m = y axis=1",
+        "output y",
+        NULL,
+    };
+    static const char *const keys[] = {"pool(max)-4-6-6-*", "pointwise-*"};
+    g_autoptr(GError) error = NULL;
+    g_autoptr(Graph) graph = network_of(turned);
+    g_assert_true(network_lower(graph, &error));
+    g_autoptr(NetworkPlan) plan =
+        plan_build(graph, &(struct plan_options){.in_place = true}, &error);
+    char key[PROBLEM_KEY_MAX];
+    g_assert_no_error(error);
+    for (guint i = 0; i < plan->steps->len; i++) {
+        problem_key(&plan_step_at(plan, (int)i)->problem, key);
+        g_test_message("%s", key);
+        g_assert_true(i < G_N_ELEMENTS(keys) && g_pattern_match_simple(keys[i], key));
+    }
+    g_assert_cmpint(plan->steps->len, ==, G_N_ELEMENTS(keys));
+}
+
 /* Planes of 100 bytes: the second convolution's place in the joined tensor, from byte 300 on, and the slice's from byte
  * 200 on are no multiples of 16. */
 static void test_alignment(void)
@@ -176,6 +205,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/plan_builder/joined_tensors_and_parts_are_places", test_in_place);
     g_test_add_func("/plan_builder/or_copies", test_copies);
+    g_test_add_func("/plan_builder/a_copy_is_written_where_a_join_has_it", test_copy_into_join);
     g_test_add_func("/plan_builder/convolutions_begin_where_kernels_may_load", test_alignment);
     g_test_add_func("/plan_builder/what_a_device_cannot_do_is_done_in_more_steps", test_repairs);
     g_test_add_func("/plan_builder/a_node_that_no_solver_serves_is_named", test_unserved);
