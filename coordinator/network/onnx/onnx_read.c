@@ -270,9 +270,10 @@ static void note_batch_name(struct reader *reader, const Onnx__ValueInfoProto *i
     }
 }
 
-/* Reads the shape that the model states of a value. Returns false if a dimension is open and nothing says its size. */
+/* Reads the shape that the model states of a value. Returns false if a dimension is open and nothing says its size (0 and
+ * -1 are open: some exporters write them so); and with an error, if no tensor has such a shape. */
 static bool read_shape(struct reader *reader, const Onnx__ValueInfoProto *info, bool says,
-                       struct shape *shape)
+                       struct shape *shape, GError **error)
 {
     const Onnx__TensorShapeProto *given = shape_of(info);
     const char *input = text_or(info->name, "");
@@ -285,6 +286,10 @@ static bool read_shape(struct reader *reader, const Onnx__ValueInfoProto *info, 
         if (!is_open(given->dim[i])) {
             dims[i] = given->dim[i]->dim_value;
             continue;
+        }
+        if (given->dim[i]->has_dim_value && given->dim[i]->dim_value < -1) {
+            return fail(reader, error, "dimension %zu of '%s' is %" PRId64, i, input,
+                        given->dim[i]->dim_value);
         }
         g_autofree char *name = dim_name(given->dim[i], input, i);
         bool batch = g_hash_table_contains(reader->batch_names, name);
@@ -306,10 +311,15 @@ static bool read_shape(struct reader *reader, const Onnx__ValueInfoProto *info, 
             }
         }
     }
-    return known &&
-           shape_set_packed(shape, onnx_element_type(info->type->tensor_type->elem_type),
-                            (int)given->n_dim, dims, NULL) &&
-           shape_is_known(shape);
+    if (!known) {
+        return false;
+    }
+    g_autoptr(GError) wrong = NULL;
+    if (!shape_set_packed(shape, onnx_element_type(info->type->tensor_type->elem_type),
+                          (int)given->n_dim, dims, &wrong)) {
+        return fail(reader, error, "'%s': %s", input, wrong->message);
+    }
+    return shape_is_known(shape);
 }
 
 /* The batch is the first size of the first input that looks like images; of the first input if there is none. */
@@ -353,7 +363,12 @@ static bool add_inputs(struct reader *reader, const Onnx__GraphProto *from,
         if (known != NULL) {
             continue; /* a constant, which older files list among the inputs */
         }
-        bool read = read_shape(reader, info, true, &shape);
+        GError *wrong = NULL;
+        bool read = read_shape(reader, info, true, &shape, &wrong);
+        if (wrong != NULL) {
+            g_propagate_error(error, wrong);
+            return false;
+        }
         if (!read && shape_of(info) == NULL) {
             note(reader, "input '%s' has no shape in the model", name);
         }
@@ -1037,7 +1052,7 @@ static void add_stated_constants(struct reader *reader, const Onnx__GraphProto *
         const char *name = text_or(from->value_info[i]->name, "");
         struct shape shape;
         if (find_value(scope, name) == NULL && !g_hash_table_contains(given, name) &&
-            read_shape(reader, from->value_info[i], false, &shape)) {
+            read_shape(reader, from->value_info[i], false, &shape, NULL)) {
             g_autoptr(Tensor) tensor = tensor_new(&shape, NULL, NULL);
             name_value(scope, name, graph_add_constant(reader->graph, name, tensor));
         }

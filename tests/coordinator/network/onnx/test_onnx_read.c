@@ -177,6 +177,31 @@ static void test_dims(void)
     }
 }
 
+/* Sizes that no tensor has are errors, not open dimensions. */
+static void test_impossible_dims(void)
+{
+    static const struct {
+        const char *dims, *error;
+    } rows[] = {
+        {"1,3,-224,224", "*dimension 2 of 'x' is -224*"},
+        {"4000000000,4000000000,8,8", "*'x': a tensor of 4000000000x4000000000x8x8*too large*"},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+        struct onnx_writer writer;
+        struct onnx_options options = {0};
+        g_autoptr(GError) error = NULL;
+        onnx_writer_init(&writer, "test");
+        onnx_write_input(&writer, "x", FLOAT, rows[i].dims);
+        onnx_write_node(&writer, "Relu", "x", "y", "");
+        onnx_write_output(&writer, "y");
+        g_autoptr(GBytes) bytes = onnx_writer_finish(&writer, 13, NULL);
+        g_assert_null(read_bytes(bytes, NULL, &options, NULL, &error));
+        g_assert_nonnull(error);
+        g_test_message("%s", error->message);
+        g_assert_true(g_pattern_match_simple(rows[i].error, error->message));
+    }
+}
+
 /* ---- branches ---- */
 
 static void write_branch(struct onnx_writer *branch, const char *op, const char *attributes)
@@ -530,6 +555,7 @@ int main(int argc, char **argv)
     g_test_add_func("/onnx_read/contradictions_name_the_node", test_contradictions);
     g_test_add_func("/onnx_read/nodes_may_come_in_any_order", test_any_order);
     g_test_add_func("/onnx_read/open_dimensions_get_the_users_sizes", test_dims);
+    g_test_add_func("/onnx_read/impossible_dimensions_are_named", test_impossible_dims);
     g_test_add_func("/onnx_read/branches_with_known_conditions_are_taken", test_branches);
     g_test_add_func("/onnx_read/convolutions_in_functions_are_counted", test_functions);
     g_test_add_func("/onnx_read/convolutions_in_open_branches_are_counted", test_open_branches);
