@@ -10,7 +10,8 @@
 
 /* ConstantOfShape becomes a constant of the graph up to this many bytes in all; beyond, its contents are unknown. */
 #define FILLED_BYTES_MAX (INT64_C(1) << 30)
-#define GRAPHS_MAX       16 /* branches within branches */
+#define GRAPHS_MAX       16      /* branches within branches, functions within functions */
+#define INLINED_MAX      1000000 /* nodes of functions, in all their calls */
 
 /* Names of a graph and of those around it. */
 struct scope {
@@ -24,7 +25,8 @@ struct reader {
     struct onnx_notes *notes;
     Graph *graph;
     int opset;
-    int depth; /* of branches */
+    int depth;      /* of branches and functions */
+    size_t inlined; /* nodes of functions, in the calls that were read */
     bool dims_used[ONNX_DIMS_MAX];
     GHashTable *batch_names; /* open dimensions that stand for the batch */
     int unread;              /* constants whose file cannot be read */
@@ -572,12 +574,10 @@ static const Onnx__FunctionProto *find_function(const struct reader *reader,
     return NULL;
 }
 
-/* The convolutions of the graphs in a node's attributes, and of the function that it calls; not of functions that this
- * one calls. */
-static int convolutions_within(const struct reader *reader, const Onnx__NodeProto *node)
+/* The convolutions of the graphs in a node's attributes. */
+static int convolutions_within(const Onnx__NodeProto *node)
 {
-    const Onnx__FunctionProto *function = find_function(reader, node);
-    int count = function != NULL ? convolutions_in(function->node, function->n_node) : 0;
+    int count = 0;
     for (size_t i = 0; i < node->n_attribute; i++) {
         const Onnx__GraphProto *graph = node->attribute[i]->g;
         count += graph != NULL ? convolutions_in(graph->node, graph->n_node) : 0;
@@ -595,7 +595,7 @@ static bool add_unknown_node(struct reader *reader, const Onnx__NodeProto *node,
                               : g_strdup_printf("%s.%s", node->domain, text_or(node->op_type, "?"));
     g_autofree char *valid = g_utf8_make_valid(op, -1);
     g_autoptr(GError) wrong = NULL;
-    int within = convolutions_within(reader, node);
+    int within = convolutions_within(node);
     if (within > 0 && reader->notes != NULL) {
         reader->notes->hidden += within;
         note(reader, "node '%s' (%s) has %d convolutions within that are not read: %s",
@@ -748,11 +748,8 @@ static struct value *fill_constant(struct reader *reader, const char *name,
 }
 
 /* Why no row serves the node. */
-static char *unknown_reason(const struct reader *reader, const Onnx__NodeProto *node)
+static char *unknown_reason(const Onnx__NodeProto *node)
 {
-    if (find_function(reader, node) != NULL) {
-        return g_strdup("a function of the model, whose nodes are not read");
-    }
     if (is_own_domain(node)) {
         return is_own(node, "Loop") || is_own(node, "Scan")
                    ? g_strdup("what it repeats is known only while the network runs")
@@ -792,7 +789,7 @@ static bool add_draft(struct reader *reader, const Onnx__NodeProto *node, struct
                               ? &op_cast
                               : onnx_op_find(draft->domain, draft->op);
     if (op == NULL) {
-        g_autofree char *reason = unknown_reason(reader, node);
+        g_autofree char *reason = unknown_reason(node);
         return add_unknown_node(reader, node, draft->inputs, reason, scope, error);
     }
     if (op == &op_cast && attributes_int(draft->attributes, "to", ELEMENT_NONE) == ELEMENT_NONE) {
@@ -837,6 +834,151 @@ static bool add_draft(struct reader *reader, const Onnx__NodeProto *node, struct
     return name_outputs(reader, node, added->outputs, scope, error);
 }
 
+/* ---- functions of the model ---- */
+
+/* A call of a function, whose nodes take the call's place. */
+struct inlining {
+    const Onnx__FunctionProto *function;
+    const Onnx__NodeProto *call;
+    GHashTable *omitted; /* names of the function's inputs that the call leaves out */
+    GPtrArray *owned;    /* memory of the nodes that are made */
+};
+
+static gpointer own(struct inlining *in, gpointer memory)
+{
+    g_ptr_array_add(in->owned, memory);
+    return memory;
+}
+
+/* The attribute as the call, or else the function's default, sets it; NULL if neither does. */
+static Onnx__AttributeProto *bound_attribute(struct inlining *in, Onnx__AttributeProto *inner)
+{
+    const char *name = text_or(inner->ref_attr_name, NULL);
+    const Onnx__AttributeProto *given = name != NULL ? find_attribute(in->call, name) : inner;
+    for (size_t i = 0; given == NULL && i < in->function->n_attribute_proto; i++) {
+        const Onnx__AttributeProto *preset = in->function->attribute_proto[i];
+        given = g_strcmp0(preset->name, name) == 0 ? preset : NULL;
+    }
+    if (name == NULL || given == NULL) {
+        return name == NULL ? inner : NULL;
+    }
+    Onnx__AttributeProto *bound = own(in, g_memdup2(given, sizeof *given));
+    bound->name = inner->name;
+    return bound;
+}
+
+/* A node of the function as this call has it: "CALL/NODE", with the call's attributes. */
+static Onnx__NodeProto *bound_node(struct inlining *in, const Onnx__NodeProto *inner)
+{
+    Onnx__NodeProto *node = own(in, g_memdup2(inner, sizeof *inner));
+    node->name = own(in, g_strdup_printf("%s/%s", draft_name(in->call), draft_name(inner)));
+    node->input = own(in, g_new0(char *, inner->n_input + 1));
+    for (size_t i = 0; i < inner->n_input; i++) {
+        bool is_omitted = g_hash_table_contains(in->omitted, text_or(inner->input[i], ""));
+        node->input[i] = is_omitted ? own(in, g_strdup("")) : inner->input[i];
+    }
+    node->attribute = own(in, g_new0(Onnx__AttributeProto *, inner->n_attribute + 1));
+    node->n_attribute = 0;
+    for (size_t i = 0; i < inner->n_attribute; i++) {
+        Onnx__AttributeProto *bound = bound_attribute(in, inner->attribute[i]);
+        if (bound != NULL) {
+            node->attribute[node->n_attribute++] = bound;
+        }
+    }
+    return node;
+}
+
+/* Reads the function's nodes; its names are its own. */
+static bool read_body(struct reader *reader, struct inlining *in, const struct scope *scope,
+                      GError **error)
+{
+    const Onnx__FunctionProto *function = in->function;
+    Onnx__GraphProto body = ONNX__GRAPH_PROTO__INIT;
+    int opset = reader->opset;
+    body.n_node = function->n_node;
+    body.node = own(in, g_new0(Onnx__NodeProto *, function->n_node + 1));
+    for (size_t i = 0; i < function->n_node; i++) {
+        body.node[i] = bound_node(in, function->node[i]);
+    }
+    for (size_t i = 0; i < function->n_opset_import; i++) {
+        const Onnx__OperatorSetIdProto *set = function->opset_import[i];
+        const char *domain = text_or(set->domain, "ai.onnx");
+        if (strcmp(domain, "ai.onnx") == 0 && set->version >= ONNX_OPSET_MIN &&
+            set->version <= ONNX_OPSET_MAX) {
+            reader->opset = (int)set->version;
+        }
+    }
+    reader->depth++;
+    bool read = read_nodes(reader, &body, scope, error);
+    reader->depth--;
+    reader->opset = opset;
+    return read;
+}
+
+static bool check_call(struct reader *reader, const struct inlining *in, GError **error)
+{
+    const char *why = NULL;
+    if (in->call->n_input > in->function->n_input || in->call->n_output > in->function->n_output) {
+        why = "it has more inputs or outputs than the function that it calls";
+    } else if (reader->depth >= GRAPHS_MAX) {
+        why = "it is too deep in functions that call functions";
+    } else if (in->function->n_node > INLINED_MAX - reader->inlined) {
+        why = "with it, calls of functions have more than " G_STRINGIFY(INLINED_MAX) " nodes";
+    }
+    return why == NULL || fail_node(reader, in->call, error, why);
+}
+
+/* The nodes of the function take the place of the node that calls it. */
+static bool inline_call(struct reader *reader, struct inlining *in, GPtrArray *inputs,
+                        const struct scope *scope, GError **error)
+{
+    g_autoptr(GHashTable) names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    const struct scope inner = {NULL, names};
+    g_autofree struct value **values = g_new0(struct value *, in->call->n_output + 1);
+    if (!check_call(reader, in, error)) {
+        return false;
+    }
+    reader->inlined += in->function->n_node;
+    for (size_t i = 0; i < in->function->n_input; i++) {
+        const char *name = text_or(in->function->input[i], "");
+        if (i < inputs->len && inputs->pdata[i] != NULL) {
+            g_hash_table_insert(names, g_strdup(name), inputs->pdata[i]);
+        } else {
+            g_hash_table_add(in->omitted, (gpointer)name);
+        }
+    }
+    if (!read_body(reader, in, &inner, error)) {
+        return false;
+    }
+    for (size_t i = 0; i < in->call->n_output; i++) {
+        values[i] = find_value(&inner, text_or(in->function->output[i], ""));
+        if (values[i] == NULL) {
+            return fail_node(reader, in->call, error, "nothing gives an output of its function");
+        }
+        const char *name = text_or(in->call->output[i], NULL);
+        if (name != NULL && values[i]->producer != NULL) {
+            graph_rename_value(values[i], name);
+        }
+    }
+    return name_outputs(reader, in->call, values, scope, error);
+}
+
+static bool add_call(struct reader *reader, const Onnx__NodeProto *node,
+                     const Onnx__FunctionProto *function, GPtrArray *inputs,
+                     const struct scope *scope, GError **error)
+{
+    struct inlining in = {.function = function,
+                          .call = node,
+                          .omitted = g_hash_table_new(g_str_hash, g_str_equal),
+                          .owned = g_ptr_array_new_with_free_func(g_free)};
+    bool read = inline_call(reader, &in, inputs, scope, error);
+    g_hash_table_unref(in.omitted);
+    g_ptr_array_unref(in.owned);
+    return read;
+}
+
+/* ---- all nodes ---- */
+
 static bool add_node(struct reader *reader, const Onnx__NodeProto *node, const struct scope *scope,
                      GError **error)
 {
@@ -852,6 +994,10 @@ static bool add_node(struct reader *reader, const Onnx__NodeProto *node, const s
             g_assert(value != NULL); /* the order of the nodes was checked */
         }
         g_ptr_array_add(inputs, value);
+    }
+    const Onnx__FunctionProto *function = find_function(reader, node);
+    if (function != NULL) {
+        return add_call(reader, node, function, inputs, scope, error);
     }
     if (is_own(node, "Constant")) {
         return add_constant_node(reader, node, scope, error);

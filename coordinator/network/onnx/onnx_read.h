@@ -13,8 +13,9 @@
  *   If                             the nodes of the branch that is taken, where the condition is known
  *   Sum of two                     Add
  *   CastLike                       Cast, where the type is known
+ *   a call of a function           the function's nodes, named CALL/NODE, with the call's attributes
  *
- * Loop, Scan, If with an open condition, functions of the model and operators that no row has become `unknown` nodes,
+ * Loop, Scan, If with an open condition and operators that no row has become `unknown` nodes,
  * which say why.
  */
 #ifndef COORDINATOR_NETWORK_ONNX_ONNX_READ_H
@@ -43,7 +44,7 @@ struct onnx_options {
 struct onnx_notes {
     GPtrArray *lines; /* char *: sentences */
     int64_t batch; /* the first size of the network's first image-like input; 1 if there is none */
-    int hidden;    /* convolutions in branches, loops and functions that cannot be read */
+    int hidden;    /* convolutions in branches and loops that cannot be read */
 };
 void onnx_notes_init(struct onnx_notes *notes);
 void onnx_notes_clear(struct onnx_notes *notes);

@@ -235,31 +235,112 @@ static void test_branches(void)
     }
 }
 
-/* A call of a function of the model, whose one node is a convolution. */
+/* Appends a field of bytes. */
+static void put(GByteArray *to, int field, const void *bytes, gsize length)
+{
+    guint8 tag[] = {(guint8)((field << 3 | 2) & 127), (guint8)(field >> 4), (guint8)length};
+    g_assert_cmpint(length, <, 128);
+    if (field > 15) {
+        tag[0] |= 128;
+        g_byte_array_append(to, tag, 3);
+    } else {
+        g_byte_array_append(to, tag, 1);
+        g_byte_array_append(to, tag + 2, 1);
+    }
+    g_byte_array_append(to, bytes, (guint)length);
+}
+
+static void put_word(GByteArray *to, int field, const char *word)
+{
+    put(to, field, word, strlen(word));
+}
+
+/* loc:Block(a, w, b) = Relu(Conv(a, w, b)) with the padding that a call names "around", or `calls` itself. */
+static GByteArray *block_function(const char *calls)
+{
+    g_autoptr(GByteArray) pads = g_byte_array_new(), conv = g_byte_array_new();
+    g_autoptr(GByteArray) relu = g_byte_array_new(), function = g_byte_array_new();
+    static const guint8 ints[] = {0xa0, 0x01, 7}; /* type: INTS */
+    put_word(pads, 1, "pads");
+    g_byte_array_append(pads, ints, sizeof ints);
+    put_word(pads, 21, "around");
+    for (const char *const *input = (const char *const[]){"a", "w", "b", NULL}; *input; input++) {
+        put_word(conv, 1, *input);
+        put_word(function, 4, *input);
+    }
+    put_word(conv, 2, "c");
+    put_word(conv, 4, calls != NULL ? calls : "Conv");
+    put(conv, 5, pads->data, pads->len);
+    if (calls != NULL) {
+        put_word(conv, 7, "loc");
+    }
+    put_word(relu, 1, "c");
+    put_word(relu, 2, "r");
+    put_word(relu, 4, "Relu");
+    put_word(function, 1, "Block");
+    put_word(function, 5, "r");
+    put(function, 7, relu->data, relu->len); /* in the wrong order, which does not matter */
+    put(function, 7, conv->data, conv->len);
+    put_word(function, 10, "loc");
+    GByteArray *model = g_byte_array_new();
+    put(model, 25, function->data, function->len);
+    return model;
+}
+
+static Graph *read_with_function(struct onnx_writer *writer, const char *calls, GError **error)
+{
+    static const struct onnx_options options = {.batch = 1};
+    g_autoptr(GBytes) bytes = onnx_writer_finish(writer, 17, NULL);
+    g_autoptr(GByteArray) function = block_function(calls), model = g_byte_array_new();
+    g_byte_array_append(model, g_bytes_get_data(bytes, NULL), (guint)g_bytes_get_size(bytes));
+    g_byte_array_append(model, function->data, function->len);
+    g_autoptr(OnnxFile) file = onnx_file_new("test", NULL, model->data, model->len, error);
+    return file != NULL ? onnx_read_graph(file, &options, NULL, error) : NULL;
+}
+
+static void write_calls(struct onnx_writer *writer, const char *inputs)
+{
+    onnx_writer_init(writer, "test");
+    onnx_write_input(writer, "x", FLOAT, "1,3,8,8");
+    onnx_write_tensor(writer, "v", FLOAT, "3,3,3,3", NULL, 0);
+    onnx_write_node(writer, "loc:Block", inputs, "y", "around=[1,1,1,1]");
+    onnx_write_node(writer, "loc:Block", "y v", "z", "");
+    onnx_write_output(writer, "z");
+}
+
+/* Two calls of a function: with another attribute each, and both without the optional input. */
 static void test_functions(void)
 {
-    static const guint8 function[] = {0xca, 0x01, 16,  0x0a, 1,    'F', 0x3a, 6,   0x22, 4,
-                                      'C',  'o',  'n', 'v',  0x52, 3,   'l',  'o', 'c'};
-    static const struct onnx_options options = {.batch = 1};
     struct onnx_writer writer;
-    struct onnx_notes notes;
     g_autoptr(GError) error = NULL;
-    onnx_writer_init(&writer, "test");
-    onnx_write_input(&writer, "x", FLOAT, "1,3,8,8");
-    onnx_write_node(&writer, "loc:F", "x", "y", "");
-    onnx_write_output(&writer, "y");
-    g_autoptr(GBytes) bytes = onnx_writer_finish(&writer, 17, NULL);
-    g_autoptr(GByteArray) model = g_byte_array_new();
-    g_byte_array_append(model, g_bytes_get_data(bytes, NULL), (guint)g_bytes_get_size(bytes));
-    g_byte_array_append(model, function, sizeof function);
-    onnx_notes_init(&notes);
-    g_autoptr(OnnxFile) file = onnx_file_new("test", NULL, model->data, model->len, &error);
+    write_calls(&writer, "x v");
+    g_autoptr(Graph) graph = read_with_function(&writer, NULL, &error);
     g_assert_no_error(error);
-    g_autoptr(Graph) graph = onnx_read_graph(file, &options, &notes, &error);
-    g_assert_no_error(error);
-    g_assert_nonnull(graph);
-    g_assert_cmpint(notes.hidden, ==, 1);
-    onnx_notes_clear(&notes);
+    SHAPE_IS(graph, "y", "float32[1,3,8,8]");
+    SHAPE_IS(graph, "z", "float32[1,3,6,6]");
+    g_assert_nonnull(graph_find_node(graph, "n_y/c"));
+    g_assert_nonnull(graph_find_node(graph, "n_z/c"));
+    g_autoptr(GArray) layers = onnx_layers(graph);
+    g_assert_cmpint(layers->len, ==, 2);
+}
+
+static void test_wrong_calls(void)
+{
+    static const struct {
+        const char *inputs, *calls, *error;
+    } rows[] = {
+        {"x v v v", NULL, "*node 'n_y'*more inputs or outputs than the function that it calls"},
+        {"x v", "Block", "*node 'n_y/c/c/*too deep in functions that call functions"},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+        struct onnx_writer writer;
+        g_autoptr(GError) error = NULL;
+        write_calls(&writer, rows[i].inputs);
+        g_assert_null(read_with_function(&writer, rows[i].calls, &error));
+        g_assert_nonnull(error);
+        g_test_message("%s", error->message);
+        g_assert_true(g_pattern_match_simple(rows[i].error, error->message));
+    }
 }
 
 static void test_open_branches(void)
@@ -557,7 +638,8 @@ int main(int argc, char **argv)
     g_test_add_func("/onnx_read/open_dimensions_get_the_users_sizes", test_dims);
     g_test_add_func("/onnx_read/impossible_dimensions_are_named", test_impossible_dims);
     g_test_add_func("/onnx_read/branches_with_known_conditions_are_taken", test_branches);
-    g_test_add_func("/onnx_read/convolutions_in_functions_are_counted", test_functions);
+    g_test_add_func("/onnx_read/calls_become_the_functions_nodes", test_functions);
+    g_test_add_func("/onnx_read/calls_that_cannot_be_read_are_named", test_wrong_calls);
     g_test_add_func("/onnx_read/convolutions_in_open_branches_are_counted", test_open_branches);
     g_test_add_func("/onnx_read/weights_may_be_left_out", test_weights_left_out);
     g_test_add_func("/onnx_read/tensors_in_other_files_stay_in_the_folder", test_other_files);
