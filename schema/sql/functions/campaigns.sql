@@ -97,8 +97,11 @@ BEGIN
             WHERE s.campaign_id = campaign);
 END $$;
 
--- Adds working time to a campaign. Does nothing for a campaign that was dropped.
-CREATE OR REPLACE FUNCTION add_spent(campaign bigint, more_seconds double precision) RETURNS void
+-- Adds working time to a campaign, and what the rounds took of which it is the time. Does nothing for
+-- a campaign that was dropped.
+CREATE OR REPLACE FUNCTION add_spent(campaign bigint, more_seconds double precision,
+                                     more_rounds bigint DEFAULT 0, built double precision DEFAULT 0,
+                                     evaluated double precision DEFAULT 0) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
     own_part CONSTANT integer := pg_backend_pid() % 256;
@@ -110,10 +113,14 @@ BEGIN
     SELECT s.ctid INTO free FROM campaign_spent s
     WHERE s.campaign_id = campaign AND s.part = own_part LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED;
     IF FOUND THEN
-        UPDATE campaign_spent s SET seconds = s.seconds + more_seconds WHERE s.ctid = free;
+        UPDATE campaign_spent s
+        SET seconds = s.seconds + more_seconds, rounds = s.rounds + more_rounds,
+            build_seconds = s.build_seconds + built, eval_seconds = s.eval_seconds + evaluated
+        WHERE s.ctid = free;
     ELSE
-        INSERT INTO campaign_spent (campaign_id, part, seconds)
-        SELECT c.id, own_part, more_seconds FROM campaigns c WHERE c.id = campaign;
+        INSERT INTO campaign_spent (campaign_id, part, seconds, rounds, build_seconds, eval_seconds)
+        SELECT c.id, own_part, more_seconds, more_rounds, built, evaluated
+        FROM campaigns c WHERE c.id = campaign;
     END IF;
 END $$;
 
@@ -379,10 +386,12 @@ END $$;
 -- the look at the jobs, so of two last jobs the later one sees both ended. While jobs
 -- are open no lock is taken, since commits would wait for each other. If two last jobs
 -- miss each other, the next claim ends the campaign.
-CREATE OR REPLACE FUNCTION settle_campaign(campaign bigint, seconds double precision) RETURNS void
+CREATE OR REPLACE FUNCTION settle_campaign(campaign bigint, seconds double precision,
+                                           rounds bigint DEFAULT 0, built double precision DEFAULT 0,
+                                           evaluated double precision DEFAULT 0) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 BEGIN
-    PERFORM add_spent(campaign, seconds);
+    PERFORM add_spent(campaign, seconds, rounds, built, evaluated);
     IF has_open_jobs(campaign) THEN
         RETURN;
     END IF;

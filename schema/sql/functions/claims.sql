@@ -103,6 +103,7 @@ END $$;
 -- bundle that has become dearer goes back to its place. What is claimed is the cheapest
 -- though no other price was looked at (Minoux, Accelerated greedy algorithms for maximizing
 -- submodular set functions, 1978). If all were dearer, what is first after that is claimed.
+-- Later rounds are left that are not worth building now (worth_building()).
 --
 -- A bundle with strikes has lost a worker before. One job of it is claimed, and no other job
 -- with it, so a job that kills workers takes no other job with it.
@@ -137,18 +138,28 @@ DECLARE
         AND (SELECT is_limited(c) FROM campaigns c WHERE c.id = campaign);
     price_then double precision;
     repriced boolean := false;
+    worth record;
+    searched boolean;
 BEGIN
+    IF reprices THEN
+        SELECT * INTO worth FROM worth_building(campaign, solver_ids);
+    ELSE
+        SELECT NULL::double precision AS times_cheapest, NULL::double precision AS most_price,
+               NULL::bigint AS most INTO worth;
+    END IF;
     OPEN waiting;
     LOOP
         FETCH waiting INTO b;
-        IF NOT FOUND AND repriced AND wanted = batch THEN
+        searched := FOUND AND b.price > 0 AND NOT b.remeasures;
+        IF NOT FOUND OR (searched AND (b.price > worth.most_price OR worth.most <= 0)) THEN
+            EXIT WHEN NOT repriced OR wanted < batch;
             CLOSE waiting;
             reprices := false;
             repriced := false;
             OPEN waiting;
-            FETCH waiting INTO b;
+            CONTINUE;
         END IF;
-        EXIT WHEN NOT FOUND OR (b.strikes > 0 AND wanted < batch);
+        EXIT WHEN b.strikes > 0 AND wanted < batch;
         IF reprices THEN
             price_then := price_now(b);
             IF price_then > 1.05 * b.price THEN
@@ -178,6 +189,11 @@ BEGIN
         END IF;
         RETURN NEXT taken;
         wanted := wanted - cardinality(taken.job_ids);
+        IF searched THEN
+            worth.most := worth.most - cardinality(taken.job_ids);
+            worth.most_price := least(worth.most_price, CASE WHEN b.price > 1e-200
+                                                        THEN worth.times_cheapest * b.price END);
+        END IF;
         EXIT WHEN wanted <= 0;
     END LOOP;
     CLOSE waiting;

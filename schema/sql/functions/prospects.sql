@@ -140,6 +140,69 @@ BEGIN
     RETURN coalesce(price_of(b.campaign_id, b.job_ids), 1e-300);
 END $$;
 
+-- What evaluated rounds took, as add_spent() takes it; zeros for NULL.
+CREATE OR REPLACE FUNCTION rounds_took(campaign bigint, items outcomes[], OUT rounds bigint,
+                                       OUT build_seconds double precision,
+                                       OUT eval_seconds double precision)
+LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+BEGIN
+    SELECT count(*), coalesce(sum(b.seconds), 0), coalesce(sum(i.total_eval_seconds), 0)
+    INTO rounds, build_seconds, eval_seconds
+    FROM unnest(items) AS i CROSS JOIN LATERAL (
+        SELECT r.total_build_seconds AS seconds FROM rounds r
+        WHERE r.campaign_id = campaign AND r.job_id = i.job_id AND r.number = i.number OFFSET 0) AS b;
+END $$;
+
+-- How many later rounds of a campaign may be under way to its devices, being built or built. While
+-- one round is built, a device evaluates as many as fit into that time: so many must lie
+-- ready, one more is being evaluated next, and one may be late. More would only be
+-- built by older outcomes than needed, and be lost when the budget ends. NULL, for no limit,
+-- until a round was evaluated.
+CREATE OR REPLACE FUNCTION rounds_ahead(campaign bigint) RETURNS bigint
+LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp AS $$
+BEGIN
+    RETURN (
+        SELECT greatest(d.devices, 1) * (2 + ceil(least(t.build_seconds / greatest(t.eval_seconds, 1e-6), 1e6)))::bigint
+        FROM (SELECT sum(s.rounds) AS rounds, sum(s.build_seconds) AS build_seconds,
+                     sum(s.eval_seconds) AS eval_seconds
+              FROM campaign_spent s WHERE s.campaign_id = campaign) AS t,
+             (SELECT count(*) AS devices FROM worker_devices w
+              JOIN workers a ON a.id = w.worker_id
+              JOIN campaigns c ON c.id = campaign AND c.target = w.target
+              WHERE a.ended_at IS NULL AND a.beat_at > clock_timestamp() - interval '2 minutes') AS d
+        WHERE t.rounds > 0);
+END $$;
+
+-- The price above which a worker with these solvers builds no later round now, and how many it
+-- may build (NULL: any). The best jobs are always under way, since their next round waits
+-- for their last one. A worker that took whatever else is ready would spend the budget on
+-- jobs that gain little, only since the good ones are busy. So with a budget nothing
+-- is built that is times_cheapest as dear as the cheapest round under way (NULL without a
+-- budget). Rounds for a problem without a time are not compared.
+CREATE OR REPLACE FUNCTION worth_building(campaign bigint, solver_ids bigint[],
+                                          OUT times_cheapest double precision,
+                                          OUT most_price double precision, OUT most bigint)
+LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp
+SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+DECLARE
+    ahead bigint := rounds_ahead(campaign);
+    under_way bigint;
+    cheapest double precision;
+BEGIN
+    SELECT sum(cardinality(b.job_ids)) FILTER (WHERE b.state <> 'evaluating'),
+           min(b.price) FILTER (WHERE b.price > 1e-200)
+    INTO under_way, cheapest
+    FROM unnest('{building, built, evaluating}'::job_state[]) AS s(state)
+    CROSS JOIN LATERAL (
+        SELECT o.job_ids, o.price, o.state FROM bundles o
+        WHERE o.campaign_id = campaign AND o.state = s.state AND o.price > 0
+          AND (o.state <> 'built' OR o.solver_id = ANY (solver_ids))
+        ORDER BY o.price LIMIT coalesce(ahead, 1)) AS b;
+    most := CASE WHEN ahead IS NOT NULL THEN greatest(ahead - coalesce(under_way, 0), 0) END;
+    times_cheapest := (SELECT 4 FROM campaigns c WHERE c.id = campaign AND c.budget_seconds > 0);
+    most_price := coalesce(times_cheapest * cheapest, 'infinity');
+END $$;
+
 -- A campaign's problems with after < id <= last: what they took and gained so far, and what the cheapest next
 -- round of those jobs would save whose search has not ended by itself. first_ms: the best time
 -- after the first rounds. Times are NULL for a problem without a verified config.

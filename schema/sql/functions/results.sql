@@ -147,8 +147,10 @@ DECLARE
     eager bigint[] := ARRAY(SELECT e.job FROM unnest(jobs, more) AS e(job, wishes)
                             WHERE e.wishes);
     verified bigint[] := ARRAY(SELECT k.job_id FROM unnest(kept) AS k);
+    limited boolean;
+    took record;
 BEGIN
-    SELECT c.budget_seconds INTO budget FROM campaigns c WHERE c.id = campaign;
+    SELECT c.budget_seconds, is_limited(c) INTO budget, limited FROM campaigns c WHERE c.id = campaign;
     FOR f IN SELECT i.fence AS held, array_agg(i.job_id ORDER BY i.job_id) AS ids
              FROM unnest(items) AS i GROUP BY i.fence ORDER BY i.fence
     LOOP
@@ -172,8 +174,10 @@ BEGIN
             PERFORM check_evaluated(campaign, f.held, missing, items);
         END IF;
     END LOOP;
-    PERFORM settle_campaign(campaign, worked);
-    IF eager <> '{}' THEN
+    SELECT * INTO took FROM rounds_took(campaign, CASE WHEN limited AND worked > 0 THEN items END);
+    PERFORM settle_campaign(campaign, worked, took.rounds, took.build_seconds, took.eval_seconds);
+    -- Where time is limited, a round that ended also lets rounds be built that waited for it.
+    IF eager <> '{}' OR limited THEN
         PERFORM wake_workers(campaign, true, 2);
     END IF;
 END $$;

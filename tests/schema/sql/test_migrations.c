@@ -278,6 +278,7 @@ static const struct planned {
     {"take_over", "bitmapscan mergejoin seqscan"},
     {"thin_history", "bitmapscan hashjoin mergejoin seqscan"},
     {"tried_configs", "bitmapscan hashjoin mergejoin seqscan"},
+    {"worth_building", "bitmapscan seqscan"},
 };
 
 /* The planner has no statistics of tables that are a minute old, and would read all of them for one job. So these

@@ -95,7 +95,12 @@ static void test_spent_budget_gives_out_first_rounds_only(void)
     g_assert_no_error(error);
     farm_expect_campaign(&farm, farm.campaign, "active");
     g_autoptr(GPtrArray) jobs = farm_claim(farm.store, farm.workers[0], POOL_BUILD, 9, 60);
-    g_assert_cmpuint(jobs->len, ==, 3);
+    /* all three are open, and no more than two are built ahead of one device */
+    g_assert_cmpuint(jobs->len, ==, 2);
+    struct campaign *campaign = store_get_campaign(farm.store, farm.campaign, &error);
+    g_assert_no_error(error);
+    g_assert_cmpint(campaign->jobs_open, ==, 3);
+    campaign_free(campaign);
     farm_clear(&farm);
 }
 

@@ -70,6 +70,7 @@ struct tries {
     int count;
     double ms[5];
     double seconds; /* that each config takes to evaluate */
+    double build_seconds;
 };
 
 static struct round *make_round(const struct tries *measured)
@@ -79,6 +80,7 @@ static struct round *make_round(const struct tries *measured)
     round->stack = g_strdup("clang 15.0.6");
     for (int i = 0; i < measured->count; i++) {
         round->configs[i].count = 2;
+        round->outcomes[i].build_seconds = measured->build_seconds;
         round->configs[i].values[0] = i == 0 ? 0 : measured->number;
         round->configs[i].values[1] = i;
         round->kernel_keys[i] = g_strdup_printf("%064d", measured->number * 16 + i);
@@ -104,6 +106,7 @@ static void evaluate(struct round *round, const struct tries *measured)
             .n = ms > 0 ? 10 : 0,
             .min_ms = ms,
             .median_ms = ms,
+            .build_seconds = measured->build_seconds,
             .eval_seconds = measured->seconds,
         };
     }
@@ -155,6 +158,14 @@ static void expect_next(struct farm *farm, int64_t channels, const char *solver)
 #define PROSPECT(column)                                                                           \
     "SELECT p." column " FROM skipjack.jobs j, skipjack.prospects(j.campaign_id, ARRAY[j.id]) AS p"
 
+static void finish(struct farm *farm, struct job *job)
+{
+    g_autoptr(GError) error = NULL;
+    store_finish_job(farm->store, job, &error);
+    g_assert_no_error(error);
+    job_free(job);
+}
+
 static double number(struct farm *farm, const char *sql)
 {
     g_autoptr(GError) error = NULL;
@@ -174,7 +185,6 @@ static void test_what_saves_most_for_its_time_goes_first(void)
     work(&farm, &(struct tries){.count = 2, .ms = {1.1, 1}, .seconds = 1});
     expect_next(&farm, 24, "ConvTest");
     expect_next(&farm, 8, "ConvTest");
-    expect_next(&farm, 16, "ConvTest");
     farm_clear(&farm);
 }
 
@@ -206,15 +216,14 @@ static void test_a_job_that_another_solver_left_behind_goes_back(void)
                                " JOIN skipjack.solvers s ON s.id = b.solver_id"
                                " WHERE s.name = 'ConvOther'");
     g_assert_cmpfloat(now, >, 10 * before);
-    struct job *job = claim_one(&farm, POOL_BUILD);
-    while (job != NULL && g_strcmp0(job->solver, "ConvOther") != 0) {
-        job_free(job);
-        job = claim_one(&farm, POOL_BUILD);
+    /* It is not worth its time while better rounds are under way, and it is not lost. */
+    for (int i = 0; i < 2; i++) {
+        struct job *job = claim_one(&farm, POOL_BUILD);
+        g_assert_nonnull(job);
+        g_assert_cmpstr(job->solver, ==, "ConvTest");
+        finish(&farm, job);
     }
-    /* the last one, and it was not lost */
-    g_assert_nonnull(job);
-    job_free(job);
-    g_assert_null(claim_one(&farm, POOL_BUILD));
+    expect_next(&farm, 8, "ConvOther");
     farm_clear(&farm);
 }
 
@@ -291,6 +300,38 @@ static void test_where_the_time_went_is_told_by_problem(void)
     farm_clear(&farm);
 }
 
+/* Three jobs wait for their second round. A round takes as long to build as `rounds` take to evaluate. */
+static void begin_three(struct farm *farm, int rounds)
+{
+    const struct planned planned[] = {{8, 1, "ConvTest"}, {16, 1, "ConvTest"}, {24, 1, "ConvTest"}};
+    plan_campaign(farm, planned, 3, 1e6);
+    for (int i = 0; i < 3; i++)
+        work(farm,
+             &(struct tries){.count = 2, .ms = {4.4, 4}, .seconds = 1, .build_seconds = rounds});
+}
+
+static void test_rounds_are_built_ahead_as_many_as_the_devices_take(void)
+{
+    struct farm farm;
+    begin_three(&farm, 0);
+    struct job *first = claim_one(&farm, POOL_BUILD);
+    expect_next(&farm, 16, "ConvTest");
+    g_assert_null(claim_one(&farm, POOL_BUILD));
+    finish(&farm, first);
+    expect_next(&farm, 24, "ConvTest");
+    farm_clear(&farm);
+}
+
+static void test_slow_builds_have_more_rounds_built_ahead(void)
+{
+    struct farm farm;
+    begin_three(&farm, 1);
+    expect_next(&farm, 8, "ConvTest");
+    expect_next(&farm, 16, "ConvTest");
+    expect_next(&farm, 24, "ConvTest");
+    farm_clear(&farm);
+}
+
 static void test_a_budget_set_later_orders_what_waits(void)
 {
     struct farm farm;
@@ -324,6 +365,10 @@ int main(int argc, char **argv)
                     test_the_expected_gain_is_that_of_a_search);
     g_test_add_func("/prospects/where_the_time_went_is_told_by_problem",
                     test_where_the_time_went_is_told_by_problem);
+    g_test_add_func("/prospects/rounds_are_built_ahead_as_many_as_the_devices_take",
+                    test_rounds_are_built_ahead_as_many_as_the_devices_take);
+    g_test_add_func("/prospects/slow_builds_have_more_rounds_built_ahead",
+                    test_slow_builds_have_more_rounds_built_ahead);
     g_test_add_func("/prospects/a_budget_set_later_orders_what_waits",
                     test_a_budget_set_later_orders_what_waits);
     return g_test_run();
