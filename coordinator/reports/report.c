@@ -102,6 +102,7 @@ static void take_winner(struct report_row *row, const struct result *result)
     row->job = result->job;
     row->drift = result->drift;
     row->caches = result->caches;
+    row->verified_share = result->verified_share;
 }
 
 /* Returns the time of a solver's default config, in ms, among the results of one problem; NAN if it
@@ -147,6 +148,11 @@ static const char *default_choice(const GPtrArray *jobs, const struct problem *p
 static double row_weight(const struct report_row *row)
 {
     return row->won ? row->time_ms * row->multiplicity : HUGE_VAL;
+}
+
+bool report_is_partial(const struct report_row *row)
+{
+    return row->verified_share > 0 && row->verified_share < 1;
 }
 
 static int compare_rows(gconstpointer a, gconstpointer b)
@@ -214,6 +220,7 @@ struct report_totals report_sum(const GArray *rows)
         totals.throttled += row->won && (row->conditions.throttle & THROTTLE_MARKED) != 0;
         totals.drifted += row->won && drift_is_large(row->drift);
         totals.drifted_results += row->drifted_results;
+        totals.verified_in_part += row->won && report_is_partial(row);
         totals.use.seconds += row->use.seconds;
         totals.use.busy_seconds += row->use.busy_seconds;
         totals.used += row->use.seconds > 0;

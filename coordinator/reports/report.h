@@ -50,6 +50,7 @@ struct report_row {
      * (schema/store/drift.h) */
     double drift;
     enum caches caches;    /* of that round */
+    double verified_share; /* of the winner, as in struct result */
     int drifted_results;   /* number of kept results, of any solver, whose round drifted */
     struct device_use use; /* GPU time that all of the problem's jobs used; zeros if unknown */
     /* clocks and temperatures of the device during the winner's job; without samples if unknown */
@@ -81,7 +82,8 @@ struct report_totals {
     double pack_ms, packed_bytes;
     /* number of winners measured with one of the reasons for throttling in THROTTLE_MARKED */
     int throttled;
-    int drifted; /* number of winners whose round drifted */
+    int drifted;          /* number of winners whose round drifted */
+    int verified_in_part; /* number of winners of whose results a part was compared */
     /* number of kept results, of any solver, whose round drifted */
     int drifted_results;
     struct device_use use; /* GPU time that all jobs used */
@@ -91,6 +93,9 @@ struct report_totals {
 /* A spread (interquartile range divided by the median) above this hints at other work on the
  * device. */
 #define REPORT_WIDE_SPREAD 0.1
+
+/* Whether only a part of the winner's result was compared when it was verified. */
+bool report_is_partial(const struct report_row *row);
 
 struct report {
     struct campaign *campaign;

@@ -28,6 +28,7 @@ static const struct table_column columns[] = {
     {NULL, "packed_bytes", TABLE_NUMBER, 0},
     {NULL, "drift", TABLE_NUMBER, 3},
     {NULL, "caches", TABLE_TEXT, 0},
+    {NULL, "verified_share", TABLE_NUMBER, 3},
     {NULL, "throttled", TABLE_TEXT, 0},
     {NULL, "sm_mhz_min", TABLE_NUMBER, 0},
     {NULL, "sm_mhz_max", TABLE_NUMBER, 0},
@@ -83,6 +84,7 @@ static Table *row_table(const struct report *report)
         table_text(table, row->caches == CACHES_COLD   ? "cold"
                           : row->caches == CACHES_WARM ? "warm"
                                                        : NULL);
+        cell_known(table, row->verified_share);
         cells_conditions(table, row);
         table_text(table, row->won ? row->config : NULL);
     }
@@ -226,6 +228,26 @@ static void print_drifted(const struct report *report, FILE *out)
     }
 }
 
+/* Names winners of which a part was compared: their other elements were written, and are finite. */
+static void print_partial(const struct report *report, FILE *out)
+{
+    const struct report_totals *totals = &report->totals;
+    if (totals->verified_in_part == 0)
+        return;
+    fprintf(
+        out,
+        "%d of %d winners were verified in part: of each tile, edge and corner some elements were "
+        "compared, since a CPU computes the reference.\n",
+        totals->verified_in_part, totals->problems);
+    for (guint i = 0; i < report->rows->len; i++) {
+        const struct report_row *row = &g_array_index(report->rows, struct report_row, i);
+        char key[PROBLEM_KEY_MAX];
+        if (row->won && report_is_partial(row))
+            fprintf(out, "  %s, %s: %.3g %% of the result\n", problem_key(&row->problem, key),
+                    row->solver, row->verified_share * 100);
+    }
+}
+
 static void print_packing(const struct report_totals *totals, FILE *out)
 {
     if (totals->packed == 0)
@@ -255,6 +277,7 @@ static void print_measured(const struct report *report, FILE *out)
         "estimated best, with its default config; gain: default over ms. Every time is of a verified config.\n",
         out);
     print_packing(&report->totals, out);
+    print_partial(report, out);
     if (report->totals.wide > 0)
         fprintf(
             out,
@@ -308,10 +331,11 @@ void report_print(const struct report *report, FILE *out)
 static json_t *totals_json(const struct report_totals *totals)
 {
     return json_pack(
-        "{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:f, s:f, s:i, s:f, s:f}", "problems",
+        "{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:f, s:f, s:i, s:f, s:f}", "problems",
         totals->problems, "layers", totals->layers, "without_winner", totals->without_winner,
         "wide_spread", totals->wide, "throttled", totals->throttled, "drifted", totals->drifted,
-        "drifted_results", totals->drifted_results, "compared", totals->compared, "naive_ms",
+        "drifted_results", totals->drifted_results, "verified_in_part", totals->verified_in_part,
+        "compared", totals->compared, "naive_ms",
         isfinite(totals->naive_ms) ? json_real(totals->naive_ms) : json_null(), "default_ms",
         totals->default_ms, "tuned_ms", totals->tuned_ms, "packed", totals->packed, "pack_ms",
         totals->pack_ms, "packed_bytes", totals->packed_bytes);

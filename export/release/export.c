@@ -11,6 +11,7 @@ void export_summary_clear(struct export_summary *summary)
 {
     refusals_clear(&summary->refused);
     completeness_clear(&summary->completeness);
+    g_clear_pointer(&summary->verified_in_part, json_decref);
     g_clear_pointer(&summary->files, g_ptr_array_unref);
     g_clear_pointer(&summary->removed, g_ptr_array_unref);
 }
@@ -76,7 +77,7 @@ static bool write_manifest(struct export_work *work, const struct release_name *
                ? work->manifest->write(work->manifest->data, wish, &work->gate.target, files, path,
                                        error)
                : export_manifest_write(&work->gate.target, work->name, release->results, wish,
-                                       &work->summary->completeness, files, path, error);
+                                       work->summary, files, path, error);
 }
 
 static bool write_files(struct export_work *work, unsigned what, GError **error)
@@ -158,6 +159,7 @@ static bool find_damage(struct export_work *work, bool *found, GError **error)
 static void summary_begin_anew(struct export_summary *summary)
 {
     struct refusals refused = summary->refused;
+    g_clear_pointer(&summary->verified_in_part, json_decref);
     const struct export_summary begun = {.refused = refused,
                                          .completeness = summary->completeness,
                                          .files = summary->files,

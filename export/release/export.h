@@ -61,7 +61,9 @@ struct export_summary {
     int lacks[FIND_KEY_LACKS];
     struct refusals refused;
     struct completeness completeness; /* of the exported campaign; all 0 for a golden version */
-    GPtrArray *files;                 /* char *: paths of the files written, the manifest last */
+    /* JSON array of the chosen results that were verified in part: problem, solver, verified_share; NULL for none */
+    json_t *verified_in_part;
+    GPtrArray *files; /* char *: paths of the files written, the manifest last */
     /* char *: paths of another release's files that were removed */
     GPtrArray *removed;
 };

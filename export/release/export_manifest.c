@@ -35,12 +35,15 @@ void export_add_completeness(json_t *object, const struct completeness *complete
 
 /* Writes neither the time nor the campaign's id, so the same results always give the same bytes. */
 bool export_manifest_write(const struct target *target, const char *campaign, const char *results,
-                           const struct export_wish *wish, const struct completeness *completeness,
+                           const struct export_wish *wish, const struct export_summary *summary,
                            json_t *files, const char *path, GError **error)
 {
     json_t *manifest = json_pack("{s:s, s:s, s:o, s:s}", "target", target->id, "campaign", campaign,
                                  "part", export_part_json(wish), "results", results);
-    export_add_completeness(manifest, completeness, false);
+    export_add_completeness(manifest, &summary->completeness, false);
+    json_object_set_new(manifest, "verified_in_part",
+                        summary->verified_in_part != NULL ? json_incref(summary->verified_in_part)
+                                                          : json_array());
     json_object_set_new(manifest, "limits", manifest_limits_json(target));
     json_object_set_new(manifest, "files", files);
     FILE *file = fopen(path, "wbe");

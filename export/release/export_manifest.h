@@ -10,10 +10,11 @@ void export_add_completeness(json_t *object, const struct completeness *complete
 /* Returns the member "part", a new reference: the options of the wish that say which results were
  * asked for. */
 json_t *export_part_json(const struct export_wish *wish);
-/* Writes the manifest TARGET.export.json to `path`. results: the checksum of export_spool_sum().
+/* Writes the manifest TARGET.export.json to `path`. results: the checksum of export_spool_sum(). summary: how complete
+ * the campaign was, and what was verified in part.
  * Takes over the reference to `files`, the member of that name. */
 bool export_manifest_write(const struct target *target, const char *campaign, const char *results,
-                           const struct export_wish *wish, const struct completeness *completeness,
+                           const struct export_wish *wish, const struct export_summary *summary,
                            json_t *files, const char *path, GError **error);
 
 #endif

@@ -115,6 +115,23 @@ static bool add_passed(struct planner *planner, const struct candidate *candidat
     return export_spool_add(planner->spool, planner->source->gate, &item, &id, error);
 }
 
+/* Notes a result of which a part was compared when it was verified. */
+static void note_partial(struct planner *planner, const struct result *result)
+{
+    struct export_summary *summary = planner->summary;
+    char key[PROBLEM_KEY_MAX];
+    if (result->verified_share <= 0 || result->verified_share >= 1) {
+        return;
+    }
+    if (summary->verified_in_part == NULL) {
+        summary->verified_in_part = json_array();
+    }
+    json_array_append_new(summary->verified_in_part,
+                          json_pack("{s:s, s:s, s:f}", "problem",
+                                    problem_key(&result->problem, key), "solver", result->solver,
+                                    "verified_share", result->verified_share));
+}
+
 static bool gate_result(struct planner *planner, const struct result *result,
                         const GPtrArray *group, GError **error)
 {
@@ -130,6 +147,8 @@ static bool gate_result(struct planner *planner, const struct result *result,
     bool done = candidate == NULL || add_passed(planner, candidate, group, error);
     if (candidate == NULL) {
         done = refuse(planner, result, why, reason, error);
+    } else {
+        note_partial(planner, result);
     }
     candidate_free(candidate);
     return done;

@@ -127,6 +127,7 @@ static void read_plan(const json_t *object, struct result *result)
     result->drift = json_member_double(kept, "drift");
     result->throttle = (unsigned)json_member_int(kept, "throttle");
     result->caches = caches_from_json(kept, "cold");
+    result->verified_share = json_member_double(kept, "verified_share");
 }
 
 static gpointer read_result(const json_t *object, const struct problem *problem, GError **error)
@@ -158,9 +159,11 @@ int store_compare_results(gconstpointer a, gconstpointer b)
     return order != 0 ? order : left->rank - right->rank;
 }
 
-/* A kept result, with drift, caches and throttle reasons of the newest round that measured the same time. */
+/* A kept result, with the least share of elements that a round of its job compared, and with drift, caches and throttle
+ * reasons of the newest round that measured the same time. */
 #define SELECT_RESULT                                                                              \
-    "to_jsonb(r) || coalesce("                                                                     \
+    "to_jsonb(r) || jsonb_build_object('verified_share', (SELECT min(v.verified_share)"            \
+    "  FROM outcomes v WHERE v.campaign_id = $1 AND v.job_id = r.job_id)) || coalesce("            \
     " (SELECT jsonb_build_object('drift', o.drift, 'cold', o.cold, 'throttle',"                    \
     "   coalesce((SELECT q.throttle FROM round_conditions q WHERE q.campaign_id = $1"              \
     "             AND q.job_id = r.job_id AND q.number = o.number), 0))"                           \

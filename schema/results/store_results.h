@@ -68,6 +68,9 @@ struct result {
     double drift;
     unsigned throttle;
     enum caches caches;
+    /* The share of the output's elements that were compared when it was verified, the least of its job's rounds; 1:
+     * all, 0: unknown. */
+    double verified_share;
     /* For judged results: a stored round of the job has this config, verified, with the same
      * times, runs and kernels. */
     bool verified;

@@ -553,7 +553,7 @@ static void add_runs(GByteArray *out, const struct round *round)
 
 void outcomes_to_row(GByteArray *out, const struct job *job, const struct round *round, bool open)
 {
-    guint row = rows_begin(out, 20);
+    guint row = rows_begin(out, 21);
     rows_field_int8(out, job->campaign);
     rows_field_int8(out, job->id);
     rows_field_int4(out, round->number);
@@ -579,6 +579,10 @@ void outcomes_to_row(GByteArray *out, const struct job *job, const struct round 
         rows_field_bool(out, round->caches == CACHES_COLD);
     else
         rows_field_null(out, ROW_BOOL);
+    if (round->verified_share > 0)
+        rows_field_double(out, round->verified_share);
+    else
+        rows_field_null(out, ROW_DOUBLE);
     rows_end(out, row);
 }
 

@@ -168,6 +168,7 @@ struct round *round_from_json(const json_t *object, GError **error)
     round->stack = json_member_text(object, "stack");
     round->drift = json_member_double(object, "drift");
     round->caches = caches_from_json(object, "cold");
+    round->verified_share = json_member_double(object, "verified_share");
     round->beyond_limit = json_member_bool(object, "beyond_limit");
     round->remeasures = json_member_bool(object, "remeasures");
     if (read_configs(object, round, error) && read_outcomes(object, round, error))

@@ -48,6 +48,9 @@ struct round {
     /* the default config's time after the round over before (drift.h); 0 if unknown */
     double drift;
     enum caches caches;
+    /* the share of the output's elements that were compared when the configs were verified, the least of them; 0 if
+     * unknown */
+    double verified_share;
     /* taken over from another search: its configs do not count for the job's limit */
     bool beyond_limit;
     /* its outcomes, also failures, replace those of its configs in earlier rounds */

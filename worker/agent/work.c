@@ -344,6 +344,7 @@ struct round *work_copy_round(const struct round *round)
     copy->number = round->number;
     copy->drift = round->drift;
     copy->caches = round->caches;
+    copy->verified_share = round->verified_share;
     copy->remeasures = round->remeasures;
     copy->beyond_limit = round->beyond_limit;
     g_free(copy->stack);

@@ -228,6 +228,7 @@ static bool evaluate(struct state *s, const struct eval_config *config, bool kee
         return false;
     bool done = workbench_verify(&s->bench, &invocation, &verdict, error);
     outcome->error = verdict.error;
+    outcome->verified_share = done ? workbench_verified_share(&s->bench) : 0;
     if (done && verdict.failure != FAILURE_NONE)
         outcome_fail(outcome, verdict.failure, verdict.detail);
     else if (done && !config->only_verify)

@@ -21,6 +21,8 @@ struct evaluation {
     double eval_seconds;
     bool cold;      /* timed runs found cold caches (workbench_is_cold()) */
     int proof_runs; /* runs that a proof compared (proof.h); 0: it was not proved */
+    /* workbench_verified_share() after verifying; 0 if it was not verified */
+    double verified_share;
     char detail[VERDICT_DETAIL_MAX];
 };
 

@@ -636,6 +636,13 @@ static bool judge_copy(struct workbench *bench, struct input_set *set, int copy,
     return input_set_judge(set, &bench->means, memory, rounding, verdict, error);
 }
 
+double workbench_verified_share(const struct workbench *bench)
+{
+    const struct reference *reference = bench->sets[0].reference;
+
+    return workbench_judges(bench) || !reference ? 1 : reference->share;
+}
+
 /* Tells a race from a fault that every run has: runs the wrong config some times more. */
 static bool look_for_race(struct workbench *bench, const struct look *look,
                           struct invocation *invocation, struct verdict *verdict, GError **error)

@@ -110,6 +110,9 @@ void verdict_name_race(struct verdict *verdict);
 bool workbench_verify(struct workbench *bench, struct invocation *invocation,
                       struct verdict *verdict, GError **error);
 
+/* The share of the output's elements that verifying compares: 1, or less where the host's reference is partial. */
+double workbench_verified_share(const struct workbench *bench);
+
 /* Call before timed runs, after packing: outputs get poison, so that a run that does nothing is found. */
 bool workbench_before_timing(struct workbench *bench, GError **error);
 /* Call after timed runs. Looks at guard zones, at the inputs of all copies, and at the outputs: the last run's is

@@ -59,6 +59,7 @@
  *    "detail":"..",          why it failed, or what was compared
  *    "pack_ms":MS,           of packing the filter once, which is no part of a run; 0: the solution does not pack
  *    "cold":true,            timed runs found their operands out of the last-level cache
+ *    "verified_share":SHARE, of the output's elements that were compared; 1: all, 0: it was not verified now
  *    "busy_seconds":..,      time in which a GPU had work, since the last report
  *    "conditions":{..}}      of the device at that time (schema/results/conditions.h); absent: unknown
  *   {"op":"evaluated","id":N,"drift":D,"stopped":false,"repeated":false,"busy_seconds":..,

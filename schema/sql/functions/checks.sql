@@ -129,6 +129,7 @@ BEGIN
                   AND 0 <= ALL (i.error) AND 1e13 > ALL (i.error) AND 0 <= ALL (i.eval_seconds)
                   AND 1e9 > ALL (i.eval_seconds) AND i.total_eval_seconds >= 0
                   AND i.total_eval_seconds < 1e12 AND i.drift >= 0 AND i.drift < 1e12
+                  AND coalesce(i.verified_share > 0 AND i.verified_share <= 1, true)
                   AND (i.pack_ms IS NULL OR 0 <= ALL (i.pack_ms) AND 1e12 > ALL (i.pack_ms))) IS NOT TRUE
                 THEN 'a time, a spread or an error is negative, endless or no number'
             WHEN (i.evaluated >= 0 AND i.pending >= 0 AND i.evaluated + i.pending = size) IS NOT TRUE

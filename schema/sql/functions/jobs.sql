@@ -453,5 +453,6 @@ CREATE OR REPLACE VIEW round_rows AS
            o.error, r.build_seconds, o.eval_seconds, coalesce(o.details, r.details) AS details,
            coalesce(o.evaluated, r.evaluated) AS evaluated,
            coalesce(o.pending, r.pending) AS pending, r.kernels, r.total_build_seconds,
-           coalesce(o.total_eval_seconds, 0) AS total_eval_seconds, r.fence, o.pack_ms, o.cold
+           coalesce(o.total_eval_seconds, 0) AS total_eval_seconds, r.fence, o.pack_ms, o.cold,
+           o.verified_share
     FROM rounds r LEFT JOIN outcomes o USING (campaign_id, job_id, number);

@@ -150,7 +150,8 @@ CREATE OR REPLACE FUNCTION rounds_of_job(its_campaign bigint, its_job bigint, ab
 RETURNS jsonb
 LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
     SELECT coalesce(jsonb_agg(jsonb_build_object('number', r.number, 'is_open', r.is_open,
-        'stack', r.stack, 'drift', r.drift, 'cold', r.cold, 'node', d.node, 'delivered_unix', unix_of(d.at),
+        'stack', r.stack, 'drift', r.drift, 'cold', r.cold,
+        'verified_share', r.verified_share, 'node', d.node, 'delivered_unix', unix_of(d.at),
         'conditions', conditions_item(c),
         'configs', (SELECT coalesce(jsonb_agg(i.item ORDER BY i.at), '[]') FROM config_items(r, about) AS i))
         ORDER BY r.number), '[]')

@@ -109,6 +109,7 @@ struct round *farm_make_round(int number)
     round->number = number;
     round->stack = g_strdup("clang 15.0.6");
     round->caches = CACHES_WARM;
+    round->verified_share = 0.25;
     for (int i = 0; i < 2; i++) {
         round->configs[i].count = 2;
         round->configs[i].values[0] = number;

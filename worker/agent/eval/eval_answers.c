@@ -102,6 +102,14 @@ static void take_times(struct eval_job *job, int index, const char *name)
     outcome->eval_seconds = eval_seconds;
 }
 
+/* A round's share is the least of its verified configs. */
+static void note_share(struct round *round, const struct outcome *outcome, double share)
+{
+    if (eval_is_verified(outcome->failure) && share > 0 &&
+        (round->verified_share <= 0 || share < round->verified_share))
+        round->verified_share = MIN(share, 1);
+}
+
 /* Takes a config's outcome from the child's frame. It replaces an earlier outcome of the config,
  * since the child measures configs again when the device drifted. */
 static void outcome_read(struct eval_job *job, int index, json_t *head)
@@ -138,6 +146,7 @@ static void outcome_read(struct eval_job *job, int index, json_t *head)
             g_strconcat(words, builders ? "; " : NULL, builders, NULL);
     }
     note_caches(job->work.round, outcome, caches_from_json(head, "cold"));
+    note_share(job->work.round, outcome, number(head, "verified_share"));
     struct conditions sample;
     conditions_from_json(json_object_get(head, "conditions"), &sample);
     conditions_add(&job->work.conditions, &sample);
