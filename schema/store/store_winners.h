@@ -3,11 +3,15 @@
  * holds each solver's winners, gathered from kept results (the fastest of all
  * campaigns, also of dropped ones), golden versions and foreign campaigns.
  *
- * A job's prior is at most 16 of them, as texts, the nearest first. Candidates
+ * A second table holds contenders: the ten fastest configs of each solver, problem
+ * and target, from the farm's own campaigns.
+ *
+ * A job's prior is at most 16 of both, as texts, the nearest first. Candidates
  * won for the same solver name, direction, types and layouts. Their distance is
  * the sum of |log2| ratios of the problems' sizes, plus 0 for the same target, 2
  * for the same architecture, 4 for its family, 6 for its vendor, 8 for any
- * other. A candidate may be of another revision, or of another provider's solver
+ * other. A contender is further away than its winner by its place behind it: 1 for
+ * the next fastest, and so on. A candidate may be of another revision, or of another provider's solver
  * with that name: check that it is a config of the job.
  *
  * The prior is made when the job's first round is claimed to be built. It never

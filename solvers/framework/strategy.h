@@ -11,7 +11,8 @@
 
 /* The list of strategies, the default first: ROW(enum constant, name, summary). */
 #define STRATEGIES(ROW)                                                                            \
-    ROW(SEARCH_PRIOR, STRATEGY_PRIOR, "what won for the nearest problems and targets, then local") \
+    ROW(SEARCH_PRIOR, STRATEGY_PRIOR, "what won for the nearest problems and targets, then model") \
+    ROW(SEARCH_MODEL, "model", "where a model of the times expects to gain most")                  \
     ROW(SEARCH_LOCAL, "local", "climbs from several starts")                                       \
     ROW(SEARCH_ANNEALING, "annealing",                                                             \
         "simulated annealing: moves, less and less, to slower configs")                            \

@@ -161,6 +161,7 @@ static propose_fn *const proposers[STRATEGY_COUNT] = {
     [SEARCH_EXHAUSTIVE] = propose_in_order, [SEARCH_RANDOM] = propose_at_random,
     [SEARCH_LOCAL] = propose_locally,       [SEARCH_PRIOR] = propose_from_prior,
     [SEARCH_ANNEALING] = propose_annealing, [SEARCH_GENETIC] = propose_genetic,
+    [SEARCH_MODEL] = propose_by_model,
 };
 
 /* ---- budgets ---- */

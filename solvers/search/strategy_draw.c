@@ -86,6 +86,7 @@ static void heap_rise(GArray *heap)
  * of any size needs little memory. */
 struct draw {
     const struct proposal *proposal;
+    uint64_t seed;
     GArray *heap; /* struct ranked */
     guint most;
 };
@@ -93,7 +94,7 @@ struct draw {
 static bool draw_visit(const struct perf_config *config, gpointer data)
 {
     struct draw *draw = data;
-    struct ranked next = {.rank = config_rank(draw->proposal->seed, config), .config = *config};
+    struct ranked next = {.rank = config_rank(draw->seed, config), .config = *config};
     bool full = draw->heap->len == draw->most;
     if (full && next.rank >= g_array_index(draw->heap, struct ranked, 0).rank)
         return true;
@@ -109,17 +110,25 @@ static bool draw_visit(const struct perf_config *config, gpointer data)
     return true;
 }
 
+void draw_configs(const struct proposal *proposal, uint64_t seed, int most, GArray *configs)
+{
+    g_autoptr(GArray) heap = g_array_new(FALSE, FALSE, sizeof(struct ranked));
+    struct draw draw = {.proposal = proposal, .seed = seed, .heap = heap, .most = (guint)most};
+    proposal->space->walk(proposal->space, draw_visit, &draw);
+    g_array_sort(heap, compare_ranks);
+    for (guint i = 0; i < heap->len; i++)
+        g_array_append_val(configs, g_array_index(heap, struct ranked, i).config);
+}
+
 void propose_drawn(struct proposal *proposal, int most)
 {
     most = MIN(most, proposal->wanted);
     if (most <= 0)
         return;
-    g_autoptr(GArray) heap = g_array_new(FALSE, FALSE, sizeof(struct ranked));
-    struct draw draw = {.proposal = proposal, .heap = heap, .most = (guint)most};
-    proposal->space->walk(proposal->space, draw_visit, &draw);
-    g_array_sort(heap, compare_ranks);
-    for (guint i = 0; i < heap->len; i++)
-        proposal_take(proposal, &g_array_index(heap, struct ranked, i).config);
+    g_autoptr(GArray) drawn = g_array_new(FALSE, FALSE, sizeof(struct perf_config));
+    draw_configs(proposal, proposal->seed, most, drawn);
+    for (guint i = 0; i < drawn->len; i++)
+        proposal_take(proposal, &g_array_index(drawn, struct perf_config, i));
 }
 
 void propose_at_random(struct proposal *proposal)

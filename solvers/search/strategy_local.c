@@ -1,6 +1,6 @@
 /*
  * Local search reads its position from the tries:
- *   1. Until LOCAL_STARTS configs were tried, draw configs at random. A prior replaces these starts.
+ *   1. Until LOCAL_STARTS configs were tried, draw configs at random.
  *   2. Sort the configs that succeeded, fastest first, and pass over those slower than LOCAL_WITHIN times the fastest.
  *   3. For each of them without a known faster neighbour, propose its untried neighbours. A neighbour differs in
  *      one parameter only.
@@ -71,25 +71,4 @@ void propose_locally(struct proposal *proposal)
 {
     propose_drawn(proposal, LOCAL_STARTS - proposal_count(proposal));
     propose_climb(proposal);
-}
-
-/* Proposes configs of the prior, which replaces the random starts. It may use half of a limited
- * number of configs: the other half looks for configs that the prior does not know. */
-void propose_from_prior(struct proposal *proposal)
-{
-    guint most = proposal->prior->len;
-    bool any = false;
-    if (proposal->tries_limit > 0)
-        most = MIN(most, (guint)(proposal->tries_limit + 1) / 2);
-    for (guint i = 0; i < most; i++) {
-        const struct perf_config *config = &g_array_index(proposal->prior, struct perf_config, i);
-        if (!proposal->space->contains(proposal->space, config))
-            continue;
-        proposal_take(proposal, config);
-        any = true;
-    }
-    if (any)
-        propose_climb(proposal);
-    else
-        propose_locally(proposal);
 }

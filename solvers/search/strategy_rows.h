@@ -48,7 +48,13 @@ void propose_in_order(struct proposal *proposal);
 void propose_at_random(struct proposal *proposal);
 /* Takes up to `most` configs drawn evenly from those of the space that are new. */
 void propose_drawn(struct proposal *proposal, int most);
+/* Appends up to `most` configs drawn evenly from those of the space that are new, in the order of their ranks by this
+ * seed. They are not taken. */
+void draw_configs(const struct proposal *proposal, uint64_t seed, int most, GArray *configs);
 void propose_locally(struct proposal *proposal);
+void propose_by_model(struct proposal *proposal);
+/* The same without the draws that it begins with, for a search that knows something already. */
+void propose_modelled(struct proposal *proposal);
 void propose_from_prior(struct proposal *proposal);
 void propose_annealing(struct proposal *proposal);
 void propose_genetic(struct proposal *proposal);

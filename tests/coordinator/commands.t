@@ -86,7 +86,7 @@ my @usage_errors = (
     [qr/'abc' is no id/, 'campaign', 'show', 'abc'],
     [qr/one argument too many/, 'campaign', 'list', 'x'],
     [qr/no 'fly' here/, 'campaign', 'fly'],
-    [qr/prior, local, annealing, genetic, random or exhaustive/, 'tune', '--strategy', 'magic', 'x.txt'],
+    [qr/prior, model, local, annealing, genetic, random or exhaustive/, 'tune', '--strategy', 'magic', 'x.txt'],
     [qr/cannot be negative/, 'tune', '--budget', '-1', 'x.txt'],
     [qr/unknown target 'bogus'/, 'tune', '--target', 'bogus', $layers],
     [qr/no solver .* 'Magic'/, 'tune', '--solvers', 'Magic', 'x.txt'],

@@ -43,9 +43,9 @@ BEGIN
                 ELSE 6 END;
 END $$;
 
--- The configs of a solver that won nearest to the problem on the target, each once, at
--- most 16. It looks at a hundred problems that are as large or larger, and at a hundred
--- smaller ones.
+-- The configs of a solver that won, or were close to winning, nearest to the problem on the target, each
+-- once, at most 16. It looks at a hundred problems that are as large or larger, and at a hundred
+-- smaller ones. Each place behind the winner counts as one more of distance, that is as twice of one size.
 CREATE OR REPLACE FUNCTION nearest_winners(its_solver text, p problems, its_target text) RETURNS text[]
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp SET enable_seqscan = off
 SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
@@ -58,7 +58,7 @@ BEGIN
     SELECT * INTO here FROM targets t WHERE t.id = its_target;
     RETURN ARRAY(
         WITH t AS MATERIALIZED (SELECT o.id, target_distance(here, o) AS distance FROM targets o)
-        SELECT n.config_text
+        SELECT k.config_text
         FROM ((SELECT * FROM winners w
                WHERE w.solver = its_solver AND w.likeness = its_likeness AND w.work >= its_work
                ORDER BY w.work LIMIT 100)
@@ -69,10 +69,17 @@ BEGIN
         JOIN t ON t.id = n.target
         CROSS JOIN LATERAL (SELECT sum(abs(u.a - u.b)) AS distance
                             FROM unnest(n.sizes, its_sizes) AS u(a, b)) AS s
+        CROSS JOIN LATERAL (
+            SELECT n.config_text, 0 AS place
+            UNION ALL
+            SELECT a.config_text, row_number() OVER (ORDER BY a.time_ms, a.config_text COLLATE "C")
+            FROM contenders a
+            WHERE n.origin = 1 AND a.solver = n.solver AND a.target = n.target
+              AND a.problem_id = n.problem_id AND a.config_text <> n.config_text) AS k
         WHERE n.origin >= 0 OR EXISTS (SELECT 1 FROM campaigns c WHERE c.id = -n.origin)
-        GROUP BY n.config_text
-        ORDER BY min(t.distance + s.distance), bool_or(n.problem_id = p.id) DESC,
-                 n.config_text COLLATE "C"
+        GROUP BY k.config_text
+        ORDER BY min(t.distance + s.distance + k.place), bool_or(n.problem_id = p.id) DESC,
+                 k.config_text COLLATE "C"
         LIMIT 16);
 END $$;
 
@@ -155,7 +162,50 @@ BEGIN
     END LOOP;
 END $$;
 
--- Gathers a campaign's winners. A config that won before and was measured again keeps
+-- Gathers the ten fastest configs of each of the campaign's jobs with ids over `after` and up to `last`, from all of
+-- their rounds. Of each solver, problem and target the ten fastest stay; a config's newest time counts.
+CREATE OR REPLACE FUNCTION gather_contenders(campaign bigint, after bigint, last bigint) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+BEGIN
+    WITH tried AS (
+        SELECT j.id AS job_id, j.solver_id, j.problem_id, v.config,
+               (array_agg(t.ms ORDER BY r.number DESC))[1] AS ms
+        FROM (SELECT * FROM jobs a WHERE a.campaign_id = campaign AND a.id > after AND a.id <= last OFFSET 0) AS j
+        CROSS JOIN LATERAL (SELECT * FROM rounds q WHERE q.campaign_id = campaign AND q.job_id = j.id OFFSET 0) AS r
+        CROSS JOIN LATERAL (SELECT * FROM outcomes q WHERE q.campaign_id = campaign AND q.job_id = j.id
+                            AND q.number = r.number AND NOT q.is_open OFFSET 0) AS o
+        CROSS JOIN LATERAL unnest(o.failures, o.median_ms) WITH ORDINALITY AS t(failure, ms, at)
+        JOIN LATERAL configs_of(r.config_counts, r.config_values) AS v ON v.at = t.at
+        WHERE t.failure = @FAILURE_NONE AND t.ms > 0 AND cardinality(v.config) > 0
+        GROUP BY j.id, j.solver_id, j.problem_id, v.config
+    ), best AS (
+        SELECT *, row_number() OVER (PARTITION BY job_id ORDER BY ms, config) AS place FROM tried
+    )
+    INSERT INTO contenders AS k
+    SELECT DISTINCT ON (s.name, c.target, b.problem_id, array_to_string(b.config, ','))
+           s.name, c.target, b.problem_id, array_to_string(b.config, ','), b.ms
+    FROM best b
+    JOIN campaigns c ON c.id = campaign
+    JOIN solvers s ON s.id = b.solver_id
+    WHERE b.place <= 10
+    ORDER BY s.name, c.target, b.problem_id, array_to_string(b.config, ','), b.ms
+    ON CONFLICT (solver, target, problem_id, config_text) DO UPDATE SET time_ms = EXCLUDED.time_ms;
+
+    DELETE FROM contenders k USING (
+        SELECT DISTINCT s.name, c.target, j.problem_id
+        FROM jobs j
+        JOIN campaigns c ON c.id = campaign
+        JOIN solvers s ON s.id = j.solver_id
+        WHERE j.campaign_id = campaign AND j.id > after AND j.id <= last) AS g,
+        LATERAL (SELECT a.config_text, row_number() OVER (ORDER BY a.time_ms, a.config_text COLLATE "C") AS place
+                 FROM contenders a WHERE a.solver = g.name AND a.target = g.target
+                 AND a.problem_id = g.problem_id) AS o
+    WHERE k.solver = g.name AND k.target = g.target AND k.problem_id = g.problem_id
+      AND k.config_text = o.config_text AND o.place > 10;
+END $$;
+
+-- Gathers a campaign's winners and contenders. A config that won before and was measured again keeps
 -- its newer time.
 CREATE OR REPLACE FUNCTION gather_winners(campaign bigint, after bigint, batch integer) RETURNS bigint
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET enable_seqscan = off
@@ -180,6 +230,7 @@ BEGIN
     ON CONFLICT (solver, target, problem_id, origin) DO UPDATE
         SET config_text = EXCLUDED.config_text, time_ms = EXCLUDED.time_ms
         WHERE EXCLUDED.time_ms < w.time_ms OR EXCLUDED.config_text = w.config_text;
+    PERFORM gather_contenders(campaign, after, last);
     RETURN last;
 END $$;
 

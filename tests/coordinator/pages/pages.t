@@ -118,7 +118,7 @@ SKIP: {
     is_deeply complete('skipjack', ''), [sort map { $_->{name} } @{$described{''}{commands}}], 'all are offered';
     is_deeply complete('skipjack', 'campaign', 're'), ['remeasure', 'resume', 'retry'], 'so are verbs';
     is_deeply complete('skipjack', 'tune', '--all'), ['--all-solvers', '--allow-clamped', '--allow-drift'], 'and options';
-    is_deeply complete('skipjack', 'tune', '--strategy', ''), ['annealing', 'exhaustive', 'genetic', 'local', 'prior', 'random'], 'strategies';
+    is_deeply complete('skipjack', 'tune', '--strategy', ''), ['annealing', 'exhaustive', 'genetic', 'local', 'model', 'prior', 'random'], 'strategies';
     is_deeply complete('skipjack', 'tune', '--strategy', '=', 'l'), ['local'], 'also behind an equals sign';
     is_deeply complete('skipjack', 'tune', '--dtype', 'FP32,FP1'), ['FP32,FP16'], 'the last one of a list';
     is_deeply complete('skipjack', 'merge', '--prefer', 'f'), ['fastest', 'first'], 'values that the help lists';

@@ -303,6 +303,42 @@ static void fastest_of_all_campaigns_counts(void)
     farm_clear(&farm);
 }
 
+#define CONTENDERS                                                                                 \
+    "SELECT string_agg(config_text || ' ' || time_ms, ', ' ORDER BY time_ms, config_text) FROM contenders"
+
+/* All verified configs of a job contend; the winner is one of them. They outlive their campaign, as the winner does. */
+static void the_next_configs_are_kept_too(void)
+{
+    struct farm farm;
+    g_autoptr(GError) error = NULL;
+    farm_init(&farm, &(struct order){.jobs = 1, .seed = 1, .configs_limit = 3});
+    farm_work(&farm, 0, true, 1);
+    farm_work(&farm, 1, false, 1);
+    gather(farm.store);
+    role_expect_count(farm.store, CONTENDERS, "0,0 2, 1,0 3");
+    g_assert_true(store_change_campaign(farm.store, farm.campaign, "drop", &error));
+    gather(farm.store);
+    role_expect_count(farm.store, CONTENDERS, "0,0 2, 1,0 3");
+    farm_clear(&farm);
+}
+
+/* A contender is further away than its winner by its place behind it. */
+static void contenders_come_after_nearer_winners(void)
+{
+    g_autoptr(Store) store = scratch_store();
+    struct problem problem;
+    farm_problem(&problem, 64);
+    add_winner(store, &problem, "gfx90a6e", "arch");
+    execute(store, "UPDATE winners SET origin = 1");
+    execute(store, "INSERT INTO contenders SELECT 'S', target, problem_id, c, t FROM winners,"
+                   " unnest(ARRAY['arch', 'next', 'third'], ARRAY[1.0, 1.1, 1.2]) AS u(c, t)");
+    farm_problem(&problem, 256);
+    add_winner(store, &problem, "gfx90a68", "far");
+    farm_problem(&problem, 64);
+    g_autofree char *given = nearest(store, &problem, "gfx90a68");
+    g_assert_cmpstr(given, ==, "arch far next third");
+}
+
 /* A campaign is gathered again when it ends, and when it goes on after its end. */
 static void campaigns_are_gathered_as_they_go(void)
 {
@@ -445,6 +481,9 @@ int main(int argc, char **argv)
                     only_our_solvers_are_taken_from_foreign_campaigns);
     g_test_add_func("/winners/gather/fastest_of_all_campaigns_counts",
                     fastest_of_all_campaigns_counts);
+    g_test_add_func("/winners/gather/the_next_configs_are_kept_too", the_next_configs_are_kept_too);
+    g_test_add_func("/winners/nearest/contenders_come_after_nearer_winners",
+                    contenders_come_after_nearer_winners);
     g_test_add_func("/winners/gather/campaigns_are_gathered_as_they_go",
                     campaigns_are_gathered_as_they_go);
     g_test_add_func("/winners/gather/a_campaign_that_ends_meanwhile_is_gathered_again",

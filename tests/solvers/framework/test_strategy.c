@@ -15,7 +15,7 @@ static void names_are_found_as_they_are_spelled(void)
 /* Databases store these names: strategies may be added, but not renamed. */
 static void stored_names_stay(void)
 {
-    static const char *const stored[] = {"prior",   "local",  "annealing",
+    static const char *const stored[] = {"prior",   "model",  "local",     "annealing",
                                          "genetic", "random", "exhaustive"};
 
     for (gsize i = 0; i < G_N_ELEMENTS(stored); i++)

@@ -98,6 +98,7 @@ static void seeds_give_other_searches(void)
         GString *texts[] = {first, second};
         for (uint64_t seed = 0; seed < 2; seed++) {
             struct searcher_setup setup = setup_of((enum strategy_id)s, seed);
+            setup.prior_count = 0;
             g_autoptr(Searcher) searcher = searcher_new(&setup);
             for (int i = 0; i < 10; i++)
                 made_batch(searcher, 4, made_time, texts[seed]);
@@ -109,8 +110,8 @@ static void seeds_give_other_searches(void)
 /* How many tries until the fastest config, over seeds; a draw needs half of the space. */
 static void those_that_learn_find_the_optimum_sooner_than_a_draw(void)
 {
-    static const enum strategy_id learning[] = {SEARCH_PRIOR, SEARCH_LOCAL, SEARCH_ANNEALING,
-                                                SEARCH_GENETIC};
+    static const enum strategy_id learning[] = {SEARCH_PRIOR, SEARCH_MODEL, SEARCH_LOCAL,
+                                                SEARCH_ANNEALING, SEARCH_GENETIC};
     enum { SEEDS = 20 };
     for (gsize s = 0; s < G_N_ELEMENTS(learning); s++) {
         int tries = 0;

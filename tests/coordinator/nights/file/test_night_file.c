@@ -156,7 +156,7 @@ static void wrong_fields_are_named_with_what_they_take(void)
         {"{" LEAST ", \"search\": {\"configs\": 1.5}}",
          "search.configs: takes a whole number from 0 to 1000000, not 1.5"},
         {"{" LEAST ", \"search\": {\"strategy\": \"best\"}}",
-         "search.strategy: takes a strategy of prior, local, annealing, genetic, random, exhaustive, not \"best\""},
+         "search.strategy: takes a strategy of prior, model, local, annealing, genetic, random, exhaustive, not \"best\""},
         {"{" LEAST ", \"search\": 3}", "search: takes an object, not 3"},
         {"{" LEAST ", \"limits\": {\"workspace_limit\": \"64 apples\"}}",
          "limits.workspace_limit: takes a number of bytes, or a text such as \"64MiB\", not"},
