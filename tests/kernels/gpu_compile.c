@@ -19,7 +19,7 @@
 #include "tests/support/test_effort.h"
 
 /* Each shape but a solver's first one is compiled on one of so many days. */
-#define SHAPE_DAYS 3
+#define SHAPE_DAYS 5
 
 /* The compiler (a clang by name, HIPRTC or NVRTC) and the target with its number of compute
  * units. */
