@@ -13,7 +13,9 @@
  *            the time of a space's fast configs;
  *   real     the same on configs of a solver's space, measured here.
  *
- * usage: bench_noise [steps|ways|racing|real]... [REPEATS]
+ * usage: bench_noise [steps|ways|racing|real]... [KEY]... [REPEATS]
+ *
+ * KEY: a problem for steps and ways instead of their own; at most four.
  */
 #include "tests/support/bench/noise_racing.h"
 #include "tests/support/bench/noise_subject.h"
@@ -47,12 +49,17 @@ static const char *const gpu_problems[PROBLEMS] = {
 
 struct options {
     bool parts[4];
+    const char *keys[PROBLEMS]; /* the problems of steps and ways */
+    int key_count;
     int repeats;
 };
 
-static const char *const *problems_for(const struct noise_device *on)
+static void choose_problems(struct options *options, const struct target *target)
 {
-    return on->target->vendor == VENDOR_CPU ? cpu_problems : gpu_problems;
+    for (; options->key_count < PROBLEMS; options->key_count++)
+        options->keys[options->key_count] = target->vendor == VENDOR_CPU
+                                                ? cpu_problems[options->key_count]
+                                                : gpu_problems[options->key_count];
 }
 
 /* ---- a neighbour that disturbs ---- */
@@ -217,32 +224,35 @@ static void measure_steps(const struct noise_device *on, const char *key, int re
     noise_problem_close(&of);
 }
 
-static void print_steps(const struct noise_device *on, const char *title, int repeats)
+static void print_steps(const struct noise_device *on, const char *title,
+                        const struct options *options)
 {
     struct step_result results[STEP_ROWS] = {0};
 
-    printf("\n%s; medians of the whole protocol, %d rounds of each row:\n", title, repeats);
-    for (gsize p = 0; p < PROBLEMS; p++)
-        measure_steps(on, problems_for(on)[p], repeats, results);
+    printf("\n%s; medians of the whole protocol, %d rounds of each row:\n", title,
+           options->repeats);
+    for (int p = 0; p < options->key_count; p++)
+        measure_steps(on, options->keys[p], options->repeats, results);
     printf("%-14s %8s %10s %9s %11s %10s\n", "left out", "bias", "spread %", "worst %",
            "runs/round", "ms/round");
     for (gsize i = 0; i < STEP_ROWS; i++) {
         const struct step_result *r = &results[i];
-        double rounds = (double)PROBLEMS * repeats;
+        double rounds = (double)options->key_count * options->repeats;
         printf("%-14s %8.3f %10.2f %9.1f %11.0f %10.1f\n", step_rows[i].left_out,
-               exp(r->log_bias / PROBLEMS), 100 * r->spread / PROBLEMS, 100 * r->worst / PROBLEMS,
-               (double)r->cost.runs / rounds, 1e3 * r->cost.seconds / rounds);
+               exp(r->log_bias / options->key_count), 100 * r->spread / options->key_count,
+               100 * r->worst / options->key_count, (double)r->cost.runs / rounds,
+               1e3 * r->cost.seconds / rounds);
     }
     fflush(stdout);
 }
 
-static void part_steps(const struct noise_device *on, int repeats)
+static void part_steps(const struct noise_device *on, const struct options *options)
 {
-    print_steps(on, "steps, one left out at a time, as the device is", repeats);
+    print_steps(on, "steps, one left out at a time, as the device is", options);
     if (on->target->vendor != VENDOR_CPU)
         return;
     GPtrArray *threads = neighbour_new();
-    print_steps(on, "the same beside a neighbour that computes 0.25 s of every 0.7 s", repeats);
+    print_steps(on, "the same beside a neighbour that computes 0.25 s of every 0.7 s", options);
     neighbour_end(threads);
 }
 
@@ -438,14 +448,14 @@ static void measure_ways(const struct noise_device *on, const char *key, int rea
     noise_problem_close(&of);
 }
 
-static void print_ways(double ms[PROBLEMS][WAYS], const int batch[PROBLEMS])
+static void print_ways(double ms[PROBLEMS][WAYS], const int batch[PROBLEMS], int count)
 {
     printf("%-34s", "recorded, us; runs in a batch");
-    for (gsize p = 0; p < PROBLEMS; p++)
+    for (int p = 0; p < count; p++)
         printf(" %9.1f %4d", ms[p][0] * 1e3, batch[p]);
     for (gsize i = 0; i < WAYS; i++) {
         printf("\n%-34s", ways_table[i].name);
-        for (gsize p = 0; p < PROBLEMS; p++) {
+        for (int p = 0; p < count; p++) {
             if (isnan(ms[p][i]))
                 printf(" %14s", "-");
             else
@@ -454,7 +464,7 @@ static void print_ways(double ms[PROBLEMS][WAYS], const int batch[PROBLEMS])
     }
 }
 
-static void part_ways(const struct noise_device *on, int repeats)
+static void part_ways(const struct noise_device *on, const struct options *options)
 {
     double ms[PROBLEMS][WAYS];
     int batch[PROBLEMS];
@@ -462,12 +472,12 @@ static void part_ways(const struct noise_device *on, int repeats)
     printf(
         "\nways to take a run's time, over the recorded way's; the least of %d readings, since other work only makes "
         "readings longer.\nThe columns:\n",
-        repeats * WAY_READINGS);
-    for (gsize p = 0; p < PROBLEMS; p++) {
-        printf("  %s\n", problems_for(on)[p]);
-        measure_ways(on, problems_for(on)[p], repeats * WAY_READINGS, ms[p], &batch[p]);
+        options->repeats * WAY_READINGS);
+    for (int p = 0; p < options->key_count; p++) {
+        printf("  %s\n", options->keys[p]);
+        measure_ways(on, options->keys[p], options->repeats * WAY_READINGS, ms[p], &batch[p]);
     }
-    print_ways(ms, batch);
+    print_ways(ms, batch, options->key_count);
     printf("\nthe floor, two events around a tiny fill: %.1f us\n", on->floor_ms * 1e3);
     fflush(stdout);
 }
@@ -488,6 +498,8 @@ static bool read_options(int argc, char **argv, struct options *options)
             part++;
         if (part < G_N_ELEMENTS(part_names))
             any = options->parts[part] = true;
+        else if (strchr(argv[i], '-') && options->key_count < PROBLEMS)
+            options->keys[options->key_count++] = argv[i];
         else if ((options->repeats = atoi(argv[i])) < 1)
             return false;
     }
@@ -503,7 +515,7 @@ int main(int argc, char **argv)
     struct noise_device on;
 
     if (!read_options(argc, argv, &options)) {
-        fprintf(stderr, "usage: bench_noise [steps|ways|racing|real]... [REPEATS]\n");
+        fprintf(stderr, "usage: bench_noise [steps|ways|racing|real]... [KEY]... [REPEATS]\n");
         return 2;
     }
     if (options.parts[PART_RACING]) {
@@ -514,11 +526,13 @@ int main(int argc, char **argv)
         return 0;
     if (!noise_device_open(&on, temp_folder_path(folder, "pocl")))
         return 1;
+    if (options.key_count == 0)
+        choose_problems(&options, on.target);
     printf("\non %s, %s\n", on.target->id, on.device->row->info(on.device)->stack);
     if (options.parts[PART_WAYS])
-        part_ways(&on, options.repeats);
+        part_ways(&on, &options);
     if (options.parts[PART_STEPS])
-        part_steps(&on, options.repeats);
+        part_steps(&on, &options);
     if (options.parts[PART_REAL])
         noise_racing_real(&on);
     noise_device_close(&on);
