@@ -9,8 +9,7 @@
  * priors that a default campaign found on the other device or problem; the other priors know all its configs, as
  * after a campaign that tried the whole space.
  *
- * The strategies' constants were chosen on the spaces of chosen_on[] and on our problems at even places; rows "judged"
- * are of all others.
+ * The strategies' constants were chosen on the spaces of chosen_on[]; rows "judged" are of all others.
  *
  * usage: bench_search [SEEDS [each]]     each: also a row for each space
  */
@@ -25,7 +24,9 @@
 
 #define OWN_SPACES "tests/bench/spaces"
 
-static const char *const chosen_on[] = {"convolution_RTX_2080_Ti", "gemm_RTX_3090"};
+static const char *const chosen_on[] = {"convolution_RTX_2080_Ti", "convolution_milo_A4000",
+                                        "convolution_milo_MI250X", "dedispersion_milo_A4000",
+                                        "gemm_RTX_3090"};
 
 struct bench_space {
     RecordedSpace *recorded;
@@ -89,24 +90,6 @@ static void add_folder(GPtrArray *spaces, const char *folder, bool own)
     g_ptr_array_sort(files, compare_texts);
     for (guint i = 0; i < files->len; i++)
         add_space(spaces, folder, files->pdata[i], own);
-}
-
-/* Our problems at even places, of the names in order, belong to those on which constants were chosen. */
-static void choose_own(GPtrArray *spaces)
-{
-    g_autoptr(GPtrArray) problems = g_ptr_array_new();
-    for (guint i = 0; i < spaces->len; i++) {
-        struct bench_space *space = spaces->pdata[i];
-        guint place = 0;
-        if (!space->own)
-            continue;
-        while (place < problems->len &&
-               strcmp(problems->pdata[place], space->recorded->about.problem) != 0)
-            place++;
-        if (place == problems->len)
-            g_ptr_array_add(problems, space->recorded->about.problem);
-        space->chosen = place % 2 == 0;
-    }
 }
 
 /* ---- priors ---- */
@@ -272,10 +255,7 @@ static void measure_scenario(const struct bench *bench, const struct scenario *s
         bool own, chosen;
     } sets[] = {{"GPUs: constants chosen on", false, true},
                 {"GPUs: judged", false, false},
-                {"ours, PoCL: chosen on", true, true},
-                {"ours, PoCL: judged", true, false}};
-    struct mean all = {0};
-    int rows = 0;
+                {"ours on PoCL: judged", true, false}};
     for (gsize s = 0; s < G_N_ELEMENTS(sets); s++) {
         struct mean mean = {0};
         for (guint i = 0; i < bench->spaces->len; i++) {
@@ -284,13 +264,7 @@ static void measure_scenario(const struct bench *bench, const struct scenario *s
                 measure_space(bench, scenario, space, &mean);
         }
         print_mean(scenario->label, sets[s].name, &mean);
-        rows += mean.count > 0 ? 1 : 0;
-        for (int i = 0; i < FIGURE_COUNT; i++)
-            all.sums[i] += mean.sums[i];
-        all.count += mean.count;
     }
-    if (rows > 1)
-        print_mean(scenario->label, "all", &all);
 }
 
 static const struct scenario scenarios[] = {
@@ -320,11 +294,10 @@ int main(int argc, char **argv)
         printf("no recorded spaces in SKIPJACK_DATA: only those of the tree\n");
     add_folder(spaces, folder, false);
     add_folder(spaces, OWN_SPACES, true);
-    choose_own(spaces);
     printf("constants of strategies were chosen on");
     for (gsize i = 0; i < G_N_ELEMENTS(chosen_on); i++)
-        printf(" %s,", chosen_on[i]);
-    printf(" and every second problem of " OWN_SPACES "; all other spaces judge them\n");
+        printf("%s %s", i > 0 ? "," : "", chosen_on[i]);
+    printf("; all other spaces judge them\n");
     printf("geometric means over the spaces of the median and the 95th percentile of %d seeds\n",
            bench.seeds);
     print_titles();
