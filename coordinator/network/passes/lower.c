@@ -993,7 +993,9 @@ static bool read_quantum(struct lowering *l, int scale, int zero, struct quantum
         return false;
     }
     if (point != NULL && !value_is_number(point, &quantum->zero)) {
-        fail(l, "the zero point of a tensor must be one constant");
+        fail(l,
+             "the zero point of a tensor must be one constant; take the model in floats: --dtype "
+             "INT8 quantises it");
         return false;
     }
     if (point == NULL || point->shape.type == ELEMENT_UINT8) {
@@ -1297,8 +1299,9 @@ static bool check_inputs(struct graph *graph, GError **error)
         enum data_type type;
         if (!element_type_to_data_type(value->shape.type, &type)) {
             g_set_error(error, NETWORK_ERROR, NETWORK_ERROR_UNSUPPORTED,
-                        "input '%s' is %s, no kernel reads that type", value_name(value),
-                        element_type_name(value->shape.type));
+                        "input '%s' is %s, no kernel reads that type: take the model with inputs "
+                        "of floats, or of int8; --dtype INT8 quantises a model of floats",
+                        value_name(value), element_type_name(value->shape.type));
             return false;
         }
     }

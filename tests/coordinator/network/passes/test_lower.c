@@ -150,6 +150,19 @@ static void test_refusals(void)
     }
 }
 
+static void test_uint8_input(void)
+{
+    static const int64_t dims[] = {1, 3, 4, 4};
+    struct shape shape;
+    g_autoptr(GError) error = NULL;
+    g_autoptr(Graph) graph = graph_new("test");
+    shape_set_packed(&shape, ELEMENT_UINT8, 4, dims, NULL);
+    graph_add_output(graph, graph_add_input(graph, "x", &shape));
+    g_assert_false(network_lower(graph, &error));
+    g_assert_error(error, NETWORK_ERROR, NETWORK_ERROR_UNSUPPORTED);
+    g_assert_true(g_pattern_match_simple("input 'x' is uint8*inputs of floats*", error->message));
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -158,5 +171,6 @@ int main(int argc, char **argv)
         g_test_add_data_func(path, networks[i].lines, test_same_results);
     }
     g_test_add_func("/lower/what_no_kernel_does_is_named", test_refusals);
+    g_test_add_func("/lower/a_uint8_input_is_refused_with_the_remedy", test_uint8_input);
     return g_test_run();
 }
