@@ -237,8 +237,8 @@ int command_report(int argc, char **argv)
         {"cold", 0, 0, G_OPTION_ARG_NONE, &a.cold,
          "--dynamic: compile, load and run everything from empty caches, now", NULL},
         {"fusion", 0, 0, G_OPTION_ARG_FILENAME, &a.fusion,
-         "of this file of autotune: run its networks unfused, fused, and fused with configs tuned "
-         "alone",
+         "of this file of autotune, or of the network of this name, whose file is in this folder: "
+         "run it unfused, fused, and fused with configs tuned alone",
          "FILE"},
         CLI_JSON_OPTION(&a.as_json),
         {0},

@@ -1,10 +1,10 @@
-# A small convolutional network in ONNX, written byte by byte: conv 3x3 with bias, relu, conv 1x1, the sum of both, relu,
+# Small convolutional networks in ONNX, written byte by byte: conv 3x3 with bias, relu, conv 1x1, the sum of both, relu,
 # and the mean of each channel. Field numbers are those of onnx.proto.
 package SmallModel;
 use strict;
 use warnings;
 use Exporter 'import';
-our @EXPORT = qw(small_model);
+our @EXPORT = qw(small_model tiny_model);
 
 sub varint {
     my ($value) = @_;
@@ -20,7 +20,7 @@ sub bytes  { return varint($_[0] << 3 | 2) . varint(length $_[1]) . $_[1] }
 
 sub value_info {
     my ($name, @dims) = @_;
-    my $shape = join '', map { bytes(1, number(1, $_)) } @dims;
+    my $shape = join '', map { bytes(1, /^\d+$/ ? number(1, $_) : bytes(2, $_)) } @dims;
     return bytes(1, $name) . bytes(2, bytes(1, number(1, 1) . bytes(2, $shape)));
 }
 
@@ -46,9 +46,10 @@ sub values_of {
     return map { (($_ * $step) % 19 - 9) * $scale } 1 .. $count;
 }
 
-# The model's bytes. size: of its square input of 3 channels; seed changes the weights.
+# The model's bytes. size: of its square input of 3 channels; seed changes the weights; height: its name where the model
+# leaves it open.
 sub small_model {
-    my ($size, $seed) = @_;
+    my ($size, $seed, $height) = @_;
     my @nodes = (
         node('Conv', 'first', [qw(x w1 b1)], ints('pads', 1, 1, 1, 1)),
         node('Relu', 'bent', ['first']),
@@ -62,9 +63,21 @@ sub small_model {
         tensor('b1', [8], values_of(8, 3, 0.1)),
         tensor('w2', [8, 8, 1, 1], values_of(64, 7, 0.05)),
     );
-    my $graph = join('', map { bytes(1, $_) } @nodes) . bytes(2, 'small')
-        . join('', map { bytes(5, $_) } @weights) . bytes(11, value_info('x', 1, 3, $size, $size))
-        . bytes(12, value_info('mean', 1, 8, 1, 1));
+    return model_of('small', \@nodes, \@weights, value_info('x', 1, 3, $height // $size, $size),
+        value_info('mean', 1, 8, 1, 1));
+}
+
+# The first two nodes alone: conv 3x3 with bias, relu.
+sub tiny_model {
+    my @nodes = (node('Conv', 'first', [qw(x w1 b1)], ints('pads', 1, 1, 1, 1)), node('Relu', 'y', ['first']));
+    my @weights = (tensor('w1', [8, 3, 3, 3], values_of(8 * 27, 5, 0.05)), tensor('b1', [8], values_of(8, 3, 0.1)));
+    return model_of('tiny', \@nodes, \@weights, value_info('x', 1, 3, 4, 4), value_info('y', 1, 8, 4, 4));
+}
+
+sub model_of {
+    my ($name, $nodes, $weights, $input, $output) = @_;
+    my $graph = join('', map { bytes(1, $_) } @$nodes) . bytes(2, $name)
+        . join('', map { bytes(5, $_) } @$weights) . bytes(11, $input) . bytes(12, $output);
     return number(1, 8) . bytes(7, $graph) . bytes(8, bytes(1, '') . number(2, 13));
 }
 

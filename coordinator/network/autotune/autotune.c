@@ -49,6 +49,7 @@ static void describe(struct autotune *tune)
     file->calibration = model_calibration(model);
     set_joined(&file->samples, model->wish->calibrate);
     set_joined(&file->inputs, model->wish->inputs);
+    set_joined(&file->dims, model->wish->dims);
 }
 
 /* Why the file's results cannot be taken over; NULL if they can. */
@@ -62,6 +63,8 @@ static const char *why_not(const struct autotune *tune, const struct tuned_file 
         return "it was made by other software";
     if (old->batch != tune->file.batch)
         return "it has another batch";
+    if (g_strcmp0(old->dims, tune->file.dims) != 0)
+        return "it was made with another --dim";
     if (old->seed != tune->file.seed || g_strcmp0(old->calibration, tune->file.calibration) != 0 ||
         g_strcmp0(old->samples, tune->file.samples) != 0 ||
         g_strcmp0(old->inputs, tune->file.inputs) != 0)
@@ -74,7 +77,7 @@ static bool solvers_are_current(const struct tuned_combination *combination)
     for (int i = 0; i < combination->step_count; i++) {
         const struct tuned_step *step = &combination->steps[i];
         const struct solver *solver = solver_find(step->solver);
-        if (!solver || solver->revision != step->revision || step->pinned)
+        if (!solver || solver->revision != step->revision || step->pinned || step->estimated)
             return false;
     }
     return true;
@@ -237,22 +240,35 @@ static GArray *problems_of_plan(const struct autotune *tune, const struct networ
     return problems;
 }
 
+/* For a step of which no config was measured: none was right, none of the solvers asked for serves it, or the budget was
+ * spent. The pipeline verifies it where it runs, as it does all steps. */
+static struct choice *stand_in(const struct autotune *tune, const struct plan_step *step,
+                               GError **error)
+{
+    char key[PROBLEM_KEY_MAX];
+    struct choice *choice = choice_by_estimate(&step->problem, &tune->tuning.machine.target);
+    if (choice)
+        cli_note("  step '%s' is untuned: no config of any solver was measured for it; %s%s%s does "
+                 "it, by its estimate\n",
+                 step->name, choice->solver, choice->config[0] ? " " : "", choice->config);
+    else
+        g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_EMPTY,
+                    "no config of any solver was measured for %s, and none serves it by default",
+                    problem_key(&step->problem, key));
+    return choice;
+}
+
 static struct choice *choose(const struct plan_step *step, int index, void *data, GError **error)
 {
     const struct autotune *tune = data;
     const struct pin *pin = pin_of(tune, step);
-    char key[PROBLEM_KEY_MAX];
     (void)index;
     if (pin)
         return choice_pinned(&step->problem, &tune->tuning.machine.target, pin->solver, pin->config,
                              INT64_MAX, error);
     const struct choice *tuned = tuning_choice(&tune->tuning, &step->problem);
-    if (!tuned) {
-        g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_EMPTY,
-                    "no config of any solver was measured for %s",
-                    problem_key(&step->problem, key));
-        return NULL;
-    }
+    if (!tuned)
+        return stand_in(tune, step, error);
     struct choice *choice =
         choice_pinned(&step->problem, &tune->tuning.machine.target, tuned->solver, tuned->config,
                       tuned->workspace_bytes, error);

@@ -77,8 +77,11 @@ struct choice *choice_by_estimate(const struct problem *problem, const struct ta
     struct perf_config config;
     char text[CONFIG_TEXT_MAX];
     best->default_config(problem, &context, &config);
-    return choice_pinned(problem, target, best->name, perf_config_format(&config, text), INT64_MAX,
-                         NULL);
+    struct choice *choice = choice_pinned(problem, target, best->name,
+                                          perf_config_format(&config, text), INT64_MAX, NULL);
+    if (choice)
+        choice->is_estimated = true;
+    return choice;
 }
 
 struct choice *choice_pinned(const struct problem *problem, const struct target *target,

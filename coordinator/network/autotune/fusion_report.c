@@ -21,16 +21,18 @@ struct pair {
     const struct tuned_combination *plain, *fused; /* as tuned */
     struct network_plan *plans[WAY_COUNT];         /* the last two are one */
     struct tuned_combination run[WAY_COUNT];       /* what came of running them now */
+    int *fused_of;    /* for each unfused step: the fused step that does it, -1 for none */
     bool *alone_fits; /* for each fused step: whether the config that won alone can be run fused */
 };
 
 struct fusion_report {
     const char *path;
+    char *found; /* the path, if a network's name was given; else NULL */
     double seconds;
     struct tuned_file file;
     struct model_wish wish;
     struct model model;
-    char **samples;
+    struct tuned_words words;
     struct machine machine;
     struct pair *current;
 };
@@ -80,12 +82,26 @@ static struct choice *choose_fused(const struct plan_step *step, int index, void
     return choose_tuned(report, report->current->fused, step, error);
 }
 
+/* What was tuned for the operator of a fused step in the unfused network: there its problem has no epilogue, or, in INT8,
+ * the requantisation alone. NULL if it was done in another way. */
+static const struct tuned_step *find_operator(const struct pair *pair, int index)
+{
+    const struct plan_step *step = plan_step_at(pair->plans[WAY_TUNED_FUSED], index);
+    const struct network_plan *plain = pair->plans[WAY_UNFUSED];
+    for (guint i = 0; i < plain->steps->len; i++) {
+        const struct plan_step *other = plan_step_at(plain, (int)i);
+        if (pair->fused_of[i] == index && problem_equal(&other->alone, &step->alone))
+            return find_problem(pair->plain, &other->problem);
+    }
+    return NULL;
+}
+
 /* The config that won for the operator alone, if its solver can do the epilogue with it; else the fused one's. */
 static struct choice *choose_alone(const struct plan_step *step, int index, void *data,
                                    GError **error)
 {
     const struct fusion_report *report = data;
-    const struct tuned_step *alone = find_problem(report->current->plain, &step->alone);
+    const struct tuned_step *alone = find_operator(report->current, index);
     struct choice *choice =
         alone ? choice_pinned(&step->problem, &report->machine.target, alone->solver, alone->config,
                               alone->workspace_bytes, NULL)
@@ -120,6 +136,30 @@ static bool run_way(struct fusion_report *report, enum way way, int *caught, GEr
     return false;
 }
 
+/* Which fused step does each unfused one: by the model's first node that it does; a step that does none (it quantises or
+ * dequantises) by its name, or as the step that comes next. */
+static int *match_steps(const struct network_plan *plain, const struct network_plan *fused)
+{
+    g_autoptr(GHashTable) place = g_hash_table_new(g_str_hash, g_str_equal);
+    int *fused_of = g_new(int, plain->steps->len + 1);
+    int next = -1;
+    for (int i = (int)fused->steps->len - 1; i >= 0; i--) {
+        const struct plan_step *step = plan_step_at(fused, i);
+        for (int n = 0; step->nodes[n]; n++)
+            g_hash_table_insert(place, step->nodes[n], GINT_TO_POINTER(i + 1));
+        if (!step->nodes[0])
+            g_hash_table_insert(place, step->name, GINT_TO_POINTER(i + 1));
+    }
+    for (int i = (int)plain->steps->len - 1; i >= 0; i--) {
+        const struct plan_step *step = plan_step_at(plain, i);
+        const char *name = step->nodes[0] ? step->nodes[0] : step->name;
+        int found = GPOINTER_TO_INT(g_hash_table_lookup(place, name)) - 1;
+        fused_of[i] = found >= 0 ? found : next;
+        next = fused_of[i];
+    }
+    return fused_of;
+}
+
 static bool plan_pair(struct fusion_report *report, struct pair *pair, GError **error)
 {
     struct combination plain, fused;
@@ -132,7 +172,7 @@ static bool plan_pair(struct fusion_report *report, struct pair *pair, GError **
     pair->plans[WAY_TUNED_ALONE] = pair->plans[WAY_TUNED_FUSED];
     if (!pair->plans[WAY_TUNED_FUSED])
         return false;
-    network_plan_set_groups(pair->plans[WAY_UNFUSED], pair->plans[WAY_TUNED_FUSED]);
+    pair->fused_of = match_steps(pair->plans[WAY_UNFUSED], pair->plans[WAY_TUNED_FUSED]);
     pair->alone_fits = g_new0(bool, pair->plans[WAY_TUNED_FUSED]->steps->len + 1);
     return true;
 }
@@ -143,6 +183,7 @@ static void pair_clear(struct pair *pair)
     network_plan_free(pair->plans[WAY_TUNED_FUSED]);
     for (int way = 0; way < WAY_COUNT; way++)
         tuned_combination_clear(&pair->run[way]);
+    g_free(pair->fused_of);
     g_free(pair->alone_fits);
 }
 
@@ -165,7 +206,7 @@ static void find_subgraph(const struct pair *pair, int index, struct subgraph *s
                                   .fused = &pair->run[WAY_TUNED_FUSED].steps[index],
                                   .alone_fits = pair->alone_fits[index]};
     for (guint i = 0; i < plain->steps->len; i++) {
-        if (plan_step_at(plain, (int)i)->group != step->group)
+        if (pair->fused_of[i] != index)
             continue;
         subgraph->unfused_ms += pair->run[WAY_UNFUSED].steps[i].pipeline_ms;
         subgraph->kernels++;
@@ -272,14 +313,66 @@ static void show_pair(struct fusion_report *report, json_t *list)
 
 /* ---- the whole ---- */
 
+static int by_name(gconstpointer a, gconstpointer b)
+{
+    const char *const *left = a, *const *right = b;
+    return strcmp(*left, *right);
+}
+
+/* The files of autotune for this network in the current folder, in the order of their names. */
+static GPtrArray *files_of(const char *network)
+{
+    GPtrArray *found = g_ptr_array_new_with_free_func(g_free);
+    g_autoptr(GDir) folder = g_dir_open(".", 0, NULL);
+    const char *name;
+    while (folder && (name = g_dir_read_name(folder))) {
+        struct tuned_file file;
+        if (!g_str_has_suffix(name, ".json") || !g_file_test(name, G_FILE_TEST_IS_REGULAR))
+            continue;
+        if (tuned_file_read(&file, name, NULL) && strcmp(file.network, network) == 0)
+            g_ptr_array_add(found, g_strdup(name));
+        tuned_file_clear(&file);
+    }
+    g_ptr_array_sort(found, by_name);
+    return found;
+}
+
+/* A network's name in the place of a file: its one file in the current folder. The database has no model, so only a file
+ * of autotune says what to run. */
+static bool find_file(struct fusion_report *report, GError **error)
+{
+    if (g_file_test(report->path, G_FILE_TEST_EXISTS) || strchr(report->path, G_DIR_SEPARATOR))
+        return true;
+    g_autoptr(GPtrArray) found = files_of(report->path);
+    if (found->len == 1) {
+        report->found = g_strdup(g_ptr_array_index(found, 0));
+        cli_note("the network '%s' is in '%s'\n", report->path, report->found);
+        report->path = report->found;
+        return true;
+    }
+    if (found->len == 0)
+        g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
+                    "there is no file '%s', and no file of autotune in this folder is of a network "
+                    "of this name; make one: skipjack autotune MODEL.onnx --fusion pick_global "
+                    "--no-prune -o tuned.json",
+                    report->path);
+    else
+        g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
+                    "%u files of autotune in this folder are of the network '%s', such as '%s' and "
+                    "'%s': name one of them",
+                    found->len, report->path, (char *)g_ptr_array_index(found, 0),
+                    (char *)g_ptr_array_index(found, 1));
+    return false;
+}
+
 static bool open_report(struct fusion_report *report, GError **error)
 {
-    if (!tuned_file_read(&report->file, report->path, error))
+    if (!find_file(report, error) || !tuned_file_read(&report->file, report->path, error))
         return false;
     report->wish = (struct model_wish){.path = report->file.model,
                                        .batch = report->file.batch,
                                        .seed = (uint64_t)report->file.seed};
-    if (!tuned_file_wish(&report->file, &report->wish, &report->samples, error) ||
+    if (!tuned_file_wish(&report->file, &report->wish, &report->words, error) ||
         !model_open(&report->model, &report->wish, error) ||
         !machine_probe(&report->machine, error))
         return false;
@@ -352,7 +445,8 @@ int fusion_report_run(const char *path, double seconds, bool as_json)
         table_show_json(json_incref(list));
     json_decref(list);
     model_clear(&report.model);
-    g_strfreev(report.samples);
+    tuned_words_clear(&report.words);
+    g_free(report.found);
     machine_clear(&report.machine);
     tuned_file_clear(&report.file);
     if (caught) {

@@ -14,7 +14,8 @@
 
 struct run_network {
     char *apply, *output, *model_path;
-    char **inputs, **dims, **samples;
+    char **inputs, **dims;
+    struct tuned_words words;
     gint64 batch, seed;
     double seconds;
     gboolean layers, as_json;
@@ -51,6 +52,9 @@ static bool check_fit(const struct run_network *run, GError **error)
         g_autofree char *ours = g_strdup_printf("%" G_GINT64_FORMAT, run->model.batch);
         return refuse(run, error, "the batch", theirs, ours);
     }
+    g_autofree char *dims = run->dims ? g_strjoinv(",", run->dims) : NULL;
+    if (dims && g_strcmp0(file->dims, dims) != 0)
+        return refuse(run, error, "the --dim", file->dims ? file->dims : "of nobody", dims);
     if (file->winner >= 0)
         return true;
     g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
@@ -68,7 +72,7 @@ static bool read_tuned(struct run_network *run, GError **error)
         run->wish.batch = run->file.batch;
     if (run->seed == 0)
         run->wish.seed = (uint64_t)run->file.seed;
-    return tuned_file_wish(&run->file, &run->wish, &run->samples, error);
+    return tuned_file_wish(&run->file, &run->wish, &run->words, error);
 }
 
 static bool choose_knobs(struct run_network *run, GError **error)
@@ -115,6 +119,7 @@ static struct choice *choose_applied(const struct run_network *run, const struct
     if (choice && !tuned->pinned) {
         choice->median_ms = tuned->alone_ms;
         choice->spread = tuned->spread;
+        choice->is_estimated = tuned->estimated;
     }
     return choice;
 }
@@ -151,7 +156,7 @@ static void print_layers(const struct tuned_combination *c)
     for (int i = 0; i < c->step_count; i++) {
         const struct tuned_step *step = &c->steps[i];
         char alone[24] = "-";
-        if (!step->pinned)
+        if (step->alone_ms > 0)
             g_snprintf(alone, sizeof alone, "%.4f", step->alone_ms);
         printf("%-28.28s %10s %10.4f  %-24s %s\n", step->name, alone, step->pipeline_ms,
                step->solver, step->config);
@@ -165,7 +170,7 @@ static void print_text(const struct run_network *run, const struct tuned_combina
     int alone = 0;
     for (int i = 0; i < c->step_count; i++) {
         steps += c->steps[i].pipeline_ms;
-        alone += !c->steps[i].pinned;
+        alone += c->steps[i].alone_ms > 0;
     }
     printf("%s, batch %" G_GINT64_FORMAT ", %s, on %s\n", run->model.name, run->model.batch, knobs,
            run->machine.target.id);
@@ -273,7 +278,7 @@ static void clear(struct run_network *run)
     g_free(run->model_path);
     g_strfreev(run->inputs);
     g_strfreev(run->dims);
-    g_strfreev(run->samples);
+    tuned_words_clear(&run->words);
 }
 
 int command_run_network(int argc, char **argv)

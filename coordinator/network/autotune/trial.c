@@ -6,13 +6,22 @@
 
 #include <string.h>
 
-bool tuned_file_wish(const struct tuned_file *file, struct model_wish *wish, char ***samples,
-                     GError **error)
+void tuned_words_clear(struct tuned_words *words)
+{
+    g_clear_pointer(&words->samples, g_strfreev);
+    g_clear_pointer(&words->dims, g_strfreev);
+}
+
+bool tuned_file_wish(const struct tuned_file *file, struct model_wish *wish,
+                     struct tuned_words *words, GError **error)
 {
     const char *files = file->samples ? file->samples : file->inputs;
-    *samples = files ? g_strsplit(files, ",", -1) : NULL;
-    wish->calibrate = *samples;
+    words->samples = files ? g_strsplit(files, ",", -1) : NULL;
+    words->dims = file->dims ? g_strsplit(file->dims, ",", -1) : NULL;
+    wish->calibrate = words->samples;
     wish->calibrates_randomly = files == NULL;
+    if (!wish->dims)
+        wish->dims = words->dims;
     if (!file->calibration || model_calibration_parse(file->calibration, wish))
         return true;
     g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
@@ -97,8 +106,9 @@ static void take_steps(const struct trial *trial, struct tuned_combination *comb
         step->alone_ms = choice->median_ms;
         step->spread = choice->spread;
         step->pipeline_ms = number_of(json_array_get(steps, (size_t)i), "median_ms");
-        step->pinned = choice->median_ms <= 0;
-        combination->sum_ms += step->pinned ? step->pipeline_ms : step->alone_ms;
+        step->estimated = choice->is_estimated;
+        step->pinned = choice->median_ms <= 0 && !choice->is_estimated;
+        combination->sum_ms += choice->median_ms > 0 ? step->alone_ms : step->pipeline_ms;
     }
 }
 

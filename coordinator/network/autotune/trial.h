@@ -8,10 +8,17 @@
 #include "coordinator/network/autotune/model.h"
 #include "coordinator/network/autotune/tuned_file.h"
 
-/* Takes from a file of autotune what its plans depend on: how INT8 was calibrated, and with which samples (*samples, which the
- * wish points into; free it with g_strfreev()). Samples are the user's files, or the inputs of the file, or random. */
-bool tuned_file_wish(const struct tuned_file *file, struct model_wish *wish, char ***samples,
-                     GError **error);
+/* Lists that a wish points into. */
+struct tuned_words {
+    char **samples, **dims;
+};
+void tuned_words_clear(struct tuned_words *words);
+
+/* Takes from a file of autotune what its plans depend on: the sizes of open dimensions, if the wish has none, how INT8 was
+ * calibrated, and with which samples: the user's files, or the inputs of the file, or random ones. Clear *words after the
+ * last use of the wish, and after failure, too. */
+bool tuned_file_wish(const struct tuned_file *file, struct model_wish *wish,
+                     struct tuned_words *words, GError **error);
 
 /* Chooses the solver of a step: a choice that the caller owns, or NULL with an error. */
 typedef struct choice *(*trial_chooser)(const struct plan_step *step, int index, void *data,

@@ -47,10 +47,13 @@ static const struct field step_fields[] = {
     OPTIONAL_TEXT(tuned_step, config, "The solver's config; absent if the solver has none"),
     COUNT(tuned_step, revision, "The solver's revision"),
     COUNT(tuned_step, workspace_bytes, "Bytes of workspace that the config needs"),
-    NUMBER(tuned_step, alone_ms, "Median of its time alone in ms, with cold caches; 0 if pinned"),
+    NUMBER(tuned_step, alone_ms,
+           "Median of its time alone in ms, with cold caches; 0 if pinned or estimated"),
     NUMBER(tuned_step, spread, "Interquartile range of these times divided by their median"),
     NUMBER(tuned_step, pipeline_ms, "Median of its time in ms in its place in the pipeline"),
     YES(tuned_step, pinned, "The user pinned solver and config"),
+    YES(tuned_step, estimated,
+        "No config was measured alone: the solver with the best estimate stands in, untuned"),
 };
 static const struct field_object step_object = {
     .name = "step",
@@ -115,6 +118,9 @@ static const struct field file_fields[] = {
                   "Files of the samples that INT8 was calibrated with, joined by commas"),
     OPTIONAL_TEXT(tuned_file, inputs,
                   "Files of the inputs, joined by commas; absent: random numbers"),
+    OPTIONAL_TEXT(tuned_file, dims,
+                  "Sizes of dimensions that the model leaves open, as --dim takes them, "
+                  "joined by commas"),
     TEXT(tuned_file, target, "The target that it was measured on"),
     TEXT(tuned_file, device, "The device's own name"),
     TEXT(tuned_file, stack, "The software that built and ran it"),

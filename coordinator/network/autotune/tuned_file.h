@@ -24,9 +24,10 @@ struct tuned_step {
     char *problem; /* its key */
     char *solver, *config;
     gint64 revision, workspace_bytes;
-    double alone_ms, spread; /* measured alone, caches cold; 0 if it was pinned */
+    double alone_ms, spread; /* measured alone, caches cold; 0 if it was pinned or estimated */
     double pipeline_ms;      /* in its place in the pipeline */
     gboolean pinned;
+    gboolean estimated; /* no config was measured: the solver with the best estimate stands in */
 };
 
 struct tuned_combination {
@@ -56,6 +57,7 @@ struct tuned_file {
     /* How INT8 was calibrated: "min_max, channel", and files of samples joined by commas; NULL: the inputs. */
     char *calibration, *samples;
     char *inputs; /* files, joined by commas; NULL: random numbers of the seed */
+    char *dims;   /* the values of --dim, joined by commas; NULL for none */
     char *target, *device, *stack, *program;
     char *created; /* ISO 8601, UTC */
     struct tuned_combination *combinations;

@@ -111,9 +111,18 @@ enum supervise_end tuning_run(struct tuning *tuning, const char *name, const GAr
     if (missing->len == 0)
         return SUPERVISE_DONE;
     request.name = (char *)(uintptr_t)name;
+    GError *why = NULL;
     /* A Ctrl-C that comes once the campaign is entered waits for the supervisor, which says how to go on. */
     process_block_signals();
-    if (enter_campaign(tuning->store, &request, &tuning->machine, missing, &entered, error)) {
+    bool is_entered =
+        enter_campaign(tuning->store, &request, &tuning->machine, missing, &entered, &why);
+    if (g_error_matches(why, COORDINATOR_ERROR, COORDINATOR_ERROR_EMPTY)) {
+        /* No solver that is asked for serves any of them: they stay without a choice. */
+        g_clear_error(&why);
+        end = SUPERVISE_DONE;
+    } else if (!is_entered) {
+        g_propagate_error(error, why);
+    } else {
         cli_note("campaign %" G_GINT64_FORMAT " ('%s'): %u problems, %d jobs, %d of them with "
                  "results of earlier campaigns\n",
                  entered.campaign->id, name, missing->len, entered.campaign->jobs, entered.reused);

@@ -16,6 +16,7 @@ struct choice {
     int revision;
     int64_t workspace_bytes;
     double median_ms, spread; /* 0 if it was not measured alone */
+    bool is_estimated;        /* by choice_by_estimate() */
 };
 
 void choice_free(struct choice *choice); /* NULL is allowed */

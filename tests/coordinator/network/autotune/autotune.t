@@ -117,17 +117,40 @@ write_file("$folder/no.json", '{"skipjack_tuned": 1,');
 isnt status_of('run-network', $model, '--apply', "$folder/no.json"), 0, 'no JSON is refused';
 like said(), qr/cannot read '.*no\.json', line 1/, 'with the line';
 
+# --- all knobs at once ---
+
+my $tiny = "$folder/tiny.onnx";
+write_file($tiny, tiny_model());
+is status_of('autotune', $tiny, '-o', "$folder/picked.json", (map { ("--$_", 'pick_global') } qw(dtype layout fusion)),
+    qw(--knob ConvDirectNaive= --knob PointwiseNaive= --no-prune --seconds 0.005)), 0, 'all knobs are picked by measuring'
+    or diag said();
+$file = decode_json(read_file("$folder/picked.json"));
+my %seen = map { join(' ', @$_{qw(dtype layout fusion)}) => $_->{state} } @{$file->{combinations}};
+is scalar keys %seen, 3 * 2 * 3, 'each type with each layout and each level of fusion';
+is join(' ', grep { $seen{$_} ne 'measured' } sort keys %seen), '', 'was measured';
+my ($quickest) = sort { $a->{pipeline_ms} <=> $b->{pipeline_ms} }
+    grep { $_->{state} eq 'measured' } @{$file->{combinations}};
+is $file->{combinations}[$file->{winner}]{pipeline_ms}, $quickest->{pipeline_ms}, 'and the quickest of all wins';
+
 # --- what fusing gains ---
 
 is status_of('report', '--fusion', $tuned), 0, 'fusion is reported' or diag said();
 like printed(), qr/^2 subgraphs; \d winners differ/m, 'for its two subgraphs';
 like printed(), qr/^pipeline: unfused [\d.]+ ms, fused with configs tuned alone [\d.]+ ms/m, 'and the whole';
+isnt status_of('report', '--fusion', 'resnet51'), 0, 'a network of which nothing was tuned is refused';
+like said(), qr/no file of autotune in this folder is of a network of this name; make one: skipjack autotune/,
+    'with what to do';
 
 # --- pins, types, samples ---
 
-my @one = ('--no-prune', @quick, '-o', "$folder/pinned.json");
+# No solver that is asked for serves the last step, a pool.
+my @one = ('--no-prune', '--configs', 1, '--seconds', '0.02', '--solvers', 'ConvCpuDirect', '-o', "$folder/pinned.json");
 is status_of('autotune', $model, '--knob', 'ConvDirectNaive=', @one), 0, 'a solver is pinned' or diag said();
+like said(), qr/step 'mean' is untuned: no config of any solver was measured for it; Pool\w+.* does it, by its estimate/,
+    'a step that was not tuned is done by estimate, and named';
 $file = decode_json(read_file("$folder/pinned.json"));
+is join(' ', map { $_->{name} } grep { $_->{estimated} && !$_->{pinned} } @{$file->{combinations}[0]{steps}}), 'mean',
+    'in the file, too';
 is scalar(grep { $_->{pinned} && $_->{solver} eq 'ConvDirectNaive' } @{$file->{combinations}[0]{steps}}), 2,
     'where it fits';
 isnt status_of('autotune', $model, '--knob', 'ConvNowhere=1'), 0, 'an unknown solver is refused';
@@ -146,14 +169,32 @@ isnt status_of('autotune', $model, '-o', "$folder/mine.txt", @quick), 0, 'a file
 like said(), qr/mine\.txt' is in the way, name another file with -o or remove it/, 'it is named';
 is read_file("$folder/mine.txt"), "mine\n", 'and stays';
 
-is status_of('autotune', $model, '--dtype', 'INT8', @quick, '-o', "$folder/int8.json"), 0, 'INT8 is calibrated'
-    or diag said();
+my $open = "$folder/open.onnx";
+my @int8 = ('--dtype', 'INT8', '--dim', 'H=10', '--no-prune', @quick, '-o', "$folder/int8.json");
+write_file($open, small_model(10, 0, 'H'));
+is status_of('autotune', $open, '--fusion', 'none', @int8), 0, 'INT8 is calibrated' or diag said();
+is status_of('autotune', $open, '--fusion', 'all', @int8), 0, 'and another combination added to the file' or diag said();
+like said(), qr/1 of the combinations are in '.*int8\.json' already/, 'which keeps what it has';
 $file = decode_json(read_file("$folder/int8.json"));
-like join(' ', map { $_->{problem} } @{$file->{combinations}[0]{steps}}), qr/\+requant\(INT8,channel\)/,
-    'and requantised in the kernels';
-cmp_ok $file->{combinations}[0]{cosine}, '>', 0.99, 'its outputs are near those of FP32';
-is status_of('run-network', $model, '--apply', "$folder/int8.json", '--seconds', '0.02'), 0, 'it is applied, too'
-    or diag said();
+$all = $file->{combinations}[-1];
+is $all->{fusion}, 'all', 'the last is the new one';
+like join(' ', map { $_->{problem} } @{$all->{steps}}), qr/\+requant\(INT8,channel\)/, 'it requantises in the kernels';
+cmp_ok $all->{cosine}, '>', 0.99, 'its outputs are near those of FP32';
+is $file->{dims}, 'H=10', 'the file says the sizes of open dimensions';
+is status_of('run-network', $open, '--apply', "$folder/int8.json", '--seconds', '0.02'), 0,
+    'so it is applied without them' or diag said();
+isnt status_of('run-network', $open, '--apply', "$folder/int8.json", '--dim', 'H=12'), 0, 'other sizes are refused';
+like said(), qr/it is for the --dim H=10, this is H=12; tune again/, 'with both';
+
+my $report = "timeout 500 '$program' report --fusion $file->{network} >'$folder/out' 2>'$folder/err'";
+isnt system("cd '$folder' && $report"), 0, 'a network that several files are of is refused';
+like said(), qr/\d files of autotune in this folder are of the network '\w+', such as 'int8\.json'.*: name one of them/,
+    'with their names';
+mkdir "$folder/named" or die $!;
+rename "$folder/int8.json", "$folder/named/int8.json" or die $!;
+is system("cd '$folder/named' && $report"), 0, 'fusion is reported for a network by its name' or diag said();
+like said(), qr/the network '$file->{network}' is in 'int8\.json'/, 'whose file is found';
+like printed(), qr/; \d winners differ .*, 0 of which cannot be run fused/, 'and INT8 has what was tuned alone';
 
 write_file("$folder/x.f32", pack 'f<*', map { $_ % 7 / 7 } 1 .. 300);
 is status_of('run-network', $model, '--input', "$folder/x.f32", '--output', "$folder/y.f32", '--seconds', '0.02'),
