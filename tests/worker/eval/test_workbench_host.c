@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tests/support/doubles/fake_device.h"
+#include "worker/verify/fingerprint.h"
 #include "worker/verify/tensor.h"
 
 enum fault {
@@ -31,6 +32,7 @@ struct kernel {
     enum fault fault;
     int runs;                   /* runs since the fault was set */
     void *memory[TENSOR_COUNT]; /* of the last run */
+    uint64_t seen[2];           /* fingerprints of x in the first two runs */
 };
 
 static int64_t output_offset(const struct tensor *y, int64_t flat)
@@ -100,6 +102,9 @@ static void run_kernel(struct fake_device *fake, const struct device_launch *lau
     (void)launch;
     kernel->runs++;
     memcpy(kernel->memory, memory, sizeof(kernel->memory));
+    if (kernel->runs <= 2)
+        kernel->seen[kernel->runs - 1] =
+            fingerprint(memory[TENSOR_X], tensor_bytes(&kernel->tensors[TENSOR_X]));
     if (kernel->fault == FAULT_IDLE)
         return;
     compute(kernel, memory);
@@ -297,6 +302,31 @@ static void test_small_tensors(void)
     workbench_close(&bench);
 }
 
+/* The second look has other inputs, on a copy of its own or, without one, in the first copy, which then gets back what
+ * it held. */
+static void test_second_look(void)
+{
+    static const int64_t memories[] = {1ll << 30, 150000};
+    for (gsize i = 0; i < G_N_ELEMENTS(memories); i++) {
+        struct kernel kernel;
+        struct workbench bench;
+        struct invocation invocation;
+        struct verdict verdict;
+        kernel_init(&kernel, TYPE_FP32, TYPE_FP32);
+        kernel.fake.info.memory_bytes = memories[i];
+        prepare(&kernel, &bench, &invocation);
+        g_assert_true((bench.copies == 1) == (i == 1));
+        judge(&kernel, &bench, &invocation, FAULT_NONE, &verdict);
+        g_assert_cmpint(verdict.failure, ==, FAILURE_NONE);
+        g_assert_cmpint(kernel.runs, ==, 2);
+        g_assert_cmphex(kernel.seen[0], !=, kernel.seen[1]);
+        const struct guarded *x = &bench.memory[TENSOR_X];
+        g_assert_cmphex(fingerprint(fake_device_bytes(x->parts[0]), x->bytes), ==, kernel.seen[0]);
+        invocation_clear(&invocation);
+        workbench_close(&bench);
+    }
+}
+
 static void test_tensors_that_do_not_fit(void)
 {
     struct kernel kernel;
@@ -438,6 +468,7 @@ int main(int argc, char **argv)
     g_test_add_func("/workbench_host/copies_exceed_the_cache_where_memory_allows", test_copies);
     g_test_add_func("/workbench_host/copies_of_small_tensors_exceed_the_cache_too",
                     test_small_tensors);
+    g_test_add_func("/workbench_host/second_look_has_other_inputs", test_second_look);
     g_test_add_func("/workbench_host/tensors_that_do_not_fit_are_refused",
                     test_tensors_that_do_not_fit);
     g_test_add_func("/workbench_host/memory_that_no_process_gets_is_an_error_of_size",
