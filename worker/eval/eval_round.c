@@ -215,8 +215,8 @@ static bool time_and_prove(struct state *s, const struct solution *solution,
     return prove(s, invocation, outcome, error);
 }
 
-/* Prepares, verifies and measures a config, and proves it if it may win. Returns false for an error, which the caller makes the config's
- * failure. */
+/* Prepares, verifies and measures a config, and proves it if it may win. Returns false for an error, which the caller
+ * makes the config's failure. */
 static bool evaluate(struct state *s, const struct eval_config *config, bool keep,
                      struct evaluation *outcome, GError **error)
 {
