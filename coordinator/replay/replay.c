@@ -39,7 +39,7 @@ static GArray *known_of(const struct recorded_space *other, int tries, uint64_t 
 {
     GArray *known = g_array_new(FALSE, FALSE, sizeof(struct known));
     const struct replay_setup setup = {
-        .space = other, .strategy = SEARCH_PRIOR, .tries_most = tries, .batch = REPLAY_BATCH};
+        .space = other, .strategy = SEARCH_PRIOR, .budget.tries = tries, .batch = REPLAY_BATCH};
     struct replay_run *run = tries > 0 ? replay_once(&setup, seed) : NULL;
     guint count = run ? run->tries->len : other->configs->len;
     for (guint i = 0; i < count; i++) {
@@ -99,7 +99,7 @@ static Searcher *begin(const struct replay_setup *setup, const GArray *prior, ui
             space->default_config >= 0 ? &config_at(space, space->default_config)->config : NULL,
         .prior = (const struct perf_config *)(const void *)prior->data,
         .prior_count = (int)prior->len,
-        .budget.tries = setup->tries_most,
+        .budget = setup->budget,
     };
     return searcher_new(&searched);
 }

@@ -7,7 +7,7 @@
 #define COORDINATOR_REPLAY_REPLAY_H
 
 #include "coordinator/replay/recorded_space.h"
-#include "solvers/framework/strategy.h"
+#include "solvers/search/searcher.h"
 
 #include <stdio.h>
 
@@ -48,7 +48,7 @@ struct replay_setup {
     const struct recorded_space *space;
     enum strategy_id strategy;
     const struct replay_prior *prior; /* NULL for none */
-    int tries_most;                   /* a search ends after so many tries; 0 for no limit */
+    struct search_budget budget;      /* when a search ends, beside its optimum */
     bool ends_at_1pct;                /* a search ends at 1 %, not at the optimum */
     int batch;                        /* from 1 */
 };

@@ -18,6 +18,7 @@ struct arguments {
     char *space, *trace, *note, *folder;
     gint64 record;
     int seeds, tries, batch, prior_best, prior_tries;
+    double seconds, gain; /* gain in per cent */
     gboolean partial, as_json;
 };
 
@@ -147,9 +148,10 @@ static void show(struct replay *replay)
     const struct arguments *a = replay->arguments;
     const RecordedSpace *space = replay->space;
     if (a->as_json) {
-        table_show_json(json_pack("{s:o, s:i, s:i, s:i, s:o, s:O}", "space", space_json(space),
-                                  "seeds", a->seeds, "batch", a->batch, "tries_most", a->tries,
-                                  "prior", prior_json(replay), "strategies", replay->strategies));
+        table_show_json(json_pack(
+            "{s:o, s:i, s:i, s:i, s:f, s:f, s:o, s:O}", "space", space_json(space), "seeds",
+            a->seeds, "batch", a->batch, "tries_most", a->tries, "seconds_most", a->seconds, "gain",
+            a->gain, "prior", prior_json(replay), "strategies", replay->strategies));
         return;
     }
     const char *device = space->about.device[0] ? space->about.device : "an unnamed device";
@@ -171,7 +173,7 @@ static void replay_strategy(struct replay *replay, enum strategy_id strategy)
         .space = replay->space,
         .strategy = strategy,
         .prior = replay->others->len > 0 ? &replay->prior : NULL,
-        .tries_most = a->tries,
+        .budget = {.tries = a->tries, .seconds = a->seconds, .gain = a->gain / 100},
         .batch = a->batch,
     };
     g_autoptr(GPtrArray) runs = replay_seeds(&setup, a->seeds);
@@ -270,6 +272,10 @@ static bool check(const struct arguments *a, GError **error)
         return cli_misuse(error, "--seeds takes a number from 1 to %d", SEEDS_MOST);
     if (a->tries < 0 || a->prior_tries < 0)
         return cli_misuse(error, "--tries and --prior-tries take a number from 0 on");
+    if (!(a->seconds >= 0 && isfinite(a->seconds)))
+        return cli_misuse(error, "--seconds takes a number from 0 on");
+    if (!(a->gain >= 0 && a->gain <= 100))
+        return cli_misuse(error, "--gain takes per cent, from 0 to 100");
     if (a->batch < 1 || a->batch > 1000)
         return cli_misuse(error, "--batch takes a number from 1 to 1000");
     if (a->prior_best < 1 || a->prior_best > REPLAY_PRIOR_MOST)
@@ -293,6 +299,12 @@ int command_replay(int argc, char **argv)
          "write every try in order, a line of JSON each", "FILE"},
         {"tries", 0, 0, G_OPTION_ARG_INT, &a.tries,
          "a search ends after so many tries; 0: when it has tried the fastest config (0)", "N"},
+        {"seconds", 0, 0, G_OPTION_ARG_DOUBLE, &a.seconds,
+         "a search ends when its tries took so many recorded seconds; 0: no limit (0)", "S"},
+        {"gain", 0, 0, G_OPTION_ARG_DOUBLE, &a.gain,
+         "a search ends when its next 16 tries are expected to make the best time shorter by less than so many per "
+         "cent; 0: no limit (0)",
+         "PERCENT"},
         {"batch", 0, 0, G_OPTION_ARG_INT, &a.batch,
          "configs that a search asks for at once, as a campaign's rounds do (4)", "N"},
         {"prior-best", 0, 0, G_OPTION_ARG_INT, &a.prior_best,

@@ -75,6 +75,15 @@ cmp_ok $said->{strategies}{prior}{to_5pct}{median}, '<', $said->{strategies}{loc
 
 my ($table) = run('replay', "$folder/one.json", '--strategy', 'local', '--seeds', 3);
 like $table, qr/^bowl on device 2: 60 configs, \d+ failed, the fastest 2 ms.*\nstrategy +to 5 %.*\nlocal /, 'for people it is a table';
+# The smaller the gain that a search waits for, the longer it goes on.
+my @ends;
+for my $gain (50, 5, 0) {
+    json_of('replay', "$folder/one.json", '-s', 'random', '--seeds', 1, '--gain', $gain, '--trace', "$folder/gain.jsonl");
+    open my $lines, '<', "$folder/gain.jsonl" or die;
+    push @ends, scalar(my @all = <$lines>);
+}
+ok $ends[0] >= 8 && $ends[0] <= $ends[1] && $ends[1] <= $ends[2], "searches end after @ends tries";
+
 my $short = json_of('replay', "$folder/one.json", '-s', 'exhaustive', '--seeds', 2, '--tries', 3);
 is_deeply $short->{strategies}{exhaustive}{to_optimum}, {median => undef, p95 => undef, reached => 0,
     seconds => {median => undef, p95 => undef}}, 'what was not reached is null';

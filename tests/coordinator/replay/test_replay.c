@@ -133,7 +133,7 @@ static void test_percentile_of_searches_that_ended_before_is_infinite(void)
 {
     g_autoptr(RecordedSpace) space = bowl(3, 8, false);
     struct replay_setup setup = setup_of(space, SEARCH_RANDOM);
-    setup.tries_most = 40;
+    setup.budget.tries = 40;
     g_autoptr(GPtrArray) runs = replay_seeds(&setup, 50);
     const struct replay_summary summary = replay_summarize(runs);
     g_assert_cmpint(summary.reached[REPLAY_OPTIMUM], >, 0);
