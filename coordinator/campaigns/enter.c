@@ -176,6 +176,7 @@ static bool create(Store *store, const struct request *request, const struct mac
         .configs_limit = request->configs,
         .round_configs = request_round_configs(request),
         .budget_seconds = request->budget_seconds,
+        .final_seconds = request->final_seconds,
         .deadline_unix = request->deadline_unix,
         .build_only = request->build_only,
         .limits = limits,

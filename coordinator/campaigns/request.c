@@ -22,6 +22,7 @@ void request_init(struct request *request, double budget_seconds)
         .strategy = g_strdup(REQUEST_DEFAULT_STRATEGY),
         .configs = REQUEST_DEFAULT_CONFIGS,
         .budget_seconds = budget_seconds,
+        .final_seconds = REQUEST_FINAL_SECONDS,
         .share = 1,
     };
 }
@@ -58,6 +59,10 @@ GOptionEntry *request_options(struct request *request)
         {"seed", 0, 0, G_OPTION_ARG_INT64, &request->seed, "seed of the search (0)", "S"},
         {"budget", 'b', 0, G_OPTION_ARG_DOUBLE, &request->budget_seconds,
          "working time in seconds, 0 for no limit; every job's first round is measured in any case",
+         "SECONDS"},
+        {"final-seconds", 0, 0, G_OPTION_ARG_DOUBLE, &request->final_seconds,
+         "device time for measuring each problem's best configs once more, in turns, to ship that result: 1 is enough for "
+         "most; 0: ship what the search measured (0)",
          "SECONDS"},
         {"deadline", 0, 0, G_OPTION_ARG_STRING, &request->deadline,
          "begin nothing after this time, not even a first round: " WHEN_FORMS, "TIME"},
@@ -136,6 +141,16 @@ bool request_check_budget(double budget_seconds, GError **error)
     return false;
 }
 
+static bool check_final(double seconds, GError **error)
+{
+    if (seconds >= 0 && seconds <= REQUEST_FINAL_MOST)
+        return true;
+    g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
+                "--final-seconds takes 0 to %g seconds; 0 is no second measurement",
+                REQUEST_FINAL_MOST);
+    return false;
+}
+
 bool request_check_share(double share, GError **error)
 {
     if (share > 0 && isfinite(share))
@@ -170,6 +185,7 @@ bool request_check(struct request *request, GError **error)
         return refuse_strategy(request->strategy, error);
     if ((request->name && !request_check_name(request->name, error)) ||
         !request_check_budget(request->budget_seconds, error) ||
+        !check_final(request->final_seconds, error) ||
         !request_check_share(request->share, error) ||
         !request_read_deadline(request->deadline, &request->deadline_unix, error))
         return false;
@@ -402,6 +418,10 @@ static bool take_other(const char *key, const json_t *value, struct request *req
         return take_integer(value, G_MAXINT64, &request->seed);
     if (strcmp(key, "budget") == 0) {
         request->budget_seconds = json_number_value(value);
+        return json_is_number(value);
+    }
+    if (strcmp(key, "final_seconds") == 0) {
+        request->final_seconds = json_number_value(value);
         return json_is_number(value);
     }
     if (strcmp(key, "share") == 0) {

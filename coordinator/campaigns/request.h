@@ -14,6 +14,9 @@
 #define REQUEST_DEFAULT_STRATEGY STRATEGY_PRIOR
 /* configs of a round: few, so that the first rounds of all jobs are soon done */
 #define REQUEST_ROUND_CONFIGS    4
+/* Default of --final-seconds: no second measurement. */
+#define REQUEST_FINAL_SECONDS    0.0
+#define REQUEST_FINAL_MOST       1e6
 #define REQUEST_TEXT_MAX         1000 /* most characters of a name, a stack or a pool, as in the database */
 
 /* A request as the command line's options (GOption) fill it in; strings are owned. */
@@ -29,7 +32,8 @@ struct request {
     gint64 seed;
     int configs;
     double budget_seconds;
-    char *deadline; /* the deadline as the user wrote it; NULL for none */
+    double final_seconds; /* device time for a problem's second measurement; 0 for none */
+    char *deadline;       /* the deadline as the user wrote it; NULL for none */
     /* the deadline in seconds since 1970, set by request_check(); 0 for none */
     int64_t deadline_unix;
     gboolean build_only;

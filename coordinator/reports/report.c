@@ -86,7 +86,7 @@ static GHashTable *candidates_by_problem(const GPtrArray *jobs, const GPtrArray 
 static void take_winner(struct report_row *row, const struct result *result)
 {
     const struct outcome *outcome = &result->kept.outcome;
-    if (row->won && outcome->median_ms >= row->time_ms)
+    if (row->won && (row->second || (!result->kept.wins && outcome->median_ms >= row->time_ms)))
         return;
     g_free(row->solver);
     g_free(row->config);
@@ -95,6 +95,9 @@ static void take_winner(struct report_row *row, const struct result *result)
     row->config = g_strdup(result->kept.config_text);
     row->time_ms = outcome->median_ms;
     row->spread = outcome->spread;
+    row->second = result->kept.wins;
+    row->low_ms = outcome->low_ms;
+    row->high_ms = outcome->high_ms;
     row->pack_ms = outcome->pack_ms;
     row->packed_bytes = result->kept.packed_bytes;
     row->gflops = gflops(&row->problem, outcome->median_ms);
@@ -213,6 +216,7 @@ struct report_totals report_sum(const GArray *rows)
         const struct report_row *row = &g_array_index(rows, struct report_row, i);
         totals.layers += row->multiplicity;
         totals.without_winner += !row->won;
+        totals.second += row->won && row->second;
         totals.wide += row->won && row->spread > REPORT_WIDE_SPREAD;
         totals.packed += row->won && row->packed_bytes > 0;
         totals.pack_ms += row->multiplicity * row->pack_ms;

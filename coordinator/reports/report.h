@@ -33,6 +33,10 @@ struct report_row {
     char *solver, *config; /* the winner's solver and config; "" without a winner */
     double time_ms,
         spread; /* the winner's median time; its interquartile range, divided by the median */
+    /* the winner won the problem's second measurement (schema/QUEUE.md); the interval of its median, in ms, 0 if it was
+     * not measured a second time */
+    bool second;
+    double low_ms, high_ms;
     /* the winner's time of packing the filter once, and the packed filter's size; 0 if it packs none */
     double pack_ms;
     uint64_t packed_bytes;
@@ -77,6 +81,7 @@ struct report_totals {
     double naive_ms, default_ms, tuned_ms;
     /* number of winners whose spread exceeds REPORT_WIDE_SPREAD */
     int wide;
+    int second; /* number of winners of a second measurement */
     /* winners that pack their filter, once for each layer: their number, the time, and the bytes they keep */
     int packed;
     double pack_ms, packed_bytes;

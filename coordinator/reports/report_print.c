@@ -24,6 +24,8 @@ static const struct table_column columns[] = {
     {NULL, "own_default_ms", TABLE_NUMBER, -4},
     {NULL, "naive_ms", TABLE_NUMBER, -4},
     {"GFLOP/s", "gflops", TABLE_NUMBER, -4},
+    {NULL, "low_ms", TABLE_NUMBER, -6},
+    {NULL, "high_ms", TABLE_NUMBER, -6},
     {NULL, "pack_ms", TABLE_NUMBER, -4},
     {NULL, "packed_bytes", TABLE_NUMBER, 0},
     {NULL, "drift", TABLE_NUMBER, 3},
@@ -78,6 +80,8 @@ static Table *row_table(const struct report *report)
         table_number(table, row->own_default_ms);
         table_number(table, row->naive_ms);
         table_number(table, row->gflops);
+        cell_known(table, row->low_ms);
+        cell_known(table, row->high_ms);
         cell_known(table, row->pack_ms);
         cell_known(table, (double)row->packed_bytes);
         cell_known(table, row->drift);
@@ -262,6 +266,40 @@ static void print_packing(const struct report_totals *totals, FILE *out)
         totals->packed, totals->problems, ms, size);
 }
 
+static gint compare_numbers(gconstpointer a, gconstpointer b)
+{
+    double left = *(const double *)a, right = *(const double *)b;
+    return (left > right) - (left < right);
+}
+
+/* Half the width of the interval of a winner's median over the median, in the middle of all that have one. */
+static double middle_precision(const struct report *report)
+{
+    g_autoptr(GArray) shares = g_array_new(FALSE, FALSE, sizeof(double));
+    for (guint i = 0; i < report->rows->len; i++) {
+        const struct report_row *row = &g_array_index(report->rows, struct report_row, i);
+        double share = (row->high_ms - row->low_ms) / 2 / row->time_ms;
+        if (row->won && row->second && row->high_ms > 0)
+            g_array_append_val(shares, share);
+    }
+    if (shares->len == 0)
+        return NAN;
+    g_array_sort(shares, compare_numbers);
+    return g_array_index(shares, double, shares->len / 2);
+}
+
+static void print_second(const struct report *report, FILE *out)
+{
+    double precision = middle_precision(report);
+    if (report->totals.second == 0)
+        return;
+    fprintf(out, "%d of %d winners were measured a second time, in turns with what came near them",
+            report->totals.second, report->totals.problems);
+    if (isfinite(precision))
+        fprintf(out, ": half of these times are known to %.1f %% or better", precision * 100);
+    fputs(".\n", out);
+}
+
 static void print_measured(const struct report *report, FILE *out)
 {
     print_drifted(report, out);
@@ -276,6 +314,7 @@ static void print_measured(const struct report *report, FILE *out)
         "\nms: median time of the winner; +-%: its interquartile range; default: the solver\n"
         "estimated best, with its default config; gain: default over ms. Every time is of a verified config.\n",
         out);
+    print_second(report, out);
     print_packing(&report->totals, out);
     print_partial(report, out);
     if (report->totals.wide > 0)
@@ -331,11 +370,12 @@ void report_print(const struct report *report, FILE *out)
 static json_t *totals_json(const struct report_totals *totals)
 {
     return json_pack(
-        "{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:f, s:f, s:i, s:f, s:f}", "problems",
-        totals->problems, "layers", totals->layers, "without_winner", totals->without_winner,
-        "wide_spread", totals->wide, "throttled", totals->throttled, "drifted", totals->drifted,
-        "drifted_results", totals->drifted_results, "verified_in_part", totals->verified_in_part,
-        "compared", totals->compared, "naive_ms",
+        "{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:f, s:f, s:i, s:f, s:f}",
+        "problems", totals->problems, "layers", totals->layers, "without_winner",
+        totals->without_winner, "second_measurements", totals->second, "wide_spread", totals->wide,
+        "throttled", totals->throttled, "drifted", totals->drifted, "drifted_results",
+        totals->drifted_results, "verified_in_part", totals->verified_in_part, "compared",
+        totals->compared, "naive_ms",
         isfinite(totals->naive_ms) ? json_real(totals->naive_ms) : json_null(), "default_ms",
         totals->default_ms, "tuned_ms", totals->tuned_ms, "packed", totals->packed, "pack_ms",
         totals->pack_ms, "packed_bytes", totals->packed_bytes);

@@ -79,6 +79,8 @@ static char *command_with(const struct tune *tune, int configs, double budget_se
         add_option(words, "--strategy", g_strdup(request->strategy));
     if (request->seed != 0)
         add_option(words, "--seed", g_strdup_printf("%" G_GINT64_FORMAT, request->seed));
+    if (request->final_seconds != REQUEST_FINAL_SECONDS)
+        add_option(words, "--final-seconds", g_strdup_printf("%.10g", request->final_seconds));
     if (request->solvers)
         add_option(words, "--solvers", g_strdup(request->solvers));
     if (request->all_solvers)

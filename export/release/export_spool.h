@@ -82,7 +82,8 @@ char *export_spool_sum(struct export_spool *spool, GError **error);
 struct planned_line {
     struct problem problem;
     GString *key;
-    GArray *entries; /* struct planned_entry: all entries of the problem, the fastest first */
+    GArray *entries; /* struct planned_entry: all entries of the problem: the winner of its
+                      * second measurement if there was one, then the fastest first */
     GString *text;   /* the find-db line with the taken entries, without its line end */
 };
 typedef struct export_lines ExportLines;

@@ -329,6 +329,26 @@ void call_round(struct agent *agent, struct work *work, GArray *kept, bool more,
     job_call_push(call, done, data);
 }
 
+static bool run_final(struct lane_call *base, Store *store, GError **error)
+{
+    struct job_call *call = (struct job_call *)base;
+    return prepare(call, store, error) &&
+           store_final(store, call->job, call->open, call->seconds, error);
+}
+
+void call_final(struct agent *agent, struct work *work, double seconds,
+                const struct device_use *use, call_done_fn *done, void *data)
+{
+    struct job_call *call = job_call_new(agent, run_final, work);
+    call->fate = FATE_ENDED;
+    call->stores_round = true;
+    call->seconds = seconds;
+    call->has_use = use != NULL;
+    if (use)
+        call->use = *use;
+    job_call_push(call, done, data);
+}
+
 /* ---- other calls about a job ---- */
 
 static bool run_partial(struct lane_call *base, Store *store, GError **error)

@@ -36,6 +36,9 @@ void call_partial(struct agent *agent, struct work *work, call_done_fn *done, vo
  * job. use: how long the job had its device, and how long the device had work; NULL if unknown. */
 void call_round(struct agent *agent, struct work *work, GArray *kept, bool more, double seconds,
                 const struct device_use *use, call_done_fn *done, void *data);
+/* Stores what a final measured: the open round, and the intervals of its medians. */
+void call_final(struct agent *agent, struct work *work, double seconds,
+                const struct device_use *use, call_done_fn *done, void *data);
 void call_fail_job(struct agent *agent, struct work *work, enum failure failure, const char *detail,
                    call_done_fn *done, void *data);
 void call_finish_job(struct agent *agent, struct work *work, call_done_fn *done, void *data);

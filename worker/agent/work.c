@@ -19,7 +19,7 @@ static bool quarantine_concerns(const struct work *work, const struct quarantine
 static void fail_quarantined(struct work *work, const struct quarantine_row *row)
 {
     struct perf_config config = {0};
-    if (!work->round || !quarantine_concerns(work, row) ||
+    if (!work->round || work->job->final || !quarantine_concerns(work, row) ||
         !solver_config_parse(work->solver, &work->job->problem, &work->context, row->config_text,
                              &config, NULL))
         return;
@@ -185,6 +185,8 @@ bool work_more(const struct work *work)
 int work_default_index(const struct work *work)
 {
     struct perf_config config;
+    if (work->job->final)
+        return -1;
     default_config(work, &config);
     for (int i = 0; i < work->round->config_count; i++)
         if (perf_config_equal(&work->round->configs[i], &config))
@@ -194,10 +196,15 @@ int work_default_index(const struct work *work)
 
 /* ---- solutions and their kernels ---- */
 
+const struct solver *work_solver(const struct work *work, int index)
+{
+    return work->job->final ? solver_find(work->job->final->solvers[index]) : work->solver;
+}
+
 bool work_solve(struct work *work, int index, struct solution *solution)
 {
     g_autoptr(GError) error = NULL;
-    if (solver_solve(work->solver, &work->job->problem, &work->context,
+    if (solver_solve(work_solver(work, index), &work->job->problem, &work->context,
                      &work->round->configs[index], solution, &error))
         return true;
     bool not_applicable = g_error_matches(error, SOLVERS_ERROR, SOLVERS_ERROR_NOT_APPLICABLE);

@@ -49,9 +49,11 @@ struct log_about work_about(const struct work *work);
 bool work_propose(struct work *work);
 /* Whether the search would propose another config after the open round. */
 bool work_more(const struct work *work);
-/* Index of the default config in the open round, -1 if the round does not have it. */
+/* Index of the default config in the open round, -1 if the round does not have it, or is a final. */
 int work_default_index(const struct work *work);
 
+/* The solver of a config of the open round: the job's own, except in a final. */
+const struct solver *work_solver(const struct work *work, int index);
 /* Makes the solution of a config of the open round. Returns false if the solver refuses the
  * config, which then has failed. */
 bool work_solve(struct work *work, int index, struct solution *solution);

@@ -17,6 +17,20 @@ static char *check_solver(const struct job *job)
     return NULL;
 }
 
+static char *check_final(const struct job *job)
+{
+    const struct final *final = job->final;
+    for (int i = 0; final && i < final->count; i++) {
+        const struct solver *solver = solver_find(final->solvers[i]);
+        if (!solver || solver->revision != final->revisions[i])
+            return g_strdup_printf("this program has no solver '%s' of revision %d",
+                                   final->solvers[i], final->revisions[i]);
+    }
+    if (final && !(isfinite(final->seconds) && final->seconds > 0))
+        return g_strdup_printf("its second measurement has %g s", final->seconds);
+    return NULL;
+}
+
 static char *check_order(const struct job *job)
 {
     if (strategy_find(job->strategy) < 0)
@@ -41,7 +55,7 @@ static char *check_rounds(const struct job *job)
 {
     for (guint r = 0; r < job->rounds->len; r++) {
         const struct round *round = g_ptr_array_index(job->rounds, r);
-        if (round->number != (int)r)
+        if (!job->final && round->number != (int)r)
             return g_strdup_printf("its round %u has the number %d", r, round->number);
         for (int i = 0; i < round->config_count; i++)
             if (!work_check_time(&round->outcomes[i]))
@@ -57,7 +71,8 @@ char *work_check(const struct job *job, const struct target *target, enum pool p
         return g_strdup(job->damage);
     if (!target)
         return g_strdup_printf("its target '%s' is not known", job->target);
-    char *(*const checks[])(const struct job *) = {check_solver, check_order, check_rounds};
+    char *(*const checks[])(const struct job *) = {check_solver, check_final, check_order,
+                                                   check_rounds};
     for (size_t i = 0; i < G_N_ELEMENTS(checks); i++) {
         char *why = checks[i](job);
         if (why)

@@ -61,6 +61,28 @@ bool eval_config_read(const json_t *object, struct eval_config *config)
            read_kernels(json_object_get(object, "kernels"), config);
 }
 
+/* Reads the solver that a config names; one that names none has the request's. */
+static bool read_solver(const json_t *object, struct eval_config *config, GError **error)
+{
+    const char *name = json_string_value(json_object_get(object, "solver"));
+
+    config->solver = name ? solver_find(name) : NULL;
+    if (!name || config->solver)
+        return true;
+    g_set_error(error, WORKER_ERROR, WORKER_ERROR_INVALID, "this program has no solver '%s'", name);
+    return false;
+}
+
+static bool read_solvers(const json_t *configs, struct eval_request *request, GError **error)
+{
+    for (guint i = 0; i < request->configs->len; i++) {
+        if (!read_solver(json_array_get(configs, i),
+                         &g_array_index(request->configs, struct eval_config, i), error))
+            return false;
+    }
+    return true;
+}
+
 static bool read_configs(const json_t *configs, json_int_t baseline, struct eval_request *request)
 {
     request->configs = g_array_new(FALSE, FALSE, sizeof(struct eval_config));
@@ -104,11 +126,12 @@ bool eval_request_read(const json_t *head, struct eval_request *request, GError 
 
     *request = (struct eval_request){0};
     if (json_unpack_ex((json_t *)(uintptr_t)head, &why, 0,
-                       "{s:I,s:s,s:s,s:o,s:I,s:o,s:I,s:F,s:F,s?b,s?s,s?o,s?i}", "id", &request->id,
-                       "problem", &problem, "solver", &solver, "target", &target, "seed", &seed,
-                       "configs", &configs, "default", &baseline, "best_ms", &request->best_ms,
-                       "sample_seconds", &request->sample_seconds, "keep", &keep, "judge", &judge,
-                       "limits", &limits, "proof_runs", &request->proof_runs) != 0)
+                       "{s:I,s:s,s:s,s:o,s:I,s:o,s:I,s:F,s:F,s?F,s?b,s?s,s?o,s?i}", "id",
+                       &request->id, "problem", &problem, "solver", &solver, "target", &target,
+                       "seed", &seed, "configs", &configs, "default", &baseline, "best_ms",
+                       &request->best_ms, "sample_seconds", &request->sample_seconds,
+                       "together_seconds", &request->together_seconds, "keep", &keep, "judge",
+                       &judge, "limits", &limits, "proof_runs", &request->proof_runs) != 0)
         return fail_frame(why.text, error);
     if (strlen(judge) > KERNEL_KEY_LENGTH)
         return fail_frame("its judge's key is too long", error);
@@ -116,15 +139,17 @@ bool eval_request_read(const json_t *head, struct eval_request *request, GError 
     request->seed = (uint64_t)seed;
     request->keep = keep != 0;
     if (!isfinite(request->best_ms) || request->best_ms < 0 || !isfinite(request->sample_seconds) ||
-        request->sample_seconds < 0)
-        return fail_frame("best_ms and sample_seconds must be finite and at least 0", error);
+        request->sample_seconds < 0 || !isfinite(request->together_seconds) ||
+        request->together_seconds < 0)
+        return fail_frame("best_ms and seconds must be finite and at least 0", error);
     if (request->proof_runs < 0)
         return fail_frame("proof_runs must be at least 0", error);
     if (!read_configs(configs, baseline, request))
         return fail_frame("a config's index, values or kernels are missing or wrong", error);
     return target_from_json(target, &request->target, error) &&
            limits_from_json(limits, &request->limits, error) &&
-           eval_work_find(problem, solver, &request->problem, &request->solver, error);
+           eval_work_find(problem, solver, &request->problem, &request->solver, error) &&
+           read_solvers(configs, request, error);
 }
 
 void eval_request_clear(struct eval_request *request)

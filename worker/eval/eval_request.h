@@ -12,6 +12,7 @@
 struct eval_config {
     int index; /* the config's index in the agent's round, used in answers */
     struct perf_config config;
+    const struct solver *solver; /* that makes its solution; NULL: the request's */
     int kernel_count;
     /* Keys of the kernels, one for each launch, in order. */
     char kernels[SOLUTION_LAUNCHES_MAX][KERNEL_KEY_LENGTH + 1];
@@ -33,6 +34,8 @@ struct eval_request {
     int proof_runs;
     bool keep; /* no config is dropped early as slow */
     double sample_seconds;
+    /* Over 0: the configs are measured in turns, in this device time for all of them (measure/together.h). */
+    double together_seconds;
     /* Kernel key of the target's JUDGE_FILE; "": the host verifies. */
     char judge[KERNEL_KEY_LENGTH + 1];
 };

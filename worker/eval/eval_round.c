@@ -12,6 +12,7 @@
 #include <math.h>
 
 #include "schema/store/drift.h"
+#include "worker/measure/together.h"
 #include "worker/protocol/frames.h"
 #include "worker/protocol/protocol.h"
 
@@ -76,6 +77,11 @@ static bool load_programs(struct state *s, const struct eval_config *config,
     return true;
 }
 
+static const struct solver *solver_of(const struct state *s, const struct eval_config *config)
+{
+    return config->solver ? config->solver : s->round->request->solver;
+}
+
 static bool prepare(struct state *s, const struct eval_config *config, struct solution *solution,
                     struct invocation *invocation, GError **error)
 {
@@ -84,8 +90,8 @@ static bool prepare(struct state *s, const struct eval_config *config, struct so
     struct device_memory *workspace;
 
     solution_init(solution);
-    return solver_solve(request->solver, &request->problem, &s->context, &config->config, solution,
-                        error) &&
+    return solver_solve(solver_of(s, config), &request->problem, &s->context, &config->config,
+                        solution, error) &&
            load_programs(s, config, solution, programs, error) &&
            workbench_workspace(&s->bench, solution->workspace_bytes, &workspace, error) &&
            workbench_packed(&s->bench, solution->packed_bytes, error) &&
@@ -96,9 +102,8 @@ static bool prepare(struct state *s, const struct eval_config *config, struct so
 static void judge_times(const struct state *s, const struct solution *solution,
                         struct evaluation *outcome)
 {
-    double possible_ms =
-        measure_possible_ms(solution, &s->round->request->target, s->bench.problem.type[TENSOR_X],
-                            workbench_is_cold(&s->bench));
+    double possible_ms = measure_possible_ms(solution, &s->round->request->target,
+                                             s->bench.problem.type[TENSOR_X], outcome->cold);
     const struct measurement *times = &outcome->times;
 
     possible_ms =
@@ -349,6 +354,155 @@ static bool run_all(struct state *s, struct eval_end *end, GError **error)
     return run_configs(s, first, false, end, error) && check_drift(s, end, error);
 }
 
+/* ---- measured together ---- */
+
+/* What a slice of a config needs besides its solution. */
+static struct measure_job together_job(const struct state *s, struct workbench_run *run)
+{
+    return (struct measure_job){.device = s->round->device,
+                                .run = workbench_run,
+                                .data = run,
+                                .floor_ms = s->round->floor_ms};
+}
+
+enum turn {
+    TURN_FIRST, /* verifies the config, warms it up, and looks at what that left */
+    TURN_SLICE, /* readings */
+    TURN_PROOF, /* proves a config that may win */
+};
+
+static bool first_turn(struct state *s, Together *together, int place, struct workbench_run *run,
+                       struct evaluation *outcome, struct verdict *verdict, GError **error)
+{
+    struct measure_job job = together_job(s, run);
+
+    if (!workbench_verify(&s->bench, run->invocation, verdict, error))
+        return false;
+    outcome->error = verdict->error;
+    outcome->verified_share = workbench_verified_share(&s->bench);
+    if (verdict->failure != FAILURE_NONE)
+        return true;
+    outcome->cold = workbench_is_cold(&s->bench);
+    return time_packing(s, run, outcome, error) && workbench_pack_all(run, error) &&
+           workbench_before_timing(&s->bench, error) &&
+           together_warm_up(together, place, &job, error) &&
+           workbench_after_timing(&s->bench, run->invocation, verdict, error);
+}
+
+static bool slice_turn(struct state *s, Together *together, int place, struct workbench_run *run,
+                       GError **error)
+{
+    struct measure_job job = together_job(s, run);
+
+    return workbench_pack_all(run, error) && together_slice(together, place, &job, error);
+}
+
+static bool proof_turn(struct state *s, struct workbench_run *run, struct evaluation *outcome,
+                       struct verdict *verdict, GError **error)
+{
+    return workbench_verify(&s->bench, run->invocation, verdict, error) &&
+           (verdict->failure != FAILURE_NONE || prove(s, run->invocation, outcome, error));
+}
+
+/* A config's turn. Takes the config out if it fails. */
+static bool take_turn(struct state *s, Together *together, int place, enum turn turn,
+                      struct evaluation *outcome, GError **error)
+{
+    struct invocation invocation = {0};
+    struct verdict verdict = {0};
+    struct solution solution;
+
+    if (!prepare(s, config_at(s, place), &solution, &invocation, error))
+        return false;
+    struct workbench_run run = {&s->bench, &invocation};
+    bool done = turn == TURN_FIRST ? first_turn(s, together, place, &run, outcome, &verdict, error)
+                : turn == TURN_SLICE ? slice_turn(s, together, place, &run, error)
+                                     : proof_turn(s, &run, outcome, &verdict, error);
+    if (done && verdict.failure != FAILURE_NONE)
+        outcome_fail(outcome, verdict.failure, verdict.detail);
+    invocation_clear(&invocation);
+    return done;
+}
+
+/* False only if the round has to end. */
+static bool run_turn(struct state *s, Together *together, int place, enum turn turn, GError **error)
+{
+    struct evaluation *outcome = &s->outcomes[place];
+    gint64 start = g_get_monotonic_time();
+    g_autoptr(GError) refused = NULL;
+
+    if (!s->round->begin(s->round->data, config_at(s, place), error))
+        return false;
+    if (turn == TURN_FIRST)
+        *outcome = (struct evaluation){0};
+    if (!take_turn(s, together, place, turn, outcome, &refused))
+        outcome_refused(s, outcome, refused);
+    outcome->eval_seconds += (double)(g_get_monotonic_time() - start) / G_USEC_PER_SEC;
+    if (outcome->failure == FAILURE_NONE)
+        return true;
+    together_drop(together, place);
+    if (s->broken) {
+        s->round->outcome(s->round->data, config_at(s, place), outcome, NULL);
+        g_propagate_error(error, g_steal_pointer(&refused));
+    }
+    return !s->broken;
+}
+
+/* Reports the outcome of each config, the failed ones, too. */
+static bool report_together(struct state *s, const Together *together, GError **error)
+{
+    for (int i = 0; i < (int)s->round->request->configs->len; i++) {
+        struct evaluation *outcome = &s->outcomes[i];
+        struct solution solution;
+        if (outcome->failure == FAILURE_NONE) {
+            together_sum_up(together, i, &outcome->times, &outcome->low_ms, &outcome->high_ms);
+            solution_init(&solution);
+            if (solver_solve(solver_of(s, config_at(s, i)), &s->round->request->problem,
+                             &s->context, &config_at(s, i)->config, &solution, error))
+                judge_times(s, &solution, outcome);
+            else
+                return false;
+        }
+        if (!s->round->outcome(s->round->data, config_at(s, i), outcome, error))
+            return false;
+    }
+    return true;
+}
+
+static bool run_turns(struct state *s, Together *together, struct eval_end *end, GError **error)
+{
+    int count = (int)s->round->request->configs->len;
+
+    for (int turn = -1; turn < 0 || together_goes_on(together); turn++) {
+        end->stopped = end->stopped || s->round->stopped(s->round->data);
+        if (end->stopped)
+            return true;
+        for (int i = 0; i < count; i++) {
+            int place = (i + MAX(turn, 0)) % count;
+            if (turn >= 0 && !together_takes_part(together, place))
+                continue;
+            if (!run_turn(s, together, place, turn < 0 ? TURN_FIRST : TURN_SLICE, error))
+                return false;
+        }
+    }
+    for (int i = 0; i < count; i++) {
+        if (together_may_win(together, i) && !run_turn(s, together, i, TURN_PROOF, error))
+            return false;
+    }
+    end->drift = together_drift(together);
+    return report_together(s, together, error);
+}
+
+static bool run_together(struct state *s, struct eval_end *end, GError **error)
+{
+    Together *together =
+        together_new((int)s->round->request->configs->len, s->round->request->together_seconds);
+    bool done = run_turns(s, together, end, error);
+
+    together_free(together);
+    return done;
+}
+
 static bool check_target(const struct eval_round *round, GError **error)
 {
     const struct target *mine = &round->device->row->info(round->device)->target;
@@ -411,7 +565,9 @@ bool eval_round_run(struct eval_round *round, struct eval_end *end, GError **err
         s.outcomes[i].failure = FAILURE_PENDING;
     /* The sync waits for work that the last config left on the device, which belongs to this
      * round's busy seconds. */
-    bool done = run_all(&s, end, error) && round->device->row->sync(round->device, error);
+    bool done =
+        (request->together_seconds > 0 ? run_together(&s, end, error) : run_all(&s, end, error)) &&
+        round->device->row->sync(round->device, error);
     g_free(s.outcomes);
     tell_verifying(&s.bench, end);
     workbench_close(&s.bench);

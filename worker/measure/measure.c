@@ -37,10 +37,8 @@
 /* From this spread on another process has probably disturbed the sample. */
 #define SPREAD_NOISY    0.3
 
-/* Measures one reading: `runs` runs, beginning with run number *next. Returns its time in
- * milliseconds in *ms. */
-static bool read_time(const struct measure_job *job, int runs, int64_t *next, double *ms,
-                      GError **error)
+bool measure_reading(const struct measure_job *job, int runs, int64_t *next, double *ms,
+                     GError **error)
 {
     const struct device_row *row = job->device->row;
     struct device_event *from = row->record(job->device, error), *to = NULL;
@@ -79,7 +77,7 @@ bool measure_floor(struct device *device, double *floor_ms, GError **error)
     /* The first reading takes many times longer (87 us against 11 to 15 us on an H100), so it is
      * overwritten by the next. */
     for (int i = -1; i < FLOOR_READINGS && done; i++)
-        done = read_time(&job, 1, &run, &readings[MAX(i, 0)], error);
+        done = measure_reading(&job, 1, &run, &readings[MAX(i, 0)], error);
     device->row->memory_free(tiny.memory);
     if (!done)
         return false;
@@ -110,7 +108,7 @@ static bool take_reading(struct session *s, double *run_ms, GError **error)
 {
     double ms;
 
-    if (!read_time(s->job, s->batch, &s->next, &ms, error))
+    if (!measure_reading(s->job, s->batch, &s->next, &ms, error))
         return false;
     s->spent_ms += ms;
     *run_ms = ms / s->batch;
@@ -118,10 +116,9 @@ static bool take_reading(struct session *s, double *run_ms, GError **error)
     return true;
 }
 
-/* Chooses how many runs make a reading of FLOOR_SHARE floors. A run's own time is taken as its
- * first reading minus the floor; noise may make the difference too small or negative, so it
- * counts as at least a fiftieth of the floor. */
-static int choose_batch(double reading_ms, double floor_ms)
+/* A run's own time is taken as its first reading minus the floor; noise may make the difference
+ * too small or negative, so it counts as at least a fiftieth of the floor. */
+int measure_batch(double reading_ms, double floor_ms)
 {
     double run_ms = fmax(reading_ms - floor_ms, floor_ms / 50);
 
@@ -208,7 +205,7 @@ static bool first_look(struct session *s, struct measurement *m, GError **error)
             return false;
     }
     double quick = fmin(s->readings[0], s->readings[1]);
-    s->batch = has_step(s, MEASURE_BATCH) ? choose_batch(quick, job->floor_ms) : 1;
+    s->batch = has_step(s, MEASURE_BATCH) ? measure_batch(quick, job->floor_ms) : 1;
     s->hopeless = job->best_ms > 0 && quick - job->floor_ms > MEASURE_SLOW_FACTOR * job->best_ms;
     m->slow = s->hopeless && !job->keep && has_step(s, MEASURE_FIRST_LOOK);
     if (m->slow) {

@@ -64,6 +64,13 @@ struct measurement {
 /* The timer's floor: the median time between two events around a tiny fill, of 32 trials. */
 bool measure_floor(struct device *device, double *floor_ms, GError **error);
 
+/* Measures one reading: `runs` runs, beginning with run number *next. Returns the time of them all in milliseconds in
+ * *ms. */
+bool measure_reading(const struct measure_job *job, int runs, int64_t *next, double *ms,
+                     GError **error);
+/* How many runs make a reading of 20 floors, if a reading of one run took reading_ms. */
+int measure_batch(double reading_ms, double floor_ms);
+
 /* Measures a config. After a reading that is zero, negative or not a number the measuring ends,
  * n is 1 and all times are 0. False with the error of the device, or of run(). */
 bool measure(const struct measure_job *job, struct measurement *measurement, GError **error);

@@ -35,6 +35,8 @@
  *    "keep":false,             true: no config is dropped early
  *    "proof_runs":N,           runs compared of every config that is right (eval/proof.h); absent or 0: of those
  *                              that are the fastest so far
+ *    "together_seconds":S,     the configs, each with its "solver", are measured in turns (measure/together.h) in this
+ *                              device time; outcomes come at the end. Absent or 0: one after the other
  *    "limits":{..},            of the campaign (target_json.h); absent: none
  *    "judge":KEY}              judge.cl for the target, sent before; absent: the host verifies
  *   {"op":"cold","target":{..},     load the kernels, pack filters, run all layers twice (cold_run.h)
@@ -60,6 +62,7 @@
  *    "pack_ms":MS,           of packing the filter once, which is no part of a run; 0: the solution does not pack
  *    "cold":true,            timed runs found their operands out of the last-level cache
  *    "verified_share":SHARE, of the output's elements that were compared; 1: all, 0: it was not verified now
+ *    "low_ms":..,"high_ms":..,   interval of the median, of configs measured together only
  *    "busy_seconds":..,      time in which a GPU had work, since the last report
  *    "conditions":{..}}      of the device at that time (schema/results/conditions.h); absent: unknown
  *   {"op":"evaluated","id":N,"drift":D,"stopped":false,"repeated":false,"busy_seconds":..,

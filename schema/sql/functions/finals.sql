@@ -25,8 +25,8 @@ BEGIN
     END IF;
 END $$;
 
--- The entrants of a problem's final, the fastest first: the kept configs in reach of the fastest; the default config of
--- the fastest's job; and yesterday's winner, also where this campaign did not try golden's config but has a job of its solver.
+-- The entrants of a problem's final, the fastest first: the kept configs in reach of the fastest; the default configs of
+-- the fastest's job, and of the first one, whose solver was estimated best, since gains are told against it; and yesterday's winner, also where this campaign did not try golden's config but has a job of its solver.
 -- best_ms: the time that counts as the fastest, if a former attempt found the kept ones too low.
 CREATE OR REPLACE FUNCTION final_entrants(c campaigns, problem bigint, least_ms double precision)
 RETURNS TABLE (entrant jsonb, job bigint, pin text)
@@ -37,7 +37,7 @@ DECLARE
 BEGIN
     RETURN QUERY
         WITH own AS MATERIALIZED (
-            SELECT j.id, e.rounds, s.id AS solver_id, s.name, s.name || ':' || s.revision || ':' || s.hash AS pin
+            SELECT j.id, j.position, e.rounds, s.id AS solver_id, s.name, s.name || ':' || s.revision || ':' || s.hash AS pin
             FROM jobs j
             JOIN job_ends e ON e.campaign_id = c.id AND e.job_id = j.id AND e.state = 'done'
             JOIN solvers s ON s.id = j.solver_id
@@ -47,6 +47,7 @@ BEGIN
                    r.packed_bytes, r.flops, r.build_seconds,
                    row_number() OVER (ORDER BY r.median_ms, o.name, r.config_text) AS place,
                    first_value(o.id) OVER (ORDER BY r.median_ms, o.name, r.config_text) AS best_job,
+                   first_value(o.id) OVER (ORDER BY o.position) AS first_job,
                    greatest(min(r.median_ms) OVER (), least_ms) AS best_ms
             FROM own o JOIN results r ON r.campaign_id = c.id AND r.job_id = o.id),
         chosen AS (
@@ -67,7 +68,7 @@ BEGIN
                    k.build_seconds
             FROM chosen k
             WHERE (k.median_ms <= final_reach() * k.best_ms AND k.place <= final_most())
-               OR (k.is_default AND k.id = k.best_job) OR k.is_former
+               OR (k.is_default AND k.id IN (k.best_job, k.first_job)) OR k.is_former
             UNION ALL
             SELECT o.id, o.pin, o.solver_id, o.rounds, o.config, o.config_text, o.kernel_keys, o.is_default, true,
                    NULL, o.median_ms, o.workspace_bytes, o.packed_bytes, o.flops, o.build_seconds
@@ -313,14 +314,14 @@ BEGIN
                 g.keys, g.pending, g.details, g.nothing, 0, 0, g.size, 0);
         INSERT INTO outcomes (campaign_id, job_id, number, is_open, fence, stack, drift, failures, details, n, min_ms,
                               median_ms, spread, error, eval_seconds, evaluated, pending, total_eval_seconds, pack_ms,
-                              cold)
+                              cold, verified_share)
         SELECT f.campaign_id, g.job, g.number, false, i.fence, i.stack, i.drift,
                array_agg(i.failures[u.at] ORDER BY u.at), array_agg(i.details[u.at] ORDER BY u.at),
                array_agg(i.n[u.at] ORDER BY u.at), array_agg(i.min_ms[u.at] ORDER BY u.at),
                array_agg(i.median_ms[u.at] ORDER BY u.at), array_agg(i.spread[u.at] ORDER BY u.at),
                array_agg(i.error[u.at] ORDER BY u.at), array_agg(i.eval_seconds[u.at] ORDER BY u.at), g.size, 0,
                sum(i.eval_seconds[u.at]),
-               CASE WHEN i.pack_ms IS NOT NULL THEN array_agg(i.pack_ms[u.at] ORDER BY u.at) END, i.cold
+               CASE WHEN i.pack_ms IS NOT NULL THEN array_agg(i.pack_ms[u.at] ORDER BY u.at) END, i.cold, i.verified_share
         FROM unnest(g.places) AS u(at);
         INSERT INTO remeasures (campaign_id, job_id, number, configs, keeps_all)
         VALUES (f.campaign_id, g.job, g.number, g.configs, false);

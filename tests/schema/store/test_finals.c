@@ -211,21 +211,24 @@ static void what_is_measured_together_turns_the_winner(void)
     begin_searched(&farm);
     struct job *job = claim(&farm, 0, POOL_EVAL);
     g_assert_cmpfloat(job->final->seconds, ==, 0.5);
-    /* Static's best, Dynamic's best, and the default config of the fastest one's solver. */
-    g_assert_cmpint(job->final->count, ==, 3);
+    /* Static's best, Dynamic's best, and the default configs of the fastest one's solver and of the first one. */
+    g_assert_cmpint(job->final->count, ==, 4);
     g_assert_cmpstr(job->final->solvers[0], ==, "Static");
     g_assert_cmpstr(job->final->solvers[1], ==, "Dynamic");
-    g_assert_cmpstr(job->final->solvers[2], ==, "Static");
+    g_assert_cmpstr(job->final->solvers[2], ==, "Dynamic");
+    g_assert_cmpstr(job->final->solvers[3], ==, "Static");
     g_assert_cmpint(open_round(job)->configs[2].values[0], ==, 0);
     store_release_job(farm.store, job, NULL);
     job_free(job);
 
-    measure(&farm, (const double[]){2.5, 2.1, 3.1});
+    measure(&farm, (const double[]){2.5, 2.1, 3.1, 3.2});
     g_assert_cmpstr(winner(&farm, &ms), ==, "Dynamic 1");
     g_assert_cmpfloat(ms, ==, 2.1);
     farm_expect_campaign(&farm, farm.campaign, "done");
-    EXPECT(&farm, "SELECT string_agg(config_text || ' ' || low_ms, ', ' ORDER BY median_ms) FROM results "
-                  "WHERE low_ms IS NOT NULL", "1 2.079, 1 2.475, 0 3.069");
+    EXPECT(&farm,
+           "SELECT string_agg(config_text || ' ' || low_ms, ', ' ORDER BY median_ms) FROM results "
+           "WHERE low_ms IS NOT NULL",
+           "1 2.079, 1 2.475, 0 3.069, 0 3.168");
     /* Each job has a round of its own that proves its times. */
     EXPECT(&farm, "SELECT string_agg(rounds::text, ' ') FROM job_ends", "2 2");
     EXPECT(&farm, "SELECT count(*) FROM outcomes WHERE number = 1 AND drift = 1.02", "2");
@@ -263,7 +266,7 @@ static void a_lost_worker_loses_nothing_and_the_third_strike_leaves_the_search(v
         /* Another worker takes it; then a late result of the first one is refused. */
         struct job *other = claim_with(&farm, 1, POOL_EVAL, carried, 60);
         g_assert_nonnull(other);
-        hand_in(&farm, job, (const double[]){2, 2, 3}, &error);
+        hand_in(&farm, job, (const double[]){2, 2, 3, 3}, &error);
         g_assert_error(error, STORE_ERROR, STORE_ERROR_FENCE);
         g_clear_error(&error);
         store_release_job(farm.store, other, NULL);
@@ -287,7 +290,7 @@ static void handed_in_twice_it_is_stored_once(void)
     begin_searched(&farm);
     struct job *job = claim(&farm, 0, POOL_EVAL);
     for (int i = 0; i < 2; i++) {
-        hand_in(&farm, job, (const double[]){2, 2.2, 3}, &error);
+        hand_in(&farm, job, (const double[]){2, 2.2, 3, 3}, &error);
         g_assert_no_error(error);
     }
     job_free(job);
@@ -301,8 +304,8 @@ static void only_a_worker_that_carries_all_its_solvers_gets_it(void)
     begin_searched(&farm);
     run(&farm, "UPDATE workers SET carried = '{Static:1:h}'");
     g_assert_null(claim_with(&farm, 0, POOL_EVAL, only_one, 60));
-    g_autoptr(GPtrArray) none = NULL;
-    EXPECT(&farm, "SELECT reason LIKE 'it lacks a solver%Dynamic:1:h%' FROM refusals(0, 0) LIMIT 1", "t");
+    EXPECT(&farm, "SELECT reason LIKE 'it lacks a solver%Dynamic:1:h%' FROM refusals(0, 0) LIMIT 1",
+           "t");
     run(&farm, "UPDATE workers SET carried = '{Static:1:h,Dynamic:1:h}'");
     struct job *job = claim(&farm, 0, POOL_EVAL);
     g_assert_nonnull(job);
@@ -315,10 +318,13 @@ static void a_config_that_is_wrong_this_time_ships_no_more(void)
     struct farm farm;
     double ms;
     begin_searched(&farm);
-    measure(&farm, (const double[]){0, 2.1, 0});
+    measure(&farm, (const double[]){0, 2.1, 3, 0});
     g_assert_cmpstr(winner(&farm, &ms), ==, "Dynamic 1");
-    EXPECT(&farm, "SELECT string_agg(e.state::text, ' ' ORDER BY s.name) FROM job_ends e JOIN jobs j ON j.id = e.job_id "
-                  "JOIN solvers s ON s.id = j.solver_id", "done failed");
+    EXPECT(
+        &farm,
+        "SELECT string_agg(e.state::text, ' ' ORDER BY s.name) FROM job_ends e JOIN jobs j ON j.id = e.job_id "
+        "JOIN solvers s ON s.id = j.solver_id",
+        "done failed");
     farm_clear(&farm);
 }
 
@@ -329,9 +335,9 @@ static void a_config_that_is_in_front_afterwards_takes_part_in_another(void)
     begin(&farm, 0.5);
     search(&farm, 3, 2.2); /* out of the reach of 2 ms */
     search(&farm, 3, 2);
-    measure(&farm, (const double[]){2.4, 3});
+    measure(&farm, (const double[]){2.4, 3, 3});
     EXPECT(&farm, "SELECT attempt FROM finals WHERE state = 'asked'", "1");
-    measure(&farm, (const double[]){2.21, 2.41, 3});
+    measure(&farm, (const double[]){2.21, 2.41, 3, 3});
     g_assert_cmpstr(winner(&farm, &ms), ==, "Dynamic 1");
     farm_expect_campaign(&farm, farm.campaign, "done");
     farm_clear(&farm);
@@ -344,12 +350,12 @@ static void a_job_that_changes_meanwhile_has_it_asked_for_again(void)
     struct job *job = claim(&farm, 0, POOL_EVAL);
     run(&farm, "UPDATE results SET median_ms = 2.04, min_ms = 2 WHERE median_ms = 2.05");
     g_autoptr(GError) error = NULL;
-    hand_in(&farm, job, (const double[]){2, 2.2, 3}, &error);
+    hand_in(&farm, job, (const double[]){2, 2.2, 3, 3}, &error);
     g_assert_no_error(error);
     job_free(job);
     EXPECT(&farm, "SELECT state FROM finals", "asked");
     EXPECT(&farm, "SELECT count(*) FROM rounds WHERE number = 1", "0");
-    measure(&farm, (const double[]){2, 2.2, 3});
+    measure(&farm, (const double[]){2, 2.2, 3, 3});
     EXPECT(&farm, "SELECT state FROM finals", "stored");
     farm_clear(&farm);
 }
@@ -369,7 +375,7 @@ static void taken_over_with_its_winner_a_problem_needs_none(void)
     struct farm farm;
     int reused = 0;
     begin_searched(&farm);
-    measure(&farm, (const double[]){2, 2.2, 3});
+    measure(&farm, (const double[]){2, 2.2, 3, 3});
     farm.campaign = create(&farm, 0.5, &reused);
     g_assert_cmpint(reused, ==, 2);
     farm_expect_campaign(&farm, farm.campaign, "done");
@@ -404,7 +410,9 @@ static const struct tie {
     {"equal code: yesterday's winner", {"1 .98 1.02 f 4 8 f", "1.01 .99 1.03 f 4 8 t"}, 1},
     {"else the faster one", {"1.01 .99 1.03 f 4 8 f", "1 .98 1.02 f 4 8 f"}, 1},
     {"wide intervals do not reach beyond 5 %", {"1 .8 1.2 f 4 8 f", "1.06 .8 1.3 t 0 1 t"}, 0},
-    {"a tie with the fastest only", {"1 .99 1.01 f 4 8 f", "1.015 1.005 1.02 f 4 8 f", "1.03 1.018 1.04 t 0 0 t"}, 0},
+    {"a tie with the fastest only",
+     {"1 .99 1.01 f 4 8 f", "1.015 1.005 1.02 f 4 8 f", "1.03 1.018 1.04 t 0 0 t"},
+     0},
     {"no time, no win", {"0 0 0 t 0 0 t", "1 .98 1.02 f 4 8 f"}, 1},
 };
 
@@ -419,13 +427,15 @@ static void ties_go_by_the_table(void)
             double n[3];
             char dynamic, former;
             int workspace, code;
-            g_assert_cmpint(sscanf(ties[i].entrants[e], "%lf %lf %lf %c %d %d %c", &n[0], &n[1], &n[2], &dynamic,
-                                   &workspace, &code, &former), ==, 7);
-            g_string_append_printf(sql,
-                                   "%s{\"median_ms\":%g,\"low_ms\":%g,\"high_ms\":%g,\"dynamic\":%s,"
-                                   "\"workspace_bytes\":%d,\"code_bytes\":%d,\"former\":%s}",
-                                   e > 0 ? "," : "", n[0], n[1], n[2], dynamic == 't' ? "true" : "false", workspace,
-                                   code, former == 't' ? "true" : "false");
+            g_assert_cmpint(sscanf(ties[i].entrants[e], "%lf %lf %lf %c %d %d %c", &n[0], &n[1],
+                                   &n[2], &dynamic, &workspace, &code, &former),
+                            ==, 7);
+            g_string_append_printf(
+                sql,
+                "%s{\"median_ms\":%g,\"low_ms\":%g,\"high_ms\":%g,\"dynamic\":%s,"
+                "\"workspace_bytes\":%d,\"code_bytes\":%d,\"former\":%s}",
+                e > 0 ? "," : "", n[0], n[1], n[2], dynamic == 't' ? "true" : "false", workspace,
+                code, former == 't' ? "true" : "false");
         }
         g_string_append(sql, "]')");
         g_test_message("%s", ties[i].name);
@@ -440,14 +450,14 @@ static void yesterdays_winner_wins_a_tie_again(void)
     double ms;
     begin_searched(&farm);
     run(&farm, "UPDATE solvers SET dynamic = false");
-    measure(&farm, (const double[]){2.3, 2, 3});
+    measure(&farm, (const double[]){2.3, 2, 3, 3});
     g_assert_cmpstr(winner(&farm, &ms), ==, "Dynamic 1");
     /* The next night the other one seems 1 % faster. */
     run(&farm, "DELETE FROM campaigns");
     farm.campaign = create(&farm, 0.5, NULL);
     search(&farm, 3, 2.05);
     search(&farm, 3, 2);
-    measure(&farm, (const double[]){2, 2.02, 3});
+    measure(&farm, (const double[]){2, 2.02, 3, 3});
     g_assert_cmpstr(winner(&farm, &ms), ==, "Dynamic 1");
     g_assert_cmpfloat(ms, ==, 2.02);
     farm_clear(&farm);

@@ -25,11 +25,14 @@ void eval_job_quarantine(struct eval_job *job, int index, enum failure failure, 
     g_autofree char *builders = rebuild_builders(job, index);
     g_autofree char *detail = g_strconcat(words, builders ? "; " : NULL, builders, NULL);
     work_fail_config(&job->work, index, failure, detail);
-    work_quarantine(&job->work, index);
-    job->evaluator->agent->counts.quarantined++;
-    job->dirty = true;
-    eval_job_flush(job);
-    call_quarantine(job->evaluator->agent, &job->work, index);
+    /* The job names the solver that is quarantined; a final has configs of others, too. */
+    if (work_solver(&job->work, index) == job->work.solver) {
+        work_quarantine(&job->work, index);
+        job->evaluator->agent->counts.quarantined++;
+        job->dirty = true;
+        eval_job_flush(job);
+        call_quarantine(job->evaluator->agent, &job->work, index);
+    }
     eval_job_event(job, "config quarantined", detail);
     device_failed(job->evaluator, index, detail);
 }
@@ -121,6 +124,8 @@ static void outcome_read(struct eval_job *job, int index, json_t *head)
     outcome->min_ms = number(head, "min_ms");
     outcome->median_ms = number(head, "median_ms");
     outcome->spread = number(head, "spread");
+    outcome->low_ms = number(head, "low_ms");
+    outcome->high_ms = number(head, "high_ms");
     outcome->error = MIN(number(head, "error"), ERROR_MAX);
     outcome->eval_seconds = number(head, "eval_seconds");
     outcome->pack_ms = number(head, "pack_ms");

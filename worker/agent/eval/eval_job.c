@@ -101,7 +101,7 @@ static void outcomes_stored(struct agent *agent, void *data, const GError *error
 
 void eval_job_flush(struct eval_job *job)
 {
-    if (!job->dirty || eval_job_is_ending(job) || job->lost)
+    if (!job->dirty || eval_job_is_ending(job) || job->lost || job->work.job->final)
         return;
     job->dirty = false;
     job->flushes++;
@@ -214,6 +214,11 @@ void eval_job_finish(struct eval_job *job)
     struct log_about about = work_about(&job->work);
     about.device = job->evaluator->device;
     log_write(LEVEL_INFO, "round_done", &about, "round %d: %s", job->work.round->number, summary);
+    if (job->work.job->final) {
+        call_final(agent, &job->work, eval_job_took(job), has_use ? &use : NULL, eval_job_answered,
+                   job);
+        return;
+    }
     call_round(agent, &job->work, work_kept(&job->work), work_more(&job->work), eval_job_took(job),
                has_use ? &use : NULL, eval_job_answered, job);
 }

@@ -92,7 +92,7 @@ void eval_job_fail(struct eval_job *job, enum failure failure, const char *detai
 
 bool eval_job_is_pending(const struct eval_job *job, int index);
 int eval_job_pending_count(const struct eval_job *job);
-/* Stores the outcomes so far, if there are new ones. */
+/* Stores the outcomes so far, if there are new ones. A final is stored as a whole. */
 void eval_job_flush(struct eval_job *job);
 /* Adds a line about the job to the log and to the farm's event log. */
 void eval_job_event(struct eval_job *job, const char *kind, const char *detail);

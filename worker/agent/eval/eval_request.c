@@ -14,6 +14,9 @@
 
 int eval_job_suspect(const struct eval_job *job)
 {
+    /* Configs of a final are compared with each other, so all are asked for again. */
+    if (job->work.job->final)
+        return -1;
     for (int i = 0; i < job->work.round->config_count; i++)
         if (eval_job_is_pending(job, i) && job->deaths[i] > 0)
             return i;
@@ -139,8 +142,9 @@ static json_t *config_request(struct eval_job *job, int index)
     for (int i = 0; i < config->count; i++)
         json_array_append_new(values, json_integer(config->values[i]));
     bool timed = !g_hash_table_contains(job->evaluator->asked_twins, GINT_TO_POINTER(index));
-    return json_pack("{s:i, s:o, s:o, s:b}", "index", index, "values", values, "kernels", keys,
-                     "timed", timed);
+    return json_pack("{s:i, s:o, s:o, s:b, s:s*}", "index", index, "values", values, "kernels",
+                     keys, "timed", timed, "solver",
+                     job->work.job->final ? work_solver(&job->work, index)->name : NULL);
 }
 
 /* The configs of the next request. A config during which a child died is asked for alone: if
@@ -216,10 +220,13 @@ void eval_job_ask(struct eval_job *job)
     json_object_set_new(head, "limits", limits_to_json(&job->work.job->limits));
     /* What is measured again may ship: each of its configs is proved. */
     json_object_set_new(head, "proof_runs", json_integer(remeasures ? PROOF_RUNS : 0));
+    if (job->work.job->final)
+        json_object_set_new(head, "together_seconds", json_real(job->work.job->final->seconds));
     add_judge(evaluator, head);
     child_send(evaluator->child, head, NULL);
     json_decref(head);
     evaluator->in_flight = -1;
+    evaluator->has_served = true;
     evaluator_move(evaluator, EVALUATOR_ASK, NULL);
     child_set_deadline(evaluator->child, reference_deadline(job));
 }

@@ -7,7 +7,7 @@
 
 #include "worker/agent/eval/evaluator.h"
 
-/* The index of the first pending config during which a child died, or -1. */
+/* The index of the first pending config during which a child died, or -1; always -1 for a final. */
 int eval_job_suspect(const struct eval_job *job);
 /* Asks the child for the job's pending configs; if a child died during one of them, for this one
  * alone. Finishes the job if nothing can be asked. */

@@ -120,6 +120,7 @@ void evaluator_start(struct evaluator *evaluator)
 {
     agent_clear_scratch(evaluator->agent, evaluator->folder);
     evaluator->needs_fresh_child = false;
+    evaluator->has_served = false;
     child_start(evaluator->child);
 }
 
@@ -221,6 +222,11 @@ static void evaluator_prepare(struct evaluator *evaluator)
         !agent_has_room(evaluator->agent) ||
         own_code_comes(evaluator->agent, &evaluator->target, OWN_JUDGE))
         return;
+    /* A final is measured in a process that has measured nothing before. */
+    if (job->work.job->final && evaluator->has_served && evaluator_has_child(evaluator)) {
+        evaluator->needs_fresh_child = true;
+        child_end(evaluator->child, 0);
+    }
     if (evaluator_has_child(evaluator))
         eval_job_ask(job);
     else if (child_is_down(evaluator->child))

@@ -1,0 +1,73 @@
+#!/usr/bin/perl
+# A problem's best configs are measured once more by a real worker on this machine's own device, also if a worker dies
+# meanwhile; report and export take that result.
+use strict;
+use warnings;
+use JSON::PP qw(decode_json);
+use lib 'tests/support';
+use ScratchProgram qw($program $folder $patience);
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+# Returns standard output; asserts the exit status.
+sub run {
+    my ($expected, @words) = @_;
+    my $output = qx(timeout $patience '$program' @words 2>'$folder/errors');
+    is $? >> 8, $expected, "'@words[0, 1]' ends with $expected" or diag $output, qx(cat '$folder/errors');
+    return $output;
+}
+
+sub sql {
+    my ($text) = @_;
+    open my $psql, '-|', $program, 'db', 'psql', '-qAtc', "SET search_path = skipjack; $text" or die $!;
+    local $/;
+    my $answer = <$psql> // '';
+    return $answer =~ s/\n\z//r;
+}
+
+my @worker = ('worker', '--embedded', '--sample-seconds', '0.05');
+
+open my $file, '>', "$folder/one.txt" or die $!;
+print $file "./bin/MIOpenDriver conv -n 1 -c 16 -k 16 -H 14 -W 14 -p 1 -q 1 -y 3 -x 3 -F 1\n";
+close $file;
+
+run(2, 'campaign', 'create', '--target', 'local', '--problems', "$folder/one.txt", '--final-seconds', '-1');
+my $id = decode_json(run(0, 'campaign', 'create', '--target', 'local', '--problems', "$folder/one.txt", '--solvers',
+                         'ConvDirectNaive,ConvCpuDirect', '--configs', 3, '--final-seconds', 0.5, '--json'))->{id};
+
+# A worker is killed while the second measurement is under way: another one goes on.
+my $pid = fork // die $!;
+if ($pid == 0) {
+    open STDOUT, '>', "$folder/killed" or die $!;
+    open STDERR, '>&', \*STDOUT or die $!;
+    exec $program, @worker, '--lease', 1 or die $!;
+}
+my $until = time + $patience;
+sleep 0.01 until time > $until
+    || sql("SELECT count(*) FROM finals f JOIN bundles b ON b.job_ids[1] = f.job_id WHERE b.state = 'evaluating'") > 0;
+kill 'KILL', $pid;
+waitpid $pid, 0;
+is sql("SELECT state FROM finals"), 'asked', 'the killed worker stored nothing of it';
+
+run(0, @worker, '--until-empty');
+is sql("SELECT state FROM finals"), 'stored', 'another worker measured it';
+is sql("SELECT state FROM campaigns"), 'done', 'the campaign is done';
+is sql("SELECT count(*) FROM results WHERE wins AND low_ms <= median_ms AND median_ms <= high_ms"), 1,
+    'one result wins, with an interval around its median';
+
+my $report = decode_json(run(0, 'report', '--campaign', $id, '--json'));
+my $row = $report->{problems}[0];
+my ($solver, $config) = split /\|/, sql("SELECT s.name, r.config_text FROM results r JOIN jobs j ON j.id = r.job_id"
+                                        . " JOIN solvers s ON s.id = j.solver_id WHERE r.wins");
+is "$row->{solver} $row->{config}", "$solver $config", 'the report has the winner';
+ok $row->{low_ms} <= $row->{time_ms} && $row->{time_ms} <= $row->{high_ms}, 'and the interval';
+
+# The other solver seems faster in the stored time, though it lost: the export states the winner's time for it.
+sql("UPDATE results SET wins = NOT wins WHERE rank = 0");
+run(0, 'export', '--campaign', $id, '-o', "$folder/out", '--allow-drift');
+my ($line) = map { chomp; $_ } grep { /=/ } map { qx(cat '$_') } glob "$folder/out/*.fdb.txt";
+my @times = $line =~ /:([0-9.e+-]+),/g;
+is $times[0], $times[1], "the file names no time in front of the winner's" or diag $line;
+unlike $line, qr/=\Q$solver\E:/, 'and the winner first';
+
+done_testing;
