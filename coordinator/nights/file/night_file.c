@@ -222,6 +222,13 @@ static const struct field search_fields[] = {
      .most = FIELD_INTEGER_MAX,
      .standard = "0",
      .says = "seed of the search"},
+    {.name = "final_seconds",
+     .kind = FIELD_NUMBER,
+     .offset = NIGHT(search.final_seconds),
+     .most = 1e6,
+     .standard = "0",
+     .says =
+         "device time for measuring each problem's best configs once more, in turns, to ship that result; 0 for none"},
 };
 static const struct field_object search_object = {
     .name = "search",
@@ -663,6 +670,7 @@ void night_file_request(const struct night_file *night, const struct night_file_
     request->deterministic = night->limits.deterministic;
     request->tunable_only = night->limits.tunable_only;
     request->budget_seconds = night->budget.seconds;
+    request->final_seconds = night->search.final_seconds;
     request->priority = (int)night->priority;
     request->share = night->share;
 }
