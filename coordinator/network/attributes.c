@@ -28,8 +28,10 @@ void attributes_unref(struct attributes *attributes)
 {
     if (!attributes || --attributes->references > 0)
         return;
-    for (int i = 0; i < attributes->count; i++)
+    for (int i = 0; i < attributes->count; i++) {
         clear_value(&attributes->items[i]);
+        g_free(attributes->items[i].name);
+    }
     g_free(attributes->items);
     g_free(attributes);
 }
@@ -39,19 +41,21 @@ static struct attribute *renew(struct attributes *attributes, const char *name,
                                enum attribute_kind kind, int count)
 {
     g_assert(attributes->references == 1);
-    const char *interned = g_intern_string(name);
     struct attribute *attribute = NULL;
+    char *kept = NULL;
     for (int i = 0; i < attributes->count && !attribute; i++) {
-        if (attributes->items[i].name == interned)
+        if (strcmp(attributes->items[i].name, name) == 0)
             attribute = &attributes->items[i];
     }
     if (attribute) {
         clear_value(attribute);
+        kept = attribute->name;
     } else {
+        kept = g_strdup(name);
         attributes->items = g_renew(struct attribute, attributes->items, attributes->count + 1);
         attribute = &attributes->items[attributes->count++];
     }
-    *attribute = (struct attribute){.name = interned, .kind = kind, .count = count};
+    *attribute = (struct attribute){.name = kept, .kind = kind, .count = count};
     return attribute;
 }
 
@@ -123,6 +127,7 @@ void attributes_remove(struct attributes *attributes, const char *name)
     g_assert(attributes->references == 1);
     int at = (int)(found - attributes->items);
     clear_value(&attributes->items[at]);
+    g_free(attributes->items[at].name);
     attributes->count--;
     memmove(&attributes->items[at], &attributes->items[at + 1],
             (gsize)(attributes->count - at) * sizeof(attributes->items[0]));
@@ -136,7 +141,8 @@ struct attributes *attributes_copy(const struct attributes *attributes)
     for (int i = 0; i < copy->count; i++) {
         const struct attribute *from = &attributes->items[i];
         struct attribute *to = &copy->items[i];
-        *to = (struct attribute){.name = from->name, .kind = from->kind, .count = from->count};
+        *to = (struct attribute){
+            .name = g_strdup(from->name), .kind = from->kind, .count = from->count};
         to->ints = from->ints ? copy_array(from->ints, from->count, sizeof(*to->ints)) : NULL;
         to->floats =
             from->floats ? copy_array(from->floats, from->count, sizeof(*to->floats)) : NULL;

@@ -19,7 +19,7 @@ enum attribute_kind {
 };
 
 struct attribute {
-    const char *name; /* interned by g_intern_string() */
+    char *name; /* a copy: names of files are not kept beyond the graph */
     enum attribute_kind kind;
     int count;      /* of ints, floats or strings; 1 for single values */
     int64_t *ints;  /* INT, INTS */

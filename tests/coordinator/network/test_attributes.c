@@ -71,6 +71,18 @@ static void test_copies_are_equal_until_they_change(void)
         attributes_unref(others[i]);
 }
 
+/* Interned names stay for as long as the program runs: a file could fill the memory with them. */
+static void names_are_not_interned(void)
+{
+    g_autoptr(Attributes) attributes = attributes_new();
+    attributes_set_int(attributes, "a name that one file has", 1);
+    attributes_set_int(attributes, "a name that one file has", 2);
+    g_assert_cmpint(attributes_int(attributes, "a name that one file has", 0), ==, 2);
+    g_assert_cmpuint(g_quark_try_string("a name that one file has"), ==, 0);
+    attributes_remove(attributes, "a name that one file has");
+    g_assert_cmpint(attributes->count, ==, 0);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -79,5 +91,6 @@ int main(int argc, char **argv)
     g_test_add_func("/attributes/setting_again_replaces", test_setting_again_replaces);
     g_test_add_func("/attributes/copies_are_equal_until_they_change",
                     test_copies_are_equal_until_they_change);
+    g_test_add_func("/attributes/names_are_not_interned", names_are_not_interned);
     return g_test_run();
 }
