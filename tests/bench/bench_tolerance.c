@@ -283,7 +283,7 @@ static void print_row(struct table *table, const struct row *row)
     printf(" %.3g |", factor);
     for (int d = 0; d < DIRECTION_COUNT; d++)
         print_share(row->worst[d], &loose);
-    printf(" %d |%s\n", row->problems, loose ? " less than a hundredth" : "");
+    printf(" %d | %s |\n", row->problems, loose ? "less than a hundredth" : "");
     fflush(stdout);
     table->loose += loose;
 }

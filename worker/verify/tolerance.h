@@ -41,6 +41,8 @@
  * - Neighbouring elements share a tile, so an element of small magnitude has the errors of its whole tile: the
  *   tensor's largest magnitude counts.
  *
+ * `make bench-tolerance` prints the errors that solvers have beside these tolerances (worker/TOLERANCES.md).
+ *
  * - Integers must be exact.
  *
  * With an epilogue the tolerance of the sum, E = f * u * m, goes through the epilogue's steps (epilogue_bound.h):
