@@ -11,11 +11,11 @@
 struct problem_time {
     struct problem problem;
     int multiplicity;
-    int jobs;          /* number of solvers planned for it */
-    int64_t tries;     /* distinct configs that were tried, of all its solvers */
-    double seconds;    /* working time of building and evaluating them */
-    double first_ms;   /* the best time after the first rounds */
-    double best_ms;    /* the best time now */
+    int jobs;        /* number of solvers planned for it */
+    int64_t tries;   /* distinct configs that were tried, of all its solvers */
+    double seconds;  /* working time of building and evaluating them */
+    double first_ms; /* the best time after the first rounds */
+    double best_ms;  /* the best time now */
     /* The round that is expected to save most for its time, of those solvers whose search has not ended by itself:
      * what it is expected to save the network, with the multiplicity, and how long it takes. NAN if all have
      * ended, or no round is stored. */

@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     const struct replay_setup setup = {
-        .space = space, .strategy = SEARCH_LOCAL, .tries_most = 12, .batch = REPLAY_BATCH};
+        .space = space, .strategy = SEARCH_LOCAL, .budget = {.tries = 12}, .batch = REPLAY_BATCH};
     struct replay_run *run = replay_once(&setup, size);
     g_assert_cmpuint(run->tries->len, >, 0);
     for (guint i = 0; i < space->configs->len; i++)

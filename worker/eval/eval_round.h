@@ -16,7 +16,8 @@
 struct evaluation {
     enum failure failure;
     struct measurement times;
-    double low_ms, high_ms; /* interval of the median, where configs are measured together; else 0 */
+    double low_ms,
+        high_ms; /* interval of the median, where configs are measured together; else 0 */
     double error;
     double pack_ms; /* time of packing the filter once; 0 for a solution that does not pack */
     double eval_seconds;

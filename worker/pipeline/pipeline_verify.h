@@ -15,9 +15,9 @@ struct verifiable {
     struct device *device;
     const struct problem *problem;
     const struct solution_rounding *rounding; /* of the step's solution */
-    const struct tensor *tensors;        /* by role */
-    struct device_memory *const *memory; /* by role */
-    bool is_in_place;                    /* the output shares memory with an operand that is read */
+    const struct tensor *tensors;             /* by role */
+    struct device_memory *const *memory;      /* by role */
+    bool is_in_place; /* the output shares memory with an operand that is read */
     bool (*launch)(void *data, GError **error);
     void *data;
 };

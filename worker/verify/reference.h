@@ -21,9 +21,9 @@ struct reference {
      * is 1 and slack 0. */
     float *gain, *slack;
     double largest; /* the largest magnitude of a computed element */
-    double share;   /* of the elements, those that were computed: 1 unless the reference is partial */
-    double length;  /* number of products in the longest sum */
-    int uses;       /* number of owners; reference_unref() ends the use of one */
+    double share; /* of the elements, those that were computed: 1 unless the reference is partial */
+    double length; /* number of products in the longest sum */
+    int uses;      /* number of owners; reference_unref() ends the use of one */
 };
 
 /* False and WORKER_ERROR_INVALID for a problem whose kind has no reference (reference_kinds.h), with a cast, an

@@ -159,8 +159,7 @@ static struct reference *compute(const struct operands *o)
 
 /* The share of the elements that are found wrong in an output that holds the values of `made`. */
 static double wrong_share(const struct operands *o, const struct reference *right,
-                          const struct reference *made,
-                          const struct solution_rounding *rounding)
+                          const struct reference *made, const struct solution_rounding *rounding)
 {
     const struct tensor *y = &o->tensors[problem_output_role(&o->p)];
     g_autofree void *data = g_malloc0((gsize)tensor_bytes(y));
