@@ -152,7 +152,8 @@ static void gemv_default_config(const struct problem *p, const struct context *c
         values[N_TILE] /= 2;
     while (!rows_are_filled(p, context, values))
         values[ROWS] /= 2;
-    while (!vector_suits_rows(p, context, values) || !sums_fit(p, context, values))
+    while (values[VECTOR] > 1 &&
+           (!vector_suits_rows(p, context, values) || !sums_fit(p, context, values)))
         values[VECTOR] /= 2;
     while (values[THREADS] > 32 && (values[THREADS] / 2 * values[VECTOR] >= row_length(p) ||
                                     !threads_suit_target(p, context, values)))
