@@ -170,7 +170,7 @@ static bool plan_pair(struct fusion_report *report, struct pair *pair, GError **
         pair->plans[WAY_TUNED_FUSED] =
             model_plan(&report->model, &fused, &report->machine.target, error);
     pair->plans[WAY_TUNED_ALONE] = pair->plans[WAY_TUNED_FUSED];
-    if (!pair->plans[WAY_TUNED_FUSED])
+    if (!pair->plans[WAY_UNFUSED] || !pair->plans[WAY_TUNED_FUSED])
         return false;
     pair->fused_of = match_steps(pair->plans[WAY_UNFUSED], pair->plans[WAY_TUNED_FUSED]);
     pair->alone_fits = g_new0(bool, pair->plans[WAY_TUNED_FUSED]->steps->len + 1);
