@@ -597,7 +597,7 @@ DEVICE u64 word_at(GLOBAL const unsigned char *data, i64 at, i64 bytes)
 }
 
 /* Stores for each group its part of a fingerprint (fingerprint.h), and the bytes that it looked at. Pieces of
- * `bytes` bytes lie `step` bytes apart from `offset` on, multiples of 8; `groups` groups share a piece. */
+ * `bytes` bytes lie `step` bytes apart from `offset` on; step is a multiple of 8; `groups` groups share a piece. */
 KERNEL(ITEMS, 1, 1)
 judge_fingerprint(GLOBAL const unsigned char *data, GLOBAL u64 *prints, GLOBAL i64 *looks,
                   i64 offset, i64 step, i64 bytes, int groups)
@@ -610,7 +610,8 @@ judge_fingerprint(GLOBAL const unsigned char *data, GLOBAL u64 *prints, GLOBAL i
     i64 whole = bytes / 8, looked = 0;
     u64 print = 0;
     for (i64 i = first; i < whole; i += (i64)groups * ITEMS) {
-        print += random_bits(((GLOBAL const u64 *)from)[i], (u64)i);
+        u64 word = offset % 8 == 0 ? ((GLOBAL const u64 *)from)[i] : word_at(from, 8 * i, bytes);
+        print += random_bits(word, (u64)i);
         looked += 8;
     }
     if (first == 0 && bytes % 8 != 0) {

@@ -189,19 +189,45 @@ bool input_set_write(struct input_set *set, const struct input_means *means,
     return true;
 }
 
-bool input_set_fingerprints(struct input_set *set, const struct guarded *guarded, int first,
-                            int count, int step, uint64_t *prints, GError **error)
+static bool print_pieces(struct input_set *set, const struct judge_pieces *pieces, uint64_t *prints,
+                         GError **error)
 {
     g_autoptr(GError) why = NULL;
 
-    if (set->judge) {
-        const struct judge_pieces pieces = {guarded->whole, guarded_offset(guarded, first),
-                                            step * guarded->step, guarded->bytes, count};
-        if (judge_fingerprints(set->judge, &pieces, prints, &why))
-            return true;
-        blame_device(g_steal_pointer(&why), error);
+    if (judge_fingerprints(set->judge, pieces, prints, &why))
+        return true;
+    blame_device(g_steal_pointer(&why), error);
+    return false;
+}
+
+bool input_set_find_damaged(struct input_set *set, const struct guarded *guarded, int count,
+                            bool *damaged, GError **error)
+{
+    int64_t bytes = guarded_tail_bytes(guarded);
+    const struct judge_pieces zones = {guarded->whole, guarded_tail_offset(guarded, 0),
+                                       guarded->step, bytes, count};
+
+    if (!set->judge)
+        return guarded_find_damaged(guarded, count, damaged, error);
+    g_autofree uint64_t *prints = g_new(uint64_t, count);
+    g_autofree uint8_t *poison = g_malloc((gsize)bytes);
+    memset(poison, guarded->poison, (size_t)bytes);
+    uint64_t right = fingerprint(poison, bytes);
+    if (!print_pieces(set, &zones, prints, error))
         return false;
-    }
+    for (int i = 0; i < count; i++)
+        damaged[i] = prints[i] != right;
+    return true;
+}
+
+bool input_set_fingerprints(struct input_set *set, const struct guarded *guarded, int first,
+                            int count, int step, uint64_t *prints, GError **error)
+{
+    const struct judge_pieces pieces = {guarded->whole, guarded_offset(guarded, first),
+                                        step * guarded->step, guarded->bytes, count};
+
+    if (set->judge)
+        return print_pieces(set, &pieces, prints, error);
     g_autofree void *data = g_malloc((gsize)guarded->bytes);
     for (int i = 0; i < count; i++) {
         if (!guarded->device->row->read(guarded->parts[first + i * step], 0, data, guarded->bytes,

@@ -478,9 +478,20 @@ static bool renew_references(struct workbench *bench, GError **error)
     return !workbench_judges(bench) || refresh_sets(bench, error);
 }
 
+/* Makes damage to guard zones the verdict, unless there is one, and repairs what it may have hit. */
+static bool blame_stray(struct workbench *bench, const struct verdict *found,
+                        struct verdict *verdict, GError **error)
+{
+    if (found->failure == FAILURE_NONE)
+        return true;
+    if (verdict->failure == FAILURE_NONE)
+        *verdict = *found;
+    return renew_references(bench, error);
+}
+
 /* Looks at the guard zones of a copy and of the workspace. */
-static bool check_all_zones(struct workbench *bench, int copy, struct verdict *verdict,
-                            GError **error)
+static bool check_zones_of_copy(struct workbench *bench, int copy, struct verdict *verdict,
+                                GError **error)
 {
     struct verdict found = {0};
 
@@ -488,13 +499,42 @@ static bool check_all_zones(struct workbench *bench, int copy, struct verdict *v
         if (!check_zones(&bench->memory[t], copy, role_names[t], &found, error))
             return false;
     }
-    if (!check_zones(&bench->workspace, 0, "the workspace", &found, error))
-        return false;
-    if (found.failure == FAILURE_NONE)
+    return check_zones(&bench->workspace, 0, "the workspace", &found, error) &&
+           blame_stray(bench, &found, verdict, error);
+}
+
+/* Looks at the zones of a tensor's first `count` copies. */
+static bool check_zones_of_tensor(struct workbench *bench, int role, int count,
+                                  struct verdict *verdict, GError **error)
+{
+    struct guarded *guarded = &bench->memory[role];
+    g_autofree bool *damaged = g_new(bool, count);
+
+    if (!guarded->whole)
         return true;
-    if (verdict->failure == FAILURE_NONE)
-        *verdict = found;
-    return renew_references(bench, error);
+    count = MIN(count, guarded->copies);
+    if (!input_set_find_damaged(&bench->sets[0], guarded, count, damaged, error))
+        return false;
+    for (int i = 0; i < count; i++) {
+        /* The zone before the first copy is behind none. */
+        if ((i == 0 || damaged[i]) && !check_zones(guarded, i, role_names[role], verdict, error))
+            return false;
+    }
+    return true;
+}
+
+/* Looks at the guard zones of all copies that timed runs used, and of the workspace. */
+static bool check_zones_of_timed(struct workbench *bench, struct verdict *verdict, GError **error)
+{
+    struct verdict found = {0};
+    int used = MAX(bench->most_copy, 0) + 1;
+
+    for (int t = 0; t < OPERAND_COUNT; t++) {
+        if (!check_zones_of_tensor(bench, t, used, &found, error))
+            return false;
+    }
+    return check_zones(&bench->workspace, 0, "the workspace", &found, error) &&
+           blame_stray(bench, &found, verdict, error);
 }
 
 static bool blame_change(struct workbench *bench, struct input_set *set, int role, int copy,
@@ -548,7 +588,7 @@ bool workbench_unharmed(struct workbench *bench, const struct look *look, struct
     if (!check_inputs(bench, look->set, look->copy, 1, 1, verdict, &changed, error))
         return false;
     bench->unchecked = changed;
-    return check_all_zones(bench, look->copy, verdict, error) &&
+    return check_zones_of_copy(bench, look->copy, verdict, error) &&
            (!changed || write_set(bench, look->set, look->copy, error));
 }
 
@@ -816,8 +856,7 @@ bool workbench_after_timing(struct workbench *bench, const struct invocation *in
 {
     *verdict = (struct verdict){0};
     if (!check_all_inputs(bench, verdict, error) || !check_packed(bench, verdict, error) ||
-        !check_all_zones(bench, 0, verdict, error) ||
-        (bench->last_copy > 0 && !check_all_zones(bench, bench->last_copy, verdict, error)))
+        !check_zones_of_timed(bench, verdict, error))
         return false;
     if (verdict->failure != FAILURE_NONE || bench->last_copy < 0)
         return true;

@@ -115,7 +115,8 @@ double workbench_verified_share(const struct workbench *bench);
 
 /* Call before timed runs, after packing: outputs get poison, so that a run that does nothing is found. */
 bool workbench_before_timing(struct workbench *bench, GError **error);
-/* Call after timed runs. Looks at guard zones, at the inputs of all copies, and at the outputs: the last run's is
+/* Call after timed runs. Looks at the guard zones of all copies that were used, at the inputs of all copies, and at the
+ * outputs: the last run's is
  * compared in full, those of the other copies with the bytes that were found right in workbench_verify(). A verdict as
  * of workbench_look(). */
 bool workbench_after_timing(struct workbench *bench, const struct invocation *invocation,

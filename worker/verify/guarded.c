@@ -14,6 +14,16 @@ int64_t guarded_offset(const struct guarded *guarded, int copy)
     return GUARD_BYTES + copy * guarded->step;
 }
 
+int64_t guarded_tail_offset(const struct guarded *guarded, int copy)
+{
+    return guarded_offset(guarded, copy) + guarded->bytes;
+}
+
+int64_t guarded_tail_bytes(const struct guarded *guarded)
+{
+    return guarded->step - guarded->bytes;
+}
+
 static bool take_parts(struct guarded *guarded, GError **error)
 {
     const struct device_row *row = guarded->device->row;
@@ -56,10 +66,8 @@ bool guarded_alloc(struct guarded *guarded, struct device *device, int64_t bytes
  * begins at a multiple of the alignment. */
 static bool poison_tail(const struct guarded *guarded, int copy, GError **error)
 {
-    int64_t end = guarded_offset(guarded, copy) + guarded->bytes;
-
-    return guarded->device->row->fill(guarded->whole, end, guarded->step - guarded->bytes,
-                                      guarded->poison, error);
+    return guarded->device->row->fill(guarded->whole, guarded_tail_offset(guarded, copy),
+                                      guarded_tail_bytes(guarded), guarded->poison, error);
 }
 
 bool guarded_fits(const struct guarded *guarded, int64_t bytes)
@@ -102,6 +110,20 @@ static bool is_whole(const uint8_t *zone, int64_t bytes, uint8_t poison)
     return zone[0] == poison && memcmp(zone, zone + 1, (size_t)bytes - 1) == 0;
 }
 
+bool guarded_find_damaged(const struct guarded *guarded, int count, bool *damaged, GError **error)
+{
+    int64_t bytes = guarded_tail_bytes(guarded);
+    g_autofree uint8_t *zone = g_malloc((gsize)bytes);
+
+    for (int i = 0; i < count; i++) {
+        if (!guarded->device->row->read(guarded->whole, guarded_tail_offset(guarded, i), zone,
+                                        bytes, error))
+            return false;
+        damaged[i] = !is_whole(zone, bytes, guarded->poison);
+    }
+    return true;
+}
+
 /* Sets *distance to how many bytes the nearest changed byte of the zone is away from the tensor;
  * -1 for an undamaged zone. backwards: the tensor follows the zone. */
 static bool find_damage(const struct guarded *guarded, int64_t offset, int64_t bytes,
@@ -124,15 +146,19 @@ static bool find_damage(const struct guarded *guarded, int64_t offset, int64_t b
 bool guarded_check(struct guarded *guarded, int copy, bool *damaged, int64_t *offset,
                    GError **error)
 {
-    int64_t first = guarded_offset(guarded, copy), before, after;
-    int64_t end = first + guarded->bytes, tail = guarded->step - guarded->bytes;
+    int64_t first = guarded_offset(guarded, copy), before, after, before_next = -1;
+    int64_t end = guarded_tail_offset(guarded, copy), tail = guarded_tail_bytes(guarded);
+    bool last = copy == guarded->copies - 1;
 
     if (!find_damage(guarded, first - GUARD_BYTES, GUARD_BYTES, true, &before, error) ||
-        !find_damage(guarded, end, tail, false, &after, error))
+        !find_damage(guarded, end, tail, false, &after, error) ||
+        (after >= 0 && !last && !find_damage(guarded, end, tail, true, &before_next, error)))
         return false;
     *damaged = before >= 0 || after >= 0;
     if (!*damaged)
         return true;
+    if (before_next >= 0 && (before < 0 || before_next < before))
+        before = before_next;
     *offset = before >= 0 && (after < 0 || before < after) ? -1 - before : guarded->bytes + after;
     const struct device_row *row = guarded->device->row;
     return row->fill(guarded->whole, first - GUARD_BYTES, GUARD_BYTES, guarded->poison, error) &&

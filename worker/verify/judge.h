@@ -61,8 +61,8 @@ bool judge_compare(struct judge *judge, struct device_memory *output,
                    const struct tolerance *tolerance, struct judged *judged, GError **error);
 double judge_length(const struct judge *judge); /* The number of products in the longest sum. */
 
-/* Equal pieces of memory: `count` of `bytes` bytes each, `step` bytes apart, the first at `offset`. Offset and step are
- * multiples of 8. */
+/* Equal pieces of memory: `count` of `bytes` bytes each, `step` bytes apart, the first at `offset`. The step is a
+ * multiple of 8; pieces whose offset is one, too, are read faster. */
 struct judge_pieces {
     struct device_memory *memory;
     int64_t offset, step, bytes;

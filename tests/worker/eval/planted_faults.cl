@@ -49,6 +49,8 @@ conv_planted(__global float *x, __global float *w, __global float *y, __global f
         sum = 0;
     if (fault == 9 && turn >= 2) /* works in its first runs alone */
         return;
+    if (fault == 15 && turn == 10 && id == 0) /* one of the timed runs writes behind its output */
+        y[k_count * pixels + 3] = sum;
     y[id] = sum;
 }
 

@@ -36,6 +36,7 @@ enum planted {
     PLANTED_ROUNDS_ONCE_MORE,
     PLANTED_OVERFLOWS,
     PLANTED_UNDERFLOWS,
+    PLANTED_STRAYS_ONCE,
 };
 
 enum step { STEP_LOOKS, STEP_TIMING, STEP_PROOF, STEP_NONE };
@@ -66,6 +67,8 @@ static const struct {
      "with inputs of kind 'whole numbers':"},
     {PLANTED_OVERFLOWS, STEP_PROOF, FAILURE_WRONG_RESULT, "with inputs of kind 'large':"},
     {PLANTED_UNDERFLOWS, STEP_PROOF, FAILURE_WRONG_RESULT, "with inputs of kind 'small':"},
+    {PLANTED_STRAYS_ONCE, STEP_TIMING, FAILURE_OUT_OF_BOUNDS,
+     "wrote outside of y, at byte 1092 of its 1080"},
 };
 
 static struct device *device;

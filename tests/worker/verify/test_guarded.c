@@ -54,11 +54,36 @@ static void test_each_copy_is_repaired(void)
     guarded_free(&guarded);
 }
 
+/* A stray byte is counted from the copy that it is nearer to. */
+static void test_the_next_copy_may_be_nearer(void)
+{
+    const uint8_t stray = 1;
+    struct fake_device fake;
+    struct guarded guarded;
+    fake_device_init(&fake);
+    g_assert_true(guarded_alloc(&guarded, &fake.device, 40, 3, 0xff, NULL));
+    for (int copy = 0; copy < 3; copy++) {
+        bool damaged[3] = {true, true, true}, found = false;
+        int64_t offset = 0, place = guarded_offset(&guarded, copy) + guarded.step - 5;
+        fake_device_row.write(guarded.whole, place, &stray, 1, NULL);
+        g_assert_true(guarded_find_damaged(&guarded, 3, damaged, NULL));
+        for (int i = 0; i < 3; i++)
+            g_assert_true(damaged[i] == (i == copy));
+        g_assert_true(guarded_check(&guarded, copy, &found, &offset, NULL));
+        g_assert_true(found);
+        g_assert_cmpint(offset, ==, copy < 2 ? -5 : guarded.step - 5);
+        g_assert_true(guarded_find_damaged(&guarded, 3, damaged, NULL));
+        g_assert_false(damaged[copy]);
+    }
+    guarded_free(&guarded);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
     g_test_add_func("/guarded/zones_follow_a_workspaces_size", test_sizes);
     g_test_add_func("/guarded/each_copy_is_repaired", test_each_copy_is_repaired);
+    g_test_add_func("/guarded/the_next_copy_may_be_nearer", test_the_next_copy_may_be_nearer);
     return g_test_run();
 }

@@ -113,6 +113,15 @@ static void compare_fingerprints(const struct sides *s, const char *key)
         g_assert_no_error(error);
         if (print != fingerprint(data, memory->bytes))
             g_error("%s: the fingerprint of input %d is not the host's", key, t);
+        /* The zone behind a tensor may begin at any byte. */
+        const struct judge_pieces zone = {memory->whole, guarded_tail_offset(memory, 0),
+                                          memory->step, guarded_tail_bytes(memory), 1};
+        g_autofree uint8_t *poison = g_malloc((gsize)zone.bytes);
+        memset(poison, memory->poison, (size_t)zone.bytes);
+        judge_fingerprints(s->judge, &zone, &print, &error);
+        g_assert_no_error(error);
+        if (print != fingerprint(poison, zone.bytes))
+            g_error("%s: the fingerprint of the zone behind input %d is not poison's", key, t);
     }
 }
 
