@@ -11,6 +11,9 @@ bool test_is_long(void);
 bool test_is_sanitized(void);
 /* Returns `count`, ten times as many in the long suite, a sixth under a sanitizer. */
 int test_effort(int count);
+/* Whether case `number` runs in this build: without a sanitizer always, and under one each runs on one of six
+ * successive days. For cases whose results the other build checks, while a sanitizer looks at the same code in each. */
+bool test_is_case(int number);
 
 /* The seed of the day: the number of days since 1970, or SKIPJACK_TEST_SEED, which repeats another day's tests.
  * make sets it once for all programs of a run and prints it. */

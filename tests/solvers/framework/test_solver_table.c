@@ -7,6 +7,7 @@
 #include "solvers/problem/problem_key.h"
 #include "tests/support/kernels/conv_reference.h"
 #include "tests/support/table_problems.h"
+#include "tests/support/test_effort.h"
 
 #define RANDOM_PROBLEMS 60
 
@@ -33,13 +34,14 @@ static void make_problems(void)
     }
 }
 
-/* Calls `look` for every solver, problem and target where the solver is applicable. */
+/* Calls `look` for every solver, problem and target where the solver is applicable; under a sanitizer for some of
+ * the problems, others each day. */
 static void for_all_applicable(void (*look)(const struct solver *solver, const struct problem *p,
                                             const struct context *context))
 {
     for (int s = 0; s < solver_table_count; s++) {
         for (guint i = 0; i < problems->len; i++) {
-            for (gsize t = 0; t < TABLE_TARGETS; t++) {
+            for (gsize t = 0; t < TABLE_TARGETS && test_is_case((int)i); t++) {
                 struct context context;
                 const char *reason = NULL;
                 context_init(&context, &targets[t]);
