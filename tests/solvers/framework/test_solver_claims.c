@@ -2,6 +2,8 @@
  * solvers whose claims are known, and the table in solvers/README.md. */
 #include "solvers/framework/solver_claims.h"
 
+#include "tests/support/test_effort.h"
+
 #include <string.h>
 
 #define README       "solvers/README.md"
@@ -169,12 +171,29 @@ static char *table_of_readme(void)
     return g_strndup(begin, (gsize)(end - begin));
 }
 
+/* Whether the table has the rows of today's solvers. */
+static bool has_some_rows(const char *table)
+{
+    bool has = table != NULL;
+
+    for (int i = 0; has && i < solver_table_count; i++) {
+        if (!test_is_case(i))
+            continue;
+        g_autofree char *text = solver_claims_table(&solver_table[i], 1);
+        const char *row = g_strrstr(g_strchomp(text), "\n");
+        has = row && strstr(table, row);
+    }
+    return has;
+}
+
+/* The whole table, under a sanitizer some of its rows. */
 static void the_readme_has_the_table(void)
 {
     g_autofree char *kept = table_of_readme();
-    g_autofree char *now = solver_claims_table(solver_table, solver_table_count);
+    g_autofree char *now =
+        test_is_sanitized() ? NULL : solver_claims_table(solver_table, solver_table_count);
 
-    if (g_strcmp0(kept, now) != 0) {
+    if (test_is_sanitized() ? !has_some_rows(kept) : g_strcmp0(kept, now) != 0) {
         g_test_message("the table in " README " is not what the solvers say of themselves: "
                        "`make solvers-table` rewrites it");
         g_test_fail();
