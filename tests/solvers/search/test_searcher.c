@@ -2,6 +2,7 @@
 #include "solvers/search/searcher.h"
 
 #include "tests/support/made_space.h"
+#include "tests/support/test_effort.h"
 
 #include <math.h>
 #include <string.h>
@@ -44,13 +45,16 @@ static int run_whole(const struct searcher_setup *setup, int batch,
     return (int)g_hash_table_size(seen);
 }
 
+/* In large batches: a model that is fitted again after every few tries of a whole space takes seconds. */
 static void every_strategy_tries_each_config_once(void)
 {
+    static const int batches[] = {16, 25, 40};
     for (int s = 0; s < STRATEGY_COUNT; s++)
-        for (uint64_t seed = 0; seed < 3; seed++) {
+        for (uint64_t seed = 0; seed < G_N_ELEMENTS(batches); seed++) {
+            if (test_is_sanitized() && !test_is_turn((int)seed, G_N_ELEMENTS(batches)))
+                continue;
             struct searcher_setup setup = setup_of((enum strategy_id)s, seed);
-            g_assert_cmpint(run_whole(&setup, 1 + (int)seed * 5, made_time), ==,
-                            made_space_count());
+            g_assert_cmpint(run_whole(&setup, batches[seed], made_time), ==, made_space_count());
         }
 }
 
@@ -65,11 +69,12 @@ static void every_strategy_outlives_failures_of_all_configs(void)
 /* Whoever observes the same tries in the same order proposes the same, after every single try. */
 static void every_strategy_goes_on_in_another_process(void)
 {
+    enum { ROUNDS = 12 };
     for (int s = 0; s < STRATEGY_COUNT; s++) {
         struct searcher_setup setup = setup_of((enum strategy_id)s, 11);
         g_autoptr(Searcher) one = searcher_new(&setup);
         g_autoptr(GArray) stored = g_array_new(FALSE, FALSE, sizeof(struct perf_config));
-        for (int round = 0; round < 20; round++) {
+        for (int round = 0; round < ROUNDS; round++) {
             struct perf_config here[4], there[4];
             int count = searcher_propose(one, 4, here);
             for (int i = 0; i < count; i++) {
