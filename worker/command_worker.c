@@ -140,7 +140,9 @@ static bool arguments_parse(int argc, char **argv, GError **error)
             "KEY, \"solver\": NAME, \"config\": \"64,8\", \"runs\": N}, ...]}\n"
             "FILE of --pipeline, with a solver for each step of the plan (run-network writes it):\n  "
             "{\"plan\": PATH, \"steps\": [{\"solver\": NAME, \"config\": \"64,8\"}, ...], \"input\": PATH, "
-            "\"output\": PATH, \"sample_seconds\": S, \"verify\": true}\n",
+            "\"output\": PATH, \"sample_seconds\": S, \"verify\": true}\n"
+            "Several networks, timed in turns:\n  {\"pipelines\": [{\"plan\": PATH, \"steps\": [...]}, ...], "
+            "\"sample_seconds\": S}\n",
         .example = "SKIPJACK_DB=postgresql://db.example/skipjack skipjack worker --build 8 "
                    "--eval 0,1 --label night --drain-at 07:00\n  skipjack worker --drain gpu17",
         .options = entries};

@@ -13,10 +13,19 @@
 #define FILE_BYTES_MAX ((gsize)64 << 20)
 #define RUNS           40 /* runs of the network beside those of the readings */
 
+/* One of the file's networks. */
+struct part {
+    const json_t *request; /* the file itself, or an element of its "pipelines" */
+    char *where;           /* "FILE", or "FILE, pipeline 2" */
+    struct pipeline_plan plan;
+};
+
 struct whole {
     const struct pipeline_options *options;
     json_t *file; /* the request, as it was read */
-    struct pipeline_plan plan;
+    struct part *parts;
+    int part_count;
+    bool is_list; /* it has "pipelines" */
 };
 
 struct choice {
@@ -70,24 +79,24 @@ static json_t *step_request(struct direct *direct, const struct target *target,
     return made;
 }
 
-static bool add_steps(struct whole *whole, struct direct *direct, const struct target *target,
+static bool add_steps(struct part *part, struct direct *direct, const struct target *target,
                       json_t *steps, GError **error)
 {
-    const json_t *list = json_object_get(whole->file, "steps");
-    if (json_array_size(list) != whole->plan.steps->len) {
+    const json_t *list = json_object_get(part->request, "steps");
+    if (json_array_size(list) != part->plan.steps->len) {
         g_set_error(error, WORKER_ERROR, WORKER_ERROR_INVALID,
-                    "cannot use '%s': 'steps' has %zu elements, the plan has %u steps",
-                    whole->options->path, json_array_size(list), whole->plan.steps->len);
+                    "cannot use %s: 'steps' has %zu elements, the plan has %u steps", part->where,
+                    json_array_size(list), part->plan.steps->len);
         return false;
     }
-    for (guint i = 0; i < whole->plan.steps->len; i++) {
-        const struct pipeline_step *step = pipeline_step_at(&whole->plan, (int)i);
+    for (guint i = 0; i < part->plan.steps->len; i++) {
+        const struct pipeline_step *step = pipeline_step_at(&part->plan, (int)i);
         struct choice choice;
         json_t *made = NULL;
         if (choice_read(json_array_get(list, i), &choice, error))
             made = step_request(direct, target, &step->problem, (int)i, &choice, error);
         if (!made) {
-            g_prefix_error(error, "cannot use '%s', step %u ('%s'): ", whole->options->path, i + 1,
+            g_prefix_error(error, "cannot use %s, step %u ('%s'): ", part->where, i + 1,
                            step->name);
             return false;
         }
@@ -108,18 +117,43 @@ static void copy_members(const json_t *from, json_t *to)
     }
 }
 
-static json_t *plan(struct direct *direct, const struct target *target, void *data, GError **error)
+/* The part as the eval child takes it; NULL with an error. */
+static json_t *part_request(struct part *part, struct direct *direct, const struct target *target,
+                            GError **error)
 {
-    struct whole *whole = data;
     json_t *steps = json_array();
-    json_t *request = json_pack("{s:s, s:o, s:o}", "op", "pipeline", "target",
-                                target_to_json(target), "steps", steps);
-    copy_members(whole->file, request);
-    direct_allow(direct, 20 * json_number_value(json_object_get(whole->file, "sample_seconds")));
-    if (add_steps(whole, direct, target, steps, error))
+    json_t *request = json_pack("{s:o}", "steps", steps);
+    copy_members(part->request, request);
+    if (add_steps(part, direct, target, steps, error))
         return request;
     json_decref(request);
     return NULL;
+}
+
+static json_t *plan(struct direct *direct, const struct target *target, void *data, GError **error)
+{
+    struct whole *whole = data;
+    json_t *request = NULL, *list = json_array();
+    double seconds = json_number_value(json_object_get(whole->file, "sample_seconds"));
+    direct_allow(direct, 20 * seconds * whole->part_count);
+    for (int i = 0; i < whole->part_count; i++) {
+        json_t *made = part_request(&whole->parts[i], direct, target, error);
+        if (!made) {
+            json_decref(list);
+            return NULL;
+        }
+        json_array_append_new(list, made);
+    }
+    if (whole->is_list) {
+        request = json_pack("{s:s, s:O}", "op", "pipelines", "pipelines", list);
+        copy_members(whole->file, request);
+    } else {
+        request = json_incref(json_array_get(list, 0));
+        json_object_set_new(request, "op", json_string("pipeline"));
+    }
+    json_object_set_new(request, "target", target_to_json(target));
+    json_decref(list);
+    return request;
 }
 
 static bool take_answer(struct direct *direct, const json_t *head, void *data)
@@ -139,17 +173,51 @@ static bool take_answer(struct direct *direct, const json_t *head, void *data)
     return printed;
 }
 
-static bool read_plan(struct whole *whole)
+static bool read_plan(struct part *part)
 {
     g_autoptr(GError) error = NULL;
-    const char *path = json_string_value(json_object_get(whole->file, "plan"));
+    const char *path = json_string_value(json_object_get(part->request, "plan"));
     if (!path)
         g_set_error(&error, WORKER_ERROR, WORKER_ERROR_INVALID,
-                    "cannot use '%s': 'plan' must name the file of a plan", whole->options->path);
-    if (path && pipeline_plan_read(&whole->plan, path, &error))
+                    "cannot use %s: 'plan' must name the file of a plan", part->where);
+    if (path && pipeline_plan_read(&part->plan, path, &error))
         return true;
     log_write(LEVEL_ERROR, "pipeline_failed", NULL, "%s", error->message);
     return false;
+}
+
+/* Reads the plans of all parts. */
+static bool read_parts(struct whole *whole)
+{
+    const json_t *list = json_object_get(whole->file, "pipelines");
+    const char *path = whole->options->path;
+    whole->is_list = list != NULL;
+    if (list && json_array_size(list) == 0) {
+        log_write(LEVEL_ERROR, "pipeline_failed", NULL,
+                  "cannot use '%s': 'pipelines' must be a list of at least one pipeline", path);
+        return false;
+    }
+    whole->part_count = list ? (int)json_array_size(list) : 1;
+    whole->parts = g_new0(struct part, (gsize)whole->part_count);
+    for (int i = 0; i < whole->part_count; i++) {
+        struct part *part = &whole->parts[i];
+        part->request = list ? json_array_get(list, (size_t)i) : whole->file;
+        part->where = list ? g_strdup_printf("'%s', pipeline %d", path, i + 1)
+                           : g_strdup_printf("'%s'", path);
+        if (!read_plan(part))
+            return false;
+    }
+    return true;
+}
+
+static void whole_clear(struct whole *whole)
+{
+    for (int i = 0; i < whole->part_count; i++) {
+        pipeline_plan_clear(&whole->parts[i].plan);
+        g_free(whole->parts[i].where);
+    }
+    g_free(whole->parts);
+    json_decref(whole->file);
 }
 
 int agent_pipeline(const struct pipeline_options *options)
@@ -166,9 +234,8 @@ int agent_pipeline(const struct pipeline_options *options)
     };
     int status = 1;
     whole.file = direct_read_file("pipeline", options->path, FILE_BYTES_MAX);
-    if (whole.file && read_plan(&whole))
+    if (whole.file && read_parts(&whole))
         status = direct_run(&job);
-    pipeline_plan_clear(&whole.plan);
-    json_decref(whole.file);
+    whole_clear(&whole);
     return status;
 }

@@ -13,6 +13,9 @@ struct pipeline_options {
      * coordinator/network/plan/PLAN.md, steps has one element for each of its steps. All but plan and steps may be
      * left out, and workspace_bytes, too: the limit under which the config was tuned. Relative paths are relative to
      * the working directory.
+     *
+     * Several networks are timed in turns: {"pipelines": [{"plan", "steps", "input", "output", "seed"}, ...],
+     * "sample_seconds": S, "verify": true}.
      */
     const char *path;
     const char *device;             /* device of the eval child, as --eval names it */
@@ -20,7 +23,7 @@ struct pipeline_options {
     double run_timeout_seconds; /* the whole, in addition to the time that its operations take */
 };
 
-/* Prints the answer of the eval child ("pipeline" in protocol.h), together with "kernels", "bytes", "compile_seconds"
+/* Prints the answer of the eval child ("pipeline" or "pipelines" in protocol.h), together with "kernels", "bytes", "compile_seconds"
  * and "target", on stdout. Returns the exit status as direct_run() does. */
 int agent_pipeline(const struct pipeline_options *options);
 

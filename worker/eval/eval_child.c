@@ -113,8 +113,8 @@ static const struct {
     const char *op;
     bool (*take)(struct server *server, const struct frame *frame);
 } requests[] = {
-    {"kernel", take_kernel}, {"forget", take_forget}, {"evaluate", take_work},
-    {"cold", take_work},     {"pipeline", take_work}, {"stop", take_stop},
+    {"kernel", take_kernel}, {"forget", take_forget},  {"evaluate", take_work}, {"cold", take_work},
+    {"pipeline", take_work}, {"pipelines", take_work}, {"stop", take_stop},
 };
 
 static bool take_frame(struct server *server, const struct frame *frame)
@@ -334,11 +334,19 @@ static bool serve_cold(struct server *server, const json_t *head, GError **error
                      error);
 }
 
-/* Serves a pipeline request. Its failure ends the child, too. */
+/* Serve pipeline requests. Their failure ends the child, too. */
 static bool serve_pipeline(struct server *server, const json_t *head, GError **error)
 {
     json_t *answer =
         pipeline_run(server->opened.device, server->kernels, server->opened.floor_ms, head, error);
+
+    return answer && send_head(server, answer, error);
+}
+
+static bool serve_pipelines(struct server *server, const json_t *head, GError **error)
+{
+    json_t *answer =
+        pipelines_run(server->opened.device, server->kernels, server->opened.floor_ms, head, error);
 
     return answer && send_head(server, answer, error);
 }
@@ -348,7 +356,10 @@ static bool serve_work(struct server *server, const json_t *head, GError **error
     static const struct {
         const char *op;
         bool (*serve)(struct server *server, const json_t *head, GError **error);
-    } rows[] = {{"cold", serve_cold}, {"pipeline", serve_pipeline}, {"evaluate", serve_evaluate}};
+    } rows[] = {{"cold", serve_cold},
+                {"pipeline", serve_pipeline},
+                {"pipelines", serve_pipelines},
+                {"evaluate", serve_evaluate}};
     const char *op = json_string_value(json_object_get(head, "op"));
 
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {

@@ -8,12 +8,17 @@
 #include "worker/eval/eval_request.h"
 #include "worker/eval/invocation.h"
 #include "worker/measure/measure.h"
+#include "worker/measure/statistics.h"
 #include "worker/pipeline/pipeline_memory.h"
 #include "worker/pipeline/pipeline_verify.h"
 #include "worker/protocol/frames.h"
 #include "worker/protocol/target_json.h"
 
 #define STEP_PASSES 7 /* runs of the network in which each step is timed by itself */
+/* Turns of several pipelines. Fewer than 6 give no interval of a median (statistics.h). */
+#define TURNS_MIN   7
+#define TURNS_MAX   101
+#define TURN_MS     10 /* the runs of a reading take about so long, so that turns are many */
 
 /* A step, ready to run. */
 struct ready_step {
@@ -26,8 +31,8 @@ struct ready_step {
     struct device_memory *memory[OPERAND_COUNT];
     struct device_memory *packed; /* the packed filter; NULL if there is none */
     bool repacks; /* earlier steps or the network's inputs make the filter: each run packs it */
-    double times_ms[STEP_PASSES];
-    struct verdict verdict; /* of its result in its place */
+    double times_ms[TURNS_MAX]; /* by pass, or by turn */
+    struct verdict verdict;     /* of its result in its place */
 };
 
 struct pipeline {
@@ -43,6 +48,8 @@ struct pipeline {
     double load_seconds, pack_ms;
     bool verifies; /* each step is compared with its reference */
     int wrong;     /* steps whose results are wrong */
+    char *stray;   /* where a step wrote that it must not; NULL for nowhere */
+    int passes;    /* times of each step */
 };
 
 static bool fail_frame(const char *what, GError **error)
@@ -265,14 +272,14 @@ static bool time_step(struct pipeline *pipeline, struct ready_step *ready, int p
     return done;
 }
 
+/* One more pass. */
 static bool time_steps(struct pipeline *pipeline, GError **error)
 {
-    for (int pass = 0; pass < STEP_PASSES; pass++) {
-        for (int i = 0; i < pipeline->step_count; i++) {
-            if (!time_step(pipeline, &pipeline->steps[i], pass, error))
-                return false;
-        }
+    for (int i = 0; i < pipeline->step_count; i++) {
+        if (!time_step(pipeline, &pipeline->steps[i], pipeline->passes, error))
+            return false;
     }
+    pipeline->passes++;
     return true;
 }
 
@@ -370,55 +377,77 @@ static bool run_once(struct pipeline *pipeline, const json_t *request, GError **
 
 /* ---- the answer ---- */
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double left = *(const double *)a, right = *(const double *)b;
+/* What was measured of the pipeline in one form: launch by launch, or as a graph. */
+struct form {
+    struct measurement times;
+    int turns;                  /* 0: it was measured by itself */
+    double turns_ms[TURNS_MAX]; /* of one run, by turn */
+};
 
-    return left < right ? -1 : left > right;
+struct timings {
+    struct form launches, graph;
+    double host_ms; /* from the first launch to the end of the last, by the host's clock */
+};
+
+static json_t *turns_json(const double *ms, int count)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; i < count; i++)
+        json_array_append_new(list, json_real(ms[i]));
+    return list;
 }
 
-static json_t *step_json(const struct ready_step *ready)
+static double median_of(const double *ms, int count)
+{
+    double sorted[TURNS_MAX];
+
+    if (count == 0)
+        return 0;
+    memcpy(sorted, ms, (gsize)count * sizeof *sorted);
+    statistics_sort(sorted, count);
+    return statistics_median(sorted, count);
+}
+
+static json_t *step_json(const struct pipeline *pipeline, const struct ready_step *ready,
+                         bool in_turns)
 {
     const struct solution *solution = &ready->solution;
     const struct verdict *verdict = &ready->verdict;
     g_autofree char *detail = g_utf8_make_valid(verdict->detail, -1);
 
-    return json_pack("{s:s, s:s, s:f, s:s*, s:f, s:f, s:f, s:i, s:I, s:I}", "name",
+    return json_pack("{s:s, s:s, s:f, s:s*, s:f, s:f, s:f, s:i, s:I, s:I, s:o*}", "name",
                      ready->step->name, "verdict", failure_name(verdict->failure), "error",
                      isfinite(verdict->error) ? verdict->error : DBL_MAX, "detail",
-                     detail[0] ? detail : NULL, "median_ms", ready->times_ms[STEP_PASSES / 2],
-                     "flops", solution->flops, "bytes",
-                     solution->read_bytes + solution->write_bytes, "launches",
+                     detail[0] ? detail : NULL, "median_ms",
+                     median_of(ready->times_ms, pipeline->passes), "flops", solution->flops,
+                     "bytes", solution->read_bytes + solution->write_bytes, "launches",
                      solution->launch_count - (ready->repacks ? 0 : solution->pack_count),
                      "packed_bytes", (json_int_t)solution->packed_bytes, "workspace_bytes",
-                     (json_int_t)solution->workspace_bytes);
+                     (json_int_t)solution->workspace_bytes, "turns_ms",
+                     in_turns ? turns_json(ready->times_ms, pipeline->passes) : NULL);
 }
 
-static json_t *steps_json(struct pipeline *pipeline)
+static json_t *steps_json(const struct pipeline *pipeline, bool in_turns)
 {
     json_t *list = json_array();
 
-    for (int i = 0; i < pipeline->step_count; i++) {
-        struct ready_step *ready = &pipeline->steps[i];
-        qsort(ready->times_ms, STEP_PASSES, sizeof(double), compare_doubles);
-        json_array_append_new(list, step_json(ready));
-    }
+    for (int i = 0; i < pipeline->step_count; i++)
+        json_array_append_new(list, step_json(pipeline, &pipeline->steps[i], in_turns));
     return list;
 }
 
-static json_t *measurement_json(const struct measurement *times)
+static json_t *form_json(const struct form *form)
 {
-    return json_pack("{s:i, s:f, s:f, s:f, s:b}", "n", times->n, "min_ms", times->min_ms,
+    const struct measurement *times = &form->times;
+
+    return json_pack("{s:i, s:f, s:f, s:f, s:b, s:o*}", "n", times->n, "min_ms", times->min_ms,
                      "median_ms", times->median_ms, "spread", times->spread, "unstable",
-                     times->unstable);
+                     times->unstable, "turns_ms",
+                     form->turns > 0 ? turns_json(form->turns_ms, form->turns) : NULL);
 }
 
-struct timings {
-    struct measurement launches, graph;
-    double host_ms; /* from the first launch to the end of the last, by the host's clock */
-};
-
-static json_t *answer(struct pipeline *pipeline, const struct timings *times, const char *where)
+static json_t *answer(const struct pipeline *pipeline, const struct timings *times)
 {
     const struct arena *arena = &pipeline->memory.arena;
 
@@ -430,9 +459,10 @@ static json_t *answer(struct pipeline *pipeline, const struct timings *times, co
         "weight_bytes", (json_int_t)pipeline->memory.weight_bytes, "packed_bytes",
         (json_int_t)pipeline->packed_bytes, "workspace_bytes", (json_int_t)most_workspace(pipeline),
         "load_seconds", pipeline->load_seconds, "pack_ms", pipeline->pack_ms, "host_ms",
-        times->host_ms, "launches", measurement_json(&times->launches), "graph",
-        pipeline->graph ? measurement_json(&times->graph) : NULL, "stray", where, "verified",
-        pipeline->verifies, "wrong", pipeline->wrong, "steps", steps_json(pipeline));
+        times->host_ms, "launches", form_json(&times->launches), "graph",
+        pipeline->graph ? form_json(&times->graph) : NULL, "stray", pipeline->stray, "verified",
+        pipeline->verifies, "wrong", pipeline->wrong, "steps",
+        steps_json(pipeline, times->launches.turns > 0));
 }
 
 static bool time_host(struct pipeline *pipeline, double *host_ms, GError **error)
@@ -445,7 +475,7 @@ static bool time_host(struct pipeline *pipeline, double *host_ms, GError **error
     return true;
 }
 
-/* ---- the whole ---- */
+/* ---- a pipeline by itself ---- */
 
 static bool open_pipeline(struct pipeline *pipeline, const json_t *request, GError **error)
 {
@@ -453,8 +483,7 @@ static bool open_pipeline(struct pipeline *pipeline, const json_t *request, GErr
 
     if (!path)
         return fail_frame("it names no plan", error);
-    return target_from_json(json_object_get(request, "target"), &pipeline->target, error) &&
-           pipeline_plan_read(&pipeline->plan, path, error) &&
+    return pipeline_plan_read(&pipeline->plan, path, error) &&
            solve_steps(pipeline, json_object_get(request, "steps"), error) &&
            pipeline_memory_open(&pipeline->memory, pipeline->device, &pipeline->plan,
                                 most_workspace(pipeline), error) &&
@@ -475,37 +504,276 @@ static void close_pipeline(struct pipeline *pipeline)
     if (pipeline->memory.device)
         pipeline_memory_close(&pipeline->memory);
     g_free(pipeline->steps);
+    g_free(pipeline->stray);
     pipeline_plan_clear(&pipeline->plan);
 }
 
-static bool time_all(struct pipeline *pipeline, double floor_ms, double sample_seconds,
-                     struct timings *times, GError **error)
+/* What all pipelines of a request share. */
+struct session {
+    struct device *device;
+    struct eval_kernels *kernels;
+    struct target target;
+    double floor_ms, sample_seconds;
+    bool verifies;
+};
+
+static bool read_session(struct session *session, const json_t *request, GError **error)
 {
-    if (sample_seconds <= 0)
-        return true;
-    return time_run(pipeline, run_launches, floor_ms, sample_seconds, &times->launches, error) &&
-           time_host(pipeline, &times->host_ms, error) && record_graph(pipeline, error) &&
-           (!pipeline->graph ||
-            time_run(pipeline, run_graph, floor_ms, sample_seconds, &times->graph, error)) &&
-           time_steps(pipeline, error);
+    session->sample_seconds = json_number_value(json_object_get(request, "sample_seconds"));
+    session->verifies = json_is_true(json_object_get(request, "verify"));
+    return target_from_json(json_object_get(request, "target"), &session->target, error);
+}
+
+/* Opens the pipeline and runs it for its outputs. Close it after failure, too. */
+static bool begin_pipeline(const struct session *session, struct pipeline *pipeline,
+                           const json_t *request, GError **error)
+{
+    *pipeline = (struct pipeline){.device = session->device,
+                                  .kernels = session->kernels,
+                                  .target = session->target,
+                                  .verifies = session->verifies};
+    return open_pipeline(pipeline, request, error) && run_once(pipeline, request, error) &&
+           pipeline_memory_check(&pipeline->memory, &pipeline->stray, error);
+}
+
+/* Whether its times would mean something: its steps are right and write only where they may. */
+static bool is_right(const struct pipeline *pipeline)
+{
+    return !pipeline->stray && pipeline->wrong == 0;
+}
+
+static bool time_alone(const struct session *session, struct pipeline *pipeline,
+                       struct timings *times, GError **error)
+{
+    double floor_ms = session->floor_ms, seconds = session->sample_seconds;
+
+    if (!time_run(pipeline, run_launches, floor_ms, seconds, &times->launches.times, error) ||
+        !time_host(pipeline, &times->host_ms, error) || !record_graph(pipeline, error) ||
+        (pipeline->graph &&
+         !time_run(pipeline, run_graph, floor_ms, seconds, &times->graph.times, error)))
+        return false;
+    while (pipeline->passes < STEP_PASSES) {
+        if (!time_steps(pipeline, error))
+            return false;
+    }
+    return pipeline_memory_check(&pipeline->memory, &pipeline->stray, error);
+}
+
+static json_t *run_alone(const struct session *session, const json_t *request, GError **error)
+{
+    struct pipeline pipeline;
+    struct timings times = {0};
+    json_t *made = NULL;
+
+    if (begin_pipeline(session, &pipeline, request, error) &&
+        (!is_right(&pipeline) || session->sample_seconds <= 0 ||
+         time_alone(session, &pipeline, &times, error)))
+        made = answer(&pipeline, &times);
+    close_pipeline(&pipeline);
+    return made;
 }
 
 json_t *pipeline_run(struct device *device, struct eval_kernels *kernels, double floor_ms,
                      const json_t *request, GError **error)
 {
-    struct pipeline pipeline = {.device = device, .kernels = kernels};
-    struct timings times = {0};
-    g_autofree char *where = NULL;
-    double seconds = json_number_value(json_object_get(request, "sample_seconds"));
-    json_t *made = NULL;
+    struct session session = {.device = device, .kernels = kernels, .floor_ms = floor_ms};
 
-    pipeline.verifies = json_is_true(json_object_get(request, "verify"));
-    if (open_pipeline(&pipeline, request, error) && run_once(&pipeline, request, error) &&
-        pipeline_memory_check(&pipeline.memory, &where, error) &&
-        (where || pipeline.wrong > 0 ||
-         (time_all(&pipeline, floor_ms, seconds, &times, error) &&
-          pipeline_memory_check(&pipeline.memory, &where, error))))
-        made = answer(&pipeline, &times, where);
-    close_pipeline(&pipeline);
+    return read_session(&session, request, error) ? run_alone(&session, request, error) : NULL;
+}
+
+/* ---- several pipelines in turns ---- */
+
+struct contender {
+    struct pipeline pipeline;
+    struct timings times;
+    int launch_runs, graph_runs; /* in a reading */
+    int64_t next;                /* the next run's number */
+};
+
+struct contest {
+    const struct session *session;
+    struct contender *contenders;
+    int count;
+    double spent_ms; /* of readings */
+    json_t *order;   /* the contenders' indexes as they took their turns */
+};
+
+static bool take_reading(struct contest *contest, struct contender *c,
+                         bool (*run)(void *data, int64_t run, GError **error), int runs,
+                         double *run_ms, GError **error)
+{
+    const struct measure_job job = {.device = c->pipeline.device, .run = run, .data = &c->pipeline};
+    double ms;
+
+    if (!measure_reading(&job, runs, &c->next, &ms, error))
+        return false;
+    contest->spent_ms += ms;
+    *run_ms = ms / runs;
+    return true;
+}
+
+/* How many runs make a reading of this form: as many as the timer needs, and a turn's time holds. */
+static bool size_reading(struct contest *contest, struct contender *c,
+                         bool (*run)(void *data, int64_t run, GError **error), int *runs,
+                         GError **error)
+{
+    double first, second;
+
+    if (!take_reading(contest, c, run, 1, &first, error) ||
+        !take_reading(contest, c, run, 1, &second, error))
+        return false;
+    double ms = fmin(first, second);
+    int least = measure_batch(ms, contest->session->floor_ms);
+    *runs = ms > 0 ? (int)CLAMP(TURN_MS / ms, least, MAX(least, 1000)) : least;
+    return true;
+}
+
+static bool warm_up(struct contest *contest, struct contender *c, GError **error)
+{
+    struct pipeline *pipeline = &c->pipeline;
+
+    return launch_steps(pipeline, error) &&
+           size_reading(contest, c, run_launches, &c->launch_runs, error) &&
+           time_host(pipeline, &c->times.host_ms, error) && record_graph(pipeline, error) &&
+           (!pipeline->graph || size_reading(contest, c, run_graph, &c->graph_runs, error));
+}
+
+static bool read_form(struct contest *contest, struct contender *c, struct form *form,
+                      bool (*run)(void *data, int64_t run, GError **error), int runs,
+                      GError **error)
+{
+    return take_reading(contest, c, run, runs, &form->turns_ms[form->turns++], error);
+}
+
+/* A pipeline's turn. The first run does not count: the runs before were another pipeline's, and the caches are too. */
+static bool take_turn(struct contest *contest, struct contender *c, GError **error)
+{
+    struct pipeline *pipeline = &c->pipeline;
+
+    return launch_steps(pipeline, error) &&
+           read_form(contest, c, &c->times.launches, run_launches, c->launch_runs, error) &&
+           (!pipeline->graph ||
+            read_form(contest, c, &c->times.graph, run_graph, c->graph_runs, error)) &&
+           time_steps(pipeline, error);
+}
+
+static void sum_up(struct form *form)
+{
+    double sorted[TURNS_MAX];
+
+    if (form->turns == 0)
+        return;
+    memcpy(sorted, form->turns_ms, (gsize)form->turns * sizeof *sorted);
+    statistics_sort(sorted, form->turns);
+    form->times = (struct measurement){.n = form->turns,
+                                       .min_ms = sorted[0],
+                                       .median_ms = statistics_median(sorted, form->turns),
+                                       .spread = statistics_spread(sorted, form->turns)};
+    form->times.unstable = form->times.spread > MEASURE_SPREAD_MAX;
+}
+
+/* All that are right take each turn, each of them first in its turn, so that drift and neighbours hit all alike. */
+static bool take_turns(struct contest *contest, GError **error)
+{
+    double limit_ms = contest->session->sample_seconds * 1000 * contest->count;
+
+    for (int i = 0; i < contest->count; i++) {
+        struct contender *c = &contest->contenders[i];
+        if (is_right(&c->pipeline) && !warm_up(contest, c, error))
+            return false;
+    }
+    contest->spent_ms = 0;
+    for (int turn = 0; turn < TURNS_MIN || (turn < TURNS_MAX && contest->spent_ms < limit_ms);
+         turn++) {
+        for (int k = 0; k < contest->count; k++) {
+            int place = (turn + k) % contest->count;
+            struct contender *c = &contest->contenders[place];
+            if (!is_right(&c->pipeline))
+                continue;
+            json_array_append_new(contest->order, json_integer(place));
+            if (!take_turn(contest, c, error))
+                return false;
+        }
+    }
+    for (int i = 0; i < contest->count; i++) {
+        struct contender *c = &contest->contenders[i];
+        sum_up(&c->times.launches);
+        sum_up(&c->times.graph);
+        if (is_right(&c->pipeline) &&
+            !pipeline_memory_check(&c->pipeline.memory, &c->pipeline.stray, error))
+            return false;
+    }
+    return true;
+}
+
+/* The answers of pipelines that are in memory at once; NULL with DEVICE_ERROR_MEMORY if the device has no room. Appends to
+ * `order` whose turn it was. */
+static json_t *run_together(const struct session *session, const json_t *list, json_t *order,
+                            GError **error)
+{
+    struct contest contest = {.session = session,
+                              .contenders = g_new0(struct contender, json_array_size(list)),
+                              .order = order};
+    json_t *answers = NULL;
+    bool done = true;
+
+    while (done && contest.count < (int)json_array_size(list)) {
+        struct contender *next = &contest.contenders[contest.count];
+        const json_t *request = json_array_get(list, (size_t)contest.count++);
+        done = begin_pipeline(session, &next->pipeline, request, error);
+    }
+    if (done && (session->sample_seconds <= 0 || take_turns(&contest, error))) {
+        answers = json_array();
+        for (int i = 0; i < contest.count; i++)
+            json_array_append_new(
+                answers, answer(&contest.contenders[i].pipeline, &contest.contenders[i].times));
+    }
+    for (int i = 0; i < contest.count; i++)
+        close_pipeline(&contest.contenders[i].pipeline);
+    g_free(contest.contenders);
+    return answers;
+}
+
+static json_t *run_one_by_one(const struct session *session, const json_t *list, GError **error)
+{
+    json_t *answers = json_array();
+
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        json_t *made = run_alone(session, json_array_get(list, i), error);
+        if (!made) {
+            json_decref(answers);
+            return NULL;
+        }
+        json_array_append_new(answers, made);
+    }
+    return answers;
+}
+
+json_t *pipelines_run(struct device *device, struct eval_kernels *kernels, double floor_ms,
+                      const json_t *request, GError **error)
+{
+    struct session session = {.device = device, .kernels = kernels, .floor_ms = floor_ms};
+    const json_t *list = json_object_get(request, "pipelines");
+    g_autoptr(GError) why = NULL;
+
+    if (json_array_size(list) == 0) {
+        fail_frame("'pipelines' is no list of pipelines", error);
+        return NULL;
+    }
+    if (!read_session(&session, request, error))
+        return NULL;
+    json_t *order = json_array(), *made = NULL;
+    json_t *answers = run_together(&session, list, order, &why);
+    bool is_short = g_error_matches(why, DEVICE_ERROR, DEVICE_ERROR_MEMORY);
+    if (is_short) {
+        json_array_clear(order);
+        answers = run_one_by_one(&session, list, error);
+    } else if (!answers) {
+        g_propagate_error(error, g_steal_pointer(&why));
+    }
+    if (answers)
+        made = json_pack("{s:s, s:s?, s:O, s:o}", "op", "pipelines", "no_room",
+                         is_short ? why->message : NULL, "order", order, "pipelines", answers);
+    json_decref(order);
     return made;
 }

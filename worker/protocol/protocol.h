@@ -48,6 +48,8 @@
  *    "output":PATH,            where the outputs go as FP32; absent: nowhere
  *    "sample_seconds":S,       device time for the readings; 0: no times
  *    "verify":true}            each step's result is compared with its reference; absent: none is
+ *   {"op":"pipelines","target":{..},"sample_seconds":S,"verify":true,   run several networks, timed in turns
+ *    "pipelines":[{"plan","steps","input","output","seed"}, ...]}
  *   {"op":"stop"}              begin no further config; answer "evaluated" for every request received
  * The child takes "kernel" and "forget" between the configs of a request, too; another "evaluate" is queued.
  * From it:
@@ -79,6 +81,9 @@
  *    "stray":"..",             where a step wrote that it must not; null; no times then
  *    "verified":true,"wrong":N,     whether results were compared, and how many are wrong; no times then
  *    "steps":[{"name","verdict":"ok","error":E,"detail":"..","median_ms","flops","bytes","launches","packed_bytes","workspace_bytes"}, ...]}
+ *   {"op":"pipelines","no_room":null,    or why they were not in memory at once: then none has turns
+ *    "order":[I, ...],         whose turn it was: indexes of "pipelines"
+ *    "pipelines":[{..}, ...]}   answers as above; "launches", "graph" and each of "steps" have "turns_ms":[..], too
  * "begin" and "outcome" of an index come again if it is measured again: the default at the end, and every config with a
  * time if the default drifted ("repeated"). The last outcome of an index counts. drift is the default's last median
  * over the one before it, 0 if it was measured once. "slow" outcomes carry the times at which they were dropped. After

@@ -170,6 +170,43 @@ is $status, 0, 'a step may read and write parts of one tensor' or diag $errors;
 @got = unpack 'f<*', do { open my $f, '<:raw', "$folder/y.f32" or die $!; local $/; <$f> };
 is scalar(grep { abs($got[$_] - $right[$_]) > 1e-4 } 0 .. $#right), 0, 'and its result is right';
 
+# --- several networks in turns ---
+
+my $naive = {solver => 'ConvDirectNaive', config => ''};
+sub part {
+    my ($plan, $name) = @_;
+    return {plan => write_file("$name.json", encode_json($plan)), steps => [$naive, $naive],
+        input => "$folder/x.f32", output => "$folder/$name.f32"};
+}
+my @parts = map { part(network(), "turn$_") } 1 .. 3;
+($output, $errors, $status) = run_plan(network(), pipelines => \@parts);
+is $status, 0, 'several networks run together' or diag $errors;
+$answer = decode_json($output);
+is $answer->{no_room}, undef, 'all are in memory at once';
+is scalar @{$answer->{pipelines}}, 3, 'each has its answer';
+my $turns = @{$answer->{pipelines}[0]{launches}{turns_ms}};
+cmp_ok $turns, '>=', 7, 'turns are as many as an interval needs';
+is join(' ', @{$answer->{order}}), join(' ', map { my $t = $_; map { ($t + $_) % 3 } 0 .. 2 } 0 .. $turns - 1),
+    'they take turns, and another one begins each turn';
+for my $one (@{$answer->{pipelines}}) {
+    is join(' ', map { scalar @{$_->{turns_ms}} } $one->{launches}, @{$one->{steps}}), "$turns $turns $turns",
+        'each turn times the whole and each step';
+}
+@got = unpack 'f<*', do { open my $f, '<:raw', "$folder/turn3.f32" or die $!; local $/; <$f> };
+is scalar(grep { abs($got[$_] - $right[$_]) > 1e-4 } 0 .. $#right), 0, 'and the outputs are right';
+
+for my $case (
+    [qr/'pipelines' must be a list of at least one/, []],
+    [qr/cannot use '.*', pipeline 2: 'plan' must name/, [$parts[0], {steps => []}]],
+    [qr/request\.json', pipeline 2, step 1 \('one'\): there is no solver 'ConvNowhere'/,
+        [$parts[0], {%{$parts[1]}, steps => [({solver => 'ConvNowhere', config => ''}) x 2]}]],
+) {
+    my ($words, $list) = @$case;
+    (undef, $errors, $status) = run_plan(network(), pipelines => $list);
+    is $status, 1, "refused: $words";
+    like $errors, $words, 'with the reason';
+}
+
 # Each case changes a plan that is right in one place.
 my @cases = (
     [qr/skipjack_plan' must be .* from 1 to 1/, sub { $_[0]{skipjack_plan} = 2 }],
