@@ -113,8 +113,44 @@ struct choice *choice_pinned(const struct problem *problem, const struct target 
 
 /* ---- files ---- */
 
-static json_t *request_json(const struct execution *execution, const char *plan, const char *input,
-                            const char *output)
+/* The files of one plan in the folder. */
+struct files {
+    char *plan, *input, *output;
+};
+
+static void files_clear(struct files *files)
+{
+    g_free(files->plan);
+    g_free(files->input);
+    g_free(files->output);
+}
+
+static char *numbered(const char *folder, const char *name, int number, const char *suffix)
+{
+    g_autofree char *file = g_strdup_printf("%s%d.%s", name, number, suffix);
+    return g_build_filename(folder, file, NULL);
+}
+
+/* Writes plan and inputs, unless an earlier execution has the same ones. */
+static bool write_files(const char *folder, const struct execution *executions, int index,
+                        struct files *files, GError **error)
+{
+    const struct execution *own = &executions[index];
+    int plan = 0, input = 0;
+    while (executions[plan].plan != own->plan)
+        plan++;
+    while (executions[input].inputs != own->inputs)
+        input++;
+    files->plan = numbered(folder, "net", plan, "json");
+    files->input = numbered(folder, "input", input, "f32");
+    files->output = numbered(folder, "output", index, "f32");
+    return (plan < index || network_plan_write(own->plan, files->plan, error)) &&
+           (input < index ||
+            g_file_set_contents(files->input, (const char *)own->inputs,
+                                (gssize)((gsize)own->input_count * sizeof(float)), error));
+}
+
+static json_t *part_json(const struct execution *execution, const struct files *files)
 {
     json_t *steps = json_array();
     for (guint i = 0; i < execution->plan->steps->len; i++) {
@@ -123,25 +159,24 @@ static json_t *request_json(const struct execution *execution, const char *plan,
                                                "config", choice->config, "workspace_bytes",
                                                (json_int_t)choice->workspace_bytes));
     }
-    return json_pack("{s:s, s:o, s:s, s:s, s:f, s:b}", "plan", plan, "steps", steps, "input", input,
-                     "output", output, "sample_seconds", execution->sample_seconds, "verify", true);
+    return json_pack("{s:s, s:o, s:s, s:s}", "plan", files->plan, "steps", steps, "input",
+                     files->input, "output", files->output);
 }
 
-static bool write_json(json_t *json, const char *path, GError **error)
+static bool write_json(const json_t *json, const char *path, GError **error)
 {
     char *text = json_dumps(json, JSON_COMPACT);
     bool written = g_file_set_contents(path, text, -1, error);
     free(text);
-    json_decref(json);
     return written;
 }
 
 static void remove_folder(const char *folder)
 {
-    static const char *const names[] = {"net.json",   "net.weights",  "input.f32",
-                                        "output.f32", "request.json", "log"};
-    for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
-        g_autofree char *path = g_build_filename(folder, names[i], NULL);
+    g_autoptr(GDir) files = g_dir_open(folder, 0, NULL);
+    const char *name;
+    while (files && (name = g_dir_read_name(files))) {
+        g_autofree char *path = g_build_filename(folder, name, NULL);
         g_unlink(path);
     }
     g_rmdir(folder);
@@ -182,28 +217,38 @@ static bool read_outputs(const char *path, struct executed *executed, GError **e
     return true;
 }
 
-static bool execute_in(const char *folder, const struct execution *execution,
-                       struct executed *executed, int *caught, GError **error)
+/* Runs the request, an object that gets what all its parts share. NULL with an error. */
+static json_t *ask_worker(const char *folder, json_t *request, double sample_seconds, int *caught,
+                          GError **error)
 {
-    g_autofree char *plan = g_build_filename(folder, "net.json", NULL);
-    g_autofree char *input = g_build_filename(folder, "input.f32", NULL);
-    g_autofree char *outputs = g_build_filename(folder, "output.f32", NULL);
-    g_autofree char *request = g_build_filename(folder, "request.json", NULL);
+    g_autofree char *path = g_build_filename(folder, "request.json", NULL);
     g_autofree char *log = g_build_filename(folder, "log", NULL);
     g_autofree char *printed = NULL;
     json_error_t why;
-    if (!network_plan_write(execution->plan, plan, error) ||
-        !g_file_set_contents(input, (const char *)execution->inputs,
-                             (gssize)((gsize)execution->input_count * sizeof(float)), error) ||
-        !write_json(request_json(execution, plan, input, outputs), request, error) ||
-        !run_worker(request, log, &printed, caught, error) ||
-        !read_outputs(outputs, executed, error))
-        return false;
-    executed->answer = json_loads(printed, 0, &why);
-    if (!executed->answer)
+    json_object_set_new(request, "sample_seconds", json_real(sample_seconds));
+    json_object_set_new(request, "verify", json_true());
+    if (!write_json(request, path, error) || !run_worker(path, log, &printed, caught, error))
+        return NULL;
+    json_t *answer = json_loads(printed, 0, &why);
+    if (!answer)
         g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_PROCESS,
                     "skipjack worker --pipeline printed no answer: %s", why.text);
-    return executed->answer != NULL;
+    return answer;
+}
+
+static bool execute_one(const char *folder, const struct execution *execution,
+                        struct executed *executed, int *caught, GError **error)
+{
+    struct files files = {0};
+    json_t *request = NULL;
+    if (write_files(folder, execution, 0, &files, error)) {
+        request = part_json(execution, &files);
+        executed->answer = ask_worker(folder, request, execution->sample_seconds, caught, error);
+    }
+    bool done = executed->answer && read_outputs(files.output, executed, error);
+    json_decref(request);
+    files_clear(&files);
+    return done;
 }
 
 bool execute_plan(const struct execution *execution, struct executed *executed, int *caught,
@@ -214,7 +259,54 @@ bool execute_plan(const struct execution *execution, struct executed *executed, 
     g_autofree char *folder = g_dir_make_tmp("skipjack-network-XXXXXX", error);
     if (!folder)
         return false;
-    bool done = execute_in(folder, execution, executed, caught, error);
+    bool done = execute_one(folder, execution, executed, caught, error);
+    remove_folder(folder);
+    return done;
+}
+
+/* Runs all whose files are written. */
+static bool execute_all(const char *folder, json_t *parts, const struct files *files,
+                        double sample_seconds, struct executed *executed, char **no_room,
+                        int *caught, GError **error)
+{
+    json_t *request = json_pack("{s:O}", "pipelines", parts);
+    json_t *answer = ask_worker(folder, request, sample_seconds, caught, error);
+    const json_t *answers = json_object_get(answer, "pipelines");
+    bool done = answer != NULL;
+    if (done)
+        *no_room = g_strdup(json_string_value(json_object_get(answer, "no_room")));
+    for (size_t i = 0; done && i < json_array_size(parts); i++) {
+        executed[i].answer = json_incref(json_array_get(answers, i));
+        done = read_outputs(files[i].output, &executed[i], error);
+    }
+    json_decref(answer);
+    json_decref(request);
+    return done;
+}
+
+bool execute_plans(const struct execution *executions, int count, double sample_seconds,
+                   struct executed *executed, char **no_room, int *caught, GError **error)
+{
+    memset(executed, 0, (size_t)count * sizeof *executed);
+    *no_room = NULL;
+    *caught = 0;
+    g_autofree char *folder = g_dir_make_tmp("skipjack-network-XXXXXX", error);
+    if (!folder)
+        return false;
+    struct files *files = g_new0(struct files, (gsize)count);
+    json_t *parts = json_array();
+    bool done = true;
+    for (int i = 0; done && i < count; i++) {
+        done = write_files(folder, executions, i, &files[i], error);
+        if (done)
+            json_array_append_new(parts, part_json(&executions[i], &files[i]));
+    }
+    done =
+        done && execute_all(folder, parts, files, sample_seconds, executed, no_room, caught, error);
+    for (int i = 0; i < count; i++)
+        files_clear(&files[i]);
+    g_free(files);
+    json_decref(parts);
     remove_folder(folder);
     return done;
 }

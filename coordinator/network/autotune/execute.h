@@ -28,6 +28,11 @@ struct executed {
  * worker's own words. Clear *executed after failure, too. */
 bool execute_plan(const struct execution *execution, struct executed *executed, int *caught,
                   GError **error);
+/* Runs several, which are in the device's memory at once, and times them in turns: the answers are those of "pipelines".
+ * Each takes sample_seconds of device time, and that of its own execution is not used. executed: one for each;
+ * *no_room: NULL, or why they had to be run one by one; free with g_free(). Clear all *executed after failure, too. */
+bool execute_plans(const struct execution *executions, int count, double sample_seconds,
+                   struct executed *executed, char **no_room, int *caught, GError **error);
 void executed_clear(struct executed *executed);
 
 /* How a problem is solved where nothing was tuned: the solver with the best estimate, with its default config. NULL where

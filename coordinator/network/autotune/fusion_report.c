@@ -3,6 +3,7 @@
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/table.h"
 #include "coordinator/network/autotune/trial.h"
+#include "coordinator/network/autotune/turns.h"
 #include "coordinator/process/machine.h"
 #include "solvers/problem/problem_key.h"
 
@@ -20,7 +21,9 @@ enum way {
 struct pair {
     const struct tuned_combination *plain, *fused; /* as tuned */
     struct network_plan *plans[WAY_COUNT];         /* the last two are one */
-    struct tuned_combination run[WAY_COUNT];       /* what came of running them now */
+    struct trial trials[WAY_COUNT];
+    struct tuned_combination run[WAY_COUNT]; /* what came of running them now */
+    char *no_room;    /* why they were run one by one; NULL: they took turns */
     int *fused_of;    /* for each unfused step: the fused step that does it, -1 for none */
     bool *alone_fits; /* for each fused step: whether the config that won alone can be run fused */
 };
@@ -112,28 +115,49 @@ static struct choice *choose_alone(const struct plan_step *step, int index, void
 
 /* ---- running ---- */
 
-static bool run_way(struct fusion_report *report, enum way way, int *caught, GError **error)
+static const char *const way_names[WAY_COUNT] = {"unfused", "fused, tuned alone",
+                                                 "fused, tuned fused"};
+
+static bool choose_ways(struct fusion_report *report, GError **error)
 {
     static const trial_chooser choosers[WAY_COUNT] = {
         [WAY_UNFUSED] = choose_plain,
         [WAY_TUNED_ALONE] = choose_alone,
         [WAY_TUNED_FUSED] = choose_fused,
     };
-    static const char *const names[WAY_COUNT] = {"unfused", "fused, tuned alone",
-                                                 "fused, tuned fused"};
-    struct trial trial;
     struct pair *pair = report->current;
-    cli_note("running %s\n", names[way]);
-    bool ran = trial_init(&trial, &report->model, &report->machine.target, pair->plans[way],
-                          choosers[way], report, error);
-    trial.sample_seconds = report->seconds;
-    ran = ran && trial_run(&trial, &pair->run[way], NULL, NULL, caught, error);
-    trial_clear(&trial);
-    if (!ran || pair->run[way].state == COMBINATION_MEASURED)
-        return ran;
-    g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_PROCESS, "%s: %s", names[way],
-                pair->run[way].reason);
-    return false;
+    for (int way = 0; way < WAY_COUNT; way++) {
+        if (!trial_init(&pair->trials[way], &report->model, &report->machine.target,
+                        pair->plans[way], choosers[way], report, error))
+            return false;
+        pair->trials[way].sample_seconds = report->seconds;
+    }
+    return true;
+}
+
+/* Runs the three pipelines, in turns. */
+static bool run_ways(struct fusion_report *report, int *caught, GError **error)
+{
+    struct pair *pair = report->current;
+    struct tuned_combination *runs[WAY_COUNT];
+    for (int way = 0; way < WAY_COUNT; way++)
+        runs[way] = &pair->run[way];
+    cli_note("running unfused, tuned alone and tuned fused in turns\n");
+    if (!choose_ways(report, error) ||
+        !trials_run(pair->trials, WAY_COUNT, runs, &pair->no_room, caught, error))
+        return false;
+    for (int way = 0; way < WAY_COUNT; way++) {
+        if (runs[way]->state == COMBINATION_MEASURED)
+            continue;
+        g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_PROCESS, "%s: %s", way_names[way],
+                    runs[way]->reason);
+        return false;
+    }
+    if (pair->no_room)
+        cli_note("the device has no room for the three pipelines at once (%s); they were run one "
+                 "by one, so a drift of the device between them is in their times\n",
+                 pair->no_room);
+    return true;
 }
 
 /* Which fused step does each unfused one: by the model's first node that it does; a step that does none (it quantises or
@@ -179,10 +203,13 @@ static bool plan_pair(struct fusion_report *report, struct pair *pair, GError **
 
 static void pair_clear(struct pair *pair)
 {
+    for (int way = 0; way < WAY_COUNT; way++) {
+        trial_clear(&pair->trials[way]); /* before its plan */
+        tuned_combination_clear(&pair->run[way]);
+    }
     network_plan_free(pair->plans[WAY_UNFUSED]);
     network_plan_free(pair->plans[WAY_TUNED_FUSED]);
-    for (int way = 0; way < WAY_COUNT; way++)
-        tuned_combination_clear(&pair->run[way]);
+    g_free(pair->no_room);
     g_free(pair->fused_of);
     g_free(pair->alone_fits);
 }
@@ -195,48 +222,81 @@ struct subgraph {
     double unfused_ms;                      /* of all its kernels */
     int kernels;
     bool alone_fits, differs;
+    /* Times in the same turns: fused as tuned over unfused, and over tuned alone. */
+    struct turns_ratio to_unfused, to_alone;
 };
+
+/* A step's times by turn. */
+static const double *step_turns(const struct pair *pair, enum way way, int step)
+{
+    const struct trial *trial = &pair->trials[way];
+    return trial->step_turns_ms + (gsize)step * (gsize)trial->turns;
+}
 
 static void find_subgraph(const struct pair *pair, int index, struct subgraph *subgraph)
 {
     const struct network_plan *plain = pair->plans[WAY_UNFUSED];
     const struct plan_step *step = plan_step_at(pair->plans[WAY_TUNED_FUSED], index);
+    int turns = pair->trials[WAY_UNFUSED].turns;
+    g_autofree double *unfused = g_new0(double, (gsize)turns + 1);
     *subgraph = (struct subgraph){.name = step->name,
                                   .alone = &pair->run[WAY_TUNED_ALONE].steps[index],
                                   .fused = &pair->run[WAY_TUNED_FUSED].steps[index],
                                   .alone_fits = pair->alone_fits[index]};
-    for (guint i = 0; i < plain->steps->len; i++) {
+    for (int i = 0; i < (int)plain->steps->len; i++) {
         if (pair->fused_of[i] != index)
             continue;
         subgraph->unfused_ms += pair->run[WAY_UNFUSED].steps[i].pipeline_ms;
         subgraph->kernels++;
+        for (int t = 0; t < turns; t++)
+            unfused[t] += step_turns(pair, WAY_UNFUSED, i)[t];
     }
     subgraph->differs =
         subgraph->alone_fits && (strcmp(subgraph->alone->solver, subgraph->fused->solver) != 0 ||
                                  strcmp(subgraph->alone->config, subgraph->fused->config) != 0);
+    turns_compare(step_turns(pair, WAY_TUNED_FUSED, index), unfused, turns, &subgraph->to_unfused);
+    if (subgraph->alone_fits)
+        turns_compare(step_turns(pair, WAY_TUNED_FUSED, index),
+                      step_turns(pair, WAY_TUNED_ALONE, index), turns, &subgraph->to_alone);
 }
 
 struct totals {
     int subgraphs, differ, unfit;
+    int faster,
+        slower; /* subgraphs whose other winner is so beyond the noise, against that of the operator alone */
 };
+
+static void count_subgraph(const struct subgraph *subgraph, struct totals *totals)
+{
+    bool is_clear = subgraph->differs && !turns_within_noise(&subgraph->to_alone);
+    totals->subgraphs++;
+    totals->differ += subgraph->differs;
+    totals->unfit += !subgraph->alone_fits;
+    totals->faster += is_clear && subgraph->to_alone.median < 1;
+    totals->slower += is_clear && subgraph->to_alone.median > 1;
+}
 
 static json_t *subgraph_json(const struct subgraph *s)
 {
     return json_pack(
-        "{s:s, s:s, s:i, s:f, s:o, s:f, s:s, s:s, s:s, s:s, s:b}", "name", s->name, "problem",
-        s->fused->problem, "kernels", s->kernels, "unfused_ms", s->unfused_ms, "tuned_alone_ms",
-        s->alone_fits ? json_real(s->alone->pipeline_ms) : json_null(), "tuned_fused_ms",
-        s->fused->pipeline_ms, "alone_solver", s->alone->solver, "alone_config", s->alone->config,
-        "fused_solver", s->fused->solver, "fused_config", s->fused->config, "differs", s->differs);
+        "{s:s, s:s, s:i, s:f, s:o, s:f, s:s, s:s, s:s, s:s, s:b, s:o, s:o}", "name", s->name,
+        "problem", s->fused->problem, "kernels", s->kernels, "unfused_ms", s->unfused_ms,
+        "tuned_alone_ms", s->alone_fits ? json_real(s->alone->pipeline_ms) : json_null(),
+        "tuned_fused_ms", s->fused->pipeline_ms, "alone_solver", s->alone->solver, "alone_config",
+        s->alone->config, "fused_solver", s->fused->solver, "fused_config", s->fused->config,
+        "differs", s->differs, "fused_over_unfused", turns_ratio_json(&s->to_unfused),
+        "fused_over_alone", turns_ratio_json(&s->to_alone));
 }
 
 static void print_subgraph(const struct subgraph *s)
 {
-    char alone[24] = "-";
+    char alone[24] = "-", ratio[TURNS_RATIO_TEXT];
     if (s->alone_fits)
         g_snprintf(alone, sizeof alone, "%.4f", s->alone->pipeline_ms);
-    printf("%-24.24s %7d %11.4f %11s %11.4f  %s %s", s->name, s->kernels, s->unfused_ms, alone,
-           s->fused->pipeline_ms, s->fused->solver, s->fused->config);
+    printf("%-24.24s %7d %11.4f %11s %11.4f  %-20s%s  %s %s", s->name, s->kernels, s->unfused_ms,
+           alone, s->fused->pipeline_ms, turns_ratio_text(&s->to_alone, ratio),
+           s->differs && turns_within_noise(&s->to_alone) && s->to_alone.turns > 0 ? " ~" : "  ",
+           s->fused->solver, s->fused->config);
     if (s->differs)
         printf("  (alone: %s %s)", s->alone->solver, s->alone->config);
     putchar('\n');
@@ -251,37 +311,82 @@ static void print_head(const struct fusion_report *report)
            "place\n",
            report->model.name, report->model.batch, values.values[KNOB_DTYPE],
            values.values[KNOB_LAYOUT], report->machine.target.id);
-    printf("%-24s %7s %11s %11s %11s  %s\n", "subgraph", "kernels", "unfused", "tuned alone",
-           "tuned fused", "winner of the fused problem");
+    printf("%-24s %7s %11s %11s %11s  %-22s  %s\n", "subgraph", "kernels", "unfused", "tuned alone",
+           "tuned fused", "fused over alone", "winner of the fused problem");
+}
+
+/* The times of one way's pipeline over those of another. */
+static struct turns_ratio compare_ways(const struct pair *pair, enum way of, enum way to)
+{
+    struct turns_ratio ratio;
+    turns_compare(pair->trials[of].turns_ms, pair->trials[to].turns_ms, pair->trials[of].turns,
+                  &ratio);
+    return ratio;
+}
+
+static void print_gain(const struct pair *pair, enum way of, enum way to, const char *what)
+{
+    struct turns_ratio ratio = compare_ways(pair, of, to);
+    char text[TURNS_RATIO_TEXT];
+    if (ratio.turns == 0)
+        printf("%s: %.2f of the time\n", what,
+               pair->run[of].pipeline_ms / pair->run[to].pipeline_ms);
+    else
+        printf("%s: %s of the time%s\n", what, turns_ratio_text(&ratio, text),
+               turns_within_noise(&ratio) ? ", which is within the noise" : "");
 }
 
 static void print_totals(const struct pair *pair, const struct totals *totals)
 {
-    double times[WAY_COUNT];
-    for (int way = 0; way < WAY_COUNT; way++)
-        times[way] = pair->run[way].pipeline_ms;
+    int turns = pair->trials[WAY_UNFUSED].turns;
     printf(
         "%d subgraphs; %d winners differ from those of the operator alone, %d of which cannot be run "
         "fused\n",
         totals->subgraphs, totals->differ + totals->unfit, totals->unfit);
+    if (turns > 0)
+        printf(
+            "of those that differ %d are faster and %d slower than the config tuned alone; %d lie "
+            "within the noise (~)\n",
+            totals->faster, totals->slower, totals->differ - totals->faster - totals->slower);
     printf(
-        "pipeline: unfused %.4f ms, fused with configs tuned alone %.4f ms (%.2f times as fast), "
-        "tuned fused %.4f ms (%.2f times)\n",
-        times[WAY_UNFUSED], times[WAY_TUNED_ALONE], times[WAY_UNFUSED] / times[WAY_TUNED_ALONE],
-        times[WAY_TUNED_FUSED], times[WAY_UNFUSED] / times[WAY_TUNED_FUSED]);
+        "pipeline: unfused %.4f ms, fused with configs tuned alone %.4f ms, tuned fused %.4f ms\n",
+        pair->run[WAY_UNFUSED].pipeline_ms, pair->run[WAY_TUNED_ALONE].pipeline_ms,
+        pair->run[WAY_TUNED_FUSED].pipeline_ms);
+    print_gain(pair, WAY_TUNED_ALONE, WAY_UNFUSED, "  tuned alone against unfused");
+    print_gain(pair, WAY_TUNED_FUSED, WAY_UNFUSED, "  tuned fused against unfused");
+    print_gain(pair, WAY_TUNED_FUSED, WAY_TUNED_ALONE, "  tuned fused against tuned alone");
+    if (turns > 0)
+        printf(
+            "Times are medians of %d turns, in each of which all three ran; ratios are medians of "
+            "the turns' ratios,\nin brackets their 95 %% intervals. A difference is within the "
+            "noise if its interval holds 1.\n",
+            turns);
+    else
+        printf("The pipelines were run one by one: a drift of the device between them is in their "
+               "times.\n");
+}
+
+static json_t *ways_json(const struct pair *pair, enum way of, enum way to)
+{
+    struct turns_ratio ratio = compare_ways(pair, of, to);
+    return turns_ratio_json(&ratio);
 }
 
 static json_t *pair_json(const struct pair *pair, json_t *subgraphs, const struct totals *totals)
 {
     struct combination values;
     tuned_combination_values(pair->fused, &values);
-    return json_pack("{s:s, s:s, s:o, s:i, s:i, s:i, s:f, s:f, s:f}", "dtype",
-                     values.values[KNOB_DTYPE], "layout", values.values[KNOB_LAYOUT], "subgraphs",
-                     subgraphs, "count", totals->subgraphs, "differ",
-                     totals->differ + totals->unfit, "cannot_be_run_fused", totals->unfit,
-                     "unfused_ms", pair->run[WAY_UNFUSED].pipeline_ms, "tuned_alone_ms",
-                     pair->run[WAY_TUNED_ALONE].pipeline_ms, "tuned_fused_ms",
-                     pair->run[WAY_TUNED_FUSED].pipeline_ms);
+    return json_pack(
+        "{s:s, s:s, s:o, s:i, s:i, s:i, s:i, s:i, s:f, s:f, s:f, s:i, s:s?, s:o, s:o, s:o}",
+        "dtype", values.values[KNOB_DTYPE], "layout", values.values[KNOB_LAYOUT], "subgraphs",
+        subgraphs, "count", totals->subgraphs, "differ", totals->differ + totals->unfit,
+        "cannot_be_run_fused", totals->unfit, "faster", totals->faster, "slower", totals->slower,
+        "unfused_ms", pair->run[WAY_UNFUSED].pipeline_ms, "tuned_alone_ms",
+        pair->run[WAY_TUNED_ALONE].pipeline_ms, "tuned_fused_ms",
+        pair->run[WAY_TUNED_FUSED].pipeline_ms, "turns", pair->trials[WAY_UNFUSED].turns, "no_room",
+        pair->no_room, "alone_over_unfused", ways_json(pair, WAY_TUNED_ALONE, WAY_UNFUSED),
+        "fused_over_unfused", ways_json(pair, WAY_TUNED_FUSED, WAY_UNFUSED), "fused_over_alone",
+        ways_json(pair, WAY_TUNED_FUSED, WAY_TUNED_ALONE));
 }
 
 static void show_pair(struct fusion_report *report, json_t *list)
@@ -296,9 +401,7 @@ static void show_pair(struct fusion_report *report, json_t *list)
         find_subgraph(pair, i, &subgraph);
         if (subgraph.kernels < 2)
             continue; /* nothing was fused */
-        totals.subgraphs++;
-        totals.differ += subgraph.differs;
-        totals.unfit += !subgraph.alone_fits;
+        count_subgraph(&subgraph, &totals);
         if (list)
             json_array_append_new(subgraphs, subgraph_json(&subgraph));
         else
@@ -404,8 +507,7 @@ static bool report_pair(struct fusion_report *report, const struct tuned_combina
     struct pair pair = {.plain = plain, .fused = fused};
     report->current = &pair;
     bool done = plan_pair(report, &pair, error);
-    for (int way = 0; done && way < WAY_COUNT; way++)
-        done = run_way(report, (enum way)way, caught, error);
+    done = done && run_ways(report, caught, error);
     if (done)
         show_pair(report, list);
     report->current = NULL;

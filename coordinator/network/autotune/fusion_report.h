@@ -10,8 +10,8 @@
 
 /*
  * Reports on each pair of data type and layout that the file of autotune has with fusion "none" and "all". Three
- * pipelines are run on this machine's device: unfused; fused, each step with the config that won for its operator
- * alone; and fused, with the config that won for the fused problem. Returns the exit status, and prints its own errors. path: the
+ * pipelines are run on this machine's device, in turns: unfused; fused, each step with the config that won for its
+ * operator alone; and fused, with the config that won for the fused problem. Returns the exit status, and prints its own errors. path: the
  * file; seconds: device time for the readings of a pipeline.
  */
 int fusion_report_run(const char *path, double seconds, bool as_json);

@@ -51,6 +51,8 @@ void trial_clear(struct trial *trial)
     for (guint i = 0; trial->choices && i < trial->plan->steps->len; i++)
         choice_free(trial->choices[i]);
     g_clear_pointer(&trial->choices, g_free);
+    g_clear_pointer(&trial->turns_ms, g_free);
+    g_clear_pointer(&trial->step_turns_ms, g_free);
 }
 
 /* ---- what the worker said ---- */
@@ -65,15 +67,22 @@ static gint64 count_of(const json_t *object, const char *name)
     return json_integer_value(json_object_get(object, name));
 }
 
-static void take_times(struct tuned_combination *combination, const json_t *answer)
+/* The quickest form of the pipeline: one graph launch, or launch by launch. */
+static const json_t *quickest_form(const json_t *answer)
 {
     const json_t *launches = json_object_get(answer, "launches");
     const json_t *graph = json_object_get(answer, "graph");
-    const json_t *arena = json_object_get(answer, "arena");
     bool by_graph =
         json_is_object(graph) && number_of(graph, "median_ms") < number_of(launches, "median_ms");
-    const json_t *best = by_graph ? graph : launches;
-    combination->graph = by_graph;
+    return by_graph ? graph : launches;
+}
+
+static void take_times(struct tuned_combination *combination, const json_t *answer)
+{
+    const json_t *launches = json_object_get(answer, "launches");
+    const json_t *arena = json_object_get(answer, "arena");
+    const json_t *best = quickest_form(answer);
+    combination->graph = best != launches;
     combination->pipeline_ms = number_of(best, "median_ms");
     combination->pipeline_min_ms = number_of(best, "min_ms");
     combination->pipeline_spread = number_of(best, "spread");
@@ -147,31 +156,85 @@ static void take_accuracy(const struct trial *trial, struct tuned_combination *c
             g_strdup("an output is a NaN or infinite where it is a number in FP32");
 }
 
-bool trial_run(struct trial *trial, struct tuned_combination *combination, float **outputs,
-               int64_t *output_count, int *caught, GError **error)
+static void copy_turns(const json_t *list, int turns, double *ms)
 {
-    struct executed executed;
-    const struct execution execution = {
+    for (int i = 0; i < turns; i++)
+        ms[i] = json_number_value(json_array_get(list, (size_t)i));
+}
+
+static void take_turns(struct trial *trial, const json_t *answer)
+{
+    const json_t *turns = json_object_get(quickest_form(answer), "turns_ms");
+    const json_t *steps = json_object_get(answer, "steps");
+    trial->turns = (int)json_array_size(turns);
+    trial->turns_ms = g_new(double, (gsize)trial->turns + 1);
+    trial->step_turns_ms = g_new(double, (gsize)trial->turns *json_array_size(steps) + 1);
+    copy_turns(turns, trial->turns, trial->turns_ms);
+    for (size_t i = 0; i < json_array_size(steps); i++)
+        copy_turns(json_object_get(json_array_get(steps, i), "turns_ms"), trial->turns,
+                   trial->step_turns_ms + i * (size_t)trial->turns);
+}
+
+static void take_all(struct trial *trial, struct tuned_combination *combination,
+                     const struct executed *executed)
+{
+    tuned_combination_clear(combination);
+    combination->reason = what_is_wrong(executed->answer);
+    take_times(combination, executed->answer);
+    take_steps(trial, combination, executed->answer);
+    take_accuracy(trial, combination, executed);
+    take_turns(trial, executed->answer);
+    combination->state = combination->reason ? COMBINATION_WRONG : COMBINATION_MEASURED;
+}
+
+static struct execution execution_of(const struct trial *trial)
+{
+    return (struct execution){
         .plan = trial->plan,
         .choices = (const struct choice *const *)trial->choices,
         .inputs = trial->model->inputs,
         .input_count = trial->model->input_count,
         .sample_seconds = trial->sample_seconds,
     };
-    bool done =
-        model_reference(trial->model, error) && execute_plan(&execution, &executed, caught, error);
+}
+
+bool trial_run(struct trial *trial, struct tuned_combination *combination, float **outputs,
+               int64_t *output_count, int *caught, GError **error)
+{
+    struct executed executed;
+    const struct execution execution = execution_of(trial);
+    if (!model_reference(trial->model, error))
+        return false;
+    bool done = execute_plan(&execution, &executed, caught, error);
     if (done) {
-        tuned_combination_clear(combination);
-        combination->reason = what_is_wrong(executed.answer);
-        take_times(combination, executed.answer);
-        take_steps(trial, combination, executed.answer);
-        take_accuracy(trial, combination, &executed);
-        combination->state = combination->reason ? COMBINATION_WRONG : COMBINATION_MEASURED;
+        take_all(trial, combination, &executed);
         if (outputs) {
             *outputs = g_steal_pointer(&executed.outputs);
             *output_count = executed.output_count;
         }
-        executed_clear(&executed);
     }
+    executed_clear(&executed);
+    return done;
+}
+
+bool trials_run(struct trial *trials, int count, struct tuned_combination *const *combinations,
+                char **no_room, int *caught, GError **error)
+{
+    *no_room = NULL;
+    if (!model_reference(trials[0].model, error))
+        return false;
+    struct execution *executions = g_new(struct execution, (gsize)count);
+    struct executed *executed = g_new0(struct executed, (gsize)count);
+    for (int i = 0; i < count; i++)
+        executions[i] = execution_of(&trials[i]);
+    bool done = execute_plans(executions, count, trials[0].sample_seconds, executed, no_room,
+                              caught, error);
+    for (int i = 0; i < count; i++) {
+        if (done)
+            take_all(&trials[i], combinations[i], &executed[i]);
+        executed_clear(&executed[i]);
+    }
+    g_free(executions);
+    g_free(executed);
     return done;
 }

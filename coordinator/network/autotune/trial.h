@@ -30,6 +30,10 @@ struct trial {
     const struct network_plan *plan;
     struct choice **choices; /* for each step; owned */
     double sample_seconds;
+    /* What trials_run() measured: the times in ms of one run in each turn, and those of each step, turn by turn. 0 turns
+     * where it took none. Owned. */
+    int turns;
+    double *turns_ms, *step_turns_ms; /* step_turns_ms[step * turns + turn] */
 };
 
 /* Chooses for all steps. An error names the step. Clear it after failure, too. */
@@ -44,5 +48,13 @@ void trial_clear(struct trial *trial);
  */
 bool trial_run(struct trial *trial, struct tuned_combination *combination, float **outputs,
                int64_t *output_count, int *caught, GError **error);
+
+/*
+ * Runs several trials of one model on the device at once and times them in turns, so that their times can be compared
+ * turn by turn. combinations: a pointer for each, filled as trial_run() does; the number of readings is that of turns.
+ * *no_room: NULL, or why they had to be run one by one: then there are no turns. Free with g_free().
+ */
+bool trials_run(struct trial *trials, int count, struct tuned_combination *const *combinations,
+                char **no_room, int *caught, GError **error);
 
 #endif

@@ -137,6 +137,15 @@ is $file->{combinations}[$file->{winner}]{pipeline_ms}, $quickest->{pipeline_ms}
 is status_of('report', '--fusion', $tuned), 0, 'fusion is reported' or diag said();
 like printed(), qr/^2 subgraphs; \d winners differ/m, 'for its two subgraphs';
 like printed(), qr/^pipeline: unfused [\d.]+ ms, fused with configs tuned alone [\d.]+ ms/m, 'and the whole';
+like printed(), qr/^  tuned fused against tuned alone: [\d.]+ \([\d.]+ to [\d.]+\) of the time/m, 'with the interval of the ratio';
+like printed(), qr/^Times are medians of \d+ turns, in each of which all three ran/m, 'since the three took turns';
+is status_of('report', '--fusion', $tuned, '--json'), 0, 'as JSON, too' or diag said();
+my ($fusion) = @{decode_json(printed())};
+cmp_ok $fusion->{turns}, '>=', 7, 'with the number of turns';
+for my $ratio (map { $fusion->{$_} } qw(alone_over_unfused fused_over_unfused fused_over_alone)) {
+    ok $ratio->{low} <= $ratio->{median} && $ratio->{median} <= $ratio->{high}, 'a ratio lies in its interval';
+    is !!$ratio->{within_noise}, $ratio->{low} <= 1 && $ratio->{high} >= 1, 'which says whether it is noise';
+}
 isnt status_of('report', '--fusion', 'resnet51'), 0, 'a network of which nothing was tuned is refused';
 like said(), qr/no file of autotune in this folder is of a network of this name; make one: skipjack autotune/,
     'with what to do';
