@@ -235,14 +235,28 @@ static float three_tolerances(void)
     return (float)(3 * allowed);
 }
 
-/* Each fault is followed by the right kernel, which must pass although the fault may have damaged memory. */
+/* The right kernel passes although the fault before it may have damaged memory; a proof of it every time would add
+ * nothing. */
+static void passes_again(struct trial *t)
+{
+    g_autoptr(GError) error = NULL;
+    struct verdict verdict;
+    fault = PLANTED_NONE;
+    turn = 0;
+    g_assert_true(workbench_verify(&t->bench, &t->invocation, &verdict, &error));
+    g_assert_no_error(error);
+    if (verdict.failure == FAILURE_NONE)
+        run_timed(t, &verdict);
+    g_assert_cmpstr(verdict.detail, ==, "");
+    g_assert_cmpstr(failure_name(verdict.failure), ==, failure_name(FAILURE_NONE));
+}
+
 static void find_all(bool by_device)
 {
     struct trial t;
     off = three_tolerances();
     trial_open(&t, by_device);
-    for (gsize i = 0; i < 2 * G_N_ELEMENTS(rows); i++) {
-        gsize row = i % 2 ? 0 : i / 2;
+    for (gsize row = 0; row < G_N_ELEMENTS(rows); row++) {
         struct verdict verdict;
         enum step step = find(&t, rows[row].fault, &verdict);
         g_test_message("fault %d: step %d, %s: %s", (int)rows[row].fault, (int)step,
@@ -252,6 +266,7 @@ static void find_all(bool by_device)
         if (!strstr(verdict.detail, rows[row].detail))
             g_test_fail_printf("fault %d: '%s' does not say '%s'", (int)rows[row].fault,
                                verdict.detail, rows[row].detail);
+        passes_again(&t);
     }
     trial_close(&t);
 }
