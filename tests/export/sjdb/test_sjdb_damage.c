@@ -1,6 +1,7 @@
 #include "export/sjdb/reader/layout.h"
 #include "tests/support/export/sjdb_bytes.h"
 #include "tests/support/temp_folder.h"
+#include "tests/support/test_effort.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -68,6 +69,8 @@ static void verify_finds_a_flipped_byte_of_a_section(void)
     g_autoptr(GByteArray) bytes = sjdb_bytes_make();
     gsize begin = SJDB_HEADER_BYTES + (gsize)sjdb_bytes_sections(bytes->data) * SJDB_SECTION_BYTES;
     for (gsize at = begin; at < bytes->len; at++) {
+        if (!test_is_case((int)at))
+            continue;
         bytes->data[at] ^= 0x5a;
         g_assert_cmpint(judged(bytes), ==, SKIPJACKDB_DAMAGED);
         bytes->data[at] ^= 0x5a;
@@ -204,8 +207,8 @@ static void emptied_sections_crash_no_lookup(void)
 static void random_damage_with_right_checksums_crashes_no_lookup(void)
 {
     g_autoptr(GByteArray) bytes = sjdb_bytes_make();
-    g_autoptr(GRand) random = g_rand_new_with_seed(11);
-    for (int i = 0; i < 20000; i++) {
+    g_autoptr(GRand) random = g_rand_new_with_seed(test_seed());
+    for (int i = 0; i < test_effort(10000); i++) {
         g_autoptr(GByteArray) spoilt = copy_of(bytes);
         for (int d = g_rand_int_range(random, 1, 4); d > 0; d--) {
             gsize at = (gsize)g_rand_int_range(random, 12, (gint32)bytes->len);
