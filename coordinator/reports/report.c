@@ -106,6 +106,8 @@ static void take_winner(struct report_row *row, const struct result *result)
     row->drift = result->drift;
     row->caches = result->caches;
     row->verified_share = result->verified_share;
+    row->proof_runs = result->proof_runs;
+    row->proof_kinds = result->proof_kinds;
 }
 
 /* Returns the time of a solver's default config, in ms, among the results of one problem; NAN if it
@@ -156,6 +158,11 @@ static double row_weight(const struct report_row *row)
 bool report_is_partial(const struct report_row *row)
 {
     return row->verified_share > 0 && row->verified_share < 1;
+}
+
+bool report_is_briefly_proved(const struct report_row *row)
+{
+    return row->won && row->proof_runs < RESULT_PROOF_RUNS;
 }
 
 static int compare_rows(gconstpointer a, gconstpointer b)
@@ -225,6 +232,7 @@ struct report_totals report_sum(const GArray *rows)
         totals.drifted += row->won && drift_is_large(row->drift);
         totals.drifted_results += row->drifted_results;
         totals.verified_in_part += row->won && report_is_partial(row);
+        totals.briefly_proved += report_is_briefly_proved(row);
         totals.use.seconds += row->use.seconds;
         totals.use.busy_seconds += row->use.busy_seconds;
         totals.used += row->use.seconds > 0;

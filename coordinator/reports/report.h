@@ -53,9 +53,10 @@ struct report_row {
     /* time of the default config at the end of the winner's round, divided by its time at the beginning; 0 if unknown
      * (schema/store/drift.h) */
     double drift;
-    enum caches caches;    /* of that round */
-    double verified_share; /* of the winner, as in struct result */
-    int drifted_results;   /* number of kept results, of any solver, whose round drifted */
+    enum caches caches;          /* of that round */
+    double verified_share;       /* of the winner, as in struct result */
+    int proof_runs, proof_kinds; /* the same */
+    int drifted_results;         /* number of kept results, of any solver, whose round drifted */
     struct device_use use; /* GPU time that all of the problem's jobs used; zeros if unknown */
     /* clocks and temperatures of the device during the winner's job; without samples if unknown */
     struct conditions conditions;
@@ -89,6 +90,7 @@ struct report_totals {
     int throttled;
     int drifted;          /* number of winners whose round drifted */
     int verified_in_part; /* number of winners of whose results a part was compared */
+    int briefly_proved;   /* number of winners that were proved by fewer than RESULT_PROOF_RUNS */
     /* number of kept results, of any solver, whose round drifted */
     int drifted_results;
     struct device_use use; /* GPU time that all jobs used */
@@ -101,6 +103,8 @@ struct report_totals {
 
 /* Whether only a part of the winner's result was compared when it was verified. */
 bool report_is_partial(const struct report_row *row);
+/* Whether fewer runs of the winner were compared than a proof should. */
+bool report_is_briefly_proved(const struct report_row *row);
 
 struct report {
     struct campaign *campaign;

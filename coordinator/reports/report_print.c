@@ -31,6 +31,8 @@ static const struct table_column columns[] = {
     {NULL, "drift", TABLE_NUMBER, 3},
     {NULL, "caches", TABLE_TEXT, 0},
     {NULL, "verified_share", TABLE_NUMBER, 3},
+    {NULL, "proof_runs", TABLE_INT, 0},
+    {NULL, "proof_kinds", TABLE_INT, 0},
     {NULL, "throttled", TABLE_TEXT, 0},
     {NULL, "sm_mhz_min", TABLE_NUMBER, 0},
     {NULL, "sm_mhz_max", TABLE_NUMBER, 0},
@@ -89,6 +91,8 @@ static Table *row_table(const struct report *report)
                           : row->caches == CACHES_WARM ? "warm"
                                                        : NULL);
         cell_known(table, row->verified_share);
+        table_int(table, row->proof_runs);
+        table_int(table, row->proof_kinds);
         cells_conditions(table, row);
         table_text(table, row->won ? row->config : NULL);
     }
@@ -252,6 +256,29 @@ static void print_partial(const struct report *report, FILE *out)
     }
 }
 
+/* Says how many runs of the winners were compared, and names winners of which fewer were. */
+static void print_proofs(const struct report *report, FILE *out)
+{
+    const struct report_totals *totals = &report->totals;
+    int winners = totals->problems - totals->without_winner;
+    if (winners == 0)
+        return;
+    fprintf(out, "%d of %d winners were verified by %d runs or more",
+            winners - totals->briefly_proved, winners, RESULT_PROOF_RUNS);
+    fputs(totals->briefly_proved > 0
+              ? ".\nFewer runs of the others were compared, since a proof is bounded by time:\n"
+              : ".\n",
+          out);
+    for (guint i = 0; i < report->rows->len; i++) {
+        const struct report_row *row = &g_array_index(report->rows, struct report_row, i);
+        char key[PROBLEM_KEY_MAX];
+        if (report_is_briefly_proved(row))
+            fprintf(out, "  %s, %s: %d runs on %d kinds of inputs\n",
+                    problem_key(&row->problem, key), row->solver, row->proof_runs,
+                    row->proof_kinds);
+    }
+}
+
 static void print_packing(const struct report_totals *totals, FILE *out)
 {
     if (totals->packed == 0)
@@ -317,6 +344,7 @@ static void print_measured(const struct report *report, FILE *out)
     print_second(report, out);
     print_packing(&report->totals, out);
     print_partial(report, out);
+    print_proofs(report, out);
     if (report->totals.wide > 0)
         fprintf(
             out,
@@ -370,12 +398,12 @@ void report_print(const struct report *report, FILE *out)
 static json_t *totals_json(const struct report_totals *totals)
 {
     return json_pack(
-        "{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:f, s:f, s:i, s:f, s:f}",
+        "{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:f, s:f, s:i, s:f, s:f}",
         "problems", totals->problems, "layers", totals->layers, "without_winner",
         totals->without_winner, "second_measurements", totals->second, "wide_spread", totals->wide,
         "throttled", totals->throttled, "drifted", totals->drifted, "drifted_results",
-        totals->drifted_results, "verified_in_part", totals->verified_in_part, "compared",
-        totals->compared, "naive_ms",
+        totals->drifted_results, "verified_in_part", totals->verified_in_part, "briefly_proved",
+        totals->briefly_proved, "compared", totals->compared, "naive_ms",
         isfinite(totals->naive_ms) ? json_real(totals->naive_ms) : json_null(), "default_ms",
         totals->default_ms, "tuned_ms", totals->tuned_ms, "packed", totals->packed, "pack_ms",
         totals->pack_ms, "packed_bytes", totals->packed_bytes);

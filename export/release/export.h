@@ -63,6 +63,10 @@ struct export_summary {
     struct completeness completeness; /* of the exported campaign; all 0 for a golden version */
     /* JSON array of the chosen results that were verified in part: problem, solver, verified_share; NULL for none */
     json_t *verified_in_part;
+    /* How the chosen results were proved: by RESULT_PROOF_RUNS runs or more, by none, and those proved by fewer, a JSON
+     * array: problem, solver, proof_runs, proof_kinds; NULL for none. */
+    int proved, unproved;
+    json_t *briefly_proved;
     GPtrArray *files; /* char *: paths of the files written, the manifest last */
     /* char *: paths of another release's files that were removed */
     GPtrArray *removed;

@@ -44,6 +44,11 @@ bool export_manifest_write(const struct target *target, const char *campaign, co
     json_object_set_new(manifest, "verified_in_part",
                         summary->verified_in_part != NULL ? json_incref(summary->verified_in_part)
                                                           : json_array());
+    json_object_set_new(
+        manifest, "proofs",
+        json_pack(
+            "{s:i, s:i, s:o}", "proved", summary->proved, "unproved", summary->unproved, "briefly",
+            summary->briefly_proved != NULL ? json_incref(summary->briefly_proved) : json_array()));
     json_object_set_new(manifest, "limits", manifest_limits_json(target));
     json_object_set_new(manifest, "files", files);
     FILE *file = fopen(path, "wbe");

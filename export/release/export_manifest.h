@@ -11,7 +11,8 @@ void export_add_completeness(json_t *object, const struct completeness *complete
  * asked for. */
 json_t *export_part_json(const struct export_wish *wish);
 /* Writes the manifest TARGET.export.json to `path`. results: the checksum of export_spool_sum(). summary: how complete
- * the campaign was, and what was verified in part.
+ * the campaign was, what was verified in part, and
+ * by how many runs results were proved.
  * Takes over the reference to `files`, the member of that name. */
 bool export_manifest_write(const struct target *target, const char *campaign, const char *results,
                            const struct export_wish *wish, const struct export_summary *summary,

@@ -132,6 +132,26 @@ static void note_partial(struct planner *planner, const struct result *result)
                                     "verified_share", result->verified_share));
 }
 
+/* Notes by how many runs a result was proved. */
+static void note_proof(struct planner *planner, const struct result *result)
+{
+    struct export_summary *summary = planner->summary;
+    char key[PROBLEM_KEY_MAX];
+    summary->proved += result->proof_runs >= RESULT_PROOF_RUNS;
+    summary->unproved += result->proof_runs == 0;
+    if (result->proof_runs == 0 || result->proof_runs >= RESULT_PROOF_RUNS) {
+        return;
+    }
+    if (summary->briefly_proved == NULL) {
+        summary->briefly_proved = json_array();
+    }
+    json_array_append_new(summary->briefly_proved,
+                          json_pack("{s:s, s:s, s:i, s:i}", "problem",
+                                    problem_key(&result->problem, key), "solver", result->solver,
+                                    "proof_runs", result->proof_runs, "proof_kinds",
+                                    result->proof_kinds));
+}
+
 static bool gate_result(struct planner *planner, const struct result *result,
                         const GPtrArray *group, GError **error)
 {
@@ -149,6 +169,7 @@ static bool gate_result(struct planner *planner, const struct result *result,
         done = refuse(planner, result, why, reason, error);
     } else {
         note_partial(planner, result);
+        note_proof(planner, result);
     }
     candidate_free(candidate);
     return done;

@@ -128,6 +128,8 @@ static void read_plan(const json_t *object, struct result *result)
     result->throttle = (unsigned)json_member_int(kept, "throttle");
     result->caches = caches_from_json(kept, "cold");
     result->verified_share = json_member_double(kept, "verified_share");
+    result->proof_runs = (int)json_member_int(kept, "proof_runs");
+    result->proof_kinds = (int)json_member_int(kept, "proof_kinds");
 }
 
 static gpointer read_result(const json_t *object, const struct problem *problem, GError **error)
@@ -159,16 +161,19 @@ int store_compare_results(gconstpointer a, gconstpointer b)
     return order != 0 ? order : left->rank - right->rank;
 }
 
-/* A kept result, with the least share of elements that a round of its job compared, and with drift, caches and throttle
- * reasons of the newest round that measured the same time. */
-#define SELECT_RESULT                                                                              \
-    "to_jsonb(r) || jsonb_build_object('verified_share', (SELECT min(v.verified_share)"            \
-    "  FROM outcomes v WHERE v.campaign_id = $1 AND v.job_id = r.job_id)) || coalesce("            \
-    " (SELECT jsonb_build_object('drift', o.drift, 'cold', o.cold, 'throttle',"                    \
-    "   coalesce((SELECT q.throttle FROM round_conditions q WHERE q.campaign_id = $1"              \
-    "             AND q.job_id = r.job_id AND q.number = o.number), 0))"                           \
-    "  FROM outcomes o WHERE o.campaign_id = $1 AND o.job_id = r.job_id"                           \
-    "  AND NOT o.is_open AND o.median_ms @> ARRAY[r.median_ms] ORDER BY o.number DESC LIMIT 1),"   \
+/* A kept result, with the least share of elements that a round of its job compared, the proof of its config that
+ * compared most runs, and with drift, caches and throttle reasons of the newest round that measured the same time. */
+#define SELECT_RESULT                                                                                \
+    "to_jsonb(r) || jsonb_build_object('verified_share', (SELECT min(v.verified_share)"              \
+    "  FROM outcomes v WHERE v.campaign_id = $1 AND v.job_id = r.job_id)) || coalesce("              \
+    " (SELECT jsonb_build_object('proof_runs', c.runs, 'proof_kinds', c.kinds) FROM config_proofs c" \
+    "  WHERE c.campaign_id = $1 AND c.job_id = r.job_id AND c.config = r.config"                     \
+    "  ORDER BY c.runs DESC LIMIT 1), '{\"proof_runs\": 0, \"proof_kinds\": 0}') || coalesce("       \
+    " (SELECT jsonb_build_object('drift', o.drift, 'cold', o.cold, 'throttle',"                      \
+    "   coalesce((SELECT q.throttle FROM round_conditions q WHERE q.campaign_id = $1"                \
+    "             AND q.job_id = r.job_id AND q.number = o.number), 0))"                             \
+    "  FROM outcomes o WHERE o.campaign_id = $1 AND o.job_id = r.job_id"                             \
+    "  AND NOT o.is_open AND o.median_ms @> ARRAY[r.median_ms] ORDER BY o.number DESC LIMIT 1),"     \
     " '{}')"
 
 GPtrArray *store_list_part_results(Store *store, int64_t campaign, const struct problem_part *part,

@@ -71,6 +71,9 @@ struct result {
     /* The share of the output's elements that were compared when it was verified, the least of its job's rounds; 1:
      * all, 0: unknown. */
     double verified_share;
+    /* The runs that were compared to prove the config, and the number of kinds of inputs that they had
+     * (worker/eval/proof.h), of the round that compared most; 0 if no round proved it. */
+    int proof_runs, proof_kinds;
     /* For judged results: a stored round of the job has this config, verified, with the same
      * times, runs and kernels. */
     bool verified;
@@ -82,6 +85,9 @@ struct result {
     char *damage;
 };
 void result_free(struct result *result);
+
+/* A winner's proof should compare so many runs; where runs are long it compares fewer. */
+#define RESULT_PROOF_RUNS 100
 
 /* All kept results of a campaign, by problem; of a problem the winner of its second measurement is first, the others
  * follow by median. struct result * */

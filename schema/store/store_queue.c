@@ -543,17 +543,34 @@ void built_to_row(GByteArray *out, const struct job *job, const struct round *ro
     rows_end(out, row);
 }
 
-static void add_runs(GByteArray *out, const struct round *round)
+static int count_at(const struct round *round, int config, gsize offset)
+{
+    return *(const int *)((const char *)&round->outcomes[config] + offset);
+}
+
+static void add_ints(GByteArray *out, const struct round *round, gsize offset)
 {
     guint field = rows_field_array(out, ROW_INT4S, ROW_INT4, round->config_count);
     for (int i = 0; i < round->config_count; i++)
-        rows_int4(out, round->outcomes[i].n);
+        rows_int4(out, count_at(round, i, offset));
     rows_end(out, field);
+}
+
+/* Adds an array of numbers, or NULL if all are 0. */
+static void add_ints_or_null(GByteArray *out, const struct round *round, gsize offset)
+{
+    bool any = false;
+    for (int i = 0; i < round->config_count; i++)
+        any = any || count_at(round, i, offset) != 0;
+    if (any)
+        add_ints(out, round, offset);
+    else
+        rows_field_null(out, ROW_INT4S);
 }
 
 void outcomes_to_row(GByteArray *out, const struct job *job, const struct round *round, bool open)
 {
-    guint row = rows_begin(out, 21);
+    guint row = rows_begin(out, 23);
     rows_field_int8(out, job->campaign);
     rows_field_int8(out, job->id);
     rows_field_int4(out, round->number);
@@ -563,7 +580,7 @@ void outcomes_to_row(GByteArray *out, const struct job *job, const struct round 
     rows_field_double(out, round->drift);
     add_failures(out, round);
     add_texts(out, round->details, round->config_count, NULL);
-    add_runs(out, round);
+    add_ints(out, round, offsetof(struct outcome, n));
     add_numbers(out, round, offsetof(struct outcome, min_ms));
     add_numbers(out, round, offsetof(struct outcome, median_ms));
     add_numbers(out, round, offsetof(struct outcome, spread));
@@ -583,6 +600,8 @@ void outcomes_to_row(GByteArray *out, const struct job *job, const struct round 
         rows_field_double(out, round->verified_share);
     else
         rows_field_null(out, ROW_DOUBLE);
+    add_ints_or_null(out, round, offsetof(struct outcome, proof_runs));
+    add_ints_or_null(out, round, offsetof(struct outcome, proof_kinds));
     rows_end(out, row);
 }
 

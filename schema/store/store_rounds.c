@@ -88,24 +88,40 @@ static bool read_numbers(const json_t *object, struct round *round, const struct
     return true;
 }
 
+/* Arrays of whole numbers, one a config. */
+static bool read_counts(const json_t *object, struct round *round, GError **error)
+{
+    static const struct column columns[] = {{"n", offsetof(struct outcome, n)},
+                                            {"proof_runs", offsetof(struct outcome, proof_runs)},
+                                            {"proof_kinds", offsetof(struct outcome, proof_kinds)}};
+    for (gsize column = 0; column < G_N_ELEMENTS(columns); column++) {
+        const json_t *array = json_object_get(object, columns[column].name);
+        if (!check_length(array, round, columns[column].name, true, error))
+            return false;
+        for (int i = 0; json_is_array(array) && i < round->config_count; i++) {
+            int64_t count;
+            if (!json_int_within(json_array_get(array, (gsize)i), 0, INT32_MAX, &count))
+                return store_damaged(error, "round %d has a config without a number of runs",
+                                     round->number);
+            *(int *)((char *)&round->outcomes[i] + columns[column].offset) = (int)count;
+        }
+    }
+    return true;
+}
+
 static bool read_outcomes(const json_t *object, struct round *round, GError **error)
 {
     const json_t *failures = json_object_get(object, "failures");
-    const json_t *n = json_object_get(object, "n");
-    if (!check_length(failures, round, "failures", false, error) ||
-        !check_length(n, round, "n", true, error))
+    if (!check_length(failures, round, "failures", false, error))
         return false;
     for (int i = 0; i < round->config_count; i++) {
-        int64_t failure, runs = 0;
+        int64_t failure;
         if (!json_int_within(json_array_get(failures, (gsize)i), 0, FAILURE_COUNT - 1, &failure))
             return store_damaged(error, "round %d has an unknown failure", round->number);
-        if (json_is_array(n) && !json_int_within(json_array_get(n, (gsize)i), 0, INT32_MAX, &runs))
-            return store_damaged(error, "round %d has a config without a number of runs",
-                                 round->number);
         round->outcomes[i].failure = (enum failure)failure;
-        round->outcomes[i].n = (int)runs;
     }
-    return read_numbers(object, round, built_columns, G_N_ELEMENTS(built_columns), error) &&
+    return read_counts(object, round, error) &&
+           read_numbers(object, round, built_columns, G_N_ELEMENTS(built_columns), error) &&
            read_numbers(object, round, outcome_columns, G_N_ELEMENTS(outcome_columns), error);
 }
 

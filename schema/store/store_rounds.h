@@ -22,6 +22,9 @@ struct outcome {
     double pack_ms; /* time of packing the filter once; 0 for a config that does not pack it */
     /* The 95 % interval of the median; both 0 for a config that was not measured a second time. */
     double low_ms, high_ms;
+    /* Runs that were compared to prove the config, and the kinds of inputs that they had (worker/eval/proof.h): of the
+     * five kinds the first so many. Both 0 for a config that was not proved in the round. */
+    int proof_runs, proof_kinds;
 };
 
 /* Whether timed runs found their operands out of the last-level cache (worker/MEASURING.md). */

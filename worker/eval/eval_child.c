@@ -231,17 +231,17 @@ static bool send_outcome(void *data, const struct eval_config *config,
     return send_head(
         server,
         json_pack(
-            "{s:s,s:I,s:i,s:s,s:i,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:i,s:b,s:f,s:o*,s:o*,s:o,s:o*}",
+            "{s:s,s:I,s:i,s:s,s:i,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:i,s:i,s:b,s:f,s:o*,s:o*,s:o,s:o*}",
             "op", "outcome", "id", server->current->id, "index", config->index, "failure",
             failure_name(evaluation->failure), "n", times->n, "min_ms",
             finite_number(times->min_ms), "median_ms", finite_number(times->median_ms), "spread",
             finite_number(times->spread), "error", finite_number(evaluation->error), "eval_seconds",
             evaluation->eval_seconds, "busy_seconds", busy_since(server), "pack_ms",
-            finite_number(evaluation->pack_ms), "proof_runs", evaluation->proof_runs, "cold",
-            evaluation->cold, "verified_share", evaluation->verified_share, "low_ms",
-            bound_or_none(evaluation->low_ms), "high_ms", bound_or_none(evaluation->high_ms),
-            "detail", valid_text(evaluation->detail), "conditions",
-            conditions_now(server, evaluation)),
+            finite_number(evaluation->pack_ms), "proof_runs", evaluation->proof_runs, "proof_kinds",
+            evaluation->proof_kinds, "cold", evaluation->cold, "verified_share",
+            evaluation->verified_share, "low_ms", bound_or_none(evaluation->low_ms), "high_ms",
+            bound_or_none(evaluation->high_ms), "detail", valid_text(evaluation->detail),
+            "conditions", conditions_now(server, evaluation)),
         error);
 }
 

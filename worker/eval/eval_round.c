@@ -193,6 +193,7 @@ static bool prove(struct state *s, struct invocation *invocation, struct evaluat
     if (!proof_run(&s->bench, invocation, &limits, &proof, &verdict, error))
         return false;
     outcome->proof_runs = proof.runs;
+    outcome->proof_kinds = proof_kinds(&proof);
     if (verdict.failure != FAILURE_NONE) {
         outcome_fail(outcome, verdict.failure, verdict.detail);
         return true;
@@ -251,8 +252,10 @@ static bool run_config(struct state *s, int place, bool again, bool keep, GError
     gint64 start = g_get_monotonic_time();
     g_autoptr(GError) refused = NULL;
 
-    if (again) /* it is not proved once more */
+    if (again) { /* it is not proved once more */
         outcome.proof_runs = s->outcomes[place].proof_runs;
+        outcome.proof_kinds = s->outcomes[place].proof_kinds;
+    }
     if (!s->round->begin(s->round->data, config, error))
         return false;
     if (!evaluate(s, config, keep, &outcome, &refused))

@@ -21,8 +21,9 @@ struct evaluation {
     double error;
     double pack_ms; /* time of packing the filter once; 0 for a solution that does not pack */
     double eval_seconds;
-    bool cold;      /* timed runs found cold caches (workbench_is_cold()) */
-    int proof_runs; /* runs that a proof compared (proof.h); 0: it was not proved */
+    bool cold;       /* timed runs found cold caches (workbench_is_cold()) */
+    int proof_runs;  /* runs that a proof compared (proof.h); 0: it was not proved */
+    int proof_kinds; /* the number of kinds of inputs that they had */
     /* workbench_verified_share() after verifying; 0 if it was not verified */
     double verified_share;
     char detail[VERDICT_DETAIL_MAX];

@@ -161,6 +161,11 @@ bool proof_run(struct workbench *bench, struct invocation *invocation,
     return done && workbench_restore(bench, 0, error);
 }
 
+int proof_kinds(const struct proof *proof)
+{
+    return __builtin_popcount(proof->kinds);
+}
+
 char *proof_text(const struct proof *proof)
 {
     g_autoptr(GString) text = g_string_new(NULL);

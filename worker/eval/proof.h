@@ -27,6 +27,8 @@ bool proof_run(struct workbench *bench, struct invocation *invocation,
                const struct proof_limits *limits, struct proof *proof, struct verdict *verdict,
                GError **error);
 
+/* The number of kinds of inputs. The kinds come in the order of enum input_kind, so it also says which they are. */
+int proof_kinds(const struct proof *proof);
 /* "100 runs compared: random, whole numbers, large, small, zeros"; free with g_free(). */
 char *proof_text(const struct proof *proof);
 

@@ -60,6 +60,7 @@
  *   {"op":"outcome","id":N,"index":I,"failure":"ok","n":..,"min_ms":..,"median_ms":..,"spread":..,
  *    "error":..,"eval_seconds":..,
  *    "proof_runs":N,         runs that were compared to prove the config; 0: it was not proved
+ *    "proof_kinds":N,        the number of kinds of inputs that they had (verify/random.h)
  *    "detail":"..",          why it failed, or what was compared
  *    "pack_ms":MS,           of packing the filter once, which is no part of a run; 0: the solution does not pack
  *    "cold":true,            timed runs found their operands out of the last-level cache

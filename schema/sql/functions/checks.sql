@@ -117,7 +117,9 @@ BEGIN
                   AND cardinality(i.min_ms) = size AND cardinality(i.median_ms) = size
                   AND cardinality(i.spread) = size AND cardinality(i.error) = size
                   AND cardinality(i.eval_seconds) = size
-                  AND coalesce(cardinality(i.pack_ms), size) = size) IS NOT TRUE
+                  AND coalesce(cardinality(i.pack_ms), size) = size
+                  AND coalesce(cardinality(i.proof_runs), size) = size
+                  AND coalesce(cardinality(i.proof_kinds), size) = size) IS NOT TRUE
                 THEN 'the arrays of its round differ in length'
             WHEN (@FAILURE_NONE <= ALL (i.failures)
                   AND @FAILURE_OVER_LIMITS >= ALL (i.failures)
@@ -132,6 +134,10 @@ BEGIN
                   AND coalesce(i.verified_share > 0 AND i.verified_share <= 1, true)
                   AND (i.pack_ms IS NULL OR 0 <= ALL (i.pack_ms) AND 1e12 > ALL (i.pack_ms))) IS NOT TRUE
                 THEN 'a time, a spread or an error is negative, endless or no number'
+            WHEN ((i.proof_runs IS NULL) = (i.proof_kinds IS NULL)
+                  AND (i.proof_runs IS NULL OR 0 <= ALL (i.proof_runs) AND 0 <= ALL (i.proof_kinds)
+                       AND 64 >= ALL (i.proof_kinds))) IS NOT TRUE
+                THEN 'no config can be proved by so many runs'
             WHEN (i.evaluated >= 0 AND i.pending >= 0 AND i.evaluated + i.pending = size) IS NOT TRUE
                 THEN 'its counts are not those of its configs'
             WHEN (length(i.stack) <= 4096 AND pg_column_size(i.details) <= 1024 + 4096 * size) IS NOT TRUE

@@ -253,7 +253,7 @@ BEGIN
                                  coalesce(o.failures, r.failures) AS failures,
                                  coalesce(o.details, r.details) AS details, o.n, o.min_ms,
                                  o.median_ms, o.spread, o.error, r.build_seconds, o.eval_seconds, o.pack_ms, o.cold,
-                                 o.verified_share,
+                                 o.verified_share, o.proof_runs, o.proof_kinds,
                                  has_remeasures AND EXISTS (
                                      SELECT FROM remeasures m WHERE m.campaign_id = campaign
                                      AND m.job_id = j.id AND m.number = r.number) AS remeasures,

@@ -314,14 +314,16 @@ BEGIN
                 g.keys, g.pending, g.details, g.nothing, 0, 0, g.size, 0);
         INSERT INTO outcomes (campaign_id, job_id, number, is_open, fence, stack, drift, failures, details, n, min_ms,
                               median_ms, spread, error, eval_seconds, evaluated, pending, total_eval_seconds, pack_ms,
-                              cold, verified_share)
+                              cold, verified_share, proof_runs, proof_kinds)
         SELECT f.campaign_id, g.job, g.number, false, i.fence, i.stack, i.drift,
                array_agg(i.failures[u.at] ORDER BY u.at), array_agg(i.details[u.at] ORDER BY u.at),
                array_agg(i.n[u.at] ORDER BY u.at), array_agg(i.min_ms[u.at] ORDER BY u.at),
                array_agg(i.median_ms[u.at] ORDER BY u.at), array_agg(i.spread[u.at] ORDER BY u.at),
                array_agg(i.error[u.at] ORDER BY u.at), array_agg(i.eval_seconds[u.at] ORDER BY u.at), g.size, 0,
                sum(i.eval_seconds[u.at]),
-               CASE WHEN i.pack_ms IS NOT NULL THEN array_agg(i.pack_ms[u.at] ORDER BY u.at) END, i.cold, i.verified_share
+               CASE WHEN i.pack_ms IS NOT NULL THEN array_agg(i.pack_ms[u.at] ORDER BY u.at) END, i.cold, i.verified_share,
+               CASE WHEN i.proof_runs IS NOT NULL THEN array_agg(i.proof_runs[u.at] ORDER BY u.at) END,
+               CASE WHEN i.proof_kinds IS NOT NULL THEN array_agg(i.proof_kinds[u.at] ORDER BY u.at) END
         FROM unnest(g.places) AS u(at);
         INSERT INTO remeasures (campaign_id, job_id, number, configs, keeps_all)
         VALUES (f.campaign_id, g.job, g.number, g.configs, false);

@@ -454,5 +454,16 @@ CREATE OR REPLACE VIEW round_rows AS
            coalesce(o.evaluated, r.evaluated) AS evaluated,
            coalesce(o.pending, r.pending) AS pending, r.kernels, r.total_build_seconds,
            coalesce(o.total_eval_seconds, 0) AS total_eval_seconds, r.fence, o.pack_ms, o.cold,
-           o.verified_share
+           o.verified_share, o.proof_runs, o.proof_kinds
     FROM rounds r LEFT JOIN outcomes o USING (campaign_id, job_id, number);
+
+-- The right configs that were proved, with the runs that were compared and the number of kinds of inputs.
+CREATE OR REPLACE VIEW config_proofs AS
+    SELECT o.campaign_id, o.job_id, o.number,
+           b.config_values[before.size + 1:before.size + b.config_counts[p.at]] AS config, p.runs, p.kinds
+    FROM outcomes o
+    JOIN rounds b USING (campaign_id, job_id, number)
+    CROSS JOIN LATERAL unnest(o.proof_runs, o.proof_kinds) WITH ORDINALITY AS p(runs, kinds, at)
+    CROSS JOIN LATERAL (SELECT coalesce(sum(c), 0)::integer AS size
+                        FROM unnest(b.config_counts[:p.at - 1]) AS c) AS before
+    WHERE p.runs > 0 AND o.failures[p.at] = @FAILURE_NONE;

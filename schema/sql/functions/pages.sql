@@ -134,6 +134,7 @@ LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
         'spread', CASE WHEN r.median_ms[v.at] > 0 THEN r.spread[v.at] END,
         'n', nullif(r.n[v.at], 0),
         'error', CASE WHEN r.median_ms[v.at] > 0 THEN r.error[v.at] END,
+        'proof_runs', coalesce(r.proof_runs[v.at], 0), 'proof_kinds', coalesce(r.proof_kinds[v.at], 0),
         'build_seconds', coalesce(r.build_seconds[v.at], 0), 'eval_seconds', r.eval_seconds[v.at],
         '$replay', about || jsonb_build_object('config', v.config))
     FROM configs_of(r.config_counts, r.config_values) AS v
@@ -178,11 +179,17 @@ BEGIN
             'kept', (SELECT coalesce(jsonb_agg(jsonb_build_object('rank', r.rank,
                             'config', r.config_text, 'median_ms', r.median_ms, 'min_ms', r.min_ms,
                             'spread', r.spread, 'n', r.n, 'error', r.error,
+                            'proof_runs', coalesce(v.runs, 0), 'proof_kinds', coalesce(v.kinds, 0),
                             'workspace_bytes', r.workspace_bytes, 'pack_ms', r.pack_ms,
                             'packed_bytes', r.packed_bytes,
                             'gflops', CASE WHEN r.median_ms > 0 THEN r.flops / r.median_ms / 1e6 ELSE 0 END,
                             'is_default', r.is_default, 'stack', r.stack) ORDER BY r.rank), '[]')
-                     FROM results r WHERE r.campaign_id = its_campaign AND r.job_id = its_job),
+                     FROM results r
+                     LEFT JOIN LATERAL (SELECT c.runs, c.kinds FROM config_proofs c
+                                        WHERE c.campaign_id = its_campaign AND c.job_id = its_job
+                                          AND c.config = r.config
+                                        ORDER BY c.runs DESC LIMIT 1) AS v ON true
+                     WHERE r.campaign_id = its_campaign AND r.job_id = its_job),
             'rounds_of', rounds_of_job(its_campaign, its_job,
                 jsonb_build_object('problem', to_jsonb(p), 'solver', s.name)),
             'faults', (SELECT coalesce(jsonb_agg(jsonb_build_object('device', f.device,
@@ -374,7 +381,7 @@ BEGIN
             JOIN solvers s ON s.id = j.solver_id
             WHERE asked->>'solver' IS NULL OR s.name = asked->>'solver')
         SELECT concat_ws('.', r.job_id, r.number, i.at),
-            (i.item - '{min_ms,error,build_seconds,eval_seconds}'::text[]) || jsonb_build_object(
+            (i.item - '{min_ms,error,proof_runs,proof_kinds,build_seconds,eval_seconds}'::text[]) || jsonb_build_object(
                 'campaign', w.campaign_id, 'target', w.target, 'job', w.id, 'solver', w.name,
                 'round', r.number, 'is_winner', coalesce((i.item->>'median_ms')::double precision = w.best, false),
                 '$why', jsonb_build_object('failure', r.failures[i.at],

@@ -236,7 +236,7 @@ BEGIN
     INSERT INTO outcomes
     SELECT b.campaign_id, i.job_id, b.round_no, open, b.fence, i.stack, i.drift, i.failures,
            i.details, i.n, i.min_ms, i.median_ms, i.spread, i.error, i.eval_seconds, i.evaluated,
-           i.pending, i.total_eval_seconds, i.pack_ms, i.cold, i.verified_share
+           i.pending, i.total_eval_seconds, i.pack_ms, i.cold, i.verified_share, i.proof_runs, i.proof_kinds
     FROM unnest(items) AS i
     WHERE i.fence = b.fence AND i.number = b.round_no AND i.job_id = ANY (b.job_ids);
     GET DIAGNOSTICS stored = ROW_COUNT;

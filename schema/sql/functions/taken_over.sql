@@ -283,6 +283,10 @@ BEGIN
                CASE WHEN bool_or(m.pack_ms IS NOT NULL)
                     THEN array_agg(coalesce(m.pack_ms[t.at], 0) ORDER BY t.at) END AS pack_ms,
                bool_and(m.cold) AS cold, min(m.verified_share) AS verified_share,
+               CASE WHEN bool_or(m.proof_runs IS NOT NULL)
+                    THEN array_agg(coalesce(m.proof_runs[t.at], 0) ORDER BY t.at) END AS proof_runs,
+               CASE WHEN bool_or(m.proof_kinds IS NOT NULL)
+                    THEN array_agg(coalesce(m.proof_kinds[t.at], 0) ORDER BY t.at) END AS proof_kinds,
                sum(m.eval_seconds[t.at]) AS total_eval_seconds
         FROM taken t
         CROSS JOIN LATERAL (SELECT * FROM rounds s WHERE s.campaign_id = o.id
@@ -301,10 +305,10 @@ BEGIN
     evaluated AS (
         INSERT INTO outcomes (campaign_id, job_id, number, is_open, fence, stack, drift, failures, details,
                               n, min_ms, median_ms, spread, error, eval_seconds, evaluated, pending,
-                              total_eval_seconds, pack_ms, cold, verified_share)
+                              total_eval_seconds, pack_ms, cold, verified_share, proof_runs, proof_kinds)
         SELECT c.id, x.fresh, x.number, false, x.mark, x.stack, x.drift, x.failures, x.details, x.n,
                x.min_ms, x.median_ms, x.spread, x.error, x.eval_seconds, x.configs, 0,
-               x.total_eval_seconds, x.pack_ms, x.cold, x.verified_share
+               x.total_eval_seconds, x.pack_ms, x.cold, x.verified_share, x.proof_runs, x.proof_kinds
         FROM copies x),
     conditions AS (
         INSERT INTO round_conditions
@@ -354,7 +358,7 @@ BEGIN
     INSERT INTO outcomes
     SELECT c.id, p.fresh, m.number, m.is_open, 0, m.stack, m.drift, m.failures, m.details, m.n,
            m.min_ms, m.median_ms, m.spread, m.error, m.eval_seconds, m.evaluated, m.pending,
-           m.total_eval_seconds, m.pack_ms, m.cold, m.verified_share
+           m.total_eval_seconds, m.pack_ms, m.cold, m.verified_share, m.proof_runs, m.proof_kinds
     FROM unnest(fresh, old, had) AS p(fresh, old, had)
     JOIN outcomes m ON m.campaign_id = o.id AND m.job_id = p.old AND m.number < p.had;
     INSERT INTO results

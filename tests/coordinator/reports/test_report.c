@@ -20,6 +20,9 @@ struct fixture {
     enum failure default_failure; /* outcome of the tuned solver's default configs */
     double spread;
     double drift; /* the device's drift in the tuned solver's rounds */
+    /* In all rounds: what was compared of a result, and the runs that proved the second config. */
+    double share;
+    int proof_runs;
 };
 
 static void add_problem(struct fixture *f, int64_t channels, int multiplicity)
@@ -109,6 +112,10 @@ static struct round *make_round(const struct fixture *f, const struct job *job, 
             .min_ms = i == 0 ? default_ms : second_ms,
             .median_ms = i == 0 ? default_ms : second_ms,
             .spread = f->spread,
+            .proof_runs = i == 1 ? f->proof_runs : 0,
+            .proof_kinds = i == 0 || f->proof_runs == 0 ? 0
+                           : f->proof_runs < 100        ? 3
+                                                        : 5,
         };
         if (round->outcomes[i].failure != FAILURE_NONE)
             round->details[i] = g_strdup("made to fail");
@@ -116,6 +123,7 @@ static struct round *make_round(const struct fixture *f, const struct job *job, 
     if (round->config_count == 2)
         round->configs[1].values[0]++;
     round->drift = solver->space ? f->drift : 0;
+    round->verified_share = f->share;
     return round;
 }
 
@@ -279,6 +287,49 @@ static void winners_of_rounds_that_drifted_are_named(struct fixture *f, gconstpo
     g_assert_cmpint(json_integer_value(json_object_get(totals, "drifted")), ==, 2);
     g_assert_cmpint(json_integer_value(json_object_get(totals, "drifted_results")), ==, 4);
     json_decref(json);
+    report_free(report);
+}
+
+static void winners_say_what_verified_them(struct fixture *f, gconstpointer data)
+{
+    (void)data;
+    f->share = 0.125;
+    f->proof_runs = 37;
+    finish_jobs(f, 2, FAILURE_NONE);
+    struct report *report = report_new(f->store, f->campaign, NULL);
+    g_assert_nonnull(report);
+    g_assert_cmpint(report->totals.verified_in_part, ==, 2);
+    g_assert_cmpint(report->totals.briefly_proved, ==, 2);
+    char *text = printed(report);
+    g_assert_nonnull(strstr(text, "2 of 2 winners were verified in part"));
+    g_assert_nonnull(strstr(text, TUNED_SOLVER ": 12.5 % of the result\n"));
+    g_assert_nonnull(strstr(text, "0 of 2 winners were verified by 100 runs or more."));
+    g_assert_nonnull(strstr(text, TUNED_SOLVER ": 37 runs on 3 kinds of inputs\n"));
+    free(text);
+    json_t *json = report_json(report);
+    const json_t *row = json_array_get(json_object_get(json, "problems"), 0);
+    g_assert_cmpfloat(json_number_value(json_object_get(row, "verified_share")), ==, 0.125);
+    g_assert_cmpint(json_integer_value(json_object_get(row, "proof_runs")), ==, 37);
+    g_assert_cmpint(json_integer_value(json_object_get(row, "proof_kinds")), ==, 3);
+    const json_t *totals = json_object_get(json, "totals");
+    g_assert_cmpint(json_integer_value(json_object_get(totals, "briefly_proved")), ==, 2);
+    json_decref(json);
+    report_free(report);
+}
+
+static void a_whole_proof_is_not_named(struct fixture *f, gconstpointer data)
+{
+    (void)data;
+    f->share = 1;
+    f->proof_runs = 100;
+    finish_jobs(f, 2, FAILURE_NONE);
+    struct report *report = report_new(f->store, f->campaign, NULL);
+    g_assert_nonnull(report);
+    char *text = printed(report);
+    g_assert_null(strstr(text, "in part"));
+    g_assert_nonnull(strstr(text, "2 of 2 winners were verified by 100 runs or more.\n"));
+    g_assert_null(strstr(text, "kinds of inputs"));
+    free(text);
     report_free(report);
 }
 
@@ -525,6 +576,8 @@ int main(int argc, char **argv)
         a_default_without_a_time_is_named_with_its_reason);
     ADD("/report/a_large_spread_is_told", a_large_spread_is_told);
     ADD("/report/winners_of_a_throttled_device_are_named", winners_of_a_throttled_device_are_named);
+    ADD("/report/winners_say_what_verified_them", winners_say_what_verified_them);
+    ADD("/report/a_whole_proof_is_not_named", a_whole_proof_is_not_named);
     ADD("/report/winners_of_rounds_that_drifted_are_named",
         winners_of_rounds_that_drifted_are_named);
     ADD("/report/a_round_without_drift_is_not_named", a_round_without_drift_is_not_named);

@@ -280,6 +280,35 @@ static void faulty_results_are_refused_by_name_and_the_rest_exported(void)
     end(&s);
 }
 
+/* The manifest says which results were verified in part, and by how many runs results were proved. */
+static void manifest_says_what_verified_the_results(void)
+{
+    struct scene s;
+    begin(&s, export_farm_work);
+    run(&s,
+        "UPDATE outcomes SET verified_share = 0.25, proof_runs = '{37}', proof_kinds = '{3}'" FIRST);
+    run(&s, "UPDATE outcomes SET verified_share = 1, proof_runs = '{100}', proof_kinds = '{5}'"
+            " WHERE job_id = (SELECT max(job_id) FROM results)");
+    exports(&s, EXPORT_FIND);
+    json_t *manifest = json_load_file(at(&s, MANIFEST), 0, NULL);
+    const json_t *parts = json_object_get(manifest, "verified_in_part");
+    g_assert_cmpuint(json_array_size(parts), ==, 1);
+    const json_t *part = json_array_get(parts, 0);
+    g_assert_cmpfloat(json_number_value(json_object_get(part, "verified_share")), ==, 0.25);
+    const json_t *proofs = json_object_get(manifest, "proofs");
+    g_assert_cmpint(json_integer_value(json_object_get(proofs, "proved")), ==, 1);
+    g_assert_cmpint(json_integer_value(json_object_get(proofs, "unproved")), >, 0);
+    const json_t *briefly = json_object_get(proofs, "briefly");
+    g_assert_cmpuint(json_array_size(briefly), ==, 1);
+    const json_t *one = json_array_get(briefly, 0);
+    g_assert_true(json_equal(json_object_get(one, "problem"), json_object_get(part, "problem")));
+    g_assert_true(json_equal(json_object_get(one, "solver"), json_object_get(part, "solver")));
+    g_assert_cmpint(json_integer_value(json_object_get(one, "proof_runs")), ==, 37);
+    g_assert_cmpint(json_integer_value(json_object_get(one, "proof_kinds")), ==, 3);
+    json_decref(manifest);
+    end(&s);
+}
+
 static void drifted_and_throttled_results_are_taken_only_if_allowed(void)
 {
     struct scene s;
@@ -478,6 +507,8 @@ int main(int argc, char **argv)
                     result_without_its_kernel_is_left_out_and_named);
     g_test_add_func("/export/faulty_results_are_refused_by_name_and_the_rest_exported",
                     faulty_results_are_refused_by_name_and_the_rest_exported);
+    g_test_add_func("/export/manifest_says_what_verified_the_results",
+                    manifest_says_what_verified_the_results);
     g_test_add_func("/export/drifted_and_throttled_results_are_taken_only_if_allowed",
                     drifted_and_throttled_results_are_taken_only_if_allowed);
     g_test_add_func("/export/nothing_measured_is_an_error_and_writes_nothing",

@@ -50,6 +50,9 @@ static void test_job_goes_round(void)
     g_assert_cmpstr(stored->stack, ==, "clang 15.0.6");
     g_assert_cmpint(stored->caches, ==, CACHES_WARM);
     g_assert_cmpfloat(stored->verified_share, ==, 0.25);
+    g_assert_cmpint(stored->outcomes[0].proof_runs, ==, 40);
+    g_assert_cmpint(stored->outcomes[0].proof_kinds, ==, 2);
+    g_assert_cmpint(stored->outcomes[1].proof_runs, ==, 0);
     g_assert_cmpfloat(stored->outcomes[0].median_ms, ==, 2.0);
     g_assert_cmpstr(stored->details[1], ==, "differs at \"3\"");
     g_autoptr(GError) error = NULL;

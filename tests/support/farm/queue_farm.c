@@ -127,6 +127,8 @@ void farm_evaluate(struct round *round, double ms)
                                           .median_ms = ms,
                                           .spread = 0.01,
                                           .error = 0.3,
+                                          .proof_runs = 40,
+                                          .proof_kinds = 2,
                                           .build_seconds = 0.5,
                                           .eval_seconds = 1.5};
     round->outcomes[1].failure = FAILURE_WRONG_RESULT;

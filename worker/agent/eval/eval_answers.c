@@ -9,6 +9,7 @@
 #include "worker/agent/work_check.h"
 #include "worker/eval/eval_child.h"
 #include "worker/protocol/target_json.h"
+#include "worker/verify/random.h"
 
 /* A config whose child dies this often is blamed for the deaths. */
 #define CONFIG_LIVES           2
@@ -71,6 +72,11 @@ static double number(json_t *head, const char *name)
     return MAX(json_number_value(json_object_get(head, name)), 0);
 }
 
+static int count_of(json_t *head, const char *name)
+{
+    return (int)CLAMP(json_integer_value(json_object_get(head, name)), 0, G_MAXINT32);
+}
+
 static bool frame_config(const struct evaluator *evaluator, json_t *head, int *index)
 {
     json_int_t id = json_integer_value(json_object_get(head, "id"));
@@ -120,7 +126,7 @@ static void outcome_read(struct eval_job *job, int index, json_t *head)
     struct outcome *outcome = &job->work.round->outcomes[index];
     const char *failure = json_string_value(json_object_get(head, "failure"));
     const char *detail = json_string_value(json_object_get(head, "detail"));
-    outcome->n = (int)CLAMP(json_integer_value(json_object_get(head, "n")), 0, G_MAXINT32);
+    outcome->n = count_of(head, "n");
     outcome->min_ms = number(head, "min_ms");
     outcome->median_ms = number(head, "median_ms");
     outcome->spread = number(head, "spread");
@@ -129,6 +135,8 @@ static void outcome_read(struct eval_job *job, int index, json_t *head)
     outcome->error = MIN(number(head, "error"), ERROR_MAX);
     outcome->eval_seconds = number(head, "eval_seconds");
     outcome->pack_ms = number(head, "pack_ms");
+    outcome->proof_runs = count_of(head, "proof_runs");
+    outcome->proof_kinds = MIN(count_of(head, "proof_kinds"), INPUT_KIND_COUNT);
     if (!failure || !failure_parse(failure, &outcome->failure))
         outcome->failure = FAILURE_LAUNCH_ERROR;
     const char *twin = g_hash_table_lookup(job->evaluator->asked_twins, GINT_TO_POINTER(index));
