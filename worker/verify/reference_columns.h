@@ -1,6 +1,7 @@
 /*
- * Which columns of a convolution's matrix product (reference_conv.c) a partial reference has, so that every tile that a
- * kernel may work on, and every edge, has an element that is compared.
+ * Which elements a partial reference has: columns of a convolution's matrix product (reference_conv.c), or positions of the
+ * channels that other operators compute one by one (reference_operators.c). Every tile that a kernel may work on, and every
+ * edge, has an element that is compared.
  *
  * A column of F and B is a position of an image, a column of W a tap of the filter in a channel. In W the channels of a
  * group stand for one axis of an image, and the taps for another. Kept are
@@ -16,6 +17,11 @@
  *
  * With a column all rows are computed: all channels of the output in its group (W: all of y's). So any tile of output
  * channels by 4 one_of positions of a rectangle is met.
+ *
+ * Where channels are computed one by one, the lattice moves on by `channel_step`, about 0.732 of one_of, from a channel to
+ * the next. So each position is kept in one of `one_of` neighbouring channels, and each block of channels and positions that
+ * has 6 one_of elements has a kept one. Images of a single position have no corners: the images then take the positions' place, and
+ * the first and the last image are kept.
  */
 #ifndef WORKER_VERIFY_REFERENCE_COLUMNS_H
 #define WORKER_VERIFY_REFERENCE_COLUMNS_H
@@ -24,7 +30,7 @@
 
 struct reference_columns {
     int64_t one_of; /* 1: all columns are kept */
-    int64_t step;
+    int64_t step, channel_step;
     int64_t images;
     int64_t size[AXIS_COUNT]; /* positions of an image on each axis */
     bool taps;                /* the last axis is that of taps, whose ends are no edges */
@@ -35,5 +41,8 @@ void reference_columns_init(struct reference_columns *columns, const struct prob
 /* column: image * positions + position; in W channel of the group * taps + tap. */
 bool reference_column_is_kept(const struct reference_columns *columns, int64_t group,
                               int64_t column);
+/* Whether an operator's position of an image's channel is kept. */
+bool reference_position_is_kept(const struct reference_columns *columns, int64_t image,
+                                int64_t channel, int64_t position);
 
 #endif

@@ -1,7 +1,6 @@
 /*
  * References of the operators that are not convolutions. Each is computed in parts: a plane (the positions of one image's
- * channel), for softmax an image. Where a limit leaves parts out, the first and the last are computed, and others chosen by
- * a hash.
+ * channel), for softmax an image. A limit leaves positions out of each part (reference_columns.h).
  *
  * An element's magnitude is what its rounding errors grow with: the sum of the absolute elements of a mean, the largest
  * element that a resize is made of, and for powers the result times its exponent, by which a power's relative error grows.
@@ -10,6 +9,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "worker/verify/reference_columns.h"
 #include "worker/verify/reference_kinds.h"
 
 /* A problem under way on several threads. */
@@ -18,7 +18,8 @@ struct work {
     const double *x;
     struct reference *out;
     void (*part)(const struct work *work, int64_t part);
-    int64_t parts, keep_one_of;
+    int64_t parts;
+    struct reference_columns kept;
     atomic_llong next;
 };
 
@@ -40,16 +41,14 @@ static void store(const struct work *work, int64_t index, double value, double m
     work->out->magnitude[index] = (float)magnitude;
 }
 
-/* ---- threads ---- */
-
-static bool part_is_kept(const struct work *work, int64_t part)
+/* Whether a position of a plane is computed. */
+static bool is_kept(const struct work *work, int64_t plane, int64_t position)
 {
-    uint64_t hash = (uint64_t)part * 0x9e3779b97f4a7c15u;
-
-    if (part == 0 || part == work->parts - 1)
-        return true;
-    return ((hash ^ hash >> 29) * 0xbf58476d1ce4e5b9u >> 32) % (uint64_t)work->keep_one_of == 0;
+    return reference_position_is_kept(&work->kept, plane / work->p->c, plane % work->p->c,
+                                      position);
 }
+
+/* ---- threads ---- */
 
 static void *compute_parts(void *data)
 {
@@ -59,8 +58,7 @@ static void *compute_parts(void *data)
         int64_t part = atomic_fetch_add(&work->next, 1);
         if (part >= work->parts)
             return NULL;
-        if (part_is_kept(work, part))
-            work->part(work, part);
+        work->part(work, part);
     }
 }
 
@@ -94,10 +92,10 @@ static void compute(const struct problem *p, const double *x, int threads, doubl
                     int64_t parts, double terms, void (*part)(const struct work *, int64_t),
                     struct reference *out)
 {
-    struct work work = {.p = p, .x = x, .out = out, .part = part, .parts = parts, .keep_one_of = 1};
+    struct work work = {.p = p, .x = x, .out = out, .part = part, .parts = parts};
+    bool in_part = work_limit > 0 && terms > work_limit;
 
-    if (work_limit > 0 && terms > work_limit)
-        work.keep_one_of = (int64_t)ceil(terms / work_limit);
+    reference_columns_init(&work.kept, p, in_part ? (int64_t)ceil(terms / work_limit) : 1);
     run_threads(&work, threads);
     limit_to_type(p, out);
 }
@@ -155,6 +153,8 @@ static void pool_part(const struct work *work, int64_t part)
     int64_t at[AXIS_COUNT] = {0}, first = part * volume(p->out);
 
     for (int64_t i = 0; i < volume(p->out); i++, step_position(p->out, at)) {
+        if (!is_kept(work, part, i))
+            continue;
         struct pooled pooled = pool_window(p, plane, at);
         double divisor = (double)(is_all ? volume(p->fil) : pooled.count);
         if (is_max)
@@ -228,8 +228,10 @@ static void softmax_part(const struct work *work, int64_t part)
 {
     int64_t positions = volume(work->p->out);
 
-    for (int64_t i = 0; i < positions; i++)
-        softmax_row(work, part * work->p->c * positions + i, positions);
+    for (int64_t i = 0; i < positions; i++) {
+        if (reference_column_is_kept(&work->kept, 0, part * positions + i))
+            softmax_row(work, part * work->p->c * positions + i, positions);
+    }
 }
 
 static double softmax_length(const struct problem *p)
@@ -333,6 +335,8 @@ static void resize_part(const struct work *work, int64_t part)
     }
     for (int64_t i = 0; i < volume(p->out); i++, step_position(p->out, at)) {
         struct source source[AXIS_COUNT];
+        if (!is_kept(work, part, i))
+            continue;
         for (int a = 0; a < AXIS_COUNT; a++)
             source[a] = along[a][at[a]];
         resize_element(work, source, plane, part * volume(p->out) + i);
@@ -381,6 +385,8 @@ static void lrn_part(const struct work *work, int64_t part)
 
     for (int64_t i = 0; i < plane; i++) {
         double sum = 0, x = image[channel * plane + i], value, base;
+        if (!is_kept(work, part, i))
+            continue;
         for (int64_t c = (int64_t)fmax(first, 0); c <= (int64_t)last; c++)
             sum += image[c * plane + i] * image[c * plane + i];
         base = lrn.bias + lrn.alpha / lrn.size * sum;

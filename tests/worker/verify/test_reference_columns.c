@@ -52,6 +52,67 @@ static void test_rectangles(void)
     }
 }
 
+/* Whether a block of channels, lines and columns of an image has a kept position. */
+static bool block_is_met(const struct reference_columns *kept, int64_t image,
+                         const int64_t begin[3], const int64_t size[3])
+{
+    for (int64_t c = begin[0]; c < begin[0] + size[0]; c++)
+        for (int64_t h = begin[1]; h < begin[1] + size[1]; h++)
+            for (int64_t w = begin[2]; w < begin[2] + size[2]; w++)
+                if (reference_position_is_kept(kept, image, c, h * kept->size[2] + w))
+                    return true;
+    return false;
+}
+
+/* Where channels are computed one by one, every tile of channels and positions is met, those of one channel as well as
+ * those of one position. */
+static void test_channels(void)
+{
+    static const int64_t tiles[][2] = {{1, 4}, {4, 1}, {16, 1}, {1, 16}, {64, 1}, {8, 8}};
+    g_autoptr(GRand) random = g_rand_new_with_seed(5);
+    for (int64_t one_of = 2; one_of <= 58; one_of += 7) {
+        struct reference_columns kept;
+        struct problem p;
+        make_problem(&p, "pool(max)-256-66-66-3x3-256-64-64-3-0x0-1x1-1x1-0-NHWC-NHWC-NHWC-FP32-F");
+        reference_columns_init(&kept, &p, one_of);
+        for (gsize t = 0; t < G_N_ELEMENTS(tiles); t++) {
+            int64_t channels = tiles[t][0], height = tiles[t][1];
+            int64_t width = (6 * one_of + channels * height - 1) / (channels * height);
+            const int64_t size[3] = {channels, height, MAX(width, 1)};
+            for (int i = 0; i < 20 && size[2] <= 60; i++) {
+                const int64_t begin[3] = {g_rand_int_range(random, 0, (gint32)(257 - channels)),
+                                          g_rand_int_range(random, 1, (gint32)(64 - height)),
+                                          g_rand_int_range(random, 1, (gint32)(64 - size[2]))};
+                if (!block_is_met(&kept, 1, begin, size))
+                    g_error("one of %d: no element of %d channels by %d by %d", (int)one_of,
+                            (int)size[0], (int)size[1], (int)size[2]);
+            }
+        }
+    }
+}
+
+/* Images of a single position: one of `one_of` neighbours is kept among images and among channels. */
+static void test_single_positions(void)
+{
+    struct reference_columns kept;
+    struct problem p;
+    make_problem(&p, "pool(average)-64-7-7-7x7-64-1-1-100-0x0-1x1-1x1-0-NCHW-FP32-F");
+    reference_columns_init(&kept, &p, 13);
+    for (int64_t image = 0; image < 100; image++) {
+        int64_t by_channel = 0, by_image = 0, columns = 0;
+        for (int64_t i = 0; i < 13; i++) {
+            by_channel += reference_position_is_kept(&kept, 50, image % 50 + i, 0);
+            by_image += reference_position_is_kept(&kept, 1 + (image + i) % 98, 7, 0);
+            columns += reference_column_is_kept(&kept, 0, 1 + (image % 80) + i);
+        }
+        g_assert_cmpint(by_channel, ==, 1);
+        g_assert_cmpint(columns, ==, 1);
+        g_assert_true(image % 98 > 85 || by_image == 1);
+    }
+    g_assert_true(reference_position_is_kept(&kept, 0, 3, 0));
+    g_assert_true(reference_position_is_kept(&kept, 99, 3, 0));
+}
+
 static void test_edges(void)
 {
     struct reference_columns kept;
@@ -90,7 +151,10 @@ static double share_of(const char *key, double part)
     }
     const double *const *inputs = (const double *const *)dense;
     struct reference *whole = reference_compute(&p, inputs, 2, 0, &error);
-    struct reference *some = reference_compute(&p, inputs, 2, problem_macs(&p) * part, &error);
+    double terms = problem_macs(&p) * (p.kind == OP_CONV || p.kind == OP_POOL ? 1
+                                       : p.kind == OP_SOFTMAX                 ? 3
+                                                                              : whole->length);
+    struct reference *some = reference_compute(&p, inputs, 2, terms * part, &error);
     g_assert_no_error(error);
     for (int64_t i = 0; i < whole->count; i++)
         g_assert_true(isnan(some->magnitude[i]) || some->value[i] == whole->value[i]);
@@ -111,6 +175,11 @@ static void test_shares(void)
         "8-16-16-3x3-64-16-16-2-1x1-1x1-1x1-0-NCHW-FP32-W",
         "32-64-64-3x3-32-64-64-4-1x1-1x1-1x1-0-NCHW-FP32-F_g32",
         "4-12-32-32-3x3x3-4-12-32-32-2-1x1x1-1x1x1-1x1x1-0-NCDHW-FP32-F",
+        "pool(average)-64-57-57-3x3-64-56-56-4-1x1-1x1-1x1-0-NCHW-FP32-F",
+        "lrn(5,1e-4,0.75,1)-64-40-40-1x1-64-40-40-2-0x0-1x1-1x1-0-NCHW-FP32-F",
+        "softmax-100-32-32-1x1-100-32-32-4-0x0-1x1-1x1-0-NCHW-FP32-F",
+        "resize(linear,half_pixel)-16-32-32-1x1-16-64-64-4-0x0-1x1-1x1-0-NCHW-FP32-F",
+        "pool(average)-64-7-7-7x7-64-1-1-200-0x0-1x1-1x1-0-NCHW-FP32-F",
     };
     for (gsize i = 0; i < G_N_ELEMENTS(keys); i++) {
         double share = share_of(keys[i], 0.1);
@@ -126,6 +195,8 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
     g_test_add_func("/reference_columns/each_rectangle_has_an_element", test_rectangles);
+    g_test_add_func("/reference_columns/each_block_of_channels_has_an_element", test_channels);
+    g_test_add_func("/reference_columns/single_positions_are_kept_by_turns", test_single_positions);
     g_test_add_func("/reference_columns/corners_and_edges_are_kept", test_edges);
     g_test_add_func("/reference_columns/partial_reference_is_about_as_large_as_asked", test_shares);
     return g_test_run();
