@@ -71,7 +71,46 @@ lists_the_networks() {
         ! python3 "$bench" --networks 2>"$folder/said" && grep -e '--models FOLDER' "$folder/said"
 }
 
-echo 1..7
+# Two campaigns by a double of the program, which notes its words; the summary of rows made by hand.
+sums_up_two_campaigns() {
+    cat >"$folder/double" <<'END'
+#!/bin/sh
+echo "$SKIPJACK_HOME $*" >>"$NOTES"
+case $1 in
+tune) mkdir -p "$4" && : >"$4/made.sjdb" ;;
+report) echo '{"work": {"jobs": 7, "spent_seconds": 2.5}}' ;;
+esac
+END
+    chmod +x "$folder/double"
+    NOTES="$folder/notes" PYTHONPATH=tests/bench python3 -c '
+import argparse, pathlib, sys
+import gpu_trust
+options = argparse.Namespace(out=pathlib.Path(sys.argv[2]), skipjack=sys.argv[1], budget=9, measure_only=False,
+                             first="--seed=1", second="--strategy exhaustive")
+tuned = [gpu_trust.tune(options, "set", side, words, "lines") for side, words in gpu_trust.words_of(options)]
+homes = {line.split()[0] for line in open(sys.argv[3])}
+words = [line.split(" ", 1)[1] for line in open(sys.argv[3]) if " tune " in line]
+if len(homes) != 2 or "--seed=1" not in words[0] or "--strategy exhaustive" not in words[1]:
+    sys.exit(f"{homes} {words}")
+def row(first, second, same, recorded):
+    sides = [{"ms": ms, "recorded_ms": recorded * ms} for ms in (first, second)]
+    ratio = second / first
+    return {"first": sides[0], "second": sides[1], "same": same, "ratio": ratio,
+            "close": same or abs(ratio - 1) <= gpu_trust.CLOSE}
+rows = [row(1, 1.1, True, 1.005), row(2, 2.02, False, 1.02), row(0.01, 0.02, False, 1.5)]
+line = gpu_trust.summary("set", [cost for _, cost in tuned], rows, 1)
+gpu_trust.print_table([line])
+wanted = {"problems": 4, "same": 1 / 4, "close": 2 / 4, "recorded_within_3_percent": 4 / 6,
+          "long_within_1_percent": 2 / 4}
+for member, value in wanted.items():
+    if line[member] != value:
+        sys.exit(f"{member}: {line[member]}, not {value}")
+if line["costs"]["second"]["spent_seconds"] != 2.5:
+    sys.exit(line["costs"])
+' "$folder/double" "$folder/out2" "$folder/notes"
+}
+
+echo 1..8
 python3 "$bench" --list >"$folder/fused"
 check lists_each_layer_once_a_set lists_each_layer_once_a_set
 check every_problem_is_served every_problem_is_served
@@ -79,4 +118,5 @@ check structs_are_those_of_the_library structs_are_those_of_the_library
 check says_what_is_missing says_what_is_missing
 check refuses_to_list_plain_sets refuses_to_list_plain_sets
 check lists_the_networks lists_the_networks
+check sums_up_two_campaigns sums_up_two_campaigns
 check cudnn_gets_the_right_arguments sh -c 'python3 tests/bench/test_cudnn_fused.py | tee /dev/stderr | grep -q "^ok 7" && ! python3 tests/bench/test_cudnn_fused.py | grep "^not ok"'

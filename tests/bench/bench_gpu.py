@@ -5,6 +5,8 @@
                [--sets A,B] [--fused] [--problems FILE] [--measure-only] [--all] [--json]
   bench_gpu.py --networks --models FOLDER [--skipjack PROGRAM] [--out FOLDER] [--budget SECONDS]
                [--time-limit SECONDS] [--autotune "WORDS"] [--sets A,B] [--measure-only] [--json]
+  bench_gpu.py --twice [--first="WORDS"] [--second="WORDS"] [--skipjack PROGRAM] [--reader LIBRARY] [--out FOLDER] [--budget SECONDS]
+               [--sets A,B] [--fused] [--problems FILE] [--measure-only] [--all] [--json]
   bench_gpu.py --list [--sets A,B] [--fused | --networks]
 
 Each set is a network of coordinator/networks at a batch size, a type and a layout, in the directions F, B and
@@ -22,6 +24,10 @@ Networks (--networks: gpu_networks.py) are whole: ResNet-50 and SqueezeNet of th
 `skipjack autotune`, beside PyTorch, eager and compiled. Each set gets an equal share of --time-limit; what did not fit
 is said below the table, and the same command with more time goes on. Without PyTorch ours alone is measured. The rows
 are in networks.json in --out too.
+
+Twice (--twice: gpu_trust.py): each set is tuned by two campaigns from nothing, each with words of its own for
+`skipjack tune`; without --first and --second they differ in their seed. Told are how often both ship the same or an equally fast solution, how far the recorded times
+lie from those measured here, and what each campaign cost.
 """
 import argparse
 import csv
@@ -37,6 +43,7 @@ import sys
 sys.dont_write_bytecode = True  # the tree stays as it is
 import cudnn_fused  # noqa: E402
 import gpu_networks  # noqa: E402
+import gpu_trust  # noqa: E402
 
 try:
     import torch
@@ -295,7 +302,8 @@ def fused_keys(name, batch, kind, layout):
     return keys
 
 
-def tune(options, name):
+def lines_of(options, name):
+    """The file of the set's problems, written into its folder unless the set is a file itself."""
     folder = options.out / name
     folder.mkdir(parents=True, exist_ok=True)
     lines = options.files.get(name, folder / "problems.txt")
@@ -303,6 +311,11 @@ def tune(options, name):
         write_lines(*SETS[name], lines)
     elif name in FUSED_SETS:
         lines.write_text("\n".join(fused_keys(*FUSED_SETS[name])) + "\n", encoding="utf-8")
+    return lines
+
+
+def tune(options, name):
+    folder, lines = options.out / name, lines_of(options, name)
     if not options.measure_only:
         command = [options.skipjack, "tune", str(lines), "-o", str(folder), "--budget", str(options.budget)]
         subprocess.run(command, check=True, stdout=sys.stderr)
@@ -560,6 +573,9 @@ def read_options():
     parser.add_argument("--models", type=pathlib.Path, help="the folder of the networks' ONNX files")
     parser.add_argument("--autotune", default="", help='more words for autotune, as in "--configs 8"')
     parser.add_argument("--time-limit", type=int, default=3600, help="seconds for all networks together")
+    parser.add_argument("--twice", action="store_true", help="two campaigns of each set, each from nothing")
+    parser.add_argument("--first", metavar="WORDS", default="--seed=1", help="the first one's words for tune (--seed=1)")
+    parser.add_argument("--second", metavar="WORDS", default="--seed=2", help="the second one's (--seed=2)")
     parser.add_argument("--fused", action="store_true", help="the fused sets")
     parser.add_argument("--list", action="store_true", help="print the fused problems, measure nothing")
     parser.add_argument("--problems", action="append", type=pathlib.Path, default=[], help="a file as a set")
@@ -589,8 +605,8 @@ def read_networks(parser, options):
     for name in options.sets:
         if name not in gpu_networks.SETS:
             parser.error(f"{name}: no such network; there are: {' '.join(gpu_networks.SETS)}")
-    if options.fused or options.problems:
-        parser.error("--networks does not go together with --fused and --problems")
+    if options.fused or options.problems or options.twice:
+        parser.error("--networks does not go together with --fused, --problems and --twice")
     if not options.list and not (options.models and options.models.is_dir()):
         parser.error("--networks needs the folder of the ONNX files: --models FOLDER")
     return options
@@ -607,6 +623,22 @@ def run_networks(options):
     else:
         gpu_networks.print_table(rows)
     sys.exit(any(gpu_networks.is_wrong(row) for row in rows))
+
+
+def run_twice(options, reader, driver, flush):
+    summaries, rows = [], {}
+    for name in options.sets:
+        line, rows[name] = gpu_trust.measure_set(
+            sys.modules[__name__], options, reader, driver, name, lines_of(options, name), flush
+        )
+        summaries.append(line)
+    if options.json:
+        facts = {"device": torch.cuda.get_device_name(), "torch": torch.__version__}
+        json.dump({**facts, "summaries": summaries, "rows": rows}, sys.stdout)
+        print()
+    else:
+        print(torch.cuda.get_device_name())
+        gpu_trust.print_table(summaries)
 
 
 def open_cudnn():
@@ -635,8 +667,11 @@ def main():
     torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
     torch.zeros(1, device="cuda")  # makes the context that both use
     reader, driver = ctypes.CDLL(options.reader), ctypes.CDLL("libcuda.so.1")
-    cudnn = open_cudnn()
     flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device="cuda")
+    if options.twice:
+        run_twice(options, reader, driver, flush)
+        return
+    cudnn = open_cudnn()
     summaries, rows = [], {}
     for name in options.sets:
         rows[name] = measure_set(options, reader, driver, cudnn, name, flush)
