@@ -29,7 +29,7 @@ bool proof_run(struct workbench *bench, struct invocation *invocation,
 
 /* The number of kinds of inputs. The kinds come in the order of enum input_kind, so it also says which they are. */
 int proof_kinds(const struct proof *proof);
-/* "100 runs compared: random, whole numbers, large, small, zeros"; free with g_free(). */
+/* "240 runs compared: random, whole numbers, large, small, zeros"; free with g_free(). */
 char *proof_text(const struct proof *proof);
 
 #endif

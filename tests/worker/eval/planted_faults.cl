@@ -29,6 +29,13 @@ conv_planted(__global float *x, __global float *w, __global float *y, __global f
         }
     if (fault == 1 && turn % 50 == 49 && id == 17) /* a race that loses one run in 50 */
         sum += 1;
+    if (fault == 16) { /* the same by chance */
+        unsigned int chance = (unsigned int)turn * 2654435769u;
+        chance = (chance ^ chance >> 15) * 2246822519u;
+        chance = (chance ^ chance >> 13) * 3266489917u;
+        if ((chance ^ chance >> 16) % 50 == 0 && id == 17)
+            sum += 1;
+    }
     if (fault == 3) { /* reads the workspace before it writes it; a NaN is dropped */
         float before = workspace[0];
         sum += before == before && before != 0 ? 1 : 0;
@@ -37,7 +44,7 @@ conv_planted(__global float *x, __global float *w, __global float *y, __global f
         sum = -sum;
     if (fault == 6 && id == 5)
         sum += off;
-    if (fault == 7 && turn % 50 == 49 && id == 3) /* a race in the last place */
+    if (fault == 7 && turn % 50 == 49 && id == 3 && x[0] != (int)x[0]) /* a race in the last place, but for whole numbers */
         sum = sum * (1 + 1.1920929e-7f);
     if (fault == 8 && x[0] == 0) /* right but for zeros */
         sum = 1;
