@@ -90,7 +90,7 @@ static void run(const struct solver *solver, const struct perf_config *config, i
     g_assert_no_error(error);
     g_assert_cmpint(last_value, ==, expected_value);
     conv_trial_run(&trial, runner, &solution);
-    g_assert_cmpint(conv_trial_wrong(&trial, solver->algorithm, NULL), ==, 0);
+    g_assert_cmpint(conv_trial_wrong(&trial, &solution.rounding, NULL), ==, 0);
     g_assert_cmpint(conv_trial_stray(&trial), ==, 0);
     conv_trial_clear(&trial);
 }

@@ -8,6 +8,7 @@
 #include "solvers/problem/epilogue.h"
 #include "solvers/problem/problem_key.h"
 #include "tests/support/kernels/conv_reference.h"
+#include "worker/verify/tolerance.h"
 
 /* Guard zone, in bytes, before and behind each tensor, which no kernel may write. A multiple of
  * every alignment. */
@@ -222,44 +223,14 @@ void conv_trial_run(struct conv_trial *trial, struct solution_runner *runner,
 
 /* ---- the error that a result may have ---- */
 
-/* Half a unit in the last place of 1: the largest relative error of one rounding. */
-static double unit_roundoff(enum data_type type)
+/* The tolerance of the worker (worker/verify/tolerance.h), of the solution's sums. */
+static struct tolerance tolerance_of(const struct conv_trial *trial,
+                                     const struct solution_rounding *rounding)
 {
-    return conv_type_epsilon(type) / 2;
-}
+    struct tolerance tolerance;
 
-/* The allowed error; u is the roundoff of the sums, 2^-24 in FP32. Errors of a sum of L products of random signs mostly cancel: they stayed near
- * u times the sum's magnitude whatever L was, and are at most (L + 1) u times it; min(L + 2, 16) u
- * is four times the largest error measured. For FP64, the reference's own rounding is added.
- * Winograd's transforms add a few neighbours, the FFT's add each element of a transform log2(L)
- * times: an element can have the error of the largest one, so their errors are relative to the
- * largest magnitude. Both round transformed values where tensors are of a shorter type. */
-static double sum_error(const struct conv_trial *trial, const char *algorithm, int64_t index)
-{
-    const struct problem *p = &trial->p;
-    enum tensor_role output = problem_output_role(p);
-    bool winograd = strcmp(algorithm, "Winograd") == 0, fft = strcmp(algorithm, "FFT") == 0;
-    double unit = ldexp(1, -24), input_unit = 0, length = (double)trial->longest;
-    double factor = MIN(length + 2, 16), magnitude = trial->magnitude[index];
-
-    if (p->kind != OP_CONV)
-        return factor * unit * magnitude;
-    if (conv_type_epsilon(p->type[TENSOR_X]) == 0)
-        return 0;
-    for (int t = 0; t < TENSOR_COUNT; t++) {
-        if ((enum tensor_role)t != output)
-            input_unit = MAX(input_unit, unit_roundoff(p->type[t]));
-    }
-    if (input_unit < unit) {
-        unit = input_unit;
-        factor *= 2;
-    }
-    if (winograd || fft) {
-        magnitude = trial->largest;
-        factor = winograd ? 128 : 16 * (1 + log2(length + 1));
-    }
-    return factor * unit * magnitude +
-           (winograd || fft) * (input_unit > unit) * input_unit / 8 * magnitude;
+    tolerance_init(&tolerance, &trial->p, rounding, (double)trial->longest);
+    return tolerance;
 }
 
 /* The most by which a step's result changes where its input changes by up to `error`. The factor is
@@ -300,25 +271,25 @@ static double error_after_epilogue(const struct conv_trial *trial, int64_t index
     return error;
 }
 
-/* The store adds one rounding, which for tiny values is that of the type's smallest number. */
-static double allowed_error(const struct conv_trial *trial, const char *algorithm, int64_t index)
+/* Where there is an epilogue, the sum's error goes through it by other code than the worker's (epilogue_bound.h). */
+static double allowed_error(const struct conv_trial *trial, const struct tolerance *tolerance,
+                            int64_t index)
 {
-    enum tensor_role output = problem_output_role(&trial->p);
-    enum data_type type = trial->p.type[output];
-    double error = sum_error(trial, algorithm, index);
+    const struct expected expected = {trial->plain[problem_output_role(&trial->p)][index],
+                                      trial->magnitude[index], 1, 0};
+    double magnitude = tolerance->tensor_wide ? trial->largest : expected.magnitude;
+    double sum_error = tolerance->per_magnitude * magnitude;
 
-    if (trial->p.epilogue[0] != '\0')
-        error = error_after_epilogue(trial, index, error);
-    else if (trial->p.kind == OP_CONV && conv_type_epsilon(trial->p.type[TENSOR_X]) == 0)
-        return 0;
-    if (conv_type_epsilon(type) == 0)
-        return error + 0.5;
-    return error + unit_roundoff(type) * fabs(trial->plain[output][index]) +
-           ldexp(1, type == TYPE_FP16 ? -24 : -126);
+    if (trial->p.epilogue[0] == '\0')
+        return tolerance_at(tolerance, &expected, trial->largest);
+    return error_after_epilogue(trial, index, sum_error) +
+           tolerance->per_value * fabs(expected.value) + tolerance->smallest;
 }
 
-int64_t conv_trial_wrong(const struct conv_trial *trial, const char *algorithm, int64_t *first)
+int64_t conv_trial_wrong(const struct conv_trial *trial, const struct solution_rounding *rounding,
+                         int64_t *first)
 {
+    struct tolerance tolerance = tolerance_of(trial, rounding);
     enum tensor_role role = problem_output_role(&trial->p);
     const struct run_tensor *tensor = &trial->tensors[role];
     int64_t sizes[5], count = conv_plain_sizes(&trial->p, role, sizes), wrong = 0;
@@ -326,7 +297,7 @@ int64_t conv_trial_wrong(const struct conv_trial *trial, const char *algorithm, 
     for (int64_t i = count - 1; i >= 0; i--) {
         double value = conv_load(&trial->p, role, tensor->strides, tensor_data(tensor), i);
         /* The comparison is written so that a NaN counts as wrong. */
-        if (fabs(value - trial->plain[role][i]) <= allowed_error(trial, algorithm, i))
+        if (fabs(value - trial->plain[role][i]) <= allowed_error(trial, &tolerance, i))
             continue;
         wrong++;
         if (first)
@@ -411,9 +382,10 @@ static void say(const struct conv_trial *trial, const struct solver *solver,
     g_test_fail();
 }
 
-static char *describe_wrong(const struct conv_trial *trial, const char *algorithm, int64_t wrong,
-                            int64_t first)
+static char *describe_wrong(const struct conv_trial *trial,
+                            const struct solution_rounding *rounding, int64_t wrong, int64_t first)
 {
+    struct tolerance tolerance = tolerance_of(trial, rounding);
     enum tensor_role role = problem_output_role(&trial->p);
     const struct run_tensor *tensor = &trial->tensors[role];
     int64_t sizes[5], count = conv_plain_sizes(&trial->p, role, sizes);
@@ -423,7 +395,7 @@ static char *describe_wrong(const struct conv_trial *trial, const char *algorith
                            ") is %.9g, not %.9g within %.3g",
                            wrong, count, first,
                            conv_load(&trial->p, role, tensor->strides, tensor_data(tensor), first),
-                           trial->plain[role][first], allowed_error(trial, algorithm, first));
+                           trial->plain[role][first], allowed_error(trial, &tolerance, first));
 }
 
 /* Runs again on the same inputs; returns the number of the output's bytes that differ. */
@@ -461,10 +433,10 @@ bool conv_trial_check(struct conv_trial *trial, struct solution_runner *runner,
     }
     note_under_way(trial, solver, context, config);
     conv_trial_run(trial, runner, &solution);
-    wrong = conv_trial_wrong(trial, solver->algorithm, &first);
+    wrong = conv_trial_wrong(trial, &solution.rounding, &first);
     stray = conv_trial_stray(trial);
     if (wrong > 0)
-        detail = describe_wrong(trial, solver->algorithm, wrong, first);
+        detail = describe_wrong(trial, &solution.rounding, wrong, first);
     else if (stray > 0)
         detail =
             g_strdup_printf("%" G_GINT64_FORMAT " bytes outside of the output were written", stray);

@@ -49,10 +49,11 @@ double conv_trial_epilogue(const struct conv_trial *trial, const struct epilogue
 void conv_trial_run(struct conv_trial *trial, struct solution_runner *runner,
                     const struct solution *solution);
 
-/* Returns the number of output elements whose error exceeds what is allowed for solvers of that
- * algorithm (integers without an epilogue: which are not equal). A NaN is wrong. *first (may be NULL) gets the plain
+/* Returns the number of output elements whose error exceeds what the worker allows a solution of that rounding, NULL for
+ * plain sums (integers without an epilogue: which are not equal). A NaN is wrong. *first (may be NULL) gets the plain
  * array's index of the first wrong element. */
-int64_t conv_trial_wrong(const struct conv_trial *trial, const char *algorithm, int64_t *first);
+int64_t conv_trial_wrong(const struct conv_trial *trial, const struct solution_rounding *rounding,
+                         int64_t *first);
 
 /* Returns the number of bytes in inputs, guard zones and gaps that a run changed. The padding of
  * blocked layouts may be written. */
