@@ -97,6 +97,10 @@ struct device_row {
                   GError **error);
     bool (*read)(struct device_memory *from, int64_t offset, void *to, int64_t bytes,
                  GError **error);
+    /* Waits for the device, and returns where the host finds the memory, valid until the next launch, fill, copy or
+     * write. NULL without an error for a device that does not share the host's memory. NULL for a runtime without such
+     * devices. */
+    const void *(*view)(struct device_memory *memory, GError **error);
     bool (*copy)(struct device_memory *from, struct device_memory *to, int64_t bytes,
                  GError **error);
     bool (*fill)(struct device_memory *memory, int64_t offset, int64_t bytes, uint8_t value,

@@ -220,17 +220,33 @@ static char *host_address(struct opencl_device *d, cl_mem whole, size_t bytes, G
     return address;
 }
 
+static bool shares_memory(const struct opencl_device *d)
+{
+    cl_device_type type = 0;
+
+    d->cl->GetDeviceInfo(d->id, CL_DEVICE_TYPE, sizeof(type), &type, NULL);
+    return type & CL_DEVICE_TYPE_CPU;
+}
+
+/* Mapping waits for all work that was enqueued before. */
+static const void *opencl_view(struct device_memory *memory, GError **error)
+{
+    if (!shares_memory(memory->owner))
+        return NULL;
+    const char *whole =
+        host_address(memory->owner, memory->whole, (size_t)(memory->offset + memory->bytes), error);
+    return whole ? whole + memory->offset : NULL;
+}
+
 /* A slice that begins between two addresses that sub-buffers may begin at. OpenCL has none. On a CPU a buffer over the
  * host's memory can begin anywhere, and the memory of a CPU's buffer is the host's. */
 static cl_mem slice_anywhere(struct opencl_device *d, cl_mem whole, cl_buffer_region region,
                              GError **error)
 {
     cl_int status = CL_SUCCESS;
-    cl_device_type type = 0;
     cl_mem mem;
 
-    d->cl->GetDeviceInfo(d->id, CL_DEVICE_TYPE, sizeof(type), &type, NULL);
-    if (!(type & CL_DEVICE_TYPE_CPU)) {
+    if (!shares_memory(d)) {
         g_set_error(error, DEVICE_ERROR, DEVICE_ERROR_LAUNCH,
                     "a slice of device memory begins at byte %zu; this device takes multiples of "
                     "%d",
@@ -479,6 +495,7 @@ const struct device_row device_opencl = {
     .memory_free = opencl_memory_free,
     .write = opencl_write,
     .read = opencl_read,
+    .view = opencl_view,
     .copy = opencl_copy,
     .fill = opencl_fill,
     .load = opencl_load,

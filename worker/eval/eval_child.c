@@ -207,13 +207,11 @@ static bool send_begin(void *data, const struct eval_config *config, GError **er
                      error);
 }
 
-static json_t *conditions_now(struct server *server, const struct evaluation *evaluation)
+static void note_conditions(void *data, struct evaluation *evaluation)
 {
-    struct conditions sample;
+    struct server *server = data;
 
-    if (evaluation->times.n == 0 || !eval_device_conditions(&server->opened, &sample))
-        return NULL;
-    return conditions_to_json(&sample);
+    evaluation->watched = eval_device_conditions(&server->opened, &evaluation->conditions);
 }
 
 /* A bound of the median's interval; NULL for a config without one. */
@@ -241,7 +239,7 @@ static bool send_outcome(void *data, const struct eval_config *config,
             evaluation->proof_kinds, "cold", evaluation->cold, "verified_share",
             evaluation->verified_share, "low_ms", bound_or_none(evaluation->low_ms), "high_ms",
             bound_or_none(evaluation->high_ms), "detail", valid_text(evaluation->detail),
-            "conditions", conditions_now(server, evaluation)),
+            "conditions", evaluation->watched ? conditions_to_json(&evaluation->conditions) : NULL),
         error);
 }
 
@@ -292,6 +290,7 @@ static bool run_round(struct server *server, GError **error)
         .request = server->current,
         .begin = send_begin,
         .outcome = send_outcome,
+        .timed = note_conditions,
         .stopped = round_stopped,
         .data = server,
     };

@@ -1,11 +1,14 @@
 /*
  * A round runs in this order: the default config, all others, the default config
  * again. If the default's two times show drift, all others are measured again,
- * then the default once more. A failed config is not measured again. A config that is the fastest so far is
- * proved (proof.h) before its outcome is reported, so that no later config is
- * compared with the time of a wrong one. A config's failure is its own outcome, and
- * the round goes on; only a device fault ends the round, since every later result
- * would be suspect.
+ * then the default once more. A failed config is not measured again. At last the fastest config is proved (proof.h).
+ * A config's failure is its own outcome, and the round goes on; only a device fault ends the round, since every
+ * later result would be suspect.
+ *
+ * The outcome of a config that is faster than the problem's best so far is held back until then: what was never
+ * reported is measured again if the process ends before the proof. Where the fastest one is found wrong, the configs
+ * that were dropped by its time are measured again, and the next fastest is proved. Held outcomes are reported when
+ * the first proof succeeds.
  */
 #include "worker/eval/eval_round.h"
 
@@ -24,13 +27,22 @@
 /* A device with this share of its memory free (1/8) can evaluate most problems. */
 #define USEFUL_SHARE 8
 
+/* Where a config stands in its round. */
+struct standing {
+    bool held; /* its outcome is not reported yet: the config may win */
+    int against; /* place of the config that was the fastest when it was measured; -1: none of this round */
+};
+
 struct state {
     struct eval_round *round;
     struct workbench bench;
     struct context context;
     struct evaluation *outcomes; /* the outcome of each config, by its place in the request */
+    struct standing *standings;  /* by the same place */
     double best_ms;
-    bool broken; /* the device faulted: end the round */
+    int leader;      /* place of the config that takes best_ms; -1: none of this round */
+    double limit_ms; /* only a config that is faster can win the problem; 0: any */
+    bool broken;     /* the device faulted: end the round */
 };
 
 static const struct eval_config *config_at(const struct state *s, int place)
@@ -169,14 +181,25 @@ static bool time_config(struct state *s, struct invocation *invocation, bool kee
            workbench_before_timing(&s->bench, error) && measure(&job, &outcome->times, error);
 }
 
-/* Whether the config is the fastest so far: only such a config can win. */
-static bool is_best(const struct state *s, const struct evaluation *outcome)
+static bool has_time(const struct evaluation *outcome)
 {
-    return outcome->failure == FAILURE_NONE && outcome->times.n > 0 &&
-           (s->best_ms <= 0 || outcome->times.median_ms < s->best_ms);
+    return outcome->failure == FAILURE_NONE && outcome->times.n > 0;
 }
 
-/* Proves a config that may win: the fastest so far, or each one if the request says so. */
+/* Whether the config has a time below another one; 0: there is none. */
+static bool is_faster(const struct evaluation *outcome, double than_ms)
+{
+    return has_time(outcome) && (than_ms <= 0 || outcome->times.median_ms < than_ms);
+}
+
+/* Has the device's conditions noted, right after timed runs. */
+static void note_conditions(const struct state *s, struct evaluation *outcome)
+{
+    if (s->round->timed && outcome->times.n > 0)
+        s->round->timed(s->round->data, outcome);
+}
+
+/* Proves a config that was verified just now. */
 static bool prove(struct state *s, struct invocation *invocation, struct evaluation *outcome,
                   GError **error)
 {
@@ -187,9 +210,6 @@ static bool prove(struct state *s, struct invocation *invocation, struct evaluat
     struct verdict verdict;
     struct proof proof;
 
-    if (outcome->failure != FAILURE_NONE || outcome->proof_runs > 0 ||
-        (request->proof_runs == 0 && !is_best(s, outcome)))
-        return true;
     if (!proof_run(&s->bench, invocation, &limits, &proof, &verdict, error))
         return false;
     outcome->proof_runs = proof.runs;
@@ -203,7 +223,8 @@ static bool prove(struct state *s, struct invocation *invocation, struct evaluat
     return true;
 }
 
-/* Times a config that was verified, looks at what the timed runs left, and proves it. */
+/* Times a config that was verified, looks at what the timed runs left, and proves it if the request wants each config
+ * proved. */
 static bool time_and_prove(struct state *s, const struct solution *solution,
                            struct invocation *invocation, bool keep, struct evaluation *outcome,
                            GError **error)
@@ -217,12 +238,13 @@ static bool time_and_prove(struct state *s, const struct solution *solution,
         outcome_fail(outcome, verdict.failure, verdict.detail);
         return true;
     }
+    note_conditions(s, outcome);
     judge_times(s, solution, outcome);
-    return prove(s, invocation, outcome, error);
+    return s->round->request->proof_runs == 0 || outcome->failure != FAILURE_NONE ||
+           outcome->proof_runs > 0 || prove(s, invocation, outcome, error);
 }
 
-/* Prepares, verifies and measures a config, and proves it if it may win. Returns false for an error, which the caller
- * makes the config's failure. */
+/* Prepares, verifies and measures a config. Returns false for an error, which the caller makes the config's failure. */
 static bool evaluate(struct state *s, const struct eval_config *config, bool keep,
                      struct evaluation *outcome, GError **error)
 {
@@ -243,7 +265,19 @@ static bool evaluate(struct state *s, const struct eval_config *config, bool kee
     return done;
 }
 
-/* Evaluates the config at a place of the request's list, and reports its outcome. again: the
+static bool report(struct state *s, int place, GError **error)
+{
+    s->standings[place].held = false;
+    return s->round->outcome(s->round->data, config_at(s, place), &s->outcomes[place], error);
+}
+
+/* Whether the config may win and has no proof yet. */
+static bool needs_proof(const struct state *s, const struct evaluation *outcome)
+{
+    return outcome->proof_runs == 0 && is_faster(outcome, s->limit_ms);
+}
+
+/* Evaluates the config at a place of the request's list, and reports its outcome, or holds it back. again: the
  * config was evaluated before. */
 static bool run_config(struct state *s, int place, bool again, bool keep, GError **error)
 {
@@ -260,22 +294,20 @@ static bool run_config(struct state *s, int place, bool again, bool keep, GError
         return false;
     if (!evaluate(s, config, keep, &outcome, &refused))
         outcome_refused(s, &outcome, refused);
-    if (again && outcome.failure == FAILURE_NONE && !outcome.detail[0])
+    if (outcome.proof_runs > 0 && outcome.failure == FAILURE_NONE && !outcome.detail[0])
         g_strlcpy(outcome.detail, s->outcomes[place].detail, sizeof(outcome.detail));
     outcome.eval_seconds = (double)(g_get_monotonic_time() - start) / G_USEC_PER_SEC;
     s->outcomes[place] = outcome;
-    if (is_best(s, &outcome))
+    s->standings[place] = (struct standing){needs_proof(s, &outcome), s->leader};
+    if (is_faster(&outcome, s->best_ms)) {
         s->best_ms = outcome.times.median_ms;
-    if (!s->round->outcome(s->round->data, config, &outcome, error))
+        s->leader = place;
+    }
+    if (!s->standings[place].held && !report(s, place, error))
         return false;
     if (s->broken)
         g_propagate_error(error, g_steal_pointer(&refused));
     return !s->broken;
-}
-
-static bool has_time(const struct evaluation *outcome)
-{
-    return outcome->failure == FAILURE_NONE && outcome->times.n > 0;
 }
 
 /* Evaluates all configs except the one at place `except` of the request's list. again: evaluates
@@ -342,10 +374,12 @@ static bool check_drift(struct state *s, struct eval_end *end, GError **error)
     /* After drift the best time so far is no longer comparable: from now on configs are dropped
      * as slow by the baseline's new time. */
     s->best_ms = s->outcomes[baseline].times.median_ms;
+    s->leader = baseline;
+    s->limit_ms = 0;
     return run_configs(s, baseline, true, end, error) && measure_drift(s, baseline, end, error);
 }
 
-static bool run_all(struct state *s, struct eval_end *end, GError **error)
+static bool measure_all(struct state *s, struct eval_end *end, GError **error)
 {
     int first = s->round->request->baseline;
 
@@ -357,7 +391,7 @@ static bool run_all(struct state *s, struct eval_end *end, GError **error)
     return run_configs(s, first, false, end, error) && check_drift(s, end, error);
 }
 
-/* ---- measured together ---- */
+/* ---- a config's turns ---- */
 
 /* What a slice of a config needs besides its solution. */
 static struct measure_job together_job(const struct state *s, struct workbench_run *run)
@@ -407,7 +441,7 @@ static bool proof_turn(struct state *s, struct workbench_run *run, struct evalua
            (verdict->failure != FAILURE_NONE || prove(s, run->invocation, outcome, error));
 }
 
-/* A config's turn. Takes the config out if it fails. */
+/* A config's turn. together: NULL for a proof. */
 static bool take_turn(struct state *s, Together *together, int place, enum turn turn,
                       struct evaluation *outcome, GError **error)
 {
@@ -427,7 +461,7 @@ static bool take_turn(struct state *s, Together *together, int place, enum turn 
     return done;
 }
 
-/* False only if the round has to end. */
+/* Takes the config out if it fails. False only if the round has to end. */
 static bool run_turn(struct state *s, Together *together, int place, enum turn turn, GError **error)
 {
     struct evaluation *outcome = &s->outcomes[place];
@@ -443,13 +477,80 @@ static bool run_turn(struct state *s, Together *together, int place, enum turn t
     outcome->eval_seconds += (double)(g_get_monotonic_time() - start) / G_USEC_PER_SEC;
     if (outcome->failure == FAILURE_NONE)
         return true;
-    together_drop(together, place);
+    if (together)
+        together_drop(together, place);
     if (s->broken) {
         s->round->outcome(s->round->data, config_at(s, place), outcome, NULL);
         g_propagate_error(error, g_steal_pointer(&refused));
     }
     return !s->broken;
 }
+
+/* ---- the round's winner ---- */
+
+/* The place of the fastest config that waits for a proof; -1 if none does. */
+static int fastest_held(const struct state *s)
+{
+    int fastest = -1;
+
+    for (int i = 0; i < (int)s->round->request->configs->len; i++) {
+        if (s->standings[i].held &&
+            (fastest < 0 || is_faster(&s->outcomes[i], s->outcomes[fastest].times.median_ms)))
+            fastest = i;
+    }
+    return fastest;
+}
+
+/* Measures again the configs that were dropped by the time of one that was found wrong. They are compared with the
+ * fastest of the others. */
+static bool measure_dropped(struct state *s, int wrong, struct eval_end *end, GError **error)
+{
+    int count = (int)s->round->request->configs->len;
+
+    s->leader = fastest_held(s);
+    s->best_ms = s->leader >= 0 ? s->outcomes[s->leader].times.median_ms : s->limit_ms;
+    for (int i = 0; i < count; i++) {
+        const struct evaluation *outcome = &s->outcomes[i];
+        bool dropped =
+            outcome->failure == FAILURE_SLOW || (has_time(outcome) && outcome->times.lost);
+        if (!dropped || s->standings[i].against != wrong)
+            continue;
+        end->stopped = end->stopped || s->round->stopped(s->round->data);
+        if (end->stopped)
+            return true;
+        if (!run_config(s, i, true, s->round->request->keep, error))
+            return false;
+    }
+    return true;
+}
+
+/* Proves the fastest config, and the next fastest one if that is wrong; then reports all outcomes that were held back. A
+ * round that was stopped is proved, too, since its outcomes are kept. */
+static bool prove_winner(struct state *s, struct eval_end *end, GError **error)
+{
+    int place;
+
+    while ((place = fastest_held(s)) >= 0) {
+        if (!run_turn(s, NULL, place, TURN_PROOF, error) || !report(s, place, error))
+            return false;
+        if (s->outcomes[place].failure == FAILURE_NONE)
+            break;
+        if (!measure_dropped(s, place, end, error))
+            return false;
+    }
+    for (int i = 0; i < (int)s->round->request->configs->len; i++) {
+        if (s->standings[i].held && !report(s, i, error))
+            return false;
+    }
+    return true;
+}
+
+static bool run_all(struct state *s, struct eval_end *end, GError **error)
+{
+    return measure_all(s, end, error) && prove_winner(s, end, error);
+}
+
+/* ---- measured together ---- */
 
 /* Reports the outcome of each config, the failed ones, too. */
 static bool report_together(struct state *s, const Together *together, GError **error)
@@ -466,6 +567,7 @@ static bool report_together(struct state *s, const Together *together, GError **
             else
                 return false;
         }
+        note_conditions(s, outcome);
         if (!s->round->outcome(s->round->data, config_at(s, i), outcome, error))
             return false;
     }
@@ -555,7 +657,8 @@ static void tell_verifying(const struct workbench *bench, struct eval_end *end)
 bool eval_round_run(struct eval_round *round, struct eval_end *end, GError **error)
 {
     const struct eval_request *request = round->request;
-    struct state s = {.round = round, .best_ms = request->best_ms};
+    struct state s = {
+        .round = round, .best_ms = request->best_ms, .leader = -1, .limit_ms = request->best_ms};
 
     *end = (struct eval_end){0};
     if (!check_target(round, error) || !open_bench(round, &s.bench, end, error))
@@ -564,6 +667,7 @@ bool eval_round_run(struct eval_round *round, struct eval_end *end, GError **err
     context_init(&s.context, &request->target);
     context_set_limits(&s.context, &request->limits);
     s.outcomes = g_new0(struct evaluation, request->configs->len + 1);
+    s.standings = g_new0(struct standing, request->configs->len + 1);
     for (guint i = 0; i < request->configs->len; i++)
         s.outcomes[i].failure = FAILURE_PENDING;
     /* The sync waits for work that the last config left on the device, which belongs to this
@@ -572,6 +676,7 @@ bool eval_round_run(struct eval_round *round, struct eval_end *end, GError **err
         (request->together_seconds > 0 ? run_together(&s, end, error) : run_all(&s, end, error)) &&
         round->device->row->sync(round->device, error);
     g_free(s.outcomes);
+    g_free(s.standings);
     tell_verifying(&s.bench, end);
     workbench_close(&s.bench);
     return done;

@@ -1,12 +1,13 @@
 /*
- * One evaluate request from its first config to its last. Each config is solved, loaded, verified and measured; one
- * that is the fastest so far is proved by many runs (proof.h). The
+ * One evaluate request from its first config to its last. Each config is solved, loaded, verified and measured; at the
+ * end the fastest is proved by many runs (proof.h), unless another round had a faster one. The
  * baseline, usually the default config, is measured first and again at the end. If its two times differ by more than
  * the drift limit (schema/store/drift.h), the device changed meanwhile, and all configs are measured once more.
  */
 #ifndef WORKER_EVAL_EVAL_ROUND_H
 #define WORKER_EVAL_EVAL_ROUND_H
 
+#include "schema/results/conditions.h"
 #include "schema/store/failure.h"
 #include "worker/eval/eval_kernels.h"
 #include "worker/eval/eval_request.h"
@@ -26,6 +27,8 @@ struct evaluation {
     int proof_kinds; /* the number of kinds of inputs that they had */
     /* workbench_verified_share() after verifying; 0 if it was not verified */
     double verified_share;
+    bool watched;                 /* whether `conditions` are known */
+    struct conditions conditions; /* the device's, right after the timed runs */
     char detail[VERDICT_DETAIL_MAX];
 };
 
@@ -36,12 +39,15 @@ struct eval_round {
     struct judge_cache *judges;
     double floor_ms;
     const struct eval_request *request;
-    /* begin() is called before a config's kernels are loaded, outcome() when it was evaluated.
-     * Both are called again if the config is measured again; the last outcome of an index
-     * counts. Returning false, with the error set, ends the round. */
+    /* begin() is called before a config's kernels are loaded: to evaluate it, and to prove it. outcome() is called when
+     * it was evaluated; of a config that may win, when the round's fastest one was proved. Both are called again if
+     * the config is measured again; the last outcome of an index counts. Returning false, with the error set, ends
+     * the round. */
     bool (*begin)(void *data, const struct eval_config *config, GError **error);
     bool (*outcome)(void *data, const struct eval_config *config,
                     const struct evaluation *evaluation, GError **error);
+    /* Called after a config's timed runs: fills in the conditions. May be NULL. */
+    void (*timed)(void *data, struct evaluation *evaluation);
     /* Called between configs. Returns true to end the round early. */
     bool (*stopped)(void *data);
     void *data;

@@ -189,6 +189,22 @@ bool input_set_write(struct input_set *set, const struct input_means *means,
     return true;
 }
 
+/* The fingerprints of copies, by the host. */
+static bool print_by_host(const struct guarded *guarded, int first, int count, int step,
+                          uint64_t *prints, GError **error)
+{
+    struct guarded_view view;
+    bool done = guarded_view_open(&view, guarded, guarded->bytes, error);
+
+    for (int i = 0; i < count && done; i++) {
+        const void *copy = guarded_view_at(&view, guarded_offset(guarded, first + i * step), error);
+        done = copy != NULL;
+        prints[i] = done ? fingerprint(copy, guarded->bytes) : 0;
+    }
+    guarded_view_close(&view);
+    return done;
+}
+
 static bool print_pieces(struct input_set *set, const struct judge_pieces *pieces, uint64_t *prints,
                          GError **error)
 {
@@ -228,14 +244,7 @@ bool input_set_fingerprints(struct input_set *set, const struct guarded *guarded
 
     if (set->judge)
         return print_pieces(set, &pieces, prints, error);
-    g_autofree void *data = g_malloc((gsize)guarded->bytes);
-    for (int i = 0; i < count; i++) {
-        if (!guarded->device->row->read(guarded->parts[first + i * step], 0, data, guarded->bytes,
-                                        error))
-            return false;
-        prints[i] = fingerprint(data, guarded->bytes);
-    }
-    return true;
+    return print_by_host(guarded, first, count, step, prints, error);
 }
 
 bool input_set_find_change(struct input_set *set, const struct input_means *means, int role,

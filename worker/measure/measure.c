@@ -1,7 +1,8 @@
 /*
  * A config is measured in four steps, each of which may be the last:
  *   1. First look: two readings of one run. A config that is slower than three times the best in both is dropped;
- *      the faster reading sizes the batch of all later readings.
+ *      the faster reading sizes the batch of all later readings. Where it is hardly longer than the timer's floor, it
+ *      says little of the run: readings of 8, 64 and 512 runs follow, until one is long enough.
  *   2. Yardstick: a slow config that is kept and alone in its round, such as the naive kernel, needs no precise
  *      time. One more reading that agrees with the second ends it.
  *   3. Warm-up: readings until two in a row agree within 5 %, at most ten or a fifth of the sample's time.
@@ -22,8 +23,11 @@
 /* A reading lasts at least this many floors, so that the floor is at most 5 % of it. */
 #define FLOOR_SHARE     20
 #define BATCH_MAX       1000 /* most runs in a reading */
-#define WARM_UP_MAX     10   /* readings */
-#define WARM_UP_SHARE   0.2  /* share of sample_seconds that the warm-up may take */
+/* A reading of this many floors tells the time of its runs, though the floor scatters. */
+#define TELLING_FLOORS  5
+#define TRIAL_FACTOR    8 /* by so much a reading that tells little is followed by one of more runs */
+#define WARM_UP_MAX     10  /* readings */
+#define WARM_UP_SHARE   0.2 /* share of sample_seconds that the warm-up may take */
 /* The warm-up ends when two readings in a row differ by at most this share. */
 #define SETTLED         0.05
 #define READINGS_MIN    3
@@ -116,15 +120,29 @@ static bool take_reading(struct session *s, double *run_ms, GError **error)
     return true;
 }
 
-/* A run's own time is taken as its first reading minus the floor; noise may make the difference
- * too small or negative, so it counts as at least a fiftieth of the floor. */
-int measure_batch(double reading_ms, double floor_ms)
+/* A run's own time is that of the reading less the floor. The floor may scatter so much that a single run seems to take
+ * none, or much more than it does. */
+bool measure_size(const struct measure_job *job, double one_ms, int64_t *next,
+                  struct measure_size *size, GError **error)
 {
-    double run_ms = fmax(reading_ms - floor_ms, floor_ms / 50);
+    double floor_ms = job->floor_ms, reading_ms = one_ms;
+    int runs = 1;
 
-    if (run_ms <= 0)
-        return 1;
-    return (int)fmin(fmax(ceil(FLOOR_SHARE * floor_ms / run_ms), 1), BATCH_MAX);
+    *size = (struct measure_size){.batch = 1};
+    while (reading_ms < TELLING_FLOORS * floor_ms && runs * TRIAL_FACTOR <= BATCH_MAX) {
+        runs *= TRIAL_FACTOR;
+        if (!measure_reading(job, runs, next, &reading_ms, error))
+            return false;
+        size->spent_ms += reading_ms;
+    }
+    size->impossible = !(reading_ms > 0);
+    size->reading_ms = reading_ms / runs;
+    size->run_ms = (reading_ms - floor_ms) / runs;
+    if (floor_ms > 0)
+        size->batch = (int)fmin(
+            fmax(ceil(FLOOR_SHARE * floor_ms / fmax(size->run_ms, floor_ms / BATCH_MAX)), 1),
+            BATCH_MAX);
+    return true;
 }
 
 static bool settled(double before, double now)
@@ -194,7 +212,7 @@ static bool take_sample(struct session *s, struct measurement *m, GError **error
     return true;
 }
 
-/* Takes two readings of one run each. The faster one counts, since a disturbance only makes
+/* Takes two readings of one run each, and sizes the batch. The faster one counts, since a disturbance only makes
  * readings longer. */
 static bool first_look(struct session *s, struct measurement *m, GError **error)
 {
@@ -205,13 +223,19 @@ static bool first_look(struct session *s, struct measurement *m, GError **error)
             return false;
     }
     double quick = fmin(s->readings[0], s->readings[1]);
-    s->batch = has_step(s, MEASURE_BATCH) ? measure_batch(quick, job->floor_ms) : 1;
-    s->hopeless = job->best_ms > 0 && quick - job->floor_ms > MEASURE_SLOW_FACTOR * job->best_ms;
+    struct measure_size size = {.batch = 1, .reading_ms = quick, .run_ms = quick - job->floor_ms};
+    if (has_step(s, MEASURE_BATCH) && !s->impossible &&
+        !measure_size(job, quick, &s->next, &size, error))
+        return false;
+    s->batch = size.batch;
+    s->spent_ms += size.spent_ms;
+    s->impossible = s->impossible || size.impossible;
+    s->hopeless = job->best_ms > 0 && size.run_ms > MEASURE_SLOW_FACTOR * job->best_ms;
     m->slow = s->hopeless && !job->keep && has_step(s, MEASURE_FIRST_LOOK);
     if (m->slow) {
         m->n = 2;
-        m->min_ms = quick;
-        m->median_ms = (s->readings[0] + s->readings[1]) / 2;
+        m->min_ms = size.reading_ms;
+        m->median_ms = size.spent_ms > 0 ? size.reading_ms : (s->readings[0] + s->readings[1]) / 2;
     }
     return true;
 }

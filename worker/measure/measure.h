@@ -68,8 +68,20 @@ bool measure_floor(struct device *device, double *floor_ms, GError **error);
  * *ms. */
 bool measure_reading(const struct measure_job *job, int runs, int64_t *next, double *ms,
                      GError **error);
-/* How many runs make a reading of 20 floors, if a reading of one run took reading_ms. */
-int measure_batch(double reading_ms, double floor_ms);
+
+struct measure_size {
+    int batch; /* runs in a reading, so that it takes 20 floors; at most 1000 */
+    double
+        run_ms; /* time of a run without the floor; may be 0 or less where runs are much shorter */
+    double reading_ms; /* time of a run in the last reading, its share of the floor included */
+    double spent_ms;   /* device time of the readings that were taken */
+    bool impossible;   /* the last reading was zero, negative or not a number */
+};
+/* Finds out how many runs make a reading. one_ms: a reading of one run. Where it is shorter than 5 floors, readings of 8,
+ * 64 and 512 runs are taken until one is longer. *next: the number of the next run. False with the error of
+ * measure_reading(). */
+bool measure_size(const struct measure_job *job, double one_ms, int64_t *next,
+                  struct measure_size *size, GError **error);
 
 /* Measures a config. After a reading that is zero, negative or not a number the measuring ends,
  * n is 1 and all times are 0. False with the error of the device, or of run(). */

@@ -77,6 +77,21 @@ static bool read_one(Together *together, struct contender *c, const struct measu
     return true;
 }
 
+static bool size_batch(Together *together, struct contender *c, const struct measure_job *job,
+                       double one_ms, GError **error)
+{
+    int64_t before = c->next;
+    struct measure_size size;
+
+    if (!measure_size(job, one_ms, &c->next, &size, error))
+        return false;
+    c->batch = size.batch;
+    c->runs += c->next - before;
+    c->dropped = c->dropped || size.impossible;
+    together->spent_ms += size.spent_ms;
+    return true;
+}
+
 bool together_warm_up(Together *together, int index, const struct measure_job *job, GError **error)
 {
     struct contender *c = &together->contenders[index];
@@ -84,9 +99,9 @@ bool together_warm_up(Together *together, int index, const struct measure_job *j
 
     c->batch = 1;
     c->warm = true;
-    if (!read_one(together, c, job, &first, error) || !read_one(together, c, job, &second, error))
+    if (!read_one(together, c, job, &first, error) || !read_one(together, c, job, &second, error) ||
+        !size_batch(together, c, job, fmin(first, second), error))
         return false;
-    c->batch = measure_batch(fmin(first, second), job->floor_ms);
     last = now = 0;
     for (int i = 0; i < WARM_UP_MAX && !c->dropped; i++, last = now) {
         if (!read_one(together, c, job, &now, error))

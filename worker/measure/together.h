@@ -16,7 +16,7 @@ typedef struct together Together;
 Together *together_new(int count, double seconds);
 void together_free(Together *together);
 
-/* The config's first two readings and its warm-up, which do not count; they choose how many runs make a reading. After a
+/* The config's first readings and its warm-up, which do not count; they choose how many runs make a reading. After a
  * reading that is not positive the config takes no turns, and its times are 0. job: its device, run, data and floor_ms
  * are used, here and below. False with the error of the device, or of run(). */
 bool together_warm_up(Together *together, int index, const struct measure_job *job, GError **error);

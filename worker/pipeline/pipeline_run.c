@@ -617,14 +617,21 @@ static bool size_reading(struct contest *contest, struct contender *c,
                          bool (*run)(void *data, int64_t run, GError **error), int *runs,
                          GError **error)
 {
+    const struct measure_job job = {.device = c->pipeline.device,
+                                    .run = run,
+                                    .data = &c->pipeline,
+                                    .floor_ms = contest->session->floor_ms};
+    struct measure_size size;
     double first, second;
 
     if (!take_reading(contest, c, run, 1, &first, error) ||
-        !take_reading(contest, c, run, 1, &second, error))
+        !take_reading(contest, c, run, 1, &second, error) ||
+        !measure_size(&job, fmin(first, second), &c->next, &size, error))
         return false;
-    double ms = fmin(first, second);
-    int least = measure_batch(ms, contest->session->floor_ms);
-    *runs = ms > 0 ? (int)CLAMP(TURN_MS / ms, least, MAX(least, 1000)) : least;
+    contest->spent_ms += size.spent_ms;
+    *runs = size.reading_ms > 0
+                ? (int)CLAMP(TURN_MS / size.reading_ms, size.batch, MAX(size.batch, 1000))
+                : size.batch;
     return true;
 }
 

@@ -33,8 +33,8 @@
  *    "best_ms":MS,             the fastest so far: slower configs are dropped early; 0: none known
  *    "sample_seconds":S,       device time for a config's readings
  *    "keep":false,             true: no config is dropped early
- *    "proof_runs":N,           runs compared of every config that is right (eval/proof.h); absent or 0: of those
- *                              that are the fastest so far
+ *    "proof_runs":N,           runs compared of every config that is right (eval/proof.h); absent or 0: only the
+ *                              fastest is proved, when all are measured, if it is faster than best_ms
  *    "together_seconds":S,     the configs, each with its "solver", are measured in turns (measure/together.h) in this
  *                              device time; outcomes come at the end. Absent or 0: one after the other
  *    "limits":{..},            of the campaign (target_json.h); absent: none
@@ -85,10 +85,12 @@
  *   {"op":"pipelines","no_room":null,    or why they were not in memory at once: then none has turns
  *    "order":[I, ...],         whose turn it was: indexes of "pipelines"
  *    "pipelines":[{..}, ...]}   answers as above; "launches", "graph" and each of "steps" have "turns_ms":[..], too
- * "begin" and "outcome" of an index come again if it is measured again: the default at the end, and every config with a
- * time if the default drifted ("repeated"). The last outcome of an index counts. drift is the default's last median
+ * "begin" and "outcome" of an index come again if it is measured again: the default at the end, every config with a
+ * time if the default drifted ("repeated"), and what was dropped by the time of a config that was found wrong. The last
+ * outcome of an index counts. "begin" comes again for a proof. Outcomes of configs faster than best_ms come when the
+ * fastest one was proved. drift is the default's last median
  * over the one before it, 0 if it was measured once. "slow" outcomes carry the times at which they were dropped. After
- * the outcome "device fault" the child ends with status 3; configs without an outcome were not touched.
+ * the outcome "device fault" the child ends with status 3; configs without an outcome are to be measured again.
  * Targets are objects of target_json.h.
  */
 #ifndef WORKER_PROTOCOL_PROTOCOL_H
@@ -100,7 +102,7 @@
 #define LOCK_CLOCKS_MOST    20000
 /* Runs that a proof compares (eval/proof.h). A race of 1 run in 50 escapes 0.8 % of such proofs. */
 #define PROOF_RUNS          240
-/* A proof begins nothing more after this many times "sample_seconds": of a config that is the fastest so far, and of
+/* A proof begins nothing more after this many times "sample_seconds": of the fastest config of a round, and of
  * each config of a request with "proof_runs". */
 #define PROOF_SHARE         4
 #define PROOF_ASKED_SHARE   16

@@ -97,6 +97,38 @@ void guarded_free(struct guarded *guarded)
     *guarded = (struct guarded){0};
 }
 
+bool guarded_view_open(struct guarded_view *view, const struct guarded *guarded, int64_t bytes,
+                       GError **error)
+{
+    const struct device_row *row = guarded->device->row;
+    GError *why = NULL;
+
+    *view = (struct guarded_view){.guarded = guarded, .bytes = bytes};
+    view->all = row->view ? row->view(guarded->whole, &why) : NULL;
+    if (why) {
+        g_propagate_error(error, why);
+        return false;
+    }
+    view->piece = view->all ? NULL : g_malloc((gsize)bytes);
+    return true;
+}
+
+const void *guarded_view_at(struct guarded_view *view, int64_t offset, GError **error)
+{
+    const struct guarded *guarded = view->guarded;
+
+    if (view->all)
+        return view->all + offset;
+    return guarded->device->row->read(guarded->whole, offset, view->piece, view->bytes, error)
+               ? view->piece
+               : NULL;
+}
+
+void guarded_view_close(struct guarded_view *view)
+{
+    g_clear_pointer(&view->piece, g_free);
+}
+
 bool guarded_poison(struct guarded *guarded, int copy, GError **error)
 {
     return guarded->device->row->fill(guarded->parts[copy], 0, guarded->bytes, guarded->poison,
@@ -113,15 +145,16 @@ static bool is_whole(const uint8_t *zone, int64_t bytes, uint8_t poison)
 bool guarded_find_damaged(const struct guarded *guarded, int count, bool *damaged, GError **error)
 {
     int64_t bytes = guarded_tail_bytes(guarded);
-    g_autofree uint8_t *zone = g_malloc((gsize)bytes);
+    struct guarded_view view;
+    bool done = guarded_view_open(&view, guarded, bytes, error);
 
-    for (int i = 0; i < count; i++) {
-        if (!guarded->device->row->read(guarded->whole, guarded_tail_offset(guarded, i), zone,
-                                        bytes, error))
-            return false;
-        damaged[i] = !is_whole(zone, bytes, guarded->poison);
+    for (int i = 0; i < count && done; i++) {
+        const uint8_t *zone = guarded_view_at(&view, guarded_tail_offset(guarded, i), error);
+        done = zone != NULL;
+        damaged[i] = !done || !is_whole(zone, bytes, guarded->poison);
     }
-    return true;
+    guarded_view_close(&view);
+    return done;
 }
 
 /* Sets *distance to how many bytes the nearest changed byte of the zone is away from the tensor;

@@ -41,6 +41,20 @@ bool guarded_fits(const struct guarded *guarded, int64_t bytes);
  * itself is not poisoned. On failure *guarded is empty. */
 bool guarded_resize(struct guarded *guarded, int64_t bytes, GError **error);
 
+/* The host's look at pieces of the allocation, each of `bytes` bytes: in place on a device that shares the host's memory
+ * (device_row's view()), else in a copy. */
+struct guarded_view {
+    const struct guarded *guarded;
+    int64_t bytes;
+    const uint8_t *all; /* NULL: pieces are read */
+    uint8_t *piece;
+};
+bool guarded_view_open(struct guarded_view *view, const struct guarded *guarded, int64_t bytes,
+                       GError **error);
+/* The piece at an offset in the whole allocation, valid until the next call; NULL with an error. */
+const void *guarded_view_at(struct guarded_view *view, int64_t offset, GError **error);
+void guarded_view_close(struct guarded_view *view);
+
 /* Fills a copy with poison again, without its zones. */
 bool guarded_poison(struct guarded *guarded, int copy, GError **error);
 /* The zone behind a copy, which is also the zone before the next copy. All copies' have guarded_tail_bytes(). */

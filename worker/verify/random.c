@@ -17,15 +17,6 @@
 /* A clip's bound above this is never met, and no reason for a larger bias. */
 #define BOUND_MOST   1024.0
 
-uint64_t random_bits(uint64_t seed, uint64_t index)
-{
-    uint64_t z = seed + (index + 1) * 0x9e3779b97f4a7c15u;
-
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
 /* ---- how values are spread ---- */
 
 static bool is_integer(enum data_type type)

@@ -43,8 +43,15 @@ random_kind(uint64_t seed); /* The kind that a seed names; INPUT_RANDOM for an u
 bool random_whole_is_exact(const struct problem *p);
 
 /* Output number `index` of the generator SplitMix64 seeded with `seed` (Steele, Lea, Flood
- * 2014). */
-uint64_t random_bits(uint64_t seed, uint64_t index);
+ * 2014). Inline, since fingerprints take one of each word. */
+static inline uint64_t random_bits(uint64_t seed, uint64_t index)
+{
+    uint64_t z = seed + (index + 1) * 0x9e3779b97f4a7c15u;
+
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
 
 /*
  * How the values of an operand are spread.

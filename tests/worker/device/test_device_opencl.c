@@ -41,6 +41,38 @@ static void test_slices_have_slices(void)
     device_close(device);
 }
 
+/* The host looks at a CPU's memory where it lies, and sees what was enqueued before. */
+static void test_view(void)
+{
+    struct device *device = open_device();
+    g_autoptr(GError) error = NULL;
+    if (!device)
+        return;
+    const struct device_row *row = device->row;
+    if (row != &device_opencl) {
+        g_test_skip("the first device is a GPU");
+        device_close(device);
+        return;
+    }
+    int64_t step = MAX(row->info(device)->slice_alignment, 256);
+    struct device_memory *whole = row->alloc(device, 4 * step, &error);
+    struct device_memory *part = row->slice(whole, step, step, &error);
+    g_assert_no_error(error);
+    g_assert_true(row->fill(whole, 0, 4 * step, 1, NULL));
+    g_assert_true(row->fill(part, 0, step, 2, NULL));
+    const uint8_t *seen = row->view(whole, &error);
+    g_assert_no_error(error);
+    g_assert_nonnull(seen);
+    for (int64_t i = 0; i < 4 * step; i++)
+        g_assert_cmpint(seen[i], ==, i / step == 1 ? 2 : 1);
+    g_assert_cmpint(*(const uint8_t *)row->view(part, NULL), ==, 2);
+    g_assert_true(row->fill(whole, 0, 4 * step, 3, NULL));
+    g_assert_cmpint(*(const uint8_t *)row->view(part, NULL), ==, 3);
+    row->memory_free(part);
+    row->memory_free(whole);
+    device_close(device);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -48,5 +80,6 @@ int main(int argc, char **argv)
     g_autoptr(TempFolder) folder = temp_folder_new();
     opencl_environment(temp_folder_path(folder, "pocl"), NULL);
     g_test_add_func("/device_opencl/slice_of_a_slice_works", test_slices_have_slices);
+    g_test_add_func("/device_opencl/host_views_memory", test_view);
     return g_test_run();
 }

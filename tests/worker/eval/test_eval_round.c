@@ -20,8 +20,10 @@ struct farm {
                  [3];
     int begun[CONFIGS], now;
     struct evaluation last[CONFIGS];
-    char order[64]; /* the configs' indices (digits) in the order in which they were measured */
-    int stop_after; /* stop after this many configs; 0: never */
+    /* the configs' indices (digits) in the order in which they were measured, and at last proved */
+    char order[64];
+    char reported[64]; /* the same of the outcomes */
+    int stop_after;    /* stop after this many configs; 0: never */
     bool wrong;
     /* index of the config that is wrong in one run of 40, -1: none */
     int races;
@@ -80,6 +82,8 @@ static bool note_outcome(void *data, const struct eval_config *config,
     struct farm *farm = data;
     (void)error;
     farm->last[config->index] = *evaluation;
+    gsize length = strlen(farm->reported);
+    g_snprintf(farm->reported + length, sizeof(farm->reported) - length, "%d", config->index);
     return true;
 }
 
@@ -139,7 +143,7 @@ static void test_plain(void)
     farm_init(&farm, (const double[CONFIGS]){2, 1, 1.5});
     farm.request.baseline = 1;
     farm_run(&farm);
-    g_assert_cmpstr(farm.order, ==, "1021"); /* the default config is first and last */
+    g_assert_cmpstr(farm.order, ==, "10211"); /* the default config is first and last, and wins */
     g_assert_cmpfloat_with_epsilon(farm.end.drift, 1, 1e-6);
     g_assert_false(farm.end.repeated || farm.end.stopped);
     g_assert_cmpfloat_with_epsilon(farm.last[0].times.median_ms, 2, 1e-6);
@@ -160,7 +164,7 @@ static void test_drift(void)
     farm.run_ms[0][1] = 1.3; /* the device got slower, and stays so */
     farm.run_ms[1][1] = 2.6;
     farm_run(&farm);
-    g_assert_cmpstr(farm.order, ==, "0120120");
+    g_assert_cmpstr(farm.order, ==, "01201200");
     g_assert_true(farm.end.repeated);
     g_assert_cmpfloat_with_epsilon(farm.end.drift, 1, 1e-6);
     g_assert_cmpfloat_with_epsilon(farm.last[1].times.median_ms, 2.6, 1e-6);
@@ -182,7 +186,7 @@ static void test_drift_limit(void)
         farm_run(&farm);
         g_test_message("the default took %g of its time", rows[i].again_ms);
         g_assert_cmpint(farm.end.repeated, ==, rows[i].repeats);
-        g_assert_cmpstr(farm.order, ==, rows[i].repeats ? "0120120" : "0120");
+        g_assert_cmpstr(farm.order, ==, rows[i].repeats ? "01201200" : "01200");
         farm_clear(&farm);
     }
 }
@@ -195,7 +199,7 @@ static void test_drift_goes_on(void)
     farm.run_ms[0][2] = 4;
     farm_run(&farm);
     /* the round with drift is measured again once, not twice */
-    g_assert_cmpstr(farm.order, ==, "0120120");
+    g_assert_cmpstr(farm.order, ==, "01201202");
     g_assert_cmpfloat_with_epsilon(farm.end.drift, 2, 1e-6);
     farm_clear(&farm);
 }
@@ -305,27 +309,89 @@ static void test_orders(void)
     farm_clear(&farm);
 }
 
-/* A config that is the fastest so far is proved by many runs. One that fails is no measure for the next ones, and
- * slower configs are not proved unless the request asks for it. */
+/* The fastest config of a round is proved by many runs when all are measured, and those that led for a while are not.
+ * Nobody hears of a config that may win before that. */
 static void test_proof(void)
 {
-    for (int asked = 0; asked < 2; asked++) {
+    struct farm farm;
+    farm_init(&farm, (const double[CONFIGS]){1, 0.8, 0.6});
+    farm_run(&farm);
+    g_assert_cmpstr(farm.order, ==, "01202");
+    g_assert_cmpstr(farm.reported, ==, "201");
+    g_assert_cmpint(farm.last[2].proof_runs, >=, 100);
+    g_assert_nonnull(strstr(farm.last[2].detail, "runs compared: random, whole numbers"));
+    g_assert_cmpint(farm.last[0].proof_runs + farm.last[1].proof_runs, ==, 0);
+    farm_clear(&farm);
+}
+
+/* Configs that cannot win the problem, which has a faster one, are reported at once, and not proved. */
+static void test_no_winner(void)
+{
+    struct farm farm;
+    farm_init(&farm, (const double[CONFIGS]){1, 0.8, 0.6});
+    farm.request.best_ms = 0.7;
+    farm_run(&farm);
+    g_assert_cmpstr(farm.order, ==, "01202");
+    g_assert_cmpstr(farm.reported, ==, "0102");
+    farm_clear(&farm);
+    farm_init(&farm, (const double[CONFIGS]){1, 0.8, 0.6});
+    farm.request.best_ms = 0.5;
+    farm_run(&farm);
+    g_assert_cmpstr(farm.order, ==, "0120");
+    g_assert_cmpstr(farm.reported, ==, "0120");
+    for (int i = 0; i < CONFIGS; i++)
+        g_assert_cmpint(farm.last[i].proof_runs, ==, 0);
+    farm_clear(&farm);
+}
+
+/* A winner that fails is wrong. What was dropped by its time is measured again, and the next fastest is proved. */
+static void test_wrong_winner(void)
+{
+    static const struct {
+        double run_ms[CONFIGS];
+        const char *order;
+        int winner;
+    } rows[] = {
+        {{1, 0.2, 0.7}, "012012" /* dropped as slow */ "2", 2},
+        {{1, 0.6, 0.9}, "012012" /* given up as lost */ "2", 2},
+        {{1, 0.9, 1.5}, "012012" /* lost, and not the fastest then */ "0", 0},
+        {{1, 0.9, 1.05}, "01201" /* measured to the end */ "0", 0},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
         struct farm farm;
-        farm_init(&farm, (const double[CONFIGS]){1, 0.2, 1.5});
+        farm_init(&farm, rows[i].run_ms);
         farm.races = 1;
-        farm.request.proof_runs = asked * 50;
         farm.request.sample_seconds = 2;
         farm_run(&farm);
-        g_assert_cmpint(farm.last[0].failure, ==, FAILURE_NONE);
-        g_assert_cmpint(farm.last[0].proof_runs, >=, asked ? 50 : 100);
-        g_assert_nonnull(strstr(farm.last[0].detail, "runs compared: random, whole numbers"));
+        g_test_message("times of row %d", (int)i);
+        g_assert_cmpstr(farm.order, ==, rows[i].order);
         g_assert_cmpint(farm.last[1].failure, ==, FAILURE_WRONG_RESULT);
         g_assert_nonnull(strstr(farm.last[1].detail, "results differ from run to run (a race)"));
-        g_assert_cmpint(farm.last[2].failure, ==, FAILURE_NONE);
-        g_assert_cmpint(farm.last[2].proof_runs, >=, asked ? 50 : 0);
-        g_assert_true(asked || farm.last[2].proof_runs == 0);
+        for (int c = 0; c < CONFIGS; c += 2) {
+            g_assert_cmpint(farm.last[c].failure, ==, FAILURE_NONE);
+            g_assert_false(c == rows[i].winner && farm.last[c].times.lost);
+            g_assert_cmpint(farm.last[c].proof_runs, >=, c == rows[i].winner ? 100 : 0);
+        }
         farm_clear(&farm);
     }
+}
+
+/* A request may want each config proved. */
+static void test_all_proved(void)
+{
+    struct farm farm;
+    farm_init(&farm, (const double[CONFIGS]){1, 0.2, 1.5});
+    farm.races = 1;
+    farm.request.keep = true;
+    farm.request.proof_runs = 50;
+    farm.request.sample_seconds = 2;
+    farm_run(&farm);
+    g_assert_cmpstr(farm.order, ==, "0120");
+    g_assert_cmpint(farm.last[0].proof_runs, >=, 50);
+    g_assert_nonnull(strstr(farm.last[0].detail, "runs compared"));
+    g_assert_cmpint(farm.last[1].failure, ==, FAILURE_WRONG_RESULT);
+    g_assert_cmpint(farm.last[2].proof_runs, >=, 50);
+    farm_clear(&farm);
 }
 
 /* A config whose code was timed before is verified in its place: it gets no times, and faults are found. */
@@ -343,7 +409,7 @@ static void test_only_verified(void)
     g_assert_cmpint(farm.last[1].failure, ==, FAILURE_OUT_OF_BOUNDS);
     g_assert_cmpint(farm.last[2].failure, ==, FAILURE_NONE);
     /* the baseline is the first config that has a time */
-    g_assert_cmpstr(farm.order, ==, "0122");
+    g_assert_cmpstr(farm.order, ==, "01222");
     farm_clear(&farm);
 }
 
@@ -354,7 +420,8 @@ static void test_stop(void)
     farm.stop_after = 2;
     farm_run(&farm);
     g_assert_true(farm.end.stopped);
-    g_assert_cmpstr(farm.order, ==, "01");
+    g_assert_cmpstr(farm.order, ==, "010"); /* what was measured is proved */
+    g_assert_cmpint(farm.last[0].proof_runs, >, 0);
     g_assert_cmpfloat_with_epsilon(farm.end.drift, 0, 1e-6);
     farm_clear(&farm);
 }
@@ -372,7 +439,7 @@ static void test_bad_config(void)
     g_assert_cmpint(farm.last[1].failure, ==, FAILURE_LOAD_ERROR);
     g_assert_cmpint(farm.last[2].failure, ==, FAILURE_NONE);
     /* without a default the first config with a time is the baseline */
-    g_assert_cmpstr(farm.order, ==, "0122");
+    g_assert_cmpstr(farm.order, ==, "01222");
     farm_clear(&farm);
 }
 
@@ -435,7 +502,11 @@ int main(int argc, char **argv)
     g_test_add_func("/eval_round/restless_times_do_not_count", test_restless);
     g_test_add_func("/eval_round/stray_writes_of_timed_runs_are_found", test_strays_when_timed);
     g_test_add_func("/eval_round/the_baseline_is_compared_with_its_own_bytes", test_orders);
-    g_test_add_func("/eval_round/the_fastest_so_far_is_proved", test_proof);
+    g_test_add_func("/eval_round/the_fastest_is_proved_at_the_end", test_proof);
+    g_test_add_func("/eval_round/a_problem_that_has_a_faster_config_needs_no_proof",
+                    test_no_winner);
+    g_test_add_func("/eval_round/a_wrong_winner_gives_way_to_the_next_fastest", test_wrong_winner);
+    g_test_add_func("/eval_round/each_config_is_proved_if_asked_for", test_all_proved);
     g_test_add_func("/eval_round/configs_of_equal_code_are_verified_alone", test_only_verified);
     g_test_add_func("/eval_round/stop_ends_the_round_between_configs", test_stop);
     g_test_add_func("/eval_round/bad_configs_fail_alone", test_bad_config);

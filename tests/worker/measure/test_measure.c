@@ -146,6 +146,74 @@ static void test_short_runs(void)
     g_assert_cmpint(script.runs, >, 6 * 250);
 }
 
+/* A device whose timer's floor scatters by a fifth either way. */
+static bool scattering_run(void *data, int64_t run, GError **error)
+{
+    struct script *script = data;
+    (void)error;
+    script->runs++;
+    script->fake.event_ms = 0.03 * (0.8 + 0.4 * (double)(run * 7919 % 101) / 101);
+    script->fake.clock_ms += script->base_ms;
+    return true;
+}
+
+/* The first reading of a short run is hardly longer than the floor, or shorter. Whatever it says, a reading gets about
+ * the runs that 20 floors take: once it got 2 or 1000. */
+static void test_size(void)
+{
+    static const double first_ms[] = {0.024, 0.0299, 0.03, 0.0301, 0.032, 0.036, 0.06};
+    static const struct {
+        double run_ms;
+        int least, most;
+    } rows[] = {{0.002, 240, 380}, {0.01, 50, 75}, {0.05, 10, 15}, {1e-6, 1000, 1000}};
+    for (gsize i = 0; i < G_N_ELEMENTS(rows) * G_N_ELEMENTS(first_ms); i++) {
+        struct script script = {.base_ms = rows[i / G_N_ELEMENTS(first_ms)].run_ms};
+        struct measure_job job = {.floor_ms = 0.03, .run = scattering_run, .data = &script};
+        struct measure_size size;
+        int64_t next = (int64_t)i;
+        fake_device_init(&script.fake);
+        job.device = &script.fake.device;
+        double one_ms = first_ms[i % G_N_ELEMENTS(first_ms)];
+        g_assert_true(measure_size(&job, one_ms, &next, &size, NULL));
+        g_test_message("runs of %g ms, the first reading %g ms: %d in a reading", script.base_ms,
+                       one_ms, size.batch);
+        g_assert_cmpint(size.batch, >=, rows[i / G_N_ELEMENTS(first_ms)].least);
+        g_assert_cmpint(size.batch, <=, rows[i / G_N_ELEMENTS(first_ms)].most);
+        g_assert_cmpint(script.runs, ==, next - (int64_t)i);
+        g_assert_false(size.impossible);
+    }
+}
+
+/* A long first reading is believed. */
+static void test_size_of_long_runs(void)
+{
+    struct script script = {.base_ms = 1};
+    struct measure_job job = {.floor_ms = 0.03, .run = scattering_run, .data = &script};
+    struct measure_size size;
+    int64_t next = 0;
+    fake_device_init(&script.fake);
+    job.device = &script.fake.device;
+    g_assert_true(measure_size(&job, 0.23, &next, &size, NULL));
+    g_assert_cmpint(size.batch, ==, 3);
+    g_assert_cmpint(script.runs, ==, 0);
+    g_assert_true(measure_size(&job, NAN, &next, &size, NULL));
+    g_assert_true(size.impossible);
+}
+
+/* A short config is not dropped since its first readings met a slow timer. */
+static void test_short_runs_are_not_slow(void)
+{
+    struct script script = {.base_ms = 0.002};
+    struct measure_job job = {.sample_seconds = 0.1, .floor_ms = 0.02, .best_ms = 0.0021};
+    struct measurement m;
+    fake_device_init(&script.fake);
+    job.device = &script.fake.device;
+    job.run = scattering_run; /* events take 0.03 ms */
+    job.data = &script;
+    g_assert_true(measure(&job, &m, NULL));
+    g_assert_false(m.slow);
+}
+
 static void test_budget(void)
 {
     struct script script = {.base_ms = 100, .factor = two_speeds};
@@ -251,7 +319,7 @@ static void test_left_out(void)
         {0, 1, 0.1, 2},
         {MEASURE_FIRST_LOOK, 1, 0.1, 22},
         {MEASURE_FIRST_LOOK | MEASURE_LOST, 1, 0.1, 58},
-        {0, 0.01, 0, 461},
+        {0, 0.01, 0, 546},
         {MEASURE_BATCH, 0.01, 0, 61},
     };
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
@@ -356,6 +424,9 @@ int main(int argc, char **argv)
     g_test_add_func("/measure/nearly_the_best_is_measured_to_the_end", test_near_the_best);
     g_test_add_func("/measure/slow_first_runs_do_not_count", test_warm_up);
     g_test_add_func("/measure/short_runs_share_a_reading", test_short_runs);
+    g_test_add_func("/measure/batch_hardly_depends_on_the_first_reading", test_size);
+    g_test_add_func("/measure/long_first_reading_is_believed", test_size_of_long_runs);
+    g_test_add_func("/measure/slow_timer_does_not_drop_short_runs", test_short_runs_are_not_slow);
     g_test_add_func("/measure/spent_time_ends_a_sample", test_budget);
     g_test_add_func("/measure/clearly_slower_config_is_dropped", test_slow);
     g_test_add_func("/measure/yardstick_needs_few_readings", test_yardstick);
