@@ -3,19 +3,22 @@
 #include <math.h>
 
 #include "solvers/problem/epilogue.h"
+#include "worker/verify/reference_kinds.h"
 
 /* The largest integer of x and w, and of an integer operand that is not summed. */
-#define SUMMED_RANGE 8
-#define ALONE_RANGE  64
+#define SUMMED_RANGE   8
+#define ALONE_RANGE    64
 /* The typical size of random values: the root of the mean square, of floats and of integers by their range. */
-#define FLOAT_SIZE   0.66
-#define RANGE_SIZE   0.6
+#define FLOAT_SIZE     0.66
+#define RANGE_SIZE     0.6
 /* The typical size that a requantisation gives its results: INT8's range of 128 is met and left. */
-#define INT8_SIZE    90.0
+#define INT8_SIZE      90.0
 /* The typical size that scales give the sums of INT8 problems with a floating output. */
-#define REAL_SIZE    16.0
+#define REAL_SIZE      16.0
 /* A clip's bound above this is never met, and no reason for a larger bias. */
-#define BOUND_MOST   1024.0
+#define BOUND_MOST     1024.0
+/* The largest inputs of an LRN, which FP16 holds with room for larger ones. */
+#define LRN_SCALE_MOST 4096.0
 
 /* ---- how values are spread ---- */
 
@@ -39,14 +42,32 @@ static double typical_size(const struct problem *p, enum tensor_role role)
     return is_integer(p->type[role]) ? RANGE_SIZE * (double)range_of(p) : FLOAT_SIZE;
 }
 
+/* What an LRN's inputs are multiplied by, so that the sum of squares counts as much as the bias beside it. Smaller
+ * inputs would show nothing of the sum: with an alpha of 1e-4 the result is x within 1e-4, less than a place of FP16. */
+static double lrn_scale(const struct problem *p)
+{
+    struct lrn_mode lrn = lrn_mode_of(p);
+    double squares = lrn.alpha / lrn.size * fmin(lrn.size, (double)p->c) * FLOAT_SIZE * FLOAT_SIZE;
+    double scale = squares > 0 ? sqrt(fabs(lrn.bias) / squares) : 1;
+
+    return power_near(fmin(fmax(scale, 1), LRN_SCALE_MOST));
+}
+
+static double data_scale(const struct problem *p, enum tensor_role role)
+{
+    return p->kind == OP_LRN && role == TENSOR_X ? lrn_scale(p) : 1;
+}
+
 /* The typical size of the operator's results: random products of a sum mostly cancel. */
 static double result_size(const struct problem *p)
 {
     enum tensor_role data = p->direction == DIRECTION_B ? TENSOR_Y : TENSOR_X;
     double size = typical_size(p, data), length = 1;
 
+    if (p->kind == OP_LRN)
+        size *= lrn_scale(p) / pow(fmax(2 * fabs(lrn_mode_of(p).bias), 1e-3), lrn_mode_of(p).beta);
     if (p->kind != OP_CONV)
-        return size;
+        return size > 0 && isfinite(size) ? size : FLOAT_SIZE;
     length = (double)(p->direction == DIRECTION_B ? p->k : p->c) / (double)p->groups;
     for (int a = 0; a < AXIS_COUNT; a++)
         length *= (double)p->fil[a];
@@ -153,7 +174,7 @@ void random_spread_init(struct random_spread *spread, const struct problem *p,
 {
     struct walk walk;
 
-    *spread = (struct random_spread){.scale = 1, .range = range_of(p), .last = 1};
+    *spread = (struct random_spread){.scale = data_scale(p, role), .range = range_of(p), .last = 1};
     if (role < TENSOR_COUNT)
         return;
     walk_epilogue(&walk, p);

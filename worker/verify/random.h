@@ -62,7 +62,7 @@ static inline uint64_t random_bits(uint64_t seed, uint64_t index)
  * product. Integers: 1 to `range`, of either sign. All arithmetic before the rounding to the type is exact (34
  * bits), so hosts and devices get equal values.
  *
- * x and w have scale 1 and range 8. The operands of an epilogue are as large as what they meet, so that an error in
+ * x and w have scale 1 and range 8, but x of an LRN is so large that its sum of squares counts as much as its bias. The operands of an epilogue are as large as what they meet, so that an error in
  * them is seen and both sides of an activation occur: the bias and a residual that is added are as large as a typical
  * sum, or as the bounds of a clip where those are larger; the scales of a requantisation spread its results over the
  * range of the output's type, and some beyond, so that they saturate.

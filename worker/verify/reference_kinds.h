@@ -28,4 +28,10 @@ struct reference_kind {
 extern const struct reference_kind reference_conv, reference_pool, reference_pointwise,
     reference_softmax, reference_resize, reference_lrn;
 
+/* The numbers of an LRN's mode; results are x / (bias + alpha / size * the sum of `size` squares)^beta. */
+struct lrn_mode {
+    double size, alpha, beta, bias;
+};
+struct lrn_mode lrn_mode_of(const struct problem *p);
+
 #endif

@@ -361,23 +361,18 @@ const struct reference_kind reference_resize = {.length = resize_length, .comput
 
 /* ---- local response normalisation ---- */
 
-/* The numbers of an LRN's mode. */
-struct lrn {
-    double size, alpha, beta, bias;
-};
-
-static struct lrn lrn_of(const struct problem *p)
+struct lrn_mode lrn_mode_of(const struct problem *p)
 {
     g_auto(GStrv) words = g_strsplit(p->mode, ",", 4);
 
-    return (struct lrn){g_ascii_strtod(words[0], NULL), g_ascii_strtod(words[1], NULL),
-                        g_ascii_strtod(words[2], NULL), g_ascii_strtod(words[3], NULL)};
+    return (struct lrn_mode){g_ascii_strtod(words[0], NULL), g_ascii_strtod(words[1], NULL),
+                             g_ascii_strtod(words[2], NULL), g_ascii_strtod(words[3], NULL)};
 }
 
 static void lrn_part(const struct work *work, int64_t part)
 {
     const struct problem *p = work->p;
-    const struct lrn lrn = lrn_of(p);
+    const struct lrn_mode lrn = lrn_mode_of(p);
     int64_t plane = volume(p->out), channel = part % p->c;
     const double *image = work->x + (part - channel) * plane;
     double first = (double)channel - floor((lrn.size - 1) / 2);
@@ -398,7 +393,7 @@ static void lrn_part(const struct work *work, int64_t part)
 
 static double lrn_length(const struct problem *p)
 {
-    return fmin(lrn_of(p).size, (double)p->c);
+    return fmin(lrn_mode_of(p).size, (double)p->c);
 }
 
 static void lrn_compute(const struct problem *p, const double *const dense[OPERAND_COUNT],

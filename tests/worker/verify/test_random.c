@@ -209,6 +209,36 @@ static void test_kinds(void)
     }
 }
 
+/* An LRN's inputs are so large that a kernel which forgets the sum of squares, or a neighbour of it, is far off. */
+static void test_lrn(void)
+{
+    static const char *const keys[] = {
+        "lrn(5,0.0001,0.75,1)-64-9-9-1x1-64-9-9-1-0x0-1x1-1x1-0-NCHW-BF16-F",
+        "lrn(5,0.0001,0.75,2)-3-9-9-1x1-3-9-9-1-0x0-1x1-1x1-0-NCHW-FP16-F",
+        "lrn(3,3,1,1)-64-9-9-1x1-64-9-9-1-0x0-1x1-1x1-0-NCHW-FP32-F",
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(keys); i++) {
+        g_autoptr(GError) error = NULL;
+        const double *dense[OPERAND_COUNT] = {NULL};
+        struct tensor tensor;
+        struct problem p;
+        double share = 0;
+        make_problem(&p, keys[i]);
+        tensor_init(&tensor, &p, TENSOR_X);
+        g_autofree double *x = random_dense(&p, &tensor, TENSOR_X, 1);
+        dense[TENSOR_X] = x;
+        struct reference *reference = reference_compute(&p, dense, 1, 0, &error);
+        g_assert_no_error(error);
+        double without = i == 1 ? exp2(-0.75) : 1; /* bias to the power of -beta */
+        for (int64_t k = 0; k < reference->count; k++)
+            share += reference->value[k] / (x[k] * without) / (double)reference->count;
+        g_test_message("%s: %.3f of the results without the sum", keys[i], share);
+        g_assert_cmpfloat(share, <, 0.8);
+        g_assert_cmpfloat(share, >, 0.1);
+        reference_unref(reference);
+    }
+}
+
 /* Sums that are too long for whole numbers of two values each are not taken as exact. */
 static void test_whole_limit(void)
 {
@@ -233,6 +263,7 @@ int main(int argc, char **argv)
                     test_operands_are_as_large_as_what_they_meet);
     g_test_add_func("/random/repeated_elements_are_equal", test_repeated_elements_are_equal);
     g_test_add_func("/random/kinds_of_inputs", test_kinds);
+    g_test_add_func("/random/sum_of_an_lrn_counts", test_lrn);
     g_test_add_func("/random/whole_numbers_have_a_limit", test_whole_limit);
     return g_test_run();
 }
