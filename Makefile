@@ -370,7 +370,8 @@ test-chaos:
 # and SKIPJACK_TEST_DEVICE=gpu. They print TAP.
 gpu_tests := $(BUILD)/tests/kernels/conv_family $(BUILD)/tests/kernels/device/winograd/test_conv_winograd \
 	$(BUILD)/tests/kernels/device/few_channels/test_conv_few_channels $(BUILD)/tests/worker/verify/test_judge \
-	$(BUILD)/tests/worker/eval/test_workbench $(BUILD)/tests/faults/test_kills tests/worker/gpu.t
+	$(BUILD)/tests/worker/eval/test_workbench $(BUILD)/tests/worker/eval/test_planted_faults \
+	$(BUILD)/tests/faults/test_kills tests/worker/gpu.t
 gpu-test: export SKIPJACK_TEST_DEVICE := gpu
 gpu-test: PROVE_JOBS := $(shell nproc)
 gpu-test:

@@ -2,14 +2,16 @@
  * A 3x3 convolution with border 1 of one image in FP32, one work-item an output element, which does wrong what `fault`
  * says (enum planted in test_planted_faults.c). `turn` counts its runs from 0.
  */
+#include "dialect.h"
+
 #define ITEMS 64
 #define TILE  4 /* pixels of a tile along each axis */
 
-__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void
-conv_planted(__global float *x, __global float *w, __global float *y, __global float *workspace, int c_count,
-             int k_count, int height, int width, int fault, int turn, float off)
+KERNEL(ITEMS, 1, 1)
+conv_planted(GLOBAL float *x, GLOBAL float *w, GLOBAL float *y, GLOBAL float *workspace, int c_count, int k_count,
+             int height, int width, int fault, int turn, float off)
 {
-    int id = (int)get_global_id(0);
+    int id = (int)GROUP_ID(0) * ITEMS + (int)LOCAL_ID(0);
     int pixels = height * width, k, row, column;
     float sum = 0;
     if (id >= k_count * pixels)
@@ -62,14 +64,13 @@ conv_planted(__global float *x, __global float *w, __global float *y, __global f
 }
 
 /* A second launch: zeros the inputs after use, or spoils a byte of one. */
-__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void
-spoil_planted(__global float *x, __global float *w, int x_count, int fault, int turn)
+KERNEL(ITEMS, 1, 1) spoil_planted(GLOBAL float *x, GLOBAL float *w, int x_count, int fault, int turn)
 {
-    int id = (int)get_global_id(0);
+    int id = (int)GROUP_ID(0) * ITEMS + (int)LOCAL_ID(0);
     if (fault == 2 && id < x_count)
         x[id] = 0;
     if (fault == 10 && id == 0)
-        ((__global unsigned char *)w)[13] ^= 1;
+        ((GLOBAL unsigned char *)w)[13] ^= 1;
     if (fault == 11 && turn >= 4 && id == 0)
         x[7] += 1;
 }

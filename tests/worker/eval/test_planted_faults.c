@@ -1,4 +1,4 @@
-/* Real kernels on PoCL, each with one fault that a single comparison may miss, go the way of a config: verified, timed,
+/* Real kernels on PoCL, or with SKIPJACK_TEST_DEVICE=gpu on a GPU, each with one fault that a single comparison may miss, go the way of a config: verified, timed,
  * proved. Each is found, by the host's comparison and by the device's, at the step that is meant for it. */
 #include <math.h>
 #include <string.h>
@@ -13,6 +13,8 @@
 #define SEED       11
 #define KEY        "4-9-10-3x3-3-9-10-1-1x1-1x1-1x1-0-NCHW-FP32-F"
 #define SOURCE     "tests/worker/eval/planted_faults.cl"
+#define DIALECT    "kernels/device/common/dialect.h"
+#define INCLUDE    "#include \"dialect.h\"\n"
 #define ITEMS      64
 #define TIMED_RUNS 20
 /* Places of the launches' arguments that the test fills in for each launch. */
@@ -130,15 +132,27 @@ static void make_solution(const struct problem *p, struct solution *solution)
     solution->workspace_bytes = 256;
 }
 
+/* The kernels' text with the header that it includes in its place, as the embedded sources have it. */
+static char *read_source(void)
+{
+    g_autofree char *text = NULL, *dialect = NULL;
+    g_autoptr(GError) error = NULL;
+    g_file_get_contents(SOURCE, &text, NULL, &error);
+    g_assert_no_error(error);
+    g_file_get_contents(DIALECT, &dialect, NULL, &error);
+    g_assert_no_error(error);
+    g_auto(GStrv) around = g_strsplit(text, INCLUDE, 2);
+    g_assert_cmpuint(g_strv_length(around), ==, 2);
+    return g_strconcat(around[0], dialect, around[1], NULL);
+}
+
 static void load_planted(void)
 {
     g_autoptr(GError) error = NULL;
-    g_autofree char *text = NULL;
+    g_autofree char *text = read_source();
     struct code_object object = {0};
     const struct target *target = &device->row->info(device)->target;
     const struct toolchain *toolchain = toolchain_for_target(target, NULL, &error);
-    g_assert_no_error(error);
-    g_file_get_contents(SOURCE, &text, NULL, &error);
     g_assert_no_error(error);
     toolchain->compile(text, "", "conv_planted", target, &object, &error);
     g_test_message("%s", object.log ? object.log : "");
@@ -369,20 +383,11 @@ static void test_bounded(void)
     with_planted(prove_in_no_time);
 }
 
-static void test_other_device(void)
-{
-    g_test_skip("the planted kernels are OpenCL's alone");
-}
-
 static void add_tests(struct device *opened, struct device_program *loaded)
 {
     device = opened;
     healthy = opened->row;
     judge_program = loaded;
-    if (healthy != &device_opencl) {
-        g_test_add_func("/planted_faults/need_opencl", test_other_device);
-        return;
-    }
     g_test_add_func("/planted_faults/host_finds_each", test_host);
     g_test_add_func("/planted_faults/device_finds_each", test_device);
     g_test_add_func("/planted_faults/varying_results_are_no_race", test_varying);
