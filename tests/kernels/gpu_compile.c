@@ -1,8 +1,9 @@
 /* The kernels of every solver compile for AMD's and NVIDIA's architectures with the default configs
  * of many shapes, without spilled registers and scratch memory. All rows of the solver table are
- * compiled, new solvers included, with and without an epilogue. Every day each kin (a set of similar architectures) compiles the
- * first shape that a solver serves. Each other shape is compiled for one architecture, on one of
- * SHAPE_DAYS days; a kernel that one architecture of the kin has compiled is not compiled again. The
+ * compiled, new solvers included, with and without an epilogue. Each kin (a set of similar architectures) compiles the
+ * first shape that a solver serves on one of KIN_DAYS days, and two kin, one of them AMD's, do so each day; solvers for
+ * one kin alone are compiled every day. With an epilogue a first shape is compiled on one of EPILOGUE_DAYS days. Each
+ * other shape is compiled for one architecture, on one of SHAPE_DAYS days; a kernel that one architecture of the kin has compiled is not compiled again. The
  * long suite takes all layouts and types, makes no difference between kin, and compiles the layouts
  * and types of is_quick() in every shape. A program compiles for one kin: gpu_compile rdna, or a
  * link named rdna; --kin lists them. */
@@ -18,8 +19,11 @@
 #include "tests/support/table_problems.h"
 #include "tests/support/test_effort.h"
 
-/* Each shape but a solver's first one is compiled on one of so many days. */
-#define SHAPE_DAYS 5
+/* What is not compiled every day is compiled on one of so many days: a solver's first shape by each kin, with an
+ * epilogue, and its other shapes. */
+#define KIN_DAYS      2
+#define EPILOGUE_DAYS 3
+#define SHAPE_DAYS    8
 
 /* The compiler (a clang by name, HIPRTC or NVRTC) and the target with its number of compute
  * units. */
@@ -151,6 +155,12 @@ static bool is_due(int shape, int cell)
            test_is_turn(turn / machine_count, SHAPE_DAYS);
 }
 
+/* Whether this machine's kin has the turn today to compile what all kin do. */
+static bool is_kins_turn(int number)
+{
+    return test_is_turn(number + (int)(machine - machines), KIN_DAYS);
+}
+
 /* Adds the default kernels of the problem with an epilogue of all classes that the solver does. */
 static void add_epilogue(GHashTable *tasks, const struct solver *solver, struct problem p,
                          const struct context *context, bool many_scalars)
@@ -182,7 +192,8 @@ static void add_cell(GHashTable *tasks, const struct solver *solver, int number,
                      const struct context *context, bool every_shape)
 {
     struct conv_cell cell;
-    bool served = machine->follows && !solver->native && !test_is_long();
+    bool is_daily = solver->native || test_is_long();
+    bool served = !is_daily && (machine->follows || !is_kins_turn(solver_index(solver->name)));
     conv_cell_at(number, &cell);
     for (int i = 0; i < (int)G_N_ELEMENTS(shapes); i++) {
         struct perf_config config = {0};
@@ -196,7 +207,7 @@ static void add_cell(GHashTable *tasks, const struct solver *solver, int number,
         solver->default_config(&p, context, &config);
         g_assert_true(solver_solve(solver, &p, context, &config, &solution, NULL));
         add_launches(tasks, solver, &p, context->target, &solution, shapes[i].many_scalars);
-        if (!served)
+        if (!served && test_is_turn(number + solver_index(solver->name), EPILOGUE_DAYS))
             add_epilogue(tasks, solver, p, context, shapes[i].many_scalars);
         served = true;
     }
@@ -234,7 +245,7 @@ static void add_operators(GHashTable *tasks, const struct solver *solver,
         const struct problem *p = problems->pdata[i];
         struct perf_config config = {0};
         struct solution solution;
-        if (!solver_applicable(solver, p, context, NULL))
+        if (!is_kins_turn((int)i) || !solver_applicable(solver, p, context, NULL))
             continue;
         solver->default_config(p, context, &config);
         g_assert_true(solver_solve(solver, p, context, &config, &solution, NULL));
