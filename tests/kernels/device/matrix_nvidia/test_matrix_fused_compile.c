@@ -134,11 +134,10 @@ static void check_config(const struct trial *trial, const struct cell *cell,
                          bool is_default)
 {
     static int turn;
-    int plain_spills, plain = 0;
+    bool has_plain = cell->type != TYPE_INT8 || cell->output == TYPE_INT32, is_compiled = false;
+    int plain_spills = 0, plain = 0;
     char text[CONFIG_TEXT_MAX];
 
-    if (cell->type != TYPE_INT8 || cell->output == TYPE_INT32)
-        plain = compile(trial, &trial->p, config, NULL, &plain_spills);
     for (int i = 0; i < count; i++) {
         struct problem fused = trial->p;
         int spills, registers;
@@ -147,6 +146,9 @@ static void check_config(const struct trial *trial, const struct cell *cell,
         set_epilogue(cell, &listed[i], &fused);
         if (!solver_applicable(trial->solver, &fused, &trial->context, NULL))
             continue;
+        if (has_plain && !is_compiled)
+            plain = compile(trial, &trial->p, config, NULL, &plain_spills);
+        is_compiled = true;
         registers = compile(trial, &fused, config, "EPILOGUE", &spills);
         g_test_message("%s '%s' %s: %d registers, %d spilled; %d registers, %d spilled without",
                        trial->solver->name, perf_config_format(config, text), fused.epilogue,
