@@ -46,13 +46,20 @@ CFLAGS := -std=c17 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Werror -Wshadow -Wmissing
 	$(shell pkg-config --cflags $(packages) 2>/dev/null) $(EXTRA_CFLAGS)
 LIBS := $(shell pkg-config --libs $(packages) 2>/dev/null) -lbz2 -lz -lzstd -ldl -lm -lpthread
 ifneq ($(SANITIZE),)
-sanitize := -fsanitize=$(SANITIZE) -fno-sanitize-recover=undefined -fno-omit-frame-pointer \
+sanitize_with = -fsanitize=$(1) -fno-sanitize-recover=undefined -fno-omit-frame-pointer \
 	-Wno-maybe-uninitialized $(if $(findstring clang,$(CC)),-Wno-unknown-warning-option)
+sanitize := $(call sanitize_with,$(SANITIZE:%$(comma)fuzzer-no-link=%)) \
+	$(if $(filter %$(comma)fuzzer-no-link,$(SANITIZE)),-fsanitize-coverage=inline-8bit-counters$(comma)pc-table)
 endif
+
+# Tests are linked by the hundred: by a linker that is faster than ld, where there is one.
+quick_linker := $(if $(findstring clang,$(CC)),\
+	$(addprefix --ld-path=,$(shell for name in ld.lld ld.lld-19 ld.lld-15; do command -v $$name && break; done)),\
+	$(if $(SANITIZE),,$(if $(shell command -v ld.gold),-fuse-ld=gold)))
 
 run = $(if $(V),,@echo '$(1) $@' &&) mkdir -p $(@D) &&
 compile = $(call run,CC) $(CC) $(CFLAGS) $(sanitize) -MMD -MP -c -o $@ $<
-link = $(call run,LINK) $(CC) $(sanitize) -o $@ $(filter %.o,$^) \
+link = $(call run,LINK) $(CC) $(sanitize) $(if $(filter $(BUILD)/tests/%,$@),$(quick_linker)) -o $@ $(filter %.o,$^) \
 	-Wl,--as-needed,--start-group $(filter %.a,$^) -Wl,--end-group $(LIBS)
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 archives = $(1:%=$(BUILD)/lib%.a)
@@ -234,6 +241,16 @@ $(call programs_of,$(1)): $(BUILD)/%: $(BUILD)/obj/%.o $(call archives,support $
 endef
 $(foreach room,$(rooms) faults chaos bench,$(eval $(call test_program,$(room))))
 $(eval $(call test_program,fuzz,-fsanitize=fuzzer))
+
+# A fuzzer sees in all code where it was. What values were compared it sees in the files that fuzz targets call and in
+# those beside them (of solvers/framework in those that read text): to watch each comparison takes a test three times as
+# long.
+ifneq ($(filter %$(comma)fuzzer-no-link,$(SANITIZE)),)
+fuzzed_headers := $(shell sed -n 's/^\#include "\(.*\)"/\1/p' $(wildcard tests/fuzz/*.c))
+fuzzed := $(wildcard tests/fuzz/*.c solvers/framework/solver.c solvers/framework/target.c \
+	$(patsubst %,%*.c,$(filter-out solvers/framework/,$(sort $(dir $(fuzzed_headers))))))
+$(call objects,$(fuzzed)): private sanitize := $(call sanitize_with,$(SANITIZE))
+endif
 
 # Examples are in no archive: their test links the object.
 $(BUILD)/tests/export/sjdb/reader/test_run_check: $(call objects,export/sjdb/reader/examples/run_check.c)
