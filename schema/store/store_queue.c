@@ -48,6 +48,7 @@ void job_free(struct job *job)
     g_ptr_array_unref(job->rounds);
     g_array_unref(job->quarantined);
     g_strfreev(job->prior);
+    g_strfreev(job->attempts);
     g_clear_pointer(&job->wish, g_array_unref);
     final_free(job->final);
     g_free(job->damage);

@@ -47,6 +47,9 @@ struct job {
     /* For build claims: texts of configs that the search tries first (store_winners.h); NULL for
      * none. */
     char **prior;
+    /* For build claims: how configs did before on the target, "CONFIG@MS", the newest last, "CONFIG@Infinity" for those
+     * that failed; NULL for none. */
+    char **attempts;
     /* struct perf_config: the configs that this round measures again (store_remeasure.h); NULL for a round of
      * the search */
     GArray *wish;

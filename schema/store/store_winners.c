@@ -139,6 +139,27 @@ static void spoil(GPtrArray *jobs, const GError *failure)
     }
 }
 
+/* The texts with '@', or those without it; NULL if there are none. */
+static char **texts_of_kind(char **texts, bool attempts)
+{
+    GPtrArray *found = g_ptr_array_new();
+    for (char **text = texts; *text; text++)
+        if ((strchr(*text, '@') != NULL) == attempts)
+            g_ptr_array_add(found, g_strdup(*text));
+    if (found->len > 0)
+        g_ptr_array_add(found, NULL);
+    return (char **)g_ptr_array_free(found, found->len == 0);
+}
+
+static void give(struct job *job, const json_t *configs)
+{
+    g_auto(GStrv) texts = texts_from_json(configs);
+    if (texts == NULL)
+        return;
+    job->prior = texts_of_kind(texts, false);
+    job->attempts = texts_of_kind(texts, true);
+}
+
 bool store_give_priors(Store *store, int64_t worker, GPtrArray *jobs, GError **error)
 {
     g_autoptr(StoreJson) ids = json_array();
@@ -164,8 +185,8 @@ bool store_give_priors(Store *store, int64_t worker, GPtrArray *jobs, GError **e
     for (int i = 0; rows != NULL && i < PQntuples(rows); i++) {
         struct job *job = find_job(jobs, strtoll(PQgetvalue(rows, i, 0), NULL, 10));
         g_autoptr(StoreJson) configs = json_loads(PQgetvalue(rows, i, 1), 0, NULL);
-        if (job != NULL && job->prior == NULL)
-            job->prior = texts_from_json(configs);
+        if (job != NULL && job->prior == NULL && job->attempts == NULL)
+            give(job, configs);
     }
     return rows != NULL;
 }
@@ -173,8 +194,10 @@ bool store_give_priors(Store *store, int64_t worker, GPtrArray *jobs, GError **e
 bool store_count_priors(Store *store, int64_t campaign, int64_t *jobs, GError **error)
 {
     g_autoptr(StoreRows) rows = store_read(
-        store, error, "SELECT count(*) FROM priors WHERE campaign_id = $1 AND configs <> '{}'", "l",
-        campaign);
+        store, error,
+        "SELECT count(*) FROM priors p WHERE p.campaign_id = $1"
+        " AND EXISTS (SELECT 1 FROM unnest(p.configs) AS u(text) WHERE strpos(u.text, '@') = 0)",
+        "l", campaign);
     if (rows != NULL)
         *jobs = strtoll(PQgetvalue(rows, 0, 0), NULL, 10);
     return rows != NULL;

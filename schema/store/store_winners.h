@@ -14,6 +14,12 @@
  * the next fastest, and so on. A candidate may be of another revision, or of another provider's solver
  * with that name: check that it is a config of the job.
  *
+ * A third table holds attempts: how each config did that the farm tried for the same
+ * solver, problem and target before, whatever the revision and the software, failed ones
+ * included; the 80 fastest and the newest others, 160 at most. A job gets them with its prior
+ * (struct job's `attempts`), so that a search that takes no result over still knows
+ * what was slow.
+ *
  * The prior is made when the job's first round is claimed to be built. It never
  * changes afterwards, whatever becomes of the campaigns that it came from, so
  * that the search can be repeated.
@@ -32,7 +38,7 @@
  * not 0. Needs a coordinator's rights. */
 bool store_gather_winners(Store *store, int64_t most, const volatile gint *stop, GError **error);
 
-/* Counts the campaign's jobs whose prior was not empty. */
+/* Counts the campaign's jobs whose prior was not empty, attempts aside. */
 bool store_count_priors(Store *store, int64_t campaign, int64_t *jobs, GError **error);
 
 /* Sets the prior of those jobs that the worker claimed to build and whose campaign asks for priors. If the database

@@ -12,6 +12,7 @@ struct searcher {
     bool has_first;
     struct perf_config first;
     GArray *prior; /* struct perf_config */
+    GArray *hints; /* struct tried_config: each config once */
     struct search_budget budget;
     search_own_fn *own;
     gconstpointer own_of;
@@ -49,6 +50,7 @@ Searcher *searcher_new(const struct searcher_setup *setup)
     searcher->prior = g_array_new(FALSE, FALSE, sizeof(struct perf_config));
     if (setup->prior_count > 0)
         g_array_append_vals(searcher->prior, setup->prior, (guint)setup->prior_count);
+    searcher->hints = g_array_new(FALSE, FALSE, sizeof(struct tried_config));
     searcher->tries = g_array_new(FALSE, FALSE, sizeof(struct tried_config));
     searcher->places = g_hash_table_new_full(config_hash, config_equal, g_free, NULL);
     searcher->counted = g_hash_table_new(config_hash, config_equal);
@@ -62,6 +64,7 @@ void searcher_free(Searcher *searcher)
     g_hash_table_unref(searcher->counted);
     g_hash_table_unref(searcher->places);
     g_array_unref(searcher->tries);
+    g_array_unref(searcher->hints);
     g_array_unref(searcher->prior);
     g_free(searcher);
 }
@@ -90,6 +93,17 @@ void searcher_observe(Searcher *searcher, const struct search_try *tried)
         return;
     g_hash_table_add(searcher->counted, key);
     searcher->seconds += tried->seconds;
+}
+
+void searcher_hint(Searcher *searcher, const struct perf_config *config, double time)
+{
+    struct tried_config hint = {.config = *config, .time_ms = time};
+    for (guint i = 0; i < searcher->hints->len; i++)
+        if (config_equal(&g_array_index(searcher->hints, struct tried_config, i).config, config)) {
+            g_array_remove_index(searcher->hints, i);
+            break;
+        }
+    g_array_append_val(searcher->hints, hint);
 }
 
 void searcher_forbid(Searcher *searcher, const struct perf_config *config)
@@ -143,16 +157,21 @@ static gint compare_times(gconstpointer a, gconstpointer b)
     return (left > right) - (left < right);
 }
 
-GArray *proposal_order(const struct proposal *proposal)
+GArray *order_of(const GArray *tries)
 {
     GArray *order = g_array_new(FALSE, FALSE, sizeof(struct tried_config *));
-    for (guint i = 0; i < proposal->tries->len; i++) {
-        const struct tried_config *tried = &g_array_index(proposal->tries, struct tried_config, i);
+    for (guint i = 0; i < tries->len; i++) {
+        const struct tried_config *tried = &g_array_index(tries, struct tried_config, i);
         if (isfinite(tried->time_ms))
             g_array_append_val(order, tried);
     }
     g_array_sort(order, compare_times);
     return order;
+}
+
+GArray *proposal_order(const struct proposal *proposal)
+{
+    return order_of(proposal->tries);
 }
 
 typedef void propose_fn(struct proposal *proposal);
@@ -225,6 +244,7 @@ static int propose_by(const Searcher *searcher, propose_fn *propose, int wanted,
         .seed = searcher->seed,
         .tries = searcher->tries,
         .prior = searcher->prior,
+        .hints = searcher->hints,
         .counted = (int)g_hash_table_size(searcher->counted),
         .tries_limit = searcher->budget.tries,
         .wanted = wanted,

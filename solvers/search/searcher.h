@@ -84,6 +84,12 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Searcher, searcher_free)
  * compared with single times of the others. A failure does not replace a time. */
 void searcher_observe(Searcher *searcher, const struct search_try *tried);
 
+/* Tells how the config did before, on the same device in another state of its software: the model of `prior` and
+ * `model` learns from it. It is no result: the config is proposed as any other, and counts for no budget before it is
+ * tried. Times may be in another unit than those of results, all hints in the same; INFINITY for a failure. The newest
+ * hint of a config counts. */
+void searcher_hint(Searcher *searcher, const struct perf_config *config, double time);
+
 /* Excludes a config: it is never proposed, counts as failed whatever was observed of it, and for no budget. */
 void searcher_forbid(Searcher *searcher, const struct perf_config *config);
 

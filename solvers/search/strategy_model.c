@@ -6,6 +6,7 @@
  *     one, and so do failures: how slow a slow config is says nothing about the fast ones.
  *   - Two configs are alike by k = exp(-s d). Each parameter in which they differ adds to d: MODEL_OTHER, and the rest of 1
  *     by how many of its values lie between. s is the likeliest of MODEL_SCALES; MODEL_NOISE is added for each measurement.
+ *   - Hints (searcher_hint()) are read like tries, times the median ratio of the configs that have both.
  *   - Candidates are MODEL_DRAWS new configs drawn from the space, and the new neighbours of the fastest ones.
  *   - Each MODEL_NEAR-th choice is among the neighbours of the fastest config.
  *   - A batch: after each choice the model takes its own expectation for the result (Ginsbourger, Le Riche and
@@ -173,17 +174,56 @@ static gint compare_drawn(gconstpointer a, gconstpointer b)
     return (left->rank > right->rank) - (left->rank < right->rank);
 }
 
-/* The tries that the model reads (struct tried_config *), of those that have the space's form. order: of the ones that
- * succeeded, fastest first. */
-static GArray *tries_to_read(const struct proposal *proposal, const GArray *order)
+static gint compare_doubles(gconstpointer a, gconstpointer b)
+{
+    double left = *(const double *)a, right = *(const double *)b;
+    return (left > right) - (left < right);
+}
+
+/* By how much the logarithms of hints lie below those of results: the median of the configs that have both, 0 where none
+ * has. */
+static double hint_shift(const struct proposal *proposal)
+{
+    g_autoptr(GArray) apart = g_array_new(FALSE, FALSE, sizeof(double));
+    for (guint i = 0; i < proposal->hints->len; i++) {
+        const struct tried_config *hint = &g_array_index(proposal->hints, struct tried_config, i);
+        const struct tried_config *tried = proposal_try(proposal, &hint->config);
+        if (!tried || !isfinite(tried->time_ms) || !isfinite(hint->time_ms))
+            continue;
+        double one = log(tried->time_ms / hint->time_ms);
+        g_array_append_val(apart, one);
+    }
+    g_array_sort(apart, compare_doubles);
+    return apart->len > 0 ? g_array_index(apart, double, apart->len / 2) : 0;
+}
+
+/* What is known of configs (struct tried_config): the tries, and the hints about others as if they were tries. */
+static GArray *known_configs(const struct proposal *proposal)
+{
+    GArray *known = g_array_new(FALSE, FALSE, sizeof(struct tried_config));
+    double factor = exp(hint_shift(proposal));
+    g_array_append_vals(known, proposal->tries->data, proposal->tries->len);
+    for (guint i = 0; i < proposal->hints->len; i++) {
+        struct tried_config hint = g_array_index(proposal->hints, struct tried_config, i);
+        hint.time_ms *= factor;
+        if (!proposal_try(proposal, &hint.config))
+            g_array_append_val(known, hint);
+    }
+    return known;
+}
+
+/* Those that the model reads (struct tried_config *), of the known configs that have the space's form. order: of the
+ * ones that succeeded, fastest first. */
+static GArray *tries_to_read(const struct proposal *proposal, const GArray *known,
+                             const GArray *order)
 {
     GArray *read = g_array_new(FALSE, FALSE, sizeof(const struct tried_config *));
     g_autoptr(GArray) others = g_array_new(FALSE, FALSE, sizeof(struct drawn_try));
     g_autoptr(GHashTable) fast = g_hash_table_new(NULL, NULL);
     for (guint i = 0; i < MIN(order->len, MODEL_TRIES / 2); i++)
         g_hash_table_add(fast, g_array_index(order, struct tried_config *, i));
-    for (guint i = 0; i < proposal->tries->len; i++) {
-        struct tried_config *tried = &g_array_index(proposal->tries, struct tried_config, i);
+    for (guint i = 0; i < known->len; i++) {
+        struct tried_config *tried = &g_array_index(known, struct tried_config, i);
         struct drawn_try other = {config_rank(proposal->seed, &tried->config), tried};
         if (tried->config.count != proposal->space->param_count)
             continue;
@@ -199,12 +239,16 @@ static GArray *tries_to_read(const struct proposal *proposal, const GArray *orde
     return read;
 }
 
-/* Sets the model's points and values; false where nothing can be learned yet. */
-static bool read_tries(struct model *model, const struct proposal *proposal, const GArray *order)
+/* Sets the model's points and values; false where nothing can be learned yet. tried: of the tries that succeeded,
+ * fastest first. */
+static bool read_tries(struct model *model, const struct proposal *proposal,
+                       const GArray *tried_order)
 {
-    g_autoptr(GArray) read = tries_to_read(proposal, order);
+    g_autoptr(GArray) known = known_configs(proposal);
+    g_autoptr(GArray) order = order_of(known);
+    g_autoptr(GArray) read = tries_to_read(proposal, known, order);
     double sum = 0, squares = 0;
-    if (order->len == 0 || read->len == 0)
+    if (tried_order->len == 0 || read->len == 0)
         return false;
     guint at = (guint)((order->len - 1) * MODEL_CLIP);
     double slowest = log(g_array_index(order, const struct tried_config *, at)->time_ms);
@@ -223,7 +267,8 @@ static bool read_tries(struct model *model, const struct proposal *proposal, con
     for (int i = 0; i < model->count; i++)
         model->values[i] = (model->values[i] - mean) / deviation;
     model->best =
-        (log(g_array_index(order, const struct tried_config *, 0)->time_ms) - mean) / deviation;
+        (log(g_array_index(tried_order, const struct tried_config *, 0)->time_ms) - mean) /
+        deviation;
     return true;
 }
 

@@ -1,6 +1,6 @@
 /*
  * The configs that did well elsewhere, in the order given, and then the model, which has learned from them. They replace
- * the draws with which the model begins on its own.
+ * the draws with which the model begins on its own; so do hints about earlier tries.
  */
 #include "solvers/search/strategy_rows.h"
 
@@ -8,7 +8,7 @@
 void propose_from_prior(struct proposal *proposal)
 {
     guint most = proposal->prior->len;
-    bool any = false;
+    bool any = proposal->hints->len > 0;
     if (proposal->tries_limit > 0)
         most = MIN(most, (guint)(proposal->tries_limit + 1) / 2);
     for (guint i = 0; i < most; i++) {

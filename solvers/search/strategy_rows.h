@@ -17,6 +17,7 @@ struct proposal {
     uint64_t seed;
     const GArray *tries; /* struct tried_config: each config once, in the order of the first try */
     const GArray *prior; /* struct perf_config */
+    const GArray *hints; /* struct tried_config: searcher_hint(), each config once */
     int counted;         /* tries that count for the budget of tries */
     int tries_limit;     /* the budget of tries, 0 for none */
     int wanted;          /* how many more configs are wanted */
@@ -32,7 +33,10 @@ bool proposal_knows(const struct proposal *proposal, const struct perf_config *c
 /* The try of this config, NULL for one that was not tried. */
 const struct tried_config *proposal_try(const struct proposal *proposal,
                                         const struct perf_config *config);
-/* The tries that succeeded, struct tried_config *, fastest first; equal times in the order of the tries. */
+/* Those of the tries (struct tried_config) that succeeded, struct tried_config *, fastest first; equal times in the order
+ * of the tries. */
+GArray *order_of(const GArray *tries);
+/* The same of the proposal's tries. */
 GArray *proposal_order(const struct proposal *proposal);
 /* How many tries and taken configs there are that count for the budget of tries. */
 int proposal_count(const struct proposal *proposal);

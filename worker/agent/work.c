@@ -48,6 +48,25 @@ static GArray *read_prior(const struct work *work)
     return prior;
 }
 
+/* How configs did before; texts of other forms, and of configs that are none of this job, are skipped. */
+static GArray *read_attempts(const struct work *work)
+{
+    GArray *attempts = g_array_new(FALSE, FALSE, sizeof(struct tried_config));
+    for (char **text = work->job->attempts; text && *text; text++) {
+        struct tried_config tried = {0};
+        g_auto(GStrv) parts = g_strsplit(*text, "@", 2);
+        char *end;
+        if (!parts[0] || !parts[1] ||
+            !solver_config_parse(work->solver, &work->job->problem, &work->context, parts[0],
+                                 &tried.config, NULL))
+            continue;
+        tried.time_ms = g_ascii_strtod(parts[1], &end);
+        if (end != parts[1] && *end == '\0' && tried.time_ms > 0)
+            g_array_append_val(attempts, tried);
+    }
+    return attempts;
+}
+
 void work_init(struct work *work, struct job *job, const struct target *target, enum pool pool,
                const GPtrArray *quarantine)
 {
@@ -65,6 +84,7 @@ void work_init(struct work *work, struct job *job, const struct target *target, 
     for (guint i = 0; i < quarantine->len; i++)
         fail_quarantined(work, g_ptr_array_index(quarantine, i));
     work->prior = read_prior(work);
+    work->attempts = read_attempts(work);
 }
 
 void work_clear(struct work *work)
@@ -72,6 +92,7 @@ void work_clear(struct work *work)
     g_clear_pointer(&work->key, g_free);
     g_clear_pointer(&work->refusal, g_free);
     g_clear_pointer(&work->prior, g_array_unref);
+    g_clear_pointer(&work->attempts, g_array_unref);
     g_clear_pointer(&work->job, job_free);
 }
 
@@ -107,6 +128,7 @@ static void work_search(const struct work *work, struct search *search)
         .configs_limit = work->job->configs_limit,
         .round_configs = work->job->round_configs,
         .prior = work->prior,
+        .attempts = work->attempts,
         .rounds = work->job->rounds,
         .quarantined = work->job->quarantined,
     };

@@ -24,6 +24,8 @@ struct work {
     struct context context; /* refers to `target`, so a struct work must not be copied or moved */
     /* struct perf_config: the configs of the job's prior that are valid for the job. */
     GArray *prior;
+    /* struct tried_config: those of the job's attempts that are of configs of the job. */
+    GArray *attempts;
     struct round *round; /* the open round, owned by job->rounds */
     /* Clocks, temperature and load of the device while the open round was measured. */
     struct conditions conditions;

@@ -107,6 +107,11 @@ static void job_search_init(struct job_search *job, const struct search *search)
         setup.own_of = search;
     }
     job->searcher = searcher_new(&setup);
+    for (guint i = 0; search->attempts && i < search->attempts->len; i++) {
+        const struct tried_config *attempt =
+            &g_array_index(search->attempts, struct tried_config, i);
+        searcher_hint(job->searcher, &attempt->config, attempt->time_ms);
+    }
     observe_history(job);
 }
 

@@ -1,6 +1,6 @@
 /*
  * Proposes the configs that a job's next round tries. A proposal is a pure function of struct search: the same
- * strategy, seed, prior and stored history give the same configs on any node, so a job replays exactly.
+ * strategy, seed, prior, attempts and stored history give the same configs on any node, so a job replays exactly.
  *
  * A job's first round begins with the default config. Every later round measures the default again before
  * anything else, as the baseline that shows drift; this repetition does not count against the limit.
@@ -34,6 +34,9 @@ struct search {
     int round_configs; /* most new configs in a round, at least 1 */
     /* struct perf_config: configs to try first, the most promising first; NULL for none. */
     const GArray *prior;
+    /* struct tried_config: how configs did before on the target, the newest last, which the strategy `prior` learns
+     * from (searcher_hint()); NULL for none. */
+    const GArray *attempts;
     const GPtrArray *rounds;   /* struct round *: the job's rounds so far, NULL for none */
     const GArray *quarantined; /* struct perf_config: never proposed, NULL for none */
 };

@@ -83,6 +83,15 @@ BEGIN
         LIMIT 16);
 END $$;
 
+-- How the solver's configs did that were tried for the problem on the target before, as texts "CONFIG@MS", "CONFIG@Infinity"
+-- for failed ones, the newest last.
+CREATE OR REPLACE FUNCTION earlier_attempts(its_solver text, problem bigint, its_target text) RETURNS text[]
+LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
+    SELECT coalesce(array_agg(u.config_text || '@' || u.ms ORDER BY u.at), '{}')
+    FROM attempts a CROSS JOIN LATERAL unnest(a.config_texts, a.times_ms) WITH ORDINALITY AS u(config_text, ms, at)
+    WHERE a.solver = its_solver AND a.target = its_target AND a.problem_id = problem
+$$;
+
 -- Returns the priors, unless empty, of jobs that the worker is building, if their campaign
 -- begins searches with priors and their solver uses them. A job without a prior gets one
 -- here, unless a worker built a round of it; rounds that it took over do not count.
@@ -112,7 +121,8 @@ BEGIN
            AND NOT EXISTS (SELECT 1 FROM rounds r WHERE r.campaign_id = campaign
                            AND r.job_id = f.id AND r.fence > 0) THEN
             INSERT INTO priors VALUES (campaign, f.id,
-                                       nearest_winners(f.name, f.problem, f.target))
+                                       nearest_winners(f.name, f.problem, f.target)
+                                       || earlier_attempts(f.name, (f.problem).id, f.target))
             ON CONFLICT DO NOTHING;
         END IF;
         SELECT g.configs INTO given FROM priors g
@@ -205,7 +215,59 @@ BEGIN
       AND k.config_text = o.config_text AND o.place > 10;
 END $$;
 
--- Gathers a campaign's winners and contenders. A config that won before and was measured again keeps
+-- Gathers how each config did that the campaign's jobs with ids over `after` and up to `last` tried. Failures that another
+-- attempt may not have are left out. A config's newest time counts, and a success before a failure.
+CREATE OR REPLACE FUNCTION gather_attempts(campaign bigint, after bigint, last bigint) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+BEGIN
+    INSERT INTO attempts AS k
+    WITH tried AS MATERIALIZED (
+        SELECT DISTINCT ON (s.name, j.problem_id, array_to_string(v.config, ','))
+               s.name AS solver, c.target, j.problem_id, array_to_string(v.config, ',') AS config_text,
+               CASE WHEN t.failure IN (@FAILURE_NONE, @FAILURE_SLOW) THEN t.ms ELSE 'Infinity' END::real AS ms,
+               r.number * 100000 + t.at AS place
+        FROM (SELECT * FROM jobs a WHERE a.campaign_id = campaign AND a.id > after AND a.id <= last OFFSET 0) AS j
+        JOIN campaigns c ON c.id = campaign
+        JOIN solvers s ON s.id = j.solver_id
+        CROSS JOIN LATERAL (SELECT * FROM rounds q WHERE q.campaign_id = campaign AND q.job_id = j.id OFFSET 0) AS r
+        CROSS JOIN LATERAL (SELECT * FROM outcomes q WHERE q.campaign_id = campaign AND q.job_id = j.id
+                            AND q.number = r.number AND NOT q.is_open OFFSET 0) AS o
+        CROSS JOIN LATERAL unnest(o.failures, o.median_ms) WITH ORDINALITY AS t(failure, ms, at)
+        JOIN LATERAL configs_of(r.config_counts, r.config_values) AS v ON v.at = t.at
+        WHERE cardinality(v.config) > 0
+          AND (t.failure IN (@FAILURE_NONE, @FAILURE_SLOW) AND t.ms > 0
+               OR t.failure IN (@FAILURE_NOT_APPLICABLE, @FAILURE_COMPILE_ERROR, @FAILURE_WRONG_RESULT,
+                                @FAILURE_OUT_OF_BOUNDS, @FAILURE_OVER_LIMITS))
+        ORDER BY s.name, j.problem_id, array_to_string(v.config, ','),
+                 t.failure IN (@FAILURE_NONE, @FAILURE_SLOW) DESC, r.number DESC
+    ), everything AS (
+        SELECT t.*, true AS is_new FROM tried t
+        UNION ALL
+        SELECT g.solver, g.target, g.problem_id, u.config_text, u.ms, u.at, false
+        FROM (SELECT DISTINCT t.solver, t.target, t.problem_id FROM tried t) AS g
+        JOIN attempts a ON a.solver = g.solver AND a.target = g.target AND a.problem_id = g.problem_id
+        CROSS JOIN LATERAL unnest(a.config_texts, a.times_ms) WITH ORDINALITY AS u(config_text, ms, at)
+        WHERE NOT EXISTS (SELECT 1 FROM tried t WHERE t.solver = g.solver AND t.problem_id = g.problem_id
+                          AND t.config_text = u.config_text)
+    ), ranked AS (
+        SELECT e.*, row_number() OVER (PARTITION BY e.solver, e.target, e.problem_id
+                                       ORDER BY e.ms, e.config_text COLLATE "C") AS rank
+        FROM everything e
+    ), kept AS (
+        SELECT r.*, row_number() OVER (PARTITION BY r.solver, r.target, r.problem_id
+                                       ORDER BY r.rank <= 80 DESC, r.is_new DESC, r.place DESC) AS number
+        FROM ranked r
+    )
+    SELECT n.solver, n.target, n.problem_id, array_agg(n.config_text ORDER BY n.is_new, n.place),
+           array_agg(n.ms ORDER BY n.is_new, n.place)
+    FROM kept n WHERE n.number <= 160
+    GROUP BY n.solver, n.target, n.problem_id
+    ON CONFLICT (solver, target, problem_id)
+        DO UPDATE SET config_texts = EXCLUDED.config_texts, times_ms = EXCLUDED.times_ms;
+END $$;
+
+-- Gathers a campaign's winners, contenders and attempts. A config that won before and was measured again keeps
 -- its newer time.
 CREATE OR REPLACE FUNCTION gather_winners(campaign bigint, after bigint, batch integer) RETURNS bigint
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET enable_seqscan = off
@@ -231,11 +293,12 @@ BEGIN
         SET config_text = EXCLUDED.config_text, time_ms = EXCLUDED.time_ms
         WHERE EXCLUDED.time_ms < w.time_ms OR EXCLUDED.config_text = w.config_text;
     PERFORM gather_contenders(campaign, after, last);
+    PERFORM gather_attempts(campaign, after, last);
     RETURN last;
 END $$;
 
 -- Gathers the winners of a foreign campaign for these solvers. Its params may be any
--- text: whoever gets one as a prior checks that it is a valid config.
+-- text but one with '@', which marks attempts: whoever gets one as a prior checks that it is a valid config.
 CREATE OR REPLACE FUNCTION gather_foreign_winners(campaign bigint, after bigint, batch integer, names jsonb)
 RETURNS bigint
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET enable_seqscan = off
@@ -252,7 +315,8 @@ BEGIN
     CROSS JOIN LATERAL (SELECT * FROM foreign_params o WHERE o.campaign_id = campaign
                         AND o.problem_id > after AND o.problem_id <= last
                         AND o.solver = ANY (ARRAY(SELECT jsonb_array_elements_text(names)))
-                        AND length(o.params) BETWEEN 1 AND 200 OFFSET 0) AS f
+                        AND length(o.params) BETWEEN 1 AND 200
+                        AND strpos(o.params, '@') = 0 OFFSET 0) AS f
     JOIN problems p ON p.id = f.problem_id
     CROSS JOIN LATERAL (SELECT sizes_of(p) AS sizes OFFSET 0) AS z
     WHERE c.id = campaign

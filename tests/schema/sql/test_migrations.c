@@ -255,6 +255,7 @@ static const struct planned {
     {"forget_outcomes", "bitmapscan seqscan"},
     {"forget_winners", "seqscan"},
     {"former_results", "bitmapscan seqscan"},
+    {"gather_attempts", "bitmapscan hashjoin mergejoin seqscan"},
     {"gather_contenders", "bitmapscan hashjoin mergejoin seqscan"},
     {"gather_foreign_winners", "bitmapscan hashjoin mergejoin seqscan"},
     {"gather_history", "bitmapscan mergejoin nestloop seqscan"},

@@ -322,6 +322,60 @@ static void the_next_configs_are_kept_too(void)
     farm_clear(&farm);
 }
 
+#define ATTEMPTS                                                                                             \
+    "SELECT string_agg(array_to_string(config_texts, ' ') || ' | ' || array_to_string(times_ms, ' '), ', ')" \
+    " FROM attempts"
+
+/* What was tried outlives its campaign, and a job of the same problem is told of it beside its prior. */
+static void a_job_is_told_of_earlier_attempts(void)
+{
+    struct farm farm;
+    g_autoptr(GError) error = NULL;
+    farm_init(&farm, &(struct order){.jobs = 1, .seed = 1, .configs_limit = 3});
+    farm_work(&farm, 0, true, 1);
+    farm_work(&farm, 1, false, 1);
+    gather(farm.store);
+    role_expect_count(farm.store, ATTEMPTS, "0,0 0,1 1,0 1,1 | 2 Infinity 3 Infinity");
+    /* 1,0 counts with its newest time, behind what is known from before. */
+    execute(farm.store,
+            "UPDATE attempts SET config_texts = '{\"9,9\",\"1,0\"}', times_ms = '{Infinity,7}'");
+    execute(farm.store, "UPDATE winner_marks SET final = false, ends = 0");
+    gather(farm.store);
+    role_expect_count(farm.store, ATTEMPTS, "9,9 0,0 0,1 1,0 1,1 | Infinity 2 Infinity 3 Infinity");
+    g_assert_true(store_change_campaign(farm.store, farm.campaign, "drop", &error));
+    create(farm.store, STRATEGY_PRIOR, 1, false);
+    struct job *job = farm_claim_one(&farm, 0, POOL_BUILD);
+    expect_prior(job, "1,0 0,0");
+    g_autofree char *told = job->attempts ? g_strjoinv(" ", job->attempts) : NULL;
+    g_assert_cmpstr(told, ==, "9,9@Infinity 0,0@2 0,1@Infinity 1,0@3 1,1@Infinity");
+    job_free(job);
+    farm_clear(&farm);
+}
+
+/* Of many attempts the 80 fastest stay, and the newest of the others. */
+static void fast_and_new_attempts_stay(void)
+{
+    struct farm farm;
+    farm_init(&farm, &(struct order){.jobs = 1, .seed = 1, .configs_limit = 3});
+    farm_work(&farm, 0, true, 1);
+    farm_work(&farm, 1, false, 1);
+    gather(farm.store);
+    execute(
+        farm.store,
+        "UPDATE attempts SET (config_texts, times_ms) = (SELECT array_agg('7,' || i ORDER BY i),"
+        " array_agg(CASE WHEN i <= 90 THEN 1 + i / 1000.0 WHEN i % 2 = 0 THEN 9 ELSE 'Infinity' END ORDER BY i)"
+        " FROM generate_series(1, 200) AS i)");
+    execute(farm.store, "UPDATE winner_marks SET final = false, ends = 0");
+    gather(farm.store);
+    role_expect_count(
+        farm.store,
+        "SELECT cardinality(config_texts) || ' ' || ('7,80' = ANY (config_texts)) || ' ' ||"
+        " ('7,81' = ANY (config_texts)) || ' ' || ('7,125' = ANY (config_texts)) || ' ' ||"
+        " ('7,124' = ANY (config_texts)) || ' ' || config_texts[160] FROM attempts",
+        "160 true false true false 1,1");
+    farm_clear(&farm);
+}
+
 /* A contender is further away than its winner by its place behind it. */
 static void contenders_come_after_nearer_winners(void)
 {
@@ -482,6 +536,9 @@ int main(int argc, char **argv)
     g_test_add_func("/winners/gather/fastest_of_all_campaigns_counts",
                     fastest_of_all_campaigns_counts);
     g_test_add_func("/winners/gather/the_next_configs_are_kept_too", the_next_configs_are_kept_too);
+    g_test_add_func("/winners/prior/a_job_is_told_of_earlier_attempts",
+                    a_job_is_told_of_earlier_attempts);
+    g_test_add_func("/winners/gather/fast_and_new_attempts_stay", fast_and_new_attempts_stay);
     g_test_add_func("/winners/nearest/contenders_come_after_nearer_winners",
                     contenders_come_after_nearer_winners);
     g_test_add_func("/winners/gather/campaigns_are_gathered_as_they_go",

@@ -56,6 +56,40 @@ static void it_learns_where_configs_fail(void)
     g_assert_cmpint(failed, <, tries / 3); /* a draw: nearly half */
 }
 
+/* Hints of another unit teach as tries do, though nearly nothing was tried yet; they are no tries themselves. */
+static void it_learns_from_hints(void)
+{
+    int sums = 0;
+    for (uint64_t seed = 0; seed < 10; seed++) {
+        g_autoptr(Searcher) searcher = new_search(seed);
+        struct perf_config next[9];
+        for (int i = 0; i < 8; i++)
+            made_observe(searcher, &(struct perf_config){3, {1, 1, 1 + i % 2 + i / 2 % 2 * 5}}, 1);
+        for (int32_t i = 0; i < 12; i++) {
+            struct perf_config config = {3, {1 + i % 3, 1 + i / 3 % 2, 1 + i / 6}};
+            searcher_hint(searcher, &config, 1);
+            searcher_hint(searcher, &config,
+                          1000 *
+                              exp(-0.3 * (config.values[0] + config.values[1] + config.values[2])));
+        }
+        g_assert_cmpint(searcher_propose(searcher, 1, next), ==, 1);
+        sums += next[0].values[0] + next[0].values[1] + next[0].values[2];
+    }
+    g_test_message("mean sum %g", sums / 10.0);
+    g_assert_cmpint(sums, >, 7 * 10); /* the largest of a hint is 7, and most are below */
+}
+
+static void a_hint_is_no_try(void)
+{
+    struct searcher_setup setup = {
+        .space = &made_space, .strategy = SEARCH_EXHAUSTIVE, .budget.tries = 2};
+    g_autoptr(Searcher) searcher = searcher_new(&setup);
+    struct perf_config config = {3, {1, 1, 1}}, next[4];
+    searcher_hint(searcher, &config, 5);
+    g_assert_cmpint(searcher_propose(searcher, 4, next), ==, 2);
+    g_assert_true(perf_config_equal(&next[0], &config));
+}
+
 /* More tries than the model reads, and a batch larger than it chooses. */
 static void long_searches_and_large_batches_end(void)
 {
@@ -72,6 +106,8 @@ int main(int argc, char **argv)
     g_test_set_nonfatal_assertions();
     g_test_add_func("/model/it_goes_where_the_times_point", it_goes_where_the_times_point);
     g_test_add_func("/model/it_learns_where_configs_fail", it_learns_where_configs_fail);
+    g_test_add_func("/model/it_learns_from_hints", it_learns_from_hints);
+    g_test_add_func("/model/a_hint_is_no_try", a_hint_is_no_try);
     g_test_add_func("/model/long_searches_and_large_batches_end",
                     long_searches_and_large_batches_end);
     return g_test_run();

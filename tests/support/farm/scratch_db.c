@@ -143,7 +143,7 @@ Store *scratch_store(void)
         " DELETE FROM workers; UPDATE lease_watch SET looked_at = '-infinity';"
         " DELETE FROM golden_rows; DELETE FROM golden_proposed; DELETE FROM golden_versions;"
         " DELETE FROM golden_policies; DELETE FROM events; DELETE FROM kernels; DELETE FROM quarantine; DELETE FROM networks;"
-        " DELETE FROM winners; DELETE FROM contenders; DELETE FROM winner_marks; DELETE FROM winner_versions; DELETE FROM last_winners;"
+        " DELETE FROM winners; DELETE FROM contenders; DELETE FROM attempts; DELETE FROM winner_marks; DELETE FROM winner_versions; DELETE FROM last_winners;"
         " DELETE FROM history; DELETE FROM history_series; DELETE FROM history_versions; DELETE FROM history_marks; DELETE FROM history_nights;"
         " UPDATE history_retention SET (dense_days, weekly_days, weeks_done, months_done) = (90, 730, '-infinity', '-infinity');"
         " DELETE FROM problem_tags; DELETE FROM problems; DELETE FROM solvers;"

@@ -285,6 +285,33 @@ static void test_configs_of_another_search_do_not_count_but_for_the_default(void
     }
 }
 
+/* Five of the configs did well before, and all others failed: those five are tried first. */
+static void test_attempts_steer_the_search(void)
+{
+    struct search_job f;
+    int default_index;
+    search_job_init(&f, &tunable, "prior", 0, 0, 4);
+    g_free(search_job_next(&f, &default_index));
+    struct round *round = f.rounds->pdata[0];
+    for (int i = 0; i < round->config_count; i++)
+        round->outcomes[i] = (struct outcome){
+            .failure = FAILURE_NONE, .median_ms = round->configs[i].values[0] == 1 ? 1 : 10};
+    g_autoptr(GArray) attempts = g_array_new(FALSE, FALSE, sizeof(struct tried_config));
+    for (int32_t i = 0; i < 20; i++) {
+        struct tried_config attempt = {{2, {1 + i / 5, 1 + i % 5}}, i / 5 == 0 ? 0.1 : INFINITY};
+        g_array_append_val(attempts, attempt);
+    }
+    f.search.attempts = attempts;
+    g_autoptr(GArray) next = search_propose(&f.search, &default_index);
+    int fast = 0;
+    for (guint i = 0; i < next->len; i++)
+        fast += g_array_index(next, struct perf_config, i).values[0] == 1;
+    for (int i = 0; i < round->config_count; i++)
+        fast += round->configs[i].values[0] == 1;
+    g_assert_cmpint(fast, >=, 4); /* a draw: 2.5 */
+    search_job_clear(&f);
+}
+
 static void test_untunable_solver_has_one_round(void)
 {
     struct search_job f;
@@ -443,6 +470,7 @@ int main(int argc, char **argv)
     g_test_add_func("/search/quarantined_configs_are_not_proposed", test_quarantined_is_left_out);
     g_test_add_func("/search/of_another_search_only_the_default_counts",
                     test_configs_of_another_search_do_not_count_but_for_the_default);
+    g_test_add_func("/search/attempts_steer_the_search", test_attempts_steer_the_search);
     g_test_add_func("/search/untunable_solver_has_one_round", test_untunable_solver_has_one_round);
     g_test_add_func("/search/own/replaces_the_strategy", test_own_search_replaces_the_strategy);
     g_test_add_func("/search/own/exhaustive_ignores_it", test_exhaustive_has_no_own_search);
