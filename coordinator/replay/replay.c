@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "coordinator/replay/replay_prior.h"
 #include "solvers/search/searcher.h"
 
 #define BLIND_BATCH 512
@@ -16,74 +17,6 @@ const struct replay_mark replay_marks[REPLAY_MARK_COUNT] = {
 static const struct recorded_config *config_at(const struct recorded_space *space, int index)
 {
     return &g_array_index(space->configs, struct recorded_config, index);
-}
-
-/* ---- priors ---- */
-
-struct known {
-    int index;
-    double time;
-};
-
-static int compare_known(gconstpointer a, gconstpointer b)
-{
-    const struct known *left = a, *right = b;
-    if (left->time != right->time)
-        return left->time < right->time ? -1 : 1;
-    return left->index - right->index;
-}
-
-/* What is known of another space, the fastest first (struct known): all of it, or what its own search has tried,
- * with the times that this search observed. */
-static GArray *known_of(const struct recorded_space *other, int tries, uint64_t seed)
-{
-    GArray *known = g_array_new(FALSE, FALSE, sizeof(struct known));
-    const struct replay_setup setup = {
-        .space = other, .strategy = SEARCH_PRIOR, .budget.tries = tries, .batch = REPLAY_BATCH};
-    struct replay_run *run = tries > 0 ? replay_once(&setup, seed) : NULL;
-    guint count = run ? run->tries->len : other->configs->len;
-    for (guint i = 0; i < count; i++) {
-        struct known one = {(int)i, config_at(other, run ? 0 : (int)i)->time_ms};
-        if (run) {
-            const struct replay_try *tried = &g_array_index(run->tries, struct replay_try, i);
-            one = (struct known){tried->index, tried->observed_ms};
-        }
-        if (isfinite(one.time))
-            g_array_append_val(known, one);
-    }
-    g_array_sort(known, compare_known);
-    if (run)
-        replay_run_free(run);
-    return known;
-}
-
-static bool has_config(const GArray *configs, const struct perf_config *config)
-{
-    for (guint i = 0; i < configs->len; i++)
-        if (perf_config_equal(&g_array_index(configs, struct perf_config, i), config))
-            return true;
-    return false;
-}
-
-/* The prior's configs (struct perf_config): the best of each other space, then the second best, and so on. */
-static GArray *prior_configs(const struct replay_setup *setup, uint64_t seed)
-{
-    const struct replay_prior *prior = setup->prior;
-    GArray *configs = g_array_new(FALSE, FALSE, sizeof(struct perf_config));
-    g_autoptr(GPtrArray) known = g_ptr_array_new_with_free_func((GDestroyNotify)g_array_unref);
-    for (guint o = 0; prior && o < prior->others->len; o++)
-        g_ptr_array_add(known, known_of(g_ptr_array_index(prior->others, o), prior->tries, seed));
-    for (guint rank = 0; prior && rank < (guint)prior->best; rank++)
-        for (guint o = 0; o < known->len; o++) {
-            const GArray *list = g_ptr_array_index(known, o);
-            struct perf_config config;
-            if (configs->len < (guint)prior->most && rank < list->len &&
-                recorded_space_translate(setup->space, g_ptr_array_index(prior->others, o),
-                                         g_array_index(list, struct known, rank).index, &config) &&
-                !has_config(configs, &config))
-                g_array_append_val(configs, config);
-        }
-    return configs;
 }
 
 /* ---- one search ---- */
@@ -124,28 +57,39 @@ static void note_marks(const struct recorded_space *space, struct replay_run *ru
         }
 }
 
+/* Whether the run has come as close as it shall. */
+static bool is_over(const struct replay_setup *setup, const struct replay_run *run)
+{
+    return !setup->goes_on &&
+           isfinite(run->tries_to[setup->ends_at_1pct ? REPLAY_1PCT : REPLAY_OPTIMUM]);
+}
+
 struct replay_run *replay_once(const struct replay_setup *setup, uint64_t seed)
 {
     const struct recorded_space *space = setup->space;
-    g_autoptr(GArray) prior = prior_configs(setup, seed);
+    g_autoptr(GArray) made = setup->given ? NULL : replay_prior_configs(setup, seed);
+    const GArray *prior = setup->given ? setup->given : made;
     g_autoptr(Searcher) searcher = begin(setup, prior, seed);
     int batch = batch_of(setup);
-    const enum replay_mark_id last = setup->ends_at_1pct ? REPLAY_1PCT : REPLAY_OPTIMUM;
+    for (guint i = 0; setup->hints && i < setup->hints->len; i++) {
+        const struct tried_config *hint = &g_array_index(setup->hints, struct tried_config, i);
+        searcher_hint(searcher, &hint->config, hint->time_ms);
+    }
     g_autofree struct perf_config *configs = g_new(struct perf_config, batch);
     struct replay_run *run = g_new0(struct replay_run, 1);
+    uint64_t noise = setup->night > 0 ? search_mix(seed, (uint64_t)setup->night) : seed;
     double seconds = 0;
     int count;
     run->seed = seed;
     run->tries = g_array_new(FALSE, FALSE, sizeof(struct replay_try));
     for (int mark = 0; mark < REPLAY_MARK_COUNT; mark++)
         run->tries_to[mark] = run->seconds_to[mark] = INFINITY;
-    while (!isfinite(run->tries_to[last]) &&
-           (count = searcher_propose(searcher, batch, configs)) > 0)
-        for (int i = 0; i < count && !isfinite(run->tries_to[last]); i++) {
+    while (!is_over(setup, run) && (count = searcher_propose(searcher, batch, configs)) > 0)
+        for (int i = 0; i < count && !is_over(setup, run); i++) {
             struct replay_try tried = {.index = recorded_space_find(space, &configs[i])};
             g_assert(tried.index >= 0);
             const struct recorded_config *config = config_at(space, tried.index);
-            tried.observed_ms = recorded_space_observe(space, tried.index, seed);
+            tried.observed_ms = recorded_space_observe(space, tried.index, noise);
             seconds += config->seconds;
             g_array_append_val(run->tries, tried);
             searcher_observe(searcher, &(struct search_try){.config = configs[i],

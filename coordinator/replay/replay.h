@@ -34,23 +34,34 @@ extern const struct replay_mark replay_marks[REPLAY_MARK_COUNT];
 
 /* What a prior is made of: the best configs of other spaces, as the product's own priors are. */
 struct replay_prior {
-    const GPtrArray *others; /* struct recorded_space *, the nearest first */
-    int best;                /* how many configs each of them gives, the fastest first; from 1 */
-    int most;                /* how many configs the prior holds; from 1 */
-    /* Configs that the other space's own search has tried: the best of these are given. 0: all were tried. */
+    const GPtrArray
+        *others; /* struct recorded_space *; of equally near ones the earlier comes first */
+    int best;    /* how many configs each of them gives, the fastest first; from 1 */
+    int most;    /* how many configs the prior holds; from 1 */
+    /* Configs that a campaign of the other space has tried, by the strategy `prior`: the best of these are given.
+     * 0: all were tried. */
     int tries;
+    /* Campaigns of the other space, each afresh and with so many tries; one where it is 0. Every one begins with the
+     * best configs of those before it. */
+    int campaigns;
 };
 /* As the product stores and reads them (schema/store/store_winners.h). */
 #define REPLAY_PRIOR_BEST 10
 #define REPLAY_PRIOR_MOST 16
+#define REPLAY_ATTEMPTS   160
 
 struct replay_setup {
     const struct recorded_space *space;
     enum strategy_id strategy;
     const struct replay_prior *prior; /* NULL for none */
-    struct search_budget budget;      /* when a search ends, beside its optimum */
-    bool ends_at_1pct;                /* a search ends at 1 %, not at the optimum */
-    int batch;                        /* from 1 */
+    const GArray *given; /* struct perf_config: the prior itself, instead of `prior`; or NULL */
+    const GArray
+        *hints; /* struct tried_config: what is known from before (searcher_hint()); or NULL */
+    struct search_budget budget; /* when a search ends, beside its optimum */
+    bool ends_at_1pct;           /* a search ends at 1 %, not at the optimum */
+    bool goes_on;                /* only its budget ends a search */
+    int night;                   /* equal seeds of other nights search with other noise */
+    int batch;                   /* from 1 */
 };
 
 struct replay_try {

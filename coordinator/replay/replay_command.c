@@ -17,7 +17,7 @@ struct arguments {
     char **priors, **strategies, **others;
     char *space, *trace, *note, *folder;
     gint64 record;
-    int seeds, tries, batch, prior_best, prior_tries;
+    int seeds, tries, batch, prior_best, prior_tries, prior_campaigns;
     double seconds, gain; /* gain in per cent */
     gboolean partial, as_json;
 };
@@ -73,7 +73,8 @@ static bool read_spaces(struct replay *replay, GError **error)
     replay->prior = (struct replay_prior){.others = replay->others,
                                           .best = a->prior_best,
                                           .most = REPLAY_PRIOR_MOST,
-                                          .tries = a->prior_tries};
+                                          .tries = a->prior_tries,
+                                          .campaigns = a->prior_campaigns};
     return good;
 }
 
@@ -139,8 +140,9 @@ static json_t *prior_json(const struct replay *replay)
     for (guint i = 0; i < replay->others->len; i++)
         json_array_append_new(paths,
                               json_string(((const RecordedSpace *)replay->others->pdata[i])->path));
-    return json_pack("{s:o, s:i, s:i, s:i}", "files", paths, "best", replay->prior.best, "most",
-                     replay->prior.most, "tries", replay->prior.tries);
+    return json_pack("{s:o, s:i, s:i, s:i, s:i}", "files", paths, "best", replay->prior.best,
+                     "most", replay->prior.most, "tries", replay->prior.tries, "campaigns",
+                     replay->prior.campaigns);
 }
 
 static void show(struct replay *replay)
@@ -272,6 +274,10 @@ static bool check(const struct arguments *a, GError **error)
         return cli_misuse(error, "--seeds takes a number from 1 to %d", SEEDS_MOST);
     if (a->tries < 0 || a->prior_tries < 0)
         return cli_misuse(error, "--tries and --prior-tries take a number from 0 on");
+    if (a->prior_campaigns < 1 || (a->prior_campaigns > 1 && a->prior_tries == 0))
+        return cli_misuse(error,
+                          "--prior-campaigns takes a number from 1 on, and --prior-tries for "
+                          "the configs of each");
     if (!(a->seconds >= 0 && isfinite(a->seconds)))
         return cli_misuse(error, "--seconds takes a number from 0 on");
     if (!(a->gain >= 0 && a->gain <= 100))
@@ -285,11 +291,12 @@ static bool check(const struct arguments *a, GError **error)
 
 int command_replay(int argc, char **argv)
 {
-    struct arguments a = {.seeds = 100, .batch = REPLAY_BATCH, .prior_best = REPLAY_PRIOR_BEST};
+    struct arguments a = {
+        .seeds = 100, .batch = REPLAY_BATCH, .prior_best = REPLAY_PRIOR_BEST, .prior_campaigns = 1};
     const GOptionEntry options[] = {
         {"prior", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &a.priors,
          "a recorded space of the same parameters, another device's or problem's: `prior` begins with its best "
-         "configs; may be repeated, the nearest first, or have several files",
+         "configs; may be repeated, or have several files",
          "FILE..."},
         {"strategy", 's', 0, G_OPTION_ARG_STRING_ARRAY, &a.strategies,
          "this strategy (all); may be repeated", "S"},
@@ -311,6 +318,9 @@ int command_replay(int argc, char **argv)
          "how many configs each file of --prior gives (10)", "N"},
         {"prior-tries", 0, 0, G_OPTION_ARG_INT, &a.prior_tries,
          "the best of so many tries of each file's own search; 0: of all its configs (0)", "N"},
+        {"prior-campaigns", 0, 0, G_OPTION_ARG_INT, &a.prior_campaigns,
+         "the best of so many campaigns of --prior-tries each, every one begun with what those before it found (1)",
+         "N"},
         {"record", 0, 0, G_OPTION_ARG_INT64, &a.record,
          "write the spaces that this campaign tried as files, one for each job", "ID"},
         {"output", 'o', 0, G_OPTION_ARG_FILENAME, &a.folder, "with --record: the files' folder",
