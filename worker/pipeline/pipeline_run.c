@@ -15,8 +15,9 @@
 #include "worker/protocol/target_json.h"
 
 #define STEP_PASSES 7 /* runs of the network in which each step is timed by itself */
-/* Turns of several pipelines. Fewer than 6 give no interval of a median (statistics.h). */
-#define TURNS_MIN   7
+/* Turns of several pipelines. The interval of a median of 15 leaves out the 3 least and the 3 largest values
+ * (statistics.h), so that as many disturbed turns do not hide a difference. */
+#define TURNS_MIN   15
 #define TURNS_MAX   101
 #define TURN_MS     10 /* the runs of a reading take about so long, so that turns are many */
 

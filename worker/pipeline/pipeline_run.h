@@ -22,7 +22,7 @@ json_t *pipeline_run(struct device *device, struct eval_kernels *kernels, double
  * The same for a "pipelines" request: several pipelines that are in memory at once, run for their outputs one after the
  * other, and timed in turns. In each turn each pipeline is read as a whole and once step by step, after a run that does not
  * count; another one begins each turn. So whatever changes on the device meanwhile hits all of them, and times of the same
- * turn can be compared. There are at least 7 turns and at most 101, until "sample_seconds" of device time for each
+ * turn can be compared. There are at least 15 turns and at most 101, until "sample_seconds" of device time for each
  * pipeline are spent. A pipeline that is wrong takes no turns. If the device has no room for all at once, they are
  * run one by one as pipeline_run() does, and "no_room" says why.
  */

@@ -1,6 +1,7 @@
 #include "coordinator/network/autotune/autotune.h"
 
 #include "coordinator/cli/cli.h"
+#include "coordinator/network/autotune/finals.h"
 #include "coordinator/network/autotune/trial.h"
 #include "coordinator/plan/plan.h"
 #include "schema/monitor/version.h"
@@ -420,12 +421,22 @@ static bool check_pins(const struct autotune *tune, const GArray *planned, GErro
     return plans->len == 0 || pins_check(tune->pins, plans, &tune->tuning.machine.target, error);
 }
 
+static enum autotune_end run_finals(struct autotune *tune, GError **error)
+{
+    int caught = 0;
+    if (!finals_run(tune, &caught, error))
+        return AUTOTUNE_FAILED;
+    return caught ? AUTOTUNE_INTERRUPTED : AUTOTUNE_DONE;
+}
+
 enum autotune_end autotune_run(struct autotune *tune, GError **error)
 {
     enum autotune_end end = AUTOTUNE_DONE;
     g_autoptr(GArray) planned = plan_all(tune);
     if (!check_pins(tune, planned, error))
         return AUTOTUNE_FAILED;
+    if (planned->len > 0)
+        finals_forget(&tune->file);
     for (guint i = 0; i < planned->len && end == AUTOTUNE_DONE; i++) {
         const struct planned *next = &g_array_index(planned, struct planned, i);
         g_autofree char *knobs = combination_text(next->values);
@@ -440,7 +451,9 @@ enum autotune_end autotune_run(struct autotune *tune, GError **error)
         if (end != AUTOTUNE_FAILED && !write_file(tune, error))
             return AUTOTUNE_FAILED;
     }
-    if (planned->len == 0 && !write_file(tune, error))
+    if (end == AUTOTUNE_DONE)
+        end = run_finals(tune, error);
+    if (end != AUTOTUNE_FAILED && !write_file(tune, error))
         return AUTOTUNE_FAILED;
     return end;
 }

@@ -45,6 +45,35 @@ static void print_combination(const struct tuned_combination *c, bool wins)
            c->max_error, c->cosine, 100 * c->top1);
 }
 
+static void print_final(const struct tuned_combination *c, bool wins)
+{
+    struct combination values;
+    tuned_combination_values(c, &values);
+    printf("%s%-6s %-10s %-11s %12.4f", wins ? "* " : "  ", values.values[KNOB_DTYPE],
+           values.values[KNOB_LAYOUT], values.values[KNOB_FUSION], c->final_ms);
+    if (!wins)
+        printf("  %.2f (%.2f to %.2f) of the winner's%s", c->final_ratio, c->final_low,
+               c->final_high, c->final_low <= 1 ? ", which is within the noise" : "");
+    putchar('\n');
+}
+
+static void print_finals(const struct tuned_file *file)
+{
+    bool any = false;
+    for (int i = 0; i < file->count; i++) {
+        const struct tuned_combination *c = &file->combinations[i];
+        if (c->final_ms <= 0)
+            continue;
+        if (!any)
+            printf("\nthe quickest again, in %" G_GINT64_FORMAT
+                   " turns that each of them took part in (median ms, ratio with its 95 %% "
+                   "interval):\n",
+                   c->final_turns);
+        any = true;
+        print_final(c, i == file->winner);
+    }
+}
+
 static void print_text(const struct autotune *tune)
 {
     const struct tuned_file *file = &tune->file;
@@ -56,6 +85,7 @@ static void print_text(const struct autotune *tune)
     printf(
         "\npipeline: the whole network run in order. sum: its steps, each alone with cold caches.\n"
         "error, cosine, top1: outputs against the network in FP32 on the host.\n");
+    print_finals(file);
     if (file->winner < 0)
         return;
     const char *words[] = {"run-network", tune->model->wish->path, "--apply", tune->path, NULL};

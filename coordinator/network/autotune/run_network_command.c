@@ -120,6 +120,7 @@ static struct choice *choose_applied(const struct run_network *run, const struct
         choice->median_ms = tuned->alone_ms;
         choice->spread = tuned->spread;
         choice->is_estimated = tuned->estimated;
+        choice->is_exchanged = tuned->exchanged;
     }
     return choice;
 }

@@ -116,7 +116,8 @@ static void take_steps(const struct trial *trial, struct tuned_combination *comb
         step->spread = choice->spread;
         step->pipeline_ms = number_of(json_array_get(steps, (size_t)i), "median_ms");
         step->estimated = choice->is_estimated;
-        step->pinned = choice->median_ms <= 0 && !choice->is_estimated;
+        step->pinned = choice->median_ms <= 0 && !choice->is_estimated && !choice->is_exchanged;
+        step->exchanged = choice->is_exchanged;
         combination->sum_ms += choice->median_ms > 0 ? step->alone_ms : step->pipeline_ms;
     }
 }

@@ -48,12 +48,14 @@ static const struct field step_fields[] = {
     COUNT(tuned_step, revision, "The solver's revision"),
     COUNT(tuned_step, workspace_bytes, "Bytes of workspace that the config needs"),
     NUMBER(tuned_step, alone_ms,
-           "Median of its time alone in ms, with cold caches; 0 if pinned or estimated"),
+           "Median of its time alone in ms, with cold caches; 0 if pinned, estimated or exchanged"),
     NUMBER(tuned_step, spread, "Interquartile range of these times divided by their median"),
     NUMBER(tuned_step, pipeline_ms, "Median of its time in ms in its place in the pipeline"),
     YES(tuned_step, pinned, "The user pinned solver and config"),
     YES(tuned_step, estimated,
         "No config was measured alone: the solver with the best estimate stands in, untuned"),
+    YES(tuned_step, exchanged,
+        "The config won in another combination, and was quicker in this place; it has no time alone"),
 };
 static const struct field_object step_object = {
     .name = "step",
@@ -80,6 +82,15 @@ static const struct field combination_fields[] = {
     NUMBER(tuned_combination, launches_ms, "Median time in ms, launch by launch"),
     NUMBER(tuned_combination, host_ms, "Time of one run in ms by the host's clock"),
     COUNT(tuned_combination, readings, "Readings of the pipeline's time"),
+    NUMBER(
+        tuned_combination, final_ms,
+        "Median time in ms of the pipeline measured again, in turns with the other quickest ones; 0 "
+        "if it was not"),
+    NUMBER(tuned_combination, final_ratio,
+           "How many times as long it took then as the winner in the same turn: the median"),
+    NUMBER(tuned_combination, final_low, "The lower end of that median's 95 % interval"),
+    NUMBER(tuned_combination, final_high, "Its upper end"),
+    COUNT(tuned_combination, final_turns, "The number of these turns"),
     YES(tuned_combination, graph, "pipeline_ms is of one graph launch"),
     COUNT(tuned_combination, arena_bytes, "Bytes of the arena of all activations"),
     COUNT(tuned_combination, arena_bound_bytes, "The least that any arena can have"),
@@ -243,13 +254,21 @@ struct tuned_combination *tuned_file_add(struct tuned_file *file,
     return added;
 }
 
+/* Whether a precedes b: times of the second measurement can be compared with one another, and count first. */
+static bool is_better(const struct tuned_combination *a, const struct tuned_combination *b)
+{
+    if ((a->final_ms > 0) != (b->final_ms > 0))
+        return a->final_ms > 0;
+    return a->final_ms > 0 ? a->final_ms < b->final_ms : a->pipeline_ms < b->pipeline_ms;
+}
+
 void tuned_file_choose(struct tuned_file *file)
 {
     file->winner = -1;
     for (int i = 0; i < file->count; i++) {
         const struct tuned_combination *c = &file->combinations[i];
         if (c->state == COMBINATION_MEASURED &&
-            (file->winner < 0 || c->pipeline_ms < file->combinations[file->winner].pipeline_ms))
+            (file->winner < 0 || is_better(c, &file->combinations[file->winner])))
             file->winner = i;
     }
 }

@@ -24,10 +24,11 @@ struct tuned_step {
     char *problem; /* its key */
     char *solver, *config;
     gint64 revision, workspace_bytes;
-    double alone_ms, spread; /* measured alone, caches cold; 0 if it was pinned or estimated */
+    double alone_ms, spread; /* measured alone, caches cold; 0 if pinned, estimated or exchanged */
     double pipeline_ms;      /* in its place in the pipeline */
     gboolean pinned;
     gboolean estimated; /* no config was measured: the solver with the best estimate stands in */
+    gboolean exchanged; /* the config won in another combination, and was quicker here, in place */
 };
 
 struct tuned_combination {
@@ -40,6 +41,10 @@ struct tuned_combination {
     /* The pipeline as one: its quickest form, and by single launches; 0 if it did not run. */
     double pipeline_ms, pipeline_min_ms, pipeline_spread, launches_ms, host_ms;
     gint64 readings;
+    /* Measured again, in turns with the other quickest ones: the pipeline's time; how many times as long it takes as
+     * the winner in the same turn, with the 95 % interval; the number of turns. 0 where it was not. */
+    double final_ms, final_ratio, final_low, final_high;
+    gint64 final_turns;
     gboolean graph; /* pipeline_ms is that of one graph launch */
     gint64 arena_bytes, arena_bound_bytes, weight_bytes, packed_bytes;
     /* Against the same network in FP32 on the host: the largest and the mean difference of an output, divided by the
@@ -77,7 +82,8 @@ struct tuned_combination *tuned_file_find(const struct tuned_file *file,
 struct tuned_combination *tuned_file_add(struct tuned_file *file,
                                          const struct combination *combination);
 void tuned_combination_clear(struct tuned_combination *combination);
-/* Marks the measured combination with the shortest pipeline as the winner. */
+/* Marks the winner: of the combinations that were measured again the one with the shortest time then; if none was, the
+ * measured one with the shortest pipeline. */
 void tuned_file_choose(struct tuned_file *file);
 void tuned_combination_values(const struct tuned_combination *combination,
                               struct combination *values);

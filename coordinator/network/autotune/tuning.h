@@ -17,6 +17,7 @@ struct choice {
     int64_t workspace_bytes;
     double median_ms, spread; /* 0 if it was not measured alone */
     bool is_estimated;        /* by choice_by_estimate() */
+    bool is_exchanged;        /* it won for another step, and was quicker here */
 };
 
 void choice_free(struct choice *choice); /* NULL is allowed */

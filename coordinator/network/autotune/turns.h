@@ -21,7 +21,7 @@ struct turns_ratio {
 
 /* The ratios of[i] / to[i] over `turns` turns. */
 void turns_compare(const double *of, const double *to, int turns, struct turns_ratio *ratio);
-/* Whether the times may be equal: the interval holds 1, or there is none. */
+/* Whether the times may be equal: the interval holds 1, or the turns were too few for one. */
 bool turns_within_noise(const struct turns_ratio *ratio);
 /* "0.98 (0.95 to 1.02)"; "-" without turns. Returns text. */
 const char *turns_ratio_text(const struct turns_ratio *ratio, char text[TURNS_RATIO_TEXT]);

@@ -185,7 +185,7 @@ $answer = decode_json($output);
 is $answer->{no_room}, undef, 'all are in memory at once';
 is scalar @{$answer->{pipelines}}, 3, 'each has its answer';
 my $turns = @{$answer->{pipelines}[0]{launches}{turns_ms}};
-cmp_ok $turns, '>=', 7, 'turns are as many as an interval needs';
+cmp_ok $turns, '>=', 15, 'turns are so many that three disturbed ones do not matter';
 is join(' ', @{$answer->{order}}), join(' ', map { my $t = $_; map { ($t + $_) % 3 } 0 .. 2 } 0 .. $turns - 1),
     'they take turns, and another one begins each turn';
 for my $one (@{$answer->{pipelines}}) {
