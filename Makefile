@@ -316,6 +316,12 @@ export SKIPJACK_MONITOR_DOUBLE := $(CURDIR)/$(monitor_double)
 export SKIPJACK_FUZZERS := $(CURDIR)/$(sanitized_build)/tests/fuzz
 export SKIPJACK_DATA
 
+# The database that tests of the store begin with.
+cluster := $(BUILD)/tests/cluster
+export SKIPJACK_TEST_CLUSTER := $(CURDIR)/$(cluster)
+$(cluster).made: tests/make-cluster $(BUILD)/gen/migrations.c $(BUILD)/gen/definitions.c | $(BUILD)/skipjack
+	$(call run,CLUSTER) tests/make-cluster $(BUILD)/skipjack $(cluster) && touch $@
+
 # Programs that run once for each name that they list, under that name: the family's for each solver of the
 # table, and what compiles defaults for each kin of GPUs.
 family := $(BUILD)/tests/kernels/family
@@ -354,7 +360,7 @@ endef
 test:
 	$(DEPS) test
 	$(parallel) $(BUILD)/skipjack $(BUILD)/skipjack-faults $(year_programs) $(call programs_of,$(rooms) faults chaos) \
-		$(family)/.made $(kin)/.made $(machine_test)
+		$(family)/.made $(kin)/.made $(cluster).made $(machine_test)
 	$(if $(TESTS),,$(make_sanitized) sanitized-tests fuzzers)
 	$(if $(TESTS)$(if $(SKIPJACK_TEST_LONG),,short),,$(make_thread_tests) thread-tests)
 	$(call prove,$(or $(TESTS),$(kin)/* $(family)/* $(call tests_of,$(rooms) faults chaos fuzz deploy .) $(sanitized_tests) \
@@ -364,11 +370,14 @@ test-long: export SKIPJACK_TEST_LONG := 1
 test-long: TEST_SECONDS := 3600
 test-long: test
 
+# They do without the program, and without what it makes.
+test-schema test-faults: export SKIPJACK_TEST_CLUSTER :=
+
 test-%: FORCE
 	$(DEPS) test
 	$(parallel) libraries $(filter %/lib$*.a,$(call archives,$(rooms) $(parts))) $(call programs_of,$*) $(machine_test) \
 		$(if $(filter kernels,$*),$(family)/.made $(kin)/.made) \
-		$(if $(filter worker coordinator deploy export,$*),$(BUILD)/skipjack) $(if $(filter coordinator,$*),$(year_programs)) $(if $(filter faults,$*),$(BUILD)/skipjack-faults)
+		$(if $(filter worker coordinator deploy export,$*),$(BUILD)/skipjack $(cluster).made) $(if $(filter coordinator,$*),$(year_programs)) $(if $(filter faults,$*),$(BUILD)/skipjack-faults)
 	$(call prove,$(if $(filter kernels,$*),$(kin)/* $(family)/*) $(call tests_of,$*))
 
 # A farm in chaos for minutes: make test-chaos SEED=7 KEEP=folder. make test has the short form.
