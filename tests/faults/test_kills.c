@@ -23,8 +23,8 @@ static const char problems[] = "16-12-12-3x3-16-12-12-1-1x1-1x1-1x1-0-NCHW-FP32-
  * a space and one with a single config. */
 static const struct kind {
     const char *request[7], *tune[7];
-} on_cpu = {{"--configs", "5", "--seed", "3", "--solvers", "ConvCpuDirect,ConvDirectNaive", NULL},
-            {"--configs", "5", "--seed", "3", "--solvers",
+} on_cpu = {{"--configs", "3", "--seed", "3", "--solvers", "ConvCpuDirect,ConvDirectNaive", NULL},
+            {"--configs", "3", "--seed", "3", "--solvers",
              "ConvCpuDirect,ConvCpuGemm,ConvDirectNaive", NULL}},
   on_gpu = {{"--configs", "5", "--seed", "3", "--solvers", "ConvDirectTiled,ConvDirectNaive", NULL},
             {"--configs", "5", "--seed", "3", "--solvers",
