@@ -268,9 +268,7 @@ static void add_foreign_row(const struct problem *problem, const struct foreign_
 
 /* ---- the whole report ---- */
 
-/* Number of jobs whose results are in memory at a time: with a few results and rejections each,
- * about 40 MB. */
-#define PART_JOBS 10000
+int report_part_jobs = 10000;
 
 /* Moves rows from `more` to `rows`, with all that they own. */
 static void move_rows(GArray *rows, GArray *more)
@@ -308,7 +306,7 @@ static bool read_rows(Store *store, struct report *report, GError **error)
 {
     struct problem_part part = PROBLEM_PART_BEGIN;
     while (part.last != INT64_MAX) {
-        if (!store_next_problems(store, report->campaign->id, PART_JOBS, &part, error) ||
+        if (!store_next_problems(store, report->campaign->id, report_part_jobs, &part, error) ||
             !read_part(store, report, &part, error))
             return false;
     }

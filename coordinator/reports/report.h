@@ -123,6 +123,10 @@ struct report {
     GArray *devices;
 };
 
+/* The number of jobs whose results report_new() has in memory at a time: 10,000, with a few results and rejections each
+ * about 40 MB. Tests make it small. */
+extern int report_part_jobs;
+
 /* Reads a campaign's results, some problems at a time, so memory grows with the number of rows, not
  * of jobs and results. STORE_ERROR_NOT_FOUND if there is no such campaign. */
 struct report *report_new(Store *store, int64_t campaign, GError **error);
