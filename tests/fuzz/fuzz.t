@@ -2,7 +2,7 @@
 # Runs every fuzz target briefly, two at a time, over its corpus tests/fuzz/corpus/NAME/ and over the inputs that
 # earlier runs kept.
 #
-# FUZZ_SECONDS  how long each runs: 2, in the long suite 60
+# FUZZ_SECONDS  how long each runs: 1, in the long suite 60
 # FUZZ_SEED     repeats a run; without it each run draws a seed, and prints it
 #
 # Inputs that reach new code are kept in build/sanitized/fuzz/NAME/, the newest 2,000 of them. An input that fails is
@@ -10,7 +10,7 @@
 set -u
 
 seconds=${FUZZ_SECONDS:-${SKIPJACK_TEST_LONG:+60}}
-seconds=${seconds:-2}
+seconds=${seconds:-1}
 here=$(cd "$(dirname "$0")" && pwd)
 fuzzers=${SKIPJACK_FUZZERS:-$here/../../build/sanitized/tests/fuzz}
 seed=${FUZZ_SEED:-$(($(od -An -N4 -tu4 /dev/urandom) / 2 + 1))}
