@@ -389,6 +389,39 @@ static json_t *pair_json(const struct pair *pair, json_t *subgraphs, const struc
         ways_json(pair, WAY_TUNED_FUSED, WAY_TUNED_ALONE));
 }
 
+/* Whether a step does what several do in the unfused network. */
+static bool fuses_anything(const struct pair *pair)
+{
+    g_autofree int *kernels = g_new0(int, pair->plans[WAY_TUNED_FUSED]->steps->len + 1);
+    for (guint i = 0; i < pair->plans[WAY_UNFUSED]->steps->len; i++) {
+        int fused = pair->fused_of[i];
+        if (fused >= 0 && ++kernels[fused] > 1)
+            return true;
+    }
+    return false;
+}
+
+/* Both networks are the same: there is nothing to run. */
+static void show_nothing_fused(const struct fusion_report *report, json_t *list)
+{
+    struct combination values;
+    tuned_combination_values(report->current->fused, &values);
+    const char *type = values.values[KNOB_DTYPE], *layout = values.values[KNOB_LAYOUT];
+    if (list) {
+        json_array_append_new(list, json_pack("{s:s, s:s, s:[], s:i}", "dtype", type, "layout",
+                                              layout, "subgraphs", "count", 0));
+        return;
+    }
+    printf(
+        "\n%s, dtype=%s layout=%s: fusion 'all' and 'none' make the same steps of this network, so "
+        "there is nothing to compare.%s\n",
+        report->model.name, type, layout,
+        strcmp(type, "INT8") == 0
+            ? " In INT8 the kernels do bias, activation and requantisation with any fusion; only "
+              "residuals and chains of elementwise operators are fused beyond that."
+            : "");
+}
+
 static void show_pair(struct fusion_report *report, json_t *list)
 {
     struct pair *pair = report->current;
@@ -507,9 +540,13 @@ static bool report_pair(struct fusion_report *report, const struct tuned_combina
     struct pair pair = {.plain = plain, .fused = fused};
     report->current = &pair;
     bool done = plan_pair(report, &pair, error);
-    done = done && run_ways(report, caught, error);
-    if (done)
-        show_pair(report, list);
+    if (done && !fuses_anything(&pair)) {
+        show_nothing_fused(report, list);
+    } else if (done) {
+        done = run_ways(report, caught, error);
+        if (done)
+            show_pair(report, list);
+    }
     report->current = NULL;
     pair_clear(&pair);
     return done;

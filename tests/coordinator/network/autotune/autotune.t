@@ -135,6 +135,15 @@ is scalar keys %seen, 3 * 2 * 3, 'each type with each layout and each level of f
 is join(' ', grep { $seen{$_} ne 'measured' } sort keys %seen), '', 'was measured';
 is $file->{winner}, place_of_best($file->{combinations}), 'and the quickest of all wins';
 
+# In INT8 the kernels do bias and activation with any fusion: this network is the same unfused.
+$file->{combinations} = [grep { $_->{dtype} eq 'INT8' && $_->{layout} eq 'NCHW' } @{$file->{combinations}}];
+$file->{winner} = -1;
+write_file("$folder/picked8.json", encode_json($file));
+is status_of('report', '--fusion', "$folder/picked8.json"), 0, 'a network in which nothing is fused has a report' or diag said();
+like printed(), qr/'all' and 'none' make the same steps of this network, so there is nothing to compare. In INT8/,
+    'which says why it is empty';
+unlike said(), qr/running/, 'and runs nothing';
+
 # --- the end: configs are exchanged, the quickest measured again ---
 
 # Two combinations that are equally quick, of which one has no good config.
