@@ -160,13 +160,48 @@ static bool run_ways(struct fusion_report *report, int *caught, GError **error)
     return true;
 }
 
+static bool reads_buffer(const struct plan_step *step, int buffer)
+{
+    for (int role = 0; role < OPERAND_COUNT; role++) {
+        if (role != (int)problem_output_role(&step->problem) &&
+            step->operands[role].buffer == buffer)
+            return true;
+    }
+    return false;
+}
+
+static int output_buffer(const struct plan_step *step)
+{
+    return step->operands[problem_output_role(&step->problem)].buffer;
+}
+
+/* The step beside a step that quantises or dequantises, with which it becomes one when all is fused: a kernel stores INT8
+ * itself, so that which quantises goes with the step that makes its input; and a kernel reads INT8, so that which
+ * dequantises goes with the step that reads its output. -1 for none. */
+static int neighbour(const struct network_plan *plan, int index)
+{
+    const struct plan_step *step = plan_step_at(plan, index);
+    int input = step->operands[TENSOR_X].buffer;
+    if (step->problem.type[TENSOR_Y] == TYPE_INT8) {
+        for (int i = index - 1; i >= 0; i--) {
+            if (output_buffer(plan_step_at(plan, i)) == input)
+                return i;
+        }
+        return -1;
+    }
+    for (int i = index + 1; i < (int)plan->steps->len; i++) {
+        if (reads_buffer(plan_step_at(plan, i), output_buffer(step)))
+            return i;
+    }
+    return -1;
+}
+
 /* Which fused step does each unfused one: by the model's first node that it does; a step that does none (it quantises or
- * dequantises) by its name, or as the step that comes next. */
+ * dequantises) by its name, else as its neighbour. -1 where no fused step does it. */
 static int *match_steps(const struct network_plan *plain, const struct network_plan *fused)
 {
     g_autoptr(GHashTable) place = g_hash_table_new(g_str_hash, g_str_equal);
     int *fused_of = g_new(int, plain->steps->len + 1);
-    int next = -1;
     for (int i = (int)fused->steps->len - 1; i >= 0; i--) {
         const struct plan_step *step = plan_step_at(fused, i);
         for (int n = 0; step->nodes[n]; n++)
@@ -174,12 +209,16 @@ static int *match_steps(const struct network_plan *plain, const struct network_p
         if (!step->nodes[0])
             g_hash_table_insert(place, step->name, GINT_TO_POINTER(i + 1));
     }
-    for (int i = (int)plain->steps->len - 1; i >= 0; i--) {
+    for (int i = 0; i < (int)plain->steps->len; i++) {
         const struct plan_step *step = plan_step_at(plain, i);
         const char *name = step->nodes[0] ? step->nodes[0] : step->name;
-        int found = GPOINTER_TO_INT(g_hash_table_lookup(place, name)) - 1;
-        fused_of[i] = found >= 0 ? found : next;
-        next = fused_of[i];
+        fused_of[i] = GPOINTER_TO_INT(g_hash_table_lookup(place, name)) - 1;
+    }
+    for (int i = 0; i < (int)plain->steps->len; i++) {
+        const struct plan_step *step = plan_step_at(plain, i);
+        int beside = fused_of[i] < 0 && !step->nodes[0] ? neighbour(plain, i) : -1;
+        if (beside >= 0)
+            fused_of[i] = fused_of[beside];
     }
     return fused_of;
 }

@@ -1300,7 +1300,7 @@ static bool check_inputs(struct graph *graph, GError **error)
         if (!element_type_to_data_type(value->shape.type, &type)) {
             g_set_error(error, NETWORK_ERROR, NETWORK_ERROR_UNSUPPORTED,
                         "input '%s' is %s, no kernel reads that type: take the model with inputs "
-                        "of floats, or of int8; --dtype INT8 quantises a model of floats",
+                        "of floats, or of int8; autotune --dtype INT8 quantises a model of floats",
                         value_name(value), element_type_name(value->shape.type));
             return false;
         }
