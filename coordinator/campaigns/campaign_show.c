@@ -27,6 +27,8 @@ static const struct table_column campaign_columns[] = {
     {NULL, "deadline_unix", TABLE_INT, 0},
     {"strategy", "strategy", TABLE_TEXT, 0},
     {"configs", "configs_limit", TABLE_INT, 0},
+    {NULL, "search_seconds", TABLE_NUMBER, 0},
+    {NULL, "min_gain", TABLE_NUMBER, 0},
     {"priority", "priority", TABLE_INT, 0},
     {"share", "share", TABLE_NUMBER, 0},
     {"pool", "pool", TABLE_TEXT, 0},
@@ -59,6 +61,8 @@ static Table *list_campaigns(Store *store, GError **error)
         table_int(table, campaign->deadline_unix);
         table_text(table, campaign->strategy);
         table_int(table, campaign->configs_limit);
+        table_number(table, campaign->search_seconds);
+        table_number(table, campaign->min_gain);
         table_int(table, campaign->priority);
         table_number(table, campaign->share);
         table_text(table, campaign->pool);
@@ -199,8 +203,9 @@ static void print_head(const struct shown *shown)
            campaign->build_only ? ", build only" : "");
     printf("priority %d, share %g, pool %s\n", campaign->priority, campaign->share,
            campaign->pool[0] ? campaign->pool : "any");
-    printf("%s, seed %" G_GINT64_FORMAT ", at most %d configs a job (0: all), stack %s\n%s\n",
-           campaign->strategy, campaign->seed, campaign->configs_limit,
+    g_autofree char *ends = request_search_ends_text(campaign);
+    printf("%s, seed %" G_GINT64_FORMAT ", at most %d configs a job (0: all)%s, stack %s\n%s\n",
+           campaign->strategy, campaign->seed, campaign->configs_limit, ends,
            campaign->stack[0] ? campaign->stack : "any", text);
     g_autofree char *networks = g_strjoinv(", ", shown->networks);
     if (networks[0])

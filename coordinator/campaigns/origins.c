@@ -54,11 +54,17 @@ json_t *origins_json(const struct job_origins *origins)
 }
 
 static const struct table_column job_columns[] = {
-    {"job", "id", TABLE_INT, 0},          {"problem", "problem", TABLE_TEXT, 0},
-    {NULL, "key", TABLE_TEXT, 0},         {"solver", "solver", TABLE_TEXT, 0},
-    {"rev", "revision", TABLE_INT, 0},    {"state", "state", TABLE_TEXT, 0},
-    {"rounds", "rounds", TABLE_INT, 0},   {"why", "reason", TABLE_TEXT, 0},
-    {"campaign", "source", TABLE_INT, 0}, {"taken over", "configs_taken", TABLE_INT, 0},
+    {"job", "id", TABLE_INT, 0},
+    {"problem", "problem", TABLE_TEXT, 0},
+    {NULL, "key", TABLE_TEXT, 0},
+    {"solver", "solver", TABLE_TEXT, 0},
+    {"rev", "revision", TABLE_INT, 0},
+    {"state", "state", TABLE_TEXT, 0},
+    {"rounds", "rounds", TABLE_INT, 0},
+    {"why", "reason", TABLE_TEXT, 0},
+    {"campaign", "source", TABLE_INT, 0},
+    {"taken over", "configs_taken", TABLE_INT, 0},
+    {"ended by", "search_end", TABLE_TEXT, 0},
 };
 
 Table *origins_list_jobs(Store *store, int64_t campaign, GError **error)
@@ -81,6 +87,9 @@ Table *origins_list_jobs(Store *store, int64_t campaign, GError **error)
         table_text(table, job_reason_name(job->reason));
         table_count(table, job->source > 0 ? job->source : -1);
         table_int(table, job->configs_taken);
+        table_text(table, job->by_budget                      ? "budget"
+                          : job->search_end != SEARCH_GOES_ON ? search_end_name(job->search_end)
+                                                              : NULL);
     }
     return table;
 }

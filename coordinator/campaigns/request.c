@@ -54,6 +54,13 @@ GOptionEntry *request_options(struct request *request)
          "what to tune for: gfx90a68, sm_90_132_80g, cpu-znver4_2, or local", "T"},
         {"configs", 'c', 0, G_OPTION_ARG_INT, &request->configs,
          "configs a job evaluates at most, 0 for all (32)", "N"},
+        {"search-seconds", 0, 0, G_OPTION_ARG_DOUBLE, &request->search_seconds,
+         "a job's search ends when its configs took so much device time, 0 for no limit (0)",
+         "SECONDS"},
+        {"min-gain", 0, 0, G_OPTION_ARG_DOUBLE, &request->min_gain,
+         "a job's search ends when its next 16 configs are expected to make its best time shorter by less than so many per "
+         "cent, 0 for no limit (0)",
+         "PERCENT"},
         {"strategy", 0, 0, G_OPTION_ARG_STRING, &request->strategy,
          STRATEGIES(STRATEGY_HELP) "default: " REQUEST_DEFAULT_STRATEGY, "S"},
         {"seed", 0, 0, G_OPTION_ARG_INT64, &request->seed, "seed of the search (0)", "S"},
@@ -151,6 +158,22 @@ static bool check_final(double seconds, GError **error)
     return false;
 }
 
+static bool check_search(const struct request *request, GError **error)
+{
+    if (!(request->search_seconds >= 0 && request->search_seconds <= REQUEST_SEARCH_MOST)) {
+        g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
+                    "--search-seconds takes 0 to %g seconds of a job's device; 0 is no limit",
+                    REQUEST_SEARCH_MOST);
+        return false;
+    }
+    if (!(request->min_gain >= 0 && request->min_gain <= 100)) {
+        g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
+                    "--min-gain takes per cent, from 0 to 100; 0 is no limit");
+        return false;
+    }
+    return true;
+}
+
 bool request_check_share(double share, GError **error)
 {
     if (share > 0 && isfinite(share))
@@ -185,7 +208,7 @@ bool request_check(struct request *request, GError **error)
         return refuse_strategy(request->strategy, error);
     if ((request->name && !request_check_name(request->name, error)) ||
         !request_check_budget(request->budget_seconds, error) ||
-        !check_final(request->final_seconds, error) ||
+        !check_final(request->final_seconds, error) || !check_search(request, error) ||
         !request_check_share(request->share, error) ||
         !request_read_deadline(request->deadline, &request->deadline_unix, error))
         return false;
@@ -242,11 +265,23 @@ bool request_limits(const struct request *request, struct context_limits *limits
 json_t *request_limits_json(const struct campaign *campaign)
 {
     const struct context_limits *limits = &campaign->limits;
-    return json_pack("{s:s, s:o, s:b, s:b, s:b}", "solvers", campaign->solvers, "workspace_limit",
+    return json_pack("{s:s, s:i, s:f, s:f, s:o, s:b, s:b, s:b}", "solvers", campaign->solvers,
+                     "configs_limit", campaign->configs_limit, "search_seconds",
+                     campaign->search_seconds, "min_gain", campaign->min_gain, "workspace_limit",
                      limits->limits_workspace ? json_integer((json_int_t)limits->workspace_bytes)
                                               : json_null(),
                      "dynamic_only", limits->dynamic_only, "deterministic", limits->deterministic,
                      "tunable_only", limits->tunable_only);
+}
+
+char *request_search_ends_text(const struct campaign *campaign)
+{
+    GString *text = g_string_new(NULL);
+    if (campaign->search_seconds > 0)
+        g_string_append_printf(text, ", %g s of its device", campaign->search_seconds);
+    if (campaign->min_gain > 0)
+        g_string_append_printf(text, ", a gain below %g %%", campaign->min_gain);
+    return g_string_free(text, FALSE);
 }
 
 void request_add_limits(const struct request *request, GPtrArray *words)
@@ -406,28 +441,38 @@ static bool take_flag(const char *key, const json_t *value, struct request *requ
     return false;
 }
 
+static bool take_number(const char *key, const json_t *value, struct request *request, bool *taken)
+{
+    const struct {
+        const char *key;
+        double *field;
+    } numbers[] = {
+        {"budget", &request->budget_seconds},
+        {"final_seconds", &request->final_seconds},
+        {"search_seconds", &request->search_seconds},
+        {"min_gain", &request->min_gain},
+        {"share", &request->share},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(numbers); i++) {
+        if (strcmp(key, numbers[i].key) == 0) {
+            *numbers[i].field = json_number_value(value);
+            *taken = json_is_number(value);
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool take_other(const char *key, const json_t *value, struct request *request)
 {
     gint64 number = 0;
     bool taken;
-    if (take_flag(key, value, request, &taken))
+    if (take_flag(key, value, request, &taken) || take_number(key, value, request, &taken))
         return taken;
     if (strcmp(key, "workspace_limit") == 0)
         return take_bytes(value, &request->workspace_limit);
     if (strcmp(key, "seed") == 0)
         return take_integer(value, G_MAXINT64, &request->seed);
-    if (strcmp(key, "budget") == 0) {
-        request->budget_seconds = json_number_value(value);
-        return json_is_number(value);
-    }
-    if (strcmp(key, "final_seconds") == 0) {
-        request->final_seconds = json_number_value(value);
-        return json_is_number(value);
-    }
-    if (strcmp(key, "share") == 0) {
-        request->share = json_number_value(value);
-        return json_is_number(value);
-    }
     if (strcmp(key, "priority") == 0) {
         request->priority = (int)json_integer_value(value);
         return json_is_integer(value) && json_integer_value(value) == request->priority;

@@ -17,6 +17,7 @@
 /* Default of --final-seconds: no second measurement. */
 #define REQUEST_FINAL_SECONDS    0.0
 #define REQUEST_FINAL_MOST       1e6
+#define REQUEST_SEARCH_MOST      1e9 /* largest --search-seconds, as in the database */
 #define REQUEST_TEXT_MAX         1000 /* most characters of a name, a stack or a pool, as in the database */
 
 /* A request as the command line's options (GOption) fill it in; strings are owned. */
@@ -32,6 +33,9 @@ struct request {
     gint64 seed;
     int configs;
     double budget_seconds;
+    /* when the search of a job ends beside `configs`: after so much device time, and when it expects to gain less than so
+     * many per cent; 0 for no limit */
+    double search_seconds, min_gain;
     double final_seconds; /* device time for a problem's second measurement; 0 for none */
     char *deadline;       /* the deadline as the user wrote it; NULL for none */
     /* the deadline in seconds since 1970, set by request_check(); 0 for none */
@@ -65,8 +69,8 @@ char **request_logins(const char *trust);
 /* Returns true if the value of a text option is NULL, or short enough for the database. */
 bool request_check_text(const char *option, const char *text, GError **error);
 
-/* The options that tune and `campaign create` share: --target --configs --strategy --seed --budget --deadline
- * --solvers --all-solvers --workspace-limit --dynamic-only --deterministic --tunable-only --name. They point
+/* The options that tune and `campaign create` share: --target --configs --search-seconds --min-gain --strategy --seed
+ * --budget --final-seconds --deadline --solvers --all-solvers --workspace-limit --dynamic-only --deterministic --tunable-only --name. They point
  * into request. Free with g_free(). */
 GOptionEntry *request_options(struct request *request);
 
@@ -75,9 +79,12 @@ bool request_limits(const struct request *request, struct context_limits *limits
 /* Sets the workspace limit alone, from the value of --workspace-limit (NULL for no limit), for commands that make no
  * campaign, too. Sets COORDINATOR_ERROR_USAGE like request_limits(). */
 bool request_read_limits(const char *workspace, struct context_limits *limits, GError **error);
-/* Returns an object with the solvers and limits that a campaign was made with; "workspace_limit" is
- * null if it has none. A new reference. */
+/* Returns an object with the solvers and limits that a campaign was made with, and with what ends the search of a job;
+ * "workspace_limit" is null if it has none. A new reference. */
 json_t *request_limits_json(const struct campaign *campaign);
+/* Returns what ends the search of a job beside its configs: ", 30 s of its device, a gain below 1 %"; "" for nothing. Free
+ * with g_free(). */
+char *request_search_ends_text(const struct campaign *campaign);
 /* Appends the options that set the request's limits to `words` (char *), for messages that suggest
  * a command line. */
 void request_add_limits(const struct request *request, GPtrArray *words);

@@ -39,13 +39,13 @@ bool watch_init(struct watch *watch, Store *store, int64_t campaign, GError **er
         if (!store_get_target(store, row->target, &target, NULL) &&
             !target_parse(row->target, &target, NULL))
             target.id[0] = '\0'; /* without a target only the forecast is less good */
-        g_autoptr(GArray) first = first_rounds_list(jobs, row, &target, &watch->goal.configs);
+        progress_rates_load(store, row->target, &watch->rates);
+        g_autoptr(GArray) first =
+            first_rounds_list(jobs, row, &target, watch->rates.eval_seconds, &watch->goal.configs);
         watch->goal.first_configs = first_rounds_configs(first);
     }
-    if (row) {
-        progress_rates_load(store, row->target, &watch->rates);
+    if (row)
         campaign_free(row);
-    }
     if (!jobs || !read_state(watch, error))
         return false;
     watch->goal.counted_done = watch->progress.configs_done;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 GArray *first_rounds_list(const GPtrArray *jobs, const struct campaign *campaign,
-                          const struct target *target, int64_t *evaluations)
+                          const struct target *target, double eval_seconds, int64_t *evaluations)
 {
     GArray *rounds = g_array_new(FALSE, TRUE, sizeof(struct first_round));
     struct context context;
@@ -24,8 +24,10 @@ GArray *first_rounds_list(const GPtrArray *jobs, const struct campaign *campaign
         int64_t configs =
             is_same ? plan_job_configs(solver, &job->problem, &context, campaign->configs_limit)
                     : 1;
-        *evaluations += plan_evaluations(configs, solver ? plan_round_configs(solver, campaign)
-                                                         : campaign->round_configs);
+        int round_configs = solver ? plan_round_configs(solver, campaign) : campaign->round_configs;
+        configs =
+            plan_configs_within(configs, round_configs, campaign->search_seconds, eval_seconds);
+        *evaluations += plan_evaluations(configs, round_configs);
         if (!is_open || job->rounds > 0)
             continue;
         const struct first_round round = {
@@ -257,8 +259,9 @@ void first_rounds_say(Store *store, const struct campaign *campaign)
     if (!jobs || !store_get_target(store, campaign->target, &target, NULL))
         return;
     int64_t evaluations;
-    g_autoptr(GArray) rounds = first_rounds_list(jobs, campaign, &target, &evaluations);
     progress_rates_load(store, campaign->target, &rates);
+    g_autoptr(GArray) rounds =
+        first_rounds_list(jobs, campaign, &target, rates.eval_seconds, &evaluations);
     g_autofree char *advice = first_rounds_advice(
         rounds, campaign, progress_config_seconds(&rates, (int)g_get_num_processors()),
         !rates.measured);

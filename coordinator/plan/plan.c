@@ -3,6 +3,7 @@
 #include "schema/store/store_campaigns.h"
 #include "solvers/problem/problem_key.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Share of a problem's weight that the naive solver's job has as priority. It cannot win, so it
@@ -47,6 +48,20 @@ int64_t plan_evaluations(int64_t configs, int round_configs)
     int64_t in_round = MAX(round_configs, 1);
     int64_t rounds = (MAX(configs, 1) + in_round - 1) / in_round;
     return configs + rounds - 1;
+}
+
+int64_t plan_configs_within(int64_t configs, int round_configs, double search_seconds,
+                            double config_seconds)
+{
+    int64_t in_round = MAX(round_configs, 1);
+    if (search_seconds <= 0 || config_seconds <= 0)
+        return configs;
+    /* Evaluations until the time is spent. A round has its new configs, and from the second on the default. */
+    double evaluations = search_seconds / config_seconds;
+    double rounds = ceil((evaluations + 1) / (double)(in_round + 1));
+    if (rounds * (double)in_round >= (double)configs)
+        return configs;
+    return (int64_t)MAX(rounds, 1) * in_round;
 }
 
 int plan_round_configs(const struct solver *solver, const struct campaign *campaign)
@@ -212,6 +227,18 @@ static void hash_limits(GChecksum *checksum, const struct context_limits *limits
         g_checksum_update(checksum, (const guchar *)text, -1);
 }
 
+/* Adds the seconds and the gain that end a job's search. A request without them adds nothing, as with limits. */
+static void hash_search_ends(GChecksum *checksum, const struct plan_request *request)
+{
+    char seconds[G_ASCII_DTOSTR_BUF_SIZE], gain[G_ASCII_DTOSTR_BUF_SIZE];
+    g_autofree char *text =
+        g_strdup_printf("search ends %s s %s %%\n",
+                        g_ascii_dtostr(seconds, sizeof seconds, request->search_seconds),
+                        g_ascii_dtostr(gain, sizeof gain, request->min_gain));
+    if (request->search_seconds > 0 || request->min_gain > 0)
+        g_checksum_update(checksum, (const guchar *)text, -1);
+}
+
 char *plan_identity(const struct plan_request *request, const struct plan *plan)
 {
     GChecksum *checksum = g_checksum_new(G_CHECKSUM_SHA256);
@@ -225,6 +252,7 @@ char *plan_identity(const struct plan_request *request, const struct plan *plan)
                         request->configs_limit, request->round_configs, request->build_only);
     g_checksum_update(checksum, (const guchar *)rest, -1);
     hash_limits(checksum, &request->limits);
+    hash_search_ends(checksum, request);
     char *identity = g_strdup(g_checksum_get_string(checksum));
     g_checksum_free(checksum);
     return identity;

@@ -26,7 +26,8 @@ struct plan_request {
     const char *stack;    /* "" for any */
     const char *strategy; /* name of a strategy in solvers/framework/strategy.h */
     int64_t seed;
-    int configs_limit; /* 0 for none */
+    int configs_limit;               /* 0 for none */
+    double search_seconds, min_gain; /* as in struct campaign */
     int round_configs;
     bool build_only;
     struct context_limits limits; /* limits under which planner and workers ask solvers */
@@ -71,6 +72,11 @@ int64_t plan_job_configs(const struct solver *solver, const struct problem *prob
  * also measures the default config again, to see whether the machine drifts. */
 int64_t plan_evaluations(int64_t configs, int round_configs);
 
+/* Returns how many of a job's configs its search tries until search_seconds of device time are spent, at config_seconds
+ * for each evaluation: whole rounds, at least one. All of them where either is 0. */
+int64_t plan_configs_within(int64_t configs, int round_configs, double search_seconds,
+                            double config_seconds);
+
 /* Returns the least number of new configs that a round may hold while configs are left. A solver
  * with a search of its own may ask for a single one at a time. */
 int plan_round_configs(const struct solver *solver, const struct campaign *campaign);
@@ -78,7 +84,7 @@ int plan_round_configs(const struct solver *solver, const struct campaign *campa
 /*
  * SHA-256 (hex) over what was asked for: problems with multiplicities, solvers with
  * revisions and hashes, target, stack, strategy, seed, limits, build_only, configs of
- * a job and of a round; and over the problem and solver of each job that was planned for it. The order of problems and
+ * a job and of a round, seconds and gain at which a job's search ends; and over the problem and solver of each job that was planned for it. The order of problems and
  * solvers does not count, nor does the budget: asking for more time is the same campaign. Free with g_free().
  */
 char *plan_identity(const struct plan_request *request, const struct plan *plan);

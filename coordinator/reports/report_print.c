@@ -171,6 +171,24 @@ static void print_outcomes(const struct report *report, FILE *out)
     }
 }
 
+#define BUDGET_END_TEXT "the campaign's budget was spent"
+
+static void print_search_ends(const struct progress *progress, FILE *out)
+{
+    int known = progress->ended_by_budget;
+    for (int end = SEARCH_GOES_ON + 1; end < SEARCH_END_COUNT; end++)
+        known += progress->search_ends[end];
+    if (known == 0)
+        return;
+    fputs("Why searches of jobs ended:\n", out);
+    for (int end = SEARCH_GOES_ON + 1; end < SEARCH_END_COUNT; end++)
+        if (progress->search_ends[end] > 0)
+            fprintf(out, "  %6d %s\n", progress->search_ends[end],
+                    search_end_text((enum search_end)end));
+    if (progress->ended_by_budget > 0)
+        fprintf(out, "  %6d %s\n", progress->ended_by_budget, BUDGET_END_TEXT);
+}
+
 static void print_work(const struct report *report, FILE *out)
 {
     const struct progress *progress = &report->progress;
@@ -189,6 +207,7 @@ static void print_work(const struct report *report, FILE *out)
     g_autofree char *left_out = enter_left_out_text(report->notes.left_out);
     if (report->notes.left_out > 0)
         fprintf(out, "Not planned: %s\n", left_out);
+    print_search_ends(progress, out);
 }
 
 /* Prints the note below the rows of a foreign campaign, which has neither totals nor work. */
@@ -420,14 +439,26 @@ static json_t *outcomes_json(const struct report *report)
     return object;
 }
 
+/* Jobs by the name of what ended their search. */
+static json_t *search_ends_json(const struct progress *progress)
+{
+    json_t *object = json_object();
+    for (int end = SEARCH_GOES_ON + 1; end < SEARCH_END_COUNT; end++)
+        json_object_set_new(object, search_end_name((enum search_end)end),
+                            json_integer(progress->search_ends[end]));
+    json_object_set_new(object, "budget", json_integer(progress->ended_by_budget));
+    return object;
+}
+
 static json_t *work_json(const struct report *report)
 {
     const struct progress *progress = &report->progress;
-    return json_pack("{s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:f}", "jobs", progress->jobs, "done",
-                     progress->done, "failed", progress->failed, "reused", report->reused,
+    return json_pack("{s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:f, s:o}", "jobs", progress->jobs,
+                     "done", progress->done, "failed", progress->failed, "reused", report->reused,
                      "configs_taken", (json_int_t)report->origins.configs, "kernels_built",
                      (json_int_t)progress->kernels_built, "configs_done",
-                     (json_int_t)progress->configs_done, "spent_seconds", progress->spent_seconds);
+                     (json_int_t)progress->configs_done, "spent_seconds", progress->spent_seconds,
+                     "search_ends", search_ends_json(progress));
 }
 
 json_t *report_json(const struct report *report)

@@ -206,6 +206,24 @@ static bool add_origins(Store *store, int64_t id, json_t *item, GError **error)
     return read;
 }
 
+static void append_end(json_t *list, const char *name, const char *words, int jobs)
+{
+    if (jobs > 0)
+        json_array_append_new(list,
+                              json_pack("{ss ss si}", "name", name, "reason", words, "jobs", jobs));
+}
+
+/* Jobs by what ended their search. */
+static json_t *search_ends_json(const struct progress *progress)
+{
+    json_t *list = json_array();
+    for (int end = SEARCH_GOES_ON + 1; end < SEARCH_END_COUNT; end++)
+        append_end(list, search_end_name((enum search_end)end),
+                   search_end_text((enum search_end)end), progress->search_ends[end]);
+    append_end(list, "budget", "the campaign's budget was spent", progress->ended_by_budget);
+    return list;
+}
+
 static json_t *texts_json(char *const *texts)
 {
     json_t *list = json_array();
@@ -223,6 +241,8 @@ static bool add_request(Store *store, int64_t id, json_t *item, GError **error)
         json_object_set_new(item, "stack", text_json(campaign->stack));
         json_object_set_new(item, "seed", json_integer((json_int_t)campaign->seed));
         json_object_set_new(item, "configs_limit", json_integer(campaign->configs_limit));
+        json_object_set_new(item, "search_seconds", json_real(campaign->search_seconds));
+        json_object_set_new(item, "min_gain", json_real(campaign->min_gain));
         json_object_set_new(item, "round_configs", json_integer(campaign->round_configs));
         json_object_set_new(item, "solvers", text_json(campaign->solvers));
         json_object_set_new(item, "trusted", texts_json(campaign->trusted));
@@ -264,6 +284,7 @@ static void answer_campaign(Store *store, const struct api_query *query, struct 
         return;
     }
     json_object_set_new(item, "progress", progress_json(&progress));
+    json_object_set_new(item, "search_ends", search_ends_json(&progress));
     add_commands(id, item);
     add_forecast(query, item);
     reply_json(reply, item);

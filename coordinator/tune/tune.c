@@ -79,6 +79,10 @@ static char *command_with(const struct tune *tune, int configs, double budget_se
         add_option(words, "--strategy", g_strdup(request->strategy));
     if (request->seed != 0)
         add_option(words, "--seed", g_strdup_printf("%" G_GINT64_FORMAT, request->seed));
+    if (request->search_seconds > 0)
+        add_option(words, "--search-seconds", g_strdup_printf("%.10g", request->search_seconds));
+    if (request->min_gain > 0)
+        add_option(words, "--min-gain", g_strdup_printf("%.10g", request->min_gain));
     if (request->final_seconds != REQUEST_FINAL_SECONDS)
         add_option(words, "--final-seconds", g_strdup_printf("%.10g", request->final_seconds));
     if (request->solvers)
@@ -266,7 +270,8 @@ static void say_campaign(const struct tune *tune)
     entered_say_missing(entered);
 }
 
-static void say_estimate(const struct watch *watch)
+/* min_gain: in per cent, 0 for none. */
+static void say_estimate(const struct watch *watch, double min_gain)
 {
     const struct progress *progress = &watch->progress;
     const struct progress_rates *rates = &watch->rates;
@@ -277,6 +282,9 @@ static void say_estimate(const struct watch *watch)
              "compile, %.2f s to measure, %s)\n",
              MAX(watch->goal.configs - progress->configs_done, 0), duration, rates->compile_seconds,
              rates->eval_seconds, rates->measured ? "as measured here before" : "a guess");
+    if (min_gain > 0)
+        cli_note("less where a job's search ends sooner, at an expected gain below %g %%\n",
+                 min_gain);
 }
 
 static bool wake_campaign(struct tune *tune, GError **error)
@@ -301,7 +309,7 @@ static enum supervise_end run_worker(struct tune *tune, bool estimates, GError *
     if (!watch_init(&watch, tune->store, tune->entered.campaign->id, error))
         return SUPERVISE_FAILED;
     if (estimates) {
-        say_estimate(&watch);
+        say_estimate(&watch, tune->entered.campaign->min_gain);
         first_rounds_say(tune->store, tune->entered.campaign);
     }
     g_autofree char *log = g_build_filename(tune->folder, "tune.log", NULL);

@@ -327,6 +327,8 @@ static gpointer read_job_row(const json_t *object, const struct problem *problem
     row->priority = json_member_double(job, "priority");
     row->detail = json_member_text_or_null(job, "detail");
     row->reused = json_member_bool(job, "reused");
+    row->by_budget = json_member_bool(job, "by_budget");
+    row->search_end = search_end_find(json_string_value(json_object_get(job, "search_end")));
     row->reason = (enum job_reason)CLAMP(json_member_int(object, "reason"), JOB_REASON_UNKNOWN,
                                          JOB_REASON_COUNT - 1);
     row->source = json_member_int(object, "source");

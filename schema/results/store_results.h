@@ -17,6 +17,7 @@
 #include "schema/store/store.h"
 #include "schema/store/store_rounds.h"
 #include "solvers/problem/problem.h"
+#include "solvers/search/searcher.h"
 
 /* ---- parts ---- */
 
@@ -140,6 +141,9 @@ struct job_row {
     enum job_reason reason;
     int64_t source;    /* the earlier campaign that the reason refers to, 0 for none */
     int configs_taken; /* how many configs the job took over from earlier campaigns */
+    enum search_end
+        search_end; /* what ended its search; SEARCH_GOES_ON for an open job, and if it is not known */
+    bool by_budget; /* the campaign's budget ended it */
 };
 GPtrArray *store_list_jobs(Store *store, int64_t campaign, GError **error); /* struct job_row * */
 GPtrArray *store_list_part_jobs(Store *store, int64_t campaign, const struct problem_part *part,

@@ -38,14 +38,15 @@ static json_t *campaign_to_json(const struct campaign *c)
     const struct context_limits *limits = &c->limits;
     json_object_update_new(
         object,
-        json_pack("{so sb sb sb so so}", "workspace_limit",
+        json_pack("{so sb sb sb so so so so}", "workspace_limit",
                   limits->limits_workspace
                       ? json_integer((json_int_t)MIN(limits->workspace_bytes, (uint64_t)INT64_MAX))
                       : json_null(),
                   "dynamic_only", limits->dynamic_only, "deterministic", limits->deterministic,
                   "tunable_only", limits->tunable_only, "solvers_asked",
                   json_from_text(c->solvers ? c->solvers : ""), "final_seconds",
-                  json_from_double(c->final_seconds)));
+                  json_from_double(c->final_seconds), "search_seconds",
+                  json_from_double(c->search_seconds), "min_gain", json_from_double(c->min_gain)));
     return object;
 }
 
@@ -270,6 +271,8 @@ gpointer store_read_campaign(const json_t *object)
     c->budget_seconds = json_member_double(object, "budget_seconds");
     c->spent_seconds = json_member_double(object, "spent_seconds");
     c->final_seconds = json_member_double(object, "final_seconds");
+    c->search_seconds = json_member_double(object, "search_seconds");
+    c->min_gain = json_member_double(object, "min_gain");
     c->build_only = json_member_bool(object, "build_only");
     read_limits(object, &c->limits);
     c->solvers = json_member_text(object, "solvers_asked");
@@ -387,7 +390,11 @@ static void read_progress(const json_t *object, struct progress *progress)
         .build_only = json_member_bool(object, "build_only"),
         .has_deadline = json_is_number(json_object_get(object, "deadline_seconds")),
         .deadline_seconds = json_member_double(object, "deadline_seconds"),
+        .ended_by_budget = (int)json_member_int(object, "budget_ended"),
     };
+    for (int end = SEARCH_GOES_ON + 1; end < SEARCH_END_COUNT; end++)
+        progress->search_ends[end] = (int)json_member_int(json_object_get(object, "search_ends"),
+                                                          search_end_name((enum search_end)end));
 }
 
 bool store_progress(Store *store, int64_t campaign, struct progress *progress, GError **error)
@@ -404,7 +411,12 @@ bool store_progress(Store *store, int64_t campaign, struct progress *progress, G
                    "  count(*) FILTER (WHERE state = 'ready') AS ready,"
                    "  count(*) FILTER (WHERE state = 'building') AS building,"
                    "  count(*) FILTER (WHERE state = 'built') AS built,"
-                   "  count(*) FILTER (WHERE state = 'evaluating') AS evaluating"
+                   "  count(*) FILTER (WHERE state = 'evaluating') AS evaluating,"
+                   "  count(*) FILTER (WHERE by_budget) AS budget_ended, jsonb_build_object("
+                   "   'tries', count(*) FILTER (WHERE search_end = 'tries'),"
+                   "   'seconds', count(*) FILTER (WHERE search_end = 'seconds'),"
+                   "   'space', count(*) FILTER (WHERE search_end = 'space'),"
+                   "   'gain', count(*) FILTER (WHERE search_end = 'gain')) AS search_ends"
                    "  FROM job_rows WHERE campaign_id = c.id) AS j"
                    " CROSS JOIN LATERAL (SELECT coalesce(sum(evaluated), 0) AS evaluated,"
                    "  coalesce(sum(pending) FILTER (WHERE is_open), 0) AS pending,"

@@ -8,6 +8,7 @@
 #include "schema/store/job_reason.h"
 #include "schema/store/store_problems.h"
 #include "solvers/framework/space.h"
+#include "solvers/search/searcher.h"
 
 /* The state shown for an active campaign whose deadline has passed. */
 #define CAMPAIGN_OVERDUE "overdue"
@@ -24,6 +25,9 @@ struct campaign {
     int round_configs; /* configs in a round */
     /* Spent: working time of all rounds in seconds; budget: its limit, 0 for none. */
     double budget_seconds, spent_seconds;
+    /* Device time that the search of one job may take, 0 for no limit; and the gain in per cent below which it ends, 0 for
+     * none (solvers/search/searcher.h). */
+    double search_seconds, min_gain;
     double final_seconds; /* device time for a problem's second measurement; 0 for none */
     bool build_only;
     char *pool;   /* only workers with this label work on the campaign; "" for any worker */
@@ -130,6 +134,9 @@ struct progress {
     double deadline_seconds;
     double compile_seconds, eval_seconds; /* sums */
     bool build_only; /* built jobs are done; their configs stay in configs_open */
+    /* Jobs by what ended their search (but for SEARCH_GOES_ON, and for jobs of older programs), and those that the
+     * campaign's budget ended. */
+    int search_ends[SEARCH_END_COUNT], ended_by_budget;
 };
 bool store_progress(Store *store, int64_t campaign, struct progress *progress, GError **error);
 /* Counts the campaign's jobs by reason (enum job_reason), and the configs that they took over. *known is false for a

@@ -323,6 +323,8 @@ static struct job *read_job(const Store *store, const StoreRows *rows, int row)
     job->deadline_unix = claimed_id(rows, row, DEADLINE);
     job->configs_limit = campaign->configs_limit;
     job->round_configs = campaign->round_configs;
+    job->search_seconds = campaign->search_seconds;
+    job->min_gain = campaign->min_gain;
     job->build_only = campaign->build_only;
     job->limits = campaign->limits;
     job->best_ms = g_ascii_strtod(PQgetvalue(rows, row, BEST_MS), NULL);
@@ -709,6 +711,12 @@ static bool hand_in_partial(Store *store, const struct handed *items, int count,
                     items->job->campaign, outcomes);
 }
 
+/* NULL for a search that goes on. */
+static const char *end_name(enum search_end end)
+{
+    return end == SEARCH_GOES_ON ? NULL : search_end_name(end);
+}
+
 static bool hand_in_rounds(Store *store, const struct handed *items, int count, GError **error)
 {
     if (!know_row_types(store, error))
@@ -717,14 +725,17 @@ static bool hand_in_rounds(Store *store, const struct handed *items, int count, 
     g_autoptr(GByteArray) results = results_of(store, items, count);
     g_autoptr(GByteArray) more = g_byte_array_new();
     g_autoptr(GByteArray) seconds = g_byte_array_new();
+    g_autoptr(GByteArray) ends = g_byte_array_new();
     rows_array(more, ROW_BOOL, count);
     rows_array(seconds, ROW_DOUBLE, count);
+    rows_array(ends, ROW_TEXT, count);
     for (int i = 0; i < count; i++) {
         rows_bool(more, items[i].more);
         rows_double(seconds, items[i].seconds);
+        rows_text(ends, items[i].more ? NULL : end_name(items[i].end));
     }
-    return store_do(store, error, "SELECT skipjack_work.store_rounds($1, $2, $3, $4, $5)", "laaaa",
-                    items->job->campaign, outcomes, results, more, seconds);
+    return store_do(store, error, "SELECT skipjack_work.store_rounds($1, $2, $3, $4, $5, $6)",
+                    "laaaaa", items->job->campaign, outcomes, results, more, seconds, ends);
 }
 
 static bool is_refusal(const GError *error)
@@ -832,10 +843,10 @@ bool store_fail_job(Store *store, const struct job *job, enum failure failure, c
                     job->campaign, job->id, job->fence, (int)failure, detail);
 }
 
-bool store_finish_job(Store *store, const struct job *job, GError **error)
+bool store_finish_job(Store *store, const struct job *job, enum search_end end, GError **error)
 {
-    return store_do(store, error, "SELECT skipjack_work.finish_job($1, $2, $3)", "lll",
-                    job->campaign, job->id, job->fence);
+    return store_do(store, error, "SELECT skipjack_work.finish_job($1, $2, $3, $4)", "llls",
+                    job->campaign, job->id, job->fence, end_name(end));
 }
 
 bool store_release_job(Store *store, const struct job *job, GError **error)

@@ -8,6 +8,7 @@
 #include "schema/store/store.h"
 #include "schema/store/store_rounds.h"
 #include "solvers/problem/problem.h"
+#include "solvers/search/searcher.h"
 
 /* The second measurement of a problem, its final (QUEUE.md): its best configs, of all solvers, are measured together. The
  * job that carries it has them as its only round; solvers[i] made config i. */
@@ -33,6 +34,7 @@ struct job {
     int64_t seed;
     int64_t deadline_unix; /* deadline of the campaign, Unix seconds; 0 for none */
     int configs_limit, round_configs;
+    double search_seconds, min_gain; /* as in struct campaign */
     bool build_only;
     /* The campaign's limits, under which configs and solutions are made. */
     struct context_limits limits;
@@ -87,7 +89,7 @@ bool store_built(Store *store, const struct job *job, const struct round *round,
 bool store_partial(Store *store, const struct job *job, const struct round *round, GError **error);
 /* evaluating -> ready (more = true) or done: stores the round, replaces the job's kept results (best first) and adds
  * the seconds to the campaign's spent time. With more = false a job without any verified config fails with its
- * commonest failure. A campaign whose last open job ends becomes done. */
+ * commonest failure. A campaign whose last open job ends becomes done. Why the search ended is not stored. */
 bool store_round(Store *store, const struct job *job, const struct round *round,
                  const struct kept *kept, int kept_count, bool more, double seconds,
                  GError **error);
@@ -98,6 +100,8 @@ struct handed {
     const struct kept *kept; /* this and the following members are for store_round() only */
     int kept_count;
     bool more;
+    enum search_end
+        end; /* without more: why the search ended; SEARCH_GOES_ON if it did not end with the round */
     double seconds;
 };
 /* store_built() and store_round() for many jobs by one statement a campaign, which costs the server much less. Items
@@ -116,9 +120,9 @@ bool store_final(Store *store, const struct job *job, const struct round *round,
 /* building or evaluating -> failed. */
 bool store_fail_job(Store *store, const struct job *job, enum failure failure, const char *detail,
                     GError **error);
-/* building -> done, or failed if no config was ever verified: nothing is left to propose. STORE_ERROR_REFUSED
- * before the first round was evaluated. */
-bool store_finish_job(Store *store, const struct job *job, GError **error);
+/* building -> done, or failed if no config was ever verified: nothing is left to propose. end: why the search has
+ * ended. STORE_ERROR_REFUSED before the first round was evaluated. */
+bool store_finish_job(Store *store, const struct job *job, enum search_end end, GError **error);
 /* building -> ready, evaluating -> built, without a strike. */
 bool store_release_job(Store *store, const struct job *job, GError **error);
 

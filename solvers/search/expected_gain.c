@@ -2,30 +2,24 @@
 
 #include <glib.h>
 #include <math.h>
-#include <stdbool.h>
+#include <stdlib.h>
 
-/* How many of the shortest times tell the tail's mean: half of what must be known. */
-#define TAIL_TIMES (EXPECTED_GAIN_TIMES / 2)
-
-/* Finds the TAIL_TIMES + 1 shortest times, ascending. False where fewer than EXPECTED_GAIN_TIMES succeeded. */
-static bool shortest(const double *times, int count, double found[TAIL_TIMES + 1])
+static int compare_times(const void *a, const void *b)
 {
-    int kept = 0, succeeded = 0;
-    for (int i = 0; i < count; i++) {
-        if (!isfinite(times[i]))
-            continue;
-        succeeded++;
-        int place = kept;
-        while (place > 0 && found[place - 1] > times[i])
-            place--;
-        if (place > TAIL_TIMES)
-            continue;
-        for (int j = MIN(kept, TAIL_TIMES); j > place; j--)
-            found[j] = found[j - 1];
-        found[place] = times[i];
-        kept = MIN(kept + 1, TAIL_TIMES + 1);
-    }
-    return succeeded >= EXPECTED_GAIN_TIMES;
+    double left = *(const double *)a, right = *(const double *)b;
+    return (left > right) - (left < right);
+}
+
+/* The times that are not failures, ascending. Free with g_free(). */
+static double *succeeded(const double *times, int count, int *found)
+{
+    double *sorted = g_new(double, count + 1);
+    *found = 0;
+    for (int i = 0; i < count; i++)
+        if (isfinite(times[i]))
+            sorted[(*found)++] = times[i];
+    qsort(sorted, (size_t)*found, sizeof *sorted, compare_times);
+    return sorted;
 }
 
 static int tries_since_best(const double *times, int count)
@@ -39,11 +33,14 @@ static int tries_since_best(const double *times, int count)
 
 double expected_gain(const double *times, int count, int more)
 {
-    double found[TAIL_TIMES + 1], mean = 0;
-    if (!shortest(times, count, found))
+    int found;
+    double mean = 0;
+    g_autofree double *sorted = succeeded(times, count, &found);
+    if (found < EXPECTED_GAIN_TIMES)
         return 1;
-    for (int i = 0; i < TAIL_TIMES; i++)
-        mean += log(found[TAIL_TIMES] / found[i]) / TAIL_TIMES;
+    int tail = found / 2;
+    for (int i = 0; i < tail; i++)
+        mean += log(sorted[tail] / sorted[i]) / tail;
     double chance = (double)more / (tries_since_best(times, count) + more + 1);
     return chance * (1 - exp(-mean));
 }

@@ -17,6 +17,9 @@
  *
  *     h = 1/k sum over i = 1..k of (ln t(k+1) - ln t(i))
  *
+ * k is half of the tries that succeeded. The few shortest times alone would deceive: a strategy that has found a good
+ * config tries others like it, whose times are close together, while a better group of configs may be elsewhere.
+ *
  * The part of the best time that the next m tries are expected to save is therefore
  *
  *     m / (r + m + 1)  x  (1 - exp(-h))

@@ -1,6 +1,7 @@
 #include "solvers/search/searcher.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "solvers/search/expected_gain.h"
 #include "solvers/search/strategy_rows.h"
@@ -23,16 +24,30 @@ struct searcher {
     double seconds; /* spent by tries that count */
 };
 
+static const struct {
+    const char *name, *words;
+} ends[SEARCH_END_COUNT] = {
+#define SEARCH_END_ROW(id, name, words) [id] = {name, words},
+    SEARCH_ENDS(SEARCH_END_ROW)
+#undef SEARCH_END_ROW
+};
+
+const char *search_end_name(enum search_end end)
+{
+    return ends[end].name;
+}
+
 const char *search_end_text(enum search_end end)
 {
-    static const char *const texts[SEARCH_END_COUNT] = {
-        [SEARCH_GOES_ON] = "the search goes on",
-        [SEARCH_SPACE_TRIED] = "every config was tried",
-        [SEARCH_TRIES_SPENT] = "as many configs were tried as the job may try",
-        [SEARCH_SECONDS_SPENT] = "the job's seconds are spent",
-        [SEARCH_GAIN_SMALL] = "more tries are not expected to gain enough",
-    };
-    return texts[end];
+    return ends[end].words;
+}
+
+enum search_end search_end_find(const char *name)
+{
+    for (int end = 0; name && end < SEARCH_END_COUNT; end++)
+        if (strcmp(ends[end].name, name) == 0)
+            return (enum search_end)end;
+    return SEARCH_GOES_ON;
 }
 
 Searcher *searcher_new(const struct searcher_setup *setup)

@@ -63,16 +63,29 @@ struct search_try {
     bool beyond_budget;
 };
 
+/*
+ * Why a search has ended, the first that holds: ROW(enum constant, name, words). Jobs keep it by its name (table job_ends).
+ * The words have no full stop.
+ */
+#define SEARCH_ENDS(ROW)                                                                           \
+    ROW(SEARCH_GOES_ON, "", "the search goes on")                                                  \
+    ROW(SEARCH_TRIES_SPENT, "tries", "as many configs were tried as the job may try")              \
+    ROW(SEARCH_SECONDS_SPENT, "seconds", "the job's seconds are spent")                            \
+    ROW(SEARCH_SPACE_TRIED, "space", "every config was tried")                                     \
+    ROW(SEARCH_GAIN_SMALL, "gain", "more tries are not expected to gain enough")
+
 enum search_end {
-    SEARCH_GOES_ON,
-    SEARCH_SPACE_TRIED, /* every config of the space was tried, or a search of a solver's own is over */
-    SEARCH_TRIES_SPENT,   /* the budget of tries */
-    SEARCH_SECONDS_SPENT, /* the budget of seconds */
-    SEARCH_GAIN_SMALL,    /* more tries are not expected to gain enough */
-    SEARCH_END_COUNT,
+#define SEARCH_END_ID(id, name, words) id,
+    SEARCH_ENDS(SEARCH_END_ID)
+#undef SEARCH_END_ID
+        SEARCH_END_COUNT,
 };
+/* "space", "tries", "seconds" or "gain"; "" for SEARCH_GOES_ON. */
+const char *search_end_name(enum search_end end);
 /* The reason in words, without a full stop: "every config was tried". */
 const char *search_end_text(enum search_end end);
+/* The end of that name; SEARCH_GOES_ON for "", NULL and names that no end has. */
+enum search_end search_end_find(const char *name);
 
 typedef struct searcher Searcher;
 /* Copies `first`, the prior and the budget. */

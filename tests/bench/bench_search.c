@@ -12,10 +12,12 @@
  *
  * The strategies' constants were chosen on the spaces of chosen_on[]; rows "judged" are of all others.
  *
- * usage: bench_search [SEEDS [each]]     each: also a row for each space
+ * usage: bench_search [SEEDS [each|gain]]     each: also a row for each space
+ * gain: instead, what ends of searches for a small expected gain save in tries, and lose in time
  */
 #include "coordinator/replay/replay.h"
 #include "solvers/problem/problem_key.h"
+#include "solvers/search/expected_gain.h"
 #include "tests/support/export/real_data.h"
 
 #include <math.h>
@@ -246,6 +248,138 @@ static void measure_scenario(const struct bench *bench, const struct scenario *s
     }
 }
 
+/* ---- ending where little is to be gained ---- */
+
+/* What ending at a gain costs: over searches of one set, budget of tries and gain. */
+struct gain_cost {
+    double tries, all_tries; /* sums: tries at the end, and without the gain */
+    double
+        log_loss; /* sum of the logarithms of the best time at the end over the one without the gain */
+    GArray *losses; /* double: best time at the end over the one without the gain */
+    int sooner;     /* searches that it ended */
+};
+
+static const double gains[] = {5, 3, 2, 1, 0.5, 0.25};
+static const int gain_budgets[] = {32, 128};
+
+/* The recorded time of the config that the search would name after so many tries. */
+static double named_ms(const struct bench_space *space, const struct replay_run *run, int tries)
+{
+    double best = INFINITY, named = INFINITY;
+    for (int i = 0; i < tries; i++) {
+        const struct replay_try *tried = &g_array_index(run->tries, struct replay_try, i);
+        if (tried->observed_ms >= best)
+            continue;
+        best = tried->observed_ms;
+        named =
+            g_array_index(space->recorded->configs, struct recorded_config, tried->index).time_ms;
+    }
+    return named;
+}
+
+/* After how many of the run's first `most` tries a search ends by the gain, in per cent. */
+static int end_by_gain(const struct replay_run *run, int most, double gain)
+{
+    g_autofree double *times = g_new(double, most);
+    for (int i = 0; i < most; i++)
+        times[i] = g_array_index(run->tries, struct replay_try, i).observed_ms;
+    for (int tries = REPLAY_BATCH; tries < most; tries += REPLAY_BATCH)
+        if (expected_gain(times, tries, SEARCH_GAIN_TRIES) < gain / 100)
+            return tries;
+    return most;
+}
+
+static void add_gain(const struct bench_space *space, const struct replay_run *run, int budget,
+                     double gain, struct gain_cost *cost)
+{
+    int most = MIN(budget, (int)run->tries->len);
+    int tries = end_by_gain(run, most, gain);
+    double loss = named_ms(space, run, tries) / named_ms(space, run, most);
+    cost->tries += tries;
+    cost->all_tries += most;
+    cost->sooner += tries < most;
+    cost->log_loss += log(loss);
+    g_array_append_val(cost->losses, loss);
+}
+
+static gint compare_doubles(gconstpointer a, gconstpointer b)
+{
+    double left = *(const double *)a, right = *(const double *)b;
+    return (left > right) - (left < right);
+}
+
+static void print_gain(const char *label, const char *set, int budget, double gain,
+                       const struct gain_cost *cost)
+{
+    int count = (int)cost->losses->len;
+    if (count == 0)
+        return;
+    g_array_sort(cost->losses, compare_doubles);
+    const double *losses = (const double *)(const void *)cost->losses->data;
+    printf("%-34s %-16s %6d %6.2f %9.0f %8.1f %8.1f %8.2f %8.2f %8.2f\n", label, set, budget, gain,
+           100.0 * cost->sooner / count, cost->all_tries / count, cost->tries / count,
+           100 * (exp(cost->log_loss / count) - 1), 100 * (losses[count * 95 / 100] - 1),
+           100 * (losses[count - 1] - 1));
+    fflush(stdout);
+}
+
+/* The runs of all spaces of a set go by one table of costs: a row for each budget, a column for each gain. */
+static void measure_gain_set(const struct bench *bench, const struct scenario *scenario, bool own)
+{
+    struct gain_cost costs[G_N_ELEMENTS(gain_budgets)][G_N_ELEMENTS(gains)] = {0};
+    for (gsize b = 0; b < G_N_ELEMENTS(gain_budgets); b++)
+        for (gsize g = 0; g < G_N_ELEMENTS(gains); g++)
+            costs[b][g].losses = g_array_new(FALSE, FALSE, sizeof(double));
+    for (guint i = 0; i < bench->spaces->len; i++) {
+        const struct bench_space *space = bench->spaces->pdata[i];
+        g_autoptr(GPtrArray) givers = givers_of(bench, scenario, space);
+        if (space->own != own || (scenario->pair && givers->len == 0))
+            continue;
+        g_autoptr(GPtrArray) others = g_ptr_array_new();
+        for (guint o = 0; o < givers->len; o++)
+            g_ptr_array_add(others, ((const struct bench_space *)givers->pdata[o])->recorded);
+        const struct replay_prior prior = {.others = others,
+                                           .best = scenario->best,
+                                           .most = REPLAY_PRIOR_MOST,
+                                           .tries = scenario->tries};
+        const struct replay_setup setup = {
+            .space = space->recorded,
+            .strategy = scenario->strategy,
+            .prior = others->len > 0 ? &prior : NULL,
+            .budget = {.tries = gain_budgets[G_N_ELEMENTS(gain_budgets) - 1]},
+            .goes_on = true,
+            .batch = REPLAY_BATCH};
+        g_autoptr(GPtrArray) runs = replay_seeds(&setup, bench->seeds);
+        for (guint r = 0; r < runs->len; r++)
+            for (gsize b = 0; b < G_N_ELEMENTS(gain_budgets); b++)
+                for (gsize g = 0; g < G_N_ELEMENTS(gains); g++)
+                    add_gain(space, runs->pdata[r], gain_budgets[b], gains[g], &costs[b][g]);
+    }
+    for (gsize b = 0; b < G_N_ELEMENTS(gain_budgets); b++)
+        for (gsize g = 0; g < G_N_ELEMENTS(gains); g++) {
+            print_gain(scenario->label, own ? "ours on PoCL" : "GPUs", gain_budgets[b], gains[g],
+                       &costs[b][g]);
+            g_array_unref(costs[b][g].losses);
+        }
+}
+
+static const struct scenario gain_scenarios[] = {
+    {"prior, nothing known", SEARCH_PRIOR, NULL, false, 0, 0, false},
+    {"prior, other problems: 32 tries", SEARCH_PRIOR, other_problem, true, 10, 32, false},
+    {"prior, another vendor: 32 tries", SEARCH_PRIOR, other_vendor, true, 10, 32, false},
+    {"local", SEARCH_LOCAL, NULL, false, 0, 0, false},
+};
+
+static void measure_gains(const struct bench *bench)
+{
+    printf("\n%-34s %-16s %6s %6s %9s %8s %8s %8s %8s %8s\n", "strategy and prior", "spaces",
+           "budget", "gain %", "sooner %", "tries", "with it", "loss %", "95th", "most");
+    for (gsize i = 0; i < G_N_ELEMENTS(gain_scenarios); i++) {
+        measure_gain_set(bench, &gain_scenarios[i], false);
+        measure_gain_set(bench, &gain_scenarios[i], true);
+    }
+}
+
 static const struct scenario scenarios[] = {
     {"prior, another device: ten best", SEARCH_PRIOR, other_device, false, 10, 0, 0},
     {"prior, another device: winner", SEARCH_PRIOR, other_device, false, 1, 0, 0},
@@ -270,14 +404,19 @@ int main(int argc, char **argv)
     struct bench bench = {.spaces = spaces,
                           .seeds = argc > 1 ? atoi(argv[1]) : 100,
                           .each = argc > 2 && strcmp(argv[2], "each") == 0};
-    if (bench.seeds < 1 || argc > 3 || (argc > 2 && !bench.each)) {
-        fprintf(stderr, "usage: bench_search [SEEDS [each]]\n");
+    bool gain = argc > 2 && strcmp(argv[2], "gain") == 0;
+    if (bench.seeds < 1 || argc > 3 || (argc > 2 && !bench.each && !gain)) {
+        fprintf(stderr, "usage: bench_search [SEEDS [each|gain]]\n");
         return 2;
     }
     if (!folder)
         printf("no recorded spaces in SKIPJACK_DATA: only those of the tree\n");
     add_folder(spaces, folder, false);
     add_folder(spaces, OWN_SPACES, true);
+    if (gain) {
+        measure_gains(&bench);
+        return 0;
+    }
     printf("constants of strategies were chosen on");
     for (gsize i = 0; i < G_N_ELEMENTS(chosen_on); i++)
         printf("%s %s", i > 0 ? "," : "", chosen_on[i]);

@@ -27,6 +27,7 @@ struct job_call {
     GArray *kept;
     enum job_fate fate;
     bool stores_round, more;
+    enum search_end end;
     double seconds;
     double spent; /* compile seconds that are added to the campaign's before the round is stored */
     /* struct job_call *: calls behind this one whose rounds this call stores, too. */
@@ -235,6 +236,7 @@ static bool store_calls(struct job_call **calls, int count, Store *store, store_
                                    .kept = kept ? (const struct kept *)(void *)kept->data : NULL,
                                    .kept_count = kept ? (int)kept->len : 0,
                                    .more = calls[i]->more,
+                                   .end = calls[i]->end,
                                    .seconds = calls[i]->seconds};
     }
     if (count == 0)
@@ -313,13 +315,15 @@ static bool run_round(struct lane_call *base, Store *store, GError **error)
     return run_rounds((struct job_call *)base, store, store_round_many, error);
 }
 
-void call_round(struct agent *agent, struct work *work, GArray *kept, bool more, double seconds,
-                const struct device_use *use, call_done_fn *done, void *data)
+void call_round(struct agent *agent, struct work *work, GArray *kept, bool more,
+                enum search_end end, double seconds, const struct device_use *use,
+                call_done_fn *done, void *data)
 {
     struct job_call *call = job_call_new(agent, run_round, work);
     call->call.join = join_rounds;
     call->kept = kept;
     call->more = more;
+    call->end = end;
     call->fate = more ? FATE_STORED : FATE_ENDED;
     call->stores_round = true;
     call->seconds = seconds;
@@ -383,12 +387,15 @@ void call_fail_job(struct agent *agent, struct work *work, enum failure failure,
 
 static bool run_finish_job(struct lane_call *base, Store *store, GError **error)
 {
-    return store_finish_job(store, ((struct job_call *)base)->job, error);
+    struct job_call *call = (struct job_call *)base;
+    return store_finish_job(store, call->job, call->end, error);
 }
 
-void call_finish_job(struct agent *agent, struct work *work, call_done_fn *done, void *data)
+void call_finish_job(struct agent *agent, struct work *work, enum search_end end,
+                     call_done_fn *done, void *data)
 {
     struct job_call *call = job_call_new(agent, run_finish_job, work);
+    call->end = end;
     call->fate = FATE_ENDED;
     job_call_push(call, done, data);
 }

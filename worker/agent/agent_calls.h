@@ -32,16 +32,19 @@ void call_built(struct agent *agent, struct work *work, double spent, call_done_
  * it before `done`. */
 void call_partial(struct agent *agent, struct work *work, call_done_fn *done, void *data);
 /* Stores the open round as evaluated. kept: struct kept of the configs to keep; the call takes
- * it over. more: the job's search goes on with another round. seconds: since the device took the
+ * it over. more: the job's search goes on with another round. end: why it does not (work_more()). seconds: since the device took the
  * job. use: how long the job had its device, and how long the device had work; NULL if unknown. */
-void call_round(struct agent *agent, struct work *work, GArray *kept, bool more, double seconds,
-                const struct device_use *use, call_done_fn *done, void *data);
+void call_round(struct agent *agent, struct work *work, GArray *kept, bool more,
+                enum search_end end, double seconds, const struct device_use *use,
+                call_done_fn *done, void *data);
 /* Stores what a final measured: the open round, and the intervals of its medians. */
 void call_final(struct agent *agent, struct work *work, double seconds,
                 const struct device_use *use, call_done_fn *done, void *data);
 void call_fail_job(struct agent *agent, struct work *work, enum failure failure, const char *detail,
                    call_done_fn *done, void *data);
-void call_finish_job(struct agent *agent, struct work *work, call_done_fn *done, void *data);
+/* Ends a job whose search has nothing left to propose; end: why. */
+void call_finish_job(struct agent *agent, struct work *work, enum search_end end,
+                     call_done_fn *done, void *data);
 void call_release_job(struct agent *agent, struct work *work, call_done_fn *done, void *data);
 void call_quarantine(struct agent *agent, struct work *work, int index);
 /* Stores how long the job had its device, and how long the device had work. Make this call before

@@ -126,6 +126,8 @@ static void work_search(const struct work *work, struct search *search)
         .strategy = work->job->strategy,
         .seed = work->job->seed,
         .configs_limit = work->job->configs_limit,
+        .search_seconds = work->job->search_seconds,
+        .min_gain = work->job->min_gain,
         .round_configs = work->job->round_configs,
         .prior = work->prior,
         .attempts = work->attempts,
@@ -195,13 +197,15 @@ bool work_propose(struct work *work)
     return true;
 }
 
-bool work_more(const struct work *work)
+bool work_more(const struct work *work, enum search_end *end)
 {
     struct search search;
+    *end = SEARCH_GOES_ON;
     if (work->job->wish)
         return false;
     work_search(work, &search);
-    return search_more(&search);
+    *end = search_end_now(&search);
+    return *end == SEARCH_GOES_ON;
 }
 
 int work_default_index(const struct work *work)

@@ -49,8 +49,9 @@ struct log_about work_about(const struct work *work);
  * open one. Its configs are those that the job's wish lists to be measured again, or else those
  * that its search tries next. Returns false if nothing is left to propose. */
 bool work_propose(struct work *work);
-/* Whether the search would propose another config after the open round. */
-bool work_more(const struct work *work);
+/* Whether the search would propose another config after the job's rounds. *end: why not; SEARCH_GOES_ON if it would, or if
+ * the open round measures again, which says nothing of the search. */
+bool work_more(const struct work *work, enum search_end *end);
 /* Index of the default config in the open round, -1 if the round does not have it, or is a final. */
 int work_default_index(const struct work *work);
 

@@ -38,6 +38,10 @@ static char *check_order(const struct job *job)
     if (job->configs_limit < 0 || job->round_configs < 0 || job->round_configs > ROUND_CONFIGS_MAX)
         return g_strdup_printf("its campaign wants rounds of %d configs, %d in all",
                                job->round_configs, job->configs_limit);
+    if (!(isfinite(job->search_seconds) && job->search_seconds >= 0 && job->min_gain >= 0 &&
+          job->min_gain <= 100))
+        return g_strdup_printf("its search ends after %g s, and at a gain of %g %%",
+                               job->search_seconds, job->min_gain);
     if (!isfinite(job->best_ms) || job->best_ms < 0)
         return g_strdup_printf("the best time for its problem is %g ms", job->best_ms);
     return NULL;

@@ -48,16 +48,17 @@ static double outcome_time(const struct outcome *outcome)
     return timed ? outcome->median_ms : INFINITY;
 }
 
-/* The default config counts against the limit even if only another search tried it: this
- * search would have begun with it, too. */
+/* The default config counts against the limit of tries even if only another search tried it: this
+ * search would have begun with it, too. Its seconds are those of this search alone. */
 static void observe_round(struct job_search *job, const struct round *round)
 {
+    bool costs = !round->beyond_limit && !round->remeasures;
     for (int i = 0; i < round->config_count; i++) {
         const struct outcome *outcome = &round->outcomes[i];
         const struct perf_config *config = &round->configs[i];
         struct search_try tried = {.config = *config,
                                    .time = outcome_time(outcome),
-                                   .seconds = outcome->build_seconds + outcome->eval_seconds,
+                                   .seconds = costs ? outcome->eval_seconds : 0,
                                    .beyond_budget =
                                        round->beyond_limit && !config_equal(config, &job->first)};
         searcher_observe(job->searcher, &tried);
@@ -100,7 +101,9 @@ static void job_search_init(struct job_search *job, const struct search *search)
         .prior =
             search->prior ? (const struct perf_config *)(const void *)search->prior->data : NULL,
         .prior_count = search->prior ? (int)search->prior->len : 0,
-        .budget = {.tries = search->configs_limit},
+        .budget = {.tries = search->configs_limit,
+                   .seconds = search->search_seconds,
+                   .gain = search->min_gain / 100},
     };
     if (solver_searches(search->solver, search->strategy)) {
         setup.own = propose_as_solver;
@@ -144,11 +147,11 @@ GArray *search_propose(const struct search *search, int *default_index)
     return configs;
 }
 
-bool search_more(const struct search *search)
+enum search_end search_end_now(const struct search *search)
 {
     struct job_search job;
     job_search_init(&job, search);
-    bool more = searcher_end(job.searcher, MAX(search->round_configs, 1)) == SEARCH_GOES_ON;
+    enum search_end end = searcher_end(job.searcher, MAX(search->round_configs, 1));
     job_search_clear(&job);
-    return more;
+    return end;
 }

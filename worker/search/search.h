@@ -6,7 +6,8 @@
  * anything else, as the baseline that shows drift; this repetition does not count against the limit.
  *
  * The history may hold rounds of another campaign's search (round->beyond_limit). Their configs are not proposed
- * again and do not count against the limit; only the default config counts, since every search begins with it.
+ * again and do not count against the limits; only the default config counts as a try, since every search begins with
+ * it. Rounds that measured again take none of the search's seconds.
  *
  * This is the job's side of solvers/search/searcher.h, which has the strategies (solvers/framework/strategy.h): its
  * space is the solver's, its tries are the stored rounds, in their order.
@@ -22,6 +23,7 @@
 #include "schema/store/store.h"
 #include "solvers/framework/solver.h"
 #include "solvers/search/search_space.h"
+#include "solvers/search/searcher.h"
 
 struct search {
     const struct solver *solver;
@@ -31,6 +33,12 @@ struct search {
     int64_t seed;
     /* Most distinct configs that the job's own search may try; 0 for no limit. */
     int configs_limit;
+    /* Device time that the job's own search may take: the evaluation of all its rounds so far, by any worker; 0 for no
+     * limit. A round is not cut short. */
+    double search_seconds;
+    /* The search ends when its next tries are expected to save less than so many per cent of the best time
+     * (solvers/search/expected_gain.h); 0 for no limit. */
+    double min_gain;
     int round_configs; /* most new configs in a round, at least 1 */
     /* struct perf_config: configs to try first, the most promising first; NULL for none. */
     const GArray *prior;
@@ -46,7 +54,7 @@ struct search {
  * array of struct perf_config with g_array_unref(). */
 GArray *search_propose(const struct search *search, int *default_index);
 
-/* Whether search_propose() would find a config that was never tried. */
-bool search_more(const struct search *search);
+/* Why the search has ended; SEARCH_GOES_ON if search_propose() would find a config that was never tried. */
+enum search_end search_end_now(const struct search *search);
 
 #endif

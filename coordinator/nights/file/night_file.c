@@ -216,6 +216,20 @@ static const struct field search_fields[] = {
      .most = 1e6,
      .standard = G_STRINGIFY(REQUEST_DEFAULT_CONFIGS),
      .says = "configs that a job evaluates at most, 0 for all"},
+    {.name = "search_seconds",
+     .kind = FIELD_NUMBER,
+     .offset = NIGHT(search.search_seconds),
+     .most = REQUEST_SEARCH_MOST,
+     .standard = "0",
+     .says = "a job's search ends when its configs took so much device time; 0 for no limit"},
+    {.name = "min_gain",
+     .kind = FIELD_NUMBER,
+     .offset = NIGHT(search.min_gain),
+     .most = 100,
+     .standard = "0",
+     .says =
+         "a job's search ends when its next 16 configs are expected to make its best time shorter by less than so "
+         "many per cent; 0 for no limit"},
     {.name = "seed",
      .kind = FIELD_INTEGER,
      .offset = NIGHT(search.seed),
@@ -671,6 +685,8 @@ void night_file_request(const struct night_file *night, const struct night_file_
     request->tunable_only = night->limits.tunable_only;
     request->budget_seconds = night->budget.seconds;
     request->final_seconds = night->search.final_seconds;
+    request->search_seconds = night->search.search_seconds;
+    request->min_gain = night->search.min_gain;
     request->priority = (int)night->priority;
     request->share = night->share;
 }

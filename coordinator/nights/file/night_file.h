@@ -101,7 +101,8 @@ struct night_file {
         char *strategy;
         gint64 configs; /* a job, 0 for all */
         gint64 seed;
-        double final_seconds; /* for each problem's second measurement, 0 for none */
+        double search_seconds, min_gain; /* as in struct request */
+        double final_seconds;            /* for each problem's second measurement, 0 for none */
     } search;
     struct {
         char *workspace; /* as byte_count_parse() reads it; NULL for no limit */

@@ -100,7 +100,8 @@ static double node_seconds(const Estimator *estimator, const struct night_estima
 }
 
 struct night_estimate estimator_ask(const Estimator *estimator, const char *solver,
-                                    enum night_action action, int64_t configs, int round_configs)
+                                    enum night_action action, int64_t configs,
+                                    double search_seconds, int round_configs)
 {
     const struct rate *own = g_hash_table_lookup(estimator->solvers, solver);
     const struct rate *rate = own ? own : &estimator->target;
@@ -112,9 +113,9 @@ struct night_estimate estimator_ask(const Estimator *estimator, const char *solv
         job.node_seconds = job.eval_seconds;
         return job;
     }
-    job.configs = configs;
-    job.compile_seconds = (double)configs * rate->build_seconds;
-    job.eval_seconds = (double)plan_evaluations(configs, round_configs) * rate->eval_seconds;
+    job.configs = plan_configs_within(configs, round_configs, search_seconds, rate->eval_seconds);
+    job.compile_seconds = (double)job.configs * rate->build_seconds;
+    job.eval_seconds = (double)plan_evaluations(job.configs, round_configs) * rate->eval_seconds;
     job.node_seconds = node_seconds(estimator, &job);
     return job;
 }

@@ -34,9 +34,10 @@ Estimator *estimator_new(Store *store, const char *target, GError **error);
 void estimator_free(Estimator *estimator);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Estimator, estimator_free)
 
-/* Estimates one job. configs: the most that it tries; round_configs: those of a round, after which the default config
+/* Estimates one job. configs: the most that it tries; search_seconds: the device time after which its search ends, 0 for no limit; round_configs: those of a round, after which the default config
  * is measured again. A job that is measured again compiles nothing and measures a few kept configs. */
 struct night_estimate estimator_ask(const Estimator *estimator, const char *solver,
-                                    enum night_action action, int64_t configs, int round_configs);
+                                    enum night_action action, int64_t configs,
+                                    double search_seconds, int round_configs);
 
 #endif

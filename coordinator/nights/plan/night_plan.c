@@ -312,7 +312,7 @@ static void estimate_jobs(struct night_target_plan *plan, const struct night_fil
         job->configs =
             plan_job_configs(solver, &job->job.problem, &context, (int)file->search.configs);
         job->estimate = estimator_ask(estimator, job->job.solver, job->action, job->configs,
-                                      REQUEST_ROUND_CONFIGS);
+                                      file->search.search_seconds, REQUEST_ROUND_CONFIGS);
         night_estimate_add(&plan->estimate, &job->estimate);
         night_estimate_add(&plan->estimates[job->reason], &job->estimate);
     }
@@ -367,6 +367,8 @@ static struct plan *make_plan(const struct request *request, const struct machin
         .strategy = request->strategy,
         .seed = request->seed,
         .configs_limit = request->configs,
+        .search_seconds = request->search_seconds,
+        .min_gain = request->min_gain,
         .round_configs = request_round_configs(request),
         .limits = *limits,
         .problems = problems,

@@ -161,11 +161,13 @@ json_t *night_plan_json(const struct night_file *file, const struct night_source
         json_array_append_new(targets, json);
     }
     const struct night_caps *caps = &plan->caps;
-    return json_pack("{s:s, s:s, s:o, s:i, s:{s:f, s:f, s:i, s:i}, s:o}", "name", file->name,
-                     "night", plan->night, "sources", sources_json(sources), "problems",
+    return json_pack("{s:s, s:s, s:o, s:i, s:{s:f, s:f, s:i, s:i}, s:{s:i, s:f, s:f}, s:o}", "name",
+                     file->name, "night", plan->night, "sources", sources_json(sources), "problems",
                      (int)sources->problems->len, "caps", "node_hours", caps->node_seconds / HOUR,
                      "deadline_seconds", caps->deadline_seconds, "jobs", caps->jobs, "fitting",
-                     caps->fitting, "targets", targets);
+                     caps->fitting, "search", "configs", (int)file->search.configs,
+                     "search_seconds", file->search.search_seconds, "min_gain",
+                     file->search.min_gain, "targets", targets);
 }
 
 /* ---- for people ---- */
@@ -265,6 +267,18 @@ static void print_target(const struct night_target_plan *plan)
         printf("no solver serves %u problems\n", plan->uncovered->len);
 }
 
+/* Says what ends searches before their last config. */
+static void print_search_ends(const struct night_file *file)
+{
+    if (file->search.search_seconds > 0)
+        printf(
+            "\na job's search ends after %g s of its device: the estimates count no more configs\n",
+            file->search.search_seconds);
+    if (file->search.min_gain > 0)
+        printf("\nless where a job's search ends sooner, at an expected gain below %g %%\n",
+               file->search.min_gain);
+}
+
 static void print_caps(const struct night_file *file, const struct night_caps *caps)
 {
     bool capped = caps->node_seconds > 0 || caps->deadline_seconds > 0 || file->budget.seconds > 0;
@@ -291,6 +305,7 @@ void night_plan_print(const struct night_file *file, const struct night_sources 
     print_sources(sources);
     for (guint t = 0; t < plan->targets->len; t++)
         print_target(g_ptr_array_index(plan->targets, t));
+    print_search_ends(file);
     print_caps(file, &plan->caps);
 }
 

@@ -96,10 +96,19 @@ function changeForm(campaign, said, reload) {
     }}, priority, budget, submit);
 }
 
+/** What ends the search of a job, in words. */
+function searchEnd(c) {
+    const ends = [c.configs_limit ? `after ${format.count(c.configs_limit)} configs` : 'when every config was tried'];
+    if (c.search_seconds) ends.push(`after ${format.duration(c.search_seconds)} of its device`);
+    if (c.min_gain) ends.push(`when it expects to gain less than ${format.number(c.min_gain)} %`);
+    return ends.join(', ');
+}
+
 function factRows(c) {
     return [
         ['State', stateTag(c.state)], ['Target', c.target], ['Networks', c.networks.join(', ')], ['Solvers', c.solvers || 'all'],
-        ['Strategy', `${c.strategy}, seed ${c.seed}${c.configs_limit ? `, at most ${c.configs_limit} configs a job` : ''}`],
+        ['Strategy', `${c.strategy}, seed ${c.seed}`],
+        ['A job’s search ends', searchEnd(c)],
         ['Working time', format.duration(c.spent_seconds) + (c.budget_seconds ? ` of ${format.duration(c.budget_seconds)}` : ', no budget')],
         ['Deadline', c.deadline_unix ? unixTime(c.deadline_unix) : null], ['Priority', `${c.priority}, share ${format.number(c.share)}`], ['Pool', c.pool],
         ['Software', c.stack], ['Trusts code of', c.trusted.join(', ')], ['Made', unixTime(c.created_unix)],
@@ -128,6 +137,8 @@ export async function campaign({id, signal}) {
     ], [], {caption: 'Configs by outcome', id: (o) => o.reason, sort: [1, true], page: 10, empty: 'No config has been measured yet.'});
     const origins = table([{label: 'Reason', value: (o) => o.reason}, {label: 'Jobs', number: true, value: (o) => o.jobs}], [],
         {caption: 'Why its jobs are tuned', id: (o) => o.reason, sort: [1, true], page: 10, empty: 'No reasons are kept for it.'});
+    const ends = table([{label: 'Reason', value: (e) => e.reason, wrap: true}, {label: 'Jobs', number: true, value: (e) => e.jobs}], [],
+        {caption: 'Why searches ended', id: (e) => e.name, sort: [1, true], page: 10, empty: 'No search of it has ended.'});
     let drawnState = '';
 
     function draw() {
@@ -149,6 +160,7 @@ export async function campaign({id, signal}) {
         failures.update(c.failures);
         outcomes.update(c.outcomes);
         origins.update(c.origins);
+        ends.update(c.search_ends);
     }
     async function reload() {
         c = await read(path, {}, signal);
@@ -163,7 +175,7 @@ export async function campaign({id, signal}) {
                 link(addressOf(['campaigns', id, 'golden']), 'Against golden'), ' · ', link(addressOf(['usage'], {campaign: id}), 'Usage'), ' · ',
                 link(addressOf(['log'], {campaign: id}), 'Log')),
             h('div', {class: 'columns'}, panel('Jobs by state', byState), panel('About', [about, setting])),
-            h('div', {class: 'columns'}, panel('Failed jobs by reason', failures), panel('Configs by outcome', outcomes), panel('Why its jobs are tuned', origins)),
+            h('div', {class: 'columns'}, panel('Failed jobs by reason', failures), panel('Configs by outcome', outcomes), panel('Why its jobs are tuned', origins), panel('Why searches ended', ends)),
             panel('In a terminal', c.commands.length ? c.commands.map((command) => commandLine(command)) : empty('No command goes on with it.'))],
         events: {
             campaign: (data) => { if (data.id === c.id) { c = {...c, ...data}; draw(); soon(); } },

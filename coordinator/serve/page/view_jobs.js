@@ -17,7 +17,7 @@ export async function jobs({id, values, signal}) {
         {label: 'Problem', value: (j) => j.problem, show: (j) => problemLink(j.problem), key: true},
         {label: 'Solver', value: (j) => j.solver}, {label: 'State', value: (j) => j.state, show: (j) => stateTag(j.state)},
         {label: 'Rounds', number: true, value: (j) => j.rounds}, {label: 'Strikes', number: true, value: (j) => j.strikes},
-        {label: 'Times in the networks', number: true, value: (j) => j.multiplicity},
+        {label: 'Search ended by', value: (j) => j.search_end}, {label: 'Times in the networks', number: true, value: (j) => j.multiplicity},
         {label: 'Failure', value: (j) => j.failure, wrap: true, show: (j) => (j.failure ? [h('strong', null, j.failure), j.detail ? `: ${j.detail}` : ''] : j.reused ? 'taken over' : '–')},
     ], items, {caption: `Jobs of campaign ${id}`, id: (j) => j.id, filter: 'Filter', name: 'list', empty: 'The campaign has no such job.',
         tools: selection('State', 'state', [['', 'all'], ['ready'], ['building'], ['built'], ['evaluating'], ['done'], ['failed'], ['cancelled']], wanted.state,
@@ -84,7 +84,8 @@ export async function job({id, job: number, signal}) {
             h('p', null, problemLink(j.problem), ' ', stateTag(j.state)),
             j.failure ? h('div', {class: 'note bad'}, h('strong', null, j.failure), j.detail ? h('pre', null, j.detail) : null) : null,
             figures([['Rounds', format.count(j.rounds)], ['Best', format.milliseconds(j.kept[0]?.median_ms)],
-                ['Configs kept', format.count(j.kept.length)], ['Strikes', format.count(j.strikes), 'lost workers'], ['Revision', format.count(j.revision)]]),
+                ['Configs kept', format.count(j.kept.length)], ['Strikes', format.count(j.strikes), 'lost workers'], ['Revision', format.count(j.revision)],
+                ['Search ended by', j.search_end ?? '–']]),
             panel('Results', kept), j.rounds_of.map(roundPanel),
             j.faults.length ? panel('Device faults', h('ul', {class: 'plain'}, j.faults.map((f) => h('li', null, f.device, ' ', unixTime(f.at_unix))))) : null],
     };

@@ -11,11 +11,12 @@ BEGIN
     INSERT INTO campaigns (name, identity, target, stack, strategy, seed, configs_limit,
                            round_configs, budget_seconds, build_only, pool, priority, share,
                            workspace_limit, dynamic_only, deterministic, tunable_only, solvers_asked,
-                           final_seconds)
+                           final_seconds, search_seconds, min_gain)
     SELECT p.name, p.identity, p.target, p.stack, p.strategy, p.seed, p.configs_limit,
            p.round_configs, p.budget_seconds, p.build_only, p.pool, p.priority, p.share,
            p.workspace_limit, coalesce(p.dynamic_only, false), coalesce(p.deterministic, false),
-           coalesce(p.tunable_only, false), coalesce(p.solvers_asked, ''), coalesce(p.final_seconds, 0)
+           coalesce(p.tunable_only, false), coalesce(p.solvers_asked, ''), coalesce(p.final_seconds, 0),
+           coalesce(p.search_seconds, 0), coalesce(p.min_gain, 0)
     FROM jsonb_populate_record(NULL::campaigns, plan) AS p
     RETURNING id INTO new_id;
     PERFORM add_partitions(new_id);
@@ -445,8 +446,9 @@ END $$;
 -- Ends the jobs of bundles that were deleted, all of one campaign, after the rounds
 -- before round_no. A job with a verified config, also a slow one, is done. Any other job
 -- fails with the commonest failure of its configs, or as refused by check if no config
--- has an outcome.
-CREATE OR REPLACE FUNCTION end_bundles(ending bundles[], budget boolean) RETURNS void
+-- has an outcome. why: what ended the search (job_ends.search_end), NULL if it is not known or the budget ended it.
+CREATE OR REPLACE FUNCTION end_bundles(ending bundles[], budget boolean, why text DEFAULT NULL)
+RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off
 SET enable_mergejoin = off AS $$
@@ -454,7 +456,7 @@ DECLARE
     campaign bigint := ending[1].campaign_id;
 BEGIN
     INSERT INTO job_ends (campaign_id, job_id, state, rounds, failure, detail, by_budget, fence,
-                          claimed_by)
+                          claimed_by, search_end)
     SELECT campaign, e.id, CASE WHEN v.verified THEN 'done' ELSE 'failed' END::job_state,
            b.round_no, CASE WHEN v.verified THEN @FAILURE_NONE
                              ELSE coalesce(worst.failure, @FAILURE_REFUSED_BY_CHECK) END,
@@ -462,7 +464,7 @@ BEGIN
                 THEN concat(worst.words, faulted_before(campaign, e.id))
                 WHEN v.verified OR worst.failure IS NOT NULL THEN worst.words
                 ELSE 'it ended without an outcome of any config' END,
-           budget, b.fence, b.claimed_by
+           budget, b.fence, b.claimed_by, why
     FROM unnest(ending) AS b CROSS JOIN LATERAL unnest(b.job_ids) AS e(id)
     CROSS JOIN LATERAL (SELECT EXISTS (
         SELECT 1 FROM outcomes o WHERE o.campaign_id = campaign AND o.job_id = e.id

@@ -17,6 +17,15 @@ BEGIN
     END IF;
 END $$;
 
+-- Refuses words other than those of job_ends.search_end and NULL.
+CREATE OR REPLACE FUNCTION check_search_ends(said text[]) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+BEGIN
+    IF NOT coalesce(array_remove(said, NULL) <@ ARRAY['tries', 'seconds', 'space', 'gain'], true) THEN
+        PERFORM refuse_value('a search ends by tries, seconds, space or gain');
+    END IF;
+END $$;
+
 -- Refuses numbers other than those by which a job, a config or a kernel fails.
 CREATE OR REPLACE FUNCTION check_failure(number integer) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$

@@ -170,8 +170,10 @@ END $$;
 
 -- Moves a bundle's jobs on after a round. Jobs that want more rounds go on unless the
 -- budget is spent; in a campaign whose time is limited, jobs of like prices stay together.
--- A job whose round kept a result (verified) has a verified config.
-CREATE OR REPLACE FUNCTION move_on(b bundles, eager bigint[], verified bigint[], spent boolean)
+-- A job whose round kept a result (verified) has a verified config. whys: what ended the searches of `jobs`
+-- (job_ends.search_end), NULL for those that go on; the array is NULL in rounds of older programs.
+CREATE OR REPLACE FUNCTION move_on(b bundles, eager bigint[], verified bigint[], spent boolean,
+                                   jobs bigint[], whys text[])
 RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
@@ -184,49 +186,52 @@ BEGIN
     END IF;
     FOR f IN
         SELECT job = ANY (eager) AS wishes_more, job = ANY (verified) AS verified,
-               array_agg(job) AS ids
+               its.why, array_agg(job) AS ids
         FROM unnest(b.job_ids) AS job
+        CROSS JOIN LATERAL (SELECT whys[array_position(jobs, job)] AS why) AS its
         CROSS JOIN LATERAL (
             SELECT CASE WHEN limited AND cardinality(b.job_ids) > 1 AND job = ANY (eager)
                    THEN price_of(b.campaign_id, ARRAY[job]) END AS price) AS own
-        GROUP BY 1, 2, CASE WHEN own.price < 'infinity' THEN round(ln(own.price)) ELSE own.price END
+        GROUP BY 1, 2, 3, CASE WHEN own.price < 'infinity' THEN round(ln(own.price)) ELSE own.price END
     LOOP
         IF f.wishes_more AND NOT spent THEN
             b.price := CASE WHEN limited THEN price_of(b.campaign_id, f.ids) ELSE b.round_no + 1 END;
             PERFORM put_jobs(b, f.ids, 'ready', b.round_no + 1, 0);
         ELSIF f.verified THEN
-            PERFORM end_verified_jobs(b, f.ids, f.wishes_more, b.round_no + 1);
+            PERFORM end_verified_jobs(b, f.ids, f.wishes_more, b.round_no + 1, f.why);
         ELSE
-            PERFORM end_jobs(b, f.ids, f.wishes_more, b.round_no + 1);
+            PERFORM end_jobs(b, f.ids, f.wishes_more, b.round_no + 1, f.why);
         END IF;
     END LOOP;
 END $$;
 
 -- Ends jobs that no bundle holds any more, as end_bundles() does. had_rounds: how many rounds
 -- each job had.
-CREATE OR REPLACE FUNCTION end_jobs(b bundles, ids bigint[], budget boolean, had_rounds integer)
-    RETURNS void
+CREATE OR REPLACE FUNCTION end_jobs(b bundles, ids bigint[], budget boolean, had_rounds integer,
+                                    why text DEFAULT NULL) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 BEGIN
     b.job_ids := ids;
     b.round_no := had_rounds;
-    PERFORM end_bundles(ARRAY[b], budget);
+    PERFORM end_bundles(ARRAY[b], budget, why);
 END $$;
 
 -- Ends jobs with a verified config. Their rounds need not be read.
 CREATE OR REPLACE FUNCTION end_verified_jobs(b bundles, ids bigint[], budget boolean,
-                                             had_rounds integer) RETURNS void
+                                             had_rounds integer, why text DEFAULT NULL)
+RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 BEGIN
     INSERT INTO job_ends (campaign_id, job_id, state, rounds, failure, by_budget, fence,
-                          claimed_by)
-    SELECT b.campaign_id, job, 'done', had_rounds, @FAILURE_NONE, budget, b.fence, b.claimed_by
+                          claimed_by, search_end)
+    SELECT b.campaign_id, job, 'done', had_rounds, @FAILURE_NONE, budget, b.fence, b.claimed_by, why
     FROM unnest(ids) AS job;
 END $$;
 
 -- Ends a job if none of its configs is verified that were measured again: with the
 -- commonest failure of its last round, or as unstable.
-CREATE OR REPLACE FUNCTION end_unconfirmed_job(b bundles, job bigint, budget boolean) RETURNS void
+CREATE OR REPLACE FUNCTION end_unconfirmed_job(b bundles, job bigint, budget boolean, why text)
+RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
     worst record;
@@ -237,9 +242,9 @@ BEGIN
       AND f.failure BETWEEN @FAILURE_NOT_APPLICABLE AND @FAILURE_REFUSED_BY_CHECK
     GROUP BY f.failure ORDER BY count(*) DESC, f.failure LIMIT 1;
     INSERT INTO job_ends (campaign_id, job_id, state, rounds, failure, detail, by_budget, fence,
-                          claimed_by)
+                          claimed_by, search_end)
     VALUES (b.campaign_id, job, 'failed', b.round_no + 1, coalesce(worst.failure, @FAILURE_UNSTABLE), worst.words,
-            budget, b.fence, b.claimed_by);
+            budget, b.fence, b.claimed_by, why);
 END $$;
 
 CREATE OR REPLACE FUNCTION drop_open_rounds(campaign bigint, ids bigint[], from_number integer)
@@ -256,8 +261,9 @@ END $$;
 
 -- Ends a job without configs left to propose. A solver proposes at least its default
 -- config, so the first round always exists; a worker that may propose none of them
--- fails the job (fail_job()).
-CREATE OR REPLACE FUNCTION finish_job(campaign bigint, job bigint, held_fence bigint) RETURNS void
+-- fails the job (fail_job()). why: what ended its search (job_ends.search_end).
+CREATE OR REPLACE FUNCTION finish_job(campaign bigint, job bigint, held_fence bigint, why text)
+RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
     b bundles := held_job(campaign, job, held_fence, 'store the end');
@@ -270,14 +276,15 @@ BEGIN
         PERFORM refuse_handed(job, 'it cannot be done before its first round was evaluated');
     END IF;
     PERFORM take_jobs(b, b.job_ids);
-    PERFORM end_jobs(b, b.job_ids, false, b.round_no);
+    PERFORM end_jobs(b, b.job_ids, false, b.round_no, why);
     PERFORM settle_campaign(campaign, 0);
 END $$;
 
-CREATE OR REPLACE FUNCTION skipjack_work.finish_job(campaign bigint, job bigint, held_fence bigint)
-RETURNS void
+-- Older programs say no why.
+CREATE OR REPLACE FUNCTION skipjack_work.finish_job(campaign bigint, job bigint, held_fence bigint,
+                                                    why text DEFAULT NULL) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp AS
-$$ BEGIN PERFORM finish_job(campaign, job, held_fence); END $$;
+$$ BEGIN PERFORM check_search_ends(ARRAY[why]); PERFORM finish_job(campaign, job, held_fence, why); END $$;
 
 -- Fails a job. A device fault or a run timeout adds the devices that failed with the
 -- job before. claimed_by says which worker may take back its quarantines.
@@ -438,7 +445,8 @@ CREATE OR REPLACE VIEW job_rows AS
            CASE WHEN b.remeasures THEN @FAILURE_NONE ELSE coalesce(e.failure, @FAILURE_NONE) END
                AS failure,
            CASE WHEN b.remeasures THEN NULL ELSE e.detail END AS detail,
-           coalesce(e.reused, false) AS reused, coalesce(e.by_budget, false) AS by_budget
+           coalesce(e.reused, false) AS reused, coalesce(e.by_budget, false) AS by_budget,
+           e.search_end
     FROM jobs j
     LEFT JOIN job_ends e ON e.campaign_id = j.campaign_id AND e.job_id = j.id
     LEFT JOIN (bundles b CROSS JOIN LATERAL unnest(b.job_ids) AS member(job_id))

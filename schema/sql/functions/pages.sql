@@ -103,7 +103,8 @@ LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
     SELECT jsonb_build_object('id', j.id, 'campaign', j.campaign_id, '$problem', to_jsonb(p),
         'solver', s.name, 'revision', s.revision, 'state', j.state, 'rounds', j.round_no,
         'strikes', j.strikes, 'multiplicity', j.multiplicity, 'priority', j.priority,
-        '$failure', nullif(j.failure, @FAILURE_NONE), 'detail', j.detail, 'reused', j.reused)
+        '$failure', nullif(j.failure, @FAILURE_NONE), 'detail', j.detail, 'reused', j.reused,
+        'search_end', CASE WHEN j.by_budget THEN 'budget' ELSE j.search_end END)
     FROM problems p, solvers s WHERE p.id = j.problem_id AND s.id = j.solver_id
 $$;
 

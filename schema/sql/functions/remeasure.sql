@@ -343,9 +343,9 @@ BEGIN
             PERFORM wake_workers(b.campaign_id, true, 1);
         ELSIF job = ANY (verified) THEN
             PERFORM end_verified_jobs(b, ARRAY[job], coalesce(former.by_budget, false),
-                                      b.round_no + 1);
+                                      b.round_no + 1, former.search_end);
         ELSE
-            PERFORM end_unconfirmed_job(b, job, coalesce(former.by_budget, false));
+            PERFORM end_unconfirmed_job(b, job, coalesce(former.by_budget, false), former.search_end);
         END IF;
     END LOOP;
 END $$;

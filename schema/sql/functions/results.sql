@@ -113,19 +113,23 @@ BEGIN
     PERFORM store_partial(campaign, items);
 END $$;
 
--- Stores evaluated rounds, and the results to keep of their jobs, and checks them. more
--- and seconds have one element for each item. A repeated call changes nothing.
+-- Stores evaluated rounds, and the results to keep of their jobs, and checks them. more, seconds
+-- and whys (NULL for none) have one element for each item. A repeated call changes nothing.
 CREATE OR REPLACE FUNCTION store_rounds(campaign bigint, items outcomes[], kept results[],
-                                        more boolean[], seconds double precision[]) RETURNS void
+                                        more boolean[], seconds double precision[], whys text[])
+RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
     jobs bigint[] := ARRAY(SELECT i.job_id FROM unnest(items) AS i);
 BEGIN
     PERFORM check_named_once(jobs);
-    PERFORM take_rounds(campaign, items, kept, more, seconds);
+    PERFORM take_rounds(campaign, items, kept, more, seconds, whys);
     IF (cardinality(more) = cardinality(items) AND cardinality(seconds) = cardinality(items)
         AND 0 <= ALL (seconds) AND 1e9 > ALL (seconds)) IS NOT TRUE THEN
         PERFORM refuse_handed(jobs[1], 'its working time cannot be');
+    END IF;
+    IF cardinality(whys) <> cardinality(items) THEN
+        PERFORM refuse_handed(jobs[1], 'it does not say why its search ends');
     END IF;
     PERFORM check_handed_outcomes(items, true);
     PERFORM check_handed_results(jobs, kept);
@@ -135,7 +139,7 @@ END $$;
 
 -- Stores evaluated rounds, and the results to keep of their jobs.
 CREATE OR REPLACE FUNCTION take_rounds(campaign bigint, items outcomes[], kept results[], more boolean[],
-                                       seconds double precision[]) RETURNS void
+                                       seconds double precision[], whys text[]) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 DECLARE
     f record;
@@ -167,7 +171,7 @@ BEGIN
                                 FROM unnest(jobs, seconds) AS w(job, time)
                                 WHERE w.job = ANY (b.job_ids));
             PERFORM move_on(b, eager, verified,
-                            budget > 0 AND spent_seconds(campaign) + worked >= budget);
+                            budget > 0 AND spent_seconds(campaign) + worked >= budget, jobs, whys);
             missing := ARRAY(SELECT m FROM unnest(missing) AS m WHERE m <> ALL (b.job_ids));
         END LOOP;
         IF missing <> '{}' THEN
@@ -184,12 +188,14 @@ END $$;
 
 CREATE OR REPLACE FUNCTION skipjack_work.store_rounds(campaign bigint, items outcomes[],
                                                       kept results[], more boolean[],
-                                                      seconds double precision[]) RETURNS void
+                                                      seconds double precision[],
+                                                      whys text[] DEFAULT NULL) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp AS $$
 BEGIN
     PERFORM check_seconds(seconds);
+    PERFORM check_search_ends(whys);
     PERFORM note_delivery(campaign, items);
-    PERFORM store_rounds(campaign, items, kept, more, possible_seconds(campaign, seconds));
+    PERFORM store_rounds(campaign, items, kept, more, possible_seconds(campaign, seconds), whys);
 END $$;
 
 -- The types of rows that workers hand in. held_bundles() checks whose jobs the rows are

@@ -102,8 +102,8 @@ END $$;
 -- Jobs of campaign o whose results answer the same jobs of campaign c. Such a job is done
 -- with a verified outcome, was not cut short by the budget, was measured with stacks that c
 -- admits, and the code of all its kept results is still stored. Besides, o asked for the same
--- search as c (strategy, seed and limit of configs); or the job ran out of configs before the
--- limit of o, and tried no more configs than c allows. If the solver searches by itself, such
+-- search as c (strategy, seed and limit of configs), and ends it no sooner by seconds and gain; or the job ran
+-- out of configs before the limits of o, and tried no more configs than c allows. If the solver searches by itself, such
 -- a job answers an exhaustive c only if o was exhaustive, too.
 CREATE OR REPLACE FUNCTION answers_of(c campaigns, o campaigns, lacking bigint[])
     RETURNS TABLE (fresh_id bigint, old_id bigint, had_rounds integer)
@@ -112,7 +112,9 @@ SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off
 SET enable_mergejoin = off AS $$
 DECLARE
     same boolean := o.strategy = c.strategy AND o.seed = c.seed
-                    AND o.configs_limit = c.configs_limit;
+                    AND o.configs_limit = c.configs_limit
+                    AND (o.search_seconds = 0 OR (c.search_seconds > 0 AND o.search_seconds >= c.search_seconds))
+                    AND (o.min_gain = 0 OR (c.min_gain > 0 AND o.min_gain <= c.min_gain));
     whole boolean := o.strategy = 'exhaustive' OR c.strategy <> 'exhaustive';
 BEGIN
     RETURN QUERY WITH answers AS MATERIALIZED (
@@ -142,6 +144,7 @@ BEGIN
                             AND NOT m.is_open AND NOT same) AS t
         WHERE same OR ((whole OR NOT (SELECT s.searches FROM solvers s WHERE s.id = f.solver_id))
                        AND (o.configs_limit = 0 OR t.tried < o.configs_limit)
+                       AND coalesce(e.search_end, 'space') = 'space'
                        AND (c.configs_limit = 0 OR t.tried <= c.configs_limit)))
     SELECT a.fresh, a.job, a.rounds FROM answers a
     CROSS JOIN LATERAL (SELECT count(*) AS lost
@@ -347,8 +350,11 @@ LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off
 SET enable_mergejoin = off AS $$
 BEGIN
-    INSERT INTO job_ends (campaign_id, job_id, state, rounds, failure, reused, fence)
-    SELECT c.id, p.fresh, 'done', p.had, @FAILURE_NONE, true, 0 FROM unnest(fresh, had) AS p(fresh, had);
+    INSERT INTO job_ends (campaign_id, job_id, state, rounds, failure, reused, fence, search_end)
+    SELECT c.id, p.fresh, 'done', p.had, @FAILURE_NONE, true, 0, e.search_end
+    FROM unnest(fresh, old, had) AS p(fresh, old, had)
+    LEFT JOIN LATERAL (SELECT d.search_end FROM job_ends d WHERE d.campaign_id = o.id AND d.job_id = p.old
+                       OFFSET 0) AS e ON true;
     INSERT INTO rounds
     SELECT c.id, p.fresh, r.number, 0, r.stack, r.config_counts, r.config_values, r.kernel_keys,
            r.failures, r.details, r.build_seconds, r.kernels, r.evaluated, r.pending,

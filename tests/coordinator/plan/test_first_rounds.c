@@ -103,7 +103,7 @@ static void only_first_rounds_to_come_count(void)
     const struct campaign campaign = {.round_configs = 4};
     const struct target target = {0};
     int64_t evaluations;
-    g_autoptr(GArray) first = first_rounds_list(jobs, &campaign, &target, &evaluations);
+    g_autoptr(GArray) first = first_rounds_list(jobs, &campaign, &target, 0, &evaluations);
     g_assert_cmpuint(first->len, ==, 2);
     g_assert_cmpint(first_rounds_configs(first), ==, 2);
     g_assert_cmpint(evaluations, ==, 5);

@@ -92,7 +92,7 @@ static void test_a_worker_works_a_whole_campaign(void)
     job_free(job);
     farm_work(&f.farm, 0, true, 1);
     job = farm_claim_one(&f.farm, 0, POOL_BUILD);
-    g_assert_true(store_finish_job(f.farm.store, job, &error));
+    g_assert_true(store_finish_job(f.farm.store, job, SEARCH_SPACE_TRIED, &error));
     job_free(job);
     g_assert_true(store_worker_ended(f.farm.store, f.farm.workers[0], &error));
     g_assert_no_error(error);

@@ -252,6 +252,104 @@ static void test_jobs_carry_their_campaigns_limits(void)
     }
 }
 
+/* ---- why searches ended ---- */
+
+/* Takes the first claimable job through its only round, after which its search ended for that reason. */
+static void work_until(struct farm *farm, enum search_end end)
+{
+    g_autoptr(GError) error = NULL;
+    GError *refused = NULL;
+    struct job *job = farm_claim_one(farm, 0, POOL_BUILD);
+    g_assert_cmpfloat(job->search_seconds, ==, 2.5);
+    g_assert_cmpfloat(job->min_gain, ==, 1);
+    farm_built(farm, job, 0);
+    job_free(job);
+    job = farm_claim_one(farm, 1, POOL_EVAL);
+    g_assert_cmpfloat(job->search_seconds, ==, 2.5);
+    g_assert_cmpfloat(job->min_gain, ==, 1);
+    struct round *round = farm_make_round(0);
+    farm_evaluate(round, 2);
+    struct kept kept = farm_make_kept(round);
+    const struct handed handed = {.job = job,
+                                  .round = round,
+                                  .kept = &kept,
+                                  .kept_count = 1,
+                                  .more = false,
+                                  .end = end,
+                                  .seconds = 1};
+    g_assert_true(store_round_many(farm->store, &handed, 1, &refused, &error));
+    g_assert_no_error(error);
+    g_assert_no_error(refused);
+    round_free(round);
+    job_free(job);
+}
+
+static void test_why_searches_ended_is_kept(void)
+{
+    struct farm farm;
+    struct progress progress;
+    g_autoptr(GError) error = NULL;
+    farm_init(&farm,
+              &(struct order){.jobs = 5, .configs_limit = 2, .search_seconds = 2.5, .min_gain = 1});
+    for (int end = SEARCH_GOES_ON + 1; end < SEARCH_END_COUNT; end++)
+        work_until(&farm, (enum search_end)end);
+    struct job *job = farm_claim_one(&farm, 0, POOL_BUILD);
+    farm_built(&farm, job, 0);
+    job_free(job);
+    job = farm_claim_one(&farm, 0, POOL_EVAL);
+    farm_round(&farm, job, 0, true, 1);
+    job_free(job);
+    /* This job's search turns out to be over when its next round is built. */
+    job = farm_claim_one(&farm, 0, POOL_BUILD);
+    g_assert_true(store_finish_job(farm.store, job, SEARCH_GAIN_SMALL, &error));
+    g_assert_no_error(error);
+    job_free(job);
+    g_assert_true(store_progress(farm.store, farm.campaign, &progress, &error));
+    for (int end = SEARCH_GOES_ON + 1; end < SEARCH_END_COUNT; end++)
+        g_assert_cmpint(progress.search_ends[end], ==, end == SEARCH_GAIN_SMALL ? 2 : 1);
+    g_assert_cmpint(progress.ended_by_budget, ==, 0);
+    GPtrArray *rows;
+    g_assert_cmpint(farm_job_row(&farm, farm.campaign, 1, &rows)->search_end, ==,
+                    SEARCH_GOES_ON + 2);
+    g_ptr_array_unref(rows);
+    farm_clear(&farm);
+}
+
+/* Cases: a search, by seconds and gain, that ended for a reason, and whether its job answers a search with others. A
+ * search that goes at least as far answers, and one that tried its whole space. */
+static void test_a_search_that_ended_sooner_answers_none_that_goes_on(void)
+{
+    static const struct {
+        enum search_end end;
+        double seconds, gain;
+        int reused;
+    } cases[] = {
+        {SEARCH_GAIN_SMALL, 2.5, 1, 1},  {SEARCH_GAIN_SMALL, 2.5, 0, 0},
+        {SEARCH_GAIN_SMALL, 2.5, 2, 1},  {SEARCH_GAIN_SMALL, 2.5, 0.5, 0},
+        {SEARCH_GAIN_SMALL, 2, 1, 1},    {SEARCH_SECONDS_SPENT, 3, 1, 0},
+        {SEARCH_SECONDS_SPENT, 0, 1, 0}, {SEARCH_SPACE_TRIED, 0, 0, 1},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        struct farm farm;
+        int reused = -1;
+        struct progress progress;
+        farm_init(&farm, &(struct order){
+                             .jobs = 1, .configs_limit = 9, .search_seconds = 2.5, .min_gain = 1});
+        work_until(&farm, cases[i].end);
+        int64_t next = farm_create(farm.store,
+                                   &(struct order){.jobs = 1,
+                                                   .configs_limit = 9,
+                                                   .search_seconds = cases[i].seconds,
+                                                   .min_gain = cases[i].gain},
+                                   &reused);
+        g_test_message("case %d", (int)i);
+        g_assert_cmpint(reused, ==, cases[i].reused);
+        g_assert_true(store_progress(farm.store, next, &progress, NULL));
+        g_assert_cmpint(progress.search_ends[cases[i].end], ==, cases[i].reused);
+        farm_clear(&farm);
+    }
+}
+
 /* A result that was chosen among other configs may need more workspace than the campaign allows. */
 static void test_results_under_another_limit_are_not_reused(void)
 {
@@ -561,6 +659,9 @@ static const struct {
     void (*run)(void);
 } tests[] = {
     {"/campaigns/claim/jobs_carry_their_campaigns_limits", test_jobs_carry_their_campaigns_limits},
+    {"/campaigns/why_searches_ended_is_kept", test_why_searches_ended_is_kept},
+    {"/campaigns/a_search_that_ended_sooner_answers_none_that_goes_on",
+     test_a_search_that_ended_sooner_answers_none_that_goes_on},
     {"/campaigns/results_under_another_limit_are_not_reused",
      test_results_under_another_limit_are_not_reused},
     {"/campaigns/claim/campaign_that_names_a_stack_gets_workers_that_have_it",

@@ -35,7 +35,7 @@ static const struct overreach {
     {"node1", "SELECT skipjack.gather_winners(1, 0, 1)"},
     {"node1", "SELECT skipjack_work.priors(NULL, 1, '[1]')"},
     {"node1", "SELECT skipjack.claim_jobs(1, true, 0, NULL, NULL, 1, 1, 1, 0, 0, 0)"},
-    {"node1", "SELECT skipjack.store_rounds(1, '{}', '{}', '{}', '{}')"},
+    {"node1", "SELECT skipjack.store_rounds(1, '{}', '{}', '{}', '{}', '{}')"},
     {"node1", "SELECT skipjack.take_rounds(1, '{}', '{}', '{}', '{}')"},
     {"node1", "SELECT skipjack.take_built(1, '{}')"},
     {"node1", "SELECT skipjack.check_handed_built(1, '{}')"},
@@ -171,7 +171,8 @@ static void expect_foreign(struct role_farm *f, const struct job *job, GError **
                         STORE_ERROR_FENCE, words);
     role_expect_refused(store_fail_job(f->two, job, FAILURE_RUN_TIMEOUT, "", error), error,
                         STORE_ERROR_FENCE, words);
-    role_expect_refused(store_finish_job(f->two, job, error), error, STORE_ERROR_FENCE, words);
+    role_expect_refused(store_finish_job(f->two, job, SEARCH_SPACE_TRIED, error), error,
+                        STORE_ERROR_FENCE, words);
     role_expect_refused(store_release_job(f->two, job, error), error, STORE_ERROR_FENCE, words);
     role_expect_refused(store_quarantine(f->two, job, &config, FAILURE_DEVICE_FAULT, "", error),
                         error, STORE_ERROR_FENCE, words);
@@ -473,7 +474,7 @@ static void test_a_job_without_a_round_is_not_done(void)
     int reused = -1;
     role_farm_init(&f, 1);
     struct job *job = farm_claim_one(&f.farm, 0, POOL_BUILD);
-    expect_impossible(store_finish_job(f.farm.store, job, &error), &error,
+    expect_impossible(store_finish_job(f.farm.store, job, SEARCH_SPACE_TRIED, &error), &error,
                       "before its first round");
     role_expect_count(f.guest, "SELECT count(*) FROM job_ends", "0");
     farm_create(f.boss, &(struct order){.jobs = 1}, &reused);

@@ -161,7 +161,7 @@ static void expect_next(struct farm *farm, int64_t channels, const char *solver)
 static void finish(struct farm *farm, struct job *job)
 {
     g_autoptr(GError) error = NULL;
-    store_finish_job(farm->store, job, &error);
+    store_finish_job(farm->store, job, SEARCH_SPACE_TRIED, &error);
     g_assert_no_error(error);
     job_free(job);
 }

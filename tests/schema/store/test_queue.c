@@ -56,7 +56,7 @@ static void test_job_goes_round(void)
     g_assert_cmpfloat(stored->outcomes[0].median_ms, ==, 2.0);
     g_assert_cmpstr(stored->details[1], ==, "differs at \"3\"");
     g_autoptr(GError) error = NULL;
-    g_assert_true(store_finish_job(farm.store, job, &error));
+    g_assert_true(store_finish_job(farm.store, job, SEARCH_SPACE_TRIED, &error));
     job_free(job);
     farm_expect_job(&farm, "done", 0, FAILURE_NONE);
     farm_expect_campaign(&farm, farm.campaign, "done");

@@ -137,7 +137,7 @@ static void kept_results_are_there_without_a_round(void)
     cut_by_budget(&farm);
     int64_t next = farm_create(farm.store, &(struct order){.jobs = 1, .seed = 2}, NULL);
     struct job *job = claim_of(&farm, next);
-    g_assert_true(store_finish_job(farm.store, job, &error));
+    g_assert_true(store_finish_job(farm.store, job, SEARCH_SPACE_TRIED, &error));
     g_assert_no_error(error);
     job_free(job);
     farm_expect_campaign(&farm, next, "done");

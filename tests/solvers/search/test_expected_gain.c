@@ -31,6 +31,15 @@ static void the_formula_holds(void)
     g_assert_cmpfloat_with_epsilon(expected_gain(later, 8, 4), 4 / (7 + 4 + 1.0) * size, 1e-12);
 }
 
+/* A search that has found one good config tries others like it. Their close times do not hide that the rest is far away. */
+static void a_cluster_at_the_best_is_no_end(void)
+{
+    double times[20];
+    for (int i = 0; i < 20; i++)
+        times[i] = i < 6 ? 1 + 0.001 * i : 2 + i;
+    g_assert_cmpfloat(expected_gain(times, 20, 16), >, 0.2);
+}
+
 /* Times whose logarithm has an exponential lower tail of mean 0.1, down to no bound: after n draws the next m gain
  * 0.1 ln(1 + m / n) in the logarithm, on average. The rule may promise more, but not less than half of it. */
 static void draws_gain_what_is_expected(void)
@@ -62,6 +71,8 @@ int main(int argc, char **argv)
     g_test_add_func("/expected_gain/too_few_times_say_nothing", too_few_times_say_nothing);
     g_test_add_func("/expected_gain/equal_times_promise_nothing", equal_times_promise_nothing);
     g_test_add_func("/expected_gain/the_formula_holds", the_formula_holds);
+    g_test_add_func("/expected_gain/a_cluster_at_the_best_is_no_end",
+                    a_cluster_at_the_best_is_no_end);
     g_test_add_func("/expected_gain/draws_gain_what_is_expected", draws_gain_what_is_expected);
     return g_test_run();
 }

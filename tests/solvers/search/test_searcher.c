@@ -204,7 +204,7 @@ static void the_budget_of_seconds_ends_it(void)
 /* A larger gain asks for less of the space; the gain that is expected falls below it. */
 static void the_budget_of_gain_ends_it(void)
 {
-    static const double gains[] = {0.2, 0.05, 0.01};
+    static const double gains[] = {0.3, 0.1, 0.05};
     int before = 8;
     for (gsize g = 0; g < G_N_ELEMENTS(gains); g++) {
         struct searcher_setup setup = setup_of(SEARCH_LOCAL, 3);

@@ -35,6 +35,8 @@ int64_t farm_create(Store *store, const struct order *order, int *reused)
                                 .round_configs = 4,
                                 .configs_limit = order->configs_limit,
                                 .budget_seconds = order->budget_seconds,
+                                .search_seconds = order->search_seconds,
+                                .min_gain = order->min_gain,
                                 .build_only = order->build_only,
                                 .limits = order->limits};
     struct job_plan *plans = g_new0(struct job_plan, (gsize)order->jobs);

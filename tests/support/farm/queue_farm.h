@@ -18,7 +18,7 @@ struct order {
     const char *strategy;
     int64_t seed;
     int jobs, configs_limit;
-    double budget_seconds;
+    double budget_seconds, search_seconds, min_gain;
     bool build_only;
     bool searches; /* the solver brings its own search */
     int revision;  /* the solver's revision; 0 means 1, the only revision that the workers carry */

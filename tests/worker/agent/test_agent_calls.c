@@ -85,7 +85,8 @@ static void store_all_by(struct scene *scene, enum pool pool, unsigned calls)
         struct kept best = farm_make_kept(work->round);
         g_array_append_val(kept, best);
         if (pool == POOL_EVAL)
-            call_round(agent, work, kept, false, 1, NULL, answered, &scene->codes[i]);
+            call_round(agent, work, kept, false, SEARCH_TRIES_SPENT, 1, NULL, answered,
+                       &scene->codes[i]);
         else
             call_built(agent, work, 0.5, answered, &scene->codes[i]);
         if (pool == POOL_BUILD)

@@ -271,7 +271,8 @@ static void what_is_wished_is_the_next_round_after_the_default(void)
         g_assert_cmpint(work.round->config_count, ==, 2);
         g_assert_cmpint(work_default_index(&work), ==, with_default);
         g_assert_cmpint(number_of(job, &target, &work.round->configs[1 - with_default]), ==, 1);
-        g_assert_false(work_more(&work));
+        enum search_end end;
+        g_assert_false(work_more(&work, &end));
         work_clear(&work);
     }
 }

@@ -116,7 +116,7 @@ static void test_exhaustive_walks_in_order(void)
     search_job_init(&f, &tunable, "exhaustive", 0, 0, 5);
     for (size_t i = 0; i < G_N_ELEMENTS(expected); i++) {
         int default_index;
-        g_assert_cmpint(search_more(&f.search), ==, expected[i][0] != '\0');
+        g_assert_cmpint(search_end_now(&f.search) == SEARCH_GOES_ON, ==, expected[i][0] != '\0');
         g_autofree char *round = search_job_next(&f, &default_index);
         g_assert_cmpstr(round, ==, expected[i]);
         g_assert_cmpint(default_index, ==, expected[i][0] ? 0 : -1);
@@ -183,7 +183,7 @@ static void test_nothing_is_drawn_twice(void)
         struct search_job f;
         int all, default_index;
         search_job_init(&f, &tunable, cases[c].strategy, 17, cases[c].limit, cases[c].round);
-        while (search_more(&f.search))
+        while (search_end_now(&f.search) == SEARCH_GOES_ON)
             g_free(search_job_next(&f, &default_index));
         g_assert_cmpint(count_distinct(&f, &all), ==, cases[c].distinct);
         /* Only the default config is repeated, once in every round after the first. */
@@ -276,11 +276,11 @@ static void test_configs_of_another_search_do_not_count_but_for_the_default(void
         g_autofree char *taken = search_job_next(&f, &default_index);
         g_assert_cmpstr(taken, ==, "3,2 1,1 1,2");
         ((struct round *)f.rounds->pdata[0])->beyond_limit = beyond_limit;
-        g_assert_true(search_more(&f.search) == beyond_limit);
+        g_assert_true((search_end_now(&f.search) == SEARCH_GOES_ON) == beyond_limit);
         g_autofree char *own = search_job_next(&f, &default_index);
         /* The default is measured again as the baseline. */
         g_assert_cmpstr(own, ==, beyond_limit ? "3,2 1,3 1,4" : "");
-        g_assert_false(search_more(&f.search));
+        g_assert_cmpint(search_end_now(&f.search), !=, SEARCH_GOES_ON);
         search_job_clear(&f);
     }
 }
@@ -312,19 +312,119 @@ static void test_attempts_steer_the_search(void)
     search_job_clear(&f);
 }
 
+/* Proposes a round whose evaluation takes a second a config, with these times. */
+static struct round *next_measured(struct search_job *f, double ms)
+{
+    int default_index;
+    g_free(search_job_next(f, &default_index));
+    struct round *round = f->rounds->pdata[f->rounds->len - 1];
+    for (int i = 0; i < round->config_count; i++)
+        round->outcomes[i] = (struct outcome){
+            .failure = FAILURE_NONE, .median_ms = ms, .build_seconds = 10, .eval_seconds = 1};
+    return round;
+}
+
+/* The seconds are those of the device, and of the search's own rounds: neither building counts, nor what another
+ * search took, nor measuring again. */
+static void test_seconds_of_the_device_end_it(void)
+{
+    struct search_job f;
+    search_job_init(&f, &tunable, "exhaustive", 0, 0, 3);
+    f.search.search_seconds = 7;
+    next_measured(&f, 1)->beyond_limit = true;
+    next_measured(&f, 1)->remeasures = true;
+    next_measured(&f, 1); /* 3 configs and the default */
+    g_assert_cmpint(search_end_now(&f.search), ==, SEARCH_GOES_ON);
+    next_measured(&f, 1);
+    g_assert_cmpint(search_end_now(&f.search), ==, SEARCH_SECONDS_SPENT);
+    g_autoptr(GArray) more = search_propose(&f.search, &(int){0});
+    g_assert_cmpuint(more->len, ==, 0);
+    f.search.search_seconds = 9;
+    g_assert_cmpint(search_end_now(&f.search), ==, SEARCH_GOES_ON);
+    search_job_clear(&f);
+}
+
+static void test_little_to_gain_ends_it(void)
+{
+    struct search_job f;
+    search_job_init(&f, &tunable, "exhaustive", 0, 0, 4);
+    f.search.min_gain = 1;
+    next_measured(&f, 1);
+    g_assert_cmpint(search_end_now(&f.search), ==, SEARCH_GOES_ON);
+    next_measured(&f, 1); /* 8 equal times promise nothing */
+    g_assert_cmpint(search_end_now(&f.search), ==, SEARCH_GAIN_SMALL);
+    f.search.min_gain = 0;
+    g_assert_cmpint(search_end_now(&f.search), ==, SEARCH_GOES_ON);
+    search_job_clear(&f);
+}
+
+/* The copies of a job's rounds, as another worker reads them. */
+static void take_history(struct search_job *other, const struct search_job *job)
+{
+    for (guint r = 0; r < job->rounds->len; r++) {
+        const struct round *round = job->rounds->pdata[r];
+        struct round *copy = round_new(round->config_count);
+        for (int i = 0; i < round->config_count; i++) {
+            copy->configs[i] = round->configs[i];
+            copy->outcomes[i] = round->outcomes[i];
+        }
+        g_ptr_array_add(other->rounds, copy);
+    }
+}
+
+static void set_times(struct round *round)
+{
+    for (int i = 0; i < round->config_count; i++) {
+        const int32_t *values = round->configs[i].values;
+        round->outcomes[i] =
+            (struct outcome){.failure = values[1] == 5 ? FAILURE_WRONG_RESULT : FAILURE_NONE,
+                             .median_ms = 1 + abs(values[0] - 4) + 0.1 * values[1]};
+    }
+}
+
+/* Before each round another worker reads what is stored. It proposes what the one that stayed proposes. */
+static void test_any_worker_goes_on_with_every_strategy(void)
+{
+    static const struct perf_config won = {2, {4, 3}};
+    for (int strategy = 0; strategy < STRATEGY_COUNT; strategy++) {
+        struct search_job stays;
+        int rounds = 0;
+        bool more = true;
+        search_job_init(&stays, &tunable, strategy_table[strategy].name, 5, 0, 3);
+        g_array_append_val(stays.prior, won);
+        for (; more; rounds++) {
+            struct search_job other;
+            int default_index;
+            search_job_init(&other, &tunable, strategy_table[strategy].name, 5, 0, 3);
+            g_array_append_val(other.prior, won);
+            take_history(&other, &stays);
+            g_assert_cmpint(search_end_now(&other.search), ==, search_end_now(&stays.search));
+            g_autofree char *expected = search_job_next(&stays, &default_index);
+            g_autofree char *proposed = search_job_next(&other, &default_index);
+            g_assert_cmpstr(proposed, ==, expected);
+            set_times(stays.rounds->pdata[stays.rounds->len - 1]);
+            more = expected[0] != '\0';
+            search_job_clear(&other);
+        }
+        g_assert_cmpint(rounds, ==, 1 + (SPACE_COUNT + 2) / 3);
+        g_assert_cmpint(search_end_now(&stays.search), ==, SEARCH_SPACE_TRIED);
+        search_job_clear(&stays);
+    }
+}
+
 static void test_untunable_solver_has_one_round(void)
 {
     struct search_job f;
     int default_index;
     search_job_init(&f, &tunable, "random", 0, 0, 8);
     f.search.solver = &fixed;
-    g_assert_true(search_more(&f.search));
+    g_assert_cmpint(search_end_now(&f.search), ==, SEARCH_GOES_ON);
     g_autoptr(GArray) configs = search_propose(&f.search, &default_index);
     g_assert_cmpuint(configs->len, ==, 1);
     g_assert_cmpint(g_array_index(configs, struct perf_config, 0).count, ==, 0);
     g_assert_cmpint(default_index, ==, 0);
     g_free(search_job_next(&f, &default_index));
-    g_assert_false(search_more(&f.search));
+    g_assert_cmpint(search_end_now(&f.search), !=, SEARCH_GOES_ON);
     search_job_clear(&f);
 }
 
@@ -351,7 +451,7 @@ static char *run_job(struct search_job *f, const struct solver *solver)
 {
     g_autoptr(GString) all = g_string_new(NULL);
     f->search.solver = solver;
-    for (int i = 0; i < 40 && search_more(&f->search); i++) {
+    for (int i = 0; i < 40 && search_end_now(&f->search) == SEARCH_GOES_ON; i++) {
         int default_index;
         g_autofree char *round = search_job_next(f, &default_index);
         g_assert_cmpstr(round, !=, "");
@@ -471,6 +571,10 @@ int main(int argc, char **argv)
     g_test_add_func("/search/of_another_search_only_the_default_counts",
                     test_configs_of_another_search_do_not_count_but_for_the_default);
     g_test_add_func("/search/attempts_steer_the_search", test_attempts_steer_the_search);
+    g_test_add_func("/search/seconds_of_the_device_end_it", test_seconds_of_the_device_end_it);
+    g_test_add_func("/search/little_to_gain_ends_it", test_little_to_gain_ends_it);
+    g_test_add_func("/search/any_worker_goes_on_with_every_strategy",
+                    test_any_worker_goes_on_with_every_strategy);
     g_test_add_func("/search/untunable_solver_has_one_round", test_untunable_solver_has_one_round);
     g_test_add_func("/search/own/replaces_the_strategy", test_own_search_replaces_the_strategy);
     g_test_add_func("/search/own/exhaustive_ignores_it", test_exhaustive_has_no_own_search);

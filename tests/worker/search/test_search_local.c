@@ -105,7 +105,7 @@ static char *next_round(struct fixture *f)
 static int evaluations_until(struct fixture *f, double time_ms)
 {
     int count = 0;
-    while (search_more(&f->job.search)) {
+    while (search_end_now(&f->job.search) == SEARCH_GOES_ON) {
         g_free(next_round(f));
         const struct round *round = g_ptr_array_index(f->job.rounds, f->job.rounds->len - 1);
         for (int i = round->number || f->job.rounds->len > 1; i < round->config_count; i++) {
@@ -141,7 +141,7 @@ static void ends_with_the_whole_space(void)
         fixture_init(&f, "local", 3, 0, times[i]);
         g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         int all = 0;
-        while (search_more(&f.job.search)) {
+        while (search_end_now(&f.job.search) == SEARCH_GOES_ON) {
             g_autofree char *round = next_round(&f);
             char **configs = g_strsplit(round, " ", -1);
             for (int c = 0; configs[c]; c++, all++)
@@ -296,7 +296,7 @@ static void prior_takes_half_of_a_small_job(void)
     g_autofree char *only = next_round(&f);
     g_assert_true(g_str_has_prefix(only, "1,1,1 1,2,2 1,3,3 "));
     g_assert_false(g_str_has_suffix(only, " 1,4,4"));
-    g_assert_false(search_more(&f.job.search));
+    g_assert_cmpint(search_end_now(&f.job.search), !=, SEARCH_GOES_ON);
     search_job_clear(&f.job);
 }
 

@@ -86,10 +86,12 @@ static void build_job_store(struct build_job *job)
 static void build_job_end_without_round(struct build_job *job)
 {
     struct agent *agent = job->builder->agent;
+    enum search_end end;
     build_job_move(job, BUILD_JOB_END, NULL);
-    if (job->work.job->rounds->len > 0)
-        call_finish_job(agent, &job->work, build_job_answered, job);
-    else
+    if (job->work.job->rounds->len > 0) {
+        work_more(&job->work, &end);
+        call_finish_job(agent, &job->work, end, build_job_answered, job);
+    } else
         call_fail_job(agent, &job->work, FAILURE_REFUSED_BY_CHECK,
                       "every config of its space is quarantined", build_job_answered, job);
 }

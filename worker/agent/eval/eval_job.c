@@ -219,7 +219,9 @@ void eval_job_finish(struct eval_job *job)
                    job);
         return;
     }
-    call_round(agent, &job->work, work_kept(&job->work), work_more(&job->work), eval_job_took(job),
+    enum search_end end;
+    bool more = work_more(&job->work, &end);
+    call_round(agent, &job->work, work_kept(&job->work), more, end, eval_job_took(job),
                has_use ? &use : NULL, eval_job_answered, job);
 }
 

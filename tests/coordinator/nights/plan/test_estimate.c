@@ -14,7 +14,7 @@ static void without_campaigns_it_is_a_guess(void)
     farm_init(&farm, NULL);
     g_autoptr(Estimator) estimator = estimator_new(farm.store, "gfx90a68", &error);
     g_assert_no_error(error);
-    struct night_estimate job = estimator_ask(estimator, "ConvTest", NIGHT_ACTION_TUNE, 8, 4);
+    struct night_estimate job = estimator_ask(estimator, "ConvTest", NIGHT_ACTION_TUNE, 8, 0, 4);
     g_assert_cmpint(job.by[ESTIMATE_BY_GUESS], ==, 1);
     g_assert_cmpint(job.configs, ==, 8);
     g_assert_cmpfloat(job.eval_seconds, >, 0);
@@ -32,16 +32,16 @@ static void rates_are_those_of_the_targets_campaigns(void)
         farm_work(&farm, 0, false, 10);
     g_autoptr(Estimator) here = estimator_new(farm.store, "gfx90a68", &error);
     g_assert_no_error(error);
-    struct night_estimate own = estimator_ask(here, "ConvTest", NIGHT_ACTION_TUNE, 8, 4);
+    struct night_estimate own = estimator_ask(here, "ConvTest", NIGHT_ACTION_TUNE, 8, 0, 4);
     g_assert_cmpint(own.by[ESTIMATE_BY_SOLVER], ==, 1);
     /* 8 configs in two rounds, and the default once more: 9 evaluations of 0.75 s in the mean */
     g_assert_cmpfloat_with_epsilon(own.eval_seconds, 6.75, 0.01);
-    struct night_estimate other = estimator_ask(here, "ConvOther", NIGHT_ACTION_TUNE, 8, 4);
+    struct night_estimate other = estimator_ask(here, "ConvOther", NIGHT_ACTION_TUNE, 8, 0, 4);
     g_assert_cmpint(other.by[ESTIMATE_BY_TARGET], ==, 1);
     g_assert_cmpfloat_with_epsilon(other.eval_seconds, 6.75, 0.01);
     g_autoptr(Estimator) elsewhere = estimator_new(farm.store, "gfx942_38", &error);
     g_assert_no_error(error);
-    own = estimator_ask(elsewhere, "ConvTest", NIGHT_ACTION_TUNE, 8, 4);
+    own = estimator_ask(elsewhere, "ConvTest", NIGHT_ACTION_TUNE, 8, 0, 4);
     g_assert_cmpint(own.by[ESTIMATE_BY_GUESS], ==, 1);
     farm_clear(&farm);
 }
@@ -52,8 +52,9 @@ static void measuring_again_compiles_nothing(void)
     g_autoptr(GError) error = NULL;
     farm_init(&farm, NULL);
     g_autoptr(Estimator) estimator = estimator_new(farm.store, "gfx90a68", &error);
-    struct night_estimate again = estimator_ask(estimator, "ConvTest", NIGHT_ACTION_AGAIN, 1000, 4);
-    struct night_estimate one = estimator_ask(estimator, "ConvTest", NIGHT_ACTION_AGAIN, 1, 4);
+    struct night_estimate again =
+        estimator_ask(estimator, "ConvTest", NIGHT_ACTION_AGAIN, 1000, 0, 4);
+    struct night_estimate one = estimator_ask(estimator, "ConvTest", NIGHT_ACTION_AGAIN, 1, 0, 4);
     g_assert_cmpfloat(again.compile_seconds, ==, 0);
     g_assert_cmpint(again.configs, ==, 4);
     g_assert_cmpint(one.configs, ==, 1);
