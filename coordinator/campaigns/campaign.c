@@ -257,14 +257,16 @@ static const struct {
  * set_nothing. */
 struct set_request {
     int priority;
-    double share, budget_seconds;
+    double share, budget_seconds, final_seconds;
     char *pool, *name, *deadline, *trust;
 };
 
 #define NO_PRIORITY G_MININT
 #define NO_NUMBER   (-G_MAXDOUBLE)
-static const struct set_request set_nothing = {
-    .priority = NO_PRIORITY, .share = NO_NUMBER, .budget_seconds = NO_NUMBER};
+static const struct set_request set_nothing = {.priority = NO_PRIORITY,
+                                               .share = NO_NUMBER,
+                                               .budget_seconds = NO_NUMBER,
+                                               .final_seconds = NO_NUMBER};
 
 /* Checks the options and converts them to *wish. The wish points to *deadline_unix; "none" removes
  * the deadline. */
@@ -279,18 +281,20 @@ static bool set_check(const struct set_request *wanted, struct campaign_changes 
         .share = wanted->share == NO_NUMBER ? NULL : &wanted->share,
         .budget_seconds = wanted->budget_seconds == NO_NUMBER ? NULL : &wanted->budget_seconds,
         .deadline_unix = wanted->deadline ? deadline_unix : NULL,
+        .final_seconds = wanted->final_seconds == NO_NUMBER ? NULL : &wanted->final_seconds,
     };
     if (!wish->name && !wish->pool && !wish->priority && !wish->share && !wish->budget_seconds &&
-        !wish->deadline_unix && !wanted->trust) {
+        !wish->deadline_unix && !wish->final_seconds && !wanted->trust) {
         g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
-                    "say what to set: --name, --budget, --deadline, --priority, --share, --pool or "
-                    "--trust");
+                    "say what to set: --name, --budget, --final-seconds, --deadline, --priority, "
+                    "--share, --pool or --trust");
         return false;
     }
     return (!wish->name || request_check_name(wish->name, error)) &&
            request_check_text("--pool", wish->pool, error) &&
            (!wish->share || request_check_share(*wish->share, error)) &&
            (!wish->budget_seconds || request_check_budget(*wish->budget_seconds, error)) &&
+           (!wish->final_seconds || request_check_final(*wish->final_seconds, error)) &&
            request_read_deadline(deadline, deadline_unix, error);
 }
 
@@ -334,6 +338,9 @@ static int verb_set(int argc, char **argv)
         {"name", 0, 0, G_OPTION_ARG_STRING, &wanted.name, "its name in lists", "X"},
         {"budget", 'b', 0, G_OPTION_ARG_DOUBLE, &wanted.budget_seconds,
          "its whole working time in seconds, 0 for no limit; jobs that a smaller budget ended go on",
+         "SECONDS"},
+        {"final-seconds", 0, 0, G_OPTION_ARG_DOUBLE, &wanted.final_seconds,
+         "device time for each problem's second measurement, 0 for none; a campaign that is done makes those that it lacks",
          "SECONDS"},
         {"deadline", 0, 0, G_OPTION_ARG_STRING, &wanted.deadline,
          "begin nothing after this time: " WHEN_FORMS "; none for no deadline", "TIME"},

@@ -264,6 +264,8 @@ static json_t *shown_json(const struct shown *shown, Table *states)
                         shown->nobody ? json_string(shown->nobody) : json_null());
     if (campaign->deadline_unix)
         json_object_set_new(json, "deadline_unix", json_integer(campaign->deadline_unix));
+    json_object_set_new(json, "final_seconds", json_real(campaign->final_seconds));
+    json_object_set_new(json, "finals_left", json_integer(progress->finals_left));
     json_object_update_new(json, request_limits_json(campaign));
     if (campaign_is_foreign(campaign)) {
         json_object_set_new(json, "times", json_integer(shown->foreign.times));

@@ -225,7 +225,7 @@ static bool asks_for_another_deadline(const struct request *request,
     return strcmp(campaign->state, CAMPAIGN_OVERDUE) == 0;
 }
 
-/* Changes an existing campaign as the request asks: budget, deadline, priority, share and pool. */
+/* Changes an existing campaign as the request asks: budget, deadline, second measurements, priority, share and pool. */
 static bool change_existing(Store *store, const struct request *request, struct entered *entered,
                             GError **error)
 {
@@ -239,9 +239,11 @@ static bool change_existing(Store *store, const struct request *request, struct 
         .share = request->share != 1 ? &request->share : NULL,
         .budget_seconds = entered->extended ? &request->budget_seconds : NULL,
         .deadline_unix = entered->moved ? &request->deadline_unix : NULL,
+        .final_seconds =
+            request->final_seconds != campaign->final_seconds ? &request->final_seconds : NULL,
     };
     if (!entered->extended && !entered->moved && !changes.pool && !changes.priority &&
-        !changes.share)
+        !changes.share && !changes.final_seconds)
         return true;
     if (!store_set_campaign(store, id, &changes, error))
         return false;

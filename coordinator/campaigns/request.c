@@ -68,8 +68,8 @@ GOptionEntry *request_options(struct request *request)
          "working time in seconds, 0 for no limit; every job's first round is measured in any case",
          "SECONDS"},
         {"final-seconds", 0, 0, G_OPTION_ARG_DOUBLE, &request->final_seconds,
-         "device time for measuring each problem's best configs once more, in turns, to ship that result: 1 is enough for "
-         "most; 0: ship what the search measured (0)",
+         "device time for measuring each problem's best configs once more, in turns, to ship that result; 0: ship what "
+         "the search measured (" G_STRINGIFY(REQUEST_FINAL_SECONDS) ")",
          "SECONDS"},
         {"deadline", 0, 0, G_OPTION_ARG_STRING, &request->deadline,
          "begin nothing after this time, not even a first round: " WHEN_FORMS, "TIME"},
@@ -148,7 +148,7 @@ bool request_check_budget(double budget_seconds, GError **error)
     return false;
 }
 
-static bool check_final(double seconds, GError **error)
+bool request_check_final(double seconds, GError **error)
 {
     if (seconds >= 0 && seconds <= REQUEST_FINAL_MOST)
         return true;
@@ -208,7 +208,7 @@ bool request_check(struct request *request, GError **error)
         return refuse_strategy(request->strategy, error);
     if ((request->name && !request_check_name(request->name, error)) ||
         !request_check_budget(request->budget_seconds, error) ||
-        !check_final(request->final_seconds, error) || !check_search(request, error) ||
+        !request_check_final(request->final_seconds, error) || !check_search(request, error) ||
         !request_check_share(request->share, error) ||
         !request_read_deadline(request->deadline, &request->deadline_unix, error))
         return false;

@@ -14,8 +14,8 @@
 #define REQUEST_DEFAULT_STRATEGY STRATEGY_PRIOR
 /* configs of a round: few, so that the first rounds of all jobs are soon done */
 #define REQUEST_ROUND_CONFIGS    4
-/* Default of --final-seconds: no second measurement. */
-#define REQUEST_FINAL_SECONDS    0.0
+/* Default of --final-seconds. */
+#define REQUEST_FINAL_SECONDS    1
 #define REQUEST_FINAL_MOST       1e6
 #define REQUEST_SEARCH_MOST      1e9 /* largest --search-seconds, as in the database */
 #define REQUEST_TEXT_MAX         1000 /* most characters of a name, a stack or a pool, as in the database */
@@ -96,6 +96,7 @@ bool request_check(struct request *request, GError **error);
 /* Check one option each, for `campaign set` too. They set COORDINATOR_ERROR_USAGE. */
 bool request_check_name(const char *name, GError **error);
 bool request_check_budget(double budget_seconds, GError **error);
+bool request_check_final(double final_seconds, GError **error);
 bool request_check_share(double share, GError **error);
 /* Reads a deadline as the user wrote it; NULL means none, and *deadline_unix becomes 0. */
 bool request_read_deadline(const char *deadline, int64_t *deadline_unix, GError **error);

@@ -1,7 +1,8 @@
 /*
  * `skipjack history`: a problem's winner, night by night, and what changed from one night to the next. The winner of a
- * night is the solver with the least time among the newest points of all solvers, so a row may show a point from an
- * earlier night: that of a solver that wins since another became slower.
+ * night is the solver with the least time among the newest points of all solvers, or the one that a second measurement
+ * chose in the same campaign. So a row may show a point from an earlier night: that of a solver that wins since another
+ * became slower.
  */
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/table.h"
@@ -27,31 +28,19 @@ struct history_options {
 /* ---- rows ---- */
 
 static const struct table_column columns[] = {
-    {"night", "night", TABLE_TEXT, 0},
-    {"target", "target", TABLE_TEXT, 0},
-    {"winner", "solver", TABLE_TEXT, 0},
-    {"config", "config", TABLE_TEXT, 0},
-    {"ms", "median_ms", TABLE_NUMBER, -4},
-    {"from", "low_ms", TABLE_NUMBER, -4},
-    {"to", "high_ms", TABLE_NUMBER, -4},
-    {NULL, "measured", TABLE_TEXT, 0},
-    {NULL, "older", TABLE_YES, 0},
-    {NULL, "failure", TABLE_TEXT, 0},
-    {NULL, "n", TABLE_INT, 0},
-    {NULL, "spread", TABLE_NUMBER, 4},
-    {NULL, "drift", TABLE_NUMBER, 4},
-    {NULL, "revision", TABLE_INT, 0},
-    {NULL, "hash", TABLE_TEXT, 0},
-    {NULL, "stack", TABLE_TEXT, 0},
-    {"node", "node", TABLE_TEXT, 0},
-    {NULL, "sm_mhz_min", TABLE_INT, 0},
-    {NULL, "sm_mhz_max", TABLE_INT, 0},
-    {NULL, "throttle", TABLE_INT, 0},
-    {NULL, "campaign", TABLE_INT, 0},
-    {"nights", "nights", TABLE_INT, 0},
-    {NULL, "fastest_ms", TABLE_NUMBER, -4},
-    {NULL, "slowest_ms", TABLE_NUMBER, -4},
-    {"changed", "changed", TABLE_TEXT, 0},
+    {"night", "night", TABLE_TEXT, 0},      {"target", "target", TABLE_TEXT, 0},
+    {"winner", "solver", TABLE_TEXT, 0},    {"config", "config", TABLE_TEXT, 0},
+    {"ms", "median_ms", TABLE_NUMBER, -4},  {"from", "low_ms", TABLE_NUMBER, -4},
+    {"to", "high_ms", TABLE_NUMBER, -4},    {NULL, "second", TABLE_YES, 0},
+    {NULL, "measured", TABLE_TEXT, 0},      {NULL, "older", TABLE_YES, 0},
+    {NULL, "failure", TABLE_TEXT, 0},       {NULL, "n", TABLE_INT, 0},
+    {NULL, "spread", TABLE_NUMBER, 4},      {NULL, "drift", TABLE_NUMBER, 4},
+    {NULL, "revision", TABLE_INT, 0},       {NULL, "hash", TABLE_TEXT, 0},
+    {NULL, "stack", TABLE_TEXT, 0},         {"node", "node", TABLE_TEXT, 0},
+    {NULL, "sm_mhz_min", TABLE_INT, 0},     {NULL, "sm_mhz_max", TABLE_INT, 0},
+    {NULL, "throttle", TABLE_INT, 0},       {NULL, "campaign", TABLE_INT, 0},
+    {"nights", "nights", TABLE_INT, 0},     {NULL, "fastest_ms", TABLE_NUMBER, -4},
+    {NULL, "slowest_ms", TABLE_NUMBER, -4}, {"changed", "changed", TABLE_TEXT, 0},
 };
 
 /* Describes the change since the row before; NULL if nothing changed. Free with g_free(). */
@@ -103,6 +92,7 @@ static void add_row(Table *table, const char *night, const struct history_point 
     table_number(table, timed ? point->median_ms : NAN);
     table_number(table, timed ? point->low_ms : NAN);
     table_number(table, timed ? point->high_ms : NAN);
+    table_yes(table, point->second);
     table_text(table, point->night);
     table_yes(table, point->older);
     table_text(table, timed ? NULL : failure_name(point->failure));
@@ -132,7 +122,7 @@ static int compare_speed(const struct history_point *a, const struct history_poi
     return strcmp(a->solver, b->solver);
 }
 
-/* The best of the newest points, by solver name. */
+/* The winner among the newest points, by solver name. */
 static struct history_point *best_of(GHashTable *newest)
 {
     struct history_point *best = NULL, *point;
@@ -141,6 +131,11 @@ static struct history_point *best_of(GHashTable *newest)
     while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&point)) {
         if (best == NULL || compare_speed(point, best) < 0)
             best = point;
+    }
+    g_hash_table_iter_init(&iter, newest);
+    while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&point)) {
+        if (point->chosen && point->failure == FAILURE_NONE && point->campaign == best->campaign)
+            return point;
     }
     return best;
 }

@@ -64,6 +64,17 @@ static double configs_over(const struct progress *progress)
     return (double)progress->configs_done + (progress->build_only ? built : built / 2);
 }
 
+/* Configs of a second measurement: the winner, one or two near it, and one or two default configs. Each is verified as
+ * in a round before the readings begin. */
+#define FINAL_CONFIGS 4
+
+/* Returns the seconds that the second measurements take that are still to come. The budget does not bound them. */
+static double finals_time(const struct progress *progress, double config_seconds)
+{
+    return (double)progress->finals_left *
+           (progress->final_seconds + FINAL_CONFIGS * config_seconds);
+}
+
 /* Returns the seconds that the remaining work takes, at config_seconds for each config. */
 static double time_left(const struct progress *progress, const struct progress_goal *goal,
                         double config_seconds)
@@ -75,6 +86,7 @@ static double time_left(const struct progress *progress, const struct progress_g
     double left = progress->budget_seconds <= 0
                       ? all
                       : MIN(all, MAX(progress->budget_seconds - progress->spent_seconds, first));
+    left += finals_time(progress, config_seconds);
     return progress->has_deadline ? MIN(left, MAX(progress->deadline_seconds, 0)) : left;
 }
 
@@ -111,6 +123,8 @@ double progress_farm_eta(const struct farm_campaign *c)
         .configs_done = ((c->done + c->failed) * rounds + c->rounds_behind) * c->round_configs,
         .spent_seconds = c->spent_seconds,
         .budget_seconds = c->budget_seconds,
+        .finals_left = c->finals_left,
+        .final_seconds = c->final_seconds,
     };
     const struct progress_goal goal = {
         .configs = c->jobs * rounds * c->round_configs,

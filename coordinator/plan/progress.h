@@ -34,7 +34,8 @@ struct progress_goal {
 };
 
 /* Returns the seconds that the remaining work takes: that of all configs, or the rest of the budget if it is less, but
- * never less than the first rounds; and no longer than until the deadline. children: build processes at a time. */
+ * never less than the first rounds; then the second measurements of all problems; and no longer than until the
+ * deadline. children: build processes at a time. */
 double progress_estimate(const struct progress *progress, const struct progress_goal *goal,
                          const struct progress_rates *rates, int children);
 

@@ -19,6 +19,7 @@ static const struct table_column columns[] = {
     {"winner", "solver", TABLE_TEXT, 0},
     {"ms", "time_ms", TABLE_NUMBER, -4},
     {"+-%", "spread_percent", TABLE_NUMBER, 1},
+    {"known%", "precision_percent", TABLE_NUMBER, 1},
     {"default", "default_ms", TABLE_NUMBER, -4},
     {"gain", "speedup", TABLE_NUMBER, 2},
     {NULL, "own_default_ms", TABLE_NUMBER, -4},
@@ -64,6 +65,14 @@ static void cells_conditions(Table *table, const struct report_row *row)
     cell_known(table, row->use.seconds);
 }
 
+/* Half the width of the interval of the winner's median, over the median; NAN if it was not measured a second time. */
+static double precision(const struct report_row *row)
+{
+    return row->won && row->second && row->high_ms > 0
+               ? (row->high_ms - row->low_ms) / 2 / row->time_ms
+               : NAN;
+}
+
 static Table *row_table(const struct report *report)
 {
     Table *table = table_new(columns, G_N_ELEMENTS(columns));
@@ -77,6 +86,7 @@ static Table *row_table(const struct report *report)
         table_text(table, row->won ? row->solver : NULL);
         table_number(table, row->time_ms);
         table_number(table, row->spread * 100);
+        table_number(table, precision(row) * 100);
         table_number(table, row->default_ms);
         table_number(table, row->default_ms / row->time_ms);
         table_number(table, row->own_default_ms);
@@ -318,14 +328,14 @@ static gint compare_numbers(gconstpointer a, gconstpointer b)
     return (left > right) - (left < right);
 }
 
-/* Half the width of the interval of a winner's median over the median, in the middle of all that have one. */
+/* The precision in the middle of those of all winners that have one. */
 static double middle_precision(const struct report *report)
 {
     g_autoptr(GArray) shares = g_array_new(FALSE, FALSE, sizeof(double));
     for (guint i = 0; i < report->rows->len; i++) {
         const struct report_row *row = &g_array_index(report->rows, struct report_row, i);
-        double share = (row->high_ms - row->low_ms) / 2 / row->time_ms;
-        if (row->won && row->second && row->high_ms > 0)
+        double share = precision(row);
+        if (isfinite(share))
             g_array_append_val(shares, share);
     }
     if (shares->len == 0)
@@ -336,14 +346,15 @@ static double middle_precision(const struct report *report)
 
 static void print_second(const struct report *report, FILE *out)
 {
-    double precision = middle_precision(report);
+    double middle = middle_precision(report);
     if (report->totals.second == 0)
         return;
-    fprintf(out, "%d of %d winners were measured a second time, in turns with what came near them",
-            report->totals.second, report->totals.problems);
-    if (isfinite(precision))
-        fprintf(out, ": half of these times are known to %.1f %% or better", precision * 100);
-    fputs(".\n", out);
+    fprintf(
+        out,
+        "%d of %d winners were measured a second time, in turns with what came near them, and these times ship.\n"
+        "known%%: half the interval of such a time; ",
+        report->totals.second, report->totals.problems);
+    fprintf(out, "half of them are known to %.1f %% or better.\n", middle * 100);
 }
 
 static void print_measured(const struct report *report, FILE *out)

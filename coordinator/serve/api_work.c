@@ -500,6 +500,7 @@ static json_t *point_json(const struct history_point *p)
                                                    : json_string(failure_name(p->failure)));
     json_object_set_new(object, "campaign", int_or_null(p->campaign));
     json_object_set_new(object, "is_winner", json_boolean(p->wins));
+    json_object_set_new(object, "is_second", json_boolean(p->second));
     json_object_set_new(object, "is_older", json_boolean(p->older));
     json_object_set_new(object, "nights", json_integer(p->nights));
     json_object_set_new(object, "fastest_ms", number_or_null(p->fastest_ms));

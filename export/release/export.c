@@ -74,11 +74,12 @@ static bool write_manifest(struct export_work *work, const struct release_name *
     if (files == NULL) {
         return false;
     }
-    return work->manifest != NULL
-               ? work->manifest->write(work->manifest->data, wish, &work->gate.target, files, path,
-                                       error)
-               : export_manifest_write(&work->gate.target, work->name, release->results, wish,
-                                       work->summary, files, path, error);
+    bool written = work->manifest != NULL
+                       ? work->manifest->write(work->manifest->data, wish, &work->gate.target,
+                                               files, path, error)
+                       : export_manifest_write(&work->gate.target, work->name, release->results,
+                                               wish, work->summary, files, path, error);
+    return written && export_manifest_add_finals(path, &work->spool, error);
 }
 
 static bool write_files(struct export_work *work, unsigned what, GError **error)

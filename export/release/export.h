@@ -95,7 +95,8 @@ void export_summary_clear(struct export_summary *summary);
 bool export_campaign(Store *store, const struct export_wish *wish, const char *dir,
                      struct export_summary *summary, GError **error);
 /* Does the same with a manifest that the caller writes. write(): writes it to `path`, for `target`
- * as the database has it, and takes over `files`, the manifest's member "files". */
+ * as the database has it, and takes over `files`, the manifest's member "files". It is an object with members, and ends
+ * with a brace and a line end of their own: the member "second_measurements" is added to it. */
 struct export_manifest {
     bool (*write)(void *data, const struct export_wish *wish, const struct target *target,
                   json_t *files, const char *path, GError **error);

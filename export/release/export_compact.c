@@ -15,6 +15,7 @@ struct compact {
     GArray *entries;           /* struct sjdb_find_entry: the entries of the current problem */
     struct solution *solution; /* a large struct, kept off the stack */
     int problems, found, solved, kernels;
+    int finals; /* problems whose winner was measured a second time */
 };
 
 /* ---- writing problems and solutions ---- */
@@ -136,6 +137,7 @@ static void set_meta(const struct compact *compact)
     }
     json_object_set_new(meta, "problems", json_integer(compact->problems));
     json_object_set_new(meta, "entries", json_integer(compact->found));
+    json_object_set_new(meta, "second_measurements", json_integer(compact->finals));
     json_object_set_new(meta, "solutions", json_integer(compact->solved));
     json_object_set_new(meta, "kernels", json_integer(compact->kernels));
     char *text = json_dumps(meta, JSON_COMPACT);
@@ -153,7 +155,11 @@ bool export_compact_write(const struct export_files *files, const char *path, GE
         .entries = g_array_new(FALSE, FALSE, sizeof(struct sjdb_find_entry)),
         .solution = g_new(struct solution, 1),
     };
-    bool added = add_lines(&compact, error) && add_kernels(&compact, error);
+    bool added = add_lines(&compact, error) && add_kernels(&compact, error) &&
+                 export_spool_count(files->spool,
+                                    "SELECT count(DISTINCT line) FROM candidates"
+                                    " WHERE place = 0 AND low_ms IS NOT NULL AND files & ?",
+                                    SPOOL_OWN, &compact.finals, error);
     if (added) {
         set_meta(&compact);
     }

@@ -3,6 +3,8 @@
 #include "export/formats/manifest.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 static json_t *or_null(const char *text)
 {
@@ -59,4 +61,49 @@ bool export_manifest_write(const struct target *target, const char *campaign, co
     }
     json_decref(manifest);
     return written || export_io_error("write", path, error);
+}
+
+/* ---- second measurements ---- */
+
+#define OBJECT_END "\n}\n"
+
+static void write_final(FILE *file, const struct planned_final *final, bool first)
+{
+    json_t *object = json_pack("{s:s, s:s, s:s, s:f, s:f, s:f}", "problem", final->problem,
+                               "solver", final->solver, "config", final->config, "time_ms",
+                               final->time_ms, "low_ms", final->low_ms, "high_ms", final->high_ms);
+    char *text = json_dumps(object, JSON_REAL_PRECISION(6));
+    fprintf(file, "%s\n  %s", first ? "" : ",", text);
+    free(text);
+    json_decref(object);
+}
+
+static bool write_finals(FILE *file, struct export_spool *spool, GError **error)
+{
+    struct planned_final final;
+    enum read_step step = READ_FAILED;
+    bool any = false;
+    g_autoptr(ExportFinals) finals = export_finals_open(spool, error);
+    fputs(",\n \"second_measurements\": [", file);
+    while (finals != NULL && (step = export_finals_next(finals, &final, error)) == READ_ROW) {
+        write_final(file, &final, !any);
+        any = true;
+    }
+    fprintf(file, "%s%s", any ? "\n ]" : "]", OBJECT_END);
+    return step == READ_END;
+}
+
+bool export_manifest_add_finals(const char *path, struct export_spool *spool, GError **error)
+{
+    FILE *file = fopen(path, "r+be");
+    if (file == NULL || fseek(file, -(long)strlen(OBJECT_END), SEEK_END) != 0) {
+        if (file != NULL) {
+            fclose(file);
+        }
+        return export_io_error("write", path, error);
+    }
+    bool written = write_finals(file, spool, error);
+    bool whole = fflush(file) == 0 && ferror(file) == 0;
+    whole = fclose(file) == 0 && whole;
+    return written && (whole || export_io_error("write", path, error));
 }

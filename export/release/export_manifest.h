@@ -3,6 +3,7 @@
 #define EXPORT_RELEASE_EXPORT_MANIFEST_H
 
 #include "export/release/export.h"
+#include "export/release/export_spool.h"
 
 /* Adds the members complete, jobs, jobs_ended and without_winner to `object`; if `named`, also
  * problems_without_winner, the keys. */
@@ -17,5 +18,9 @@ json_t *export_part_json(const struct export_wish *wish);
 bool export_manifest_write(const struct target *target, const char *campaign, const char *results,
                            const struct export_wish *wish, const struct export_summary *summary,
                            json_t *files, const char *path, GError **error);
+/* Adds the member "second_measurements" to the manifest at `path`, the last one: an array of the chosen winners of
+ * second measurements, with problem, solver, config, time_ms, low_ms and high_ms. There may be many, so they are
+ * written one by one. */
+bool export_manifest_add_finals(const char *path, struct export_spool *spool, GError **error);
 
 #endif

@@ -6,11 +6,12 @@
 
 /* SQL that makes the tables. candidates: results that passed; `line` is the problem's key with '=',
  * since this sorts as lines of a find-db do; `row` is NULL for a candidate without a perf-db
- * record; `place` is 0 for the winner of a second measurement and else 1. losers: candidates whose perf-db row holds the params of another problem. */
+ * record; `place` is 0 for the winner of a second measurement and else 1; low_ms, high_ms: the interval of
+ * its time, or NULL. losers: candidates whose perf-db row holds the params of another problem. */
 #define SCHEMA                                                                                     \
     "CREATE TABLE candidates (id INTEGER PRIMARY KEY, job INTEGER, line TEXT, solver TEXT,"        \
     " time_text TEXT, time_ms REAL, workspace INTEGER, row BLOB, params TEXT, weight REAL,"        \
-    " files INTEGER, unnamed INTEGER, place INTEGER);"                                             \
+    " files INTEGER, unnamed INTEGER, place INTEGER, low_ms REAL, high_ms REAL);"                  \
     "CREATE TABLE unnamed (line TEXT PRIMARY KEY, lack INTEGER) WITHOUT ROWID;"                    \
     "CREATE TABLE records (row BLOB, solver TEXT, params TEXT, PRIMARY KEY (row, solver))"         \
     " WITHOUT ROWID;"                                                                              \
@@ -22,7 +23,8 @@
 
 static const struct sqlite_member members[] = {
     {offsetof(struct export_spool, add),
-     "INSERT INTO candidates VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
+     "INSERT INTO candidates VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 0),"
+     " nullif(?, 0))"},
     {offsetof(struct export_spool, move), "UPDATE candidates SET files = ?2 WHERE id = ?1"},
     {offsetof(struct export_spool, remove), "DELETE FROM candidates WHERE id = ?"},
     {offsetof(struct export_spool, unnamed), "INSERT OR IGNORE INTO unnamed VALUES (?, ?)"},
@@ -72,11 +74,12 @@ bool export_spool_add(struct export_spool *spool, const struct gate *gate,
     perf_row_from_problem(&result->problem, &row);
     size_t bytes = perf_row_to_blob(&row, blob);
     if (!line_of(&result->problem, line, error) ||
-        !sqlite_do(spool->add, error, "ltttdlbtdlll", result->job, line, candidate->solver->name,
+        !sqlite_do(spool->add, error, "ltttdlbtdllldd", result->job, line, candidate->solver->name,
                    candidate->time_text, candidate->time_ms, (int64_t)result->kept.workspace_bytes,
                    shares ? blob : NULL, shares ? bytes : (size_t)0, result->kept.config_text,
                    item->weight, (int64_t)item->files, (int64_t)unnamed,
-                   (int64_t)!result->kept.wins)) {
+                   (int64_t)!result->kept.wins, result->kept.outcome.low_ms,
+                   result->kept.outcome.high_ms)) {
         return false;
     }
     *id = sqlite3_last_insert_rowid(spool->db);
@@ -298,6 +301,46 @@ char *export_spool_sum(struct export_spool *spool, GError **error)
                  " ORDER BY name, args, sha256",
                  sum, error);
     return summed ? g_strdup(g_checksum_get_string(sum)) : NULL;
+}
+
+/* ---- reading second measurements ---- */
+
+struct export_finals {
+    sqlite3_stmt *query;
+};
+
+ExportFinals *export_finals_open(struct export_spool *spool, GError **error)
+{
+    g_autoptr(ExportFinals) finals = g_new0(ExportFinals, 1);
+    finals->query = sqlite_statement(spool->db,
+                                     "SELECT line, solver, params, time_ms, low_ms, high_ms"
+                                     " FROM candidates WHERE place = 0 AND low_ms IS NOT NULL"
+                                     " GROUP BY line, solver, params ORDER BY line, solver, params",
+                                     error);
+    return finals->query != NULL ? g_steal_pointer(&finals) : NULL;
+}
+
+void export_finals_close(ExportFinals *finals)
+{
+    if (finals != NULL) {
+        sqlite3_finalize(finals->query);
+        g_free(finals);
+    }
+}
+
+enum read_step export_finals_next(ExportFinals *finals, struct planned_final *final, GError **error)
+{
+    enum read_step step = sqlite_step(finals->query, error);
+    if (step == READ_ROW) {
+        const char *line = sqlite_text_at(finals->query, 0);
+        *final = (struct planned_final){.solver = sqlite_text_at(finals->query, 1),
+                                        .config = sqlite_text_at(finals->query, 2),
+                                        .time_ms = sqlite3_column_double(finals->query, 3),
+                                        .low_ms = sqlite3_column_double(finals->query, 4),
+                                        .high_ms = sqlite3_column_double(finals->query, 5)};
+        g_strlcpy(final->problem, line, MIN(sizeof final->problem, strlen(line)));
+    }
+    return step;
 }
 
 /* ---- reading lines of the find-db ---- */

@@ -105,6 +105,21 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(ExportRecords, export_records_close)
 enum read_step export_records_next(void *records, const struct perf_record **record,
                                    GError **error);
 
+/* The winner of a problem's second measurement (schema/QUEUE.md), with the interval of its time. Texts are valid until
+ * the next one is read. */
+struct planned_final {
+    char problem[PROBLEM_KEY_MAX + 1]; /* its key */
+    const char *solver, *config;       /* config: its text, "" for a solver without configs */
+    double time_ms, low_ms, high_ms;
+};
+typedef struct export_finals ExportFinals;
+/* Walks the chosen winners of second measurements, by problem. */
+ExportFinals *export_finals_open(struct export_spool *spool, GError **error);
+void export_finals_close(ExportFinals *finals);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(ExportFinals, export_finals_close)
+enum read_step export_finals_next(ExportFinals *finals, struct planned_final *final,
+                                  GError **error);
+
 /* A kernel that a chosen entry needs. Kernels are read in the order of name and args, each once. */
 struct planned_kernel {
     const char *name, *args; /* kernel_name and kernel_args in the kernel-db */

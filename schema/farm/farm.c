@@ -57,6 +57,8 @@ static gpointer read_campaign(const json_t *object)
     row->workers = (int)json_member_int(object, "workers");
     row->spent_seconds = json_member_double(object, "spent");
     row->budget_seconds = json_member_double(object, "budget_seconds");
+    row->finals_left = json_member_int(object, "finals_left");
+    row->final_seconds = json_member_double(object, "final_seconds");
     row->age_seconds = json_member_double(object, "age");
     row->has_deadline = json_is_number(json_object_get(object, "deadline_seconds"));
     row->deadline_seconds = json_member_double(object, "deadline_seconds");
@@ -144,6 +146,7 @@ static const char campaigns_sql[] =
     " 'deadline_seconds', extract(epoch FROM c.deadline - clock_timestamp()),"
     " 'target', c.target, 'configs_limit', c.configs_limit, 'round_configs', c.round_configs,"
     " 'budget_seconds', c.budget_seconds, 'spent', spent_seconds(c.id), 'ends', e.ends,"
+    " 'final_seconds', c.final_seconds, 'finals_left', finals_left(c, (b.ready + b.building + b.built + b.evaluating)::bigint),"
     " 'age', extract(epoch FROM now() - c.created_at))"
     " FROM campaigns c"
     " CROSS JOIN LATERAL (SELECT"

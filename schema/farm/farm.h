@@ -25,6 +25,8 @@ struct farm_campaign {
      * the campaign. */
     int configs_limit, round_configs, workers;
     double spent_seconds, budget_seconds, age_seconds;
+    int64_t finals_left; /* as in struct progress */
+    double final_seconds;
     bool has_deadline;
     double deadline_seconds; /* seconds until the deadline, negative after it */
 };

@@ -60,7 +60,7 @@ static void free_point(gpointer point)
 #define POINT_COLUMNS                                                                              \
     "target, problem_id, solver, night, campaign_id, revision, hash, config_text, stack, node,"    \
     " failure, n, median_ms, spread, low_ms, high_ms, drift, sm_mhz_min, sm_mhz_max, throttle,"    \
-    " wins, older, nights, fastest_ms, slowest_ms"
+    " wins, older, nights, fastest_ms, slowest_ms, is_second, chosen"
 
 static struct history_point *read_point(const PGresult *rows, int row)
 {
@@ -91,6 +91,8 @@ static struct history_point *read_point(const PGresult *rows, int row)
     point->nights = (int)row_int(rows, row, column++);
     point->fastest_ms = row_double(rows, row, column++);
     point->slowest_ms = row_double(rows, row, column++);
+    point->second = row_bool(rows, row, column++);
+    point->chosen = row_bool(rows, row, column++);
     return point;
 }
 

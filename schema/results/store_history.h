@@ -35,13 +35,18 @@ struct history_point {
     int n;                /* samples, at most 32767 */
     double median_ms;     /* 0 if the job failed, like the other times */
     double spread;        /* interquartile range, divided by the median */
-    /* The median's interval: median +- 1.57 * IQR / sqrt(n), the notch of McGill, Tukey and Larsen, Variations of box
-     * plots (1978). Two medians whose intervals do not overlap differ at about the 5 % level. */
+    /* The median's interval: that of its second measurement (QUEUE.md); or median +- 1.57 * IQR / sqrt(n), the notch of
+     * McGill, Tukey and Larsen, Variations of box plots (1978). Two medians whose intervals do not overlap differ at
+     * about the 5 % level. */
     double low_ms, high_ms;
+    bool second;                /* it is the result of a second measurement */
+    bool chosen;                /* it won the second measurement of its problem in its campaign */
     double drift;               /* of the round, as in store_results.h; 0 if unknown */
     int sm_mhz_min, sm_mhz_max; /* 0 if unknown */
     unsigned throttle;          /* bits of enum throttle, conditions.h */
-    bool wins; /* the solver was the problem's winner, by the newest points of all solvers */
+    /* The solver was the problem's winner: the fastest by the newest points of all solvers, or the one that a second
+     * measurement chose in the campaign of the fastest. */
+    bool wins;
     /* The time is from an earlier night: the job took the config over, or did not measure it again. */
     bool older;
     int nights; /* how many nights were folded into the point, with its own: 1 before thinning */

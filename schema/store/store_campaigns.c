@@ -350,6 +350,8 @@ bool store_set_campaign(Store *store, int64_t id, const struct campaign_changes 
         json_object_set_new(object, "share", json_from_double(*changes->share));
     if (changes->budget_seconds != NULL)
         json_object_set_new(object, "budget_seconds", json_from_double(*changes->budget_seconds));
+    if (changes->final_seconds != NULL)
+        json_object_set_new(object, "final_seconds", json_from_double(*changes->final_seconds));
     if (changes->deadline_unix != NULL)
         json_object_set_new(object, "deadline",
                             *changes->deadline_unix == 0 ? json_null()
@@ -388,6 +390,8 @@ static void read_progress(const json_t *object, struct progress *progress)
         .compile_seconds = json_member_double(object, "compile_seconds"),
         .eval_seconds = json_member_double(object, "eval_seconds"),
         .build_only = json_member_bool(object, "build_only"),
+        .finals_left = json_member_int(object, "finals_left"),
+        .final_seconds = json_member_double(object, "final_seconds"),
         .has_deadline = json_is_number(json_object_get(object, "deadline_seconds")),
         .deadline_seconds = json_member_double(object, "deadline_seconds"),
         .ended_by_budget = (int)json_member_int(object, "budget_ended"),
@@ -403,7 +407,8 @@ bool store_progress(Store *store, int64_t campaign, struct progress *progress, G
         store_read(store, error,
                    "SELECT to_jsonb(j) || to_jsonb(r) || jsonb_build_object("
                    " 'spent_seconds', spent_seconds(c.id), 'budget_seconds', c.budget_seconds,"
-                   " 'build_only', c.build_only, 'deadline_seconds',"
+                   " 'build_only', c.build_only, 'final_seconds', c.final_seconds, 'finals_left',"
+                   " finals_left(c, j.jobs - j.done - j.failed), 'deadline_seconds',"
                    " extract(epoch FROM c.deadline - clock_timestamp()))"
                    " FROM campaigns c CROSS JOIN LATERAL (SELECT count(*) AS jobs,"
                    "  count(*) FILTER (WHERE state = 'done') AS done,"

@@ -110,10 +110,11 @@ struct campaign_changes {
     const double *share;          /* over 0 */
     const double *budget_seconds; /* the new budget as a whole, 0 for none */
     const int64_t *deadline_unix; /* 0 for none */
+    const double *final_seconds;  /* 0 for no second measurements */
     char **trusted;               /* the new list as a whole, NULL-terminated */
 };
 /* Makes all changes or none. A larger budget makes the jobs ready again that the old one ended; a later deadline
- * lets an overdue campaign go on. STORE_ERROR_STATE for both in a cancelled campaign. */
+ * lets an overdue campaign go on; second measurements that a campaign that is done lacks make it active. STORE_ERROR_STATE for both in a cancelled campaign. */
 bool store_set_campaign(Store *store, int64_t id, const struct campaign_changes *changes,
                         GError **error);
 /* Drops the tables of dropped campaigns. The verb "drop" does so itself, except for tables that other sessions
@@ -137,6 +138,8 @@ struct progress {
     /* Jobs by what ended their search (but for SEARCH_GOES_ON, and for jobs of older programs), and those that the
      * campaign's budget ended. */
     int search_ends[SEARCH_END_COUNT], ended_by_budget;
+    int64_t finals_left;  /* problems that are still to be measured a second time, at most */
+    double final_seconds; /* the device time that each of these may take */
 };
 bool store_progress(Store *store, int64_t campaign, struct progress *progress, GError **error);
 /* Counts the campaign's jobs by reason (enum job_reason), and the configs that they took over. *known is false for a

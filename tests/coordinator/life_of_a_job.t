@@ -54,12 +54,18 @@ sub cut {
     return length $value > 90 ? substr($value, 0, 88) . '..' : $value;
 }
 
+# The frames to the child that made the second measurement.
+sub final_child {
+    return grep { slurp($_) =~ /"together_seconds"/ } glob "$folder/tap/eval.*.to";
+}
+
 # Returns the recorded frames in one direction ($suffix) of one kind of child ($role), in order, as [JSON text, bytes of
-# the blob].
+# the blob]; those of the second measurement's child are left out.
 sub frames {
     my ($role, $suffix) = @_;
     my @frames;
-    for my $path (glob "$folder/tap/$role.*.$suffix") {
+    my %final = map { s/\.to$/.$suffix/r => 1 } final_child();
+    for my $path (grep { !$final{$_} } glob "$folder/tap/$role.*.$suffix") {
         my $bytes = slurp($path);
         while (length $bytes >= 8) {
             my ($json, $blob) = unpack 'VV', $bytes;
@@ -172,8 +178,9 @@ my @frames = (['compile', 'build', 'to', 'compile', 'conv_cpu_direct.cl'], ['com
 $text{"frame $_->[0]"} = frame(@$_[1 .. 4]) // "not seen\n" for @frames;
 $text{'kernels'} = row("SELECT * FROM kernels WHERE file = 'conv_cpu_direct.cl' LIMIT 1");
 my $first_job = "job_id = (SELECT id FROM jobs WHERE campaign_id = $campaign AND position = 1)";
-$text{$_} = row("SELECT * FROM $_ WHERE campaign_id = $campaign AND $first_job")
-    for qw(outcomes results job_ends);
+my %of_first_round = (outcomes => 'AND number = 0', results => '', job_ends => '');
+$text{$_} = row("SELECT * FROM $_ WHERE campaign_id = $campaign AND $first_job $of_first_round{$_}") for keys %of_first_round;
+$text{'finals'} = row("SELECT * FROM finals WHERE campaign_id = $campaign");
 
 must('export', '--campaign', $campaign, '--allow-drift', '-o', "$folder/out");
 json_of('campaign', 'create', '--network', 'one-layer', '--target', 'local', '--configs', 2, '--solvers', 'ConvCpuDirect');
@@ -186,6 +193,14 @@ $text{'kernel-db'} = `sqlite3 -readonly '$out.kdb' "SELECT kernel_name, kernel_a
 my $entry = must('lookup', "$out.sjdb", $key, '--json');
 $entry =~ s/"launches":.*?\](?=\}(,|\]))/"launches":[..]/gs;
 $text{'.sjdb'} = wrapped($entry);
+
+# ---- the second measurement ----
+
+my @final = final_child();
+is scalar(@final), 1, 'the second measurement is asked for once';
+my $asked = slurp($final[0] // '') // '';
+is scalar(() = $asked =~ /"op": ?"evaluate"/g), 1, 'of a process that measures nothing else';
+like $asked, qr/"op": ?"kernel", ?"key": ?"$_"/, 'from the stored code' for $asked =~ /"kernels": ?\["(\w+)"/g;
 
 # ---- the page ----
 

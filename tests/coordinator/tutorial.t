@@ -38,6 +38,8 @@ sub words {
     $text =~ s/^The device drifted while .*?(?:\n\n|\z)//msg; # only where it did
     $text =~ s/^Dropped .*\n//mg;                              # only where upkeep found something
     $text =~ s/^.*\bunsure\b.*\n//mg;
+    $text =~ s/^ +\d+ unstable\n//mg;
+    $text =~ s/^(?:\d+ of \d+ winners were measured a second time|known%:).*\n//mg; # on a busy machine none has a time
     $text =~ s/ \(its round drifted by [\d.]+\)//g;
     $text =~ s/\Q$here\E/$target/g if defined $here;
     $text =~ s/\Q$target\E/TARGET/g;

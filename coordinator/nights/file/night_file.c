@@ -239,8 +239,8 @@ static const struct field search_fields[] = {
     {.name = "final_seconds",
      .kind = FIELD_NUMBER,
      .offset = NIGHT(search.final_seconds),
-     .most = 1e6,
-     .standard = "0",
+     .most = REQUEST_FINAL_MOST,
+     .standard = G_STRINGIFY(REQUEST_FINAL_SECONDS),
      .says =
          "device time for measuring each problem's best configs once more, in turns, to ship that result; 0 for none"},
 };

@@ -167,7 +167,8 @@ export async function problem({key, values, signal}) {
     const solverTable = table([
         {label: 'Solver', value: (s) => s.solver, show: (s) => [s.solver, s.is_winner ? [' ', tag('winner', 'good')] : null]},
         {label: 'Best', number: true, value: (s) => s.best_ms, show: (s) => format.milliseconds(s.best_ms)},
-        {label: 'Behind', number: true, value: (s) => s.behind, show: (s) => (s.is_winner ? 'fastest' : s.behind === null ? '–' : `+${format.percent(s.behind)}`)},
+        {label: 'Behind', number: true, value: (s) => s.behind, show: (s) => (s.is_winner ? 'winner' : s.behind === null ? '–' : `${s.behind < 0 ? '' : '+'}${format.percent(s.behind)}`)},
+        {label: 'Measured again', number: true, value: (s) => s.best_low_ms, show: (s) => (s.is_second ? `${format.milliseconds(s.best_low_ms)} to ${format.milliseconds(s.best_high_ms)}` : '–')},
         {label: 'Config', value: (s) => s.best_config, key: true, show: (s) => (s.best_config === null ? '–' : (s.best_config ? `${s.best_config}${s.is_default ? ' (default)' : ''}` : '(no config)'))},
         {label: 'Spread', number: true, value: (s) => s.best_spread, show: (s) => format.percent(s.best_spread)},
         {label: 'State', value: (s) => s.state, show: (s) => [stateTag(s.state), s.failure ? h('div', {class: 'bad'}, `${s.failure}${s.detail ? `: ${s.detail}` : ''}`) : null], wrap: true},

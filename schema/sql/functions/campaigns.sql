@@ -206,6 +206,8 @@ BEGIN
     ELSIF ((changes->>'budget_seconds')::double precision BETWEEN 0 AND 1e12) IS FALSE
        OR ((changes->>'deadline')::double precision BETWEEN 0 AND 1e11) IS FALSE THEN
         PERFORM refuse_value('a budget or deadline is out of range');
+    ELSIF ((changes->>'final_seconds')::double precision BETWEEN 0 AND 1e6) IS FALSE THEN
+        PERFORM refuse_value('the time of second measurements is out of range');
     END IF;
     IF changes ? 'budget_seconds' THEN
         PERFORM extend_campaign(campaign, (changes->>'budget_seconds')::double precision);
@@ -227,6 +229,9 @@ BEGIN
     END IF;
     IF changes ? 'deadline' THEN
         PERFORM rate_anew(campaign);
+    END IF;
+    IF changes ? 'final_seconds' THEN
+        PERFORM set_final_seconds(campaign, (changes->>'final_seconds')::double precision);
     END IF;
     -- It joins its rivals anew, as after a pause: they worked meanwhile.
     IF was_overdue AND changes ? 'deadline' THEN

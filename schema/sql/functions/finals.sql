@@ -130,6 +130,18 @@ CREATE OR REPLACE FUNCTION has_finals(c campaigns) RETURNS boolean
 LANGUAGE sql IMMUTABLE SET search_path = skipjack, pg_temp AS
 $$ SELECT c.final_seconds > 0 AND NOT c.build_only AND c.strategy <> 'foreign' AND c.state <> 'cancelled' $$;
 
+-- How many second measurements a campaign with so many open jobs still has to do, at most: problems without one may
+-- have failed, or been taken over with their winner.
+CREATE OR REPLACE FUNCTION finals_left(c campaigns, open_jobs bigint) RETURNS bigint
+LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+BEGIN
+    IF open_jobs = 0 OR NOT has_finals(c) THEN
+        RETURN 0;
+    END IF;
+    RETURN least(open_jobs, greatest(0, (SELECT count(DISTINCT j.problem_id) FROM jobs j WHERE j.campaign_id = c.id)
+                 - (SELECT count(*) FROM finals f WHERE f.campaign_id = c.id AND f.state <> 'asked')));
+END $$;
+
 -- Asks for the finals of problems whose last job has just ended. Jobs that were taken over from another campaign are
 -- left to ask_missing_finals(); a round that golden asked for confirms a winner and chooses none.
 CREATE OR REPLACE FUNCTION ask_due_finals() RETURNS trigger
@@ -176,6 +188,20 @@ BEGIN
             AND NOT EXISTS (SELECT FROM finals f WHERE f.campaign_id = campaign AND f.problem_id = j.problem_id)
           GROUP BY j.problem_id HAVING bool_or(e.state = 'done')) AS p
     WHERE NOT (p.all_reused AND p.winners = 1);
+END $$;
+
+-- Changes the device time of a campaign's second measurements, 0 for none. A campaign that is done asks for those that it
+-- lacks.
+CREATE OR REPLACE FUNCTION set_final_seconds(campaign bigint, seconds double precision) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+BEGIN
+    UPDATE campaigns SET final_seconds = seconds WHERE id = campaign;
+    IF seconds > 0 THEN
+        PERFORM add_remeasure_partition(campaign);
+        IF NOT has_open_jobs(campaign) THEN
+            PERFORM ask_missing_finals(campaign);
+        END IF;
+    END IF;
 END $$;
 
 -- ---- claiming ----

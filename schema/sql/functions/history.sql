@@ -78,7 +78,8 @@ BEGIN
 END $$;
 
 -- Sets who won, in the points of these problems and nights and, unless they were thinned, of later nights: the
--- solver with the least time among the newest points of all solvers then.
+-- solver with the least time among the newest points of all solvers then; but if the campaign of that point chose its
+-- winner by a second measurement, the chosen one.
 CREATE OR REPLACE FUNCTION set_history_winners(its_target text, problems bigint[], nights date[]) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off
@@ -97,17 +98,24 @@ BEGIN
         CROSS JOIN LATERAL (SELECT h.night FROM history h WHERE h.series = s.id
                             AND h.night > greatest(f.night, dense - 1) OFFSET 0) AS p),
     known AS MATERIALIZED (
-        SELECT t.problem, t.night, s.id AS series, s.solver, p.night AS at, p.median_ms, p.failure, p.wins
+        SELECT t.problem, t.night, s.id AS series, s.solver, p.night AS at, p.median_ms, p.failure, p.wins,
+               p.chosen, p.campaign_id
         FROM touched t
         CROSS JOIN LATERAL (SELECT * FROM history_series i WHERE i.target = its_target
                             AND i.problem_id = t.problem OFFSET 0) AS s
         CROSS JOIN LATERAL (SELECT * FROM history h WHERE h.series = s.id AND h.night <= t.night
                             ORDER BY h.night DESC LIMIT 1) AS p),
+    ranked AS (
+        SELECT k.*, first_value(k.campaign_id) OVER (
+                   PARTITION BY k.problem, k.night
+                   ORDER BY k.failure <> @FAILURE_NONE, k.median_ms, k.solver) AS fastest_of
+        FROM known k),
     judged AS (
         SELECT k.*, k.failure = @FAILURE_NONE AND 1 = row_number() OVER (
                    PARTITION BY k.problem, k.night
-                   ORDER BY k.failure <> @FAILURE_NONE, k.median_ms, k.solver) AS is_best
-        FROM known k)
+                   ORDER BY k.failure <> @FAILURE_NONE, (k.chosen AND k.campaign_id = k.fastest_of) DESC,
+                            k.median_ms, k.solver) AS is_best
+        FROM ranked k)
     UPDATE history h SET wins = j.is_best FROM judged j
     WHERE j.at = j.night AND j.wins <> j.is_best AND h.series = j.series AND h.night = j.night;
 END $$;
@@ -198,7 +206,10 @@ BEGIN
            array_agg(least(coalesce(r.sm_mhz_min, 0), 32767)::smallint ORDER BY d.id) AS least_mhz,
            array_agg(least(coalesce(r.sm_mhz_max, 0), 32767)::smallint ORDER BY d.id) AS most_mhz,
            array_agg((coalesce(r.throttle, 0) & 32767)::smallint ORDER BY d.id) AS throttles,
-           array_agg(d.failure ORDER BY d.id) AS failures, array_agg(d.older ORDER BY d.id) AS olds
+           array_agg(d.failure ORDER BY d.id) AS failures, array_agg(d.older ORDER BY d.id) AS olds,
+           array_agg(as_real(coalesce((d.k).low_ms, 0)) ORDER BY d.id) AS lows,
+           array_agg(as_real(coalesce((d.k).high_ms, 0)) ORDER BY d.id) AS highs,
+           array_agg(coalesce((d.k).wins, false) ORDER BY d.id) AS choices
     INTO found
     FROM dated d
     LEFT JOIN worker_names w ON w.worker_id = d.claimed_by
@@ -223,12 +234,12 @@ BEGIN
     ids := history_text_ids(found.configs || found.stacks || found.nodes);
     INSERT INTO history AS h (series, night, campaign_id, version, config, stack, node, median_ms, spread,
                               fastest_ms, slowest_ms, drift, n, sm_mhz_min, sm_mhz_max, throttle, failure,
-                              older, wins)
+                              older, low_ms, high_ms, chosen, wins)
     -- Two revisions of a solver in one campaign: the newer one counts. wins is right here unless another
-    -- solver of this step is faster: then it is corrected below.
+    -- solver of this step is faster, or was chosen: then it is corrected below.
     SELECT DISTINCT ON (s.id, u.night) s.id, u.night, campaign, v.id, u.config, u.stack, u.node,
            u.median, u.spread, u.median, u.median, u.drift, u.n, u.least_mhz, u.most_mhz, u.throttle, u.failure,
-           u.older, u.failure = @FAILURE_NONE AND NOT EXISTS (
+           u.older, u.low, u.high, u.chosen, u.failure = @FAILURE_NONE AND NOT EXISTS (
                SELECT FROM history_series o
                CROSS JOIN LATERAL (SELECT * FROM history p WHERE p.series = o.id AND p.night <= u.night
                                    ORDER BY p.night DESC LIMIT 1) AS p
@@ -238,9 +249,10 @@ BEGIN
                 ids[:cardinality(found.problems)],
                 ids[cardinality(found.problems) + 1:2 * cardinality(found.problems)],
                 ids[2 * cardinality(found.problems) + 1:], found.medians, found.spreads, found.drifts,
-                found.counts, found.least_mhz, found.most_mhz, found.throttles, found.failures, found.olds)
+                found.counts, found.least_mhz, found.most_mhz, found.throttles, found.failures, found.olds,
+                found.lows, found.highs, found.choices)
          AS u(problem, solver, solver_id, night, config, stack, node, median, spread, drift, n, least_mhz,
-              most_mhz, throttle, failure, older)
+              most_mhz, throttle, failure, older, low, high, chosen)
     JOIN history_series s ON s.target = c.target AND s.problem_id = u.problem AND s.solver = u.solver
     JOIN history_versions v ON v.solver_id = u.solver_id
     ORDER BY s.id, u.night, u.solver_id DESC
@@ -249,11 +261,14 @@ BEGIN
         stack = EXCLUDED.stack, node = EXCLUDED.node, median_ms = EXCLUDED.median_ms, spread = EXCLUDED.spread,
         fastest_ms = EXCLUDED.fastest_ms, slowest_ms = EXCLUDED.slowest_ms, drift = EXCLUDED.drift,
         n = EXCLUDED.n, sm_mhz_min = EXCLUDED.sm_mhz_min, sm_mhz_max = EXCLUDED.sm_mhz_max,
-        throttle = EXCLUDED.throttle, failure = EXCLUDED.failure, older = EXCLUDED.older
+        throttle = EXCLUDED.throttle, failure = EXCLUDED.failure, older = EXCLUDED.older,
+        low_ms = EXCLUDED.low_ms, high_ms = EXCLUDED.high_ms, chosen = EXCLUDED.chosen
     -- A time of that night replaces one that was taken over, not the other way round.
-    WHERE (h.campaign_id, h.version, h.config, h.stack, h.node, h.median_ms, h.n, h.failure, h.older)
+    WHERE (h.campaign_id, h.version, h.config, h.stack, h.node, h.median_ms, h.n, h.failure, h.older,
+           h.high_ms, h.chosen)
               <> (EXCLUDED.campaign_id, EXCLUDED.version, EXCLUDED.config, EXCLUDED.stack, EXCLUDED.node,
-                  EXCLUDED.median_ms, EXCLUDED.n, EXCLUDED.failure, EXCLUDED.older)
+                  EXCLUDED.median_ms, EXCLUDED.n, EXCLUDED.failure, EXCLUDED.older, EXCLUDED.high_ms,
+                  EXCLUDED.chosen)
       AND (h.older OR NOT EXCLUDED.older) AND h.campaign_id <= EXCLUDED.campaign_id;
     PERFORM set_history_winners(c.target, found.problems, found.nights);
     -- Points from before the last thinning: their spans are thinned once more.
@@ -340,15 +355,18 @@ LANGUAGE sql SET search_path = skipjack, pg_temp AS $$
     UPDATE history_retention SET dense_days = dense, weekly_days = weekly
 $$;
 
--- The points with their texts. low_ms, high_ms: the interval of the median, as wide as the notch of McGill,
--- Tukey and Larsen's box plots (1978): 1.57 times the interquartile range, divided by the root of n.
+-- The points with their texts. low_ms, high_ms: the interval of the median, of a second measurement its own; else as
+-- wide as the notch of McGill, Tukey and Larsen's box plots (1978): 1.57 times the interquartile range, divided by the
+-- root of n. is_second: the config was measured a second time.
 CREATE OR REPLACE VIEW history_points AS
     SELECT s.target, s.problem_id, s.solver, h.night, h.campaign_id, v.revision, v.hash, c.text AS config_text,
            k.text AS stack, n.text AS node, h.failure, h.n, h.median_ms, h.spread,
-           greatest(h.median_ms * (1 - 1.57 * h.spread / sqrt(greatest(h.n, 1))), 0)::real AS low_ms,
-           (h.median_ms * (1 + 1.57 * h.spread / sqrt(greatest(h.n, 1))))::real AS high_ms,
+           (CASE WHEN h.high_ms > 0 THEN h.low_ms
+                 ELSE greatest(h.median_ms * (1 - 1.57 * h.spread / sqrt(greatest(h.n, 1))), 0) END)::real AS low_ms,
+           (CASE WHEN h.high_ms > 0 THEN h.high_ms
+                 ELSE h.median_ms * (1 + 1.57 * h.spread / sqrt(greatest(h.n, 1))) END)::real AS high_ms,
            h.drift, h.sm_mhz_min, h.sm_mhz_max, h.throttle, h.wins, h.older, h.nights, h.fastest_ms,
-           h.slowest_ms, h.series
+           h.slowest_ms, h.series, h.high_ms > 0 AS is_second, h.chosen
     FROM history h
     JOIN history_series s ON s.id = h.series
     JOIN history_versions r ON r.id = h.version

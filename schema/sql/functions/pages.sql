@@ -304,19 +304,28 @@ BEGIN
             FROM jobs j JOIN campaigns c ON c.id = j.campaign_id JOIN solvers s ON s.id = j.solver_id
             WHERE j.problem_id = its_problem AND (its_target IS NULL OR c.target = its_target)
             ORDER BY c.target, s.name, j.campaign_id DESC),
-        judged AS (
+        kept AS (
             SELECT n.target, n.name, n.revision, n.campaign_id, n.id, r.config_text, r.median_ms,
-                   r.spread, r.is_default, min(r.median_ms) OVER (PARTITION BY n.target) AS best
+                   r.spread, r.is_default, r.low_ms, r.high_ms, r.wins,
+                   first_value(n.campaign_id) OVER (PARTITION BY n.target
+                                                    ORDER BY r.median_ms NULLS LAST, n.name) AS fastest_of
             FROM newest n LEFT JOIN results r ON r.campaign_id = n.campaign_id AND r.job_id = n.id
-                                             AND r.rank = 0)
+                                             AND r.rank = 0),
+        -- The fastest wins, or the one that a second measurement chose in the same campaign.
+        judged AS (
+            SELECT k.*, first_value(k.name) OVER w AS winner, first_value(k.median_ms) OVER w AS best
+            FROM kept k
+            WINDOW w AS (PARTITION BY k.target ORDER BY k.median_ms IS NULL,
+                         (k.wins AND k.campaign_id = k.fastest_of) DESC, k.median_ms, k.name))
         SELECT jsonb_build_object('target', g.target, 'campaign', g.campaign_id, 'job', g.id,
             'solver', g.name, 'revision', g.revision, 'state', j.state,
             '$failure', nullif(j.failure, @FAILURE_NONE), 'detail', j.detail, 'rounds', j.round_no,
             'best_config', g.config_text, 'best_ms', g.median_ms, 'best_spread', g.spread,
-            'is_default', g.is_default, 'is_winner', coalesce(g.median_ms = g.best, false),
+            'best_low_ms', g.low_ms, 'best_high_ms', g.high_ms, 'is_second', g.low_ms IS NOT NULL,
+            'is_default', g.is_default, 'is_winner', g.median_ms IS NOT NULL AND g.name = g.winner,
             'behind', g.median_ms / nullif(g.best, 0) - 1)
         FROM judged g JOIN job_rows j ON j.campaign_id = g.campaign_id AND j.id = g.id
-        ORDER BY g.target, g.median_ms NULLS LAST, g.name;
+        ORDER BY g.target, g.median_ms IS NULL, g.name <> g.winner, g.median_ms, g.name;
 END $$;
 
 -- The winner of a problem in the newest golden version of each target.
@@ -375,9 +384,9 @@ BEGIN
             ORDER BY c.target, c.id DESC),
         own_jobs AS (
             SELECT g.id AS campaign_id, g.target, j.id, s.name,
-                   (SELECT min(r.median_ms) FROM results r JOIN jobs o ON o.campaign_id = g.id
+                   (SELECT r.median_ms FROM results r JOIN jobs o ON o.campaign_id = g.id
                     AND o.id = r.job_id AND o.problem_id = its_problem
-                    WHERE r.campaign_id = g.id) AS best
+                    WHERE r.campaign_id = g.id ORDER BY r.wins DESC, r.median_ms LIMIT 1) AS best
             FROM of_campaigns g JOIN jobs j ON j.campaign_id = g.id AND j.problem_id = its_problem
             JOIN solvers s ON s.id = j.solver_id
             WHERE asked->>'solver' IS NULL OR s.name = asked->>'solver')

@@ -98,7 +98,7 @@ CREATE OR REPLACE VIEW entry_points AS
         'note_kernels_of_rounds', 'note_needed_kernels']) AS n
     UNION ALL
     SELECT 'skipjack_reader', n, true FROM unnest(ARRAY[
-        'blockers', 'demands_two_persons', 'diff_golden', 'find_problem_rows', 'foreign_page',
+        'blockers', 'demands_two_persons', 'diff_golden', 'finals_left', 'find_problem_rows', 'foreign_page',
         'golden_confirmations', 'golden_measurements', 'golden_part_end', 'list_golden_part', 'measurers',
         'confirmations', 'measuring_nodes', 'newest_golden', 'newest_history', 'night_jobs_again',
         'night_rates', 'night_stacks', 'night_targets_near', 'oldest_transaction', 'problem_history',

@@ -36,7 +36,7 @@ sub write_problems {
 }
 
 my $solver = 'ConvCpuGemm';
-my @limits = ('--solvers', $solver, '--configs', '3');
+my @limits = ('--solvers', $solver, '--configs', '3', '--final-seconds', '0');
 # The first two configs of each job's first round, ordered by channels.
 my $rounds = <<'SQL';
 SELECT json_agg(json_build_object('channels', p.c, 'default', r.config_values[1:r.config_counts[1]],

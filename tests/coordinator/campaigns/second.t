@@ -5,7 +5,7 @@ use strict;
 use warnings;
 use JSON::PP qw(decode_json);
 use lib 'tests/support';
-use ScratchProgram qw($program $folder $patience);
+use ScratchProgram qw($program $folder $patience finish);
 use Test::More;
 use Time::HiRes qw(sleep time);
 
@@ -35,21 +35,35 @@ run(2, 'campaign', 'create', '--target', 'local', '--problems', "$folder/one.txt
 my $id = decode_json(run(0, 'campaign', 'create', '--target', 'local', '--problems', "$folder/one.txt", '--solvers',
                          'ConvDirectNaive,ConvCpuDirect', '--configs', 3, '--final-seconds', 0.5, '--json'))->{id};
 
-# A worker is killed while the second measurement is under way: another one goes on.
-my $pid = fork // die $!;
-if ($pid == 0) {
-    open STDOUT, '>', "$folder/killed" or die $!;
-    open STDERR, '>&', \*STDOUT or die $!;
-    exec $program, @worker, '--lease', 1 or die $!;
+# Starts a worker, and waits until it has the second measurement. Returns its id.
+sub worker_of_it {
+    my (@options) = @_;
+    my $began = time;
+    my $pid = fork // die $!;
+    if ($pid == 0) {
+        open STDOUT, '>', "$folder/worker.log" or die $!;
+        open STDERR, '>&', \*STDOUT or die $!;
+        exec $program, @worker, @options or die $!;
+    }
+    my $until = time + $patience;
+    sleep 0.01 until time > $until || sql("SELECT count(*) FROM finals f WHERE state = 'stored' OR EXISTS (SELECT FROM bundles b"
+            . " WHERE b.job_ids[1] = f.job_id AND b.state = 'evaluating' AND b.claimed_at > to_timestamp($began))") > 0;
+    return $pid;
 }
-my $until = time + $patience;
-sleep 0.01 until time > $until
-    || sql("SELECT count(*) FROM finals f JOIN bundles b ON b.job_ids[1] = f.job_id WHERE b.state = 'evaluating'") > 0;
+
+# A worker is killed while the second measurement is under way: another one goes on. Then the process that measures is.
+my $pid = worker_of_it('--lease', 1);
 kill 'KILL', $pid;
 waitpid $pid, 0;
 is sql("SELECT state FROM finals"), 'asked', 'the killed worker stored nothing of it';
 
-run(0, @worker, '--until-empty');
+$pid = worker_of_it('--until-empty');
+my $until = time + $patience;
+my @children;
+sleep 0.01 until time > $until || (@children = split ' ', qx(pgrep -P $pid -f 'child eval'))
+    || sql("SELECT state FROM finals") eq 'stored';
+kill 'KILL', @children;
+is finish($pid), 0, 'a worker whose measuring process is killed goes on';
 is sql("SELECT state FROM finals"), 'stored', 'another worker measured it';
 is sql("SELECT state FROM campaigns"), 'done', 'the campaign is done';
 is sql("SELECT count(*) FROM results WHERE wins AND low_ms <= median_ms AND median_ms <= high_ms"), 1,
@@ -61,6 +75,22 @@ my ($solver, $config) = split /\|/, sql("SELECT s.name, r.config_text FROM resul
                                         . " JOIN solvers s ON s.id = j.solver_id WHERE r.wins");
 is "$row->{solver} $row->{config}", "$solver $config", 'the report has the winner';
 ok $row->{low_ms} <= $row->{time_ms} && $row->{time_ms} <= $row->{high_ms}, 'and the interval';
+
+# The manifest has it, as it is the only winner; so do the history and the page of the problem.
+run(0, 'export', '--campaign', $id, '-o', "$folder/first", '--allow-drift');
+my ($manifest) = map { decode_json(scalar qx(cat '$_')) } glob "$folder/first/*.export.json";
+my $second = $manifest->{second_measurements}[0];
+is scalar @{$manifest->{second_measurements}}, 1, 'the manifest lists one second measurement';
+is "$second->{solver} $second->{config}", "$solver $config", "the winner's";
+ok $second->{low_ms} <= $second->{time_ms} && $second->{time_ms} <= $second->{high_ms}, 'with its interval';
+my $sjdb = qx(cat $folder/first/*.sjdb);
+like $sjdb, qr/"second_measurements":1/, 'the .sjdb says that its winner was measured a second time';
+
+sql("SELECT gather_history($id, 0, 100)");
+my ($night) = @{decode_json(run(0, 'history', "'$second->{problem}'", '--json'))};
+is "$night->{solver} $night->{config}", "$solver $config", 'the winner of the night is the same';
+ok $night->{second}, 'with the interval of the second measurement' or diag explain $night;
+cmp_ok abs($night->{low_ms} / $row->{low_ms} - 1), '<', 1e-3, 'which is the one of the report';
 
 # The other solver seems faster in the stored time, though it lost: the export states the winner's time for it.
 sql("UPDATE results SET wins = NOT wins WHERE rank = 0");

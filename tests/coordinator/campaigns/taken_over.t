@@ -19,7 +19,7 @@ my $runs = 0;
 sub rows { return split /\n/, (run('db', 'psql', '-qAtc', '"' . shift . '"'))[0] }
 
 sub tune {
-    my ($output, $errors, $status) = run('tune', @_, '--solvers', 'ConvCpuDirect', '--configs', '5',
+    my ($output, $errors, $status) = run('tune', @_, '--solvers', 'ConvCpuDirect', '--configs', '5', '--final-seconds', '0',
         '--json', '-o', "$folder/out" . ++$runs);
     isnt $output, '', "tune @_" or diag $errors;
     return (JSON::PP::decode_json($output), $errors);

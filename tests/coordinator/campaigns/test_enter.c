@@ -61,12 +61,14 @@ static void the_same_request_finds_its_campaign_and_extends_it(struct fixture *f
     for (gsize i = 0; i < G_N_ELEMENTS(steps); i++) {
         struct entered entered;
         request.budget_seconds = steps[i].budget;
+        request.final_seconds = (double)(i % 2);
         g_assert_true(enter_campaign(f->store, &request, &machine, f->problems, &entered, NULL));
         first = i == 0 ? entered.campaign->id : first;
         g_assert_cmpint(entered.campaign->id, ==, first);
         g_assert_cmpint(entered.existed, ==, steps[i].existed);
         g_assert_cmpint(entered.extended, ==, steps[i].extended);
         g_assert_cmpfloat(entered.campaign->budget_seconds, ==, steps[i].expected);
+        g_assert_cmpfloat(entered.campaign->final_seconds, ==, request.final_seconds);
         entered_clear(&entered);
     }
     machine_clear(&machine);

@@ -18,7 +18,7 @@ my $head = './bin/MIOpenDriver conv -n 1 -H 8 -W 8 -p 1 -q 1 -y 3 -x 3 -F 1';
 open my $file, '>', "$folder/net.txt" or die $!;
 print $file "$head -c 8 -k 8\n$head -c 16 -k 16\n$head -c 8 -k 8\n";
 close $file;
-my @tune = ('tune', "$folder/net.txt", '--configs', '2', '--allow-drift', '-o', "$folder/out");
+my @tune = ('tune', "$folder/net.txt", '--configs', '2', '--final-seconds', '0', '--allow-drift', '-o', "$folder/out");
 
 run(@tune, '--solvers', 'ConvDirectNaive');
 my $report = json_of('report', '--dynamic');
@@ -54,7 +54,7 @@ is $parameters{filter}{compilations}, 1, 'one of the filter';
 is $report->{kinds}, 1, 'one kernel would do with nothing compiled in';
 
 # The space's last parameters vary fastest, and they decide what is compiled in: its first configs differ in that.
-run('tune', "$folder/net.txt", '--configs', '5', '--allow-drift', '--strategy', 'exhaustive', '-o', "$folder/out",
+run('tune', "$folder/net.txt", '--configs', '5', '--final-seconds', '0', '--allow-drift', '--strategy', 'exhaustive', '-o', "$folder/out",
     '--solvers', 'ConvImplicitGemmPartial');
 $report = json_of('report', '--dynamic');
 is $report->{networks}[0]{policies}{partial}{covered}, 2, 'a partly specialised config for each';

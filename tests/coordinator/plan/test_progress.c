@@ -23,6 +23,10 @@ static void the_estimate_is_all_work_or_the_budget(void)
         {{.jobs = 2, .budget_seconds = 30, .spent_seconds = 10, .configs_done = 5}, 20},
         {{.jobs = 2, .budget_seconds = 9, .spent_seconds = 10, .configs_done = 5}, 6},
         {{.jobs = 2, .done = 1, .failed = 1}, 0},
+        /* Two second measurements of 1 s, with 4 configs of 2 s each, on top of the work or of the budget. */
+        {{.jobs = 2, .finals_left = 2, .final_seconds = 1}, 40 + 18},
+        {{.jobs = 2, .budget_seconds = 30, .finals_left = 2, .final_seconds = 1}, 30 + 18},
+        {{.jobs = 2, .done = 1, .configs_done = 20, .finals_left = 1, .final_seconds = 1}, 9},
     };
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
         g_assert_cmpfloat(progress_estimate(&cases[i].progress, &goal, &rates, 2), ==,

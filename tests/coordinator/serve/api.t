@@ -72,10 +72,10 @@ write_file("$folder/problems.txt", "$key\n" . join('', map { "8-$_-10-1x1-24-$_-
 write_file("$folder/one.txt", "$key\n");
 write_file("$folder/net.csv", "network,layer,repeat,n,c,h,w,k,r,s\nnet,first,3,1,8,4,10,24,1,1\n");
 run("import --network net '$folder/one.txt'");
-run("campaign create --target $target --problems '$folder/one.txt' --configs 3 --solvers ConvCpuDirect --name first");
+run("campaign create --final-seconds 0 --target $target --problems '$folder/one.txt' --configs 3 --solvers ConvCpuDirect --name first");
 run("worker --embedded --eval local --until-empty --campaign 1 --sample-seconds 0.02");
-run("campaign create --target $target --problems '$folder/problems.txt' --configs 4 --solvers ConvCpuGemm --name second");
-run("campaign create --target $target --problems '$folder/problems.txt' --configs 4 --solvers ConvCpuBlocked --name third");
+run("campaign create --final-seconds 0 --target $target --problems '$folder/problems.txt' --configs 4 --solvers ConvCpuGemm --name second");
+run("campaign create --final-seconds 0 --target $target --problems '$folder/problems.txt' --configs 4 --solvers ConvCpuBlocked --name third");
 run('golden propose --campaign 1 --by ann --allow-drift');
 run("golden approve --target $target --by ann 1");
 run('db collect');

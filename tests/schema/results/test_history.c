@@ -445,6 +445,32 @@ static void the_winner_is_the_fastest_of_the_newest_points(void)
         "ConvOne 04 t, ConvTwo 04 f, ConvOne 05 f, ConvTwo 06 t, ConvOne 07 f");
 }
 
+/* What a second measurement chose wins over a faster one of its own campaign, and over none of another one. */
+static void the_winner_is_the_chosen_one_of_the_fastest_ones_campaign(void)
+{
+    g_autoptr(Store) store = store_with_series();
+    put(store, "ConvOne", "2027-01-04", "4", "clang 15", 2);
+    put(store, "ConvTwo", "2027-01-04", "4", "clang 15", 2.02);
+    put(store, "ConvOne", "2027-01-05", "4", "clang 15", 1.9);
+    run(store,
+        "UPDATE history h SET low_ms = 2.01, high_ms = 2.03, chosen = true FROM history_series s"
+        " WHERE s.id = h.series AND s.solver = 'ConvTwo'");
+    run(store, "UPDATE history SET campaign_id = 2 WHERE night = '2027-01-05'");
+    run(store, "SELECT set_history_winners('gfx90a68', array_agg(s.problem_id), array_agg(h.night))"
+               " FROM history h JOIN history_series s ON s.id = h.series");
+    expect(
+        store,
+        "SELECT string_agg(concat(solver, ' ', right(night::text, 2), ' ', wins), ', ' ORDER BY night, solver)"
+        " FROM history_points",
+        "ConvOne 04 f, ConvTwo 04 t, ConvOne 05 t");
+    expect(
+        store,
+        "SELECT concat(low_ms, ' ', high_ms, ' ', is_second) FROM history_points WHERE solver = 'ConvTwo'",
+        "2.01 2.03 t");
+    expect(store, "SELECT count(*) FROM history_points WHERE NOT is_second AND low_ms < median_ms",
+           "2");
+}
+
 /* A campaign may be gathered after others that measured later. */
 static void a_point_that_comes_late_takes_the_win_from_later_nights(void)
 {
@@ -547,6 +573,7 @@ int main(int argc, char **argv)
     TEST("gather", a_failed_job_is_a_point_without_a_time);
     TEST("gather", upkeep_gathers_campaigns_from_before_the_history);
     TEST("gather", the_winner_is_the_fastest_of_the_newest_points);
+    TEST("gather", the_winner_is_the_chosen_one_of_the_fastest_ones_campaign);
     TEST("gather", a_point_that_comes_late_takes_the_win_from_later_nights);
     TEST("gather", sessions_that_gather_or_thin_take_turns);
     TEST("gather", a_campaign_that_works_again_meanwhile_is_not_marked_as_final);

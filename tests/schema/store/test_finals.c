@@ -1,4 +1,5 @@
 /* When all jobs of a problem have ended, their best configs are measured together, and that result ships. */
+#include "schema/results/store_history.h"
 #include "schema/results/store_remeasure.h"
 #include "schema/results/store_results.h"
 #include "schema/store/store_campaigns.h"
@@ -165,6 +166,7 @@ static struct round *open_round(const struct job *job)
     return job->rounds->pdata[0];
 }
 
+/* ms: 0 for a config that is wrong, below 0 for one that breaks the device. */
 static void hand_in(struct farm *farm, const struct job *job, const double *ms, GError **error)
 {
     struct round *round = open_round(job);
@@ -173,7 +175,8 @@ static void hand_in(struct farm *farm, const struct job *job, const double *ms, 
     for (int i = 0; i < round->config_count; i++) {
         round->outcomes[i] = took(ms[i]);
         if (ms[i] <= 0)
-            round->outcomes[i] = (struct outcome){.failure = FAILURE_WRONG_RESULT};
+            round->outcomes[i] = (struct outcome){.failure = ms[i] < 0 ? FAILURE_DEVICE_FAULT
+                                                                       : FAILURE_WRONG_RESULT};
     }
     round->drift = 1.02;
     store_final(farm->store, job, round, 0.4, error);
@@ -237,8 +240,29 @@ static void what_is_measured_together_turns_the_winner(void)
     g_autoptr(GPtrArray) judged =
         store_list_judged_results(farm.store, farm.campaign, NULL, NULL, NULL, &error);
     g_assert_no_error(error);
-    for (guint i = 0; i < judged->len; i++)
-        g_assert_true(((struct result *)judged->pdata[i])->verified);
+    for (guint i = 0; i < judged->len; i++) {
+        const struct result *result = judged->pdata[i];
+        g_assert_true(result->verified);
+        /* The gate refuses what drifted, or was throttled, in it. */
+        g_assert_cmpfloat(result->drift, ==, 1.02);
+    }
+    farm_clear(&farm);
+}
+
+static void the_history_has_its_winner_and_its_interval(void)
+{
+    struct farm farm;
+    g_autoptr(GError) error = NULL;
+    begin_searched(&farm);
+    /* A tie, which the dynamic solver wins though Static is faster. */
+    measure(&farm, (const double[]){2, 2.02, 3, 3});
+    store_gather_history(farm.store, 0, NULL, &error);
+    g_assert_no_error(error);
+    EXPECT(
+        &farm,
+        "SELECT string_agg(concat_ws(' ', solver, median_ms, low_ms, wins, chosen, is_second), ', ' ORDER BY solver) "
+        "FROM history_points",
+        "Dynamic 2.02 1.9998 t t t, Static 2 1.98 f f t");
     farm_clear(&farm);
 }
 
@@ -249,6 +273,32 @@ static void a_campaign_without_time_for_it_has_none(void)
     search(&farm, 3, 2.05);
     search(&farm, 3, 2);
     EXPECT(&farm, "SELECT count(*) FROM finals", "0");
+    farm_expect_campaign(&farm, farm.campaign, "done");
+    farm_clear(&farm);
+}
+
+static void a_campaign_that_is_done_makes_those_that_are_asked_for_later(void)
+{
+    struct farm farm;
+    g_autoptr(GError) error = NULL;
+    struct progress progress;
+    double ms;
+    const double seconds = 0.5;
+    const struct campaign_changes changes = {.final_seconds = &seconds};
+    begin(&farm, 0);
+    search(&farm, 3, 2.05);
+    search(&farm, 3, 2);
+    farm_expect_campaign(&farm, farm.campaign, "done");
+    store_set_campaign(farm.store, farm.campaign, &changes, &error);
+    g_assert_no_error(error);
+    farm_expect_campaign(&farm, farm.campaign, "active");
+    g_assert_true(store_progress(farm.store, farm.campaign, &progress, NULL));
+    g_assert_cmpint(progress.finals_left, ==, 1);
+    g_assert_cmpfloat(progress.final_seconds, ==, 0.5);
+    measure(&farm, (const double[]){2, 2.2, 3, 3});
+    g_assert_cmpstr(winner(&farm, &ms), ==, "Static 1");
+    g_assert_true(store_progress(farm.store, farm.campaign, &progress, NULL));
+    g_assert_cmpint(progress.finals_left, ==, 0);
     farm_expect_campaign(&farm, farm.campaign, "done");
     farm_clear(&farm);
 }
@@ -325,6 +375,68 @@ static void a_config_that_is_wrong_this_time_ships_no_more(void)
         "SELECT string_agg(e.state::text, ' ' ORDER BY s.name) FROM job_ends e JOIN jobs j ON j.id = e.job_id "
         "JOIN solvers s ON s.id = j.solver_id",
         "done failed");
+    farm_clear(&farm);
+}
+
+static void a_config_that_breaks_the_device_ships_no_more(void)
+{
+    struct farm farm;
+    double ms;
+    begin_searched(&farm);
+    measure(&farm, (const double[]){-1, 2.1, 3, 3.1});
+    g_assert_cmpstr(winner(&farm, &ms), ==, "Dynamic 1");
+    EXPECT(&farm, "SELECT string_agg(DISTINCT state::text, ' ') FROM job_ends", "done");
+    /* What the search measured of it stays stored. */
+    EXPECT(&farm, "SELECT count(*) FROM outcomes WHERE number = 0 AND 2 = ANY (median_ms)", "1");
+    EXPECT(&farm, "SELECT count(*) FROM results WHERE median_ms = 2", "0");
+    farm_clear(&farm);
+}
+
+static void the_conditions_hold_for_each_of_its_jobs(void)
+{
+    struct farm farm;
+    begin_searched(&farm);
+    struct job *job = claim(&farm, 0, POOL_EVAL);
+    g_autofree char *sql = g_strdup_printf(
+        "INSERT INTO round_conditions (campaign_id, job_id, number, device, samples, throttle)"
+        " VALUES (%" G_GINT64_FORMAT ", %" G_GINT64_FORMAT ", 1, 'GPU-a', 1, 8)",
+        farm.campaign, job->id);
+    run(&farm, sql);
+    g_autoptr(GError) error = NULL;
+    hand_in(&farm, job, (const double[]){2, 2.2, 3, 3}, &error);
+    g_assert_no_error(error);
+    job_free(job);
+    EXPECT(&farm, "SELECT count(DISTINCT job_id) FROM round_conditions WHERE throttle = 8", "2");
+    farm_clear(&farm);
+}
+
+/* This campaign did not try golden's config, but has a job of its solver. */
+static void goldens_winner_takes_part_untried(void)
+{
+    struct farm farm;
+    double ms;
+    begin(&farm, 0.5);
+    search(&farm, 3, 2.05);
+    run(&farm,
+        "INSERT INTO golden_versions (target, version, kind, base, asked, counts, note, proposed_by)"
+        " VALUES ('gfx90a68', 1, 'propose', 0, '', '{}', '', '')");
+    run(&farm,
+        "INSERT INTO golden_rows (target, problem_id, solver, rank, since, solver_id, multiplicity, from_campaign,"
+        " from_job, reason, config, config_text, kernel_keys, stack, n, min_ms, median_ms, spread, error,"
+        " build_seconds, eval_seconds, workspace_bytes, flops, is_default)"
+        " SELECT 'gfx90a68', j.problem_id, s.name, 0, 1, s.id, 1, 1, 1, '', '{7}', '7', repeat('7', 64), 'clang', 10,"
+        " 1.9, 1.95, 0.01, 0.3, 1, 1, 0, 1000, false"
+        " FROM jobs j JOIN solvers s ON s.id = j.solver_id WHERE s.name = 'Static'");
+    search(&farm, 3, 2);
+    struct job *job = claim(&farm, 0, POOL_EVAL);
+    g_assert_cmpint(job->final->count, ==, 5);
+    g_assert_cmpstr(job->final->solvers[4], ==, "Static");
+    g_assert_cmpint(open_round(job)->configs[4].values[0], ==, 7);
+    store_release_job(farm.store, job, NULL);
+    job_free(job);
+    measure(&farm, (const double[]){2, 2.06, 3, 3, 1.94});
+    g_assert_cmpstr(winner(&farm, &ms), ==, "Static 7");
+    g_assert_cmpfloat(ms, ==, 1.94);
     farm_clear(&farm);
 }
 
@@ -468,11 +580,16 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
 #define ADD(test) g_test_add_func("/finals/" #test, test)
     ADD(what_is_measured_together_turns_the_winner);
+    ADD(the_history_has_its_winner_and_its_interval);
     ADD(a_campaign_without_time_for_it_has_none);
+    ADD(a_campaign_that_is_done_makes_those_that_are_asked_for_later);
     ADD(a_lost_worker_loses_nothing_and_the_third_strike_leaves_the_search);
     ADD(handed_in_twice_it_is_stored_once);
     ADD(only_a_worker_that_carries_all_its_solvers_gets_it);
     ADD(a_config_that_is_wrong_this_time_ships_no_more);
+    ADD(a_config_that_breaks_the_device_ships_no_more);
+    ADD(the_conditions_hold_for_each_of_its_jobs);
+    ADD(goldens_winner_takes_part_untried);
     ADD(a_config_that_is_in_front_afterwards_takes_part_in_another);
     ADD(a_job_that_changes_meanwhile_has_it_asked_for_again);
     ADD(cancelling_ends_it);

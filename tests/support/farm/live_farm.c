@@ -43,8 +43,9 @@ int64_t live_campaign(const char *program, const char *problems, const char *con
     int file = g_file_open_tmp("farm-XXXXXX.txt", &path, &error);
     check(file >= 0 && close(file) == 0, &error);
     check(g_file_set_contents(path, problems, -1, &error), &error);
-    const char *const first[] = {program,    "campaign", "create",     "--problems", path,
-                                 "--target", "local",    "--strategy", "random",     NULL};
+    const char *const first[] = {program,  "campaign",        "create", "--problems",
+                                 path,     "--target",        "local",  "--strategy",
+                                 "random", "--final-seconds", "0",      NULL};
     g_auto(GStrv) words = command_line(first, arguments);
     check(g_spawn_sync(NULL, words, NULL, G_SPAWN_DEFAULT, NULL, NULL, &out, NULL, &status, &error),
           &error);
@@ -84,8 +85,9 @@ pid_t live_tune(const char *program, const char *problems, const char *folder,
     GPid pid;
     g_autofree char *path = g_build_filename(folder, "problems.txt", NULL);
     check(g_file_set_contents(path, problems, -1, &error), &error);
-    const char *const first[] = {program,  "tune",          path, "-o", folder, "--strategy",
-                                 "random", "--allow-drift", NULL};
+    const char *const first[] = {program, "tune",          path,     "-o",
+                                 folder,  "--strategy",    "random", "--final-seconds",
+                                 "0",     "--allow-drift", NULL};
     g_auto(GStrv) words = command_line(first, arguments);
     check(g_spawn_async(NULL, words, NULL, G_SPAWN_DO_NOT_REAP_CHILD | G_SPAWN_STDOUT_TO_DEV_NULL,
                         NULL, NULL, &pid, &error),

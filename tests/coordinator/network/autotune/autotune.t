@@ -21,7 +21,7 @@ sub status_of {
 sub printed { return read_file("$folder/out") }
 sub said    { return read_file("$folder/err") }
 
-my @quick = ('--configs', 1, '--seconds', '0.02', '--solvers',
+my @quick = ('--configs', 1, '--final-seconds', 0, '--seconds', '0.02', '--solvers',
     'ConvCpuDirect,ConvDirectNaive,PointwisePieces,PoolGlobal,PoolNaive');
 
 # --- what would be done ---
@@ -127,7 +127,7 @@ like said(), qr/cannot read '.*no\.json', line 1/, 'with the line';
 my $tiny = "$folder/tiny.onnx";
 write_file($tiny, tiny_model());
 is status_of('autotune', $tiny, '-o', "$folder/picked.json", (map { ("--$_", 'pick_global') } qw(dtype layout fusion)),
-    qw(--knob ConvDirectNaive= --knob PointwiseNaive= --no-prune --seconds 0.005)), 0, 'all knobs are picked by measuring'
+    qw(--knob ConvDirectNaive= --knob PointwiseNaive= --no-prune --seconds 0.005 --final-seconds 0)), 0, 'all knobs are picked by measuring'
     or diag said();
 $file = decode_json(read_file("$folder/picked.json"));
 my %seen = map { join(' ', @$_{qw(dtype layout fusion)}) => $_->{state} } @{$file->{combinations}};
@@ -198,7 +198,7 @@ like said(), qr/no file of autotune in this folder is of a network of this name;
 # --- pins, types, samples ---
 
 # No solver that is asked for serves the last step, a pool.
-my @one = ('--no-prune', '--configs', 1, '--seconds', '0.02', '--solvers', 'ConvCpuDirect', '-o', "$folder/pinned.json");
+my @one = ('--no-prune', '--configs', 1, '--final-seconds', 0, '--seconds', '0.02', '--solvers', 'ConvCpuDirect', '-o', "$folder/pinned.json");
 is status_of('autotune', $model, '--knob', 'ConvDirectNaive=', @one), 0, 'a solver is pinned' or diag said();
 like said(), qr/step 'mean' is untuned: no config of any solver was measured for it; Pool\w+.* does it, by its estimate/,
     'a step that was not tuned is done by estimate, and named';
