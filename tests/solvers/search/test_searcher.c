@@ -147,6 +147,26 @@ static void the_default_comes_first_and_a_prior_next(void)
     g_assert_true(perf_config_equal(&configs[3], &priors[4]));
 }
 
+/* The first four are tried again although it is known how they did; the fifth is not, and one that nobody tried is. */
+static void few_of_a_prior_are_tried_again(void)
+{
+    static const struct perf_config known[] = {{3, {2, 2, 2}}, {3, {3, 3, 3}}, {3, {4, 4, 4}},
+                                               {3, {5, 5, 5}}, {3, {4, 5, 6}}, {3, {5, 4, 6}}};
+    static const int expected[] = {0, 1, 2, 3, 5};
+    struct searcher_setup setup = setup_of(SEARCH_PRIOR, 0);
+    struct perf_config configs[6];
+    setup.first = NULL;
+    setup.prior = known;
+    setup.prior_count = G_N_ELEMENTS(known);
+    g_autoptr(Searcher) searcher = searcher_new(&setup);
+    for (int i = 0; i < 5; i++)
+        searcher_hint(searcher, &known[i], 1 + i);
+    g_assert_cmpint(searcher_propose(searcher, 6, configs), ==, 6);
+    for (gsize i = 0; i < G_N_ELEMENTS(expected); i++)
+        g_assert_true(perf_config_equal(&configs[i], &known[expected[i]]));
+    g_assert_false(perf_config_equal(&configs[5], &known[4]));
+}
+
 static void no_space_has_the_default_alone(void)
 {
     struct searcher_setup setup = setup_of(SEARCH_PRIOR, 0);
@@ -264,6 +284,7 @@ int main(int argc, char **argv)
     TEST(seeds_give_other_searches);
     TEST(those_that_learn_find_the_optimum_sooner_than_a_draw);
     TEST(the_default_comes_first_and_a_prior_next);
+    TEST(few_of_a_prior_are_tried_again);
     TEST(no_space_has_the_default_alone);
     TEST(the_budget_of_tries_counts_configs_once);
     TEST(what_others_tried_counts_for_no_budget);
