@@ -114,7 +114,7 @@ sub masked {
         s/^(arch +).*$/$1ARCH/mg;
         s/^(options +).*$/$1OPTIONS/mg;
         s/("(?:options|device|stack|version|instructions)": ?)"[^"]*"/$1"TEXT"/g;
-        s/runs compared: [a-z, ]+/runs compared/g; # a proof on a busy machine has time for fewer kinds of inputs
+        s/runs compared: [a-z,\s]+/runs compared/g; # a proof on a busy machine has time for fewer kinds of inputs
         s/\b[0-9a-f]{12}\.\./HASH/g;
         s/\\x[0-9a-f]+(\.\.)?/BYTES/g;
         s/-?\d+(\.\d+)?(e[-+]?\d+)?/N/g;
