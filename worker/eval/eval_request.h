@@ -28,9 +28,9 @@ struct eval_request {
     uint64_t seed;
     GArray *configs; /* struct eval_config */
     int baseline;    /* place of the default config in configs, -1 for none */
-    double best_ms;  /* median of the job's fastest config so far; 0 for none */
-    /* Runs that are compared of every config that is right and has a time (proof.h); 0: only the fastest so far is
-     * proved. */
+    double best_ms;  /* median of the fastest config of the problem, whichever job tried it, so far; 0 for none */
+    /* Runs that are compared of every config that is right and has a time (proof.h); 0: only the fastest is
+     * proved, at the end. */
     int proof_runs;
     bool keep; /* no config is dropped early as slow */
     double sample_seconds;
