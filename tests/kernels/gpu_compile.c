@@ -344,7 +344,10 @@ static void report(GHashTable *tasks)
             g_test_fail();
         }
     }
-    g_assert_nonnull(worst);
+    if (!worst) {
+        g_test_message("no kernel of this architecture has its turn today");
+        return;
+    }
     g_test_message("%u kernels, %.1f s of compiling, at most %d registers: %s",
                    g_hash_table_size(tasks), seconds, worst->registers, worst->name);
 }

@@ -28,7 +28,7 @@ struct eval_request {
     uint64_t seed;
     GArray *configs; /* struct eval_config */
     int baseline;    /* place of the default config in configs, -1 for none */
-    double best_ms;  /* median of the fastest config of the problem, whichever job tried it, so far; 0 for none */
+    double best_ms;  /* of the problem's fastest config so far, whichever job tried it; 0: none */
     /* Runs that are compared of every config that is right and has a time (proof.h); 0: only the fastest is
      * proved, at the end. */
     int proof_runs;
