@@ -221,7 +221,7 @@ static void many_configs_are_measured_in_rounds_one_after_the_other(void)
                " details = array_fill(NULL::text, ARRAY[20]), n = array_fill(0, ARRAY[20]),"
                " min_ms = array_fill(0, ARRAY[20]), median_ms = array_fill(0, ARRAY[20]),"
                " spread = array_fill(0, ARRAY[20]), error = array_fill(0, ARRAY[20]),"
-               " eval_seconds = array_fill(0, ARRAY[20])");
+               " eval_seconds = array_fill(0, ARRAY[20]), proof_runs = NULL, proof_kinds = NULL");
     struct remeasure_counts counts = remeasure(&farm, REMEASURE_UNSTABLE, false);
     g_assert_cmpint(counts.rounds, ==, 2);
     g_assert_cmpint(counts.unstable, ==, 20);
