@@ -133,7 +133,7 @@ static struct history_point *best_of(GHashTable *newest)
             best = point;
     }
     g_hash_table_iter_init(&iter, newest);
-    while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&point)) {
+    while (best != NULL && g_hash_table_iter_next(&iter, NULL, (gpointer *)&point)) {
         if (point->chosen && point->failure == FAILURE_NONE && point->campaign == best->campaign)
             return point;
     }

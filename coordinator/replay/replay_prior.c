@@ -212,7 +212,9 @@ GArray *replay_prior_configs(const struct replay_setup *setup, uint64_t seed)
 {
     GArray *configs = g_array_new(FALSE, FALSE, sizeof(struct perf_config));
     g_autoptr(GArray) candidates = g_array_new(FALSE, FALSE, sizeof(struct candidate));
-    for (int other = 0; setup->prior && other < (int)setup->prior->others->len; other++)
+    if (!setup->prior)
+        return configs;
+    for (int other = 0; other < (int)setup->prior->others->len; other++)
         add_candidates(setup, other, seed, candidates);
     g_array_sort(candidates, compare_candidates);
     for (guint i = 0; i < candidates->len && configs->len < (guint)setup->prior->most; i++) {

@@ -772,7 +772,7 @@ json_t *pipelines_run(struct device *device, struct eval_kernels *kernels, doubl
         return NULL;
     json_t *order = json_array(), *made = NULL;
     json_t *answers = run_together(&session, list, order, &why);
-    bool is_short = g_error_matches(why, DEVICE_ERROR, DEVICE_ERROR_MEMORY);
+    bool is_short = why && g_error_matches(why, DEVICE_ERROR, DEVICE_ERROR_MEMORY);
     if (is_short) {
         json_array_clear(order);
         answers = run_one_by_one(&session, list, error);
