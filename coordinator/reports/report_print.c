@@ -248,14 +248,19 @@ static void print_built(const struct report *report, FILE *out)
 static void print_drifted(const struct report *report, FILE *out)
 {
     const struct report_totals *totals = &report->totals;
+
     if (totals->drifted_results == 0)
         return;
-    fprintf(
-        out,
-        "\nThe device drifted while %d of %d winners were measured, and %d kept results in all:\n"
-        "their times are unsure, and no export takes them without --allow-drift. To measure "
-        "them\nagain: skipjack campaign remeasure %" G_GINT64_FORMAT " --what unstable\n",
-        totals->drifted, totals->problems, totals->drifted_results, report->campaign->id);
+    fprintf(out, "\nThe device drifted while %d kept results were measured, ",
+            totals->drifted_results);
+    if (totals->drifted == 0)
+        fprintf(out, "none of them a winner:\n");
+    else
+        fprintf(out, "%d of the %d winners among them:\n", totals->drifted, totals->problems);
+    fprintf(out,
+            "their times are unsure, and no export takes them without --allow-drift. To measure "
+            "them\nagain: skipjack campaign remeasure %" G_GINT64_FORMAT " --what unstable\n",
+            report->campaign->id);
     for (guint i = 0; i < report->rows->len; i++) {
         const struct report_row *row = &g_array_index(report->rows, struct report_row, i);
         char key[PROBLEM_KEY_MAX];

@@ -135,15 +135,21 @@ DEVICE void piece_store(STORAGE(TYPE_Y) * y, struct piece_of_y piece, int count,
             y[lane * unit] = piece.at[lane];
 }
 
-DEVICE struct piece_of_x piece_load(const STORAGE(TYPE_X) * RESTRICT x, int count, i64 unit)
+DEVICE struct piece_of_x piece_gather(const STORAGE(TYPE_X) * RESTRICT x, int count, i64 unit)
 {
     struct piece_of_x piece;
-    if (unit == 1 && count == VECTOR && IS_ALIGNED(x, TYPE_X))
-        return *(const struct piece_of_x *)x;
 #pragma unroll
     for (int lane = 0; lane < VECTOR; lane++)
         piece.at[lane] = lane < count ? x[lane * unit] : (STORAGE(TYPE_X))0;
     return piece;
+}
+
+/* Written as one choice between two values: clang 19 keeps a piece that two branches write in
+ * scratch memory. */
+DEVICE struct piece_of_x piece_load(const STORAGE(TYPE_X) * RESTRICT x, int count, i64 unit)
+{
+    return unit == 1 && count == VECTOR && IS_ALIGNED(x, TYPE_X) ? *(const struct piece_of_x *)x
+                                                                 : piece_gather(x, count, unit);
 }
 
 #define PIECE_STORE(place, values)                                                                 \
