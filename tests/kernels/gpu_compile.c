@@ -19,7 +19,7 @@
 #include "tests/support/table_problems.h"
 #include "tests/support/test_effort.h"
 
-/* What is not compiled every day is compiled on one of so many days: a solver's first shape by each kin, with an
+/* These kernels are compiled on one of so many days, not every day: a solver's first shape by each kin, with an
  * epilogue, and its other shapes. */
 #define KIN_DAYS      2
 #define EPILOGUE_DAYS 3

@@ -326,7 +326,7 @@ static void the_next_configs_are_kept_too(void)
     "SELECT string_agg(array_to_string(config_texts, ' ') || ' | ' || array_to_string(times_ms, ' '), ', ')" \
     " FROM attempts"
 
-/* What was tried outlives its campaign, and a job of the same problem is told of it beside its prior. */
+/* Tried configs outlive their campaign, and a job of the same problem gets them beside its prior. */
 static void a_job_is_told_of_earlier_attempts(void)
 {
     struct farm farm;
