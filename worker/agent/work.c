@@ -48,7 +48,7 @@ static GArray *read_prior(const struct work *work)
     return prior;
 }
 
-/* How configs did before; texts of other forms, and of configs that are none of this job, are skipped. */
+/* Reads how configs did before. Skips texts of another form and configs that this job does not have. */
 static GArray *read_attempts(const struct work *work)
 {
     GArray *attempts = g_array_new(FALSE, FALSE, sizeof(struct tried_config));

@@ -27,7 +27,7 @@
 /* A device with this share of its memory free (1/8) can evaluate most problems. */
 #define USEFUL_SHARE 8
 
-/* What the round knows of a config beside its outcome. */
+/* A config during its round, beside its outcome. */
 struct standing {
     bool held; /* its outcome is not reported yet: the config may win */
     int against; /* place of the config that was the fastest when it was measured; -1: none of this round */

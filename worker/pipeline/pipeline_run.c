@@ -509,7 +509,7 @@ static void close_pipeline(struct pipeline *pipeline)
     pipeline_plan_clear(&pipeline->plan);
 }
 
-/* What all pipelines of a request share. */
+/* All pipelines of a request share this. */
 struct session {
     struct device *device;
     struct eval_kernels *kernels;

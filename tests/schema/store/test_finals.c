@@ -386,7 +386,7 @@ static void a_config_that_breaks_the_device_ships_no_more(void)
     measure(&farm, (const double[]){-1, 2.1, 3, 3.1});
     g_assert_cmpstr(winner(&farm, &ms), ==, "Dynamic 1");
     EXPECT(&farm, "SELECT string_agg(DISTINCT state::text, ' ') FROM job_ends", "done");
-    /* What the search measured of it stays stored. */
+    /* The search's own measurement stays stored. */
     EXPECT(&farm, "SELECT count(*) FROM outcomes WHERE number = 0 AND 2 = ANY (median_ms)", "1");
     EXPECT(&farm, "SELECT count(*) FROM results WHERE median_ms = 2", "0");
     farm_clear(&farm);

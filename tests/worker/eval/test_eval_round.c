@@ -310,7 +310,7 @@ static void test_orders(void)
 }
 
 /* The fastest config of a round is proved by many runs when all are measured, and those that led for a while are not.
- * Nobody hears of a config that may win before that. */
+ * The outcome of a config that may win is reported only then. */
 static void test_proof(void)
 {
     struct farm farm;

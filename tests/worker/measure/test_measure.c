@@ -157,7 +157,7 @@ static bool scattering_run(void *data, int64_t run, GError **error)
     return true;
 }
 
-/* The first reading of a short run is hardly longer than the floor, or shorter. Whatever it says, a reading gets about
+/* The first reading of a short run is hardly longer than the floor, or shorter. Its value does not matter: a reading gets about
  * the runs that 20 floors take: once it got 2 or 1000. */
 static void test_size(void)
 {
