@@ -78,22 +78,6 @@ static bool is_done(const struct tuned_file *file)
     return false;
 }
 
-/* The config that the file has for a step. */
-static struct choice *choice_of(const struct finals *finals, const struct tuned_step *tuned,
-                                const struct problem *problem, GError **error)
-{
-    struct choice *choice =
-        choice_pinned(problem, &finals->tune->tuning.machine.target, tuned->solver, tuned->config,
-                      tuned->workspace_bytes, error);
-    if (choice) {
-        choice->median_ms = tuned->alone_ms;
-        choice->spread = tuned->spread;
-        choice->is_estimated = tuned->estimated;
-        choice->is_exchanged = tuned->exchanged;
-    }
-    return choice;
-}
-
 static bool plan_entrant(struct finals *finals, struct entrant *entrant, GError **error)
 {
     const struct tuned_combination *combination = combination_of(finals, entrant);
@@ -111,8 +95,9 @@ static bool plan_entrant(struct finals *finals, struct entrant *entrant, GError 
     }
     entrant->choices = g_new0(struct choice *, (gsize)combination->step_count + 1);
     for (int i = 0; i < combination->step_count; i++) {
-        entrant->choices[i] = choice_of(finals, &combination->steps[i],
-                                        &plan_step_at(entrant->plan, i)->problem, error);
+        entrant->choices[i] =
+            trial_choice(&combination->steps[i], &plan_step_at(entrant->plan, i)->problem,
+                         &finals->tune->tuning.machine.target, error);
         if (!entrant->choices[i])
             return false;
     }
@@ -152,8 +137,8 @@ static void add_rival(struct exchange *exchange, int step, const struct tuned_st
         count++;
     if (count == RIVALS_MAX)
         return;
-    struct choice *rival =
-        choice_of(exchange->finals, tuned, &plan_step_at(entrant->plan, step)->problem, NULL);
+    struct choice *rival = trial_choice(tuned, &plan_step_at(entrant->plan, step)->problem,
+                                        &exchange->finals->tune->tuning.machine.target, NULL);
     bool is_new = rival && !is_same_config(rival, entrant->choices[step]);
     for (int i = 0; i < count; i++)
         is_new = is_new && !is_same_config(rival, rivals[i]);
@@ -190,19 +175,12 @@ static struct choice *choose_rival(const struct plan_step *step, int index, void
                                    GError **error)
 {
     const struct exchange *exchange = data;
-    struct choice *own = exchange->entrant->choices[index];
-    struct choice *rival = exchange->rank < 0 ? NULL : exchange->rivals[index][exchange->rank];
-    const struct choice *wanted = rival ? rival : own;
-    struct choice *choice =
-        choice_pinned(&step->problem, &exchange->finals->tune->tuning.machine.target,
-                      wanted->solver, wanted->config, wanted->workspace_bytes, error);
-    if (choice) {
-        choice->median_ms = wanted->median_ms;
-        choice->spread = wanted->spread;
-        choice->is_estimated = wanted->is_estimated;
-        choice->is_exchanged = wanted->is_exchanged;
-    }
-    return choice;
+    const struct choice *own = exchange->entrant->choices[index];
+    const struct choice *rival =
+        exchange->rank < 0 ? NULL : exchange->rivals[index][exchange->rank];
+    (void)step;
+    (void)error;
+    return choice_copy(rival ? rival : own);
 }
 
 /* The times of all steps with the problem of step `first`, in each turn. */

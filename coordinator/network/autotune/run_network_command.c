@@ -114,15 +114,7 @@ static struct choice *choose_applied(const struct run_network *run, const struct
                     run->apply, tuned->revision, tuned->solver, solver->revision);
         return NULL;
     }
-    struct choice *choice = choice_pinned(&step->problem, &run->machine.target, tuned->solver,
-                                          tuned->config, tuned->workspace_bytes, error);
-    if (choice && !tuned->pinned) {
-        choice->median_ms = tuned->alone_ms;
-        choice->spread = tuned->spread;
-        choice->is_estimated = tuned->estimated;
-        choice->is_exchanged = tuned->exchanged;
-    }
-    return choice;
+    return trial_choice(tuned, &step->problem, &run->machine.target, error);
 }
 
 static struct choice *choose(const struct plan_step *step, int index, void *data, GError **error)

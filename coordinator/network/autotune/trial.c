@@ -122,6 +122,20 @@ static void take_steps(const struct trial *trial, struct tuned_combination *comb
     }
 }
 
+struct choice *trial_choice(const struct tuned_step *tuned, const struct problem *problem,
+                            const struct target *target, GError **error)
+{
+    struct choice *choice =
+        choice_pinned(problem, target, tuned->solver, tuned->config, tuned->workspace_bytes, error);
+    if (choice) {
+        choice->median_ms = tuned->alone_ms;
+        choice->spread = tuned->spread;
+        choice->is_estimated = tuned->estimated;
+        choice->is_exchanged = tuned->exchanged;
+    }
+    return choice;
+}
+
 /* The first step whose result is wrong, in words; NULL if all are right. */
 static char *what_is_wrong(const json_t *answer)
 {

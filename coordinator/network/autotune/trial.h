@@ -24,6 +24,10 @@ bool tuned_file_wish(const struct tuned_file *file, struct model_wish *wish,
 typedef struct choice *(*trial_chooser)(const struct plan_step *step, int index, void *data,
                                         GError **error);
 
+/* The choice that a file has for a step with this problem; NULL with an error if it does not fit the problem. */
+struct choice *trial_choice(const struct tuned_step *tuned, const struct problem *problem,
+                            const struct target *target, GError **error);
+
 struct trial {
     struct model *model;
     const struct target *target;

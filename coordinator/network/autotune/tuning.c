@@ -11,6 +11,14 @@
 #include <math.h>
 #include <string.h>
 
+struct choice *choice_copy(const struct choice *choice)
+{
+    struct choice *copy = g_memdup2(choice, sizeof *choice);
+    copy->solver = g_strdup(choice->solver);
+    copy->config = g_strdup(choice->config);
+    return copy;
+}
+
 void choice_free(struct choice *choice)
 {
     if (!choice)

@@ -20,6 +20,7 @@ struct choice {
     bool is_exchanged;        /* it won for another step, and was quicker here */
 };
 
+struct choice *choice_copy(const struct choice *choice);
 void choice_free(struct choice *choice); /* NULL is allowed */
 
 struct tuning {
