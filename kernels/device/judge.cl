@@ -1,9 +1,8 @@
 /*
  * Verifies results on the device: makes random inputs (the same numbers as worker/verify/random.h), computes
  * the reference in FP64 with each element's magnitude (reference.h), does the epilogue (epilogue_bound.h), and compares
- * outputs (verify.h). Types,
- * layouts and shapes are arguments: one object serves all problems of a target. Elements are counted in logical
- * order, N C D H W.
+ * outputs (verify.h). Types, layouts and shapes are arguments: one object serves all problems of a target. Elements are
+ * counted in logical order, N C D H W.
  *
  * Types are numbered as in worker/verify/judge.c: 0 FP32, 1 FP16, 2 BF16, 3 INT8, 4 INT32, 5 FP64.
  */
@@ -220,7 +219,7 @@ judge_join(GLOBAL double *value, GLOBAL float *magnitude, GLOBAL float *largest,
     }
 }
 
-/* ---- the epilogue ---- */
+/* ---- functions in FP64 ---- */
 
 #define INFINITE    (1e308 * 1e308)
 #define FLOAT_MOST  3.4028234663852886e38
@@ -341,6 +340,184 @@ DEVICE double clamp_to(double v, double low, double high)
 {
     return v < low ? low : v > high ? high : v;
 }
+
+/* ---- the references of the other operators ---- */
+
+/* Operators are numbered as in enum op_kind. */
+#define KIND_POOL    1
+#define KIND_SOFTMAX 3
+#define KIND_RESIZE  4
+#define KIND_LRN     5
+/* Modes of a pool, coordinates and roundings of a resize, as in judge.c. */
+#define POOL_MAX             0
+#define POOL_AVERAGE_ALL     2
+#define COORDINATES_SIMPLE   1 /* "asymmetric" */
+#define COORDINATES_CORNERS  2 /* "align_corners" */
+#define COORDINATES_PYTORCH  3 /* "pytorch_half_pixel" */
+#define ROUNDING_FLOOR       0
+#define ROUNDING_CEIL        1
+#define ROUNDING_HALF_DOWN   2 /* "round_prefer_floor" */
+
+/* The natural logarithm; -infinity below the smallest normal number, NaN below 0 */
+DEVICE double log_of(double v)
+{
+    union double_bits u;
+    int n;
+    if (!(v >= 0))
+        return INFINITE - INFINITE;
+    if (v < 2.2250738585072014e-308)
+        return -INFINITE;
+    u.value = v;
+    n = (int)(u.bits >> 52) - 1023;
+    u.bits = (u.bits & 0xffffffffffffful) | (u64)1023 << 52;
+    return n * 0.6931471803691238 + (n * 1.9082149292705877e-10 + log1p_of(u.value - 1));
+}
+
+DEVICE double larger_of(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+DEVICE i64 divide_down(i64 a, i64 by)
+{
+    return a / by - (a % by < 0);
+}
+
+/* Where on an axis an output position of a resize takes its value: from `near`, and a share of it from `far`. */
+struct taken {
+    i64 near, far;
+    double share;
+};
+
+/* The position in x is above / below, by the formulas of ONNX's Resize with a scale of out / in. */
+DEVICE struct taken resize_from(int is_linear, int coordinates, int rounding, i64 position, i64 in,
+                                i64 out)
+{
+    i64 above = (2 * position + 1) * in - out, below = 2 * out;
+    struct taken taken;
+    taken.share = 0;
+    if (coordinates == COORDINATES_SIMPLE) {
+        above = position * in;
+        below = out;
+    } else if (coordinates == COORDINATES_CORNERS) {
+        above = out > 1 ? position * (in - 1) : 0;
+        below = out > 1 ? out - 1 : 1;
+    } else if (coordinates == COORDINATES_PYTORCH && out == 1) {
+        above = 0;
+    }
+    if (is_linear || rounding == ROUNDING_FLOOR)
+        taken.near = divide_down(above, below);
+    else if (rounding == ROUNDING_CEIL)
+        taken.near = -divide_down(-above, below);
+    else if (rounding == ROUNDING_HALF_DOWN)
+        taken.near = -divide_down(below - 2 * above, 2 * below);
+    else
+        taken.near = divide_down(2 * above + below, 2 * below);
+    if (is_linear)
+        taken.share = (double)(above - taken.near * below) / (double)below;
+    taken.far = taken.near + 1;
+    taken.near = taken.near < 0 ? 0 : taken.near < in ? taken.near : in - 1;
+    taken.far = taken.far < 0 ? 0 : taken.far < in ? taken.far : in - 1;
+    return taken;
+}
+
+#define X_AT(n, c, d, h, w)                                                                        \
+    load_any(type, x,                                                                              \
+             (n) * n_stride + channel_offset(c, block, c_stride) + (d) * d_stride +                \
+                 (h) * h_stride + (w) * w_stride)
+
+/* Computes the reference of an operator that is no convolution; TENSOR is x. A work-item computes an element, for
+ * softmax the elements of all channels of a position. `items`: work-items that are needed. mode: of a pool, 1 for a
+ * softmax's logarithm, 1 for a linear resize. Results are kept to least ... most. */
+KERNEL(ITEMS, 1, 1)
+judge_operator(GLOBAL const unsigned char *x, GLOBAL double *value, GLOBAL float *magnitude,
+               i64 items, int kind, int mode, int coordinates, int rounding, double lrn_size,
+               double lrn_alpha, double lrn_beta, double lrn_bias, double least, double most,
+               TENSOR, int fil_d, int fil_h, int fil_w, int out_d, int out_h, int out_w, int pad_d,
+               int pad_h, int pad_w, int stride_d, int stride_h, int stride_w, int dilation_d,
+               int dilation_h, int dilation_w)
+{
+    i64 place = FLAT_ID, n = place;
+    double result = 0, size = 0;
+    if (place >= items)
+        return;
+    int w = take_long(&n, out_w);
+    int h = take_long(&n, out_h);
+    int d = take_long(&n, out_d);
+    if (kind == KIND_SOFTMAX) {
+        i64 positions = (i64)out_d * out_h * out_w;
+        i64 first = n * (c_count - 1) * positions + place;
+        double largest = -INFINITE, sum = 0;
+        for (int c = 0; c < c_count; c++)
+            largest = larger_of(X_AT(n, c, d, h, w), largest);
+        for (int c = 0; c < c_count; c++)
+            sum += exp_of(X_AT(n, c, d, h, w) - largest);
+        for (int c = 0; c < c_count; c++) {
+            double power = X_AT(n, c, d, h, w) - largest;
+            result = mode ? power - log_of(sum) : exp_of(power) / sum;
+            size = mode ? size_of(power) + log_of(sum) + 1 : result * (4 + size_of(power));
+            value[first + c * positions] = clamp_to(result, least, most);
+            magnitude[first + c * positions] = (float)size;
+        }
+        return;
+    }
+    int c = take_long(&n, c_count);
+    if (kind == KIND_POOL) {
+        double largest = -INFINITE, seen = 0;
+        for (int f = 0; f < fil_d * fil_h * fil_w; f++) {
+            int left = f;
+            int fw = take(&left, fil_w);
+            int fh = take(&left, fil_h);
+            int id = d * stride_d - pad_d + left * dilation_d;
+            int ih = h * stride_h - pad_h + fh * dilation_h;
+            int iw = w * stride_w - pad_w + fw * dilation_w;
+            if (id < 0 || id >= d_count || ih < 0 || ih >= h_count || iw < 0 || iw >= w_count)
+                continue;
+            double element = X_AT(n, c, id, ih, iw);
+            largest = larger_of(element, largest);
+            result += element;
+            size += size_of(element);
+            seen += 1;
+        }
+        if (mode == POOL_AVERAGE_ALL)
+            seen = (double)fil_d * fil_h * fil_w;
+        result = mode == POOL_MAX ? largest : result / seen;
+        size = mode == POOL_MAX ? size_of(largest) : size / seen;
+    } else if (kind == KIND_RESIZE) {
+        struct taken along_d = resize_from(mode, coordinates, rounding, d, d_count, out_d);
+        struct taken along_h = resize_from(mode, coordinates, rounding, h, h_count, out_h);
+        struct taken along_w = resize_from(mode, coordinates, rounding, w, w_count, out_w);
+        for (int corner = 0; corner < 8; corner++) {
+            int far_d = corner & 1, far_h = corner & 2, far_w = corner & 4;
+            double weight = (far_d ? along_d.share : 1 - along_d.share) *
+                            (far_h ? along_h.share : 1 - along_h.share) *
+                            (far_w ? along_w.share : 1 - along_w.share);
+            if (weight == 0)
+                continue;
+            double element =
+                X_AT(n, c, far_d ? along_d.far : along_d.near, far_h ? along_h.far : along_h.near,
+                     far_w ? along_w.far : along_w.near);
+            result += weight * element;
+            size = larger_of(size_of(element), size);
+        }
+    } else if (kind == KIND_LRN) {
+        i64 first = c - ((i64)lrn_size - 1) / 2, end = first + (i64)lrn_size;
+        double element = X_AT(n, c, d, h, w), base = 0, power;
+        for (int i = first < 0 ? 0 : (int)first; i < c_count && i < end; i++)
+            base += X_AT(n, i, d, h, w) * X_AT(n, i, d, h, w);
+        base = lrn_bias + lrn_alpha / lrn_size * base;
+        power = log_of(base);
+        result = element / exp_of(lrn_beta * power);
+        size = size_of(result) * (4 + size_of(lrn_beta) * (4 + size_of(power)));
+    } else {
+        result = X_AT(n, c, d, h, w);
+        size = size_of(result);
+    }
+    value[place] = result != result ? result : clamp_to(result, least, most);
+    magnitude[place] = (float)size;
+}
+
+/* ---- the epilogue ---- */
 
 DEVICE double step_value(int op, double a, double b, double v, double bias, double residual,
                          double scale)

@@ -1,7 +1,8 @@
 /*
  * The entries of judge.cl, and the order in which they run:
  *   judge_random     writes an input from the seed; once for each input
- *   judge_reference  sums value and magnitude of each output element, in `parts` parts
+ *   judge_reference  for convolutions: sums value and magnitude of each output element, in `parts` parts
+ *   judge_operator   for all other operators: computes value and magnitude of each output element
  *   judge_join       adds the parts up, and finds each workgroup's largest magnitude
  *   judge_epilogue   does the epilogue on the joined elements, and finds each one's gain and slack (epilogue_bound.h);
  *                    for problems with an epilogue
@@ -24,6 +25,7 @@
 #include "worker/verify/epilogue_bound.h"
 #include "worker/verify/random.h"
 #include "worker/verify/reference_element.h"
+#include "worker/verify/reference_kinds.h"
 
 #define ITEMS        256 /* work-items in a workgroup, the same number as in judge.cl */
 /* Workgroups of the entries that loop over all elements: enough to occupy any device. */
@@ -36,7 +38,7 @@
 #define ITEMS_WANTED (1 << 18)
 #define PARTS_MAX    64
 
-#define JUDGE_ENTRIES 6 /* of its file */
+#define JUDGE_ENTRIES 7 /* of its file */
 
 /* Numbers of a step in judge.cl: operation, a, b, whether scales are one a channel. */
 #define STEP_NUMBERS 4
@@ -69,12 +71,13 @@ enum entry {
     ENTRY_JOIN,
     ENTRY_COMPARE,
     ENTRY_EPILOGUE,
-    ENTRY_FINGERPRINT
+    ENTRY_FINGERPRINT,
+    ENTRY_OPERATOR
 };
 
-static const char *const entry_names[JUDGE_ENTRIES] = {"judge_random",   JUDGE_ENTRY,
-                                                       "judge_join",     "judge_compare",
-                                                       "judge_epilogue", "judge_fingerprint"};
+static const char *const entry_names[JUDGE_ENTRIES] = {
+    "judge_random",   JUDGE_ENTRY,         "judge_join",    "judge_compare",
+    "judge_epilogue", "judge_fingerprint", "judge_operator"};
 
 /* ---- launches ---- */
 
@@ -306,10 +309,85 @@ static bool run_epilogue(struct judge *judge, struct device_memory *const memory
            launch(judge, ENTRY_EPILOGUE, groups_for(judge->count), &arguments, error);
 }
 
-static bool run_reference(struct judge *judge, struct device_memory *const memory[OPERAND_COUNT],
-                          GError **error)
+/* ---- operators other than convolutions ---- */
+
+/* The place of a word in a list that ends with NULL; 0 for NULL and for a word that is not in it: the coordinates
+ * "half_pixel_symmetric" are those of "half_pixel" where the scale is out / in. */
+static int place_of(const char *word, const char *const *list)
 {
-    struct arguments sums = {0}, join = {0};
+    for (int i = 0; word && list[i]; i++) {
+        if (strcmp(word, list[i]) == 0)
+            return i;
+    }
+    return 0;
+}
+
+/* The numbers by which judge.cl knows the problem's mode. */
+static int mode_number(const struct problem *p)
+{
+    static const char *const pools[] = {"max", "average", "average_all", NULL};
+
+    switch (p->kind) {
+    case OP_POOL: return place_of(p->mode, pools);
+    case OP_SOFTMAX: return strcmp(p->mode, "log") == 0;
+    case OP_RESIZE: return g_str_has_prefix(p->mode, "linear");
+    default: return 0;
+    }
+}
+
+static void add_mode(struct arguments *arguments, const struct problem *p)
+{
+    static const char *const coordinates[] = {"half_pixel", "asymmetric", "align_corners",
+                                              "pytorch_half_pixel", NULL};
+    static const char *const roundings[] = {"floor", "ceil", "round_prefer_floor",
+                                            "round_prefer_ceil", NULL};
+    g_auto(GStrv) words = g_strsplit(p->mode, ",", 3);
+    bool is_resize = p->kind == OP_RESIZE;
+    struct lrn_mode lrn = {0};
+
+    if (p->kind == OP_LRN)
+        lrn = lrn_mode_of(p);
+    add_int32(arguments, mode_number(p));
+    add_int32(arguments, is_resize ? place_of(words[1], coordinates) : 0);
+    add_int32(arguments, is_resize ? place_of(words[2], roundings) : 0);
+    add_float64(arguments, lrn.size);
+    add_float64(arguments, lrn.alpha);
+    add_float64(arguments, lrn.beta);
+    add_float64(arguments, lrn.bias);
+}
+
+static bool run_operator(struct judge *judge, struct device_memory *const memory[OPERAND_COUNT],
+                         GError **error)
+{
+    const struct problem *p = &judge->problem;
+    int64_t items = p->kind == OP_SOFTMAX ? judge->count / p->c : judge->count;
+    struct arguments arguments = {0};
+    double least, most;
+
+    reference_range(p, &least, &most);
+    add_memory(&arguments, memory[TENSOR_X]);
+    add_memory(&arguments, judge->value);
+    add_memory(&arguments, judge->magnitude);
+    add_int64(&arguments, items);
+    add_int32(&arguments, (int)p->kind);
+    add_mode(&arguments, p);
+    add_float64(&arguments, least);
+    add_float64(&arguments, most);
+    add_tensor(&arguments, &judge->tensors[TENSOR_X]);
+    add_axes(&arguments, p->fil);
+    add_axes(&arguments, p->out);
+    add_axes(&arguments, p->pad);
+    add_axes(&arguments, p->stride);
+    add_axes(&arguments, p->dilation);
+    return launch(judge, ENTRY_OPERATOR, groups_for(items), &arguments, error);
+}
+
+/* ---- the reference ---- */
+
+static bool run_sums(struct judge *judge, struct device_memory *const memory[OPERAND_COUNT],
+                     GError **error)
+{
+    struct arguments sums = {0};
 
     for (int t = 0; t < TENSOR_COUNT; t++)
         add_memory(&sums, memory[t]);
@@ -318,6 +396,15 @@ static bool run_reference(struct judge *judge, struct device_memory *const memor
     add_int64(&sums, judge->count);
     add_int32(&sums, judge->parts);
     add_problem(&sums, judge);
+    return launch(judge, ENTRY_REFERENCE, groups_for(judge->count * judge->parts), &sums, error);
+}
+
+static bool run_reference(struct judge *judge, struct device_memory *const memory[OPERAND_COUNT],
+                          GError **error)
+{
+    bool is_conv = judge->problem.kind == OP_CONV;
+    struct arguments join = {0};
+
     add_memory(&join, judge->value);
     add_memory(&join, judge->magnitude);
     add_memory(&join, judge->found);
@@ -325,7 +412,7 @@ static bool run_reference(struct judge *judge, struct device_memory *const memor
     add_int32(&join, judge->parts);
     add_int32(&join, groups_through(judge));
     return forget_found(judge, error) && forget_sums(judge, error) &&
-           launch(judge, ENTRY_REFERENCE, groups_for(judge->count * judge->parts), &sums, error) &&
+           (is_conv ? run_sums(judge, memory, error) : run_operator(judge, memory, error)) &&
            launch(judge, ENTRY_JOIN, groups_through(judge), &join, error) &&
            run_epilogue(judge, memory, error);
 }
@@ -359,6 +446,9 @@ static bool read_largest(struct judge *judge, GError **error)
 
 /* Host and device compute the functions of an epilogue within this share of what a kernel's may be off. */
 #define FUNCTION_SHARE 0x1p-8
+/* The same for the functions of an operator (exp, log, a power), as a share of the magnitude: those of judge.cl are
+ * good to about 2^-43. */
+#define OPERATOR_SHARE 0x1p-40
 
 struct sample {
     int64_t runs, length; /* of a run */
@@ -436,6 +526,11 @@ static bool near(double a, double b, double most)
     return a == b || (isnan(a) && isnan(b)) || fabs(a - b) <= most;
 }
 
+static bool has_functions(const struct problem *p)
+{
+    return p->kind == OP_SOFTMAX || p->kind == OP_LRN;
+}
+
 /* Whether the device's element agrees with the host's. Host and device sum in different orders,
  * each with a rounding error of up to (L + 2) 2^-53 of the magnitude, which the epilogue turns into gain times as
  * much. The functions of the epilogue's steps differ by far less than a kernel may be off (slack). The device keeps
@@ -443,14 +538,17 @@ static bool near(double a, double b, double most)
 static bool agrees(const struct judge *judge, const struct element *device,
                    const struct element *host)
 {
-    double rounding = 2 * (judge_length(judge) + 2) * 0x1p-53;
-    double sum = rounding * host->magnitude * host->gain;
+    bool functions = has_functions(&judge->problem);
+    double rounding = 2 * (judge_length(judge) + 2) * 0x1p-53 + (functions ? OPERATOR_SHARE : 0);
+    double least = functions ? (double)FLT_MIN : 0; /* powers become as small as that */
+    double sum = rounding * host->magnitude * host->gain + least;
 
     if (isinf(host->slack)) /* any value is right */
         return device->slack == host->slack &&
                near(device->magnitude, host->magnitude, 0x1p-18 * host->magnitude);
     return near(device->value, host->value, sum + host->slack * FUNCTION_SHARE) &&
-           near(device->magnitude, host->magnitude, (rounding + 0x1p-20) * host->magnitude) &&
+           near(device->magnitude, host->magnitude,
+                (rounding + 0x1p-20) * host->magnitude + least) &&
            near(device->gain, host->gain, 0x1p-18 * host->gain + (double)FLT_MIN) &&
            near(device->slack, host->slack, 0x1p-18 * host->slack + sum + (double)FLT_MIN);
 }
@@ -656,16 +754,12 @@ static bool find_kernels(struct judge *judge, struct device_program *program, GE
 static bool judge_supports(const struct judge *judge, GError **error)
 {
     const struct problem *p = &judge->problem;
-    const char *what = NULL;
+    const char *what = has_epilogue(judge) ? "an epilogue" : op_kind_name(p->kind);
 
-    if (p->kind != OP_CONV)
-        what = op_kind_name(p->kind);
-    else if (p->type[TENSOR_X] == TYPE_FP64 && has_epilogue(judge))
-        what = "an epilogue in FP64";
-    if (!what)
+    if (p->type[TENSOR_X] != TYPE_FP64 || !(has_functions(p) || has_epilogue(judge)))
         return true;
     g_set_error(error, WORKER_ERROR, WORKER_ERROR_INVALID,
-                "the device's judge has no reference for %s; the host verifies", what);
+                "the device's judge has no reference for %s in FP64; the host verifies", what);
     return false;
 }
 

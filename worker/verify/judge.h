@@ -1,7 +1,7 @@
 /*
- * Verifying on the device itself, by kernels/device/judge.cl: it makes the random inputs, computes the reference in
- * FP64, the epilogue included, and compares outputs, all in the device's memory. No tensor crosses the bus, and the host's cores stay
- * free to compile.
+ * Verifying on the device itself, by kernels/device/judge.cl: it makes the random inputs, computes the reference of any
+ * operator in FP64, the epilogue included, and compares outputs, all in the device's memory. No tensor crosses the bus,
+ * and the host's cores stay free to compile.
  *
  * A device that computes wrong could call its own wrong results right, so it must prove itself for each problem:
  *   - The host computes a sample of the reference's elements; all must agree.
@@ -25,11 +25,11 @@
 struct judge;
 
 /*
- * Writes the inputs of the seed (random.h), computes the reference and has the device prove itself. tensors[], memory[]: the problem's
- * operands by role, the output full of poison; NULL memory for operands that the problem lacks. program: the loaded JUDGE_FILE; it must outlive the judge. WORKER_ERROR_INVALID for a
- * problem that judge.cl does not compute: a kind other than a convolution, an epilogue in FP64. WORKER_ERROR_DOUBT if
- * a proof fails; DEVICE_ERROR_MEMORY if the reference needs more than a quarter of the device's memory; other
- * DEVICE_ERROR_* from the device.
+ * Writes the inputs of the seed (random.h), computes the reference and has the device prove itself. tensors[],
+ * memory[]: the problem's operands by role, the output full of poison; NULL memory for operands that the problem lacks.
+ * program: the loaded JUDGE_FILE; it must outlive the judge. WORKER_ERROR_INVALID for a problem that judge.cl does not
+ * compute: an epilogue, a softmax or an LRN in FP64. WORKER_ERROR_DOUBT if a proof fails; DEVICE_ERROR_MEMORY if the
+ * reference needs more than a quarter of the device's memory; other DEVICE_ERROR_* from the device.
  */
 struct judge *judge_new(struct device *device, struct device_program *program,
                         const struct problem *p, const struct tensor *tensors, uint64_t seed,

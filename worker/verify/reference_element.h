@@ -7,14 +7,15 @@
 
 #include "solvers/problem/problem.h"
 
-/* The two inputs of a convolution. input() returns the element of an input tensor with that
- * logical index. */
+/* The inputs of the operator, without its epilogue's. input() returns the element of an input tensor with that logical
+ * index. */
 struct reference_inputs {
     double (*input)(const void *data, enum tensor_role role, int64_t index);
     const void *data;
 };
 
-/* The output's element at a logical index, and its magnitude, the sum of |x||w|. */
+/* The output's element at a logical index, and its magnitude (reference_kinds.h): for a convolution the sum of
+ * |x||w|. */
 void reference_element(const struct problem *p, const struct reference_inputs *inputs,
                        int64_t index, double *value, double *magnitude);
 

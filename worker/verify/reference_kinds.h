@@ -34,4 +34,8 @@ struct lrn_mode {
 };
 struct lrn_mode lrn_mode_of(const struct problem *p);
 
+/* The range to which an operator other than a convolution keeps its results: that of an integer type that no epilogue
+ * follows, else all numbers. */
+void reference_range(const struct problem *p, double *least, double *most);
+
 #endif

@@ -73,16 +73,20 @@ static void run_threads(struct work *work, int threads)
         g_thread_join(others[i]);
 }
 
-/* Integers that no epilogue follows keep to their type's range. */
+void reference_range(const struct problem *p, double *least, double *most)
+{
+    enum data_type type = p->epilogue[0] == '\0' ? p->type[TENSOR_Y] : TYPE_NONE;
+
+    *least = type == TYPE_INT8 ? INT8_MIN : type == TYPE_INT32 ? INT32_MIN : -INFINITY;
+    *most = type == TYPE_INT8 ? INT8_MAX : type == TYPE_INT32 ? INT32_MAX : INFINITY;
+}
+
 static void limit_to_type(const struct problem *p, struct reference *out)
 {
-    enum data_type type = p->type[TENSOR_Y];
-    double least = type == TYPE_INT8 ? INT8_MIN : INT32_MIN;
-    double most = type == TYPE_INT8 ? INT8_MAX : INT32_MAX;
+    double least, most;
 
-    if (p->epilogue[0] != '\0' || (type != TYPE_INT8 && type != TYPE_INT32))
-        return;
-    for (int64_t i = 0; i < out->count; i++) {
+    reference_range(p, &least, &most);
+    for (int64_t i = 0; isfinite(most) && i < out->count; i++) {
         if (!isnan(out->value[i]))
             out->value[i] = fmin(fmax(out->value[i], least), most);
     }

@@ -142,10 +142,12 @@ static void compare_references(const struct sides *s, const char *key)
     g_assert_cmpint(r->count, ==, s->host->count);
     g_assert_cmpfloat(r->length, ==, s->host->length);
     g_assert_cmpfloat(fabs(r->largest - s->host->largest), <=, 1e-6 * s->host->largest);
+    /* Powers and logarithms are less exact than sums. */
+    double share = s->problem.kind == OP_SOFTMAX || s->problem.kind == OP_LRN ? 1e-12 : 1e-13;
     for (int64_t i = 0; i < r->count; i++) {
         double size = (double)s->host->magnitude[i];
         double gain = r->gain ? (double)r->gain[i] : 1, slack = r->slack ? (double)r->slack[i] : 0;
-        double off = 1e-13 * size * gain + slack / 1000;
+        double off = share * size * gain + slack / 1000;
         if (!(fabs(r->value[i] - s->host->value[i]) <= off) ||
             !(fabs((double)r->magnitude[i] - size) <= 1e-6 * size) ||
             (r->gain && !(fabs(gain - (double)s->host->gain[i]) <= 1e-5 * gain)) ||
@@ -284,15 +286,56 @@ static const char *const epilogues[] = {
     "64-9-11-3x3-16-5-6-2-1x1-2x2-1x1-0-NCHW-FP32-F_sx25344x198x0x22x2_sy1920x60x0x12x2+bias",
 };
 
-static void test_epilogues(void)
+static void compare_all(const char *const *problems, gsize count)
 {
-    for (gsize i = 0; i < G_N_ELEMENTS(epilogues); i++) {
+    for (gsize i = 0; i < count; i++) {
         g_autoptr(GError) error = NULL;
         struct problem p;
-        if (!problem_key_parse(epilogues[i], &p, &error) || !problem_validate(&p, &error))
-            g_error("%s: %s", epilogues[i], error->message);
+        if (!problem_key_parse(problems[i], &p, &error) || !problem_validate(&p, &error))
+            g_error("%s: %s", problems[i], error->message);
         compare_sides(&p);
     }
+}
+
+static void test_epilogues(void)
+{
+    compare_all(epilogues, G_N_ELEMENTS(epilogues));
+}
+
+/* Operators other than convolutions: each mode, layouts, types and epilogues. */
+static const char *const operators[] = {
+    "pool(max)-24-9-11-3x3-24-5-6-2-1x1-2x2-1x1-0-NCHW-FP32-F",
+    "pool(max)-8-9-11-3x3-8-5-6-2-1x1-2x2-1x1-0-NHWC-NHWC-NHWC-INT8-F",
+    "pool(average)-24-9-11-3x2-24-9-12-2-1x1-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-F",
+    "pool(average)-4-9-9-3x3-4-5-5-2-0x0-2x2-1x1-0-NCHW-FP32-F",
+    "pool(average_all)-24-9-11-3x3-24-7-9-2-1x1-1x1-2x2-0-NCHW-BF16-F+relu",
+    "pool(max)-4-5-6-7-3x3x3-4-3-3-4-2-1x1x1-2x2x2-1x1x1-0-NCDHW-FP32-F",
+    "pointwise-24-9-11-1x1-24-9-11-2-0x0-1x1-1x1-0-NCHW-FP32-F+add(FP32,NCHW)+relu",
+    "pointwise-24-9-11-1x1-24-9-11-2-0x0-1x1-1x1-0-NCHW-NCHW-NHWC-FP16-F",
+    "pointwise-24-9-11-1x1-24-9-11-2-0x0-1x1-1x1-0-NCHW-INT8-F",
+    "softmax-1000-1-1-1x1-1000-1-1-3-0x0-1x1-1x1-0-NCHW-FP16-F",
+    "softmax-21-5-7-1x1-21-5-7-2-0x0-1x1-1x1-0-NHWC-NHWC-NHWC-FP32-F",
+    "softmax(log)-21-5-7-1x1-21-5-7-2-0x0-1x1-1x1-0-NCHW-FP32-F",
+    "resize(nearest,asymmetric,floor)-8-7-9-1x1-8-14-18-2-0x0-1x1-1x1-0-NCHW-FP32-F",
+    "resize(nearest,half_pixel,round_prefer_floor)-8-12-9-1x1-8-6-14-2-0x0-1x1-1x1-0-NCHW-FP16-F",
+    "resize(nearest,half_pixel,round_prefer_ceil)-8-12-9-1x1-8-6-14-2-0x0-1x1-1x1-0-NCHW-FP32-F",
+    "resize(nearest,align_corners,ceil)-8-12-9-1x1-8-17-1-2-0x0-1x1-1x1-0-NCHW-FP32-F",
+    "resize(linear,half_pixel)-8-7-9-1x1-8-14-5-2-0x0-1x1-1x1-0-NHWC-NHWC-NHWC-FP32-F",
+    "resize(linear,pytorch_half_pixel)-8-7-9-1x1-8-1-20-2-0x0-1x1-1x1-0-NCHW-BF16-F",
+    "resize(linear,align_corners)-8-7-9-1x1-8-13-13-2-0x0-1x1-1x1-0-NCHW-FP32-F",
+    "resize(linear,half_pixel)-4-3-4-5-1x1x1-4-6-8-10-1-0x0x0-1x1x1-1x1x1-0-NCDHW-FP32-F",
+    "lrn(5,0.0001,0.75,1)-24-9-11-1x1-24-9-11-2-0x0-1x1-1x1-0-NCHW-FP32-F",
+    "lrn(4,0.5,0.5,2)-24-9-11-1x1-24-9-11-2-0x0-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-F",
+    "lrn(2147483647,1,1,1)-7-3-3-1x1-7-3-3-1-0x0-1x1-1x1-0-NCHW-FP32-F",
+};
+
+static void test_operators(void)
+{
+    for (int kind = 0; kind < INPUT_KIND_COUNT; kind++) {
+        seed = random_seed(SEED, (enum input_kind)kind);
+        compare_all(operators, G_N_ELEMENTS(operators));
+    }
+    seed = SEED;
 }
 
 static void test_random(void)
@@ -354,11 +397,11 @@ static bool read_lies(struct device_memory *from, int64_t offset, void *to, int6
     return done;
 }
 
-static void test_sick(void)
+static void expect_doubt(const char *key)
 {
     struct device_row row = *healthy;
     struct problem p;
-    g_assert_true(problem_key_parse(keys[0], &p, NULL));
+    g_assert_true(problem_key_parse(key, &p, NULL));
     row.read = read_lies;
     for (int i = 0; i < LIE_COUNT; i++) {
         g_autoptr(GError) error = NULL;
@@ -371,6 +414,13 @@ static void test_sick(void)
         g_assert_error(error, WORKER_ERROR, WORKER_ERROR_DOUBT);
         sides_clear(&s);
     }
+}
+
+static void test_sick(void)
+{
+    expect_doubt(keys[0]);
+    for (gsize i = 0; i < G_N_ELEMENTS(operators); i += 5)
+        expect_doubt(operators[i]);
 }
 
 /* A device that was healthy when the reference was computed then compares nothing: the host notices
@@ -410,6 +460,31 @@ static void test_too_large(void)
     g_assert_error(error, DEVICE_ERROR, DEVICE_ERROR_MEMORY);
 }
 
+/* The device's functions are not exact enough for FP64; what needs none is judged in it. */
+static void test_double(void)
+{
+    static const char *const refused[] = {
+        "softmax-21-5-7-1x1-21-5-7-2-0x0-1x1-1x1-0-NCHW-FP64-F",
+        "lrn(5,0.5,0.75,1)-24-9-11-1x1-24-9-11-2-0x0-1x1-1x1-0-NCHW-FP64-F",
+        "3-9-9-3x3-8-9-9-1-1x1-1x1-1x1-0-NCHW-FP64-F+relu",
+    };
+    static const char *const judged[] = {
+        "pool(average)-24-9-11-3x3-24-5-6-2-1x1-2x2-1x1-0-NCHW-FP64-F",
+        "resize(linear,half_pixel)-8-7-9-1x1-8-14-5-2-0x0-1x1-1x1-0-NCHW-FP64-F",
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(refused); i++) {
+        g_autoptr(GError) error = NULL;
+        struct problem p;
+        struct sides s;
+        g_assert_true(problem_key_parse(refused[i], &p, NULL));
+        sides_init(&s, &p);
+        g_assert_false(sides_judge(&s, &error));
+        g_assert_error(error, WORKER_ERROR, WORKER_ERROR_INVALID);
+        sides_clear(&s);
+    }
+    compare_all(judged, G_N_ELEMENTS(judged));
+}
+
 static void add_tests(struct device *opened, struct device_program *loaded)
 {
     device = opened;
@@ -419,6 +494,9 @@ static void add_tests(struct device *opened, struct device_program *loaded)
     g_test_add_func("/judge/agrees_with_the_host_on_random_problems", test_random);
     g_test_add_func("/judge/device_and_host_agree_for_all_kinds_of_inputs", test_kinds);
     g_test_add_func("/judge/agrees_with_the_host_on_epilogues", test_epilogues);
+    g_test_add_func("/judge/agrees_with_the_host_on_operators_that_are_no_convolutions",
+                    test_operators);
+    g_test_add_func("/judge/refuses_functions_in_double_precision", test_double);
     g_test_add_func("/judge/output_with_gaps_is_compared", test_strided);
     g_test_add_func("/judge/wrong_device_is_doubted", test_sick);
     g_test_add_func("/judge/device_that_turns_wrong_is_doubted", test_falls_sick);
