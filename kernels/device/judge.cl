@@ -95,38 +95,58 @@ judge_random(GLOBAL unsigned char *data, i64 count, i64 seed, int positive, int 
 
 /* ---- the reference ---- */
 
-#define ADD_PRODUCT(x_at, w_or_y, at)                                                              \
+/* A work-item computes so many of the output's channels: each element of an input that they share is read once. */
+#define BLOCK 8
+
+/* Adds to each channel's sum the product of `shared` and the channel's own factor at `at`, in which i is the
+ * channel. */
+#define ADD_PRODUCTS(shared, type, data, at)                                                       \
     do {                                                                                           \
-        double product = (x_at) * load_any(type_##w_or_y, w_or_y, at);                             \
-        sum += product;                                                                            \
-        size += product < 0 ? -product : product;                                                  \
+        double factor = shared;                                                                    \
+        for (int i = 0; i < BLOCK; i++) {                                                          \
+            if (i < live) {                                                                        \
+                double product = factor * load_any(type, data, at);                                \
+                sum[i] += product;                                                                 \
+                size[i] += product < 0 ? -product : product;                                       \
+            }                                                                                      \
+        }                                                                                          \
     } while (0)
 
-/* Computes the reference. Each element's sum is divided into `parts` parts, so that W's long sums use many
- * work-items; with one part a work-item computes the whole element. */
+/* Computes the reference of a convolution. `items` work-items compute all elements; each element's sum is divided into
+ * `parts` parts, so that W's long sums use many work-items. rows: blocks of channels in a group. */
 KERNEL(ITEMS, 1, 1)
 judge_reference(GLOBAL const unsigned char *x, GLOBAL const unsigned char *w,
                 GLOBAL const unsigned char *y, GLOBAL double *value, GLOBAL float *magnitude,
-                i64 count, int parts, int direction, int type_x, int type_w, int type_y,
-                int block_x, int block_w, int block_y, i64 x_n, i64 x_c, i64 x_d, i64 x_h, i64 x_w,
-                i64 w_k, i64 w_c, i64 w_d, i64 w_h, i64 w_w, i64 y_n, i64 y_k, i64 y_d, i64 y_h,
-                i64 y_w, int n_count, int groups, int c_count, int k_count, int in_d, int in_h,
-                int in_w, int fil_d, int fil_h, int fil_w, int out_d, int out_h, int out_w,
-                int pad_d, int pad_h, int pad_w, int stride_d, int stride_h, int stride_w,
-                int dilation_d, int dilation_h, int dilation_w)
+                i64 count, i64 items, int rows, int parts, int direction, int type_x, int type_w,
+                int type_y, int block_x, int block_w, int block_y, i64 x_n, i64 x_c, i64 x_d,
+                i64 x_h, i64 x_w, i64 w_k, i64 w_c, i64 w_d, i64 w_h, i64 w_w, i64 y_n, i64 y_k,
+                i64 y_d, i64 y_h, i64 y_w, int n_count, int groups, int c_count, int k_count,
+                int in_d, int in_h, int in_w, int fil_d, int fil_h, int fil_w, int out_d,
+                int out_h, int out_w, int pad_d, int pad_h, int pad_w, int stride_d, int stride_h,
+                int stride_w, int dilation_d, int dilation_h, int dilation_w)
 {
-    i64 place = FLAT_ID;
-    i64 part = place / count;
-    i64 rest = place % count;
-    double sum = 0, size = 0;
+    i64 part = FLAT_ID / items;
+    i64 rest = FLAT_ID % items;
+    i64 first, step; /* of the block's elements in the output */
+    int live;        /* channels in the block */
+    double sum[BLOCK], size[BLOCK];
     if (part >= parts)
         return;
+    for (int i = 0; i < BLOCK; i++) {
+        sum[i] = 0;
+        size[i] = 0;
+    }
     if (direction == 0) { /* y[n][k][o], over c and the filter */
         int ow = take_long(&rest, out_w);
         int oh = take_long(&rest, out_h);
         int od = take_long(&rest, out_d);
-        int k = take_long(&rest, k_count * groups);
-        int first_c = k / k_count * c_count;
+        int row = take_long(&rest, rows);
+        int group = take_long(&rest, groups);
+        int first_c = group * c_count;
+        int first_k = group * k_count + row * BLOCK;
+        step = (i64)out_d * out_h * out_w;
+        first = (rest * groups * k_count + first_k) * step + ((i64)od * out_h + oh) * out_w + ow;
+        live = k_count - row * BLOCK;
         for (int f = 0; f < fil_d * fil_h * fil_w; f++) {
             int left = f;
             int fw = take(&left, fil_w);
@@ -135,19 +155,27 @@ judge_reference(GLOBAL const unsigned char *x, GLOBAL const unsigned char *w,
             int ih = oh * stride_h - pad_h + fh * dilation_h;
             int iw = ow * stride_w - pad_w + fw * dilation_w;
             i64 x_at = rest * x_n + id * x_d + ih * x_h + iw * x_w;
-            i64 w_at = k * w_k + left * w_d + fh * w_h + fw * w_w;
+            i64 w_from = first_k * w_k + left * w_d + fh * w_h + fw * w_w;
             if (id < 0 || id >= in_d || ih < 0 || ih >= in_h || iw < 0 || iw >= in_w)
                 continue;
-            for (int c = 0; c < c_count; c++)
-                ADD_PRODUCT(load_any(type_x, x, x_at + channel_offset(first_c + c, block_x, x_c)),
-                            w, w_at + channel_offset(c, block_w, w_c));
+            for (int c = 0; c < c_count; c++) {
+                i64 w_at = w_from + channel_offset(c, block_w, w_c);
+                ADD_PRODUCTS(load_any(type_x, x, x_at + channel_offset(first_c + c, block_x, x_c)),
+                             type_w, w, w_at + i * w_k);
+            }
         }
     } else if (direction == 1) { /* x[n][c][i], over k and the filter */
         int iw = take_long(&rest, in_w);
         int ih = take_long(&rest, in_h);
         int id = take_long(&rest, in_d);
-        int c = take_long(&rest, c_count * groups);
-        int first_k = c / c_count * k_count;
+        int row = take_long(&rest, rows);
+        int group = take_long(&rest, groups);
+        int first_c = row * BLOCK;
+        int first_k = group * k_count;
+        step = (i64)in_d * in_h * in_w;
+        first = ((rest * groups + group) * c_count + first_c) * step +
+                ((i64)id * in_h + ih) * in_w + iw;
+        live = c_count - first_c;
         for (int f = 0; f < fil_d * fil_h * fil_w; f++) {
             int left = f;
             int fw = take(&left, fil_w);
@@ -156,20 +184,24 @@ judge_reference(GLOBAL const unsigned char *x, GLOBAL const unsigned char *w,
             int oh = source_of(ih, fh, out_h, pad_h, stride_h, dilation_h);
             int ow = source_of(iw, fw, out_w, pad_w, stride_w, dilation_w);
             i64 y_at = rest * y_n + od * y_d + oh * y_h + ow * y_w;
-            i64 w_at = channel_offset(c % c_count, block_w, w_c) + left * w_d + fh * w_h + fw * w_w;
+            i64 w_from = left * w_d + fh * w_h + fw * w_w;
             if (od < 0 || oh < 0 || ow < 0)
                 continue;
             for (int k = first_k; k < first_k + k_count; k++)
-                ADD_PRODUCT(load_any(type_y, y, y_at + channel_offset(k, block_y, y_k)), w,
-                            w_at + k * w_k);
+                ADD_PRODUCTS(load_any(type_y, y, y_at + channel_offset(k, block_y, y_k)), type_w, w,
+                             w_from + k * w_k + channel_offset(first_c + i, block_w, w_c));
         }
     } else { /* w[k][c][f], over n and the outputs */
         int fw = take_long(&rest, fil_w);
         int fh = take_long(&rest, fil_h);
         int fd = take_long(&rest, fil_d);
         int c = take_long(&rest, c_count);
-        i64 x_from = channel_offset((int)rest / k_count * c_count + c, block_x, x_c);
-        i64 y_from = channel_offset((int)rest, block_y, y_k);
+        int row = take_long(&rest, rows);
+        int first_k = (int)rest * k_count + row * BLOCK;
+        i64 x_from = channel_offset((int)rest * c_count + c, block_x, x_c);
+        step = (i64)c_count * fil_d * fil_h * fil_w;
+        first = first_k * step + (((i64)c * fil_d + fd) * fil_h + fh) * fil_w + fw;
+        live = k_count - row * BLOCK;
         for (i64 line = part; line < (i64)n_count * out_d * out_h; line += parts) {
             i64 n = line;
             int oh = take_long(&n, out_h);
@@ -177,19 +209,25 @@ judge_reference(GLOBAL const unsigned char *x, GLOBAL const unsigned char *w,
             int id = od * stride_d - pad_d + fd * dilation_d;
             int ih = oh * stride_h - pad_h + fh * dilation_h;
             i64 x_at = x_from + n * x_n + id * x_d + ih * x_h;
-            i64 y_at = y_from + n * y_n + od * y_d + oh * y_h;
+            i64 y_from = n * y_n + od * y_d + oh * y_h;
             if (id < 0 || id >= in_d || ih < 0 || ih >= in_h)
                 continue;
             for (int ow = 0; ow < out_w; ow++) {
                 int iw = ow * stride_w - pad_w + fw * dilation_w;
+                i64 y_at = y_from + ow * y_w;
                 if (iw < 0 || iw >= in_w)
                     continue;
-                ADD_PRODUCT(load_any(type_x, x, x_at + iw * x_w), y, y_at + ow * y_w);
+                ADD_PRODUCTS(load_any(type_x, x, x_at + iw * x_w), type_y, y,
+                             y_at + channel_offset(first_k + i, block_y, y_k));
             }
         }
     }
-    value[place] = sum;
-    magnitude[place] = (float)size;
+    for (int i = 0; i < BLOCK; i++) {
+        if (i < live) {
+            value[part * count + first + i * step] = sum[i];
+            magnitude[part * count + first + i * step] = (float)size[i];
+        }
+    }
 }
 
 /* Adds the other parts of the reference to the first one. Each workgroup also stores the largest magnitude among its

@@ -28,6 +28,7 @@
 #include "worker/verify/reference_kinds.h"
 
 #define ITEMS        256 /* work-items in a workgroup, the same number as in judge.cl */
+#define BLOCK        8 /* channels of a work-item of judge_reference, the same number as in judge.cl */
 /* Workgroups of the entries that loop over all elements: enough to occupy any device. */
 #define GROUPS_MAX   1024
 #define ARGS_MAX     72
@@ -54,6 +55,8 @@ struct judge {
     struct epilogue_bound bound;
     struct device_kernel *kernels[JUDGE_ENTRIES];
     int64_t count; /* elements of the output */
+    /* Of a convolution's reference: work-items without their parts, blocks of channels in a group of the output. */
+    int64_t items, rows;
     int parts;
     /* Doubles and floats, [parts][count]: each part is a partial sum of every element.
      * judge_join adds all parts up into the first one, which is the reference. */
@@ -394,9 +397,11 @@ static bool run_sums(struct judge *judge, struct device_memory *const memory[OPE
     add_memory(&sums, judge->value);
     add_memory(&sums, judge->magnitude);
     add_int64(&sums, judge->count);
+    add_int64(&sums, judge->items);
+    add_int32(&sums, judge->rows);
     add_int32(&sums, judge->parts);
     add_problem(&sums, judge);
-    return launch(judge, ENTRY_REFERENCE, groups_for(judge->count * judge->parts), &sums, error);
+    return launch(judge, ENTRY_REFERENCE, groups_for(judge->items * judge->parts), &sums, error);
 }
 
 static bool run_reference(struct judge *judge, struct device_memory *const memory[OPERAND_COUNT],
@@ -763,16 +768,19 @@ static bool judge_supports(const struct judge *judge, GError **error)
     return false;
 }
 
-/* Chooses into how many parts each sum is split. Work-items divide the images and output lines
- * of a sum among them, so there are at most as many parts as lines. */
+/* Counts the work-items, and chooses into how many parts each sum is split. Work-items divide the images and output
+ * lines of a sum among them, so there are at most as many parts as lines. */
 static void choose_parts(struct judge *judge)
 {
     const struct problem *p = &judge->problem;
     int64_t lines = p->n * p->out[AXIS_D] * p->out[AXIS_H];
+    int64_t channels = (judge->out == TENSOR_X ? p->c : p->k) / p->groups;
 
+    judge->rows = (channels + BLOCK - 1) / BLOCK;
+    judge->items = judge->count / channels * judge->rows;
     judge->parts = 1;
     if (p->direction == DIRECTION_W)
-        judge->parts = (int)CLAMP(ITEMS_WANTED / judge->count, 1, MIN(lines, PARTS_MAX));
+        judge->parts = (int)CLAMP(ITEMS_WANTED / judge->items, 1, MIN(lines, PARTS_MAX));
 }
 
 /* Bytes of the reference on the device: of each part of an element a double and a float, and two floats more for an
