@@ -3,6 +3,7 @@
 #   make             the program, build/skipjack
 #   make test        all tests; make test-long: the heavy ones too; make test-ROOM: one room's;
 #                    TEST_CPU=haswell TEST_THREADS=64: as on a machine with such a CPU (tests/README.md)
+#   make test-programs  builds all that make test runs
 #   make test-threads  tests of what has threads, under ThreadSanitizer
 #   make mutations   changes of the core, one at a time, that its tests must notice: minutes each, an hour in all
 #   make test-chaos  a farm while everything fails, for minutes; SEED=7, KEEP=folder for its database
@@ -68,7 +69,7 @@ parallel = +$(MAKE) --no-print-directory $(if $(V),,--silent) \
 
 MAKEFLAGS += --no-builtin-rules
 .DELETE_ON_ERROR:
-.PHONY: all test test-long test-chaos gpu-test gpu-bench lint mutations bench bench-release bench-deps solvers-table layer-columns onnx-operators nightly-schema tuned-schema pages life-of-a-job tutorial screenshots demo reader install uninstall \
+.PHONY: all test test-programs test-long test-chaos gpu-test gpu-bench lint mutations bench bench-release bench-deps solvers-table layer-columns onnx-operators nightly-schema tuned-schema pages life-of-a-job tutorial screenshots demo reader install uninstall \
 	install-reader uninstall-reader clean \
 	libraries sanitized-tests thread-tests test-threads fuzzers bundle FORCE
 all: $(BUILD)/skipjack reader
@@ -357,12 +358,15 @@ define prove
 	@HARNESS_RULESFILE=tests/rules.yml PERL5LIB=tests/support $(quick_pocl) prove --formatter SkipReport --timer -j$(or $(2),$(PROVE_JOBS)) -e 'tests/one $(TEST_SECONDS)' $(1) :: --tap
 endef
 
-test:
+# All that the tests run is built first, also by itself.
+test-programs:
 	$(DEPS) test
 	$(parallel) $(BUILD)/skipjack $(BUILD)/skipjack-faults $(year_programs) $(call programs_of,$(rooms) faults chaos) \
 		$(family)/.made $(kin)/.made $(cluster).made $(machine_test)
 	$(if $(TESTS),,$(make_sanitized) sanitized-tests fuzzers)
 	$(if $(TESTS)$(if $(SKIPJACK_TEST_LONG),,short),,$(make_thread_tests) thread-tests)
+
+test: test-programs
 	$(call prove,$(or $(TESTS),$(kin)/* $(family)/* $(call tests_of,$(rooms) faults chaos fuzz deploy .) $(sanitized_tests) \
 		$(if $(SKIPJACK_TEST_LONG),$(thread_tests))))
 
