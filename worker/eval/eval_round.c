@@ -13,6 +13,7 @@
 #include "worker/eval/eval_round.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "schema/store/drift.h"
 #include "worker/measure/together.h"
@@ -31,6 +32,7 @@
 struct standing {
     bool held; /* its outcome is not reported yet: the config may win */
     int against; /* place of the config that was the fastest when it was measured; -1: none of this round */
+    uint64_t results[WORKBENCH_SETS]; /* fingerprints of right outputs, where configs take turns */
 };
 
 struct state {
@@ -298,7 +300,7 @@ static bool run_config(struct state *s, int place, bool again, bool keep, GError
         g_strlcpy(outcome.detail, s->outcomes[place].detail, sizeof(outcome.detail));
     outcome.eval_seconds = (double)(g_get_monotonic_time() - start) / G_USEC_PER_SEC;
     s->outcomes[place] = outcome;
-    s->standings[place] = (struct standing){needs_proof(s, &outcome), s->leader};
+    s->standings[place] = (struct standing){.held = needs_proof(s, &outcome), .against = s->leader};
     if (is_faster(&outcome, s->best_ms)) {
         s->best_ms = outcome.times.median_ms;
         s->leader = place;
@@ -404,7 +406,7 @@ static struct measure_job together_job(const struct state *s, struct workbench_r
 
 enum turn {
     TURN_FIRST, /* verifies the config, warms it up, and looks at what that left */
-    TURN_SLICE, /* readings */
+    TURN_SLICE, /* readings, and a look at what they left */
     TURN_PROOF, /* proves a config that may win */
 };
 
@@ -419,6 +421,7 @@ static bool first_turn(struct state *s, Together *together, int place, struct wo
     outcome->verified_share = workbench_verified_share(&s->bench);
     if (verdict->failure != FAILURE_NONE)
         return true;
+    memcpy(s->standings[place].results, s->bench.results, sizeof(s->bench.results));
     outcome->cold = workbench_is_cold(&s->bench);
     return time_packing(s, run, outcome, error) && workbench_pack_all(run, error) &&
            workbench_before_timing(&s->bench, error) &&
@@ -427,11 +430,14 @@ static bool first_turn(struct state *s, Together *together, int place, struct wo
 }
 
 static bool slice_turn(struct state *s, Together *together, int place, struct workbench_run *run,
-                       GError **error)
+                       struct verdict *verdict, GError **error)
 {
     struct measure_job job = together_job(s, run);
 
-    return workbench_pack_all(run, error) && together_slice(together, place, &job, error);
+    return workbench_pack_all(run, error) && workbench_before_slice(&s->bench, error) &&
+           together_slice(together, place, &job, error) &&
+           workbench_after_slice(&s->bench, run->invocation, s->standings[place].results, verdict,
+                                 error);
 }
 
 static bool proof_turn(struct state *s, struct workbench_run *run, struct evaluation *outcome,
@@ -453,7 +459,7 @@ static bool take_turn(struct state *s, Together *together, int place, enum turn 
         return false;
     struct workbench_run run = {&s->bench, &invocation};
     bool done = turn == TURN_FIRST ? first_turn(s, together, place, &run, outcome, &verdict, error)
-                : turn == TURN_SLICE ? slice_turn(s, together, place, &run, error)
+                : turn == TURN_SLICE ? slice_turn(s, together, place, &run, &verdict, error)
                                      : proof_turn(s, &run, outcome, &verdict, error);
     if (done && verdict.failure != FAILURE_NONE)
         outcome_fail(outcome, verdict.failure, verdict.detail);

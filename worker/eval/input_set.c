@@ -216,15 +216,15 @@ static bool print_pieces(struct input_set *set, const struct judge_pieces *piece
     return false;
 }
 
-bool input_set_find_damaged(struct input_set *set, const struct guarded *guarded, int count,
-                            bool *damaged, GError **error)
+bool input_set_find_damaged(struct input_set *set, const struct guarded *guarded, int first,
+                            int count, bool *damaged, GError **error)
 {
     int64_t bytes = guarded_tail_bytes(guarded);
-    const struct judge_pieces zones = {guarded->whole, guarded_tail_offset(guarded, 0),
+    const struct judge_pieces zones = {guarded->whole, guarded_tail_offset(guarded, first),
                                        guarded->step, bytes, count};
 
     if (!set->judge)
-        return guarded_find_damaged(guarded, count, damaged, error);
+        return guarded_find_damaged(guarded, first, count, damaged, error);
     g_autofree uint64_t *prints = g_new(uint64_t, count);
     g_autofree uint8_t *poison = g_malloc((gsize)bytes);
     memset(poison, guarded->poison, (size_t)bytes);

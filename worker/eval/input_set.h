@@ -53,9 +53,10 @@ bool input_set_refresh(struct input_set *set, struct device_memory *const memory
 /* Fingerprints of some copies of a tensor, computed where the set verifies. prints[count]. */
 bool input_set_fingerprints(struct input_set *set, const struct guarded *guarded, int first,
                             int count, int step, uint64_t *prints, GError **error);
-/* Finds damaged guard zones behind the first `count` copies of a tensor, where the set verifies: damaged[count]. */
-bool input_set_find_damaged(struct input_set *set, const struct guarded *guarded, int count,
-                            bool *damaged, GError **error);
+/* Finds damaged guard zones behind `count` copies of a tensor from `first` on, where the set verifies:
+ * damaged[count]. */
+bool input_set_find_damaged(struct input_set *set, const struct guarded *guarded, int first,
+                            int count, bool *damaged, GError **error);
 /* Names the first byte of an input that is not as the set wrote it: *offset, -1 if all bytes are right. */
 bool input_set_find_change(struct input_set *set, const struct input_means *means, int role,
                            const struct guarded *guarded, int copy, int64_t *offset,

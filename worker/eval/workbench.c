@@ -34,6 +34,8 @@
 #define REFERENCE_MACS_AGAIN 1e9
 /* Runs after a wrong one that tell a race from a fault that every run has. */
 #define RACE_RUNS            4
+/* All copies but one fill the last-level cache twice. A look after a slice goes over them in parts of an eighth. */
+#define SLICE_PARTS          8
 
 static const char *const role_names[OPERAND_COUNT] = {
     [TENSOR_X] = "x",
@@ -54,9 +56,11 @@ static bool is_input(const struct workbench *bench, int role)
 void workbench_parts(const struct workbench *bench, int64_t run,
                      struct device_memory *memory[OPERAND_COUNT])
 {
+    int copy = (int)(run % bench->copies);
+
     for (int t = 0; t < OPERAND_COUNT; t++) {
         const struct guarded *guarded = &bench->memory[t];
-        memory[t] = guarded->whole ? guarded->parts[run % guarded->copies] : NULL;
+        memory[t] = guarded->whole ? guarded->parts[copy % guarded->copies] : NULL;
     }
 }
 
@@ -365,7 +369,6 @@ bool workbench_open(struct workbench *bench, struct device *device, const struct
         .device = device, .problem = *p, .out = problem_output_role(p), .seed = seed};
     bench->means = (struct input_means){device,       &bench->problem, bench->tensors,
                                         means->judge, means->judges,   means->references};
-    bench->last_copy = bench->most_copy = -1;
     for (int t = 0; t < OPERAND_COUNT; t++)
         tensor_init(&bench->tensors[t], p, (enum tensor_role)t);
     if (reference_supports(p, error) && fits_device(bench, error) && find_room(bench, error) &&
@@ -503,38 +506,52 @@ static bool check_zones_of_copy(struct workbench *bench, int copy, struct verdic
            blame_stray(bench, &found, verdict, error);
 }
 
-/* Looks at the zones of a tensor's first `count` copies. */
-static bool check_zones_of_tensor(struct workbench *bench, int role, int count,
-                                  struct verdict *verdict, GError **error)
+/* Neighbouring copies: `count` from `first` on. */
+struct part {
+    int first, count;
+};
+
+/* Looks at the zones of a tensor's copies. The zone before the first one lies behind the copy before it. */
+static bool check_zones_of_tensor(struct workbench *bench, int role, struct part part,
+                                  struct verdict *found, GError **error)
 {
     struct guarded *guarded = &bench->memory[role];
-    g_autofree bool *damaged = g_new(bool, count);
 
     if (!guarded->whole)
         return true;
-    count = MIN(count, guarded->copies);
-    if (!input_set_find_damaged(&bench->sets[0], guarded, count, damaged, error))
+    int first = MAX(part.first - 1, 0), end = MIN(part.first + part.count, guarded->copies);
+    g_autofree bool *damaged = g_new(bool, MAX(end - first, 1));
+    if (first < end &&
+        !input_set_find_damaged(&bench->sets[0], guarded, first, end - first, damaged, error))
         return false;
-    for (int i = 0; i < count; i++) {
-        /* The zone before the first copy is behind none. */
-        if ((i == 0 || damaged[i]) && !check_zones(guarded, i, role_names[role], verdict, error))
+    for (int copy = first; copy < end; copy++) {
+        /* The zone before the first copy of all is behind none. */
+        if ((copy == 0 || damaged[copy - first]) &&
+            !check_zones(guarded, copy, role_names[role], found, error))
             return false;
     }
     return true;
 }
 
-/* Looks at the guard zones of all copies that timed runs used, and of the workspace. */
-static bool check_zones_of_timed(struct workbench *bench, struct verdict *verdict, GError **error)
+/* Looks at the guard zones of the tensors' copies; not at those of the packed filter. */
+static bool check_zones_of_part(struct workbench *bench, struct part part, struct verdict *found,
+                                GError **error)
 {
-    struct verdict found = {0};
-    int used = MAX(bench->most_copy, 0) + 1;
-
     for (int t = 0; t < OPERAND_COUNT; t++) {
-        if (!check_zones_of_tensor(bench, t, used, &found, error))
+        if (t != TENSOR_PACKED && !check_zones_of_tensor(bench, t, part, found, error))
             return false;
     }
-    return check_zones(&bench->workspace, 0, "the workspace", &found, error) &&
-           blame_stray(bench, &found, verdict, error);
+    return true;
+}
+
+/* Looks at the guard zones of what all copies of the tensors share or what is written for all of them before timed
+ * runs. */
+static bool check_other_zones(struct workbench *bench, struct verdict *found, GError **error)
+{
+    const struct part all = {0, bench->memory[TENSOR_PACKED].copies};
+
+    return check_zones_of_tensor(bench, TENSOR_PACKED, all, found, error) &&
+           check_zones(&bench->workspace, 0, "the workspace", found, error);
 }
 
 static bool blame_change(struct workbench *bench, struct input_set *set, int role, int copy,
@@ -747,19 +764,25 @@ static bool print_packed(struct workbench *bench, uint64_t *prints, GError **err
     return input_set_fingerprints(&bench->sets[0], packed, 0, packed->copies, 1, prints, error);
 }
 
-bool workbench_before_timing(struct workbench *bench, GError **error)
+/* Notes the packed filter's bytes before timed runs. */
+static bool note_packed(struct workbench *bench, GError **error)
 {
-    struct guarded *out = &bench->memory[bench->out];
     const struct guarded *packed = &bench->memory[TENSOR_PACKED];
 
-    bench->last_copy = bench->most_copy = -1;
-    if (!bench->device->row->fill(out->whole, 0, out->all, out->poison, error))
-        return false;
     if (!packed->whole)
         return true;
     g_free(bench->packed);
     bench->packed = g_new(uint64_t, packed->copies);
     return print_packed(bench, bench->packed, error);
+}
+
+bool workbench_before_timing(struct workbench *bench, GError **error)
+{
+    struct guarded *out = &bench->memory[bench->out];
+
+    bench->used = 0;
+    return bench->device->row->fill(out->whole, 0, out->all, out->poison, error) &&
+           note_packed(bench, error);
 }
 
 static bool check_packed(struct workbench *bench, struct verdict *verdict, GError **error)
@@ -783,19 +806,64 @@ static bool check_packed(struct workbench *bench, struct verdict *verdict, GErro
     return true;
 }
 
+/* The copies of a part that hold a set: every so many (sets_in_copies()) from `first` on. */
+static struct part of_set(const struct workbench *bench, struct part part, int set)
+{
+    int sets = sets_in_copies(bench);
+    int first = part.first + (set - part.first % sets + sets) % sets;
+    int left = MAX(part.first + part.count - first, 0);
+
+    return (struct part){first, (left + sets - 1) / sets};
+}
+
+/* Looks at the inputs of copies. */
+static bool check_inputs_of_part(struct workbench *bench, struct part part, struct verdict *verdict,
+                                 bool *changed, GError **error)
+{
+    int sets = sets_in_copies(bench);
+
+    for (int i = 0; i < sets; i++) {
+        struct part own = of_set(bench, part, i);
+        if (!check_inputs(bench, &bench->sets[i], own.first, own.count, sets, verdict, changed,
+                          error))
+            return false;
+    }
+    return true;
+}
+
 /* Looks at the inputs of all copies, and repairs them. */
 static bool check_all_inputs(struct workbench *bench, struct verdict *verdict, GError **error)
 {
-    int sets = sets_in_copies(bench);
     bool changed = false;
 
-    for (int i = 0; i < sets; i++) {
-        int count = (bench->copies - i + sets - 1) / sets;
-        if (!check_inputs(bench, &bench->sets[i], i, count, sets, verdict, &changed, error))
-            return false;
-    }
+    if (!check_inputs_of_part(bench, (struct part){0, bench->copies}, verdict, &changed, error))
+        return false;
     bench->unchecked = changed;
     return !changed || restore_all(bench, error);
+}
+
+/* The next copies to look at, of which at most `most`; `done` of those that runs used were looked at. The copy that
+ * waited longest is first. */
+static struct part next_part(const struct workbench *bench, int done, int most)
+{
+    int begin = bench->used == bench->copies ? bench->last_copy + 1 : bench->first_copy;
+    int first = (begin + done) % bench->copies;
+
+    return (struct part){first, MIN(MIN(most, bench->used - done), bench->copies - first)};
+}
+
+/* Looks at the guard zones of all copies that timed runs used, of the packed filter and of the workspace. */
+static bool check_zones_of_timed(struct workbench *bench, struct verdict *verdict, GError **error)
+{
+    struct verdict found = {0};
+    struct part part = {0, 0};
+
+    for (int done = 0; done < bench->used; done += part.count) {
+        part = next_part(bench, done, bench->copies);
+        if (!check_zones_of_part(bench, part, &found, error))
+            return false;
+    }
+    return check_other_zones(bench, &found, error) && blame_stray(bench, &found, verdict, error);
 }
 
 /* Whether timed runs on a copy computed with the copy's own set: one packed filter for all copies is the first
@@ -808,23 +876,25 @@ static bool is_own_result(const struct workbench *bench, int copy)
 }
 
 /* Compares the outputs of timed runs with the bytes that were found right. */
-static bool check_bytes(struct workbench *bench, const struct invocation *invocation,
-                        struct verdict *verdict, GError **error)
+static bool check_bytes_of_part(struct workbench *bench, struct part part,
+                                const struct invocation *invocation,
+                                const uint64_t results[WORKBENCH_SETS], struct verdict *verdict,
+                                GError **error)
 {
     int sets = sets_in_copies(bench);
 
-    for (int set = 0; set < sets && set <= bench->most_copy; set++) {
-        int count = (bench->most_copy - set) / sets + 1;
-        g_autofree uint64_t *prints = g_new(uint64_t, count);
-        if (!is_own_result(bench, set))
+    for (int set = 0; set < sets; set++) {
+        struct part own = of_set(bench, part, set);
+        g_autofree uint64_t *prints = g_new(uint64_t, MAX(own.count, 1));
+        if (own.count == 0 || !is_own_result(bench, own.first))
             continue;
-        if (!input_set_fingerprints(&bench->sets[set], &bench->memory[bench->out], set, count, sets,
-                                    prints, error))
+        if (!input_set_fingerprints(&bench->sets[set], &bench->memory[bench->out], own.first,
+                                    own.count, sets, prints, error))
             return false;
-        for (int i = 0; i < count; i++) {
-            if (prints[i] == bench->results[set])
+        for (int i = 0; i < own.count; i++) {
+            if (prints[i] == results[set])
                 continue;
-            if (!judge_copy(bench, &bench->sets[set], set + i * sets, &invocation->rounding,
+            if (!judge_copy(bench, &bench->sets[set], own.first + i * sets, &invocation->rounding,
                             verdict, error))
                 return false;
             verdict_name_race(verdict);
@@ -834,21 +904,39 @@ static bool check_bytes(struct workbench *bench, const struct invocation *invoca
     return true;
 }
 
-/* Compares the output of the last timed run in full, and those of other copies by their bytes. */
-static bool check_results(struct workbench *bench, const struct invocation *invocation,
-                          struct verdict *verdict, GError **error)
+/* Compares the output of the last run in full. */
+static bool check_last(struct workbench *bench, const struct invocation *invocation,
+                       struct verdict *verdict, GError **error)
 {
     int last = bench->last_copy;
 
-    while (last > 0 && !is_own_result(bench, last))
-        last--;
+    if (!is_own_result(bench, last)) /* the run before was on a copy of the other set */
+        last = bench->used > 1 ? last - 1 : -1;
+    if (last < 0)
+        return true;
     if (!judge_copy(bench, &bench->sets[set_of(bench, last)], last, &invocation->rounding, verdict,
                     error))
         return false;
     if (verdict->failure != FAILURE_NONE && !bench->varies)
         verdict_name_race(verdict);
-    return verdict->failure != FAILURE_NONE || bench->varies ||
-           check_bytes(bench, invocation, verdict, error);
+    return true;
+}
+
+/* Compares the output of the last timed run in full, and those of other copies by their bytes. */
+static bool check_results(struct workbench *bench, const struct invocation *invocation,
+                          struct verdict *verdict, GError **error)
+{
+    struct part part = {0, 0};
+
+    if (!check_last(bench, invocation, verdict, error))
+        return false;
+    for (int done = 0; done < bench->used && verdict->failure == FAILURE_NONE && !bench->varies;
+         done += part.count) {
+        part = next_part(bench, done, bench->copies);
+        if (!check_bytes_of_part(bench, part, invocation, bench->results, verdict, error))
+            return false;
+    }
+    return true;
 }
 
 bool workbench_after_timing(struct workbench *bench, const struct invocation *invocation,
@@ -858,12 +946,107 @@ bool workbench_after_timing(struct workbench *bench, const struct invocation *in
     if (!check_all_inputs(bench, verdict, error) || !check_packed(bench, verdict, error) ||
         !check_zones_of_timed(bench, verdict, error))
         return false;
-    if (verdict->failure != FAILURE_NONE || bench->last_copy < 0)
+    if (verdict->failure != FAILURE_NONE || bench->used == 0)
         return true;
     return check_results(bench, invocation, verdict, error);
 }
 
+/* ---- slices ---- */
+
+/* What a look after a slice finds. */
+struct slice_look {
+    const struct invocation *invocation; /* NULL: outputs are not compared */
+    const uint64_t *results;
+    struct verdict verdict; /* inputs and outputs */
+    struct verdict stray;   /* guard zones */
+    bool changed;           /* an input */
+};
+
+/* Looks at copies, and gives their outputs poison. */
+static bool look_at_part(struct workbench *bench, struct part part, struct slice_look *look,
+                         GError **error)
+{
+    const struct guarded *out = &bench->memory[bench->out];
+    int64_t begin = guarded_offset(out, part.first);
+    int64_t end = guarded_tail_offset(out, part.first + part.count - 1);
+    bool compares = look->invocation && !bench->varies;
+
+    return check_inputs_of_part(bench, part, &look->verdict, &look->changed, error) &&
+           check_zones_of_part(bench, part, &look->stray, error) &&
+           (!compares || look->verdict.failure != FAILURE_NONE ||
+            check_bytes_of_part(bench, part, look->invocation, look->results, &look->verdict,
+                                error)) &&
+           bench->device->row->fill(out->whole, begin, end - begin, out->poison, error);
+}
+
+/* Looks at all copies that were used. Parts are small beside what fills the cache, and each is left in the cache no
+ * sooner than the one before, so the next runs find their copies out of the cache as without the look. */
+static bool look_at_used(struct workbench *bench, struct slice_look *look, GError **error)
+{
+    int most = MAX(bench->copies / SLICE_PARTS, WORKBENCH_SETS);
+    struct part part = {0, 0};
+
+    if (look->invocation && bench->varies && bench->used > 0 &&
+        !check_last(bench, look->invocation, &look->verdict, error))
+        return false;
+    for (int done = 0; done < bench->used; done += part.count) {
+        part = next_part(bench, done, most);
+        if (!look_at_part(bench, part, look, error))
+            return false;
+    }
+    return check_other_zones(bench, &look->stray, error) &&
+           check_packed(bench, &look->verdict, error);
+}
+
+/* Repairs what a look found damaged. */
+static bool end_look(struct workbench *bench, struct slice_look *look, GError **error)
+{
+    if (!blame_stray(bench, &look->stray, &look->verdict, error) ||
+        (look->changed && !restore_all(bench, error)))
+        return false;
+    bench->used = 0;
+    bench->unchecked = bench->untidy = false;
+    return true;
+}
+
+/* Finds all copies as slices leave them: outputs are full of poison, inputs and guard zones unchanged. */
+static bool tidy_up(struct workbench *bench, GError **error)
+{
+    struct slice_look look = {0};
+
+    bench->used = bench->copies;
+    g_clear_pointer(&bench->packed, g_free);
+    return look_at_used(bench, &look, error) && end_look(bench, &look, error);
+}
+
+bool workbench_before_slice(struct workbench *bench, GError **error)
+{
+    return (!bench->untidy || tidy_up(bench, error)) && note_packed(bench, error);
+}
+
+bool workbench_after_slice(struct workbench *bench, const struct invocation *invocation,
+                           const uint64_t results[WORKBENCH_SETS], struct verdict *verdict,
+                           GError **error)
+{
+    struct slice_look look = {.invocation = invocation, .results = results};
+
+    if (!look_at_used(bench, &look, error) || !end_look(bench, &look, error))
+        return false;
+    *verdict = look.verdict;
+    return true;
+}
+
 /* ---- runs ---- */
+
+static void note_run(struct workbench *bench, int copy)
+{
+    if (bench->used == 0)
+        bench->first_copy = copy;
+    int place = (copy - bench->first_copy + bench->copies) % bench->copies;
+    bench->used = MAX(bench->used, place + 1);
+    bench->last_copy = copy;
+    bench->unchecked = bench->untidy = true;
+}
 
 bool workbench_run(void *data, int64_t run, GError **error)
 {
@@ -871,9 +1054,7 @@ bool workbench_run(void *data, int64_t run, GError **error)
     struct device_memory *memory[OPERAND_COUNT];
 
     workbench_parts(r->bench, run, memory);
-    r->bench->unchecked = true;
-    r->bench->last_copy = (int)(run % r->bench->copies);
-    r->bench->most_copy = MAX(r->bench->most_copy, r->bench->last_copy);
+    note_run(r->bench, (int)(run % r->bench->copies));
     return invocation_launch(r->invocation, memory, error);
 }
 

@@ -45,9 +45,13 @@ struct workbench {
     /* The solver says that results may differ from run to run; set it after workbench_open(). */
     bool varies;
     uint64_t results[WORKBENCH_SETS]; /* fingerprints of the outputs that were found right last */
-    uint64_t *packed;         /* fingerprints of the packed filter's copies before timed runs */
-    bool unchecked;           /* runs since the inputs were last found unchanged */
-    int last_copy, most_copy; /* of the runs since workbench_before_timing(); -1: none */
+    uint64_t *packed; /* fingerprints of the packed filter's copies before timed runs */
+    bool unchecked;   /* runs since the inputs were last found unchanged */
+    /* Copies that runs used since workbench_before_timing() or workbench_before_slice(): `used` copies from first_copy
+     * on, where the first copy of all follows the last one. 0: none. */
+    int first_copy, used;
+    int last_copy; /* of the last run */
+    bool untidy;   /* runs since workbench_after_slice() */
 };
 
 /*
@@ -121,6 +125,20 @@ bool workbench_before_timing(struct workbench *bench, GError **error);
  * of workbench_look(). */
 bool workbench_after_timing(struct workbench *bench, const struct invocation *invocation,
                             struct verdict *verdict, GError **error);
+
+/*
+ * Around a slice: some timed runs of a config that was verified before and takes turns with others. What the slice
+ * spoils is found before the next config's slice. Unlike the two functions above, these leave caches as the runs left
+ * them: they touch the copies that the slice used, in its order, and outputs get their poison after the runs.
+ *
+ * results: the fingerprints that bench->results had after the config was verified. An output with other bytes is
+ * compared in full, and is a race. A verdict as of workbench_look(). If the slice failed with an error, the next
+ * workbench_before_slice() repairs what its runs may have spoiled.
+ */
+bool workbench_before_slice(struct workbench *bench, GError **error);
+bool workbench_after_slice(struct workbench *bench, const struct invocation *invocation,
+                           const uint64_t results[WORKBENCH_SETS], struct verdict *verdict,
+                           GError **error);
 
 /* The operands' memory for a run. */
 void workbench_parts(const struct workbench *bench, int64_t run,

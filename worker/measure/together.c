@@ -19,7 +19,6 @@ struct contender {
     bool warm;    /* it takes part */
     bool dropped; /* it failed, or the clock did */
     int batch;    /* runs in a reading */
-    int64_t next; /* the next run's number */
     int64_t runs;
     int slice; /* readings in a turn */
     int turns;
@@ -32,6 +31,8 @@ struct contender {
 struct together {
     int count;
     double limit_ms, spent_ms;
+    int64_t
+        next; /* the number of the next run, whichever config's it is: each run uses the copy that waited longest */
     struct contender *contenders;
 };
 
@@ -65,7 +66,7 @@ static bool read_one(Together *together, struct contender *c, const struct measu
                      double *run_ms, GError **error)
 {
     double ms;
-    if (!measure_reading(job, c->batch, &c->next, &ms, error))
+    if (!measure_reading(job, c->batch, &together->next, &ms, error))
         return false;
     together->spent_ms += ms;
     c->runs += c->batch;
@@ -80,13 +81,13 @@ static bool read_one(Together *together, struct contender *c, const struct measu
 static bool size_batch(Together *together, struct contender *c, const struct measure_job *job,
                        double one_ms, GError **error)
 {
-    int64_t before = c->next;
+    int64_t before = together->next;
     struct measure_size size;
 
-    if (!measure_size(job, one_ms, &c->next, &size, error))
+    if (!measure_size(job, one_ms, &together->next, &size, error))
         return false;
     c->batch = size.batch;
-    c->runs += c->next - before;
+    c->runs += together->next - before;
     c->dropped = c->dropped || size.impossible;
     together->spent_ms += size.spent_ms;
     return true;

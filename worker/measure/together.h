@@ -4,6 +4,9 @@
  * count. The turns end when the order is known: the median's 95 % interval of each config either lies above the fastest
  * one's, or is within 2 %, as is the fastest one's; or when the time is spent. A config whose interval is that narrow and
  * lies above the fastest one's takes no more turns.
+ *
+ * Run numbers go on from one config's runs to the next one's, so that each run finds the copy of the tensors that
+ * waited longest.
  */
 #ifndef WORKER_MEASURE_TOGETHER_H
 #define WORKER_MEASURE_TOGETHER_H

@@ -142,14 +142,16 @@ static bool is_whole(const uint8_t *zone, int64_t bytes, uint8_t poison)
     return zone[0] == poison && memcmp(zone, zone + 1, (size_t)bytes - 1) == 0;
 }
 
-bool guarded_find_damaged(const struct guarded *guarded, int count, bool *damaged, GError **error)
+bool guarded_find_damaged(const struct guarded *guarded, int first, int count, bool *damaged,
+                          GError **error)
 {
     int64_t bytes = guarded_tail_bytes(guarded);
     struct guarded_view view;
     bool done = guarded_view_open(&view, guarded, bytes, error);
 
     for (int i = 0; i < count && done; i++) {
-        const uint8_t *zone = guarded_view_at(&view, guarded_tail_offset(guarded, i), error);
+        const uint8_t *zone =
+            guarded_view_at(&view, guarded_tail_offset(guarded, first + i), error);
         done = zone != NULL;
         damaged[i] = !done || !is_whole(zone, bytes, guarded->poison);
     }

@@ -60,8 +60,9 @@ bool guarded_poison(struct guarded *guarded, int copy, GError **error);
 /* The zone behind a copy, which is also the zone before the next copy. All copies' have guarded_tail_bytes(). */
 int64_t guarded_tail_offset(const struct guarded *guarded, int copy);
 int64_t guarded_tail_bytes(const struct guarded *guarded);
-/* Reads the zones behind the first `count` copies. damaged[count]: whether a byte of the zone changed. */
-bool guarded_find_damaged(const struct guarded *guarded, int count, bool *damaged, GError **error);
+/* Reads the zones behind `count` copies from `first` on. damaged[count]: whether a byte of the zone changed. */
+bool guarded_find_damaged(const struct guarded *guarded, int first, int count, bool *damaged,
+                          GError **error);
 /* Reads both zones of a copy. *damaged: a byte changed; *offset is then the changed byte that is nearest to the
  * copy, counted from the copy's first byte (negative before it). A byte that is nearer to the next copy is counted from
  * the next copy's first byte. Repairs the zones. */

@@ -60,6 +60,10 @@ conv_planted(GLOBAL float *x, GLOBAL float *w, GLOBAL float *y, GLOBAL float *wo
         return;
     if (fault == 15 && turn == 10 && id == 0) /* one of the timed runs writes behind its output */
         y[k_count * pixels + 3] = sum;
+    if (fault == 17 && turn == 25 && id == 2) /* one run of a slice writes before its input */
+        x[-2] = sum;
+    if (fault == 18 && turn == 25 && id == 4) /* one run of a slice is wrong */
+        sum += 1;
     y[id] = sum;
 }
 
@@ -73,4 +77,6 @@ KERNEL(ITEMS, 1, 1) spoil_planted(GLOBAL float *x, GLOBAL float *w, int x_count,
         ((GLOBAL unsigned char *)w)[13] ^= 1;
     if (fault == 11 && turn >= 4 && id == 0)
         x[7] += 1;
+    if (fault == 19 && turn == 25 && id == 0) /* one run of a slice spoils its input */
+        x[9] += 1;
 }

@@ -9,6 +9,16 @@
 
 #define CONFIGS 3
 
+/* What a config does in a slice alone, once or (SLIP_LAZY) from its second slice on. */
+enum slip {
+    SLIP_BEHIND_Y,
+    SLIP_BEFORE_X,
+    SLIP_CHANGES_X,
+    SLIP_WRONG,  /* a race */
+    SLIP_LAZY,   /* writes nothing */
+    SLIP_REFUSED /* spoils its input, and the device refuses the next launch */
+};
+
 struct farm {
     struct fake_device fake; /* first */
     struct eval_round round;
@@ -30,10 +40,37 @@ struct farm {
     int other_order; /* index of the config that is off in the last place, in every run; -1: none */
     /* index of the config that writes behind y in timed runs, but not when verified; -1: none */
     int strays;
+    int slips; /* index of the config that does `slip` once in a slice of its turns; -1: none */
+    enum slip slip;
+    int slips_left; /* runs of its slices until then */
     /* index of the config whose runs alternate between one and four times its time; -1: none */
     int restless;
     int runs; /* runs of the current config so far */
 };
+
+/* Whether this is the run that slips. A config's first turn verifies it and warms it up. */
+static bool slips_now(struct farm *farm)
+{
+    return farm->now == farm->slips && farm->begun[farm->now] > 1 && farm->slips_left-- == 0;
+}
+
+/* A slice may run on each copy several times, so a single run that does nothing would be hidden by the others. */
+static bool is_lazy_now(const struct farm *farm)
+{
+    return farm->slip == SLIP_LAZY && farm->now == farm->slips && farm->begun[farm->now] > 2;
+}
+
+static void slip(struct farm *farm, float *x, float *y, int64_t outputs)
+{
+    switch (farm->slip) {
+    case SLIP_BEHIND_Y: y[outputs] = 1; return;
+    case SLIP_BEFORE_X: x[-1] = 1; return;
+    case SLIP_CHANGES_X: x[2] += 1; return;
+    case SLIP_WRONG: y[2] += 1; return;
+    case SLIP_LAZY: return;
+    case SLIP_REFUSED: x[2] = 7; farm->fake.refuse_launch = true;
+    }
+}
 
 /* The 1x1 convolution of the request's problem, packed FP32. */
 static void run_kernel(struct fake_device *fake, const struct device_launch *launch,
@@ -41,11 +78,13 @@ static void run_kernel(struct fake_device *fake, const struct device_launch *lau
 {
     struct farm *farm = (struct farm *)fake;
     const struct problem *p = &farm->request.problem;
-    const float *x = memory[TENSOR_X], *w = memory[TENSOR_W];
+    float *x = memory[TENSOR_X];
+    const float *w = memory[TENSOR_W];
     float *y = memory[TENSOR_Y];
     int64_t pixels = p->out[AXIS_H] * p->out[AXIS_W];
+    bool slips = slips_now(farm), is_lazy = is_lazy_now(farm);
     (void)launch;
-    for (int64_t i = 0; i < p->k * pixels; i++) {
+    for (int64_t i = 0; i < p->k * pixels && !is_lazy; i++) {
         y[i] = farm->wrong ? 1 : 0;
         for (int64_t c = 0; c < p->c; c++)
             y[i] += x[c * pixels + i % pixels] * w[i / pixels * p->c + c];
@@ -57,6 +96,8 @@ static void run_kernel(struct fake_device *fake, const struct device_launch *lau
         y[2] += 1;
     if (farm->now == farm->strays && farm->runs > 1)
         y[p->k * pixels] = 1;
+    if (slips)
+        slip(farm, x, y, p->k * pixels);
     int visit = CLAMP(farm->begun[farm->now] - 1, 0, 2);
     while (visit > 0 && farm->run_ms[farm->now][visit] <= 0)
         visit--;
@@ -71,6 +112,8 @@ static bool note_begin(void *data, const struct eval_config *config, GError **er
     farm->now = config->index;
     farm->begun[config->index]++;
     farm->runs = 0;
+    if (farm->slips >= 0)
+        farm->fake.refuse_launch = false;
     gsize length = strlen(farm->order);
     g_snprintf(farm->order + length, sizeof(farm->order) - length, "%d", config->index);
     return true;
@@ -98,7 +141,7 @@ static void farm_init(struct farm *farm, const double run_ms[CONFIGS])
     g_autoptr(GBytes) code = g_bytes_new_static("code", 4);
     memset(farm, 0, sizeof(*farm));
     fake_device_init(&farm->fake);
-    farm->strays = farm->restless = farm->races = farm->other_order = -1;
+    farm->strays = farm->restless = farm->races = farm->other_order = farm->slips = -1;
     farm->fake.run = run_kernel;
     g_assert_true(target_parse("gfx90a68", &farm->fake.info.target, NULL));
     farm->request.target = farm->fake.info.target;
@@ -413,6 +456,76 @@ static void test_only_verified(void)
     farm_clear(&farm);
 }
 
+static void farm_takes_turns(struct farm *farm)
+{
+    farm_init(farm, (const double[CONFIGS]){1, 0.99, 1.01});
+    farm->request.together_seconds = 0.2;
+    farm->fake.info.cache_bytes = 1024; /* few copies, so that runs return to them */
+    farm->request.keep = true;
+}
+
+/* Configs that take turns are verified, take turns until the time is spent, and those that may win are proved. */
+static void test_turns(void)
+{
+    struct farm farm;
+    farm_takes_turns(&farm);
+    farm_run(&farm);
+    g_assert_true(g_str_has_prefix(farm.order, "012012120201"));
+    for (int i = 0; i < CONFIGS; i++) {
+        g_assert_cmpint(farm.last[i].failure, ==, FAILURE_NONE);
+        g_assert_cmpfloat(farm.last[i].low_ms, >, 0);
+    }
+    g_assert_cmpint(farm.last[1].proof_runs, >=, 100);
+    farm_clear(&farm);
+}
+
+/* What a config spoils in its slice is found then, and only this config fails; whether its slice is the first of a
+ * turn or the last. */
+static void test_slips(void)
+{
+    static const struct {
+        enum slip slip;
+        enum failure failure;
+        const char *detail;
+    } rows[] = {
+        {SLIP_BEHIND_Y, FAILURE_OUT_OF_BOUNDS, "wrote outside of y, at byte 192 of its 192"},
+        {SLIP_BEFORE_X, FAILURE_OUT_OF_BOUNDS, "wrote outside of x, at byte -"},
+        {SLIP_CHANGES_X, FAILURE_OUT_OF_BOUNDS, "changed its input x, at byte "},
+        {SLIP_WRONG, FAILURE_WRONG_RESULT, "results differ from run to run (a race): 1 of 48"},
+        {SLIP_LAZY, FAILURE_WRONG_RESULT, "results differ from run to run (a race): 48 of 48"},
+        {SLIP_REFUSED, FAILURE_LAUNCH_ERROR, ""},
+    };
+    for (int i = 0; i < (int)G_N_ELEMENTS(rows) * CONFIGS; i++) {
+        struct farm farm;
+        farm_takes_turns(&farm);
+        farm.slip = rows[i / CONFIGS].slip;
+        farm.slips = i % CONFIGS;
+        farm.slips_left = 5 + i;
+        farm_run(&farm);
+        for (int c = 0; c < CONFIGS; c++) {
+            bool slipped = c == farm.slips;
+            g_test_message("slip %d of config %d, config %d: %s", (int)farm.slip, farm.slips, c,
+                           farm.last[c].detail);
+            g_assert_cmpstr(failure_name(farm.last[c].failure), ==,
+                            failure_name(slipped ? rows[i / CONFIGS].failure : FAILURE_NONE));
+            g_assert_true(!slipped || strstr(farm.last[c].detail, rows[i / CONFIGS].detail));
+        }
+        farm_clear(&farm);
+    }
+}
+
+/* Results of different configs may differ in the last place, in slices, too. */
+static void test_orders_in_turns(void)
+{
+    struct farm farm;
+    farm_takes_turns(&farm);
+    farm.other_order = 1;
+    farm_run(&farm);
+    for (int i = 0; i < CONFIGS; i++)
+        g_assert_cmpint(farm.last[i].failure, ==, FAILURE_NONE);
+    farm_clear(&farm);
+}
+
 static void test_stop(void)
 {
     struct farm farm;
@@ -508,6 +621,10 @@ int main(int argc, char **argv)
     g_test_add_func("/eval_round/a_wrong_winner_gives_way_to_the_next_fastest", test_wrong_winner);
     g_test_add_func("/eval_round/each_config_is_proved_if_asked_for", test_all_proved);
     g_test_add_func("/eval_round/configs_of_equal_code_are_verified_alone", test_only_verified);
+    g_test_add_func("/eval_round/configs_take_turns_until_the_time_is_spent", test_turns);
+    g_test_add_func("/eval_round/what_a_slice_spoils_is_blamed_on_its_config", test_slips);
+    g_test_add_func("/eval_round/a_slice_is_compared_with_its_own_config's_bytes",
+                    test_orders_in_turns);
     g_test_add_func("/eval_round/stop_ends_the_round_between_configs", test_stop);
     g_test_add_func("/eval_round/bad_configs_fail_alone", test_bad_config);
     g_test_add_func("/eval_round/device_is_waited_for_at_the_end", test_waits);

@@ -174,6 +174,34 @@ static void test_copies(void)
     close_all(&bench, &invocation);
 }
 
+/* Where the packed filter has fewer copies than the tensors, each run still finds the filter of its own set, also when
+ * the runs begin anew with the first of an odd number of copies. */
+static void test_fewer_copies(void)
+{
+    g_autoptr(GError) error = NULL;
+    struct kernel kernel = {0};
+    struct workbench bench;
+    struct invocation invocation;
+    struct verdict verdict;
+    struct workbench_run timed = {&bench, &invocation};
+    open_all(&kernel, &bench, &invocation);
+    int64_t memory = kernel.fake.info.memory_bytes;
+    if (bench.copies % 2 == 0)
+        bench.copies--;
+    g_assert_true(workbench_packed(&bench, (uint64_t)memory / 80, &error));
+    g_assert_cmpint(bench.memory[TENSOR_PACKED].copies, >, 1);
+    g_assert_cmpint(bench.memory[TENSOR_PACKED].copies, <, bench.copies);
+    g_assert_true(workbench_verify(&bench, &invocation, &verdict, &error));
+    g_assert_true(workbench_pack_all(&timed, &error));
+    g_assert_true(workbench_before_timing(&bench, &error));
+    for (int i = 0; i < 2 * bench.copies; i++)
+        g_assert_true(workbench_run(&timed, i, &error));
+    g_assert_true(workbench_after_timing(&bench, &invocation, &verdict, &error));
+    g_assert_no_error(error);
+    g_assert_cmpstr(verdict.detail, ==, "");
+    close_all(&bench, &invocation);
+}
+
 /* The packed filter counts as memory of the device: with too little for all copies there are fewer, and caches do not
  * count as cold; with too little for one the config is refused. */
 static void test_memory(void)
@@ -205,6 +233,7 @@ int main(int argc, char **argv)
     g_test_set_nonfatal_assertions();
     g_test_add_func("/packing/each_fault_is_found_and_the_next_kernel_is_not_blamed", test_faults);
     g_test_add_func("/packing/runs_once_for_each_copy", test_copies);
+    g_test_add_func("/packing/each_run_finds_the_filter_of_its_set", test_fewer_copies);
     g_test_add_func("/packing/packed_filter_counts_as_memory", test_memory);
     return g_test_run();
 }

@@ -17,6 +17,7 @@
 #define INCLUDE    "#include \"dialect.h\"\n"
 #define ITEMS      64
 #define TIMED_RUNS 20
+#define SLICE_RUNS 10
 /* Places of the launches' arguments that the test fills in for each launch. */
 #define ARG_FAULT  8
 #define ARG_OFF    10
@@ -40,9 +41,12 @@ enum planted {
     PLANTED_UNDERFLOWS,
     PLANTED_STRAYS_ONCE,
     PLANTED_RACE_BY_CHANCE,
+    PLANTED_STRAYS_IN_A_SLICE,
+    PLANTED_WRONG_IN_A_SLICE,
+    PLANTED_SPOILS_X_IN_A_SLICE,
 };
 
-enum step { STEP_LOOKS, STEP_TIMING, STEP_PROOF, STEP_NONE };
+enum step { STEP_LOOKS, STEP_TIMING, STEP_SLICE, STEP_PROOF, STEP_NONE };
 
 static const struct {
     enum planted fault;
@@ -72,6 +76,12 @@ static const struct {
     {PLANTED_UNDERFLOWS, STEP_PROOF, FAILURE_WRONG_RESULT, "with inputs of kind 'small':"},
     {PLANTED_STRAYS_ONCE, STEP_TIMING, FAILURE_OUT_OF_BOUNDS,
      "wrote outside of y, at byte 1092 of its 1080"},
+    {PLANTED_STRAYS_IN_A_SLICE, STEP_SLICE, FAILURE_OUT_OF_BOUNDS,
+     "wrote outside of x, at byte -5 of its 1440"},
+    {PLANTED_WRONG_IN_A_SLICE, STEP_SLICE, FAILURE_WRONG_RESULT,
+     "results differ from run to run (a race): 1 of 270 elements"},
+    {PLANTED_SPOILS_X_IN_A_SLICE, STEP_SLICE, FAILURE_OUT_OF_BOUNDS,
+     "changed its input x, at byte 36 of its 1440"},
 };
 
 static struct device *device;
@@ -206,6 +216,19 @@ static void run_timed(struct trial *t, struct verdict *verdict)
     g_assert_no_error(error);
 }
 
+/* The runs of a slice begin where those before ended, as in the second measurement. */
+static void run_slice(struct trial *t, struct verdict *verdict)
+{
+    g_autoptr(GError) error = NULL;
+    struct workbench_run run = {&t->bench, &t->invocation};
+    g_assert_true(workbench_before_slice(&t->bench, &error));
+    for (int i = TIMED_RUNS; i < TIMED_RUNS + SLICE_RUNS; i++)
+        g_assert_true(workbench_run(&run, i, &error));
+    g_assert_true(
+        workbench_after_slice(&t->bench, &t->invocation, t->bench.results, verdict, &error));
+    g_assert_no_error(error);
+}
+
 static void run_proof(struct trial *t, struct verdict *verdict)
 {
     g_autoptr(GError) error = NULL;
@@ -232,6 +255,9 @@ static enum step find(struct trial *t, enum planted planted_fault, struct verdic
     run_timed(t, verdict);
     if (verdict->failure != FAILURE_NONE)
         return STEP_TIMING;
+    run_slice(t, verdict);
+    if (verdict->failure != FAILURE_NONE)
+        return STEP_SLICE;
     run_proof(t, verdict);
     return verdict->failure != FAILURE_NONE ? STEP_PROOF : STEP_NONE;
 }
@@ -261,7 +287,9 @@ static void passes_again(struct trial *t)
     g_assert_true(workbench_verify(&t->bench, &t->invocation, &verdict, &error));
     g_assert_no_error(error);
     if (verdict.failure == FAILURE_NONE)
-        run_timed(t, &verdict);
+        run_slice(t, &verdict);
+    if (verdict.failure == FAILURE_NONE)
+        run_timed(t, &verdict); /* last, since it leaves right results in the outputs */
     g_assert_cmpstr(verdict.detail, ==, "");
     g_assert_cmpstr(failure_name(verdict.failure), ==, failure_name(FAILURE_NONE));
 }

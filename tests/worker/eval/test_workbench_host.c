@@ -425,6 +425,98 @@ static void test_rotation(void)
     workbench_close(&bench);
 }
 
+/* Reads and fills of the tensors' memory, in their order. */
+static struct {
+    const struct workbench *bench; /* NULL: nothing is noted */
+    GArray *copies;                /* int: copies whose bytes were touched */
+} touches;
+
+static void note_touch(const struct device_memory *memory, int64_t offset, int64_t bytes)
+{
+    for (int t = 0; touches.bench && t < TENSOR_COUNT; t++) {
+        const struct guarded *guarded = &touches.bench->memory[t];
+        for (int copy = 0; memory == guarded->whole && copy < guarded->copies; copy++) {
+            int64_t begin = guarded_offset(guarded, copy);
+            if (offset < begin + guarded->bytes && begin < offset + bytes)
+                g_array_append_val(touches.copies, copy);
+        }
+    }
+}
+
+static bool noted_read(struct device_memory *from, int64_t offset, void *to, int64_t bytes,
+                       GError **error)
+{
+    note_touch(from, offset, bytes);
+    return fake_device_row.read(from, offset, to, bytes, error);
+}
+
+static bool noted_fill(struct device_memory *memory, int64_t offset, int64_t bytes, uint8_t value,
+                       GError **error)
+{
+    note_touch(memory, offset, bytes);
+    return fake_device_row.fill(memory, offset, bytes, value, error);
+}
+
+/* Notes what a look touches after a slice of these runs. */
+static void look_after_slice(struct workbench *bench, struct invocation *invocation, int64_t from,
+                             int64_t count)
+{
+    g_autoptr(GError) error = NULL;
+    struct workbench_run run = {bench, invocation};
+    struct verdict verdict;
+
+    g_array_set_size(touches.copies, 0);
+    g_assert_true(workbench_before_slice(bench, &error));
+    touches.bench = bench;
+    for (int64_t i = from; i < from + count; i++)
+        g_assert_true(workbench_run(&run, i, &error));
+    g_assert_true(workbench_after_slice(bench, invocation, bench->results, &verdict, &error));
+    touches.bench = NULL;
+    g_assert_no_error(error);
+    g_assert_cmpstr(verdict.detail, ==, "");
+}
+
+/* A look between slices must not bring copies into the caches that the next runs are to find out of them. It touches
+ * the copies that the slice used, and the one that was used last at last. */
+static void test_slice_look_leaves_caches(void)
+{
+    struct device_row row = fake_device_row;
+    struct kernel kernel;
+    struct workbench bench;
+    struct invocation invocation;
+    struct verdict verdict;
+
+    row.read = noted_read;
+    row.fill = noted_fill;
+    touches.copies = g_array_new(FALSE, FALSE, sizeof(int));
+    kernel_init(&kernel, TYPE_FP32, TYPE_FP32);
+    kernel.fake.device.row = &row;
+    kernel.fake.info.cache_bytes = 1 << 14;
+    prepare(&kernel, &bench, &invocation);
+    int copies = bench.copies;
+    g_assert_cmpint(copies, >, 16);
+    judge(&kernel, &bench, &invocation, FAULT_NONE, &verdict);
+    look_after_slice(&bench, &invocation, 0, 1); /* the first one tidies up after the looks */
+    look_after_slice(&bench, &invocation, copies - 2, 5);
+    g_assert_cmpuint(touches.copies->len, >, 0);
+    for (guint i = 0; i < touches.copies->len; i++) {
+        int copy = g_array_index(touches.copies, int, i);
+        g_assert_true(copy >= copies - 2 || copy <= 2);
+    }
+    /* Runs on each copy and more: the copy after the last one has waited longest. */
+    look_after_slice(&bench, &invocation, 3, 2 * copies + 4);
+    int last = (2 * copies + 6) % copies, count = (int)touches.copies->len;
+    int begin = g_array_index(touches.copies, int, 0);
+    g_assert_cmpint((begin - last - 1 + copies) % copies, <, 2);
+    for (int i = count - 1; i >= count - copies / 8; i--) {
+        int copy = g_array_index(touches.copies, int, i);
+        g_assert_cmpint((last - copy + copies) % copies, <=, copies / 8);
+    }
+    g_array_free(touches.copies, TRUE);
+    invocation_clear(&invocation);
+    workbench_close(&bench);
+}
+
 /* How many of a problem's elements the reference computes on the host, in percent. */
 static double referenced(int64_t channels, int64_t outputs, int64_t pixels)
 {
@@ -481,6 +573,8 @@ int main(int argc, char **argv)
     g_test_add_func("/workbench_host/strays_when_timed_are_found", test_strays_when_timed);
     g_test_add_func("/workbench_host/timed_runs_rotate_through_copies_of_the_inputs",
                     test_rotation);
+    g_test_add_func("/workbench_host/a_look_after_a_slice_leaves_caches_as_they_were",
+                    test_slice_look_leaves_caches);
     g_test_add_func("/workbench_host/reference_of_a_large_problem_is_partial",
                     test_reference_limit);
     return g_test_run();

@@ -66,13 +66,13 @@ static void test_the_next_copy_may_be_nearer(void)
         bool damaged[3] = {true, true, true}, found = false;
         int64_t offset = 0, place = guarded_offset(&guarded, copy) + guarded.step - 5;
         fake_device_row.write(guarded.whole, place, &stray, 1, NULL);
-        g_assert_true(guarded_find_damaged(&guarded, 3, damaged, NULL));
+        g_assert_true(guarded_find_damaged(&guarded, 0, 3, damaged, NULL));
         for (int i = 0; i < 3; i++)
             g_assert_true(damaged[i] == (i == copy));
         g_assert_true(guarded_check(&guarded, copy, &found, &offset, NULL));
         g_assert_true(found);
         g_assert_cmpint(offset, ==, copy < 2 ? -5 : guarded.step - 5);
-        g_assert_true(guarded_find_damaged(&guarded, 3, damaged, NULL));
+        g_assert_true(guarded_find_damaged(&guarded, 0, 3, damaged, NULL));
         g_assert_false(damaged[copy]);
     }
     guarded_free(&guarded);
