@@ -56,6 +56,7 @@ struct row {
     double growth;                  /* of transformed tiles, 0 for plain sums */
     double worst[DIRECTION_COUNT];  /* NAN for a direction without a run */
     double factor[DIRECTION_COUNT]; /* the smallest per_magnitude, in units of the sums' roundoff */
+    bool is_exact;                  /* no problem allows a rounding */
     int problems;
 };
 
@@ -105,7 +106,7 @@ static struct row *row_of(struct table *table, const struct solution *solution)
     if (table->row_count == GROWTHS_MAX || (table->row_count > 0 && growth < 0.5))
         return &table->rows[table->row_count - 1];
     struct row *row = &table->rows[table->row_count++];
-    *row = (struct row){.growth = growth, .worst = {NAN, NAN, NAN}};
+    *row = (struct row){.growth = growth, .worst = {NAN, NAN, NAN}, .is_exact = true};
     return row;
 }
 
@@ -119,6 +120,7 @@ static void note(struct table *table, const struct problem *p, const struct solu
     row->factor[p->direction] =
         isnan(row->worst[p->direction]) ? factor : fmin(row->factor[p->direction], factor);
     row->worst[p->direction] = fmax(row->worst[p->direction], verdict->error);
+    row->is_exact = row->is_exact && tolerance->per_magnitude <= 0 && tolerance->per_value <= 0;
     row->problems++;
     if (verdict->failure != FAILURE_NONE) {
         char key[PROBLEM_KEY_MAX];
@@ -260,11 +262,13 @@ static void run_operators(struct table *table)
 
 /* ---- the table ---- */
 
-static void print_share(double share, bool *loose)
+static void print_share(double share, bool is_exact, bool *loose)
 {
-    *loose = *loose || share < TOO_LOOSE;
+    *loose = *loose || (share < TOO_LOOSE && !is_exact);
     if (isnan(share))
         printf(" |");
+    else if (is_exact && share <= 0)
+        printf(" exact |");
     else
         printf(" %.3f |", share);
 }
@@ -282,7 +286,7 @@ static void print_row(struct table *table, const struct row *row)
     printf(row->growth > 0 ? " %.2f |" : " |", row->growth);
     printf(" %.3g |", factor);
     for (int d = 0; d < DIRECTION_COUNT; d++)
-        print_share(row->worst[d], &loose);
+        print_share(row->worst[d], row->is_exact, &loose);
     printf(" %d | %s |\n", row->problems, loose ? "less than a hundredth" : "");
     fflush(stdout);
     table->loose += loose;

@@ -49,6 +49,30 @@ static bool is_selection(const struct problem *p)
            (p->kind == OP_RESIZE && g_str_has_prefix(p->mode, "nearest,"));
 }
 
+/* Whether each element of a type is a number of the other type, too. */
+static bool holds_exactly(enum data_type to, enum data_type from)
+{
+    switch (to) {
+    case TYPE_FP64: return true;
+    case TYPE_FP32: return from != TYPE_FP64 && from != TYPE_INT32;
+    case TYPE_INT32: return is_integer(from);
+    default: return from == to || (from == TYPE_INT8 && !is_integer(to));
+    }
+}
+
+/* A selection is rounded by nothing but its output, if that. smallest stays: subnormal numbers may become zero. */
+static void set_for_selection(struct tolerance *tolerance, const struct problem *p,
+                              enum data_type sums)
+{
+    enum data_type out = p->type[problem_output_role(p)];
+
+    if (!holds_exactly(sums, p->type[TENSOR_X]))
+        return;
+    tolerance->per_magnitude = 0;
+    if (p->epilogue[0] == '\0' && holds_exactly(out, p->type[TENSOR_X]))
+        tolerance->per_value = 0;
+}
+
 /* f of tolerance.h, for FP32. */
 static double factor_of(const struct solution_rounding *rounding, double length)
 {
@@ -87,6 +111,8 @@ void tolerance_init(struct tolerance *tolerance, const struct problem *p,
     }
     if (integers) /* sums are exact; the epilogue's slack has all errors */
         tolerance->per_magnitude = 0;
+    if (is_selection(p))
+        set_for_selection(tolerance, p, all_double ? TYPE_FP64 : TYPE_FP32);
     tolerance->overflow = overflow_of(p->type[out]);
 }
 

@@ -9,6 +9,7 @@
  *   tolerance = f * u * m  +  v * |expected|  +  the output type's smallest step.
  *
  *   plain sums             f = min(L + 2, 16)
+ *   selections             f = 0, and v = 0 where the output's type holds every element of x
  *   transformed tiles      f = growth * (min(terms + 2, 16) + 4 sqrt(roundings / terms)), m the largest of the tensor
  *
  * growth, terms and roundings are the solution's (solvers/framework/solution.h).
@@ -21,6 +22,12 @@
  *   16 is four times as much. Up to L of a million the tolerance 16 u m also stays below the typical product
  *   (0.4), so a missing product is found.
  * - FP64 doubles f, since the reference rounds in the same type.
+ *
+ * Selections (pointwise operators, which copy, transpose and convert; max pools; nearest resizes). Each result is an
+ * element of x, so nothing is rounded before the epilogue and the output. Without an epilogue a result of the same type
+ * or of a wider one must be equal, but for the smallest step: a device may flush subnormal numbers to zero. Where the
+ * output's type is narrower, its own rounding counts (v). An x whose type the sums do not hold (INT32, or FP64 beside
+ * tensors of other types) may be rounded to FP32 before: it keeps the f of plain sums.
  *
  * Transformed tiles (Winograd, FFT). Inputs are read exactly, and all else is FP32 whatever the tensors' type, so
  * nothing but the output's own rounding (v) depends on the type.

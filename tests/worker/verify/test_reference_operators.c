@@ -6,6 +6,7 @@
 #include "tests/support/kernels/operator_family.h"
 #include "tests/support/kernels/operator_reference.h"
 #include "tests/support/test_effort.h"
+#include "worker/verify/random.h"
 #include "worker/verify/reference.h"
 #include "worker/verify/tensor.h"
 #include "worker/verify/tolerance.h"
@@ -187,6 +188,57 @@ static void elements_that_are_copied_must_be_equal(void)
     g_assert_false(tolerance.exact);
 }
 
+/* Sets an element of the output to the type's next larger number. */
+static void move_by_one(const struct tensor *y, void *data, int64_t at)
+{
+    switch (data_type_bytes(y->type)) {
+    case 2: ((uint16_t *)data)[at]++; return;
+    case 4: ((uint32_t *)data)[at]++; return;
+    default: ((uint64_t *)data)[at]++;
+    }
+}
+
+/* A copy, a transpose, a cast to a wider type, a max pool or a nearest resize that is off in the last place of one
+ * element is wrong. */
+static void copies_that_are_off_in_the_last_place_are_found(void)
+{
+    static const char *const keys[] = {
+        "pointwise-8-5-6-1x1-8-5-6-2-0x0-1x1-1x1-0-NCHW-FP32-F",
+        "pointwise-8-5-6-1x1-8-5-6-2-0x0-1x1-1x1-0-NCHW-FP16-F",
+        "pointwise-8-5-6-1x1-8-5-6-2-0x0-1x1-1x1-0-NCHW-BF16-F",
+        "pointwise-8-5-6-1x1-8-5-6-2-0x0-1x1-1x1-0-NCHW-FP64-F",
+        "pointwise-8-5-6-1x1-8-5-6-2-0x0-1x1-1x1-0-NCHW-NCHW-NHWC-FP32-F",
+        "pointwise-8-5-6-1x1-8-5-6-2-0x0-1x1-1x1-0-NCHW-FP16FP16FP32-F",
+        "pool(max)-8-8-8-2x2-8-4-4-2-0x0-2x2-1x1-0-NCHW-FP32-F",
+        "resize(nearest,asymmetric,floor)-8-4-4-1x1-8-8-8-2-0x0-1x1-1x1-0-NCHW-FP32-F",
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(keys); i++) {
+        g_autoptr(GError) error = NULL;
+        struct tolerance tolerance;
+        struct verdict verdict;
+        struct tensor x, y;
+        struct problem p;
+        problem_key_parse(keys[i], &p, &error);
+        g_assert_no_error(error);
+        tensor_init(&x, &p, TENSOR_X);
+        tensor_init(&y, &p, TENSOR_Y);
+        g_autofree double *values = random_dense(&p, &x, TENSOR_X, 7);
+        struct reference *reference = of_key(keys[i], values);
+        tolerance_init(&tolerance, &p, NULL, reference->length);
+        g_autofree void *data = g_malloc0((gsize)tensor_bytes(&y));
+        tensor_from_dense(&y, reference->value, data);
+        verify_output(&y, data, 0xff, reference, &tolerance, &verdict);
+        g_assert_cmpstr(verdict.detail, ==, "");
+        g_assert_cmpfloat(verdict.error, ==, 0);
+        move_by_one(&y, data, 77);
+        verify_output(&y, data, 0xff, reference, &tolerance, &verdict);
+        g_test_message("%s: %s", keys[i], verdict.detail);
+        g_assert_cmpint(verdict.failure, ==, FAILURE_WRONG_RESULT);
+        g_assert_true(g_str_has_prefix(verdict.detail, "1 of "));
+        reference_unref(reference);
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -196,5 +248,7 @@ int main(int argc, char **argv)
     g_test_add_func("/reference_operators/one_wrong_element_is_found", one_wrong_element_is_found);
     g_test_add_func("/reference_operators/elements_that_are_copied_must_be_equal",
                     elements_that_are_copied_must_be_equal);
+    g_test_add_func("/reference_operators/copies_that_are_off_in_the_last_place_are_found",
+                    copies_that_are_off_in_the_last_place_are_found);
     return g_test_run();
 }

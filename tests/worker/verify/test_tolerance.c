@@ -57,6 +57,50 @@ static void test_integers_are_exact(void)
     }
 }
 
+/* Copies, transposes, casts to a wider type, max pools and nearest resizes compute nothing: a result that is off in the
+ * last place is wrong. A cast to a narrower type rounds once; all other operators have their sum's errors. */
+static void test_selections_are_exact(void)
+{
+    static const struct {
+        const char *key;
+        enum data_type y;
+        const char *epilogue;
+        bool is_exact; /* apart from numbers below the normal ones */
+        double factor; /* of the unit roundoff of sums; its own rounding not counted */
+    } rows[] = {
+        {"pointwise-8-4-5-1x1-8-4-5-2-0x0-1x1-1x1-0-NCHW-FP32-F", TYPE_FP32, "", true, 0},
+        {"pointwise-8-4-5-1x1-8-4-5-2-0x0-1x1-1x1-0-NCHW-FP16-F", TYPE_FP16, "", true, 0},
+        {"pointwise-8-4-5-1x1-8-4-5-2-0x0-1x1-1x1-0-NCHW-BF16-F", TYPE_BF16, "", true, 0},
+        {"pointwise-8-4-5-1x1-8-4-5-2-0x0-1x1-1x1-0-NCHW-FP64-F", TYPE_FP64, "", true, 0},
+        {"pointwise-8-4-5-1x1-8-4-5-2-0x0-1x1-1x1-0-NCHW-BF16-F", TYPE_FP32, "", true, 0},
+        {"pointwise-8-4-5-1x1-8-4-5-2-0x0-1x1-1x1-0-NCHW-INT8-F", TYPE_FP16, "", true, 0},
+        {"pointwise-8-4-5-1x1-8-4-5-2-0x0-1x1-1x1-0-NCHW-FP16-F", TYPE_BF16, "", false, 0},
+        {"pointwise-8-4-5-1x1-8-4-5-2-0x0-1x1-1x1-0-NCHW-FP32-F", TYPE_FP16, "", false, 0},
+        {"pointwise-8-4-5-1x1-8-4-5-2-0x0-1x1-1x1-0-NCHW-FP32-F", TYPE_FP32, "+relu", false, 0},
+        {"pointwise-8-4-5-1x1-8-4-5-2-0x0-1x1-1x1-0-NCHW-INT32-F", TYPE_FP32, "", false, 3},
+        {"pool(max)-4-8-8-2x2-4-4-4-1-0x0-2x2-1x1-0-NCHW-FP32-F", TYPE_FP32, "", true, 0},
+        {"pool(average)-4-8-8-2x2-4-4-4-1-0x0-2x2-1x1-0-NCHW-FP32-F", TYPE_FP32, "", false, 3},
+        {"resize(nearest,asymmetric,floor)-4-8-8-1x1-4-16-16-2-0x0-1x1-1x1-0-NCHW-BF16-F",
+         TYPE_BF16, "", true, 0},
+        {"resize(linear,asymmetric)-4-8-8-1x1-4-16-16-2-0x0-1x1-1x1-0-NCHW-FP32-F", TYPE_FP32, "",
+         false, 3},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_autoptr(GError) error = NULL;
+        struct tolerance tolerance;
+        struct problem p;
+        problem_key_parse(rows[i].key, &p, &error);
+        g_assert_no_error(error);
+        p.type[TENSOR_Y] = rows[i].y;
+        g_strlcpy(p.epilogue, rows[i].epilogue, sizeof p.epilogue);
+        tolerance_init(&tolerance, &p, NULL, 1);
+        g_test_message("%s to %s", rows[i].key, data_type_name(rows[i].y));
+        g_assert_cmpfloat(tolerance.per_magnitude, ==, rows[i].factor * 0x1p-24);
+        g_assert_true((tolerance.per_value == 0) == rows[i].is_exact);
+        g_assert_cmpfloat(tolerance.smallest, <=, 0x1p-24);
+    }
+}
+
 /* A requantised result is right within half a step of the exact one, and both neighbours are at a tie. */
 static void test_requantised(void)
 {
@@ -162,6 +206,7 @@ int main(int argc, char **argv)
     g_test_add_func("/tolerance/transforms_of_16_bits_are_as_exact_as_those_of_32",
                     test_transforms);
     g_test_add_func("/tolerance/integers_are_exact", test_integers_are_exact);
+    g_test_add_func("/tolerance/selections_are_exact", test_selections_are_exact);
     g_test_add_func("/tolerance/requantised_results_are_off_at_ties_alone", test_requantised);
     g_test_add_func("/tolerance/epilogues_let_it_grow", test_gain_and_slack);
     g_test_add_func("/tolerance/overflow_to_infinity_is_right", test_overflow);
