@@ -800,6 +800,42 @@ judge_compare(GLOBAL const unsigned char *got, GLOBAL const double *value,
     }
 }
 
+/* ---- gaps ---- */
+
+/* Whether an element's bytes are not all the poison. */
+DEVICE int was_written(int type, GLOBAL const unsigned char *data, i64 at, int poison)
+{
+    int bytes = type == 0 || type == 4 ? 4 : type == 5 ? 8 : type == 3 ? 1 : 2, written = 0;
+    for (int i = 0; i < bytes; i++)
+        written |= data[at * bytes + i] != poison;
+    return written;
+}
+
+/* Stores for each group: the elements looked at, and how many of them are not the poison. */
+KERNEL(ITEMS, 1, 1)
+judge_written(GLOBAL const unsigned char *data, GLOBAL i64 *looks, GLOBAL i64 *found, i64 count,
+              int group_count, int poison, TENSOR)
+{
+    LOCAL_ARRAY i64 looks_of[ITEMS];
+    LOCAL_ARRAY i64 found_of[ITEMS];
+    i64 looked = 0, written = 0;
+    for (i64 i = FLAT_ID; i < count; i += (i64)group_count * ITEMS) {
+        written += was_written(type, data, TENSOR_OFFSET(i), poison);
+        looked++;
+    }
+    looks_of[LOCAL_ID(0)] = looked;
+    found_of[LOCAL_ID(0)] = written;
+    BARRIER();
+    if (LOCAL_ID(0) == 0) {
+        for (int i = 1; i < ITEMS; i++) {
+            looked += looks_of[i];
+            written += found_of[i];
+        }
+        looks[GROUP_ID(0)] = looked;
+        found[GROUP_ID(0)] = written;
+    }
+}
+
 /* ---- fingerprints ---- */
 
 /* The eight bytes from `at`, of which those behind `bytes` count as 0. */

@@ -267,9 +267,8 @@ bool input_set_find_change(struct input_set *set, const struct input_means *mean
 
 /* ---- outputs ---- */
 
-/* Compares on the device. *settled becomes true if the device found every element right;
- * otherwise the host compares. The host also compares outputs with gaps, since it checks the
- * gaps, too. */
+/* Compares on the device. *settled becomes true if the device found every element right and the gaps between them
+ * untouched; otherwise the host compares. */
 static bool judge_by_device(struct input_set *set, const struct input_means *means,
                             struct device_memory *output, const struct tolerance *tolerance,
                             struct verdict *verdict, bool *settled, GError **error)
@@ -279,13 +278,15 @@ static bool judge_by_device(struct input_set *set, const struct input_means *mea
     struct judged judged;
 
     *settled = false;
-    if (!set->judge || !tensor_is_packed(tensor))
+    if (!set->judge)
         return true;
-    if (!judge_compare(set->judge, output, tolerance, &judged, &why)) {
+    if (!judge_compare(set->judge, output, tolerance, &judged, &why) ||
+        !judge_finds_gaps_whole(set->judge, output, guarded_poison_of(tensor->type), settled,
+                                &why)) {
         blame_device(g_steal_pointer(&why), error);
         return false;
     }
-    *settled = judged.wrong == 0;
+    *settled = *settled && judged.wrong == 0;
     *verdict = (struct verdict){.error = judged.error};
     return true;
 }

@@ -7,6 +7,7 @@
  *   judge_epilogue   does the epilogue on the joined elements, and finds each one's gain and slack (epilogue_bound.h);
  *                    for problems with an epilogue
  *   judge_compare    for each workgroup: the largest error, the elements looked at, the wrong elements
+ *   judge_written    for each workgroup: the elements looked at, those that do not hold the poison
  *   judge_fingerprint  for each workgroup: its part of a fingerprint, the bytes looked at
  * The host reads back only the workgroups' results, a few KiB.
  *
@@ -39,7 +40,7 @@
 #define ITEMS_WANTED (1 << 18)
 #define PARTS_MAX    64
 
-#define JUDGE_ENTRIES 7 /* of its file */
+#define JUDGE_ENTRIES 8 /* of its file */
 
 /* Numbers of a step in judge.cl: operation, a, b, whether scales are one a channel. */
 #define STEP_NUMBERS 4
@@ -75,12 +76,16 @@ enum entry {
     ENTRY_COMPARE,
     ENTRY_EPILOGUE,
     ENTRY_FINGERPRINT,
-    ENTRY_OPERATOR
+    ENTRY_OPERATOR,
+    ENTRY_WRITTEN
 };
 
 static const char *const entry_names[JUDGE_ENTRIES] = {
-    "judge_random",   JUDGE_ENTRY,         "judge_join",    "judge_compare",
-    "judge_epilogue", "judge_fingerprint", "judge_operator"};
+    [ENTRY_RANDOM] = "judge_random",     [ENTRY_REFERENCE] = JUDGE_ENTRY,
+    [ENTRY_JOIN] = "judge_join",         [ENTRY_COMPARE] = "judge_compare",
+    [ENTRY_EPILOGUE] = "judge_epilogue", [ENTRY_FINGERPRINT] = "judge_fingerprint",
+    [ENTRY_OPERATOR] = "judge_operator", [ENTRY_WRITTEN] = "judge_written",
+};
 
 /* ---- launches ---- */
 
@@ -445,9 +450,11 @@ static bool read_largest(struct judge *judge, GError **error)
 
 /* The host's sample: multiply-accumulates that take it about as long as the device takes for the whole reference.
  * The elements are in runs of consecutive ones, since each read of the device costs as much as a thousand bytes. */
-#define SAMPLE_MACS 2e6
-#define SAMPLE_RUN  8
-#define SAMPLE_RUNS 256
+#define SAMPLE_MACS    2e6
+#define SAMPLE_RUN     8
+#define SAMPLE_RUNS    256
+/* A term of a softmax or an LRN, with its exp or power, takes the host as long as so many products. */
+#define FUNCTION_TERMS 4
 
 /* Host and device compute the functions of an epilogue within this share of what a kernel's may be off. */
 #define FUNCTION_SHARE 0x1p-8
@@ -500,10 +507,16 @@ static void finish_element(const struct judge *judge, int64_t index, struct elem
     element->slack = (double)(float)result.slack;
 }
 
+static bool has_functions(const struct problem *p)
+{
+    return p->kind == OP_SOFTMAX || p->kind == OP_LRN;
+}
+
 static void sample_init(struct sample *sample, const struct judge *judge)
 {
     const struct reference_inputs inputs = {host_input, judge};
-    double elements = SAMPLE_MACS / judge_length(judge);
+    double terms = judge_length(judge) * (has_functions(&judge->problem) ? FUNCTION_TERMS : 1);
+    double elements = SAMPLE_MACS / terms;
 
     sample->length = MIN(judge->count, elements < 2 * SAMPLE_RUN ? 1 : SAMPLE_RUN);
     sample->runs = (int64_t)CLAMP(elements / (double)sample->length, 2, SAMPLE_RUNS);
@@ -529,11 +542,6 @@ static void sample_clear(struct sample *sample)
 static bool near(double a, double b, double most)
 {
     return a == b || (isnan(a) && isnan(b)) || fabs(a - b) <= most;
-}
-
-static bool has_functions(const struct problem *p)
-{
-    return p->kind == OP_SOFTMAX || p->kind == OP_LRN;
 }
 
 /* Whether the device's element agrees with the host's. Host and device sum in different orders,
@@ -674,6 +682,71 @@ bool judge_compare(struct judge *judge, struct device_memory *output,
                 "the device compared %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT " elements", looked,
                 judge->count);
     return false;
+}
+
+/* ---- gaps ---- */
+
+static bool run_written(struct judge *judge, struct device_memory *output,
+                        const struct tensor *places, int64_t count, uint8_t poison, int64_t groups,
+                        GError **error)
+{
+    struct arguments arguments = {0};
+
+    add_memory(&arguments, output);
+    add_memory(&arguments, judge->found_parts[0]);
+    add_memory(&arguments, judge->found_parts[1]);
+    add_int64(&arguments, count);
+    add_int32(&arguments, groups);
+    add_int32(&arguments, poison);
+    add_tensor(&arguments, places);
+    return forget_found(judge, error) && launch(judge, ENTRY_WRITTEN, groups, &arguments, error);
+}
+
+/* Counts the places of the tensor, all in the output's memory, that do not hold the poison. */
+static bool count_written(struct judge *judge, struct device_memory *output,
+                          const struct tensor *places, uint8_t poison, int64_t *written,
+                          GError **error)
+{
+    int64_t found[2][GROUPS_MAX], count = tensor_count(places), looked = 0;
+    int64_t groups = MIN(groups_for(count), GROUPS_MAX);
+    bool sound = true;
+
+    if (!run_written(judge, output, places, count, poison, groups, error) ||
+        !judge->device->row->read(judge->found, 0, found, sizeof(found), error))
+        return false;
+    *written = 0;
+    for (int64_t i = 0; i < groups; i++) {
+        /* If the driver dropped the launch, a group looked at -1 elements (forget_found()). */
+        sound = sound && found[0][i] >= 0 && found[1][i] >= 0 && found[1][i] <= found[0][i];
+        looked += sound ? found[0][i] : 0;
+        *written += sound ? found[1][i] : 0;
+    }
+    if (sound && looked == count)
+        return true;
+    g_set_error(error, WORKER_ERROR, WORKER_ERROR_DOUBT,
+                "the device looked at %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT
+                " elements for writes between them",
+                looked, count);
+    return false;
+}
+
+bool judge_finds_gaps_whole(struct judge *judge, struct device_memory *output, uint8_t poison,
+                            bool *whole, GError **error)
+{
+    const struct tensor *tensor = &judge->tensors[judge->out];
+    struct tensor all = {.type = tensor->type, .block = 1, .extent = {1, 1, 1, 1, 1}};
+    int64_t in_elements, in_all;
+
+    *whole = tensor_is_packed(tensor);
+    if (*whole || tensor->block > 1)
+        return true;
+    all.extent[0] = tensor_elements(tensor);
+    all.stride[0] = 1;
+    if (!count_written(judge, output, tensor, poison, &in_elements, error) ||
+        !count_written(judge, output, &all, poison, &in_all, error))
+        return false;
+    *whole = in_elements == in_all;
+    return true;
 }
 
 /* ---- fingerprints ---- */

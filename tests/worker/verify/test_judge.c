@@ -354,25 +354,67 @@ static void test_random(void)
     }
 }
 
-/* The rows of the output have gaps between them, which are not compared. */
-static void test_strided(void)
+static bool gaps_are_whole(struct sides *s)
+{
+    g_autoptr(GError) error = NULL;
+    bool whole;
+    judge_finds_gaps_whole(s->judge, s->parts[s->out], s->memory[s->out].poison, &whole, &error);
+    g_assert_no_error(error);
+    return whole;
+}
+
+static void write_byte(struct sides *s, int64_t at, uint8_t byte)
+{
+    g_autoptr(GError) error = NULL;
+    device->row->write(s->parts[s->out], at, &byte, 1, &error);
+    g_assert_no_error(error);
+}
+
+/* Writes into gaps are found, whatever the elements hold; each gap is behind every second element. */
+static void compare_gaps(struct sides *s)
+{
+    int64_t bytes = data_type_bytes(s->tensors[s->out].type), end = s->memory[s->out].bytes;
+    g_assert_true(gaps_are_whole(s));
+    write_byte(s, 2 * bytes, 1);
+    write_byte(s, end - bytes, 1);
+    g_assert_true(gaps_are_whole(s));
+    write_byte(s, 2 * bytes - 1, 1);
+    g_assert_false(gaps_are_whole(s));
+    write_byte(s, 2 * bytes - 1, s->memory[s->out].poison);
+    g_assert_true(gaps_are_whole(s));
+    write_byte(s, end - bytes - 1, 1);
+    g_assert_false(gaps_are_whole(s));
+}
+
+/* There is a gap behind each element of the output. The gaps are not compared, but writes into them are found. */
+static void strided_output(const char *key)
 {
     g_autoptr(GError) error = NULL;
     struct problem p;
     struct sides s;
-    g_assert_true(problem_key_parse(keys[0], &p, NULL));
+    g_assert_true(problem_key_parse(key, &p, NULL));
     sides_init(&s, &p);
     guarded_free(&s.memory[s.out]);
     int64_t stride[TENSOR_AXES];
     for (int i = 0; i < TENSOR_AXES; i++)
         stride[i] = 2 * s.tensors[s.out].stride[i];
     tensor_set_strides(&s.tensors[s.out], stride);
-    guarded_alloc(&s.memory[s.out], device, tensor_bytes(&s.tensors[s.out]), 1, 0xff, &error);
+    guarded_alloc(&s.memory[s.out], device, tensor_bytes(&s.tensors[s.out]), 1,
+                  guarded_poison_of(s.tensors[s.out].type), &error);
     s.parts[s.out] = s.memory[s.out].parts[0];
     g_assert_true(sides_judge(&s, &error));
     g_assert_no_error(error);
+    compare_gaps(&s);
     compare_verdicts(&s, 1, "strided");
     sides_clear(&s);
+}
+
+static void test_strided(void)
+{
+    strided_output(keys[0]);
+    strided_output("3-40-40-7x7-8-20-20-4-3x3-2x2-1x1-0-NCHW-FP16-F");
+    strided_output("pool(max)-8-9-11-3x3-8-5-6-2-1x1-2x2-1x1-0-NHWC-NHWC-NHWC-INT8-F");
+    strided_output("pool(average)-24-9-11-3x3-24-5-6-2-1x1-2x2-1x1-0-NCHW-FP64-F");
 }
 
 /* ---- a device that gives wrong answers ---- */
