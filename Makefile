@@ -251,6 +251,13 @@ fuzzed_headers := $(shell sed -n 's/^\#include "\(.*\)"/\1/p' $(wildcard tests/f
 fuzzed := $(wildcard tests/fuzz/*.c solvers/framework/solver.c solvers/framework/target.c \
 	$(patsubst %,%*.c,$(filter-out solvers/framework/,$(sort $(dir $(fuzzed_headers))))))
 $(call objects,$(fuzzed)): private sanitize := $(call sanitize_with,$(SANITIZE))
+
+# Two thirds of the time that such a compilation takes go into optimizing. Most files run too little in tests to win
+# that back. Solvers, tests' support, verifying, .sjdb files, the judge of nights and what fuzzers call run up to four
+# times as long without.
+unoptimized := $(filter-out $(fuzzed) tests/support/% coordinator/nights/judge/% worker/verify/% export/sjdb/%,\
+	$(call below,coordinator schema worker export tests,*.c))
+$(call objects,$(unoptimized)): private CFLAGS += -O0
 endif
 
 # Examples are in no archive: their test links the object.
