@@ -239,13 +239,14 @@ static json_t *shown_json(const struct shown *shown, Table *states)
     const struct campaign *campaign = shown->campaign;
     const struct progress *progress = &shown->progress;
     json_t *json = json_pack(
-        "{s:I, s:s, s:s, s:s, s:f, s:f, s:I, s:i, s:o, s:o, s:o, s:b, s:I}", "id",
+        "{s:I, s:s, s:s, s:s, s:f, s:f, s:I, s:i, s:i, s:i, s:o, s:o, s:o, s:b, s:I}", "id",
         (json_int_t)campaign->id, "name", campaign->name, "target", campaign->target, "state",
         campaign->state, "spent_seconds", progress->spent_seconds, "budget_seconds",
-        progress->budget_seconds, "configs_done", (json_int_t)progress->configs_done, "left_out",
-        shown->notes.left_out, "jobs", table_json(states), "failures", table_json(shown->failures),
-        "events", table_json(shown->events), "foreign", campaign_is_foreign(campaign), "priors",
-        (json_int_t)shown->priors);
+        progress->budget_seconds, "configs_done", (json_int_t)progress->configs_done,
+        "ended_by_budget", progress->ended_by_budget, "untried", progress->untried_by_budget,
+        "left_out", shown->notes.left_out, "jobs", table_json(states), "failures",
+        table_json(shown->failures), "events", table_json(shown->events), "foreign",
+        campaign_is_foreign(campaign), "priors", (json_int_t)shown->priors);
     json_t *networks = json_array();
     for (char **network = shown->networks; *network; network++)
         json_array_append_new(networks, json_string(*network));

@@ -65,7 +65,8 @@ GOptionEntry *request_options(struct request *request)
          STRATEGIES(STRATEGY_HELP) "default: " REQUEST_DEFAULT_STRATEGY, "S"},
         {"seed", 0, 0, G_OPTION_ARG_INT64, &request->seed, "seed of the search (0)", "S"},
         {"budget", 'b', 0, G_OPTION_ARG_DOUBLE, &request->budget_seconds,
-         "working time in seconds, 0 for no limit; every job's first round is measured in any case",
+         "working time in seconds, 0 for no limit; once it is spent, each problem without a winner gets one config, and "
+         "all other jobs end",
          "SECONDS"},
         {"final-seconds", 0, 0, G_OPTION_ARG_DOUBLE, &request->final_seconds,
          "device time for measuring each problem's best configs once more, in turns, to ship that result; 0: ship what "

@@ -42,7 +42,7 @@ bool watch_init(struct watch *watch, Store *store, int64_t campaign, GError **er
         progress_rates_load(store, row->target, &watch->rates);
         g_autoptr(GArray) first =
             first_rounds_list(jobs, row, &target, watch->rates.eval_seconds, &watch->goal.configs);
-        watch->goal.first_configs = first_rounds_configs(first);
+        watch->goal.leader_configs = first_rounds_problems(first);
     }
     if (row)
         campaign_free(row);

@@ -54,6 +54,14 @@ int64_t first_rounds_configs(const GArray *rounds)
     return configs;
 }
 
+int64_t first_rounds_problems(const GArray *rounds)
+{
+    g_autoptr(GHashTable) problems = problem_table_new(NULL);
+    for (guint i = 0; i < rounds->len; i++)
+        g_hash_table_add(problems, (gpointer)round_at(rounds, i)->problem);
+    return g_hash_table_size(problems);
+}
+
 /* ---- suggestions that fit the budget ---- */
 
 /* Returns the solver whose jobs weigh most among the problems that have no chosen solver yet. NULL
@@ -229,16 +237,19 @@ char *first_rounds_advice(const GArray *rounds, const struct campaign *campaign,
     double left = MAX(campaign->budget_seconds - campaign->spent_seconds, 0);
     if (campaign->budget_seconds <= 0 || campaign->build_only || seconds <= left + 1)
         return NULL;
+    int64_t problems = first_rounds_problems(rounds);
     g_autofree char *budget = when_duration(left);
     g_autofree char *duration = about(seconds);
+    g_autofree char *leaders = about((double)problems * config_seconds);
     GString *text = g_string_new(NULL);
     g_string_append_printf(
         text,
         "the budget %s %s, and the first rounds of %u jobs take %s (%" G_GINT64_FORMAT
-        " configs of %.2f s, %s).\nThey are measured in any case%s, so that each "
-        "problem gets a winner. Instead of that:\n",
+        " configs of %.2f s, %s).\nOnce it is spent, each problem without a winner gets one "
+        "config of its most promising solver (%" G_GINT64_FORMAT
+        " problems: %s in all)%s, and all other jobs end. Instead of that:\n",
         campaign->spent_seconds > 0 ? "has left" : "is", budget, rounds->len, duration, configs,
-        config_seconds, is_guess ? "a guess" : "as measured here before",
+        config_seconds, is_guess ? "a guess" : "as measured here before", problems, leaders,
         campaign->deadline_unix ? " until the deadline" : "");
     offer_budget(text, campaign->spent_seconds + seconds);
     offer_configs(text, rounds, configs, config_seconds);

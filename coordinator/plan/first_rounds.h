@@ -1,7 +1,6 @@
 /*
- * The cost of a campaign's first rounds. Every job's first round is measured whatever the budget,
- * so the user hears before the work begins that a small budget will be overrun, and which options
- * would fit it.
+ * The cost of a campaign's first rounds. A budget may end before all jobs had theirs: then the jobs that have not begun end
+ * untried, and each problem gets one verified config. The user hears that before the work begins, and which options would do.
  */
 #ifndef COORDINATOR_PLAN_FIRST_ROUNDS_H
 #define COORDINATOR_PLAN_FIRST_ROUNDS_H
@@ -25,6 +24,8 @@ struct first_round {
 GArray *first_rounds_list(const GPtrArray *jobs, const struct campaign *campaign,
                           const struct target *target, double eval_seconds, int64_t *evaluations);
 int64_t first_rounds_configs(const GArray *rounds);
+/* The number of different problems among them. */
+int64_t first_rounds_problems(const GArray *rounds);
 
 /* Returns a message on how long the first rounds take and what would fit, or NULL when they fit
  * the budget's rest or there is no budget. config_seconds: working time of a config, measured by

@@ -56,6 +56,11 @@ static bool is_over(const struct progress *progress)
     return progress->done + progress->failed >= progress->jobs;
 }
 
+static bool is_spent(const struct progress *progress)
+{
+    return progress->budget_seconds > 0 && progress->spent_seconds >= progress->budget_seconds;
+}
+
 /* Returns how many configs are done. A config that is built and waits to be measured counts
  * half; in a build-only campaign a built config is done. */
 static double configs_over(const struct progress *progress)
@@ -81,11 +86,13 @@ static double time_left(const struct progress *progress, const struct progress_g
 {
     double done = configs_over(progress);
     double all = MAX((double)goal->configs - done, 0) * config_seconds;
-    double first =
-        MAX((double)(goal->first_configs + goal->counted_done) - done, 0) * config_seconds;
+    double needed = MAX((double)(goal->leader_configs + goal->counted_done) - done, 0);
+    if (is_spent(progress))
+        needed = MIN(needed, progress->jobs - progress->done - progress->failed);
     double left = progress->budget_seconds <= 0
                       ? all
-                      : MIN(all, MAX(progress->budget_seconds - progress->spent_seconds, first));
+                      : MIN(all, MAX(progress->budget_seconds - progress->spent_seconds,
+                                     needed * config_seconds));
     left += finals_time(progress, config_seconds);
     return progress->has_deadline ? MIN(left, MAX(progress->deadline_seconds, 0)) : left;
 }
@@ -128,7 +135,8 @@ double progress_farm_eta(const struct farm_campaign *c)
     };
     const struct progress_goal goal = {
         .configs = c->jobs * rounds * c->round_configs,
-        .first_configs = c->jobs * c->round_configs,
+        .leader_configs = is_spent(&progress) ? c->jobs - c->done - c->failed : 0,
+        .counted_done = progress.configs_done,
     };
     return strcmp(c->state, "active") == 0 ? progress_eta(&progress, &goal) / MAX(c->workers, 1)
                                            : NAN;
@@ -147,11 +155,9 @@ int progress_pause_ms(const struct progress *progress, double reading_seconds)
 /* Puts the time left first, since a narrow terminal cuts the end of the line. */
 static void append_time_left(GString *text, const struct progress *progress, double eta)
 {
-    bool spent =
-        progress->budget_seconds > 0 && progress->spent_seconds >= progress->budget_seconds;
     if (!isfinite(eta) || is_over(progress))
         return;
-    if (spent && eta < 1) {
+    if (is_spent(progress) && eta < 1) {
         g_string_append(text, "finishing what was begun: ");
         return;
     }
@@ -167,6 +173,9 @@ char *progress_text(const struct progress *progress, int64_t configs_total, doub
                            progress->jobs);
     if (progress->failed > 0)
         g_string_append_printf(text, " (%d failed)", progress->failed);
+    if (progress->untried_by_budget > 0)
+        g_string_append_printf(text, ", %d of them ended untried by the budget",
+                               progress->untried_by_budget);
     g_string_append_printf(text, ", kernels %" G_GINT64_FORMAT, progress->kernels_built);
     int64_t configs = progress->configs_done + (progress->build_only ? progress->configs_open : 0);
     g_string_append_printf(text, ", configs %" G_GINT64_FORMAT, configs);

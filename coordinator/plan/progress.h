@@ -22,19 +22,17 @@ void progress_rates_load(Store *store, const char *target, struct progress_rates
  * many build processes at a time. */
 double progress_config_seconds(const struct progress_rates *rates, int children);
 
-/* How many configs a campaign has to measure at most. Workers claim jobs with the fewest rounds
- * first, so first rounds are done before any other. */
+/* How many configs a campaign has to measure at most. */
 struct progress_goal {
     /* evaluations of all jobs, those of configs that are measured again included */
     int64_t configs;
-    /* the part of `configs` that is in first rounds still to come: they are measured whatever
-     * the budget */
-    int64_t first_configs;
+    /* the part of `configs` that is measured whatever the budget: one for each problem without any */
+    int64_t leader_configs;
     int64_t counted_done; /* how many configs were done when these numbers were counted */
 };
 
 /* Returns the seconds that the remaining work takes: that of all configs, or the rest of the budget if it is less, but
- * never less than the first rounds; then the second measurements of all problems; and no longer than until the
+ * never less than one config for each problem without any; then the second measurements of all problems; and no longer than until the
  * deadline. children: build processes at a time. */
 double progress_estimate(const struct progress *progress, const struct progress_goal *goal,
                          const struct progress_rates *rates, int children);
@@ -54,7 +52,7 @@ double progress_farm_eta(const struct farm_campaign *campaign);
  * part of the server's work; but never more than a minute, or beyond the deadline. */
 int progress_pause_ms(const struct progress *progress, double reading_seconds);
 
-/* One line: "about 3 min left: jobs 12 of 23 (1 failed), kernels 140, configs 120 of 276, worked 2
+/* One line: "about 3 min left: jobs 12 of 23 (1 failed), 9 of them ended untried by the budget, kernels 140, configs 120 of 276, worked 2
  * min of 10 min". Kernels are compiled before the first config of a round is measured. An eta of
  * NAN and a total of 0 are left out. Free with g_free(). */
 char *progress_text(const struct progress *progress, int64_t configs_total, double eta);

@@ -96,7 +96,8 @@ static char *find_reason(const struct evidence *evidence, const struct job_row *
         return reason_text(rejection->failure, rejection->detail);
     if (g_strcmp0(job->state, "failed") == 0)
         return reason_text(job->failure, job->detail);
-    return g_strdup("not measured");
+    return g_strdup(job->by_budget ? "not measured: the campaign's budget was spent"
+                                   : "not measured");
 }
 
 /* Returns the default config of the job's solver. NULL if the job has another revision, whose

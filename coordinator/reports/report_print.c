@@ -196,19 +196,27 @@ static void print_search_ends(const struct progress *progress, FILE *out)
             fprintf(out, "  %6d %s\n", progress->search_ends[end],
                     search_end_text((enum search_end)end));
     if (progress->ended_by_budget > 0)
-        fprintf(out, "  %6d %s\n", progress->ended_by_budget, BUDGET_END_TEXT);
+        fprintf(out, "  %6d %s", progress->ended_by_budget, BUDGET_END_TEXT);
+    if (progress->untried_by_budget > 0)
+        fprintf(out, "; %d of them tried no config", progress->untried_by_budget);
+    if (progress->ended_by_budget > 0)
+        fputc('\n', out);
 }
 
 static void print_work(const struct report *report, FILE *out)
 {
     const struct progress *progress = &report->progress;
     g_autofree char *spent = when_duration(progress->spent_seconds);
+    g_autofree char *untried = progress->untried_by_budget > 0
+                                   ? g_strdup_printf(", %d ended untried: the budget was spent",
+                                                     progress->untried_by_budget)
+                                   : NULL;
     fprintf(
         out,
-        "Work: %d jobs (%d done, %d failed), %d with results taken over from earlier campaigns; "
+        "Work: %d jobs (%d done, %d failed%s), %d with results taken over from earlier campaigns; "
         "%" G_GINT64_FORMAT " kernels compiled, %s\n",
-        progress->jobs, progress->done, progress->failed, report->reused, progress->kernels_built,
-        spent);
+        progress->jobs, progress->done - progress->untried_by_budget, progress->failed,
+        untried ? untried : "", report->reused, progress->kernels_built, spent);
     if (report->origins.configs > 0)
         fprintf(out,
                 "%" G_GINT64_FORMAT
@@ -469,9 +477,10 @@ static json_t *search_ends_json(const struct progress *progress)
 static json_t *work_json(const struct report *report)
 {
     const struct progress *progress = &report->progress;
-    return json_pack("{s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:f, s:o}", "jobs", progress->jobs,
-                     "done", progress->done, "failed", progress->failed, "reused", report->reused,
-                     "configs_taken", (json_int_t)report->origins.configs, "kernels_built",
+    return json_pack("{s:i, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:f, s:o}", "jobs", progress->jobs,
+                     "done", progress->done, "untried", progress->untried_by_budget, "failed",
+                     progress->failed, "reused", report->reused, "configs_taken",
+                     (json_int_t)report->origins.configs, "kernels_built",
                      (json_int_t)progress->kernels_built, "configs_done",
                      (json_int_t)progress->configs_done, "spent_seconds", progress->spent_seconds,
                      "search_ends", search_ends_json(progress));

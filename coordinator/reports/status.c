@@ -27,6 +27,7 @@ static const struct table_column campaign_columns[] = {
     {"workers", "workers", TABLE_INT, 0},
     {"worked s", "spent_seconds", TABLE_NUMBER, 0},
     {"budget s", "budget_seconds", TABLE_NUMBER, 0},
+    {"untried", "jobs_untried", TABLE_INT, 0},
     {"left", "left", TABLE_TEXT, 0},
     {"deadline in", "deadline_in", TABLE_TEXT, 0},
     {NULL, "deadline_seconds", TABLE_NUMBER, 0},
@@ -49,6 +50,7 @@ static Table *farm_campaigns(const struct farm_state *farm)
         table_int(table, campaign->workers);
         table_number(table, campaign->spent_seconds);
         table_number(table, campaign->budget_seconds);
+        table_int(table, campaign->untried);
         cell_duration(table, eta);
         double until = campaign->has_deadline ? campaign->deadline_seconds : NAN;
         if (until <= 0)

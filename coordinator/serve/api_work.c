@@ -220,7 +220,10 @@ static json_t *search_ends_json(const struct progress *progress)
     for (int end = SEARCH_GOES_ON + 1; end < SEARCH_END_COUNT; end++)
         append_end(list, search_end_name((enum search_end)end),
                    search_end_text((enum search_end)end), progress->search_ends[end]);
-    append_end(list, "budget", "the campaign's budget was spent", progress->ended_by_budget);
+    append_end(list, "budget", "the campaign's budget was spent",
+               progress->ended_by_budget - progress->untried_by_budget);
+    append_end(list, "budget_untried", "the campaign's budget was spent before they tried a config",
+               progress->untried_by_budget);
     return list;
 }
 

@@ -589,7 +589,8 @@ int command_tune(int argc, char **argv)
         .summary =
             "Imports the files' problems, tunes them on this machine, exports the results and "
             "reports the gain. It may be stopped at any time; the same command goes on where it was. "
-            "The budget is 600 s unless one is given; every job's first round is measured in any case. "
+            "The budget is 600 s unless one is given. Once it is spent, each problem without a winner gets one "
+            "config of its most promising solver, and all other jobs end; a larger budget lets them go on. "
             "At a deadline it ends and exports the results so far.",
         .example = "skipjack tune resnet50-v1.5 --budget 900 -o tuned",
         .options = options,

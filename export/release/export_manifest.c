@@ -25,6 +25,7 @@ void export_add_completeness(json_t *object, const struct completeness *complete
     json_object_set_new(object, "complete", json_boolean(completeness_is_whole(completeness)));
     json_object_set_new(object, "jobs", json_integer(completeness->jobs));
     json_object_set_new(object, "jobs_ended", json_integer(completeness->ended));
+    json_object_set_new(object, "jobs_untried", json_integer(completeness->untried));
     json_object_set_new(object, "without_winner", json_integer(completeness->without_winner));
     if (named) {
         json_t *list = json_array();

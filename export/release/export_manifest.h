@@ -5,7 +5,7 @@
 #include "export/release/export.h"
 #include "export/release/export_spool.h"
 
-/* Adds the members complete, jobs, jobs_ended and without_winner to `object`; if `named`, also
+/* Adds the members complete, jobs, jobs_ended, jobs_untried and without_winner to `object`; if `named`, also
  * problems_without_winner, the keys. */
 void export_add_completeness(json_t *object, const struct completeness *completeness, bool named);
 /* Returns the member "part", a new reference: the options of the wish that say which results were

@@ -35,13 +35,16 @@ static bool count_jobs(Store *store, const struct campaign *campaign, const char
     g_autoptr(StoreRows) rows =
         store_read(store, error,
                    "SELECT jsonb_build_object('jobs', count(*), 'ended', count(*)"
-                   " FILTER (WHERE j.state IN ('done', 'failed'))) FROM job_rows j WHERE" OF_PART,
+                   " FILTER (WHERE j.state IN ('done', 'failed')), 'untried', count(*)"
+                   " FILTER (WHERE j.state = 'done' AND j.by_budget AND j.round_no = 0))"
+                   " FROM job_rows j WHERE" OF_PART,
                    "lss", campaign->id, network, tag);
     if (rows == NULL)
         return false;
     g_autoptr(StoreJson) object = store_row_json(rows, 0);
     completeness->jobs = (int)json_member_int(object, "jobs");
     completeness->ended = (int)json_member_int(object, "ended");
+    completeness->untried = (int)json_member_int(object, "untried");
     return true;
 }
 

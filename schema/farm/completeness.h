@@ -17,6 +17,7 @@
 
 struct completeness {
     int jobs, ended; /* done or failed */
+    int untried; /* of the ended jobs: those that the campaign's budget ended before they tried a config */
     /* Problems without a verified config (in a build-only campaign: without a finished job),
      * including those that no solver serves. */
     int without_winner;

@@ -57,6 +57,7 @@ static gpointer read_campaign(const json_t *object)
     row->workers = (int)json_member_int(object, "workers");
     row->spent_seconds = json_member_double(object, "spent");
     row->budget_seconds = json_member_double(object, "budget_seconds");
+    row->untried = json_member_int(object, "untried");
     row->finals_left = json_member_int(object, "finals_left");
     row->final_seconds = json_member_double(object, "final_seconds");
     row->age_seconds = json_member_double(object, "age");
@@ -145,7 +146,7 @@ static const char campaigns_sql[] =
     "  THEN '" CAMPAIGN_OVERDUE "' ELSE c.state::text END,"
     " 'deadline_seconds', extract(epoch FROM c.deadline - clock_timestamp()),"
     " 'target', c.target, 'configs_limit', c.configs_limit, 'round_configs', c.round_configs,"
-    " 'budget_seconds', c.budget_seconds, 'spent', spent_seconds(c.id), 'ends', e.ends,"
+    " 'budget_seconds', c.budget_seconds, 'spent', spent_seconds(c.id), 'ends', e.ends, 'untried', e.untried,"
     " 'final_seconds', c.final_seconds, 'finals_left', finals_left(c, (b.ready + b.building + b.built + b.evaluating)::bigint),"
     " 'age', extract(epoch FROM now() - c.created_at))"
     " FROM campaigns c"
@@ -158,9 +159,11 @@ static const char campaigns_sql[] =
     "  coalesce(max(s.round_no), 0) AS highest_round, count(DISTINCT s.worker_id) AS workers"
     "  FROM (SELECT o.state, o.round_no, o.worker_id, cardinality(o.job_ids) AS n"
     "        FROM bundles o WHERE o.campaign_id = c.id) AS s) AS b"
-    " CROSS JOIN LATERAL (SELECT coalesce(jsonb_object_agg(f.failure, f.count), '{}') AS ends"
-    "  FROM (SELECT j.failure, count(*) FROM job_ends j WHERE j.campaign_id = c.id"
-    "        GROUP BY j.failure) AS f) AS e"
+    " CROSS JOIN LATERAL (SELECT coalesce(jsonb_object_agg(f.failure, f.count), '{}') AS ends,"
+    "  coalesce(sum(f.untried), 0) AS untried"
+    "  FROM (SELECT j.failure, count(*), count(*) FILTER (WHERE j.by_budget AND j.rounds = 0"
+    "         AND j.state = 'done') AS untried"
+    "        FROM job_ends j WHERE j.campaign_id = c.id GROUP BY j.failure) AS f) AS e"
     " WHERE c.state IN ('active', 'paused') ORDER BY c.id";
 
 /* Idle workers send a heartbeat every 15 s. A worker counts as lost when it was silent for 60 s and for longer

@@ -16,6 +16,8 @@ struct farm_campaign {
     int64_t id;
     char *name, *state, *target; /* state as in struct campaign */
     int64_t jobs, ready, building, built, evaluating, done, failed;
+    int64_t
+        untried; /* of the done jobs: those that the campaign's budget ended before they tried a config */
     int64_t failures[FAILURE_COUNT]; /* of failed jobs */
     /* Sum over the open jobs of the rounds that each has finished. */
     int64_t rounds_behind;

@@ -87,13 +87,23 @@ static int compare_plans(gconstpointer a, gconstpointer b, gpointer data)
     return (left > right) - (left < right);
 }
 
-/* Pointers to the plans, the highest priority first. */
+/* Pointers to the plans: first the most promising plan of each problem, then all others, each part with the highest
+ * priority first. So a budget or a deadline that ends the campaign early still finds a config for most problems. */
 static GPtrArray *plans_in_order(const struct job_plan *jobs, int count)
 {
     GPtrArray *order = g_ptr_array_sized_new((guint)count);
+    g_autoptr(GPtrArray) others = g_ptr_array_new();
+    g_autoptr(GPtrArray) sorted = g_ptr_array_sized_new((guint)count);
+    g_autoptr(GHashTable) led = problem_table_new(NULL);
     for (int i = 0; i < count; i++)
-        g_ptr_array_add(order, (gpointer)&jobs[i]);
-    g_ptr_array_sort_with_data(order, compare_plans, NULL);
+        g_ptr_array_add(sorted, (gpointer)&jobs[i]);
+    g_ptr_array_sort_with_data(sorted, compare_plans, NULL);
+    for (guint i = 0; i < sorted->len; i++) {
+        const struct job_plan *plan = sorted->pdata[i];
+        g_ptr_array_add(g_hash_table_add(led, (gpointer)&plan->problem) ? order : others,
+                        (gpointer)plan);
+    }
+    g_ptr_array_extend(order, others, NULL, NULL);
     return order;
 }
 
@@ -395,6 +405,7 @@ static void read_progress(const json_t *object, struct progress *progress)
         .has_deadline = json_is_number(json_object_get(object, "deadline_seconds")),
         .deadline_seconds = json_member_double(object, "deadline_seconds"),
         .ended_by_budget = (int)json_member_int(object, "budget_ended"),
+        .untried_by_budget = (int)json_member_int(object, "untried"),
     };
     for (int end = SEARCH_GOES_ON + 1; end < SEARCH_END_COUNT; end++)
         progress->search_ends[end] = (int)json_member_int(json_object_get(object, "search_ends"),
@@ -403,35 +414,37 @@ static void read_progress(const json_t *object, struct progress *progress)
 
 bool store_progress(Store *store, int64_t campaign, struct progress *progress, GError **error)
 {
-    g_autoptr(StoreRows) rows =
-        store_read(store, error,
-                   "SELECT to_jsonb(j) || to_jsonb(r) || jsonb_build_object("
-                   " 'spent_seconds', spent_seconds(c.id), 'budget_seconds', c.budget_seconds,"
-                   " 'build_only', c.build_only, 'final_seconds', c.final_seconds, 'finals_left',"
-                   " finals_left(c, j.jobs - j.done - j.failed), 'deadline_seconds',"
-                   " extract(epoch FROM c.deadline - clock_timestamp()))"
-                   " FROM campaigns c CROSS JOIN LATERAL (SELECT count(*) AS jobs,"
-                   "  count(*) FILTER (WHERE state = 'done') AS done,"
-                   "  count(*) FILTER (WHERE state = 'failed') AS failed,"
-                   "  count(*) FILTER (WHERE state = 'ready') AS ready,"
-                   "  count(*) FILTER (WHERE state = 'building') AS building,"
-                   "  count(*) FILTER (WHERE state = 'built') AS built,"
-                   "  count(*) FILTER (WHERE state = 'evaluating') AS evaluating,"
-                   "  count(*) FILTER (WHERE by_budget) AS budget_ended, jsonb_build_object("
-                   "   'tries', count(*) FILTER (WHERE search_end = 'tries'),"
-                   "   'seconds', count(*) FILTER (WHERE search_end = 'seconds'),"
-                   "   'space', count(*) FILTER (WHERE search_end = 'space'),"
-                   "   'gain', count(*) FILTER (WHERE search_end = 'gain')) AS search_ends"
-                   "  FROM job_rows WHERE campaign_id = c.id) AS j"
-                   " CROSS JOIN LATERAL (SELECT coalesce(sum(evaluated), 0) AS evaluated,"
-                   "  coalesce(sum(pending) FILTER (WHERE is_open), 0) AS pending,"
-                   "  coalesce(sum(evaluated) FILTER (WHERE fence <= 0), 0) AS taken,"
-                   "  coalesce(sum(round_rows.kernels), 0) AS kernels,"
-                   "  coalesce(sum(total_build_seconds), 0) AS compile_seconds,"
-                   "  coalesce(sum(total_eval_seconds), 0) AS eval_seconds"
-                   "  FROM round_rows WHERE campaign_id = c.id) AS r"
-                   " WHERE c.id = $1",
-                   "l", campaign);
+    g_autoptr(StoreRows) rows = store_read(
+        store, error,
+        "SELECT to_jsonb(j) || to_jsonb(r) || jsonb_build_object("
+        " 'spent_seconds', spent_seconds(c.id), 'budget_seconds', c.budget_seconds,"
+        " 'build_only', c.build_only, 'final_seconds', c.final_seconds, 'finals_left',"
+        " finals_left(c, j.jobs - j.done - j.failed), 'deadline_seconds',"
+        " extract(epoch FROM c.deadline - clock_timestamp()))"
+        " FROM campaigns c CROSS JOIN LATERAL (SELECT count(*) AS jobs,"
+        "  count(*) FILTER (WHERE state = 'done') AS done,"
+        "  count(*) FILTER (WHERE state = 'failed') AS failed,"
+        "  count(*) FILTER (WHERE state = 'ready') AS ready,"
+        "  count(*) FILTER (WHERE state = 'building') AS building,"
+        "  count(*) FILTER (WHERE state = 'built') AS built,"
+        "  count(*) FILTER (WHERE state = 'evaluating') AS evaluating,"
+        "  count(*) FILTER (WHERE by_budget) AS budget_ended,"
+        "  count(*) FILTER (WHERE by_budget AND state = 'done' AND round_no = 0) AS untried,"
+        "  jsonb_build_object("
+        "   'tries', count(*) FILTER (WHERE search_end = 'tries'),"
+        "   'seconds', count(*) FILTER (WHERE search_end = 'seconds'),"
+        "   'space', count(*) FILTER (WHERE search_end = 'space'),"
+        "   'gain', count(*) FILTER (WHERE search_end = 'gain')) AS search_ends"
+        "  FROM job_rows WHERE campaign_id = c.id) AS j"
+        " CROSS JOIN LATERAL (SELECT coalesce(sum(evaluated), 0) AS evaluated,"
+        "  coalesce(sum(pending) FILTER (WHERE is_open), 0) AS pending,"
+        "  coalesce(sum(evaluated) FILTER (WHERE fence <= 0), 0) AS taken,"
+        "  coalesce(sum(round_rows.kernels), 0) AS kernels,"
+        "  coalesce(sum(total_build_seconds), 0) AS compile_seconds,"
+        "  coalesce(sum(total_eval_seconds), 0) AS eval_seconds"
+        "  FROM round_rows WHERE campaign_id = c.id) AS r"
+        " WHERE c.id = $1",
+        "l", campaign);
     if (rows == NULL)
         return false;
     if (PQntuples(rows) == 0) {

@@ -70,8 +70,7 @@ struct job_plan {
     const char *provider, *algorithm;
     bool dynamic, tunable;
     bool searches; /* the solver brings its own search */
-    /* Order of claims among jobs of the same round number: the highest first. It is the job's
-     * expected weight. */
+    /* The job's expected weight: its solver leads the problem if no other job of the problem has more. */
     double priority;
     int multiplicity;
     const struct job_cause *cause; /* in a night's campaign; else NULL */
@@ -82,7 +81,8 @@ struct campaign_note {
     char *detail;
 };
 /* Inserts the campaign, its jobs and notes (struct campaign_note *, or NULL) in one transaction and sets
- * campaign->id. Jobs are numbered by their priority, equal ones in the order given.
+ * campaign->id. Jobs are numbered in the order in which their first rounds are claimed: first the job of the highest priority
+ * of each problem, then all others; within each part by priority, equal ones in the order given.
  *
  * A job takes over the rounds and results of a finished job, and starts as done, if both have the same problem,
  * solver revision, hash, target, workspace limit, strategy, seed and configs_limit, and the finished job was measured
@@ -135,9 +135,9 @@ struct progress {
     double deadline_seconds;
     double compile_seconds, eval_seconds; /* sums */
     bool build_only; /* built jobs are done; their configs stay in configs_open */
-    /* Jobs by what ended their search (but for SEARCH_GOES_ON, and for jobs of older programs), and those that the
-     * campaign's budget ended. */
-    int search_ends[SEARCH_END_COUNT], ended_by_budget;
+    /* Jobs by what ended their search (but for SEARCH_GOES_ON, and for jobs of older programs); those that the
+     * campaign's budget ended, and how many of these never began: they count as done, but have no config. */
+    int search_ends[SEARCH_END_COUNT], ended_by_budget, untried_by_budget;
     int64_t finals_left;  /* problems that are still to be measured a second time, at most */
     double final_seconds; /* the device time that each of these may take */
 };

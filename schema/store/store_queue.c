@@ -173,6 +173,7 @@ enum claim_column {
     ROUNDS,
     WISH,
     DEADLINE, /* seconds since 1970, empty for none */
+    SPENT,
 };
 
 static const char claim_sql[] =
@@ -321,6 +322,7 @@ static struct job *read_job(const Store *store, const StoreRows *rows, int row)
     job->strategy = g_strdup(campaign->strategy);
     job->seed = campaign->seed;
     job->deadline_unix = claimed_id(rows, row, DEADLINE);
+    job->budget_spent = strcmp(PQgetvalue(rows, row, SPENT), "t") == 0;
     job->configs_limit = campaign->configs_limit;
     job->round_configs = campaign->round_configs;
     job->search_seconds = campaign->search_seconds;

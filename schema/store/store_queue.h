@@ -33,6 +33,7 @@ struct job {
     char *strategy;
     int64_t seed;
     int64_t deadline_unix; /* deadline of the campaign, Unix seconds; 0 for none */
+    bool budget_spent;     /* the campaign's budget was spent when the job was claimed */
     int configs_limit, round_configs;
     double search_seconds, min_gain; /* as in struct campaign */
     bool build_only;
@@ -77,8 +78,8 @@ struct claim {
 /* Claims up to `batch` jobs: the lowest round first, then the highest priority. GPtrArray of struct job *, empty if
  * nothing is claimable.
  *
- * A campaign whose budget is spent gives out only first rounds and rounds that measure again; jobs that wait for a
- * later round of their search end. A job with damaged
+ * A campaign whose budget is spent gives out rounds that measure again, and of each problem without a verified config one
+ * job; all other jobs that nobody works on end, done and by_budget. A job with damaged
  * rows is returned with its `damage` set: fail it. A campaign whose jobs the server cannot give out is left out, and
  * store_list_refusals() gives the reason. */
 GPtrArray *store_claim(Store *store, const struct claim *claim, GError **error);

@@ -117,6 +117,12 @@ struct log_about work_about(const struct work *work)
 
 /* ---- search ---- */
 
+/* Once the campaign's budget is spent, it needs one verified config of the problem, so a first round tries one. */
+static int configs_in_round(const struct job *job)
+{
+    return job->budget_spent && job->rounds->len == 0 ? 1 : job->round_configs;
+}
+
 static void work_search(const struct work *work, struct search *search)
 {
     *search = (struct search){
@@ -128,7 +134,7 @@ static void work_search(const struct work *work, struct search *search)
         .configs_limit = work->job->configs_limit,
         .search_seconds = work->job->search_seconds,
         .min_gain = work->job->min_gain,
-        .round_configs = work->job->round_configs,
+        .round_configs = configs_in_round(work->job),
         .prior = work->prior,
         .attempts = work->attempts,
         .rounds = work->job->rounds,

@@ -241,8 +241,8 @@ static GArray *problems_of_plan(const struct autotune *tune, const struct networ
     return problems;
 }
 
-/* For a step of which no config was measured: none was right, none of the solvers asked for serves it, or the budget was
- * spent. The pipeline verifies it where it runs, as it does all steps. */
+/* For a step of which no config was measured: none was right, none of the solvers asked for serves it, or a deadline
+ * passed. The pipeline verifies it where it runs, as it does all steps. */
 static struct choice *stand_in(const struct autotune *tune, const struct plan_step *step,
                                GError **error)
 {

@@ -291,7 +291,9 @@ static const struct field budget_fields[] = {
      .offset = NIGHT(budget.seconds),
      .most = 1e12,
      .standard = "0",
-     .says = "working time of each target's campaign; 0 for no limit"},
+     .says =
+         "working time of each target's campaign, after which each problem without a winner gets one config, and all "
+         "other jobs end; 0 for no limit"},
 };
 static const struct field_object budget_object = {
     .name = "budget",

@@ -402,49 +402,13 @@ BEGIN
         RETURN;
     END IF;
     IF hold_campaign_end(campaign) AND NOT has_open_jobs(campaign) THEN
+        PERFORM open_next_leaders(campaign, NULL)
+        FROM campaigns c WHERE c.id = campaign AND c.budget_seconds > 0 AND c.state <> 'cancelled';
         PERFORM ask_missing_finals(campaign);
         IF has_open_jobs(campaign) THEN
             RETURN;
         END IF;
         UPDATE campaigns SET state = 'done' WHERE id = campaign AND state IN ('active', 'paused');
-    END IF;
-END $$;
-
-CREATE OR REPLACE FUNCTION end_spent_bundles(ending bundles[]) RETURNS void
-LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
-BEGIN
-    DELETE FROM bundles b WHERE b.id = ANY (ARRAY(SELECT e.id FROM unnest(ending) AS e));
-    PERFORM drop_open_rounds(ending[1].campaign_id, array_agg(job), e.round_no)
-    FROM unnest(ending) AS e CROSS JOIN LATERAL unnest(e.job_ids) AS job GROUP BY e.round_no;
-    PERFORM end_bundles(ending, true);
-END $$;
-
--- Ends jobs of a campaign whose budget is spent, if they had their first round.
-CREATE OR REPLACE FUNCTION end_spent_jobs(campaign bigint) RETURNS void
-LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
-DECLARE
-    at_once CONSTANT integer := 1000;
-    b bundles;
-    ending bundles[] := '{}';
-    ended boolean := false;
-BEGIN
-    FOR b IN SELECT * FROM bundles
-             WHERE campaign_id = campaign AND state IN ('ready', 'built') AND round_no > 0
-               AND NOT remeasures
-             FOR UPDATE SKIP LOCKED
-    LOOP
-        ended := true;
-        ending := array_append(ending, b);
-        IF cardinality(ending) = at_once THEN
-            PERFORM end_spent_bundles(ending);
-            ending := '{}';
-        END IF;
-    END LOOP;
-    IF ending <> '{}' THEN
-        PERFORM end_spent_bundles(ending);
-    END IF;
-    IF ended THEN
-        PERFORM settle_campaign(campaign, 0);
     END IF;
 END $$;
 

@@ -19,8 +19,8 @@
 -- measure again, have the price 0: all jobs get their first round before any job gets its
 -- second. Later rounds go by their number; in a campaign whose time is limited, by the seconds
 -- that they take for each ms that they are expected to save (prospects.sql). Once the campaign's
--- budget is spent, jobs that wait for a later round end, and only first rounds and rounds that
--- measure again are claimed.
+-- budget is spent, each problem gets one verified config and no more: claims end the jobs that are
+-- not needed for that (needless_jobs()), and take the others, and rounds that measure again.
 --
 -- Where the reading begins. The worker's last claim from this pool ended in known_campaign
 -- at (from_round, from_position), and this claim goes on there, so it does not read the
@@ -44,7 +44,7 @@ DECLARE
     c campaigns;
     b bundles;
     claimed_campaign bigint;
-    last_round integer;
+    spent boolean;
     wanted integer := batch;
 BEGIN
     UPDATE workers SET beat_at = clock_timestamp(), ended_at = NULL
@@ -62,12 +62,11 @@ BEGIN
                AND worker_lacks(claimer, has_stack, build, target, stack) IS NULL
              ORDER BY priority DESC, CASE WHEN several THEN fair_time(active) END, id
     LOOP
-        last_round := 2147483647;
-        IF c.budget_seconds > 0 AND spent_seconds(c.id) >= c.budget_seconds THEN
-            PERFORM end_spent_jobs(c.id);
-            last_round := 0;
+        spent := is_spent(c);
+        IF spent THEN
+            PERFORM end_later_rounds(c.id);
         END IF;
-        FOR b IN SELECT * FROM claim_bundles(claimer, c.id, from_state, solver_ids, last_round,
+        FOR b IN SELECT * FROM claim_bundles(claimer, c, from_state, solver_ids, spent,
                                              batch, lease, token,
                                              CASE c.id WHEN known_campaign THEN from_round ELSE 0 END,
                                              CASE c.id WHEN known_campaign THEN from_position ELSE 0 END)
@@ -76,7 +75,7 @@ BEGIN
             RETURN NEXT b;
         END LOOP;
         IF wanted = batch AND c.id = known_campaign THEN
-            FOR b IN SELECT * FROM claim_bundles(claimer, c.id, from_state, solver_ids, last_round,
+            FOR b IN SELECT * FROM claim_bundles(claimer, c, from_state, solver_ids, spent,
                                                  batch, lease, token, 0, 0)
             LOOP
                 wanted := wanted - cardinality(b.job_ids);
@@ -85,6 +84,9 @@ BEGIN
         END IF;
         claimed_campaign := CASE WHEN wanted < batch THEN c.id END;
         EXIT WHEN claimed_campaign IS NOT NULL;
+        IF spent THEN
+            PERFORM end_unclaimed_jobs(c, solver_ids);
+        END IF;
         IF NOT has_open_jobs(c.id) THEN
             PERFORM settle_campaign(c.id, 0);
         END IF;
@@ -108,12 +110,16 @@ END $$;
 -- A bundle with strikes has lost a worker before. One job of it is claimed, and no other job
 -- with it, so a job that kills workers takes no other job with it.
 --
--- Rounds after last_round are left out, except bundles that measure again. A bundle to be
--- measured again is left out if the worker may not measure it (is_barred()).
+-- Once the budget is spent (spent), each bundle that is looked at is claimed, or its needless jobs
+-- end: no bundle is looked at twice, so a claim takes as long as before. A claim that has ended jobs for
+-- a second leaves the others to the next one. Before, no more rounds are built than the rest of the budget pays
+-- for (rounds_payable()).
+--
+-- A bundle to be measured again is left out if the worker may not measure it (is_barred()).
 --
 -- Bundles are fetched, and so locked, one by one: a loop over a query would lock ten at once.
-CREATE OR REPLACE FUNCTION claim_bundles(claimer bigint, campaign bigint, from_state job_state,
-                                         solver_ids bigint[], last_round integer, batch integer,
+CREATE OR REPLACE FUNCTION claim_bundles(claimer bigint, c campaigns, from_state job_state,
+                                         solver_ids bigint[], spent boolean, batch integer,
                                          lease double precision, token bigint, from_round integer,
                                          from_position bigint)
 RETURNS SETOF bundles
@@ -121,21 +127,28 @@ LANGUAGE plpgsql ROWS 8
 SET search_path = skipjack, pg_temp SET enable_seqscan = off SET enable_sort = off
 SET enable_bitmapscan = off AS $$
 DECLARE
+    most_at_once CONSTANT integer := 2000;
+    began CONSTANT timestamptz := clock_timestamp();
+    campaign CONSTANT bigint := c.id;
     to_state job_state := CASE from_state WHEN 'ready' THEN 'building' ELSE 'evaluating' END;
     from_price double precision := CASE from_round WHEN 0 THEN 0 ELSE 1e-300 END;
     waiting CURSOR FOR
         SELECT * FROM bundles
         WHERE campaign_id = campaign AND state = from_state
           AND (price, position) >= (from_price, CASE from_round WHEN 0 THEN from_position ELSE 0 END)
-          AND (round_no <= last_round OR remeasures) AND solver_id = ANY (solver_ids)
+          AND solver_id = ANY (solver_ids)
           AND NOT (remeasures AND from_state = 'built'
                    AND is_barred(claimer, campaign, job_ids[1], round_no))
         ORDER BY price, position FOR UPDATE SKIP LOCKED;
     b bundles;
     taken bundles;
-    wanted integer := batch;
-    reprices boolean := from_state = 'ready'
-        AND (SELECT is_limited(c) FROM campaigns c WHERE c.id = campaign);
+    reprices boolean := from_state = 'ready' AND is_limited(c) AND NOT spent;
+    payable bigint := CASE WHEN from_state = 'ready' AND NOT spent THEN rounds_payable(c, solver_ids) END;
+    most CONSTANT integer := CASE WHEN payable < batch THEN greatest(payable, 1) ELSE batch END;
+    wanted integer := most;
+    needless bigint[];
+    ending bundles[] := '{}';
+    ended integer := 0;
     price_then double precision;
     repriced boolean := false;
     worth record;
@@ -152,14 +165,30 @@ BEGIN
         FETCH waiting INTO b;
         searched := FOUND AND b.price > 0 AND NOT b.remeasures;
         IF NOT FOUND OR (searched AND (b.price > worth.most_price OR worth.most <= 0)) THEN
-            EXIT WHEN NOT repriced OR wanted < batch;
+            EXIT WHEN NOT repriced OR wanted < most;
             CLOSE waiting;
             reprices := false;
             repriced := false;
             OPEN waiting;
             CONTINUE;
         END IF;
-        EXIT WHEN b.strikes > 0 AND wanted < batch;
+        IF spent AND NOT b.remeasures THEN
+            needless := needless_jobs(c, b, solver_ids);
+            IF needless <> '{}' THEN
+                ending := array_append(ending, take_needless(b, needless));
+                ended := ended + cardinality(needless);
+                IF ended >= most_at_once THEN
+                    PERFORM end_spent_bundles(ending);
+                    ending := '{}';
+                    ended := 0;
+                    EXIT WHEN clock_timestamp() > began + interval '1 second';
+                END IF;
+                b.job_ids := ARRAY(SELECT j FROM unnest(b.job_ids) AS j WHERE j <> ALL (needless));
+                CONTINUE WHEN b.job_ids = '{}';
+            END IF;
+        END IF;
+        EXIT WHEN b.strikes > 0 AND wanted < most;
+        EXIT WHEN payable <= 0 AND NOT b.remeasures;
         IF reprices THEN
             price_then := price_now(b);
             IF price_then > 1.05 * b.price THEN
@@ -197,6 +226,7 @@ BEGIN
         EXIT WHEN wanted <= 0;
     END LOOP;
     CLOSE waiting;
+    PERFORM end_spent_bundles(ending);
 END $$;
 
 -- Returns what a worker needs to know of the jobs that it claimed: quarantined configs
@@ -310,11 +340,12 @@ CREATE OR REPLACE FUNCTION skipjack_work.claim(claimer bigint, build boolean, wa
 RETURNS TABLE (campaign_id bigint, solver_id bigint, round_no integer, "position" bigint,
                strikes smallint, fence bigint, job_id bigint, problem_id bigint,
                best_ms double precision, quarantined json, rounds json, wish json,
-               deadline bigint)
+               deadline bigint, spent boolean)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = skipjack, pg_temp AS $$
 DECLARE
     taken bundles[];
     its_deadline bigint;
+    is_over boolean;
 BEGIN
     PERFORM check_worker(claimer);
     -- A lease lasts a day at most, also if the worker asks for NaN seconds.
@@ -328,9 +359,9 @@ BEGIN
     IF NOT acts_for_all() THEN
         INSERT INTO claimed_campaigns VALUES (claimer, taken[1].campaign_id) ON CONFLICT DO NOTHING;
     END IF;
-    its_deadline := (SELECT extract(epoch FROM c.deadline)::bigint FROM campaigns c
-                     WHERE c.id = taken[1].campaign_id);
-    RETURN QUERY SELECT j.*, its_deadline FROM claimed_jobs(taken, build) AS j;
+    SELECT extract(epoch FROM c.deadline)::bigint, is_spent(c) INTO its_deadline, is_over
+    FROM campaigns c WHERE c.id = taken[1].campaign_id;
+    RETURN QUERY SELECT j.*, its_deadline, is_over FROM claimed_jobs(taken, build) AS j;
 END $$;
 
 -- Gives back the bundles of a claim whose answer was lost. Locking the worker's row

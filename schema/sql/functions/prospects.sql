@@ -153,6 +153,13 @@ BEGIN
         WHERE r.campaign_id = campaign AND r.job_id = i.job_id AND r.number = i.number OFFSET 0) AS b;
 END $$;
 
+-- Devices of the campaign's target whose workers are alive.
+CREATE OR REPLACE FUNCTION devices_of(c campaigns) RETURNS bigint
+LANGUAGE sql STABLE SET search_path = skipjack, pg_temp AS $$
+    SELECT count(*) FROM worker_devices w JOIN workers a ON a.id = w.worker_id
+    WHERE w.target = c.target AND a.ended_at IS NULL AND a.beat_at > clock_timestamp() - interval '2 minutes'
+$$;
+
 -- How many later rounds of a campaign may be under way to its devices, being built or built. While
 -- one round is built, a device evaluates as many as fit into that time: so many must lie
 -- ready, one more is being evaluated next, and one may be late. More would only be
@@ -166,11 +173,38 @@ BEGIN
         FROM (SELECT sum(s.rounds) AS rounds, sum(s.build_seconds) AS build_seconds,
                      sum(s.eval_seconds) AS eval_seconds
               FROM campaign_spent s WHERE s.campaign_id = campaign) AS t,
-             (SELECT count(*) AS devices FROM worker_devices w
-              JOIN workers a ON a.id = w.worker_id
-              JOIN campaigns c ON c.id = campaign AND c.target = w.target
-              WHERE a.ended_at IS NULL AND a.beat_at > clock_timestamp() - interval '2 minutes') AS d
+             (SELECT devices_of(c) AS devices FROM campaigns c WHERE c.id = campaign) AS d
         WHERE t.rounds > 0);
+END $$;
+
+-- How many more rounds a campaign may build before its budget is spent, beside those under way: as many as the rest of the
+-- budget pays for, at the time that a round took so far; until a round was evaluated, two for each device. So little is
+-- under way when the budget ends. NULL, for no limit, without a budget, and while it pays for more than 1,000. What is built
+-- for solvers that the worker lacks (solver_ids) does not count, since it may wait for ever.
+CREATE OR REPLACE FUNCTION rounds_payable(c campaigns, solver_ids bigint[]) RETURNS bigint
+LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp
+SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+DECLARE
+    most CONSTANT integer := 1000;
+    payable double precision;
+BEGIN
+    IF c.budget_seconds <= 0 OR c.build_only THEN
+        RETURN NULL;
+    END IF;
+    SELECT CASE WHEN sum(s.rounds) > 0
+           THEN ceil((c.budget_seconds - sum(s.seconds)) * sum(s.rounds) / greatest(sum(s.seconds), 1e-9)) END
+    INTO payable FROM campaign_spent s WHERE s.campaign_id = c.id;
+    IF payable > most THEN
+        RETURN NULL;
+    END IF;
+    payable := coalesce(payable, 2 * greatest(devices_of(c), 1));
+    RETURN payable - (
+        SELECT coalesce(sum(cardinality(b.job_ids)), 0)
+        FROM unnest('{building, built, evaluating}'::job_state[]) AS s(state)
+        CROSS JOIN LATERAL (
+            SELECT o.job_ids, o.state, o.remeasures, o.solver_id FROM bundles o
+            WHERE o.campaign_id = c.id AND o.state = s.state LIMIT most) AS b
+        WHERE NOT b.remeasures AND (b.state <> 'built' OR b.solver_id = ANY (solver_ids)));
 END $$;
 
 -- The price above which a worker with these solvers builds no later round now, and how many it

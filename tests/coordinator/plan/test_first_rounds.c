@@ -60,7 +60,8 @@ static void what_would_fit_is_offered(void)
     static const char *const said[] = {
         "the budget is 1 min 40 s, and the first rounds of 8 jobs take about 3 min 50 s",
         "(23 configs of 10.00 s, as measured here before)",
-        "They are measured in any case, so that each problem gets a winner",
+        "each problem without a winner gets one config of its most promising solver "
+        "(3 problems: about 30 s in all), and all other jobs end",
         "--budget 230 ",
         "--configs 1 ",
         "the default configs alone, about 1 min 20 s",
@@ -81,7 +82,7 @@ static void a_deadline_is_not_offered_if_one_is_set(void)
 {
     g_autofree char *text = advice(100, 20, 1, 10);
     g_assert_nonnull(strstr(text, "the budget has left 1 min 20 s"));
-    g_assert_nonnull(strstr(text, "in any case until the deadline"));
+    g_assert_nonnull(strstr(text, "in all) until the deadline, and all other jobs end"));
     g_assert_null(strstr(text, "--deadline"));
     /* the total budget needed, with the seconds already spent */
     g_assert_nonnull(strstr(text, "--budget 250 "));
@@ -106,6 +107,7 @@ static void only_first_rounds_to_come_count(void)
     g_autoptr(GArray) first = first_rounds_list(jobs, &campaign, &target, 0, &evaluations);
     g_assert_cmpuint(first->len, ==, 2);
     g_assert_cmpint(first_rounds_configs(first), ==, 2);
+    g_assert_cmpint(first_rounds_problems(first), ==, 1);
     g_assert_cmpint(evaluations, ==, 5);
 }
 

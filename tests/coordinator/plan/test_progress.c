@@ -7,7 +7,7 @@
 
 static const struct progress_rates rates = {
     .compile_seconds = 2, .eval_seconds = 1, .measured = true};
-static const struct progress_goal goal = {.configs = 20, .first_configs = 8};
+static const struct progress_goal goal = {.configs = 20, .leader_configs = 8};
 
 static void the_estimate_is_all_work_or_the_budget(void)
 {
@@ -18,10 +18,12 @@ static void the_estimate_is_all_work_or_the_budget(void)
         {{.jobs = 2}, 40},
         {{.jobs = 2, .budget_seconds = 30}, 30},
         {{.jobs = 2, .budget_seconds = 99}, 40},
-        /* Every job's first round is measured even if the budget is smaller. */
-        {{.jobs = 2, .budget_seconds = 1}, 16},
+        /* One config of each problem is measured even if the budget is smaller. */
+        {{.jobs = 8, .budget_seconds = 1}, 16},
         {{.jobs = 2, .budget_seconds = 30, .spent_seconds = 10, .configs_done = 5}, 20},
-        {{.jobs = 2, .budget_seconds = 9, .spent_seconds = 10, .configs_done = 5}, 6},
+        {{.jobs = 8, .budget_seconds = 9, .spent_seconds = 10, .configs_done = 5}, 6},
+        /* Once it is spent, the jobs that are still open are those of problems without a config. */
+        {{.jobs = 8, .done = 6, .budget_seconds = 9, .spent_seconds = 10, .configs_done = 1}, 4},
         {{.jobs = 2, .done = 1, .failed = 1}, 0},
         /* Two second measurements of 1 s, with 4 configs of 2 s each, on top of the work or of the budget. */
         {{.jobs = 2, .finals_left = 2, .final_seconds = 1}, 40 + 18},
@@ -87,6 +89,11 @@ static void a_spent_budget_says_that_it_is_finishing(void)
     struct progress p = {.jobs = 4, .done = 1, .spent_seconds = 61, .budget_seconds = 60};
     g_autofree char *text = progress_text(&p, 40, 0);
     g_assert_true(g_str_has_prefix(text, "finishing what was begun: jobs 1 of 4"));
+    p.done = 3;
+    p.untried_by_budget = 2;
+    g_autofree char *untried = progress_text(&p, 40, 0);
+    g_assert_nonnull(
+        strstr(untried, "jobs 3 of 4, 2 of them ended untried by the budget, kernels"));
     p.done = 4;
     g_autofree char *over = progress_text(&p, 40, 0);
     g_assert_true(g_str_has_prefix(over, "jobs 4 of 4"));
@@ -101,7 +108,7 @@ static void a_build_only_campaign_counts_built_configs(void)
                                .kernels_built = 9,
                                .spent_seconds = 5,
                                .build_only = true};
-    const struct progress_goal all = {.configs = 40, .first_configs = 40};
+    const struct progress_goal all = {.configs = 40, .leader_configs = 40};
     const struct progress_rates slow = {.compile_seconds = 2, .eval_seconds = 1000};
     g_assert_cmpfloat(progress_eta(&p, &all), ==, 15);
     g_assert_cmpfloat(progress_estimate(&p, &all, &slow, 2), ==, 30);
@@ -140,7 +147,7 @@ static void a_campaign_that_is_slow_to_read_is_read_less_often(void)
 
 static void a_deadline_bounds_the_estimate_and_is_not_slept_through(void)
 {
-    const struct progress_goal work = {.configs = 40, .first_configs = 8};
+    const struct progress_goal work = {.configs = 40, .leader_configs = 8};
     const struct progress_rates a_second = {.eval_seconds = 1};
     struct progress p = {.jobs = 2, .has_deadline = true, .deadline_seconds = 7};
     g_assert_cmpfloat(progress_estimate(&p, &work, &a_second, 1), ==, 7);

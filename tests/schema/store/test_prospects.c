@@ -4,150 +4,16 @@
 #include "schema/store/store_private.h"
 #include "schema/store/store_queue.h"
 #include "solvers/search/expected_gain.h"
-#include "tests/support/farm/queue_farm.h"
+#include "tests/support/farm/planned_farm.h"
 #include "tests/support/farm/scratch_db.h"
 
 #include <locale.h>
 #include <math.h>
 #include <string.h>
 
-static const char *const carried[] = {"ConvTest:1:h1", "ConvOther:1:h1", NULL};
-
-/* A job to plan: a problem by its channels, its multiplicity and solver. */
-struct planned {
-    int64_t channels;
-    int multiplicity;
-    const char *solver;
-};
-
-static void plan_campaign(struct farm *farm, const struct planned *planned, int count,
-                          double budget_seconds)
-{
-    g_autoptr(GError) error = NULL;
-    char name[] = "test", identity[] = "prospects", target[] = "gfx90a68", strategy[] = "random";
-    struct job_plan plans[4] = {0};
-    struct campaign campaign = {.name = name,
-                                .identity = identity,
-                                .target = target,
-                                .strategy = strategy,
-                                .round_configs = 4,
-                                .budget_seconds = budget_seconds};
-    g_assert_cmpint(count, <=, G_N_ELEMENTS(plans));
-    for (int i = 0; i < count; i++) {
-        plans[i] = (struct job_plan){.solver = planned[i].solver,
-                                     .revision = 1,
-                                     .hash = "h1",
-                                     .provider = "test",
-                                     .algorithm = "Direct",
-                                     .tunable = true,
-                                     .priority = 1.0 / (i + 1),
-                                     .multiplicity = planned[i].multiplicity};
-        farm_problem(&plans[i].problem, planned[i].channels);
-    }
-    farm_init(farm, NULL);
-    g_assert_true(store_create_campaign(farm->store, &campaign, plans, count, NULL, NULL, &error));
-    g_assert_no_error(error);
-    farm->campaign = campaign.id;
-}
-
-static struct job *claim_one(struct farm *farm, enum pool pool)
-{
-    g_autoptr(GError) error = NULL;
-    struct claim claim = {.worker = farm->workers[0],
-                          .pool = pool,
-                          .target = "gfx90a68",
-                          .solvers = carried,
-                          .batch = 1,
-                          .lease_seconds = 60};
-    g_autoptr(GPtrArray) jobs = store_claim(farm->store, &claim, &error);
-    g_assert_no_error(error);
-    return jobs->len == 0 ? NULL : g_ptr_array_steal_index(jobs, 0);
-}
-
-/* A round whose configs have these times, 0 for one that gives a wrong result; its first config is the default. */
-struct tries {
-    int number;
-    int count;
-    double ms[5];
-    double seconds; /* that each config takes to evaluate */
-    double build_seconds;
-};
-
-static struct round *make_round(const struct tries *measured)
-{
-    struct round *round = round_new(measured->count);
-    round->number = measured->number;
-    round->stack = g_strdup("clang 15.0.6");
-    for (int i = 0; i < measured->count; i++) {
-        round->configs[i].count = 2;
-        round->outcomes[i].build_seconds = measured->build_seconds;
-        round->configs[i].values[0] = i == 0 ? 0 : measured->number;
-        round->configs[i].values[1] = i;
-        round->kernel_keys[i] = g_strdup_printf("%064d", measured->number * 16 + i);
-    }
-    return round;
-}
-
-static int fastest(const struct tries *measured)
-{
-    int best = -1;
-    for (int i = 0; i < measured->count; i++)
-        if (measured->ms[i] > 0 && (best < 0 || measured->ms[i] < measured->ms[best]))
-            best = i;
-    return best;
-}
-
-static void evaluate(struct round *round, const struct tries *measured)
-{
-    for (int i = 0; i < round->config_count; i++) {
-        double ms = measured->ms[i];
-        round->outcomes[i] = (struct outcome){
-            .failure = ms > 0 ? FAILURE_NONE : FAILURE_WRONG_RESULT,
-            .n = ms > 0 ? 10 : 0,
-            .min_ms = ms,
-            .median_ms = ms,
-            .build_seconds = measured->build_seconds,
-            .eval_seconds = measured->seconds,
-        };
-    }
-}
-
-/* Claims the next job and takes it through a round that measures so. Returns the channels of its problem. */
-static int64_t work(struct farm *farm, const struct tries *measured)
-{
-    g_autoptr(GError) error = NULL;
-    struct job *job = claim_one(farm, POOL_BUILD);
-    g_assert_nonnull(job);
-    struct round *round = make_round(measured);
-    store_built(farm->store, job, round, &error);
-    g_assert_no_error(error);
-    job_free(job);
-    job = claim_one(farm, POOL_EVAL);
-    g_assert_nonnull(job);
-    evaluate(round, measured);
-    int best = fastest(measured);
-    char text[CONFIG_TEXT_MAX] = "";
-    struct kept kept = {0};
-    if (best >= 0) {
-        g_snprintf(text, sizeof text, "%d,%d", round->configs[best].values[0], best);
-        kept = (struct kept){.config = round->configs[best],
-                             .config_text = text,
-                             .kernel_keys = round->kernel_keys[best],
-                             .outcome = round->outcomes[best],
-                             .flops = 1};
-    }
-    store_round(farm->store, job, round, &kept, best >= 0, true,
-                measured->seconds * measured->count, &error);
-    g_assert_no_error(error);
-    int64_t channels = job->problem.c;
-    round_free(round);
-    job_free(job);
-    return channels;
-}
-
 static void expect_next(struct farm *farm, int64_t channels, const char *solver)
 {
-    struct job *job = claim_one(farm, POOL_BUILD);
+    struct job *job = planned_claim(farm, POOL_BUILD);
     g_assert_nonnull(job);
     g_assert_cmpint(job->problem.c, ==, channels);
     g_assert_cmpstr(job->solver, ==, solver);
@@ -166,23 +32,15 @@ static void finish(struct farm *farm, struct job *job)
     job_free(job);
 }
 
-static double number(struct farm *farm, const char *sql)
-{
-    g_autoptr(GError) error = NULL;
-    g_autoptr(StoreRows) rows = store_run(farm->store, &error, sql, "");
-    g_assert_no_error(error);
-    return g_ascii_strtod(PQgetvalue(rows, 0, 0), NULL);
-}
-
 static void test_what_saves_most_for_its_time_goes_first(void)
 {
     struct farm farm;
     const struct planned planned[] = {{8, 1, "ConvTest"}, {16, 1, "ConvTest"}, {24, 8, "ConvTest"}};
-    plan_campaign(&farm, planned, 3, 1e6);
+    planned_init(&farm, planned, 3, 1e6);
     /* 4 ms once; 4 ms once and four times as long to try; 1 ms eight times */
-    work(&farm, &(struct tries){.count = 2, .ms = {4.4, 4}, .seconds = 1});
-    work(&farm, &(struct tries){.count = 2, .ms = {4.4, 4}, .seconds = 4});
-    work(&farm, &(struct tries){.count = 2, .ms = {1.1, 1}, .seconds = 1});
+    planned_work(&farm, &(struct tries){.count = 2, .ms = {4.4, 4}, .seconds = 1});
+    planned_work(&farm, &(struct tries){.count = 2, .ms = {4.4, 4}, .seconds = 4});
+    planned_work(&farm, &(struct tries){.count = 2, .ms = {1.1, 1}, .seconds = 1});
     expect_next(&farm, 24, "ConvTest");
     expect_next(&farm, 8, "ConvTest");
     farm_clear(&farm);
@@ -192,9 +50,9 @@ static void test_without_a_limit_of_time_rounds_go_by_their_number(void)
 {
     struct farm farm;
     const struct planned planned[] = {{8, 1, "ConvTest"}, {16, 100, "ConvTest"}};
-    plan_campaign(&farm, planned, 2, 0);
-    work(&farm, &(struct tries){.count = 2, .ms = {4.4, 4}, .seconds = 1});
-    work(&farm, &(struct tries){.count = 2, .ms = {44, 40}, .seconds = 1});
+    planned_init(&farm, planned, 2, 0);
+    planned_work(&farm, &(struct tries){.count = 2, .ms = {4.4, 4}, .seconds = 1});
+    planned_work(&farm, &(struct tries){.count = 2, .ms = {44, 40}, .seconds = 1});
     expect_next(&farm, 8, "ConvTest");
     expect_next(&farm, 16, "ConvTest");
     farm_clear(&farm);
@@ -205,20 +63,21 @@ static void test_a_job_that_another_solver_left_behind_goes_back(void)
 {
     struct farm farm;
     const struct planned planned[] = {{8, 4, "ConvTest"}, {8, 4, "ConvOther"}, {16, 1, "ConvTest"}};
-    plan_campaign(&farm, planned, 3, 1e6);
-    work(&farm, &(struct tries){.count = 2, .ms = {10.1, 10}, .seconds = 1});
-    work(&farm, &(struct tries){.count = 2, .ms = {10.1, 10.1}, .seconds = 1});
-    work(&farm, &(struct tries){.count = 2, .ms = {4.1, 4}, .seconds = 1});
-    work(&farm, &(struct tries){.number = 1, .count = 3, .ms = {10.1, 1, 9}, .seconds = 1});
-    double before = number(&farm, "SELECT price FROM skipjack.bundles b JOIN skipjack.solvers s"
-                                  " ON s.id = b.solver_id WHERE s.name = 'ConvOther'");
-    double now = number(&farm, "SELECT skipjack.price_now(b) FROM skipjack.bundles b"
-                               " JOIN skipjack.solvers s ON s.id = b.solver_id"
-                               " WHERE s.name = 'ConvOther'");
+    planned_init(&farm, planned, 3, 1e6);
+    planned_work(&farm, &(struct tries){.count = 2, .ms = {10.1, 10}, .seconds = 1});
+    planned_work(&farm, &(struct tries){.count = 2, .ms = {4.1, 4}, .seconds = 1});
+    planned_work(&farm, &(struct tries){.count = 2, .ms = {10.1, 10.1}, .seconds = 1});
+    planned_work(&farm, &(struct tries){.number = 1, .count = 3, .ms = {10.1, 1, 9}, .seconds = 1});
+    double before =
+        planned_number(&farm, "SELECT price FROM skipjack.bundles b JOIN skipjack.solvers s"
+                              " ON s.id = b.solver_id WHERE s.name = 'ConvOther'");
+    double now = planned_number(&farm, "SELECT skipjack.price_now(b) FROM skipjack.bundles b"
+                                       " JOIN skipjack.solvers s ON s.id = b.solver_id"
+                                       " WHERE s.name = 'ConvOther'");
     g_assert_cmpfloat(now, >, 10 * before);
     /* It is not worth its time while better rounds are under way, and it is not lost. */
     for (int i = 0; i < 2; i++) {
-        struct job *job = claim_one(&farm, POOL_BUILD);
+        struct job *job = planned_claim(&farm, POOL_BUILD);
         g_assert_nonnull(job);
         g_assert_cmpstr(job->solver, ==, "ConvTest");
         finish(&farm, job);
@@ -231,9 +90,9 @@ static void test_a_problem_without_a_right_config_goes_before_all(void)
 {
     struct farm farm;
     const struct planned planned[] = {{8, 100, "ConvTest"}, {16, 1, "ConvTest"}};
-    plan_campaign(&farm, planned, 2, 1e6);
-    work(&farm, &(struct tries){.count = 2, .ms = {100, 110}, .seconds = 1});
-    work(&farm, &(struct tries){.count = 2, .ms = {0, 0}, .seconds = 1});
+    planned_init(&farm, planned, 2, 1e6);
+    planned_work(&farm, &(struct tries){.count = 2, .ms = {100, 110}, .seconds = 1});
+    planned_work(&farm, &(struct tries){.count = 2, .ms = {0, 0}, .seconds = 1});
     expect_next(&farm, 16, "ConvTest");
     farm_clear(&farm);
 }
@@ -242,12 +101,12 @@ static void test_a_default_that_every_round_measures_is_one_try(void)
 {
     struct farm farm;
     const struct planned planned[] = {{8, 1, "ConvTest"}};
-    plan_campaign(&farm, planned, 1, 1e6);
-    work(&farm, &(struct tries){.count = 3, .ms = {2, 3, 0}, .seconds = 1});
-    work(&farm, &(struct tries){.number = 1, .count = 3, .ms = {2.1, 4, 5}, .seconds = 1});
-    g_assert_cmpfloat(number(&farm, PROSPECT("tries")), ==, 5);
-    g_assert_cmpfloat(number(&farm, PROSPECT("since_best")), ==, 4);
-    g_assert_cmpfloat(number(&farm, PROSPECT("best_ms")), >, 2.09);
+    planned_init(&farm, planned, 1, 1e6);
+    planned_work(&farm, &(struct tries){.count = 3, .ms = {2, 3, 0}, .seconds = 1});
+    planned_work(&farm, &(struct tries){.number = 1, .count = 3, .ms = {2.1, 4, 5}, .seconds = 1});
+    g_assert_cmpfloat(planned_number(&farm, PROSPECT("tries")), ==, 5);
+    g_assert_cmpfloat(planned_number(&farm, PROSPECT("since_best")), ==, 4);
+    g_assert_cmpfloat(planned_number(&farm, PROSPECT("best_ms")), >, 2.09);
     farm_clear(&farm);
 }
 
@@ -257,13 +116,14 @@ static void test_the_expected_gain_is_that_of_a_search(void)
     struct farm farm;
     const struct planned planned[] = {{8, 3, "ConvTest"}};
     const double times[] = {9, 8, 3, 7, 6, 2, 5, INFINITY, 4};
-    plan_campaign(&farm, planned, 1, 1e6);
-    work(&farm, &(struct tries){.count = 5, .ms = {9, 8, 3, 7, 6}, .seconds = 1});
-    work(&farm, &(struct tries){.number = 1, .count = 5, .ms = {9, 2, 5, 0, 4}, .seconds = 1});
+    planned_init(&farm, planned, 1, 1e6);
+    planned_work(&farm, &(struct tries){.count = 5, .ms = {9, 8, 3, 7, 6}, .seconds = 1});
+    planned_work(&farm,
+                 &(struct tries){.number = 1, .count = 5, .ms = {9, 2, 5, 0, 4}, .seconds = 1});
     double saves = 3 * 2 * expected_gain(times, G_N_ELEMENTS(times), 4);
-    g_assert_cmpfloat_with_epsilon(number(&farm, PROSPECT("saves_ms")), saves, 1e-9);
+    g_assert_cmpfloat_with_epsilon(planned_number(&farm, PROSPECT("saves_ms")), saves, 1e-9);
     /* nine configs took ten seconds, since the default was measured twice */
-    g_assert_cmpfloat_with_epsilon(number(&farm, "SELECT price FROM skipjack.bundles"),
+    g_assert_cmpfloat_with_epsilon(planned_number(&farm, "SELECT price FROM skipjack.bundles"),
                                    40 / 9.0 / saves, 1e-9);
     farm_clear(&farm);
 }
@@ -274,15 +134,15 @@ static void test_where_the_time_went_is_told_by_problem(void)
     g_autoptr(GError) error = NULL;
     const struct planned planned[] = {{8, 4, "ConvTest"}, {8, 4, "ConvOther"}, {16, 1, "ConvTest"}};
     const struct problem_part all = PROBLEM_PART_ALL;
-    plan_campaign(&farm, planned, 3, 1e6);
-    work(&farm, &(struct tries){.count = 2, .ms = {10, 11}, .seconds = 1});
-    work(&farm, &(struct tries){.count = 2, .ms = {12, 0}, .seconds = 1});
+    planned_init(&farm, planned, 3, 1e6);
+    planned_work(&farm, &(struct tries){.count = 2, .ms = {10, 11}, .seconds = 1});
     g_autoptr(GPtrArray) begun = store_list_part_times(farm.store, farm.campaign, &all, &error);
     g_assert_no_error(error);
     const struct problem_time *untried = begun->pdata[1];
     g_assert_true(isnan(untried->best_ms) && untried->tries == 0 && !untried->next_solver);
-    work(&farm, &(struct tries){.count = 1, .ms = {1}, .seconds = 2});
-    work(&farm, &(struct tries){.number = 1, .count = 3, .ms = {10, 5, 7}, .seconds = 1});
+    planned_work(&farm, &(struct tries){.count = 1, .ms = {1}, .seconds = 2});
+    planned_work(&farm, &(struct tries){.count = 2, .ms = {12, 0}, .seconds = 1});
+    planned_work(&farm, &(struct tries){.number = 1, .count = 3, .ms = {10, 5, 7}, .seconds = 1});
     g_autoptr(GPtrArray) times = store_list_part_times(farm.store, farm.campaign, &all, &error);
     g_assert_no_error(error);
     g_assert_cmpuint(times->len, ==, 2);
@@ -304,19 +164,19 @@ static void test_where_the_time_went_is_told_by_problem(void)
 static void begin_three(struct farm *farm, int rounds)
 {
     const struct planned planned[] = {{8, 1, "ConvTest"}, {16, 1, "ConvTest"}, {24, 1, "ConvTest"}};
-    plan_campaign(farm, planned, 3, 1e6);
+    planned_init(farm, planned, 3, 1e6);
     for (int i = 0; i < 3; i++)
-        work(farm,
-             &(struct tries){.count = 2, .ms = {4.4, 4}, .seconds = 1, .build_seconds = rounds});
+        planned_work(farm, &(struct tries){
+                               .count = 2, .ms = {4.4, 4}, .seconds = 1, .build_seconds = rounds});
 }
 
 static void test_rounds_are_built_ahead_as_many_as_the_devices_take(void)
 {
     struct farm farm;
     begin_three(&farm, 0);
-    struct job *first = claim_one(&farm, POOL_BUILD);
+    struct job *first = planned_claim(&farm, POOL_BUILD);
     expect_next(&farm, 16, "ConvTest");
-    g_assert_null(claim_one(&farm, POOL_BUILD));
+    g_assert_null(planned_claim(&farm, POOL_BUILD));
     finish(&farm, first);
     expect_next(&farm, 24, "ConvTest");
     farm_clear(&farm);
@@ -337,9 +197,9 @@ static void test_a_budget_set_later_orders_what_waits(void)
     struct farm farm;
     g_autoptr(GError) error = NULL;
     const struct planned planned[] = {{8, 1, "ConvTest"}, {16, 100, "ConvTest"}};
-    plan_campaign(&farm, planned, 2, 0);
-    work(&farm, &(struct tries){.count = 2, .ms = {4.4, 4}, .seconds = 1});
-    work(&farm, &(struct tries){.count = 2, .ms = {44, 40}, .seconds = 1});
+    planned_init(&farm, planned, 2, 0);
+    planned_work(&farm, &(struct tries){.count = 2, .ms = {4.4, 4}, .seconds = 1});
+    planned_work(&farm, &(struct tries){.count = 2, .ms = {44, 40}, .seconds = 1});
     g_assert_true(store_do(farm.store, &error, "SELECT skipjack.extend_campaign($1, 1e6)", "l",
                            farm.campaign));
     g_assert_no_error(error);

@@ -222,6 +222,29 @@ static char *kept_text(const struct past *past, int count, const int *wish, int 
 
 #define KEPT(PAST) kept_text(PAST, G_N_ELEMENTS(PAST), NULL, 0)
 
+/* The campaign then needs one verified config of the problem. */
+static void a_first_round_after_the_budget_tries_the_default_config(void)
+{
+    struct target target;
+    struct perf_config usual;
+    g_assert_true(target_parse(TARGET, &target, NULL));
+    for (int spent = 0; spent <= 1; spent++) {
+        struct work work;
+        struct job *job = make_job(&target);
+        usual = ((struct round *)job->rounds->pdata[0])->configs[0];
+        g_ptr_array_set_size(job->rounds, 0);
+        job->round_configs = 4;
+        job->budget_spent = spent;
+        g_autoptr(GPtrArray) quarantine = g_ptr_array_new();
+        work_init(&work, job, &target, POOL_BUILD, quarantine);
+        g_assert_null(work.refusal);
+        g_assert_true(work_propose(&work));
+        g_assert_cmpint(work.round->config_count, ==, spent ? 1 : 4);
+        g_assert_true(perf_config_equal(&work.round->configs[0], &usual));
+        work_clear(&work);
+    }
+}
+
 static void of_several_measurements_the_newest_counts(void)
 {
     static const struct past lucky[] = {{1, 1, false}, {2, 3, false}, {1, 4, true}};
@@ -285,6 +308,8 @@ int main(int argc, char **argv)
                     proposals_keep_to_the_campaigns_limits);
     g_test_add_func("/job_work/quarantine/concerns_the_same_solver_as_it_was_then",
                     quarantine_concerns_the_same_solver_as_it_was_then);
+    g_test_add_func("/job_work/a_first_round_after_the_budget_tries_the_default_config",
+                    a_first_round_after_the_budget_tries_the_default_config);
     g_test_add_func("/job_work/of_several_measurements_the_newest_counts",
                     of_several_measurements_the_newest_counts);
     g_test_add_func("/job_work/a_wish_may_keep_more_than_the_best",
