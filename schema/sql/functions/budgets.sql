@@ -35,7 +35,7 @@ BEGIN
                      AND (w.carried IS NULL OR s.name || ':' || s.revision || ':' || s.hash = ANY (w.carried)));
 END $$;
 
--- Which of the bundle's jobs the campaign does not need, now that its budget is spent: those past their first round, those
+-- Returns the bundle's jobs that the campaign does not need, now that its budget is spent: those past their first round, those
 -- whose problem has a verified config, and those that another open job of the problem leads. solver_ids: of the worker that
 -- asks. A job that no worker can do leads no problem.
 CREATE OR REPLACE FUNCTION needless_jobs(c campaigns, b bundles, solver_ids bigint[]) RETURNS bigint[]
@@ -67,8 +67,8 @@ BEGIN
     RETURN b;
 END $$;
 
--- Ends the jobs of bundles that were taken away, all of one campaign, since its budget is spent. What was stored of their open
--- rounds is dropped. Many at a time: one by one, a claim in a large campaign would take too long.
+-- Ends the jobs of bundles that were taken away, all of one campaign, since its budget is spent. Outcomes of their open
+-- rounds are dropped. Many at a time: one by one, a claim in a large campaign would take too long.
 CREATE OR REPLACE FUNCTION end_spent_bundles(ending bundles[]) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
 DECLARE

@@ -1,4 +1,4 @@
-/* What is left to do of a campaign whose budget is spent: budgets.sql. */
+/* A campaign whose budget is spent: budgets.sql. */
 #include "schema/farm/farm.h"
 #include "schema/results/store_results.h"
 #include "schema/store/store_campaigns.h"
@@ -191,7 +191,7 @@ static void test_a_job_that_another_worker_can_do_leads(void)
     farm_clear(&farm);
 }
 
-/* What a worker held when the budget was spent is handed in as ever; it is evaluated only if it is needed. */
+/* A worker hands in what it held when the budget was spent; the round is evaluated only if it is needed. */
 static void test_a_round_that_is_not_needed_any_more_is_not_evaluated(void)
 {
     struct farm farm;
