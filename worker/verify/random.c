@@ -344,13 +344,14 @@ void random_source_init(struct random_source *source, const struct problem *p,
     tensor_without_repeats(tensor, &distinct);
     *source = (struct random_source){
         .tensor = *tensor, .seed = random_seed_of(role, seed), .length = tensor_count(&distinct)};
+    source->repeats = source->length != tensor_count(tensor);
     random_spread_init(&source->spread, p, role);
     random_spread_for(&source->spread, p, role, random_kind(seed));
 }
 
 double random_element(const struct random_source *source, int64_t index)
 {
-    int64_t at = tensor_distinct_index(&source->tensor, index);
+    int64_t at = source->repeats ? tensor_distinct_index(&source->tensor, index) : index;
     double value =
         random_value(source->tensor.type, &source->spread, random_bits(source->seed, (uint64_t)at));
 

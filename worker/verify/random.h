@@ -92,6 +92,7 @@ struct random_source {
     struct random_spread spread;
     uint64_t seed;  /* of this operand */
     int64_t length; /* the number of distinct elements */
+    bool repeats;   /* whether several elements are the same one */
 };
 void random_source_init(struct random_source *source, const struct problem *p,
                         const struct tensor *tensor, enum tensor_role role, uint64_t seed);
