@@ -100,4 +100,16 @@ my @times = $line =~ /:([0-9.e+-]+),/g;
 is $times[0], $times[1], "the file names no time in front of the winner's" or diag $line;
 unlike $line, qr/=\Q$solver\E:/, 'and the winner first';
 
+# Finals in a row share a process, but not with the searches before them.
+open my $list, '>', "$folder/three.txt" or die $!;
+print $list "./bin/MIOpenDriver conv -n 1 -c $_ -k 8 -H 6 -W 6 -p 1 -q 1 -y 3 -x 3 -F 1\n" for 3, 4, 5;
+close $list;
+run(0, 'campaign', 'create', '--target', 'local', '--problems', "$folder/three.txt", '--solvers', 'ConvDirectNaive',
+    '--final-seconds', 0.05);
+qx('$program' @worker --until-empty --log json --log-level debug 2>'$folder/debug.log');
+is $? >> 8, 0, 'a worker does three searches and three finals';
+is sql("SELECT count(*) FROM finals WHERE state = 'stored'"), 4, 'all of them';
+my @starts = grep { /child_starts/ } split /\n/, qx(cat '$folder/debug.log');
+is scalar @starts, 2, 'in two processes' or diag @starts;
+
 done_testing;

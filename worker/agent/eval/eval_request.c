@@ -226,7 +226,10 @@ void eval_job_ask(struct eval_job *job)
     child_send(evaluator->child, head, NULL);
     json_decref(head);
     evaluator->in_flight = -1;
-    evaluator->has_served = true;
+    if (job->work.job->final)
+        evaluator->finals_served++;
+    else
+        evaluator->has_searched = true;
     evaluator_move(evaluator, EVALUATOR_ASK, NULL);
     child_set_deadline(evaluator->child, reference_deadline(job));
 }

@@ -31,6 +31,9 @@ static void stop_child(void *object, const void *detail)
     evaluator_send_stop(object);
 }
 
+/* Most second measurements that one eval child does. */
+#define FINALS_A_CHILD 16
+
 static const struct state_machine_name states[] = {EVALUATOR_STATES(MACHINE_NAME)};
 static const struct state_machine_name events[] = {EVALUATOR_EVENTS(MACHINE_NAME)};
 
@@ -118,9 +121,12 @@ static bool keeps_jobs(const Evaluator *evaluator)
 
 void evaluator_start(struct evaluator *evaluator)
 {
+    const struct log_about about = {.device = evaluator->device};
     agent_clear_scratch(evaluator->agent, evaluator->folder);
     evaluator->needs_fresh_child = false;
-    evaluator->has_served = false;
+    evaluator->has_searched = false;
+    evaluator->finals_served = 0;
+    log_write(LEVEL_DEBUG, "child_starts", &about, "the eval child starts");
     child_start(evaluator->child);
 }
 
@@ -186,7 +192,29 @@ static void evaluator_release_overdue(struct evaluator *evaluator)
     }
 }
 
-/* Makes the first waiting job the current one, if its code objects were fetched. */
+/* Whether the child may be asked for a final: it has searched nothing, so that nothing of a search is left in its memory
+ * or on the device, and few finals came before. To start a process and to open a GPU takes as long as a final. */
+static bool serves_finals(const struct evaluator *evaluator)
+{
+    return !evaluator->has_searched && evaluator->finals_served < FINALS_A_CHILD;
+}
+
+/* The waiting job to do next: the first one; or, while a child does finals, the first of them that is ready. NULL if
+ * there is none. */
+static GList *next_job(const struct evaluator *evaluator)
+{
+    for (GList *at = evaluator->jobs.head;
+         at && evaluator->finals_served > 0 && serves_finals(evaluator) &&
+         evaluator_has_child(evaluator);
+         at = at->next) {
+        const struct eval_job *job = at->data;
+        if (job->work.job->final && job->state == EVAL_JOB_READY)
+            return at;
+    }
+    return evaluator->jobs.head;
+}
+
+/* Makes a waiting job the current one, if its code objects were fetched. */
 static bool evaluator_take(struct evaluator *evaluator)
 {
     evaluator_release_overdue(evaluator);
@@ -194,10 +222,12 @@ static bool evaluator_take(struct evaluator *evaluator)
         return false;
     if (!evaluator->jobs.head)
         take_from_others(evaluator);
-    struct eval_job *job = g_queue_peek_head(&evaluator->jobs);
+    GList *next = next_job(evaluator);
+    struct eval_job *job = next ? next->data : NULL;
     if (!job || job->state != EVAL_JOB_READY)
         return false;
-    evaluator->current = g_queue_pop_head(&evaluator->jobs);
+    evaluator->current = job;
+    g_queue_delete_link(&evaluator->jobs, next);
     evaluator_move(evaluator, EVALUATOR_TAKE, NULL);
     eval_job_move(job, EVAL_JOB_TAKE, NULL);
     return true;
@@ -222,8 +252,7 @@ static void evaluator_prepare(struct evaluator *evaluator)
         !agent_has_room(evaluator->agent) ||
         own_code_comes(evaluator->agent, &evaluator->target, OWN_JUDGE))
         return;
-    /* A final is measured in a process that has measured nothing before. */
-    if (job->work.job->final && evaluator->has_served && evaluator_has_child(evaluator)) {
+    if (job->work.job->final && !serves_finals(evaluator) && evaluator_has_child(evaluator)) {
         evaluator->needs_fresh_child = true;
         child_end(evaluator->child, 0);
     }

@@ -54,8 +54,9 @@ struct evaluator {
     /* The disk was full while the running child worked: it gets no further request, and is
      * replaced. */
     bool needs_fresh_child;
-    bool has_served;  /* the child was asked for configs of a job */
-    int failed_opens; /* in a row */
+    bool has_searched; /* the child was asked for configs of a search */
+    int finals_served; /* second measurements that the child was asked for */
+    int failed_opens;  /* in a row */
 
     bool known;  /* a child has opened the device and reported target, name, identity and stack */
     bool listed; /* the worker's row in the database has target, name, identity and stack */
