@@ -7,11 +7,24 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Returns the problems of jobs that had a round and did not fail, as the keys of a table. */
+static GHashTable *problems_with_winner(const GPtrArray *jobs)
+{
+    GHashTable *problems = problem_table_new(NULL);
+    for (guint i = 0; i < jobs->len; i++) {
+        const struct job_row *job = g_ptr_array_index(jobs, i);
+        if (job->rounds > 0 && strcmp(job->state, "failed") != 0)
+            g_hash_table_add(problems, (gpointer)&job->problem);
+    }
+    return problems;
+}
+
 GArray *first_rounds_list(const GPtrArray *jobs, const struct campaign *campaign,
                           const struct target *target, double eval_seconds, int64_t *evaluations)
 {
     GArray *rounds = g_array_new(FALSE, TRUE, sizeof(struct first_round));
     struct context context;
+    g_autoptr(GHashTable) won = problems_with_winner(jobs);
     context_init(&context, target);
     context_set_limits(&context, &campaign->limits);
     *evaluations = 0;
@@ -35,6 +48,7 @@ GArray *first_rounds_list(const GPtrArray *jobs, const struct campaign *campaign
             .solver = job->solver,
             .configs = MIN(configs, campaign->round_configs),
             .priority = job->priority,
+            .has_winner = g_hash_table_contains(won, &job->problem),
         };
         g_array_append_val(rounds, round);
     }
@@ -58,7 +72,8 @@ int64_t first_rounds_problems(const GArray *rounds)
 {
     g_autoptr(GHashTable) problems = problem_table_new(NULL);
     for (guint i = 0; i < rounds->len; i++)
-        g_hash_table_add(problems, (gpointer)round_at(rounds, i)->problem);
+        if (!round_at(rounds, i)->has_winner)
+            g_hash_table_add(problems, (gpointer)round_at(rounds, i)->problem);
     return g_hash_table_size(problems);
 }
 
@@ -229,6 +244,19 @@ static void offer_deadline(GString *text, double seconds, int64_t all, double co
     add_offer(text, option, what);
 }
 
+/* Returns what happens once the budget is spent. Free with g_free(). */
+static char *promise_text(const GArray *rounds, double config_seconds)
+{
+    int64_t problems = first_rounds_problems(rounds);
+    g_autofree char *leaders = about((double)problems * config_seconds);
+    if (problems == 0)
+        return g_strdup("all jobs that still wait end; each problem has a winner already");
+    return g_strdup_printf(
+        "each problem without a winner gets one config of its most promising solver "
+        "(%" G_GINT64_FORMAT " problem%s: %s in all), and all other jobs end",
+        problems, problems == 1 ? "" : "s", leaders);
+}
+
 char *first_rounds_advice(const GArray *rounds, const struct campaign *campaign,
                           double config_seconds, bool is_guess)
 {
@@ -237,20 +265,17 @@ char *first_rounds_advice(const GArray *rounds, const struct campaign *campaign,
     double left = MAX(campaign->budget_seconds - campaign->spent_seconds, 0);
     if (campaign->budget_seconds <= 0 || campaign->build_only || seconds <= left + 1)
         return NULL;
-    int64_t problems = first_rounds_problems(rounds);
     g_autofree char *budget = when_duration(left);
     g_autofree char *duration = about(seconds);
-    g_autofree char *leaders = about((double)problems * config_seconds);
+    g_autofree char *promise = promise_text(rounds, config_seconds);
     GString *text = g_string_new(NULL);
     g_string_append_printf(
         text,
         "the budget %s %s, and the first rounds of %u jobs take %s (%" G_GINT64_FORMAT
-        " configs of %.2f s, %s).\nOnce it is spent, each problem without a winner gets one "
-        "config of its most promising solver (%" G_GINT64_FORMAT
-        " problems: %s in all)%s, and all other jobs end. Instead of that:\n",
+        " configs of %.2f s, %s).\nOnce it is spent, %s%s. Instead of that:\n",
         campaign->spent_seconds > 0 ? "has left" : "is", budget, rounds->len, duration, configs,
-        config_seconds, is_guess ? "a guess" : "as measured here before", problems, leaders,
-        campaign->deadline_unix ? " until the deadline" : "");
+        config_seconds, is_guess ? "a guess" : "as measured here before", promise,
+        campaign->deadline_unix ? ", or at the deadline if that is sooner" : "");
     offer_budget(text, campaign->spent_seconds + seconds);
     offer_configs(text, rounds, configs, config_seconds);
     offer_solvers(text, rounds, configs, config_seconds);

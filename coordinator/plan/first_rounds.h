@@ -15,6 +15,7 @@ struct first_round {
     /* the job's priority: the problem's weight in the network, lowered for solvers whose
      * estimate is worse */
     double priority;
+    bool has_winner; /* true if another job of the problem had a round and did not fail */
 };
 
 /* Lists the open jobs (struct job_row *) that had no round yet; the entries point into the jobs.
@@ -24,7 +25,7 @@ struct first_round {
 GArray *first_rounds_list(const GPtrArray *jobs, const struct campaign *campaign,
                           const struct target *target, double eval_seconds, int64_t *evaluations);
 int64_t first_rounds_configs(const GArray *rounds);
-/* The number of different problems among them. */
+/* The number of different problems among them that have no winner yet: each gets a config whatever the budget. */
 int64_t first_rounds_problems(const GArray *rounds);
 
 /* Returns a message on how long the first rounds take and what would fit, or NULL when they fit

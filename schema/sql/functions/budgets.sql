@@ -138,6 +138,19 @@ BEGIN
     PERFORM end_spent_bundles(ending);
 END $$;
 
+-- Opens a job whose bundle carried a final or measured again, if the budget had ended the job and is larger now: while
+-- it had that bundle, extend_campaign() left it as it was.
+CREATE OR REPLACE FUNCTION reopen_carrier(campaign bigint, carriers bigint[]) RETURNS void
+LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
+BEGIN
+    IF EXISTS (SELECT FROM job_ends e WHERE e.campaign_id = campaign AND e.job_id = ANY (carriers) AND e.by_budget)
+       AND EXISTS (SELECT FROM campaigns c WHERE c.id = campaign AND c.state <> 'cancelled' AND NOT is_spent(c))
+    THEN
+        PERFORM reopen_jobs(campaign, false);
+        PERFORM wake_workers(campaign, true, 4);
+    END IF;
+END $$;
+
 -- Opens the next leader of each of these problems (NULL: of all) that has neither a verified config nor an open job: the
 -- first of its jobs that the budget ended before their first round.
 CREATE OR REPLACE FUNCTION open_next_leaders(campaign bigint, problems bigint[]) RETURNS void

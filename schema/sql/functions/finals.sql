@@ -500,6 +500,7 @@ BEGIN
                 at = EXCLUDED.at;
         PERFORM widen_final(c, f, i.median_ms[f.winner + 1]);
     END IF;
+    PERFORM reopen_carrier(campaign, ARRAY[f.job_id]);
     PERFORM settle_campaign(campaign, seconds);
 END $$;
 

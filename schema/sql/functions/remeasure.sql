@@ -365,5 +365,6 @@ BEGIN
     INSERT INTO events (kind, campaign_id, job_id, worker_id, detail)
     SELECT 'not measured again', b.campaign_id, job, b.claimed_by, words
     FROM unnest(b.job_ids) AS job;
+    PERFORM reopen_carrier(b.campaign_id, b.job_ids);
     PERFORM settle_campaign(b.campaign_id, 0);
 END $$;

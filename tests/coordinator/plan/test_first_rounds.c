@@ -82,10 +82,25 @@ static void a_deadline_is_not_offered_if_one_is_set(void)
 {
     g_autofree char *text = advice(100, 20, 1, 10);
     g_assert_nonnull(strstr(text, "the budget has left 1 min 20 s"));
-    g_assert_nonnull(strstr(text, "in all) until the deadline, and all other jobs end"));
+    g_assert_nonnull(
+        strstr(text, "all other jobs end, or at the deadline if that is sooner. Instead"));
     g_assert_null(strstr(text, "--deadline"));
     /* the total budget needed, with the seconds already spent */
     g_assert_nonnull(strstr(text, "--budget 250 "));
+}
+
+static void a_problem_with_a_winner_needs_no_other_config(void)
+{
+    g_autoptr(GArray) rounds = make_rounds();
+    const struct campaign campaign = {.budget_seconds = 100};
+    for (guint i = 0; i < rounds->len; i++)
+        g_array_index(rounds, struct first_round, i).has_winner = i != 4 && i != 5;
+    g_autofree char *one = first_rounds_advice(rounds, &campaign, 10, false);
+    g_assert_nonnull(strstr(one, "(1 problem: about 10 s in all)"));
+    for (guint i = 0; i < rounds->len; i++)
+        g_array_index(rounds, struct first_round, i).has_winner = true;
+    g_autofree char *none = first_rounds_advice(rounds, &campaign, 10, false);
+    g_assert_nonnull(strstr(none, "all jobs that still wait end; each problem has a winner already"));
 }
 
 /* Jobs that had a first round or took configs over are not counted: they have no first round to
@@ -107,7 +122,8 @@ static void only_first_rounds_to_come_count(void)
     g_autoptr(GArray) first = first_rounds_list(jobs, &campaign, &target, 0, &evaluations);
     g_assert_cmpuint(first->len, ==, 2);
     g_assert_cmpint(first_rounds_configs(first), ==, 2);
-    g_assert_cmpint(first_rounds_problems(first), ==, 1);
+    /* all are of one problem, and the second of them is done */
+    g_assert_cmpint(first_rounds_problems(first), ==, 0);
     g_assert_cmpint(evaluations, ==, 5);
 }
 
@@ -120,6 +136,8 @@ int main(int argc, char **argv)
     g_test_add_func("/first_rounds/what_would_fit_is_offered", what_would_fit_is_offered);
     g_test_add_func("/first_rounds/a_deadline_is_not_offered_if_one_is_set",
                     a_deadline_is_not_offered_if_one_is_set);
+    g_test_add_func("/first_rounds/a_problem_with_a_winner_needs_no_other_config",
+                    a_problem_with_a_winner_needs_no_other_config);
     g_test_add_func("/first_rounds/only_first_rounds_to_come_count",
                     only_first_rounds_to_come_count);
     return g_test_run();

@@ -472,6 +472,32 @@ static void a_job_that_changes_meanwhile_has_it_asked_for_again(void)
     farm_clear(&farm);
 }
 
+/* The job that carries a final is not opened by a larger budget at once, but when the final is over. */
+static void a_budget_that_grows_meanwhile_opens_all_jobs(void)
+{
+    for (int stored = 0; stored <= 1; stored++) {
+        struct farm farm;
+        g_autoptr(GError) error = NULL;
+        begin_searched(&farm);
+        run(&farm, "UPDATE job_ends SET by_budget = true");
+        run(&farm, "UPDATE campaigns SET budget_seconds = 1");
+        struct job *job = claim(&farm, 0, POOL_EVAL);
+        g_assert_true(store_set_campaign(
+            farm.store, farm.campaign, &(struct campaign_changes){.budget_seconds = &(double){1e6}},
+            &error));
+        EXPECT(&farm, "SELECT count(*) FROM job_ends", "1");
+        if (stored)
+            hand_in(&farm, job, (const double[]){2, 2.2, 3, 3}, &error);
+        else
+            store_fail_job(farm.store, job, FAILURE_RUN_TIMEOUT, "it hung", &error);
+        g_assert_no_error(error);
+        job_free(job);
+        EXPECT(&farm, "SELECT count(*) FROM job_ends", "0");
+        EXPECT(&farm, "SELECT count(*) FROM bundles WHERE NOT remeasures", "2");
+        farm_clear(&farm);
+    }
+}
+
 static void cancelling_ends_it(void)
 {
     struct farm farm;
@@ -592,6 +618,7 @@ int main(int argc, char **argv)
     ADD(goldens_winner_takes_part_untried);
     ADD(a_config_that_is_in_front_afterwards_takes_part_in_another);
     ADD(a_job_that_changes_meanwhile_has_it_asked_for_again);
+    ADD(a_budget_that_grows_meanwhile_opens_all_jobs);
     ADD(cancelling_ends_it);
     ADD(taken_over_with_its_winner_a_problem_needs_none);
     ADD(two_last_jobs_that_miss_each_other_are_found_at_the_end);
