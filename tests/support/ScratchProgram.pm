@@ -19,6 +19,15 @@ our $folder = tempdir('skipjack-test-XXXXXX', TMPDIR => 1, CLEANUP => 1);
 chmod 0755, $folder;
 $ENV{SKIPJACK_HOME} = "$folder/home";
 delete $ENV{SKIPJACK_DB};
+
+# The home's database is a copy of the one that `make test` made, which is there sooner than a new one. A script that runs
+# by itself makes a new one, and so does a user who may not read that one.
+my $made = $ENV{SKIPJACK_TEST_CLUSTER} // '';
+if (-r "$made/data/PG_VERSION") {
+    mkdir "$folder/home" or die "$folder/home: $!";
+    chmod 0755, "$folder/home";
+    system('cp', '-a', $made, "$folder/home/postgres") == 0 or die "$made: cannot be copied";
+}
 END { system "'$program' db stop >/dev/null 2>&1" if $program && -x $program; }
 
 our $patience = 300; # seconds for what should happen at once, as tests/support/patience.h has it
