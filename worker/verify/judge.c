@@ -20,11 +20,11 @@
 
 #include <float.h>
 #include <math.h>
-#include <stdatomic.h>
 #include <string.h>
 
 #include "worker/protocol/frames.h"
 #include "worker/verify/epilogue_bound.h"
+#include "worker/verify/parallel.h"
 #include "worker/verify/random.h"
 #include "worker/verify/reference_element.h"
 #include "worker/verify/reference_kinds.h"
@@ -455,8 +455,6 @@ static bool read_largest(struct judge *judge, GError **error)
 #define SAMPLE_MACS    2e6
 #define SAMPLE_RUN     8
 #define SAMPLE_RUNS    256
-/* Most threads of the sample; also at most half of the processors, since build children use the others. */
-#define SAMPLE_THREADS 8
 /* A term of a softmax or an LRN, with its exp or power, takes the host as long as so many products. */
 #define FUNCTION_TERMS 4
 
@@ -469,7 +467,6 @@ static bool read_largest(struct judge *judge, GError **error)
 struct sample {
     const struct judge *judge;
     int64_t runs, length; /* of a run */
-    atomic_llong next;    /* run that no thread computes yet */
     struct element {
         double value, magnitude, gain, slack;
     } * elements; /* [runs][length] */
@@ -518,8 +515,9 @@ static bool has_functions(const struct problem *p)
     return p->kind == OP_SOFTMAX || p->kind == OP_LRN;
 }
 
-static void compute_run(struct sample *sample, int64_t run)
+static void compute_run(void *data, int64_t run)
 {
+    const struct sample *sample = data;
     const struct judge *judge = sample->judge;
     const struct reference_inputs inputs = {host_input, judge};
 
@@ -533,35 +531,17 @@ static void compute_run(struct sample *sample, int64_t run)
     }
 }
 
-static void *compute_runs(void *data)
-{
-    struct sample *sample = data;
-
-    for (;;) {
-        int64_t run = atomic_fetch_add(&sample->next, 1);
-        if (run >= sample->runs)
-            return NULL;
-        compute_run(sample, run);
-    }
-}
-
 /* The device idles until the host has its sample. */
 static void sample_init(struct sample *sample, const struct judge *judge)
 {
     double terms = judge_length(judge) * (has_functions(&judge->problem) ? FUNCTION_TERMS : 1);
     double elements = SAMPLE_MACS / terms;
-    int threads = CLAMP((int)g_get_num_processors() / 2, 1, SAMPLE_THREADS);
-    GThread *others[SAMPLE_THREADS];
 
     *sample = (struct sample){.judge = judge};
     sample->length = MIN(judge->count, elements < 2 * SAMPLE_RUN ? 1 : SAMPLE_RUN);
     sample->runs = (int64_t)CLAMP(elements / (double)sample->length, 2, SAMPLE_RUNS);
     sample->elements = g_new0(struct element, sample->runs * sample->length);
-    for (int i = 1; i < threads; i++)
-        others[i] = g_thread_new("sample", compute_runs, sample);
-    compute_runs(sample);
-    for (int i = 1; i < threads; i++)
-        g_thread_join(others[i]);
+    parallel_parts(parallel_threads(), sample->runs, compute_run, sample);
 }
 
 static void sample_clear(struct sample *sample)

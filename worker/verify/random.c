@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "solvers/problem/epilogue.h"
+#include "worker/verify/parallel.h"
 #include "worker/verify/reference_kinds.h"
 
 /* The largest integer of x and w, and of an integer operand that is not summed. */
@@ -358,15 +359,29 @@ double random_element(const struct random_source *source, int64_t index)
     return at == source->length - 1 ? value * source->spread.last : value;
 }
 
+struct making {
+    struct random_source source;
+    double *dense;
+    int64_t count;
+};
+
+static void make_piece(void *data, int64_t piece)
+{
+    const struct making *making = data;
+    int64_t end = parallel_piece_end(piece, making->count);
+
+    for (int64_t i = piece * PARALLEL_PIECE; i < end; i++)
+        making->dense[i] = random_element(&making->source, i);
+}
+
 double *random_dense(const struct problem *p, const struct tensor *tensor, enum tensor_role role,
                      uint64_t seed)
 {
     int64_t count = tensor_count(tensor);
     double *dense = g_new(double, count);
-    struct random_source source;
+    struct making making = {.dense = dense, .count = count};
 
-    random_source_init(&source, p, tensor, role, seed);
-    for (int64_t i = 0; i < count; i++)
-        dense[i] = random_element(&source, i);
+    random_source_init(&making.source, p, tensor, role, seed);
+    parallel_parts(parallel_threads(), parallel_pieces(count), make_piece, &making);
     return dense;
 }

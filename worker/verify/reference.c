@@ -9,6 +9,7 @@
 
 #include "worker/protocol/frames.h"
 #include "worker/verify/epilogue_bound.h"
+#include "worker/verify/parallel.h"
 #include "worker/verify/reference_kinds.h"
 #include "worker/verify/tensor.h"
 
@@ -90,24 +91,39 @@ static struct epilogue_inputs inputs_at(const struct epilogue_bound *bound,
     return inputs;
 }
 
-/* Does the epilogue on the computed elements. */
-static void finish(const struct problem *p, const double *const dense[OPERAND_COUNT],
-                   struct reference *out)
-{
+struct finishing {
     struct epilogue_bound bound;
+    const double *const *dense;
+    struct reference *out;
+};
 
-    epilogue_bound_init(&bound, p);
-    out->gain = g_new(float, out->count);
-    out->slack = g_new(float, out->count);
-    for (int64_t i = 0; i < out->count; i++) {
+static void finish_piece(void *data, int64_t piece)
+{
+    const struct finishing *f = data;
+    struct reference *out = f->out;
+    int64_t end = parallel_piece_end(piece, out->count);
+
+    for (int64_t i = piece * PARALLEL_PIECE; i < end; i++) {
         struct bounded at = {NAN, NAN, NAN};
-        struct epilogue_inputs inputs = inputs_at(&bound, dense, i);
+        struct epilogue_inputs inputs = inputs_at(&f->bound, f->dense, i);
         if (!isnan(out->magnitude[i]))
-            epilogue_bound_at(&bound, out->value[i], (double)out->magnitude[i], &inputs, &at);
+            epilogue_bound_at(&f->bound, out->value[i], (double)out->magnitude[i], &inputs, &at);
         out->value[i] = at.value;
         out->gain[i] = (float)at.gain;
         out->slack[i] = (float)at.slack;
     }
+}
+
+/* Does the epilogue on the computed elements. */
+static void finish(const struct problem *p, const double *const dense[OPERAND_COUNT], int threads,
+                   struct reference *out)
+{
+    struct finishing finishing = {.dense = dense, .out = out};
+
+    epilogue_bound_init(&finishing.bound, p);
+    out->gain = g_new(float, out->count);
+    out->slack = g_new(float, out->count);
+    parallel_parts(threads, parallel_pieces(out->count), finish_piece, &finishing);
 }
 
 struct reference *reference_compute(const struct problem *p,
@@ -127,7 +143,7 @@ struct reference *reference_compute(const struct problem *p,
     }
     out->share = (double)known / (double)out->count;
     if (p->epilogue[0])
-        finish(p, dense, out);
+        finish(p, dense, threads, out);
     return out;
 }
 

@@ -6,9 +6,9 @@
  * element that a resize is made of, and for powers the result times its exponent, by which a power's relative error grows.
  */
 #include <math.h>
-#include <stdatomic.h>
 #include <string.h>
 
+#include "worker/verify/parallel.h"
 #include "worker/verify/reference_columns.h"
 #include "worker/verify/reference_kinds.h"
 
@@ -18,9 +18,7 @@ struct work {
     const double *x;
     struct reference *out;
     void (*part)(const struct work *work, int64_t part);
-    int64_t parts;
     struct reference_columns kept;
-    atomic_llong next;
 };
 
 static int64_t volume(const int64_t size[AXIS_COUNT])
@@ -48,29 +46,13 @@ static bool is_kept(const struct work *work, int64_t plane, int64_t position)
                                       position);
 }
 
-/* ---- threads ---- */
+/* ---- computing ---- */
 
-static void *compute_parts(void *data)
+static void compute_part(void *data, int64_t part)
 {
     struct work *work = data;
 
-    for (;;) {
-        int64_t part = atomic_fetch_add(&work->next, 1);
-        if (part >= work->parts)
-            return NULL;
-        work->part(work, part);
-    }
-}
-
-static void run_threads(struct work *work, int threads)
-{
-    g_autofree GThread **others = g_new0(GThread *, threads);
-
-    for (int i = 1; i < threads; i++)
-        others[i] = g_thread_new("reference", compute_parts, work);
-    compute_parts(work);
-    for (int i = 1; i < threads; i++)
-        g_thread_join(others[i]);
+    work->part(work, part);
 }
 
 void reference_range(const struct problem *p, double *least, double *most)
@@ -96,11 +78,11 @@ static void compute(const struct problem *p, const double *x, int threads, doubl
                     int64_t parts, double terms, void (*part)(const struct work *, int64_t),
                     struct reference *out)
 {
-    struct work work = {.p = p, .x = x, .out = out, .part = part, .parts = parts};
+    struct work work = {.p = p, .x = x, .out = out, .part = part};
     bool in_part = work_limit > 0 && terms > work_limit;
 
     reference_columns_init(&work.kept, p, in_part ? (int64_t)ceil(terms / work_limit) : 1);
-    run_threads(&work, threads);
+    parallel_parts(threads, parts, compute_part, &work);
     limit_to_type(p, out);
 }
 

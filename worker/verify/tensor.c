@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "worker/verify/parallel.h"
+
 /* ---- 16-bit floating types ---- */
 
 static uint32_t bits_of(float value)
@@ -188,6 +190,15 @@ static int64_t walk_offset(const struct tensor_walk *walk)
     return offset;
 }
 
+void tensor_walk_seek(struct tensor_walk *walk, int64_t index)
+{
+    for (int i = TENSOR_AXES - 1; i >= 0; i--) {
+        walk->at[i] = index % walk->tensor->extent[i];
+        index /= walk->tensor->extent[i];
+    }
+    walk->offset = walk_offset(walk);
+}
+
 /* Along the innermost axis the offset needs only one addition. At its end the offset is computed
  * from all axes. */
 void tensor_walk_next(struct tensor_walk *walk)
@@ -263,14 +274,30 @@ void tensor_from_dense(const struct tensor *tensor, const double *dense, void *d
         tensor_store(tensor->type, data, walk.offset, dense[i]);
 }
 
-void tensor_to_dense(const struct tensor *tensor, const void *data, double *dense)
+struct reading {
+    const struct tensor *tensor;
+    const void *data;
+    double *dense;
+};
+
+static void read_piece(void *data, int64_t piece)
 {
+    const struct reading *reading = data;
+    const struct tensor *tensor = reading->tensor;
+    int64_t end = parallel_piece_end(piece, tensor_count(tensor));
     struct tensor_walk walk;
-    int64_t count = tensor_count(tensor);
 
     tensor_walk_init(&walk, tensor);
-    for (int64_t i = 0; i < count; i++, tensor_walk_next(&walk))
-        dense[i] = tensor_load(tensor->type, data, walk.offset);
+    tensor_walk_seek(&walk, piece * PARALLEL_PIECE);
+    for (int64_t i = piece * PARALLEL_PIECE; i < end; i++, tensor_walk_next(&walk))
+        reading->dense[i] = tensor_load(tensor->type, reading->data, walk.offset);
+}
+
+void tensor_to_dense(const struct tensor *tensor, const void *data, double *dense)
+{
+    struct reading reading = {tensor, data, dense};
+
+    parallel_parts(parallel_threads(), parallel_pieces(tensor_count(tensor)), read_piece, &reading);
 }
 
 bool tensor_type_supported(enum data_type type)

@@ -51,6 +51,8 @@ struct tensor_walk {
 };
 void tensor_walk_init(struct tensor_walk *walk, const struct tensor *tensor);
 void tensor_walk_next(struct tensor_walk *walk);
+/* Moves to the element with this logical index. */
+void tensor_walk_seek(struct tensor_walk *walk, int64_t index);
 
 double tensor_load(enum data_type type, const void *data, int64_t offset);
 /* Stores a value, rounded to the tensor's type, at an offset in elements. */

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "worker/verify/parallel.h"
+
 /* The element with the largest error relative to its tolerance, which the verdict's detail
  * names. */
 struct worst {
@@ -80,26 +82,49 @@ struct comparison {
     const void *data;
     uint8_t poison;
     bool poison_is_nan;
-    /* Elements that a partial reference does not have, and how many one-byte integers of them equal the poison. */
-    int64_t unknown, poisoned;
+    struct found {
+        struct worst worst;
+        int64_t wrong;
+        /* Elements that a partial reference does not have, how many one-byte integers of them equal the poison, and
+         * the last of these. */
+        int64_t unknown, poisoned, last_poisoned;
+    } * found; /* in each piece of the elements */
 };
 
 /* One byte in 256 is a right result by chance. Elements of one byte that the reference does not have are taken as not
  * written only if more than this part of them equal the poison. */
 #define POISONED_PART 8
 
-/* An element that a partial reference does not have must be written and finite. */
-static double judge_unknown(struct comparison *c, const struct worst *now, int bytes)
+/* An element that a partial reference does not have must be written and finite. One-byte integers that equal the
+ * poison are counted, for judge_poisoned(). */
+static double judge_unknown(const struct comparison *c, int64_t i, const struct worst *now,
+                            struct found *found)
 {
-    if (bytes > 1 || c->poison_is_nan)
+    found->unknown++;
+    if (data_type_bytes(c->tensor->type) > 1 || c->poison_is_nan)
         return now->unwritten || !isfinite(now->got) ? INFINITY : 0;
-    c->poisoned += now->unwritten;
-    return now->unwritten && c->poisoned > POISONED_PART + c->unknown / POISONED_PART ? INFINITY
-                                                                                      : 0;
+    if (now->unwritten) {
+        found->poisoned++;
+        found->last_poisoned = i;
+    }
+    return 0;
+}
+
+/* Finds one-byte integers wrong that were not written. */
+static void judge_poisoned(struct found *all)
+{
+    int64_t by_chance = POISONED_PART + all->unknown / POISONED_PART;
+
+    if (all->poisoned <= by_chance)
+        return;
+    all->wrong += all->poisoned - by_chance;
+    all->worst = (struct worst){
+        .index = all->last_poisoned, .expected = NAN, .ratio = INFINITY, .unwritten = true};
 }
 
 /* Compares element i, which is at this offset; *now gets what the verdict's detail says of it. */
-static double judge(struct comparison *c, int64_t i, int64_t offset, struct worst *now)
+static double judge(const struct comparison *c, int64_t i, int64_t offset, struct worst *now,
+                    struct found *found)
 {
     enum data_type type = c->tensor->type;
     int bytes = data_type_bytes(type);
@@ -109,7 +134,7 @@ static double judge(struct comparison *c, int64_t i, int64_t offset, struct wors
     now->expected = expected.value;
     now->unwritten = is_poison((const uint8_t *)c->data + offset * bytes, bytes, c->poison);
     if (isnan(expected.magnitude)) /* a partial reference does not have this element */
-        return judge_unknown(c, now, bytes);
+        return judge_unknown(c, i, now, found);
     /* No kernel computes the poison's NaN, even where a NaN is the right result. */
     if (c->poison_is_nan && now->unwritten)
         return INFINITY;
@@ -129,20 +154,42 @@ static bool is_nan_in(enum data_type type, uint8_t poison)
     return isnan(tensor_load(type, bytes, 0));
 }
 
-/* How many elements a partial reference does not have. */
-static int64_t unknown_elements(const struct reference *reference)
+static void compare_piece(void *data, int64_t piece)
 {
-    int64_t count = 0;
+    const struct comparison *c = data;
+    struct found *found = &c->found[piece];
+    int64_t end = parallel_piece_end(piece, c->reference->count);
+    struct tensor_walk walk;
 
-    for (int64_t i = 0; i < reference->count; i++)
-        count += isnan(reference->magnitude[i]);
-    return count;
+    found->worst.index = -1;
+    tensor_walk_init(&walk, c->tensor);
+    tensor_walk_seek(&walk, piece * PARALLEL_PIECE);
+    for (int64_t i = piece * PARALLEL_PIECE; i < end; i++, tensor_walk_next(&walk)) {
+        struct worst now = {.index = i};
+        now.ratio = judge(c, i, walk.offset, &now, found);
+        found->wrong += is_wrong(now.ratio, c->tolerance);
+        if (now.ratio > found->worst.ratio)
+            found->worst = now;
+    }
+}
+
+static void add_found(struct found *all, const struct found *piece)
+{
+    all->wrong += piece->wrong;
+    all->unknown += piece->unknown;
+    all->poisoned += piece->poisoned;
+    if (piece->poisoned > 0)
+        all->last_poisoned = piece->last_poisoned;
+    if (piece->worst.ratio > all->worst.ratio)
+        all->worst = piece->worst;
 }
 
 void verify_output(const struct tensor *tensor, const void *data, uint8_t poison,
                    const struct reference *reference, const struct tolerance *tolerance,
                    struct verdict *verdict)
 {
+    int64_t pieces = parallel_pieces(reference->count);
+    g_autofree struct found *found = g_new0(struct found, pieces);
     struct comparison comparison = {
         .tensor = tensor,
         .reference = reference,
@@ -150,27 +197,21 @@ void verify_output(const struct tensor *tensor, const void *data, uint8_t poison
         .data = data,
         .poison = poison,
         .poison_is_nan = is_nan_in(tensor->type, poison),
-        .unknown = unknown_elements(reference),
+        .found = found,
     };
-    struct worst worst = {.index = -1};
-    struct tensor_walk walk;
-    int64_t wrong = 0;
+    struct found all = {.worst.index = -1};
 
     g_assert(tensor_count(tensor) == reference->count);
     *verdict = (struct verdict){0};
-    tensor_walk_init(&walk, tensor);
-    for (int64_t i = 0; i < reference->count; i++, tensor_walk_next(&walk)) {
-        struct worst now = {.index = i};
-        now.ratio = judge(&comparison, i, walk.offset, &now);
-        wrong += is_wrong(now.ratio, tolerance);
-        if (now.ratio > worst.ratio)
-            worst = now;
-    }
-    verdict->error = worst.ratio;
-    if (wrong == 0)
+    parallel_parts(parallel_threads(), pieces, compare_piece, &comparison);
+    for (int64_t i = 0; i < pieces; i++)
+        add_found(&all, &found[i]);
+    judge_poisoned(&all);
+    verdict->error = all.worst.ratio;
+    if (all.wrong == 0)
         return;
     verdict->failure = FAILURE_WRONG_RESULT;
-    describe(tensor, &worst, wrong, verdict);
+    describe(tensor, &all.worst, all.wrong, verdict);
 }
 
 /* An array with a byte for each place of the tensor: 1 if an element is stored there, or a blocked layout's padding
