@@ -178,14 +178,15 @@ BEGIN
 END $$;
 
 -- How many more rounds a campaign may build before its budget is spent, beside those under way: as many as the rest of the
--- budget pays for, at the time that a round took so far; until a round was evaluated, two for each device. So little is
--- under way when the budget ends. NULL, for no limit, without a budget, and while it pays for more than 1,000. Rounds that
+-- budget pays for, at the time that a round took so far; until a round was evaluated, two for each device, or one for each second
+-- of the budget while no device is there. So little is under way when the budget ends. NULL, for no limit, without a budget, and while it pays for more than 1,000. Rounds that
 -- are built for solvers that the worker lacks (solver_ids) do not count, since they may wait for ever.
 CREATE OR REPLACE FUNCTION rounds_payable(c campaigns, solver_ids bigint[]) RETURNS bigint
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp
 SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
     most CONSTANT integer := 1000;
+    devices bigint;
     payable double precision;
 BEGIN
     IF c.budget_seconds <= 0 OR c.build_only THEN
@@ -194,10 +195,13 @@ BEGIN
     SELECT CASE WHEN sum(s.rounds) > 0
            THEN ceil((c.budget_seconds - sum(s.seconds)) * sum(s.rounds) / greatest(sum(s.seconds), 1e-9)) END
     INTO payable FROM campaign_spent s WHERE s.campaign_id = c.id;
+    IF payable IS NULL THEN
+        devices := devices_of(c);
+        payable := CASE WHEN devices > 0 THEN 2 * devices ELSE greatest(ceil(c.budget_seconds), 2) END;
+    END IF;
     IF payable > most THEN
         RETURN NULL;
     END IF;
-    payable := coalesce(payable, 2 * greatest(devices_of(c), 1));
     RETURN payable - (
         SELECT coalesce(sum(cardinality(b.job_ids)), 0)
         FROM unnest('{building, built, evaluating}'::job_state[]) AS s(state)

@@ -226,9 +226,18 @@ static void test_no_more_is_built_than_the_budget_pays_for(void)
     const struct planned planned[] = {
         {8, 1, "ConvTest"}, {16, 1, "ConvTest"}, {24, 1, "ConvTest"}, {32, 1, "ConvTest"}};
     planned_init(&farm, planned, 4, SPENT_AT_ONCE);
+    run(&farm,
+        "INSERT INTO worker_devices (worker_id, place, device, name, target, uuid, address, partition)"
+        " SELECT min(id), 0, 'gpu0', 'a GPU', 'gfx90a68', '', '', '' FROM workers");
     /* how long a round takes is not known */
     job_free(expect_claim(&farm, POOL_BUILD, 8, "ConvTest"));
     job_free(expect_claim(&farm, POOL_BUILD, 16, "ConvTest"));
+    g_assert_null(planned_claim(&farm, POOL_BUILD));
+    farm_clear(&farm);
+
+    planned_init(&farm, planned, 4, 3);
+    for (int i = 1; i <= 3; i++)
+        job_free(expect_claim(&farm, POOL_BUILD, 8 * i, "ConvTest"));
     g_assert_null(planned_claim(&farm, POOL_BUILD));
     farm_clear(&farm);
 
