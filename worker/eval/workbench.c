@@ -577,9 +577,9 @@ static bool blame_change(struct workbench *bench, struct input_set *set, int rol
 static bool check_inputs(struct workbench *bench, struct input_set *set, int first, int count,
                          int step, struct verdict *verdict, bool *changed, GError **error)
 {
-    g_autofree uint64_t *prints = g_new(uint64_t, count);
+    g_autofree uint64_t *prints = g_new(uint64_t, MAX(count, 1));
 
-    for (int t = 0; t < OPERAND_COUNT; t++) {
+    for (int t = 0; t < OPERAND_COUNT && count > 0; t++) {
         if (!is_input(bench, t))
             continue;
         if (!input_set_fingerprints(set, &bench->memory[t], first, count, step, prints, error))

@@ -782,10 +782,11 @@ bool judge_fingerprints(struct judge *judge, const struct judge_pieces *pieces, 
 {
     int64_t found[2][GROUPS_MAX];
     int64_t items = groups_for(pieces->bytes / 8 + 1);
-    int groups = (int)CLAMP(items, 1, GROUPS_MAX / pieces->count);
+    int groups;
     bool sound = true;
 
     g_assert(pieces->count >= 1 && pieces->count <= GROUPS_MAX);
+    groups = (int)CLAMP(items, 1, GROUPS_MAX / pieces->count);
     if (!run_fingerprints(judge, pieces, groups, error) ||
         !judge->device->row->read(judge->found, 0, found, sizeof(found), error))
         return false;

@@ -267,6 +267,45 @@ static void test_dropped_at_first(void)
     device->row->program_free(trial.naive);
 }
 
+/* ---- looks after slices ---- */
+
+static const struct device_info *info_of_small_cache(const struct device *of)
+{
+    static struct device_info info;
+    info = *healthy->info(of);
+    info.cache_bytes = 1 << 18;
+    return &info;
+}
+
+/* Slices of any number of runs, from any copy on, leave nothing that a look could blame on the config. */
+static void test_slices(void)
+{
+    g_autoptr(GError) error = NULL;
+    const struct workbench_means means = {program, NULL, NULL};
+    struct device_row row = *healthy;
+    struct trial trial = {0};
+    struct verdict verdict;
+    int64_t run = 0;
+    row.info = info_of_small_cache;
+    device->row = &row;
+    trial_open(&trial, &means);
+    struct workbench_run runs = {&trial.bench, &trial.invocation};
+    g_assert_cmpint(trial.bench.copies, >, 2);
+    trial_verify(&trial);
+    for (int count = 1; count <= 2 * trial.bench.copies + 1; count++) {
+        workbench_before_slice(&trial.bench, &error);
+        for (int i = 0; i < count; i++)
+            workbench_run(&runs, run++, &error);
+        workbench_after_slice(&trial.bench, &trial.invocation, trial.bench.results, &verdict,
+                              &error);
+        g_assert_no_error(error);
+        g_assert_cmpstr(verdict.detail, ==, "");
+    }
+    trial_close(&trial);
+    device->row = healthy;
+    device->row->program_free(trial.naive);
+}
+
 static void add_tests(struct device *opened, struct device_program *loaded)
 {
     device = opened;
@@ -278,6 +317,7 @@ static void add_tests(struct device *opened, struct device_program *loaded)
     g_test_add_func("/workbench/each_dropped_launch_is_noticed", test_dropped_at_first);
     g_test_add_func("/workbench/references_are_computed_again_after_stray_writes", test_strayed);
     g_test_add_func("/workbench/kept_references_are_freed_for_tensors", test_crowded);
+    g_test_add_func("/workbench/slices_of_any_length_are_looked_at", test_slices);
     g_test_add_func("/workbench/judge_is_freed_for_a_workspace", test_given_up);
 }
 
