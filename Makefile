@@ -350,13 +350,13 @@ export SKIPJACK_TEST_SEED
 export SKIPJACK_TEST_CACHE := $(CURDIR)/$(BUILD)/tests/pocl
 
 # One after the other, since some tests measure; only what does not (tests/rules.yml) runs side by side,
-# and comes first: six on two cores, since some wait. One that hangs is ended and counts as failed; a busy machine
+# and comes first: eight on two cores, since some wait. One that hangs is ended and counts as failed; a busy machine
 # needs several times what a quiet one does. PoCL leaves the source of the tests' kernels as it is and
 # optimizes what it makes of it alone, in half the time; the long suite, and tests that take the flags away,
 # compile as users do. Called with files and, where that is wanted, how many at a time. TESTS names some alone:
 # make test TESTS='tests/coordinator/tune/tune.t build/tests/chaos/*'.
 TEST_SECONDS ?= 1800
-PROVE_JOBS ?= 6
+PROVE_JOBS ?= 8
 quick_pocl = $(if $(SKIPJACK_TEST_LONG),,POCL_EXTRA_BUILD_FLAGS=-cl-opt-disable)
 define prove
 	$(check_machine)
