@@ -175,10 +175,11 @@ static const char script_format[] =
     " AS j \\gset\n"
     "SELECT skipjack_work.store_rounds(%1$s, ARRAY("
     "SELECT ROW(%1$s, h.job, 0, false, h.fence, 'clang 15.0.6', 0, '{0,8}', '{NULL,differs}', '{10,0}',"
-    " '{1.8e6,0}', '{2e6,0}', '{0.01,0}', '{0.3,0}', '{1.5,0}', 2, 0, 1.5)::outcomes"
+    " '{1.8e6,0}', '{2e6,0}', '{0.01,0}', '{0.3,0}', '{1.5,0}', 2, 0, 1.5, NULL,"
+    " NULL, NULL, NULL, NULL)::outcomes"
     " FROM unnest(:jobs::bigint[], :fences::bigint[]) AS h(job, fence)), ARRAY("
     "SELECT ROW(%1$s, h.job, 0, '{0,0}', '0,0', '%3$s,%3$s', 'clang 15.0.6', 10, 1.8e6, 2e6, 0.01, 0.3, 0.5, 1.5,"
-    " 4096, 1e9, true)::results FROM unnest(:jobs::bigint[]) AS h(job)),"
+    " 4096, 1e9, true, NULL, NULL, NULL, NULL, false)::results FROM unnest(:jobs::bigint[]) AS h(job)),"
     " ARRAY(SELECT false FROM unnest(:jobs::bigint[])),"
     " ARRAY(SELECT 0.1 FROM unnest(:jobs::bigint[]))::double precision[]);\n";
 
