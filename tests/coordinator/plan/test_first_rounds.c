@@ -60,8 +60,8 @@ static void what_would_fit_is_offered(void)
     static const char *const said[] = {
         "the budget is 1 min 40 s, and the first rounds of 8 jobs take about 3 min 50 s",
         "(23 configs of 10.00 s, as measured here before)",
-        "each problem without a winner gets one config of its most promising solver "
-        "(3 problems: about 30 s in all), and all other jobs end",
+        ("each problem without a winner gets one config of its most promising solver "
+         "(3 problems: about 30 s in all), and all other jobs end"),
         "--budget 230 ",
         "--configs 1 ",
         "the default configs alone, about 1 min 20 s",
@@ -100,7 +100,8 @@ static void a_problem_with_a_winner_needs_no_other_config(void)
     for (guint i = 0; i < rounds->len; i++)
         g_array_index(rounds, struct first_round, i).has_winner = true;
     g_autofree char *none = first_rounds_advice(rounds, &campaign, 10, false);
-    g_assert_nonnull(strstr(none, "all jobs that still wait end; each problem has a winner already"));
+    g_assert_nonnull(
+        strstr(none, "all jobs that still wait end; each problem has a winner already"));
 }
 
 /* Jobs that had a first round or took configs over are not counted: they have no first round to
