@@ -356,8 +356,8 @@ static void test_judged_on_device(void)
         const char *refusal;
     } cases[] = {
         {"judge", NULL, NULL, true, false, ""},
-        {"sick", "value[place] = sum;", "value[place] = place % 5 == 3 ? 0 : sum;", false, true,
-         "the device's reference is wrong: "},
+        {"sick", "+ i * step] = sum[i];", "+ i * step] = (first + i * step) % 5 == 3 ? 0 : sum[i];",
+         false, true, "the device's reference is wrong: "},
         {"good", NULL, NULL, false, false, "cannot find the kernel 'judge_random'"},
         {"absent", NULL, NULL, false, false, "the kernel absent was not received"},
     };
