@@ -93,6 +93,58 @@ bool conv_layouts_are_plain(const struct problem *p, const char **reason)
     return true;
 }
 
+bool conv_is_channels_last(enum layout layout)
+{
+    return layout == LAYOUT_NHWC || layout == LAYOUT_NDHWC;
+}
+
+bool conv_is_planes(enum layout layout)
+{
+    return layout == LAYOUT_NCHW || layout == LAYOUT_NCDHW;
+}
+
+/* Whether outputs along the axis are at the same positions as their only inputs. */
+static bool is_pointwise(const struct problem *p, enum axis axis)
+{
+    return p->fil[axis] == 1 && p->stride[axis] == 1 && p->pad[axis] == 0;
+}
+
+/* Makes AXIS_W one line of the pointwise axes H and W, and AXIS_H what the depth is. */
+static void make_planes_lines(struct problem *p)
+{
+    p->in[AXIS_W] *= p->in[AXIS_H];
+    p->out[AXIS_W] *= p->out[AXIS_H];
+    p->dilation[AXIS_W] = 1;
+    p->in[AXIS_H] = p->in[AXIS_D];
+    p->out[AXIS_H] = p->out[AXIS_D];
+    p->fil[AXIS_H] = p->fil[AXIS_D];
+    p->pad[AXIS_H] = p->pad[AXIS_D];
+    p->stride[AXIS_H] = p->stride[AXIS_D];
+    p->dilation[AXIS_H] = p->dilation[AXIS_D];
+}
+
+static void drop_depth(struct problem *p)
+{
+    p->in[AXIS_D] = p->out[AXIS_D] = p->fil[AXIS_D] = 1;
+    p->stride[AXIS_D] = p->dilation[AXIS_D] = 1;
+    p->pad[AXIS_D] = 0;
+    p->spatial_dim = 2;
+}
+
+void conv_flatten(const struct problem *p, struct problem *flat)
+{
+    *flat = *p;
+    if (p->spatial_dim == 2)
+        return;
+    if (is_pointwise(p, AXIS_D))
+        flat->n = p->n * p->in[AXIS_D];
+    else if (is_pointwise(p, AXIS_H) && is_pointwise(p, AXIS_W))
+        make_planes_lines(flat);
+    else
+        return;
+    drop_depth(flat);
+}
+
 void conv_gemm_sizes(const struct problem *p, double *m, double *n, double *k)
 {
     double c_count = (double)(p->c / p->groups), k_count = (double)(p->k / p->groups);

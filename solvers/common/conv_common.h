@@ -43,6 +43,16 @@ const char *conv_sum_type(const struct problem *p);
 /* Whether no tensor has its channels in blocks (NCHWc), so that one stride for each axis describes it. */
 bool conv_layouts_are_plain(const struct problem *p, const char **reason);
 
+/* Whether a layout has channels innermost: NHWC, NDHWC; whether it is one of planes: NCHW, NCDHW. */
+bool conv_is_channels_last(enum layout layout);
+bool conv_is_planes(enum layout layout);
+
+/* Sets *flat to a convolution of two dimensions that is the same matrix product over the same tensors with channels
+ * innermost, where a convolution of three dimensions allows it; else to p itself. Only the sizes and spatial_dim are
+ * meant to be used. A filter of one plane, with stride 1 and no padding in depth, has each plane of depth as an image;
+ * one of a single position in each plane, with stride 1 and no padding there, has planes as rows. */
+void conv_flatten(const struct problem *p, struct problem *flat);
+
 /* Rows m, columns n and terms k of the matrix product that each group of the convolution is: for F m = k, n = n*out,
  * k = c*fil; for B m = c, n = n*in, k = k*fil; for W m = k, n = c*fil, k = n*out. Doubles, since they may exceed 64
  * bits. */

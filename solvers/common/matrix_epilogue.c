@@ -24,7 +24,7 @@ int64_t matrix_output_channels(const struct problem *p)
 void matrix_add_epilogue_options(const struct problem *p, struct launch *launch)
 {
     enum tensor_role output = problem_output_role(p);
-    bool is_last = p->layout[output] == LAYOUT_NHWC;
+    bool is_last = conv_is_channels_last(p->layout[output]);
 
     if (p->epilogue[0] == '\0')
         return;

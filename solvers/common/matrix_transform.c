@@ -52,7 +52,7 @@ static struct side side_of(const struct problem *p, enum tensor_role role, int c
         .batches = is_filter ? k : p->n,
         .groups = p->groups,
         .channels = channels / p->groups,
-        .positions = plane[AXIS_H] * plane[AXIS_W],
+        .positions = plane[AXIS_D] * plane[AXIS_H] * plane[AXIS_W],
         .padded_batches = is_filter ? matrix_transform_channels(p->k, p, chunk) : p->n,
         .padded_channels = matrix_transform_channels(channels, p, chunk),
     };
@@ -67,7 +67,7 @@ static double padded_elements(const struct side *side)
 static bool is_moved(const struct problem *p, const struct side *side)
 {
     return side->padded_channels != side->channels || side->padded_batches != side->batches ||
-           (p->layout[side->role] == LAYOUT_NCHW && side->positions > 1 &&
+           (conv_is_planes(p->layout[side->role]) && side->positions > 1 &&
             side->channels * side->groups > 1);
 }
 
@@ -105,8 +105,8 @@ bool matrix_transform_serves(const struct problem *p, int chunk, const char **re
 {
     for (int t = 0; t < TENSOR_COUNT; t++) {
         const struct side side = side_of(p, (enum tensor_role)t, chunk);
-        *reason = "needs two dimensions and the layout NHWC or NCHW";
-        if (p->spatial_dim != 2 || (p->layout[t] != LAYOUT_NHWC && p->layout[t] != LAYOUT_NCHW))
+        *reason = "needs channels innermost (NHWC, NDHWC) or planes (NCHW, NCDHW)";
+        if (!conv_is_channels_last(p->layout[t]) && !conv_is_planes(p->layout[t]))
             return false;
         *reason = "needs fewer elements, or a layout that needs no copy";
         if (is_moved(p, &side) && !move_is_served(&side))
@@ -147,7 +147,7 @@ struct move {
 /* The copy into the workspace, where channels are innermost and rounded up to chunks. */
 static struct move move_in(const struct problem *p, const struct side *side)
 {
-    bool is_last = p->layout[side->role] == LAYOUT_NHWC;
+    bool is_last = conv_is_channels_last(p->layout[side->role]);
     struct move move = {.from = steps_of(side, is_last, false), .to = steps_of(side, true, true)};
 
     move.is_tiled = !is_last && side->positions >= TILED_PLANE;
@@ -164,7 +164,7 @@ static struct move move_in(const struct problem *p, const struct side *side)
 /* The copy of a result from the workspace back into the tensor. */
 static struct move move_out(const struct problem *p, const struct side *side)
 {
-    bool is_last = p->layout[side->role] == LAYOUT_NHWC;
+    bool is_last = conv_is_channels_last(p->layout[side->role]);
     struct move move = {.from = steps_of(side, true, true), .to = steps_of(side, is_last, false)};
 
     move.is_tiled = !is_last && side->positions >= TILED_PLANE;
@@ -304,7 +304,7 @@ static void add_side(const struct problem *p, const struct side *side, uint64_t 
 {
     struct block_move blocks;
 
-    if (p->layout[side->role] == LAYOUT_NCHW && find_block_move(p, side, &blocks)) {
+    if (conv_is_planes(p->layout[side->role]) && find_block_move(p, side, &blocks)) {
         add_block_move(p, side, &blocks, offset, is_in, solution);
         return;
     }

@@ -1,5 +1,5 @@
 /*
- * Kernels of matrix units read packed NHWC tensors whose groups have whole chunks of channels. Other tensors
+ * Kernels of matrix units read packed NHWC or NDHWC tensors whose groups have whole chunks of channels. Other tensors
  * are copied to that layout in the workspace before the kernel, and its result is copied back
  * (kernels/device/common/conv_transpose*.cl). Tensors that already have the layout are not copied.
  */
@@ -8,8 +8,8 @@
 
 #include "solvers/framework/solution.h"
 
-/* Whether the problem's tensors are packed and 2D and can be copied to NHWC with chunks of this many channels.
- * Otherwise *reason says so. */
+/* Whether the problem's tensors are packed and can be copied to channels innermost with chunks of this many channels,
+ * in two or three dimensions. Otherwise *reason says so. */
 bool matrix_transform_serves(const struct problem *p, int chunk, const char **reason);
 /* Channels of a group after the copy, rounded up to whole chunks. */
 int64_t matrix_transform_channels(int64_t channels, const struct problem *p, int chunk);

@@ -234,12 +234,19 @@ static bool any_config_fits(const struct problem *p, const struct context *conte
     return space_contains(&space, p, context, &config, NULL);
 }
 
+static bool dimensions_are_served(const struct problem *p, const char **reason)
+{
+    *reason = "needs two dimensions";
+    return p->spatial_dim == 2;
+}
+
 static bool is_applicable(const struct problem *p, const struct context *context,
                           const char **reason)
 {
     *reason = "needs NVIDIA's matrix units, sm_80 or later";
     return target_compute_capability(context->target) >= 80 && conv_is_plain(p, reason) &&
-           types_are_served(p, reason) && matrix_transform_serves(p, GROUPED_CHUNK, reason) &&
+           types_are_served(p, reason) && dimensions_are_served(p, reason) &&
+           matrix_transform_serves(p, GROUPED_CHUNK, reason) &&
            conv_counts_fit_32_bits(p, reason) && sizes_are_served(p, reason) &&
            any_config_fits(p, context, reason);
 }

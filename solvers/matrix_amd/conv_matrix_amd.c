@@ -253,7 +253,8 @@ static bool tensors_are_served(const struct problem *p, const char **reason)
     *reason = "needs groups of at least four channels";
     if (p->groups > 1 && (p->c / p->groups < CHANNELS_LEAST || p->k / p->groups < CHANNELS_LEAST))
         return false;
-    return matrix_transform_serves(p, matrix_amd_chunk(p), reason);
+    *reason = "needs two dimensions";
+    return p->spatial_dim == 2 && matrix_transform_serves(p, matrix_amd_chunk(p), reason);
 }
 
 static bool serves(const struct problem *p, const char **reason)

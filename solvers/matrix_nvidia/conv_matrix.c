@@ -1,9 +1,9 @@
 /*
  * Convolutions on NVIDIA's matrix units by mma instructions: products of 16 by 8 by 16 (INT8: 32) with FP32
- * (INT32) sums. F, B and W of 2D, all tensors packed, NHWC or NCHW, FP16 or BF16; F also INT8 with an INT32
- * result; groups, stride, dilation, any padding. Dynamic. sm_80 and later. Tensors that are not NHWC with the
- * channels of a group in chunks of 16 bytes are copied first. Terms may be split into parts (SPLITS), whose
- * sums are added up from the workspace.
+ * (INT32) sums. F, B and W in two and three dimensions, all tensors packed, channels or positions innermost, FP16
+ * or BF16; F also INT8 with an INT32 result; groups, stride, dilation, any padding. Dynamic. sm_80 and later.
+ * Tensors that are not NHWC or NDHWC with the channels of a group in chunks of 16 bytes are copied first. Terms may
+ * be split into parts (SPLITS), whose sums are added up from the workspace.
  * Epilogues: all, with a residual of the output's layout. An INT8 product then has any output but FP64.
  */
 #include <string.h>

@@ -1,8 +1,8 @@
 /*
- * Convolutions on Hopper's matrix units with operands brought by the copy engine (TMA). F, B and W of 2D, all
- * tensors packed, FP16 or BF16; one group, or groups with channels in 64; stride (up to 8 in F and W),
- * dilation, any padding. Dynamic. sm_90 only. Tensors that are not NHWC with channels in chunks of 16 bytes are
- * copied first.
+ * Convolutions on Hopper's matrix units with operands brought by the copy engine (TMA). F, B and W in two and
+ * three dimensions, all tensors packed, FP16 or BF16; one group, or groups with channels in 64; stride (up to 8
+ * in F and W), dilation, any padding. Dynamic. sm_90 only. Tensors that are not NHWC or NDHWC with channels in
+ * chunks of 16 bytes are copied first.
  *
  * Workgroups are persistent: each takes tile after tile until none is left. Within a workgroup one warp orders
  * copies of blocks of terms into a ring of stages, some blocks ahead; warpgroups of four warps multiply the
@@ -313,13 +313,13 @@ struct choice {
 /* Blocks of terms that a tile multiplies; in B the average of all phases. */
 static double steps_of(const struct problem *p, const struct tma_boxes *boxes)
 {
-    double taps = (double)p->fil[AXIS_H] * (double)p->fil[AXIS_W];
+    double taps = (double)p->fil[AXIS_D] * (double)p->fil[AXIS_H] * (double)p->fil[AXIS_W];
 
     if (p->direction == DIRECTION_W)
         return (double)boxes->count;
     if (p->direction == DIRECTION_F)
         return taps * ceil((double)matrix_c_of(p) / TMA_BLOCK_K);
-    return ceil(taps / (double)(p->stride[AXIS_H] * p->stride[AXIS_W])) *
+    return ceil(taps / (double)(p->stride[AXIS_D] * p->stride[AXIS_H] * p->stride[AXIS_W])) *
            ceil((double)matrix_k_of(p) / TMA_BLOCK_K);
 }
 
@@ -412,13 +412,16 @@ static void conv_tma_default_config(const struct problem *p, const struct contex
 
 static bool tensors_are_served(const struct problem *p, const char **reason)
 {
-    bool is_strided =
-        p->direction != DIRECTION_B && MAX(p->stride[AXIS_H], p->stride[AXIS_W]) > STRIDE_MOST;
-    double c = (double)matrix_c_of(p), k = (double)matrix_k_of(p), n = (double)p->n;
-    double x = n * (double)p->in[AXIS_H] * (double)p->in[AXIS_W] * c;
-    double y = n * (double)p->out[AXIS_H] * (double)p->out[AXIS_W] * k;
-    double w = (double)p->fil[AXIS_H] * (double)p->fil[AXIS_W] * c * k;
+    int64_t stride = MAX(p->stride[AXIS_D], MAX(p->stride[AXIS_H], p->stride[AXIS_W]));
+    bool is_strided = p->direction != DIRECTION_B && stride > STRIDE_MOST;
+    double c = (double)matrix_c_of(p), k = (double)matrix_k_of(p);
+    double x = (double)p->n * c, y = (double)p->n * k, w = c * k;
 
+    for (int axis = AXIS_D; axis <= AXIS_W; axis++) {
+        x *= (double)p->in[axis];
+        y *= (double)p->out[axis];
+        w *= (double)p->fil[axis];
+    }
     *reason = "needs one group, or groups of channels in 64";
     if (p->groups > 1 &&
         (p->c / p->groups % GROUP_CHANNELS != 0 || p->k / p->groups % GROUP_CHANNELS != 0))
@@ -491,14 +494,26 @@ static void add_plane(struct launch *launch, const int64_t size[AXIS_COUNT])
     launch_arg_int32(launch, size[AXIS_H]);
 }
 
-/* Adds the sizes as arguments, in the order of the kernel's SHAPE_PARAMETERS. */
+/* Adds what the kernel has with depth only: the sizes of add_shape() along it. */
+static void add_depth(const int64_t *const *planes, size_t count, const struct tma_boxes *boxes,
+                      struct launch *launch)
+{
+    for (size_t i = 0; i < count; i++)
+        launch_arg_int32(launch, planes[i][AXIS_D]);
+    launch_arg_int32(launch, boxes->box[AXIS_D]);
+    launch_arg_int32(launch, boxes->along[AXIS_D]);
+    matrix_add_divisor(launch, boxes->along[AXIS_D]);
+}
+
+/* Adds the sizes as arguments, in the order of the kernel's SHAPE_PARAMETERS. `p`: flattened. */
 static void add_shape(const struct problem *p, const struct tma_boxes *boxes,
                       const struct tma_grid *grid, int splits, struct launch *launch)
 {
-    const int64_t period[AXIS_COUNT] = {
-        [AXIS_H] = conv_stride_period(p, AXIS_H), [AXIS_W] = conv_stride_period(p, AXIS_W)};
-    const int64_t *planes[] = {boxes->in, boxes->out,  p->fil, p->pad,
-                               p->stride, p->dilation, period};
+    const int64_t period[AXIS_COUNT] = {conv_stride_period(p, AXIS_D),
+                                        conv_stride_period(p, AXIS_H),
+                                        conv_stride_period(p, AXIS_W)};
+    const int64_t *const planes[] = {boxes->in, boxes->out,  p->fil, p->pad,
+                                     p->stride, p->dilation, period};
     const int64_t counts[] = {boxes->box[AXIS_W],   boxes->box[AXIS_H],
                               boxes->box_n,         boxes->along[AXIS_W],
                               boxes->along[AXIS_H], boxes->count,
@@ -518,6 +533,8 @@ static void add_shape(const struct problem *p, const struct tma_boxes *boxes,
     matrix_add_divisor(launch, grid->rows);
     matrix_add_divisor(launch, boxes->along[AXIS_W] * boxes->along[AXIS_H]);
     matrix_add_divisor(launch, boxes->along[AXIS_W]);
+    if (p->spatial_dim == 3)
+        add_depth(planes, G_N_ELEMENTS(planes), boxes, launch);
 }
 
 static bool solve(const struct problem *p, const struct context *context,
@@ -529,11 +546,13 @@ static bool solve(const struct problem *p, const struct context *context,
     /* parts that are added up from the workspace; a team adds up its own */
     const int parts = splits / values[TMA_TEAM];
     struct launch *launch = solution_add_launch(solution, "conv_tma.cl", "conv_tma");
+    struct problem flat;
     struct tma_boxes boxes;
     struct tma_grid grid;
     uint64_t maps = 0;
 
     (void)error;
+    conv_flatten(p, &flat);
     tma_boxes_init(&boxes, p);
     conv_tma_grid(p, context, values, &boxes, &grid);
     if (parts > 1)
@@ -541,7 +560,7 @@ static bool solve(const struct problem *p, const struct context *context,
     add_options(p, context, values, parts, launch);
     conv_add_product_args(p, false, parts > 1, launch);
     launch_arg_workspace(launch, maps);
-    add_shape(p, &boxes, &grid, splits, launch);
+    add_shape(&flat, &boxes, &grid, splits, launch);
     launch_arg_int64(launch, elements);
     if (parts == 1)
         matrix_add_epilogue_args(p, launch);

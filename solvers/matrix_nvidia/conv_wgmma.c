@@ -1,9 +1,9 @@
 /*
  * Convolutions on Hopper's matrix units by wgmma instructions, which read operands from local memory and run
- * while work-items load the next block. F, B and W of 2D, all tensors packed, NHWC or NCHW, FP16 or BF16; F
- * also INT8 with an INT32 result; groups, stride, dilation, any padding. Dynamic. sm_90 only. Tensors that are
- * not NHWC with the channels of a group in chunks of 16 bytes are copied first. Terms may be split into parts
- * (SPLITS), whose sums are added up from the workspace.
+ * while work-items load the next block. F, B and W in two and three dimensions, all tensors packed, channels or
+ * positions innermost, FP16 or BF16; F also INT8 with an INT32 result; groups, stride, dilation, any padding.
+ * Dynamic. sm_90 only. Tensors that are not NHWC or NDHWC with the channels of a group in chunks of 16 bytes are
+ * copied first. Terms may be split into parts (SPLITS), whose sums are added up from the workspace.
  * Epilogues: all, with a residual of the output's layout. An INT8 product then has any output but FP64.
  */
 #include "solvers/common/matrix_sum.h"
@@ -60,7 +60,7 @@ static bool near_suits_filter(const struct problem *p, const struct context *con
                               const int32_t *values)
 {
     (void)context;
-    return values[NEAR] == 0 || p->fil[AXIS_H] * p->fil[AXIS_W] > 1;
+    return values[NEAR] == 0 || p->fil[AXIS_D] * p->fil[AXIS_H] * p->fil[AXIS_W] > 1;
 }
 
 static bool sums_fit_registers(const struct problem *p, const struct context *context,

@@ -39,7 +39,13 @@ static int64_t phase_positions(const struct problem *p, enum axis axis)
 
 static double taps_of(const struct problem *p)
 {
-    return (double)p->fil[AXIS_H] * (double)p->fil[AXIS_W];
+    return (double)p->fil[AXIS_D] * (double)p->fil[AXIS_H] * (double)p->fil[AXIS_W];
+}
+
+/* Positions of a tensor of these sizes. */
+static double positions_of(const int64_t size[AXIS_COUNT])
+{
+    return (double)size[AXIS_D] * (double)size[AXIS_H] * (double)size[AXIS_W];
 }
 
 /* Channels of one load of 16 bytes. */
@@ -65,16 +71,19 @@ int64_t matrix_k_of(const struct problem *p)
 struct matrix_product matrix_product_of(const struct problem *p)
 {
     double c = (double)matrix_c_of(p), k = (double)matrix_k_of(p), n = (double)p->n;
-    double groups = (double)p->groups, y = n * (double)p->out[AXIS_H] * (double)p->out[AXIS_W];
+    double groups = (double)p->groups, y = n * positions_of(p->out);
+    struct matrix_product product = {n, c, k, groups}; /* of B, to which axes come */
 
     if (p->direction == DIRECTION_F)
         return (struct matrix_product){y, k, c * taps_of(p), groups};
     if (p->direction == DIRECTION_W)
         return (struct matrix_product){k, c * taps_of(p), y, groups};
-    return (struct matrix_product){
-        n * (double)phase_positions(p, AXIS_H) * (double)phase_positions(p, AXIS_W), c,
-        k * (double)phase_taps(p, AXIS_H) * (double)phase_taps(p, AXIS_W),
-        groups * (double)p->stride[AXIS_H] * (double)p->stride[AXIS_W]};
+    for (int axis = AXIS_D; axis <= AXIS_W; axis++) {
+        product.rows *= (double)phase_positions(p, (enum axis)axis);
+        product.terms *= (double)phase_taps(p, (enum axis)axis);
+        product.layers *= (double)p->stride[axis];
+    }
+    return product;
 }
 
 static double blocks_of(double count, int block)
@@ -134,9 +143,9 @@ double matrix_result_elements(const struct problem *p)
     double n = (double)p->n;
 
     if (p->direction == DIRECTION_F)
-        return n * k * (double)p->out[AXIS_H] * (double)p->out[AXIS_W];
+        return n * k * positions_of(p->out);
     if (p->direction == DIRECTION_B)
-        return n * c * (double)p->in[AXIS_H] * (double)p->in[AXIS_W];
+        return n * c * positions_of(p->in);
     return k * (double)matrix_c_of(p) * taps_of(p);
 }
 
@@ -281,20 +290,28 @@ static bool groups_are_served(const struct problem *p, const char **reason)
            (p->c / p->groups >= CHANNELS_LEAST && p->k / p->groups >= CHANNELS_LEAST);
 }
 
-static double span(const struct problem *p, enum axis axis)
+/* The most positions along an axis from a tensor's end to a position in its padding. */
+static double margin(const struct problem *p, enum axis axis)
 {
-    return ((double)p->fil[axis] - 1) * (double)p->dilation[axis] + 1;
+    double span = ((double)p->fil[axis] - 1) * (double)p->dilation[axis] + 1;
+
+    return (double)p->pad[axis] + span + 1;
 }
 
 /* A bound for the position numbers that the kernel computes in the gathered tensor: it adds a filter position's
  * number to a position's, also for positions in the padding. */
 static double places_of(const struct problem *p)
 {
-    const int64_t *size = p->direction == DIRECTION_B ? p->out : p->in;
-    double h = (double)p->pad[AXIS_H] + span(p, AXIS_H) + 1;
-    double w = (double)p->pad[AXIS_W] + span(p, AXIS_W) + 1;
+    struct problem flat;
+    const int64_t *size = p->direction == DIRECTION_B ? flat.out : flat.in;
+    double planes;
 
-    return ((double)p->n * (double)size[AXIS_H] + h) * (double)size[AXIS_W] + w;
+    conv_flatten(p, &flat);
+    planes = (double)flat.n * (double)size[AXIS_D];
+    if (flat.spatial_dim == 3)
+        planes += margin(&flat, AXIS_D);
+    return (planes * (double)size[AXIS_H] + margin(&flat, AXIS_H)) * (double)size[AXIS_W] +
+           margin(&flat, AXIS_W);
 }
 
 /* Whether everything that kernels count in int fits 31 bits: positions, a position's channels of all groups, and
@@ -335,6 +352,11 @@ bool matrix_serves(const struct problem *p, const struct context *context, const
 
 void matrix_add_options(const struct problem *p, int splits, struct launch *launch)
 {
+    struct problem flat;
+
+    conv_flatten(p, &flat);
+    if (flat.spatial_dim == 3)
+        launch_option_int(launch, "DEPTH", 1);
     launch_option_int(launch, "SPLIT", splits > 1);
     conv_add_direction_option(p, launch);
     launch_option_text(launch, "LANE", conv_sum_type(p));
@@ -344,10 +366,10 @@ void matrix_add_options(const struct problem *p, int splits, struct launch *laun
     launch_sort_options(launch);
 }
 
-static void add_plane(struct launch *launch, int64_t h, int64_t w)
+static void add_plane(struct launch *launch, const int64_t size[AXIS_COUNT])
 {
-    launch_arg_int32(launch, h);
-    launch_arg_int32(launch, w);
+    launch_arg_int32(launch, size[AXIS_H]);
+    launch_arg_int32(launch, size[AXIS_W]);
 }
 
 /* A number below 2^31 divided by `by` is (high(number * multiplier) + number) >> shift, where high() is the
@@ -365,25 +387,33 @@ void matrix_add_divisor(struct launch *launch, int64_t by)
     launch_arg_int32(launch, shift);
 }
 
+/* Adds the sizes as arguments, in the order of the kernel's SIZE_PARAMETERS. `p`: flattened. */
 static void add_shape(const struct problem *p, struct launch *launch)
 {
-    bool is_backward = p->direction == DIRECTION_B;
-    int64_t h = is_backward ? phase_positions(p, AXIS_H) : p->out[AXIS_H];
-    int64_t w = is_backward ? phase_positions(p, AXIS_W) : p->out[AXIS_W];
-    const int64_t *planes[] = {p->in, p->out, p->fil, p->pad, p->stride, p->dilation};
+    int64_t period[AXIS_COUNT], plane[AXIS_COUNT];
+    const int64_t *sizes[] = {p->in, p->out, p->fil, p->pad, p->stride, p->dilation, period, plane};
 
+    for (int axis = AXIS_D; axis <= AXIS_W; axis++) {
+        period[axis] = conv_stride_period(p, (enum axis)axis);
+        plane[axis] =
+            p->direction == DIRECTION_B ? phase_positions(p, (enum axis)axis) : p->out[axis];
+    }
     launch_arg_int32(launch, p->n);
     launch_arg_int32(launch, matrix_c_of(p));
     launch_arg_int32(launch, matrix_k_of(p));
     launch_arg_int32(launch, p->groups);
-    for (size_t i = 0; i < G_N_ELEMENTS(planes); i++)
-        add_plane(launch, planes[i][AXIS_H], planes[i][AXIS_W]);
-    add_plane(launch, conv_stride_period(p, AXIS_H), conv_stride_period(p, AXIS_W));
-    add_plane(launch, h, w);
-    matrix_add_divisor(launch, h * w);
-    matrix_add_divisor(launch, w);
+    for (size_t i = 0; i < G_N_ELEMENTS(sizes); i++)
+        add_plane(launch, sizes[i]);
+    matrix_add_divisor(launch, plane[AXIS_H] * plane[AXIS_W]);
+    matrix_add_divisor(launch, plane[AXIS_W]);
     matrix_add_divisor(launch, matrix_c_of(p) / ELEMENTS_A_CHUNK);
     matrix_add_divisor(launch, p->fil[AXIS_W]);
+    if (p->spatial_dim == 2)
+        return;
+    for (size_t i = 0; i < G_N_ELEMENTS(sizes); i++)
+        launch_arg_int32(launch, sizes[i][AXIS_D]);
+    matrix_add_divisor(launch, plane[AXIS_D]);
+    matrix_add_divisor(launch, p->fil[AXIS_H]);
 }
 
 void matrix_finish_launch(const struct problem *p, const struct matrix_blocks *blocks, int items,
@@ -393,10 +423,12 @@ void matrix_finish_launch(const struct problem *p, const struct matrix_blocks *b
     int64_t columns = (int64_t)blocks_of(product.columns, blocks->n);
     int64_t rows = (int64_t)blocks_of(product.rows, blocks->m);
     const int64_t grid[] = {rows * columns * items, 1, (int64_t)product.layers * blocks->splits};
+    struct problem flat;
 
+    conv_flatten(p, &flat);
     matrix_add_options(p, blocks->splits, launch);
     conv_add_product_args(p, false, blocks->splits > 1, launch);
-    add_shape(p, launch);
+    add_shape(&flat, launch);
     launch_arg_int32(launch, columns);
     launch_arg_int32(launch, blocks->splits);
     launch_arg_int64(launch, (int64_t)matrix_result_elements(p));

@@ -1,7 +1,8 @@
 /*
- * Shared by solvers of NVIDIA's matrix units. Their kernels read packed NHWC tensors with the channels of a
- * group in chunks of 16 bytes, FP16 or BF16, or forward INT8 with an INT32 result; other layouts are copied
- * first (matrix_transform.h). Here are the matrix product of a problem
+ * Shared by solvers of NVIDIA's matrix units. Their kernels read packed NHWC or NDHWC tensors with the channels of
+ * a group in chunks of 16 bytes, FP16 or BF16, or forward INT8 with an INT32 result; other layouts are copied
+ * first (matrix_transform.h). Kernels for two dimensions also compute the problems of three that conv_flatten() makes
+ * flat; the others have the option DEPTH. Here are the matrix product of a problem
  * (kernels/device/matrix_nvidia/matrix_nhwc.h), the choice of blocks and splits by estimated cycles, and the
  * launches.
  */

@@ -9,7 +9,7 @@
 
 static bool is_one_line(const struct problem *p)
 {
-    for (int axis = AXIS_H; axis <= AXIS_W; axis++) {
+    for (int axis = AXIS_D; axis <= AXIS_W; axis++) {
         if (p->fil[axis] != 1 || p->pad[axis] != 0 || p->stride[axis] != 1)
             return false;
     }
@@ -19,15 +19,17 @@ static bool is_one_line(const struct problem *p)
 static void set_sizes(struct tma_boxes *boxes, const struct problem *p)
 {
     boxes->n = p->n;
-    for (int axis = AXIS_H; axis <= AXIS_W; axis++) {
+    for (int axis = AXIS_D; axis <= AXIS_W; axis++) {
         boxes->in[axis] = p->in[axis];
         boxes->out[axis] = p->out[axis];
     }
     if (!is_one_line(p))
         return;
     boxes->n = 1;
+    boxes->in[AXIS_D] = boxes->out[AXIS_D] = 1;
     boxes->in[AXIS_H] = boxes->out[AXIS_H] = 1;
-    boxes->in[AXIS_W] = boxes->out[AXIS_W] = p->n * p->out[AXIS_H] * p->out[AXIS_W];
+    boxes->in[AXIS_W] = boxes->out[AXIS_W] =
+        p->n * p->out[AXIS_D] * p->out[AXIS_H] * p->out[AXIS_W];
 }
 
 /* The number of positions along an axis to be divided into boxes: y's, in B those of one phase of x. */
@@ -48,7 +50,7 @@ static int64_t longest(const struct tma_boxes *boxes, const struct problem *p, e
 
 /* Numbers of boxes along each axis and along the images, indexed by the box's length. */
 struct counts {
-    int64_t h[TMA_BOX_MOST + 1], w[TMA_BOX_MOST + 1], n[TMA_BOX_MOST + 1];
+    int64_t axis[AXIS_COUNT][TMA_BOX_MOST + 1], n[TMA_BOX_MOST + 1];
 };
 
 static void count_boxes(int64_t *counts, int64_t positions, int64_t most)
@@ -57,36 +59,43 @@ static void count_boxes(int64_t *counts, int64_t positions, int64_t most)
         counts[length] = conv_divide_up(positions, length);
 }
 
-static void try_box(struct tma_boxes *boxes, const struct counts *counts, int h, int w)
+/* Takes boxes of these lengths, with as many images as they can have, if there are fewer of them. */
+static void try_box(struct tma_boxes *boxes, const struct counts *counts, const int box[AXIS_COUNT])
 {
-    int64_t n = MIN(TMA_BOX_MOST / (h * w), boxes->n);
-    int64_t count = counts->h[h] * counts->w[w] * counts->n[n];
+    int64_t n = MIN(TMA_BOX_MOST / (box[AXIS_D] * box[AXIS_H] * box[AXIS_W]), boxes->n);
+    int64_t count = counts->n[n];
 
+    for (int axis = AXIS_D; axis <= AXIS_W; axis++)
+        count *= counts->axis[axis][box[axis]];
     if (count >= boxes->count)
         return;
     boxes->box_n = n;
-    boxes->box[AXIS_H] = h;
-    boxes->box[AXIS_W] = w;
-    boxes->along[AXIS_H] = counts->h[h];
-    boxes->along[AXIS_W] = counts->w[w];
     boxes->count = count;
+    for (int axis = AXIS_D; axis <= AXIS_W; axis++) {
+        boxes->box[axis] = box[axis];
+        boxes->along[axis] = counts->axis[axis][box[axis]];
+    }
 }
 
 void tma_boxes_init(struct tma_boxes *boxes, const struct problem *p)
 {
     struct counts counts;
-    int most_h, most_w;
+    struct problem flat;
+    int most[AXIS_COUNT];
 
     *boxes = (struct tma_boxes){.count = INT64_MAX};
-    set_sizes(boxes, p);
-    most_h = (int)longest(boxes, p, AXIS_H);
-    most_w = (int)longest(boxes, p, AXIS_W);
-    count_boxes(counts.h, places(boxes, p, AXIS_H), most_h);
-    count_boxes(counts.w, places(boxes, p, AXIS_W), most_w);
+    conv_flatten(p, &flat);
+    set_sizes(boxes, &flat);
+    for (int axis = AXIS_D; axis <= AXIS_W; axis++) {
+        most[axis] = (int)longest(boxes, &flat, (enum axis)axis);
+        count_boxes(counts.axis[axis], places(boxes, &flat, (enum axis)axis), most[axis]);
+    }
     count_boxes(counts.n, boxes->n, MIN(TMA_BOX_MOST, boxes->n));
-    for (int w = most_w; w > 0; w--) {
-        for (int h = MIN(TMA_BOX_MOST / w, most_h); h > 0; h--)
-            try_box(boxes, &counts, h, w);
+    for (int w = most[AXIS_W]; w > 0; w--) {
+        for (int h = MIN(TMA_BOX_MOST / w, most[AXIS_H]); h > 0; h--) {
+            for (int d = MIN(TMA_BOX_MOST / (w * h), most[AXIS_D]); d > 0; d--)
+                try_box(boxes, &counts, (const int[]){d, h, w});
+        }
     }
 }
 
@@ -98,12 +107,13 @@ void tma_grid_init(struct tma_grid *grid, const struct problem *p, const struct 
     grid->rows = conv_divide_up(boxes->count, block_m / TMA_BOX_MOST);
     grid->columns = conv_divide_up(p->direction == DIRECTION_F ? k : c, block_n);
     if (p->direction == DIRECTION_W) {
-        int64_t panels = conv_divide_up(c, PANEL) * p->fil[AXIS_H] * p->fil[AXIS_W];
+        int64_t panels =
+            conv_divide_up(c, PANEL) * p->fil[AXIS_D] * p->fil[AXIS_H] * p->fil[AXIS_W];
         grid->rows = conv_divide_up(k, block_m);
         grid->columns = conv_divide_up(panels, block_n / PANEL);
     }
     if (p->direction == DIRECTION_B)
-        layers *= p->stride[AXIS_H] * p->stride[AXIS_W];
+        layers *= p->stride[AXIS_D] * p->stride[AXIS_H] * p->stride[AXIS_W];
     grid->tiles = grid->rows * grid->columns * layers;
     grid->workgroups = MIN(grid->tiles, workgroups_most);
 }

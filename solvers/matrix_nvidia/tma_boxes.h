@@ -2,7 +2,7 @@
  * How ConvTma divides a convolution into boxes of up to 64 positions, and the matrix product into tiles
  * (kernels/device/matrix_nvidia/tma_work.h).
  *
- * A box is a cuboid of neighbouring positions of several images, rows and columns. Hopper's copy engine (TMA)
+ * A box is a cuboid of neighbouring positions of several images, planes of depth, rows and columns. Hopper's copy engine (TMA)
  * copies the input elements under one filter position for a whole box by a single instruction, with zeros
  * outside the tensor, so that no work-item computes addresses. Boxes should fill their 64 positions and have
  * long rows. See NVIDIA's CUDA Programming Guide, "Tensor Memory Access".
@@ -16,7 +16,7 @@
 
 /* The boxes over y's positions; in B over the positions of x in one phase of the stride. For a 1x1 filter without
  * padding and stride all positions form a single row, because neighbours in memory are then neighbours in the
- * product. */
+ * product. A problem that conv_flatten() makes one of two dimensions is divided as such. */
 struct tma_boxes {
     /* sizes of the tensors as the kernel gets them, which differ where positions form a single row */
     int64_t n, in[AXIS_COUNT], out[AXIS_COUNT];

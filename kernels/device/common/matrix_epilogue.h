@@ -10,10 +10,10 @@
  *   finished_pair(...)                                                the same of sums[0] and sums[1] in two
  *                                                                     neighbouring columns, the first of them even
  *
- * Options beside epilogue.h's: OUTPUT_LAST, 1 where the problem's output has channels innermost (NHWC), 0 where it has
- * positions innermost (NCHW); OUTPUT_PAIRS, 1 where it has channels innermost and their number in a group is even, so
- * that two neighbours of the residual are loaded at once. Arguments before epilogue.h's: the channels of a group, and
- * the positions of an image.
+ * Options beside epilogue.h's: OUTPUT_LAST, 1 where the problem's output has channels innermost (NHWC, NDHWC), 0 where
+ * it has positions innermost (NCHW, NCDHW); OUTPUT_PAIRS, 1 where it has channels innermost and their number in a group
+ * is even, so that two neighbours of the residual are loaded at once. Arguments before epilogue.h's: the channels of a
+ * group, and the positions of an image.
  * Defined before it is included: LANE.
  */
 #include "epilogue.h"

@@ -63,7 +63,8 @@ DEVICE void multiply_block(LOCAL_POINTER unsigned char *memory, LANE sums[TILES_
 DEVICE void clear_stages(LOCAL_POINTER unsigned char *memory, const struct shape *s, int item)
 {
 #if defined(DIRECTION_W)
-    const int first = s->box_w * s->box_h * s->box_n * (LINE_BYTES / 4), words = PANEL / 4;
+    const int first = s->box_w * s->box_h * IF_DEPTH(s->box_d *) s->box_n * (LINE_BYTES / 4);
+    const int words = PANEL / 4;
     LOCAL_POINTER unsigned *panel = (LOCAL_POINTER unsigned *)(LOCAL_POINTER void *)memory;
     for (int at = 0; at < STAGED_AT; at += PANEL, panel += words)
         for (int i = first + item; i < words; i += ITEMS)

@@ -1,6 +1,6 @@
 /*
- * Convolutions as matrix products with channels innermost (NHWC): blocks of two operands on their way into
- * local memory, and sums on their way to memory. A chunk is eight channels, one load of 16 bytes.
+ * Convolutions as matrix products with channels innermost (NHWC, and NDHWC with DEPTH): blocks of two operands on
+ * their way into local memory, and sums on their way to memory. A chunk is eight channels, one load of 16 bytes.
  *
  *   DIRECTION_F  rows: positions of y; columns: k; terms: filter positions, c within
  *   DIRECTION_B  rows: positions of x of one phase; columns: c; terms: filter positions, k within
@@ -9,6 +9,9 @@
  * B's phases: a position of x meets a filter position only where both have the same remainder modulo the
  * stride. Positions of one remainder are a phase, whose filter positions are the stride's period apart. Each
  * phase is a product of its own, without the other filter positions.
+ *
+ * Depth is an axis like height and width, but what is about it is there with the option DEPTH only (IF_DEPTH): the text
+ * for two dimensions is as if there was no depth, so that its code stays what was measured.
  *
  * Defined before it is included: BLOCK_M, BLOCK_N, BLOCK_K (the block of sums and of terms), ITEMS of a
  * workgroup, a power of 2; WARP_M by WARP_N, a warp's sums, which are TILES_M by TILES_N times 16 by 8; one of
@@ -20,6 +23,8 @@
  * Lines of up to eight chunks make a panel; the chunks of a line are permuted by the line's number, so that
  * eight lines' chunks of one number are in different banks.
  */
+#include "depth.h"
+
 #include "matrix_epilogue.h"
 #include "matrix_nvidia.h"
 
@@ -118,14 +123,27 @@ struct sizes {
     /* divisors for dividing by plane_h * plane_w and by plane_w */
     struct divisor by_plane, by_line;
     struct divisor by_chunks, by_fil_w; /* divisors for dividing by c / 8 and by fil_w */
+    /* the same of depth, and divisors for dividing by plane_d and by fil_h */
+    IF_DEPTH(int in_d, out_d, fil_d, pad_d, stride_d, dilation_d, period_d, plane_d;)
+    IF_DEPTH(struct divisor by_depth, by_fil_h;)
 };
+
+#define DEPTH_PARAMETERS                                                                           \
+    IF_DEPTH(, int in_d, int out_d, int fil_d, int pad_d, int stride_d, int dilation_d,            \
+             int period_d, int plane_d, int depth_multiplier, int depth_shift,                     \
+             int fil_h_multiplier, int fil_h_shift)
+#define DEPTH_SIZES                                                                                \
+    IF_DEPTH(in_d, out_d, fil_d, pad_d, stride_d, dilation_d, period_d, plane_d,                   \
+             {(unsigned)depth_multiplier, (unsigned)depth_shift},                                  \
+             {(unsigned)fil_h_multiplier, (unsigned)fil_h_shift}, )
 
 #define SIZE_PARAMETERS                                                                            \
     int n, int c, int k, int groups, int in_h, int in_w, int out_h, int out_w, int fil_h,          \
         int fil_w, int pad_h, int pad_w, int stride_h, int stride_w, int dilation_h,               \
         int dilation_w, int period_h, int period_w, int plane_h, int plane_w,                      \
         int plane_multiplier, int plane_shift, int line_multiplier, int line_shift,                \
-        int chunks_multiplier, int chunks_shift, int fil_w_multiplier, int fil_w_shift
+        int chunks_multiplier, int chunks_shift, int fil_w_multiplier,                             \
+        int fil_w_shift DEPTH_PARAMETERS
 #define SIZES                                                                                      \
     {                                                                                              \
         n, c, k, groups, in_h, in_w, out_h, out_w, fil_h, fil_w, pad_h, pad_w, stride_h, stride_w, \
@@ -133,11 +151,11 @@ struct sizes {
             {(unsigned)plane_multiplier, (unsigned)plane_shift},                                   \
             {(unsigned)line_multiplier, (unsigned)line_shift},                                     \
             {(unsigned)chunks_multiplier, (unsigned)chunks_shift},                                 \
-            {(unsigned)fil_w_multiplier, (unsigned)fil_w_shift},                                   \
+            {(unsigned)fil_w_multiplier, (unsigned)fil_w_shift}, DEPTH_SIZES                       \
     }
 
 struct place {
-    int image, h, w;
+    int image, IF_DEPTH(d, ) h, w;
 };
 
 DEVICE struct place place_of(int position, const struct sizes *s)
@@ -147,18 +165,24 @@ DEVICE struct place place_of(int position, const struct sizes *s)
     position -= place.image * (s->plane_h * s->plane_w);
     place.h = quotient(position, s->by_line);
     place.w = position - place.h * s->plane_w;
+#if DEPTH
+    place.d = place.image;
+    place.image = quotient(place.d, s->by_depth);
+    place.d -= place.image * s->plane_d;
+#endif
     return place;
 }
 
-/* A block of terms of F and B. In F `term` is its first term. In B h and w are a filter position of the phase, and
+/* A block of terms of F and B. In F `term` is its first term. In B d, h and w are a filter position of the phase, and
  * `term` a channel. */
 struct step {
-    int h, w, term;
+    int IF_DEPTH(d, ) h, w, term;
 };
 
 #if !defined(DIRECTION_W)
 
 #if defined(DIRECTION_F)
+#define SOURCE_D s->in_d
 #define SOURCE_H s->in_h
 #define SOURCE_W s->in_w
 #define CHANNELS s->c
@@ -166,6 +190,7 @@ struct step {
 /* A coordinate so far outside of the tensor that no filter position leads back inside. */
 #define OUTSIDE  (-0x7fffffff - 1)
 #else
+#define SOURCE_D s->out_d
 #define SOURCE_H s->out_h
 #define SOURCE_W s->out_w
 #define CHANNELS s->k
@@ -176,14 +201,19 @@ struct step {
 /* The filter positions of an axis that a phase meets: the first and every period-th after it. Through the first of
  * them a row of the product at position p reads position p * stride + shift of the other tensor, through each next
  * one `move` positions further. */
-struct taps {
+struct axis_taps {
     int first, period, count, stride, shift, move;
 };
 
-DEVICE struct taps find_taps(int phase, int fil, int pad, int stride, int dilation, int period)
+struct taps {
+    struct axis_taps IF_DEPTH(d, ) h, w;
+};
+
+DEVICE struct axis_taps find_axis_taps(int phase, int fil, int pad, int stride, int dilation,
+                                       int period)
 {
 #if defined(DIRECTION_F)
-    struct taps taps = {0, 1, 0, 0, 0, 0};
+    struct axis_taps taps = {0, 1, 0, 0, 0, 0};
     (void)phase;
     (void)period;
     taps.count = fil;
@@ -191,7 +221,7 @@ DEVICE struct taps find_taps(int phase, int fil, int pad, int stride, int dilati
     taps.shift = -pad;
     taps.move = dilation;
 #else
-    struct taps taps = {0, 0, 0, 1, 0, 0};
+    struct axis_taps taps = {0, 0, 0, 1, 0, 0};
     int most = period < fil ? period : fil, at = phase + pad;
     while (taps.first < most && (at - taps.first * dilation) % stride != 0)
         taps.first++;
@@ -209,64 +239,74 @@ DEVICE struct taps find_taps(int phase, int fil, int pad, int stride, int dilati
 /* Where the rows of a that a work-item loads begin in the source tensor: as coordinates, and as one position number.
  * Rows past the end begin OUTSIDE. */
 struct rows {
-    int h[A_LOADS], w[A_LOADS], at[A_LOADS];
+    int IF_DEPTH(d[A_LOADS], ) h[A_LOADS], w[A_LOADS], at[A_LOADS];
 };
 
-DEVICE void find_rows(struct rows *rows, const struct sizes *s, const struct taps *h,
-                      const struct taps *w, int first, int count, int item)
+DEVICE void find_rows(struct rows *rows, const struct sizes *s, const struct taps *taps, int first,
+                      int count, int item)
 {
     UNROLL for (int i = 0; i < A_LOADS; i++)
     {
         int row = first + line_of(i, item, A_LINES, A_CHUNKS);
         struct place place = place_of(row, s);
-        int at_h = place.h * h->stride + h->shift, at_w = place.w * w->stride + w->shift;
+        int at_h = place.h * taps->h.stride + taps->h.shift;
+        int at_w = place.w * taps->w.stride + taps->w.shift;
         rows->h[i] = row < count ? at_h : OUTSIDE;
         rows->w[i] = at_w;
-        rows->at[i] = (place.image * SOURCE_H + at_h) * SOURCE_W + at_w;
+        IF_DEPTH(rows->d[i] = place.d * taps->d.stride + taps->d.shift;)
+        rows->at[i] =
+            ((place.image IF_DEPTH(* SOURCE_D + rows->d[i])) * SOURCE_H + at_h) * SOURCE_W + at_w;
     }
 }
 
 DEVICE void load_rows(LOCAL_POINTER unsigned char *memory, unsigned tile,
                       GLOBAL const half_bits *source, const struct rows *rows,
-                      const struct sizes *s, const struct taps *taps_h, const struct taps *taps_w,
-                      const struct step *step, int item)
+                      const struct sizes *s, const struct taps *taps, const struct step *step,
+                      int item)
 {
-    int term = step->term + chunk_of(0, item, A_LINES, A_CHUNKS) * 8, h = step->h, w = step->w;
+    int term = step->term + chunk_of(0, item, A_LINES, A_CHUNKS) * 8;
+    int IF_DEPTH(d = step->d, ) h = step->h, w = step->w;
 #if defined(DIRECTION_F)
     int tap = quotient(term / 8, s->by_chunks);
-    int is_term = tap < s->fil_h * s->fil_w;
+    int is_term = tap < IF_DEPTH(s->fil_d *) s->fil_h * s->fil_w;
     term -= tap * s->c;
     h = quotient(tap, s->by_fil_w);
     w = tap - h * s->fil_w;
+#if DEPTH
+    d = quotient(h, s->by_fil_h);
+    h -= d * s->fil_h;
+#endif
 #else
     int is_term = term < CHANNELS;
 #endif
-    const int move_h = h * taps_h->move, move_w = w * taps_w->move;
-    const int move = move_h * SOURCE_W + move_w;
+    const int move_h = h * taps->h.move, move_w = w * taps->w.move;
+    IF_DEPTH(const int move_d = d * taps->d.move;)
+    const int move = (IF_DEPTH(move_d * SOURCE_H +) move_h) * SOURCE_W + move_w;
     UNROLL for (int i = 0; i < A_LOADS; i++)
     {
         int line = line_of(i, item, A_LINES, A_CHUNKS);
         int chunk = chunk_of(i, item, A_LINES, A_CHUNKS);
         int there = (unsigned)(rows->h[i] + move_h) < (unsigned)SOURCE_H &&
-                    (unsigned)(rows->w[i] + move_w) < (unsigned)SOURCE_W && is_term;
+                    (unsigned)(rows->w[i] + move_w) < (unsigned)SOURCE_W &&
+                    IF_DEPTH((unsigned)(rows->d[i] + move_d) < (unsigned)SOURCE_D &&) is_term;
         i64 at = (i64)(rows->at[i] + move) * (CHANNELS * s->groups) + term;
         load_shared_chunk(memory, tile + chunk_at(line, chunk, A_LINES, A_CHUNKS),
                           source + (there ? at : 0), there);
     }
 }
 
-/* Loads chunks of the filter w[k][fil_h][fil_w][c]. */
+/* Loads chunks of the filter w[k][fil_d][fil_h][fil_w][c]. */
 DEVICE void load_filter(LOCAL_POINTER unsigned char *memory, unsigned tile,
-                        GLOBAL const half_bits *w, const struct sizes *s, const struct taps *taps_h,
-                        const struct taps *taps_w, const struct step *step, int column, int item)
+                        GLOBAL const half_bits *w, const struct sizes *s, const struct taps *taps,
+                        const struct step *step, int column, int item)
 {
-    const int line_terms = s->fil_h * s->fil_w * s->c;
+    const int line_terms = IF_DEPTH(s->fil_d *) s->fil_h * s->fil_w * s->c;
 #if defined(DIRECTION_F)
-    (void)taps_h;
-    (void)taps_w;
+    (void)taps;
 #else
-    const int tap = (taps_h->first + step->h * taps_h->period) * s->fil_w + taps_w->first +
-                    step->w * taps_w->period;
+    const int tap = (IF_DEPTH((taps->d.first + step->d * taps->d.period) * s->fil_h +)
+                     taps->h.first + step->h * taps->h.period) * s->fil_w + taps->w.first +
+                    step->w * taps->w.period;
 #endif
     UNROLL for (int i = 0; i < B_LOADS; i++)
     {
@@ -287,45 +327,56 @@ DEVICE void load_filter(LOCAL_POINTER unsigned char *memory, unsigned tile,
 }
 
 /* The number of blocks of terms of a tile. */
-DEVICE int count_steps(const struct sizes *s, const struct taps *h, const struct taps *w)
+DEVICE int count_steps(const struct sizes *s, const struct taps *taps)
 {
+    const int count = IF_DEPTH(taps->d.count *) taps->h.count * taps->w.count;
 #if defined(DIRECTION_F)
-    return (h->count * w->count * s->c + BLOCK_K - 1) / BLOCK_K;
+    return (count * s->c + BLOCK_K - 1) / BLOCK_K;
 #else
-    return h->count * w->count * ((s->k + BLOCK_K - 1) / BLOCK_K);
+    return count * ((s->k + BLOCK_K - 1) / BLOCK_K);
 #endif
 }
 
 /* The block of terms with the given number. */
-DEVICE struct step step_at(int number, const struct sizes *s, const struct taps *w)
+DEVICE struct step step_at(int number, const struct sizes *s, const struct taps *taps)
 {
-    struct step step = {0, 0, number * BLOCK_K};
+    struct step step = {IF_DEPTH(0, ) 0, 0, number * BLOCK_K};
 #if defined(DIRECTION_B)
     int blocks = (s->k + BLOCK_K - 1) / BLOCK_K, tap = number / blocks;
     step.term = (number - tap * blocks) * BLOCK_K;
-    step.h = w->count > 0 ? tap / w->count : 0;
-    step.w = tap - step.h * w->count;
+    step.h = taps->w.count > 0 ? tap / taps->w.count : 0;
+    step.w = tap - step.h * taps->w.count;
+#if DEPTH
+    step.d = taps->h.count > 0 ? step.h / taps->h.count : 0;
+    step.h -= step.d * taps->h.count;
+#endif
 #else
     (void)s;
-    (void)w;
+    (void)taps;
 #endif
     return step;
 }
 
-DEVICE void advance(struct step *step, const struct sizes *s, const struct taps *w)
+DEVICE void advance(struct step *step, const struct sizes *s, const struct taps *taps)
 {
     step->term += BLOCK_K;
 #if defined(DIRECTION_B)
     if (step->term < s->k)
         return;
     step->term = 0;
-    if (++step->w == w->count) {
+    if (++step->w == taps->w.count) {
         step->w = 0;
         step->h++;
     }
+#if DEPTH
+    if (step->h == taps->h.count) {
+        step->h = 0;
+        step->d++;
+    }
+#endif
 #else
     (void)s;
-    (void)w;
+    (void)taps;
 #endif
 }
 
@@ -337,25 +388,30 @@ DEVICE void advance(struct step *step, const struct sizes *s, const struct taps 
 
 /* A workgroup's share of the product: its block of rows and columns, and its range of blocks of terms. */
 struct work {
-    int first_row, first_column, group, part, phase_h, phase_w;
+    int first_row, first_column, group, part, IF_DEPTH(phase_d, ) phase_h, phase_w;
     int rows, columns; /* sizes of the whole product */
     int first, steps;  /* blocks of terms */
 };
 
+#define PHASES(work) (work)->phase_h, (work)->phase_w IF_DEPTH(, (work)->phase_d)
+
 /* The rows of the result are positions of the output (in B of one phase), in W channels. Returns the number of a row's
  * position; negative for a row past the end. */
-DEVICE int row_number(int row, int rows, const struct sizes *s, int phase_h, int phase_w)
+DEVICE int row_number(int row, int rows, const struct sizes *s, int phase_h,
+                      int phase_w IF_DEPTH(, int phase_d))
 {
 #if defined(DIRECTION_B)
     struct place place = place_of(row, s);
     int h = phase_h + place.h * s->stride_h, w = phase_w + place.w * s->stride_w;
-    if (row >= rows || h >= s->in_h || w >= s->in_w)
+    IF_DEPTH(int d = phase_d + place.d * s->stride_d;)
+    if (row >= rows || h >= s->in_h || w >= s->in_w IF_DEPTH(|| d >= s->in_d))
         return -1;
-    return (place.image * s->in_h + h) * s->in_w + w;
+    return ((place.image IF_DEPTH(* s->in_d + d)) * s->in_h + h) * s->in_w + w;
 #else
     (void)s;
     (void)phase_h;
     (void)phase_w;
+    IF_DEPTH((void)phase_d;)
     return row < rows ? row : -1;
 #endif
 }
@@ -368,7 +424,7 @@ DEVICE i64 row_at(int number, const struct sizes *s)
 #elif defined(DIRECTION_F)
     return (i64)number * (s->k * s->groups);
 #else
-    return (i64)number * (s->fil_h * s->fil_w * s->c);
+    return (i64)number * (IF_DEPTH(s->fil_d *) s->fil_h * s->fil_w * s->c);
 #endif
 }
 
@@ -398,7 +454,7 @@ DEVICE void store_part(GLOBAL RESULT *to, LANE sums[TILES_M][TILES_N][4], const 
     UNROLL for (int i = 0; i < TILES_M; i++) UNROLL for (int part = 0; part < 2; part++)
     {
         int row = work->first_row + warp_m * WARP_M + i * 16 + part * 8 + lane / 4;
-        int number = row_number(row, work->rows, s, work->phase_h, work->phase_w);
+        int number = row_number(row, work->rows, s, PHASES(work));
         i64 at = row_at(number, s);
         UNROLL for (int j = 0; j < TILES_N; j++)
         {
@@ -439,8 +495,7 @@ DEVICE void stage_sums(LOCAL_POINTER unsigned char *memory, LANE sums[TILES_M][T
     {
         int row = warp_m * WARP_M + i * 16 + part * 8 + lane / 4;
 #ifdef EPILOGUE
-        int number =
-            row_number(work->first_row + row, work->rows, s, work->phase_h, work->phase_w);
+        int number = row_number(work->first_row + row, work->rows, s, PHASES(work));
 #endif
         UNROLL for (int j = 0; j < TILES_N; j++)
         {
@@ -468,8 +523,7 @@ DEVICE void store_rows(GLOBAL RESULT *to, LOCAL_POINTER const unsigned char *mem
     for (int i = item; i < BLOCK_M * chunks; i += ITEMS) {
         int row = i / chunks, chunk = i % chunks;
         int column = work->first_column + chunk * RESULT_CHUNK;
-        int number =
-            row_number(work->first_row + row, work->rows, s, work->phase_h, work->phase_w);
+        int number = row_number(work->first_row + row, work->rows, s, PHASES(work));
         if (number >= 0 && column < work->columns)
             *(GLOBAL struct chunk *)(GLOBAL void *)(to + row_at(number, s) + column) =
                 *(LOCAL_POINTER const struct chunk *)(LOCAL_POINTER const void *)(memory +

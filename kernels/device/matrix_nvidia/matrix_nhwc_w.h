@@ -2,9 +2,10 @@
  * The loads of matrix_nhwc.h in DIRECTION_W. Terms are positions of y. For each block of terms the workgroup computes
  * once, for all its work-items, which position of x each term reads through the filter's first position.
  */
-/* For a position of y: the position of x that the filter's first position reads, as coordinates and as one number. */
+/* For a position of y: the position of x that the filter's first position reads, as coordinates and as one number. d is
+ * 0 without depth. */
 struct ALIGNED(CHUNK_BYTES) meeting {
-    int h, w, at, unused;
+    int h, w, at, d;
 };
 
 /* Writes the positions of x for a block of terms to local memory, one term by each work-item. Other work-items may
@@ -20,8 +21,9 @@ DEVICE void note_meetings(LOCAL_POINTER unsigned char *memory, const struct size
     /* a term past the last position gets a coordinate so far outside that every filter position reads zero */
     meeting.h = position < end ? h : -0x7fffffff - 1;
     meeting.w = w;
-    meeting.at = (place.image * s->in_h + h) * s->in_w + w;
-    meeting.unused = 0;
+    IF_DEPTH(int d = place.d * s->stride_d - s->pad_d;)
+    meeting.at = ((place.image IF_DEPTH(* s->in_d + d)) * s->in_h + h) * s->in_w + w;
+    meeting.d = IF_DEPTH(d +) 0;
     if (item < BLOCK_K)
         to[number % 2 * BLOCK_K + item] = meeting;
 }
@@ -45,9 +47,9 @@ DEVICE void load_outputs(LOCAL_POINTER unsigned char *memory, unsigned tile,
 /* The chunk of a panel that a work-item loads: the offset of its filter position in x (as coordinates and as one
  * number), and its channel. */
 struct column {
-    /* h, w: the filter position's offset in x, in rows and columns; at: the same as a number of positions; c: the channel,
+    /* d, h, w: the filter position's offset in x along each axis; at: the same as a number of positions; c: the channel,
      * negative for a column past the last one */
-    int h, w, at, c;
+    int IF_DEPTH(d, ) h, w, at, c;
 };
 
 /* Chunks of a panel, and the number of panels from which a work-item loads. */
@@ -62,10 +64,14 @@ DEVICE void find_columns(struct column *columns, const struct sizes *s, int firs
     {
         int column = first + chunk_of(LOAD_OF(i), item, B_LINES, B_CHUNKS) * 8;
         int tap = column / s->c, h = tap / s->fil_w;
-        columns[i].h = h * s->dilation_h;
+        IF_DEPTH(int d = h / s->fil_h;)
+        IF_DEPTH(columns[i].d = d * s->dilation_d;)
+        columns[i].h = (h IF_DEPTH(- d * s->fil_h)) * s->dilation_h;
         columns[i].w = (tap - h * s->fil_w) * s->dilation_w;
-        columns[i].at = columns[i].h * s->in_w + columns[i].w;
-        columns[i].c = tap < s->fil_h * s->fil_w ? column - tap * s->c : -1;
+        columns[i].at =
+            (IF_DEPTH(columns[i].d * s->in_h +) columns[i].h) * s->in_w + columns[i].w;
+        columns[i].c =
+            tap < IF_DEPTH(s->fil_d *) s->fil_h * s->fil_w ? column - tap * s->c : -1;
     }
 }
 
@@ -83,7 +89,9 @@ DEVICE void load_inputs(LOCAL_POINTER unsigned char *memory, unsigned tile,
         const struct column *column = &columns[COLUMN_OF(i)];
         struct meeting meeting = meetings[line];
         int there = (unsigned)(meeting.h + column->h) < (unsigned)s->in_h &&
-                    (unsigned)(meeting.w + column->w) < (unsigned)s->in_w && column->c >= 0;
+                    (unsigned)(meeting.w + column->w) < (unsigned)s->in_w &&
+                    IF_DEPTH((unsigned)(meeting.d + column->d) < (unsigned)s->in_d &&)
+                    column->c >= 0;
         i64 at = (i64)(meeting.at + column->at) * (s->c * s->groups) + column->c;
         load_shared_chunk(memory, tile + chunk_at(line, chunk, B_LINES, B_CHUNKS),
                           x + (there ? at : 0), there);

@@ -12,19 +12,24 @@ DEVICE struct work find_work(const struct sizes *s, int column_blocks)
     work.first_row = row_block * BLOCK_M;
     work.first_column = (block - row_block * column_blocks) * BLOCK_N;
     work.phase_h = work.phase_w = 0;
+    IF_DEPTH(work.phase_d = 0;)
 #if defined(DIRECTION_B)
     work.phase_w = layer % s->stride_w;
     layer /= s->stride_w;
     work.phase_h = layer % s->stride_h;
     layer /= s->stride_h;
+#if DEPTH
+    work.phase_d = layer % s->stride_d;
+    layer /= s->stride_d;
+#endif
 #endif
     work.group = layer % s->groups;
     work.part = layer / s->groups;
 #if defined(DIRECTION_W)
     work.rows = s->k;
-    work.columns = s->fil_h * s->fil_w * s->c;
+    work.columns = IF_DEPTH(s->fil_d *) s->fil_h * s->fil_w * s->c;
 #else
-    work.rows = s->n * s->plane_h * s->plane_w;
+    work.rows = s->n * IF_DEPTH(s->plane_d *) s->plane_h * s->plane_w;
     work.columns = COLUMNS;
 #endif
     work.first = work.steps = 0;
@@ -47,7 +52,7 @@ DEVICE void share_steps(struct work *work, int all, int splits)
 #if defined(DIRECTION_W)
 #define OPEN_WORK                                                                                  \
     struct column columns[COLUMN_COUNT];                                                           \
-    const int end = s->n * s->out_h * s->out_w;                                                    \
+    const int end = s->n * IF_DEPTH(s->out_d *) s->out_h * s->out_w;                               \
     share_steps(&work, (end + BLOCK_K - 1) / BLOCK_K, splits);                                     \
     find_columns(columns, s, work.first_column, item);                                             \
     a += (i64)work.group * s->k;                                                                   \
@@ -62,27 +67,27 @@ DEVICE void share_steps(struct work *work, int all, int splits)
     } while (0)
 #define FIRST_RESULT ((i64)work.group * s->k * work.columns)
 #else
+#define FIND_TAPS(axis)                                                                            \
+    find_axis_taps(work.phase_##axis, s->fil_##axis, s->pad_##axis, s->stride_##axis,              \
+                   s->dilation_##axis, s->period_##axis)
 #define OPEN_WORK                                                                                  \
     struct rows rows;                                                                              \
     struct step step;                                                                              \
-    const struct taps taps_h =                                                                     \
-        find_taps(work.phase_h, s->fil_h, s->pad_h, s->stride_h, s->dilation_h, s->period_h);      \
-    const struct taps taps_w =                                                                     \
-        find_taps(work.phase_w, s->fil_w, s->pad_w, s->stride_w, s->dilation_w, s->period_w);      \
-    share_steps(&work, count_steps(s, &taps_h, &taps_w), splits);                                  \
-    step = step_at(work.first, s, &taps_w);                                                        \
-    find_rows(&rows, s, &taps_h, &taps_w, work.first_row, work.rows, item);                        \
+    const struct taps taps = {                                                                     \
+        IF_DEPTH(FIND_TAPS(d), ) FIND_TAPS(h), FIND_TAPS(w)};                                      \
+    share_steps(&work, count_steps(s, &taps), splits);                                             \
+    step = step_at(work.first, s, &taps);                                                          \
+    find_rows(&rows, s, &taps, work.first_row, work.rows, item);                                   \
     a += (i64)work.group * CHANNELS;                                                               \
-    b += (i64)work.group * s->k * s->fil_h * s->fil_w * s->c;
+    b += (i64)work.group * s->k * IF_DEPTH(s->fil_d *) s->fil_h * s->fil_w * s->c;
 #define PREPARE(number)
 #define BARRIER_TO_LOAD()
 #define LOAD_BLOCK(stage, number)                                                                  \
     do {                                                                                           \
         unsigned to = tiles + (stage)*STAGE_BYTES;                                                 \
-        load_rows(local_memory, to, a, &rows, s, &taps_h, &taps_w, &step, item);                   \
-        load_filter(local_memory, to + A_BYTES, b, s, &taps_h, &taps_w, &step, work.first_column,  \
-                    item);                                                                         \
-        advance(&step, s, &taps_w);                                                                \
+        load_rows(local_memory, to, a, &rows, s, &taps, &step, item);                              \
+        load_filter(local_memory, to + A_BYTES, b, s, &taps, &step, work.first_column, item);      \
+        advance(&step, s, &taps);                                                                  \
     } while (0)
 #define FIRST_RESULT ((i64)work.group * COLUMNS)
 #endif

@@ -1,7 +1,8 @@
 /*
- * Hopper's copy engine (TMA, sm_90a): one lane starts the copy of a box (a cuboid of a tensor with four axes), and
- * the engine copies the box into local memory, with zeros outside of the tensor. The PTX manual's sections on
- * tensormap.replace, cp.async.bulk.tensor and mbarrier describe the fields, coordinates and phases.
+ * Hopper's copy engine (TMA, sm_90a): one lane starts the copy of a box (a cuboid of a tensor with four axes, or
+ * five with depth), and the engine copies the box into local memory, with zeros outside of the tensor. The PTX
+ * manual's sections on tensormap.replace, cp.async.bulk.tensor and mbarrier describe the fields, coordinates and
+ * phases.
  *
  * A box has 64 channels, a line of 128 bytes for each position, with chunks permuted as in wgmma.h. Tensor maps
  * are made on the device: each workgroup has its own slots in the workspace. With MATRIX_EMULATED all
@@ -9,21 +10,30 @@
  *
  * Defined before it is included: matrix_nvidia.h, ITEMS.
  */
+#include "depth.h"
+
 #define MAP_BYTES     128
 #define CHANNELS_LINE 64
 #define LINE_BYTES    128
 
-/* A tensor of packed channels; axes from the fastest: channels, w, h, images. A box has `box` positions of each axis,
- * `stride` apart. */
+/* A tensor of packed channels; axes from the fastest: channels, w, h, with depth d, images. A box has `box` positions of
+ * each axis, `stride` apart. */
+#define MAP_AXES   (4 + DEPTH)
+#define MAP_IMAGES (3 + DEPTH) /* the images' axis */
 struct map {
     GLOBAL const half_bits *source;
-    int size[4], box[4], stride[4];
+    int size[MAP_AXES], box[MAP_AXES], stride[MAP_AXES];
     u64 slot;
 };
 
-DEVICE struct map open_map(GLOBAL const half_bits *source, int channels, int w, int h, int images)
+DEVICE struct map open_map(GLOBAL const half_bits *source, int channels, int w, int h,
+                           IF_DEPTH(int d, ) int images)
 {
-    struct map map = {source, {channels, w, h, images}, {CHANNELS_LINE, 1, 1, 1}, {1, 1, 1, 1}, 0};
+    struct map map = {source,
+                      {channels, w, h, IF_DEPTH(d, ) images},
+                      {CHANNELS_LINE, 1, 1, IF_DEPTH(1, ) 1},
+                      {1, 1, 1, IF_DEPTH(1, ) 1},
+                      0};
     return map;
 }
 
@@ -33,19 +43,24 @@ DEVICE struct map open_map(GLOBAL const half_bits *source, int channels, int w, 
 
 /* Starts the copy of the box at the given coordinates; lines outside of the tensor arrive as zeros. */
 DEVICE void copy_box(LOCAL_POINTER unsigned char *memory, unsigned to, unsigned barrier,
-                     const struct map *map, int channel, int w, int h, int image, int item)
+                     const struct map *map, int channel, int w, int h, IF_DEPTH(int d, ) int image,
+                     int item)
 {
-    const int lines = map->box[1] * map->box[2] * map->box[3];
+    const int lines = map->box[1] * map->box[2] * map->box[3] IF_DEPTH(* map->box[4]);
     (void)barrier;
     LOOP for (int i = item; i < lines * 8; i += ITEMS)
     {
         int line = i / 8, chunk = i % 8, c = channel + chunk * 8;
         int at_w = w + line % map->box[1] * map->stride[1];
         int at_h = h + line / map->box[1] % map->box[2] * map->stride[2];
-        int at_n = image + line / (map->box[1] * map->box[2]) * map->stride[3];
+        int plane = line / (map->box[1] * map->box[2]);
+        IF_DEPTH(int at_d = d + plane % map->box[3] * map->stride[3]; plane /= map->box[3];)
+        int at_n = image + plane * map->stride[MAP_IMAGES];
         int there = c >= 0 && c < map->size[0] && at_w >= 0 && at_w < map->size[1] && at_h >= 0 &&
-                    at_h < map->size[2] && at_n >= 0 && at_n < map->size[3];
-        i64 at = (((i64)at_n * map->size[2] + at_h) * map->size[1] + at_w) * map->size[0] + c;
+                    at_h < map->size[2] IF_DEPTH(&& at_d >= 0 && at_d < map->size[3]) &&
+                    at_n >= 0 && at_n < map->size[MAP_IMAGES];
+        i64 at = (((i64)at_n IF_DEPTH(* map->size[3] + at_d)) * map->size[2] + at_h);
+        at = (at * map->size[1] + at_w) * map->size[0] + c;
         load_chunk(memory, to + line * LINE_BYTES + ((chunk ^ line) & 7) * CHUNK_BYTES,
                    map->source + (there ? at : 0), there);
     }
@@ -90,14 +105,17 @@ DEVICE void write_map(unsigned at, const struct map *map)
 {
     const u64 w = (u64)map->size[0] * 2, h = w * (unsigned)map->size[1];
     REPLACE("global_address", "b64", "l", (u64)map->source);
-    REPLACE("rank", "b32", "r", 3);
+    REPLACE("rank", "b32", "r", MAP_AXES - 1);
     REPLACE_SIZES(0);
     REPLACE_SIZES(1);
     REPLACE_SIZES(2);
     REPLACE_SIZES(3);
+    IF_DEPTH(REPLACE_SIZES(4);)
     REPLACE_AXIS("global_stride", 0, "b64", "l", w);
     REPLACE_AXIS("global_stride", 1, "b64", "l", h);
     REPLACE_AXIS("global_stride", 2, "b64", "l", h * (unsigned)map->size[2]);
+    IF_DEPTH(REPLACE_AXIS("global_stride", 3, "b64", "l",
+                          h * (unsigned)map->size[2] * (unsigned)map->size[3]);)
     REPLACE_KIND("elemtype", KIND_U16);
     REPLACE_KIND("interleave_layout", 0);
     REPLACE_KIND("swizzle_mode", KIND_128);
@@ -128,14 +146,22 @@ DEVICE void see_map(const struct map *map)
 }
 
 DEVICE void copy_box(const unsigned char *memory, unsigned to, unsigned barrier,
-                     const struct map *map, int channel, int w, int h, int image, int item)
+                     const struct map *map, int channel, int w, int h, IF_DEPTH(int d, ) int image,
+                     int item)
 {
     (void)memory;
     (void)item;
+#if DEPTH
+    asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+                 "[%0], [%1, {%2, %3, %4, %5, %6}], [%7];" ::"r"(to),
+                 "l"(map->slot), "r"(channel), "r"(w), "r"(h), "r"(d), "r"(image), "r"(barrier)
+                 : "memory");
+#else
     asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
                  "[%0], [%1, {%2, %3, %4, %5}], [%6];" ::"r"(to),
                  "l"(map->slot), "r"(channel), "r"(w), "r"(h), "r"(image), "r"(barrier)
                  : "memory");
+#endif
 }
 
 /* ---- barriers in local memory ---- */

@@ -39,7 +39,7 @@ DEVICE int stored_row(int i, int item)
     return BY_PAIRS ? row_of_sums(i, item) : item % 128 / 32 * 16 + i * 4 + item % 32 / 8;
 }
 
-/* For each row that a work-item stores: its position in the box, as w, h and image in 8 bits each. */
+/* For each row that a work-item stores: its position in the box, as w, h, with depth d, and image in 8 bits each. */
 struct stored_rows {
     int inside[STORED_ROWS];
 };
@@ -47,7 +47,13 @@ struct stored_rows {
 DEVICE int inside_box(int row, const struct shape *s)
 {
     int line = row / s->box_w;
+#if DEPTH
+    int plane = line / s->box_h;
+    return (row - line * s->box_w) | line % s->box_h << 8 | plane % s->box_d << 16 |
+           plane / s->box_d << 24;
+#else
     return (row - line * s->box_w) | line % s->box_h << 8 | line / s->box_h << 16;
+#endif
 }
 
 DEVICE struct stored_rows find_stored_rows(const struct shape *s, int item)
@@ -81,16 +87,20 @@ DEVICE void find_rows(int *numbers, const int *inside, int count, const struct s
     UNROLL for (int i = 0; i < count; i++)
     {
         int w = place.w + (inside[i] & 255), h = place.h + (inside[i] >> 8 & 255);
-        int box_image = inside[i] >> 16, image = place.image + box_image;
+        int box_image = inside[i] >> (16 + 8 * DEPTH), image = place.image + box_image;
+        IF_DEPTH(int d = place.d + (inside[i] >> 16 & 255);)
 #if defined(DIRECTION_F)
-        const int size_w = s->out_w, size_h = s->out_h;
+        const int size_w = s->out_w, size_h = s->out_h IF_DEPTH(, size_d = s->out_d);
 #else
-        const int size_w = s->in_w, size_h = s->in_h;
+        const int size_w = s->in_w, size_h = s->in_h IF_DEPTH(, size_d = s->in_d);
         w = tile->phase_w + w * s->stride_w;
         h = tile->phase_h + h * s->stride_h;
+        IF_DEPTH(d = tile->phase_d + d * s->stride_d;)
 #endif
-        int there = box_image < s->box_n && image < s->n && h < size_h && w < size_w;
-        numbers[i] = there ? (image * size_h + h) * size_w + w : -1;
+        int there = box_image < s->box_n && image < s->n && IF_DEPTH(d < size_d &&) h < size_h &&
+                    w < size_w;
+        numbers[i] =
+            there ? ((image IF_DEPTH(* size_d + d)) * size_h + h) * size_w + w : -1;
     }
 #endif
 }
@@ -98,7 +108,7 @@ DEVICE void find_rows(int *numbers, const int *inside, int count, const struct s
 DEVICE i64 row_elements(const struct shape *s)
 {
 #if defined(DIRECTION_W)
-    return (i64)(s->fil_w * s->fil_h) * s->c;
+    return (i64)(s->fil_w * s->fil_h IF_DEPTH(* s->fil_d)) * s->c;
 #else
     return COLUMNS * s->groups;
 #endif
@@ -120,7 +130,7 @@ DEVICE struct panel panel_at(int i, const struct shape *s, const struct tile *ti
     int channel_panels = (s->c + 63) / 64, tap = number / channel_panels;
     int channel = (number - tap * channel_panels) * 64;
     panel.at = tap * s->c + channel;
-    panel.count = tap < s->fil_w * s->fil_h ? s->c - channel : 0;
+    panel.count = tap < s->fil_w * s->fil_h IF_DEPTH(* s->fil_d) ? s->c - channel : 0;
 #else
     panel.at = tile->group * COLUMNS + number * 64;
     panel.count = COLUMNS - number * 64;

@@ -157,7 +157,8 @@ static bool serves(const struct solver *solver, const struct problem *p,
  * workgroups; the second just fits. */
 static void places_in_kernels_stay_below_32_bits(void)
 {
-#define F16 "-0-NHWC-NHWC-NHWC-FP16-"
+#define F16  "-0-NHWC-NHWC-NHWC-FP16-"
+#define DEEP "-0-NDHWC-NDHWC-NDHWC-FP16-"
     static const struct {
         const char *key;
         bool by_amd, served;
@@ -176,6 +177,13 @@ static void places_in_kernels_stay_below_32_bits(void)
         {"524280-1-1-1x1-2143256640-1-1-1-0x0-1x1-1x1" F16 "F_g65535", true, true},
         {"524288-45-1-3x3-524288-227-3-397-0x1-5x3-3x1" F16 "B", false, false},
         {"524288-45-1-3x3-524288-227-3-187-0x1-5x3-3x1" F16 "B", false, true},
+        /* depth counts like the other axes, as one of its own, as images and as rows */
+        {"8-40000-256-256-2x2x2-8-13333-64-64-1-0x0x0-3x4x4-1x1x1" DEEP "F", false, false},
+        {"8-30000-256-256-2x2x2-8-10000-64-64-1-0x0x0-3x4x4-1x1x1" DEEP "F", false, true},
+        {"8-64-1024-1024-1x2x2-8-64-64-64-40-0x0x0-1x16x16-1x1x1" DEEP "F", false, false},
+        {"8-64-1024-1024-1x2x2-8-64-64-64-30-0x0x0-1x16x16-1x1x1" DEEP "F", false, true},
+        {"8-64-1024-40000-2x1x1-8-16-1024-40000-1-0x0x0-4x1x1-1x1x1" DEEP "F", false, false},
+        {"8-64-1024-30000-2x1x1-8-16-1024-30000-1-0x0x0-4x1x1-1x1x1" DEEP "F", false, true},
     };
     static const char *const askers[][2] = {
         {"ConvMatrix", "sm_80_108_80g"}, {"ConvMatrix", "sm_90_132_80g"},
@@ -199,6 +207,7 @@ static void places_in_kernels_stay_below_32_bits(void)
         }
     }
 #undef F16
+#undef DEEP
 }
 
 int main(int argc, char **argv)

@@ -3,6 +3,7 @@
  * that follow from the boxes. */
 #include "solvers/framework/solver.h"
 #include "solvers/matrix_nvidia/tma_boxes.h"
+#include "solvers/problem/problem_key.h"
 
 struct box_case {
     const char *what;
@@ -58,6 +59,39 @@ static void box(gconstpointer data)
     g_assert_cmpint((boxes.box[AXIS_W] - 1) * row->stride, <, 256);
 }
 
+/* Rows: a problem; the box's width, height, depth and images, and the number of boxes. */
+static void depth_is_one_more_axis(void)
+{
+#define DEEP "-0-NDHWC-NDHWC-NDHWC-FP16-F"
+    static const struct {
+        const char *key;
+        int64_t w, h, d, n, count;
+    } rows[] = {
+        {"64-8-28-28-3x3x3-64-8-28-28-2-1x1x1-1x1x1-1x1x1" DEEP, 4, 4, 4, 1, 7 * 7 * 2 * 2},
+        {"64-4-4-4-3x3x3-64-4-4-4-5-1x1x1-1x1x1-1x1x1" DEEP, 4, 4, 4, 1, 5},
+        {"64-2-4-4-3x3x3-64-2-4-4-5-1x1x1-1x1x1-1x1x1" DEEP, 4, 4, 2, 2, 3},
+        /* planes as images, planes as rows, and all positions in one line */
+        {"64-8-8-8-1x3x3-64-8-8-8-2-0x1x1-1x1x1-1x1x1" DEEP, 8, 8, 1, 1, 16},
+        {"64-8-8-8-3x1x1-64-8-8-8-2-1x0x0-1x1x1-1x1x1" DEEP, 64, 1, 1, 1, 16},
+        {"64-3-5-7-1x1x1-64-3-5-7-2-0x0x0-1x1x1-1x1x1" DEEP, 64, 1, 1, 1, 4},
+        /* 64 planes eight apart would be longer than a tensor map allows */
+        {"64-512-1-1-3x3x3-64-64-1-1-1-1x1x1-8x1x1-1x1x1" DEEP, 1, 1, 32, 1, 2},
+    };
+#undef DEEP
+
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        struct tma_boxes boxes;
+        struct problem p;
+        g_assert_true(problem_key_parse(rows[i].key, &p, NULL) && problem_validate(&p, NULL));
+        tma_boxes_init(&boxes, &p);
+        g_assert_cmpint(boxes.box[AXIS_W], ==, rows[i].w);
+        g_assert_cmpint(boxes.box[AXIS_H], ==, rows[i].h);
+        g_assert_cmpint(boxes.box[AXIS_D], ==, rows[i].d);
+        g_assert_cmpint(boxes.box_n, ==, rows[i].n);
+        g_assert_cmpint(boxes.count, ==, rows[i].count);
+    }
+}
+
 /* Tiles of 128 x 128 sums cover 50176 rows and 256 columns; in W 256 rows, and three of the 18
  * panels of 64 columns. */
 static void tiles_follow_from_boxes(void)
@@ -91,6 +125,7 @@ int main(int argc, char **argv)
         g_autofree char *path = g_strdup_printf("/tma_boxes/box/%s", cases[i].what);
         g_test_add_data_func(path, &cases[i], box);
     }
+    g_test_add_func("/tma_boxes/box/depth_is_one_more_axis", depth_is_one_more_axis);
     g_test_add_func("/tma_boxes/grid/tiles_follow_from_boxes", tiles_follow_from_boxes);
     return g_test_run();
 }

@@ -1,0 +1,74 @@
+/* Convolutions of three dimensions that are computed as ones of two: which they are, and that both have the same
+ * positions and products. */
+#include "solvers/common/conv_common.h"
+#include "solvers/problem/problem_key.h"
+
+#define DEEP "-0-NDHWC-NDHWC-NDHWC-FP16-F"
+#define FLAT "-0-NHWC-NHWC-NHWC-FP16-F"
+
+static void parse(const char *key, struct problem *p)
+{
+    g_autoptr(GError) error = NULL;
+
+    g_assert_true(problem_key_parse(key, p, &error) && problem_validate(p, &error));
+    g_assert_no_error(error);
+}
+
+/* Rows: a problem, and the problem of two dimensions that it is. */
+static void depth_is_left_out_where_it_can_be(void)
+{
+    static const char *const rows[][2] = {
+        /* R(2+1)D: each plane is an image */
+        {"64-8-56-56-1x3x3-144-8-56-56-2-0x1x1-1x1x1-1x1x1" DEEP,
+         "64-56-56-3x3-144-56-56-16-1x1-1x1-1x1" FLAT},
+        {"64-8-56-56-1x3x3-144-8-28-28-2-0x1x1-1x2x2-1x1x1" DEEP,
+         "64-56-56-3x3-144-28-28-16-1x1-2x2-1x1" FLAT},
+        /* R(2+1)D: each plane is a row */
+        {"144-8-56-28-3x1x1-64-8-56-28-2-1x0x0-1x1x1-1x1x1" DEEP,
+         "144-8-1568-3x1-64-8-1568-2-1x0-1x1-1x1" FLAT},
+        {"144-8-5-7-3x1x1-64-3-5-7-2-1x0x0-2x1x1-2x1x1" DEEP,
+         "144-8-35-3x1-64-3-35-2-1x0-2x1-2x1" FLAT},
+        {"16-4-5-6-1x1x1-8-4-5-6-3-0x0x0-1x1x1-1x1x1" DEEP, "16-5-6-1x1-8-5-6-12-0x0-1x1-1x1" FLAT},
+    };
+
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        struct problem p, flat, meant;
+        parse(rows[i][0], &p);
+        parse(rows[i][1], &meant);
+        conv_flatten(&p, &flat);
+        g_assert_cmpint(flat.spatial_dim, ==, 2);
+        for (int t = 0; t < TENSOR_COUNT; t++)
+            flat.layout[t] = LAYOUT_NHWC;
+        g_assert_true(problem_equal(&flat, &meant));
+        g_assert_cmpfloat(problem_macs(&p), ==, problem_macs(&meant));
+    }
+}
+
+static void other_problems_stay(void)
+{
+    static const char *const keys[] = {
+        "64-8-56-56-3x3x3-64-8-56-56-2-1x1x1-1x1x1-1x1x1" DEEP,
+        "64-8-56-56-1x3x3-64-4-56-56-2-0x1x1-2x1x1-1x1x1" DEEP,  /* planes are skipped */
+        "64-8-56-56-1x3x3-64-10-56-56-2-1x1x1-1x1x1-1x1x1" DEEP, /* there are planes of padding */
+        "64-8-56-56-3x1x1-64-8-28-28-2-1x0x0-1x2x2-1x1x1" DEEP, /* positions of a plane are skipped */
+        "64-8-56-56-3x1x3-64-8-56-56-2-1x0x1-1x1x1-1x1x1" DEEP,
+        "64-56-56-1x1-64-56-56-2-0x0-1x1-1x1" FLAT,
+    };
+
+    for (gsize i = 0; i < G_N_ELEMENTS(keys); i++) {
+        struct problem p, flat;
+        parse(keys[i], &p);
+        conv_flatten(&p, &flat);
+        g_assert_true(problem_equal(&p, &flat));
+    }
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_set_nonfatal_assertions();
+    g_test_add_func("/conv_common/depth_is_left_out_where_it_can_be",
+                    depth_is_left_out_where_it_can_be);
+    g_test_add_func("/conv_common/other_problems_stay", other_problems_stay);
+    return g_test_run();
+}
