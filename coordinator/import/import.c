@@ -238,6 +238,9 @@ static bool set_type(const struct import_options *options, int index, struct pro
         p->type[t] = options->types[index];
         p->cast[t] = TYPE_NONE;
     }
+    if (p->kind == OP_CONV) {
+        g_strlcpy(p->mode, options->tf32[index] ? OP_MODE_TF32 : "", sizeof p->mode);
+    }
     if (p->type[TENSOR_X] != TYPE_INT8) {
         return true;
     }

@@ -38,6 +38,8 @@ struct import_options {
     /* data types to import; if there are none, those of the list, in layer tables FP32 */
     enum data_type types[IMPORT_CHOICES_MAX];
     int type_count;
+    /* for each of them: its convolutions may be computed in TF32; the type is then FP32 */
+    bool tf32[IMPORT_CHOICES_MAX];
     bool has_layout; /* false: the layout is the list's, in layer tables NCHW */
     enum layout layout;
     /* sizes of dimensions that an ONNX model leaves open: the value of --dim, or NULL */

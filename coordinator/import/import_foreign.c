@@ -183,6 +183,9 @@ static int64_t row_place(struct foreign_rows *rows, const struct problem *proble
 {
     struct perf_row row;
     struct problem stands;
+    if (!problem_has_perf_row(problem)) {
+        return place;
+    }
     perf_row_from_problem(problem, &row);
     if (!perf_row_to_problem(&row, &stands, NULL) || problem_equal(&stands, problem)) {
         return place;

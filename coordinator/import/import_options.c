@@ -94,18 +94,22 @@ static bool read_batch(const char *word, struct import_options *options, GError 
 
 static bool read_type(const char *word, struct import_options *options, GError **error)
 {
-    enum data_type type = TYPE_NONE;
-    if (!data_type_from_word(word, &type)) {
-        return wrong(error,
-                     "--dtype takes FP32, FP16, BF16, INT8, FP64, FP8 or BF8, several joined by "
-                     "commas, not '%s'",
-                     word);
+    enum data_type type = TYPE_FP32;
+    bool tf32 = word_is_tf32(word);
+    if (!tf32 && !data_type_from_word(word, &type)) {
+        return wrong(
+            error,
+            "--dtype takes FP32, TF32, FP16, BF16, INT8, FP64, FP8 or BF8, several joined by "
+            "commas, not '%s'",
+            word);
     }
     for (int i = 0; i < options->type_count; i++) {
-        if (options->types[i] == type) {
-            return wrong(error, "--dtype names %s twice", data_type_name(type));
+        if (options->types[i] == type && options->tf32[i] == tf32) {
+            return wrong(error, "--dtype names %s twice",
+                         tf32 ? OP_MODE_TF32 : data_type_name(type));
         }
     }
+    options->tf32[options->type_count] = tf32;
     options->types[options->type_count++] = type;
     return true;
 }

@@ -37,7 +37,7 @@ static const struct layer_column columns[] = {
      "instances frequency freq times",
      COLUMN_NUMBER, FIELD_MULTIPLICITY, "how often the network runs the layer (1)"},
     {"type", "dtype data_type datatype precision elem_type element_type", COLUMN_TYPE, FIELD_TYPE,
-     "data type: FP32, half, torch.bfloat16, int8, ... (--dtype, or FP32)"},
+     "data type: FP32, TF32, half, torch.bfloat16, int8, ... (--dtype, or FP32)"},
     {"in_cast_type", "", COLUMN_CAST, FIELD_CAST + TENSOR_X, "cast type of the input"},
     {"wei_cast_type", "", COLUMN_CAST, FIELD_CAST + TENSOR_W, "cast type of the weights"},
     {"out_cast_type", "", COLUMN_CAST, FIELD_CAST + TENSOR_Y, "cast type of the output"},

@@ -260,6 +260,10 @@ static bool say_operator(struct layer_row *row, int cell, GError **error)
            (op.directions == 0 || say(row, FIELD_DIRECTIONS, op.directions, cell, error));
 }
 
+/* The value of FIELD_TYPE for convolutions of FP32 that may be computed in TF32; the others are those of
+ * enum data_type. */
+#define VALUE_TF32 DATA_TYPE_COUNT
+
 static bool read_type(struct layer_row *row, int cell, int field, GError **error)
 {
     enum data_type type = TYPE_NONE;
@@ -267,10 +271,13 @@ static bool read_type(struct layer_row *row, int cell, int field, GError **error
     if (field >= FIELD_CAST && field < FIELD_CAST + TENSOR_COUNT && strcmp(text, "-1") == 0) {
         return true; /* MIOpenDriver writes -1 for "no cast type" */
     }
+    if (field == FIELD_TYPE && word_is_tf32(text)) {
+        return say(row, field, VALUE_TF32, cell, error);
+    }
     if (!data_type_from_word(text, &type)) {
         return invalid(error,
-                       "column '%s' is '%.40s', no data type that is computed here (FP32, FP16, "
-                       "BF16, INT8, FP64, FP8, BF8)%s",
+                       "column '%s' is '%.40s', no data type that is computed here (FP32, TF32, "
+                       "FP16, BF16, INT8, FP64, FP8, BF8)%s",
                        name_of(row, cell), text, field == FIELD_TYPE ? " and no convolution" : "");
     }
     return say(row, field, type, cell, error);
@@ -633,14 +640,21 @@ static bool refuse(const struct layer_row *row, int field, const char *what, con
     return false;
 }
 
+/* The value of FIELD_TYPE that the options choose. */
+static int64_t chosen_type(const struct import_options *options, int index)
+{
+    return options->type_count == 0 ? TYPE_FP32
+           : options->tf32[index]   ? VALUE_TF32
+                                    : (int64_t)options->types[index];
+}
+
 bool layer_row_suits(const struct layer_row *row, const struct import_options *options,
                      GError **error)
 {
     bool batch = !is_said(row, FIELD_N) || options->batch_count == 0 ||
                  (options->batch_count == 1 && options->batches[0] == row->values[FIELD_N]);
-    bool type =
-        !is_said(row, FIELD_TYPE) || options->type_count == 0 ||
-        (options->type_count == 1 && options->types[0] == (enum data_type)row->values[FIELD_TYPE]);
+    bool type = !is_said(row, FIELD_TYPE) || options->type_count == 0 ||
+                (options->type_count == 1 && chosen_type(options, 0) == row->values[FIELD_TYPE]);
     if (!batch) {
         return refuse(row, FIELD_N, "batch size", "--batch", error);
     }
@@ -887,8 +901,10 @@ static bool make_problem(const struct layer_row *row, const struct problem *laye
 
 /* Sets the type, and returns the directions that it has kernels for: INT8 has forward kernels only,
  * which compute INT32 sums. */
-static int set_type(enum data_type type, int directions, struct problem *p)
+static int set_type(int64_t value, int directions, struct problem *p)
 {
+    enum data_type type = value == VALUE_TF32 ? TYPE_FP32 : (enum data_type)value;
+    g_strlcpy(p->mode, value == VALUE_TF32 ? OP_MODE_TF32 : "", sizeof p->mode);
     for (int t = 0; t < TENSOR_COUNT; t++) {
         p->type[t] = type == TYPE_INT8 && t == TENSOR_Y ? TYPE_INT32 : type;
     }
@@ -927,8 +943,7 @@ GArray *layer_row_problems(const struct layer_row *row, const struct import_opti
     }
     for (int i = 0; i < batches * types; i++) {
         int64_t batch = options->batch_count > 0 ? options->batches[i / types] : 1;
-        enum data_type type = options->type_count > 0 ? options->types[i % types] : TYPE_FP32;
-        type = (enum data_type)value_of(row, FIELD_TYPE, type);
+        int64_t type = value_of(row, FIELD_TYPE, chosen_type(options, i % types));
         layer.n = value_of(row, FIELD_N, batch) * layer_row_per_image(row);
         if (!add_problems(row, &layer, set_type(type, directions, &layer), problems, error)) {
             return NULL;

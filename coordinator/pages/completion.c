@@ -26,6 +26,7 @@ static void add_types(GString *out)
 {
     for (int i = TYPE_NONE + 1; i < DATA_TYPE_COUNT; i++)
         g_string_append_printf(out, " %s", data_type_name((enum data_type)i));
+    g_string_append(out, " " OP_MODE_TF32);
 }
 
 static void add_layouts(GString *out)

@@ -35,6 +35,8 @@ static void append_types(GString *text, const struct problem *p)
     const char *y = data_type_name(p->type[TENSOR_Y]);
     if (strcmp(x, w) != 0 || strcmp(x, y) != 0)
         g_string_append_printf(text, " %s/%s/%s", x, w, y);
+    else if (problem_is_tf32(p))
+        g_string_append(text, " " OP_MODE_TF32);
     else if (p->type[TENSOR_X] != TYPE_FP32)
         g_string_append_printf(text, " %s", x);
 }

@@ -231,6 +231,10 @@ static json_t *answer_object(const struct shelf *shelf, const struct skipjackdb_
     struct skipjackdb_problem held = *problem;
     bool twin = choice->how == SKIPJACKDB_OTHER_STRIDES &&
                 skipjackdb_packed_twin(problem, &held) == SKIPJACKDB_OK;
+    bool full = (choice->marks & SKIPJACKDB_FULL_PRECISION) != 0;
+    if (full) {
+        memset(held.mode, 0, sizeof held.mode);
+    }
     json_t *launches =
         choice->how == SKIPJACKDB_EXACT || (twin && choice->db == 0)
             ? lookup_launches(shelf->dbs->pdata[choice->db], problem, &held, choice->solver, &code)
@@ -239,14 +243,15 @@ static json_t *answer_object(const struct shelf *shelf, const struct skipjackdb_
         return NULL;
     }
     json_t *object = json_pack(
-        "{s:s, s:s, s:s, s:s, s:f, s:s, s:o, s:b, s:s?, s:b, s:b, s:b, s:i, s:o, s:o}", "role",
+        "{s:s, s:s, s:s, s:s, s:f, s:s, s:o, s:b, s:s?, s:b, s:b, s:b, s:b, s:i, s:o, s:o}", "role",
         role, "how", how_words[choice->how], "solver", choice->solver, "algorithm",
         choice->algorithm, "time_ms", choice->time_ms, "time", time_word(choice), "workspace_bytes",
         number_or_null(choice->workspace_bytes), "workspace_scaled",
         (choice->marks & SKIPJACKDB_WORKSPACE_SCALED) != 0, "params", choice->params,
         "params_foreign", (choice->marks & SKIPJACKDB_PARAMS_FOREIGN) != 0, "checked",
         (choice->marks & SKIPJACKDB_UNCHECKED) == 0, "ready",
-        (choice->marks & SKIPJACKDB_READY) != 0, "revision", (int)choice->revision, "dynamic",
+        (choice->marks & SKIPJACKDB_READY) != 0, "full_precision", full, "revision",
+        (int)choice->revision, "dynamic",
         known ? json_boolean(choice->flags & SKIPJACKDB_DYNAMIC) : json_null(), "launches",
         launches);
     add_source(shelf, choice, object);
@@ -292,6 +297,9 @@ static void print_answer(const json_t *answer, const char *key)
         bool foreign = json_is_true(json_object_get(answer, "params_foreign"));
         printf("  params      %s%s\n", json_string_value(params),
                foreign ? ", of what was found" : "");
+    }
+    if (json_is_true(json_object_get(answer, "full_precision"))) {
+        printf("  precision   FP32: that of the plain problem, which serves TF32, too\n");
     }
     if (json_is_false(json_object_get(answer, "checked"))) {
         printf("  unchecked   this program does not know whether the solver can compute it\n");

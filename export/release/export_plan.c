@@ -105,7 +105,7 @@ static bool add_passed(struct planner *planner, const struct candidate *candidat
                        const GPtrArray *group, GError **error)
 {
     const struct result *result = candidate->result;
-    bool expressible = problem_has_find_key(&result->problem);
+    bool expressible = problem_has_perf_row(&result->problem);
     const struct spool_item item = {
         .candidate = candidate,
         .files = expressible ? SPOOL_MIOPEN | SPOOL_OWN : SPOOL_OWN,
@@ -159,7 +159,7 @@ static bool gate_result(struct planner *planner, const struct result *result,
     g_autofree char *reason = NULL;
     /* A damaged row, or one whose job is unknown, has no problem, so it cannot be counted. */
     if (result->damage == NULL && result->problem_id != 0 &&
-        !problem_has_find_key(&result->problem) &&
+        !problem_has_perf_row(&result->problem) &&
         !export_spool_add_unnamed(planner->spool, &result->problem, error)) {
         return false;
     }

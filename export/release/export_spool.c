@@ -66,7 +66,7 @@ bool export_spool_add(struct export_spool *spool, const struct gate *gate,
 {
     const struct candidate *candidate = item->candidate;
     const struct result *result = candidate->result;
-    bool unnamed = !problem_has_find_key(&result->problem);
+    bool unnamed = !problem_has_perf_row(&result->problem);
     bool shares = candidate->tunable && (item->files & SPOOL_MIOPEN) != 0;
     char line[PROBLEM_KEY_MAX + 1];
     guint8 blob[PERF_ROW_BLOB_MAX];
@@ -98,7 +98,7 @@ bool export_spool_add_unnamed(struct export_spool *spool, const struct problem *
 {
     char key[PROBLEM_KEY_MAX];
     return sqlite_do(spool->unnamed, error, "tl", problem_key(problem, key),
-                     (int64_t)problem_find_key_lack(problem));
+                     (int64_t)problem_perf_row_lack(problem));
 }
 
 bool export_spool_sort(struct export_spool *spool, GError **error)

@@ -288,7 +288,8 @@ bool sjdb_writer_add_perf(SjdbWriter *writer, const struct perf_row *row, const 
 /* Whether readers of 1.1 cannot express the problem or run the solution. */
 static bool is_other(const struct problem *problem, const struct solution *solution)
 {
-    bool other = !problem_has_find_key(problem) || solution->pack_count > 0;
+    bool other =
+        !problem_has_find_key(problem) || problem_is_tf32(problem) || solution->pack_count > 0;
     for (int i = 0; i < solution->launch_count; i++) {
         for (int a = 0; a < solution->launches[i].arg_count; a++) {
             const struct launch_arg *arg = &solution->launches[i].args[a];

@@ -157,9 +157,10 @@ void usage_show_answer(struct usage_answer *answer, json_t *json, FILE *out)
 static char *name_types(const struct problem *p)
 {
     bool same = p->type[0] == p->type[1] && p->type[1] == p->type[2];
-    return same ? g_strdup(data_type_name(p->type[0]))
-                : g_strjoin("-", data_type_name(p->type[0]), data_type_name(p->type[1]),
-                            data_type_name(p->type[2]), NULL);
+    return problem_is_tf32(p) ? g_strdup(p->mode)
+           : same             ? g_strdup(data_type_name(p->type[0]))
+                  : g_strjoin("-", data_type_name(p->type[0]), data_type_name(p->type[1]),
+                              data_type_name(p->type[2]), NULL);
 }
 
 static char *name_layouts(const struct problem *p)

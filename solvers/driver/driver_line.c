@@ -230,8 +230,28 @@ static bool is_torn_opening(struct word word, const char *behind)
 struct opening {
     enum data_type type;
     int directions; /* directions as bits from a function's name, 0 without one */
+    bool tf32;      /* an assignment in front of the driver lets it compute FP32 in TF32 */
     bool fused;     /* the command is CBAInfer */
 };
+
+/* The variable with which MIOpen's driver is told to compute in TF32: it has no flag for it. */
+static const char tf32_variable[] = "MIOPEN_TF32_OVERRIDE=";
+
+/* Reads a shell's assignment of that variable, by the words that MIOpen takes for true; other words leave *tf32. */
+static void read_assignment(struct word word, bool *tf32)
+{
+    static const char *const truths[] = {"1", "on", "yes", "true", "enable", "enabled"};
+    size_t length = sizeof tf32_variable - 1;
+    if (word.length < length || memcmp(word.text, tf32_variable, length) != 0) {
+        return;
+    }
+    g_autofree char *value = g_strndup(word.text + length, word.length - length);
+    value[strcspn(value, ";")] = '\0';
+    *tf32 = false;
+    for (size_t i = 0; i < G_N_ELEMENTS(truths); i++) {
+        *tf32 = *tf32 || g_ascii_strcasecmp(value, truths[i]) == 0;
+    }
+}
 
 /* Skips the prefix of a logger or launcher ("srun -n 1"): everything before a driver's name, and a function's name
  * with its colon. */
@@ -245,6 +265,7 @@ static struct word skip_prefix(const char **at, struct opening *opening, bool *d
     *driver = false;
     for (; prefixed && word.length > 0; word = next_word(&scan)) {
         directions |= function_directions(word);
+        read_assignment(word, &opening->tf32);
         if (is_driver(word)) {
             *driver = true;
             opening->directions = directions;
@@ -410,7 +431,11 @@ void driver_line_parse(const char *line, struct driver_line *out)
         return;
     }
     for (int i = 0; i < out->problem_count; i++) {
-        g_strlcpy(out->problems[i].epilogue, epilogue, EPILOGUE_MAX);
+        struct problem *p = &out->problems[i];
+        g_strlcpy(p->epilogue, epilogue, EPILOGUE_MAX);
+        if (opening.tf32 && p->type[TENSOR_X] == TYPE_FP32) { /* MIOpen heeds it for FP32 alone */
+            g_strlcpy(p->mode, OP_MODE_TF32, sizeof p->mode);
+        }
         if (!problem_validate(&out->problems[i], &error)) {
             give_up(out, DRIVER_LINE_BROKEN, "%s", error->message);
             return;
@@ -493,7 +518,8 @@ char *driver_line_format(const struct problem *p)
         return NULL;
     }
     text_writer_init(&writer, buffer, sizeof buffer);
-    text_write(&writer, "%s %s", driver_path, command);
+    text_write(&writer, "%s%s%s %s", problem_is_tf32(p) ? tf32_variable : "",
+               problem_is_tf32(p) ? "1 " : "", driver_path, command);
     write_numbers(&writer, p);
     if (!write_layouts(&writer, p)) {
         return NULL;

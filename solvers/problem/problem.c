@@ -233,9 +233,25 @@ enum find_key_lack problem_find_key_lack(const struct problem *p)
                                     : LACK_NONE;
 }
 
+enum find_key_lack problem_perf_row_lack(const struct problem *p)
+{
+    enum find_key_lack lack = problem_find_key_lack(p);
+    return lack == LACK_NONE && problem_is_tf32(p) ? LACK_TF32 : lack;
+}
+
+bool problem_is_tf32(const struct problem *p)
+{
+    return p->kind == OP_CONV && strcmp(p->mode, OP_MODE_TF32) == 0;
+}
+
 bool problem_has_find_key(const struct problem *p)
 {
     return problem_find_key_lack(p) == LACK_NONE;
+}
+
+bool problem_has_perf_row(const struct problem *p)
+{
+    return problem_perf_row_lack(p) == LACK_NONE;
 }
 
 enum tensor_role problem_output_role(const struct problem *p)

@@ -32,7 +32,7 @@ enum solvers_error {
  * no bias flag; `mode` holds their own parameters as text:
  *
  *   kind          y is                                                  fields          mode
- *   OP_CONV       the convolution of x and w                            all             ""
+ *   OP_CONV       the convolution of x and w                            all             "" or "TF32": see below
  *   OP_POOL       the largest or the mean of each window of x           all but w       "max", "average" (without the
  *                                                                                       padding), "average_all" (the
  *                                                                                       padding counts as zeros)
@@ -46,6 +46,10 @@ enum solvers_error {
  *   OP_LRN        x divided by a norm of its neighbouring channels      out = in        "SIZE,ALPHA,BETA,BIAS" as ONNX's
  *                                                                                       LRN
  *
+ * A convolution of FP32 tensors whose mode is "TF32" may be computed in TF32: before they are multiplied, its two inputs
+ * may be rounded, or cut, to the 10 fraction bits of TF32; sums are FP32. It is a permission, so that each kernel for
+ * FP32 serves such a problem, too. Without it nothing is rounded: no kernel that rounds serves the plain FP32 problem.
+ *
  * A pool's output may be larger than the formula's, which rounds down: any size whose last window begins inside the
  * input or its padding in front is valid. Elements behind the input's end then count as padding. No window may lie in
  * padding alone.
@@ -53,6 +57,7 @@ enum solvers_error {
 enum op_kind { OP_CONV, OP_POOL, OP_POINTWISE, OP_SOFTMAX, OP_RESIZE, OP_LRN };
 #define OP_KIND_COUNT (OP_LRN + 1)
 #define OP_MODE_MAX   48
+#define OP_MODE_TF32  "TF32" /* of a convolution */
 
 enum direction { DIRECTION_F, DIRECTION_B, DIRECTION_W };
 #define DIRECTION_COUNT 3
@@ -174,13 +179,21 @@ double problem_macs(const struct problem *p);
 /* Whether MIOpen's keys can name the problem: a convolution of packed tensors without epilogue. */
 bool problem_has_find_key(const struct problem *p);
 /* What a problem has that MIOpen's keys cannot name: the first that applies. */
-enum find_key_lack { LACK_NONE, LACK_OPERATOR, LACK_STRIDES, LACK_EPILOGUE };
-#define FIND_KEY_LACKS (LACK_EPILOGUE + 1)
+enum find_key_lack { LACK_NONE, LACK_OPERATOR, LACK_STRIDES, LACK_EPILOGUE, LACK_TF32 };
+#define FIND_KEY_LACKS (LACK_TF32 + 1)
 enum find_key_lack problem_find_key_lack(const struct problem *p);
-/* "an operator other than a convolution", "strided tensors", "an epilogue"; "" for LACK_NONE. Static. */
+/* What a perf-db's row cannot name: the same, and TF32 (LACK_TF32), which keys name and rows do not. The row of a
+ * problem in TF32 would be that of the plain FP32 problem, so it has none, and a release for MIOpen leaves it out. */
+enum find_key_lack problem_perf_row_lack(const struct problem *p);
+bool problem_has_perf_row(const struct problem *p);
+/* "an operator other than a convolution", "strided tensors", "an epilogue", "computing in TF32"; "" for LACK_NONE.
+ * Static. */
 const char *find_key_lack_words(enum find_key_lack lack);
-/* The same as one word for JSON: "operator", "strides", "epilogue"; "" for LACK_NONE. */
+/* The same as one word for JSON: "operator", "strides", "epilogue", "tf32"; "" for LACK_NONE. */
 const char *find_key_lack_name(enum find_key_lack lack);
+
+/* Whether the problem is a convolution that may be computed in TF32. */
+bool problem_is_tf32(const struct problem *p);
 
 /* Whether the problem has an operand of this role. */
 bool problem_has_operand(const struct problem *p, enum tensor_role role);
@@ -227,8 +240,10 @@ char direction_letter(enum direction direction);
 bool direction_parse(char letter, enum direction *direction);
 
 /* The type that another program's word means, in any case: "half", "torch.float16", "f32", "bfp16", "i8". False for
- * types that enum data_type lacks ("uint8", "tf32"). */
+ * types that enum data_type lacks ("uint8"), and for "tf32", which is a way to compute and no type of a tensor. */
 bool data_type_from_word(const char *word, enum data_type *type);
+/* Whether the word means TF32, in any case: "TF32", "tfloat32", "tensorfloat32", and AMD's "xf32". */
+bool word_is_tf32(const char *word);
 /* The layout that another program's word means in this many dimensions: names in any case, "channels_last",
  * "channels_first", and "NCW" and "NWC" (NCHW and NHWC of a 2D problem of height 1). A name of other dimensions
  * means the layout with the same order of axes. */

@@ -52,6 +52,9 @@ static void write_options(struct text_writer *writer, const struct problem *p,
             text_write(writer, "_c%c%s", casts[i].letter, data_type_name(casts[i].type));
         }
     }
+    if (p->kind == OP_CONV && p->mode[0] != '\0') {
+        text_write(writer, "_cx%s", p->mode);
+    }
 }
 
 /* The letters of the tensors in the options for strides. */
@@ -261,6 +264,12 @@ static const char *take_options(struct text_cursor *cursor, struct problem *p,
         !take_cast(cursor, 'o', &p->cast[sides->out])) {
         return "expected a data type after '_ci', '_cw' or '_co'";
     }
+    if (text_take_literal(cursor, "_cx")) {
+        if (p->kind != OP_CONV || !text_take_word(cursor, "_+", p->mode, sizeof p->mode) ||
+            !problem_is_tf32(p)) {
+            return "expected TF32 after '_cx', in the key of a convolution";
+        }
+    }
     return NULL;
 }
 
@@ -309,9 +318,10 @@ static bool take_epilogue(struct text_cursor *cursor, struct problem *p, GError 
         return true;
     }
     if (*cursor->at != '+') {
-        return text_fail(cursor,
-                         "expected the end, an option (_g2, _ciFP8, _sx...) or an epilogue (+relu)",
-                         error);
+        return text_fail(
+            cursor,
+            "expected the end, an option (_g2, _ciFP8, _cxTF32, _sx...) or an epilogue (+relu)",
+            error);
     }
     if (!epilogue_canonical(cursor->at, p->epilogue, error)) {
         return false;

@@ -31,6 +31,7 @@ static const struct {
     [LACK_OPERATOR] = {"operator", "an operator other than a convolution"},
     [LACK_STRIDES] = {"strides", "strided tensors"},
     [LACK_EPILOGUE] = {"epilogue", "an epilogue"},
+    [LACK_TF32] = {"tf32", "computing in TF32"},
 };
 
 static const char direction_letters[DIRECTION_COUNT] = {'F', 'B', 'W'};
@@ -165,6 +166,18 @@ bool data_type_from_word(const char *word, enum data_type *type)
     for (size_t i = 0; i < G_N_ELEMENTS(type_words); i++) {
         if (g_ascii_strcasecmp(bare, type_words[i].word) == 0) {
             *type = type_words[i].type;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool word_is_tf32(const char *word)
+{
+    static const char *const words[] = {"tf32", "tfloat32", "tensorfloat32", "xf32", "xfloat32"};
+    const char *bare = without_module(word);
+    for (size_t i = 0; i < G_N_ELEMENTS(words); i++) {
+        if (g_ascii_strcasecmp(bare, words[i]) == 0) {
             return true;
         }
     }

@@ -257,12 +257,13 @@ static bool mode_is_valid(const struct problem *p)
 {
     static const char *const pools[] = {"max", "average", "average_all", NULL};
     static const char *const softmaxes[] = {"", "log", NULL};
+    static const char *const convolutions[] = {"", OP_MODE_TF32, NULL};
     switch (p->kind) {
     case OP_POOL: return mode_is_one_of(p->mode, pools);
     case OP_SOFTMAX: return mode_is_one_of(p->mode, softmaxes);
     case OP_RESIZE: return mode_is_resize(p->mode);
     case OP_LRN: return mode_is_lrn(p->mode);
-    case OP_CONV:
+    case OP_CONV: return mode_is_one_of(p->mode, convolutions);
     case OP_POINTWISE: break;
     }
     return p->mode[0] == '\0';
@@ -279,6 +280,18 @@ static bool has_no_window(const struct problem *p)
     return true;
 }
 
+/* TF32 is a way to multiply FP32 tensors, which no cast changes before. */
+static bool validate_tf32(const struct problem *p, GError **error)
+{
+    for (int t = 0; problem_is_tf32(p) && t < TENSOR_COUNT; t++) {
+        if (p->type[t] != TYPE_FP32 || p->cast[t] != TYPE_NONE) {
+            return invalid(
+                error, "TF32 is for convolutions whose three tensors are FP32 and are not cast");
+        }
+    }
+    return true;
+}
+
 static bool validate_kind(const struct problem *p, GError **error)
 {
     const char *kind = op_kind_name(p->kind);
@@ -286,7 +299,7 @@ static bool validate_kind(const struct problem *p, GError **error)
         return invalid(error, "'%.*s' is no mode of %s", OP_MODE_MAX - 1, p->mode, kind);
     }
     if (p->kind == OP_CONV) {
-        return true;
+        return validate_tf32(p, error);
     }
     if (p->direction != DIRECTION_F || p->groups != 1 || p->c != p->k || p->bias != 0) {
         return invalid(error,

@@ -39,6 +39,7 @@ void random_limits_wide(struct random_limits *limits)
         .mixed_layouts = true,
         .mixed_types = true,
         .casts = true,
+        .tf32 = true,
         .bias = true,
         .epilogues = true,
         .strided = true,
@@ -51,6 +52,7 @@ void random_limits_nameable(struct random_limits *limits)
 {
     limits->epilogues = false;
     limits->strided = false;
+    limits->tf32 = false;
     limits->kinds = 1u << OP_CONV;
 }
 
@@ -240,6 +242,15 @@ static void choose_mode(GRand *random, struct problem *p)
     }
 }
 
+static bool is_plain_fp32(const struct problem *p)
+{
+    bool plain = true;
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        plain = plain && p->type[t] == TYPE_FP32 && p->cast[t] == TYPE_NONE;
+    }
+    return plain;
+}
+
 /* Makes the fields neutral that the problem's kind does not have, and sets the output's size. */
 static void fit_kind(GRand *random, const struct random_limits *limits, struct problem *p)
 {
@@ -248,6 +259,9 @@ static void fit_kind(GRand *random, const struct random_limits *limits, struct p
     choose_mode(random, p);
     if (p->kind == OP_CONV) {
         problem_set_output(p);
+        if (limits->tf32 && is_plain_fp32(p) && g_rand_boolean(random)) {
+            g_strlcpy(p->mode, OP_MODE_TF32, sizeof p->mode);
+        }
         return;
     }
     p->direction = DIRECTION_F;

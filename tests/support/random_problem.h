@@ -18,6 +18,8 @@ struct random_limits {
     unsigned layouts;        /* mask of enum layout, which also decides between 2D and 3D */
     bool mixed_layouts;      /* each tensor may have another layout */
     bool mixed_types, casts; /* types per tensor and casts, which MIOpenDriver cannot express */
+    bool
+        tf32; /* convolutions whose tensors are all FP32 may be in TF32, which perf-db rows cannot say */
     bool bias;
     bool epilogues; /* any steps that fit the problem */
     bool strided;   /* tensors may be strided, and the residual may repeat its elements */
@@ -29,7 +31,7 @@ struct random_limits {
 void random_limits_small(struct random_limits *limits);
 /* Every field and operator that a key can have, with numbers of several digits. */
 void random_limits_wide(struct random_limits *limits);
-/* Narrows limits to problems that MIOpen's keys can name: packed convolutions without epilogue. */
+/* Narrows limits to problems that MIOpen's keys and rows can name: packed convolutions without epilogue and TF32. */
 void random_limits_nameable(struct random_limits *limits);
 
 void random_problem(GRand *random, const struct random_limits *limits, struct problem *p);

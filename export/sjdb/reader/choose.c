@@ -353,6 +353,23 @@ static int choose_by_estimates(const struct question *question, struct skipjackd
     return pick(question, &source, &list, choice);
 }
 
+/* Asks for the problem, and if it is in TF32 then for the same one in full FP32, whose solution is right
+ * for both. The other way round is never asked. */
+static int ask_step(const struct question *question, enum step step, size_t first, size_t end,
+                    struct skipjackdb_choice *choice)
+{
+    int code = ask_dbs(question, step, first, end, choice);
+    if (code == SKIPJACKDB_NOT_FOUND && sjdb_is_tf32(question->problem)) {
+        struct skipjackdb_problem full = *question->problem;
+        struct question again = *question;
+        memset(full.mode, 0, sizeof full.mode);
+        again.problem = &full;
+        code = ask_dbs(&again, step, first, end, choice);
+        choice->marks |= SKIPJACKDB_FULL_PRECISION;
+    }
+    return code;
+}
+
 static int answer(const struct question *question, uint32_t flags, struct skipjackdb_choice *choice)
 {
     struct question asked = *question;
@@ -372,7 +389,7 @@ static int answer(const struct question *question, uint32_t flags, struct skipja
     };
     int code = SKIPJACKDB_NOT_FOUND;
     for (size_t i = 0; i < sizeof steps / sizeof steps[0] && code == SKIPJACKDB_NOT_FOUND; i++) {
-        code = ask_dbs(&asked, steps[i].step, steps[i].first, steps[i].end, choice);
+        code = ask_step(&asked, steps[i].step, steps[i].first, steps[i].end, choice);
     }
     return code == SKIPJACKDB_NOT_FOUND ? choose_by_estimates(&asked, choice) : code;
 }

@@ -229,7 +229,8 @@ int sjdb_candidates_near(const struct skipjackdb *db, const struct skipjackdb_pr
                          struct sjdb_candidates *found)
 {
     bool plain = problem->epilogue[0] == '\0' && !sjdb_is_strided(problem);
-    bool conv = problem->kind == SKIPJACKDB_CONV;
+    /* the first set has plain convolutions; neighbours of one in TF32 are in TF32 */
+    bool conv = problem->kind == SKIPJACKDB_CONV && !sjdb_is_tf32(problem);
     int code = SKIPJACKDB_OK;
     found->count = 0;
     if (!conv || !plain) {

@@ -31,7 +31,7 @@ const char *skipjackdb_error_text(int code)
 
 const char *skipjackdb_version(void)
 {
-    return "1.2";
+    return "1.3";
 }
 
 /* A row of the section table. */

@@ -27,9 +27,15 @@ bool sjdb_is_strided(const struct skipjackdb_problem *p)
     return strided;
 }
 
+bool sjdb_is_tf32(const struct skipjackdb_problem *p)
+{
+    return p->kind == SKIPJACKDB_CONV && strcmp(p->mode, SJDB_TF32) == 0;
+}
+
 bool sjdb_kind_known(const struct skipjackdb_problem *p)
 {
-    return p->kind >= 0 && p->kind < KINDS && memchr(p->mode, '\0', sizeof p->mode) != NULL;
+    return p->kind >= 0 && p->kind < KINDS && memchr(p->mode, '\0', sizeof p->mode) != NULL &&
+           (p->kind != SKIPJACKDB_CONV || p->mode[0] == '\0' || sjdb_is_tf32(p));
 }
 
 int sjdb_kind_write(const struct skipjackdb_problem *p, char *text, size_t size)
@@ -152,7 +158,7 @@ bool sjdb_form_read(const char *form, struct skipjackdb_problem *p)
     memset(p->mode, 0, sizeof p->mode);
     memset(p->strides, 0, sizeof p->strides);
     if (*at != '\0' && *at != '_' && *at != '+' &&
-        (!sjdb_kind_read(&at, p) || p->kind == SKIPJACKDB_CONV)) {
+        (!sjdb_kind_read(&at, p) || (p->kind == SKIPJACKDB_CONV && !sjdb_is_tf32(p)))) {
         return false;
     }
     return sjdb_strides_read(&at, p) && sjdb_epilogue_read(at, p);
@@ -183,7 +189,7 @@ int sjdb_problem_give(const struct skipjackdb_problem *own, struct skipjackdb_pr
     size_t size = problem->size;
     if (size >= sizeof *own) {
         memcpy(problem, own, sizeof *own);
-    } else if (own->kind == SKIPJACKDB_CONV && !sjdb_is_strided(own)) {
+    } else if (own->kind == SKIPJACKDB_CONV && own->mode[0] == '\0' && !sjdb_is_strided(own)) {
         memcpy(problem, own, SJDB_PROBLEM_1_1);
     } else {
         return SKIPJACKDB_SPACE;

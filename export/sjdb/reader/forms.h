@@ -11,7 +11,10 @@
 bool sjdb_tensor_is_strided(const struct skipjackdb_problem *p, int tensor);
 /* Returns true if a tensor of the problem is not packed. */
 bool sjdb_is_strided(const struct skipjackdb_problem *p);
-/* Returns true if the operator is known and the text of its mode ends. */
+/* The mode of a convolution that may be computed in TF32. */
+#define SJDB_TF32 "TF32"
+bool sjdb_is_tf32(const struct skipjackdb_problem *p);
+/* Returns true if the operator is known and the text of its mode ends; a convolution has no mode but TF32. */
 bool sjdb_kind_known(const struct skipjackdb_problem *p);
 
 /* Write the operator ("pool(max)") and the strides ("_sx300x64x0x8x1"); return the length as

@@ -243,6 +243,21 @@ static bool take_cast(const char **at, char letter, int32_t *cast)
     return take_type(at, cast) && (**at == '_' || **at == '+' || **at == '\0');
 }
 
+/* Takes the type in which a convolution may be computed ("_cxTF32"). */
+static bool take_computing(const char **at, struct skipjackdb_problem *p)
+{
+    static const struct word computing = {"_cx" SJDB_TF32, sizeof "_cx" SJDB_TF32 - 1};
+    if ((*at)[0] != '_' || (*at)[1] != 'c') {
+        return true;
+    }
+    if (p->kind != SKIPJACKDB_CONV || !begins_with(*at, &computing)) {
+        return false;
+    }
+    *at += computing.length;
+    memcpy(p->mode, SJDB_TF32, sizeof SJDB_TF32);
+    return **at == '_' || **at == '+' || **at == '\0';
+}
+
 static bool take_options(const char **at, struct skipjackdb_problem *p, struct side *front,
                          struct side *back)
 {
@@ -253,7 +268,7 @@ static bool take_options(const char **at, struct skipjackdb_problem *p, struct s
         }
     }
     return take_cast(at, 'i', &front->cast) && take_cast(at, 'w', &p->cast[1]) &&
-           take_cast(at, 'o', &back->cast);
+           take_cast(at, 'o', &back->cast) && take_computing(at, p);
 }
 
 /* Takes the operator in front of a key that begins with a letter. */
@@ -415,6 +430,9 @@ static void put_words(struct writer *writer, const struct skipjackdb_problem *p,
         if (p->cast[order[i]] != SKIPJACKDB_NO_TYPE) {
             put(writer, "_c%c%s", cast_letters[i], type_words[p->cast[order[i]]].text);
         }
+    }
+    if (sjdb_is_tf32(p)) {
+        put(writer, "_cx" SJDB_TF32);
     }
 }
 

@@ -27,8 +27,8 @@ static bool make_normal(struct skipjackdb_problem *p)
 {
     bool forward = p->direction == SKIPJACKDB_F;
     int32_t layout = p->layout[forward ? 0 : 2];
-    if (p->kind != SKIPJACKDB_CONV) {
-        return false;
+    if (p->kind != SKIPJACKDB_CONV || p->mode[0] != '\0') {
+        return false; /* a row says no operator, and not that a convolution is in TF32 */
     }
     memset(p->strides, 0, sizeof p->strides);
     memset(p->epilogue, 0, sizeof p->epilogue);

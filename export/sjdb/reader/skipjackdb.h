@@ -43,7 +43,7 @@ enum skipjackdb_code {
 
 /* Returns the text of a code. Static. */
 const char *skipjackdb_error_text(int code);
-/* Returns the version of this library, such as "1.2". Static. */
+/* Returns the version of this library, such as "1.3". Static. */
 const char *skipjackdb_version(void);
 
 /* ---- a problem ---- */
@@ -108,8 +108,11 @@ struct skipjackdb_problem {
     /* canonical text of operations behind the convolution ("+bias+relu"); "" for none */
     char epilogue[SKIPJACKDB_EPILOGUE_MAX];
     /* since 1.2: */
-    int32_t kind;                   /* enum skipjackdb_kind */
-    char mode[SKIPJACKDB_MODE_MAX]; /* the operator's parameters ("max" of a pool); "" for none */
+    int32_t kind; /* enum skipjackdb_kind */
+    /* the operator's parameters ("max" of a pool); "" for none. Since 1.3 "TF32" for a convolution whose
+     * FP32 operands may be rounded to TF32 before they are multiplied: another problem than the one in full
+     * FP32, which is never answered by it. */
+    char mode[SKIPJACKDB_MODE_MAX];
     /* Strides in elements of x, w, y and the residual, each for the axes N C D H W (K C D H W of w).
      * A tensor whose strides are all 0 is packed. In layouts with blocks of channels C steps from
      * block to block. An axis of one step has stride 0. */
@@ -541,6 +544,9 @@ enum skipjackdb_marks {
     /* The target's own file holds launches and code objects (skipjackdb_solution()), so nothing
      * need be compiled. */
     SKIPJACKDB_READY = 32,
+    /* since 1.3: the problem may be computed in TF32, and this is the choice of the same problem in full
+     * FP32 (mode ""). Ask for its launches with that one. */
+    SKIPJACKDB_FULL_PRECISION = 64,
 };
 
 struct skipjackdb_choice {

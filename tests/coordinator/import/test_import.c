@@ -144,12 +144,18 @@ static void test_options_replace_what_lines_say(void)
     };
     const struct import_options same = {.batches = {8}, .batch_count = 1};
     const struct import_options integers = {.types = {TYPE_INT8}, .type_count = 1};
+    const struct import_options both = {
+        .types = {TYPE_FP32, TYPE_FP32}, .tf32 = {true}, .type_count = 2};
     g_autoptr(Import) import = read_text(LINE LINE, &several);
     import_has_totals(import, 2, 2, 4, 4, 0);
     g_assert_cmpint(import->replaced, ==, 2);
     import_has_entry(import, 0, 2, "256-14-14-3x3-512-14-14-1-1x1-1x1-1x1-0-NHWC-NHWC-NHWC-FP32-F");
     import_has_entry(import, 3, 2,
                      "256-14-14-3x3-512-14-14-8-1x1-1x1-1x1-0-NHWC-NHWC-NHWC-INT8INT8INT32-F");
+    g_autoptr(Import) precise = read_text(LINE, &both);
+    import_has_totals(precise, 1, 1, 2, 2, 0);
+    import_has_entry(precise, 0, 1, "256-14-14-3x3-512-14-14-8-1x1-1x1-1x1-0-NCHW-FP32-F_cxTF32");
+    import_has_entry(precise, 1, 1, "256-14-14-3x3-512-14-14-8-1x1-1x1-1x1-0-NCHW-FP32-F");
     g_autoptr(Import) equal = read_text(LINE, &same);
     g_assert_cmpint(equal->replaced, ==, 0);
     g_autoptr(Import) backward = read_text("conv -F 2\nconv -F 3\n", &integers);
@@ -167,6 +173,7 @@ static void test_words_of_options(void)
         {.batch = "1,,2", .wrong = "not ''"},
         {.batch = "1,1", .wrong = "1 twice"},
         {.dtype = "FP16,half", .wrong = "FP16 twice"},
+        {.dtype = "TF32,FP32,xf32", .wrong = "TF32 twice"},
         {.dtype = "uint8", .wrong = "not 'uint8'"},
         {.layout = "NWHC", .wrong = "not 'NWHC'"},
         {.network = "", .wrong = "--network needs a name"},

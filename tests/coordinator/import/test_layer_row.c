@@ -311,11 +311,19 @@ static void test_options(void)
         "16-7-7-3x3-8-9-9-64-0x0-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-B "
         "8-9-9-3x3-16-7-7-64-0x0-1x1-1x1-0-NHWC-NHWC-NHWC-INT8INT8INT32-F",
         NULL};
+    static const struct import_options rounded = {
+        .types = {TYPE_FP32}, .tf32 = {true}, .type_count = 1};
+    static const struct row tf32 = {"c,h,w,k,y,x\n8,9,9,16,3,3\n",
+                                    "8-9-9-3x3-16-7-7-1-0x0-1x1-1x1-0-NCHW-FP32-F_cxTF32", NULL};
+    static const struct row said = {"c,h,w,k,y,x,dtype\n8,9,9,16,3,3,tf32\n",
+                                    "8-9-9-3x3-16-7-7-1-0x0-1x1-1x1-0-NCHW-FP32-F_cxTF32", NULL};
     static const struct import_options forward = {.directions = 1};
     static const struct row transposed = {"c,h,w,k,y,x,mode\n8,9,9,16,3,3,trans\n",
                                           "8-9-9-3x3-16-11-11-1-0x0-1x1-1x1-0-NCHW-FP32-B", NULL};
     check_row(&plain, &options);
     check_row(&transposed, &forward);
+    check_row(&tf32, &rounded);
+    check_row(&said, &forward);
 }
 
 int main(int argc, char **argv)

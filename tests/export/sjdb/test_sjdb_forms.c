@@ -497,6 +497,71 @@ static void fused_problems_get_no_solver_that_cannot_do_their_steps(void)
     skipjackdb_close(db);
 }
 
+/* A choice in TF32 falls back to full precision; one in full precision never takes what was measured in TF32, however
+ * near it is. */
+static void tf32_is_never_given_for_fp32(void)
+{
+    static const char tf32[] = PLAIN "_cxTF32";
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    const char *path = temp_folder_path(folder, "tf32.sjdb");
+    g_autoptr(SjdbWriter) writer = sjdb_writer_new(path);
+    struct skipjackdb_choice choice = {.size = sizeof choice};
+    struct skipjackdb_problem plain = asked_for(PLAIN), strided = asked_for(STRIDED);
+    uint64_t number = 0;
+    add_entry(writer, tf32, "Rounded", 1);
+    add_entry(writer, PLAIN "_cxTF32+relu", "Rounded", 1);
+    skipjackdb *db = sjdb_small_finish(writer, path);
+    g_assert_cmpint(skipjackdb_find(db, &plain, &number), ==, SKIPJACKDB_NOT_FOUND);
+    g_assert_cmpint(skipjackdb_choose(&db, 1, &plain, NULL, &choice, NULL), ==,
+                    SKIPJACKDB_NOT_FOUND);
+    g_assert_cmpint(skipjackdb_choose(&db, 1, &strided, NULL, &choice, NULL), ==,
+                    SKIPJACKDB_NOT_FOUND);
+    g_assert_cmpstr(chosen(db, tf32).solver, ==, "Rounded");
+    g_assert_cmpint(chosen(db, PLAIN "_cxTF32+tanh").how, ==, SKIPJACKDB_NEAREST);
+    skipjackdb_close(db);
+}
+
+static void tf32_takes_full_precision_for_want_of_better(void)
+{
+    static const char tf32[] = PLAIN "_cxTF32";
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    const char *path = temp_folder_path(folder, "full.sjdb");
+    g_autoptr(SjdbWriter) writer = sjdb_writer_new(path);
+    struct skipjackdb_problem asked = asked_for(tf32);
+    struct skipjackdb_solution solution;
+    sjdb_small_add_kernel(writer);
+    add_entry(writer, PLAIN, "Full", 3);
+    add_simple(writer, PLAIN, "Full");
+    skipjackdb *db = sjdb_small_finish(writer, path);
+    struct skipjackdb_choice choice = chosen(db, tf32);
+    g_assert_cmpstr(choice.solver, ==, "Full");
+    g_assert_cmpint(choice.how, ==, SKIPJACKDB_EXACT);
+    g_assert_cmpuint(choice.marks, ==, SKIPJACKDB_READY | SKIPJACKDB_FULL_PRECISION);
+    g_assert_cmpint(skipjackdb_solution(db, &asked, "Full", &solution, sizeof solution), ==,
+                    SKIPJACKDB_NOT_FOUND);
+    memset(asked.mode, 0, sizeof asked.mode);
+    g_assert_cmpint(skipjackdb_solution(db, &asked, "Full", &solution, sizeof solution), ==,
+                    SKIPJACKDB_OK);
+    g_assert_cmpuint(chosen(db, PLAIN).marks, ==, SKIPJACKDB_READY);
+    skipjackdb_close(db);
+}
+
+/* The struct of 1.1 has no place for TF32: a program with it is told so, and never given FP32 instead. */
+static void programs_from_before_tf32_are_not_given_it(void)
+{
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    const char *path = temp_folder_path(folder, "old.sjdb");
+    g_autoptr(SjdbWriter) writer = sjdb_writer_new(path);
+    struct skipjackdb_problem old = {.size = offsetof(struct skipjackdb_problem, kind)};
+    add_entry(writer, PLAIN, "Full", 3);
+    add_entry(writer, PLAIN "_cxTF32", "Rounded", 1);
+    skipjackdb *db = sjdb_small_finish(writer, path);
+    g_assert_cmpint(skipjackdb_problem_parse(PLAIN "_cxTF32", &old), ==, SKIPJACKDB_SYNTAX);
+    g_assert_cmpuint(skipjackdb_problems(db, old.size), ==, 1);
+    g_assert_cmpint(skipjackdb_problem_at(db, 1, &old), ==, SKIPJACKDB_SPACE);
+    skipjackdb_close(db);
+}
+
 static void a_solver_s_flags_say_what_it_does(void)
 {
     struct solver solver = {.dynamic = true,
@@ -546,6 +611,11 @@ int main(int argc, char **argv)
                     launches_for_own_strides_serve_no_others);
     g_test_add_func("/sjdb_forms/fused_problems_get_no_solver_that_cannot_do_their_steps",
                     fused_problems_get_no_solver_that_cannot_do_their_steps);
+    g_test_add_func("/sjdb_forms/tf32_is_never_given_for_fp32", tf32_is_never_given_for_fp32);
+    g_test_add_func("/sjdb_forms/tf32_takes_full_precision_for_want_of_better",
+                    tf32_takes_full_precision_for_want_of_better);
+    g_test_add_func("/sjdb_forms/programs_from_before_tf32_are_not_given_it",
+                    programs_from_before_tf32_are_not_given_it);
     g_test_add_func("/sjdb_forms/a_solvers_flags_say_what_it_does",
                     a_solver_s_flags_say_what_it_does);
     return g_test_run();

@@ -51,6 +51,11 @@ static void test_openings(void)
         {"    \"./bin/MIOpenDriver conv " FLAGS "-F 1\",", KEY},
         {"'C:\\rocm\\MIOpenDriver.exe' conv " FLAGS "'-F' 1", KEY},
         {"srun -n 1 numactl -N 0 ./bin/MIOpenDriver conv " FLAGS "-F 1", KEY},
+        {"MIOPEN_TF32_OVERRIDE=1 ./bin/MIOpenDriver conv " FLAGS "-F 1", KEY "_cxTF32"},
+        {"export MIOPEN_TF32_OVERRIDE=on; ./bin/MIOpenDriver conv " FLAGS "-F 1", KEY "_cxTF32"},
+        {"MIOPEN_TF32_OVERRIDE=0 ./bin/MIOpenDriver conv " FLAGS "-F 1", KEY},
+        {"MIOPEN_TF32_OVERRIDE=1 ./bin/MIOpenDriver convfp16 " FLAGS "-F 1",
+         "256-14-14-3x3-512-14-14-8-1x1-1x1-1x1-0-NCHW-FP16-F"},
         {"bash -c \"MIOpenDriver conv " FLAGS "-F 1\"", KEY},
         {"MIOpenDriver conv " FLAGS "-F 1 > log.txt 2>&1", KEY},
         {"MIOpenDriver conv " FLAGS "-F 1 2>/dev/null | tee -a log.txt", KEY},
@@ -289,6 +294,7 @@ static void test_round_trip(void)
     int written = 0;
     random_limits_wide(&limits);
     random_limits_nameable(&limits);
+    limits.tf32 = true;
     limits.mixed_types = false;
     for (int i = 0; i < RANDOM_PROBLEMS; i++) {
         struct problem p;

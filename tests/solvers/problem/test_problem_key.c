@@ -103,7 +103,9 @@ static void test_only_plain_convolutions_have_find_keys(void)
     } rows[] = {
         {"4-7-7-1x1-4-7-7-1-0x0-1x1-1x1-0-NCHW-FP32-F", true},
         {"4-7-7-1x1-4-7-7-1-0x0-1x1-1x1-1-NHWC-NHWC-NHWC-FP32-W", true},
+        {"4-7-7-1x1-4-7-7-1-0x0-1x1-1x1-0-NCHW-FP32-F_cxTF32", true},
         {"4-7-7-1x1-4-7-7-1-0x0-1x1-1x1-0-NCHW-FP32-F+relu", false},
+        {"4-7-7-1x1-4-7-7-1-0x0-1x1-1x1-0-NCHW-FP32-F_cxTF32+relu", false},
         {"4-7-7-1x1-4-7-7-2-0x0-1x1-1x1-0-NCHW-FP32-F_sx400x100x0x10x1", false},
         {"pointwise-4-7-7-1x1-4-7-7-1-0x0-1x1-1x1-0-NCHW-FP32-F", false},
     };
@@ -114,6 +116,48 @@ static void test_only_plain_convolutions_have_find_keys(void)
         g_assert_true(problem_validate(&p, NULL));
         g_assert_true(problem_has_find_key(&p) == rows[i].has);
         g_assert_true(problem_find_key(&p, key) == rows[i].has);
+    }
+}
+
+/* TF32 is a part of the problem: its key is MIOpen's, and no other problem equals it. */
+static void test_tf32_is_another_problem(void)
+{
+    static const char plain[] = "4-7-7-1x1-4-7-7-1-0x0-1x1-1x1-0-NCHW-FP32-B_g2";
+    static const char tf32[] = "4-7-7-1x1-4-7-7-1-0x0-1x1-1x1-0-NCHW-FP32-B_g2_cxTF32";
+    struct problem one, other;
+    char key[PROBLEM_KEY_MAX];
+    g_assert_true(problem_key_parse(plain, &one, NULL));
+    g_assert_true(problem_key_parse(tf32, &other, NULL));
+    g_assert_true(problem_validate(&other, NULL));
+    g_assert_false(problem_is_tf32(&one));
+    g_assert_true(problem_is_tf32(&other));
+    g_assert_false(problem_equal(&one, &other));
+    g_assert_cmpuint(problem_hash(&one), !=, problem_hash(&other));
+    g_assert_cmpstr(problem_key(&other, key), ==, tf32);
+    g_assert_cmpint(problem_find_key_lack(&other), ==, LACK_NONE);
+    g_assert_cmpint(problem_perf_row_lack(&other), ==, LACK_TF32);
+    g_assert_true(problem_has_perf_row(&one));
+    other.type[TENSOR_Y] = TYPE_FP16;
+    g_assert_false(problem_validate(&other, NULL));
+}
+
+static void test_tf32_is_said_in_one_way(void)
+{
+    static const char *const wrong[] = {
+        "4-7-7-1x1-4-7-7-1-0x0-1x1-1x1-0-NCHW-FP32-F_cxFP16",
+        "4-7-7-1x1-4-7-7-1-0x0-1x1-1x1-0-NCHW-FP32-F_cxtf32",
+        "4-7-7-1x1-4-7-7-1-0x0-1x1-1x1-0-NCHW-FP32-F_cx",
+        "4-7-7-1x1-4-7-7-1-0x0-1x1-1x1-0-NCHW-FP32-F_cxTF32_g2",
+        "4-7-7-1x1-4-7-7-1-0x0-1x1-1x1-0-NCHW-FP32-F_cxTF32_cxTF32",
+        "conv(TF32)-4-7-7-1x1-4-7-7-1-0x0-1x1-1x1-0-NCHW-FP32-F",
+        "pointwise-4-7-7-1x1-4-7-7-1-0x0-1x1-1x1-0-NCHW-FP32-F_cxTF32",
+        "4-7-7-1x1-4-7-7-1-0x0-1x1-1x1-0-NCHW-TF32-F",
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(wrong); i++) {
+        struct problem p;
+        g_autoptr(GError) error = NULL;
+        g_assert_false(problem_key_parse(wrong[i], &p, &error));
+        g_assert_error(error, SOLVERS_ERROR, SOLVERS_ERROR_SYNTAX);
     }
 }
 
@@ -199,6 +243,8 @@ int main(int argc, char **argv)
     g_test_add_func("/problem_key/round_trip_of_random_problems", test_round_trip);
     g_test_add_func("/problem_key/only_plain_convolutions_have_find_keys",
                     test_only_plain_convolutions_have_find_keys);
+    g_test_add_func("/problem_key/tf32_is_another_problem", test_tf32_is_another_problem);
+    g_test_add_func("/problem_key/tf32_is_said_in_one_way", test_tf32_is_said_in_one_way);
     g_test_add_func("/problem_key/shape_has_no_direction", test_shape_has_no_direction);
     g_test_add_func("/problem_key/malformed_keys_are_refused", test_malformed_keys_are_refused);
     return g_test_run();
