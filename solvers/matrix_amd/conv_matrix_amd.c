@@ -4,10 +4,10 @@
  *   ConvMfma   CDNA (gfx908, gfx90a, gfx942): MFMA instructions, waves of 64
  *   ConvWmma   RDNA 3 and 4 (gfx110x, gfx120x): WMMA instructions, waves of 32, 16 by 16 by 16; no FP32
  *
- * F, B and W of 2D, all tensors packed, NHWC or NCHW; FP32, FP16 and BF16, all tensors alike, and INT8 to INT32 in F;
- * groups, stride, dilation, any padding. Sums are FP32 or INT32. The kernel reads NHWC with the channels of a group in
- * whole chunks of 16 bytes; other tensors are first copied to that layout (matrix_transform.h). W may split its long
- * sums (split-K, SPLITS), whose parts are added up from the workspace.
+ * F, B and W in two and three dimensions, all tensors packed, channels or positions innermost; FP32, FP16 and BF16, all
+ * tensors alike, and INT8 to INT32 in F; groups, stride, dilation, any padding. Sums are FP32 or INT32. The kernel reads
+ * NHWC or NDHWC with the channels of a group in whole chunks of 16 bytes; other tensors are first copied to that layout
+ * (matrix_transform.h). W may split its long sums (split-K, SPLITS), whose parts are added up from the workspace.
  * Epilogues: all, with a residual of the output's layout. An INT8 product then has any output but FP64.
  */
 #include <math.h>
@@ -149,7 +149,7 @@ static bool blocks_fit_local_memory(const struct problem *p, const struct contex
 static double part_elements(const struct problem *p)
 {
     return (double)p->groups * (double)matrix_amd_group_k(p) * (double)matrix_amd_group_c(p) *
-           (double)p->fil[AXIS_H] * (double)p->fil[AXIS_W];
+           (double)p->fil[AXIS_D] * (double)p->fil[AXIS_H] * (double)p->fil[AXIS_W];
 }
 
 static double split_bytes(const struct problem *p, int splits)
@@ -253,8 +253,7 @@ static bool tensors_are_served(const struct problem *p, const char **reason)
     *reason = "needs groups of at least four channels";
     if (p->groups > 1 && (p->c / p->groups < CHANNELS_LEAST || p->k / p->groups < CHANNELS_LEAST))
         return false;
-    *reason = "needs two dimensions";
-    return p->spatial_dim == 2 && matrix_transform_serves(p, matrix_amd_chunk(p), reason);
+    return matrix_transform_serves(p, matrix_amd_chunk(p), reason);
 }
 
 static bool serves(const struct problem *p, const char **reason)
@@ -332,6 +331,11 @@ static double used_part(const struct problem *p, const struct perf_config *confi
 static void add_options(const struct problem *p, const struct matrix_amd_shape *shape,
                         const int32_t *values, struct launch *launch)
 {
+    struct problem flat;
+
+    conv_flatten(p, &flat);
+    if (flat.spatial_dim == 3)
+        launch_option_int(launch, "DEPTH", 1);
     for (int i = 0; i < SPLITS; i++)
         launch_option_int(launch, mfma_params[i].name, values[i]);
     launch_option_int(launch, "SPLIT", values[SPLITS] > 1);
@@ -349,17 +353,22 @@ static void add_plane(struct launch *launch, const int64_t *sizes)
     launch_arg_int32(launch, sizes[AXIS_W]);
 }
 
-/* Adds 16 counts as arguments; c and k are a group's. */
+/* Adds 16 counts as arguments, with depth six more; c and k are a group's. */
 static void add_shape(const struct problem *p, struct launch *launch)
 {
-    const int64_t *const planes[] = {p->in, p->out, p->fil, p->pad, p->stride, p->dilation};
+    struct problem flat;
+    const int64_t *const sizes[] = {flat.in,  flat.out,    flat.fil,
+                                    flat.pad, flat.stride, flat.dilation};
 
-    launch_arg_int32(launch, p->n);
+    conv_flatten(p, &flat);
+    launch_arg_int32(launch, flat.n);
     launch_arg_int32(launch, matrix_amd_group_c(p));
     launch_arg_int32(launch, matrix_amd_group_k(p));
     launch_arg_int32(launch, p->groups);
-    for (gsize i = 0; i < G_N_ELEMENTS(planes); i++)
-        add_plane(launch, planes[i]);
+    for (gsize i = 0; i < G_N_ELEMENTS(sizes); i++)
+        add_plane(launch, sizes[i]);
+    for (gsize i = 0; flat.spatial_dim == 3 && i < G_N_ELEMENTS(sizes); i++)
+        launch_arg_int32(launch, sizes[i][AXIS_D]);
 }
 
 static void add_arguments(const struct problem *p, const int32_t *values, int64_t part_terms,

@@ -30,10 +30,13 @@ int64_t matrix_amd_group_k(const struct problem *p)
 struct matrix_amd_product matrix_amd_product_of(const struct problem *p)
 {
     double c = (double)matrix_amd_group_c(p), k = (double)matrix_amd_group_k(p), n = (double)p->n;
-    double x = n * (double)p->in[AXIS_H] * (double)p->in[AXIS_W];
-    double y = n * (double)p->out[AXIS_H] * (double)p->out[AXIS_W];
-    double taps = (double)p->fil[AXIS_H] * (double)p->fil[AXIS_W], groups = (double)p->groups;
+    double x = n, y = n, taps = 1, groups = (double)p->groups;
 
+    for (int axis = AXIS_D; axis <= AXIS_W; axis++) {
+        x *= (double)p->in[axis];
+        y *= (double)p->out[axis];
+        taps *= (double)p->fil[axis];
+    }
     switch (p->direction) {
     case DIRECTION_F: return (struct matrix_amd_product){y, k, c, taps, groups};
     case DIRECTION_B: return (struct matrix_amd_product){x, c, k, taps, groups};

@@ -1,6 +1,6 @@
 /*
  * Convolutions as matrix products on AMD's matrix units: m rows by n columns, summed over terms. All tensors
- * have channels innermost (NHWC).
+ * have channels innermost (NHWC, with DEPTH NDHWC).
  *
  *   DIRECTION_F  rows: positions of y; columns: k; terms: filter positions, c within
  *   DIRECTION_B  rows: positions of x; columns: c; terms: filter positions, k within
@@ -30,6 +30,7 @@
 #define LANE SUM
 #include "matrix_epilogue.h"
 
+#include "depth.h"
 #include "matrix_blocks_amd.h"
 
 #define BUFFER_CHUNKS (TILE_CHUNKS(BLOCK_M) + TILE_CHUNKS(BLOCK_N))
@@ -65,15 +66,16 @@ KERNEL(ITEMS, 1, 1)
 conv_matrix_amd(GLOBAL const element *RESTRICT a, GLOBAL const element *RESTRICT b,
                 GLOBAL RESULT *RESTRICT result, int n, int c, int k, int groups, int in_h, int in_w,
                 int out_h, int out_w, int fil_h, int fil_w, int pad_h, int pad_w, int stride_h,
-                int stride_w, int dilation_h, int dilation_w, int splits,
+                int stride_w, int dilation_h, int dilation_w, DEPTH_PARAMETERS int splits,
                 int part_terms FINISH_PARAMETERS)
 {
     LOCAL_ARRAY chunk local_chunks[LOCAL_CHUNKS];
     UNIT_SCRATCH
     const struct sizes sizes = {n,     c,     k,     groups, in_h,     in_w,     out_h,      out_w,
-                                fil_h, fil_w, pad_h, pad_w,  stride_h, stride_w, dilation_h, dilation_w};
+                                fil_h, fil_w, pad_h, pad_w,  stride_h, stride_w, dilation_h, dilation_w
+                                DEPTH_SIZES};
     const struct sizes *s = &sizes;
-    struct step step = {0, 0, 0};
+    struct step step = {IF_DEPTH(0, ) 0, 0, 0};
     struct source source;
     struct fetched fetched;
     unit_sums sums[TILES_M][TILES_N];
@@ -89,10 +91,10 @@ conv_matrix_amd(GLOBAL const element *RESTRICT a, GLOBAL const element *RESTRICT
     int layer = GROUP_ID(2), steps;
 
 #if !defined(DIRECTION_W)
-    steps = fil_h * fil_w * ((TERMS + BLOCK_K - 1) / BLOCK_K);
+    steps = IF_DEPTH(fil_d *) fil_h * fil_w * ((TERMS + BLOCK_K - 1) / BLOCK_K);
     find_rows(&source, s, first_row, item);
     a += (i64)layer * TERMS;
-    b += (i64)layer * k * fil_h * fil_w * c;
+    b += (i64)layer * k * IF_DEPTH(fil_d *) fil_h * fil_w * c;
 #define FETCH()                                                                                    \
     do {                                                                                           \
         fetch_rows(&fetched, a, &source, s, &step, item);                                          \
@@ -100,14 +102,15 @@ conv_matrix_amd(GLOBAL const element *RESTRICT a, GLOBAL const element *RESTRICT
         advance(&step, s);                                                                         \
     } while (0)
 #else
-    int tap = layer % (fil_h * fil_w), part, end;
-    layer /= fil_h * fil_w;
+    int tap = layer % (IF_DEPTH(fil_d *) fil_h * fil_w), part, end;
+    layer /= IF_DEPTH(fil_d *) fil_h * fil_w;
     part = layer % splits;
     layer /= splits;
     step.fil_h = tap / fil_w;
     step.fil_w = tap % fil_w;
+    IF_DEPTH(step.fil_d = step.fil_h / fil_h; step.fil_h %= fil_h;)
     step.term = part * part_terms;
-    end = n * out_h * out_w;
+    end = n * IF_DEPTH(out_d *) out_h * out_w;
     end = end - step.term > part_terms ? step.term + part_terms : end;
     steps = end > step.term ? (end - step.term + BLOCK_K - 1) / BLOCK_K : 0;
     find_positions(&source, s, step.term, item);
@@ -164,14 +167,14 @@ conv_matrix_amd(GLOBAL const element *RESTRICT a, GLOBAL const element *RESTRICT
 
 #if defined(DIRECTION_W)
     const int rows = k, columns = c;
-    const i64 line = (i64)fil_h * fil_w * c;
-    result += ((i64)layer * k * fil_h * fil_w + tap) * c;
+    const i64 line = (i64)IF_DEPTH(fil_d *) fil_h * fil_w * c;
+    result += ((i64)layer * k * IF_DEPTH(fil_d *) fil_h * fil_w + tap) * c;
 #if SPLIT
     result += (i64)part * groups * k * line;
     store_part(result, sums, s, first_row + wave_row, first_column + wave_column, line, lane);
 #endif
 #else
-    const int rows = n * ROW_H * ROW_W, columns = COLUMNS;
+    const int rows = n * IF_DEPTH(ROW_D *) ROW_H * ROW_W, columns = COLUMNS;
     const i64 line = (i64)groups * columns;
     result += (i64)layer * columns;
 #endif

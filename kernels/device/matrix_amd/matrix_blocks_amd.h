@@ -68,51 +68,64 @@ struct sizes {
     int n, c, k, groups; /* c and k of a group */
     int in_h, in_w, out_h, out_w, fil_h, fil_w;
     int pad_h, pad_w, stride_h, stride_w, dilation_h, dilation_w;
+    IF_DEPTH(int in_d, out_d, fil_d, pad_d, stride_d, dilation_d;)
 };
+
+#define DEPTH_PARAMETERS                                                                           \
+    IF_DEPTH(int in_d, int out_d, int fil_d, int pad_d, int stride_d, int dilation_d, )
+#define DEPTH_SIZES IF_DEPTH(, in_d, out_d, fil_d, pad_d, stride_d, dilation_d)
 
 /* A position of an image. In F and B positions are rows of the product, in W they are terms. */
 struct place {
-    int image, h, w;
+    int image, IF_DEPTH(d, ) h, w;
 };
 
-DEVICE struct place place_of(int position, int h, int w)
+DEVICE struct place place_of(int position, IF_DEPTH(int d, ) int h, int w)
 {
     struct place place;
     place.image = position / (h * w);
     position -= place.image * h * w;
     place.h = position / w;
     place.w = position - place.h * w;
+#if DEPTH
+    place.d = place.image % d;
+    place.image /= d;
+#endif
     return place;
 }
 
 /* The next block of terms to be loaded. */
 struct step {
-    int fil_h, fil_w, term; /* term: the first channel (F, B) or position (W) of the block */
+    int IF_DEPTH(fil_d, ) fil_h, fil_w, term; /* term: the first channel (F, B) or position (W) of the block */
 };
 
 #if !defined(DIRECTION_W)
 
 #if defined(DIRECTION_F)
+#define ROW_D    s->out_d
 #define ROW_H    s->out_h
 #define ROW_W    s->out_w
+#define SOURCE_D s->in_d
 #define SOURCE_H s->in_h
 #define SOURCE_W s->in_w
 #define TERMS    s->c
 #define COLUMNS  s->k
 #else
+#define ROW_D    s->in_d
 #define ROW_H    s->in_h
 #define ROW_W    s->in_w
+#define SOURCE_D s->out_d
 #define SOURCE_H s->out_h
 #define SOURCE_W s->out_w
 #define TERMS    s->k
 #define COLUMNS  s->c
 #endif
 
-/* What a work-item loads of a: the same rows for each block of terms. h and w: in F, the position in x under the
+/* What a work-item loads of a: the same rows for each block of terms. h and w (and d): in F, the position in x under the
  * filter's first element; in B, the position in x plus padding, from which a filter position leads to y. `at`
  * (offsets) and `there` (a bit for each row) are valid for one filter position. */
 struct source {
-    int image[A_LOADS], h[A_LOADS], w[A_LOADS];
+    int image[A_LOADS], IF_DEPTH(d[A_LOADS], ) h[A_LOADS], w[A_LOADS];
     i64 at[A_LOADS];
     unsigned there;
 };
@@ -122,14 +135,16 @@ DEVICE void find_rows(struct source *source, const struct sizes *s, int first, i
 UNIT_UNROLL
     for (int i = 0; i < A_LOADS; i++) {
         int row = first + (item + i * ITEMS) / CHUNKS;
-        struct place place = place_of(row, ROW_H, ROW_W);
+        struct place place = place_of(row, IF_DEPTH(ROW_D, ) ROW_H, ROW_W);
         source->image[i] = place.image;
 #if defined(DIRECTION_F)
         source->h[i] = place.h * s->stride_h - s->pad_h;
         source->w[i] = place.w * s->stride_w - s->pad_w;
+        IF_DEPTH(source->d[i] = place.d * s->stride_d - s->pad_d;)
 #else
         source->h[i] = place.h + s->pad_h;
         source->w[i] = place.w + s->pad_w;
+        IF_DEPTH(source->d[i] = place.d + s->pad_d;)
 #endif
     }
 }
@@ -159,8 +174,10 @@ UNIT_UNROLL
     for (int i = 0; i < A_LOADS; i++) {
         int h = source_at(source->h[i], step->fil_h, s->stride_h, s->dilation_h, SOURCE_H);
         int w = source_at(source->w[i], step->fil_w, s->stride_w, s->dilation_w, SOURCE_W);
-        int there = source->image[i] < s->n && h >= 0 && w >= 0;
-        i64 at = ((i64)source->image[i] * SOURCE_H + h) * SOURCE_W + w;
+        IF_DEPTH(int d = source_at(source->d[i], step->fil_d, s->stride_d, s->dilation_d,
+                                   SOURCE_D);)
+        int there = source->image[i] < s->n && h >= 0 && w >= 0 IF_DEPTH(&& d >= 0);
+        i64 at = (((i64)source->image[i] IF_DEPTH(* SOURCE_D + d)) * SOURCE_H + h) * SOURCE_W + w;
         source->at[i] = there ? at * (TERMS * s->groups) : 0;
         source->there |= (unsigned)there << i;
     }
@@ -181,11 +198,11 @@ UNIT_UNROLL
             load_chunk(a, (fetched->a_there >> i & 1) != 0 ? source->at[i] + term : 0);
 }
 
-/* Loads chunks of the filter w[k][fil_h][fil_w][c], operand b of F and B. */
+/* Loads chunks of the filter w[k][fil_d][fil_h][fil_w][c], operand b of F and B. */
 DEVICE void fetch_filter(struct fetched *fetched, GLOBAL const element *w, const struct sizes *s,
                          const struct step *step, int column, int item)
 {
-    int tap = step->fil_h * s->fil_w + step->fil_w;
+    int tap = (IF_DEPTH(step->fil_d * s->fil_h +) step->fil_h) * s->fil_w + step->fil_w;
     fetched->b_there = 0;
 UNIT_UNROLL
     for (int i = 0; i < B_LOADS; i++) {
@@ -198,7 +215,7 @@ UNIT_UNROLL
         int c = step->term + item % CHUNKS * CHUNK_ELEMENTS;
 #endif
         int there = k < s->k && c < s->c;
-        i64 at = ((i64)k * s->fil_h * s->fil_w + tap) * s->c + c;
+        i64 at = ((i64)k * IF_DEPTH(s->fil_d *) s->fil_h * s->fil_w + tap) * s->c + c;
         fetched->b[i] = load_chunk(w, there ? at : 0);
         fetched->b_there |= (unsigned)there << i;
     }
@@ -214,6 +231,12 @@ DEVICE void advance(struct step *step, const struct sizes *s)
         step->fil_w = 0;
         step->fil_h++;
     }
+#if DEPTH
+    if (step->fil_h == s->fil_h) {
+        step->fil_h = 0;
+        step->fil_d++;
+    }
+#endif
 }
 
 #else
@@ -225,11 +248,12 @@ struct source {
 
 DEVICE void find_positions(struct source *source, const struct sizes *s, int term, int item)
 {
-    source->block = place_of(BLOCK_K, s->out_h, s->out_w);
+    source->block = place_of(BLOCK_K, IF_DEPTH(s->out_d, ) s->out_h, s->out_w);
 UNIT_UNROLL
     for (int i = 0; i < B_LOADS / B_TURN; i++) {
         int piece = (item + i * ITEMS) / B_CHUNKS;
-        source->first[i] = place_of(term + piece * B_TURN, s->out_h, s->out_w);
+        source->first[i] =
+            place_of(term + piece * B_TURN, IF_DEPTH(s->out_d, ) s->out_h, s->out_w);
     }
 }
 
@@ -242,10 +266,22 @@ DEVICE struct place place_behind(struct place place, struct place by, const stru
         place.h++;
     }
     place.h += by.h;
+#if DEPTH
+    if (place.h >= s->out_h) {
+        place.h -= s->out_h;
+        place.d++;
+    }
+    place.d += by.d;
+    if (place.d >= s->out_d) {
+        place.d -= s->out_d;
+        place.image++;
+    }
+#else
     if (place.h >= s->out_h) {
         place.h -= s->out_h;
         place.image++;
     }
+#endif
     place.image += by.image;
     return place;
 }
@@ -271,7 +307,7 @@ UNIT_UNROLL
 DEVICE void fetch_x(struct fetched *fetched, GLOBAL const element *x, struct source *source,
                     const struct sizes *s, const struct step *step, int end, int column, int item)
 {
-    const struct place one = {0, 0, 1}, line = {0, 1, 0};
+    const struct place one = {0, IF_DEPTH(0, ) 0, 1}, line = {0, IF_DEPTH(0, ) 1, 0};
     fetched->b_there = 0;
 UNIT_UNROLL
     for (int i = 0; i < B_LOADS / B_TURN; i++) {
@@ -282,9 +318,12 @@ UNIT_UNROLL
         for (int t = 0; t < B_TURN; t++) {
             int h = place.h * s->stride_h - s->pad_h + step->fil_h * s->dilation_h;
             int w = place.w * s->stride_w - s->pad_w + step->fil_w * s->dilation_w;
+            IF_DEPTH(int d = place.d * s->stride_d - s->pad_d + step->fil_d * s->dilation_d;)
             int there = position + t < end && c < s->c && h >= 0 && h < s->in_h && w >= 0 &&
-                        w < s->in_w;
-            i64 at = (((i64)place.image * s->in_h + h) * s->in_w + w) * (s->c * s->groups) + c;
+                        w < s->in_w IF_DEPTH(&& d >= 0 && d < s->in_d);
+            i64 at = ((((i64)place.image IF_DEPTH(* s->in_d + d)) * s->in_h + h) * s->in_w + w) *
+                         (s->c * s->groups) +
+                     c;
             fetched->b[i * B_TURN + t] = load_chunk(x, there ? at : 0);
             fetched->b_there |= (unsigned)there << (i * B_TURN + t);
             place = place_behind(place, s->out_w > 1 ? one : line, s);

@@ -1,4 +1,4 @@
-/* ConvMatrix, ConvWgmma and ConvTma in three dimensions, through PoCL with the instructions of matrix units emulated
+/* Solvers of matrix units in three dimensions, through PoCL with the units' instructions emulated
  * (emulated_solver.h): random shapes with all sorts of pads, strides and dilations on each axis, and shapes at the
  * edges: a depth of one, filters longer than the input, depths that become images and planes that become rows. */
 #include "solvers/problem/problem_key.h"
@@ -9,7 +9,7 @@
 #include "tests/support/test_effort.h"
 
 /* Cases, and the shapes of a table, run on one of so many days, in the long suite all. */
-#define CASE_DAYS     11
+#define CASE_DAYS     9
 #define SHAPE_DAYS    4
 #define RANDOM_SHAPES 2
 #define RANDOM_LONG   100
@@ -18,25 +18,33 @@
 #define CHUNK         8
 
 static struct solution_runner *runner;
-static const struct context *contexts;
+static struct target target;
+static struct context context;
 
 static const struct depth_case {
-    const char *solver;
+    const char *target, *solver;
     enum direction direction;
     enum data_type type;
     struct perf_config config;
 } cases[] = {
-    {"ConvMatrix", DIRECTION_F, TYPE_FP16, {7, {64, 64, 32, 32, 32, 3, 1}}},
-    {"ConvMatrix", DIRECTION_B, TYPE_FP16, {7, {64, 64, 32, 32, 32, 2, 2}}},
-    {"ConvMatrix", DIRECTION_W, TYPE_BF16, {7, {64, 64, 32, 32, 32, 3, 1}}},
-    {"ConvMatrix", DIRECTION_F, TYPE_INT8, {7, {64, 64, 32, 32, 32, 2, 1}}},
-    {"ConvWgmma", DIRECTION_F, TYPE_BF16, {5, {64, 64, 3, 1, 2}}},
-    {"ConvWgmma", DIRECTION_B, TYPE_FP16, {5, {64, 128, 4, 0, 1}}},
-    {"ConvWgmma", DIRECTION_W, TYPE_FP16, {5, {128, 64, 3, 0, 2}}},
-    {"ConvTma", DIRECTION_F, TYPE_FP16, {5, {128, 64, 1, 1, 1}}},
-    {"ConvTma", DIRECTION_B, TYPE_BF16, {5, {64, 64, 1, 1, 2}}},
-    {"ConvTma", DIRECTION_B, TYPE_FP16, {5, {64, 128, 2, 2, 1}}},
-    {"ConvTma", DIRECTION_W, TYPE_FP16, {5, {64, 128, 1, 1, 1}}},
+    {"sm_90_132_80g", "ConvMatrix", DIRECTION_F, TYPE_FP16, {7, {64, 64, 32, 32, 32, 3, 1}}},
+    {"sm_90_132_80g", "ConvMatrix", DIRECTION_B, TYPE_FP16, {7, {64, 64, 32, 32, 32, 2, 2}}},
+    {"sm_90_132_80g", "ConvMatrix", DIRECTION_W, TYPE_BF16, {7, {64, 64, 32, 32, 32, 3, 1}}},
+    {"sm_90_132_80g", "ConvMatrix", DIRECTION_F, TYPE_INT8, {7, {64, 64, 32, 32, 32, 2, 1}}},
+    {"sm_90_132_80g", "ConvWgmma", DIRECTION_F, TYPE_BF16, {5, {64, 64, 3, 1, 2}}},
+    {"sm_90_132_80g", "ConvWgmma", DIRECTION_B, TYPE_FP16, {5, {64, 128, 4, 0, 1}}},
+    {"sm_90_132_80g", "ConvWgmma", DIRECTION_W, TYPE_FP16, {5, {128, 64, 3, 0, 2}}},
+    {"sm_90_132_80g", "ConvTma", DIRECTION_F, TYPE_FP16, {5, {128, 64, 1, 1, 1}}},
+    {"sm_90_132_80g", "ConvTma", DIRECTION_B, TYPE_BF16, {5, {64, 64, 1, 1, 2}}},
+    {"sm_90_132_80g", "ConvTma", DIRECTION_B, TYPE_FP16, {5, {64, 128, 2, 2, 1}}},
+    {"sm_90_132_80g", "ConvTma", DIRECTION_W, TYPE_FP16, {5, {64, 128, 1, 1, 1}}},
+    {"gfx90a68", "ConvMfma", DIRECTION_F, TYPE_FP32, {8, {32, 32, 32, 32, 32, 16, 2, 1}}},
+    {"gfx942130", "ConvMfma", DIRECTION_B, TYPE_FP16, {8, {32, 32, 32, 32, 16, 32, 1, 1}}},
+    {"gfx90a68", "ConvMfma", DIRECTION_W, TYPE_BF16, {8, {64, 64, 32, 64, 32, 32, 1, 2}}},
+    {"gfx1100_48", "ConvWmma", DIRECTION_F, TYPE_BF16, {8, {32, 32, 16, 16, 16, 32, 1, 1}}},
+    {"gfx1201_64", "ConvWmma", DIRECTION_B, TYPE_FP16, {8, {64, 32, 32, 32, 16, 32, 1, 1}}},
+    {"gfx1100_48", "ConvWmma", DIRECTION_W, TYPE_FP16, {8, {64, 64, 64, 32, 16, 32, 2, 1}}},
+    {"gfx1201_64", "ConvWmma", DIRECTION_F, TYPE_INT8, {8, {64, 32, 32, 32, 16, 64, 1, 1}}},
 };
 
 /* Sizes of each axis: depth, height, width. */
@@ -98,8 +106,7 @@ static void check(const struct depth_case *row, const struct problem *p, GRand *
 
     g_assert_true(problem_validate(p, NULL));
     conv_trial_init(&trial, p, TRIAL_PACKED, random);
-    if (!conv_trial_check(&trial, runner, emulated_solver(row->solver), &contexts[CONTEXT_NVIDIA],
-                          &row->config)) {
+    if (!conv_trial_check(&trial, runner, emulated_solver(row->solver), &context, &row->config)) {
         char key[PROBLEM_KEY_MAX];
         g_test_message("%s", problem_key(p, key));
     }
@@ -108,8 +115,10 @@ static void check(const struct depth_case *row, const struct problem *p, GRand *
 
 static bool serves(const struct depth_case *row, const struct problem *p)
 {
+    g_assert_true(target_parse(row->target, &target, NULL));
+    context_init(&context, &target);
     return problem_validate(p, NULL) &&
-           solver_applicable(solver_find(row->solver), p, &contexts[CONTEXT_NVIDIA], NULL);
+           solver_applicable(solver_find(row->solver), p, &context, NULL);
 }
 
 static int between(GRand *random, int least, int most)
@@ -196,16 +205,16 @@ static void epilogues_are_done(gconstpointer data)
 static void add_test(const struct depth_case *row, const char *name, GTestDataFunc test)
 {
     g_autofree char *path =
-        g_strdup_printf("/conv_depth/%s/%s_%c_%s", name, row->solver,
-                        direction_letter(row->direction), data_type_name(row->type));
+        g_strdup_printf("/depth/%s/%s_%c_%s", name, row->solver, direction_letter(row->direction),
+                        data_type_name(row->type));
 
     g_test_add_data_func(path, row, test);
 }
 
-static void add_tests(struct solution_runner *opened, const struct context *made)
+static void add_tests(struct solution_runner *opened, const struct context *contexts)
 {
+    (void)contexts;
     runner = opened;
-    contexts = made;
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
         if (!test_is_turn((int)i, CASE_DAYS))
             continue;
