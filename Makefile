@@ -8,7 +8,7 @@
 #   make mutations   changes of the core, one at a time, that its tests must notice: minutes each, an hour in all
 #   make test-chaos  a farm while everything fails, for minutes; SEED=7, KEEP=folder for its database
 #   make gpu-test    the solvers, its own verifying, the kill tests and minutes of tuning on a GPU
-#   make gpu-bench   networks tuned on it beside cuDNN in PyTorch; GPU_BENCH=--fused: fused layers
+#   make gpu-bench   networks tuned on it beside cuDNN in PyTorch; GPU_BENCH="--sets 3d --time-limit 540": its options
 #   make lint        formatting, clang-tidy, the rules between rooms
 #   make bench       all benchmarks; make bench-NAME: one of them; make bench-release: of what ships
 #   make solvers-table  what each solver serves, into solvers/README.md

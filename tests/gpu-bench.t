@@ -1,10 +1,11 @@
 #!/bin/sh
 # What the GPU benchmark does without a GPU: its fused problems are those of ResNet-50, solvers of matrix units serve
-# them, and cuDNN's calls get the arguments that they should (a double of libcudnn notes them).
+# them, and its parts work as their tests say, with doubles of PyTorch, torchvision and libcudnn (tests/bench/test_*.py).
 set -u
-export PYTHONDONTWRITEBYTECODE=1
+export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tests/bench
 
 skipjack=${SKIPJACK:-build/skipjack}
+export SKIPJACK="$skipjack"
 bench=tests/bench/bench_gpu.py
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -23,9 +24,8 @@ check() { # NAME COMMAND...
 }
 
 lists_each_layer_once_a_set() {
-    [ "$(wc -l <"$folder/fused")" -eq $((53 * 8)) ] &&
-        [ "$(grep -c 'add(FP16,NHWC)+relu$' "$folder/fused")" -eq 32 ] &&
-        [ "$(grep -c '[+]bias$' "$folder/fused")" -eq 32 ]
+    layers() { grep -- "$1" "$folder/fused" | awk '{ count += $1 } END { print count }'; }
+    [ "$(layers .)" -eq $((53 * 8)) ] && [ "$(layers 'add(FP16,NHWC)+relu$')" -eq 32 ] && [ "$(layers '[+]bias$')" -eq 32 ]
 }
 
 every_problem_is_served() {
@@ -46,23 +46,34 @@ says_what_is_missing() {
 # The benchmark's structs are those of the library: keys go through them and come back.
 structs_are_those_of_the_library() {
     library=$(ls "$(dirname "$skipjack")"/reader/libskipjackdb.so.* | tail -1) &&
-        PYTHONPATH=tests/bench python3 -c '
+        cut -f 2 "$folder/fused" >"$folder/keys" && python3 -c '
 import ctypes, sys
-import bench_gpu
+import gpu_database, gpu_problem
 lib, text = ctypes.CDLL(sys.argv[1]), ctypes.create_string_buffer(1024)
 for line in open(sys.argv[2], encoding="utf-8"):
-    problem, key = bench_gpu.sized(bench_gpu.Problem), line.strip()
+    problem, key = gpu_database.sized(gpu_database.Problem), line.strip()
     code = lib.skipjackdb_problem_parse(key.encode(), ctypes.byref(problem))
     code = code or lib.skipjackdb_problem_key(ctypes.byref(problem), text, ctypes.c_size_t(1024))
-    if code or text.value.decode() != key or problem.kind != 0 or not bench_gpu.is_comparable(problem):
+    if code or text.value.decode() != key or problem.kind != 0 or gpu_problem.why_not(problem):
         sys.exit(f"{key}: {code}, {text.value.decode()}")
     if problem.epilogue.decode() != key[key.index("-F+") + 2:]:
         sys.exit(f"{key}: {problem.epilogue}")
-' "$library" "$folder/fused"
+' "$library" "$folder/keys"
 }
 
-refuses_to_list_plain_sets() {
-    ! python3 "$bench" --list --sets mobilenet-v2-fp16-nhwc
+lists_sets_and_their_problems() {
+    python3 "$bench" --list >"$folder/sets" && grep -q '^3d: ' "$folder/sets" &&
+        [ "$(grep -c '^  ' "$folder/sets")" -ge 100 ] &&
+        python3 "$bench" --list --skipjack "$skipjack" --sets mobilenet-v2-fp16-nhwc --directions BW >"$folder/problems" &&
+        [ "$(awk '{ count += $1 } END { print count }' "$folder/problems")" -eq $((52 * 2)) ]
+}
+
+# The help of every option, and each option's name in the text above it or its own help.
+says_how_it_is_used() {
+    COLUMNS=200 python3 "$bench" --help >"$folder/help" &&
+        for option in sets directions sample finds short-us kernels time-limit again tables report; do
+            grep -q -e "^  --$option" "$folder/help" || return 1
+        done
 }
 
 lists_the_networks() {
@@ -82,7 +93,7 @@ report) echo '{"work": {"jobs": 7, "spent_seconds": 2.5}}' ;;
 esac
 END
     chmod +x "$folder/double"
-    NOTES="$folder/notes" PYTHONPATH=tests/bench python3 -c '
+    NOTES="$folder/notes" python3 -c '
 import argparse, pathlib, sys
 import gpu_trust
 options = argparse.Namespace(out=pathlib.Path(sys.argv[2]), skipjack=sys.argv[1], budget=9, measure_only=False,
@@ -110,13 +121,19 @@ if line["costs"]["second"]["spent_seconds"] != 2.5:
 ' "$folder/double" "$folder/out2" "$folder/notes"
 }
 
-echo 1..8
-python3 "$bench" --list >"$folder/fused"
+echo 1..14
+python3 "$bench" --list --fused >"$folder/fused"
 check lists_each_layer_once_a_set lists_each_layer_once_a_set
 check every_problem_is_served every_problem_is_served
 check structs_are_those_of_the_library structs_are_those_of_the_library
 check says_what_is_missing says_what_is_missing
-check refuses_to_list_plain_sets refuses_to_list_plain_sets
+check lists_sets_and_their_problems lists_sets_and_their_problems
+check says_how_it_is_used says_how_it_is_used
 check lists_the_networks lists_the_networks
 check sums_up_two_campaigns sums_up_two_campaigns
-check cudnn_gets_the_right_arguments sh -c 'python3 tests/bench/test_cudnn_fused.py | tee /dev/stderr | grep -q "^ok 7" && ! python3 tests/bench/test_cudnn_fused.py | grep "^not ok"'
+check cudnn_gets_the_right_arguments python3 tests/bench/test_cudnn_fused.py
+check peers_and_their_times python3 tests/bench/test_gpu_peers.py
+check sets_and_samples python3 tests/bench/test_gpu_sets.py
+check networks_become_tables python3 tests/bench/test_gpu_models.py
+check statistics_and_results python3 tests/bench/test_gpu_report.py
+check calls_from_options_to_tables python3 tests/bench/test_bench_gpu.py

@@ -14,7 +14,7 @@ FLOAT, HALF, BFLOAT16 = 0, 2, 9  # cudnnDataType_t
 NCHW, NHWC = 0, 1  # cudnnTensorFormat_t
 CROSS_CORRELATION = 1  # cudnnConvolutionMode_t
 RELU, IDENTITY = 1, 5  # cudnnActivationMode_t
-TENSOR_OP_MATH, FMA_MATH = 1, 3  # cudnnMathType_t; FMA_MATH forbids TF32
+DEFAULT_MATH, TENSOR_OP_MATH, FMA_MATH = 0, 1, 3  # cudnnMathType_t; FMA_MATH forbids TF32, DEFAULT_MATH allows it
 # cudnnConvolutionFwdAlgo_t; the identity is served by IMPLICIT_PRECOMP_GEMM alone
 ALGORITHMS = {
     0: "implicit GEMM", 1: "implicit precomputed GEMM", 2: "GEMM", 3: "direct", 4: "FFT", 5: "tiled FFT",
@@ -57,10 +57,11 @@ class Library:
 class Shape:
     """A forward convolution's sizes, as cuDNN's descriptors take them. `type` is a cudnnDataType_t."""
 
-    def __init__(self, x, w, y, pad, stride, dilation, groups, type, channels_last):
+    def __init__(self, x, w, y, pad, stride, dilation, groups, type, channels_last, tf32=False):
         self.x, self.w, self.y = x, w, y  # four sizes each: n c h w, k c h w, n k h w
         self.pad, self.stride, self.dilation, self.groups = pad, stride, dilation, groups
         self.type, self.format = type, NHWC if channels_last else NCHW
+        self.math = TENSOR_OP_MATH if type != FLOAT else DEFAULT_MATH if tf32 else FMA_MATH
 
 
 class Legacy:
@@ -81,7 +82,7 @@ class Legacy:
         axes = (*shape.pad, *shape.stride, *shape.dilation)
         call("cudnnSetConvolution2dDescriptor", self.conv, *axes, CROSS_CORRELATION, FLOAT)
         call("cudnnSetConvolutionGroupCount", self.conv, shape.groups)
-        call("cudnnSetConvolutionMathType", self.conv, FMA_MATH if shape.type == FLOAT else TENSOR_OP_MATH)
+        call("cudnnSetConvolutionMathType", self.conv, shape.math)
         call("cudnnSetActivationDescriptor", self.act, activation, 0, ctypes.c_double(0))
         self.algorithms = IDENTITY_ALGORITHMS if activation == IDENTITY else tuple(ALGORITHMS)
 
@@ -124,7 +125,8 @@ def legacy_ways(torch, library, shape, x, w, bias, z, y, activation, refusals):
             size = legacy.workspace_bytes(algorithm)
             space = torch.empty(max(1, size), dtype=torch.uint8, device="cuda")
 
-            def run(algorithm=algorithm, space=space, size=size):
+            # The tensors are held as long as the call: it has their addresses alone.
+            def run(algorithm=algorithm, space=space, size=size, held=(x, w, bias, z)):
                 stream = torch.cuda.current_stream().cuda_stream
                 legacy.run(algorithm, stream, space.data_ptr(), size, *pointers)
                 return y
@@ -153,9 +155,10 @@ def plan_ways(torch, x, w, bias, z, axes, groups, refusals):
     return [(name, run)]
 
 
-def ways(torch, library, x, w, bias, z, y, axes, groups, relu, channels_last):
+def ways(torch, library, x, w, bias, z, y, axes, groups, relu, channels_last, tf32=False):
     """All fused ways that work, as (name, function that returns y), and the reasons of those that do not. `library`
-    is a Library, or None. axes: lists of two (height, width) by the names stride, pad and dilation."""
+    is a Library, or None. axes: lists of two (height, width) by the names stride, pad and dilation. tf32: whether the legacy
+    call may compute in TF32; for the plans PyTorch's own setting says it."""
     types = {torch.float32: FLOAT, torch.float16: HALF, torch.bfloat16: BFLOAT16}
     refusals, found = [], []
     if relu:
@@ -165,7 +168,7 @@ def ways(torch, library, x, w, bias, z, y, axes, groups, relu, channels_last):
     else:
         shape = Shape(
             tuple(x.shape), tuple(w.shape), tuple(y.shape), axes["pad"], axes["stride"], axes["dilation"], groups,
-            types[x.dtype], channels_last,
+            types[x.dtype], channels_last, tf32,
         )  # fmt: skip
         activation = RELU if relu else IDENTITY
         found += legacy_ways(torch, library, shape, x, w, bias, z, y, activation, refusals)

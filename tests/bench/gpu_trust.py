@@ -17,6 +17,10 @@ import subprocess
 import sys
 import time
 
+import gpu_database
+import gpu_problem
+import gpu_timing
+
 CLOSE = 0.02
 RECORDED_CLOSE, LONG_CLOSE, LONG_MS = 0.03, 0.01, 0.1
 SIDES = ("first", "second")
@@ -59,20 +63,18 @@ def winner_of(entry, solution):
     return f"{entry.solver.decode()} [{solution.params.decode()}]"
 
 
-def compare(bench, databases, driver, problem, key, flush):
+def compare(bench, databases, problem, key):
     """Both sides' solutions of a problem, which take turns: a row of times in ms."""
-    torch = bench.torch
-    tensors = bench.tensors_of(problem, getattr(torch, bench.TYPES[problem.type[0]][0]), problem.layout[0] == 1)
-    bench.add_operands(problem, tensors)
-    row, runs, made = {"key": key}, [], []
+    tensors = gpu_problem.tensors_of(bench.torch, problem)
+    row, ways, made = {"key": key}, [], []
     for side, db in zip(SIDES, databases):
         entry, solution = db.best(problem)
-        ours = bench.Ours(driver, db, problem, solution)
+        ours = gpu_database.Ours(bench.torch, bench.driver, db, problem, solution)
         bound = ours.bind(tensors)
         made.append(ours)
-        runs.append(lambda ours=ours, bound=bound: ours.run(bound))
+        ways.append(gpu_timing.Way(side, lambda ours=ours, bound=bound: ours.run(bound)))
         row[side] = {"winner": winner_of(entry, solution), "recorded_ms": entry.time_ms}
-    for side, ms in zip(SIDES, bench.times_of(runs, flush)):
+    for side, ms in zip(SIDES, gpu_timing.times_of(bench.torch, ways, bench.flush)):
         row[side]["ms"] = ms
     for ours in made:
         ours.close()
@@ -105,27 +107,24 @@ def summary(name, costs, rows, lone):
     }
 
 
-def measure_set(bench, options, reader, driver, name, lines, flush):
-    """A summary and the rows of a set. bench: the module bench_gpu."""
+def measure_set(bench, name, lines):
+    """A summary and the rows of a set. bench: bench_gpu.Bench."""
+    options = bench.options
     tuned = [tune(options, name, side, words, lines) for side, words in words_of(options)]
-    databases = [bench.Database(reader, path) for path, _ in tuned]
+    databases = [gpu_database.Database(bench.reader, path) for path, _ in tuned]
     problems = [{db.key(problem): problem for problem in db.problems()} for db in databases]
     both = [key for key in problems[0] if key in problems[1]]
-    measurable = [key for key in both if is_measurable(bench, problems[0][key])]
+    measurable = [key for key in both if gpu_problem.why_not(problems[0][key]) is None]
     for key in both:
         if key not in measurable:
             print(f"{key}: PyTorch has no tensors for it: left out", file=sys.stderr)
-    rows = [compare(bench, databases, driver, problems[0][key], key, flush) for key in measurable]
+    rows = [compare(bench, databases, problems[0][key], key) for key in measurable]
     for db in databases:
-        db.lib.skipjackdb_close(db.handle)
+        db.close()
     if options.all:
         for row in rows:
             print_row(row)
     return summary(name, [cost for _, cost in tuned], rows, len(set(problems[0]) ^ set(problems[1]))), rows
-
-
-def is_measurable(bench, problem):
-    return problem.type[0] in bench.TYPES and problem.kind == 0 and problem.spatial_dim == 2
 
 
 def print_row(row):

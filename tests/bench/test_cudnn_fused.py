@@ -5,6 +5,7 @@ import ctypes
 import types
 
 import cudnn_fused
+import tap
 
 FAULTS = {}  # by function: the statuses that its next calls return
 calls = []
@@ -77,13 +78,14 @@ def doubled():
 AXES = {"stride": [2, 1], "pad": [3, 4], "dilation": [5, 6]}
 
 
-def ways(torch, relu, residual=True):
+def ways(torch, relu, residual=True, dtype="float16", tf32=False):
     calls.clear()
-    x, w, y = Tensor((2, 16, 9, 8), 0x100), Tensor((32, 8, 3, 5), 0x200), Tensor((2, 32, 4, 6), 0x300)
+    shapes = {0x100: (2, 16, 9, 8), 0x200: (32, 8, 3, 5), 0x300: (2, 32, 4, 6)}
+    x, w, y = (Tensor(shape, address, dtype) for address, shape in shapes.items())
     z = Tensor(y.shape, 0x400) if residual else None
     with doubled():
         library = cudnn_fused.Library()
-        return cudnn_fused.ways(torch, library, x, w, Tensor((32,), 0x500), z, y, AXES, 2, relu, True)
+        return cudnn_fused.ways(torch, library, x, w, Tensor((32,), 0x500), z, y, AXES, 2, relu, True, tf32)
 
 
 def of(name):
@@ -134,6 +136,16 @@ def test_a_bias_alone_needs_the_one_algorithm_that_cudnn_has():
     assert not of("fused")
 
 
+def test_tf32_is_allowed_where_it_is_asked_for_alone():
+    for dtype, tf32, wanted in (
+        ("float32", False, cudnn_fused.FMA_MATH), ("float32", True, cudnn_fused.DEFAULT_MATH),
+        ("float16", False, cudnn_fused.TENSOR_OP_MATH), ("float16", True, cudnn_fused.TENSOR_OP_MATH),
+    ):  # fmt: skip
+        ways(Torch(), relu=True, dtype=dtype, tf32=tf32)
+        math = numbers(of("cudnnSetConvolutionMathType")[0])
+        assert math == [wanted], (dtype, tf32, math)
+
+
 def test_refusals_are_said_and_the_others_stay():
     torch = Torch()
     torch.refuses = True
@@ -153,11 +165,4 @@ def test_a_missing_library_is_refused_by_name():
         raise AssertionError("it was opened")
 
 
-tests = [(name, test) for name, test in list(globals().items()) if name.startswith("test_")]
-print(f"1..{len(tests)}")
-for number, (name, test) in enumerate(tests, 1):
-    try:
-        test()
-        print(f"ok {number} /cudnn_fused/{name[5:]}")
-    except Exception as error:
-        print(f"not ok {number} /cudnn_fused/{name[5:]}\n# {type(error).__name__}: {error}")
+tap.run(globals(), "cudnn_fused")
