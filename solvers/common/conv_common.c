@@ -145,6 +145,14 @@ void conv_flatten(const struct problem *p, struct problem *flat)
     drop_depth(flat);
 }
 
+bool conv_has_depth(const struct problem *p)
+{
+    struct problem flat;
+
+    conv_flatten(p, &flat);
+    return flat.spatial_dim == 3;
+}
+
 void conv_gemm_sizes(const struct problem *p, double *m, double *n, double *k)
 {
     double c_count = (double)(p->c / p->groups), k_count = (double)(p->k / p->groups);

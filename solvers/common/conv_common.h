@@ -52,6 +52,8 @@ bool conv_is_planes(enum layout layout);
  * meant to be used. A filter of one plane, with stride 1 and no padding in depth, has each plane of depth as an image;
  * one of a single position in each plane, with stride 1 and no padding there, has planes as rows. */
 void conv_flatten(const struct problem *p, struct problem *flat);
+/* Whether conv_flatten() leaves three dimensions. */
+bool conv_has_depth(const struct problem *p);
 
 /* Rows m, columns n and terms k of the matrix product that each group of the convolution is: for F m = k, n = n*out,
  * k = c*fil; for B m = c, n = n*in, k = k*fil; for W m = k, n = c*fil, k = n*out. Doubles, since they may exceed 64

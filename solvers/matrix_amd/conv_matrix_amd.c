@@ -331,10 +331,7 @@ static double used_part(const struct problem *p, const struct perf_config *confi
 static void add_options(const struct problem *p, const struct matrix_amd_shape *shape,
                         const int32_t *values, struct launch *launch)
 {
-    struct problem flat;
-
-    conv_flatten(p, &flat);
-    if (flat.spatial_dim == 3)
+    if (conv_has_depth(p))
         launch_option_int(launch, "DEPTH", 1);
     for (int i = 0; i < SPLITS; i++)
         launch_option_int(launch, mfma_params[i].name, values[i]);

@@ -43,11 +43,11 @@
 #define REGISTERS_LEAST  26
 /* registers of a work-item with which nothing spills, whatever its sums */
 #define REGISTERS_FEWEST 72
-/* Registers of a work-item that multiplies, beside its sums, with which an epilogue spills two at most; with fewer it
- * spills ten or more. */
+/* Registers of a work-item that multiplies, beside its sums, with which an epilogue spills two at most, and B with depth
+ * nothing; with fewer they spill. */
 #define REGISTERS_FUSED  56
 /* Registers of a work-item up to which the copying warps give theirs to those that multiply, and those that they keep,
- * as in conv_tma.cl. */
+ * as in conv_tma.cl; with depth they keep eight more, which leaves the fewest that others get as they are. */
 #define REGISTERS_MOVED  168
 #define REGISTERS_KEPT   24
 #define BARRIERS_BYTES   16   /* of a stage */
@@ -217,7 +217,8 @@ static bool sums_fit_registers(const struct problem *p, const struct context *co
 
     (void)context;
     registers -= registers % REGISTERS_STEP;
-    if (p->epilogue[0] != '\0' && multiplying_registers(values, registers) < sums + REGISTERS_FUSED)
+    if ((p->epilogue[0] != '\0' || (p->direction == DIRECTION_B && conv_has_depth(p))) &&
+        multiplying_registers(values, registers) < sums + REGISTERS_FUSED)
         return false;
     return registers >= MAX(REGISTERS_FEWEST, sums + REGISTERS_LEAST);
 }

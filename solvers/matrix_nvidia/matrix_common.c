@@ -352,10 +352,7 @@ bool matrix_serves(const struct problem *p, const struct context *context, const
 
 void matrix_add_options(const struct problem *p, int splits, struct launch *launch)
 {
-    struct problem flat;
-
-    conv_flatten(p, &flat);
-    if (flat.spatial_dim == 3)
+    if (conv_has_depth(p))
         launch_option_int(launch, "DEPTH", 1);
     launch_option_int(launch, "SPLIT", splits > 1);
     conv_add_direction_option(p, launch);

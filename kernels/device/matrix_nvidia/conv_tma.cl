@@ -119,7 +119,7 @@ DEVICE void work(LOCAL_POINTER unsigned char *memory, const struct map *a, const
 /* Registers of a work-item: in the group of warps that starts copies (producer), and in the groups that multiply
  * (consumers), which get the registers that the producer gives up. */
 #define ITEM_REGISTERS     (65536 / RESIDENT / ITEMS / 8 * 8)
-#define PRODUCER_REGISTERS 24
+#define PRODUCER_REGISTERS (24 + 8 * DEPTH)
 #define CONSUMER_REGISTERS                                                                         \
     ((ITEM_REGISTERS + (ITEM_REGISTERS - PRODUCER_REGISTERS) / GROUPS) / 8 * 8)
 #define MOVES_REGISTERS (ITEM_REGISTERS <= 168)
@@ -158,7 +158,9 @@ DEVICE void consume(unsigned tiles, GLOBAL RESULT *result, i64 part_elements, co
                     int item FINISH_PARAMETERS)
 {
     LANE sums[TILES_N][4];
+#if !DEPTH
     const struct stored_rows rows = find_stored_rows(s, item);
+#endif
     struct turn turn = {0, 0};
     for (int number = FIRST_TILE; number < s->tiles; number += TILES_STEP(s)) {
         const int steps = tile_at(number, MEMBER, s).steps;
@@ -181,6 +183,10 @@ DEVICE void consume(unsigned tiles, GLOBAL RESULT *result, i64 part_elements, co
         if (steps > 0 && item % 32 == 0)
             arrive(before);
         tile = tile_at(forgotten(number), MEMBER, s);
+#if DEPTH
+        /* found for each tile: kept, they would take registers that the sums need */
+        const struct stored_rows rows = find_stored_rows(s, forgotten(item));
+#endif
 #if TEAM > 1
         store_share(result + tile.part / TEAM * part_elements, tiles, sums, &rows, s, &tile,
                     item FINISH_ARGUMENTS);
