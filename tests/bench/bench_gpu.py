@@ -428,6 +428,7 @@ def run_twice(bench):
 
 
 def show(options, results):
+    """Prints the report and returns it."""
     report = results.report()
     if options.json:
         json.dump(report, sys.stdout)
@@ -439,7 +440,7 @@ def show(options, results):
 
 def run_report(options):
     files = [path / "results.json" if path.is_dir() else path for path in options.report]
-    show(options, gpu_report.merge(files))
+    sys.exit(any(line["wrong"] for line in show(options, gpu_report.merge(files))["summaries"]))
 
 
 def open_results(options, path, facts):
@@ -453,13 +454,14 @@ def open_results(options, path, facts):
 
 
 def measure_sets(bench, results, path):
-    """Returns what kept sets from being measured, a line each."""
-    notes, device = [], "the device failed, and nothing was measured after that"
+    """Returns what kept sets from being measured, a line each, and whether that is a failure."""
+    notes, failed, device = [], False, "the device failed, and nothing was measured after that"
     for place, name in enumerate(bench.options.sets):
         try:
             measure_set(bench, name, results, path)
         except gpu_sets.Unknown as unknown:
             notes.append(f"{name}: not measured: {unknown}")
+            failed = True
         except gpu_timing.OutOfTime:
             notes.append(f"the time limit ended the call in {name}; the same command goes on with it"
                          + "".join(f"\nnot begun: {left}" for left in bench.options.sets[place + 1 :]))  # fmt: skip
@@ -469,20 +471,20 @@ def measure_sets(bench, results, path):
             break
         except RuntimeError as error:
             notes.append(f"{name}: {device}: {gpu_peers.first_line(error)}")
+            failed = True
             break
-    return notes
+    return notes, failed
 
 
 def run_sets(bench):
     """Returns the exit status."""
     options, path = bench.options, bench.options.out / "results.json"
     results = open_results(options, path, bench.facts)
-    notes = measure_sets(bench, results, path)
+    notes, failed = measure_sets(bench, results, path)
     report = show(options, results)
     (options.out / "report.json").write_text(json.dumps(report) + "\n", encoding="utf-8")
     for note in notes:
         print(f"bench_gpu: {note}", file=sys.stderr if options.json else sys.stdout)
-    failed = any("not measured" in note or "failed" in note for note in notes)
     return int(failed or any(line["wrong"] for line in report["summaries"]))
 
 

@@ -100,21 +100,21 @@ class Database:
     def best(self, problem):
         """The fastest entry and how it is run. Raises NoResult where the file has none."""
         number, entry, solution = ctypes.c_uint64(), Entry(), Solution()
-        self.find(self.lib.skipjackdb_find(self.handle, ctypes.byref(problem), ctypes.byref(number)), "a key")
+        self.find(self.lib.skipjackdb_find(self.handle, ctypes.byref(problem), ctypes.byref(number)), "entry")
         size = ctypes.c_size_t(ctypes.sizeof(entry))
-        self.find(self.lib.skipjackdb_best(self.handle, number, None, ctypes.byref(entry), size), "an entry")
+        self.find(self.lib.skipjackdb_best(self.handle, number, None, ctypes.byref(entry), size), "entry")
         size = ctypes.c_size_t(ctypes.sizeof(solution))
         self.find(
             self.lib.skipjackdb_solution(
                 self.handle, ctypes.byref(problem), entry.solver, ctypes.byref(solution), size
             ),
-            "a solution",
+            "solution",
         )
         return entry, solution
 
     def find(self, code, what):
         if code == NOT_FOUND:
-            raise NoResult(f"the .sjdb file has not {what} for it")
+            raise NoResult(f"the .sjdb file has no {what} for it")
         self.check(code, what)
 
     def close(self):

@@ -29,7 +29,6 @@ import math
 VERSION = 1
 # What must be equal in rows of one table: times of two devices, or taken in two ways, are not comparable.
 FACTS = ("device", "torch", "cudnn", "way")
-AIM_P = 0.1
 
 
 # What keeps a problem from being compared: in words, and the row's member that says why.
@@ -52,13 +51,12 @@ def geometric_mean(values, weights=None):
     return math.exp(math.fsum(weight * math.log(value) for value, weight in zip(values, weights)) / total)
 
 
-def percentile(values, part):
-    """The smallest value that at least this part (0 to 1) of all values does not exceed; None for no value."""
+def percentile(values, percent):
+    """The smallest value that at least so many per cent (a whole number) of the values do not exceed; None for no value."""
     if not values:
         return None
     ordered = sorted(values)
-    # Rounded before it is rounded up: 0.1 * 30 is 3.0000000000000004.
-    return ordered[max(0, math.ceil(round(part * len(ordered), 9)) - 1)]
+    return ordered[max(0, (percent * len(ordered) + 99) // 100 - 1)]
 
 
 def is_excused(row):
@@ -89,7 +87,7 @@ def figures(pairs):
         "losses": sum(speed < 1 for speed in speeds),
         "geometric_mean": geometric_mean([speed for speed, _ in won]),
         "weighted": geometric_mean([speed for speed, _ in won], [weight for _, weight in won]),
-        "p10": percentile(speeds, AIM_P),
+        "p10": percentile(speeds, 10),
         "worst": worst[0] if worst else None,
         "worst_key": worst[1]["key"] if worst else None,
     }

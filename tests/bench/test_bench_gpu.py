@@ -87,7 +87,7 @@ class Host:
     def best(self, problem):
         entry = self.entries.get(self.key_of(problem))
         if entry is None:
-            raise gpu_database.NoResult("the .sjdb file has not a key for it")
+            raise gpu_database.NoResult("the .sjdb file has no entry for it")
         return entry, entry
 
     def make_ours(self, torch, driver, db, problem, entry):
@@ -99,7 +99,7 @@ class Host:
         output = "yxw"[problem.direction]
 
         def run(bound):
-            bound.value = entry.value
+            bound.value = bound.value if entry.value is None else entry.value
             torch.launch("ours", entry.ms)
 
         return types.SimpleNamespace(bind=lambda tensors: tensors[output], run=run, close=lambda: None)
@@ -177,8 +177,12 @@ def test_a_wrong_result_fails_the_call():
     with Host({FIRST: Entry(0.5, value=1.5)}) as host:
         status, said, _ = host.call(*host.problems((1, FIRST)))
         assert status == 1 and "differs by 0.5" in said, said
-        host.entries[FIRST] = Entry(0.5, value=float("nan"), revision=2)
-        assert host.call(*host.problems((1, FIRST)))[0] == 1
+
+
+def test_a_kernel_that_writes_nothing_is_wrong():
+    with Host({FIRST: Entry(0.5, value=None)}) as host:
+        status, said, _ = host.call(*host.problems((1, FIRST)))
+        assert status == 1 and "differs by nan" in said, said
 
 
 def test_where_tf32_is_asked_for_cudnn_may_take_it():
@@ -261,6 +265,17 @@ def test_a_time_limit_ends_with_what_was_measured():
         assert 100 <= int(budget) <= 150 and limit.endswith("s") and int(limit[:-1]) <= 150, host.notes()[-1]
 
 
+def test_no_problem_is_begun_that_may_not_end_in_time():
+    with Host({FIRST: Entry(0.5), SECOND: Entry(0.5)}) as host:
+        real, seconds = bench_gpu.time, iter(range(0, 100_000, 500))
+        bench_gpu.time = types.SimpleNamespace(monotonic=lambda: next(seconds))  # each problem takes 500 s at least
+        try:
+            _, said, _ = host.call(*host.problems((1, FIRST), (1, SECOND)), "--time-limit", 300)
+        finally:
+            bench_gpu.time = real
+        assert list(host.rows()) == [FIRST] and "time limit ended the call in mine" in said, said
+
+
 def test_a_set_that_cannot_be_tuned_does_not_stop_the_others():
     with Host({FIRST: Entry(0.5)}) as host:
         one, two = host.problems((1, FIRST), name="one"), host.problems((1, SECOND), name="two")
@@ -281,6 +296,11 @@ def test_results_of_several_calls_become_one_table():
         status, said, _ = host.call("--report", *files, "--json")
         assert status == 0 and [line["set"] for line in json.loads(said)["summaries"]] == ["one", "two"]
         assert "geomean" in host.call("--report", *files)[1]
+        host.entries[SECOND] = Entry(2.0, value=9.0, revision=2)
+        host.call(*host.problems((1, SECOND), name="two"), "--again", out="b")
+        assert host.call("--report", *files)[0] == 1  # a result is wrong
+        host.entries[SECOND] = Entry(2.0, revision=3)
+        host.call(*host.problems((1, SECOND), name="two"), "--again", out="b")
         host.call(*host.problems((1, SECOND), name="two"), "--finds", 1, out="b")
         status, _, _ = host.call("--report", *files, "--json")
         assert status == 0  # the call of one find was refused, and the file kept

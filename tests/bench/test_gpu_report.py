@@ -38,15 +38,15 @@ def test_a_weight_counts_a_value_as_often():
 def test_the_mean_of_nothing_is_none():
     assert gpu_report.geometric_mean([]) is None
     assert gpu_report.geometric_mean([3], [0]) is None
-    assert gpu_report.percentile([], 0.1) is None
+    assert gpu_report.percentile([], 10) is None
 
 
 def test_a_tenth_of_the_values_lies_at_or_below_the_10th_percentile():
     for count, place in ((1, 1), (2, 1), (9, 1), (10, 1), (11, 2), (20, 2), (21, 3), (24, 3), (30, 3), (31, 4), (100, 10)):
         values = list(range(count, 0, -1))
-        assert gpu_report.percentile(values, 0.1) == place, count
+        assert gpu_report.percentile(values, 10) == place, count
         assert sum(value <= place for value in values) >= 0.1 * count > sum(value < place for value in values)
-    assert gpu_report.percentile([5, 7], 1) == 7
+    assert gpu_report.percentile([5, 7], 100) == 7 and gpu_report.percentile([5, 7], 0) == 5
 
 
 def test_a_speed_is_cudnns_time_by_ours():
