@@ -71,7 +71,7 @@ lists_sets_and_their_problems() {
 # The help of every option, and each option's name in the text above it or its own help.
 says_how_it_is_used() {
     COLUMNS=200 python3 "$bench" --help >"$folder/help" &&
-        for option in sets directions sample finds short-us kernels time-limit again tables report; do
+        for option in sets directions keep-tuned sample finds short-us kernels time-limit again tables report; do
             grep -q -e "^  --$option" "$folder/help" || return 1
         done
 }

@@ -2,8 +2,8 @@
 """Convolutions tuned by Skipjack beside the fastest that cuDNN has for them in PyTorch, on this machine's GPU.
 
   bench_gpu.py [--sets A,B] [--fused] [--problems FILE] [--directions FBW] [--sample N] [--finds N] [--kernels]
-               [--time-limit SECONDS] [--budget SECONDS] [--measure-only] [--again] [--tables FOLDER] [--all] [--json]
-               [--skipjack PROGRAM] [--reader LIBRARY] [--out FOLDER]
+               [--time-limit SECONDS] [--budget SECONDS] [--measure-only] [--keep-tuned] [--again] [--tables FOLDER]
+               [--all] [--json] [--skipjack PROGRAM] [--reader LIBRARY] [--out FOLDER]
   bench_gpu.py --report FILE... [--json]
   bench_gpu.py --list [--sets A,B] [--fused] [--problems FILE] [--directions FBW] [--sample N]
   bench_gpu.py --networks --models FOLDER [--time-limit SECONDS] [--autotune "WORDS"] [--sets A,B] [--measure-only] [--json]
@@ -65,6 +65,7 @@ import gpu_sets  # noqa: E402
 import gpu_timing  # noqa: E402
 import gpu_trust  # noqa: E402
 
+TUNED = "tuned.txt"  # in a set's folder: the problems of the last tuning that ended by itself
 STOP_SECONDS = 20  # what `skipjack tune` gets to end once it is interrupted
 LEAST_TUNING_SECONDS = 10  # a set with less time than this is not begun
 
@@ -103,9 +104,18 @@ def run_within(command, seconds):
         return process.returncode
 
 
+def is_tuned(folder, problems):
+    """Whether an earlier call tuned all these problems."""
+    tuned = folder / TUNED
+    held = tuned.read_text(encoding="utf-8").split() if tuned.exists() else []
+    return {key for _, key in problems} <= set(held) and any(folder.glob("*.sjdb"))
+
+
 def tune(options, name, problems, deadline):
     """The set's .sjdb file. Raises gpu_sets.Unknown where there is none."""
     folder, left = options.out / name, deadline.left()
+    if options.keep_tuned and is_tuned(folder, problems):
+        return sorted(folder.glob("*.sjdb"))[0]
     lines = write_lines(options, name, problems)
     if not options.measure_only:
         command = [options.skipjack, "tune", str(lines), "-o", str(folder), "--budget"]
@@ -118,6 +128,8 @@ def tune(options, name, problems, deadline):
             status = run_within([*command, str(budget), "--deadline", f"{int(left / 2)}s"], left - STOP_SECONDS)
         if status != 0:
             print(f"bench_gpu: {name}: skipjack tune ended with status {status}", file=sys.stderr)
+        else:
+            gpu_sets.write_list(problems, folder / TUNED)
     found = sorted(folder.glob("*.sjdb"))
     if not found:
         raise gpu_sets.Unknown(
@@ -201,14 +213,6 @@ def time_short(bench, ours, peer, row):
         row["graph_refused"] = gpu_peers.first_line(refusal)
 
 
-def name_kernels(bench, peer, row):
-    """Adds the names of the kernels that the peer runs."""
-    try:
-        row["cudnn_kernels"] = bench.peers.kernels(peer)
-    except RuntimeError as refusal:
-        row["kernels_refused"] = gpu_peers.first_line(refusal)
-
-
 def start_ours(bench, db, problem, solution, tensors):
     """Our solution, which has run once, and the way that runs it again. Raises RuntimeError where it cannot be run."""
     ours = gpu_database.Ours(bench.torch, bench.driver, db, problem, solution)
@@ -247,8 +251,6 @@ def compare(bench, db, problem, solution, row):
             time_short(bench, way, peer, row)
     finally:
         ours.close()
-    if peer and bench.options.kernels:
-        name_kernels(bench, peer, row)
 
 
 def measure(bench, db, name, multiplicity, key, known):
@@ -280,10 +282,20 @@ def print_row(row):
         if row.get(name):
             words.append(f"{name} {row[name]:.4f}")
     words.append(f"{row['solver']} [{row['params']}]" if row.get("solver") else row.get("missing", ""))
-    words.append(f"({row['cudnn_way']})" if row.get("cudnn_way") else "")
+    words.append(f"({row['cudnn_way']}, found in {row['find_seconds']:.1f} s)" if row.get("cudnn_way") else "")
     words += [f"{what}: {row[member]}" for what, member in gpu_report.EXCUSES.items() if row.get(member)]
     words.append(f"WRONG by {row['difference']:.2g}" if row.get("right") is False else "")
     print("  ".join(word for word in words if word), file=sys.stderr)
+
+
+def name_kernels(bench, row):
+    """Adds the names of the kernels that the peer runs."""
+    problem = gpu_database.parse_key(bench.reader, row["key"])
+    try:
+        tensors = gpu_problem.tensors_of(bench.torch, problem)
+        row["cudnn_kernels"] = bench.peers.kernels(problem, tensors, row["cudnn_way"])
+    except RuntimeError as refusal:
+        row["kernels_refused"] = gpu_peers.first_line(refusal)
 
 
 def measure_set(bench, name, results, path):
@@ -295,15 +307,20 @@ def measure_set(bench, name, results, path):
     if all((name, key) in results.rows and not results.rows[name, key].get("failed") for _, key in problems):
         print(f"bench_gpu: {name}: measured before; --again measures it anew", file=sys.stderr)
         return
-    db = gpu_database.Database(bench.reader, tune(options, name, problems, bench.deadline))
+    db, measured = gpu_database.Database(bench.reader, tune(options, name, problems, bench.deadline)), []
     try:
         for multiplicity, key in problems:
-            row = measure(bench, db, name, multiplicity, key, results.rows.get((name, key)))
+            known = results.rows.get((name, key))
+            row = measure(bench, db, name, multiplicity, key, known)
+            measured += [row] if row.get("cudnn_way") and row != known else []
             results.add(row)
             gpu_report.write_results(path, results)
             if options.all:
                 print_row(row)
             bench.torch.cuda.synchronize()  # raises what a kernel left behind: nothing can be measured after that
+        for row in measured if options.kernels else []:  # once all times are taken and written
+            name_kernels(bench, row)
+            gpu_report.write_results(path, results)
     finally:
         db.close()
 
@@ -329,6 +346,8 @@ def read_options(words=None):
                         " included (no limit; with --networks 3600)")  # fmt: skip
     parser.add_argument("--budget", type=int, default=300, help="seconds of tuning a set (300)")
     parser.add_argument("--measure-only", action="store_true", help="tune nothing, take the .sjdb files of --out")
+    parser.add_argument("--keep-tuned", action="store_true", help="do not tune sets again whose problems an earlier call"
+                        " tuned, by what is in --out, also where the database of that campaign is lost")  # fmt: skip
     parser.add_argument("--again", action="store_true", help="take no rows of the results file in --out")
     parser.add_argument("--tables", type=pathlib.Path, metavar="FOLDER", help="where the layer tables of torchvision's"
                         " networks are, or go (tables in --out)")  # fmt: skip
@@ -488,8 +507,12 @@ def run_sets(bench):
     return int(failed or any(line["wrong"] for line in report["summaries"]))
 
 
-def open_device():
+def open_device(options):
     """PyTorch with its GPU set up; ends the program where there is none."""
+    if options.kernels:
+        # CUDA's profiler must stay where graphs are replayed after it: torch.profiler sets these for graphs of its own.
+        os.environ.setdefault("DISABLE_CUPTI_LAZY_REINIT", "1")
+        os.environ.setdefault("TEARDOWN_CUPTI", "0")
     try:
         import torch
     except ImportError:
@@ -517,7 +540,7 @@ def main():
         else:
             signal.signal(signal.SIGTERM, end_at_signal)
             deadline = gpu_timing.Deadline(options.time_limit or 0)  # PyTorch's start counts
-            bench = Bench(open_device(), options, deadline)
+            bench = Bench(open_device(options), options, deadline)
             status = run_twice(bench) if options.twice else run_sets(bench)
             sys.stdout.flush()
             sys.stderr.flush()

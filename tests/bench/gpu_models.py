@@ -2,10 +2,11 @@
 
 write_table() makes a layer table (coordinator/import/LAYER_TABLES.md) of a network. Networks of torchvision are built on
 PyTorch's meta device, which holds no data and computes nothing but shapes, and run once; each convolution that runs is
-noted. The U-Nets' layers follow from their papers and need no PyTorch.
+noted. A network with an operator that the meta device lacks is run on the CPU. The U-Nets' layers follow from their papers and need no PyTorch.
 """
 import collections
 import csv
+import sys
 
 
 class Unknown(Exception):
@@ -53,11 +54,19 @@ def layer_of(module, x, y):
 
 def torchvision_layers(torch, torchvision, name):
     """The convolutions that run when the network is run: (name, Layer) each."""
+    try:
+        return layers_on(torch, torchvision, name, "meta")
+    except NotImplementedError as error:  # an operator that has no shapes alone; it takes seconds on the CPU
+        print(f"bench_gpu: {name} is run on the CPU for its layers: {str(error).splitlines()[0]}", file=sys.stderr)
+        return layers_on(torch, torchvision, name, "cpu")
+
+
+def layers_on(torch, torchvision, name, device):
     model_name, shape, words = TORCHVISION[name]
     layers = []
     nn = torch.nn
     kinds = (nn.Conv2d, nn.Conv3d, nn.ConvTranspose2d, nn.ConvTranspose3d)
-    with torch.device("meta"):
+    with torch.device(device):
         model = torchvision.models.get_model(model_name, weights=None, **words).eval()
         x = torch.empty(1, *shape)
     for place, module in model.named_modules():
@@ -193,7 +202,11 @@ def write_table(network, path):
                 f"{network} is torchvision's, which is not here ({error}); take a table from a host that has it: "
                 "--tables FOLDER"
             ) from None
-        layers, source = torchvision_layers(torch, torchvision, network), f"torchvision {torchvision.__version__}"
+        try:
+            layers, source = torchvision_layers(torch, torchvision, network), f"torchvision {torchvision.__version__}"
+        except (RuntimeError, ValueError, TypeError) as error:
+            version = torchvision.__version__
+            raise Unknown(f"{network}: torchvision {version} cannot build or run it: {error}") from None
     dims = {len(layer.inp) for _, layer in layers}
     columns = [column for columns in COLUMNS.values() for column in columns[3 - max(dims) :]]
     with open(path, "w", encoding="utf-8", newline="") as file:

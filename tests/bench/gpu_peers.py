@@ -101,9 +101,13 @@ class Peers:
         call = gpu_problem.sequence_call(problem, ways[best].run, tensors)
         return gpu_timing.Way("sequence", call, ways[best].lane, tf32)
 
-    def kernels(self, way):
-        """The names of the kernels that a way runs."""
-        return way.do(self.torch, kernel_names, self.torch, way.run)
+    def kernels(self, problem, tensors, name):
+        """The names of the kernels that the way of that name runs, which was chosen before; None where it cannot be named:
+        a sequence is no call of cuDNN's alone. The way's plan is found already."""
+        tf32 = gpu_problem.is_tf32(problem)
+        ways = self.fused(problem, tensors, tf32)[0] if problem.epilogue else self.candidates(problem, tensors, tf32)
+        way = next((way for way in ways if way.name == name), None)
+        return way and way.do(self.torch, kernel_names, self.torch, way.run)
 
 
 def kernel_names(torch, run):

@@ -68,7 +68,7 @@ class Host:
             setattr(module, name, was)
         self.folder.cleanup()
 
-    def open_device(self):
+    def open_device(self, options):
         bench_gpu.gpu_peers.prepare(self.torch)
         return self.torch
 
@@ -209,8 +209,9 @@ def test_short_runs_are_timed_in_a_graph_too():
 
 def test_a_fused_layer_is_held_against_cudnns_fused_call():
     with Host({FUSED: Entry(0.5, value=1.5)}, torch_double.Torch(plans=[[3.0], [1.0], [2.0]], tf32_plans=[[0.25]])) as host:
-        host.call(*host.problems((1, FUSED)))
+        host.call(*host.problems((1, FUSED)), "--kernels")
         row = host.rows()[FUSED]
+        assert row["cudnn_kernels"] == ["xmma_fused"] and len(host.torch.searches) == 3 * 3
         assert row["cudnn_way"] == "plan, conv+bias+relu, find 2" and row["right"] and row["cudnn_difference"] == 0, row
         assert (row["cudnn_ms"], row["sequence_ms"], row["tf32_ms"]) == (1, 1, 0.25)
 
@@ -218,10 +219,11 @@ def test_a_fused_layer_is_held_against_cudnns_fused_call():
 def test_a_layer_without_a_fused_call_is_held_against_the_sequence():
     torch = torch_double.Torch(plans=[[1.0]], refuses=("fused",))
     with Host({FUSED: Entry(0.5, value=1.5)}, torch) as host:
-        host.call(*host.problems((1, FUSED)))
+        host.call(*host.problems((1, FUSED)), "--kernels")
         row = host.rows()[FUSED]
         assert row["cudnn_way"] == "sequence" and row["cudnn_ms"] == row["sequence_ms"] == 1, row
         assert any("libcudnn was not loaded" in why for why in row["refused"])
+        assert host.rows()[FUSED].get("cudnn_kernels") is None
         assert row["tf32_way"] is None and row["right"]
 
 
@@ -238,6 +240,18 @@ def test_the_same_command_goes_on():
         assert host.ours == 3 and len(host.notes()) == 2 and "measured before" in warned
         host.call(*words, "--again")
         assert host.ours == 5
+
+
+def test_tuned_sets_are_kept_where_they_hold_all_problems():
+    with Host({FIRST: Entry(0.5), SECOND: Entry(0.5)}) as host:
+        host.call(*host.problems((1, FIRST)))
+        host.call(*host.problems((1, FIRST)), "--again", "--keep-tuned")
+        assert len(host.notes()) == 1 and host.ours == 2
+        host.call(*host.problems((1, FIRST), (1, SECOND)), "--again", "--keep-tuned")
+        assert len(host.notes()) == 2
+        (host.path / "out/mine/made.sjdb").unlink()
+        host.call(*host.problems((1, FIRST)), "--again", "--keep-tuned")
+        assert len(host.notes()) == 3
 
 
 def test_another_solution_is_measured_anew():

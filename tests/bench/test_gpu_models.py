@@ -107,8 +107,8 @@ class Linear:
 class Model:
     """Modules, one after the other; `unused` is there and does not run, as an auxiliary classifier."""
 
-    def __init__(self, torch, modules, unused):
-        self.torch, self.modules, self.unused, self.in_eval = torch, modules, unused, False
+    def __init__(self, torch, modules, unused, refused):
+        self.torch, self.modules, self.unused, self.refused, self.in_eval = torch, modules, unused, refused, False
 
     def eval(self):
         self.in_eval = True
@@ -119,14 +119,17 @@ class Model:
 
     def __call__(self, x):
         assert self.in_eval and self.torch.without_grad
+        if self.refused:
+            raise self.refused
         for module in self.modules:
             x = module(x)
         return {"out": x}
 
 
 @contextlib.contextmanager
-def doubled(modules, unused=()):
-    """torch and torchvision for `import`; what torchvision was asked for is in the yielded list."""
+def doubled(modules, unused=(), lacking=()):
+    """torch and torchvision for `import`; what torchvision was asked for is in the yielded list. lacking: devices that lack
+    an operator."""
     asked, inside = [], []
 
     @contextlib.contextmanager
@@ -142,12 +145,13 @@ def doubled(modules, unused=()):
         torch.without_grad = False
 
     def get_model(name, **words):
-        assert inside == ["meta"], "weights are made"
-        asked.append((name, words))
-        return Model(torch, modules, unused)
+        assert len(inside) == 1, "its device is not said"
+        asked.append((inside[0], name, words))
+        refused = NotImplementedError("'aten::x' with arguments from the 'meta' backend\nmore") if inside[0] in lacking else None
+        return Model(torch, modules, unused, refused)
 
     def empty(*shape):
-        assert inside == ["meta"]
+        assert inside[-1] in ("meta", "cpu")
         return types.SimpleNamespace(shape=shape)
 
     nn = types.SimpleNamespace(Conv2d=Conv2d, Conv3d=Conv3d, ConvTranspose2d=ConvTranspose2d, ConvTranspose3d=type("N", (), {}))
@@ -190,8 +194,16 @@ def test_nothing_is_downloaded():
     for network, (model, _, words) in gpu_models.TORCHVISION.items():
         with doubled([Conv2d(3, 8, (1, 1), (1, 1), (0, 0))]) as asked:
             written(network)
-        assert asked == [(model, {"weights": None, **words})], asked
+        assert asked == [("meta", model, {"weights": None, **words})], asked
     assert gpu_models.TORCHVISION["tv-deeplabv3-resnet50"][2] == {"weights_backbone": None}
+
+
+def test_what_the_meta_device_lacks_runs_on_the_cpu():
+    with doubled([Conv2d(3, 8, (1, 1), (1, 1), (0, 0))], lacking=["meta"]) as asked:
+        assert len(written("tv-vgg16")) == 1
+    assert [device for device, _, _ in asked] == ["meta", "cpu"]
+    with doubled([Conv2d(3, 8, (1, 1), (1, 1), (0, 0))], lacking=["meta", "cpu"]):
+        assert "torchvision 0.26 cannot" in refusal("tv-vgg16")
 
 
 def refusal(network):

@@ -175,8 +175,11 @@ def test_short_runs_fill_a_graph_within_limits():
 def test_the_kernels_are_named_without_copies():
     torch = torch_double.Torch()
     made, asked = peers(torch), problem()
-    way, _ = made.choose(asked, gpu_problem.tensors_of(torch, asked), FLUSH)
-    assert made.kernels(way) == ["winograd_fprop"]
+    tensors = gpu_problem.tensors_of(torch, asked)
+    way, _ = made.choose(asked, tensors, FLUSH)
+    searches = len(torch.searches)
+    assert made.kernels(asked, tensors, way.name) == ["winograd_fprop"] and len(torch.searches) == searches
+    assert made.kernels(asked, tensors, "sequence") is None
 
 
 def test_a_search_that_outlasts_the_limit_is_left_alone():
