@@ -10,7 +10,7 @@
 
 /* Cases, and the shapes of a table, run on one of so many days, in the long suite all. */
 #define CASE_DAYS     9
-#define SHAPE_DAYS    4
+#define SHAPE_DAYS    8
 #define RANDOM_SHAPES 2
 #define RANDOM_LONG   100
 #define MACS_MOST     1e6
