@@ -1,8 +1,9 @@
 /*
  * 1x1 convolutions on Hopper's matrix units, which take operands with either axis innermost, so that NCHW
- * tensors need no copy. F, B and W of 2D, all tensors packed, NCHW, FP16 or BF16; groups; one
- * stride for both axes (in B at most 2, of which the image's height and width must be multiples); no padding.
- * Static: shapes are compiled into the kernel. sm_90 only.
+ * tensors need no copy. F, B and W, all tensors packed, NCHW or NCDHW, FP16 or BF16; groups; one
+ * stride for height and width (in B at most 2, of which the image's height and width must be multiples), none for
+ * depth; no padding. Planes of depth are more rows of an image. Static: shapes are compiled into the kernel. sm_90
+ * only.
  *
  * In F and B a workgroup computes CHAIN blocks of positions one after the other; with RESIDENT the filter's
  * rows stay in local memory meanwhile. In W terms may be split into parts (SPLITS), whose sums are added up
@@ -52,10 +53,16 @@ static const struct space_param params[PARAM_COUNT] = {
     {"SPLITS", MATRIX_SPLITS_VALUES},
 };
 
+/* The number of rows of an image, those of all its planes. */
+static int64_t image_rows(const int64_t size[AXIS_COUNT])
+{
+    return size[AXIS_D] * size[AXIS_H];
+}
+
 /* The number of positions of one image of y. */
 static int64_t plane_of(const struct problem *p)
 {
-    return p->out[AXIS_H] * p->out[AXIS_W];
+    return image_rows(p->out) * p->out[AXIS_W];
 }
 
 /* Rows, columns and terms of each group's product, as matrix_planes.h defines them. */
@@ -236,11 +243,11 @@ static const struct space space = {PARAM_COUNT, params, G_N_ELEMENTS(constraints
 
 static bool tensors_are_served(const struct problem *p, const char **reason)
 {
-    *reason = "needs two dimensions, the layout NCHW, and tensors of one type, FP16 or BF16";
-    if (p->spatial_dim != 2 || (p->type[TENSOR_X] != TYPE_FP16 && p->type[TENSOR_X] != TYPE_BF16))
+    *reason = "needs the layout NCHW or NCDHW, and tensors of one type, FP16 or BF16";
+    if (p->type[TENSOR_X] != TYPE_FP16 && p->type[TENSOR_X] != TYPE_BF16)
         return false;
     for (int t = 0; t < TENSOR_COUNT; t++) {
-        if (p->layout[t] != LAYOUT_NCHW || p->type[t] != p->type[TENSOR_X])
+        if (!conv_is_planes(p->layout[t]) || p->type[t] != p->type[TENSOR_X])
             return false;
     }
     return true;
@@ -250,6 +257,11 @@ static bool filter_is_served(const struct problem *p, const char **reason)
 {
     const int64_t stride = p->stride[AXIS_H];
 
+    *reason =
+        "needs a filter, stride and padding that leave depth as it is, and planes of whole strides";
+    if (p->fil[AXIS_D] != 1 || p->stride[AXIS_D] != 1 || p->pad[AXIS_D] != 0 ||
+        (p->in[AXIS_D] > 1 && p->in[AXIS_H] != stride * p->out[AXIS_H]))
+        return false;
     *reason =
         "needs a 1x1 filter, one stride for both axes, and no padding; backward by the data a stride of 1, or "
         "of 2 with images of even sides";
@@ -277,7 +289,7 @@ static bool sizes_are_served(const struct problem *p, const struct context *cont
         return false;
     *reason = "needs fewer positions or groups";
     if ((double)p->n * (double)plane_of(p) > POSITIONS_MOST ||
-        (double)p->in[AXIS_H] * (double)p->in[AXIS_W] > POSITIONS_MOST ||
+        (double)image_rows(p->in) * (double)p->in[AXIS_W] > POSITIONS_MOST ||
         (double)layer_blocks(p, smallest) > BLOCKS_MOST || p->groups > GRID_MOST)
         return false;
     *reason = "by the weights needs filters of a multiple of four elements";
@@ -401,10 +413,10 @@ static void add_options(const struct problem *p, const int32_t *values, struct l
     conv_add_direction_option(p, launch);
     launch_option_int(launch, "FILTER_VECTOR", vector_of(p->c / p->groups));
     launch_option_int(launch, "GROUPS", p->groups);
-    launch_option_int(launch, "IN_H", p->in[AXIS_H]);
+    launch_option_int(launch, "IN_H", image_rows(p->in));
     launch_option_int(launch, "IN_W", p->in[AXIS_W]);
     launch_option_text(launch, "LANE", "float");
-    launch_option_int(launch, "OUT_H", p->out[AXIS_H]);
+    launch_option_int(launch, "OUT_H", image_rows(p->out));
     launch_option_int(launch, "OUT_W", p->out[AXIS_W]);
     launch_option_int(launch, "PLANE_VECTOR", vector_of(plane_of(p)));
     launch_option_int(launch, "SIZE_C", p->c / p->groups);

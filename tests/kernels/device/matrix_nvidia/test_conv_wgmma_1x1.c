@@ -1,6 +1,7 @@
 /* ConvWgmma1x1 through PoCL, with the instructions of matrix units emulated (emulated_solver.h):
  * edges of blocks, images that end within a block, cache lines used in part, chained blocks, rows
  * kept in local memory, split sums, epilogues. */
+#include "solvers/problem/problem_key.h"
 #include "tests/support/kernels/conv_shapes.h"
 #include "tests/support/kernels/emulated_solver.h"
 #include "tests/support/kernels/pocl_leaks.h"
@@ -149,6 +150,34 @@ static void epilogues_need_a_stride_of_one_backward(void)
     g_assert_cmpstr(reason, ==, "needs a stride of 1 for an epilogue backward by the data");
 }
 
+/* Planes of depth are more rows of an image, with strides in each plane where these divide its height. */
+static void planes_of_depth_are_rows(void)
+{
+    static const char *const keys[] = {
+        "40-3-8-6-1x1x1-72-3-8-6-2-0x0x0-1x1x1-1x1x1-0-NCDHW-FP16-F+bias+add(FP16,NCDHW)+relu",
+        "40-3-8-6-1x1x1-24-3-4-3-2-0x0x0-1x2x2-1x1x1-0-NCDHW-FP16-F",
+        "40-3-4-3-1x1x1-24-3-8-6-2-0x0x0-1x2x2-1x1x1-0-NCDHW-BF16-B",
+        "40-3-4-6-1x1x1-72-3-4-6-3-0x0x0-1x1x1-1x1x1-0-NCDHW-FP16-W",
+    };
+    static const char *const others[] = {
+        "40-4-8-6-1x1x1-24-2-4-3-2-0x0x0-2x2x2-1x1x1-0-NCDHW-FP16-F", /* skips planes */
+        "40-3-7-6-1x1x1-24-3-4-3-2-0x0x0-1x2x2-1x1x1-0-NCDHW-FP16-F", /* rows between two strides */
+        "40-3-8-6-3x1x1-24-3-8-6-2-1x0x0-1x1x1-1x1x1-0-NCDHW-FP16-F",
+    };
+
+    for (gsize i = 0; i < G_N_ELEMENTS(keys); i++) {
+        if (test_is_turn((int)i, 2))
+            g_assert_true(conv_trial_check_key(keys[i], runner, emulated_solver("ConvWgmma1x1"),
+                                               &contexts[CONTEXT_NVIDIA], "64,64,3,0,1,1"));
+    }
+    for (gsize i = 0; i < G_N_ELEMENTS(others); i++) {
+        struct problem p;
+        g_assert_true(problem_key_parse(others[i], &p, NULL) && problem_validate(&p, NULL));
+        g_assert_false(
+            solver_applicable(solver_find("ConvWgmma1x1"), &p, &contexts[CONTEXT_NVIDIA], NULL));
+    }
+}
+
 static void add_tests(struct solution_runner *opened, const struct context *made)
 {
     runner = opened;
@@ -164,6 +193,7 @@ static void add_tests(struct solution_runner *opened, const struct context *made
         g_autofree char *fused = g_strconcat(path, "/epilogues_are_done", NULL);
         g_test_add_data_func(fused, &cases[i], epilogues_are_done);
     }
+    g_test_add_func("/conv_wgmma_1x1/planes_of_depth_are_rows", planes_of_depth_are_rows);
     g_test_add_func("/conv_wgmma_1x1/epilogues_need_a_stride_of_one_backward",
                     epilogues_need_a_stride_of_one_backward);
 }
