@@ -22,9 +22,11 @@ A speed is cuDNN's time by ours: above 1 we are faster. A problem without a resu
 and named (gpu_report.py says what enters which column). A second table says which solver won what.
 
 Sets are measured in the order of --sets. After each problem, results.json in --out has all that was measured; the same
-command goes on with what is not in it, and --again begins anew. At --time-limit the tables of what was measured are
-printed. --report prints the tables of several results files as one and needs neither GPU nor PyTorch. report.json in
---out has what the tables say. Exit status 1 where a result is wrong, or a set could not be tuned.
+command goes on with what is not in it, and --again begins anew. With --time-limit each set gets an equal share of the
+time, and tuning at most half of that; then sets that need more go on. A set's problems are measured in an order that is
+random and always the same, so that its first ones stand for all. At the limit the tables of what was measured are printed.
+--report prints the tables of several results files as one and needs neither GPU nor PyTorch. report.json in --out has what
+the tables say. Exit status 1 where a result is wrong, a set could not be tuned, or the device failed.
 
 Fused sets are forward layers with bias, residual add and ReLU done by the convolution's own kernel, beside the fastest of
 cuDNN's fused calls (cudnn_fused.py), and beside PyTorch's kernels in sequence: convolution, add, ReLU. Where cuDNN has no
@@ -111,10 +113,11 @@ def is_tuned(folder, problems):
     return {key for _, key in problems} <= set(held) and any(folder.glob("*.sjdb"))
 
 
-def tune(options, name, problems, deadline):
-    """The set's .sjdb file. Raises gpu_sets.Unknown where there is none."""
-    folder, left = options.out / name, deadline.left()
-    if options.keep_tuned and is_tuned(folder, problems):
+def tune(options, name, problems, deadline, share, tuned):
+    """The set's .sjdb file. Raises gpu_sets.Unknown where there is none. deadline: the call's; share: the set's, which
+    tuning takes at most half of; tuned: whether this call tuned it before."""
+    folder, left = options.out / name, share.left()
+    if tuned or (options.keep_tuned and is_tuned(folder, problems)):
         return sorted(folder.glob("*.sjdb"))[0]
     lines = write_lines(options, name, problems)
     if not options.measure_only:
@@ -122,10 +125,13 @@ def tune(options, name, problems, deadline):
         if left is None:
             status = run_within([*command, str(options.budget)], None)
         else:
-            # Half of what is left is for measuring.
             deadline.check(2 * LEAST_TUNING_SECONDS)
-            budget = min(options.budget, int(left / 2))
-            status = run_within([*command, str(budget), "--deadline", f"{int(left / 2)}s"], left - STOP_SECONDS)
+            half = max(LEAST_TUNING_SECONDS, int(left / 2))
+            limit = max(1, deadline.left() - STOP_SECONDS)
+            if half < options.budget:
+                print(f"bench_gpu: {name}: tuned for {half} s: its share of --time-limit is too small for --budget"
+                      f" {options.budget}", file=sys.stderr)  # fmt: skip
+            status = run_within([*command, str(min(options.budget, half)), "--deadline", f"{half}s"], limit)
         if status != 0:
             print(f"bench_gpu: {name}: skipjack tune ended with status {status}", file=sys.stderr)
         else:
@@ -151,7 +157,8 @@ class Bench:
         self.reader.skipjackdb_error_text.restype = ctypes.c_char_p
         self.flush = torch.empty(gpu_timing.FLUSH_BYTES, dtype=torch.uint8, device="cuda")
         self.peers = gpu_peers.Peers(torch, open_cudnn(), options.finds, deadline)
-        self.longest = 0.0  # seconds that a problem took
+        self.longest, self.share = 0.0, deadline  # seconds that a problem took; the deadline of a set
+        self.tuned = set()  # names of the sets that this call tuned
         self.facts = {
             "device": torch.cuda.get_device_name(), "torch": torch.__version__,
             "cudnn": torch.backends.cudnn.version(), "way": gpu_peers.way_text(options.finds),
@@ -264,6 +271,7 @@ def measure(bench, db, name, multiplicity, key, known):
     if known and is_current(known, facts):
         return {**known, "multiplicity": multiplicity}
     bench.deadline.check(bench.longest)
+    bench.share.check()
     begun = time.monotonic()
     row.update(facts)
     try:
@@ -307,7 +315,9 @@ def measure_set(bench, name, results, path):
     if all((name, key) in results.rows and not results.rows[name, key].get("failed") for _, key in problems):
         print(f"bench_gpu: {name}: measured before; --again measures it anew", file=sys.stderr)
         return
-    db, measured = gpu_database.Database(bench.reader, tune(options, name, problems, bench.deadline)), []
+    file = tune(options, name, problems, bench.deadline, bench.share, name in bench.tuned)
+    bench.tuned.add(name)
+    db, measured = gpu_database.Database(bench.reader, file), []
     try:
         for multiplicity, key in problems:
             known = results.rows.get((name, key))
@@ -473,26 +483,35 @@ def open_results(options, path, facts):
 
 
 def measure_sets(bench, results, path):
-    """Returns what kept sets from being measured, a line each, and whether that is a failure."""
-    notes, failed, device = [], False, "the device failed, and nothing was measured after that"
-    for place, name in enumerate(bench.options.sets):
-        try:
-            measure_set(bench, name, results, path)
-        except gpu_sets.Unknown as unknown:
-            notes.append(f"{name}: not measured: {unknown}")
-            failed = True
-        except gpu_timing.OutOfTime:
-            notes.append(f"the time limit ended the call in {name}; the same command goes on with it"
-                         + "".join(f"\nnot begun: {left}" for left in bench.options.sets[place + 1 :]))  # fmt: skip
-            break
-        except KeyboardInterrupt:
-            notes.append(f"interrupted in {name}; the same command goes on with it")
-            break
-        except RuntimeError as error:
-            notes.append(f"{name}: {device}: {gpu_peers.first_line(error)}")
-            failed = True
-            break
+    """Measures the sets, each for an equal share of the time that is left; then goes on with those that need more. Returns
+    what kept sets from being measured, a line each, and whether that is a failure."""
+    notes, failed, names = [], False, list(bench.options.sets)
+    for equal in (True, False):
+        unfinished = []
+        for place, name in enumerate(names):
+            left = bench.deadline.left()
+            share = left / (len(names) - place) if equal and left is not None else 0
+            bench.share = gpu_timing.Deadline(share, over=gpu_timing.OutOfShare) if share > 0 else bench.deadline
+            try:
+                measure_set(bench, name, results, path)
+            except gpu_timing.OutOfShare:
+                unfinished.append(name)
+            except gpu_sets.Unknown as unknown:
+                notes.append(f"{name}: not measured: {unknown}")
+                failed = True
+            except gpu_timing.OutOfTime:
+                return [*notes, stopped("the time limit ended the call", unfinished + names[place:])], failed
+            except KeyboardInterrupt:
+                return [*notes, stopped("the call was interrupted", unfinished + names[place:])], failed
+            except RuntimeError as error:
+                why = f"the device failed in {name} ({gpu_peers.first_line(error)})"
+                return [*notes, stopped(why, unfinished + names[place:])], True
+        names = unfinished
     return notes, failed
+
+
+def stopped(why, names):
+    return f"{why}; the same command goes on with what is left of " + ", ".join(dict.fromkeys(names))
 
 
 def run_sets(bench):

@@ -142,15 +142,15 @@ def direction_of(key):
 
 
 def sample(problems, count):
-    """count problems of each direction, or all: those whose keys have the lowest hashes, so that a larger sample holds
-    a smaller one, and no order of the list matters."""
-    if not count:
-        return problems
-    kept = set()
-    for direction in "FBW":
-        keys = [key for _, key in problems if direction_of(key) == direction]
-        kept.update(sorted(keys, key=lambda key: hashlib.sha256(key.encode()).hexdigest())[:count])
-    return [problem for problem in problems if problem[1] in kept]
+    """count problems of each direction, or all with 0, in the order of their keys' hashes: the first ones are like all, and a
+    larger sample holds a smaller one."""
+    ordered = sorted(problems, key=lambda problem: hashlib.sha256(problem[1].encode()).hexdigest())
+    seen, kept = collections.Counter(), []
+    for multiplicity, key in ordered:
+        seen[direction_of(key)] += 1
+        if not count or seen[direction_of(key)] <= count:
+            kept.append((multiplicity, key))
+    return kept
 
 
 def problems_of(options, name):

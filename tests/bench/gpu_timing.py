@@ -19,20 +19,24 @@ class OutOfTime(Exception):
     """The time limit is over."""
 
 
-class Deadline:
-    """seconds: until the limit; 0 for none."""
+class OutOfShare(OutOfTime):
+    """The time of one set is over."""
 
-    def __init__(self, seconds, clock=time.monotonic):
-        self.clock, self.end = clock, clock() + seconds if seconds else None
+
+class Deadline:
+    """seconds: until the limit; 0 for none. over: what check() raises."""
+
+    def __init__(self, seconds, clock=time.monotonic, over=OutOfTime):
+        self.clock, self.end, self.over = clock, clock() + seconds if seconds else None, over
 
     def left(self):
         """Seconds; None without a limit."""
         return None if self.end is None else self.end - self.clock()
 
     def check(self, needed=0):
-        """Raises OutOfTime where less than needed seconds are left."""
+        """Raises OutOfTime, or what the deadline is made with, where no more than needed seconds are left."""
         if self.end is not None and self.left() <= needed:
-            raise OutOfTime
+            raise self.over
 
 
 class Lane:

@@ -1,6 +1,7 @@
 """bench_gpu.py from its options to its tables: with doubles of PyTorch, of the driver and of what a database holds, and with
 the program of SKIPJACK and its library for lists and keys. Prints TAP."""
 import contextlib
+import functools
 import io
 import json
 import os
@@ -16,8 +17,9 @@ import torch_double
 
 PROGRAM = os.path.abspath(os.environ.get("SKIPJACK", "build/skipjack"))
 READER = str(sorted(pathlib.Path(PROGRAM).parent.glob("reader/libskipjackdb.so.*"))[-1])
-FIRST = "64-56-56-1x1-64-56-56-2-0x0-1x1-1x1-0-NCHW-FP32-F"
-SECOND = "64-56-56-3x3-64-56-56-2-1x1-1x1-1x1-0-NCHW-FP32-F"
+# In the order in which they are measured.
+FIRST = "64-56-56-3x3-64-56-56-2-1x1-1x1-1x1-0-NCHW-FP32-F"
+SECOND = "64-56-56-1x1-64-56-56-2-0x0-1x1-1x1-0-NCHW-FP32-F"
 THIRD = "8-4-9-9-3x3x3-16-4-9-9-2-1x1x1-1x1x1-1x1x1-0-NDHWC-NDHWC-NDHWC-FP16-W"
 TF32 = FIRST + "_cxTF32"
 FUSED = "64-56-56-1x1-64-56-56-2-0x0-1x1-1x1-0-NCHW-FP32-F+bias+relu"
@@ -42,7 +44,7 @@ class Host:
 
     def __init__(self, entries, torch=None):
         self.entries, self.torch = entries, torch or torch_double.Torch(plans=[[1.0]], tf32_plans=[[0.25]])
-        self.ours = 0
+        self.ours, self.seconds = 0, 0.0  # solutions that were run; a clock, where a test has one
         self.stop = None
 
     def __enter__(self):
@@ -92,6 +94,7 @@ class Host:
 
     def make_ours(self, torch, driver, db, problem, entry):
         self.ours += 1
+        self.seconds += 150.0
         if self.stop == self.ours:
             raise KeyboardInterrupt
         if entry.fault:
@@ -232,7 +235,7 @@ def test_the_same_command_goes_on():
         words = host.problems((1, FIRST), (1, SECOND))
         host.stop = 2
         status, said, _ = host.call(*words)
-        assert "interrupted in mine" in said and list(host.rows()) == [FIRST], said
+        assert "interrupted; the same command goes on with what is left of mine" in said and list(host.rows()) == [FIRST], said
         host.stop = None
         status, said, _ = host.call(*words)
         assert status == 0 and list(host.rows()) == [FIRST, SECOND] and host.ours == 3, (host.ours, said)
@@ -272,11 +275,28 @@ def test_a_time_limit_ends_with_what_was_measured():
         host.call(*one)
         status, said, warned = host.call(*one, *two, "--time-limit", 15)
         # Too little for tuning the second set; the first one's rows are in the table.
-        assert status == 0 and "time limit ended the call in two" in said and "one " in said, said
-        status, said, _ = host.call(*one, *two, "--time-limit", 300, "--budget", 1000)
+        assert status == 0 and "time limit ended the call" in said and "left of two" in said and "one " in said, said
+        status, said, warned = host.call(*one, *two, "--time-limit", 300, "--budget", 1000)
         assert status == 0 and SECOND in host.rows()
         budget, limit = host.notes()[-1].split("--budget ")[1].split()[0::2]
         assert 100 <= int(budget) <= 150 and limit.endswith("s") and int(limit[:-1]) <= 150, host.notes()[-1]
+        assert "too small for --budget 1000" in warned
+
+
+def test_each_set_gets_its_share_and_then_goes_on():
+    """A problem takes 150 s, so that the first set's share ends after three problems."""
+    for limit, wanted in ((620, ["one"] * 3 + ["two"]), (800, ["one"] * 3 + ["two", "one"])):
+        with Host({key: Entry(0.5) for key in (FIRST, SECOND, TF32, FUSED, THIRD)}) as host:
+            real = bench_gpu.gpu_timing.Deadline
+            bench_gpu.gpu_timing.Deadline = functools.partial(real, clock=lambda host=host: host.seconds)
+            one = host.problems((1, FIRST), (1, SECOND), (1, TF32), (1, FUSED), name="one")
+            try:
+                _, said, _ = host.call(*one, *host.problems((1, THIRD), name="two"), "--time-limit", limit)
+            finally:
+                bench_gpu.gpu_timing.Deadline = real
+            sets = [row["set"] for row in json.loads((host.path / "out/results.json").read_text())["rows"]]
+            assert sets == wanted, (limit, sets)
+            assert ("what is left of one" in said) == (limit == 620) and len(host.notes()) == 2, said
 
 
 def test_no_problem_is_begun_that_may_not_end_in_time():
@@ -287,7 +307,7 @@ def test_no_problem_is_begun_that_may_not_end_in_time():
             _, said, _ = host.call(*host.problems((1, FIRST), (1, SECOND)), "--time-limit", 300)
         finally:
             bench_gpu.time = real
-        assert list(host.rows()) == [FIRST] and "time limit ended the call in mine" in said, said
+        assert len(host.rows()) == 1 and "time limit ended the call" in said, said
 
 
 def test_a_set_that_cannot_be_tuned_does_not_stop_the_others():

@@ -61,8 +61,14 @@ def test_a_larger_sample_holds_the_smaller_one():
     every = [(1, f"{size}-NCHW-FP32-{direction}") for size in range(40) for direction in "FBW"]
     small, large = gpu_sets.sample(every, 4), gpu_sets.sample(every, 9)
     assert len(small) == 12 and len(large) == 27 and set(small) < set(large)
-    assert set(gpu_sets.sample(every[::-1], 4)) == set(small)
-    assert gpu_sets.sample(every, 0) == every and gpu_sets.sample(every, 99) == every
+    assert gpu_sets.sample(every[::-1], 4) == small
+    assert sorted(gpu_sets.sample(every, 0)) == sorted(every) and len(gpu_sets.sample(every, 99)) == len(every)
+
+
+def test_the_first_problems_are_of_all_directions_and_sizes():
+    first = gpu_sets.sample(problems("resnet50-v1.5-fp16-nhwc"), 0)[:20]
+    assert {gpu_sets.direction_of(key) for _, key in first} == set("FBW")
+    assert len({key.split("-")[1] for _, key in first}) >= 4, first
 
 
 def test_a_networks_layers_become_keys_with_their_multiplicities():
