@@ -17,6 +17,8 @@ static const char *const keys[] = {
     "320-7-7-1x1-1280-7-7-4-0x0-1x1-1x1-0-NCHW-BF16-B",
     "2048-7-7-1x1-512-7-7-1-0x0-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-F",
     "64-56-56-3x3-64-56-56-64-1x1-1x1-1x1-0-NCHW-FP16-F",
+    "256-4-14-14-3x3x3-256-7-28-28-2-1x1x1-2x2x2-1x1x1-0-NCDHW-FP16-B",
+    "512-2-7-7-3x3x3-512-2-7-7-8-1x1x1-1x1x1-1x1x1-0-NDHWC-NDHWC-NDHWC-BF16-W",
 };
 
 static void set_problem(struct problem *p, const char *key)
@@ -74,6 +76,32 @@ static void workspace_is_no_more_than_said(gconstpointer key)
     g_assert_cmpint(solved, >, 1);
 }
 
+/* A tensor map skips at most seven positions of an axis, depth too. B has the stride in its phases, not in a map. */
+static void maps_limit_strides_of_depth(void)
+{
+    static const struct {
+        const char *key;
+        bool served;
+    } rows[] = {
+        {"64-64-8-8-3x3x3-64-8-8-8-2-1x1x1-8x1x1-1x1x1-0-NDHWC-NDHWC-NDHWC-FP16-F", true},
+        {"64-72-8-8-3x3x3-64-8-8-8-2-1x1x1-9x1x1-1x1x1-0-NDHWC-NDHWC-NDHWC-FP16-F", false},
+        {"64-8-8-8-3x3x3-64-72-8-8-2-1x1x1-9x1x1-1x1x1-0-NDHWC-NDHWC-NDHWC-FP16-W", false},
+        {"64-8-8-8-3x3x3-64-72-8-8-2-1x1x1-9x1x1-1x1x1-0-NDHWC-NDHWC-NDHWC-FP16-B", true},
+        {"64-72-8-8-3x1x1-64-8-8-8-2-1x0x0-9x1x1-1x1x1-0-NDHWC-NDHWC-NDHWC-FP16-F", false},
+    };
+
+    context_init(&context, &target);
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        struct problem p;
+        const char *reason = NULL;
+        g_assert_true(problem_key_parse(rows[i].key, &p, NULL) && problem_validate(&p, NULL));
+        g_assert_cmpint(solver_applicable(&solver_conv_tma, &p, &context, &reason), ==,
+                        rows[i].served);
+        if (!rows[i].served)
+            g_assert_cmpstr(reason, ==, "needs strides up to 8");
+    }
+}
+
 /* A team adds its partial sums in local memory, so a workspace limit that leaves room for the tensor maps alone does
  * not exclude it. */
 static void teams_need_no_workspace(void)
@@ -125,6 +153,7 @@ int main(int argc, char **argv)
         g_test_add_data_func(teams, keys[i], teams_have_one_tile);
         g_test_add_data_func(bytes, keys[i], workspace_is_no_more_than_said);
     }
+    g_test_add_func("/conv_tma/maps_limit_strides_of_depth", maps_limit_strides_of_depth);
     g_test_add_func("/conv_tma/teams_need_no_workspace", teams_need_no_workspace);
     g_test_add_func("/conv_tma/fused_problems_have_fewer_blocks", fused_problems_have_fewer_blocks);
     return g_test_run();
