@@ -302,7 +302,9 @@ def name_kernels(bench, row):
     try:
         tensors = gpu_problem.tensors_of(bench.torch, problem)
         row["cudnn_kernels"] = bench.peers.kernels(problem, tensors, row["cudnn_way"])
-    except RuntimeError as refusal:
+    except gpu_timing.OutOfTime:
+        raise
+    except Exception as refusal:  # of PyTorch's profiler
         row["kernels_refused"] = gpu_peers.first_line(refusal)
 
 

@@ -51,7 +51,7 @@ class Peers:
             try:
                 way.do(self.torch, self.run_once, way.run)
                 found.append(way)
-            except RuntimeError as refusal:
+            except (RuntimeError, TypeError, AttributeError) as refusal:  # the latter where a PyTorch has no such call
                 refusals.append(f"{way.name}: {first_line(refusal)}")
         return found, refusals
 

@@ -25,6 +25,7 @@ single 0 would make them 0); the columns `none` and `wrong` say how many they le
 """
 import json
 import math
+import re
 
 VERSION = 1
 # What must be equal in rows of one table: times of two devices, or taken in two ways, are not comparable.
@@ -187,6 +188,19 @@ def left_out(rows):
     return lines
 
 
+def refusals(rows):
+    """The calls that cuDNN refused, by set and call: for how many problems, and the reason of the first one. Fused sets try
+    many calls that few layers have; theirs are left to the rows."""
+    groups = {}
+    for row in rows:
+        said = {} if row.get("sequence_ms") else dict(text.partition(": ")[::2] for text in row.get("refused") or ())
+        calls = {re.sub(", find [0-9]+$", "", call): why for call, why in said.items()}
+        for call, why in calls.items():
+            group = {"set": row["set"], "call": call, "problems": 0, "why": why}
+            groups.setdefault((row["set"], call), group)["problems"] += 1
+    return list(groups.values())
+
+
 # ---- the tables
 
 
@@ -262,7 +276,7 @@ class Results:
         """All that the tables say, as JSON has it."""
         rows = list(self.rows.values())
         return {**self.facts, "summaries": summaries(rows, self.listed), "winners": winners(rows),
-                "left_out": left_out(rows), "listed": self.listed, "rows": rows}  # fmt: skip
+                "left_out": left_out(rows), "refusals": refusals(rows), "listed": self.listed, "rows": rows}  # fmt: skip
 
 
 def read_results(path):
@@ -309,3 +323,5 @@ def print_report(report):
     print_table(report["summaries"])
     print_winners(report["winners"])
     print_left_out(report["left_out"])
+    for line in report["refusals"]:
+        print(f"{line['set']}: {line['call']}: refused for {line['problems']} problems: {line['why']}")

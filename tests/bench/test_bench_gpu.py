@@ -26,7 +26,9 @@ FUSED = "64-56-56-1x1-64-56-56-2-0x0-1x1-1x1-0-NCHW-FP32-F+bias+relu"
 # A double of the program: lists are the real one's; tune leaves a file, or nothing where it is told so.
 DOUBLE = """#!/bin/sh
 case $1 in
-tune) echo "$*" >>"$NOTES"; [ -z "$NO_RESULT" ] || exit 1; : >"$4/made.sjdb" ;;
+tune) echo "$*" >>"$NOTES"; [ -z "$NO_RESULT" ] || exit 1; mkdir -p "$4"; : >"$4/made.sjdb" ;;
+report) echo '{{"work": {{"jobs": 7, "spent_seconds": 2.5}}}}' ;;
+db) ;;
 *) exec {program} "$@" ;;
 esac
 """
@@ -78,7 +80,10 @@ class Host:
         raise SystemExit(status)
 
     def database(self, reader, path):
-        return types.SimpleNamespace(best=self.best, close=lambda: None, reader=reader)
+        return types.SimpleNamespace(best=self.best, close=lambda: None, key=self.key_of, problems=self.held)
+
+    def held(self):
+        return [gpu_database.parse_key(gpu_database.ctypes.CDLL(READER), key) for key in self.entries]
 
     def key_of(self, problem):
         text = gpu_database.ctypes.create_string_buffer(1024)
@@ -356,6 +361,15 @@ def test_a_sample_says_of_how_many():
         status, said, _ = host.call("--sets", "retinanet-heads-fp32-nchw", "--sample", 2, "--directions", "F")
         assert status == 0 and len(host.rows()) == 2 and "2/15" in said, said
         assert len((host.path / "out/retinanet-heads-fp32-nchw/problems.txt").read_text().splitlines()) == 2
+
+
+def test_two_campaigns_are_measured_in_turns():
+    with Host({FIRST: Entry(0.5), THIRD: Entry(0.2)}) as host:
+        status, said, _ = host.call("--twice", "--json", *host.problems((1, FIRST), (1, THIRD)))
+        line = json.loads(said)["summaries"][0]
+        assert status == 0 and (line["problems"], line["same"], line["second_over_first"]) == (2, 1, 1), line
+        assert line["recorded_within_3_percent"] == 1 and len(host.notes()) == 2
+        assert "within 2 %" in host.call("--twice", "--measure-only", *host.problems((1, FIRST)))[1]
 
 
 def test_wrong_options_are_refused_with_the_remedy():

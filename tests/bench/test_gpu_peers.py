@@ -117,6 +117,10 @@ def test_refusals_are_said_and_the_others_stay():
     assert way is None and refusals[0] == "PyTorch, find 1: conv: no engine" and len(refusals) == 3, refusals
     way, refusals = choose(torch, problem(direction=1))
     assert way and not refusals
+    torch = torch_double.Torch()
+    torch.cudnn_convolution = None  # an attribute that is no call raises TypeError, as a changed call would
+    way, refusals = choose(torch, problem(groups=32))
+    assert way.name == "PyTorch, find 1" and len(refusals) == 3 and "asked directly" in refusals[0], refusals
 
 
 def test_what_pytorch_cannot_compute_is_said():

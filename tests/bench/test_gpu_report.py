@@ -134,12 +134,23 @@ def test_every_problem_outside_the_means_is_named_with_its_reason():
     assert "its type" in named["f"]["why"]
 
 
+def test_refused_calls_are_counted_once_a_problem():
+    direct = ["cuDNN asked directly, find 1: no engine", "cuDNN asked directly, find 2: no engine"]
+    rows = [row("a", 1.0, 2.0, refused=direct), row("b", 1.0, 2.0, refused=[*direct, "PyTorch, find 1: no memory: 3 GiB"]),
+            row("c", 1.0, 2.0, refused=[]), row("d", 1.0, 2.0, sequence_ms=1.0, refused=["plan: none"])]  # fmt: skip
+    assert gpu_report.refusals(rows) == [
+        {"set": "net", "call": "cuDNN asked directly", "problems": 2, "why": "no engine"},
+        {"set": "net", "call": "PyTorch", "problems": 1, "why": "no memory: 3 GiB"},
+    ]
+
+
 def test_the_tables_print_every_line():
-    rows = [row("a", 1.0, 2.0, tf32_ms=0.5, tf32_way="find 1", cudnn_kernels=["cutlass"]), missing("b")]
+    rows = [row("a", 1.0, 2.0, tf32_ms=0.5, tf32_way="find 1", cudnn_kernels=["cutlass"]),
+            missing("b", refused=["PyTorch, find 1: why"])]  # fmt: skip
     results = gpu_report.Results(FACTS, rows, {"net": {"F": 40}})
     with contextlib.redirect_stdout(io.StringIO()) as said:
         gpu_report.print_report(results.report())
-    for wanted in ("a GPU", "TF32", "2/40", "ConvTma", "net: b (x1): a loss"):
+    for wanted in ("a GPU", "TF32", "2/40", "ConvTma", "net: b (x1): a loss", "PyTorch: refused for 1"):
         assert wanted in said.getvalue(), wanted
 
 
