@@ -153,6 +153,15 @@ bool conv_has_depth(const struct problem *p)
     return flat.spatial_dim == 3;
 }
 
+void conv_flatten_rows(const struct problem *p, struct problem *flat)
+{
+    *flat = *p;
+    if (p->spatial_dim == 2 || !is_pointwise(p, AXIS_H) || !is_pointwise(p, AXIS_W))
+        return;
+    make_planes_lines(flat);
+    drop_depth(flat);
+}
+
 void conv_gemm_sizes(const struct problem *p, double *m, double *n, double *k)
 {
     double c_count = (double)(p->c / p->groups), k_count = (double)(p->k / p->groups);

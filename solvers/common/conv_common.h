@@ -54,6 +54,8 @@ bool conv_is_planes(enum layout layout);
 void conv_flatten(const struct problem *p, struct problem *flat);
 /* Whether conv_flatten() leaves three dimensions. */
 bool conv_has_depth(const struct problem *p);
+/* The same for tensors with positions innermost, whose planes can be rows, but not images. */
+void conv_flatten_rows(const struct problem *p, struct problem *flat);
 
 /* Rows m, columns n and terms k of the matrix product that each group of the convolution is: for F m = k, n = n*out,
  * k = c*fil; for B m = c, n = n*in, k = k*fil; for W m = k, n = c*fil, k = n*out. Doubles, since they may exceed 64

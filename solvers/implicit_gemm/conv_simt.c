@@ -1,6 +1,7 @@
 /*
- * Convolutions as one matrix product for each group on a GPU's vector units, close to their peak. F, B and W of
- * 2D, all tensors packed, FP32 and of one layout, NCHW or NHWC; groups, stride, dilation, any padding. Dynamic.
+ * Convolutions as one matrix product for each group on a GPU's vector units, close to their peak. F, B and W in two
+ * and three dimensions, all tensors packed, FP32 and of one layout, channels or positions innermost; groups, stride,
+ * dilation, any padding. Dynamic. Where depth can be flattened the kernel for two dimensions computes it (flatten()).
  * B with a stride computes each phase of input positions apart, so that nothing is multiplied by zeros. Long
  * sums may be split (SPLITS, split_sum.h).
  *
@@ -76,20 +77,51 @@ enum simt_store {
 
 static bool simt_is_nhwc(const struct problem *p)
 {
-    return p->layout[TENSOR_X] == LAYOUT_NHWC;
+    return conv_is_channels_last(p->layout[TENSOR_X]);
+}
+
+/* Sets *flat to the convolution of two dimensions that the kernel computes in place of p, else to p: with channels
+ * innermost, planes of depth are images or rows (conv_flatten()); with positions innermost they can only be rows. */
+static void flatten(const struct problem *p, struct problem *flat)
+{
+    if (simt_is_nhwc(p))
+        conv_flatten(p, flat);
+    else
+        conv_flatten_rows(p, flat);
+}
+
+/* Whether the kernel has an axis of depth. */
+static bool has_depth(const struct problem *p)
+{
+    struct problem flat;
+
+    if (p->spatial_dim == 2)
+        return false;
+    flatten(p, &flat);
+    return flat.spatial_dim == 3;
+}
+
+static int64_t count_positions(const int64_t sizes[AXIS_COUNT])
+{
+    return sizes[AXIS_D] * sizes[AXIS_H] * sizes[AXIS_W];
+}
+
+static bool has_stride_1(const struct problem *p)
+{
+    return count_positions(p->stride) == 1;
 }
 
 /* The number of filter positions. */
 static int64_t simt_taps(const struct problem *p)
 {
-    return p->fil[AXIS_H] * p->fil[AXIS_W];
+    return count_positions(p->fil);
 }
 
 /* Whether the problem is B of an NCHW 1x1 filter with stride 2 and even images, so that the kernel stores zeros
- * between the sums. (With an epilogue other numbers are between them.) */
+ * between the sums. (With an epilogue other numbers are between them.) Planes of depth are all computed. */
 static bool is_spread(const struct problem *p)
 {
-    if (p->epilogue[0] != '\0')
+    if (p->epilogue[0] != '\0' || p->stride[AXIS_D] != 1 || p->pad[AXIS_D] != 0)
         return false;
     for (int a = AXIS_H; a <= AXIS_W; a++) {
         if (p->stride[a] != 2 || p->pad[a] != 0 || p->in[a] != 2 * p->out[a])
@@ -121,7 +153,7 @@ static struct tile_product simt_product_sizes(const struct problem *p)
         return product;
     product.n = (double)p->n;
     product.k = (double)(p->k / p->groups);
-    for (int a = AXIS_H; a <= AXIS_W; a++) {
+    for (int a = AXIS_D; a <= AXIS_W; a++) {
         product.n *= (double)((p->in[a] - 1) / p->stride[a] + 1);
         product.k *= (double)reaching_taps(p, a);
         if (!is_spread(p))
@@ -134,10 +166,8 @@ static struct tile_product simt_product_sizes(const struct problem *p)
  * stride does not matter, because the operand's own positions are packed. */
 static bool positions_are_plain(const struct problem *p, bool any_stride)
 {
-    bool stride_1 = p->stride[AXIS_H] == 1 && p->stride[AXIS_W] == 1;
-
-    return simt_taps(p) == 1 && p->pad[AXIS_H] == 0 && p->pad[AXIS_W] == 0 &&
-           (stride_1 || any_stride) && p->out[AXIS_H] * p->out[AXIS_W] % 4 == 0;
+    return simt_taps(p) == 1 && p->pad[AXIS_D] == 0 && p->pad[AXIS_H] == 0 && p->pad[AXIS_W] == 0 &&
+           (any_stride || has_stride_1(p)) && count_positions(p->out) % 4 == 0;
 }
 
 /* Whether a's elements come in aligned groups of four that are complete. */
@@ -148,7 +178,7 @@ static bool simt_a_has_quads(const struct problem *p)
     switch (p->direction) {
     case DIRECTION_F: return c * simt_taps(p) % 4 == 0;
     case DIRECTION_B: return c % 4 == 0 && (simt_is_nhwc(p) || simt_taps(p) == 1);
-    default: return simt_is_nhwc(p) ? k % 4 == 0 : p->out[AXIS_H] * p->out[AXIS_W] % 4 == 0;
+    default: return (simt_is_nhwc(p) ? k : count_positions(p->out)) % 4 == 0;
     }
 }
 
@@ -170,11 +200,9 @@ static bool c_has_quads(const struct problem *p, bool is_split)
     int64_t c = p->c / p->groups, k = p->k / p->groups;
 
     switch (p->direction) {
-    case DIRECTION_F: return (simt_is_nhwc(p) ? k : p->out[AXIS_H] * p->out[AXIS_W]) % 4 == 0;
+    case DIRECTION_F: return (simt_is_nhwc(p) ? k : count_positions(p->out)) % 4 == 0;
     case DIRECTION_B:
-        return simt_is_nhwc(p) ? c % 4 == 0
-                               : p->stride[AXIS_H] == 1 && p->stride[AXIS_W] == 1 &&
-                                     p->in[AXIS_H] * p->in[AXIS_W] % 4 == 0;
+        return simt_is_nhwc(p) ? c % 4 == 0 : has_stride_1(p) && count_positions(p->in) % 4 == 0;
     default: return c * simt_taps(p) % 4 == 0 && !(is_split && simt_is_nhwc(p) && simt_taps(p) > 1);
     }
 }
@@ -232,7 +260,8 @@ static struct simt_block block_of(const struct problem *p, const int32_t *values
                                .tile_m = values[SIMT_TILE_M],
                                .tile_n = values[SIMT_TILE_N],
                                .c_by_row = simt_is_nhwc(p) && p->direction != DIRECTION_W,
-                               .b_by_term = b_is_by_term(p)};
+                               .b_by_term = b_is_by_term(p),
+                               .has_depth = has_depth(p)};
 
     if (known > SIMT_BLOCK_K)
         block.block_k = values[SIMT_BLOCK_K];
@@ -528,9 +557,9 @@ static bool tensors_are_served(const struct problem *p, const char **reason)
         *reason = "needs FP32 tensors";
         if (p->type[t] != TYPE_FP32)
             return false;
-        *reason = "needs two dimensions, and NCHW or NHWC for all tensors";
-        if (p->spatial_dim != 2 || p->layout[t] != p->layout[TENSOR_X] ||
-            (p->layout[t] != LAYOUT_NCHW && p->layout[t] != LAYOUT_NHWC))
+        *reason = "needs one layout for all tensors: NCHW, NHWC, NCDHW or NDHWC";
+        if (p->layout[t] != p->layout[TENSOR_X] ||
+            (!conv_is_channels_last(p->layout[t]) && !conv_is_planes(p->layout[t])))
             return false;
     }
     return true;
@@ -579,7 +608,8 @@ static void add_options(const struct problem *p, const int32_t *values, bool is_
     launch_sort_options(launch);
 }
 
-/* Adds strides n c h w as arguments; with is_split those of a packed NCHW w, the form of split-K parts. */
+/* Adds strides n c h w as arguments, with depth n c d h w; with is_split those of a packed w with positions innermost,
+ * the form of split-K parts. */
 static void add_strides(const struct problem *p, enum tensor_role role, bool is_split,
                         struct launch *launch)
 {
@@ -587,10 +617,10 @@ static void add_strides(const struct problem *p, enum tensor_role role, bool is_
     int64_t strides[5];
 
     if (is_split)
-        plain.layout[role] = LAYOUT_NCHW;
+        plain.layout[role] = LAYOUT_NCDHW;
     problem_packed_strides(&plain, role, strides);
     for (int axis = 0; axis < 5; axis++) {
-        if (axis != 2)
+        if (axis != 2 || p->spatial_dim == 3)
             launch_arg_int32(launch, strides[axis]);
     }
 }
@@ -626,18 +656,20 @@ static void add_arguments(const struct problem *p, const int32_t *values, int64_
     };
     const enum tensor_role *roles = operands[p->direction];
     const struct tile_product product = simt_product_sizes(p);
+    struct problem flat;
 
+    flatten(p, &flat);
     launch_arg_tensor(launch, roles[0]);
     launch_arg_tensor(launch, roles[1]);
     if (is_split)
         launch_arg_workspace(launch, 0);
     else
         launch_arg_tensor(launch, roles[2]);
-    add_strides(p, TENSOR_X, false, launch);
-    add_strides(p, TENSOR_W, is_split && p->direction == DIRECTION_W, launch);
-    add_strides(p, TENSOR_Y, false, launch);
-    conv_add_shape_args(p, launch);
-    add_groups(p, launch);
+    add_strides(&flat, TENSOR_X, false, launch);
+    add_strides(&flat, TENSOR_W, is_split && p->direction == DIRECTION_W, launch);
+    add_strides(&flat, TENSOR_Y, false, launch);
+    conv_add_shape_args(&flat, launch);
+    add_groups(&flat, launch);
     launch_arg_int32(launch, conv_divide_up((int64_t)product.m, values[SIMT_BLOCK_M]));
     launch_arg_int32(launch, part_terms);
     launch_arg_int64(launch, is_split ? (int64_t)(product.part_bytes / sizeof(float)) : 0);

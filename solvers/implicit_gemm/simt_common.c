@@ -11,6 +11,8 @@
 #define TABLE_BYTES  ((64 + 33) * 16)
 #define ROW_BYTES    8
 #define COLUMN_BYTES 20
+/* With depth a second table of the terms has an offset of each. */
+#define DEPTH_BYTES  (64 * 4)
 /* The most loads of a work-item for a block of terms: one bit of a word marks each load. */
 #define LOADS_MOST   32
 
@@ -56,7 +58,8 @@ bool simt_fits_local_memory(const struct simt_block *block, int64_t local_bytes)
 {
     int64_t lines = block->block_m + block->block_n, terms = block->block_k;
     int64_t bytes = (lines + 2 * PAD) * terms * block->stages * (int64_t)sizeof(float) +
-                    TABLE_BYTES + block->block_m * ROW_BYTES + block->block_n * COLUMN_BYTES;
+                    TABLE_BYTES + block->block_m * ROW_BYTES + block->block_n * COLUMN_BYTES +
+                    (block->has_depth ? DEPTH_BYTES : 0);
 
     return bytes <= MIN(local_bytes, LOCAL_MOST);
 }
@@ -75,7 +78,7 @@ void simt_add_options(const struct simt_block *block, struct launch *launch)
     launch_option_int(launch, "A_BY_TERM", block->a_by_term);
     launch_option_int(launch, "B_BY_TERM", block->b_by_term);
     launch_option_int(launch, "C_BY_ROW", block->c_by_row);
-    launch_option_int(launch, "SPATIAL", 2);
+    launch_option_int(launch, "SPATIAL", block->has_depth ? 3 : 2);
     launch_option_int(launch, "INNER_BATCH", 0);
 }
 

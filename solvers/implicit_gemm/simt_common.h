@@ -8,11 +8,11 @@
 #include "solvers/framework/solution.h"
 
 /* A block of sums, a work-item's tile in it, and the loads of a and b: load_a and load_b neighbours at once,
- * along terms or along lines (rows of a, columns of b). */
+ * along terms or along lines (rows of a, columns of b). has_depth: of a convolution in three dimensions. */
 struct simt_block {
     int32_t block_m, block_n, tile_m, tile_n, block_k;
     int32_t load_a, load_b, stages;
-    bool a_by_term, b_by_term, c_by_row, async;
+    bool a_by_term, b_by_term, c_by_row, async, has_depth;
 };
 
 int simt_items(const struct simt_block *block);

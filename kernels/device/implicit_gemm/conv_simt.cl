@@ -20,11 +20,15 @@
  * A work-item loads the same rows and columns for each block of terms. Tables in local memory, made ahead, hold
  * offsets and coordinates of rows, columns and terms, as in conv_implicit_gemm.cl.
  *
+ * With SPATIAL 3 depth is an axis like height and width (depth.h); with SPATIAL 2 nothing of it is compiled.
+ *
  * Options: those of simt.h, conv_shape.h and conv_walk.h; LOAD_A and LOAD_B, 4 to load four neighbours at once,
  * all of which exist or none, else 1; A_BY_TERM and B_BY_TERM, 1 where terms are neighbours in memory;
  * C_BY_ROW, 1 where rows of c are. All tensors have fewer than 2^31 elements.
  */
+#define DEPTH       (SPATIAL == 3)
 #define WALK_OFFSET int
+#include "depth.h"
 #include "simt.h"
 #include "conv_shape.h"
 #include "conv_walk.h"
@@ -71,13 +75,30 @@ enum {
 
 /* ---- the table of terms ---- */
 
+/* A term has 16 bytes, which are loaded at once. With depth they hold d in the place of in_a, and the terms' in_a are
+ * in a table of their own. PLANE_OR_DEEP: the first where there is no depth, else the second. */
+#if DEPTH
+#define PLANE_OR_DEEP(plane, deep) deep
+#else
+#define PLANE_OR_DEEP(plane, deep) plane
+#endif
+
 #if defined(__OPENCL_VERSION__)
 struct term {
 #else
 struct __attribute__((aligned(16))) term {
 #endif
-    int in_b, in_a, h, w; /* in_a: offset of the term in a, -1 for a term past the end */
+    int in_b, PLANE_OR_DEEP(in_a, d), h, w;
 };
+
+/* Where load_a() finds a term's in_a: the term's offset in a, -1 for a term past the end. */
+#if DEPTH
+#define IN_A_ENTRY     int
+#define IN_A_OF(entry) (entry)
+#else
+#define IN_A_ENTRY     struct term
+#define IN_A_OF(entry) ((entry).in_a)
+#endif
 
 /* The coordinate of columns and terms past the end: so far outside that its sum with any other coordinate is outside
  * of b. Columns have it on one axis and terms on another, since the sum of two of them would be 0. */
@@ -91,18 +112,21 @@ struct __attribute__((aligned(16))) term {
 /* Writes one part of the table, of whose terms `left` exist, and moves the coordinates in `places` to the next part's
  * terms. Coordinates and step are in local memory instead of registers, because only few work-items use them. */
 DEVICE void write_terms(struct walks walks, LOCAL_POINTER struct term *terms,
-                        LOCAL_POINTER struct tile_place *places, int left)
+                        IF_DEPTH(LOCAL_POINTER int *terms_in_a, )
+                            LOCAL_POINTER struct tile_place *places,
+                        int left)
 {
 #pragma unroll UNROLL_TABLE
     for (int i = ITEM; i < TABLE_PART; i += THREADS) {
         struct tile_place place = places[i];
         struct spot spot = term_spot(walks, place);
-        struct term term = {spot.in_b, spot.in_other, spot.h, spot.w};
+        struct term term = {spot.in_b, PLANE_OR_DEEP(spot.in_other, spot.d), spot.h, spot.w};
         if (i >= left) {
-            term.in_a = -1;
+            PLANE_OR_DEEP(term.in_a, spot.in_other) = -1;
             term.h = OUTSIDE;
         }
         terms[i] = term;
+        IF_DEPTH(terms_in_a[i] = spot.in_other;)
         places[i] = place_add(term_digits(walks), place, places[TABLE_PART]);
     }
 }
@@ -114,7 +138,7 @@ DEVICE void write_terms(struct walks walks, LOCAL_POINTER struct term *terms,
 struct loads {
     int row;
     struct term column;
-    int limit_h, limit_w;
+    int IF_DEPTH(limit_d, ) limit_h, limit_w;
 #if !A_COPIES
     struct quad a[LOAD_A == 4 ? A_TERMS * A_LINES : (A_TERMS * A_LINES + 3) / 4];
     unsigned int a_there; /* bit i: element i of a exists (otherwise it counts as zero) */
@@ -148,7 +172,7 @@ DEVICE int is_kept(unsigned int there, int number)
 }
 
 DEVICE void load_a(struct loads *loads, GLOBAL const float *a, LOCAL_POINTER float *tile,
-                   LOCAL_POINTER const struct term *terms, LOCAL_POINTER const int *rows)
+                   LOCAL_POINTER const IN_A_ENTRY *terms, LOCAL_POINTER const int *rows)
 {
 #if !A_COPIES
     const struct quad none = {{0, 0, 0, 0}};
@@ -156,7 +180,7 @@ DEVICE void load_a(struct loads *loads, GLOBAL const float *a, LOCAL_POINTER flo
 #endif
 #pragma unroll UNROLL_A_TERMS
     for (int j = 0; j < A_TERMS; j++) {
-        int term = A_TERM + j * A_TERM_STEP, in_a = terms[term].in_a, there = in_a >= 0;
+        int term = A_TERM + j * A_TERM_STEP, in_a = IN_A_OF(terms[term]), there = in_a >= 0;
 #pragma unroll UNROLL_A_LINES
         for (int i = 0; i < A_LINES; i++) {
             int at = (A_LINES > 1 ? rows[A_LINE + i * A_LINE_STEP] : loads->row) + in_a;
@@ -194,6 +218,8 @@ DEVICE void load_b(struct loads *loads, GLOBAL const float *b, LOCAL_POINTER flo
         for (int i = 0; i < B_LINES; i++) {
             struct term column = B_LINES > 1 ? columns[B_LINE + i * B_LINE_STEP] : loads->column;
             int there =
+                IF_DEPTH(((unsigned int)column.d + (unsigned int)term.d <
+                          (unsigned int)loads->limit_d) &)
                 ((unsigned int)column.h + (unsigned int)term.h < (unsigned int)loads->limit_h) &
                 ((unsigned int)column.w + (unsigned int)term.w < (unsigned int)loads->limit_w);
             int at = column.in_b + term.in_b;
@@ -273,20 +299,25 @@ DEVICE void settle(const struct loads *loads, LOCAL_POINTER float *a_tile,
 
 /* ---- the product ---- */
 
+#if !DEPTH
+/* An axis of one position has no strides and one phase. */
+enum { x_d = 0, w_d = 0, y_d = 0, phase_d = 0 };
+#endif
+
 /* Kernel arguments that differ by direction. STRIDES: strides of b, of the filter and of the tensor with the other
  * positions, in the order of struct walks. The others are steps and starts in a, b and c. */
 #if defined(DIRECTION_B)
 #define STRIDES                                                                                    \
-    y_n, y_k, 0, y_h, y_w, w_k, 0, h.filter_step *w_h, w.filter_step *w_w, x_n, 0,                 \
-        shape.h.stride *x_h, shape.w.stride *x_w
+    y_n, y_k, y_d, y_h, y_w, w_k, d.filter_step *w_d, h.filter_step *w_h, w.filter_step *w_w, x_n, \
+        shape.d.stride *x_d, shape.h.stride *x_h, shape.w.stride *x_w
 #define CHANNELS shape.k
 #define ROWS shape.c
 #define A_ROW w_c
 #define C_ROW x_c
-#define A_FIRST (h.first_filter * w_h + w.first_filter * w_w)
-#define C_FIRST (phase_h * x_h + phase_w * x_w + part * c_part)
+#define A_FIRST (d.first_filter * w_d + h.first_filter * w_h + w.first_filter * w_w)
+#define C_FIRST (phase_d * x_d + phase_h * x_h + phase_w * x_w + part * c_part)
 #else
-#define STRIDES x_n, x_c, 0, x_h, x_w, w_c, 0, w_h, w_w, y_n, 0, y_h, y_w
+#define STRIDES x_n, x_c, x_d, x_h, x_w, w_c, w_d, w_h, w_w, y_n, y_d, y_h, y_w
 #define CHANNELS shape.c
 #define ROWS shape.k
 #define A_FIRST 0
@@ -309,14 +340,16 @@ DEVICE int phase_at(int turn, int phases, int pad)
 
 SIMT_KERNEL
 conv_simt(GLOBAL const float *RESTRICT a, GLOBAL const float *RESTRICT b, GLOBAL float *RESTRICT c,
-          int x_n, int x_c, int x_h, int x_w, int w_k, int w_c, int w_h, int w_w, int y_n, int y_k,
-          int y_h, int y_w, SHAPE_PARAMETERS, i64 a_group, i64 b_group, i64 c_group, i64 a_place,
+          int x_n, int x_c, IF_DEPTH(int x_d, ) int x_h, int x_w, int w_k, int w_c,
+          IF_DEPTH(int w_d, ) int w_h, int w_w, int y_n, int y_k, IF_DEPTH(int y_d, ) int y_h,
+          int y_w, SHAPE_PARAMETERS, i64 a_group, i64 b_group, i64 c_group, i64 a_place,
           i64 b_place, i64 c_place, int places, int row_blocks, int k_part, i64 c_part,
           int c_quads EPILOGUE_PARAMETERS)
 {
     LOCAL_ARRAY struct quad a_tiles[STAGES * BLOCK_K * PITCH_QUADS(BLOCK_M)];
     LOCAL_ARRAY struct quad b_tiles[STAGES * BLOCK_K * PITCH_QUADS(BLOCK_N)];
     LOCAL_ARRAY struct term terms[2 * TABLE_PART];
+    IF_DEPTH(LOCAL_ARRAY int terms_in_a[2 * TABLE_PART];)
     LOCAL_ARRAY struct tile_place term_places[TABLE_PART + 1];
     LOCAL_ARRAY struct term spots[BLOCK_N];
     LOCAL_ARRAY int a_row[BLOCK_M], c_row[BLOCK_M], c_column[BLOCK_N];
@@ -329,13 +362,16 @@ conv_simt(GLOBAL const float *RESTRICT a, GLOBAL const float *RESTRICT b, GLOBAL
     int layer = (int)GROUP_ID(2) / shape.groups / places;
 #if defined(DIRECTION_B)
     int phases_h = phases_of(shape.h), phases_w = phases_of(shape.w);
-    int phases = c_quads >= PAIRS_SPREAD ? 1 : phases_h * phases_w, part = layer / phases;
-    int phase_h = phase_at(layer % phases / phases_w, phases_h, shape.h.pad);
-    int phase_w = phase_at(layer % phases % phases_w, phases_w, shape.w.pad);
+    int phases_in_plane = phases_h * phases_w;
+    int phases = c_quads >= PAIRS_SPREAD ? 1 : phases_in_plane IF_DEPTH(*phases_of(shape.d));
+    int part = layer / phases, phase = layer % phases;
+    IF_DEPTH(int phase_d = phase_at(phase / phases_in_plane, phases_of(shape.d), shape.d.pad);)
+    int phase_h = phase_at(phase IF_DEPTH(% phases_in_plane) / phases_w, phases_h, shape.h.pad);
+    int phase_w = phase_at(phase % phases_w, phases_w, shape.w.pad);
 #else
-    int phase_h = 0, phase_w = 0, part = layer;
+    int IF_DEPTH(phase_d = 0, ) phase_h = 0, phase_w = 0, part = layer;
 #endif
-    struct walk d = walk_along(shape.d, 0), h = walk_along(shape.h, phase_h);
+    struct walk d = walk_along(shape.d, phase_d), h = walk_along(shape.h, phase_h);
     struct walk w = walk_along(shape.w, phase_w);
     struct walks walks = {d, h, w, CHANNELS, shape.n, STRIDES};
     int first_k = part * k_part, left = term_count(walks) - first_k, columns = column_count(walks);
@@ -355,7 +391,8 @@ conv_simt(GLOBAL const float *RESTRICT a, GLOBAL const float *RESTRICT b, GLOBAL
 #pragma unroll UNROLL_TABLE
     for (int i = ITEM; i < BLOCK_N; i += THREADS) {
         struct spot spot = column_spot(walks, tile_split(column_digits(walks), first_n + i));
-        struct term column = {spot.in_b, 0, spot.h, first_n + i < columns ? spot.w : OUTSIDE};
+        struct term column = {spot.in_b, PLANE_OR_DEEP(0, spot.d), spot.h,
+                              first_n + i < columns ? spot.w : OUTSIDE};
         spots[i] = column;
         c_column[i] = first_n + i < columns ? spot.in_other : -1;
     }
@@ -364,6 +401,7 @@ conv_simt(GLOBAL const float *RESTRICT a, GLOBAL const float *RESTRICT b, GLOBAL
         term_places[i] =
             tile_split(term_digits(walks), i < TABLE_PART ? first_k + i : TABLE_PART);
     BARRIER();
+    IF_DEPTH(loads.limit_d = walks.d.limit;)
     loads.limit_h = walks.h.limit;
     loads.limit_w = walks.w.limit;
     loads.row = a_row[A_LINE];
@@ -373,7 +411,9 @@ conv_simt(GLOBAL const float *RESTRICT a, GLOBAL const float *RESTRICT b, GLOBAL
 #define A_TILE(stage) (a_tiles + (stage) * (BLOCK_K * PITCH_QUADS(BLOCK_M)))
 #define B_TILE(stage) (b_tiles + (stage) * (BLOCK_K * PITCH_QUADS(BLOCK_N)))
 #define FLOATS(tile) ((LOCAL_POINTER float *)(tile))
-#define TERMS(block) (terms + (block) * BLOCK_K % (2 * TABLE_PART))
+#define IN_TABLE(block)   ((block) * BLOCK_K % (2 * TABLE_PART))
+#define TERMS(block)      (terms + IN_TABLE(block))
+#define TERMS_IN_A(block) (PLANE_OR_DEEP(terms, terms_in_a) + IN_TABLE(block))
     /* In its first round the loop only writes the table of terms. In the next rounds it loads the blocks that must be
      * in flight before the first multiplication. */
 #pragma unroll UNROLL_TABLE
@@ -382,12 +422,13 @@ conv_simt(GLOBAL const float *RESTRICT a, GLOBAL const float *RESTRICT b, GLOBAL
         COPIES_AWAIT(STAGES - 2);
         BARRIER();
         if (ahead >= 0) {
-            load_a(&loads, a, FLOATS(A_TILE(next)), TERMS(ahead), a_row);
+            load_a(&loads, a, FLOATS(A_TILE(next)), TERMS_IN_A(ahead), a_row);
             load_b(&loads, b, FLOATS(B_TILE(next)), TERMS(ahead), spots);
         }
         COPIES_END();
         if ((ahead + 1) % PART_BLOCKS == 0)
-            write_terms(walks, TERMS(ahead + 1), term_places, left - (ahead + 1) * BLOCK_K);
+            write_terms(walks, TERMS(ahead + 1), IF_DEPTH(TERMS_IN_A(ahead + 1), ) term_places,
+                        left - (ahead + 1) * BLOCK_K);
         if (ahead >= STAGES - 1)
             simt_multiply(A_TILE(stage), B_TILE(stage), sums);
         if (ahead >= 0)

@@ -63,6 +63,39 @@ static void other_problems_stay(void)
     }
 }
 
+/* With positions innermost planes lie apart in an image of several channels, so that only rows can be planes. */
+static void planes_are_rows_where_positions_are_innermost(void)
+{
+    static const struct {
+        const char *key;
+        int n, rows, columns; /* 0 rows: stays */
+    } rows[] = {
+        {"144-8-56-28-3x1x1-64-8-56-28-2-1x0x0-1x1x1-1x1x1-0-NCDHW-FP32-F", 2, 8, 1568},
+        {"16-4-5-6-1x1x1-8-4-5-6-3-0x0x0-1x1x1-1x1x1-0-NCDHW-FP32-F", 3, 4, 30},
+        {"16-4-5-6-1x1x1-8-2-5-6-3-0x0x0-2x1x1-1x1x1-0-NCDHW-FP32-F", 3, 4, 30},
+        {"64-8-56-56-1x3x3-144-8-56-56-2-0x1x1-1x1x1-1x1x1-0-NCDHW-FP32-F", 0, 0, 0},
+        {"16-4-5-6-1x1x1-8-4-3-3-3-0x0x0-1x2x2-1x1x1-0-NCDHW-FP32-F", 0, 0, 0},
+        {"16-4-5-6-1x1x1-8-4-5-3-3-0x0x0-1x1x2-1x1x1-0-NCDHW-FP32-F", 0, 0, 0},
+        {"64-56-56-1x1-64-56-56-2-0x0-1x1-1x1-0-NCHW-FP32-F", 0, 0, 0},
+    };
+
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        struct problem p, flat;
+        parse(rows[i].key, &p);
+        conv_flatten_rows(&p, &flat);
+        if (rows[i].rows == 0) {
+            g_assert_true(problem_equal(&p, &flat));
+            continue;
+        }
+        g_assert_cmpint(flat.spatial_dim, ==, 2);
+        g_assert_cmpint(flat.n, ==, rows[i].n);
+        g_assert_cmpint(flat.in[AXIS_D], ==, 1);
+        g_assert_cmpint(flat.in[AXIS_H], ==, rows[i].rows);
+        g_assert_cmpint(flat.in[AXIS_W], ==, rows[i].columns);
+        g_assert_cmpfloat(problem_macs(&p), ==, problem_macs(&flat));
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -70,5 +103,7 @@ int main(int argc, char **argv)
     g_test_add_func("/conv_common/depth_is_left_out_where_it_can_be",
                     depth_is_left_out_where_it_can_be);
     g_test_add_func("/conv_common/other_problems_stay", other_problems_stay);
+    g_test_add_func("/conv_common/planes_are_rows_where_positions_are_innermost",
+                    planes_are_rows_where_positions_are_innermost);
     return g_test_run();
 }

@@ -1,8 +1,17 @@
 /* ConvSimt's ways to load memory: directly into local memory, several blocks ahead, four elements
  * at a time and one by one, with tiles and split-K parts that only some problems and NVIDIA's
  * targets have. PoCL copies synchronously, so results are tested, not the order of asynchronous
- * copies. */
+ * copies. In three dimensions also random shapes of all sorts of axes. */
+#include "solvers/problem/problem_key.h"
 #include "tests/support/kernels/conv_shapes.h"
+#include "tests/support/kernels/random_epilogue.h"
+#include "tests/support/test_effort.h"
+
+/* Random shapes of each direction and layout in three dimensions, each direction and layout on one of so many days. */
+#define DEEP_SHAPES 4
+#define DEEP_LONG   100
+#define DEEP_DAYS   3
+#define MACS_MOST   1e6
 
 static struct solution_runner *runner;
 static const struct context *context;
@@ -36,6 +45,32 @@ static const struct way {
      "256,64,16,8,8,4,4,0,2,1"},
 };
 
+/* In three dimensions, each on one of DEEP_DAYS days. */
+static const struct way deep_ways[] = {
+    {"depth_past_registers_three_ahead_in_parts",
+     "12-5-7-6-3x3x2-20-3-4-5-2-1x1x0-2x2x1-1x1x1-0-NCDHW-FP32-F", "32,64,8,4,8,4,1,1,3,2"},
+    {"depth_of_channels_last_behind_padding_of_dilated_filters",
+     "8-6-6-7-3x3x3-40-6-6-7-2-2x2x2-1x1x1-2x2x2-0-NDHWC-NDHWC-NDHWC-FP32-F",
+     "64,64,8,8,8,4,4,0,2,1"},
+    {"phases_of_three_strides", "10-7-8-9-3x3x2-12-3-4-3-2-1x1x0-2x2x3-1x1x1-0-NCDHW-FP32-B",
+     "32,64,8,4,16,1,1,1,2,1"},
+    {"phases_of_depth_with_channels_last_in_parts",
+     "16-9-7-5-2x3x2-72-4-4-5-1-1x1x0-2x2x1-2x1x1-0-NDHWC-NDHWC-NDHWC-FP32-B",
+     "32,64,8,4,8,4,4,0,2,4"},
+    {"sums_of_planes_spread_by_fours",
+     "24-3-5-8-1x1x1-36-3-10-16-2-0x0x0-1x2x2-1x1x1-0-NCDHW-FP32-B", "64,64,8,8,8,4,4,0,2,1"},
+    {"weights_of_depth_in_parts_with_channels_last",
+     "12-6-8-8-3x3x3-8-6-8-8-2-1x1x1-1x1x1-1x1x1-0-NDHWC-NDHWC-NDHWC-FP32-W",
+     "32,64,4,8,8,4,4,1,3,8"},
+    {"weights_of_rows_that_are_planes", "9-6-5-4-3x1x1-20-3-5-4-3-1x0x0-2x1x1-1x1x1-0-NCDHW-FP32-W",
+     "32,64,8,4,8,4,1,0,2,1"},
+    {"images_that_are_planes_of_groups",
+     "16-5-6-7-1x3x3-24-5-3-7-2-0x1x1-1x2x1-1x1x1-0-NDHWC-NDHWC-NDHWC-FP32-F_g2",
+     "32,64,8,4,8,4,4,0,2,1"},
+    {"depth_of_one_within_padding", "8-1-6-8-3x3x3-16-1-6-8-2-1x1x1-1x1x1-1x1x1-0-NCDHW-FP32-B",
+     "32,64,8,4,8,1,1,0,2,1"},
+};
+
 static void way_is_right(gconstpointer data)
 {
     const struct way *way = data;
@@ -44,14 +79,125 @@ static void way_is_right(gconstpointer data)
     g_assert_true(conv_trial_check_key(way->key, runner, solver, context, way->config));
 }
 
+/* ---- random shapes in three dimensions ---- */
+
+static const struct deep {
+    enum direction direction;
+    enum layout layout;
+} deep[] = {
+    {DIRECTION_F, LAYOUT_NCDHW}, {DIRECTION_B, LAYOUT_NDHWC}, {DIRECTION_W, LAYOUT_NCDHW},
+    {DIRECTION_F, LAYOUT_NDHWC}, {DIRECTION_B, LAYOUT_NCDHW}, {DIRECTION_W, LAYOUT_NDHWC},
+};
+
+static int between(GRand *random, int least, int most)
+{
+    return g_rand_int_range(random, least, most + 1);
+}
+
+/* Every second axis has a filter of one position, so that many shapes have planes that are images or rows. */
+static void draw_deep(const struct deep *row, GRand *random, struct problem *p)
+{
+    problem_init(p);
+    p->direction = row->direction;
+    p->spatial_dim = 3;
+    p->groups = between(random, 0, 3) == 0 ? 2 : 1;
+    p->n = between(random, 1, 3);
+    p->c = p->groups * between(random, 1, 20);
+    p->k = p->groups * between(random, 1, 20);
+    for (int a = AXIS_D; a < AXIS_COUNT; a++) {
+        bool is_one = between(random, 0, 1) == 0;
+        p->in[a] = between(random, 1, 9);
+        p->fil[a] = is_one ? 1 : between(random, 2, 4);
+        p->pad[a] = between(random, 0, is_one ? 1 : 2);
+        p->stride[a] = between(random, 0, 1) == 0 ? 1 : between(random, 1, 3);
+        p->dilation[a] = between(random, 1, 3);
+    }
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        p->layout[t] = row->layout;
+    problem_set_output(p);
+}
+
+static void check_deep(const struct problem *p, GRand *random)
+{
+    const struct solver *solver = solver_find("ConvSimt");
+    struct perf_config config;
+    struct conv_trial trial;
+
+    solver->default_config(p, context, &config);
+    conv_trial_init(&trial, p, TRIAL_PACKED, random);
+    if (!conv_trial_check(&trial, runner, solver, context, &config)) {
+        char key[PROBLEM_KEY_MAX];
+        g_test_message("%s", problem_key(p, key));
+    }
+    conv_trial_clear(&trial);
+}
+
+static void deep_shapes_are_right(gconstpointer data)
+{
+    const struct deep *row = data;
+    g_autoptr(GRand) random = g_rand_new_with_seed(test_seed() * 100 + (guint32)(row - deep));
+    int left = test_is_long() ? DEEP_LONG : DEEP_SHAPES;
+
+    while (left > 0) {
+        struct problem p;
+        draw_deep(row, random, &p);
+        if (!problem_validate(&p, NULL) || problem_macs(&p) > MACS_MOST)
+            continue;
+        g_assert_true(solver_applicable(solver_find("ConvSimt"), &p, context, NULL));
+        if (left == 1 && row->direction != DIRECTION_W)
+            g_assert_true(random_epilogue(random, EPILOGUE_DOES_ALL, &p));
+        check_deep(&p, random);
+        left--;
+    }
+}
+
+/* Offsets of elements are counted in 32 bits, so that a tensor of 2^31 elements is refused; one of a few less is not. */
+static void huge_tensors_are_refused(void)
+{
+    static const char *const keys[][2] = {
+        {"64-32-512-1024-3x3x3-64-32-512-1024-2-1x1x1-1x1x1-1x1x1-0-NCDHW-FP32-F",
+         "64-31-512-1024-3x3x3-64-31-512-1024-2-1x1x1-1x1x1-1x1x1-0-NCDHW-FP32-F"},
+        {"64-64-512-1024-1x1x1-8-64-512-1024-1-0x0x0-1x1x1-1x1x1-0-NDHWC-NDHWC-NDHWC-FP32-B",
+         "62-64-512-1024-1x1x1-8-64-512-1024-1-0x0x0-1x1x1-1x1x1-0-NDHWC-NDHWC-NDHWC-FP32-B"},
+    };
+
+    for (gsize i = 0; i < 2 * G_N_ELEMENTS(keys); i++) {
+        struct problem p;
+        bool is_refused = i % 2 == 0;
+        g_assert_true(problem_key_parse(keys[i / 2][i % 2], &p, NULL));
+        g_assert_true(solver_applicable(solver_find("ConvSimt"), &p, context, NULL) == !is_refused);
+    }
+}
+
+static void add_way(const struct way *way)
+{
+    g_autofree char *path = g_strdup_printf("/conv_simt/is_right_with/%s", way->name);
+
+    g_test_add_data_func(path, way, way_is_right);
+}
+
+static void add_deep_tests(void)
+{
+    for (gsize i = 0; i < G_N_ELEMENTS(deep_ways); i++)
+        if (test_is_turn((int)i, DEEP_DAYS))
+            add_way(&deep_ways[i]);
+    for (gsize i = 0; i < G_N_ELEMENTS(deep); i++) {
+        g_autofree char *path =
+            g_strdup_printf("/conv_simt/deep_shapes_are_right/%s_%c", layout_name(deep[i].layout),
+                            direction_letter(deep[i].direction));
+        if (test_is_turn((int)i, DEEP_DAYS))
+            g_test_add_data_func(path, &deep[i], deep_shapes_are_right);
+    }
+    g_test_add_func("/conv_simt/huge_tensors_are_refused", huge_tensors_are_refused);
+}
+
 static void add_tests(struct solution_runner *opened, const struct context *contexts)
 {
     runner = opened;
     context = &contexts[CONTEXT_NVIDIA];
-    for (gsize i = 0; i < G_N_ELEMENTS(ways); i++) {
-        g_autofree char *path = g_strdup_printf("/conv_simt/is_right_with/%s", ways[i].name);
-        g_test_add_data_func(path, &ways[i], way_is_right);
-    }
+    for (gsize i = 0; i < G_N_ELEMENTS(ways); i++)
+        add_way(&ways[i]);
+    add_deep_tests();
 }
 
 int main(int argc, char **argv)
