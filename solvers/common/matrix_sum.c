@@ -24,11 +24,24 @@ int matrix_least_splits(double terms)
     return splits;
 }
 
+/* Work-items that share the parts of an element. */
+static int shares_of(int splits)
+{
+    return splits >= SUM_SHARES ? SUM_SHARES : 1;
+}
+
+int matrix_sum_depth(int splits)
+{
+    int shares = shares_of(splits);
+
+    return (int)conv_divide_up(splits, shares) + shares - 1;
+}
+
 void matrix_add_sum(const struct problem *p, int64_t count, int splits, struct solution *solution)
 {
     enum tensor_role role = problem_output_role(p);
     struct launch *launch = solution_add_launch(solution, "conv_matrix_sum.cl", "conv_matrix_sum");
-    int shares = splits >= SUM_SHARES ? SUM_SHARES : 1;
+    int shares = shares_of(splits);
     const int64_t items[] = {conv_divide_up(count, SUMS_AN_ITEM) * shares, 1, 1};
 
     launch_option_text(launch, "LANE", conv_sum_type(p));

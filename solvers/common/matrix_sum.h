@@ -30,5 +30,7 @@ int matrix_least_splits(double terms);
  * MATRIX_SUM_MOST. Sets the solution's workspace to the bytes of the split-K parts. The launch also does the problem's
  * epilogue, for which the result must have channels innermost, with as many in each group. */
 void matrix_add_sum(const struct problem *p, int64_t count, int splits, struct solution *solution);
+/* The most additions that a part goes through in that launch. */
+int matrix_sum_depth(int splits);
 
 #endif

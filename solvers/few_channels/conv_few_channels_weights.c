@@ -244,6 +244,40 @@ static void add_arguments(const struct problem *p, const int32_t *values, struct
     launch_arg_int32(launch, conv_divide_up(p->k, block_of(values)));
 }
 
+/* ---- rounding ---- */
+
+/* The fewest positions of y along an axis that any filter position multiplies with an element of x. */
+static int64_t least_positions(const struct problem *p, int axis)
+{
+    int64_t least = p->out[axis];
+
+    for (int64_t f = 0; f < p->fil[axis]; f++) {
+        int64_t count = 0;
+        for (int64_t at = 0; at < p->out[axis]; at++) {
+            int64_t x = at * p->stride[axis] - p->pad[axis] + f * p->dilation[axis];
+            count += x >= 0 && x < p->in[axis];
+        }
+        least = MIN(least, count);
+    }
+    return least;
+}
+
+/* A work-item adds up its share of the positions in the rows of a part, SHARES work-items add up their sums, and
+ * another launch adds up the parts. */
+static struct solution_rounding rounding_of(const struct problem *p, const int32_t *values)
+{
+    int64_t step = step_of(p, values), fours = conv_divide_up(step, POSITIONS);
+    int64_t row = conv_divide_up(p->out[AXIS_W], step) * conv_divide_up(fours, values[SHARES]);
+    int64_t piece = few_channels_part_rows(p, values[PARTS]) * row * POSITIONS;
+    int64_t shares = values[SHARES] > 1 ? values[SHARES] : 0;
+
+    return (struct solution_rounding){
+        .depth =
+            (double)(piece + shares + matrix_sum_depth((int)few_channels_parts(p, values[PARTS]))),
+        .terms = (double)(p->n * least_positions(p, AXIS_H) * least_positions(p, AXIS_W)),
+    };
+}
+
 static bool few_channels_weights_solve(const struct problem *p, const struct context *context,
                                        const struct perf_config *config, struct solution *solution,
                                        GError **error)
@@ -269,6 +303,7 @@ static bool few_channels_weights_solve(const struct problem *p, const struct con
     add_arguments(p, values, launch);
     launch_set_line(launch, blocks * parts * items, items);
     matrix_add_sum(p, few_channels_weights(p), (int)parts, solution);
+    solution->rounding = rounding_of(p, values);
     conv_set_exact_work(p, solution);
     return true;
 }

@@ -68,16 +68,22 @@ struct launch {
 };
 
 /*
- * How the rounding errors of a solution that transforms tiles (Winograd, FFT) compare with those of a plain sum of
- * products; worker/verify/tolerance.h has the formula. All 0 for a solution that is such a sum, in any order.
+ * How the rounding errors of a solution compare with those of a plain sum of products, if it transforms tiles (Winograd,
+ * FFT) or adds up the sums of short pieces; worker/verify/tolerance.h has the formulas. All 0 for a plain sum, in any
+ * order.
  */
 struct solution_rounding {
     bool transforms; /* an element has the errors of its whole tile */
-    double terms;    /* products in the longest sum of transformed values */
+    /* Transforms: the products in the longest sum of transformed values. Pieces: the products in the shortest sum of an
+     * output. */
+    double terms;
     /* The root of the mean square that a tile's products have in an output, by that of the products of the plain
      * sum: how much larger the errors of the transformed sums are than those of a plain sum. */
     double growth;
     double roundings; /* of all transforms that an element's value goes through */
+    /* Pieces: the most additions that a product goes through, in its piece and in the sums of pieces above it. 0 for a
+     * solution that transforms or does not say. */
+    double depth;
 };
 
 struct solution {

@@ -73,9 +73,19 @@ static void set_for_selection(struct tolerance *tolerance, const struct problem 
         tolerance->per_value = 0;
 }
 
+/* A sum that is taken in pieces. */
+static double factor_of_pieces(double depth, double terms, double length)
+{
+    double additions = fmin(depth, length) + 2;
+
+    return fmin(additions, PLAIN_MOST * fmin(1, sqrt(additions / fmax(terms, 1))));
+}
+
 /* f of tolerance.h, for FP32. */
 static double factor_of(const struct solution_rounding *rounding, double length)
 {
+    if (rounding && rounding->depth > 0)
+        return factor_of_pieces(rounding->depth, rounding->terms, length);
     if (!rounding || !rounding->transforms)
         return fmin(length + 2, PLAIN_MOST);
     return rounding->growth * (fmin(rounding->terms + 2, PLAIN_MOST) +

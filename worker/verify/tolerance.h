@@ -9,10 +9,11 @@
  *   tolerance = f * u * m  +  v * |expected|  +  the output type's smallest step.
  *
  *   plain sums             f = min(L + 2, 16)
+ *   sums of pieces         f = min(depth + 2, 16 sqrt((depth + 2) / terms))
  *   selections             f = 0, and v = 0 where the output's type holds every element of x
  *   transformed tiles      f = growth * (min(terms + 2, 16) + 4 sqrt(roundings / terms)), m the largest of the tensor
  *
- * growth, terms and roundings are the solution's (solvers/framework/solution.h).
+ * growth, terms, roundings and depth are the solution's (solvers/framework/solution.h).
  *
  * Plain sums (Direct, GEMM, ImplicitGEMM):
  * - A sum of L rounded products is off by at most (L + 1) u m (Higham, Accuracy and Stability of Numerical
@@ -22,6 +23,18 @@
  *   16 is four times as much. Up to L of a million the tolerance 16 u m also stays below the typical product
  *   (0.4), so a missing product is found.
  * - FP64 doubles f, since the reference rounds in the same type.
+ *
+ * Sums of pieces (ConvFewChannelsWeights, which has hundreds of them): products are added up in pieces, and the pieces'
+ * sums on one level or several.
+ * - An addition is off by 0.41 u of the sum that it makes (root of the mean square), and a sum of i products is sqrt(i)
+ *   products large. So the squares of all errors add up to (0.41 u)^2 times the number of products in each sum that is
+ *   ever made: L^2 / 2 for a plain sum. A level of pieces that has l additions in each, of terms of t products, makes
+ *   sums of t, 2t, ... lt products, and L / (lt) of them: L l / 2 altogether. All levels have L depth / 2, if depth is
+ *   the number of additions that a product goes through; a product's own rounding is as large as two more of them. So the
+ *   error is sqrt((depth + 2) / L) times that of the plain sum, which 16 bounds.
+ * - m is proportional to an element's products, and the error to their root. An element at an edge has fewer products, so
+ *   terms is that of the element with the fewest.
+ * - depth + 2 bounds the error in any case (Higham, section 4.2).
  *
  * Selections (pointwise operators, which copy, transpose and convert; max pools; nearest resizes). Each result is an
  * element of x, so nothing is rounded before the epilogue and the output. Without an epilogue a result of the same type
