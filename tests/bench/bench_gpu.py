@@ -121,25 +121,28 @@ def tune(options, name, problems, deadline, share, tuned):
         return sorted(folder.glob("*.sjdb"))[0]
     lines = write_lines(options, name, problems)
     if not options.measure_only:
-        command = [options.skipjack, "tune", str(lines), "-o", str(folder), "--budget"]
+        # The folder may hold what was tuned for a smaller sample, which is another campaign.
+        command = [options.skipjack, "tune", str(lines), "-o", str(folder), "--replace", "--budget"]
         if left is None:
             status = run_within([*command, str(options.budget)], None)
         else:
             deadline.check(2 * LEAST_TUNING_SECONDS)
             half = max(LEAST_TUNING_SECONDS, int(left / 2))
-            limit = max(1, deadline.left() - STOP_SECONDS)
-            if half < options.budget:
-                print(f"bench_gpu: {name}: tuned for {half} s: its share of --time-limit is too small for --budget"
+            # Behind the budget each problem without a winner gets one config: the rest of the half is for that.
+            budget = min(options.budget, half * 3 // 4)
+            if budget < options.budget:
+                print(f"bench_gpu: {name}: tuned for {budget} s: its share of --time-limit is too small for --budget"
                       f" {options.budget}", file=sys.stderr)  # fmt: skip
-            status = run_within([*command, str(min(options.budget, half)), "--deadline", f"{half}s"], limit)
+            limit = max(1, deadline.left() - STOP_SECONDS)
+            status = run_within([*command, str(budget), "--deadline", f"{half}s"], limit)
         if status != 0:
-            print(f"bench_gpu: {name}: skipjack tune ended with status {status}", file=sys.stderr)
-        else:
-            gpu_sets.write_list(problems, folder / TUNED)
+            deadline.check(STOP_SECONDS)  # the time limit ended it
+            raise gpu_sets.Unknown(f"skipjack tune ended with status {status}, see above")
+        gpu_sets.write_list(problems, folder / TUNED)
     found = sorted(folder.glob("*.sjdb"))
     if not found:
         raise gpu_sets.Unknown(
-            f"{name}: no .sjdb in {folder}: "
+            f"no .sjdb in {folder}: "
             + ("tune it first, without --measure-only" if options.measure_only else "see above why it was not tuned")
         )
     return found[0]
@@ -312,7 +315,8 @@ def measure_set(bench, name, results, path):
     """Adds the rows of a set to the results, and writes them after each. Raises gpu_sets.Unknown or OutOfTime."""
     options = bench.options
     every = gpu_sets.problems_of(options, name)
-    results.listed[name] = collections.Counter(gpu_sets.direction_of(key) for _, key in every)
+    counts = collections.Counter(gpu_sets.direction_of(key) for _, key in every)
+    results.begin(name, {**dict.fromkeys(options.directions, 0), **counts}, {key for _, key in every})
     problems = gpu_sets.sample(every, options.sample)
     if all((name, key) in results.rows and not results.rows[name, key].get("failed") for _, key in problems):
         print(f"bench_gpu: {name}: measured before; --again measures it anew", file=sys.stderr)

@@ -272,6 +272,13 @@ class Results:
     def add(self, row):
         self.rows[row["set"], row["key"]] = row
 
+    def begin(self, name, counts, keys):
+        """Notes a set's problems: of each direction asked for, how many there are, and their keys. Rows of other problems
+        in these directions are of a list that has changed since, and are dropped."""
+        self.listed[name] = {**self.listed.get(name, {}), **counts}
+        self.rows = {place: row for place, row in self.rows.items()
+                     if place[0] != name or row["direction"] not in counts or place[1] in keys}  # fmt: skip
+
     def report(self):
         """All that the tables say, as JSON has it."""
         rows = list(self.rows.values())
@@ -314,7 +321,8 @@ def merge(paths):
         merged = merged or Results(results.facts)
         check_facts(path, results.facts, merged.facts)
         merged.rows.update(results.rows)
-        merged.listed.update(results.listed)
+        for name, counts in results.listed.items():
+            merged.listed[name] = {**merged.listed.get(name, {}), **counts}
     return merged
 
 

@@ -171,15 +171,22 @@ def test_results_come_back_as_they_were_written():
         assert list(pathlib.Path(folder).iterdir()) == [path]
 
 
+def test_rows_of_a_former_list_are_dropped():
+    rows = [row("a", 1.0, 2.0), row("b", 1.0, 2.0), dict(row("c", 1.0, 2.0), direction="W"), dict(row("d", 1.0, 2.0), set="other")]
+    results = gpu_report.Results(FACTS, rows, {"net": {"F": 2, "W": 1}})
+    results.begin("net", {"F": 5}, {"b", "e"})
+    assert [key for _, key in results.rows] == ["b", "c", "d"] and results.listed == {"net": {"F": 5, "W": 1}}
+
+
 def test_files_are_merged_and_the_later_one_counts():
     with tempfile.TemporaryDirectory() as folder:
         paths = [pathlib.Path(folder) / name for name in ("first", "second")]
         for path, rows, count in ((paths[0], [row("a", 1.0, 2.0), row("b", 1.0, 2.0)], 2),
                                   (paths[1], [row("b", 1.0, 8.0), row("c", 1.0, 2.0)], 3)):  # fmt: skip
-            gpu_report.write_results(path, gpu_report.Results(FACTS, rows, {"net": {"F": count}}))
+            gpu_report.write_results(path, gpu_report.Results(FACTS, rows, {"net": {"F": count, f"W{count}": 1}}))
         merged = gpu_report.merge(paths)
         assert [key for _, key in merged.rows] == ["a", "b", "c"] and merged.rows["net", "b"]["cudnn_ms"] == 8.0
-        assert merged.listed == {"net": {"F": 3}}
+        assert merged.listed == {"net": {"F": 3, "W2": 1, "W3": 1}}
         other = gpu_report.Results({**FACTS, "device": "another GPU"}, [row("d", 1.0, 2.0)])
         gpu_report.write_results(paths[1], other)
         assert "another GPU" in refused(gpu_report.merge, paths)
