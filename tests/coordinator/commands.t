@@ -179,8 +179,8 @@ close $empty_file;
 is $covered, 1, 'so are files without a problem';
 like $named, qr/no problem in .*empty\.txt/, 'with the reason';
 ($text) = run('solvers', '--table');
-my ($table) = $text =~ /\A\|.*\n\|(?:---\|)+\n((?:\|.*\n)+)\z/;
-is scalar(split /\n/, $table // q{}), scalar(@$solvers), 'solvers --table has a row a solver';
+my ($rows) = $text =~ /\A\|.*\n\|(?:---\|)+\n((?:\|.*\n)+)\z/;
+is scalar(split /\n/, $rows // q{}), scalar(@$solvers), 'solvers --table has a row a solver';
 
 for my $case (['"problms": "x.txt"', qr/'problms'/], ['"solvers": []', qr/--solvers needs names/],
     ['"problems": "x.txt", "batch": [1, 1]', qr/--batch names 1 twice/],

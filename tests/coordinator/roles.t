@@ -163,7 +163,7 @@ SKIP: {
     my ($campaign) = grep { $_->{id} == $id } @{decode_json($text)};
     is $campaign->{state}, 'done', 'the reader sees the campaign done' or diag $text;
     for (['status'], ['report', '--campaign', $id], ['problems'], ['campaign', 'show', $id],
-        ['export', '--campaign', $id, '-o', "$folder/export"])
+        ['export', '--campaign', $id, '--allow-drift', '-o', "$folder/export"])
     {
         ($status, $text) = run(@$_);
         is $status, 0, "the reader may: @$_" or diag $text;
