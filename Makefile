@@ -309,6 +309,11 @@ unsanitized := $(BUILD)/tests/kernels/test_conv_% $(BUILD)/tests/kernels/device/
 	$(addprefix %/test_,build_child eval_child workbench judge agent agent_row prior db_blobs golden_command report_rejected)
 sanitized_tests := $(patsubst $(BUILD)/%,$(sanitized_build)/%,$(BUILD)/tests/kernels/test_conv_kernels \
 	$(filter-out $(unsanitized),$(filter $(BUILD)/%,$(call tests_of,$(rooms)))))
+# Most of them look at the same cases in both builds: the short suite runs these with sanitizers alone. The others, known
+# by functions of tests/support/test_effort.h, look at more cases without.
+effort_counts := $(shell grep -lwE 'test_(effort|is_sanitized|is_case)' $(patsubst $(sanitized_build)/%,%.c,$(sanitized_tests)))
+sanitized_alone = $(if $(SKIPJACK_TEST_LONG),,$(filter-out $(effort_counts:%.c=$(BUILD)/%), \
+	$(sanitized_tests:$(sanitized_build)/%=$(BUILD)/%)))
 
 # ThreadSanitizer looks at what has threads: the agent's lanes, the monitor, the reader and the reference.
 thread_build := build/threads
@@ -368,14 +373,15 @@ endef
 # All that the tests run is built first, also by itself.
 test-programs:
 	$(DEPS) test
-	$(parallel) $(BUILD)/skipjack $(BUILD)/skipjack-faults $(year_programs) $(call programs_of,$(rooms) faults chaos) \
+	$(parallel) $(BUILD)/skipjack $(BUILD)/skipjack-faults $(year_programs) \
+		$(filter-out $(if $(TESTS),,$(sanitized_alone)),$(call programs_of,$(rooms) faults chaos)) \
 		$(family)/.made $(kin)/.made $(cluster).made $(machine_test)
 	$(if $(TESTS),,$(make_sanitized) sanitized-tests fuzzers)
 	$(if $(TESTS)$(if $(SKIPJACK_TEST_LONG),,short),,$(make_thread_tests) thread-tests)
 
 test: test-programs
-	$(call prove,$(or $(TESTS),$(kin)/* $(family)/* $(call tests_of,$(rooms) faults chaos fuzz deploy .) $(sanitized_tests) \
-		$(if $(SKIPJACK_TEST_LONG),$(thread_tests))))
+	$(call prove,$(or $(TESTS),$(kin)/* $(family)/* $(sanitized_tests) \
+		$(filter-out $(sanitized_alone),$(call tests_of,$(rooms) faults chaos fuzz deploy .)) $(if $(SKIPJACK_TEST_LONG),$(thread_tests))))
 
 test-long: export SKIPJACK_TEST_LONG := 1
 test-long: TEST_SECONDS := 3600
