@@ -51,17 +51,17 @@ static bool compute(struct node *node, struct host_array *const *inputs,
                fail(node, error, "the host cannot compute this view");
         outputs[0] = done ? host_array_through(inputs[0], &view) : NULL;
     } else {
-        host_function function = host_find(node->op->name);
+        const struct host_row *row = host_find(node->op->name);
         GError *inner = NULL;
-        struct host_call h = {&call.call, inputs, outputs, threads};
+        struct host_call h = {row, &call.call, inputs, outputs, threads};
         for (int i = 0; i < node->output_count; i++) {
             if (shape_is_known(&node->outputs[i]->shape)) {
                 outputs[i] = host_array_new(&node->outputs[i]->shape);
             }
         }
-        if (function == NULL) {
+        if (row == NULL) {
             fail(node, error, "the host does not compute this operator");
-        } else if (!function(&h, &inner)) {
+        } else if (!row->function(&h, &inner)) {
             fail(node, error, inner->message);
             g_error_free(inner);
         } else {

@@ -8,7 +8,19 @@
 #include "coordinator/network/host/host_array.h"
 #include "coordinator/network/op.h"
 
+struct host_call;
+/* Fills the outputs. NETWORK_ERROR_UNSUPPORTED says what it cannot do, without the node's name. */
+typedef bool (*host_function)(const struct host_call *call, GError **error);
+
+struct host_row {
+    const char *name;
+    host_function function;
+    const void *
+        detail; /* what the function reads of its row, of a type of its own; NULL for most functions */
+};
+
 struct host_call {
+    const struct host_row *row; /* the operator's: host_find() */
     const struct op_call *call;
     struct host_array *const *inputs; /* NULL: omitted */
     struct host_array *
@@ -16,12 +28,7 @@ struct host_call {
     int threads;
 };
 
-/* Fills the outputs. NETWORK_ERROR_UNSUPPORTED says what it cannot do, without the node's name. */
-typedef bool (*host_function)(const struct host_call *call, GError **error);
-
-/* The operator's function, NULL if it has none. */
-host_function host_find(const char *op_name);
-/* The names of the table, in its order; NULL behind the last. */
-const char *host_op_at(int index);
+/* The operator's row, NULL if it has none. */
+const struct host_row *host_find(const char *op_name);
 
 #endif
