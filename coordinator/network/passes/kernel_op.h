@@ -1,5 +1,5 @@
 /*
- * Operators that one problem does: what lower.c makes of ONNX's operators, what fuse.c fuses, and what the plan builder
+ * Operators that one problem does: what lowering makes of ONNX's operators, what fuse.c fuses, and what the plan builder
  * turns into steps. There is a row for each kind of problem. A node has KERNEL_INPUTS inputs by role (those that it does
  * not have are NULL), one output, and attributes that struct kernel holds decoded:
  *
