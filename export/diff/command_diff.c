@@ -14,7 +14,8 @@
     "gained and lost, winners changed, and what that does to the time, over all keys\n"            \
     "and over networks: each list of problems is one (a layer table names its own).\n"             \
     "Of two folders files of one name are compared, and those with equal bytes only\n"             \
-    "counted. Times that differ by no more than --noise count as equal."
+    "counted. Times that differ by no more than --noise count as equal, and so do those\n"         \
+    "of two .sjdb whose intervals meet, unless --noise is 0."
 #define DESCRIPTION                                                                                \
     "Exit status: 0 when both say the same; 1 when they differ or cannot be read; 2 for\n"         \
     "wrong usage. Lines that cannot be read are named and not compared; check says more.\n\n"      \

@@ -10,10 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The winner's time in a file, with its interval: all 0 if the file has no winner, the interval also if it was not
+ * measured a second time. */
+struct won {
+    double ms, low_ms, high_ms;
+};
+
+/* A problem's winners in the two files. */
 struct timed {
-    /* milliseconds of the winner in each of the two files; 0 if the file has no winner for the
-     * problem */
-    double ms[2];
+    struct won won[2];
 };
 
 struct diff {
@@ -43,15 +48,25 @@ static bool within_noise(double a, double b, double noise)
     return fmax(a, b) <= fmin(a, b) * (1 + noise);
 }
 
-static void add_times(struct diff_times *times, const double ms[2], int64_t multiplicity,
+/* Returns true if two times are equal as far as was measured: by the noise, or because their intervals meet. Without
+ * noise every difference counts. */
+static bool as_fast(const struct won *a, const struct won *b, double noise)
+{
+    bool meet = noise > 0 && a->low_ms > 0 && b->low_ms > 0 && a->low_ms <= b->high_ms &&
+                b->low_ms <= a->high_ms;
+    return meet || within_noise(a->ms, b->ms, noise);
+}
+
+static void add_times(struct diff_times *times, const struct won won[2], int64_t multiplicity,
                       double noise)
 {
+    const double ms[2] = {won[0].ms, won[1].ms};
     times->problems++;
     if (ms[0] > 0 && ms[1] > 0) {
         times->both++;
         times->first_ms += ms[0] * (double)multiplicity;
         times->second_ms += ms[1] * (double)multiplicity;
-        bool differs = !within_noise(ms[0], ms[1], noise);
+        bool differs = !as_fast(&won[0], &won[1], noise);
         times->faster += differs && ms[1] < ms[0];
         times->slower += differs && ms[1] > ms[0];
     } else {
@@ -65,10 +80,10 @@ struct mean {
     double sum, weight;
 };
 
-static void mean_add(struct mean *mean, const double ms[2], int64_t multiplicity)
+static void mean_add(struct mean *mean, const struct won won[2], int64_t multiplicity)
 {
-    if (ms[0] > 0 && ms[1] > 0) {
-        mean->sum += log(ms[1] / ms[0]) * (double)multiplicity;
+    if (won[0].ms > 0 && won[1].ms > 0) {
+        mean->sum += log(won[1].ms / won[0].ms) * (double)multiplicity;
         mean->weight += (double)multiplicity;
     }
 }
@@ -136,9 +151,35 @@ static guint drop_repeated(GPtrArray *choices, guint first)
     return kept;
 }
 
-/* Returns true if solvers, workspaces and algorithms are equal and the times differ by no more than
- * the noise. */
-static bool same_entries(const GArray *choices, double noise)
+static struct won won_by(const struct find_choice *choice)
+{
+    return choice == NULL ? (struct won){0}
+                          : (struct won){choice->part.time_ms, choice->low_ms, choice->high_ms};
+}
+
+/* How close entries must be to count as equal. */
+struct closeness {
+    double noise;
+    bool
+        intervals; /* their intervals are compared, too: both files can hold them, and no noise is allowed */
+};
+
+static bool equal_entries(const struct find_choice *a, const struct find_choice *b,
+                          const struct closeness *closeness)
+{
+    const struct won one = won_by(a), other = won_by(b);
+    if (closeness->intervals) {
+        return compare_choices(a, b) == 0 && one.low_ms == other.low_ms &&
+               one.high_ms == other.high_ms;
+    }
+    return span_equal(a->part.solver, b->part.solver) &&
+           a->part.workspace_bytes == b->part.workspace_bytes &&
+           span_equal(a->part.algorithm, b->part.algorithm) &&
+           as_fast(&one, &other, closeness->noise);
+}
+
+/* Returns true if both files have the same solvers, workspaces and algorithms, and times that are close enough. */
+static bool same_entries(const GArray *choices, const struct closeness *closeness)
 {
     g_autoptr(GPtrArray) order = g_ptr_array_new();
     for (guint i = 0; i < choices->len; i++) {
@@ -151,12 +192,7 @@ static bool same_entries(const GArray *choices, double noise)
     }
     for (guint i = 0; i < half; i++) {
         const struct find_choice *first = order->pdata[i], *second = order->pdata[half + i];
-        bool equal = compare_choices(first, second) == 0 ||
-                     (span_equal(first->part.solver, second->part.solver) &&
-                      first->part.workspace_bytes == second->part.workspace_bytes &&
-                      span_equal(first->part.algorithm, second->part.algorithm) &&
-                      within_noise(first->part.time_ms, second->part.time_ms, noise));
-        if (first->input == second->input || !equal) {
+        if (first->input == second->input || !equal_entries(first, second, closeness)) {
             return false;
         }
     }
@@ -165,10 +201,16 @@ static bool same_entries(const GArray *choices, double noise)
 
 static char *winner_text(const struct find_choice *winner)
 {
-    return winner == NULL ? g_strdup("")
-                          : g_strdup_printf("%.*s %.*s ms", (int)winner->part.solver.length,
-                                            winner->part.solver.at, (int)winner->part.time.length,
-                                            winner->part.time.at);
+    GString *text = g_string_new(NULL);
+    if (winner != NULL) {
+        g_string_append_printf(text, "%.*s %.*s ms", (int)winner->part.solver.length,
+                               winner->part.solver.at, (int)winner->part.time.length,
+                               winner->part.time.at);
+    }
+    if (winner != NULL && winner->low_ms > 0) {
+        g_string_append_printf(text, " (%g to %g)", winner->low_ms, winner->high_ms);
+    }
+    return g_string_free(text, FALSE);
 }
 
 static bool same_winner(const struct find_choice *a, const struct find_choice *b)
@@ -180,22 +222,25 @@ static void place_key(struct diff *diff, const char *key, const GArray *choices,
                       const struct find_choice *const winners[2])
 {
     bool has[2] = {false, false};
+    const struct diff_report *report = diff->report;
+    const struct closeness exact = {.intervals = report->kinds[0] == FILE_SJDB &&
+                                                 report->kinds[1] == FILE_SJDB};
+    const struct closeness near = {.noise = report->noise,
+                                   .intervals = exact.intervals && report->noise == 0};
     for (guint i = 0; i < choices->len; i++) {
         has[g_array_index(choices, struct find_choice, i).input] = true;
     }
     enum diff_what what = DIFF_CHANGED;
     if (has[0] != has[1]) {
         what = has[0] ? DIFF_LOST : DIFF_GAINED;
-    } else if (same_entries(choices, 0)) {
+    } else if (same_entries(choices, &exact)) {
         return;
     } else if (winners[0] != NULL && winners[1] != NULL && !same_winner(winners[0], winners[1])) {
-        bool noise =
-            diff->report->noise > 0 &&
-            within_noise(winners[0]->part.time_ms, winners[1]->part.time_ms, diff->report->noise);
-        what = noise ? DIFF_NOISE : DIFF_WINNER;
+        const struct won one = won_by(winners[0]), other = won_by(winners[1]);
+        what = report->noise > 0 && as_fast(&one, &other, report->noise) ? DIFF_NOISE : DIFF_WINNER;
     } else if (!same_winner(winners[0], winners[1])) {
         what = DIFF_WINNER;
-    } else if (same_entries(choices, diff->report->noise)) {
+    } else if (same_entries(choices, &near)) {
         what = DIFF_NOISE;
     }
     g_autofree char *first = winner_text(winners[0]);
@@ -211,15 +256,14 @@ static void compare_finds(struct diff *diff)
     diff->report->timed = true;
     while (merge_finds_next(&diff->merge, &span, &choices)) {
         const struct find_choice *const winners[2] = {winner(choices, 0), winner(choices, 1)};
-        const double ms[2] = {winners[0] != NULL ? winners[0]->part.time_ms : 0,
-                              winners[1] != NULL ? winners[1]->part.time_ms : 0};
+        const struct won won[2] = {won_by(winners[0]), won_by(winners[1])};
         g_autofree char *key = g_strndup(span.at, span.length);
         struct timed *timed = g_hash_table_lookup(diff->timed, key);
         if (timed != NULL) {
-            memcpy(timed->ms, ms, sizeof ms);
+            memcpy(timed->won, won, sizeof won);
         }
-        add_times(&diff->report->times, ms, 1, diff->report->noise);
-        mean_add(&mean, ms, 1);
+        add_times(&diff->report->times, won, 1, diff->report->noise);
+        mean_add(&mean, won, 1);
         place_key(diff, key, choices, winners);
     }
     diff->report->times.ratio = mean_ratio(&mean);
@@ -329,11 +373,11 @@ static void sum_network(struct diff *diff, const struct usage_summary *uses, con
         if (strcmp(use->network, name) == 0) {
             problem_key(&use->problem, key);
             const struct timed *timed = g_hash_table_lookup(diff->timed, key);
-            add_times(&times, timed->ms, use->multiplicity, diff->report->noise);
-            add_times(&diff->report->all_networks, timed->ms, use->multiplicity,
+            add_times(&times, timed->won, use->multiplicity, diff->report->noise);
+            add_times(&diff->report->all_networks, timed->won, use->multiplicity,
                       diff->report->noise);
-            mean_add(&mean, timed->ms, use->multiplicity);
-            mean_add(all, timed->ms, use->multiplicity);
+            mean_add(&mean, timed->won, use->multiplicity);
+            mean_add(all, timed->won, use->multiplicity);
         }
     }
     times.ratio = mean_ratio(&mean);

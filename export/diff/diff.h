@@ -18,8 +18,8 @@ enum diff_what {
     /* the winner stays, but other entries of the key differ; or a solver's params, or a kernel's
      * code object */
     DIFF_CHANGED,
-    /* times, or the winner, differ by no more than the noise; only counted, and the files still
-     * count as equal */
+    /* times, or the winner, differ by no more than the noise, or the intervals of the two times meet; only
+     * counted, and the files still count as equal */
     DIFF_NOISE,
     DIFF_COUNT,
 };
@@ -29,7 +29,7 @@ struct diff_place {
     /* solver: of a perf-db the solver, of a kernel-db the kernel's arguments; "" for a find-db's
      * key, and for a perf-db's row that one file lacks */
     const char *key, *solver;
-    /* each file's winner ("ConvX 0.12 ms"), params or hash; "" if the file has none. For a
+    /* each file's winner ("ConvX 0.12 ms (0.119 to 0.123)", without interval if it has none), params or hash; "" if the file has none. For a
      * perf-db's row that one file lacks, both are "". */
     const char *first, *second;
 };
@@ -57,7 +57,8 @@ struct diff_report {
     int64_t counts[DIFF_COUNT];
     GArray *places; /* struct diff_place, sorted by key */
     bool timed;     /* true if the files hold find-db entries: only these have times */
-    /* times that differ by at most this part of the smaller one are equal: a fraction, as 0.02 */
+    /* times that differ by at most this part of the smaller one are equal: a fraction, as 0.02. Unless it is 0,
+     * times whose intervals meet are equal, too, and an interval alone is no difference. */
     double noise;
     struct diff_times times; /* over all keys of the two files */
     GArray *networks;        /* struct diff_times, in the order of the lists; empty without lists */

@@ -23,7 +23,7 @@ struct solver_tally {
 struct stats {
     const skipjackdb *db;
     GHashTable *solvers; /* name (pointer into the file) -> struct solver_tally */
-    json_int_t entries, perf_entries, solutions;
+    json_int_t entries, intervals, perf_entries, solutions;
     /* number of problems by direction and by the type of x */
     json_int_t coverage[DIRECTION_COUNT][DATA_TYPE_COUNT];
 };
@@ -55,6 +55,7 @@ static int count_problem(struct stats *stats, uint64_t number, struct skipjackdb
     stats->entries += (json_int_t)count;
     for (size_t i = 0; i < MIN(count, SJDB_LIST_MAX); i++) {
         tally_of(stats, entries[i].solver)->entries++;
+        stats->intervals += entries[i].low_ms > 0;
     }
     if (skipjackdb_best(stats->db, number, NULL, &best, sizeof best) == SKIPJACKDB_OK) {
         tally_of(stats, best.solver)->wins++;
@@ -174,14 +175,14 @@ static json_t *stats_of(const skipjackdb *db, int *code)
     }
     if (*code == SKIPJACKDB_OK) {
         json_t *sections = list_sections(db, &bytes);
-        made = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "problems",
+        made = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "problems",
                          (json_int_t)skipjackdb_problem_count(db), "entries", stats.entries,
-                         "perf_rows", (json_int_t)skipjackdb_perf_count(db), "perf_entries",
-                         stats.perf_entries, "solved_problems",
-                         (json_int_t)skipjackdb_solved_count(db), "solutions", stats.solutions,
-                         "kernels", (json_int_t)skipjackdb_kernel_count(db), "bytes", bytes,
-                         "sections", sections, "solvers", list_solvers(&stats), "coverage",
-                         list_coverage(&stats));
+                         "intervals", stats.intervals, "perf_rows",
+                         (json_int_t)skipjackdb_perf_count(db), "perf_entries", stats.perf_entries,
+                         "solved_problems", (json_int_t)skipjackdb_solved_count(db), "solutions",
+                         stats.solutions, "kernels", (json_int_t)skipjackdb_kernel_count(db),
+                         "bytes", bytes, "sections", sections, "solvers", list_solvers(&stats),
+                         "coverage", list_coverage(&stats));
         json_t *meta = json_loads(skipjackdb_meta(db), 0, NULL);
         json_object_set_new(made, "meta", meta != NULL ? meta : json_null());
     }
@@ -204,11 +205,12 @@ static void print_stats_text(const json_t *stats)
     size_t i;
     const json_t *row;
     printf(
-        "%lld problems, %lld entries; %lld perf rows, %lld params; %lld solutions of %lld problems; "
-        "%lld kernels\n",
-        number_of(stats, "problems"), number_of(stats, "entries"), number_of(stats, "perf_rows"),
-        number_of(stats, "perf_entries"), number_of(stats, "solutions"),
-        number_of(stats, "solved_problems"), number_of(stats, "kernels"));
+        "%lld problems, %lld entries, %lld of them measured a second time; %lld perf rows, %lld params; "
+        "%lld solutions of %lld problems; %lld kernels\n",
+        number_of(stats, "problems"), number_of(stats, "entries"), number_of(stats, "intervals"),
+        number_of(stats, "perf_rows"), number_of(stats, "perf_entries"),
+        number_of(stats, "solutions"), number_of(stats, "solved_problems"),
+        number_of(stats, "kernels"));
     printf("\n%-24s %12s %6s %12s\n", "section", "items", "bits", "bytes");
     json_array_foreach (json_object_get(stats, "sections"), i, row) {
         printf("%-24s %12lld %6lld %12lld\n", text_of(row, "name"), number_of(row, "items"),
@@ -380,13 +382,15 @@ static json_t *entry_object(const skipjackdb *db, const struct skipjackdb_proble
         return NULL;
     }
     skipjackdb_params(db, problem, entry->solver, &params);
-    return json_pack(
+    json_t *object = json_pack(
         "{s:s, s:s, s:f, s:I, s:s?, s:i, s:o, s:o, s:b, s:o}", "solver", entry->solver, "algorithm",
         entry->algorithm, "time_ms", entry->time_ms, "workspace_bytes",
         (json_int_t)entry->workspace_bytes, "params", params, "revision", (int)entry->revision,
         "dynamic", known ? json_boolean(entry->flags & SKIPJACKDB_DYNAMIC) : json_null(), "tunable",
         known ? json_boolean(entry->flags & SKIPJACKDB_TUNABLE) : json_null(), "best", (int)best,
         "launches", launches);
+    lookup_interval_add(object, entry->low_ms, entry->high_ms);
+    return object;
 }
 
 /* Adds the problem's entries that are within --workspace and --dynamic to the list. */
@@ -435,6 +439,7 @@ static void print_table(const json_t *list)
                json_real_value(json_object_get(row, "time_ms")),
                json_integer_value(json_object_get(row, "workspace_bytes")),
                params != NULL ? params : "");
+        lookup_interval_print(row, "    measured a second time: ");
         lookup_launches_print(json_object_get(row, "launches"));
     }
 }

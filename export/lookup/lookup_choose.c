@@ -254,6 +254,7 @@ static json_t *answer_object(const struct shelf *shelf, const struct skipjackdb_
         (int)choice->revision, "dynamic",
         known ? json_boolean(choice->flags & SKIPJACKDB_DYNAMIC) : json_null(), "launches",
         launches);
+    lookup_interval_add(object, choice->low_ms, choice->high_ms);
     add_source(shelf, choice, object);
     return object;
 }
@@ -286,6 +287,7 @@ static void print_answer(const json_t *answer, const char *key)
     print_source(answer, key);
     if (time_ms > 0) {
         printf("  time        %g ms, %s\n", time_ms, text_of(answer, "time"));
+        lookup_interval_print(answer, "  interval    ");
     }
     if (json_is_integer(workspace)) {
         printf("  workspace   %lld bytes%s\n", json_integer_value(workspace),

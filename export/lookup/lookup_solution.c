@@ -1,6 +1,7 @@
 #include "export/lookup/lookup_solution.h"
 
 #include <glib.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -148,5 +149,21 @@ void lookup_launches_print(const json_t *launches)
             print_arg(arg);
         }
         printf(")\n");
+    }
+}
+
+void lookup_interval_add(json_t *answer, double low_ms, double high_ms)
+{
+    bool known = low_ms > 0;
+    json_object_set_new(answer, "low_ms", known ? json_real(low_ms) : json_null());
+    json_object_set_new(answer, "high_ms", known ? json_real(high_ms) : json_null());
+}
+
+void lookup_interval_print(const json_t *answer, const char *label)
+{
+    const json_t *low = json_object_get(answer, "low_ms");
+    if (json_is_real(low)) {
+        printf("%s%g to %g ms\n", label, json_real_value(low),
+               json_real_value(json_object_get(answer, "high_ms")));
     }
 }

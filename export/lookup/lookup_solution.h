@@ -1,5 +1,6 @@
 /*
- * The launches by which a solver in a .sjdb computes a problem, as JSON and as text.
+ * Parts of what lookup says of a solver in a .sjdb, as JSON and as text: the launches by which it computes a problem, and
+ * the interval of its time.
  */
 #ifndef EXPORT_LOOKUP_LOOKUP_SOLUTION_H
 #define EXPORT_LOOKUP_LOOKUP_SOLUTION_H
@@ -17,5 +18,10 @@ json_t *lookup_launches(const skipjackdb *db, const struct skipjackdb_problem *p
                         const struct skipjackdb_problem *held, const char *solver, int *code);
 /* Prints one line for each launch; prints nothing for JSON's null. */
 void lookup_launches_print(const json_t *launches);
+
+/* Adds the members low_ms and high_ms to an answer: the interval of its time (struct skipjackdb_entry); null for none. */
+void lookup_interval_add(json_t *answer, double low_ms, double high_ms);
+/* Prints a line with the interval of an answer behind `label`; prints nothing if it has none. */
+void lookup_interval_print(const json_t *answer, const char *label);
 
 #endif

@@ -1,4 +1,5 @@
 #include "export/merge/merge_find.h"
+#include "export/merge/merge_sjdb.h"
 
 #include "solvers/problem/problem_key.h"
 
@@ -228,6 +229,7 @@ static void take_entries(struct merge *merge, const struct source_row *from, gui
                            count, (int)choice.part.solver.length, choice.part.solver.at, wrong);
             merge->finds->whole = false;
         } else {
+            merge_interval_of(merge, from->input, find_row_key(from->row), &choice);
             g_array_append_val(choices, choice);
         }
     }

@@ -20,6 +20,8 @@ struct find_choice {
     guint input;
     int64_t number;
     guint rank; /* number of the entry's line in the order of inputs and lines */
+    /* the interval of its time, which .sjdb files alone have (struct skipjackdb_entry); both 0 for none */
+    double low_ms, high_ms;
 };
 
 /* Sets *key to the next key with a valid entry and *choices to all its valid entries (struct find_choice), valid until

@@ -6,6 +6,7 @@
 
 static const char *const loss_names[LOSS_COUNT] = {
     [LOSS_FIND] = "keys of find-dbs",
+    [LOSS_INTERVALS] = "intervals of times",
     [LOSS_PERF] = "rows of perf-dbs",
     [LOSS_KERNELS] = "kernels",
     [LOSS_SOLUTIONS] = "solutions",

@@ -17,6 +17,7 @@
 /* Parts of the inputs that the output's format cannot express. */
 enum merge_loss {
     LOSS_FIND,
+    LOSS_INTERVALS,
     LOSS_PERF,
     LOSS_KERNELS,
     LOSS_SOLUTIONS,

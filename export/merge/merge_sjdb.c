@@ -23,6 +23,7 @@
 struct solved_input {
     guint input;
     const skipjackdb *db;
+    int64_t intervals; /* how many of its entries have an interval */
     /* the merge's kernels by their number in this file; NULL until first needed */
     const struct kernel_item **kernels;
 };
@@ -65,9 +66,36 @@ static int64_t solutions_count(const struct merge *merge)
 const struct merge_part merge_solution_part = {LOSS_SOLUTIONS, solutions_init, solutions_clear,
                                                solutions_count};
 
+static int64_t count_intervals(const skipjackdb *db)
+{
+    struct skipjackdb_section section = {.size = sizeof section};
+    int64_t count = 0;
+    for (size_t i = 0; skipjackdb_section_at(db, i, &section) == SKIPJACKDB_OK; i++) {
+        count += section.kind == SJDB_INTERVAL_ENTRIES ? (int64_t)section.items : 0;
+    }
+    return count;
+}
+
+static int64_t intervals_count(const struct merge *merge)
+{
+    const GArray *inputs = merge->solutions->inputs;
+    int64_t count = 0;
+    for (guint i = 0; i < inputs->len; i++) {
+        count += g_array_index(inputs, struct solved_input, i).intervals;
+    }
+    return count;
+}
+
+static void nothing(struct merge *merge)
+{
+    (void)merge; /* the intervals are found through merge_solution_part */
+}
+
+const struct merge_part merge_interval_part = {LOSS_INTERVALS, nothing, nothing, intervals_count};
+
 static int add_solutions(struct merge *merge, guint input, const skipjackdb *db)
 {
-    const struct solved_input added = {input, db, NULL};
+    const struct solved_input added = {input, db, count_intervals(db), NULL};
     int code = SKIPJACKDB_OK;
     uint64_t problems = skipjackdb_solved_count(db);
     g_array_append_val(merge->solutions->inputs, added);
@@ -82,6 +110,55 @@ static int add_solutions(struct merge *merge, guint input, const skipjackdb *db)
     return code;
 }
 
+static struct solved_input *input_of(const struct merge *merge, guint input)
+{
+    GArray *inputs = merge->solutions->inputs;
+    for (guint i = 0; i < inputs->len; i++) {
+        if (g_array_index(inputs, struct solved_input, i).input == input) {
+            return &g_array_index(inputs, struct solved_input, i);
+        }
+    }
+    return NULL;
+}
+
+static bool is_text(struct span span, const char *text)
+{
+    return span.length == strlen(text) &&
+           (span.length == 0 || memcmp(span.at, text, span.length) == 0);
+}
+
+static bool is_entry(const struct skipjackdb_entry *entry, const struct find_part *part)
+{
+    return is_text(part->solver, entry->solver) && is_text(part->algorithm, entry->algorithm) &&
+           entry->time_ms == part->time_ms && entry->workspace_bytes == part->workspace_bytes;
+}
+
+void merge_interval_of(const struct merge *merge, guint input, struct span key,
+                       struct find_choice *choice)
+{
+    const struct solved_input *from = input_of(merge, input);
+    struct skipjackdb_entry entries[SJDB_LIST_MAX];
+    uint64_t number = 0;
+    size_t count = 0;
+    choice->low_ms = choice->high_ms = 0;
+    if (from == NULL || from->intervals == 0) {
+        return;
+    }
+    g_autofree char *text = g_strndup(key.at, key.length);
+    if (skipjackdb_find_key(from->db, text, &number) != SKIPJACKDB_OK ||
+        skipjackdb_entries(from->db, number, entries, sizeof *entries, SJDB_LIST_MAX, &count) !=
+            SKIPJACKDB_OK) {
+        return;
+    }
+    for (size_t i = 0; i < MIN(count, SJDB_LIST_MAX); i++) {
+        if (is_entry(&entries[i], &choice->part)) {
+            choice->low_ms = entries[i].low_ms;
+            choice->high_ms = entries[i].high_ms;
+            return;
+        }
+    }
+}
+
 static const char *common_meta(const struct merge *merge)
 {
     const GArray *inputs = merge->solutions->inputs;
@@ -93,17 +170,6 @@ static const char *common_meta(const struct merge *merge)
         meta = at;
     }
     return one && meta != NULL && meta[0] != '\0' ? meta : NULL;
-}
-
-static struct solved_input *input_of(const struct merge *merge, guint input)
-{
-    GArray *inputs = merge->solutions->inputs;
-    for (guint i = 0; i < inputs->len; i++) {
-        if (g_array_index(inputs, struct solved_input, i).input == input) {
-            return &g_array_index(inputs, struct solved_input, i);
-        }
-    }
-    return NULL;
 }
 
 /* ---- adding one solution ---- */
@@ -626,6 +692,8 @@ static bool write_find(void *data, const struct merged_find *merged, GError **er
             .library = text_of(writing, part->library),
             .time_ms = part->time_ms,
             .workspace_bytes = part->workspace_bytes,
+            .low_ms = merged->choices[i]->low_ms,
+            .high_ms = merged->choices[i]->high_ms,
         };
         g_array_append_val(writing->entries, entry);
         report->losses[LOSS_CACHE_KEY_ALONE] += part->cache_key.length > 0;
@@ -770,5 +838,6 @@ static bool sjdb_write(struct merge *merge, const char *path, GError **error)
 }
 
 const struct merge_format merge_sjdb_format = {
-    FILE_SJDB, 1 << LOSS_FIND | 1 << LOSS_PERF | 1 << LOSS_KERNELS | 1 << LOSS_SOLUTIONS, sjdb_read,
-    sjdb_write};
+    FILE_SJDB,
+    1 << LOSS_FIND | 1 << LOSS_INTERVALS | 1 << LOSS_PERF | 1 << LOSS_KERNELS | 1 << LOSS_SOLUTIONS,
+    sjdb_read, sjdb_write};

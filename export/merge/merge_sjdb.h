@@ -7,9 +7,14 @@
 #ifndef EXPORT_MERGE_MERGE_SJDB_H
 #define EXPORT_MERGE_MERGE_SJDB_H
 
-#include "export/merge/merge_state.h"
+#include "export/merge/merge_find.h"
 
-extern const struct merge_part merge_solution_part;
+extern const struct merge_part merge_solution_part, merge_interval_part;
 extern const struct merge_format merge_sjdb_format;
+
+/* Sets the interval of an entry that was read from this input for this key: 0 and 0 if the input is no .sjdb, or
+ * has none for it. */
+void merge_interval_of(const struct merge *merge, guint input, struct span key,
+                       struct find_choice *choice);
 
 #endif

@@ -64,6 +64,8 @@ static void add_entry(struct compact *compact, const struct problem *problem,
         .algorithm = g_intern_string(algorithm),
         .time_ms = entry->time_ms,
         .workspace_bytes = entry->workspace_bytes,
+        .low_ms = entry->low_ms,
+        .high_ms = entry->high_ms,
     };
     g_array_append_val(compact->entries, found);
 }
@@ -327,6 +329,7 @@ static bool same_entry(const struct skipjackdb_entry *read, const struct planned
     solver_algorithm(meant->solver, direction, algorithm);
     return strcmp(read->solver, meant->solver->name) == 0 &&
            strcmp(read->algorithm, algorithm) == 0 && read->time_ms == meant->time_ms &&
+           read->low_ms == meant->low_ms && read->high_ms == meant->high_ms &&
            read->workspace_bytes == meant->workspace_bytes &&
            read->revision == (uint32_t)meant->solver->revision;
 }

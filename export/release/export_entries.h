@@ -15,6 +15,7 @@ struct planned_entry {
     const struct solver *solver;
     char time_text[FIND_TIME_MAX];
     double time_ms;
+    double low_ms, high_ms; /* the interval of the time, of a second measurement; both 0 for none */
     uint64_t workspace_bytes;
     const char *params; /* the config's text; "" for a solver without configs */
     bool is_taken;

@@ -78,8 +78,7 @@ bool export_spool_add(struct export_spool *spool, const struct gate *gate,
                    candidate->time_text, candidate->time_ms, (int64_t)result->kept.workspace_bytes,
                    shares ? blob : NULL, shares ? bytes : (size_t)0, result->kept.config_text,
                    item->weight, (int64_t)item->files, (int64_t)unnamed,
-                   (int64_t)!result->kept.wins, result->kept.outcome.low_ms,
-                   result->kept.outcome.high_ms)) {
+                   (int64_t)!result->kept.wins, candidate->low_ms, candidate->high_ms)) {
         return false;
     }
     *id = sqlite3_last_insert_rowid(spool->db);
@@ -293,7 +292,7 @@ char *export_spool_sum(struct export_spool *spool, GError **error)
     bool summed =
         sum_rows(spool,
                  "SELECT line || ' ' || solver || ' ' || time_text || ' ' || workspace || ' '"
-                 " || coalesce(params, '')"
+                 " || coalesce(params, '') || coalesce(' ' || low_ms || ' ' || high_ms, '')"
                  " FROM candidates ORDER BY line, place, time_ms, solver, files, params",
                  sum, error) &&
         sum_rows(spool,
@@ -364,8 +363,8 @@ ExportLines *export_lines_open(struct export_spool *spool, int files, int top, G
     lines->line.entries = g_array_new(FALSE, TRUE, sizeof(struct planned_entry));
     lines->params = g_string_chunk_new(1024);
     lines->query = sqlite_statement(spool->db,
-                                    "SELECT line, solver, time_text, time_ms, workspace, params"
-                                    " FROM candidates WHERE files & ?"
+                                    "SELECT line, solver, time_text, time_ms, workspace, params,"
+                                    " low_ms, high_ms FROM candidates WHERE files & ?"
                                     " ORDER BY line, place, time_ms, solver",
                                     error);
     if (lines->query == NULL) {
@@ -388,11 +387,15 @@ void export_lines_close(ExportLines *lines)
 }
 
 /* No entry is faster than the winner of the second measurement, as far as that could tell: a tie states the winner's
- * time. Readers choose by time, and so choose the winner. */
+ * time, and the winner's interval if it was measured a second time itself. Readers choose by time, and so choose the
+ * winner. */
 static void state_tie(struct planned_entry *entry, const struct planned_entry *winner)
 {
+    bool second = entry->low_ms > 0;
     entry->time_ms = winner->time_ms;
     g_strlcpy(entry->time_text, winner->time_text, sizeof entry->time_text);
+    entry->low_ms = second ? winner->low_ms : 0;
+    entry->high_ms = second ? winner->high_ms : 0;
 }
 
 static void add_entry(ExportLines *lines)
@@ -404,6 +407,8 @@ static void add_entry(ExportLines *lines)
         .time_ms = sqlite3_column_double(query, 3),
         .workspace_bytes = (uint64_t)sqlite3_column_int64(query, 4),
         .params = g_string_chunk_insert(lines->params, sqlite_text_at(query, 5)),
+        .low_ms = sqlite3_column_double(query, 6), /* 0 for NULL */
+        .high_ms = sqlite3_column_double(query, 7),
     };
     g_strlcpy(entry.time_text, sqlite_text_at(query, 2), sizeof entry.time_text);
     const struct planned_entry *first =

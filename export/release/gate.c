@@ -304,6 +304,14 @@ static const struct {
     {REFUSAL_THROTTLE, look_at_throttle, true}, {REFUSAL_KERNEL, look_at_kernels, false},
 };
 
+/* Rounds a time to the digits that files state: in the same way for all, so that low <= median <= high
+ * remains true. */
+static double rounded(double time_ms)
+{
+    char text[FIND_TIME_MAX];
+    return g_ascii_strtod(find_time_text(time_ms, text), NULL);
+}
+
 static struct candidate *make_candidate(struct look *look)
 {
     const struct result *result = look->result;
@@ -312,6 +320,8 @@ static struct candidate *make_candidate(struct look *look)
     candidate->solver = look->solver;
     find_time_text(result->kept.outcome.median_ms, candidate->time_text);
     candidate->time_ms = g_ascii_strtod(candidate->time_text, NULL);
+    candidate->low_ms = rounded(result->kept.outcome.low_ms);
+    candidate->high_ms = rounded(result->kept.outcome.high_ms);
     candidate->kernels = g_steal_pointer(&look->keys);
     candidate->tunable = look->solver->space != NULL;
     return candidate;

@@ -40,6 +40,8 @@ struct candidate {
     /* the time that is read from time_text again, so that all files state the same */
     double time_ms;
     char time_text[FIND_TIME_MAX];
+    /* the interval of its second measurement, rounded as time_ms is; both 0 if it had none */
+    double low_ms, high_ms;
     char **kernels; /* keys of its kernels, NULL-terminated */
     bool tunable;   /* has params */
 };

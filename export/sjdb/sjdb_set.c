@@ -165,7 +165,7 @@ struct record {
 /* State of writing a set of problems. */
 struct writing {
     const struct sjdb_set_builder *builder;
-    const struct sjdb_times *times;
+    struct sjdb_intervals *intervals; /* with the times; NULL for a set without */
     /* ranks by id of what an item's value names (params or recipes); NULL if values are plain
      * numbers */
     const GArray *values;
@@ -497,9 +497,9 @@ static void append_payload(const struct writing *writing, const GArray *items,
         const struct sjdb_column *coding = &codings[item->choice];
         uint64_t choice = item->choice;
         g_array_append_val(choices, choice);
-        if (writing->times != NULL) {
-            sjdb_bits_append(payload, sjdb_times_code(writing->times, item->time_ms),
-                             writing->times->width);
+        if (writing->intervals != NULL) {
+            const struct sjdb_times *times = writing->intervals->times;
+            sjdb_bits_append(payload, sjdb_times_code(times, item->time_ms), times->width);
         }
         sjdb_bits_append(payload, sjdb_column_code(coding, item->value), coding->width);
     }
@@ -513,6 +513,18 @@ struct problem_columns {
     struct sjdb_bits payload;
     GArray *starts, *numbers, *list_bits; /* uint64_t */
 };
+
+/* Adds the intervals of a problem's times. The next call is for the next problem. */
+static void add_intervals(struct sjdb_intervals *intervals, const GArray *items)
+{
+    for (guint i = 0; i < items->len; i++) {
+        const struct sjdb_set_item *item = &g_array_index(items, struct sjdb_set_item, i);
+        if (item->low_ms > 0) {
+            sjdb_intervals_add(intervals, i, item->low_ms, item->high_ms);
+        }
+    }
+    intervals->problems++;
+}
 
 static bool add_problems(const struct writing *writing, const struct sjdb_column *codings,
                          struct problem_columns *columns, GError **error)
@@ -529,6 +541,9 @@ static bool add_problems(const struct writing *writing, const struct sjdb_column
             g_array_append_val(columns->starts, begin);
         }
         append_payload(writing, items, codings, choices, &columns->payload);
+        if (writing->intervals != NULL) {
+            add_intervals(writing->intervals, items);
+        }
         uint64_t list = sjdb_lists_add(&columns->lists,
                                        (const uint64_t *)(const void *)choices->data, choices->len);
         uint64_t bits = columns->payload.count - begin;
@@ -588,7 +603,7 @@ static bool write_sections(const struct writing *writing, GError **error)
 }
 
 bool sjdb_set_write(struct sjdb_set_builder *builder, const struct sjdb_renaming *renaming,
-                    uint32_t base, const struct sjdb_times *times, SjdbFile *file, GError **error)
+                    uint32_t base, struct sjdb_intervals *intervals, SjdbFile *file, GError **error)
 {
     if (sjdb_rows_count(&builder->problems) == 0) {
         return true;
@@ -597,8 +612,11 @@ bool sjdb_set_write(struct sjdb_set_builder *builder, const struct sjdb_renaming
         fail_twice(builder, error);
         return false;
     }
-    struct writing writing = {
-        .builder = builder, .times = times, .values = renaming->values, .base = base, .file = file};
+    struct writing writing = {.builder = builder,
+                              .intervals = intervals,
+                              .values = renaming->values,
+                              .base = base,
+                              .file = file};
     rename_all(builder, renaming);
     put_in_order(&writing);
     bool done = write_sections(&writing, error);

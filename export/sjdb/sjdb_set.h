@@ -15,7 +15,7 @@ struct sjdb_set_item {
     /* workspace in bytes, or id of the params' text, or id of the recipe: one of them for all of
      * a set */
     uint64_t value;
-    double time_ms;
+    double time_ms, low_ms, high_ms; /* the time and its interval, which is 0 and 0 for none */
 };
 
 /* Where a problem's items are. first: for items that were added together, the number of the first
@@ -79,9 +79,10 @@ struct sjdb_renaming {
     /* guint32: rank by id of what values name; NULL if values are plain numbers */
     const GArray *values;
 };
-/* Writes the set's sections, with kinds from `base` on. `times`: encodes the items' times; NULL for
- * a set without times. EXPORT_ERROR_SYNTAX if a problem was added twice. */
+/* Writes the set's sections, with kinds from `base` on. `intervals`: encodes the items' times, and gets
+ * their intervals; NULL for a set without times. EXPORT_ERROR_SYNTAX if a problem was added twice. */
 bool sjdb_set_write(struct sjdb_set_builder *builder, const struct sjdb_renaming *renaming,
-                    uint32_t base, const struct sjdb_times *times, SjdbFile *file, GError **error);
+                    uint32_t base, struct sjdb_intervals *intervals, SjdbFile *file,
+                    GError **error);
 
 #endif

@@ -191,3 +191,40 @@ void sjdb_times_write(const struct sjdb_times *times, SjdbFile *file)
     sjdb_file_add_array(file, SJDB_TIME_RANGES, table);
     sjdb_file_add_array(file, SJDB_RARE_TIMES, times->rare);
 }
+
+void sjdb_intervals_init(struct sjdb_intervals *intervals, const struct sjdb_times *times)
+{
+    *intervals = (struct sjdb_intervals){
+        .times = times,
+        .entries = g_array_new(FALSE, FALSE, sizeof(uint64_t)),
+        .lows = g_array_new(FALSE, FALSE, sizeof(uint64_t)),
+        .highs = g_array_new(FALSE, FALSE, sizeof(uint64_t)),
+    };
+}
+
+void sjdb_intervals_add(struct sjdb_intervals *intervals, guint place, double low_ms,
+                        double high_ms)
+{
+    uint64_t entry = intervals->problems * SJDB_LIST_MAX + place;
+    uint64_t low = sjdb_times_code(intervals->times, low_ms);
+    uint64_t high = sjdb_times_code(intervals->times, high_ms);
+    g_array_append_val(intervals->entries, entry);
+    g_array_append_val(intervals->lows, low);
+    g_array_append_val(intervals->highs, high);
+}
+
+void sjdb_intervals_write(const struct sjdb_intervals *intervals, SjdbFile *file)
+{
+    if (intervals->entries->len > 0) {
+        sjdb_file_add_array(file, SJDB_INTERVAL_ENTRIES, intervals->entries);
+        sjdb_file_add_array(file, SJDB_INTERVAL_LOWS, intervals->lows);
+        sjdb_file_add_array(file, SJDB_INTERVAL_HIGHS, intervals->highs);
+    }
+}
+
+void sjdb_intervals_clear(struct sjdb_intervals *intervals)
+{
+    g_clear_pointer(&intervals->entries, g_array_unref);
+    g_clear_pointer(&intervals->lows, g_array_unref);
+    g_clear_pointer(&intervals->highs, g_array_unref);
+}

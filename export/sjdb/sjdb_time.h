@@ -42,4 +42,21 @@ void sjdb_times_clear(struct sjdb_times *times);
 uint64_t sjdb_times_code(const struct sjdb_times *times, double value);
 void sjdb_times_write(const struct sjdb_times *times, SjdbFile *file);
 
+/* The intervals of times while the problems are written. The ends are times, too: sjdb_times_count() and
+ * sjdb_times_keep() have had them. */
+struct sjdb_intervals {
+    const struct sjdb_times *times;
+    uint64_t problems; /* how many problems were written: the number of the next one */
+    /* uint64_t, as in the sections of these names: numbers of entries, and codes */
+    GArray *entries, *lows, *highs;
+};
+void sjdb_intervals_init(struct sjdb_intervals *intervals, const struct sjdb_times *times);
+/* Adds the interval of an entry of problem intervals->problems by the entry's place among the problem's.
+ * Places come in ascending order. */
+void sjdb_intervals_add(struct sjdb_intervals *intervals, guint place, double low_ms,
+                        double high_ms);
+/* Writes three sections; none if there is no interval. */
+void sjdb_intervals_write(const struct sjdb_intervals *intervals, SjdbFile *file);
+void sjdb_intervals_clear(struct sjdb_intervals *intervals);
+
 #endif

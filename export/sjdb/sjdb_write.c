@@ -5,6 +5,7 @@
 #include "export/sjdb/sjdb_recipes.h"
 #include "export/sjdb/sjdb_set.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Enums of the reader and of solvers/ must have equal numbers, since fields are copied
@@ -205,6 +206,19 @@ static uint64_t add_form(SjdbWriter *writer, const struct skipjackdb_problem *pr
     return add_text(writer, form);
 }
 
+static bool check_interval(const struct sjdb_find_entry *entry, GError **error)
+{
+    bool none = entry->low_ms == 0 && entry->high_ms == 0;
+    if (none || (entry->low_ms > 0 && entry->low_ms <= entry->time_ms &&
+                 entry->time_ms <= entry->high_ms && isfinite(entry->high_ms))) {
+        return true;
+    }
+    g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_SYNTAX,
+                "the time of '%s', %g ms, is not in its interval, %g to %g ms", entry->solver,
+                entry->time_ms, entry->low_ms, entry->high_ms);
+    return false;
+}
+
 bool sjdb_writer_add_find(SjdbWriter *writer, const struct problem *problem,
                           const struct sjdb_find_entry *entries, gsize count, GError **error)
 {
@@ -214,6 +228,11 @@ bool sjdb_writer_add_find(SjdbWriter *writer, const struct problem *problem,
                     "a problem has %" G_GSIZE_FORMAT " entries: a .sjdb holds 1 to %d of one",
                     count, SJDB_LIST_MAX);
         return false;
+    }
+    for (gsize i = 0; i < count; i++) {
+        if (!check_interval(&entries[i], error)) {
+            return false;
+        }
     }
     to_reader(problem, &read);
     uint64_t form = add_form(writer, &read);
@@ -231,6 +250,8 @@ bool sjdb_writer_add_find(SjdbWriter *writer, const struct problem *problem,
         items[i].choice = sjdb_rows_add(&set->choices, choice);
         items[i].time_ms = entries[i].time_ms;
         items[i].value = entries[i].workspace_bytes;
+        items[i].low_ms = entries[i].low_ms;
+        items[i].high_ms = entries[i].high_ms;
     }
     sjdb_set_add(set, &read, form, items, count);
     return true;
@@ -371,11 +392,19 @@ static void write_solvers(SjdbWriter *writer, const GArray *order, const GArray 
 static void count_time(void *times, const struct sjdb_set_item *item)
 {
     sjdb_times_count(times, item->time_ms);
+    if (item->low_ms > 0) {
+        sjdb_times_count(times, item->low_ms);
+        sjdb_times_count(times, item->high_ms);
+    }
 }
 
 static void keep_time(void *times, const struct sjdb_set_item *item)
 {
     sjdb_times_keep(times, item->time_ms);
+    if (item->low_ms > 0) {
+        sjdb_times_keep(times, item->low_ms);
+        sjdb_times_keep(times, item->high_ms);
+    }
 }
 
 static bool make_times(const SjdbWriter *writer, struct sjdb_times *times, GError **error)
@@ -397,14 +426,20 @@ static bool write_find(SjdbWriter *writer, const struct sjdb_renaming *renaming,
                        GError **error)
 {
     struct sjdb_times times;
+    struct sjdb_intervals intervals;
     sjdb_times_init(&times);
+    sjdb_intervals_init(&intervals, &times);
     bool written = make_times(writer, &times, error);
     if (written) {
         sjdb_times_write(&times, file);
         written =
-            sjdb_set_write(&writer->find, renaming, SJDB_FIND, &times, file, error) &&
-            sjdb_set_write(&writer->other_find, renaming, SJDB_OTHER_FIND, &times, file, error);
+            sjdb_set_write(&writer->find, renaming, SJDB_FIND, &intervals, file, error) &&
+            sjdb_set_write(&writer->other_find, renaming, SJDB_OTHER_FIND, &intervals, file, error);
     }
+    if (written) {
+        sjdb_intervals_write(&intervals, file);
+    }
+    sjdb_intervals_clear(&intervals);
     sjdb_times_clear(&times);
     return written;
 }

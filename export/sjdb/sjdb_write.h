@@ -9,7 +9,7 @@
  * Entries, solutions and code objects wait in a spool in the file's folder. Memory holds about 60
  * bytes for each problem with find entries, the same for each problem with solutions or params, 12
  * bytes for each solution or params, and all texts and kernel names; while the file is written, 30
- * bytes more for each solution.
+ * bytes more for each solution and 24 for each interval of a time.
  */
 #ifndef EXPORT_SJDB_SJDB_WRITE_H
 #define EXPORT_SJDB_SJDB_WRITE_H
@@ -41,9 +41,12 @@ struct sjdb_find_entry {
     const char *library; /* library of an entry in the older form; NULL or "" for the newer form */
     double time_ms;      /* any double; it is stored without loss */
     uint64_t workspace_bytes;
+    /* the interval of the time, of a second measurement: 0 < low_ms <= time_ms <= high_ms; both 0 for none */
+    double low_ms, high_ms;
 };
 /* Adds a problem with its entries, and keeps their order. EXPORT_ERROR_SYNTAX for no entry, or for
- * more than SJDB_LIST_MAX (1024). If a problem is added twice, sjdb_writer_finish() fails. */
+ * more than SJDB_LIST_MAX (1024), and for an interval that does not hold its time. If a problem is added
+ * twice, sjdb_writer_finish() fails. */
 bool sjdb_writer_add_find(SjdbWriter *writer, const struct problem *problem,
                           const struct sjdb_find_entry *entries, gsize count, GError **error);
 

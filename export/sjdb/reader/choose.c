@@ -118,6 +118,8 @@ static void make_choice(const struct source *source, const struct sjdb_candidate
         .db = source->index,
         .problem = candidate->number,
         .distance = (double)candidate->distance / SJDB_DISTANCE_UNIT,
+        .low_ms = near ? 0 : entry->low_ms,
+        .high_ms = near ? 0 : entry->high_ms,
     };
 }
 
@@ -423,6 +425,12 @@ static void give(int code, const struct skipjackdb_choice *made, struct skipjack
     room->size = size;
 }
 
+/* Checks the size of a caller's choice, which may be that of 1.3. */
+static bool is_sized(const struct skipjackdb_choice *choice)
+{
+    return choice != NULL && choice->size >= SJDB_CHOICE_1_3;
+}
+
 static bool is_usable(const struct question *question, const struct skipjackdb_rules *rules,
                       const struct skipjackdb_choice *choice, const struct skipjackdb_choice *later)
 {
@@ -430,7 +438,7 @@ static bool is_usable(const struct question *question, const struct skipjackdb_r
     return (question->dbs != NULL || question->count == 0) && sjdb_problem_sized(problem) &&
            (rules == NULL || (SJDB_SIZED(rules) && rules->mode >= SKIPJACKDB_NORMAL &&
                               rules->mode <= SKIPJACKDB_HYBRID)) &&
-           SJDB_SIZED(choice) && (later == NULL || SJDB_SIZED(later));
+           is_sized(choice) && (later == NULL || is_sized(later));
 }
 
 int skipjackdb_choose(skipjackdb *const *dbs, size_t count,

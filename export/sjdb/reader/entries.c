@@ -8,7 +8,9 @@ void sjdb_items_init(struct sjdb_look *look, const struct sjdb_set *set, uint64_
     const struct sjdb_array *lists = &set->part[SJDB_PROBLEM_LISTS];
     uint64_t sampled = number / SJDB_PAYLOAD_STEP;
     uint64_t list = sjdb_get(look, lists, number);
+    uint64_t before = set == &look->db->other_find ? sjdb_set_count(&look->db->find) : 0;
     items->set = set;
+    items->entry = (before + number) * SJDB_LIST_MAX;
     items->bit = sjdb_get(look, &set->part[SJDB_PAYLOAD_STARTS], sampled);
     for (uint64_t i = sampled * SJDB_PAYLOAD_STEP; i < number; i++) {
         items->bit += sjdb_get(look, &set->part[SJDB_LIST_BITS], sjdb_get(look, lists, i));
@@ -58,6 +60,7 @@ bool sjdb_items_next(struct sjdb_look *look, struct sjdb_items *items, struct sj
     item->choice = sjdb_get(look, &items->set->part[SJDB_LIST_ITEMS], items->next++);
     item->time_code = take_payload(look, items, items->set->time_width);
     item->value = take_value(look, items, item->choice);
+    item->entry = items->entry++;
     return !look->damaged;
 }
 
@@ -90,7 +93,7 @@ void sjdb_choice_read(struct sjdb_look *look, const struct sjdb_set *set, uint64
     }
 }
 
-static double time_of(struct sjdb_look *look, uint64_t code)
+double sjdb_time_of(struct sjdb_look *look, uint64_t code)
 {
     const struct skipjackdb *db = look->db;
     double time = 0;
@@ -109,6 +112,28 @@ static double time_of(struct sjdb_look *look, uint64_t code)
     }
     const struct sjdb_time_range *range = &db->times[i - 1];
     return (double)(range->first_mantissa + (code - range->first_code)) / range->scale;
+}
+
+void sjdb_interval_of(struct sjdb_look *look, uint64_t entry, double *low_ms, double *high_ms)
+{
+    const struct sjdb_array *single = look->db->single;
+    const struct sjdb_array *entries = &single[SJDB_INTERVAL_ENTRIES];
+    uint64_t low = 0, high = entries->count;
+    *low_ms = *high_ms = 0;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        uint64_t held = sjdb_get(look, entries, middle);
+        if (held == entry) {
+            *low_ms = sjdb_time_of(look, sjdb_get(look, &single[SJDB_INTERVAL_LOWS], middle));
+            *high_ms = sjdb_time_of(look, sjdb_get(look, &single[SJDB_INTERVAL_HIGHS], middle));
+            return;
+        }
+        if (held < entry) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
 }
 
 int sjdb_set_entries(const struct skipjackdb *db, const struct sjdb_set *set, uint64_t number,
@@ -149,14 +174,25 @@ static void fill_entry(struct sjdb_look *look, const struct sjdb_item *item, voi
     entry->library = choice->library;
     entry->revision = choice->revision;
     entry->flags = choice->flags;
-    entry->time_ms = time_of(look, item->time_code);
+    entry->time_ms = sjdb_time_of(look, item->time_code);
     entry->workspace_bytes = item->value;
+    sjdb_interval_of(look, item->entry, &entry->low_ms, &entry->high_ms);
+}
+
+/* The same for a caller whose struct is from before 1.4. */
+static void fill_entry_1_3(struct sjdb_look *look, const struct sjdb_item *item, void *room)
+{
+    struct skipjackdb_entry entry;
+    fill_entry(look, item, &entry);
+    memcpy(room, &entry, SJDB_ENTRY_1_3);
 }
 
 int skipjackdb_entries(const skipjackdb *db, uint64_t number, struct skipjackdb_entry *entries,
                        size_t entry_size, size_t room, size_t *count)
 {
-    const struct sjdb_entries into = {entries, sizeof *entries, entry_size, room, fill_entry};
+    bool old = entry_size < sizeof *entries;
+    const struct sjdb_entries into = {entries, old ? SJDB_ENTRY_1_3 : sizeof *entries, entry_size,
+                                      room, old ? fill_entry_1_3 : fill_entry};
     if (db == NULL) {
         return SKIPJACKDB_USAGE;
     }
@@ -184,7 +220,7 @@ int skipjackdb_best(const skipjackdb *db, uint64_t number, const struct skipjack
     struct sjdb_item item, best = {0};
     struct skipjackdb_entry filled;
     double least = 0;
-    if (db == NULL || entry == NULL || entry_size < sizeof *entry ||
+    if (db == NULL || entry == NULL || entry_size < SJDB_ENTRY_1_3 ||
         (limits != NULL && !SJDB_SIZED(limits))) {
         return SKIPJACKDB_USAGE;
     }
@@ -194,7 +230,7 @@ int skipjackdb_best(const skipjackdb *db, uint64_t number, const struct skipjack
     const struct sjdb_set *set = sjdb_set_of(&db->find, &db->other_find, &number);
     sjdb_items_init(&look, set, number, &items);
     while (sjdb_items_next(&look, &items, &item)) {
-        double time = time_of(&look, item.time_code);
+        double time = sjdb_time_of(&look, item.time_code);
         if (time > 0 && (least <= 0 || time < least) && within(&look, &item, limits)) {
             least = time;
             best = item;

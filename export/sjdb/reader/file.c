@@ -31,7 +31,7 @@ const char *skipjackdb_error_text(int code)
 
 const char *skipjackdb_version(void)
 {
-    return "1.3";
+    return "1.4";
 }
 
 /* A row of the section table. */
@@ -233,6 +233,14 @@ static bool read_times(struct skipjackdb *db)
     return true;
 }
 
+/* Returns true if every entry with an interval has both of its ends. */
+static bool intervals_fit(const struct skipjackdb *db)
+{
+    uint64_t count = db->single[SJDB_INTERVAL_ENTRIES].count;
+    return db->single[SJDB_INTERVAL_LOWS].count == count &&
+           db->single[SJDB_INTERVAL_HIGHS].count == count;
+}
+
 static void make_ready(struct skipjackdb *db, struct sjdb_set *set)
 {
     uint64_t choices = set->part[SJDB_CHOICE_SOLVERS].count;
@@ -255,9 +263,9 @@ static int read_sections(struct skipjackdb *db)
     }
     fill_absent(db, db->single, SJDB_SINGLES);
     bool whole = texts_end(&db->single[SJDB_META]) && texts_end(&db->single[SJDB_STRINGS]) &&
-                 read_times(db) && read_set(db, &db->find) && read_set(db, &db->perf) &&
-                 read_set(db, &db->solved) && read_set(db, &db->other_find) &&
-                 read_set(db, &db->other_solved);
+                 read_times(db) && intervals_fit(db) && read_set(db, &db->find) &&
+                 read_set(db, &db->perf) && read_set(db, &db->solved) &&
+                 read_set(db, &db->other_find) && read_set(db, &db->other_solved);
     if (!whole) {
         return SKIPJACKDB_DAMAGED;
     }

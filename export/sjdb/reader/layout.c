@@ -39,6 +39,9 @@ static const char *const kind_names[] = {
     [SJDB_OTHER_LAUNCHES] = "other launches",
     [SJDB_OTHER_FORM_STARTS] = "other form starts",
     [SJDB_OTHER_FORMS] = "other forms",
+    [SJDB_INTERVAL_ENTRIES] = "interval entries",
+    [SJDB_INTERVAL_LOWS] = "interval lows",
+    [SJDB_INTERVAL_HIGHS] = "interval highs",
 };
 
 /* The names of a section in the sets of problems: those with find entries, perf rows, and solutions;

@@ -12,7 +12,7 @@
 #define SJDB_MAGIC         "\x89SJDB\r\n\x1a"
 #define SJDB_MAGIC_BYTES   8
 #define SJDB_MAJOR         1
-#define SJDB_MINOR         2
+#define SJDB_MINOR         4
 #define SJDB_HEADER_BYTES  32
 #define SJDB_SECTION_BYTES 40
 #define SJDB_SECTIONS_MAX  1024
@@ -60,6 +60,11 @@ enum sjdb_kind {
     SJDB_OTHER_LAUNCHES,
     SJDB_OTHER_FORM_STARTS,
     SJDB_OTHER_FORMS,
+    /* The entries whose time has an interval, ascending: SJDB_LIST_MAX times the problem's number among
+     * those with find entries, plus the entry's place among the problem's, from 0. */
+    SJDB_INTERVAL_ENTRIES,
+    SJDB_INTERVAL_LOWS,  /* for each of them the code of the interval's lower end, as of a time */
+    SJDB_INTERVAL_HIGHS, /* likewise its upper end */
     SJDB_SINGLE_END,
     /* first kind of the sections on problems with find entries; enum sjdb_part is added to it */
     SJDB_FIND = 0x100,

@@ -43,7 +43,7 @@ enum skipjackdb_code {
 
 /* Returns the text of a code. Static. */
 const char *skipjackdb_error_text(int code);
-/* Returns the version of this library, such as "1.3". Static. */
+/* Returns the version of this library, such as "1.4". Static. */
 const char *skipjackdb_version(void);
 
 /* ---- a problem ---- */
@@ -262,6 +262,11 @@ struct skipjackdb_entry {
     uint64_t workspace_bytes;
     uint32_t revision; /* revision of the solver that was measured; 0 if unknown */
     uint32_t flags;    /* of enum skipjackdb_flags */
+    /* since 1.4: the interval, in milliseconds, that holds the median of all runs with 95 % confidence, as
+     * the entry's second measurement found it: low_ms <= time_ms <= high_ms. Two entries whose intervals
+     * meet are as fast, as far as was measured. Both are 0 for an entry that was not measured a second
+     * time: the precision of its time is not known. */
+    double low_ms, high_ms;
 };
 
 /* Returns how many problems have find entries, of those that a struct skipjackdb_problem of this
@@ -283,7 +288,8 @@ int skipjackdb_find(const skipjackdb *db, const struct skipjackdb_problem *probl
 int skipjackdb_find_key(const skipjackdb *db, const char *key, uint64_t *number);
 
 /* Writes the entries of a problem, in the order of the database, to `entries`: at most `room`, each
- * entry_size (sizeof *entries) bytes. *count becomes the number of all. */
+ * entry_size (sizeof *entries) bytes. *count becomes the number of all. A caller whose struct is from
+ * before 1.4 gets the same entries without intervals. */
 int skipjackdb_entries(const skipjackdb *db, uint64_t number, struct skipjackdb_entry *entries,
                        size_t entry_size, size_t room, size_t *count);
 
@@ -565,6 +571,9 @@ struct skipjackdb_choice {
      * with launches but no entry, problem is SKIPJACKDB_UNKNOWN. */
     uint64_t db, problem;
     double distance;
+    /* since 1.4: the interval of time_ms, as in struct skipjackdb_entry; of a foreign time it is that
+     * target's, too. Both are 0 for a time without an interval, and for a scaled time. */
+    double low_ms, high_ms;
 };
 
 /* Chooses a solver for a problem. The first database is the target's own (NULL if it has none), the

@@ -99,6 +99,42 @@ static int verify_set(const struct skipjackdb *db, const struct sjdb_set *set)
     return bit == part[SJDB_PAYLOAD].count ? SKIPJACKDB_OK : SKIPJACKDB_DAMAGED;
 }
 
+/* Returns the time of an entry that has an interval, by its number. An entry that the file lacks marks
+ * damage. */
+static double entry_time(struct sjdb_look *look, uint64_t entry)
+{
+    struct sjdb_items items;
+    struct sjdb_item item = {.entry = UINT64_MAX};
+    uint64_t number = entry / SJDB_LIST_MAX;
+    const struct sjdb_set *set = sjdb_set_of(&look->db->find, &look->db->other_find, &number);
+    if (number >= sjdb_set_count(set)) {
+        look->damaged = true;
+        return 0;
+    }
+    sjdb_items_init(look, set, number, &items);
+    while (item.entry != entry && sjdb_items_next(look, &items, &item)) {
+    }
+    look->damaged = look->damaged || item.entry != entry;
+    return sjdb_time_of(look, item.time_code);
+}
+
+/* Checks that the intervals are in the order of their entries, and each one around its entry's time. */
+static bool intervals_hold(const struct skipjackdb *db)
+{
+    struct sjdb_look look = {db, false};
+    const struct sjdb_array *entries = &db->single[SJDB_INTERVAL_ENTRIES];
+    for (uint64_t i = 0; i < entries->count; i++) {
+        uint64_t entry = sjdb_get(&look, entries, i);
+        double low_ms = 0, high_ms = 0, time_ms = entry_time(&look, entry);
+        sjdb_interval_of(&look, entry, &low_ms, &high_ms);
+        if (look.damaged || (i > 0 && sjdb_get(&look, entries, i - 1) >= entry) ||
+            !(low_ms > 0 && low_ms <= time_ms && time_ms <= high_ms)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 int sjdb_verify_records(const struct skipjackdb *db)
 {
     const struct sjdb_set *const sets[] = {&db->find, &db->perf, &db->solved, &db->other_find,
@@ -106,6 +142,9 @@ int sjdb_verify_records(const struct skipjackdb *db)
     int code = names_hold(db) ? SKIPJACKDB_OK : SKIPJACKDB_DAMAGED;
     for (size_t i = 0; code == SKIPJACKDB_OK && i < sizeof sets / sizeof sets[0]; i++) {
         code = verify_set(db, sets[i]);
+    }
+    if (code == SKIPJACKDB_OK && !intervals_hold(db)) {
+        code = SKIPJACKDB_DAMAGED;
     }
     if (code == SKIPJACKDB_OK) {
         code = sjdb_verify_solutions(db);

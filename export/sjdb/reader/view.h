@@ -182,6 +182,9 @@ int64_t sjdb_text_number(struct sjdb_look *look, const char *text);
 #define SJDB_PROBLEM_1_1  offsetof(struct skipjackdb_problem, kind)
 /* The size of struct skipjackdb_solution before 1.2. */
 #define SJDB_SOLUTION_1_1 offsetof(struct skipjackdb_solution, packed_bytes)
+/* The sizes of struct skipjackdb_entry and struct skipjackdb_choice before 1.4. */
+#define SJDB_ENTRY_1_3    offsetof(struct skipjackdb_entry, low_ms)
+#define SJDB_CHOICE_1_3   offsetof(struct skipjackdb_choice, low_ms)
 
 /* Checks the size of a caller's problem, which may be that of 1.1. */
 static inline bool sjdb_problem_sized(const struct skipjackdb_problem *problem)
@@ -228,12 +231,14 @@ struct sjdb_items {
     const struct sjdb_set *set;
     uint64_t bit;       /* position in the payload, in bits */
     uint64_t next, end; /* list items */
+    uint64_t entry;     /* the next item's number in SJDB_INTERVAL_ENTRIES; only of find entries */
 };
 struct sjdb_item {
     const struct sjdb_set *set;
     uint64_t choice;
     uint64_t time_code; /* the code of its time; 0 in sets without times */
     uint64_t value;
+    uint64_t entry; /* its number in SJDB_INTERVAL_ENTRIES; only of find entries */
 };
 void sjdb_items_init(struct sjdb_look *look, const struct sjdb_set *set, uint64_t number,
                      struct sjdb_items *items);
@@ -268,13 +273,20 @@ static inline const struct sjdb_choice *sjdb_choice_of(struct sjdb_look *look,
     return spare;
 }
 
-/* Copies a struct to the caller, whose struct may be larger if it was compiled with a later header:
- * the excess is zeroed. */
+/* Copies a struct to the caller. The caller's struct may be larger if it was compiled with a later
+ * header: the excess is zeroed. It may be smaller if an earlier header had fewer fields: it gets those. */
 static inline void sjdb_hand_out(const void *made, size_t size, void *room, size_t room_size)
 {
-    memcpy(room, made, size);
-    memset((char *)room + size, 0, room_size - size);
+    size_t given = size < room_size ? size : room_size;
+    memcpy(room, made, given);
+    memset((char *)room + given, 0, room_size - given);
 }
+
+/* Decodes a time, in milliseconds. */
+double sjdb_time_of(struct sjdb_look *look, uint64_t code);
+/* Sets the interval of an entry's time; both ends 0 if it has none. `entry` is the number of struct
+ * sjdb_item. */
+void sjdb_interval_of(struct sjdb_look *look, uint64_t entry, double *low_ms, double *high_ms);
 
 /* Reads a recipe: sets the solution's params, workspace, packing and launch count, and leaves its
  * solver's fields as they are. Recipes of SJDB_OTHER_RECIPES are numbered behind the others. */

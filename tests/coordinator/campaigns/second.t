@@ -86,6 +86,22 @@ ok $second->{low_ms} <= $second->{time_ms} && $second->{time_ms} <= $second->{hi
 my $sjdb = qx(cat $folder/first/*.sjdb);
 like $sjdb, qr/"second_measurements":1/, 'the .sjdb says that its winner was measured a second time';
 
+# The .sjdb has it, too, and so has the library, which lookup asks; also for another config that was measured a second time.
+sub entries {
+    my ($from) = @_;
+    return decode_json(run(0, 'lookup', '--json', glob("$folder/$from/*.sjdb"), "'$second->{problem}'"))->{entries};
+}
+my %entry = map { $_->{solver} => $_ } @{entries('first')};
+is_deeply [map { sprintf '%.6g', $_ } @{$entry{$solver}}{qw(time_ms low_ms high_ms)}],
+    [map { sprintf '%.6g', $_ } @{$second}{qw(time_ms low_ms high_ms)}], 'lookup has the interval of the manifest';
+is scalar(grep { defined $_->{low_ms} } values %entry),
+    sql("SELECT count(DISTINCT job_id) FROM results WHERE low_ms IS NOT NULL"), 'an interval for each that was measured so';
+like run(0, 'lookup', glob("$folder/first/*.sjdb"), "'$second->{problem}'"),
+    qr/^\* \Q$solver\E .*\n +measured a second time: [0-9.e-]+ to [0-9.e-]+ ms$/m, 'in words, too';
+my ($chosen) = @{decode_json(run(0, 'lookup', '--choose', '--json', glob("$folder/first/*.sjdb"),
+                                 "'$second->{problem}'"))->{answers}};
+is "$chosen->{solver} $chosen->{low_ms}", "$solver $entry{$solver}{low_ms}", 'and so has the answer of --choose';
+
 sql("SELECT gather_history($id, 0, 100)");
 my ($night) = @{decode_json(run(0, 'history', "'$second->{problem}'", '--json'))};
 is "$night->{solver} $night->{config}", "$solver $config", 'the winner of the night is the same';

@@ -48,9 +48,9 @@ static void write_sjdb(const char *path, const struct content *content)
 
 #define GOOD                                                                                       \
     {                                                                                              \
-        {"ConvCpuGemm", GEMM, NULL, 1, 0},                                                         \
+        {"ConvCpuGemm", GEMM, NULL, 1, 0, 0, 0},                                                   \
         {                                                                                          \
-            "ConvDirectNaive", GEMM, NULL, 2, 0                                                    \
+            "ConvDirectNaive", GEMM, NULL, 2, 0, 0, 0                                              \
         }                                                                                          \
     }
 
@@ -62,7 +62,7 @@ static const struct content contents[] = {
     {"solution with stale params", GOOD, .kernel = "a.cl.o", .args = "-O3 -mcpu=gfx90a",
      .solved = "ConvCpuGemm", .config = "8,1,7,256,64", .finding = FINDING_STALE_PARAMS},
     {"solution with another workspace",
-     {{"ConvCpuGemm", GEMM, NULL, 1, 512}, {"ConvDirectNaive", GEMM, NULL, 2, 0}},
+     {{"ConvCpuGemm", GEMM, NULL, 1, 512, 0, 0}, {"ConvDirectNaive", GEMM, NULL, 2, 0, 0, 0}},
      .kernel = "a.cl.o",
      .args = "-O3 -mcpu=gfx90a",
      .solved = "ConvCpuGemm",
@@ -71,19 +71,19 @@ static const struct content contents[] = {
     {"solution of an unknown solver", GOOD, .kernel = "a.cl.o", .args = "-O3 -mcpu=gfx90a",
      .solved = "Other", .config = "1", .finding = FINDING_UNKNOWN_SOLVER},
     {"zero time",
-     {{"ConvCpuGemm", GEMM, NULL, 0, 0}, {"ConvDirectNaive", GEMM, NULL, 2, 0}},
+     {{"ConvCpuGemm", GEMM, NULL, 0, 0, 0, 0}, {"ConvDirectNaive", GEMM, NULL, 2, 0, 0, 0}},
      .finding = FINDING_ZERO_TIME},
     {"negative time",
-     {{"ConvCpuGemm", GEMM, NULL, -1, 0}, {"ConvDirectNaive", GEMM, NULL, 2, 0}},
+     {{"ConvCpuGemm", GEMM, NULL, -1, 0, 0, 0}, {"ConvDirectNaive", GEMM, NULL, 2, 0, 0, 0}},
      .finding = FINDING_NEGATIVE_TIME},
     {"unsorted",
-     {{"ConvCpuGemm", GEMM, NULL, 3, 0}, {"ConvDirectNaive", GEMM, NULL, 2, 0}},
+     {{"ConvCpuGemm", GEMM, NULL, 3, 0, 0, 0}, {"ConvDirectNaive", GEMM, NULL, 2, 0, 0, 0}},
      .finding = FINDING_UNSORTED_ENTRIES},
     {"unknown solver",
-     {{"Other", GEMM, NULL, 1, 0}, {"ConvDirectNaive", GEMM, NULL, 2, 0}},
+     {{"Other", GEMM, NULL, 1, 0, 0, 0}, {"ConvDirectNaive", GEMM, NULL, 2, 0, 0, 0}},
      .finding = FINDING_UNKNOWN_SOLVER},
     {"unknown algorithm",
-     {{"ConvCpuGemm", "GEMM", NULL, 1, 0}, {"ConvDirectNaive", GEMM, NULL, 2, 0}},
+     {{"ConvCpuGemm", "GEMM", NULL, 1, 0, 0, 0}, {"ConvDirectNaive", GEMM, NULL, 2, 0, 0, 0}},
      .finding = FINDING_UNKNOWN_ALGORITHM},
     {"stale params", GOOD, "ConvCpuGemm", "8,1,7,256,64", .finding = FINDING_STALE_PARAMS},
     {"kernel without target", GOOD, .kernel = "a.cl.o", .args = "-O3",
@@ -143,8 +143,8 @@ static void a_target_that_the_name_does_not_say_is_unfit(void)
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         const char *path = temp_folder_path(folder, cases[i].name);
         const struct sjdb_find_entry entries[] = {
-            {"ConvCpuGemm", GEMM, NULL, cases[i].time_ms, 0},
-            {"ConvDirectNaive", GEMM, NULL, cases[i].time_ms, 0}};
+            {"ConvCpuGemm", GEMM, NULL, cases[i].time_ms, 0, 0, 0},
+            {"ConvDirectNaive", GEMM, NULL, cases[i].time_ms, 0, 0, 0}};
         g_autoptr(GError) error = NULL;
         g_autoptr(GBytes) code = g_bytes_new_static("code", 4);
         g_autoptr(SjdbWriter) writer = sjdb_writer_new(path);

@@ -1,6 +1,7 @@
 #include "export/diff/diff.h"
 
 #include "export/formats/kernel_db.h"
+#include "export/sjdb/sjdb_write.h"
 #include "tests/support/temp_folder.h"
 
 #include <jansson.h>
@@ -288,6 +289,57 @@ static void times_within_the_noise_are_equal(void)
     g_assert_true(diff_report_equal(usual));
 }
 
+static const char *write_timed(TempFolder *folder, const char *name, double time_ms, double low_ms,
+                               double high_ms)
+{
+    const char *path = temp_folder_path(folder, name);
+    g_autoptr(SjdbWriter) writer = sjdb_writer_new(path);
+    const struct sjdb_find_entry entry = {"S", ALGO "Direct", NULL, time_ms, 0, low_ms, high_ms};
+    struct problem problem;
+    g_assert_true(problem_key_parse(K1, &problem, NULL));
+    g_assert_true(sjdb_writer_add_find(writer, &problem, &entry, 1, NULL));
+    g_assert_true(sjdb_writer_finish(writer, NULL));
+    return path;
+}
+
+/* Times that differ by 10 %: they are equal, as far as was measured, where the intervals of both meet. With no noise
+ * allowed, an interval alone is a difference. */
+static void times_whose_intervals_meet_are_equal(void)
+{
+    static const struct {
+        double low_ms, high_ms, other_ms, other_low_ms, other_high_ms;
+        bool strict, usual; /* whether the files are equal without noise, and with 2 % */
+    } rows[] = {
+        {0, 0, 1.1, 0, 0, false, false},       {0.9, 1.05, 1.1, 1.05, 1.2, false, true},
+        {0.9, 1.05, 1.1, 0, 0, false, false},  {0.9, 1.05, 1.1, 1.06, 1.2, false, false},
+        {0.9, 1.05, 1, 0.9, 1.1, false, true}, {0.9, 1.05, 1, 0.9, 1.05, true, true},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_autoptr(TempFolder) folder = temp_folder_new();
+        g_autoptr(GError) error = NULL;
+        const char *a = write_timed(folder, "a.sjdb", 1, rows[i].low_ms, rows[i].high_ms);
+        const char *b = write_timed(folder, "b.sjdb", rows[i].other_ms, rows[i].other_low_ms,
+                                    rows[i].other_high_ms);
+        g_autoptr(DiffReport) strict = diff_files(a, b, NULL, 0, true, &error);
+        g_autoptr(DiffReport) usual = diff_files(a, b, NULL, 0.02, true, &error);
+        g_assert_no_error(error);
+        g_assert_cmpint(diff_report_equal(strict), ==, rows[i].strict);
+        g_assert_cmpint(diff_report_equal(usual), ==, rows[i].usual);
+        g_assert_cmpint(usual->times.slower, ==, !rows[i].usual);
+    }
+}
+
+static void a_winner_is_named_with_its_interval(void)
+{
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    const char *a = write_timed(folder, "a.sjdb", 1, 0.9, 1.05);
+    const char *b = write_timed(folder, "b.sjdb", 2, 0, 0);
+    g_autoptr(DiffReport) report = diff_files(a, b, NULL, 0.02, true, NULL);
+    const struct diff_place *place = &g_array_index(report->places, struct diff_place, 0);
+    g_assert_cmpstr(place->first, ==, "S 1 ms (0.9 to 1.05)");
+    g_assert_cmpstr(place->second, ==, "S 2 ms");
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -305,5 +357,9 @@ int main(int argc, char **argv)
     g_test_add_func("/diff/files_of_two_targets_are_reported", files_of_two_targets_are_reported);
     g_test_add_func("/diff/json_holds_every_difference", json_holds_every_difference);
     g_test_add_func("/diff/times_within_the_noise_are_equal", times_within_the_noise_are_equal);
+    g_test_add_func("/diff/times_whose_intervals_meet_are_equal",
+                    times_whose_intervals_meet_are_equal);
+    g_test_add_func("/diff/a_winner_is_named_with_its_interval",
+                    a_winner_is_named_with_its_interval);
     return g_test_run();
 }

@@ -29,6 +29,7 @@ is $answer->{key}, $key, 'JSON has the key';
 is_deeply [map { $_->{solver} } @{$answer->{entries}}], ['GemmB', 'ConvC<2>'], 'the entries in the order of the file';
 is_deeply [map { $_->{best} ? 1 : 0 } @{$answer->{entries}}], [0, 1], 'and which is the best';
 is $answer->{entries}[0]{dynamic}, undef, 'what is not known of a solver is null';
+is $answer->{entries}[0]{low_ms}, undef, 'nor is there an interval of a time that was measured once';
 
 ($text) = run('--json', '--workspace', 4096, $db, $key);
 is_deeply [map { "$_->{solver} $_->{best}" } @{decode_json($text)->{entries}}], ['GemmB 1'], 'a limit of workspace';
@@ -57,7 +58,7 @@ is $sum, 10, 'every problem has a winner';
 cmp_ok $stats->{bytes}, '<', -s $db, 'the sections are in the file';
 ok((grep { $_->{name} eq 'find payload' && $_->{items} > 40 } @{$stats->{sections}}), 'sections have names');
 ($text) = run('--stats', $db);
-like $text, qr/^10 problems, 15 entries; 2 perf rows, 3 params; 2 solutions of 2 problems; 3 kernels$/m, 'and in words';
+like $text, qr/^10 problems, 15 entries, 0 of them measured a second time; 2 perf rows, 3 params; 2 solutions of 2 problems; 3 kernels$/m, 'and in words';
 
 my $solved = '64-56-56-3x3-64-56-56-16-1x1-1x1-1x1-0-NCHW-FP32-F';
 ($text) = run($db, $solved);

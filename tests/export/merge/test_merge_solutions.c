@@ -16,6 +16,7 @@ struct known {
     const char *key, *solver;
     double time_ms;
     const char *params;
+    double low_ms, high_ms; /* the interval of the entry's time; both 0 for none */
 };
 
 static void add_known(SjdbWriter *writer, const struct known *known)
@@ -23,7 +24,8 @@ static void add_known(SjdbWriter *writer, const struct known *known)
     static const struct sjdb_kernel_name kernels[] = {{"a.cl.o", "-DA=1 -mcpu=gfx90a"},
                                                       {"a.cl.o", "-DA=1 -mcpu=gfx90a"}};
     const char *algorithm = g_ascii_isalpha(known->key[0]) ? "Direct" : DIRECT;
-    const struct sjdb_find_entry entry = {known->solver, algorithm, NULL, known->time_ms, 0};
+    const struct sjdb_find_entry entry = {known->solver, algorithm,     NULL, known->time_ms, 0,
+                                          known->low_ms, known->high_ms};
     struct problem problem;
     struct solution solution;
     g_assert_true(problem_key_parse(known->key, &problem, NULL));
@@ -99,8 +101,8 @@ static void assert_solution(const skipjackdb *db, const char *key, const char *s
 }
 
 static const struct known inputs[2][3] = {
-    {{K1, "S", 2, "a"}, {K1 "+relu", "S", 2, "a relu"}, {K2, "T", 0, "a alone"}},
-    {{K1, "S", 3, "b"}, {K1 "+relu", "S", 1, NULL}, {K2, "T", 0, "b alone"}},
+    {{K1, "S", 2, "a", 0, 0}, {K1 "+relu", "S", 2, "a relu", 0, 0}, {K2, "T", 0, "a alone", 0, 0}},
+    {{K1, "S", 3, "b", 0, 0}, {K1 "+relu", "S", 1, NULL, 0, 0}, {K2, "T", 0, "b alone", 0, 0}},
 };
 
 static void a_file_is_converted_to_itself(void)
@@ -152,12 +154,12 @@ static void solutions_go_with_the_entries_that_are_kept(void)
 static void other_problems_are_kept_or_counted(void)
 {
     static const struct known known[] = {
-        {K1, "S", 2, "a"},
-        {K1 "_sx300000x3136x0x56x1", "S", 2, "strided"},
-        {K1 "+relu", "S", 2, "relu"},
-        {"pool(max)-4-8-8-2x2-4-4-4-1-0x0-2x2-1x1-0-NCHW-FP32-F", "S", 2, "pool"},
-        {"lrn(5,1e+20,0.75,1)-4-8-8-1x1-4-8-8-1-0x0-1x1-1x1-0-NCHW-FP32-F", "S", 2, "lrn"},
-        {"pool(max)-4-8-8-2x2-4-4-4-2-0x0-2x2-1x1-0-NCHW-FP32-F", "P", 0, "alone"},
+        {K1, "S", 2, "a", 0, 0},
+        {K1 "_sx300000x3136x0x56x1", "S", 2, "strided", 0, 0},
+        {K1 "+relu", "S", 2, "relu", 0, 0},
+        {"pool(max)-4-8-8-2x2-4-4-4-1-0x0-2x2-1x1-0-NCHW-FP32-F", "S", 2, "pool", 0, 0},
+        {"lrn(5,1e+20,0.75,1)-4-8-8-1x1-4-8-8-1-0x0-1x1-1x1-0-NCHW-FP32-F", "S", 2, "lrn", 0, 0},
+        {"pool(max)-4-8-8-2x2-4-4-4-2-0x0-2x2-1x1-0-NCHW-FP32-F", "P", 0, "alone", 0, 0},
     };
     g_autoptr(TempFolder) folder = temp_folder_new();
     struct merge_options options = {0};
@@ -186,8 +188,8 @@ static void other_problems_are_kept_or_counted(void)
 
 static void key_taken_whole_brings_its_own_solvers_alone(void)
 {
-    static const struct known with[] = {{K1, "S", 2, "a"}, {K1, "T", 0, "a alone"}};
-    static const struct known without[] = {{K1, "S", 1, "b"}};
+    static const struct known with[] = {{K1, "S", 2, "a", 0, 0}, {K1, "T", 0, "a alone", 0, 0}};
+    static const struct known without[] = {{K1, "S", 1, "b", 0, 0}};
     for (int replace = 0; replace < 2; replace++) {
         g_autoptr(TempFolder) folder = temp_folder_new();
         struct merge_options options = {.replace_others = replace == 1};
@@ -226,8 +228,8 @@ static void an_older_entry_keeps_nothing_of_a_newer_find_db(void)
  * code. */
 static void a_solution_does_not_run_another_inputs_code(void)
 {
-    static const struct known first[] = {{K1, "S", 1, "a"}, {K1, "T", 0, "a alone"}};
-    static const struct known last[] = {{K1, "S", 2, "b"}, {K2, "T", 0, "b alone"}};
+    static const struct known first[] = {{K1, "S", 1, "a", 0, 0}, {K1, "T", 0, "a alone", 0, 0}};
+    static const struct known last[] = {{K1, "S", 2, "b", 0, 0}, {K2, "T", 0, "b alone", 0, 0}};
     static const struct {
         enum merge_prefer prefer;
         /* expected params: of the problem with an entry, and of the two without, one in each
@@ -275,6 +277,48 @@ static void other_formats_take_what_they_hold_of_solutions(void)
     g_assert_null(strstr(rows, "relu"));
 }
 
+/* Asserts the interval of the first entry of the problem. */
+static void assert_interval(const skipjackdb *db, const char *key, double low_ms, double high_ms)
+{
+    struct skipjackdb_entry entry = {0};
+    uint64_t number = 0;
+    size_t count = 0;
+    g_assert_cmpint(skipjackdb_find_key(db, key, &number), ==, SKIPJACKDB_OK);
+    g_assert_cmpint(skipjackdb_entries(db, number, &entry, sizeof entry, 1, &count), ==,
+                    SKIPJACKDB_OK);
+    g_assert_cmpfloat(entry.low_ms, ==, low_ms);
+    g_assert_cmpfloat(entry.high_ms, ==, high_ms);
+}
+
+static void intervals_go_with_the_entries_that_are_kept(void)
+{
+    static const struct known first[] = {{K1, "S", 2, NULL, 1.875, 2.25},
+                                         {K1 "+relu", "S", 4, NULL, 3.5, 4.5}};
+    static const struct known last[] = {{K1, "S", 1, NULL, 0, 0}, {K2, "S", 1, NULL, 0.99, 1.01}};
+    static const struct {
+        enum merge_prefer prefer;
+        double low_ms, high_ms; /* expected of K1 */
+    } cases[] = {{MERGE_FIRST, 1.875, 2.25}, {MERGE_NEWEST, 0, 0}};
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autoptr(TempFolder) folder = temp_folder_new();
+        struct merge_options options = {.prefer = cases[i].prefer};
+        const char *out = temp_folder_path(folder, "c.sjdb");
+        skipjackdb *db = NULL;
+        char *one = write_sjdb(folder, "a.sjdb", "{}", first, 2);
+        char *other = write_sjdb(folder, "b.sjdb", "{}", last, 2);
+        g_autoptr(MergeReport) all = merge(one, other, out, &options);
+        g_autoptr(MergeReport) finds =
+            merge(one, other, temp_folder_path(folder, "c.fdb.txt"), &options);
+        g_assert_cmpint(skipjackdb_open(out, &db), ==, SKIPJACKDB_OK);
+        assert_interval(db, K1, cases[i].low_ms, cases[i].high_ms);
+        assert_interval(db, K1 "+relu", 3.5, 4.5);
+        assert_interval(db, K2, 0.99, 1.01);
+        g_assert_cmpint(all->losses[LOSS_INTERVALS], ==, 0);
+        g_assert_cmpint(finds->losses[LOSS_INTERVALS], ==, 3);
+        skipjackdb_close(db);
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -285,6 +329,8 @@ int main(int argc, char **argv)
                     a_file_is_converted_to_itself);
     g_test_add_func("/merge/solutions/go_with_the_entries_that_are_kept",
                     solutions_go_with_the_entries_that_are_kept);
+    g_test_add_func("/merge/solutions/intervals_go_with_the_entries_that_are_kept",
+                    intervals_go_with_the_entries_that_are_kept);
     g_test_add_func("/merge/solutions/key_taken_whole_brings_its_own_solvers_alone",
                     key_taken_whole_brings_its_own_solvers_alone);
     g_test_add_func("/merge/solutions/an_older_entry_keeps_nothing_of_a_newer_find_db",

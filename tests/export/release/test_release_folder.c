@@ -77,7 +77,8 @@ static void without_a_manifest_the_sjdb_tells(void)
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         struct release_folder folder;
         struct problem problem;
-        const struct sjdb_find_entry entry = {"S", "miopenConvolutionFwdAlgoGEMM", NULL, 1, 0};
+        const struct sjdb_find_entry entry = {"S", "miopenConvolutionFwdAlgoGEMM", NULL, 1, 0, 0,
+                                              0};
         g_autoptr(TempFolder) temp = temp_folder_new();
         g_autoptr(GError) error = NULL;
         g_autoptr(SjdbWriter) writer = sjdb_writer_new(temp_folder_path(temp, "gfx90a68.sjdb"));

@@ -51,6 +51,8 @@ static void assert_entry(const struct skipjackdb_entry *read, const struct sjdb_
     g_assert_cmpstr(read->library, ==, wrote->library != NULL ? wrote->library : "");
     g_assert_cmpuint(bits_of(read->time_ms), ==, bits_of(wrote->time_ms));
     g_assert_cmpuint(read->workspace_bytes, ==, wrote->workspace_bytes);
+    g_assert_cmpuint(bits_of(read->low_ms), ==, bits_of(wrote->low_ms));
+    g_assert_cmpuint(bits_of(read->high_ms), ==, bits_of(wrote->high_ms));
 }
 
 static void assert_entries(const skipjackdb *db, const char *key,
@@ -184,6 +186,11 @@ static void random_entry(GRand *random, struct sjdb_find_entry *entry)
     entry->library = libraries[g_rand_int_range(random, 0, G_N_ELEMENTS(libraries))];
     entry->time_ms = random_time(random);
     entry->workspace_bytes = workspaces[g_rand_int_range(random, 0, G_N_ELEMENTS(workspaces))];
+    entry->low_ms = entry->high_ms = 0;
+    if (entry->time_ms > 1e-9 && entry->time_ms < 1e9 && g_rand_int_range(random, 0, 3) == 0) {
+        entry->low_ms = entry->time_ms * g_rand_double_range(random, 0.9, 1);
+        entry->high_ms = entry->time_ms * g_rand_double_range(random, 1, 1.1);
+    }
 }
 
 struct sample {
@@ -299,7 +306,7 @@ static void problem_that_comes_twice_is_refused(void)
     g_autoptr(SjdbWriter) writer = sjdb_writer_new(path);
     g_autoptr(GError) error = NULL;
     struct problem problem = problem_of(KEY);
-    const struct sjdb_find_entry entry = {"A", "x", NULL, 1, 0};
+    const struct sjdb_find_entry entry = {"A", "x", NULL, 1, 0, 0, 0};
     for (int i = 0; i < 2; i++) {
         g_assert_true(sjdb_writer_add_find(writer, &problem, &entry, 1, NULL));
     }
@@ -309,12 +316,100 @@ static void problem_that_comes_twice_is_refused(void)
     g_assert_false(g_file_test(path, G_FILE_TEST_EXISTS));
 }
 
+/* An entry has the interval of its second measurement wherever the library gives the entry. */
+static void intervals_go_with_their_entries(void)
+{
+    static const char fused[] = KEY "+relu";
+    static const struct sjdb_find_entry entries[] = {{"Once", "x", NULL, 3, 0, 0, 0},
+                                                     {"Twice", "x", NULL, 1, 0, 0.99, 1.25},
+                                                     {"Again", "x", NULL, 2, 0, 2, 2}};
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    const char *path = temp_folder_path(folder, "a.sjdb");
+    g_autoptr(SjdbWriter) writer = sjdb_writer_new(path);
+    struct problem plain = problem_of(KEY), other = problem_of(fused);
+    struct skipjackdb_problem near = {.size = sizeof near};
+    struct skipjackdb_choice choice = {.size = sizeof choice};
+    struct skipjackdb_entry best;
+    g_assert_true(sjdb_writer_add_find(writer, &plain, entries, 2, NULL));
+    g_assert_true(sjdb_writer_add_find(writer, &other, entries, 3, NULL));
+    finish(writer);
+    skipjackdb *db = open_db(path);
+    assert_entries(db, KEY, entries, 2);
+    assert_entries(db, fused, entries, 3);
+    g_assert_cmpint(skipjackdb_best(db, 1, NULL, &best, sizeof best), ==, SKIPJACKDB_OK);
+    assert_entry(&best, &entries[1]);
+    g_assert_cmpint(skipjackdb_problem_parse(KEY, &near), ==, SKIPJACKDB_OK);
+    g_assert_cmpint(skipjackdb_choose(&db, 1, &near, NULL, &choice, NULL), ==, SKIPJACKDB_OK);
+    g_assert_cmpfloat(choice.low_ms, ==, 0.99);
+    g_assert_cmpfloat(choice.high_ms, ==, 1.25);
+    near.n *= 2; /* its time is scaled, so that no interval is known */
+    g_assert_cmpint(skipjackdb_choose(&db, 1, &near, NULL, &choice, NULL), ==, SKIPJACKDB_OK);
+    g_assert_cmpstr(choice.solver, ==, "Twice");
+    g_assert_cmpfloat(choice.low_ms, ==, 0);
+    g_assert_cmpfloat(choice.high_ms, ==, 0);
+    skipjackdb_close(db);
+}
+
+static void interval_that_does_not_hold_its_time_is_refused(void)
+{
+    static const double intervals[][2] = {{1.1, 1.2}, {0.8, 0.9}, {0, 1.1},        {0.9, 0},
+                                          {-1, 1},    {1.1, 0.9}, {0.9, INFINITY}, {NAN, NAN}};
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    g_autoptr(SjdbWriter) writer = sjdb_writer_new(temp_folder_path(folder, "a.sjdb"));
+    struct problem problem = problem_of(KEY);
+    for (gsize i = 0; i < G_N_ELEMENTS(intervals); i++) {
+        const struct sjdb_find_entry entry = {
+            "A", "x", NULL, 1, 0, intervals[i][0], intervals[i][1]};
+        g_autoptr(GError) error = NULL;
+        g_assert_false(sjdb_writer_add_find(writer, &problem, &entry, 1, &error));
+        g_assert_error(error, EXPORT_ERROR, EXPORT_ERROR_SYNTAX);
+    }
+}
+
+/* Programs that were compiled before structs had intervals get what they know, and no byte more. */
+static void programs_from_before_intervals_get_their_fields(void)
+{
+    static const struct sjdb_find_entry entries[] = {{"A", "x", NULL, 1, 64, 0.5, 2},
+                                                     {"B", "x", NULL, 3, 0, 2.5, 4}};
+    gsize old = offsetof(struct skipjackdb_entry, low_ms);
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    const char *path = temp_folder_path(folder, "a.sjdb");
+    g_autoptr(SjdbWriter) writer = sjdb_writer_new(path);
+    struct problem problem = problem_of(KEY);
+    struct skipjackdb_problem asked = {.size = sizeof asked};
+    struct skipjackdb_choice choice = {.size = offsetof(struct skipjackdb_choice, low_ms),
+                                       .low_ms = -1};
+    struct skipjackdb_entry read[2], best = {.low_ms = -1};
+    size_t count = 0;
+    g_assert_true(sjdb_writer_add_find(writer, &problem, entries, 2, NULL));
+    finish(writer);
+    skipjackdb *db = open_db(path);
+    memset(read, 0xff, sizeof read);
+    g_assert_cmpint(skipjackdb_entries(db, 0, read, old, 2, &count), ==, SKIPJACKDB_OK);
+    g_assert_cmpuint(count, ==, 2);
+    g_assert_cmpstr(read[0].solver, ==, "A");
+    const struct skipjackdb_entry *second = (const void *)((const char *)read + old);
+    const guint8 *behind = (const guint8 *)read + 2 * old;
+    g_assert_cmpstr(second->solver, ==, "B");
+    g_assert_cmpfloat(second->time_ms, ==, 3);
+    g_assert_cmpint(behind[0], ==, 0xff);
+    g_assert_cmpint(skipjackdb_best(db, 0, NULL, &best, old), ==, SKIPJACKDB_OK);
+    g_assert_cmpstr(best.solver, ==, "A");
+    g_assert_cmpfloat(best.low_ms, ==, -1);
+    g_assert_cmpint(skipjackdb_problem_parse(KEY, &asked), ==, SKIPJACKDB_OK);
+    g_assert_cmpint(skipjackdb_choose(&db, 1, &asked, NULL, &choice, NULL), ==, SKIPJACKDB_OK);
+    g_assert_cmpstr(choice.solver, ==, "A");
+    g_assert_cmpfloat(choice.low_ms, ==, -1);
+    g_assert_cmpint(skipjackdb_entries(db, 0, read, old - 1, 2, &count), ==, SKIPJACKDB_USAGE);
+    skipjackdb_close(db);
+}
+
 static void best_entry_keeps_the_limits(void)
 {
     static const struct sjdb_find_entry entries[] = {
-        {"Zero", "x", NULL, 0, 0},        {"Slow", "x", NULL, 4, 0},
-        {"Fast", "x", NULL, 1, 1 << 20},  {"Dynamic", "x", NULL, 3, 4096},
-        {"Unknown", "x", NULL, 2, 65536},
+        {"Zero", "x", NULL, 0, 0, 0, 0},        {"Slow", "x", NULL, 4, 0, 0, 0},
+        {"Fast", "x", NULL, 1, 1 << 20, 0, 0},  {"Dynamic", "x", NULL, 3, 4096, 0, 0},
+        {"Unknown", "x", NULL, 2, 65536, 0, 0},
     };
     static const struct {
         uint64_t workspace_bytes;
@@ -368,8 +463,13 @@ static gsize entries_of(const struct find_line *line, struct sjdb_find_entry *en
 {
     for (guint i = 0; i < line->entries->len; i++) {
         const struct find_entry *entry = &g_array_index(line->entries, struct find_entry, i);
-        entries[i] = (struct sjdb_find_entry){entry->solver, entry->algorithm, entry->library,
-                                              entry->time_ms, entry->workspace_bytes};
+        entries[i] = (struct sjdb_find_entry){entry->solver,
+                                              entry->algorithm,
+                                              entry->library,
+                                              entry->time_ms,
+                                              entry->workspace_bytes,
+                                              0,
+                                              0};
     }
     return line->entries->len;
 }
@@ -442,6 +542,11 @@ int main(int argc, char **argv)
                     order_of_adding_does_not_change_the_bytes);
     g_test_add_func("/sjdb/problem_that_comes_twice_is_refused",
                     problem_that_comes_twice_is_refused);
+    g_test_add_func("/sjdb/intervals_go_with_their_entries", intervals_go_with_their_entries);
+    g_test_add_func("/sjdb/interval_that_does_not_hold_its_time_is_refused",
+                    interval_that_does_not_hold_its_time_is_refused);
+    g_test_add_func("/sjdb/programs_from_before_intervals_get_their_fields",
+                    programs_from_before_intervals_get_their_fields);
     g_test_add_func("/sjdb/best_entry_keeps_the_limits", best_entry_keeps_the_limits);
     g_test_add_func("/sjdb/meta_is_kept", meta_is_kept);
     g_test_add_func("/sjdb/shipped_find_db_reads_back_and_is_smaller_than_its_bzip2",

@@ -161,11 +161,12 @@ static void too_many_sections_do_not_open(void)
     g_assert_cmpint(judged(bytes), ==, SKIPJACKDB_DAMAGED);
 }
 
-/* Sections in which every value is valid, so that no damage can be found. The perf rows' sections
- * of this small file have no index that can be out of range. */
+/* Sections in which every value is valid, so that no damage can be found: an interval may end anywhere above
+ * its time. The perf rows' sections of this small file have no index that can be out of range. */
 static bool may_be_anything(uint32_t kind)
 {
-    return kind == SJDB_SOLVER_REVISIONS || kind == SJDB_SOLVER_FLAGS || kind == SJDB_RARE_TIMES ||
+    return kind == SJDB_INTERVAL_HIGHS || kind == SJDB_SOLVER_REVISIONS ||
+           kind == SJDB_SOLVER_FLAGS || kind == SJDB_RARE_TIMES ||
            kind == SJDB_FIND + SJDB_CHOICE_VALUES || kind == SJDB_FIND + SJDB_PAYLOAD ||
            kind >= SJDB_PERF;
 }
@@ -182,6 +183,48 @@ static void indexes_out_of_range_are_found_despite_right_checksums(void)
         int code = judged(spoilt);
         if (place.count > 0 && !may_be_anything(place.kind) && code != SKIPJACKDB_DAMAGED) {
             g_test_message("%s: %s", sjdb_kind_name(place.kind), skipjackdb_error_text(code));
+            g_test_fail();
+        }
+    }
+}
+
+/* Each row sets the first item of a section of intervals, cut to the item's width, or the section's number of
+ * items. The codes of times ascend with the times: code 0 is the least one. */
+static void intervals_that_cannot_be_are_found(void)
+{
+    g_autoptr(GByteArray) bytes = sjdb_bytes_make();
+    struct sjdb_place entries;
+    sjdb_bytes_find(bytes, SJDB_INTERVAL_ENTRIES, &entries);
+    const struct {
+        const char *what;
+        uint32_t kind;
+        bool is_count;
+        guint64 value;
+    } cases[] = {
+        {"an entry that its problem lacks", SJDB_INTERVAL_ENTRIES, false, 2},
+        {"entries out of order", SJDB_INTERVAL_ENTRIES, false, UINT64_MAX},
+        {"a low end above the time", SJDB_INTERVAL_LOWS, false, UINT64_MAX},
+        {"a high end below the time", SJDB_INTERVAL_HIGHS, false, 0},
+        {"entries without ends", SJDB_INTERVAL_ENTRIES, true, entries.count - 1},
+        {"a low end too few", SJDB_INTERVAL_LOWS, true, entries.count - 1},
+        {"no high end", SJDB_INTERVAL_HIGHS, true, 0},
+    };
+    g_assert_cmpuint(entries.count, >, 1);
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autoptr(GByteArray) spoilt = copy_of(bytes);
+        struct sjdb_place place;
+        sjdb_bytes_find(spoilt, cases[i].kind, &place);
+        if (cases[i].is_count) {
+            put_number(place.row + 16, cases[i].value, 8);
+        } else {
+            guint64 word = 0, mask = (UINT64_C(1) << place.width) - 1;
+            memcpy(&word, spoilt->data + place.offset, 8);
+            put_number(spoilt->data + place.offset, (word & ~mask) | (cases[i].value & mask), 8);
+        }
+        sjdb_bytes_seal(spoilt->data, spoilt->len);
+        int code = judged(spoilt);
+        if (code != SKIPJACKDB_DAMAGED) {
+            g_test_message("%s: %s", cases[i].what, skipjackdb_error_text(code));
             g_test_fail();
         }
     }
@@ -314,6 +357,8 @@ int main(int argc, char **argv)
     g_test_add_func("/sjdb_damage/too_many_sections_do_not_open", too_many_sections_do_not_open);
     g_test_add_func("/sjdb_damage/indexes_out_of_range_are_found_despite_right_checksums",
                     indexes_out_of_range_are_found_despite_right_checksums);
+    g_test_add_func("/sjdb_damage/intervals_that_cannot_be_are_found",
+                    intervals_that_cannot_be_are_found);
     g_test_add_func("/sjdb_damage/emptied_sections_crash_no_lookup",
                     emptied_sections_crash_no_lookup);
     g_test_add_func("/sjdb_damage/random_damage_with_right_checksums_crashes_no_lookup",

@@ -30,7 +30,7 @@ static struct skipjackdb_problem asked_for(const char *key)
 
 static void add_entry(SjdbWriter *writer, const char *key, const char *solver, double time_ms)
 {
-    const struct sjdb_find_entry entry = {solver, "algorithm", NULL, time_ms, 0};
+    const struct sjdb_find_entry entry = {solver, "algorithm", NULL, time_ms, 0, 0, 0};
     struct problem problem;
     g_assert_true(problem_key_parse(key, &problem, NULL));
     g_assert_true(problem_validate(&problem, NULL));
@@ -419,10 +419,10 @@ static skipjackdb *flagged_db(TempFolder *folder)
     const char *path = temp_folder_path(folder, "flags.sjdb");
     const uint32_t known = sjdb_known_flags(true, false) | SKIPJACKDB_FORMS_KNOWN;
     g_autoptr(SjdbWriter) writer = sjdb_writer_new(path);
-    const struct sjdb_find_entry entries[] = {{"Packed", "a", NULL, 1, 0},
-                                              {"Unknown", "a", NULL, 2, 0},
-                                              {"Strides", "a", NULL, 3, 0},
-                                              {"Fuses", "a", NULL, 4, 0}};
+    const struct sjdb_find_entry entries[] = {{"Packed", "a", NULL, 1, 0, 0, 0},
+                                              {"Unknown", "a", NULL, 2, 0, 0, 0},
+                                              {"Strides", "a", NULL, 3, 0, 0, 0},
+                                              {"Fuses", "a", NULL, 4, 0, 0, 0}};
     struct problem problem;
     sjdb_writer_set_solver(writer, "Packed", 1, known);
     sjdb_writer_set_solver(writer, "Strides", 1, known | SKIPJACKDB_ANY_STRIDES);

@@ -160,8 +160,9 @@ static void both_grammars_answer_lists_of_every_kind(void)
 /* Usage reads winners from a .sjdb as from a find-db; an entry with the time 0 does not win. */
 static void a_sjdb_answers_too(void)
 {
-    const struct sjdb_find_entry entries[] = {
-        {"Zero", GEMM, NULL, 0.0, 0}, {"Slow", GEMM, NULL, 0.75, 64}, {"Fast", GEMM, NULL, 0.5, 0}};
+    const struct sjdb_find_entry entries[] = {{"Zero", GEMM, NULL, 0.0, 0, 0, 0},
+                                              {"Slow", GEMM, NULL, 0.75, 64, 0, 0},
+                                              {"Fast", GEMM, NULL, 0.5, 0, 0, 0}};
     g_autoptr(TempFolder) folder = temp_folder_new();
     const char *path = temp_folder_path(folder, "a.sjdb");
     g_autoptr(Usage) usage = usage_new();

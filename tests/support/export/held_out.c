@@ -44,8 +44,13 @@ static void take_line(struct held_out *held, SjdbWriter *whole, SjdbWriter *rest
     }
     for (guint i = 0; i < count; i++) {
         const struct find_entry *entry = &g_array_index(line->entries, struct find_entry, i);
-        entries[i] = (struct sjdb_find_entry){entry->solver, entry->algorithm, entry->library,
-                                              entry->time_ms, entry->workspace_bytes};
+        entries[i] = (struct sjdb_find_entry){entry->solver,
+                                              entry->algorithm,
+                                              entry->library,
+                                              entry->time_ms,
+                                              entry->workspace_bytes,
+                                              0,
+                                              0};
     }
     g_assert_true(sjdb_writer_add_find(whole, &problem, entries, count, NULL));
     if (is_held_out(line->key, &asked, by_shape)) {

@@ -22,8 +22,13 @@ static int list_entries(const skipjackdb *db, const char *key)
         entries.resize(count > entries.size() ? count : entries.size());
         code = skipjackdb_entries(db, number, entries.data(), sizeof entries[0], entries.size(), &count);
     } while (code == SKIPJACKDB_OK && count > entries.size());
-    for (size_t i = 0; code == SKIPJACKDB_OK && i < count; i++)
-        std::printf("%s %g ms\n", entries[i].solver, entries[i].time_ms);
+    for (size_t i = 0; code == SKIPJACKDB_OK && i < count; i++) {
+        const skipjackdb_entry &entry = entries[i];
+        std::printf("%s %g ms", entry.solver, entry.time_ms);
+        if (entry.low_ms > 0)
+            std::printf(" (%g to %g)", entry.low_ms, entry.high_ms);
+        std::printf("\n");
+    }
     return code;
 }
 

@@ -12,6 +12,8 @@ class Entry(ctypes.Structure):
         ("workspace_bytes", ctypes.c_uint64),
         ("revision", ctypes.c_uint32),
         ("flags", ctypes.c_uint32),
+        ("low_ms", ctypes.c_double),
+        ("high_ms", ctypes.c_double),
     ]
 
 
@@ -49,7 +51,8 @@ def main():
     db = ctypes.c_void_p()
     check(library.skipjackdb_open(sys.argv[1].encode(), ctypes.byref(db)))
     for entry in entries(db, sys.argv[2]):
-        print(f"{entry.solver.decode()} {entry.time_ms:g} ms")
+        interval = f" ({entry.low_ms:g} to {entry.high_ms:g})" if entry.low_ms > 0 else ""
+        print(f"{entry.solver.decode()} {entry.time_ms:g} ms{interval}")
     library.skipjackdb_close(db)
 
 

@@ -40,8 +40,11 @@ static skipjackdb *make_db(TempFolder *folder, const char *name, const struct ro
         struct problem problem;
         gsize made = 0;
         for (; end < count && g_strcmp0(rows[end].key, rows[first].key) == 0; end++) {
-            entries[made++] = (struct sjdb_find_entry){
-                rows[end].solver, "Algo", NULL, rows[end].time_ms, rows[end].workspace_bytes};
+            entries[made++] =
+                (struct sjdb_find_entry){.solver = rows[end].solver,
+                                         .algorithm = "Algo",
+                                         .time_ms = rows[end].time_ms,
+                                         .workspace_bytes = rows[end].workspace_bytes};
             set_solver(writer, rows[end].solver);
         }
         g_assert_true(problem_key_parse(rows[first].key, &problem, NULL));

@@ -29,9 +29,9 @@ static void add_params(SjdbWriter *writer, const char *key, const char *solver, 
 static SjdbWriter *make_writer(TempFolder *folder)
 {
     static const struct sjdb_find_entry entries[] = {
-        {"ConvA", "AlgoA", NULL, 1, 100},
-        {"ConvB", "AlgoB", NULL, 2, 50},
-        {"ConvC", "AlgoC", NULL, 3, 0},
+        {"ConvA", "AlgoA", NULL, 1, 100, 0, 0},
+        {"ConvB", "AlgoB", NULL, 2, 50, 0, 0},
+        {"ConvC", "AlgoC", NULL, 3, 0, 0, 0},
     };
     SjdbWriter *writer = sjdb_writer_new(temp_folder_path(folder, "a.sjdb"));
     struct problem problem;
@@ -240,7 +240,7 @@ static void problem_with_launches_alone_is_held(void)
  * problem itself is chosen before an entry of a near problem. */
 static void launches_without_an_entry_go_before_near_problems(void)
 {
-    static const struct sjdb_find_entry fastest = {"ConvA", "AlgoA", NULL, 1, 100};
+    static const struct sjdb_find_entry fastest = {"ConvA", "AlgoA", NULL, 1, 100, 0, 0};
     static const struct {
         uint64_t workspace_bytes;
         const char *solver;
