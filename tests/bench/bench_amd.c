@@ -1,0 +1,335 @@
+/*
+ * What bounds our kernels on AMD's GPUs, none of which is at hand: found in compiled code alone, nothing is run. For each
+ * problem and target the solver with the best estimate is compiled with its default config. Printed are registers, waves
+ * of a SIMD, and of the hot loop (kernels/objects/hot_loop.h) how many cycles of a SIMD each unit needs for it: the
+ * arithmetic at the peak's rate, vector instructions, bytes of local memory and of the caches. The unit with the most
+ * cycles bounds the loop; "at most" is the share of the peak that the loop then reaches. Waiting, and all outside of
+ * the loop, makes a kernel slower than that.
+ *
+ * Beside it stands what MIOpen's shipped find-db says that an MI300X took for the same key, as a share of the same peak.
+ * The problems are keys of that find-db (SKIPJACK_DATA/miopen), evenly spread over their sizes; without it, layers of
+ * ResNet-50. solvers/AMD.md explains the columns and the rates.
+ *
+ * usage: bench_amd [--problems COUNT] [TARGET]...
+ */
+#include "export/formats/find_db.h"
+#include "kernels/objects/hot_loop.h"
+#include "kernels/program.h"
+#include "solvers/framework/occupancy.h"
+#include "solvers/framework/solver.h"
+#include "solvers/problem/problem_key.h"
+#include "tests/support/export/real_data.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A compute unit's rates, from the vendor's peaks: CDNA 2 and CDNA 3 white papers (MI210: 104 units, 1.7 GHz; MI300X: 304
+ * units, 2.1 GHz), data sheets of RX 7900 XTX (96 units, 2.5 GHz) and RX 9070 XT (64 units, 2.97 GHz). Bytes of the
+ * vector caches are AMD's for CDNA (ROCm Compute Profiler's documentation); 0: left out, no source was found. */
+static const struct rates {
+    const char *arch, *target;
+    int simds;            /* of a unit */
+    double vector_cycles; /* of a SIMD for one vector instruction of a wave */
+    double fp16,
+        fp32; /* operations a cycle: matrix instructions of FP16, the better of FP32's two ways */
+    double local, caches; /* bytes a cycle */
+    double ghz;           /* of the card whose times the find-db has */
+    const char *find_db;
+} rates[] = {
+    {"gfx90a", "gfx90a68", 4, 4, 1024, 256, 128, 64, 0, NULL},
+    {"gfx942", "gfx942130", 4, 4, 2048, 256, 128, 64, 2.1, "gfx942130.HIP.fdb.txt.bz2"},
+    {"gfx1100", "gfx1100_48", 2, 1, 512, 256, 128, 0, 0, NULL},
+    {"gfx1201", "gfx1201_64", 2, 1, 1024, 256, 128, 0, 0, NULL},
+};
+
+static const char *const resnet[] = {
+    "64-56-56-1x1-64-56-56-64-0x0-1x1-1x1-0-NCHW-FP16-F",
+    "64-56-56-3x3-64-56-56-64-1x1-1x1-1x1-0-NCHW-FP16-F",
+    "256-56-56-1x1-128-28-28-64-0x0-2x2-1x1-0-NCHW-FP16-F",
+    "128-28-28-3x3-128-28-28-64-1x1-1x1-1x1-0-NCHW-FP16-F",
+    "256-14-14-3x3-256-14-14-64-1x1-1x1-1x1-0-NCHW-FP16-F",
+    "256-14-14-3x3-256-14-14-64-1x1-1x1-1x1-0-NCHW-FP16-W",
+    "512-7-7-3x3-512-7-7-64-1x1-1x1-1x1-0-NCHW-FP16-B",
+    "256-14-14-3x3-256-14-14-64-1x1-1x1-1x1-0-NCHW-FP32-F",
+};
+
+/* A problem, and what a find-db has of it. */
+struct row {
+    struct problem problem;
+    double macs;
+    double miopen_ms; /* 0: unknown */
+    char miopen_solver[64];
+};
+
+/* ---- the problems ---- */
+
+static gint by_work(gconstpointer a, gconstpointer b)
+{
+    double left = ((const struct row *)a)->macs, right = ((const struct row *)b)->macs;
+    return (left > right) - (left < right);
+}
+
+/* The line's problem and fastest entry, if it is a convolution that the table shows. */
+static bool read_line(const struct find_line *line, struct row *row)
+{
+    *row = (struct row){.miopen_ms = INFINITY};
+    if (!problem_key_parse(line->key, &row->problem, NULL))
+        return false;
+    const struct problem *p = &row->problem;
+    enum data_type type = p->type[TENSOR_X];
+    for (guint i = 0; i < line->entries->len; i++) {
+        const struct find_entry *entry = &g_array_index(line->entries, struct find_entry, i);
+        if (entry->time_ms > 0 && entry->time_ms < row->miopen_ms) {
+            row->miopen_ms = entry->time_ms;
+            g_strlcpy(row->miopen_solver, entry->solver, sizeof(row->miopen_solver));
+        }
+    }
+    row->macs = problem_macs(p);
+    return p->spatial_dim == 2 && p->groups == 1 && (type == TYPE_FP16 || type == TYPE_FP32) &&
+           row->macs >= 1e9 && isfinite(row->miopen_ms);
+}
+
+static GArray *rows_of_find_db(const char *path)
+{
+    GArray *rows = g_array_new(FALSE, FALSE, sizeof(struct row));
+    g_autoptr(GError) error = NULL;
+    g_autoptr(FindDb) db = find_db_open(path, &error);
+    struct find_line line;
+    struct line at;
+    enum read_step step;
+    if (!db)
+        g_error("%s", error->message);
+    find_line_init(&line);
+    while ((step = find_db_next(db, &line, &at, NULL)) != READ_END && step != READ_FAILED) {
+        struct row row;
+        if (step == READ_ROW && read_line(&line, &row))
+            g_array_append_val(rows, row);
+    }
+    find_line_clear(&line);
+    return rows;
+}
+
+/* `count` rows of the find-db, evenly spread over its convolutions in the order of their work. */
+static GArray *choose_rows(int count)
+{
+    g_autofree char *folder = real_data("miopen");
+    g_autofree char *path = folder ? g_build_filename(folder, rates[1].find_db, NULL) : NULL;
+    GArray *chosen = g_array_new(FALSE, FALSE, sizeof(struct row));
+    if (!path || !g_file_test(path, G_FILE_TEST_EXISTS)) {
+        for (gsize i = 0; i < G_N_ELEMENTS(resnet); i++) {
+            struct row row = {0};
+            bool known = problem_key_parse(resnet[i], &row.problem, NULL);
+            g_assert_true(known);
+            row.macs = problem_macs(&row.problem);
+            g_array_append_val(chosen, row);
+        }
+        return chosen;
+    }
+    g_autoptr(GArray) all = rows_of_find_db(path);
+    g_array_sort(all, by_work);
+    for (int i = 0; i < count && all->len > 0; i++) {
+        guint place = (guint)(((double)i + 0.5) * all->len / count);
+        g_array_append_val(chosen, g_array_index(all, struct row, place));
+    }
+    return chosen;
+}
+
+/* ---- a kernel ---- */
+
+struct built {
+    const struct solver *solver;
+    struct launch launch;
+    struct code_object object;
+    struct hot_loop loop;
+};
+
+/* The solver of the best estimate, without those that are no competitors (the naive one). */
+static const struct solver *best_solver(const struct problem *p, const struct context *context)
+{
+    const struct solver *best = NULL;
+    double most = 1;
+    for (int i = 0; i < solver_table_count; i++) {
+        const struct solver *solver = solver_table[i];
+        if (!solver_applicable(solver, p, context, NULL))
+            continue;
+        double estimate = solver->estimate(p, context);
+        if (estimate > most) {
+            most = estimate;
+            best = solver;
+        }
+    }
+    return best;
+}
+
+/* Compiles the launch with the most arithmetic of the solver's default. */
+static bool build(const struct problem *p, const struct context *context, struct built *built,
+                  GError **error)
+{
+    struct perf_config config = {0};
+    struct solution solution;
+    const struct toolchain *toolchain = toolchain_for_target(context->target, NULL, error);
+    double most = -1;
+    if (!toolchain)
+        return false;
+    built->solver->default_config(p, context, &config);
+    if (!solver_solve(built->solver, p, context, &config, &solution, error))
+        return false;
+    for (int i = 0; i < solution.launch_count; i++) {
+        const struct launch *launch = &solution.launches[i];
+        struct code_object object = {0};
+        struct hot_loop loop;
+        if (!program_build(toolchain,
+                           &(struct program){launch->file, launch->options, launch->entry, NULL},
+                           context->target, &object, error)) {
+            code_object_clear(&object);
+            return false;
+        }
+        if (hot_loop_of(object.code, launch->entry, context->target, &loop) &&
+            loop.matrix_flops + loop.vector_flops > most) {
+            most = loop.matrix_flops + loop.vector_flops;
+            code_object_clear(&built->object);
+            built->launch = *launch;
+            built->object = object;
+            built->loop = loop;
+        } else {
+            code_object_clear(&object);
+        }
+    }
+    if (most < 0)
+        g_set_error(error, KERNELS_ERROR, KERNELS_ERROR_UNAVAILABLE,
+                    "no library here reads its instructions");
+    return most >= 0;
+}
+
+/* ---- what bounds it ---- */
+
+/* Waves of a SIMD, by registers and by local memory. */
+static int waves_of(const struct built *built, const struct target *target, const struct rates *r)
+{
+    const struct code_object *object = &built->object;
+    int waves = occupancy_waves(target->arch, object->registers, object->accumulation_registers,
+                                object->scalar_registers);
+    int64_t local = object->local_bytes + built->launch.local_bytes, items = 1;
+    for (int i = 0; i < 3; i++)
+        items *= built->launch.block[i];
+    if (local > 0) {
+        int64_t groups = target->local_bytes / local;
+        int64_t held = groups * ((items + target->wave_size - 1) / target->wave_size) / r->simds;
+        waves = (int)MIN((int64_t)waves, MAX(held, 1));
+    }
+    return waves;
+}
+
+/* The share of the peak that the loop may reach, and the unit that bounds it. */
+static double share_of(const struct hot_loop *loop, const struct target *target,
+                       const struct rates *r, double peak, const char **unit)
+{
+    double arithmetic =
+        (loop->matrix_flops + loop->vector_flops * target->wave_size) / (peak / r->simds);
+    const struct {
+        const char *unit;
+        double cycles;
+    } needs[] = {
+        {"arithmetic", arithmetic},
+        {"vector instructions", loop->vector * r->vector_cycles},
+        {"local memory", loop->local_bytes * target->wave_size / (r->local / r->simds)},
+        {"caches",
+         r->caches > 0 ? loop->global_bytes * target->wave_size / (r->caches / r->simds) : 0},
+    };
+    double most = 0;
+    for (gsize i = 0; i < G_N_ELEMENTS(needs); i++)
+        if (needs[i].cycles > most) {
+            most = needs[i].cycles;
+            *unit = needs[i].unit;
+        }
+    return most > 0 ? arithmetic / most : 0;
+}
+
+/* ---- the table ---- */
+
+struct sums {
+    double logs, miopen_logs;
+    int count, miopen_count;
+};
+
+static void print_row(const struct row *row, const struct rates *r, const struct context *context,
+                      struct sums *sums)
+{
+    struct built built = {.solver = best_solver(&row->problem, context)};
+    g_autoptr(GError) error = NULL;
+    char key[PROBLEM_KEY_MAX];
+    const char *unit = "-";
+    double peak = row->problem.type[TENSOR_X] == TYPE_FP16 ? r->fp16 : r->fp32;
+    printf("%-56s  ", problem_key(&row->problem, key));
+    if (!built.solver || !build(&row->problem, context, &built, &error)) {
+        printf("%s\n", error ? error->message : "no solver but the naive one");
+        code_object_clear(&built.object);
+        return;
+    }
+    const struct hot_loop *loop = &built.loop;
+    double share = share_of(loop, context->target, r, peak, &unit);
+    printf("%-24s %4d %5d %6.1f  %4d %5d %5d  %5.1f %%  %-19s", built.solver->name,
+           built.object.registers, waves_of(&built, context->target, r),
+           (double)(built.object.local_bytes + built.launch.local_bytes) / 1024, loop->matrix,
+           loop->vector, loop->scalar, 100 * share, unit);
+    sums->logs += log(MAX(share, 1e-9));
+    sums->count++;
+    if (r->ghz > 0 && row->miopen_ms > 0) {
+        double seconds = row->miopen_ms / 1e3;
+        double reached =
+            2 * row->macs / seconds / (peak * r->ghz * 1e9 * context->target->compute_units);
+        printf("  %5.1f %%  %s", 100 * reached, row->miopen_solver);
+        sums->miopen_logs += log(reached);
+        sums->miopen_count++;
+    }
+    printf("\n");
+    fflush(stdout);
+    code_object_clear(&built.object);
+}
+
+static void print_target(const struct rates *r, const GArray *rows)
+{
+    struct target target;
+    struct context context;
+    struct sums sums = {0};
+    bool known = target_parse(r->target, &target, NULL);
+    g_assert_true(known);
+    context_init(&context, &target);
+    printf("\n%s: compiled, never run\n%-56s  %-24s %4s %5s %6s  %4s %5s %5s  %7s  %-19s%s\n",
+           r->target, "problem", "solver, default config", "regs", "waves", "local", "mat", "vec",
+           "scal", "at most", "bound by", r->ghz > 0 ? "  MIOpen's best" : "");
+    for (guint i = 0; i < rows->len; i++)
+        print_row(&g_array_index(rows, struct row, i), r, &context, &sums);
+    if (sums.count > 0)
+        printf("geometric mean of %d: at most %.1f %% of the peak", sums.count,
+               100 * exp(sums.logs / sums.count));
+    if (sums.miopen_count > 0)
+        printf("; MIOpen measured %.1f %% on an MI300X",
+               100 * exp(sums.miopen_logs / sums.miopen_count));
+    printf("\n");
+}
+
+int main(int argc, char **argv)
+{
+    int count = 12, first = 1;
+    if (argc > 2 && strcmp(argv[1], "--problems") == 0) {
+        count = atoi(argv[2]);
+        first = 3;
+    }
+    if (count < 1 || (first < argc && argv[first][0] == '-')) {
+        fprintf(stderr, "usage: bench_amd [--problems COUNT] [TARGET]...\n");
+        return 2;
+    }
+    g_autoptr(GArray) rows = choose_rows(count);
+    printf("what bounds the hot loops of AMD's kernels, by their code alone\n");
+    for (gsize i = 0; i < G_N_ELEMENTS(rates); i++) {
+        bool wanted = first >= argc;
+        for (int a = first; a < argc; a++)
+            wanted = wanted || strcmp(argv[a], rates[i].target) == 0;
+        if (wanted)
+            print_target(&rates[i], rows);
+    }
+    return 0;
+}
