@@ -1,6 +1,7 @@
 /*
  * What bounds our kernels on AMD's GPUs, none of which is at hand: found in compiled code alone, nothing is run. For each
- * problem and target the solver with the best estimate is compiled with its default config. Printed are registers, waves
+ * problem and target the solver with the best estimate is compiled with its default config, and so is the one for the
+ * target's own matrix instructions where that is another. Printed are registers, waves
  * of a SIMD, and of the hot loop (kernels/objects/hot_loop.h) how many cycles of a SIMD each unit needs for it: the
  * arithmetic at the peak's rate, vector instructions, bytes of local memory and of the caches. The unit with the most
  * cycles bounds the loop; "at most" is the share of the peak that the loop then reaches. Waiting, and all outside of
@@ -254,15 +255,16 @@ struct sums {
     int count, miopen_count;
 };
 
-static void print_row(const struct row *row, const struct rates *r, const struct context *context,
-                      struct sums *sums)
+/* sums: NULL for a second solver of the problem, which does not count. */
+static void print_row(const struct row *row, const struct solver *solver, const struct rates *r,
+                      const struct context *context, struct sums *sums)
 {
-    struct built built = {.solver = best_solver(&row->problem, context)};
+    struct built built = {.solver = solver};
     g_autoptr(GError) error = NULL;
     char key[PROBLEM_KEY_MAX];
     const char *unit = "-";
     double peak = row->problem.type[TENSOR_X] == TYPE_FP16 ? r->fp16 : r->fp32;
-    printf("%-56s  ", problem_key(&row->problem, key));
+    printf("%-56s  ", sums ? problem_key(&row->problem, key) : "");
     if (!built.solver || !build(&row->problem, context, &built, &error)) {
         printf("%s\n", error ? error->message : "no solver but the naive one");
         code_object_clear(&built.object);
@@ -274,9 +276,11 @@ static void print_row(const struct row *row, const struct rates *r, const struct
            built.object.registers, waves_of(&built, context->target, r),
            (double)(built.object.local_bytes + built.launch.local_bytes) / 1024, loop->matrix,
            loop->vector, loop->scalar, 100 * share, unit);
-    sums->logs += log(MAX(share, 1e-9));
-    sums->count++;
-    if (r->ghz > 0 && row->miopen_ms > 0) {
+    if (sums) {
+        sums->logs += log(MAX(share, 1e-9));
+        sums->count++;
+    }
+    if (sums && r->ghz > 0 && row->miopen_ms > 0) {
         double seconds = row->miopen_ms / 1e3;
         double reached =
             2 * row->macs / seconds / (peak * r->ghz * 1e9 * context->target->compute_units);
@@ -287,6 +291,18 @@ static void print_row(const struct row *row, const struct rates *r, const struct
     printf("\n");
     fflush(stdout);
     code_object_clear(&built.object);
+}
+
+/* The solver with the best estimate, and the one of the target's own instructions where it is another. */
+static void print_solvers(const struct row *row, const struct rates *r,
+                          const struct context *context, struct sums *sums)
+{
+    const struct solver *best = best_solver(&row->problem, context);
+    print_row(row, best, r, context, sums);
+    for (int i = 0; i < solver_table_count; i++)
+        if (solver_table[i] != best && solver_table[i]->native && solver_table[i]->space &&
+            solver_applicable(solver_table[i], &row->problem, context, NULL))
+            print_row(row, solver_table[i], r, context, NULL);
 }
 
 static void print_target(const struct rates *r, const GArray *rows)
@@ -301,7 +317,7 @@ static void print_target(const struct rates *r, const GArray *rows)
            r->target, "problem", "solver, default config", "regs", "waves", "local", "mat", "vec",
            "scal", "at most", "bound by", r->ghz > 0 ? "  MIOpen's best" : "");
     for (guint i = 0; i < rows->len; i++)
-        print_row(&g_array_index(rows, struct row, i), r, &context, &sums);
+        print_solvers(&g_array_index(rows, struct row, i), r, &context, &sums);
     if (sums.count > 0)
         printf("geometric mean of %d: at most %.1f %% of the peak", sums.count,
                100 * exp(sums.logs / sums.count));
