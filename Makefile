@@ -306,7 +306,7 @@ make_sanitized = $(parallel) CC=clang SANITIZE=address,undefined,fuzzer-no-link 
 # Left out: tests that mostly compile kernels (except test_conv_kernels), tests of build/skipjack itself, and find-dbs
 # of 100,000 keys, which a fuzz target reads.
 unsanitized := $(BUILD)/tests/kernels/test_conv_% $(BUILD)/tests/kernels/device/% %_compile %_opencl %_find_db \
-	$(addprefix %/test_,build_child eval_child workbench judge agent agent_row prior db_blobs golden_command report_rejected)
+	$(addprefix %/test_,build_child eval_child workbench judge judge_reference judge_compare agent agent_row prior db_blobs golden_command report_rejected)
 sanitized_tests := $(patsubst $(BUILD)/%,$(sanitized_build)/%,$(BUILD)/tests/kernels/test_conv_kernels \
 	$(filter-out $(unsanitized),$(filter $(BUILD)/%,$(call tests_of,$(rooms)))))
 # Most of them look at the same cases in both builds: the short suite runs these with sanitizers alone. The others, known
@@ -412,7 +412,7 @@ test-chaos:
 # script by sh, with SKIPJACK=.../skipjack, SKIPJACK_PG_BIN=.../usr/lib/postgresql/15/bin, LD_LIBRARY_PATH=.../lib
 # and SKIPJACK_TEST_DEVICE=gpu. They print TAP.
 gpu_tests := $(BUILD)/tests/kernels/conv_family $(BUILD)/tests/kernels/device/winograd/test_conv_winograd \
-	$(BUILD)/tests/kernels/device/few_channels/test_conv_few_channels $(BUILD)/tests/worker/verify/test_judge \
+	$(BUILD)/tests/kernels/device/few_channels/test_conv_few_channels $(addprefix $(BUILD)/tests/worker/verify/test_,judge judge_reference judge_compare) \
 	$(BUILD)/tests/worker/eval/test_workbench $(BUILD)/tests/worker/eval/test_planted_faults \
 	$(BUILD)/tests/faults/test_kills tests/worker/gpu.t
 gpu-test: export SKIPJACK_TEST_DEVICE := gpu

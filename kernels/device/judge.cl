@@ -4,7 +4,7 @@
  * outputs (verify.h). Types, layouts and shapes are arguments: one object serves all problems of a target. Elements are
  * counted in logical order, N C D H W.
  *
- * Types are numbered as in worker/verify/judge.c: 0 FP32, 1 FP16, 2 BF16, 3 INT8, 4 INT32, 5 FP64.
+ * Types are numbered as in worker/verify/judge_launch.c: 0 FP32, 1 FP16, 2 BF16, 3 INT8, 4 INT32, 5 FP64.
  */
 #include "coordinates.h"
 #include "epilogue.h"
@@ -386,7 +386,7 @@ DEVICE double clamp_to(double v, double low, double high)
 #define KIND_SOFTMAX 3
 #define KIND_RESIZE  4
 #define KIND_LRN     5
-/* Modes of a pool, coordinates and roundings of a resize, as in judge.c. */
+/* Modes of a pool, coordinates and roundings of a resize, as in judge_reference.c. */
 #define POOL_MAX             0
 #define POOL_AVERAGE_ALL     2
 #define COORDINATES_SIMPLE   1 /* "asymmetric" */

@@ -25,6 +25,7 @@
 #include "worker/protocol/frames.h"
 #include "worker/protocol/protocol.h"
 #include "worker/protocol/target_json.h"
+#include "worker/verify/judge_cache.h"
 
 /* Most bytes of references kept in memory: those of a few large problems, or of all problems of
  * a network. */

@@ -4,6 +4,7 @@
 
 #include "worker/protocol/frames.h"
 #include "worker/verify/fingerprint.h"
+#include "worker/verify/judge_cache.h"
 #include "worker/verify/random.h"
 
 /* Most threads of the host's reference; also at most half of the processors, since build

@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "worker/protocol/frames.h"
+#include "worker/verify/judge_cache.h"
 #include "worker/verify/random.h"
 
 #define COPIES_MAX           1024

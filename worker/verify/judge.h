@@ -82,20 +82,4 @@ bool judge_fingerprints(struct judge *judge, const struct judge_pieces *pieces, 
 /* Copies the reference to the host. The caller owns one use of it. */
 struct reference *judge_fetch(struct judge *judge, GError **error);
 
-/* Judges that were used last, kept for the next request of their problem, in up to 1/16 of the
- * device's memory. Free a cache before the programs of its judges. */
-struct judge_cache;
-struct judge_cache *judge_cache_new(const struct device *device);
-void judge_cache_free(struct judge_cache *cache);
-/* Takes a judge out of the cache; the caller owns it. NULL if none fits program, tensors and seed. */
-struct judge *judge_cache_take(struct judge_cache *cache, const struct device_program *program,
-                               const struct problem *p, const struct tensor *tensors,
-                               uint64_t seed);
-/* Gives a judge to the cache, which may free it. */
-void judge_cache_give(struct judge_cache *cache, struct judge *judge);
-/* Frees the judges that were given back more than `seconds` ago. */
-void judge_cache_drop_unused(struct judge_cache *cache, int64_t seconds);
-/* Frees all judges in the cache. Returns false if it was empty. */
-bool judge_cache_clear(struct judge_cache *cache);
-
 #endif

@@ -7,6 +7,7 @@
 #include "tests/support/kernels/judge_device.h"
 #include "tests/support/kernels/pocl_leaks.h"
 #include "worker/protocol/frames.h"
+#include "worker/verify/judge_cache.h"
 
 #define SEED 77
 #define KEY  "64-9-11-3x3-16-5-6-2-1x1-2x2-1x1-0-NCHW-FP32-F"
