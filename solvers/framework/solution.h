@@ -69,13 +69,13 @@ struct launch {
 
 /*
  * How the rounding errors of a solution compare with those of a plain sum of products, if it transforms tiles (Winograd,
- * FFT) or adds up the sums of short pieces; worker/verify/tolerance.h has the formulas. All 0 for a plain sum, in any
- * order.
+ * FFT), adds up the sums of short pieces, or rounds its inputs (TF32); worker/verify/tolerance.h has the formulas. All 0
+ * for a plain sum, in any order.
  */
 struct solution_rounding {
     bool transforms; /* an element has the errors of its whole tile */
-    /* Transforms: the products in the longest sum of transformed values. Pieces: the products in the shortest sum of an
-     * output. */
+    /* Transforms: the products in the longest sum of transformed values. Pieces, and rounded inputs: the products in the
+     * shortest sum of an output. */
     double terms;
     /* The root of the mean square that a tile's products have in an output, by that of the products of the plain
      * sum: how much larger the errors of the transformed sums are than those of a plain sum. */
@@ -84,6 +84,9 @@ struct solution_rounding {
     /* Pieces: the most additions that a product goes through, in its piece and in the sums of pieces above it. 0 for a
      * solution that transforms or does not say. */
     double depth;
+    /* Half a step of the numbers that inputs are rounded to before they are multiplied, by the number: 2^-11 for TF32. 0
+     * for a solution that takes inputs as they are. Only problems in TF32 allow it, and it goes with a plain sum. */
+    double inputs;
 };
 
 struct solution {

@@ -1,7 +1,7 @@
 /*
- * Convolutions on NVIDIA's matrix units by mma instructions: products of 16 by 8 by 16 (INT8: 32) with FP32
+ * Convolutions on NVIDIA's matrix units by mma instructions: products of 16 by 8 by 16 (INT8: 32, TF32: 8) with FP32
  * (INT32) sums. F, B and W in two and three dimensions, all tensors packed, channels or positions innermost, FP16
- * or BF16; F also INT8 with an INT32 result; groups, stride, dilation, any padding. Dynamic. sm_80 and later.
+ * or BF16; F also INT8 with an INT32 result, and FP32 problems that ask for TF32; groups, stride, dilation, any padding. Dynamic. sm_80 and later.
  * Tensors that are not NHWC or NDHWC with the channels of a group in chunks of 16 bytes are copied first. Terms may
  * be split into parts (SPLITS), whose sums are added up from the workspace.
  * Epilogues: all, with a residual of the output's layout. An INT8 product then has any output but FP64.
@@ -124,7 +124,8 @@ static bool conv_matrix_is_applicable(const struct problem *p, const struct cont
                                       const char **reason)
 {
     *reason = "needs NVIDIA's matrix units, sm_80 or later";
-    return target_compute_capability(context->target) >= 80 && matrix_serves(p, context, reason);
+    return target_compute_capability(context->target) >= 80 &&
+           matrix_serves(p, context, true, reason);
 }
 
 static void conv_matrix_default_config(const struct problem *p, const struct context *context,
@@ -152,7 +153,7 @@ static uint64_t conv_matrix_workspace_bytes(const struct problem *p, const struc
     return matrix_workspace_bytes(p, context, &largest);
 }
 
-/* In full blocks matrix units are eight times as fast as vector units. */
+/* In full blocks matrix units are eight times as fast as vector units, in TF32 half as fast as in FP16. */
 static double conv_matrix_estimate(const struct problem *p, const struct context *context)
 {
     struct perf_config config;
@@ -160,7 +161,7 @@ static double conv_matrix_estimate(const struct problem *p, const struct context
 
     conv_matrix_default_config(p, context, &config);
     blocks = blocks_of(config.values);
-    return 200.0 * matrix_used_part(p, &blocks);
+    return (problem_is_tf32(p) ? 150.0 : 200.0) * matrix_used_part(p, &blocks);
 }
 
 /* ---- the launch ---- */

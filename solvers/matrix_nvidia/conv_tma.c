@@ -464,7 +464,7 @@ static bool is_applicable(const struct problem *p, const struct context *context
         return false;
     *reason = "needs a workspace for tensor maps";
     return conv_tma_maps_bytes(context) <= context->workspace_limit &&
-           matrix_serves(p, &rest, reason) && tiles_are_served(p, &rest, reason);
+           matrix_serves(p, &rest, false, reason) && tiles_are_served(p, &rest, reason);
 }
 
 /* The estimate is above ConvWgmma's, whose work-items compute the addresses of all they load. */

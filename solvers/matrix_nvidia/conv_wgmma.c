@@ -103,7 +103,7 @@ static bool is_applicable(const struct problem *p, const struct context *context
     *reason = "needs Hopper's matrix units (sm_90)";
     if (target_compute_capability(context->target) != 90)
         return false;
-    return matrix_serves(p, context, reason);
+    return matrix_serves(p, context, false, reason);
 }
 
 /* Sets the default: the block with the fewest estimated cycles. The smallest block is tried first, because it is

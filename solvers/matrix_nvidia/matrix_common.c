@@ -22,6 +22,8 @@
 #define WORKGROUPS_A_UNIT 4
 /* The share of a kernel's speed that is left where tensors are copied to NHWC first. */
 #define USED_BY_MOVES     0.7
+/* Half a step of TF32's 10 fraction bits, by the number. */
+#define TF32_ROUNDOFF     0x1p-11
 
 /* ---- the product ---- */
 
@@ -54,8 +56,7 @@ static int chunk_of(const struct problem *p)
     return CHUNK_BYTES / (int)data_type_bytes(p->type[TENSOR_X]);
 }
 
-/* Channels of a group of x and w, rounded up to whole chunks, in elements of 16 bits (INT8 elements count in pairs).
- * */
+/* Channels of a group of x and w, rounded up to whole chunks, in elements of 16 bits. */
 int64_t matrix_c_of(const struct problem *p)
 {
     int chunk = chunk_of(p);
@@ -266,8 +267,12 @@ uint64_t matrix_workspace_bytes(const struct problem *p, const struct context *c
 
 /* ---- what is served ---- */
 
-static bool tensors_are_served(const struct problem *p, const char **reason)
+static bool tensors_are_served(const struct problem *p, bool does_tf32, const char **reason)
 {
+    if (does_tf32 && problem_is_tf32(p)) {
+        *reason = "computes in TF32 in direction F alone";
+        return p->direction == DIRECTION_F && matrix_transform_serves(p, chunk_of(p), reason);
+    }
     *reason = p->epilogue[0] != '\0'
                   ? "needs FP16 or BF16 tensors of one type, or forward INT8"
                   : "needs FP16 or BF16 tensors of one type, or forward INT8 with an INT32 output";
@@ -341,9 +346,10 @@ static bool sizes_are_served(const struct problem *p, const struct context *cont
     return matrix_parts_are_short(product.terms, least) && parts_fit(p, context, least);
 }
 
-bool matrix_serves(const struct problem *p, const struct context *context, const char **reason)
+bool matrix_serves(const struct problem *p, const struct context *context, bool does_tf32,
+                   const char **reason)
 {
-    return conv_is_plain(p, reason) && tensors_are_served(p, reason) &&
+    return conv_is_plain(p, reason) && tensors_are_served(p, does_tf32, reason) &&
            groups_are_served(p, reason) && conv_counts_fit_32_bits(p, reason) &&
            places_fit_32_bits(p, reason) && sizes_are_served(p, context, reason);
 }
@@ -357,7 +363,8 @@ void matrix_add_options(const struct problem *p, int splits, struct launch *laun
     launch_option_int(launch, "SPLIT", splits > 1);
     conv_add_direction_option(p, launch);
     launch_option_text(launch, "LANE", conv_sum_type(p));
-    launch_option_text(launch, "TYPE", data_type_name(p->type[TENSOR_X]));
+    launch_option_text(launch, "TYPE",
+                       problem_is_tf32(p) ? OP_MODE_TF32 : data_type_name(p->type[TENSOR_X]));
     if (splits == 1)
         matrix_add_epilogue_options(p, launch);
     launch_sort_options(launch);
@@ -434,6 +441,27 @@ void matrix_finish_launch(const struct problem *p, const struct matrix_blocks *b
     launch_set_grid(launch, grid, (const int[]){items, 1, 1});
 }
 
+/* The fewest products of an output that has any: of an edge, where padding takes the others. */
+static double shortest_sum(const struct problem *p)
+{
+    double terms = (double)p->c / (double)p->groups;
+
+    for (int axis = AXIS_D; axis <= AXIS_W; axis++) {
+        int64_t fewest = p->fil[axis];
+        for (int64_t out = 0; out < p->out[axis]; out++) {
+            int64_t taps = 0, first = out * p->stride[axis] - p->pad[axis];
+            for (int64_t tap = 0; tap < p->fil[axis]; tap++) {
+                int64_t at = first + tap * p->dilation[axis];
+                taps += at >= 0 && at < p->in[axis];
+            }
+            if (taps > 0)
+                fewest = MIN(fewest, taps);
+        }
+        terms *= (double)fewest;
+    }
+    return terms;
+}
+
 void matrix_finish_solution(const struct problem *p, const struct matrix_blocks *blocks,
                             struct solution *solution)
 {
@@ -441,4 +469,7 @@ void matrix_finish_solution(const struct problem *p, const struct matrix_blocks 
         matrix_add_sum(p, (int64_t)matrix_result_elements(p), blocks->splits, solution);
     matrix_transform_solution(p, chunk_of(p), solution);
     conv_set_exact_work(p, solution);
+    if (problem_is_tf32(p))
+        solution->rounding =
+            (struct solution_rounding){.inputs = TF32_ROUNDOFF, .terms = shortest_sum(p)};
 }

@@ -1,6 +1,6 @@
 /*
  * Shared by solvers of NVIDIA's matrix units. Their kernels read packed NHWC or NDHWC tensors with the channels of
- * a group in chunks of 16 bytes, FP16 or BF16, or forward INT8 with an INT32 result; other layouts are copied
+ * a group in chunks of 16 bytes, FP16 or BF16, or forward INT8 with an INT32 result, or forward FP32 in TF32; other layouts are copied
  * first (matrix_transform.h). Kernels for two dimensions also compute the problems of three that conv_flatten() makes
  * flat; the others have the option DEPTH. Here are the matrix product of a problem
  * (kernels/device/matrix_nvidia/matrix_nhwc.h), the choice of blocks and splits by estimated cycles, and the
@@ -12,7 +12,7 @@
 #include "solvers/framework/solution.h"
 #include "solvers/framework/space.h"
 
-/* bytes of an element as kernels count it; INT8 elements go in pairs */
+/* bytes of an element as kernels count it; INT8 elements go in pairs, and one of TF32 is two of them */
 #define MATRIX_ELEMENT_BYTES 2
 #define MATRIX_SMALLEST      64 /* rows and columns of the smallest block */
 /* bytes that W's table has for each output position of two blocks of terms */
@@ -25,11 +25,13 @@ struct matrix_product {
 };
 struct matrix_product matrix_product_of(const struct problem *p);
 
-/* Whether the kernels serve the problem on a target that has their instructions; otherwise *reason says why not. */
-bool matrix_serves(const struct problem *p, const struct context *context, const char **reason);
+/* Whether the kernels serve the problem on a target that has their instructions; otherwise *reason says why not.
+ * does_tf32: the kernels have TF32's instructions, for forward problems in TF32. */
+bool matrix_serves(const struct problem *p, const struct context *context, bool does_tf32,
+                   const char **reason);
 
 /* Channels of a group, rounded up to whole chunks. matrix_c_of(): of x and w, in elements of 16 bits, so that INT8
- * channels count in pairs. matrix_k_of(): of y. */
+ * channels count in pairs, and those of TF32 twice. matrix_k_of(): of y. */
 int64_t matrix_c_of(const struct problem *p);
 int64_t matrix_k_of(const struct problem *p);
 

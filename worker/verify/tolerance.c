@@ -5,6 +5,7 @@
 
 #define PLAIN_MOST       16.0
 #define TRANSFORM_FACTOR 4.0
+#define INPUTS_FACTOR    16.0
 
 static double unit_roundoff(enum data_type type)
 {
@@ -92,6 +93,15 @@ static double factor_of(const struct solution_rounding *rounding, double length)
                                TRANSFORM_FACTOR * sqrt(rounding->roundings / rounding->terms));
 }
 
+/* What rounding both factors of each product adds to the factor of the magnitude. */
+static double roundoff_of_inputs(const struct solution_rounding *rounding)
+{
+    if (!rounding || rounding->inputs == 0)
+        return 0;
+    return rounding->inputs *
+           fmin(2 + rounding->inputs, INPUTS_FACTOR / sqrt(fmax(rounding->terms, 1)));
+}
+
 void tolerance_init(struct tolerance *tolerance, const struct problem *p,
                     const struct solution_rounding *rounding, double length)
 {
@@ -112,7 +122,7 @@ void tolerance_init(struct tolerance *tolerance, const struct problem *p,
     tolerance->tensor_wide = rounding && rounding->transforms;
     if (all_double)
         factor *= 2;
-    tolerance->per_magnitude = factor * sum_unit;
+    tolerance->per_magnitude = factor * sum_unit + roundoff_of_inputs(rounding);
     tolerance->per_value = unit_roundoff(p->type[out]);
     tolerance->smallest = smallest_step(p->type[out]);
     if (is_integer(p->type[out])) {

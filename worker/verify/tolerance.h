@@ -10,10 +10,11 @@
  *
  *   plain sums             f = min(L + 2, 16)
  *   sums of pieces         f = min(depth + 2, 16 sqrt((depth + 2) / terms))
+ *   inputs in TF32         f of a plain sum + min(2 + 2^-11, 16 / sqrt(terms)) * 2^-11 / u
  *   selections             f = 0, and v = 0 where the output's type holds every element of x
  *   transformed tiles      f = growth * (min(terms + 2, 16) + 4 sqrt(roundings / terms)), m the largest of the tensor
  *
- * growth, terms, roundings and depth are the solution's (solvers/framework/solution.h).
+ * growth, terms, roundings, depth and inputs are the solution's (solvers/framework/solution.h).
  *
  * Plain sums (Direct, GEMM, ImplicitGEMM):
  * - A sum of L rounded products is off by at most (L + 1) u m (Higham, Accuracy and Stability of Numerical
@@ -35,6 +36,17 @@
  * - m is proportional to an element's products, and the error to their root. An element at an edge has fewer products, so
  *   terms is that of the element with the fewest.
  * - depth + 2 bounds the error in any case (Higham, section 4.2).
+ *
+ * Inputs in TF32 (struct solution_rounding's inputs, w = 2^-11: half a step of 10 fraction bits). Both factors of a product
+ * are rounded, and products and sums are FP32.
+ * - A product is off by at most 2w + w^2 of itself, so the sum is off by (2w + w^2) m: the bound for short sums.
+ * - A rounding's error is 0.41 w of the number (root of the mean square), and the errors of different products are
+ *   independent. A product is off by 0.58 w of itself, a sum of `terms` products by 0.58 w sqrt(terms) times a product
+ *   (0.44), and m is terms times the mean product (0.39, random.h): 0.65 w m / sqrt(terms). The factor 16 is 24 standard
+ *   deviations. It leaves room for inputs of which a few are much larger than the others (random.h): of those alone the
+ *   sum then consists.
+ * - An element at an edge has fewer products, so terms is that of the element with the fewest. A missing product changes the
+ * sum by m / terms, which is found up to (2^11 / 16)^2 = 2^14 terms.
  *
  * Selections (pointwise operators, which copy, transpose and convert; max pools; nearest resizes). Each result is an
  * element of x, so nothing is rounded before the epilogue and the output. Without an epilogue a result of the same type

@@ -3,11 +3,11 @@
  * terms.
  *
  * A workgroup computes BLOCK_M by BLOCK_N sums, and each of its warps WARP_M by WARP_N of them in registers, by
- * products of 16 by 8 by 16. Blocks of BLOCK_K terms of both operands are copied into local memory without
+ * products of 16 by 8 by 16 (INT8: 32, TF32: 8). Blocks of BLOCK_K terms of both operands are copied into local memory without
  * registers (cp.async), STAGES of them at once, with zeros outside of a tensor. An operand with rows or columns
  * innermost is transposed by the load into registers (ldmatrix, .trans).
  *
- * Options: DIRECTION_*, TYPE (FP16, BF16 or INT8), LANE, the sizes above, SPLIT.
+ * Options: DIRECTION_*, TYPE (FP16, BF16, INT8 or TF32), LANE, the sizes above, SPLIT.
  */
 #include "dialect.h"
 

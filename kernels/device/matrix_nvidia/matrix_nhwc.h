@@ -16,7 +16,7 @@
  * Defined before it is included: BLOCK_M, BLOCK_N, BLOCK_K (the block of sums and of terms), ITEMS of a
  * workgroup, a power of 2; WARP_M by WARP_N, a warp's sums, which are TILES_M by TILES_N times 16 by 8; one of
  * DIRECTION_F, DIRECTION_B and DIRECTION_W; TYPE (FP16, BF16, or in F INT8, whose channels are counted in
- * pairs, so that c is half their number) and LANE; SPLIT: terms are split into parts, whose sums are stored for
+ * pairs, so that c is half their number, or TF32, whose channels count twice) and LANE; SPLIT: terms are split into parts, whose sums are stored for
  * conv_matrix_sum.cl.
  *
  * In local memory an operand has its order in memory: terms innermost, or (BY_TERM) rows or columns innermost.
@@ -58,8 +58,10 @@
 #define A_BYTES     (BLOCK_M * BLOCK_K * 2)
 #define STAGE_BYTES ((BLOCK_M + BLOCK_N) * BLOCK_K * 2)
 
-/* The result's type: that of the tensors, or for INT8 tensors INT32 or what the epilogue gives (TYPE_Y). */
-#if !WHOLE_NUMBERS
+/* The result's type: that of the tensors (FP32 for TF32), or for INT8 tensors INT32 or what the epilogue gives (TYPE_Y). */
+#if LONG_NUMBERS
+#define RESULT_TYPE FP32
+#elif !WHOLE_NUMBERS
 #define RESULT_TYPE TYPE
 #elif defined(EPILOGUE)
 #define RESULT_TYPE TYPE_Y

@@ -3,9 +3,10 @@
  * mma.sync and cp.async, and offsets in local memory for them. The PTX manual's sections on these instructions
  * say which element each lane holds.
  *
- * Defined before it is included: TYPE (FP16, BF16 or INT8) and LANE (float or int, the sums' type), ITEMS of a
+ * Defined before it is included: TYPE (FP16, BF16, INT8 or TF32) and LANE (float or int, the sums' type), ITEMS of a
  * workgroup, NEAR. INT8 elements go in pairs: an "element" of 16 bits is then two neighbours, whose products
- * are added. Functions that compute are called by all work-items of a workgroup.
+ * are added. TF32 elements are FP32 numbers in memory, two "elements" of 16 bits each, and are rounded to TF32 on their
+ * way from local memory into registers. Functions that compute are called by all work-items of a workgroup.
  *
  * The option MATRIX_EMULATED, which only tests set, replaces the instructions by OpenCL C for any device. Each
  * work-item writes its lane's elements to local memory and computes its own sums from there; a copy is done at
@@ -16,7 +17,13 @@ typedef unsigned short half_bits;
 #define WHOLE_FP16    0
 #define WHOLE_BF16    0
 #define WHOLE_INT8    1
+#define WHOLE_TF32    0
 #define WHOLE_NUMBERS DIALECT_JOIN(WHOLE_, TYPE)
+#define LONG_FP16     0
+#define LONG_BF16     0
+#define LONG_INT8     0
+#define LONG_TF32     1
+#define LONG_NUMBERS  DIALECT_JOIN(LONG_, TYPE)
 
 #define CHUNK_BYTES 16
 
@@ -71,6 +78,12 @@ DEVICE int product_of(half_bits a, half_bits b)
     return (signed char)(a & 255) * (signed char)(b & 255) +
            (signed char)(a >> 8) * (signed char)(b >> 8);
 }
+#elif LONG_NUMBERS
+/* The nearest number of TF32, ties away from zero, as cvt.rna does. NaNs stay what they are. */
+DEVICE unsigned rounded_word(unsigned bits)
+{
+    return (bits & 0x7fffffff) > 0x7f800000 ? bits : (bits + 0x1000) & ~0x1fffu;
+}
 #else
 DEVICE unsigned pair_of(float first, float second)
 {
@@ -110,6 +123,9 @@ DEVICE void load_matrices(LOCAL_POINTER unsigned char *memory, unsigned *to, uns
         } else {
             int line = first + matrix * 8 + lane / 4;
             to[matrix] = LOCAL_WORD(memory, EXCHANGED(memory, line, 0) + lane % 4 * 4);
+#if LONG_NUMBERS
+            to[matrix] = rounded_word(to[matrix]);
+#endif
         }
     }
     BARRIER();
@@ -117,7 +133,8 @@ DEVICE void load_matrices(LOCAL_POINTER unsigned char *memory, unsigned *to, uns
 
 /* Register r of a has row lane / 4, for odd r 8 more, and terms 2 (lane % 4) and the next, from the third
  * register on 8 more. Registers of b have columns for rows, and terms 8 more in the second. Sums have a's rows
- * and columns 2 (lane % 4) and the next. */
+ * and columns 2 (lane % 4) and the next. In TF32 a register has one term, lane % 4, and 4 more where the others have 8
+ * more. */
 DEVICE void multiply(LOCAL_POINTER unsigned char *memory, LANE *sums, const unsigned *a,
                      const unsigned *b, int item)
 {
@@ -127,6 +144,15 @@ DEVICE void multiply(LOCAL_POINTER unsigned char *memory, LANE *sums, const unsi
     for (int i = 0; i < 2; i++)
         EXCHANGED(memory, item, 4 + i) = b[i];
     BARRIER();
+#if LONG_NUMBERS
+    LOOP for (int e = 0; e < 4; e++) LOOP for (int term = 0; term < 8; term++)
+    {
+        int a_lane = first + lane / 4 * 4 + term % 4;
+        int b_lane = first + (lane % 4 * 2 + e % 2) * 4 + term % 4;
+        sums[e] += as_float(EXCHANGED(memory, a_lane, e / 2 + term / 4 * 2)) *
+                   as_float(EXCHANGED(memory, b_lane, 4 + term / 4));
+    }
+#else
     LOOP for (int e = 0; e < 4; e++) LOOP for (int term = 0; term < 16; term++)
     {
         int a_lane = first + lane / 4 * 4 + term % 8 / 2;
@@ -134,6 +160,7 @@ DEVICE void multiply(LOCAL_POINTER unsigned char *memory, LANE *sums, const unsi
         sums[e] += product_of(half_of(EXCHANGED(memory, a_lane, e / 2 + term / 8 * 2), term % 2),
                               half_of(EXCHANGED(memory, b_lane, 4 + term / 8), term % 2));
     }
+#endif
     BARRIER();
 }
 
@@ -186,9 +213,18 @@ DEVICE void end_stage(void)
 #define TEXT_FP16(text) text("f16")
 #define TEXT_BF16(text) text("bf16")
 #define TEXT_INT8(text) text("s8")
+#define TEXT_TF32(text) text("tf32")
 #define TYPE_TEXT(text) DIALECT_JOIN(TEXT_, TYPE)(text)
 
-#if !WHOLE_NUMBERS
+#if LONG_NUMBERS
+/* The nearest number of TF32, ties away from zero. */
+DEVICE unsigned rounded_word(unsigned bits)
+{
+    unsigned rounded;
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "r"(bits));
+    return rounded;
+}
+#elif !WHOLE_NUMBERS
 #define PAIR_TEXT(type) "cvt.rn." type "x2.f32 %0, %2, %1;"
 
 /* Two sums rounded to the stored type in one word, the first one in the low half. */
@@ -215,12 +251,19 @@ DEVICE void load_matrices(const unsigned char *memory, unsigned *to, unsigned fr
                      : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
                      : "r"(from)
                      : "memory");
+#if LONG_NUMBERS
+    UNROLL for (int i = 0; i < 4; i++) to[i] = rounded_word(to[i]);
+#endif
 }
 
 #define REGISTERS_TEXT "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
 #if WHOLE_NUMBERS
 #define SUM_REGISTER        "+r"
 #define MULTIPLY_TEXT(type) "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 " REGISTERS_TEXT
+#elif LONG_NUMBERS
+#define SUM_REGISTER        "+f"
+#define MULTIPLY_TEXT(type)                                                                        \
+    "mma.sync.aligned.m16n8k8.row.col.f32." type "." type ".f32 " REGISTERS_TEXT
 #else
 #define SUM_REGISTER "+f"
 #define MULTIPLY_TEXT(type)                                                                        \

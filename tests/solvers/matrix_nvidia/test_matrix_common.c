@@ -210,6 +210,37 @@ static void places_in_kernels_stay_below_32_bits(void)
 #undef DEEP
 }
 
+/* Where a problem asks for TF32, its inputs may be rounded; plain FP32 problems, and kernels without TF32's instructions,
+ * get none of that. */
+static void only_problems_that_ask_get_tf32(void)
+{
+    static const struct {
+        const char *solver, *key;
+        bool serves;
+    } rows[] = {
+        {"ConvMatrix", "64-28-28-3x3-64-28-28-8-1x1-1x1-1x1-0-NHWC-NHWC-NHWC-FP32-F_cxTF32", true},
+        {"ConvMatrix", "21-28-28-3x3-64-28-28-8-1x1-1x1-1x1-0-NCHW-FP32-F_cxTF32", true},
+        {"ConvMatrix", "64-28-28-3x3-64-28-28-8-1x1-1x1-1x1-0-NHWC-NHWC-NHWC-FP32-B_cxTF32", false},
+        {"ConvMatrix", "64-28-28-3x3-64-28-28-8-1x1-1x1-1x1-0-NHWC-NHWC-NHWC-FP32-F", false},
+        {"ConvWgmma", "64-28-28-3x3-64-28-28-8-1x1-1x1-1x1-0-NHWC-NHWC-NHWC-FP32-F_cxTF32", false},
+        {"ConvTma", "64-28-28-3x3-64-28-28-8-1x1-1x1-1x1-0-NHWC-NHWC-NHWC-FP32-F_cxTF32", false},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        const struct solver *solver = solver_find(rows[i].solver);
+        struct problem p;
+        struct perf_config config = {0};
+        struct solution solution;
+        g_assert_true(problem_key_parse(rows[i].key, &p, NULL));
+        g_assert_cmpint(solver_applicable(solver, &p, &context, NULL), ==, rows[i].serves);
+        if (!rows[i].serves)
+            continue;
+        solver->default_config(&p, &context, &config);
+        g_assert_true(solver_solve(solver, &p, &context, &config, &solution, NULL));
+        g_assert_cmpfloat(solution.rounding.inputs, ==, 0x1p-11);
+        g_assert_cmpfloat(solution.rounding.terms, ==, (double)p.c * 4); /* of a corner */
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -221,6 +252,8 @@ int main(int argc, char **argv)
                     long_sums_of_few_channels_are_split_too);
     g_test_add_func("/matrix_common/phases_leave_out_filter_positions_that_do_not_meet",
                     phases_leave_out_what_does_not_meet);
+    g_test_add_func("/matrix_common/only_problems_that_ask_get_tf32",
+                    only_problems_that_ask_get_tf32);
     g_test_add_func("/matrix_common/only_other_layouts_are_copied", only_other_layouts_are_copied);
     g_test_add_func("/matrix_common/places_in_kernels_stay_below_32_bits",
                     places_in_kernels_stay_below_32_bits);

@@ -15,11 +15,11 @@ static void test_tolerance(void)
     } rows[] = {
         {TYPE_FP32, {0}, 1, 1, 1, 9, 3 * 0x1p-24 + 0x1p-24},
         {TYPE_FP32, {0}, 1000, 0, 2, 9, 32 * 0x1p-24},
-        {TYPE_FP32, {true, 6, 0.5, 24, 0}, 54, 0, 2, 9, 0.5 * (8 + 4 * 2) * 9 * 0x1p-24},
-        {TYPE_FP32, {true, 100, 2, 25, 0}, 900, 0, 2, 9, 2 * (16 + 4 * 0.5) * 9 * 0x1p-24},
+        {TYPE_FP32, {true, 6, 0.5, 24, 0, 0}, 54, 0, 2, 9, 0.5 * (8 + 4 * 2) * 9 * 0x1p-24},
+        {TYPE_FP32, {true, 100, 2, 25, 0, 0}, 900, 0, 2, 9, 2 * (16 + 4 * 0.5) * 9 * 0x1p-24},
         {TYPE_FP16, {0}, 1000, 4, 2, 9, 32 * 0x1p-24 + 4 * 0x1p-11},
         {TYPE_FP16,
-         {true, 100, 2, 25, 0},
+         {true, 100, 2, 25, 0, 0},
          900,
          0,
          2,
@@ -30,6 +30,8 @@ static void test_tolerance(void)
         {TYPE_FP16, {.depth = 98, .terms = 1e4}, 2e4, 4, 2, 9, 1.6 * 2 * 0x1p-24 + 4 * 0x1p-11},
         {TYPE_FP32, {.depth = 98, .terms = 50}, 2e4, 0, 2, 9, 16 * 2 * 0x1p-24},
         {TYPE_FP32, {.depth = 98, .terms = 4}, 4, 0, 2, 9, 6 * 2 * 0x1p-24},
+        {TYPE_FP32, {.inputs = 0x1p-11, .terms = 4}, 9, 0, 2, 9, 22 * 0x1p-24 + 0x1.002p-9},
+        {TYPE_FP32, {.inputs = 0x1p-11, .terms = 256}, 576, 0, 2, 9, 32 * 0x1p-24 + 0x1p-10},
     };
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
         struct tolerance tolerance;

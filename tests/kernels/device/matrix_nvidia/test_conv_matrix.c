@@ -216,8 +216,8 @@ static void epilogues_are_done(gconstpointer data)
     }
 }
 
-/* The last convolution of ResNet's blocks; its residual is read in pairs of channels, or one by one where tensors are
- * copied. */
+/* The last convolution of ResNet's blocks, whose residual is read in pairs of channels, or one by one where tensors are
+ * copied; and FP32 problems in TF32: in place, copied with channels filled up, in groups, split into parts, with depth. */
 static const struct {
     const char *name, *solver, *key, *config;
 } blocks[] = {
@@ -230,9 +230,17 @@ static const struct {
     {"from_planes", "ConvMatrix",
      "20-5-7-1x1-74-5-7-2-0x0-1x1-1x1-0-NCHW-FP16-F+bias+add(FP32,NCHW)+relu",
      "64,64,32,32,32,2,1"},
+    {"tf32", "ConvMatrix", "36-9-7-3x3-68-5-4-2-1x1-2x2-1x1-0-NHWC-NHWC-NHWC-FP32-F_cxTF32",
+     "64,64,32,32,32,3,1"},
+    {"tf32_from_planes", "ConvMatrix",
+     "42-5-7-3x2-70-5-6-1-1x0-1x1-1x1-0-NCHW-FP32-F_g2_cxTF32+bias+add(FP32,NCHW)+relu",
+     "64,64,32,32,32,2,2"},
+    {"tf32_in_depth", "ConvMatrix",
+     "16-3-5-6-2x3x3-20-2-5-6-1-0x1x1-1x1x1-1x1x1-0-NDHWC-NDHWC-NDHWC-FP32-F_cxTF32",
+     "64,64,32,32,32,2,1"},
 };
 
-static void a_residual_is_added(gconstpointer data)
+static void single_problem(gconstpointer data)
 {
     gsize i = GPOINTER_TO_SIZE(data);
 
@@ -262,8 +270,8 @@ static void add_tests(struct solution_runner *opened, const struct context *made
     }
     for (gsize i = 0; i < G_N_ELEMENTS(blocks); i++) {
         g_autofree char *path =
-            g_strdup_printf("/conv_matrix/a_residual_is_added/%s", blocks[i].name);
-        g_test_add_data_func(path, GSIZE_TO_POINTER(i), a_residual_is_added);
+            g_strdup_printf("/conv_matrix/single_problems_are_right/%s", blocks[i].name);
+        g_test_add_data_func(path, GSIZE_TO_POINTER(i), single_problem);
     }
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
         bool is_due = !cases[i].is_long || test_is_long();
