@@ -12,12 +12,17 @@
  *
  * The strategies' constants were chosen on the spaces of chosen_on[]; rows "judged" are of all others.
  *
- * usage: bench_search [SEEDS [each|gain]]     each: also a row for each space
+ * Last, how a campaign of limited time divides it (tests/support/bench/search_budget.h), on the spaces of
+ * tests/bench/spaces.
+ *
+ * usage: bench_search [SEEDS [each|gain|budget]]     each: also a row for each space
  * gain: instead, what ends of searches for a small expected gain save in tries, and lose in time
+ * budget: the last part alone
  */
 #include "coordinator/replay/replay.h"
 #include "solvers/problem/problem_key.h"
 #include "solvers/search/expected_gain.h"
+#include "tests/support/bench/search_budget.h"
 #include "tests/support/export/real_data.h"
 
 #include <math.h>
@@ -397,6 +402,19 @@ static const struct scenario scenarios[] = {
     {"prior, other problems: 4 campaigns", SEARCH_PRIOR, other_problem, true, 10, 32, 4},
 };
 
+#define BUDGET_DRAWS 20 /* at most, so that this part takes seconds */
+
+static void measure_budgets(const struct bench *bench)
+{
+    g_autoptr(GPtrArray) own = g_ptr_array_new();
+    for (guint i = 0; i < bench->spaces->len; i++) {
+        const struct bench_space *space = bench->spaces->pdata[i];
+        if (space->own)
+            g_ptr_array_add(own, space->recorded);
+    }
+    search_budget_print(own, MIN(bench->seeds, BUDGET_DRAWS));
+}
+
 int main(int argc, char **argv)
 {
     g_autofree char *folder = real_data("spaces");
@@ -405,18 +423,21 @@ int main(int argc, char **argv)
                           .seeds = argc > 1 ? atoi(argv[1]) : 100,
                           .each = argc > 2 && strcmp(argv[2], "each") == 0};
     bool gain = argc > 2 && strcmp(argv[2], "gain") == 0;
-    if (bench.seeds < 1 || argc > 3 || (argc > 2 && !bench.each && !gain)) {
-        fprintf(stderr, "usage: bench_search [SEEDS [each|gain]]\n");
+    bool budget = argc > 2 && strcmp(argv[2], "budget") == 0;
+    if (bench.seeds < 1 || argc > 3 || (argc > 2 && !bench.each && !gain && !budget)) {
+        fprintf(stderr, "usage: bench_search [SEEDS [each|gain|budget]]\n");
         return 2;
     }
     if (!folder)
         printf("no recorded spaces in SKIPJACK_DATA: only those of the tree\n");
     add_folder(spaces, folder, false);
     add_folder(spaces, OWN_SPACES, true);
-    if (gain) {
+    if (gain)
         measure_gains(&bench);
+    if (budget)
+        measure_budgets(&bench);
+    if (gain || budget)
         return 0;
-    }
     printf("constants of strategies were chosen on");
     for (gsize i = 0; i < G_N_ELEMENTS(chosen_on); i++)
         printf("%s %s", i > 0 ? "," : "", chosen_on[i]);
@@ -433,5 +454,6 @@ int main(int argc, char **argv)
     print_titles();
     for (gsize i = 0; i < G_N_ELEMENTS(scenarios); i++)
         measure_scenario(&bench, &scenarios[i]);
+    measure_budgets(&bench);
     return 0;
 }

@@ -49,7 +49,8 @@ BEGIN
 END $$;
 
 -- What the next round of each job is expected to save, by the rule of
--- solvers/search/expected_gain.h on the job's own tries:
+-- solvers/search/expected_gain.h on the job's own tries, but with a tail of four times
+-- (coordinator/CAMPAIGNS.md has the figures):
 --
 --     m / (since_best + m + 1)     the chance that one of m more configs is the job's new best
 --     exp(-behind / tail)          the chance that this one also beats the problem's best
