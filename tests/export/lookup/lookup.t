@@ -44,6 +44,14 @@ like $text, qr/holds the problem, but no entry within/, 'is said';
 is $status, 1, 'a problem that is not there';
 like $text, qr/does not hold the problem/, 'is named as such';
 
+# Another file of the corpus has intervals of times.
+my ($timed, $twice) = ('tests/fuzz/corpus/sjdb/intervals', '64-56-56-3x3-64-56-56-16-1x1-1x1-1x1-0-NCHW-FP32-F');
+like +(run($timed, $twice))[0], qr/^\* ConvA +0\.05 .*\n    measured a second time: 0\.049 to 0\.0515 ms$/m,
+    'a time with the interval of its second measurement';
+is_deeply [@{decode_json((run('--json', $timed, $twice))[0])->{entries}[0]}{qw(low_ms high_ms)}], [0.049, 0.0515], 'in JSON, too';
+like +(run('--choose', $timed, $twice))[0], qr/^ +interval +0\.049 to 0\.0515 ms$/m, 'and chosen';
+is decode_json((run('--stats', '--json', $timed))[0])->{intervals}, 10, 'and counted';
+
 ($text, $status) = run('--stats', '--json', $db);
 my $stats = decode_json($text);
 is $status, 0, 'stats';
