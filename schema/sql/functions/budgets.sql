@@ -109,7 +109,8 @@ BEGIN
 END $$;
 
 -- Ends needless jobs that the asking worker could not claim, such as those of solvers that it lacks. The least promising are
--- looked at first, and not many in one claim: the next claim goes on.
+-- looked at first, and not many in one claim: the next claim goes on. A job among them that is still needed hands over if no
+-- living worker can do it.
 CREATE OR REPLACE FUNCTION end_unclaimed_jobs(c campaigns, solver_ids bigint[]) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET enable_seqscan = off SET enable_sort = off
 SET enable_bitmapscan = off AS $$
@@ -120,6 +121,7 @@ DECLARE
     needless bigint[];
     looked_at integer;
     ending bundles[] := '{}';
+    stuck bigint[] := '{}';
 BEGIN
     FOREACH from_state IN ARRAY '{ready, built}'::job_state[] LOOP
         looked_at := 0;
@@ -132,10 +134,16 @@ BEGIN
             needless := needless_jobs(c, b, solver_ids);
             IF needless <> '{}' THEN
                 ending := array_append(ending, take_needless(b, needless));
+            ELSIF b.solver_id <> ALL (solver_ids) AND NOT is_carried(c, b.solver_id) THEN
+                stuck := stuck || b.job_ids;
             END IF;
         END LOOP;
     END LOOP;
     PERFORM end_spent_bundles(ending);
+    IF stuck <> '{}' THEN
+        PERFORM open_next_leaders(c.id, ARRAY(
+            SELECT DISTINCT j.problem_id FROM jobs j WHERE j.campaign_id = c.id AND j.id = ANY (stuck)));
+    END IF;
 END $$;
 
 -- Opens a job whose bundle carried a final or measured again, if the budget had ended the job and is larger now: while
@@ -151,8 +159,9 @@ BEGIN
     END IF;
 END $$;
 
--- Opens the next leader of each of these problems (NULL: of all) that has neither a verified config nor an open job: the
--- first of its jobs that the budget ended before their first round.
+-- Opens the next leader of each of these problems (NULL: of all) that has neither a verified config nor an open job that a
+-- living worker can do: the first of its jobs that the budget ended before their first round and that a living worker can
+-- do. If there is none of these, and no open job at all, it is the first one that the budget ended.
 CREATE OR REPLACE FUNCTION open_next_leaders(campaign bigint, problems bigint[]) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
@@ -161,6 +170,8 @@ DECLARE
         JOIN jobs j ON j.campaign_id = campaign AND j.id = e.job_id
         WHERE e.campaign_id = campaign AND e.by_budget AND e.rounds = 0
           AND (problems IS NULL OR j.problem_id = ANY (problems)));
+    c campaigns := (SELECT r FROM campaigns r WHERE r.id = campaign);
+    carried bigint[];
     opened bigint[];
 BEGIN
     IF problems IS NULL THEN
@@ -169,14 +180,22 @@ BEGIN
                          JOIN jobs j ON j.campaign_id = campaign AND j.id = r.job_id
                          WHERE r.campaign_id = campaign AND r.rank = 0);
     END IF;
+    IF waiting = '{}' THEN
+        RETURN;
+    END IF;
+    carried := ARRAY(SELECT s.id FROM solvers s
+                     WHERE s.id IN (SELECT j.solver_id FROM jobs j
+                                    WHERE j.campaign_id = campaign AND j.problem_id = ANY (waiting))
+                       AND is_carried(c, s.id));
     WITH next AS MATERIALIZED (
         SELECT DISTINCT ON (j.problem_id) j.*
         FROM jobs j JOIN job_ends e ON e.campaign_id = campaign AND e.job_id = j.id
         WHERE j.campaign_id = campaign AND j.problem_id = ANY (waiting) AND e.by_budget AND e.rounds = 0
           AND NOT has_winner(campaign, j.problem_id)
           AND NOT EXISTS (SELECT FROM jobs o WHERE o.campaign_id = campaign AND o.problem_id = j.problem_id
+                          AND (o.solver_id = ANY (carried) OR j.solver_id <> ALL (carried))
                           AND NOT EXISTS (SELECT FROM job_ends d WHERE d.campaign_id = campaign AND d.job_id = o.id))
-        ORDER BY j.problem_id, j.position),
+        ORDER BY j.problem_id, j.solver_id <> ALL (carried), j.position),
     gone AS (
         DELETE FROM job_ends e WHERE e.campaign_id = campaign AND e.job_id IN (SELECT n.id FROM next n)
         RETURNING e.job_id),

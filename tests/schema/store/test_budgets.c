@@ -11,6 +11,7 @@
 #define SPENT_AT_ONCE 10 /* the budget of most campaigns here, in seconds */
 
 static const char *const only_test[] = {"ConvTest:1:h1", NULL};
+static const char *const only_other[] = {"ConvOther:1:h1", NULL};
 static const struct planned two_by_two[] = {
     {8, 1, "ConvTest"}, {8, 1, "ConvOther"}, {16, 1, "ConvTest"}, {16, 1, "ConvOther"}};
 
@@ -191,6 +192,43 @@ static void test_a_job_that_another_worker_can_do_leads(void)
     farm_clear(&farm);
 }
 
+/* The job that nobody can do stays open, and must not keep the problem from the next job that somebody can do. */
+static void test_a_leader_that_fails_hands_over_past_a_job_that_no_worker_can_do(void)
+{
+    struct farm farm;
+    const struct planned planned[] = {{8, 1, "ConvGone"}, {8, 1, "ConvTest"}, {8, 1, "ConvOther"}};
+    planned_init(&farm, planned, 3, SPENT_AT_ONCE);
+    spend(&farm);
+    run(&farm, "UPDATE workers SET carried = '{ConvTest:1:h1,ConvOther:1:h1}'");
+    struct job *leader = expect_claim(&farm, POOL_BUILD, 8, "ConvTest");
+    g_assert_null(planned_claim(&farm, POOL_BUILD));
+    expect_untried(&farm, 1);
+    g_autoptr(GError) error = NULL;
+    store_fail_job(farm.store, leader, FAILURE_COMPILE_ERROR, "no", &error);
+    g_assert_no_error(error);
+    job_free(leader);
+    job_free(expect_claim(&farm, POOL_BUILD, 8, "ConvOther"));
+    farm_clear(&farm);
+}
+
+static void test_a_leader_whose_workers_are_gone_hands_over(void)
+{
+    struct farm farm;
+    planned_init(&farm, two_by_two, 2, SPENT_AT_ONCE);
+    spend(&farm);
+    run(&farm, "UPDATE workers SET carried = CASE WHEN id = (SELECT max(id) FROM workers)"
+               " THEN '{ConvTest:1:h1}'::text[] ELSE '{ConvOther:1:h1}' END");
+    g_assert_null(planned_claim_of(&farm, POOL_BUILD, only_other));
+    expect_untried(&farm, 1);
+    run(&farm, "UPDATE workers SET ended_at = now() WHERE id = (SELECT max(id) FROM workers)");
+    g_assert_null(planned_claim_of(&farm, POOL_BUILD, only_other));
+    expect_untried(&farm, 0);
+    struct job *job = planned_claim_of(&farm, POOL_BUILD, only_other);
+    g_assert_nonnull(job);
+    job_free(job);
+    farm_clear(&farm);
+}
+
 /* A worker hands in what it held when the budget was spent; the round is evaluated only if it is needed. */
 static void test_a_round_that_is_not_needed_any_more_is_not_evaluated(void)
 {
@@ -299,6 +337,10 @@ int main(int argc, char **argv)
                     test_a_job_that_no_worker_can_do_leads_nothing);
     g_test_add_func("/budgets/a_job_that_another_worker_can_do_leads",
                     test_a_job_that_another_worker_can_do_leads);
+    g_test_add_func("/budgets/a_leader_that_fails_hands_over_past_a_job_that_no_worker_can_do",
+                    test_a_leader_that_fails_hands_over_past_a_job_that_no_worker_can_do);
+    g_test_add_func("/budgets/a_leader_whose_workers_are_gone_hands_over",
+                    test_a_leader_whose_workers_are_gone_hands_over);
     g_test_add_func("/budgets/a_round_that_is_not_needed_any_more_is_not_evaluated",
                     test_a_round_that_is_not_needed_any_more_is_not_evaluated);
     g_test_add_func("/budgets/no_more_is_built_than_the_budget_pays_for",
