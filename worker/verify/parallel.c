@@ -32,12 +32,13 @@ static void *do_parts(void *data)
 void parallel_parts(int threads, int64_t parts, void (*part)(void *data, int64_t part), void *data)
 {
     struct parts all = {.part = part, .data = data, .count = parts};
-    int others = (int)MIN(MAX(threads, 1), parts) - 1;
+    int others = (int)MIN(MAX(threads, 1), parts) - 1, started = 0;
     g_autofree GThread **thread = g_new0(GThread *, (gsize)MAX(others, 0) + 1);
 
-    for (int i = 0; i < others; i++)
-        thread[i] = g_thread_new("verify", do_parts, &all);
+    while (started < others &&
+           (thread[started] = g_thread_try_new("verify", do_parts, &all, NULL)) != NULL)
+        started++;
     do_parts(&all);
-    for (int i = 0; i < others; i++)
+    for (int i = 0; i < started; i++)
         g_thread_join(thread[i]);
 }

@@ -11,8 +11,8 @@
  * least 1 and at most 16. */
 int parallel_threads(void);
 
-/* Calls part(data, i) for each i from 0 to parts - 1, on at most `threads` threads, the caller's among them. Returns
- * when all are done. */
+/* Calls part(data, i) for each i from 0 to parts - 1, on at most `threads` threads, the caller's among them: on fewer
+ * where the system refuses more threads. Returns when all are done. */
 void parallel_parts(int threads, int64_t parts, void (*part)(void *data, int64_t part), void *data);
 
 /* Elements that are a part of a loop over an array: so many that to start a part costs nothing beside them. */

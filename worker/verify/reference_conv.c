@@ -28,6 +28,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "worker/verify/parallel.h"
 #include "worker/verify/reference_columns.h"
 
 /* A block of the right matrix and one of the left fit into a core's second-level cache:
@@ -368,13 +369,15 @@ static void compute_piece(const struct product *m, int64_t group, int64_t piece,
         compute_block(m, group, bench);
 }
 
-static void *compute_blocks(void *data)
+/* What a thread does: it computes pieces until all are begun. */
+static void compute_pieces(void *data, int64_t thread)
 {
     struct product *m = data;
     int64_t tasks = m->pieces * m->p->groups;
     size_t bytes = (size_t)(padded_rows(m) * BLOCK_COLUMNS) * sizeof(double);
     struct bench *bench = g_new(struct bench, 1);
 
+    (void)thread;
     bench->count = 0;
     bench->sums = g_malloc(bytes);
     bench->magnitudes = g_malloc(bytes);
@@ -387,7 +390,6 @@ static void *compute_blocks(void *data)
     g_free(bench->sums);
     g_free(bench->magnitudes);
     g_free(bench);
-    return NULL;
 }
 
 static void product_init(struct product *m, const struct problem *p,
@@ -421,17 +423,6 @@ static double conv_length(const struct problem *p)
     return (double)m.depth;
 }
 
-static void run_threads(struct product *m, int threads)
-{
-    g_autofree GThread **others = g_new0(GThread *, threads);
-
-    for (int i = 1; i < threads; i++)
-        others[i] = g_thread_new("reference", compute_blocks, m);
-    compute_blocks(m);
-    for (int i = 1; i < threads; i++)
-        g_thread_join(others[i]);
-}
-
 static void conv_compute(const struct problem *p, const double *const dense[OPERAND_COUNT],
                          int threads, double work_limit, struct reference *out)
 {
@@ -445,7 +436,7 @@ static void conv_compute(const struct problem *p, const double *const dense[OPER
     m.piece_columns = MIN(m.kept.one_of, m.columns) * BLOCK_COLUMNS;
     m.pieces = (m.columns + m.piece_columns - 1) / m.piece_columns;
     m.out = out;
-    run_threads(&m, threads);
+    parallel_parts(threads, threads, compute_pieces, &m);
 }
 
 const struct reference_kind reference_conv = {.length = conv_length, .compute = conv_compute};

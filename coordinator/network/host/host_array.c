@@ -159,9 +159,10 @@ void host_parallel(int64_t count, int threads, void (*work)(void *context, int64
 {
     struct crew crew = {work, context, count, 0};
     GThread *helpers[64];
-    int helper_count = (int)CLAMP(MIN((int64_t)threads, count) - 1, 0, 63);
-    for (int i = 0; i < helper_count; i++) {
-        helpers[i] = g_thread_new("host", take_work, &crew);
+    int wanted = (int)CLAMP(MIN((int64_t)threads, count) - 1, 0, 63), helper_count = 0;
+    while (helper_count < wanted &&
+           (helpers[helper_count] = g_thread_try_new("host", take_work, &crew, NULL)) != NULL) {
+        helper_count++;
     }
     take_work(&crew);
     for (int i = 0; i < helper_count; i++) {

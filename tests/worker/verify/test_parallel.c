@@ -2,6 +2,7 @@
 #include "worker/verify/parallel.h"
 
 #include <math.h>
+#include <pthread.h>
 
 #include "solvers/problem/problem_key.h"
 #include "worker/verify/verify.h"
@@ -27,6 +28,24 @@ static void test_parts(void)
         g_assert_cmpint(calls[0], ==, 2);
         g_assert_cmpint(calls[1], ==, 1);
     }
+}
+
+/* Threads get stacks that no address space has room for, so none can be started, as where a limit on a user's or a
+ * container's threads is reached. */
+static void test_no_threads(void)
+{
+    pthread_attr_t huge, usual;
+    int calls[PARTS] = {0};
+    g_assert_cmpint(pthread_getattr_default_np(&usual), ==, 0);
+    g_assert_cmpint(pthread_getattr_default_np(&huge), ==, 0);
+    g_assert_cmpint(pthread_attr_setstacksize(&huge, (size_t)1 << 60), ==, 0);
+    g_assert_cmpint(pthread_setattr_default_np(&huge), ==, 0);
+    parallel_parts(4, PARTS, count_part, calls);
+    for (int part = 0; part < PARTS; part++)
+        g_assert_cmpint(calls[part], ==, 1);
+    g_assert_cmpint(pthread_setattr_default_np(&usual), ==, 0);
+    pthread_attr_destroy(&huge);
+    pthread_attr_destroy(&usual);
 }
 
 static void test_pieces(void)
@@ -81,6 +100,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/parallel/each_part_is_done_once", test_parts);
+    g_test_add_func("/parallel/parts_are_done_where_no_thread_can_be_started", test_no_threads);
     g_test_add_func("/parallel/pieces_cover_all_elements", test_pieces);
     g_test_add_func("/parallel/tensors_of_several_pieces_are_read_and_compared",
                     test_tensor_of_pieces);
