@@ -259,7 +259,7 @@ int command_autotune(int argc, char **argv)
     g_autofree GOptionEntry *shared = request_options(&c.request);
     const GOptionEntry options[] = {
         {"dtype", 0, 0, G_OPTION_ARG_STRING, &c.knobs[KNOB_DTYPE],
-         "FP32, FP16, BF16, INT8, or pick_global: measure them (the model's own)", "TYPE"},
+         "FP32, TF32, FP16, BF16, INT8, or pick_global: measure them (the model's own)", "TYPE"},
         {"layout", 0, 0, G_OPTION_ARG_STRING, &c.knobs[KNOB_LAYOUT],
          "NCHW, NHWC, per_layer, or pick_global (NCHW)", "LAYOUT"},
         {"fusion", 0, 0, G_OPTION_ARG_STRING, &c.knobs[KNOB_FUSION],

@@ -7,7 +7,7 @@
 
 const struct knob_row knob_table[KNOB_COUNT] = {
     [KNOB_DTYPE] = {.name = "dtype",
-                    .values = {"FP32", "FP16", "BF16", "INT8"},
+                    .values = {"FP32", OP_MODE_TF32, "FP16", "BF16", "INT8"},
                     .picked = {"FP32", "FP16", "INT8"}},
     [KNOB_LAYOUT] = {.name = "layout",
                      .values = {"NCHW", "NHWC", "per_layer"},
@@ -38,10 +38,7 @@ bool knob_wish(struct knob_wishes *wishes, enum knob knob, const char *text, con
     }
     g_autofree char *all = g_strjoinv(", ", (char **)(uintptr_t)row->values);
     g_set_error(error, COORDINATOR_ERROR, COORDINATOR_ERROR_USAGE,
-                "--%s takes %s or " KNOB_PICK ", not '%s'%s", row->name, all, value,
-                knob == KNOB_DTYPE && g_ascii_strcasecmp(value, "TF32") == 0
-                    ? " (no solver here computes in TF32)"
-                    : "");
+                "--%s takes %s or " KNOB_PICK ", not '%s'", row->name, all, value);
     return false;
 }
 

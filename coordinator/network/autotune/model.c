@@ -200,6 +200,21 @@ static double layout_cost(const struct problem *problem, void *target)
     return estimated_ms(problem, target);
 }
 
+static double layout_cost_in_tf32(const struct problem *problem, void *target)
+{
+    struct problem permitted = *problem;
+    plan_permit_tf32(&permitted);
+    return estimated_ms(&permitted, target);
+}
+
+/* Reads the knob's value: a type, or TF32, which is FP32 tensors whose convolutions may be computed so. */
+static bool parse_dtype(const char *name, struct prepare_options *options)
+{
+    options->tf32 = strcmp(name, OP_MODE_TF32) == 0;
+    options->type = TYPE_FP32;
+    return options->tf32 || data_type_parse(name, &options->type);
+}
+
 struct network_plan *model_plan(struct model *model, const struct combination *combination,
                                 const struct target *target, GError **error)
 {
@@ -208,11 +223,12 @@ struct network_plan *model_plan(struct model *model, const struct combination *c
     prepare_common(model, &options);
     options.serves = plan_target_serves;
     options.context = (void *)(uintptr_t)target;
-    options.costs = (struct layout_costs){layout_cost, (void *)(uintptr_t)target};
-    if (!data_type_parse(combination->values[KNOB_DTYPE], &options.type) ||
+    if (!parse_dtype(combination->values[KNOB_DTYPE], &options) ||
         !layout_choice_parse(combination->values[KNOB_LAYOUT], &options.layout) ||
         !fusion_level_parse(combination->values[KNOB_FUSION], &options.fusion))
         g_assert_not_reached();
+    options.costs = (struct layout_costs){options.tf32 ? layout_cost_in_tf32 : layout_cost,
+                                          (void *)(uintptr_t)target};
     options.quantise.samples = model->samples;
     options.quantise.sample_count = model->sample_count;
     options.quantise.seed = model->wish->seed;

@@ -103,7 +103,8 @@ static bool change(struct graph *graph, const struct prepare_options *options,
 
 static void set_knobs(struct network_plan *plan, const struct prepare_options *options)
 {
-    network_plan_set_knob(plan, "dtype", data_type_name(options->type));
+    network_plan_set_knob(plan, "dtype",
+                          options->tf32 ? OP_MODE_TF32 : data_type_name(options->type));
     network_plan_set_knob(plan, "layout", layout_choice_name(options->layout));
     network_plan_set_knob(plan, "fusion", fusion_level_name(options->fusion));
     network_plan_set_knob(plan, "in_place", options->in_place ? "yes" : "no");
@@ -121,6 +122,7 @@ static bool prepare(struct graph *graph, const struct prepare_options *options,
         .serves = options->serves,
         .context = options->context,
         .in_place = options->in_place,
+        .tf32 = options->tf32,
         .weights_are_generated = prepared->weights_are_generated,
         .seed = options->seed,
     };

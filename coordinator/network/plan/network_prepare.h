@@ -27,6 +27,7 @@ struct prepare_options {
      * Inputs and outputs have the same type, except for INT8: they are FP32. An INT8 network has bias and activation
      * fused at least. */
     enum data_type type;
+    bool tf32; /* for TYPE_FP32: struct plan_options */
     enum layout_choice layout;
     struct layout_costs costs; /* for LAYOUT_CHOICE_LAYER; all zero: estimates (layout_pass.h) */
     enum fusion_level fusion;

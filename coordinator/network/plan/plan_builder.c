@@ -426,11 +426,16 @@ struct kernel_step {
 static bool make_problem(struct builder *b, struct kernel_step *s, GError **error)
 {
     const struct shape *shapes[STRIDED_COUNT] = {NULL};
-    (void)b;
     for (int t = 0; t < STRIDED_COUNT; t++) {
         shapes[t] = s->has[t] ? &s->sources[t].shape : NULL;
     }
-    return kernel_problem(&s->kernel, shapes, &s->problem, error);
+    if (!kernel_problem(&s->kernel, shapes, &s->problem, error)) {
+        return false;
+    }
+    if (b->options->tf32) {
+        plan_permit_tf32(&s->problem);
+    }
+    return true;
 }
 
 static bool begins_at_multiple(const struct source *source, int64_t bytes)
@@ -964,6 +969,17 @@ struct network_plan *plan_build(struct graph *graph, const struct plan_options *
     struct builder b = {
         .graph = graph, .options = options, .plan = plan, .places = places, .error = error};
     return build(&b) ? g_steal_pointer(&plan) : NULL;
+}
+
+void plan_permit_tf32(struct problem *problem)
+{
+    bool is_fp32 = problem->kind == OP_CONV;
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        is_fp32 = is_fp32 && problem->type[t] == TYPE_FP32 && problem->cast[t] == TYPE_NONE;
+    }
+    if (is_fp32) {
+        g_strlcpy(problem->mode, OP_MODE_TF32, sizeof problem->mode);
+    }
 }
 
 bool plan_target_serves(const struct problem *problem, void *target)

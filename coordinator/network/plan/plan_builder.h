@@ -18,6 +18,8 @@ struct plan_options {
     /* Whether joined tensors are written into their common buffer, and parts are read where they are, by kernels that
      * take the strides; otherwise all are copied. */
     bool in_place;
+    /* Whether convolutions of FP32 tensors may be computed in TF32 (plan_permit_tf32()). */
+    bool tf32;
     /* Whether the model had no weights: they were generated from this seed. */
     bool weights_are_generated;
     guint64 seed;
@@ -27,6 +29,9 @@ struct plan_options {
  * NETWORK_ERROR_UNSUPPORTED with the node's name for a node that no step can do. */
 struct network_plan *plan_build(struct graph *graph, const struct plan_options *options,
                                 GError **error);
+
+/* Permits TF32 for a convolution whose tensors are FP32 and are not cast; other problems stay as they are. */
+void plan_permit_tf32(struct problem *problem);
 
 /* A function for struct plan_options: whether a solver of the table serves the problem on a target (context: const
  * struct target *). */

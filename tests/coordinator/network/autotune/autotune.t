@@ -209,8 +209,13 @@ is scalar(grep { $_->{pinned} && $_->{solver} eq 'ConvDirectNaive' } @{$file->{c
     'where it fits';
 isnt status_of('autotune', $model, '--knob', 'ConvNowhere=1'), 0, 'an unknown solver is refused';
 like said(), qr/there is no solver 'ConvNowhere'/, 'by its name';
-isnt status_of('autotune', $model, '--dtype', 'TF32'), 0, 'TF32 is refused';
-like said(), qr/no solver here computes in TF32/, 'with the reason';
+# No solver of a CPU computes in TF32: those of FP32 serve it.
+is status_of('autotune', $model, '--dtype', 'tf32', '--no-prune', @quick, '-o', "$folder/tf32.json"), 0, 'TF32 is permitted' or diag said();
+$file = decode_json(read_file("$folder/tf32.json"));
+is join(' ', map { "$_->{dtype} $_->{state}" } @{$file->{combinations}}), 'TF32 measured', 'a combination of its own, with right outputs';
+cmp_ok $file->{combinations}[0]{cosine}, '>', 0.9999, 'which are those of the network';
+is scalar(grep { $_->{problem} =~ /_cxTF32/ } @{$file->{combinations}[0]{steps}}), 2, 'the convolutions are in TF32';
+is status_of('run-network', $model, '--apply', "$folder/tf32.json", '--seconds', '0.02'), 0, 'its pipeline runs' or diag said();
 
 for my $pin ('step:first=PoolNaive:', 'step:nowhere=ConvDirectNaive:') {
     isnt status_of('autotune', $model, '--knob', $pin, '--dry-run'), 0, "a pin that fits nowhere is refused: $pin";

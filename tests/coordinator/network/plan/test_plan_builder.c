@@ -73,6 +73,47 @@ static void test_copies(void)
     check_steps(&(struct plan_options){.in_place = false}, keys);
 }
 
+/* TF32 is permitted to convolutions alone, and their problems are valid. */
+static void test_tf32(void)
+{
+    const struct plan_options options = {.in_place = true, .tf32 = true};
+    g_autoptr(GError) error = NULL;
+    g_autoptr(NetworkPlan) plan = plan_of(&options, &error);
+    int permitted = 0;
+    g_assert_no_error(error);
+    for (guint i = 0; i < plan->steps->len; i++) {
+        const struct plan_step *step = plan_step_at(plan, (int)i);
+        g_assert_true(problem_validate(&step->problem, &error));
+        g_assert_true(problem_is_tf32(&step->problem) == (step->problem.kind == OP_CONV));
+        g_assert_true(problem_is_tf32(&step->alone) == (step->problem.kind == OP_CONV));
+        permitted += problem_is_tf32(&step->problem);
+    }
+    g_assert_cmpint(permitted, >, 1);
+    g_assert_cmpint(permitted, <, (int)plan->steps->len);
+}
+
+static void test_tf32_is_for_fp32(void)
+{
+    static const struct {
+        enum data_type x, y, cast;
+        bool is_permitted;
+    } rows[] = {
+        {TYPE_FP32, TYPE_FP32, TYPE_NONE, true},
+        {TYPE_FP16, TYPE_FP16, TYPE_NONE, false},
+        {TYPE_FP32, TYPE_FP16, TYPE_NONE, false},
+        {TYPE_FP32, TYPE_FP32, TYPE_FP8, false},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        struct problem p;
+        problem_init(&p);
+        p.type[TENSOR_X] = p.type[TENSOR_W] = rows[i].x;
+        p.type[TENSOR_Y] = rows[i].y;
+        p.cast[TENSOR_X] = rows[i].cast;
+        plan_permit_tf32(&p);
+        g_assert_true(problem_is_tf32(&p) == rows[i].is_permitted);
+    }
+}
+
 /* A transposed tensor in other dimensions has no strides: the graph's own copy of it is written where the join has it. */
 static void test_copy_into_join(void)
 {
@@ -204,6 +245,8 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/plan_builder/joined_tensors_and_parts_are_places", test_in_place);
+    g_test_add_func("/plan_builder/tf32_is_permitted_to_convolutions", test_tf32);
+    g_test_add_func("/plan_builder/tf32_is_for_tensors_of_fp32", test_tf32_is_for_fp32);
     g_test_add_func("/plan_builder/or_copies", test_copies);
     g_test_add_func("/plan_builder/a_copy_is_written_where_a_join_has_it", test_copy_into_join);
     g_test_add_func("/plan_builder/convolutions_begin_where_kernels_may_load", test_alignment);
