@@ -96,13 +96,13 @@ void target_bounds_init(struct target_bounds *bounds, const struct target *targe
     }
 }
 
-/* Uses the fastest of the three tensors' types. */
+/* Uses the fastest of the three tensors' types and of the type that it is computed in. */
 double target_least_problem_ms(const struct target_bounds *bounds, const struct problem *problem)
 {
-    double fastest = 0;
     if (bounds->target == NULL || !can_be_counted(problem)) {
         return 0;
     }
+    double fastest = bounds->operations_a_ms[problem_peak_type(problem)];
     for (int tensor = 0; tensor < TENSOR_COUNT; tensor++) {
         fastest = MAX(fastest, bounds->operations_a_ms[problem->type[tensor]]);
     }

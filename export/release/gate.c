@@ -185,7 +185,7 @@ static char *look_at_time(struct look *look)
     const struct outcome *outcome = &look->result->kept.outcome;
     const struct target *target = &look->gate->target;
     double least_ms =
-        target_least_ms(target, look->result->problem.type[TENSOR_X], look->solution.flops);
+        target_least_ms(target, problem_peak_type(&look->result->problem), look->solution.flops);
     if (!is_time(outcome->median_ms) || !is_time(outcome->min_ms)) {
         return g_strdup_printf("its time of %g ms (at the least %g) is not a positive number",
                                outcome->median_ms, outcome->min_ms);

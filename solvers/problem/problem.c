@@ -244,6 +244,11 @@ bool problem_is_tf32(const struct problem *p)
     return p->kind == OP_CONV && strcmp(p->mode, OP_MODE_TF32) == 0;
 }
 
+enum data_type problem_peak_type(const struct problem *p)
+{
+    return problem_is_tf32(p) ? TYPE_FP16 : p->type[TENSOR_X];
+}
+
 bool problem_has_find_key(const struct problem *p)
 {
     return problem_find_key_lack(p) == LACK_NONE;

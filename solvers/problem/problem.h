@@ -195,6 +195,10 @@ const char *find_key_lack_name(enum find_key_lack lack);
 /* Whether the problem is a convolution that may be computed in TF32. */
 bool problem_is_tf32(const struct problem *p);
 
+/* The type whose peak on a target bounds how fast the problem's products can be computed: that of x. Of a problem in TF32 it
+ * is FP16: its numbers have as many fraction bits, and every unit multiplies them at least as fast. */
+enum data_type problem_peak_type(const struct problem *p);
+
 /* Whether the problem has an operand of this role. */
 bool problem_has_operand(const struct problem *p, enum tensor_role role);
 /* The stored type of an operand, and the layout in whose order it lies when packed. Bias and scales are lists: their

@@ -117,7 +117,7 @@ static void judge_times(const struct state *s, const struct solution *solution,
                         struct evaluation *outcome)
 {
     double possible_ms = measure_possible_ms(solution, &s->round->request->target,
-                                             s->bench.problem.type[TENSOR_X], outcome->cold);
+                                             problem_peak_type(&s->bench.problem), outcome->cold);
     const struct measurement *times = &outcome->times;
 
     possible_ms =

@@ -161,7 +161,7 @@ double plan_bound_ms(const struct network_plan *plan, const struct target *targe
         /* Whatever the algorithm, an output element takes a product for each input channel. */
         for (int a = 0; a < AXIS_COUNT; a++)
             products /= (double)p->fil[a];
-        ms += target_least_ms(target, p->type[TENSOR_X], 2 * products);
+        ms += target_least_ms(target, problem_peak_type(p), 2 * products);
     }
     return ms;
 }

@@ -307,7 +307,7 @@ LANGUAGE sql IMMUTABLE SET search_path = skipjack, pg_temp AS $$
                  p.in_size[1]::double precision * p.in_size[2] * p.in_size[3])
 $$;
 
--- Refuses times below what the target's peak allows. A time that is long enough for the
+-- Refuses times below what the target's peak allows; TF32's peak is at most that of FP16 (problem_peak_type()). A time that is long enough for the
 -- slowest data type is possible for every type, so its job's type is not looked up.
 CREATE OR REPLACE FUNCTION check_results_possible(campaign bigint, kept results[]) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan
@@ -326,7 +326,7 @@ BEGIN
         SELECT r.job_id, r.config_text, r.median_ms, need.ms
         FROM (SELECT u.job_id, array_agg(u) AS rows FROM unnest(kept) AS u GROUP BY u.job_id) AS g
         CROSS JOIN LATERAL ( -- OFFSET 0 keeps the planner from joining: one lookup by key for each job
-            SELECT (peaks->>(p.types[1]))::double precision AS peak, fewest_flops(p) AS fewest
+            SELECT (peaks->>CASE p.mode WHEN 'TF32' THEN 'FP16' ELSE p.types[1] END)::double precision AS peak, fewest_flops(p) AS fewest
             FROM jobs j JOIN problems p ON p.id = j.problem_id
             WHERE j.campaign_id = campaign AND j.id = g.job_id OFFSET 0) AS its
         CROSS JOIN LATERAL unnest(g.rows) AS r
