@@ -38,12 +38,17 @@ END $$;
 -- Returns the bundle's jobs that the campaign does not need, now that its budget is spent: those past their first round, those
 -- whose problem has a verified config, and those that another open job of the problem leads. solver_ids: of the worker that
 -- asks. A job that no worker can do leads no problem.
+--
+-- The bundle is locked, and c is what the claim read before. None of the jobs is needless if the budget has changed since:
+-- extend_campaign(), which locks all bundles first, has opened again what the old budget ended, and does not come back.
 CREATE OR REPLACE FUNCTION needless_jobs(c campaigns, b bundles, solver_ids bigint[]) RETURNS bigint[]
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off
 SET enable_mergejoin = off AS $$
 BEGIN
-    IF b.round_no > 0 THEN
+    IF c.budget_seconds <> (SELECT r.budget_seconds FROM campaigns r WHERE r.id = c.id) THEN
+        RETURN '{}';
+    ELSIF b.round_no > 0 THEN
         RETURN b.job_ids;
     END IF;
     RETURN ARRAY(
@@ -88,21 +93,25 @@ BEGIN
 END $$;
 
 -- Ends jobs that wait for a later round of their search, or for its evaluation: these have a price.
-CREATE OR REPLACE FUNCTION end_later_rounds(campaign bigint) RETURNS void
+CREATE OR REPLACE FUNCTION end_later_rounds(c campaigns) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET enable_seqscan = off SET enable_sort = off
 SET enable_bitmapscan = off AS $$
 DECLARE
     most CONSTANT integer := 1000;
     from_state job_state;
     b bundles;
+    needless bigint[];
     ending bundles[] := '{}';
 BEGIN
     FOREACH from_state IN ARRAY '{ready, built}'::job_state[] LOOP
         FOR b IN SELECT * FROM bundles o
-                 WHERE o.campaign_id = campaign AND o.state = from_state AND o.price > 0 AND NOT o.remeasures
+                 WHERE o.campaign_id = c.id AND o.state = from_state AND o.price > 0 AND NOT o.remeasures
                  ORDER BY o.price DESC, o.position DESC LIMIT most FOR UPDATE SKIP LOCKED
         LOOP
-            ending := array_append(ending, take_needless(b, b.job_ids));
+            needless := needless_jobs(c, b, '{}');
+            IF needless <> '{}' THEN
+                ending := array_append(ending, take_needless(b, needless));
+            END IF;
         END LOOP;
     END LOOP;
     PERFORM end_spent_bundles(ending);

@@ -64,7 +64,7 @@ BEGIN
     LOOP
         spent := is_spent(c);
         IF spent THEN
-            PERFORM end_later_rounds(c.id);
+            PERFORM end_later_rounds(c);
         END IF;
         FOR b IN SELECT * FROM claim_bundles(claimer, c, from_state, solver_ids, spent,
                                              batch, lease, token,

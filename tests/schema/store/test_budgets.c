@@ -229,6 +229,27 @@ static void test_a_leader_whose_workers_are_gone_hands_over(void)
     farm_clear(&farm);
 }
 
+/* A claim reads the campaign first. The budget may grow before the claim comes to the jobs. */
+static void test_a_claim_that_knows_an_old_budget_ends_nothing(void)
+{
+    struct farm farm;
+    planned_init(&farm, two_by_two, 2, 1e6);
+    planned_work(&farm, &(struct tries){.count = 1, .ms = {4}, .seconds = 2 * SPENT_AT_ONCE});
+    run(&farm, "UPDATE bundles SET round_no = 1, price = 1");
+    run(&farm,
+        "CREATE FUNCTION pg_temp.known() RETURNS campaigns LANGUAGE sql"
+        " AS $$SELECT jsonb_populate_record(c, '{\"budget_seconds\": 10}') FROM campaigns c$$");
+    run(&farm, "SELECT end_later_rounds(pg_temp.known())");
+    run(&farm, "SELECT end_unclaimed_jobs(pg_temp.known(), ARRAY(SELECT id FROM solvers))");
+    g_assert_cmpfloat(planned_number(&farm, "SELECT count(*) FROM job_ends WHERE by_budget"), ==,
+                      0);
+    run(&farm, "UPDATE campaigns SET budget_seconds = 10");
+    run(&farm, "SELECT end_later_rounds(pg_temp.known())");
+    g_assert_cmpfloat(planned_number(&farm, "SELECT count(*) FROM job_ends WHERE by_budget"), ==,
+                      2);
+    farm_clear(&farm);
+}
+
 /* A worker hands in what it held when the budget was spent; the round is evaluated only if it is needed. */
 static void test_a_round_that_is_not_needed_any_more_is_not_evaluated(void)
 {
@@ -341,6 +362,8 @@ int main(int argc, char **argv)
                     test_a_leader_that_fails_hands_over_past_a_job_that_no_worker_can_do);
     g_test_add_func("/budgets/a_leader_whose_workers_are_gone_hands_over",
                     test_a_leader_whose_workers_are_gone_hands_over);
+    g_test_add_func("/budgets/a_claim_that_knows_an_old_budget_ends_nothing",
+                    test_a_claim_that_knows_an_old_budget_ends_nothing);
     g_test_add_func("/budgets/a_round_that_is_not_needed_any_more_is_not_evaluated",
                     test_a_round_that_is_not_needed_any_more_is_not_evaluated);
     g_test_add_func("/budgets/no_more_is_built_than_the_budget_pays_for",
