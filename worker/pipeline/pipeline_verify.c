@@ -31,20 +31,6 @@ static bool read_operands(const struct verifiable *step, enum tensor_role out,
     return true;
 }
 
-/*
- * Tuning's tolerance (tolerance.h) counts on sums of random numbers, whose roundings partly cancel. Real activations are
- * all positive behind a relu, and their sums' roundings add up: at most L + 1 of them. Sums that do not cancel are up to
- * sqrt(L) times as large as random ones, and so are the roundings of their transforms.
- */
-#define RANDOM_SUMS 16
-
-static void allow_real_sums(struct tolerance *tolerance, double length)
-{
-    double least = tolerance->tensor_wide ? sqrt(length) : 1;
-
-    tolerance->per_magnitude *= MAX(least, (length + 2) / RANDOM_SUMS);
-}
-
 static bool compare(const struct verifiable *step, enum tensor_role out,
                     double *const dense[OPERAND_COUNT], uint8_t poison, struct verdict *verdict,
                     GError **error)
@@ -60,7 +46,7 @@ static bool compare(const struct verifiable *step, enum tensor_role out,
     if (!reference)
         return false;
     tolerance_init(&tolerance, step->problem, step->rounding, reference->length);
-    allow_real_sums(&tolerance, reference->length);
+    tolerance_for_real(&tolerance, reference->length);
     verify_output(tensor, image, poison, reference, &tolerance, verdict);
     reference_unref(reference);
     return true;

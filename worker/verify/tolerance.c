@@ -93,13 +93,15 @@ static double factor_of(const struct solution_rounding *rounding, double length)
                                TRANSFORM_FACTOR * sqrt(rounding->roundings / rounding->terms));
 }
 
-/* What rounding both factors of each product adds to the factor of the magnitude. */
-static double roundoff_of_inputs(const struct solution_rounding *rounding)
+/* Adds to the factor of the magnitude what rounding both factors of each product does. */
+static void add_inputs(struct tolerance *tolerance, const struct solution_rounding *rounding)
 {
-    if (!rounding || rounding->inputs == 0)
-        return 0;
-    return rounding->inputs *
-           fmin(2 + rounding->inputs, INPUTS_FACTOR / sqrt(fmax(rounding->terms, 1)));
+    double most = (2 + rounding->inputs) * rounding->inputs;
+
+    tolerance->of_inputs_most = most;
+    tolerance->of_inputs =
+        fmin(most, INPUTS_FACTOR * rounding->inputs / sqrt(fmax(rounding->terms, 1)));
+    tolerance->per_magnitude += tolerance->of_inputs;
 }
 
 void tolerance_init(struct tolerance *tolerance, const struct problem *p,
@@ -122,7 +124,9 @@ void tolerance_init(struct tolerance *tolerance, const struct problem *p,
     tolerance->tensor_wide = rounding && rounding->transforms;
     if (all_double)
         factor *= 2;
-    tolerance->per_magnitude = factor * sum_unit + roundoff_of_inputs(rounding);
+    tolerance->per_magnitude = factor * sum_unit;
+    if (rounding)
+        add_inputs(tolerance, rounding);
     tolerance->per_value = unit_roundoff(p->type[out]);
     tolerance->smallest = smallest_step(p->type[out]);
     if (is_integer(p->type[out])) {
@@ -140,6 +144,16 @@ void tolerance_for_whole(struct tolerance *tolerance)
 {
     if (!tolerance->tensor_wide)
         tolerance->per_magnitude = 0;
+}
+
+void tolerance_for_real(struct tolerance *tolerance, double length)
+{
+    double least = tolerance->tensor_wide ? sqrt(length) : 1;
+    double of_sums = tolerance->per_magnitude - tolerance->of_inputs;
+
+    tolerance->per_magnitude =
+        of_sums * fmax(least, (length + 2) / PLAIN_MOST) + tolerance->of_inputs_most;
+    tolerance->of_inputs = tolerance->of_inputs_most;
 }
 
 double tolerance_at(const struct tolerance *tolerance, const struct expected *expected,

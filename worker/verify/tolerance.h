@@ -98,7 +98,9 @@ struct tolerance {
     /* Each element's magnitude is replaced by the largest one of the tensor. */
     bool tensor_wide;
     double per_magnitude; /* factor of the magnitude: f * u */
-    double per_value;     /* v */
+    /* The share of rounded inputs in it, and the same where errors do not cancel; 0 where inputs are taken as they are. */
+    double of_inputs, of_inputs_most;
+    double per_value; /* v */
     /* the smallest step of the output's type; 1/2 for an integer type that was not exact before its rounding */
     double smallest;
     double overflow; /* values of this size and larger are infinite in the output's type */
@@ -111,6 +113,10 @@ void tolerance_init(struct tolerance *tolerance, const struct problem *p,
 /* The same for inputs of whole numbers whose sums are exact (random_whole_is_exact()): a plain sum is off by nothing
  * but the rounding of its output. Winograd and FFT keep their tolerance, since transforms divide. */
 void tolerance_for_whole(struct tolerance *tolerance);
+/* The same for inputs whose sums do not cancel, as real activations, which are all positive behind a relu: roundings of a
+ * sum add up, at most L + 1 of them, and those of inputs to their bound for short sums. Such sums are up to sqrt(L) times as
+ * large as random ones, and so are the roundings of their transforms. length: L. */
+void tolerance_for_real(struct tolerance *tolerance, double length);
 /* One element of a reference. */
 struct expected {
     double value;

@@ -45,6 +45,68 @@ static void test_tolerance(void)
     }
 }
 
+/* TF32: short sums have the bound of two roundings a product, long ones 24 standard deviations of their sum; sums that
+ * do not cancel have the bound at any length. */
+static void test_rounded_inputs(void)
+{
+    static const struct {
+        double length, terms, unit, of_inputs;
+    } rows[] = {
+        {1, 1, 0x1p-11, 2 * 0x1p-11},
+        {9, 9, 0x1p-11, 2 * 0x1p-11},
+        {5760, 3600, 0x1p-11, 16.0 / 60 * 0x1p-11},
+        {5760, 3600, 0x1p-10, 16.0 / 60 * 0x1p-10},
+        {9, 0, 0x1p-11, 2 * 0x1p-11}, /* an output without products */
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        const struct solution_rounding rounding = {.terms = rows[i].terms, .inputs = rows[i].unit};
+        const struct expected expected = {0, 2, 1, 0};
+        struct tolerance plain, rounded;
+        struct problem p;
+        problem_init(&p);
+        tolerance_init(&plain, &p, NULL, rows[i].length);
+        tolerance_init(&rounded, &p, &rounding, rows[i].length);
+        double more = tolerance_at(&rounded, &expected, 9) - tolerance_at(&plain, &expected, 9);
+        g_assert_cmpfloat_with_epsilon(more / (2 * rows[i].of_inputs), 1, 1e-3);
+        tolerance_for_real(&plain, rows[i].length);
+        tolerance_for_real(&rounded, rows[i].length);
+        more = tolerance_at(&rounded, &expected, 9) - tolerance_at(&plain, &expected, 9);
+        g_assert_cmpfloat_with_epsilon(more / (4 * rows[i].unit), 1, 1e-3);
+        tolerance_for_whole(&rounded);
+        g_assert_cmpfloat(rounded.per_magnitude, ==, 0);
+    }
+}
+
+/* The largest error of sums of rounded products is seen to lie within the tolerance, and not far below it: a tolerance
+ * of ten times its size would hide faults. */
+static void test_rounded_sums(void)
+{
+    static const int lengths[] = {9, 576, 4608};
+    g_autoptr(GRand) random = g_rand_new_with_seed(11);
+    for (gsize i = 0; i < G_N_ELEMENTS(lengths); i++) {
+        const struct solution_rounding rounding = {.terms = lengths[i], .inputs = 0x1p-11};
+        struct tolerance tolerance;
+        struct problem p;
+        double most = 0;
+        problem_init(&p);
+        tolerance_init(&tolerance, &p, &rounding, lengths[i]);
+        for (int sum = 0; sum < 2000; sum++) {
+            double error = 0, magnitude = 0;
+            for (int term = 0; term < lengths[i]; term++) {
+                double x = g_rand_double_range(random, 0.25, 1);
+                double w = g_rand_double_range(random, 0.25, 1);
+                double unit_x = x < 0.5 ? 0x1p-12 : 0x1p-11, unit_w = w < 0.5 ? 0x1p-12 : 0x1p-11;
+                double product = rint(x / unit_x) * unit_x * rint(w / unit_w) * unit_w;
+                error += (g_rand_boolean(random) ? 1 : -1) * (product - x * w);
+                magnitude += x * w;
+            }
+            most = fmax(most, fabs(error) / (tolerance.per_magnitude * magnitude));
+        }
+        g_assert_cmpfloat(most, <, 1);
+        g_assert_cmpfloat(most, >, 0.1);
+    }
+}
+
 /* Whole numbers are right or wrong; a result with one floating input is rounded. */
 static void test_integers_are_exact(void)
 {
@@ -217,6 +279,8 @@ int main(int argc, char **argv)
     g_test_add_func("/tolerance/follows_its_formula", test_tolerance);
     g_test_add_func("/tolerance/transforms_of_16_bits_are_as_exact_as_those_of_32",
                     test_transforms);
+    g_test_add_func("/tolerance/rounded_inputs_count_as_they_cancel", test_rounded_inputs);
+    g_test_add_func("/tolerance/is_near_the_errors_of_rounded_inputs", test_rounded_sums);
     g_test_add_func("/tolerance/integers_are_exact", test_integers_are_exact);
     g_test_add_func("/tolerance/selections_are_exact", test_selections_are_exact);
     g_test_add_func("/tolerance/requantised_results_are_off_at_ties_alone", test_requantised);

@@ -57,6 +57,7 @@ static const struct cell {
     {DIRECTION_F, LAYOUT_NCHW, TYPE_INT8, TYPE_INT32},
     {DIRECTION_F, LAYOUT_NHWC, TYPE_INT8, TYPE_FP16},
     {DIRECTION_F, LAYOUT_NCHW, TYPE_INT8, TYPE_FP32},
+    {DIRECTION_F, LAYOUT_NHWC, TYPE_FP32, TYPE_FP32}, /* in TF32 */
 };
 
 struct trial {
@@ -73,6 +74,8 @@ static void make_problem(const struct cell *cell, const struct conv_shape *shape
     for (int t = 0; t < TENSOR_COUNT; t++)
         p->type[t] = cell->type;
     p->type[TENSOR_Y] = cell->output;
+    if (cell->type == TYPE_FP32)
+        g_strlcpy(p->mode, OP_MODE_TF32, sizeof p->mode);
 }
 
 static void set_epilogue(const struct cell *cell, const struct form *form, struct problem *p)
