@@ -237,7 +237,7 @@ struct opening {
 /* The variable with which MIOpen's driver is told to compute in TF32: it has no flag for it. */
 static const char tf32_variable[] = "MIOPEN_TF32_OVERRIDE=";
 
-/* Reads a shell's assignment of that variable, by the words that MIOpen takes for true; other words leave *tf32. */
+/* If the word is a shell's assignment of that variable, sets *tf32 to whether MIOpen takes the value for true. */
 static void read_assignment(struct word word, bool *tf32)
 {
     static const char *const truths[] = {"1", "on", "yes", "true", "enable", "enabled"};
@@ -395,6 +395,16 @@ static bool read_flags(const char *at, struct driver_values *values, struct driv
     return true;
 }
 
+/* Whether the variable concerns the problem: it changes nothing for other types, nor for FP32 that is cast before. */
+static bool heeds_tf32(const struct problem *p)
+{
+    bool heeds = true;
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        heeds = heeds && p->type[t] == TYPE_FP32 && p->cast[t] == TYPE_NONE;
+    }
+    return heeds;
+}
+
 void driver_line_parse(const char *line, struct driver_line *out)
 {
     g_autoptr(GError) error = NULL;
@@ -433,7 +443,7 @@ void driver_line_parse(const char *line, struct driver_line *out)
     for (int i = 0; i < out->problem_count; i++) {
         struct problem *p = &out->problems[i];
         g_strlcpy(p->epilogue, epilogue, EPILOGUE_MAX);
-        if (opening.tf32 && p->type[TENSOR_X] == TYPE_FP32) { /* MIOpen heeds it for FP32 alone */
+        if (opening.tf32 && heeds_tf32(p)) {
             g_strlcpy(p->mode, OP_MODE_TF32, sizeof p->mode);
         }
         if (!problem_validate(&out->problems[i], &error)) {

@@ -179,9 +179,10 @@ BEGIN
 END $$;
 
 -- How many more rounds a campaign may build before its budget is spent, beside those under way: as many as the rest of the
--- budget pays for, at the time that a round took so far; until a round was evaluated, two for each device, or one for each second
--- of the budget while no device is there. So little is under way when the budget ends. NULL, for no limit, without a budget, and while it pays for more than 1,000. Rounds that
--- are built for solvers that the worker lacks (solver_ids) do not count, since they may wait for ever.
+-- budget pays for, at the time that a round took so far. Until a round was evaluated, two for each device, or one for each
+-- second of the budget while no device is there. So little is under way when the budget ends. NULL for no limit: without a
+-- budget, and while it pays for more than 1,000 rounds. Rounds that are built for solvers that the worker lacks
+-- (solver_ids: those that it has) do not count, since they may wait for ever.
 CREATE OR REPLACE FUNCTION rounds_payable(c campaigns, solver_ids bigint[]) RETURNS bigint
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp
 SET enable_seqscan = off SET enable_bitmapscan = off AS $$

@@ -56,6 +56,8 @@ static void test_openings(void)
         {"MIOPEN_TF32_OVERRIDE=0 ./bin/MIOpenDriver conv " FLAGS "-F 1", KEY},
         {"MIOPEN_TF32_OVERRIDE=1 ./bin/MIOpenDriver convfp16 " FLAGS "-F 1",
          "256-14-14-3x3-512-14-14-8-1x1-1x1-1x1-0-NCHW-FP16-F"},
+        {"MIOPEN_TF32_OVERRIDE=1 ./bin/MIOpenDriver conv " FLAGS "--in_cast_type fp8 -F 1",
+         KEY "_ciFP8"},
         {"bash -c \"MIOpenDriver conv " FLAGS "-F 1\"", KEY},
         {"MIOpenDriver conv " FLAGS "-F 1 > log.txt 2>&1", KEY},
         {"MIOpenDriver conv " FLAGS "-F 1 2>/dev/null | tee -a log.txt", KEY},
