@@ -120,16 +120,17 @@ double workbench_verified_share(const struct workbench *bench);
 /* Call before timed runs, after packing: outputs get poison, so that a run that does nothing is found. */
 bool workbench_before_timing(struct workbench *bench, GError **error);
 /* Call after timed runs. Looks at the guard zones of all copies that were used, at the inputs of all copies, and at the
- * outputs: the last run's is
- * compared in full, those of the other copies with the bytes that were found right in workbench_verify(). A verdict as
- * of workbench_look(). */
+ * outputs: the last run's is compared in full, those of the other copies with the bytes that were found right in
+ * workbench_verify(). A verdict as of workbench_look(). */
 bool workbench_after_timing(struct workbench *bench, const struct invocation *invocation,
                             struct verdict *verdict, GError **error);
 
 /*
  * Around a slice: some timed runs of a config that was verified before and takes turns with others. What the slice
- * spoils is found before the next config's slice. Unlike the two functions above, these leave caches as the runs left
- * them: they touch the copies that the slice used, in its order, and outputs get their poison after the runs.
+ * spoils of the copies that it used, or beside them, is found before the next config's slice. Unlike the two functions
+ * above, these leave caches as the runs left them: they touch the copies that the slice used, in its order, and outputs
+ * get their poison after the runs. So a write far outside, into a copy that the slice did not use, is found only when
+ * that copy is used.
  *
  * results: the fingerprints that bench->results had after the config was verified. An output with other bytes is
  * compared in full, and is a race. A verdict as of workbench_look(). If the slice failed with an error, the next
