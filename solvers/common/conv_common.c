@@ -423,6 +423,45 @@ void conv_set_compulsory_bytes(const struct problem *p, struct solution *solutio
     solution->write_bytes = conv_meant_bytes(p, output);
 }
 
+/* Axes longer than this are not walked along. */
+#define WALKED_MOST (1 << 20)
+
+/* The fewest products along an axis of an output that has any. */
+static int64_t fewest_products(const struct problem *p, int axis)
+{
+    const int64_t counts[] = {
+        [DIRECTION_F] = p->out[axis], [DIRECTION_B] = p->in[axis], [DIRECTION_W] = p->fil[axis]};
+    int64_t count = counts[p->direction], fewest = INT64_MAX;
+
+    if (p->out[axis] > WALKED_MOST || p->in[axis] > WALKED_MOST || p->fil[axis] > WALKED_MOST)
+        return 1;
+    g_autofree int64_t *products = g_new0(int64_t, count);
+    for (int64_t out = 0; out < p->out[axis]; out++) {
+        for (int64_t tap = 0; tap < p->fil[axis]; tap++) {
+            int64_t at = out * p->stride[axis] - p->pad[axis] + tap * p->dilation[axis];
+            const int64_t places[] = {[DIRECTION_F] = out, [DIRECTION_B] = at, [DIRECTION_W] = tap};
+            if (at >= 0 && at < p->in[axis])
+                products[places[p->direction]]++;
+        }
+    }
+    for (int64_t i = 0; i < count; i++) {
+        if (products[i] > 0)
+            fewest = MIN(fewest, products[i]);
+    }
+    return fewest == INT64_MAX ? 1 : fewest;
+}
+
+double conv_shortest_sum(const struct problem *p)
+{
+    const int64_t each[] = {
+        [DIRECTION_F] = p->c / p->groups, [DIRECTION_B] = p->k / p->groups, [DIRECTION_W] = p->n};
+    double terms = (double)each[p->direction];
+
+    for (int axis = AXIS_D; axis <= AXIS_W; axis++)
+        terms *= (double)fewest_products(p, axis);
+    return terms;
+}
+
 void conv_set_exact_work(const struct problem *p, struct solution *solution)
 {
     solution->flops = 2 * conv_exact_macs(p);

@@ -102,6 +102,10 @@ double conv_meant_bytes(const struct problem *p, enum tensor_role role);
  * element that affects the result. A strided 1x1 skips most of x; wide padding skips a part of w and y. */
 void conv_set_compulsory_bytes(const struct problem *p, struct solution *solution);
 
+/* The products in the shortest sum of an output that has any: of one at an edge, where padding takes the others (in W of
+ * the filter's position that meets the fewest of x). At most that: an axis of a million positions counts as one product. */
+double conv_shortest_sum(const struct problem *p);
+
 /* Both set the compulsory bytes, and the operations as two for each multiply-accumulate: conv_set_exact_work()
  * without products with padding, conv_set_full_work() with them. */
 void conv_set_exact_work(const struct problem *p, struct solution *solution);

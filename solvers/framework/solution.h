@@ -84,8 +84,8 @@ struct solution_rounding {
     /* Pieces: the most additions that a product goes through, in its piece and in the sums of pieces above it. 0 for a
      * solution that transforms or does not say. */
     double depth;
-    /* Half a step of the numbers that inputs are rounded to before they are multiplied, by the number: 2^-11 for TF32. 0
-     * for a solution that takes inputs as they are. Only problems in TF32 allow it, and it goes with a plain sum. */
+    /* The most by which inputs change before they are multiplied, by the number: 2^-11 for TF32 by rounding to the nearest,
+     * 2^-10 by cutting off. 0 for a solution that takes inputs as they are. Only problems in TF32 allow it, and it goes with a plain sum. */
     double inputs;
 };
 

@@ -5,7 +5,7 @@
  *   ConvWmma   RDNA 3 and 4 (gfx110x, gfx120x): WMMA instructions, waves of 32, 16 by 16 by 16; no FP32
  *
  * F, B and W in two and three dimensions, all tensors packed, channels or positions innermost; FP32, FP16 and BF16, all
- * tensors alike, and INT8 to INT32 in F; groups, stride, dilation, any padding. Sums are FP32 or INT32. The kernel reads
+ * tensors alike, and INT8 to INT32 in F; FP32 in XF32 on gfx942 where the problem permits TF32; groups, stride, dilation, any padding. Sums are FP32 or INT32. The kernel reads
  * NHWC or NDHWC with the channels of a group in whole chunks of 16 bytes; other tensors are first copied to that layout
  * (matrix_transform.h). W may split its long sums (split-K, SPLITS), whose parts are added up from the workspace.
  * Epilogues: all, with a residual of the output's layout. An INT8 product then has any output but FP64.
@@ -38,6 +38,9 @@
 /* The most channels of all groups at a position, which the kernel counts in int. */
 #define CHANNELS_MOST     (INT32_MAX - (1 << 20))
 #define WAVES_MOST        8
+/* The most that XF32 takes of a number, by the number: AMD's documents do not say whether the unit rounds to 10 fraction
+ * bits or cuts the others off. */
+#define XF32_CUT          0x1p-10
 #define LOADS_MOST        8 /* the most chunks of one operand that a work-item loads at once */
 /* Vector registers of a lane that are not for sums, fragments and loads. WMMA's compiler has more fragments in
  * flight, so its number is larger. */
@@ -409,6 +412,9 @@ static bool solve(const struct problem *p, const struct context *context,
         matrix_add_sum(p, (int64_t)part_elements(p), values[SPLITS], solution);
     matrix_transform_solution(p, matrix_amd_chunk(p), solution);
     conv_set_exact_work(p, solution);
+    if (matrix_amd_is_xf32(p, context->target))
+        solution->rounding =
+            (struct solution_rounding){.inputs = XF32_CUT, .terms = conv_shortest_sum(p)};
     return true;
 }
 
@@ -441,7 +447,8 @@ static double mfma_estimate(const struct problem *p, const struct context *conte
     struct perf_config config;
 
     mfma_default_config(p, context, &config);
-    return (p->type[TENSOR_X] == TYPE_FP32 ? 120.0 : 200.0) * used_part(p, &config);
+    bool is_slow = p->type[TENSOR_X] == TYPE_FP32 && !matrix_amd_is_xf32(p, context->target);
+    return (is_slow ? 120.0 : 200.0) * used_part(p, &config);
 }
 
 const struct solver solver_conv_mfma = {

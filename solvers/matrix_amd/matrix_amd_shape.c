@@ -111,6 +111,11 @@ bool matrix_amd_find_unit(const struct target *target, enum data_type type, int 
     return true;
 }
 
+bool matrix_amd_is_xf32(const struct problem *p, const struct target *target)
+{
+    return problem_is_tf32(p) && strcmp(target->arch, "gfx942") == 0;
+}
+
 /* ---- what a config comes to ---- */
 
 bool matrix_amd_find_shape(const struct problem *p, const struct target *target,
@@ -121,6 +126,8 @@ bool matrix_amd_find_shape(const struct problem *p, const struct target *target,
 
     if (!matrix_amd_find_unit(target, p->type[TENSOR_X], values[MATRIX_AMD_UNIT], unit))
         return false;
+    if (matrix_amd_is_xf32(p, target))
+        unit->terms *= 2;
     shape->waves = values[MATRIX_AMD_BLOCK_M] / values[MATRIX_AMD_WAVE_M] *
                    (values[MATRIX_AMD_BLOCK_N] / values[MATRIX_AMD_WAVE_N]);
     shape->items = shape->waves * unit->wave;

@@ -56,6 +56,10 @@ struct matrix_amd_unit {
 bool matrix_amd_find_unit(const struct target *target, enum data_type type, int unit,
                           struct matrix_amd_unit *found);
 
+/* Whether the target computes the problem in XF32, AMD's TF32: gfx942 has instructions for it, which do twice the terms of
+ * those for FP32. */
+bool matrix_amd_is_xf32(const struct problem *p, const struct target *target);
+
 /* Matrix instructions of a wave for one block of BLOCK_K terms; the main loop of the compiled code must have this
  * number. */
 int matrix_amd_instructions(const struct problem *p, const struct target *target,

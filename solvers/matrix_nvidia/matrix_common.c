@@ -441,27 +441,6 @@ void matrix_finish_launch(const struct problem *p, const struct matrix_blocks *b
     launch_set_grid(launch, grid, (const int[]){items, 1, 1});
 }
 
-/* The fewest products of an output that has any: of an edge, where padding takes the others. */
-static double shortest_sum(const struct problem *p)
-{
-    double terms = (double)p->c / (double)p->groups;
-
-    for (int axis = AXIS_D; axis <= AXIS_W; axis++) {
-        int64_t fewest = p->fil[axis];
-        for (int64_t out = 0; out < p->out[axis]; out++) {
-            int64_t taps = 0, first = out * p->stride[axis] - p->pad[axis];
-            for (int64_t tap = 0; tap < p->fil[axis]; tap++) {
-                int64_t at = first + tap * p->dilation[axis];
-                taps += at >= 0 && at < p->in[axis];
-            }
-            if (taps > 0)
-                fewest = MIN(fewest, taps);
-        }
-        terms *= (double)fewest;
-    }
-    return terms;
-}
-
 void matrix_finish_solution(const struct problem *p, const struct matrix_blocks *blocks,
                             struct solution *solution)
 {
@@ -471,5 +450,5 @@ void matrix_finish_solution(const struct problem *p, const struct matrix_blocks 
     conv_set_exact_work(p, solution);
     if (problem_is_tf32(p))
         solution->rounding =
-            (struct solution_rounding){.inputs = TF32_ROUNDOFF, .terms = shortest_sum(p)};
+            (struct solution_rounding){.inputs = TF32_ROUNDOFF, .terms = conv_shortest_sum(p)};
 }

@@ -5,8 +5,10 @@
 typedef _Float16 mfma_halves __attribute__((ext_vector_type(4)));
 typedef short mfma_bits_4 __attribute__((ext_vector_type(2)));
 typedef short mfma_bits_8 __attribute__((ext_vector_type(4)));
+typedef float mfma_floats __attribute__((ext_vector_type(2)));
 
 #define OPERAND_FP32_4 float
+#define OPERAND_FP32_8 mfma_floats
 #define OPERAND_FP16_8 mfma_halves
 #define OPERAND_BF16_4 mfma_bits_4
 #define OPERAND_BF16_8 mfma_bits_8
@@ -15,6 +17,9 @@ typedef short mfma_bits_8 __attribute__((ext_vector_type(4)));
 
 #define MFMA_FP32_16_4  __builtin_amdgcn_mfma_f32_16x16x4f32
 #define MFMA_FP32_32_2  __builtin_amdgcn_mfma_f32_32x32x2f32
+/* FP32 with twice the terms: XF32 (gfx942) */
+#define MFMA_FP32_16_8  __builtin_amdgcn_mfma_f32_16x16x8_xf32
+#define MFMA_FP32_32_4  __builtin_amdgcn_mfma_f32_32x32x4_xf32
 #define MFMA_FP16_16_16 __builtin_amdgcn_mfma_f32_16x16x16f16
 #define MFMA_FP16_32_8  __builtin_amdgcn_mfma_f32_32x32x8f16
 #define MFMA_BF16_16_8  __builtin_amdgcn_mfma_f32_16x16x8bf16

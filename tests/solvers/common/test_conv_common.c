@@ -96,6 +96,32 @@ static void planes_are_rows_where_positions_are_innermost(void)
     }
 }
 
+/* At a corner a filter of 3 by 3 meets 2 by 2 positions. With a stride of 2 an element of x meets one of three filter
+ * positions or two; without padding the first meets one. W's corner positions of the filter meet 55 of 56 rows. */
+static void shortest_sums_are_at_edges(void)
+{
+    static const struct {
+        const char *key;
+        double terms;
+    } rows[] = {
+        {"64-56-56-3x3-32-56-56-8-1x1-1x1-1x1-0-NCHW-FP32-F", 64 * 4},
+        {"64-56-56-1x1-32-56-56-8-0x0-1x1-1x1-0-NCHW-FP32-F", 64},
+        {"64-57-57-5x5-32-29-29-8-2x2-2x2-1x1-0-NCHW-FP32-F_g2", 32 * 9},
+        {"32-56-56-3x3-64-56-56-8-1x1-1x1-1x1-0-NCHW-FP32-B", 32 * 4},
+        {"32-28-28-3x3-64-57-57-8-0x0-2x2-1x1-0-NCHW-FP32-B", 32},
+        {"32-56-56-3x3-64-56-56-8-1x1-1x1-1x1-0-NCHW-FP32-W", 8 * 55 * 55},
+    };
+
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_autoptr(GError) error = NULL;
+        struct problem p;
+        g_assert_true(problem_key_parse(rows[i].key, &p, &error));
+        g_assert_no_error(error);
+        g_test_message("%s", rows[i].key);
+        g_assert_cmpfloat(conv_shortest_sum(&p), ==, rows[i].terms);
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -105,5 +131,6 @@ int main(int argc, char **argv)
     g_test_add_func("/conv_common/other_problems_stay", other_problems_stay);
     g_test_add_func("/conv_common/planes_are_rows_where_positions_are_innermost",
                     planes_are_rows_where_positions_are_innermost);
+    g_test_add_func("/conv_common/shortest_sums_are_at_edges", shortest_sums_are_at_edges);
     return g_test_run();
 }

@@ -39,6 +39,9 @@ static const struct {
     {"gfx90a68", "FP32", DIRECTION_F, "64,64,32,64,32,16,2,1", {&strided, &dilated}},
     {"gfx90a68", "FP32", DIRECTION_B, "64,32,32,32,16,32,1,1", {&strided, &moved}},
     {"gfx942130", "FP16", DIRECTION_W, "64,128,32,128,32,32,1,2", {&strided, &moved}},
+    {"gfx942130", "TF32", DIRECTION_F, "64,64,32,64,32,16,2,1", {&strided, &moved}},
+    {"gfx942130", "TF32", DIRECTION_B, "64,32,32,32,16,32,1,1", {&strided, &dilated}},
+    {"gfx942130", "TF32", DIRECTION_W, "64,64,32,32,32,32,1,2", {&strided, &moved}},
     {"gfx908_60", "BF16", DIRECTION_F, "64,64,64,32,32,32,1,1", {&plain, &dilated}},
     {"gfx908_60", "INT8", DIRECTION_F, "64,64,32,32,16,64,2,1", {&strided, &plain}},
     {"gfx942130", "INT8", DIRECTION_F, "64,32,32,32,32,64,1,1", {&dilated, &moved}},
@@ -53,12 +56,15 @@ static void make_problem(gsize row, const struct conv_shape *shape, struct probl
 {
     enum data_type type;
 
-    g_assert_true(data_type_parse(cases[row].type, &type));
+    bool is_tf32 = strcmp(cases[row].type, OP_MODE_TF32) == 0;
+    g_assert_true(data_type_parse(is_tf32 ? "FP32" : cases[row].type, &type));
     conv_shape_problem(shape, cases[row].direction, shape == &moved ? LAYOUT_NCHW : LAYOUT_NHWC, p);
     for (int t = 0; t < TENSOR_COUNT; t++)
         p->type[t] = type;
     if (type == TYPE_INT8)
         p->type[TENSOR_Y] = TYPE_INT32;
+    if (is_tf32)
+        g_strlcpy(p->mode, OP_MODE_TF32, sizeof p->mode);
     g_assert_true(problem_validate(p, NULL));
 }
 

@@ -33,6 +33,7 @@ static const struct {
     {"gfx90a68", TYPE_BF16, {"v_mfma_f32_16x16x16bf16_1k", "v_mfma_f32_32x32x8bf16_1k"}},
     {"gfx90a68", TYPE_INT8, {"v_mfma_i32_16x16x16i8", "v_mfma_i32_32x32x8i8"}},
     {"gfx942130", TYPE_FP32, {"v_mfma_f32_16x16x4_f32", "v_mfma_f32_32x32x2_f32"}},
+    {"gfx942130", TYPE_FP32, {"v_mfma_f32_16x16x8_xf32", "v_mfma_f32_32x32x4_xf32"}},
     {"gfx942130", TYPE_FP16, {"v_mfma_f32_16x16x16_f16", "v_mfma_f32_32x32x8_f16"}},
     {"gfx942130", TYPE_BF16, {"v_mfma_f32_16x16x16_bf16", "v_mfma_f32_32x32x8_bf16"}},
     {"gfx942130", TYPE_INT8, {"v_mfma_i32_16x16x32_i8", "v_mfma_i32_32x32x16_i8"}},
@@ -70,6 +71,8 @@ static void trial_init(struct trial *trial, gsize row, enum direction direction,
         trial->p.type[t] = rows[row].type;
     if (rows[row].type == TYPE_INT8)
         trial->p.type[TENSOR_Y] = TYPE_INT32;
+    if (strstr(rows[row].names[0], "xf32"))
+        g_strlcpy(trial->p.mode, OP_MODE_TF32, sizeof trial->p.mode);
 }
 
 /* The count that the text of instructions_count() states for the instruction `name`. */
@@ -229,9 +232,10 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
     for (gsize row = 0; row < G_N_ELEMENTS(rows); row++) {
-        g_autofree char *path =
-            g_strdup_printf("/matrix_amd_compile/compiles_without_spills_to_its_instructions/%s_%s",
-                            rows[row].target, data_type_name(rows[row].type));
+        g_autofree char *path = g_strdup_printf(
+            "/matrix_amd_compile/compiles_without_spills_to_its_instructions/%s_%s",
+            rows[row].target,
+            strstr(rows[row].names[0], "xf32") ? OP_MODE_TF32 : data_type_name(rows[row].type));
         g_test_add_data_func(path, GSIZE_TO_POINTER(row),
                              compiles_without_spills_to_its_instructions);
     }
