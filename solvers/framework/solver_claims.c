@@ -14,9 +14,9 @@
 const int claim_filters[CLAIM_FILTER_COUNT] = {1, 2, 3, 5, 7, 31};
 
 static const char *const target_ids[] = {"gfx90a68", "sm_90_132_80g", "cpu-skylake-avx512_2"};
-/* Another target for solvers with instructions of one vendor: such a solver may serve only one of the vendor's kinds
- * of matrix unit. */
-static const char *const native_target_ids[] = {"gfx1100_48"};
+/* Other targets for solvers with instructions of one vendor: such a solver may serve only one of the vendor's kinds
+ * of matrix unit, and TF32 on its newest alone. */
+static const char *const native_target_ids[] = {"gfx1100_48", "gfx942130"};
 
 /* One problem that each solver is asked about, and what a solver that serves it may claim. */
 struct probe {
@@ -241,6 +241,25 @@ static void ask_shapes(const struct solver *solver, const struct context *contex
     }
 }
 
+/* Asks for a plain convolution that permits TF32: whether the solution rounds its inputs. */
+static void ask_tf32(const struct solver *solver, const struct context *context,
+                     const struct problem *base, struct solver_claims *claims)
+{
+    struct probe probe = {.feature = FEATURE_PLAIN};
+    struct problem *p = &probe.problem;
+    struct solution solution;
+    struct perf_config config;
+
+    if (base->kind != OP_CONV || base->type[TENSOR_X] != TYPE_FP32 || !make_problem(&probe, base))
+        return;
+    g_strlcpy(p->mode, OP_MODE_TF32, sizeof p->mode);
+    if (!solver_applicable(solver, p, context, NULL))
+        return;
+    solver->default_config(p, context, &config);
+    if (solver_solve(solver, p, context, &config, &solution, NULL) && solution.rounding.inputs > 0)
+        claims->tf32 |= 1u << p->direction;
+}
+
 static void ask_target(const struct solver *solver, const struct target *target,
                        struct solver_claims *claims)
 {
@@ -257,6 +276,7 @@ static void ask_target(const struct solver *solver, const struct target *target,
                 base.layout[TENSOR_X] = (enum layout)l;
                 base.type[TENSOR_X] = (enum data_type)t;
                 ask_shapes(solver, &context, &base, claims);
+                ask_tf32(solver, &context, &base, claims);
             }
         }
     }

@@ -29,6 +29,8 @@ struct solver_claims {
     unsigned directions, vendors;
     /* directions served with all tensors of this layout and type; INT8 stands for INT8 to INT32 */
     unsigned served[LAYOUT_COUNT][DATA_TYPE_COUNT];
+    unsigned
+        tf32; /* directions computed in TF32 where the problem permits it; not those served in full FP32 alone */
     unsigned features[FEATURE_COUNT]; /* bits of the directions in which each feature is served */
     /* bits of the directions in which a layout's spaces were counted */
     unsigned looked_at[LAYOUT_COUNT];

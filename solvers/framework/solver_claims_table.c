@@ -85,6 +85,7 @@ static void types_cell(GString *text, const struct solver *solver,
     for (int t = 0; t < DATA_TYPE_COUNT; t++)
         append_claim(text, cell, data_type_name((enum data_type)t), type_directions(claims, t),
                      claims);
+    append_claim(text, cell, OP_MODE_TF32, claims->tf32, claims);
     append_exceptions(text, claims);
 }
 

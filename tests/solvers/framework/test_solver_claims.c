@@ -116,6 +116,21 @@ static void a_depthwise_solver_is_told_apart(void)
     g_assert_cmpint(claims.most_configs, ==, 0);
 }
 
+/* ConvSimt serves problems that permit TF32, in full FP32. */
+static void tf32_is_claimed_by_who_computes_in_it(void)
+{
+    static const struct {
+        const char *solver;
+        unsigned directions;
+    } rows[] = {{"ConvMatrix", 1u << DIRECTION_F}, {"ConvMfma", 7}, {"ConvSimt", 0}};
+
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        struct solver_claims claims;
+        solver_claims_find(solver_find(rows[i].solver), &claims);
+        g_assert_cmpuint(claims.tf32, ==, rows[i].directions);
+    }
+}
+
 static void the_table_says_what_it_does_not_hold(void)
 {
     static const struct solver *const table[] = {&narrow, &depthwise};
@@ -205,6 +220,8 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
     g_test_add_func("/solver_claims/served_problems_are_found", served_problems_are_found);
+    g_test_add_func("/solver_claims/tf32_is_claimed_by_who_computes_in_it",
+                    tf32_is_claimed_by_who_computes_in_it);
     g_test_add_func("/solver_claims/a_depthwise_solver_is_recognised",
                     a_depthwise_solver_is_told_apart);
     g_test_add_func("/solver_claims/the_table_marks_partial_claims",
