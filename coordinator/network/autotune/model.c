@@ -142,6 +142,7 @@ bool model_open(struct model *model, const struct model_wish *wish, GError **err
 
 void model_clear(struct model *model)
 {
+    calibrated_networks_clear(&model->calibrated);
     g_clear_pointer(&model->graph, graph_free);
     g_clear_pointer(&model->file, onnx_file_free);
     g_clear_pointer(&model->name, g_free);
@@ -234,6 +235,7 @@ struct network_plan *model_plan(struct model *model, const struct combination *c
     options.quantise.seed = model->wish->seed;
     options.quantise.calibration = model->wish->calibration;
     options.quantise.per_tensor = model->wish->per_tensor;
+    options.calibrated = &model->calibrated;
     if (!network_prepare(model->graph, &options, &prepared, error))
         return NULL;
     struct network_plan *plan = g_steal_pointer(&prepared.plan);

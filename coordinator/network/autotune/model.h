@@ -7,7 +7,7 @@
 #include "coordinator/network/autotune/knobs.h"
 #include "coordinator/network/onnx/onnx_read.h"
 #include "coordinator/network/passes/quantise.h"
-#include "coordinator/network/plan/network_plan.h"
+#include "coordinator/network/plan/network_prepare.h"
 #include "solvers/framework/target.h"
 
 struct model_wish {
@@ -36,6 +36,7 @@ struct model {
     int64_t input_count;
     float *samples; /* to calibrate with: sample_count runs */
     int sample_count;
+    struct calibrated_networks calibrated; /* what was calibrated for earlier combinations */
     float *reference; /* the outputs in FP32 on the host; NULL until model_reference() */
     int64_t reference_count;
 };

@@ -82,13 +82,16 @@ static bool set_type(struct graph *graph, const struct prepare_options *options,
     return network_set_type(graph, ELEMENT_FLOAT32, error) && network_set_type(graph, type, error);
 }
 
+/* INT8 networks have bias and activation fused at least. */
+static enum fusion_level fusion_of(const struct prepare_options *options)
+{
+    return options->type == TYPE_INT8 ? MAX(options->fusion, FUSION_ACTIVATION) : options->fusion;
+}
+
+/* The passes up to the layout. */
 static bool change(struct graph *graph, const struct prepare_options *options,
                    struct quantise_result *quantised, GError **error)
 {
-    enum fusion_level fusion =
-        options->type == TYPE_INT8 ? MAX(options->fusion, FUSION_ACTIVATION) : options->fusion;
-    static const enum layout_wish wishes[LAYOUT_CHOICE_COUNT] = {
-        LAYOUT_WISH_FIRST, LAYOUT_WISH_LAST, LAYOUT_WISH_CHEAPEST};
     network_match_quantised(graph);
     network_fold_constants(graph);
     if (!network_lower(graph, error)) {
@@ -97,8 +100,49 @@ static bool change(struct graph *graph, const struct prepare_options *options,
     network_fold_borders(graph);
     network_fold_scales(graph);
     network_match_activations(graph);
-    return network_fuse(graph, fusion, NULL, error) && set_type(graph, options, quantised, error) &&
-           network_set_layout(graph, wishes[options->layout], &options->costs, NULL, error);
+    return network_fuse(graph, fusion_of(options), NULL, error) &&
+           set_type(graph, options, quantised, error);
+}
+
+static bool set_layout(struct graph *graph, const struct prepare_options *options, GError **error)
+{
+    static const enum layout_wish wishes[LAYOUT_CHOICE_COUNT] = {
+        LAYOUT_WISH_FIRST, LAYOUT_WISH_LAST, LAYOUT_WISH_CHEAPEST};
+    return network_set_layout(graph, wishes[options->layout], &options->costs, NULL, error);
+}
+
+void calibrated_networks_clear(struct calibrated_networks *calibrated)
+{
+    for (int i = 0; i < FUSION_LEVEL_COUNT; i++) {
+        graph_free(calibrated->levels[i].graph);
+    }
+    *calibrated = (struct calibrated_networks){0};
+}
+
+/* The network in its type, without a layout: a copy of one that was calibrated before, where there is one. */
+static bool make_typed(struct graph *graph, const struct prepare_options *options,
+                       struct prepared_network *prepared, GError **error)
+{
+    struct calibrated_network *kept = options->type == TYPE_INT8 && options->calibrated != NULL
+                                          ? &options->calibrated->levels[fusion_of(options)]
+                                          : NULL;
+    if (kept == NULL || kept->graph == NULL) {
+        prepared->graph = begin(graph, options, &prepared->weights_are_generated, error);
+        if (prepared->graph == NULL ||
+            !change(prepared->graph, options, &prepared->quantised, error)) {
+            return false;
+        }
+        if (kept != NULL) {
+            *kept =
+                (struct calibrated_network){graph_copy(prepared->graph, NULL, NULL),
+                                            prepared->quantised, prepared->weights_are_generated};
+        }
+        return true;
+    }
+    prepared->graph = graph_copy(kept->graph, NULL, NULL);
+    prepared->quantised = kept->quantised;
+    prepared->weights_are_generated = kept->weights_are_generated;
+    return true;
 }
 
 static void set_knobs(struct network_plan *plan, const struct prepare_options *options)
@@ -113,8 +157,8 @@ static void set_knobs(struct network_plan *plan, const struct prepare_options *o
 static bool prepare(struct graph *graph, const struct prepare_options *options,
                     struct prepared_network *prepared, GError **error)
 {
-    prepared->graph = begin(graph, options, &prepared->weights_are_generated, error);
-    if (prepared->graph == NULL || !change(prepared->graph, options, &prepared->quantised, error)) {
+    if (!make_typed(graph, options, prepared, error) ||
+        !set_layout(prepared->graph, options, error)) {
         return false;
     }
     const struct plan_options plan = {
@@ -144,7 +188,7 @@ static struct network_plan *fused_steps(struct graph *graph, const struct prepar
     all.fusion = FUSION_ALL;
     all.type = TYPE_FP32;
     g_autoptr(Graph) fused = begin(graph, &all, &generated, error);
-    if (fused == NULL || !change(fused, &all, &unused, error)) {
+    if (fused == NULL || !change(fused, &all, &unused, error) || !set_layout(fused, &all, error)) {
         return NULL;
     }
     struct network_plan *plan = network_plan_new("", 1);

@@ -20,6 +20,18 @@ enum layout_choice {
 const char *layout_choice_name(enum layout_choice choice); /* "NCHW", "NHWC", "per_layer" */
 bool layout_choice_parse(const char *name, enum layout_choice *choice);
 
+/* INT8 networks as calibration left them, before a layout is chosen, by their level of fusion. Networks that differ in
+ * layout alone are calibrated once by sharing this. All calls that share one have the same graph, batch, seed and
+ * quantise_options. Begin with zeros. */
+struct calibrated_networks {
+    struct calibrated_network {
+        struct graph *graph; /* NULL until a network with this level was prepared */
+        struct quantise_result quantised;
+        bool weights_are_generated;
+    } levels[FUSION_LEVEL_COUNT];
+};
+void calibrated_networks_clear(struct calibrated_networks *calibrated);
+
 struct prepare_options {
     const char *network; /* NULL: the graph's name */
     int64_t batch;       /* 0: the model's */
@@ -31,8 +43,10 @@ struct prepare_options {
     enum layout_choice layout;
     struct layout_costs costs; /* for LAYOUT_CHOICE_LAYER; all zero: estimates (layout_pass.h) */
     enum fusion_level fusion;
-    bool in_place;                                                /* struct plan_options */
-    struct quantise_options quantise;                             /* for TYPE_INT8 */
+    bool in_place;                    /* struct plan_options */
+    struct quantise_options quantise; /* for TYPE_INT8 */
+    struct calibrated_networks
+        *calibrated; /* for TYPE_INT8: read and added to; NULL: calibrates each time */
     bool (*serves)(const struct problem *problem, void *context); /* struct plan_options */
     void *context;
     uint64_t seed; /* of weights that the model has no data for */

@@ -143,6 +143,47 @@ static void test_quantised(void)
     check_keys(&ways[5], keys);
 }
 
+/* Prepares the block in INT8, calibrated with random samples of the seed. */
+static void prepare_int8(struct graph *graph, enum layout_choice layout, guint64 seed,
+                         struct calibrated_networks *calibrated, struct prepared_network *prepared)
+{
+    struct prepare_options options;
+    g_autoptr(GError) error = NULL;
+    prepare_options_init(&options);
+    options.type = TYPE_INT8;
+    options.layout = layout;
+    options.quantise.sample_count = 2;
+    options.quantise.seed = seed;
+    options.calibrated = calibrated;
+    network_prepare(graph, &options, prepared, &error);
+    g_assert_no_error(error);
+}
+
+/* The samples of another seed give other scales: by them it shows whether a network was calibrated again. */
+static void test_calibrated_once(void)
+{
+    g_autoptr(Graph) graph = network_of(block);
+    struct calibrated_networks calibrated = {0};
+    struct prepared_network first, again, alone, other;
+    struct samples_distance same, different;
+    prepare_int8(graph, LAYOUT_CHOICE_NCHW, 1, &calibrated, &first);
+    prepare_int8(graph, LAYOUT_CHOICE_NHWC, 2, &calibrated, &again);
+    prepare_int8(graph, LAYOUT_CHOICE_NHWC, 1, NULL, &alone);
+    prepare_int8(graph, LAYOUT_CHOICE_NHWC, 2, NULL, &other);
+    networks_compare(again.graph, alone.graph, &same);
+    networks_compare(again.graph, other.graph, &different);
+    g_assert_cmpfloat(same.max_error, ==, 0);
+    g_assert_cmpfloat(different.max_error, >, 0);
+    g_assert_cmpint(again.quantised.quantised, ==, alone.quantised.quantised);
+    g_assert_cmpint(again.plan->steps->len, ==, alone.plan->steps->len);
+    g_assert_cmpint(first.plan->steps->len, >, 0);
+    prepared_network_clear(&first);
+    prepared_network_clear(&again);
+    prepared_network_clear(&alone);
+    prepared_network_clear(&other);
+    calibrated_networks_clear(&calibrated);
+}
+
 /* What one step does when all is fused has one group when nothing is. */
 static void test_groups(void)
 {
@@ -285,6 +326,8 @@ int main(int argc, char **argv)
     g_test_add_func("/prepare/a_block_of_resnet_computes_the_same_in_every_way", test_block);
     g_test_add_func("/prepare/a_block_of_resnet_is_fused_into_its_convolutions", test_fused);
     g_test_add_func("/prepare/int8_stays_between_convolutions", test_quantised);
+    g_test_add_func("/prepare/networks_that_differ_in_layout_are_calibrated_once",
+                    test_calibrated_once);
     g_test_add_func("/prepare/groups_are_the_fused_steps", test_groups);
     g_test_add_func("/prepare/real_networks_compute_the_same_in_every_way", test_models);
     g_test_add_func("/prepare/real_networks_have_so_many_steps", test_step_counts);
