@@ -312,7 +312,9 @@ sanitized_tests := $(patsubst $(BUILD)/%,$(sanitized_build)/%,$(BUILD)/tests/ker
 # Most of them look at the same cases in both builds: the short suite runs these with sanitizers alone. The others, known
 # by functions of tests/support/test_effort.h, look at more cases without.
 effort_counts := $(shell grep -lwE 'test_(effort|is_sanitized|is_case)' $(patsubst $(sanitized_build)/%,%.c,$(sanitized_tests)))
-sanitized_alone = $(if $(SKIPJACK_TEST_LONG),,$(filter-out $(effort_counts:%.c=$(BUILD)/%), \
+# What valgrind runs (valgrind.t) has no sanitizers.
+valgrind_runs := $(addprefix $(BUILD)/tests/export/sjdb/reader/test_,reader_threads choose choose_target)
+sanitized_alone = $(if $(SKIPJACK_TEST_LONG),,$(filter-out $(effort_counts:%.c=$(BUILD)/%) $(valgrind_runs), \
 	$(sanitized_tests:$(sanitized_build)/%=$(BUILD)/%)))
 
 # ThreadSanitizer looks at what has threads: the agent's lanes, the monitor, the reader and the reference.
