@@ -90,6 +90,7 @@ echo "$SKIPJACK_HOME $*" >>"$NOTES"
 case $1 in
 tune) mkdir -p "$4" && : >"$4/made.sjdb" ;;
 report) echo '{"work": {"jobs": 7, "spent_seconds": 2.5}}' ;;
+file) [ "$*" = "file key --json --unchecked" ] && echo '{"measured_ms": 0.25}' ;;
 esac
 END
     chmod +x "$folder/double"
@@ -104,18 +105,27 @@ words = [line.split(" ", 1)[1] for line in open(sys.argv[3]) if " tune " in line
 if len(homes) != 2 or "--seed=1" not in words[0] or "--strategy exhaustive" not in words[1]:
     sys.exit(f"{homes} {words}")
 def row(first, second, same, recorded):
-    sides = [{"ms": ms, "recorded_ms": recorded * ms} for ms in (first, second)]
+    sides = [{"ms": ms, "recorded_ms": recorded * ms, "row_ms": recorded * ms} for ms in (first, second)]
     ratio = second / first
     return {"first": sides[0], "second": sides[1], "same": same, "ratio": ratio,
             "close": same or abs(ratio - 1) <= gpu_trust.CLOSE}
 rows = [row(1, 1.1, True, 1.005), row(2, 2.02, False, 1.02), row(0.01, 0.02, False, 1.5)]
+rows[0]["first"]["row_ms"] = None  # what the runner could not run
 line = gpu_trust.summary("set", [cost for _, cost in tuned], rows, 1)
 gpu_trust.print_table([line])
-wanted = {"problems": 4, "same": 1 / 4, "close": 2 / 4, "recorded_within_3_percent": 4 / 6,
-          "long_within_1_percent": 2 / 4}
-for member, value in wanted.items():
-    if line[member] != value:
-        sys.exit(f"{member}: {line[member]}, not {value}")
+wanted = {"problems": 4, "same": 1 / 4, "close": 2 / 4}
+alone = {"solutions": 6, "within_3_percent": 4 / 6, "long": 4, "long_within_1_percent": 2 / 4}
+recorded = {"solutions": 5, "within_3_percent": 1, "long": 3, "long_within_1_percent": 1}
+for held, part in ((line, wanted), (line["alone"], alone), (line["recorded"], recorded)):
+    for member, value in part.items():
+        if held[member] != value:
+            sys.exit(f"{member}: {held[member]}, not {value}")
+options.runner = sys.argv[1]
+if gpu_trust.in_a_row_ms(options, "file", "key") != 0.25:
+    sys.exit("the runner is not asked")
+options.runner = "false"
+if gpu_trust.in_a_row_ms(options, "file", "key") is not None:
+    sys.exit("a runner that fails has measured nothing")
 if line["costs"]["second"]["spent_seconds"] != 2.5:
     sys.exit(line["costs"])
 ' "$folder/double" "$folder/out2" "$folder/notes"

@@ -8,7 +8,7 @@
   bench_gpu.py --list [--sets A,B] [--fused] [--problems FILE] [--directions FBW] [--sample N]
   bench_gpu.py --networks --models FOLDER [--time-limit SECONDS] [--autotune "WORDS"] [--sets A,B] [--measure-only] [--json]
   bench_gpu.py --twice [--first="WORDS"] [--second="WORDS"] [--sets A,B] [--fused] [--problems FILE] [--measure-only]
-               [--all] [--json]
+               [--runner PROGRAM] [--all] [--json]
 
 A set is a network at a batch size, a type and a layout, or a file of problems in any form that `skipjack import` reads
 (gpu_sets.py). `skipjack tune` gives its .sjdb (what was tuned before costs nothing); each solution is launched from there
@@ -381,6 +381,8 @@ def read_options(words=None):
     parser.add_argument("--twice", action="store_true", help="two campaigns of each set, each from nothing")
     parser.add_argument("--first", metavar="WORDS", default="--seed=1", help="the first one's words for tune (--seed=1)")
     parser.add_argument("--second", metavar="WORDS", default="--seed=2", help="the second one's (--seed=2)")
+    parser.add_argument("--runner", metavar="PROGRAM", help="--twice: run_convolution, built for CUDA as its source says: it"
+                        " measures the recorded times again, as any user of a .sjdb file would")  # fmt: skip
     options = parser.parse_args(words)
     if options.networks:
         return read_networks(parser, options)

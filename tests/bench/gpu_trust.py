@@ -6,8 +6,10 @@ turns, with the caches overwritten before each run. Counted are
 
   same      problems whose winners are the same config of the same solver;
   close     problems whose winners are the same or take times that differ by at most 2 %;
-  recorded  solutions whose time in the .sjdb lies within 3 % of the one measured here, and those of more than 100 us
-            whose time lies within 1 %;
+  recorded  solutions whose time in the .sjdb lies within 3 % of the one that --runner measures, a program for users of the
+            file (export/sjdb/reader/examples/run_convolution.c): runs in a row, each with another copy of the tensors,
+            which is what a recorded time is. And those of more than 100 us whose time lies within 1 %;
+  alone     the same, of one run by itself, the caches overwritten before: it holds the launch, too, some 3 us on an H100;
   cost      a campaign's tries, compiled kernels and the seconds that its jobs took, as its report says.
 """
 import json
@@ -63,6 +65,18 @@ def winner_of(entry, solution):
     return f"{entry.solver.decode()} [{solution.params.decode()}]"
 
 
+def in_a_row_ms(options, path, key):
+    """What --runner measures of the file's best solution; None without it, or where it cannot run the problem."""
+    if not options.runner:
+        return None
+    command = [options.runner, str(path), key, "--json", "--unchecked"]
+    ran = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
+    if ran.returncode != 0:
+        print(f"bench_gpu: {' '.join(command)} ended with status {ran.returncode}", file=sys.stderr)
+        return None
+    return json.loads(ran.stdout)["measured_ms"]
+
+
 def compare(bench, databases, problem, key):
     """Both sides' solutions of a problem, which take turns: a row of times in ms."""
     tensors = gpu_problem.tensors_of(bench.torch, problem)
@@ -88,10 +102,21 @@ def share(rows):
     return sum(rows) / len(rows) if rows else None
 
 
+def recorded_shares(rows, measured):
+    """How far recorded times lie from those that the rows have under the name `measured`; None for rows without it."""
+    solutions = [row[side] for row in rows for side in SIDES if row[side].get(measured) and row[side]["recorded_ms"] > 0]
+    errors = [(one[measured], one["recorded_ms"] / one[measured] - 1) for one in solutions]
+    return {
+        "solutions": len(errors),
+        "within_3_percent": share([abs(error) <= RECORDED_CLOSE for _, error in errors]),
+        "long": sum(ms > LONG_MS for ms, _ in errors),
+        "long_within_1_percent": share([abs(error) <= LONG_CLOSE for ms, error in errors if ms > LONG_MS]),
+        "median_error": statistics.median(error for _, error in errors) if errors else None,
+    }
+
+
 def summary(name, costs, rows, lone):
     """lone: problems that only one campaign has a result of; they count as neither same nor close."""
-    solutions = [row[side] for row in rows for side in SIDES]
-    errors = [(one["ms"], one["recorded_ms"] / one["ms"] - 1) for one in solutions if one["recorded_ms"] > 0]
     missing = [False] * lone
     return {
         "set": name,
@@ -100,9 +125,8 @@ def summary(name, costs, rows, lone):
         "same": share([row["same"] for row in rows] + missing),
         "close": share([row["close"] for row in rows] + missing),
         "second_over_first": statistics.geometric_mean([row["ratio"] for row in rows]) if rows else None,
-        "recorded_within_3_percent": share([abs(error) <= RECORDED_CLOSE for _, error in errors]),
-        "long_within_1_percent": share([abs(error) <= LONG_CLOSE for ms, error in errors if ms > LONG_MS]),
-        "median_error": statistics.median(error for _, error in errors) if errors else None,
+        "recorded": recorded_shares(rows, "row_ms"),
+        "alone": recorded_shares(rows, "ms"),
         "costs": dict(zip(SIDES, costs)),
     }
 
@@ -119,6 +143,9 @@ def measure_set(bench, name, lines):
         if key not in measurable:
             print(f"{key}: PyTorch has no tensors for it: left out", file=sys.stderr)
     rows = [compare(bench, databases, problems[0][key], key) for key in measurable]
+    for row in rows:
+        for side, (path, _) in zip(SIDES, tuned):
+            row[side]["row_ms"] = in_a_row_ms(options, path, row["key"])
     for db in databases:
         db.close()
     if options.all:
@@ -143,8 +170,12 @@ def print_table(summaries):
         print(f"  same winner {percent(line['same'])}, same or within 2 % {percent(line['close'])}")
         if line["second_over_first"]:
             print(f"  the second campaign's solutions take {line['second_over_first']:.4f} of the first one's time")
-        print(f"  recorded times within 3 % of measured ones: {percent(line['recorded_within_3_percent'])}; of those over"
-              f" 100 us within 1 %: {percent(line['long_within_1_percent'])}; median error {percent(line['median_error'])}")  # fmt: skip
+        for name, what in (("recorded", "runs in a row"), ("alone", "single runs")):
+            shares = line[name]
+            if shares["solutions"]:
+                print(f"  recorded times against {what}: within 3 % {percent(shares['within_3_percent'])} of"
+                      f" {shares['solutions']}; over 100 us within 1 % {percent(shares['long_within_1_percent'])} of"
+                      f" {shares['long']}; median error {percent(shares['median_error'])}")  # fmt: skip
         for side in SIDES:
             cost = line["costs"][side]
             figures = ", ".join(f"{key} {cost[key]:.0f}" for key in (*COSTS, "wall_seconds") if key in cost)

@@ -95,6 +95,10 @@ for my $key (sort keys %keys) {
 }
 
 my ($one) = sort keys %keys;
+($text, $status) = run("'$folder/run' '$db' '$one' --json --unchecked");
+my $unchecked = eval { decode_json($text) } // {};
+ok $status == 0 && exists $unchecked->{correct} && !defined $unchecked->{correct}, 'an unchecked run does not say that it is right';
+cmp_ok $unchecked->{measured_ms} // 0, '>', 0, 'it is measured';
 ($text, $status) = run("'$folder/run' '$db' '$one' --solver None");
 is $status, 1, 'a solver that the file has no entry of';
 like $text, qr/no entry of None/, 'is named';
