@@ -173,14 +173,23 @@ static bool cuda_name_target(const struct gpu_library *library, hipDevice_t id,
 
 #define CUDA_DYNAMIC_LOCAL 8 /* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
 
+/* Several kernels of a process may be one function of the library, so the permission is only raised. */
 static bool cuda_allow_local(const struct gpu_library *library, hipFunction_t kernel, int64_t bytes,
                              GError **error)
 {
+    int (*get_attribute)(int *value, int attribute, hipFunction_t kernel);
     int (*set_attribute)(hipFunction_t kernel, int attribute, int value);
+    const char *doing = "allow a launch's local memory";
+    int allowed = 0;
 
-    return gpu_symbol(library, "cuFuncSetAttribute", &set_attribute, error) &&
+    if (!gpu_symbol(library, "cuFuncGetAttribute", &get_attribute, error) ||
+        !gpu_symbol(library, "cuFuncSetAttribute", &set_attribute, error) ||
+        !gpu_check(library, get_attribute(&allowed, CUDA_DYNAMIC_LOCAL, kernel),
+                   DEVICE_ERROR_LAUNCH, doing, error))
+        return false;
+    return bytes <= allowed ||
            gpu_check(library, set_attribute(kernel, CUDA_DYNAMIC_LOCAL, (int)bytes),
-                     DEVICE_ERROR_LAUNCH, "allow a launch's local memory", error);
+                     DEVICE_ERROR_LAUNCH, doing, error);
 }
 
 static const char *cuda_error_name(const struct gpu_library *library, int status)

@@ -430,6 +430,16 @@ BOTH(hipModuleUnload, cuModuleUnload, (struct module * module))
 #define LOCAL_MOST 232448
 static unsigned local_allowed = 49152;
 
+int cuFuncGetAttribute(int *value, int attribute, const void *function);
+int cuFuncGetAttribute(int *value, int attribute, const void *function)
+{
+    (void)function;
+    if (attribute != 8)
+        return INVALID;
+    *value = (int)local_allowed;
+    return sticky;
+}
+
 int cuFuncSetAttribute(const void *function, int attribute, int value);
 int cuFuncSetAttribute(const void *function, int attribute, int value)
 {

@@ -320,6 +320,35 @@ static void test_launches_get_the_local_memory_they_ask_for(void)
     device_close(device);
 }
 
+/* Kernels that are one function of the library, as a network's steps with one binary, each ask for their own size. */
+static void test_a_kernel_takes_no_local_memory_from_another(void)
+{
+    static const int64_t asked[] = {200000, 100000, 200000};
+    if (!in_process(&cuda, ""))
+        return;
+    g_autoptr(GError) error = NULL;
+    struct device *device = open_double(&cuda);
+    const struct device_row *row = device->row;
+    struct device_memory *memory = row->alloc(device, 64, NULL);
+    g_autoptr(GBytes) code = g_bytes_new_static(CODE, sizeof(CODE));
+    struct device_program *program = row->load(device, code, &error);
+    struct device_kernel *large = row->kernel(program, "copy", &error);
+    struct device_kernel *small = row->kernel(program, "copy", &error);
+    const struct device_arg args[] = {
+        {.memory = memory}, {.memory = memory}, {.bytes = 8, .value.int64 = 8}};
+    for (gsize i = 0; i < G_N_ELEMENTS(asked); i++) {
+        const struct device_launch described = {
+            i == 1 ? small : large, {64, 1, 1}, {64, 1, 1}, asked[i], 3, args};
+        g_assert_true(row->launch(device, &described, &error));
+        g_assert_no_error(error);
+    }
+    row->kernel_free(large);
+    row->kernel_free(small);
+    row->program_free(program);
+    row->memory_free(memory);
+    device_close(device);
+}
+
 /* A failure of the library, the call that returns it, and the error's code. */
 static const struct failure {
     const struct maker *vendor;
@@ -442,6 +471,8 @@ int main(int argc, char **argv)
     }
     g_test_add_func("/device_gpu/launches_get_the_local_memory_they_ask_for",
                     test_launches_get_the_local_memory_they_ask_for);
+    g_test_add_func("/device_gpu/a_kernel_takes_no_local_memory_from_another",
+                    test_a_kernel_takes_no_local_memory_from_another);
     g_test_add_func("/device_gpu/negative_time_is_passed_on", test_times_may_be_wrong);
     g_test_add_func("/device_gpu/gpus_are_numbered_first", test_devices_are_numbered_through);
     return g_test_run();
