@@ -5,43 +5,80 @@
 
 /* ---- products of matrices ---- */
 
-/* Rows and columns of the tile that stays in registers. */
-#define TILE 4
+/* Rows and columns of the tile that stays in registers: 8 of AVX2's 16, enough sums under way to hide the time of an
+ * addition. */
+#define TILE_ROWS    4
+#define TILE_COLUMNS 8
 
-typedef double lanes __attribute__((vector_size(TILE * sizeof(double)), aligned(8)));
+typedef double lanes
+    __attribute__((vector_size(TILE_COLUMNS / 2 * sizeof(double)), aligned(sizeof(double))));
 
-/* c[i][j] for TILE rows of a (row stride k) and one panel of b, TILE columns interleaved by k. */
-static void multiply_tile(int64_t k, const double *const a[TILE], const double *panel,
-                          lanes sums[TILE])
+/* sums[i][j] for TILE_ROWS rows of a and one panel of b, whose TILE_COLUMNS columns are interleaved by k. Each sum is
+ * taken in the order of k, with products that are rounded, so that all CPUs give the same bits. */
+static inline __attribute__((always_inline)) void
+multiply_tile(int64_t k, const double *const a[TILE_ROWS], const double *panel,
+              double sums[TILE_ROWS][TILE_COLUMNS])
 {
-    lanes s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
+    const double *a0 = a[0], *a1 = a[1], *a2 = a[2], *a3 = a[3];
+    lanes s00 = {0}, s01 = {0}, s10 = {0}, s11 = {0}, s20 = {0}, s21 = {0}, s30 = {0}, s31 = {0};
     for (int64_t i = 0; i < k; i++) {
-        lanes b;
-        memcpy(&b, panel + i * TILE, sizeof b);
-        s0 += a[0][i] * b;
-        s1 += a[1][i] * b;
-        s2 += a[2][i] * b;
-        s3 += a[3][i] * b;
+        lanes left, right;
+        memcpy(&left, panel + i * TILE_COLUMNS, sizeof left);
+        memcpy(&right, panel + i * TILE_COLUMNS + TILE_COLUMNS / 2, sizeof right);
+        s00 += a0[i] * left;
+        s01 += a0[i] * right;
+        s10 += a1[i] * left;
+        s11 += a1[i] * right;
+        s20 += a2[i] * left;
+        s21 += a2[i] * right;
+        s30 += a3[i] * left;
+        s31 += a3[i] * right;
     }
-    sums[0] = s0;
-    sums[1] = s1;
-    sums[2] = s2;
-    sums[3] = s3;
+    const lanes tile[TILE_ROWS][2] = {{s00, s01}, {s10, s11}, {s20, s21}, {s30, s31}};
+    memcpy(sums, tile, sizeof tile);
 }
 
-/* Rows first to last of a times a panel; put() stores the results of a column. */
+static void multiply_tile_anywhere(int64_t k, const double *const a[TILE_ROWS], const double *panel,
+                                   double sums[TILE_ROWS][TILE_COLUMNS])
+{
+    multiply_tile(k, a, panel, sums);
+}
+
+#ifdef __x86_64__
+__attribute__((target("avx2"))) static void multiply_tile_avx2(int64_t k,
+                                                               const double *const a[TILE_ROWS],
+                                                               const double *panel,
+                                                               double sums[TILE_ROWS][TILE_COLUMNS])
+{
+    multiply_tile(k, a, panel, sums);
+}
+#endif
+
+static void multiply_tile_here(int64_t k, const double *const a[TILE_ROWS], const double *panel,
+                               double sums[TILE_ROWS][TILE_COLUMNS])
+{
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("avx2")) {
+        multiply_tile_avx2(k, a, panel, sums);
+        return;
+    }
+#endif
+    multiply_tile_anywhere(k, a, panel, sums);
+}
+
+/* Rows first to last of a times a panel; the results of column j go to c[j]. */
 static void multiply_panel(int64_t first, int64_t last, int64_t k, const double *a,
-                           const double *panel, int64_t columns, double *const c[TILE],
+                           const double *panel, int64_t columns, double *const c[TILE_COLUMNS],
                            int64_t row_step)
 {
-    for (int64_t row = first; row < last; row += TILE) {
-        const double *rows[TILE];
-        lanes sums[TILE];
-        for (int i = 0; i < TILE; i++) {
+    for (int64_t row = first; row < last; row += TILE_ROWS) {
+        const double *rows[TILE_ROWS];
+        double sums[TILE_ROWS][TILE_COLUMNS];
+        for (int i = 0; i < TILE_ROWS; i++) {
             rows[i] = a + MIN(row + i, last - 1) * k;
         }
-        multiply_tile(k, rows, panel, sums);
-        for (int i = 0; i < TILE && row + i < last; i++) {
+        multiply_tile_here(k, rows, panel, sums);
+        for (int i = 0; i < TILE_ROWS && row + i < last; i++) {
             for (int64_t j = 0; j < columns; j++) {
                 c[j][(row + i) * row_step] = sums[i][j];
             }
@@ -58,7 +95,7 @@ struct convolution {
     double *y;
     int64_t depth;         /* elements of one filter */
     int64_t pixels;        /* of one image's output */
-    int64_t panels;        /* of TILE columns, in one group */
+    int64_t panels;        /* of TILE_COLUMNS columns, in one group */
     int64_t chunk;         /* panels of a task */
     int64_t chunks, parts; /* tasks: groups * chunks * parts of the rows */
 };
@@ -88,7 +125,7 @@ static void fill_column(const struct convolution *c, int64_t group, int64_t imag
                 int64_t tap = (d * w->fil[1] + f) * w->fil[2] + e;
                 int64_t taps = w->fil[0] * w->fil[1] * w->fil[2];
                 for (int64_t channel = 0; channel < channels; channel++) {
-                    panel[(channel * taps + tap) * TILE + j] =
+                    panel[(channel * taps + tap) * TILE_COLUMNS + j] =
                         is_inside ? x[channel * plane + place] : c->border;
                 }
             }
@@ -103,14 +140,14 @@ static void convolve_task(void *context, int64_t index)
     int64_t part = index % c->parts, chunk = index / c->parts % c->chunks;
     int64_t group = index / c->parts / c->chunks;
     int64_t rows = w->k / w->groups;
-    int64_t per_part = ((rows + c->parts - 1) / c->parts + TILE - 1) / TILE * TILE;
+    int64_t per_part = ((rows + c->parts - 1) / c->parts + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS;
     int64_t first = MIN(part * per_part, rows), last = MIN(first + per_part, rows);
-    g_autofree double *panel = g_new0(double, c->depth *TILE);
+    g_autofree double *panel = g_new0(double, c->depth *TILE_COLUMNS);
     for (int64_t p = chunk * c->chunk; p < MIN((chunk + 1) * c->chunk, c->panels); p++) {
-        double *columns[TILE];
+        double *columns[TILE_COLUMNS];
         int count = 0;
-        for (; count < TILE && p * TILE + count < w->n * c->pixels; count++) {
-            int64_t column = p * TILE + count;
+        for (; count < TILE_COLUMNS && p * TILE_COLUMNS + count < w->n * c->pixels; count++) {
+            int64_t column = p * TILE_COLUMNS + count;
             int64_t image = column / c->pixels, pixel = column % c->pixels;
             fill_column(c, group, image, pixel, panel, count);
             columns[count] = c->y + (image * w->k + group * rows) * c->pixels + pixel;
@@ -126,7 +163,7 @@ void host_convolve(const struct host_window *window, const double *x, const doub
     struct convolution c = {.window = *window, .x = x, .w = w, .border = border, .y = y};
     c.depth = window->c / window->groups * window->fil[0] * window->fil[1] * window->fil[2];
     c.pixels = window->out[0] * window->out[1] * window->out[2];
-    c.panels = (window->n * c.pixels + TILE - 1) / TILE;
+    c.panels = (window->n * c.pixels + TILE_COLUMNS - 1) / TILE_COLUMNS;
     c.chunk = CLAMP(c.panels / (4 * MAX(threads, 1)), 1, 64);
     c.chunks = (c.panels + c.chunk - 1) / c.chunk;
     c.parts = c.chunks * window->groups >= threads ? 1 : threads;

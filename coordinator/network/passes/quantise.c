@@ -168,6 +168,40 @@ static void find_wanted(struct quantiser *q)
 
 /* ---- ranges ---- */
 
+#define PIECE 65536 /* elements that a thread looks at before it takes more */
+
+struct largest {
+    const struct host_array *array;
+    double *of_piece;
+};
+
+static void find_largest(void *context, int64_t piece)
+{
+    const struct largest *largest = context;
+    const double *data = largest->array->data;
+    double most = 0;
+    for (int64_t i = piece * PIECE; i < MIN((piece + 1) * PIECE, largest->array->count); i++) {
+        double size = fabs(data[i]);
+        most = size > most && isfinite(size) ? size : most;
+    }
+    largest->of_piece[piece] = most;
+}
+
+/* The largest finite absolute value of an array, by several threads: a network's arrays hold gigabytes. */
+static double largest_of(const struct quantiser *q, const struct host_array *array)
+{
+    int64_t pieces = (array->count + PIECE - 1) / PIECE;
+    int threads = q->options->threads > 0 ? q->options->threads : (int)g_get_num_processors();
+    g_autofree double *of_piece = g_new0(double, pieces + 1);
+    struct largest largest = {array, of_piece};
+    double most = 0;
+    host_parallel(pieces, threads, find_largest, &largest);
+    for (int64_t i = 0; i < pieces; i++) {
+        most = MAX(most, of_piece[i]);
+    }
+    return most;
+}
+
 static void observe(void *context, struct value *value, const struct host_array *array)
 {
     struct quantiser *q = context;
@@ -176,10 +210,7 @@ static void observe(void *context, struct value *value, const struct host_array 
     }
     struct range *range = &q->ranges[first_tied(q, value->id)];
     if (!q->is_second_run) {
-        for (int64_t i = 0; i < array->count; i++) {
-            double size = fabs(array->data[i]);
-            range->largest = size > range->largest && isfinite(size) ? size : range->largest;
-        }
+        range->largest = MAX(range->largest, largest_of(q, array));
         return;
     }
     if (range->bins == NULL) {
