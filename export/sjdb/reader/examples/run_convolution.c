@@ -258,10 +258,12 @@ static void run_free(struct run *run)
 
 /* ---- measuring the time ---- */
 
-#define READINGS_MAX 200
-#define SAMPLE_MS    1000.0
-#define FLOOR_SHARE  20 /* a reading lasts at least this many times as long as reading the clock */
-#define BATCH_MAX    1000
+#define READINGS_MAX   200
+#define SAMPLE_MS      1000.0
+#define FLOOR_SHARE    20 /* a reading lasts at least this many times as long as reading the clock */
+#define BATCH_MAX      1000
+#define TELLING_FLOORS 5
+#define TRIAL_FACTOR   8
 
 /* Returns the milliseconds that `batch` runs take. *next is the number of the first run, and is
  * advanced. */
@@ -298,16 +300,28 @@ static double clock_floor(struct run *run)
     return median(values, 16);
 }
 
+/* Returns how many runs make a reading that is FLOOR_SHARE times as long as reading the clock. A single run may be as
+ * short as that, and says nothing of its own time then: readings of 8, 64 and 512 runs follow until one is longer. */
+static int choose_batch(struct run *run, int64_t *next, double floor_ms)
+{
+    double ms = fmin(reading(run, next, 1), reading(run, next, 1));
+    int runs = 1;
+    while (ms < TELLING_FLOORS * floor_ms && runs * TRIAL_FACTOR <= BATCH_MAX) {
+        runs *= TRIAL_FACTOR;
+        ms = reading(run, next, runs);
+    }
+    double run_ms = fmax((ms - floor_ms) / runs, floor_ms / BATCH_MAX);
+    double wanted = run_ms > 0 ? ceil(FLOOR_SHARE * floor_ms / run_ms) : 1;
+    return wanted < 1 ? 1 : wanted > BATCH_MAX ? BATCH_MAX : (int)wanted;
+}
+
 /* Returns the median of one second of readings, which begin after a fifth of a second of runs to
  * warm up. */
 static double measure(struct run *run)
 {
     double values[READINGS_MAX], spent = 0, floor_ms = clock_floor(run);
     int64_t next = 0;
-    int count = 0;
-    double first = reading(run, &next, 1), second = reading(run, &next, 1);
-    double wanted = ceil(FLOOR_SHARE * floor_ms / fmax(fmin(first, second), 1e-6));
-    int batch = wanted < 1 ? 1 : wanted > BATCH_MAX ? BATCH_MAX : (int)wanted;
+    int count = 0, batch = choose_batch(run, &next, floor_ms);
     for (int i = 0; i < 10 && spent < SAMPLE_MS / 5; i++) {
         spent += reading(run, &next, batch);
     }
