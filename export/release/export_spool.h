@@ -1,7 +1,7 @@
 /*
  * Keeps results that passed the gate in a scratch database instead of memory: first all candidates
  * with their code objects, then which of them were chosen. They are read again in the order in
- * which each file needs them. Internal to the folder.
+ * which each file needs them. Configs that were built and not measured have the time 0. Internal to the folder.
  */
 #ifndef EXPORT_RELEASE_EXPORT_SPOOL_H
 #define EXPORT_RELEASE_EXPORT_SPOOL_H
@@ -83,7 +83,8 @@ struct planned_line {
     struct problem problem;
     GString *key;
     GArray *entries; /* struct planned_entry: all entries of the problem: the winner of its
-                      * second measurement if there was one, then the fastest first */
+                      * second measurement if there was one, then the fastest first; of a build-only campaign
+                      * by the solvers' estimates, the highest first, then in the order of proposing */
     GString *text;   /* the find-db line with the taken entries, without its line end */
 };
 typedef struct export_lines ExportLines;
