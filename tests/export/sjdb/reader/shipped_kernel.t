@@ -60,7 +60,7 @@ my $prefix = "$folder/usr";
 is $status, 0, 'libskipjackdb is installed' or diag $text;
 $ENV{PKG_CONFIG_PATH} = "$prefix/lib/pkgconfig";
 $ENV{LD_LIBRARY_PATH} = "$prefix/lib";
-my $sources = join ' ', map { "'$root/export/sjdb/reader/examples/$_.c'" } qw(run_convolution run_check run_opencl);
+my $sources = join ' ', map { "'$root/export/sjdb/reader/examples/$_.c'" } qw(run_convolution run_check run_print run_opencl);
 ($text, $status) = run("$cc -Wall -Wextra -Werror -O2 -o '$folder/run' $sources",
     '$(pkg-config --cflags --libs skipjackdb) -l:libOpenCL.so.1 -lm');
 is $status, 0, 'the example is built by what was installed' or diag $text;

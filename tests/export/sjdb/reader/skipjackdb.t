@@ -88,7 +88,7 @@ examples=$root/export/sjdb/reader/examples
 if [ -e /usr/include/CL/cl.h ]; then
     # shellcheck disable=SC2046
     ${CC:-cc} -Wall -Wextra -Werror -o "$scratch/run" "$examples/run_convolution.c" "$examples/run_check.c" \
-        "$examples/run_opencl.c" $(pkg-config --cflags --libs skipjackdb) -l:libOpenCL.so.1 -lm 2>"$scratch/cc.log"
+        "$examples/run_print.c" "$examples/run_opencl.c" $(pkg-config --cflags --libs skipjackdb) -l:libOpenCL.so.1 -lm 2>"$scratch/cc.log"
     is 'C: what a file does not say how to run is not run' "$("$scratch/run" "$db" $key 2>&1)" \
         'run_convolution: how to run it: the database does not hold it'
 else
