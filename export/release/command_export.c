@@ -163,7 +163,8 @@ static void print_inexpressible(const struct export_summary *summary)
 
 static void print_built(const struct export_summary *summary)
 {
-    printf("built, not measured: %d configs of %d problems\nkernel-db: %d kernels\n",
+    printf("built, not measured: %d configs of %d problems\nkernel-db: %d kernels\n"
+           "find-db, perf-db: not written, they state what was measured\n",
            summary->built_configs, summary->built_problems, summary->kernels);
     if (summary->inexpressible > 0) {
         print_inexpressible(summary);

@@ -64,6 +64,7 @@ sub check_target {
     my ($output, $why, $code) = run('export', '--campaign', $campaigns{$target}, '-o', "$folder/$target");
     is $code, 0, "$target: what was built is exported" or diag $why;
     like $output, qr/of 3 problems$/m, 'all three problems';
+    like $output, qr/^find-db, perf-db: not written/m, 'and not the files that state times';
     like $output, qr/for the \.sjdb alone \(1 with an epilogue\)/, 'one of which only the .sjdb can name';
     is((run('check', $file))[2], 0, 'check finds nothing');
     my $stats = json_of('lookup', $file, '--stats');

@@ -95,6 +95,22 @@ for my $key (sort keys %keys) {
 }
 
 my ($one) = sort keys %keys;
+{
+    my ($said, $done) = run("'$folder/run' '$db' '$one' --dry-run --json");
+    is $done, 0, 'what would be launched is said, too' or diag $said;
+    my $plan = eval { decode_json($said) } // {};
+    my ($held) = run("'$program' lookup --json '$db' '$one'");
+    my ($best) = grep { $_->{best} } @{decode_json($held)->{entries}};
+    ok $plan->{measured} && $best->{measured}, 'as measured';
+    is_deeply [$plan->{solver}, $plan->{recorded_ms}, $plan->{workspace_bytes}],
+        [@{$best}{qw(solver time_ms workspace_bytes)}], 'for the fastest entry, with its time';
+    is_deeply [map { my $l = $_; [map { $l->{$_} } qw(kernel options entry grid block local_bytes)] } @{$plan->{launches}}],
+        [map { my $l = $_; [map { $l->{$_} } qw(kernel options entry grid block local_bytes)] } @{$best->{launches}}],
+        'with the launches that lookup shows';
+    like +(run("'$folder/run' '$db' '$one' --dry-run"))[0], qr/^recorded .* ms$/m, 'and in words';
+    ($said, $done) = run("'$folder/run' '$db' '$one' --unmeasured --dry-run");
+    is $done, 1, 'nothing in this file was built only';
+}
 ($text, $status) = run("'$folder/run' '$db' '$one' --solver None");
 is $status, 1, 'a solver that the file has no entry of';
 like $text, qr/no entry of None/, 'is named';
