@@ -197,8 +197,8 @@ static int check_unmeasured(struct check_report *report, const skipjackdb *db, b
                                                    SJDB_LIST_MAX, &count);
         }
         if (!build_only) {
-            check_found(report, FINDING_NEVER_MEASURED,
-                        "never-measured problem %" G_GUINT64_FORMAT, number);
+            check_found(report, FINDING_NEVER_MEASURED, "never-measured problem %" G_GUINT64_FORMAT,
+                        number);
         }
         for (size_t i = 0; code == SKIPJACKDB_OK && i < MIN(count, SJDB_LIST_MAX); i++) {
             check_unmeasured_solution(report, number, &judged, &solutions[i]);

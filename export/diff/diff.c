@@ -4,7 +4,6 @@
 #include "export/merge/merge_kernel.h"
 #include "export/merge/merge_perf.h"
 #include "export/merge/merge_sjdb.h"
-#include "export/sjdb/reader/layout.h"
 #include "export/usage/usage_read.h"
 
 #include <jansson.h>
@@ -338,35 +337,37 @@ static void compare_kernels(struct diff *diff)
 
 /* ---- solutions that were never measured ---- */
 
-/* What a file holds of one problem: `whole` has all configs, with workspace and number of launches; `text` names
+/* A file's never-measured solutions of one problem: `whole` has all configs, with workspace and number of launches; `text` names
  * their number and the first one. Both are NULL if it holds none. */
 struct unmeasured_side {
     char *whole, *text;
 };
 
+#define UNMEASURED_MAX 1024 /* most never-measured solutions that a .sjdb holds for one problem */
+
 static struct unmeasured_side unmeasured_of(const skipjackdb *db,
                                             const struct skipjackdb_problem *problem)
 {
     g_autofree struct skipjackdb_solution *solutions =
-        g_new(struct skipjackdb_solution, SJDB_LIST_MAX);
+        g_new(struct skipjackdb_solution, UNMEASURED_MAX);
     struct unmeasured_side side = {NULL, NULL};
     uint64_t number = 0;
     size_t count = 0;
     if (skipjackdb_unmeasured_find(db, problem, &number) != SKIPJACKDB_OK ||
-        skipjackdb_unmeasured_solutions(db, number, solutions, sizeof *solutions, SJDB_LIST_MAX,
+        skipjackdb_unmeasured_solutions(db, number, solutions, sizeof *solutions, UNMEASURED_MAX,
                                         &count) != SKIPJACKDB_OK ||
         count == 0) {
         return side;
     }
     GString *whole = g_string_new(NULL);
-    for (size_t i = 0; i < MIN(count, SJDB_LIST_MAX); i++) {
+    for (size_t i = 0; i < MIN(count, UNMEASURED_MAX); i++) {
         g_string_append_printf(whole, "%s %u %s %" G_GUINT64_FORMAT " %u\n", solutions[i].solver,
                                solutions[i].revision, solutions[i].params,
                                solutions[i].workspace_bytes, solutions[i].launch_count);
     }
     side.whole = g_string_free(whole, FALSE);
-    side.text = g_strdup_printf("%zu never measured, the first %s [%s]", count,
-                                solutions[0].solver, solutions[0].params);
+    side.text = g_strdup_printf("%zu never measured, the first %s [%s]", count, solutions[0].solver,
+                                solutions[0].params);
     return side;
 }
 
@@ -385,8 +386,11 @@ static void compare_unmeasured_problem(struct diff *diff, const skipjackdb *cons
                                        unmeasured_of(dbs[1], &problem)};
     bool both = sides[0].whole != NULL && sides[1].whole != NULL;
     if (!both || (from == 0 && strcmp(sides[0].whole, sides[1].whole) != 0)) {
-        add_place(diff, both ? DIFF_CHANGED : from == 0 ? DIFF_LOST : DIFF_GAINED, key, "",
-                  sides[0].text != NULL ? sides[0].text : "",
+        add_place(diff,
+                  both        ? DIFF_CHANGED
+                  : from == 0 ? DIFF_LOST
+                              : DIFF_GAINED,
+                  key, "", sides[0].text != NULL ? sides[0].text : "",
                   sides[1].text != NULL ? sides[1].text : "");
     }
     for (int i = 0; i < 2; i++) {

@@ -12,7 +12,7 @@
 #include "export/merge/merge.h"
 
 enum diff_what {
-    /* a key of the second file alone. What a .sjdb holds as never measured is compared apart from its entries: by
+    /* a key of the second file alone. Never-measured solutions are compared apart from a .sjdb's entries: by
      * solvers, configs, workspaces and numbers of launches, in their order. */
     DIFF_GAINED,
     DIFF_LOST,   /* a key of the first file alone */

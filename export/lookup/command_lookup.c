@@ -149,11 +149,10 @@ static json_t *list_solvers(const struct stats *stats)
     GList *names = g_list_sort(g_hash_table_get_keys(stats->solvers), (GCompareFunc)strcmp);
     for (const GList *name = names; name != NULL; name = name->next) {
         const struct solver_tally *tally = g_hash_table_lookup(stats->solvers, name->data);
-        json_array_append_new(list,
-                              json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "solver", name->data,
-                                        "entries", tally->entries, "wins", tally->wins, "params",
-                                        tally->params, "solutions", tally->solutions, "unmeasured",
-                                        tally->unmeasured));
+        json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "solver",
+                                              name->data, "entries", tally->entries, "wins",
+                                              tally->wins, "params", tally->params, "solutions",
+                                              tally->solutions, "unmeasured", tally->unmeasured));
     }
     g_list_free(names);
     return list;
@@ -195,18 +194,16 @@ static json_t *stats_of(const skipjackdb *db, int *code)
     }
     if (*code == SKIPJACKDB_OK) {
         json_t *sections = list_sections(db, &bytes);
-        made = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o}",
-                         "problems",
-                         (json_int_t)skipjackdb_problem_count(db), "entries", stats.entries,
-                         "intervals", stats.intervals, "perf_rows",
-                         (json_int_t)skipjackdb_perf_count(db), "perf_entries", stats.perf_entries,
-                         "solved_problems", (json_int_t)skipjackdb_solved_count(db), "solutions",
-                         stats.solutions, "unmeasured_problems",
-                         (json_int_t)skipjackdb_unmeasured(db, sizeof(struct skipjackdb_problem)),
-                         "unmeasured_solutions", stats.unmeasured, "kernels",
-                         (json_int_t)skipjackdb_kernel_count(db),
-                         "bytes", bytes, "sections", sections, "solvers", list_solvers(&stats),
-                         "coverage", list_coverage(&stats));
+        made = json_pack(
+            "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "problems",
+            (json_int_t)skipjackdb_problem_count(db), "entries", stats.entries, "intervals",
+            stats.intervals, "perf_rows", (json_int_t)skipjackdb_perf_count(db), "perf_entries",
+            stats.perf_entries, "solved_problems", (json_int_t)skipjackdb_solved_count(db),
+            "solutions", stats.solutions, "unmeasured_problems",
+            (json_int_t)skipjackdb_unmeasured(db, sizeof(struct skipjackdb_problem)),
+            "unmeasured_solutions", stats.unmeasured, "kernels",
+            (json_int_t)skipjackdb_kernel_count(db), "bytes", bytes, "sections", sections,
+            "solvers", list_solvers(&stats), "coverage", list_coverage(&stats));
         json_t *meta = json_loads(skipjackdb_meta(db), 0, NULL);
         json_object_set_new(made, "meta", meta != NULL ? meta : json_null());
     }
@@ -428,11 +425,11 @@ static json_t *entry_object(const skipjackdb *db, const struct skipjackdb_proble
         return NULL;
     }
     skipjackdb_params(db, problem, entry->solver, &params);
-    json_t *object = json_pack(
-        "{s:s, s:b, s:s, s:f, s:I, s:s?, s:b, s:o}", "solver", entry->solver, "measured", 1,
-        "algorithm", entry->algorithm, "time_ms", entry->time_ms, "workspace_bytes",
-        (json_int_t)entry->workspace_bytes, "params", params, "best", (int)best, "launches",
-        launches);
+    json_t *object =
+        json_pack("{s:s, s:b, s:s, s:f, s:I, s:s?, s:b, s:o}", "solver", entry->solver, "measured",
+                  1, "algorithm", entry->algorithm, "time_ms", entry->time_ms, "workspace_bytes",
+                  (json_int_t)entry->workspace_bytes, "params", params, "best", (int)best,
+                  "launches", launches);
     add_solver(object, entry->revision, entry->flags);
     lookup_interval_add(object, entry->low_ms, entry->high_ms);
     return object;
@@ -446,11 +443,10 @@ static json_t *unmeasured_object(const skipjackdb *db, const struct skipjackdb_p
     if (launches == NULL) {
         return NULL;
     }
-    json_t *object = json_pack("{s:s, s:b, s:n, s:n, s:I, s:s?, s:b, s:o}", "solver",
-                               solution->solver, "measured", 0, "algorithm", "time_ms",
-                               "workspace_bytes", (json_int_t)solution->workspace_bytes, "params",
-                               solution->params[0] != '\0' ? solution->params : NULL, "best", 0,
-                               "launches", launches);
+    json_t *object = json_pack(
+        "{s:s, s:b, s:n, s:n, s:I, s:s?, s:b, s:o}", "solver", solution->solver, "measured", 0,
+        "algorithm", "time_ms", "workspace_bytes", (json_int_t)solution->workspace_bytes, "params",
+        solution->params[0] != '\0' ? solution->params : NULL, "best", 0, "launches", launches);
     add_solver(object, solution->revision, solution->flags);
     lookup_interval_add(object, 0, 0);
     return object;

@@ -254,8 +254,7 @@ static json_t *answer_object(const struct shelf *shelf, const struct skipjackdb_
     }
     bool never = choice->how == SKIPJACKDB_UNMEASURED;
     json_t *launches =
-        never
-            ? unmeasured_launches(shelf->dbs->pdata[choice->db], problem, &held, choice, &code)
+        never ? unmeasured_launches(shelf->dbs->pdata[choice->db], problem, &held, choice, &code)
         : choice->how == SKIPJACKDB_EXACT || (twin && choice->db == 0)
             ? lookup_launches(shelf->dbs->pdata[choice->db], problem, &held, choice->solver, &code)
             : json_null();

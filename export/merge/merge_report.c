@@ -259,15 +259,14 @@ static void print_arrays(const struct merge_report *report, FILE *out)
 void merge_report_print_json(const struct merge_report *report, FILE *out)
 {
     g_autofree char *file = g_utf8_make_valid(report->out, -1);
-    json_t *head =
-        json_pack("{s:s, s:s, s:o, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:b}", "out", file,
-                  "format",
-                  file_kind_name(report->kind), "target", json_target(&report->target),
-                  "mixed_targets", report->mixed, "keys", (json_int_t)report->keys, "entries",
-                  (json_int_t)report->entries, "left_out_count", (json_int_t)report->place_count,
-                  "conflict_count", (json_int_t)report->conflict_count, "unmeasured",
-                  (json_int_t)report->unmeasured, "unmeasured_gave_way",
-                  (json_int_t)report->gave_way, "not_expressible", json_losses(report), "clean", merge_report_clean(report));
+    json_t *head = json_pack(
+        "{s:s, s:s, s:o, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:b}", "out", file, "format",
+        file_kind_name(report->kind), "target", json_target(&report->target), "mixed_targets",
+        report->mixed, "keys", (json_int_t)report->keys, "entries", (json_int_t)report->entries,
+        "left_out_count", (json_int_t)report->place_count, "conflict_count",
+        (json_int_t)report->conflict_count, "unmeasured", (json_int_t)report->unmeasured,
+        "unmeasured_gave_way", (json_int_t)report->gave_way, "not_expressible", json_losses(report),
+        "clean", merge_report_clean(report));
     char *dumped = json_dumps(head, JSON_COMPACT);
     /* Prints the object without its closing brace, which follows behind the arrays. */
     fwrite(dumped, 1, strlen(dumped) - 1, out);

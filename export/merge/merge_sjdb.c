@@ -39,7 +39,8 @@ struct merge_solutions {
     /* "key\nsolver", and "key\n" for the whole key -> index of the input whose entry is kept, +
      * 1 */
     GHashTable *decided;
-    int64_t count, unmeasured; /* solutions of all inputs; `unmeasured` those that were never measured */
+    int64_t count,
+        unmeasured; /* solutions of all inputs; `unmeasured` those that were never measured */
 };
 
 static void input_clear(void *input)
@@ -493,8 +494,7 @@ static bool was_measured(const struct merge *merge, const struct skipjackdb_prob
     const GArray *inputs = merge->solutions->inputs;
     bool measured = others_solve(merge, problem, solver);
     for (guint i = 0; i < inputs->len && !measured; i++) {
-        measured =
-            has_entry(g_array_index(inputs, struct solved_input, i).db, problem, solver);
+        measured = has_entry(g_array_index(inputs, struct solved_input, i).db, problem, solver);
     }
     return measured;
 }
@@ -517,8 +517,7 @@ static int64_t keep_unmeasured_of(struct merge *merge, const struct solved_input
     }
     for (size_t i = 0; i < MIN(count, SOLUTIONS_MAX); i++) {
         const struct skipjackdb_solution *solution = &solutions[i];
-        const struct merge_solver *solver =
-            g_hash_table_lookup(merge->solvers, solution->solver);
+        const struct merge_solver *solver = g_hash_table_lookup(merge->solvers, solution->solver);
         g_autofree char *config = g_strconcat(solution->solver, "\n", solution->params, NULL);
         if (was_measured(merge, read, solution->solver)) {
             merge->report->gave_way++;
@@ -592,8 +591,8 @@ static int64_t keep_unmeasured(struct merge *merge, SjdbWriter *writer)
         name_kernels(merge);
     }
     for (guint i = 0; i < inputs->len; i++) {
-        uint64_t problems = skipjackdb_unmeasured(input_in_turn(merge, i)->db,
-                                                  sizeof(struct skipjackdb_problem));
+        uint64_t problems =
+            skipjackdb_unmeasured(input_in_turn(merge, i)->db, sizeof(struct skipjackdb_problem));
         for (uint64_t number = 0; number < problems; number++) {
             kept += keep_unmeasured_problem(merge, i, number, writer);
         }
@@ -1012,10 +1011,9 @@ static void set_meta(const struct merge *merge, SjdbWriter *writer)
 {
     const char *meta = common_meta(merge);
     const struct file_target *target = &merge->report->target;
-    g_autofree char *made =
-        target->known == TARGET_WHOLE
-            ? sjdb_meta_of_target(target->target.id, all_build_only(merge))
-            : NULL;
+    g_autofree char *made = target->known == TARGET_WHOLE
+                                ? sjdb_meta_of_target(target->target.id, all_build_only(merge))
+                                : NULL;
     if (meta != NULL || made != NULL) {
         sjdb_writer_set_meta(writer, meta != NULL ? meta : made);
     }
@@ -1093,8 +1091,8 @@ static bool sjdb_write(struct merge *merge, const char *path, GError **error)
            read_back(&writing, path, error);
 }
 
-const struct merge_format merge_sjdb_format = {
-    FILE_SJDB,
-    1 << LOSS_FIND | 1 << LOSS_INTERVALS | 1 << LOSS_PERF | 1 << LOSS_KERNELS | 1 << LOSS_SOLUTIONS |
-        1 << LOSS_UNMEASURED,
-    sjdb_read, sjdb_write};
+const struct merge_format merge_sjdb_format = {FILE_SJDB,
+                                               1 << LOSS_FIND | 1 << LOSS_INTERVALS |
+                                                   1 << LOSS_PERF | 1 << LOSS_KERNELS |
+                                                   1 << LOSS_SOLUTIONS | 1 << LOSS_UNMEASURED,
+                                               sjdb_read, sjdb_write};

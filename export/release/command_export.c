@@ -280,12 +280,13 @@ static bool print_json(const struct export_summary *summary, GError **error)
     const struct completeness *completeness = &summary->completeness;
     json_t *object = json_pack(
         "{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o}", "built_configs",
-        summary->built_configs, "built_problems", summary->built_problems, "find_keys", summary->find_keys, "find_entries",
-        summary->find_entries, "perf_configs", summary->perf_configs, "perf_records",
-        summary->perf_records, "kernels", summary->kernels, "merged", summary->merged,
-        "beyond_limits", summary->beyond_limits, "inexpressible", summary->inexpressible,
-        "inexpressible_by", json_lacks(summary), "refused_by", json_refused_by(&summary->refused),
-        "files", json_texts(summary->files), "removed", json_texts(summary->removed));
+        summary->built_configs, "built_problems", summary->built_problems, "find_keys",
+        summary->find_keys, "find_entries", summary->find_entries, "perf_configs",
+        summary->perf_configs, "perf_records", summary->perf_records, "kernels", summary->kernels,
+        "merged", summary->merged, "beyond_limits", summary->beyond_limits, "inexpressible",
+        summary->inexpressible, "inexpressible_by", json_lacks(summary), "refused_by",
+        json_refused_by(&summary->refused), "files", json_texts(summary->files), "removed",
+        json_texts(summary->removed));
     if (completeness->problems != NULL) {
         export_add_completeness(object, completeness, true);
     }

@@ -79,8 +79,8 @@ struct look {
     const struct result *result;
     const struct solver *solver; /* set by look_at_solver() */
     struct solution solution;    /* set by look_at_config() */
-    struct context context;      /* the one that the solution was made in; set by look_at_config() */
-    char **keys;                 /* keys of its kernels, NULL-terminated */
+    struct context context; /* the one that the solution was made in; set by look_at_config() */
+    char **keys;            /* keys of its kernels, NULL-terminated */
 };
 
 static char *look_at_row(struct look *look)
@@ -324,9 +324,8 @@ static struct candidate *make_candidate(struct look *look)
     candidate->low_ms = rounded(result->kept.outcome.low_ms);
     candidate->high_ms = rounded(result->kept.outcome.high_ms);
     candidate->workspace_bytes = look->solution.workspace_bytes;
-    candidate->estimate = look->gate->built_only
-                              ? look->solver->estimate(&result->problem, &look->context)
-                              : 0;
+    candidate->estimate =
+        look->gate->built_only ? look->solver->estimate(&result->problem, &look->context) : 0;
     candidate->kernels = g_steal_pointer(&look->keys);
     candidate->tunable = look->solver->space != NULL;
     return candidate;

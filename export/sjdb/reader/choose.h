@@ -46,7 +46,7 @@ struct sjdb_candidate {
      * one */
     struct skipjackdb_entry entry;
     const char *params; /* those of a solution that was never measured; else NULL */
-    double order; /* candidates with smaller values are tried first */
+    double order;       /* candidates with smaller values are tried first */
     /* number of the problem that the entry comes from, and its distance to the wanted one */
     uint64_t number, distance;
 };

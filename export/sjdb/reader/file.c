@@ -70,9 +70,8 @@ static struct sjdb_array *array_of(struct skipjackdb *db, uint32_t kind)
     if (kind > 0 && kind < SJDB_SINGLES) {
         return &db->single[kind];
     }
-    struct sjdb_set *const sets[SJDB_SET_COUNT] = {&db->find, &db->perf, &db->solved,
-                                                   &db->other_find, &db->other_solved,
-                                                   &db->unmeasured};
+    struct sjdb_set *const sets[SJDB_SET_COUNT] = {
+        &db->find, &db->perf, &db->solved, &db->other_find, &db->other_solved, &db->unmeasured};
     uint32_t set = kind / SJDB_SET_KINDS, part = kind % SJDB_SET_KINDS;
     return set >= 1 && set <= SJDB_SET_COUNT && part < SJDB_PART_COUNT ? &sets[set - 1]->part[part]
                                                                        : NULL;

@@ -138,8 +138,8 @@ static bool intervals_hold(const struct skipjackdb *db)
 
 int sjdb_verify_records(const struct skipjackdb *db)
 {
-    const struct sjdb_set *const sets[] = {&db->find, &db->perf, &db->solved, &db->other_find,
-                                           &db->other_solved, &db->unmeasured};
+    const struct sjdb_set *const sets[] = {&db->find,       &db->perf,         &db->solved,
+                                           &db->other_find, &db->other_solved, &db->unmeasured};
     int code = names_hold(db) ? SKIPJACKDB_OK : SKIPJACKDB_DAMAGED;
     for (size_t i = 0; code == SKIPJACKDB_OK && i < sizeof sets / sizeof sets[0]; i++) {
         code = verify_set(db, sets[i]);

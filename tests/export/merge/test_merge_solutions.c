@@ -369,8 +369,7 @@ static void assert_built(const skipjackdb *db, const char *key, const char *expe
         skipjackdb_unmeasured_solutions(db, number, list, sizeof *list, 8, &count);
     }
     for (size_t i = 0; i < count; i++) {
-        g_string_append_printf(found, "%s%s %s", i > 0 ? ", " : "", list[i].solver,
-                               list[i].params);
+        g_string_append_printf(found, "%s%s %s", i > 0 ? ", " : "", list[i].solver, list[i].params);
     }
     g_assert_cmpstr(found->str, ==, expected);
 }
@@ -380,10 +379,8 @@ static void assert_built(const skipjackdb *db, const char *key, const char *expe
 static void what_was_measured_wins_over_what_was_built(void)
 {
     static const struct known measured[] = {{K1, "S", 2, "m", 0, 0}, {K2, "T", 0, "m", 0, 0}};
-    static const struct built built = {"code",
-                                       3,
-                                       {{K1, "U", "b"}, {K1, "S", "b"}, {K1, "S", "c"},
-                                        {K2, "T", "b"}}};
+    static const struct built built = {
+        "code", 3, {{K1, "U", "b"}, {K1, "S", "b"}, {K1, "S", "c"}, {K2, "T", "b"}}};
     static const enum merge_prefer policies[] = {MERGE_NEWEST, MERGE_FIRST, MERGE_FASTEST};
     for (gsize i = 0; i < 2 * G_N_ELEMENTS(policies); i++) {
         g_autoptr(TempFolder) folder = temp_folder_new();
@@ -457,23 +454,21 @@ static void build_only_exports_are_merged_into_one(void)
         struct merge_options options = {.prefer = cases[i].prefer};
         const char *out = temp_folder_path(folder, "gfx90a68.sjdb");
         skipjackdb *db = NULL;
-        char *one = write_built(folder, "a.sjdb",
-                                "{\"target\":\"gfx90a68\",\"campaign\":\"a\",\"build_only\":true}",
-                                &first);
-        char *other = write_built(folder, "b.sjdb",
-                                  "{\"target\":\"gfx90a68\",\"campaign\":\"b\",\"build_only\":true}",
-                                  cases[i].other);
+        char *one =
+            write_built(folder, "a.sjdb",
+                        "{\"target\":\"gfx90a68\",\"campaign\":\"a\",\"build_only\":true}", &first);
+        char *other = write_built(
+            folder, "b.sjdb", "{\"target\":\"gfx90a68\",\"campaign\":\"b\",\"build_only\":true}",
+            cases[i].other);
         g_autoptr(MergeReport) report = merge(one, other, out, &options);
-        g_autoptr(MergeReport) finds = merge(one, (char *)temp_folder_write(
-                                                      folder, "f.fdb.txt",
-                                                      K1 "=S:3,0," DIRECT "\n", -1),
-                                             temp_folder_path(folder, "c.fdb.txt"), &options);
+        g_autoptr(MergeReport) finds =
+            merge(one, (char *)temp_folder_write(folder, "f.fdb.txt", K1 "=S:3,0," DIRECT "\n", -1),
+                  temp_folder_path(folder, "c.fdb.txt"), &options);
         g_assert_cmpint(skipjackdb_open(out, &db), ==, SKIPJACKDB_OK);
         assert_built(db, K1, cases[i].plain);
         assert_built(db, K2, cases[i].half);
         g_assert_cmpint(report->place_count, ==, cases[i].left_out);
-        g_assert_cmpstr(skipjackdb_meta(db), ==,
-                        "{\"target\":\"gfx90a68\",\"build_only\":true}");
+        g_assert_cmpstr(skipjackdb_meta(db), ==, "{\"target\":\"gfx90a68\",\"build_only\":true}");
         g_assert_cmpint(finds->losses[LOSS_UNMEASURED], ==, 3);
         skipjackdb_close(db);
     }

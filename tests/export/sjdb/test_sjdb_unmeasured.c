@@ -17,8 +17,8 @@ static const struct config {
     uint64_t workspace_bytes;
 } configs[] = {
     /* the order of trying is neither that of names nor of texts */
-    {PLAIN, "ConvB", "2", 100},  {PLAIN, "ConvA", "9", 200}, {PLAIN, "ConvA", "1", 100},
-    {PLAIN, "ConvB", "1", 100},  {PLAIN, "ConvC", "", 100},  {HALVES, "ConvA", "1", 100},
+    {PLAIN, "ConvB", "2", 100},  {PLAIN, "ConvA", "9", 200},   {PLAIN, "ConvA", "1", 100},
+    {PLAIN, "ConvB", "1", 100},  {PLAIN, "ConvC", "", 100},    {HALVES, "ConvA", "1", 100},
     {HALVES, "ConvA", "7", 100}, {STRIDED, "ConvA", "1", 100}, {FUSED, "ConvA", "1", 100},
 };
 
@@ -320,7 +320,7 @@ static void choose_asks_the_targets_own_file_alone(void)
     skipjackdb_close(db);
 }
 
-/* A program from before 1.5 passes rules that end before `unmeasured`; what lies behind them is not read. */
+/* A program from before 1.5 passes rules that end before `unmeasured`: the library reads no further. */
 static void rules_of_older_programs_never_ask_for_them(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
@@ -382,9 +382,9 @@ static void measured_ones_of_the_same_problem_stay_apart(void)
         g_assert_cmpint(skipjackdb_solution(db, &problem, "ConvA", &solution, sizeof solution), ==,
                         SKIPJACKDB_OK);
         g_assert_cmpstr(solution.params, ==, "5");
-        g_assert_cmpint(skipjackdb_unmeasured_solution(db, &problem, "ConvA", NULL, &solution,
-                                                       sizeof solution),
-                        ==, SKIPJACKDB_OK);
+        g_assert_cmpint(
+            skipjackdb_unmeasured_solution(db, &problem, "ConvA", NULL, &solution, sizeof solution),
+            ==, SKIPJACKDB_OK);
         g_assert_cmpstr(solution.params, ==, i == 0 ? "9" : "1");
     }
     skipjackdb_close(db);
@@ -440,9 +440,8 @@ static void wrong_arguments_are_refused(void)
     g_assert_cmpint(skipjackdb_unmeasured_find(NULL, &problem, &number), ==, SKIPJACKDB_USAGE);
     g_assert_cmpint(skipjackdb_unmeasured_solutions(db, 0, &solution, 8, 1, &count), ==,
                     SKIPJACKDB_USAGE);
-    g_assert_cmpint(
-        skipjackdb_unmeasured_solutions(db, 4, &solution, sizeof solution, 1, &count), ==,
-        SKIPJACKDB_NOT_FOUND);
+    g_assert_cmpint(skipjackdb_unmeasured_solutions(db, 4, &solution, sizeof solution, 1, &count),
+                    ==, SKIPJACKDB_NOT_FOUND);
     g_assert_cmpint(skipjackdb_unmeasured_solution(db, &problem, NULL, NULL, &solution, 8), ==,
                     SKIPJACKDB_USAGE);
     skipjackdb_close(db);

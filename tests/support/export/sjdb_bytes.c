@@ -125,8 +125,8 @@ static void add_unmeasured(SjdbWriter *writer)
         launch_set_grid(launch, (const int64_t[]){256, 1, 1}, (const int[]){64, 1, 1});
         launch_arg_tensor(launch, TENSOR_Y);
         launch_arg_int32(launch, (int)i);
-        g_assert_true(sjdb_writer_add_unmeasured(writer, &problem, cases[i].solver,
-                                                 cases[i].params, &solution, &kernel, NULL));
+        g_assert_true(sjdb_writer_add_unmeasured(writer, &problem, cases[i].solver, cases[i].params,
+                                                 &solution, &kernel, NULL));
     }
 }
 

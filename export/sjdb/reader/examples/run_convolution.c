@@ -523,8 +523,7 @@ static void print_plan_json(const skipjackdb *db, const struct wish *wish,
     const struct skipjackdb_solution *solution = &report->solution;
     const struct {
         const char *name, *text;
-    } texts[] = {
-        {"key", wish->key}, {"solver", solution->solver}, {"params", solution->params}};
+    } texts[] = {{"key", wish->key}, {"solver", solution->solver}, {"params", solution->params}};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         printf("%s\"%s\":", i == 0 ? "{" : ",", texts[i].name);
         print_text(texts[i].text);

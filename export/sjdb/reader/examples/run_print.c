@@ -168,8 +168,8 @@ static void print_shown_json(const struct skipjackdb_problem *problem,
     printf(",\"code_bytes\":%" PRIu64 ",\"grid\":[%" PRId64 ",%" PRId64 ",%" PRId64
            "],\"block\":[%d,%d,%d],\"local_bytes\":%" PRIu64 ",\"packs\":%s,\"args\":[",
            shown->code_bytes, launch->grid[0], launch->grid[1], launch->grid[2],
-           (int)launch->block[0], (int)launch->block[1], (int)launch->block[2],
-           launch->local_bytes, shown->packs ? "true" : "false");
+           (int)launch->block[0], (int)launch->block[1], (int)launch->block[2], launch->local_bytes,
+           shown->packs ? "true" : "false");
     for (uint32_t a = 0; a < launch->arg_count; a++) {
         fputs(a == 0 ? "" : ",", stdout);
         print_arg_json(problem, solution, &shown->args[a]);
