@@ -4,6 +4,7 @@
 #include "export/formats/find_db.h"
 #include "export/golden/golden_release.h"
 #include "export/release/export_manifest.h"
+#include "export/sjdb/sjdb_write.h"
 #include "schema/server/database.h"
 
 #include <jansson.h>
@@ -166,6 +167,10 @@ static void print_built(const struct export_summary *summary)
     printf("built, not measured: %d configs of %d problems\nkernel-db: %d kernels\n"
            "find-db, perf-db: not written, they state what was measured\n",
            summary->built_configs, summary->built_problems, summary->kernels);
+    if (summary->beyond_sjdb > 0) {
+        printf("not in the .sjdb: %d configs, it holds the %d of a problem that come first\n",
+               summary->beyond_sjdb, SJDB_UNMEASURED_MAX);
+    }
     if (summary->inexpressible > 0) {
         print_inexpressible(summary);
     }
@@ -279,14 +284,14 @@ static bool print_json(const struct export_summary *summary, GError **error)
     bool any = false;
     const struct completeness *completeness = &summary->completeness;
     json_t *object = json_pack(
-        "{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o}", "built_configs",
-        summary->built_configs, "built_problems", summary->built_problems, "find_keys",
-        summary->find_keys, "find_entries", summary->find_entries, "perf_configs",
-        summary->perf_configs, "perf_records", summary->perf_records, "kernels", summary->kernels,
-        "merged", summary->merged, "beyond_limits", summary->beyond_limits, "inexpressible",
-        summary->inexpressible, "inexpressible_by", json_lacks(summary), "refused_by",
-        json_refused_by(&summary->refused), "files", json_texts(summary->files), "removed",
-        json_texts(summary->removed));
+        "{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o}",
+        "built_configs", summary->built_configs, "beyond_sjdb", summary->beyond_sjdb,
+        "built_problems", summary->built_problems, "find_keys", summary->find_keys, "find_entries",
+        summary->find_entries, "perf_configs", summary->perf_configs, "perf_records",
+        summary->perf_records, "kernels", summary->kernels, "merged", summary->merged,
+        "beyond_limits", summary->beyond_limits, "inexpressible", summary->inexpressible,
+        "inexpressible_by", json_lacks(summary), "refused_by", json_refused_by(&summary->refused),
+        "files", json_texts(summary->files), "removed", json_texts(summary->removed));
     if (completeness->problems != NULL) {
         export_add_completeness(object, completeness, true);
     }

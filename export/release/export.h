@@ -52,6 +52,7 @@ struct export_summary {
     int kernels;
     /* configs of a build-only campaign, whose export is a kernel-db and a .sjdb, and their problems */
     int built_configs, built_problems;
+    int beyond_sjdb; /* of these configs: those that a .sjdb cannot hold, since their problem has too many */
     /* perf records that are not written, since another problem with the same row and solver
      * gives the record */
     int merged;

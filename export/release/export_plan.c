@@ -1,5 +1,7 @@
 #include "export/release/export_plan.h"
 
+#include "export/sjdb/sjdb_write.h"
+
 #include <string.h>
 
 #define LOSERS_AT_ONCE 500 /* jobs whose results one query reads again */
@@ -441,12 +443,13 @@ bool export_plan_make(const struct export_source *source, struct export_spool *s
 {
     struct planner planner = {.source = source, .spool = spool, .summary = summary};
     bool measured = !source->gate->built_only;
-    bool made =
-        gate_all(&planner, results, error) && export_spool_sort(spool, error) &&
-        export_spool_settle_names(spool, false, refuse_rival, &planner, error) &&
-        (!measured || (export_spool_choose_params(spool, error) && merge_rows(&planner, error))) &&
-        export_spool_settle_names(spool, true, refuse_rival, &planner, error) &&
-        (measured ? count(&planner, error) : count_built(&planner, error));
+    bool made = gate_all(&planner, results, error) && export_spool_sort(spool, error) &&
+                export_spool_settle_names(spool, false, refuse_rival, &planner, error) &&
+                (measured ? export_spool_choose_params(spool, error) && merge_rows(&planner, error)
+                          : export_spool_limit_own(spool, SJDB_UNMEASURED_MAX,
+                                                   &summary->beyond_sjdb, error)) &&
+                export_spool_settle_names(spool, true, refuse_rival, &planner, error) &&
+                (measured ? count(&planner, error) : count_built(&planner, error));
     g_clear_pointer(&planner.jobs, g_hash_table_unref);
     return made;
 }

@@ -122,6 +122,39 @@ bool export_spool_count(struct export_spool *spool, const char *sql, int value, 
     return counted;
 }
 
+/* ---- what a .sjdb holds of one problem ---- */
+
+/* The order in which the candidates of a problem are read. */
+#define LINE_ORDER "place, time_ms, estimate DESC, solver, id"
+
+#define BEYOND                                                                                     \
+    "SELECT id, files FROM (SELECT id, files, row_number() OVER (PARTITION BY line"                \
+    " ORDER BY " LINE_ORDER ") AS n FROM candidates WHERE files & 2) WHERE n > ?"
+
+struct beyond {
+    int64_t id, files;
+};
+
+bool export_spool_limit_own(struct export_spool *spool, int most, int *beyond, GError **error)
+{
+    g_autoptr(GArray) list = g_array_new(FALSE, FALSE, sizeof(struct beyond));
+    sqlite3_stmt *query = sqlite_statement(spool->db, BEYOND, error);
+    enum read_step step =
+        query != NULL ? sqlite_ask(query, error, "l", (int64_t)most) : READ_FAILED;
+    for (; step == READ_ROW; step = sqlite_step(query, error)) {
+        const struct beyond at = {sqlite3_column_int64(query, 0), sqlite3_column_int64(query, 1)};
+        g_array_append_val(list, at);
+    }
+    sqlite3_finalize(query);
+    bool done = step == READ_END;
+    for (guint i = 0; done && i < list->len; i++) {
+        const struct beyond *at = &g_array_index(list, struct beyond, i);
+        done = export_spool_set_files(spool, at->id, (int)at->files & ~SPOOL_OWN, error);
+    }
+    *beyond = (int)list->len;
+    return done;
+}
+
 /* ---- one perf record for each row and solver ---- */
 
 /* The record made last. Candidates come by row and solver, so those with the same row and solver
@@ -367,7 +400,7 @@ ExportLines *export_lines_open(struct export_spool *spool, int files, int top, G
     lines->query = sqlite_statement(spool->db,
                                     "SELECT line, solver, time_text, time_ms, workspace, params,"
                                     " low_ms, high_ms FROM candidates WHERE files & ?"
-                                    " ORDER BY line, place, time_ms, estimate DESC, solver, id",
+                                    " ORDER BY line, " LINE_ORDER,
                                     error);
     if (lines->query == NULL) {
         return NULL;

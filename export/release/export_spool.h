@@ -45,6 +45,10 @@ bool export_spool_add_unnamed(struct export_spool *spool, const struct problem *
 /* Called once all candidates are added: makes the indices by which they are read in order. */
 bool export_spool_sort(struct export_spool *spool, GError **error);
 
+/* Takes the candidates of each problem beyond the first `most`, in the order of export_lines_next(), out of the
+ * .sjdb, and sets *beyond to their number. */
+bool export_spool_limit_own(struct export_spool *spool, int most, int *beyond, GError **error);
+
 /* Makes one perf record for each row and solver, with the params of the candidate of the largest
  * weight. The other candidates of this row and solver become losers. */
 bool export_spool_choose_params(struct export_spool *spool, GError **error);

@@ -17,6 +17,7 @@ _Static_assert((int)LAYOUT_NCHW == SKIPJACKDB_NCHW && (int)LAYOUT_NDHWC == SKIPJ
 _Static_assert(EPILOGUE_MAX == SKIPJACKDB_EPILOGUE_MAX && OP_MODE_MAX == SKIPJACKDB_MODE_MAX &&
                    PROBLEM_KEY_MAX <= SKIPJACKDB_KEY_MAX,
                "texts");
+_Static_assert(SJDB_UNMEASURED_MAX <= SJDB_LIST_MAX, "what a reader takes");
 _Static_assert((int)OP_CONV == SKIPJACKDB_CONV && (int)OP_LRN == SKIPJACKDB_LRN, "kinds");
 _Static_assert((int)EPILOGUE_BIAS == SKIPJACKDB_STEP_BIAS &&
                    (int)EPILOGUE_RELU == SKIPJACKDB_STEP_RELU &&
@@ -411,7 +412,7 @@ bool sjdb_writer_add_unmeasured(SjdbWriter *writer, const struct problem *proble
         writer->open = *problem;
     }
     const struct config_id id = {add_solver(writer, solver), add_text(writer, params)};
-    if (writer->items->len >= SJDB_LIST_MAX || was_added(writer, &id)) {
+    if (writer->items->len >= SJDB_UNMEASURED_MAX || was_added(writer, &id)) {
         char key[PROBLEM_KEY_MAX];
         g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_SYNTAX,
                     "the problem '%s' has the config '%s' of '%s' already, or too many",

@@ -94,6 +94,26 @@ for my $key (sort keys %keys) {
     run_one($key, $_->{solver}) for grep { !$_->{best} } @entries;
 }
 
+# The same layers built for this machine and never measured: here somebody does run them, and they are right.
+{
+    (my $target = $db) =~ s{.*/(.*)\.sjdb}{$1};
+    my ($id, $created) = run("'$program' campaign create --target '$target' --problems '$folder/layers.txt' --build-only",
+        "--configs 2 --solvers ConvDirectNaive,ConvCpuDirect");
+    is $created, 0, 'they are planned once more, to be built only' or diag $id;
+    ($id) = $id =~ /^(\d+)$/m;
+    ($text, $status) = run("'$program' worker --eval none --embedded --until-empty");
+    is $status, 0, 'and built' or diag $text;
+    ($text, $status) = run("'$program' export --campaign $id -o '$folder/built'");
+    is $status, 0, 'and exported' or diag $text;
+    my $built = "$folder/built/$target.sjdb";
+    for my $key (sort keys %keys) {
+        my ($said, $code) = run("'$folder/run' '$built' '$key' --unmeasured --json");
+        is $code, 0, "$key is right, though nobody had run it" or diag $said;
+        my $report = eval { decode_json($said) } // {};
+        ok $report->{correct} && !defined $report->{recorded_ms} && $report->{measured_ms} > 0, 'with no time recorded';
+    }
+}
+
 my ($one) = sort keys %keys;
 {
     my ($said, $done) = run("'$folder/run' '$db' '$one' --dry-run --json");
