@@ -29,6 +29,8 @@ static const struct {
     [FINDING_OTHER_TARGET] = {"other target", true, false, false},
     [FINDING_OTHER_SOLVER] = {"solver of another target", true, false, false},
     [FINDING_IMPOSSIBLE_TIME] = {"impossible time", true, false, false},
+    [FINDING_NEVER_MEASURED] = {"never measured", true, false, false},
+    [FINDING_MEASURED_BESIDE] = {"measurement in a build-only export", true, false, false},
     [FINDING_INDEX_MISSING] = {"index missing", true, false, false},
     [FINDING_MALFORMED_3D_KEY] = {"malformed 3D key", true, false, false},
     [FINDING_OUTPUT_OFF_FORMULA] = {"output size off formula", false, false, false},

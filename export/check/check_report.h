@@ -29,6 +29,9 @@ enum finding {
     FINDING_OTHER_SOLVER, /* the solver cannot run on the target */
     /* a time shorter than the problem's operations take at the target's peak speed */
     FINDING_IMPOSSIBLE_TIME,
+    /* solutions that were never measured, in a .sjdb that does not say that it is a build-only export */
+    FINDING_NEVER_MEASURED,
+    FINDING_MEASURED_BESIDE, /* entries or measured solutions in a build-only export */
     FINDING_INDEX_MISSING,
     FINDING_MALFORMED_3D_KEY,
     FINDING_OUTPUT_OFF_FORMULA,

@@ -132,6 +132,24 @@ static int check_configs(struct check_report *report, const skipjackdb *db)
     return code;
 }
 
+static void check_unmeasured_solution(struct check_report *report, uint64_t number,
+                                      const struct judged_problem *judged,
+                                      const struct skipjackdb_solution *solution)
+{
+    if (solution->params[0] != '\0') {
+        check_params(report, solution->solver, solution->params,
+                     "never-measured problem %" G_GUINT64_FORMAT, number);
+    }
+    if (solver_find(solution->solver) == NULL) {
+        check_found(report, FINDING_UNKNOWN_SOLVER, "never-measured problem %" G_GUINT64_FORMAT,
+                    number);
+    }
+    if (judged->known) {
+        check_target_solver(report, &judged->problem, solution->solver,
+                            "never-measured problem %" G_GUINT64_FORMAT, number);
+    }
+}
+
 /* Checks all solutions. Their launches and kernels exist: skipjackdb_verify() has checked that
  * before. */
 static int check_solutions(struct check_report *report, const skipjackdb *db)
@@ -156,6 +174,43 @@ static int check_solutions(struct check_report *report, const skipjackdb *db)
         }
         report->keys += code == SKIPJACKDB_OK;
         report->entries += (int64_t)count;
+    }
+    return code;
+}
+
+/* Checks the solutions that were never measured: a library must not take them for others, so only a build-only
+ * export may have any, and it has nothing else. */
+static int check_unmeasured(struct check_report *report, const skipjackdb *db, bool build_only)
+{
+    g_autofree struct skipjackdb_solution *solutions =
+        g_new(struct skipjackdb_solution, SJDB_LIST_MAX);
+    int code = SKIPJACKDB_OK;
+    uint64_t problems = skipjackdb_unmeasured(db, sizeof(struct skipjackdb_problem));
+    for (uint64_t number = 0; code == SKIPJACKDB_OK && number < problems; number++) {
+        struct skipjackdb_problem problem = {.size = sizeof problem};
+        struct judged_problem judged = {0};
+        size_t count = 0;
+        code = skipjackdb_unmeasured_at(db, number, &problem);
+        if (code == SKIPJACKDB_OK) {
+            judge_by(report, &problem, &judged);
+            code = skipjackdb_unmeasured_solutions(db, number, solutions, sizeof *solutions,
+                                                   SJDB_LIST_MAX, &count);
+        }
+        if (!build_only) {
+            check_found(report, FINDING_NEVER_MEASURED, "never-measured problem %" G_GUINT64_FORMAT,
+                        number);
+        }
+        for (size_t i = 0; code == SKIPJACKDB_OK && i < MIN(count, SJDB_LIST_MAX); i++) {
+            check_unmeasured_solution(report, number, &judged, &solutions[i]);
+        }
+        report->keys += code == SKIPJACKDB_OK;
+        report->entries += (int64_t)count;
+    }
+    if (build_only && skipjackdb_problem_count(db) + skipjackdb_solved_count(db) > 0) {
+        check_found(report, FINDING_MEASURED_BESIDE,
+                    "file (%" G_GUINT64_FORMAT " problems with entries, %" G_GUINT64_FORMAT
+                    " with measured solutions)",
+                    skipjackdb_problem_count(db), skipjackdb_solved_count(db));
     }
     return code;
 }
@@ -193,29 +248,33 @@ static int check_kernels(struct check_report *report, const skipjackdb *db)
     return code;
 }
 
-/* Compares the target that the file's JSON text states with the one in its name. */
-static void check_meta(struct check_report *report, const skipjackdb *db)
+/* Compares the target that the file's JSON text states with the one in its name. Returns whether the text says that
+ * the file is a build-only export. */
+static bool check_meta(struct check_report *report, const skipjackdb *db)
 {
     struct sjdb_meta meta;
     sjdb_meta_read(db, &meta);
     check_content_target(report, &meta.target);
     report->says_ours = meta.campaign != NULL || meta.golden_version > 0;
+    bool build_only = meta.build_only;
     sjdb_meta_clear(&meta);
     if (!file_targets_fit(&report->named, &report->content)) {
         check_found(report, FINDING_OTHER_TARGET, "file (it says that it is of %s, not %s)",
                     file_target_text(&report->content), file_target_text(&report->named));
     }
+    return build_only;
 }
 
 void check_sjdb(const char *path, struct check_report *report)
 {
     skipjackdb *db = NULL;
+    bool build_only = false;
     int code = skipjackdb_open(path, &db);
     if (code == SKIPJACKDB_OK) {
         code = skipjackdb_verify(db);
     }
     if (code == SKIPJACKDB_OK) {
-        check_meta(report, db);
+        build_only = check_meta(report, db);
         code = check_problems(report, db);
     }
     if (code == SKIPJACKDB_OK) {
@@ -223,6 +282,9 @@ void check_sjdb(const char *path, struct check_report *report)
     }
     if (code == SKIPJACKDB_OK) {
         code = check_solutions(report, db);
+    }
+    if (code == SKIPJACKDB_OK) {
+        code = check_unmeasured(report, db, build_only);
     }
     if (code == SKIPJACKDB_OK) {
         code = check_kernels(report, db);

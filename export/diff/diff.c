@@ -3,6 +3,7 @@
 #include "export/merge/merge_find.h"
 #include "export/merge/merge_kernel.h"
 #include "export/merge/merge_perf.h"
+#include "export/merge/merge_sjdb.h"
 #include "export/usage/usage_read.h"
 
 #include <jansson.h>
@@ -334,6 +335,82 @@ static void compare_kernels(struct diff *diff)
     }
 }
 
+/* ---- solutions that were never measured ---- */
+
+/* A file's never-measured solutions of one problem: `whole` has all configs, with workspace and number of launches; `text` names
+ * their number and the first one. Both are NULL if it holds none. */
+struct unmeasured_side {
+    char *whole, *text;
+};
+
+#define UNMEASURED_MAX 1024 /* most never-measured solutions that a .sjdb holds for one problem */
+
+static struct unmeasured_side unmeasured_of(const skipjackdb *db,
+                                            const struct skipjackdb_problem *problem)
+{
+    g_autofree struct skipjackdb_solution *solutions =
+        g_new(struct skipjackdb_solution, UNMEASURED_MAX);
+    struct unmeasured_side side = {NULL, NULL};
+    uint64_t number = 0;
+    size_t count = 0;
+    if (skipjackdb_unmeasured_find(db, problem, &number) != SKIPJACKDB_OK ||
+        skipjackdb_unmeasured_solutions(db, number, solutions, sizeof *solutions, UNMEASURED_MAX,
+                                        &count) != SKIPJACKDB_OK ||
+        count == 0) {
+        return side;
+    }
+    GString *whole = g_string_new(NULL);
+    for (size_t i = 0; i < MIN(count, UNMEASURED_MAX); i++) {
+        g_string_append_printf(whole, "%s %u %s %" G_GUINT64_FORMAT " %u\n", solutions[i].solver,
+                               solutions[i].revision, solutions[i].params,
+                               solutions[i].workspace_bytes, solutions[i].launch_count);
+    }
+    side.whole = g_string_free(whole, FALSE);
+    side.text = g_strdup_printf("%zu never measured, the first %s [%s]", count, solutions[0].solver,
+                                solutions[0].params);
+    return side;
+}
+
+/* Compares the problem with this number of file `from` with the other file. Problems of both files are compared
+ * when the first file's are walked. */
+static void compare_unmeasured_problem(struct diff *diff, const skipjackdb *const dbs[2], int from,
+                                       uint64_t number)
+{
+    struct skipjackdb_problem problem = {.size = sizeof problem};
+    char key[SKIPJACKDB_KEY_MAX];
+    if (skipjackdb_unmeasured_at(dbs[from], number, &problem) != SKIPJACKDB_OK ||
+        skipjackdb_problem_key(&problem, key, sizeof key) != SKIPJACKDB_OK) {
+        return;
+    }
+    struct unmeasured_side sides[2] = {unmeasured_of(dbs[0], &problem),
+                                       unmeasured_of(dbs[1], &problem)};
+    bool both = sides[0].whole != NULL && sides[1].whole != NULL;
+    if (!both || (from == 0 && strcmp(sides[0].whole, sides[1].whole) != 0)) {
+        add_place(diff,
+                  both        ? DIFF_CHANGED
+                  : from == 0 ? DIFF_LOST
+                              : DIFF_GAINED,
+                  key, "", sides[0].text != NULL ? sides[0].text : "",
+                  sides[1].text != NULL ? sides[1].text : "");
+    }
+    for (int i = 0; i < 2; i++) {
+        g_free(sides[i].whole);
+        g_free(sides[i].text);
+    }
+}
+
+static void compare_unmeasured(struct diff *diff)
+{
+    const skipjackdb *const dbs[2] = {merge_sjdb_of(&diff->merge, 0),
+                                      merge_sjdb_of(&diff->merge, 1)};
+    for (int from = 0; from < 2; from++) {
+        uint64_t problems = skipjackdb_unmeasured(dbs[from], sizeof(struct skipjackdb_problem));
+        for (uint64_t number = 0; number < problems; number++) {
+            compare_unmeasured_problem(diff, dbs, from, number);
+        }
+    }
+}
+
 /* ---- times of networks ---- */
 
 /* Reads the lists as networks. No times are given to `usage`, so its summary lists every problem as
@@ -405,6 +482,7 @@ static const struct {
     {{[FILE_FIND_DB] = true, [FILE_SJDB] = true}, compare_finds},
     {{[FILE_PERF_DB] = true, [FILE_PERF_TEXT] = true, [FILE_SJDB] = true}, compare_perfs},
     {{[FILE_KERNEL_DB] = true, [FILE_SJDB] = true}, compare_kernels},
+    {{[FILE_SJDB] = true}, compare_unmeasured},
 };
 
 static bool both_hold(const struct diff_report *report, size_t part)

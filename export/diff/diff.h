@@ -12,7 +12,9 @@
 #include "export/merge/merge.h"
 
 enum diff_what {
-    DIFF_GAINED, /* a key of the second file alone */
+    /* a key of the second file alone. Never-measured solutions are compared apart from a .sjdb's entries: by
+     * solvers, configs, workspaces and numbers of launches, in their order. */
+    DIFF_GAINED,
     DIFF_LOST,   /* a key of the first file alone */
     DIFF_WINNER, /* another solver is the fastest of a find-db's key */
     /* the winner stays, but other entries of the key differ; or a solver's params, or a kernel's
@@ -27,9 +29,10 @@ enum diff_what {
 struct diff_place {
     enum diff_what what;
     /* solver: of a perf-db the solver, of a kernel-db the kernel's arguments; "" for a find-db's
-     * key, and for a perf-db's row that one file lacks */
+     * key, for never-measured solutions, and for a perf-db's row that one file lacks */
     const char *key, *solver;
-    /* each file's winner ("ConvX 0.12 ms (0.119 to 0.123)", without interval if it has none), params or hash; "" if the file has none. For a
+    /* each file's winner ("ConvX 0.12 ms (0.119 to 0.123)", without interval if it has none), params or hash, or what
+     * was never measured ("5 never measured, the first ConvX [1,4]"); "" if the file has none. For a
      * perf-db's row that one file lacks, both are "". */
     const char *first, *second;
 };

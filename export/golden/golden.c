@@ -306,6 +306,15 @@ static bool propose(struct comparison *comparison, GError **error)
                                       &comparison->summary->disputes, error);
 }
 
+static bool only_built(int64_t campaign, GError **error)
+{
+    g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_CHECK,
+                "campaign %" G_GINT64_FORMAT " is build-only: nothing of it was ever measured, so "
+                "nothing of it can be golden",
+                (gint64)campaign);
+    return false;
+}
+
 static bool nothing(int64_t campaign, GError **error)
 {
     g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_EMPTY,
@@ -394,6 +403,10 @@ bool golden_propose(Store *store, const struct golden_wish *wish, struct golden_
     struct campaign *campaign = store_get_campaign(store, wish->campaign, error);
     if (campaign == NULL) {
         return false;
+    }
+    if (campaign->build_only) {
+        campaign_free(campaign);
+        return only_built(wish->campaign, error);
     }
     summary->target = g_strdup(campaign->target);
     g_autofree char *stack = g_strdup(campaign->stack);

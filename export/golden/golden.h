@@ -102,7 +102,7 @@ struct golden_summary {
 void golden_summary_clear(struct golden_summary *summary);
 
 /* Proposes a version. *summary is cleared by the caller, also after failure. EXPORT_ERROR_EMPTY if
- * the campaign has no results, EXPORT_ERROR_INCOMPLETE if it is not complete and that is not
+ * the campaign has no results, EXPORT_ERROR_CHECK if it is build-only, EXPORT_ERROR_INCOMPLETE if it is not complete and that is not
  * allowed. */
 bool golden_propose(Store *store, const struct golden_wish *wish, struct golden_summary *summary,
                     GError **error);

@@ -14,16 +14,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* most entries that a .sjdb may hold for one problem */
-
 struct solver_tally {
-    json_int_t entries, wins, params, solutions;
+    json_int_t entries, wins, params, solutions, unmeasured;
 };
 
 struct stats {
     const skipjackdb *db;
     GHashTable *solvers; /* name (pointer into the file) -> struct solver_tally */
-    json_int_t entries, intervals, perf_entries, solutions;
+    json_int_t entries, intervals, perf_entries, solutions, unmeasured;
     /* number of problems by direction and by the type of x */
     json_int_t coverage[DIRECTION_COUNT][DATA_TYPE_COUNT];
 };
@@ -113,6 +111,24 @@ static int count_solved(struct stats *stats)
     return code;
 }
 
+static int count_unmeasured(struct stats *stats)
+{
+    g_autofree struct skipjackdb_solution *solutions =
+        g_new(struct skipjackdb_solution, SJDB_LIST_MAX);
+    int code = SKIPJACKDB_OK;
+    uint64_t problems = skipjackdb_unmeasured(stats->db, sizeof(struct skipjackdb_problem));
+    for (uint64_t number = 0; number < problems && code == SKIPJACKDB_OK; number++) {
+        size_t count = 0;
+        code = skipjackdb_unmeasured_solutions(stats->db, number, solutions, sizeof *solutions,
+                                               SJDB_LIST_MAX, &count);
+        for (size_t i = 0; code == SKIPJACKDB_OK && i < MIN(count, SJDB_LIST_MAX); i++) {
+            tally_of(stats, solutions[i].solver)->unmeasured++;
+            stats->unmeasured++;
+        }
+    }
+    return code;
+}
+
 static json_t *list_sections(const skipjackdb *db, json_int_t *bytes)
 {
     struct skipjackdb_section section = {.size = sizeof section};
@@ -133,10 +149,10 @@ static json_t *list_solvers(const struct stats *stats)
     GList *names = g_list_sort(g_hash_table_get_keys(stats->solvers), (GCompareFunc)strcmp);
     for (const GList *name = names; name != NULL; name = name->next) {
         const struct solver_tally *tally = g_hash_table_lookup(stats->solvers, name->data);
-        json_array_append_new(list,
-                              json_pack("{s:s, s:I, s:I, s:I, s:I}", "solver", name->data,
-                                        "entries", tally->entries, "wins", tally->wins, "params",
-                                        tally->params, "solutions", tally->solutions));
+        json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "solver",
+                                              name->data, "entries", tally->entries, "wins",
+                                              tally->wins, "params", tally->params, "solutions",
+                                              tally->solutions, "unmeasured", tally->unmeasured));
     }
     g_list_free(names);
     return list;
@@ -174,15 +190,20 @@ static json_t *stats_of(const skipjackdb *db, int *code)
         *code = count_solved(&stats);
     }
     if (*code == SKIPJACKDB_OK) {
+        *code = count_unmeasured(&stats);
+    }
+    if (*code == SKIPJACKDB_OK) {
         json_t *sections = list_sections(db, &bytes);
-        made = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "problems",
-                         (json_int_t)skipjackdb_problem_count(db), "entries", stats.entries,
-                         "intervals", stats.intervals, "perf_rows",
-                         (json_int_t)skipjackdb_perf_count(db), "perf_entries", stats.perf_entries,
-                         "solved_problems", (json_int_t)skipjackdb_solved_count(db), "solutions",
-                         stats.solutions, "kernels", (json_int_t)skipjackdb_kernel_count(db),
-                         "bytes", bytes, "sections", sections, "solvers", list_solvers(&stats),
-                         "coverage", list_coverage(&stats));
+        made = json_pack(
+            "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "problems",
+            (json_int_t)skipjackdb_problem_count(db), "entries", stats.entries, "intervals",
+            stats.intervals, "perf_rows", (json_int_t)skipjackdb_perf_count(db), "perf_entries",
+            stats.perf_entries, "solved_problems", (json_int_t)skipjackdb_solved_count(db),
+            "solutions", stats.solutions, "unmeasured_problems",
+            (json_int_t)skipjackdb_unmeasured(db, sizeof(struct skipjackdb_problem)),
+            "unmeasured_solutions", stats.unmeasured, "kernels",
+            (json_int_t)skipjackdb_kernel_count(db), "bytes", bytes, "sections", sections,
+            "solvers", list_solvers(&stats), "coverage", list_coverage(&stats));
         json_t *meta = json_loads(skipjackdb_meta(db), 0, NULL);
         json_object_set_new(made, "meta", meta != NULL ? meta : json_null());
     }
@@ -211,16 +232,22 @@ static void print_stats_text(const json_t *stats)
         number_of(stats, "perf_rows"), number_of(stats, "perf_entries"),
         number_of(stats, "solutions"), number_of(stats, "solved_problems"),
         number_of(stats, "kernels"));
+    if (number_of(stats, "unmeasured_solutions") > 0) {
+        printf("built and never measured: %lld solutions of %lld problems\n",
+               number_of(stats, "unmeasured_solutions"), number_of(stats, "unmeasured_problems"));
+    }
     printf("\n%-24s %12s %6s %12s\n", "section", "items", "bits", "bytes");
     json_array_foreach (json_object_get(stats, "sections"), i, row) {
         printf("%-24s %12lld %6lld %12lld\n", text_of(row, "name"), number_of(row, "items"),
                number_of(row, "width"), number_of(row, "bytes"));
     }
     printf("%-24s %12s %6s %12lld\n", "in all", "", "", number_of(stats, "bytes"));
-    printf("\n%-44s %9s %9s %9s %9s\n", "solver", "entries", "wins", "params", "solutions");
+    printf("\n%-44s %9s %9s %9s %9s %9s\n", "solver", "entries", "wins", "params", "solutions",
+           "never");
     json_array_foreach (json_object_get(stats, "solvers"), i, row) {
-        printf("%-44s %9lld %9lld %9lld %9lld\n", text_of(row, "solver"), number_of(row, "entries"),
-               number_of(row, "wins"), number_of(row, "params"), number_of(row, "solutions"));
+        printf("%-44s %9lld %9lld %9lld %9lld %9lld\n", text_of(row, "solver"),
+               number_of(row, "entries"), number_of(row, "wins"), number_of(row, "params"),
+               number_of(row, "solutions"), number_of(row, "unmeasured"));
     }
     printf("\n%-10s %-8s %10s\n", "direction", "type", "problems");
     json_array_foreach (json_object_get(stats, "coverage"), i, row) {
@@ -236,7 +263,8 @@ static void print_stats_text(const json_t *stats)
     "the answer that a library gets for any problem: from the entries of the target's\n"           \
     "own file, else from other targets' files or the nearest problems, else by our\n"              \
     "solvers' estimates. DB is then one file or several, the target's own first, or a\n"           \
-    "folder of them."
+    "folder of them. What was built and never measured is shown behind the entries, as\n"          \
+    "such; --choose takes it only with --unmeasured."
 #define DESCRIPTION                                                                                \
     "Exit status: 0 when there is an answer; 1 when the file does not hold the problem,\n"         \
     "has no entry within the limits, or cannot be read; 2 for wrong usage.\n\nExample:\n"          \
@@ -246,7 +274,7 @@ static void print_stats_text(const json_t *stats)
     "  skipjack lookup --choose gfx90a68.sjdb --problems coordinator/networks/resnet50-v1.5.csv"
 
 struct lookup {
-    gboolean stats, json, dynamic, choose;
+    gboolean stats, json, dynamic, choose, unmeasured;
     gint64 workspace_bytes; /* -1 for no limit */
     /* values of --mode and --target, which only --choose takes; NULL if not given */
     char *mode, *target;
@@ -275,8 +303,10 @@ static bool check_choose(const struct lookup *lookup, guint count, GError **erro
     struct target target;
     struct problem problem;
     if (!lookup->choose) {
-        return (lookup->mode == NULL && lookup->target == NULL && lookup->lists == NULL) ||
-               cli_misuse(error, "--mode, --target and --problems belong to --choose");
+        return (lookup->mode == NULL && lookup->target == NULL && lookup->lists == NULL &&
+                !lookup->unmeasured) ||
+               cli_misuse(error,
+                          "--mode, --target, --problems and --unmeasured belong to --choose");
     }
     if (lookup->stats || lookup->dynamic) {
         return cli_misuse(error,
@@ -334,6 +364,10 @@ static bool parse(int argc, char **argv, struct lookup *lookup, GError **error)
          "--choose for each problem of a list, as import reads it; may be repeated", "LIST"},
         {"target", 0, 0, G_OPTION_ARG_STRING, &lookup->target,
          "Whose answer it is: nearer files come first", "TARGET"},
+        {"unmeasured", 0, 0, G_OPTION_ARG_NONE, &lookup->unmeasured,
+         "--choose also what the target's own file holds as built and never measured, where "
+         "nothing measured answers",
+         NULL},
         {"json", 0, 0, G_OPTION_ARG_NONE, &lookup->json, "One JSON object", NULL},
         {G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &lookup->words, NULL,
          "DB... [KEY]"},
@@ -364,11 +398,21 @@ static int print_stats(const skipjackdb *db, const struct lookup *lookup)
     return code;
 }
 
-static bool within(const struct lookup *lookup, const struct skipjackdb_entry *entry)
+static bool within(const struct lookup *lookup, uint64_t workspace_bytes, uint32_t flags)
 {
-    return (lookup->workspace_bytes < 0 ||
-            entry->workspace_bytes <= (uint64_t)lookup->workspace_bytes) &&
-           (!lookup->dynamic || (entry->flags & SKIPJACKDB_DYNAMIC) != 0);
+    return (lookup->workspace_bytes < 0 || workspace_bytes <= (uint64_t)lookup->workspace_bytes) &&
+           (!lookup->dynamic || (flags & SKIPJACKDB_DYNAMIC) != 0);
+}
+
+/* Adds what is known of the entry's solver: its revision and flags. */
+static void add_solver(json_t *object, uint32_t revision, uint32_t flags)
+{
+    bool known = (flags & SKIPJACKDB_FLAGS_KNOWN) != 0;
+    json_object_set_new(object, "revision", json_integer(revision));
+    json_object_set_new(object, "dynamic",
+                        known ? json_boolean(flags & SKIPJACKDB_DYNAMIC) : json_null());
+    json_object_set_new(object, "tunable",
+                        known ? json_boolean(flags & SKIPJACKDB_TUNABLE) : json_null());
 }
 
 /* Returns NULL if the file is damaged; *code says how. */
@@ -376,21 +420,61 @@ static json_t *entry_object(const skipjackdb *db, const struct skipjackdb_proble
                             const struct skipjackdb_entry *entry, bool best, int *code)
 {
     const char *params = NULL;
-    bool known = (entry->flags & SKIPJACKDB_FLAGS_KNOWN) != 0;
     json_t *launches = lookup_launches(db, problem, problem, entry->solver, code);
     if (launches == NULL) {
         return NULL;
     }
     skipjackdb_params(db, problem, entry->solver, &params);
-    json_t *object = json_pack(
-        "{s:s, s:s, s:f, s:I, s:s?, s:i, s:o, s:o, s:b, s:o}", "solver", entry->solver, "algorithm",
-        entry->algorithm, "time_ms", entry->time_ms, "workspace_bytes",
-        (json_int_t)entry->workspace_bytes, "params", params, "revision", (int)entry->revision,
-        "dynamic", known ? json_boolean(entry->flags & SKIPJACKDB_DYNAMIC) : json_null(), "tunable",
-        known ? json_boolean(entry->flags & SKIPJACKDB_TUNABLE) : json_null(), "best", (int)best,
-        "launches", launches);
+    json_t *object =
+        json_pack("{s:s, s:b, s:s, s:f, s:I, s:s?, s:b, s:o}", "solver", entry->solver, "measured",
+                  1, "algorithm", entry->algorithm, "time_ms", entry->time_ms, "workspace_bytes",
+                  (json_int_t)entry->workspace_bytes, "params", params, "best", (int)best,
+                  "launches", launches);
+    add_solver(object, entry->revision, entry->flags);
     lookup_interval_add(object, entry->low_ms, entry->high_ms);
     return object;
+}
+
+/* Returns a solution that was never measured: as an entry, without a time. NULL if the file is damaged. */
+static json_t *unmeasured_object(const skipjackdb *db, const struct skipjackdb_problem *problem,
+                                 const struct skipjackdb_solution *solution, int *code)
+{
+    json_t *launches = lookup_solution_launches(db, problem, solution, code);
+    if (launches == NULL) {
+        return NULL;
+    }
+    json_t *object = json_pack(
+        "{s:s, s:b, s:n, s:n, s:I, s:s?, s:b, s:o}", "solver", solution->solver, "measured", 0,
+        "algorithm", "time_ms", "workspace_bytes", (json_int_t)solution->workspace_bytes, "params",
+        solution->params[0] != '\0' ? solution->params : NULL, "best", 0, "launches", launches);
+    add_solver(object, solution->revision, solution->flags);
+    lookup_interval_add(object, 0, 0);
+    return object;
+}
+
+/* Adds the problem's solutions that were never measured, in the order in which they should be tried.
+ * SKIPJACKDB_NOT_FOUND if the file holds none of the problem. */
+static int list_unmeasured(const skipjackdb *db, const struct lookup *lookup, json_t *list)
+{
+    struct skipjackdb_problem problem = {.size = sizeof problem};
+    g_autofree struct skipjackdb_solution *solutions =
+        g_new(struct skipjackdb_solution, SJDB_LIST_MAX);
+    uint64_t number = 0;
+    size_t count = 0;
+    int code = skipjackdb_problem_parse(lookup->words[1], &problem);
+    if (code == SKIPJACKDB_OK) {
+        code = skipjackdb_unmeasured_find(db, &problem, &number);
+    }
+    if (code == SKIPJACKDB_OK) {
+        code = skipjackdb_unmeasured_solutions(db, number, solutions, sizeof *solutions,
+                                               SJDB_LIST_MAX, &count);
+    }
+    for (size_t i = 0; code == SKIPJACKDB_OK && i < MIN(count, SJDB_LIST_MAX); i++) {
+        if (within(lookup, solutions[i].workspace_bytes, solutions[i].flags)) {
+            json_array_append_new(list, unmeasured_object(db, &problem, &solutions[i], &code));
+        }
+    }
+    return code;
 }
 
 /* Adds the problem's entries that are within --workspace and --dynamic to the list. */
@@ -417,7 +501,7 @@ static int list_entries(const skipjackdb *db, const struct lookup *lookup, json_
     }
     skipjackdb_best(db, number, &limits, &best, sizeof best);
     for (size_t i = 0; code == SKIPJACKDB_OK && i < MIN(count, SJDB_LIST_MAX); i++) {
-        if (within(lookup, &entries[i])) {
+        if (within(lookup, entries[i].workspace_bytes, entries[i].flags)) {
             bool is_best =
                 !marked && best.solver == entries[i].solver && best.time_ms == entries[i].time_ms;
             marked = marked || is_best;
@@ -434,9 +518,12 @@ static void print_table(const json_t *list)
     printf("  %-44s %12s %12s  %s\n", "solver", "ms", "workspace", "params");
     json_array_foreach (list, i, row) {
         const char *params = json_string_value(json_object_get(row, "params"));
-        printf("%c %-44s %12g %12lld  %s\n", json_is_true(json_object_get(row, "best")) ? '*' : ' ',
-               json_string_value(json_object_get(row, "solver")),
-               json_real_value(json_object_get(row, "time_ms")),
+        char time[32] = "never run";
+        if (json_is_true(json_object_get(row, "measured"))) {
+            g_snprintf(time, sizeof time, "%g", json_real_value(json_object_get(row, "time_ms")));
+        }
+        printf("%c %-44s %12s %12lld  %s\n", json_is_true(json_object_get(row, "best")) ? '*' : ' ',
+               json_string_value(json_object_get(row, "solver")), time,
                json_integer_value(json_object_get(row, "workspace_bytes")),
                params != NULL ? params : "");
         lookup_interval_print(row, "    measured a second time: ");
@@ -450,6 +537,10 @@ static int print_entries(const skipjackdb *db, const struct lookup *lookup, cons
 {
     json_t *list = json_array();
     int code = list_entries(db, lookup, list);
+    if (code == SKIPJACKDB_OK || code == SKIPJACKDB_NOT_FOUND) {
+        int other = list_unmeasured(db, lookup, list);
+        code = other != SKIPJACKDB_NOT_FOUND ? other : code;
+    }
     if (code == SKIPJACKDB_OK && json_array_size(list) == 0) {
         code = SKIPJACKDB_NOT_FOUND;
         *reason = "it holds the problem, but no entry within --workspace and --dynamic";
@@ -505,6 +596,7 @@ static int choose(const struct lookup *lookup)
         .workspace_bytes =
             lookup->workspace_bytes < 0 ? UINT64_MAX : (uint64_t)lookup->workspace_bytes,
         .mode = mode_of(lookup),
+        .unmeasured = lookup->unmeasured,
         .json = lookup->json,
     };
     g_autoptr(GError) error = NULL;

@@ -182,6 +182,7 @@ static const char *const how_words[] = {
     [SKIPJACKDB_NOWHERE] = "nowhere",           [SKIPJACKDB_EXACT] = "exact",
     [SKIPJACKDB_OTHER_TARGET] = "other target", [SKIPJACKDB_NEAREST] = "nearest problem",
     [SKIPJACKDB_ESTIMATE] = "estimate",         [SKIPJACKDB_OTHER_STRIDES] = "packed tensors",
+    [SKIPJACKDB_UNMEASURED] = "never measured",
 };
 
 static const char *time_word(const struct skipjackdb_choice *choice)
@@ -221,6 +222,22 @@ static void add_source(const struct shelf *shelf, const struct skipjackdb_choice
     json_object_set_new(object, "distance", json_real(choice->distance));
 }
 
+/* Returns the launches of an answer that was never measured; JSON's null if the caller's params are not the file's. */
+static json_t *unmeasured_launches(const skipjackdb *db, const struct skipjackdb_problem *problem,
+                                   const struct skipjackdb_problem *held,
+                                   const struct skipjackdb_choice *choice, int *code)
+{
+    struct skipjackdb_solution solution;
+    const char *params = choice->params != NULL ? choice->params : "";
+    *code = skipjackdb_unmeasured_solution(db, held, choice->solver, params, &solution,
+                                           sizeof solution);
+    if (*code == SKIPJACKDB_NOT_FOUND) {
+        *code = SKIPJACKDB_OK;
+        return json_null();
+    }
+    return *code == SKIPJACKDB_OK ? lookup_solution_launches(db, problem, &solution, code) : NULL;
+}
+
 /* Returns an answer as JSON, with launches only if they were stored for this target and this very
  * problem, or for its packed twin and take any strides. NULL if the file is damaged. */
 static json_t *answer_object(const struct shelf *shelf, const struct skipjackdb_problem *problem,
@@ -235,8 +252,10 @@ static json_t *answer_object(const struct shelf *shelf, const struct skipjackdb_
     if (full) {
         memset(held.mode, 0, sizeof held.mode);
     }
+    bool never = choice->how == SKIPJACKDB_UNMEASURED;
     json_t *launches =
-        choice->how == SKIPJACKDB_EXACT || (twin && choice->db == 0)
+        never ? unmeasured_launches(shelf->dbs->pdata[choice->db], problem, &held, choice, &code)
+        : choice->how == SKIPJACKDB_EXACT || (twin && choice->db == 0)
             ? lookup_launches(shelf->dbs->pdata[choice->db], problem, &held, choice->solver, &code)
             : json_null();
     if (launches == NULL) {
@@ -254,6 +273,8 @@ static json_t *answer_object(const struct shelf *shelf, const struct skipjackdb_
         (int)choice->revision, "dynamic",
         known ? json_boolean(choice->flags & SKIPJACKDB_DYNAMIC) : json_null(), "launches",
         launches);
+    json_object_set_new(object, "measured",
+                        json_boolean(!never && choice->how != SKIPJACKDB_ESTIMATE));
     lookup_interval_add(object, choice->low_ms, choice->high_ms);
     add_source(shelf, choice, object);
     return object;
@@ -372,7 +393,8 @@ static json_t *ask(const struct lookup_question *question, const struct shelf *s
     struct skipjackdb_rules rules = {.size = sizeof rules,
                                      .workspace_bytes = question->workspace_bytes,
                                      .mode = question->mode,
-                                     .near = shelf->near};
+                                     .near = shelf->near,
+                                     .unmeasured = question->unmeasured};
     g_autoptr(ChooseSolvers) solvers = NULL;
     if (!problem_key_parse(key, &problem, error)) {
         return NULL;

@@ -22,6 +22,8 @@ struct lookup_question {
     const char *target;
     uint64_t workspace_bytes;
     int mode; /* enum skipjackdb_mode */
+    bool
+        unmeasured; /* true: also what was built and never measured, where nothing measured is an answer */
     bool json;
 };
 

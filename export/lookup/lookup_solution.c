@@ -84,6 +84,21 @@ static int list_launch(const skipjackdb *db, const struct skipjackdb_problem *pr
     return code;
 }
 
+json_t *lookup_solution_launches(const skipjackdb *db, const struct skipjackdb_problem *problem,
+                                 const struct skipjackdb_solution *solution, int *code)
+{
+    json_t *list = json_array();
+    *code = SKIPJACKDB_OK;
+    for (uint32_t i = 0; *code == SKIPJACKDB_OK && i < solution->launch_count; i++) {
+        *code = list_launch(db, problem, solution, i, list);
+    }
+    if (*code != SKIPJACKDB_OK) {
+        json_decref(list);
+        return NULL;
+    }
+    return list;
+}
+
 json_t *lookup_launches(const skipjackdb *db, const struct skipjackdb_problem *problem,
                         const struct skipjackdb_problem *held, const char *solver, int *code)
 {
@@ -93,15 +108,7 @@ json_t *lookup_launches(const skipjackdb *db, const struct skipjackdb_problem *p
         *code = SKIPJACKDB_OK;
         return json_null();
     }
-    json_t *list = *code == SKIPJACKDB_OK ? json_array() : NULL;
-    for (uint32_t i = 0; *code == SKIPJACKDB_OK && i < solution.launch_count; i++) {
-        *code = list_launch(db, problem, &solution, i, list);
-    }
-    if (*code != SKIPJACKDB_OK) {
-        json_decref(list);
-        return NULL;
-    }
-    return list;
+    return *code == SKIPJACKDB_OK ? lookup_solution_launches(db, problem, &solution, code) : NULL;
 }
 
 static void print_arg(const json_t *arg)

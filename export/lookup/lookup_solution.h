@@ -16,6 +16,9 @@
  * */
 json_t *lookup_launches(const skipjackdb *db, const struct skipjackdb_problem *problem,
                         const struct skipjackdb_problem *held, const char *solver, int *code);
+/* The same of a solution at hand, measured or not. */
+json_t *lookup_solution_launches(const skipjackdb *db, const struct skipjackdb_problem *problem,
+                                 const struct skipjackdb_solution *solution, int *code);
 /* Prints one line for each launch; prints nothing for JSON's null. */
 void lookup_launches_print(const json_t *launches);
 

@@ -185,9 +185,9 @@ static bool targets_judge(const struct merge *merge, GError **error)
 }
 
 /* Solutions are cleared before kernels, which own the files that solutions point into. */
-static const struct merge_part *const parts[] = {&merge_find_part, &merge_perf_part,
-                                                 &merge_solution_part, &merge_interval_part,
-                                                 &merge_kernel_part};
+static const struct merge_part *const parts[] = {&merge_find_part,       &merge_perf_part,
+                                                 &merge_solution_part,   &merge_interval_part,
+                                                 &merge_unmeasured_part, &merge_kernel_part};
 
 static const struct merge_format *const formats[] = {
     &merge_find_format,   &merge_perf_format, &merge_perf_text_format,

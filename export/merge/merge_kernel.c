@@ -121,7 +121,7 @@ static bool kernels_read(struct merge *merge, guint input, GError **error)
 
 /* Adds a kernel of a .sjdb. `text` holds its name and its arguments, each with its NUL. */
 static void add_sjdb_item(struct merge *merge, guint input, const char *text, uint64_t number,
-                          const char *code, size_t length)
+                          const char *code, size_t length, bool unmeasured)
 {
     char *md5 = g_compute_checksum_for_data(G_CHECKSUM_MD5, (const guchar *)code, length);
     const struct kernel_item item = {.name = g_strdup(text),
@@ -130,7 +130,8 @@ static void add_sjdb_item(struct merge *merge, guint input, const char *text, ui
                                      .from_sjdb = true,
                                      .source = merge->kernels->sjdbs->len - 1,
                                      .input = input,
-                                     .id = (int64_t)number};
+                                     .id = (int64_t)number,
+                                     .unmeasured = unmeasured};
     g_array_append_val(merge->kernels->items, item);
     merge_input(merge, input)->keys++;
     merge_input(merge, input)->entries++;
@@ -155,7 +156,7 @@ static int read_sjdb_kernel(const skipjackdb *db, uint64_t number, char **text, 
                                   kernel.code_bytes);
 }
 
-int merge_kernels_add(struct merge *merge, guint input, skipjackdb *db)
+int merge_kernels_add(struct merge *merge, guint input, skipjackdb *db, const bool *unmeasured)
 {
     int status = SKIPJACKDB_OK;
     uint64_t count = skipjackdb_kernel_count(db);
@@ -166,7 +167,8 @@ int merge_kernels_add(struct merge *merge, guint input, skipjackdb *db)
         g_autofree char *code = NULL;
         status = read_sjdb_kernel(db, number, &text, &code, &length);
         if (status == SKIPJACKDB_OK) {
-            add_sjdb_item(merge, input, text, number, code, length);
+            add_sjdb_item(merge, input, text, number, code, length,
+                          unmeasured != NULL && unmeasured[number]);
         }
     }
     return status;
@@ -225,11 +227,20 @@ static struct merge_side side_of(const struct kernel_item *item)
 }
 
 /* Returns the kernel that the policy keeps among `count` kernels with the same name and arguments,
- * which are in the order of reading. */
+ * which are in the order of reading: of those that measured solutions may launch, if there are any. */
 static const struct kernel_item *kept_of(const struct merge *merge, struct kernel_item **items,
                                          guint count)
 {
-    return items[merge->options->prefer == MERGE_NEWEST ? count - 1 : 0];
+    const struct kernel_item *kept = NULL;
+    for (guint i = 0; i < count; i++) {
+        const struct kernel_item *item = items[i];
+        bool same = kept != NULL && kept->unmeasured == item->unmeasured;
+        if (kept == NULL || (kept->unmeasured && !item->unmeasured) ||
+            (same && merge->options->prefer == MERGE_NEWEST)) {
+            kept = item;
+        }
+    }
+    return kept;
 }
 
 static bool is_other_code(const struct kernel_item *a, const struct kernel_item *b)

@@ -20,13 +20,17 @@ struct kernel_item {
     /* true if another input's code object of the same name and arguments is kept instead; set by
      * merge_kernels_settle() */
     bool gives_way;
+    /* true for a kernel of a .sjdb that only solutions launch which were never measured: its name goes to any other
+     * kernel before */
+    bool unmeasured;
 };
 
 extern const struct merge_part merge_kernel_part;
 extern const struct merge_format merge_kernel_format;
 
-/* Adds the kernels of a .sjdb. Takes `db` over, also on failure. Returns enum skipjackdb_code. */
-int merge_kernels_add(struct merge *merge, guint input, skipjackdb *db);
+/* Adds the kernels of a .sjdb. unmeasured[number]: kernel_item.unmeasured of each kernel; NULL if it is false of all.
+ * Takes `db` over, also on failure. Returns enum skipjackdb_code. */
+int merge_kernels_add(struct merge *merge, guint input, skipjackdb *db, const bool *unmeasured);
 /* Returns all kernels (struct kernel_item *, owned by the merge), sorted by name and arguments.
  * Kernels that share both are in the order of reading. */
 GPtrArray *merge_kernels_sorted(const struct merge *merge);

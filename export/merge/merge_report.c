@@ -11,6 +11,7 @@ static const char *const loss_names[LOSS_COUNT] = {
     [LOSS_KERNELS] = "kernels",
     [LOSS_SOLUTIONS] = "solutions",
     [LOSS_SOLUTION_ALONE] = "solutions whose entry gave way to one without",
+    [LOSS_UNMEASURED] = "solutions that were never measured",
     [LOSS_OPERATOR] = "keys of operators other than convolutions",
     [LOSS_STRIDES] = "keys with strided tensors",
     [LOSS_EPILOGUE] = "keys with an epilogue",
@@ -151,6 +152,13 @@ void merge_report_print(const struct merge_report *report, FILE *out)
                 input->path, file_kind_name(input->kind), file_target_text(&target), input->keys,
                 input->entries);
     }
+    if (report->unmeasured > 0) {
+        fprintf(out, "  never measured: %" G_GINT64_FORMAT " solutions\n", report->unmeasured);
+    }
+    if (report->gave_way > 0) {
+        fprintf(out, "  gave way to what was measured: %" G_GINT64_FORMAT " solutions\n",
+                report->gave_way);
+    }
     for (int i = 0; i < LOSS_COUNT; i++) {
         if (report->losses[i] > 0) {
             fprintf(out, "  not expressible here: %" G_GINT64_FORMAT " %s\n", report->losses[i],
@@ -251,13 +259,14 @@ static void print_arrays(const struct merge_report *report, FILE *out)
 void merge_report_print_json(const struct merge_report *report, FILE *out)
 {
     g_autofree char *file = g_utf8_make_valid(report->out, -1);
-    json_t *head =
-        json_pack("{s:s, s:s, s:o, s:b, s:I, s:I, s:I, s:I, s:o, s:b}", "out", file, "format",
-                  file_kind_name(report->kind), "target", json_target(&report->target),
-                  "mixed_targets", report->mixed, "keys", (json_int_t)report->keys, "entries",
-                  (json_int_t)report->entries, "left_out_count", (json_int_t)report->place_count,
-                  "conflict_count", (json_int_t)report->conflict_count, "not_expressible",
-                  json_losses(report), "clean", merge_report_clean(report));
+    json_t *head = json_pack(
+        "{s:s, s:s, s:o, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:b}", "out", file, "format",
+        file_kind_name(report->kind), "target", json_target(&report->target), "mixed_targets",
+        report->mixed, "keys", (json_int_t)report->keys, "entries", (json_int_t)report->entries,
+        "left_out_count", (json_int_t)report->place_count, "conflict_count",
+        (json_int_t)report->conflict_count, "unmeasured", (json_int_t)report->unmeasured,
+        "unmeasured_gave_way", (json_int_t)report->gave_way, "not_expressible", json_losses(report),
+        "clean", merge_report_clean(report));
     char *dumped = json_dumps(head, JSON_COMPACT);
     /* Prints the object without its closing brace, which follows behind the arrays. */
     fwrite(dumped, 1, strlen(dumped) - 1, out);

@@ -22,6 +22,7 @@ enum merge_loss {
     LOSS_KERNELS,
     LOSS_SOLUTIONS,
     LOSS_SOLUTION_ALONE,
+    LOSS_UNMEASURED,
     LOSS_OPERATOR,
     LOSS_STRIDES,
     LOSS_EPILOGUE,
@@ -87,6 +88,9 @@ struct merge_report {
     GStringChunk *texts;
     int64_t conflict_count;
     int64_t losses[LOSS_COUNT];
+    /* never-measured solutions of the output, and those left out since an input measured their solver for the
+     * problem */
+    int64_t unmeasured, gave_way;
 };
 
 struct merge_report *merge_report_new(const char *out);
@@ -102,7 +106,7 @@ void merge_report_print(const struct merge_report *report, FILE *out);
 /* Prints one JSON object on one line: out, format, target (null if unknown), mixed_targets, keys, entries,
  * inputs [{file, format, target, keys, entries}], left_out [{file, where, reason}], left_out_count,
  * conflicts [{key, solver, kept, kept_at, dropped, dropped_at}], conflict_count, not_expressible [{what, count}],
- * clean. */
+ * unmeasured, unmeasured_gave_way, clean. */
 void merge_report_print_json(const struct merge_report *report, FILE *out);
 
 #endif

@@ -28,12 +28,19 @@ struct solved_input {
     const struct kernel_item **kernels;
 };
 
+struct merge_solver {
+    unsigned revision;
+    uint32_t flags;
+    bool unmeasured; /* true: only solutions that were never measured name the solver */
+};
+
 struct merge_solutions {
     GArray *inputs; /* struct solved_input, in the order of reading */
     /* "key\nsolver", and "key\n" for the whole key -> index of the input whose entry is kept, +
      * 1 */
     GHashTable *decided;
-    int64_t count;
+    int64_t count,
+        unmeasured; /* solutions of all inputs; `unmeasured` those that were never measured */
 };
 
 static void input_clear(void *input)
@@ -93,6 +100,29 @@ static void nothing(struct merge *merge)
 
 const struct merge_part merge_interval_part = {LOSS_INTERVALS, nothing, nothing, intervals_count};
 
+static int64_t unmeasured_count(const struct merge *merge)
+{
+    return merge->solutions->unmeasured;
+}
+
+const struct merge_part merge_unmeasured_part = {LOSS_UNMEASURED, nothing, nothing,
+                                                 unmeasured_count};
+
+static int add_unmeasured(struct merge *merge, guint input, const skipjackdb *db)
+{
+    int code = SKIPJACKDB_OK;
+    uint64_t problems = skipjackdb_unmeasured(db, sizeof(struct skipjackdb_problem));
+    for (uint64_t number = 0; code == SKIPJACKDB_OK && number < problems; number++) {
+        size_t count = 0;
+        code = skipjackdb_unmeasured_solutions(db, number, NULL, sizeof(struct skipjackdb_solution),
+                                               0, &count);
+        merge->solutions->unmeasured += (int64_t)count;
+        merge_input(merge, input)->keys++;
+        merge_input(merge, input)->entries += (int64_t)count;
+    }
+    return code;
+}
+
 static int add_solutions(struct merge *merge, guint input, const skipjackdb *db)
 {
     const struct solved_input added = {input, db, count_intervals(db), NULL};
@@ -107,7 +137,7 @@ static int add_solutions(struct merge *merge, guint input, const skipjackdb *db)
         merge_input(merge, input)->keys++;
         merge_input(merge, input)->entries += (int64_t)count;
     }
-    return code;
+    return code == SKIPJACKDB_OK ? add_unmeasured(merge, input, db) : code;
 }
 
 static struct solved_input *input_of(const struct merge *merge, guint input)
@@ -119,6 +149,12 @@ static struct solved_input *input_of(const struct merge *merge, guint input)
         }
     }
     return NULL;
+}
+
+const skipjackdb *merge_sjdb_of(const struct merge *merge, guint input)
+{
+    const struct solved_input *of = input_of(merge, input);
+    return of != NULL ? of->db : NULL;
 }
 
 static bool is_text(struct span span, const char *text)
@@ -255,24 +291,34 @@ static bool read_solution(const struct solved_input *input, const struct skipjac
     return true;
 }
 
-/* Adds a solution to the output. It is left out and reported if this program cannot hold it, or if
- * another input's code object took the name of one of its kernels. */
-static bool add_solution(struct merge *merge, const struct solved_input *input, SjdbWriter *writer,
-                         const struct problem *problem, const struct skipjackdb_solution *read)
+/* Adds a solution to the output as a measured one (sjdb_writer_add_solution) or as one that was never measured. It
+ * is left out and reported if this program cannot hold it, or if another input's code object took the name of one
+ * of its kernels. */
+typedef bool add_to_writer(SjdbWriter *writer, const struct problem *problem, const char *solver,
+                           const char *params, const struct solution *solution,
+                           const struct sjdb_kernel_name *kernels, GError **error);
+static bool add_solution_as(add_to_writer *add, struct merge *merge,
+                            const struct solved_input *input, SjdbWriter *writer,
+                            const struct problem *problem, const struct skipjackdb_solution *read)
 {
     struct sjdb_kernel_name names[SOLUTION_LAUNCHES_MAX];
     struct solution *solution = g_new0(struct solution, 1);
     g_autoptr(GError) error = NULL;
     const char *reason = NULL;
     bool added = read_solution(input, read, solution, names, &reason) &&
-                 sjdb_writer_add_solution(writer, problem, read->solver, read->params, solution,
-                                          names, &error);
+                 add(writer, problem, read->solver, read->params, solution, names, &error);
     if (!added) {
         merge_left_out(merge, input->input, "solution", (int64_t)read->number, "%s",
                        error != NULL ? error->message : reason);
     }
     g_free(solution);
     return added;
+}
+
+static bool add_solution(struct merge *merge, const struct solved_input *input, SjdbWriter *writer,
+                         const struct problem *problem, const struct skipjackdb_solution *read)
+{
+    return add_solution_as(sjdb_writer_add_solution, merge, input, writer, problem, read);
 }
 
 /* ---- solutions of entries that are kept ---- */
@@ -439,10 +485,120 @@ static int64_t keep_other_solutions(struct merge *merge, SjdbWriter *writer)
     return kept;
 }
 
-struct merge_solver {
-    unsigned revision;
-    uint32_t flags;
-};
+/* ---- solutions that were never measured ---- */
+
+/* Returns true if an input has an entry or a solution of the solver for the problem. */
+static bool was_measured(const struct merge *merge, const struct skipjackdb_problem *problem,
+                         const char *solver)
+{
+    const GArray *inputs = merge->solutions->inputs;
+    bool measured = others_solve(merge, problem, solver);
+    for (guint i = 0; i < inputs->len && !measured; i++) {
+        measured = has_entry(g_array_index(inputs, struct solved_input, i).db, problem, solver);
+    }
+    return measured;
+}
+
+/* Adds an input's never-measured solutions of a problem behind those that an input before it has added. Those
+ * of a measured solver give way. `taken`: "solver\nparams" of those that were added. */
+static int64_t keep_unmeasured_of(struct merge *merge, const struct solved_input *input,
+                                  const struct skipjackdb_problem *read,
+                                  const struct problem *problem, GHashTable *taken,
+                                  SjdbWriter *writer)
+{
+    struct skipjackdb_solution solutions[SOLUTIONS_MAX];
+    uint64_t number = 0;
+    size_t count = 0;
+    int64_t kept = 0;
+    if (skipjackdb_unmeasured_find(input->db, read, &number) != SKIPJACKDB_OK ||
+        skipjackdb_unmeasured_solutions(input->db, number, solutions, sizeof *solutions,
+                                        SOLUTIONS_MAX, &count) != SKIPJACKDB_OK) {
+        return 0;
+    }
+    for (size_t i = 0; i < MIN(count, SOLUTIONS_MAX); i++) {
+        const struct skipjackdb_solution *solution = &solutions[i];
+        const struct merge_solver *solver = g_hash_table_lookup(merge->solvers, solution->solver);
+        g_autofree char *config = g_strconcat(solution->solver, "\n", solution->params, NULL);
+        if (was_measured(merge, read, solution->solver)) {
+            merge->report->gave_way++;
+        } else if (solver != NULL && solver->revision != solution->revision) {
+            merge_left_out(merge, input->input, "never-measured problem", (int64_t)number,
+                           "it is of revision %u of %s, and the others are of %u",
+                           solution->revision, solution->solver, solver->revision);
+        } else if (!g_hash_table_contains(taken, config)) {
+            kept += add_solution_as(sjdb_writer_add_unmeasured, merge, input, writer, problem,
+                                    solution);
+            g_hash_table_add(taken, g_steal_pointer(&config));
+        }
+    }
+    return kept;
+}
+
+/* Returns the input that is asked as the `at`th one: under --prefer newest the last one is asked first. */
+static const struct solved_input *input_in_turn(const struct merge *merge, guint at)
+{
+    const GArray *inputs = merge->solutions->inputs;
+    guint index = merge->options->prefer == MERGE_NEWEST ? inputs->len - 1 - at : at;
+    return &g_array_index(inputs, struct solved_input, index);
+}
+
+/* Adds the never-measured solutions of a problem from all inputs, from the `first` in turn on, which is the first
+ * one that has any. */
+static int64_t keep_unmeasured_problem(struct merge *merge, guint first, uint64_t number,
+                                       SjdbWriter *writer)
+{
+    struct skipjackdb_problem read = {.size = sizeof read};
+    struct problem problem;
+    char key[SKIPJACKDB_KEY_MAX];
+    uint64_t before = 0;
+    int64_t kept = 0;
+    g_autoptr(GError) error = NULL;
+    const struct solved_input *input = input_in_turn(merge, first);
+    if (skipjackdb_unmeasured_at(input->db, number, &read) != SKIPJACKDB_OK ||
+        skipjackdb_problem_key(&read, key, sizeof key) != SKIPJACKDB_OK) {
+        return 0;
+    }
+    for (guint i = 0; i < first; i++) {
+        if (skipjackdb_unmeasured_find(input_in_turn(merge, i)->db, &read, &before) ==
+            SKIPJACKDB_OK) {
+            return 0; /* added with that input */
+        }
+    }
+    if (!problem_key_parse(key, &problem, &error)) {
+        merge_left_out(merge, input->input, "never-measured problem", (int64_t)number, "%s",
+                       error->message);
+        return 0;
+    }
+    g_autoptr(GHashTable) taken = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    for (guint i = first; i < merge->solutions->inputs->len; i++) {
+        const struct solved_input *from = input_in_turn(merge, i);
+        guint whole = decided(merge->solutions, key, "");
+        if (!merge->options->replace_others || whole == 0 || whole == from->input + 1) {
+            kept += keep_unmeasured_of(merge, from, &read, &problem, taken, writer);
+        }
+    }
+    return kept;
+}
+
+static int64_t keep_unmeasured(struct merge *merge, SjdbWriter *writer)
+{
+    const GArray *inputs = merge->solutions->inputs;
+    int64_t kept = 0;
+    if (merge->solutions->unmeasured == 0) {
+        return 0;
+    }
+    if (g_array_index(inputs, struct solved_input, 0).kernels == NULL) {
+        name_kernels(merge);
+    }
+    for (guint i = 0; i < inputs->len; i++) {
+        uint64_t problems =
+            skipjackdb_unmeasured(input_in_turn(merge, i)->db, sizeof(struct skipjackdb_problem));
+        for (uint64_t number = 0; number < problems; number++) {
+            kept += keep_unmeasured_problem(merge, i, number, writer);
+        }
+    }
+    return kept;
+}
 
 static bool failed(const char *path, int code, GError **error)
 {
@@ -463,17 +619,24 @@ struct sjdb_reading {
     struct skipjackdb_solution solutions[SJDB_LIST_MAX];
 };
 
-/* Keeps what a file says about a solver: its revision and flags. If files differ, the last file
- * counts under --prefer newest, otherwise the first file. */
-static void note_solver(struct merge *merge, const char *name, uint32_t revision, uint32_t flags)
+/* Keeps what a file says about a solver: its revision and flags. If files differ, what a measured entry, row or
+ * solution says counts first; then the last file under --prefer newest, otherwise the first file. */
+static void note_solver_of(struct merge *merge, const char *name, uint32_t revision, uint32_t flags,
+                           bool unmeasured)
 {
-    bool known = g_hash_table_contains(merge->solvers, name);
-    if ((flags & SKIPJACKDB_FLAGS_KNOWN) == 0 ||
-        (known && merge->options->prefer != MERGE_NEWEST)) {
+    const struct merge_solver *known = g_hash_table_lookup(merge->solvers, name);
+    bool better = known == NULL || (known->unmeasured && !unmeasured) ||
+                  (known->unmeasured == unmeasured && merge->options->prefer == MERGE_NEWEST);
+    if ((flags & SKIPJACKDB_FLAGS_KNOWN) == 0 || !better) {
         return;
     }
-    const struct merge_solver solver = {revision, flags};
+    const struct merge_solver solver = {revision, flags, unmeasured};
     g_hash_table_insert(merge->solvers, g_strdup(name), g_memdup2(&solver, sizeof solver));
+}
+
+static void note_solver(struct merge *merge, const char *name, uint32_t revision, uint32_t flags)
+{
+    note_solver_of(merge, name, revision, flags, false);
 }
 
 /* Appends the shortest text of the time from which the same double is read again. */
@@ -603,9 +766,73 @@ static int read_solved(struct sjdb_reading *reading, uint64_t number)
     return code;
 }
 
+/* Sets `launched` of every kernel that the solution launches to true. */
+static int note_launched(const skipjackdb *db, const struct skipjackdb_solution *solution,
+                         bool *launched)
+{
+    struct skipjackdb_launch launch = {.size = sizeof launch};
+    int code = SKIPJACKDB_OK;
+    for (uint32_t i = 0; code == SKIPJACKDB_OK && i < solution->launch_count; i++) {
+        code = skipjackdb_launch_at(db, solution, i, &launch);
+        if (code == SKIPJACKDB_OK) {
+            launched[launch.kernel] = true;
+        }
+    }
+    return code;
+}
+
+typedef int solutions_at(const skipjackdb *db, uint64_t number,
+                         struct skipjackdb_solution *solutions, size_t solution_size, size_t room,
+                         size_t *count);
+
+/* Notes what the solutions of `problems` problems launch, measured ones or others. */
+static int note_all_launched(struct sjdb_reading *reading, solutions_at *at, uint64_t problems,
+                             bool *launched)
+{
+    int code = SKIPJACKDB_OK;
+    for (uint64_t number = 0; code == SKIPJACKDB_OK && number < problems; number++) {
+        size_t count = 0;
+        code = at(reading->db, number, reading->solutions, sizeof reading->solutions[0],
+                  SJDB_LIST_MAX, &count);
+        for (size_t i = 0; code == SKIPJACKDB_OK && i < MIN(count, SJDB_LIST_MAX); i++) {
+            const struct skipjackdb_solution *solution = &reading->solutions[i];
+            if (at == skipjackdb_unmeasured_solutions) {
+                note_solver_of(reading->merge, solution->solver, solution->revision,
+                               solution->flags, true);
+            }
+            code = note_launched(reading->db, solution, launched);
+        }
+    }
+    return code;
+}
+
+/* Notes the solvers of never-measured solutions, and sets *alone (g_free()) to one bool for each kernel: true if
+ * only such solutions launch it. *alone is NULL for a file without them. */
+static int read_unmeasured(struct sjdb_reading *reading, bool **alone)
+{
+    uint64_t kernels = skipjackdb_kernel_count(reading->db);
+    uint64_t problems = skipjackdb_unmeasured(reading->db, sizeof(struct skipjackdb_problem));
+    *alone = NULL;
+    if (problems == 0) {
+        return SKIPJACKDB_OK;
+    }
+    *alone = g_new0(bool, kernels + 1);
+    g_autofree bool *measured = g_new0(bool, kernels + 1);
+    int code = note_all_launched(reading, skipjackdb_unmeasured_solutions, problems, *alone);
+    if (code == SKIPJACKDB_OK) {
+        code = note_all_launched(reading, skipjackdb_solutions,
+                                 skipjackdb_solved_count(reading->db), measured);
+    }
+    for (uint64_t i = 0; i < kernels; i++) {
+        (*alone)[i] = (*alone)[i] && !measured[i];
+    }
+    return code;
+}
+
 static int read_all(struct sjdb_reading *reading)
 {
     GString *text = g_string_new(NULL);
+    g_autofree bool *unmeasured = NULL;
     int code = skipjackdb_verify(reading->db);
     uint64_t problems = skipjackdb_problem_count(reading->db);
     uint64_t rows = skipjackdb_perf_count(reading->db);
@@ -621,10 +848,14 @@ static int read_all(struct sjdb_reading *reading)
     }
     merge_finds_add(reading->merge, reading->input, text);
     if (code == SKIPJACKDB_OK) {
+        code = read_unmeasured(reading, &unmeasured);
+    }
+    if (code == SKIPJACKDB_OK) {
         code = add_solutions(reading->merge, reading->input, reading->db);
     }
     if (code == SKIPJACKDB_OK) {
-        code = merge_kernels_add(reading->merge, reading->input, g_steal_pointer(&reading->db));
+        code = merge_kernels_add(reading->merge, reading->input, g_steal_pointer(&reading->db),
+                                 unmeasured);
     }
     return code;
 }
@@ -761,14 +992,28 @@ static void set_solvers(const struct sjdb_writing *writing)
     }
 }
 
+static bool all_build_only(const struct merge *merge)
+{
+    const GArray *inputs = merge->solutions->inputs;
+    bool all = inputs->len == merge->report->inputs->len;
+    for (guint i = 0; i < inputs->len && all; i++) {
+        struct sjdb_meta meta;
+        sjdb_meta_read(g_array_index(inputs, struct solved_input, i).db, &meta);
+        all = meta.build_only;
+        sjdb_meta_clear(&meta);
+    }
+    return all;
+}
+
 /* Writes the JSON text of the inputs if all are .sjdb files with the same one; otherwise a text
- * that states only the target, or none if no whole target is known. */
+ * that states only the target, and whether all are build-only exports, or none if no whole target is known. */
 static void set_meta(const struct merge *merge, SjdbWriter *writer)
 {
     const char *meta = common_meta(merge);
     const struct file_target *target = &merge->report->target;
-    g_autofree char *made =
-        target->known == TARGET_WHOLE ? sjdb_meta_of_target(target->target.id) : NULL;
+    g_autofree char *made = target->known == TARGET_WHOLE
+                                ? sjdb_meta_of_target(target->target.id, all_build_only(merge))
+                                : NULL;
     if (meta != NULL || made != NULL) {
         sjdb_writer_set_meta(writer, meta != NULL ? meta : made);
     }
@@ -803,12 +1048,20 @@ static bool read_back(const struct sjdb_writing *writing, const char *path, GErr
         skipjackdb_close(db);
         return failed(path, code, error);
     }
-    bool same = skipjackdb_problem_count(db) == (uint64_t)writing->problems &&
+    int64_t unmeasured = 0;
+    uint64_t never = skipjackdb_unmeasured(db, sizeof(struct skipjackdb_problem));
+    for (uint64_t i = 0; i < never; i++) {
+        size_t count = 0;
+        skipjackdb_unmeasured_solutions(db, i, NULL, sizeof(struct skipjackdb_solution), 0, &count);
+        unmeasured += (int64_t)count;
+    }
+    bool same = unmeasured == writing->merge->report->unmeasured &&
+                skipjackdb_problem_count(db) == (uint64_t)writing->problems &&
                 skipjackdb_perf_count(db) == (uint64_t)writing->rows &&
                 skipjackdb_kernel_count(db) == (uint64_t)writing->kernels &&
                 solutions == writing->solutions;
-    writing->merge->report->keys += (int64_t)skipjackdb_solved_count(db);
-    writing->merge->report->entries += solutions;
+    writing->merge->report->keys += (int64_t)(skipjackdb_solved_count(db) + never);
+    writing->merge->report->entries += solutions + unmeasured;
     skipjackdb_close(db);
     if (!same) {
         g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_CHECK,
@@ -830,6 +1083,7 @@ static bool sjdb_write(struct merge *merge, const char *path, GError **error)
         return false;
     }
     writing.solutions += keep_other_solutions(merge, writer);
+    merge->report->unmeasured = keep_unmeasured(merge, writer);
     write_configs(&writing);
     set_solvers(&writing);
     set_meta(merge, writer);
@@ -837,7 +1091,8 @@ static bool sjdb_write(struct merge *merge, const char *path, GError **error)
            read_back(&writing, path, error);
 }
 
-const struct merge_format merge_sjdb_format = {
-    FILE_SJDB,
-    1 << LOSS_FIND | 1 << LOSS_INTERVALS | 1 << LOSS_PERF | 1 << LOSS_KERNELS | 1 << LOSS_SOLUTIONS,
-    sjdb_read, sjdb_write};
+const struct merge_format merge_sjdb_format = {FILE_SJDB,
+                                               1 << LOSS_FIND | 1 << LOSS_INTERVALS |
+                                                   1 << LOSS_PERF | 1 << LOSS_KERNELS |
+                                                   1 << LOSS_SOLUTIONS | 1 << LOSS_UNMEASURED,
+                                               sjdb_read, sjdb_write};

@@ -4,6 +4,7 @@
 #include "export/formats/find_db.h"
 #include "export/golden/golden_release.h"
 #include "export/release/export_manifest.h"
+#include "export/sjdb/sjdb_write.h"
 #include "schema/server/database.h"
 
 #include <jansson.h>
@@ -22,7 +23,8 @@
     "and as our own (.sjdb), all of them when none is named, with a manifest of them\n"            \
     "(.export.json, of a golden version .golden.json). Results that the gate refuses are\n"        \
     "left out and named. A folder that holds another release of the target is refused;\n"          \
-    "files of other targets may lie beside."
+    "files of other targets may lie beside. A build-only campaign has no times: it gives a\n"      \
+    "kernel-db and a .sjdb alone, whose solutions are marked as never measured."
 #define DESCRIPTION                                                                                                   \
     "Exit status: 0 when all was exported; 1 when something was refused (it is counted\n"                             \
     "by reason; the first are named, --json names all) or nothing could be written; 2 for wrong usage.\n\nExample:\n" \
@@ -81,9 +83,11 @@ static bool parse(int argc, char **argv, struct export_options *options, GError 
         {"perf", 0, 0, G_OPTION_ARG_NONE, &options->perf, "The perf-db", NULL},
         {"find", 0, 0, G_OPTION_ARG_NONE, &options->find, "The find-db", NULL},
         {"kernels", 0, 0, G_OPTION_ARG_NONE, &options->kernels,
-         "The kernel-db; of a build-only campaign all that it built", NULL},
+         "The kernel-db; of a build-only campaign the kernels of all configs", NULL},
         {"compact", 0, 0, G_OPTION_ARG_NONE, &options->compact,
-         "The .sjdb: all in one file, with each problem's own params and how solvers run", NULL},
+         "The .sjdb: all in one file, with each problem's own params and how solvers run; of a "
+         "build-only campaign all configs, marked as never measured",
+         NULL},
         {"top", 0, 0, G_OPTION_ARG_INT, &options->wish.top,
          "Entries of a find-db key: the fastest, one without workspace, one dynamic, then "
          "the next fastest (4)",
@@ -141,13 +145,6 @@ static void print_files(const struct export_summary *summary)
     }
 }
 
-static void print_built(const struct export_summary *summary)
-{
-    printf("built, not measured: %d configs\nkernel-db: %d kernels\n", summary->built_configs,
-           summary->kernels);
-    print_files(summary);
-}
-
 /* Prints "not expressible in MIOpen's keys: 3 problems, for the .sjdb alone (2 with an epilogue, 1 with
  * strided tensors)". */
 static void print_inexpressible(const struct export_summary *summary)
@@ -163,6 +160,21 @@ static void print_inexpressible(const struct export_summary *summary)
         }
     }
     printf(")\n");
+}
+
+static void print_built(const struct export_summary *summary)
+{
+    printf("built, not measured: %d configs of %d problems\nkernel-db: %d kernels\n"
+           "find-db, perf-db: not written, they state what was measured\n",
+           summary->built_configs, summary->built_problems, summary->kernels);
+    if (summary->beyond_sjdb > 0) {
+        printf("not in the .sjdb: %d configs, it holds the %d of a problem that come first\n",
+               summary->beyond_sjdb, SJDB_UNMEASURED_MAX);
+    }
+    if (summary->inexpressible > 0) {
+        print_inexpressible(summary);
+    }
+    print_files(summary);
 }
 
 static json_t *json_lacks(const struct export_summary *summary)
@@ -272,8 +284,9 @@ static bool print_json(const struct export_summary *summary, GError **error)
     bool any = false;
     const struct completeness *completeness = &summary->completeness;
     json_t *object = json_pack(
-        "{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o}", "built_configs",
-        summary->built_configs, "find_keys", summary->find_keys, "find_entries",
+        "{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o}",
+        "built_configs", summary->built_configs, "beyond_sjdb", summary->beyond_sjdb,
+        "built_problems", summary->built_problems, "find_keys", summary->find_keys, "find_entries",
         summary->find_entries, "perf_configs", summary->perf_configs, "perf_records",
         summary->perf_records, "kernels", summary->kernels, "merged", summary->merged,
         "beyond_limits", summary->beyond_limits, "inexpressible", summary->inexpressible,

@@ -91,6 +91,7 @@ static bool write_files(struct export_work *work, unsigned what, GError **error)
         .target = &work->gate.target,
         .wish = work->wish,
         .name = work->name,
+        .built_only = work->built_only,
         .what = what,
     };
     struct release_name release = name_release(work);
@@ -103,6 +104,24 @@ static bool write_files(struct export_work *work, unsigned what, GError **error)
                                          work->summary->files, work->summary->removed, error);
 }
 
+/* Writes the files of a build-only campaign. A kernel-db has only kernels of problems that MIOpen's keys can
+ * express; if the gate refused all configs, no file is written, and the refusals are reported. */
+static bool write_built(struct export_work *work, GError **error)
+{
+    const struct export_summary *summary = work->summary;
+    unsigned what = work->wish->what & (EXPORT_KERNELS | EXPORT_COMPACT);
+    if (summary->kernels == 0) {
+        what &= ~EXPORT_KERNELS;
+    }
+    if (summary->built_configs == 0) {
+        return true;
+    }
+    return what != 0 ? write_files(work, what, error)
+                     : nothing(work->wish,
+                               "MIOpen's keys cannot express its problems; a .sjdb can (--compact)",
+                               error);
+}
+
 static bool write_chosen(struct export_work *work, GError **error)
 {
     const struct export_wish *wish = work->wish;
@@ -111,7 +130,7 @@ static bool write_chosen(struct export_work *work, GError **error)
         return nothing(wish, "no config of it was built yet that was asked for", error);
     }
     if (work->built_only) {
-        return summary->built_configs == 0 || write_files(work, EXPORT_KERNELS, error);
+        return write_built(work, error);
     }
     if (work->results == 0) {
         return nothing(wish,
@@ -237,19 +256,21 @@ static bool is_ours(const struct campaign *campaign, GError **error)
     return false;
 }
 
-/* Checks the wish for a build-only campaign, which can give a kernel-db alone: its configs were not
- * measured, and their workspaces are unknown. */
+/* Checks the wish for a build-only campaign. Entries of a find-db and params of a perf-db stand for measurements,
+ * and the limits choose among measured configs. */
 static bool suits_built(const struct export_wish *wish, GError **error)
 {
-    if ((wish->what == EXPORT_ALL || wish->what == EXPORT_KERNELS) && !wish->limits_workspace &&
-        !wish->dynamic_only) {
+    bool measured = wish->what != EXPORT_ALL && (wish->what & (EXPORT_FIND | EXPORT_PERF)) != 0;
+    if (!measured && !wish->limits_workspace && !wish->dynamic_only) {
         return true;
     }
     g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_CHECK,
-                "campaign %" G_GINT64_FORMAT " is build-only: nothing of it was measured, so all "
-                "its kernels go into a kernel-db, and there is nothing for other files: ask for "
-                "--kernels alone",
-                wish->campaign);
+                "campaign %" G_GINT64_FORMAT " is build-only: nothing of it was measured, so %s",
+                wish->campaign,
+                measured ? "there is no time for a find-db and no winner for a perf-db: ask for "
+                           "--kernels, --compact or both"
+                         : "all that it built is exported: --workspace and --dynamic-only choose "
+                           "among measured configs");
     return false;
 }
 

@@ -1,7 +1,7 @@
 /*
  * Exports a campaign or a golden version: MIOpen's find-db, perf-db (SQLite and text) and kernel-
- * db, and our .sjdb, named after the target (export/README.md). Every result passes the gate
- * (gate.h) first. Files are written into a temporary folder, read back, compared and renamed into
+ * db, and our .sjdb, named after the target (export/README.md). A build-only campaign gives a kernel-db and
+ * a .sjdb whose solutions are marked as never measured. Every result passes the gate (gate.h) first. Files are written into a temporary folder, read back, compared and renamed into
  * place. The same results give the same bytes.
  *
  * Results are read a part at a time, and what is chosen waits in a scratch database, so memory does
@@ -50,7 +50,9 @@ struct export_summary {
     int find_keys, find_entries;
     int perf_configs, perf_records;
     int kernels;
-    int built_configs; /* configs of a build-only campaign, whose export is a kernel-db alone */
+    /* configs of a build-only campaign, whose export is a kernel-db and a .sjdb, and their problems */
+    int built_configs, built_problems;
+    int beyond_sjdb; /* of these configs: those that a .sjdb cannot hold, since their problem has too many */
     /* perf records that are not written, since another problem with the same row and solver
      * gives the record */
     int merged;
@@ -86,7 +88,7 @@ void export_summary_clear(struct export_summary *summary);
  *
  * Returns false, with no file of `dir` changed, if the campaign or version is unknown;
  * EXPORT_ERROR_EMPTY: it has no results within the wish; EXPORT_ERROR_CHECK: the campaign was
- * imported, or it was only built and other files than a kernel-db are wished, or a file does not
+ * imported, or it was only built and files with times are wished, or a file does not
  * read back; EXPORT_ERROR_INCOMPLETE: it is not complete and that is required;
  * EXPORT_ERROR_FOLDER: `dir` holds another release's files that must not be replaced;
  * EXPORT_ERROR_IO: a file cannot be written (if removing or renaming a file fails, those removed

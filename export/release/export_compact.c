@@ -31,6 +31,7 @@ static bool solve(const struct export_files *files, const struct problem *proble
            solver_solve(entry->solver, problem, &context, &config, solution, error);
 }
 
+/* Adds how the entry's solver computes the problem, as measured or as built. */
 static bool add_solution(struct compact *compact, const struct problem *problem,
                          const struct planned_entry *entry, GError **error)
 {
@@ -49,8 +50,11 @@ static bool add_solution(struct compact *compact, const struct problem *problem,
         kernels[i] = (struct sjdb_kernel_name){name, args};
     }
     compact->solved++;
-    return sjdb_writer_add_solution(compact->writer, problem, entry->solver->name, entry->params,
-                                    solution, kernels, error);
+    return compact->files->built_only
+               ? sjdb_writer_add_unmeasured(compact->writer, problem, entry->solver->name,
+                                            entry->params, solution, kernels, error)
+               : sjdb_writer_add_solution(compact->writer, problem, entry->solver->name,
+                                          entry->params, solution, kernels, error);
 }
 
 static void add_entry(struct compact *compact, const struct problem *problem,
@@ -81,11 +85,14 @@ static bool add_line(struct compact *compact, const struct planned_line *line, G
         if (!add_solution(compact, &line->problem, entry, error)) {
             return false;
         }
-        if (entry->is_taken) {
+        if (entry->is_taken && !compact->files->built_only) {
             add_entry(compact, &line->problem, entry);
         }
     }
     compact->problems++;
+    if (compact->files->built_only) {
+        return true; /* an entry states a time */
+    }
     compact->found += (int)compact->entries->len;
     return sjdb_writer_add_find(
         compact->writer, &line->problem,
@@ -137,9 +144,14 @@ static void set_meta(const struct compact *compact)
     } else {
         json_object_set_new(meta, "campaign", json_string(compact->files->name));
     }
+    if (compact->files->built_only) {
+        json_object_set_new(meta, "build_only", json_true());
+    }
     json_object_set_new(meta, "problems", json_integer(compact->problems));
-    json_object_set_new(meta, "entries", json_integer(compact->found));
-    json_object_set_new(meta, "second_measurements", json_integer(compact->finals));
+    if (!compact->files->built_only) {
+        json_object_set_new(meta, "entries", json_integer(compact->found));
+        json_object_set_new(meta, "second_measurements", json_integer(compact->finals));
+    }
     json_object_set_new(meta, "solutions", json_integer(compact->solved));
     json_object_set_new(meta, "kernels", json_integer(compact->kernels));
     char *text = json_dumps(meta, JSON_COMPACT);
@@ -320,6 +332,30 @@ static bool same_solutions(struct reading *reading, const struct planned_line *l
     return true;
 }
 
+/* Compares the problem's never-measured solutions with the plan, which has them in the same order. */
+static bool same_unmeasured(struct reading *reading, const struct planned_line *line)
+{
+    struct skipjackdb_problem problem = {.size = sizeof problem};
+    uint64_t number = 0;
+    size_t count = 0;
+    if (skipjackdb_problem_parse(line->key->str, &problem) != SKIPJACKDB_OK ||
+        skipjackdb_unmeasured_find(reading->db, &problem, &number) != SKIPJACKDB_OK) {
+        return false;
+    }
+    g_autofree struct skipjackdb_solution *held =
+        g_new(struct skipjackdb_solution, line->entries->len);
+    bool same = skipjackdb_unmeasured_solutions(reading->db, number, held, sizeof *held,
+                                                line->entries->len, &count) == SKIPJACKDB_OK &&
+                count == line->entries->len;
+    for (guint i = 0; same && i < line->entries->len; i++) {
+        const struct planned_entry *entry = &g_array_index(line->entries, struct planned_entry, i);
+        same = strcmp(held[i].solver, entry->solver->name) == 0 &&
+               held[i].revision == (uint32_t)entry->solver->revision &&
+               same_solution(reading, &held[i], &line->problem, entry);
+    }
+    return same;
+}
+
 /* ---- comparing entries with the plan ---- */
 
 static bool same_entry(const struct skipjackdb_entry *read, const struct planned_entry *meant,
@@ -372,16 +408,21 @@ static bool verify_lines(struct reading *reading, const char *path, GError **err
     const struct planned_line *line = NULL;
     enum read_step step = READ_FAILED;
     uint64_t count = 0;
+    bool built_only = reading->files->built_only;
     g_autoptr(ExportLines) lines =
         export_lines_open(reading->files->spool, SPOOL_OWN, reading->files->wish->top, error);
     while (lines != NULL && (step = export_lines_next(lines, &line, error)) == READ_ROW) {
-        if (!same_entries(reading, line) || !same_solutions(reading, line)) {
+        if (built_only ? !same_unmeasured(reading, line)
+                       : !same_entries(reading, line) || !same_solutions(reading, line)) {
             return differs(path, "problem", line->key->str, error);
         }
         count++;
     }
-    return step == READ_END && ((skipjackdb_problem_count(reading->db) == count &&
-                                 skipjackdb_solved_count(reading->db) == reading->numbers) ||
+    const uint64_t held[] = {skipjackdb_problem_count(reading->db),
+                             skipjackdb_solved_count(reading->db),
+                             skipjackdb_unmeasured(reading->db, sizeof(struct skipjackdb_problem))};
+    const uint64_t meant[] = {built_only ? 0 : count, reading->numbers, built_only ? count : 0};
+    return step == READ_END && (memcmp(held, meant, sizeof held) == 0 ||
                                 differs(path, "the number of", "problems", error));
 }
 

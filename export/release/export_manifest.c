@@ -44,6 +44,9 @@ bool export_manifest_write(const struct target *target, const char *campaign, co
     json_t *manifest = json_pack("{s:s, s:s, s:o, s:s}", "target", target->id, "campaign", campaign,
                                  "part", export_part_json(wish), "results", results);
     export_add_completeness(manifest, &summary->completeness, false);
+    if (summary->built_configs > 0) {
+        json_object_set_new(manifest, "build_only", json_true());
+    }
     json_object_set_new(manifest, "verified_in_part",
                         summary->verified_in_part != NULL ? json_incref(summary->verified_in_part)
                                                           : json_array());

@@ -1,5 +1,7 @@
 #include "export/release/export_plan.h"
 
+#include "export/sjdb/sjdb_write.h"
+
 #include <string.h>
 
 #define LOSERS_AT_ONCE 500 /* jobs whose results one query reads again */
@@ -167,7 +169,7 @@ static bool gate_result(struct planner *planner, const struct result *result,
     bool done = candidate == NULL || add_passed(planner, candidate, group, error);
     if (candidate == NULL) {
         done = refuse(planner, result, why, reason, error);
-    } else {
+    } else if (!planner->source->gate->built_only) {
         note_partial(planner, result);
         note_proof(planner, result);
     }
@@ -175,9 +177,21 @@ static bool gate_result(struct planner *planner, const struct result *result,
     return done;
 }
 
+/* Returns false for a config that the job has built in an earlier round, too. */
+static bool is_first_of_config(const GPtrArray *group, const struct result *result)
+{
+    guint i = 0;
+    while (group->pdata[i] != result &&
+           strcmp(((const struct result *)group->pdata[i])->kept.config_text,
+                  result->kept.config_text) != 0) {
+        i++;
+    }
+    return group->pdata[i] == result;
+}
+
 /* Passes a part's results through the gate: of each job only the result of lowest rank within the
- * wish's limits. A job without any result within the limits is counted. All results of a build-only
- * campaign are judged. */
+ * wish's limits. A job without any result within the limits is counted. All configs that a build-only
+ * campaign built are judged. */
 static bool gate_part(struct planner *planner, const GPtrArray *results, GError **error)
 {
     group_by_job(planner, results);
@@ -185,7 +199,7 @@ static bool gate_part(struct planner *planner, const GPtrArray *results, GError 
         const struct result *result = results->pdata[i];
         const GPtrArray *group = results_of_job(planner, result->job);
         if (planner->source->gate->built_only) {
-            if (!gate_result(planner, result, group, error)) {
+            if (is_first_of_config(group, result) && !gate_result(planner, result, group, error)) {
                 return false;
             }
             continue;
@@ -374,6 +388,18 @@ static bool merge_rows(struct planner *planner, GError **error)
     " (SELECT 1 FROM uses u JOIN candidates k ON k.id = u.owner"                                   \
     "  WHERE u.code = c.id AND k.files & 1) GROUP BY name, args)"
 
+static bool count_unnamed(struct planner *planner, GError **error)
+{
+    struct export_summary *summary = planner->summary;
+    bool counted = export_spool_count(planner->spool, "SELECT count(*) FROM unnamed", 0,
+                                      &summary->inexpressible, error);
+    for (int lack = LACK_NONE + 1; counted && lack < FIND_KEY_LACKS; lack++) {
+        counted = export_spool_count(planner->spool, "SELECT count(*) FROM unnamed WHERE lack = ?",
+                                     lack, &summary->lacks[lack], error);
+    }
+    return counted;
+}
+
 static bool count(struct planner *planner, GError **error)
 {
     struct export_summary *summary = planner->summary;
@@ -387,7 +413,6 @@ static bool count(struct planner *planner, GError **error)
         {&summary->perf_records, "SELECT count(*) FROM records"},
         {&summary->perf_configs, "SELECT count(*) FROM (SELECT 1 FROM records GROUP BY row)"},
         {&summary->kernels, COUNT_KERNELS},
-        {&summary->inexpressible, "SELECT count(*) FROM unnamed"},
     };
     for (size_t i = 0; i < G_N_ELEMENTS(counts); i++) {
         if (!export_spool_count(planner->spool, counts[i].sql, planner->source->wish->top,
@@ -395,21 +420,20 @@ static bool count(struct planner *planner, GError **error)
             return false;
         }
     }
-    bool counted = true;
-    for (int lack = LACK_NONE + 1; counted && lack < FIND_KEY_LACKS; lack++) {
-        counted = export_spool_count(planner->spool, "SELECT count(*) FROM unnamed WHERE lack = ?",
-                                     lack, &summary->lacks[lack], error);
-    }
-    return counted;
+    return count_unnamed(planner, error);
 }
 
-/* Counts what a build-only campaign gives: the configs that passed the gate, and their kernels. */
+/* Counts what a build-only campaign gives: the configs that passed the gate, their problems and kernels, and the
+ * problems that MIOpen's keys cannot name, whose kernels are in the .sjdb alone. */
 static bool count_built(struct planner *planner, GError **error)
 {
     struct export_summary *summary = planner->summary;
-    return export_spool_count(planner->spool, "SELECT count(*) FROM candidates WHERE files & 1", 0,
+    return export_spool_count(planner->spool, "SELECT count(*) FROM candidates", 0,
                               &summary->built_configs, error) &&
-           export_spool_count(planner->spool, COUNT_KERNELS, 0, &summary->kernels, error);
+           export_spool_count(planner->spool, "SELECT count(DISTINCT line) FROM candidates", 0,
+                              &summary->built_problems, error) &&
+           export_spool_count(planner->spool, COUNT_KERNELS, 0, &summary->kernels, error) &&
+           count_unnamed(planner, error);
 }
 
 /* MIOpen's files reserve kernel names first. An entry that only the .sjdb holds (MIOpen's keys
@@ -419,12 +443,13 @@ bool export_plan_make(const struct export_source *source, struct export_spool *s
 {
     struct planner planner = {.source = source, .spool = spool, .summary = summary};
     bool measured = !source->gate->built_only;
-    bool made =
-        gate_all(&planner, results, error) && export_spool_sort(spool, error) &&
-        export_spool_settle_names(spool, false, refuse_rival, &planner, error) &&
-        (!measured || (export_spool_choose_params(spool, error) && merge_rows(&planner, error))) &&
-        export_spool_settle_names(spool, true, refuse_rival, &planner, error) &&
-        (measured ? count(&planner, error) : count_built(&planner, error));
+    bool made = gate_all(&planner, results, error) && export_spool_sort(spool, error) &&
+                export_spool_settle_names(spool, false, refuse_rival, &planner, error) &&
+                (measured ? export_spool_choose_params(spool, error) && merge_rows(&planner, error)
+                          : export_spool_limit_own(spool, SJDB_UNMEASURED_MAX,
+                                                   &summary->beyond_sjdb, error)) &&
+                export_spool_settle_names(spool, true, refuse_rival, &planner, error) &&
+                (measured ? count(&planner, error) : count_built(&planner, error));
     g_clear_pointer(&planner.jobs, g_hash_table_unref);
     return made;
 }

@@ -7,24 +7,25 @@
 /* SQL that makes the tables. candidates: results that passed; `line` is the problem's key with '=',
  * since this sorts as lines of a find-db do; `row` is NULL for a candidate without a perf-db
  * record; `place` is 0 for the winner of a second measurement and else 1; low_ms, high_ms: the interval of
- * its time, or NULL. losers: candidates whose perf-db row holds the params of another problem. */
+ * its time, or NULL; `estimate` is above 0 for a config that was not measured alone. losers: candidates whose perf-db row holds the params of another problem. */
 #define SCHEMA                                                                                     \
     "CREATE TABLE candidates (id INTEGER PRIMARY KEY, job INTEGER, line TEXT, solver TEXT,"        \
     " time_text TEXT, time_ms REAL, workspace INTEGER, row BLOB, params TEXT, weight REAL,"        \
-    " files INTEGER, unnamed INTEGER, place INTEGER, low_ms REAL, high_ms REAL);"                  \
+    " files INTEGER, unnamed INTEGER, place INTEGER, low_ms REAL, high_ms REAL, estimate REAL);"   \
     "CREATE TABLE unnamed (line TEXT PRIMARY KEY, lack INTEGER) WITHOUT ROWID;"                    \
     "CREATE TABLE records (row BLOB, solver TEXT, params TEXT, PRIMARY KEY (row, solver))"         \
     " WITHOUT ROWID;"                                                                              \
     "CREATE TABLE losers (job INTEGER PRIMARY KEY, candidate INTEGER, params TEXT);"               \
     "CREATE TABLE rivals (id INTEGER PRIMARY KEY, candidate INTEGER);"
 #define SORT                                                                                       \
-    "CREATE INDEX candidates_lines ON candidates (line, place, time_ms, solver, files);"           \
+    "CREATE INDEX candidates_lines ON candidates (line, place, time_ms, estimate DESC, solver,"    \
+    " files);"                                                                                     \
     "CREATE INDEX uses_codes ON uses (code);"
 
 static const struct sqlite_member members[] = {
     {offsetof(struct export_spool, add),
      "INSERT INTO candidates VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 0),"
-     " nullif(?, 0))"},
+     " nullif(?, 0), ?)"},
     {offsetof(struct export_spool, move), "UPDATE candidates SET files = ?2 WHERE id = ?1"},
     {offsetof(struct export_spool, remove), "DELETE FROM candidates WHERE id = ?"},
     {offsetof(struct export_spool, unnamed), "INSERT OR IGNORE INTO unnamed VALUES (?, ?)"},
@@ -74,11 +75,12 @@ bool export_spool_add(struct export_spool *spool, const struct gate *gate,
     perf_row_from_problem(&result->problem, &row);
     size_t bytes = perf_row_to_blob(&row, blob);
     if (!line_of(&result->problem, line, error) ||
-        !sqlite_do(spool->add, error, "ltttdlbtdllldd", result->job, line, candidate->solver->name,
-                   candidate->time_text, candidate->time_ms, (int64_t)result->kept.workspace_bytes,
+        !sqlite_do(spool->add, error, "ltttdlbtdlllddd", result->job, line, candidate->solver->name,
+                   candidate->time_text, candidate->time_ms, (int64_t)candidate->workspace_bytes,
                    shares ? blob : NULL, shares ? bytes : (size_t)0, result->kept.config_text,
                    item->weight, (int64_t)item->files, (int64_t)unnamed,
-                   (int64_t)!result->kept.wins, candidate->low_ms, candidate->high_ms)) {
+                   (int64_t)!result->kept.wins, candidate->low_ms, candidate->high_ms,
+                   candidate->estimate)) {
         return false;
     }
     *id = sqlite3_last_insert_rowid(spool->db);
@@ -118,6 +120,39 @@ bool export_spool_count(struct export_spool *spool, const char *sql, int value, 
     }
     sqlite3_finalize(query);
     return counted;
+}
+
+/* ---- what a .sjdb holds of one problem ---- */
+
+/* The order in which the candidates of a problem are read. */
+#define LINE_ORDER "place, time_ms, estimate DESC, solver, id"
+
+#define BEYOND                                                                                     \
+    "SELECT id, files FROM (SELECT id, files, row_number() OVER (PARTITION BY line"                \
+    " ORDER BY " LINE_ORDER ") AS n FROM candidates WHERE files & 2) WHERE n > ?"
+
+struct beyond {
+    int64_t id, files;
+};
+
+bool export_spool_limit_own(struct export_spool *spool, int most, int *beyond, GError **error)
+{
+    g_autoptr(GArray) list = g_array_new(FALSE, FALSE, sizeof(struct beyond));
+    sqlite3_stmt *query = sqlite_statement(spool->db, BEYOND, error);
+    enum read_step step =
+        query != NULL ? sqlite_ask(query, error, "l", (int64_t)most) : READ_FAILED;
+    for (; step == READ_ROW; step = sqlite_step(query, error)) {
+        const struct beyond at = {sqlite3_column_int64(query, 0), sqlite3_column_int64(query, 1)};
+        g_array_append_val(list, at);
+    }
+    sqlite3_finalize(query);
+    bool done = step == READ_END;
+    for (guint i = 0; done && i < list->len; i++) {
+        const struct beyond *at = &g_array_index(list, struct beyond, i);
+        done = export_spool_set_files(spool, at->id, (int)at->files & ~SPOOL_OWN, error);
+    }
+    *beyond = (int)list->len;
+    return done;
 }
 
 /* ---- one perf record for each row and solver ---- */
@@ -365,7 +400,7 @@ ExportLines *export_lines_open(struct export_spool *spool, int files, int top, G
     lines->query = sqlite_statement(spool->db,
                                     "SELECT line, solver, time_text, time_ms, workspace, params,"
                                     " low_ms, high_ms FROM candidates WHERE files & ?"
-                                    " ORDER BY line, place, time_ms, solver",
+                                    " ORDER BY line, " LINE_ORDER,
                                     error);
     if (lines->query == NULL) {
         return NULL;

@@ -1,7 +1,7 @@
 /*
  * Keeps results that passed the gate in a scratch database instead of memory: first all candidates
  * with their code objects, then which of them were chosen. They are read again in the order in
- * which each file needs them. Internal to the folder.
+ * which each file needs them. Configs that were built and not measured have the time 0. Internal to the folder.
  */
 #ifndef EXPORT_RELEASE_EXPORT_SPOOL_H
 #define EXPORT_RELEASE_EXPORT_SPOOL_H
@@ -45,6 +45,10 @@ bool export_spool_add_unnamed(struct export_spool *spool, const struct problem *
 /* Called once all candidates are added: makes the indices by which they are read in order. */
 bool export_spool_sort(struct export_spool *spool, GError **error);
 
+/* Takes the candidates of each problem beyond the first `most`, in the order of export_lines_next(), out of the
+ * .sjdb, and sets *beyond to their number. */
+bool export_spool_limit_own(struct export_spool *spool, int most, int *beyond, GError **error);
+
 /* Makes one perf record for each row and solver, with the params of the candidate of the largest
  * weight. The other candidates of this row and solver become losers. */
 bool export_spool_choose_params(struct export_spool *spool, GError **error);
@@ -83,7 +87,8 @@ struct planned_line {
     struct problem problem;
     GString *key;
     GArray *entries; /* struct planned_entry: all entries of the problem: the winner of its
-                      * second measurement if there was one, then the fastest first */
+                      * second measurement if there was one, then the fastest first; of a build-only campaign
+                      * by the solvers' estimates, the highest first, then in the order of proposing */
     GString *text;   /* the find-db line with the taken entries, without its line end */
 };
 typedef struct export_lines ExportLines;

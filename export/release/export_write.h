@@ -11,6 +11,7 @@ struct export_files {
     const struct target *target;
     const struct export_wish *wish;
     const char *name; /* the campaign's name; NULL for a golden version */
+    bool built_only;  /* true: what was chosen was built and not measured */
     unsigned what;    /* bits EXPORT_FIND, EXPORT_PERF, ...: which files to write */
 };
 

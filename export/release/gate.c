@@ -79,7 +79,8 @@ struct look {
     const struct result *result;
     const struct solver *solver; /* set by look_at_solver() */
     struct solution solution;    /* set by look_at_config() */
-    char **keys;                 /* keys of its kernels, NULL-terminated */
+    struct context context; /* the one that the solution was made in; set by look_at_config() */
+    char **keys;            /* keys of its kernels, NULL-terminated */
 };
 
 static char *look_at_row(struct look *look)
@@ -129,18 +130,18 @@ static char *look_at_config(struct look *look)
     g_autoptr(GError) error = NULL;
     const char *why = NULL;
     const struct target *target = &look->gate->target;
-    struct context context;
+    struct context *context = &look->context;
     const struct problem *problem = &look->result->problem;
     const struct kept *kept = &look->result->kept;
     if (!problem_validate(problem, &error)) {
         return g_strdup(error->message);
     }
-    context_init(&context, target);
-    if (!solver_applicable(look->solver, problem, &context, &why)) {
+    context_init(context, target);
+    if (!solver_applicable(look->solver, problem, context, &why)) {
         return g_strdup_printf("the solver does not apply: %s", why != NULL ? why : "no reason");
     }
     if (!solver_result_parse(look->solver, problem, target, kept->config_text,
-                             kept->workspace_bytes, &context, &config, &error)) {
+                             kept->workspace_bytes, context, &config, &error)) {
         return g_strdup(error->message);
     }
     if (!perf_config_equal(&config, &kept->config)) {
@@ -149,7 +150,7 @@ static char *look_at_config(struct look *look)
     if (look->solver->space != NULL && kept->config_text[0] == '\0') {
         return g_strdup("the solver can be tuned and no params back its time");
     }
-    if (!solver_solve(look->solver, problem, &context, &config, &look->solution, &error)) {
+    if (!solver_solve(look->solver, problem, context, &config, &look->solution, &error)) {
         return g_strdup(error->message);
     }
     return NULL;
@@ -322,6 +323,9 @@ static struct candidate *make_candidate(struct look *look)
     candidate->time_ms = g_ascii_strtod(candidate->time_text, NULL);
     candidate->low_ms = rounded(result->kept.outcome.low_ms);
     candidate->high_ms = rounded(result->kept.outcome.high_ms);
+    candidate->workspace_bytes = look->solution.workspace_bytes;
+    candidate->estimate =
+        look->gate->built_only ? look->solver->estimate(&result->problem, &look->context) : 0;
     candidate->kernels = g_steal_pointer(&look->keys);
     candidate->tunable = look->solver->space != NULL;
     return candidate;

@@ -42,6 +42,9 @@ struct candidate {
     char time_text[FIND_TIME_MAX];
     /* the interval of its second measurement, rounded as time_ms is; both 0 if it had none */
     double low_ms, high_ms;
+    uint64_t workspace_bytes; /* of its solution; a measured result states the same */
+    /* what the solver's own estimate gives the problem, higher is better; 0 for a measured result, which has a time */
+    double estimate;
     char **kernels; /* keys of its kernels, NULL-terminated */
     bool tunable;   /* has params */
 };

@@ -14,12 +14,14 @@ struct sjdb_meta {
     char *campaign;
     /* number of the golden version that was exported, 0 if the text has none */
     int golden_version;
+    /* true if the text says that the file is a build-only campaign's: nothing in it was measured */
+    bool build_only;
 };
 /* Reads the file's text. A member that is missing or damaged is treated as absent. Clear *meta with
  * sjdb_meta_clear(). */
 void sjdb_meta_read(const skipjackdb *db, struct sjdb_meta *meta);
 void sjdb_meta_clear(struct sjdb_meta *meta);
-/* Returns a JSON text that states the target and nothing else. Free with g_free(). */
-char *sjdb_meta_of_target(const char *id);
+/* Returns a JSON text that states the target, `build_only` if it is true, and nothing else. Free with g_free(). */
+char *sjdb_meta_of_target(const char *id, bool build_only);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Builds one of the three sets of problems of a .sjdb: those with find entries, with perf params,
- * or with solutions. An item says what the file holds for one choice (solver, algorithm, library)
+ * Builds one of the sets of problems of a .sjdb: those with find entries, with perf params, with solutions, or with
+ * solutions that were never measured. An item says what the file holds for one choice (solver, algorithm, library)
  * of a problem. Internal to the writer.
  */
 #ifndef EXPORT_SJDB_SJDB_SET_H

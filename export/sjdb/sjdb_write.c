@@ -17,6 +17,7 @@ _Static_assert((int)LAYOUT_NCHW == SKIPJACKDB_NCHW && (int)LAYOUT_NDHWC == SKIPJ
 _Static_assert(EPILOGUE_MAX == SKIPJACKDB_EPILOGUE_MAX && OP_MODE_MAX == SKIPJACKDB_MODE_MAX &&
                    PROBLEM_KEY_MAX <= SKIPJACKDB_KEY_MAX,
                "texts");
+_Static_assert(SJDB_UNMEASURED_MAX <= SJDB_LIST_MAX, "what a reader takes");
 _Static_assert((int)OP_CONV == SKIPJACKDB_CONV && (int)OP_LRN == SKIPJACKDB_LRN, "kinds");
 _Static_assert((int)EPILOGUE_BIAS == SKIPJACKDB_STEP_BIAS &&
                    (int)EPILOGUE_RELU == SKIPJACKDB_STEP_RELU &&
@@ -45,9 +46,19 @@ struct sjdb_writer {
     struct names texts, solvers;
     GArray *facts; /* struct solver_facts (revision, dynamic, tunable), by the solver's id */
     char *path, *meta;
-    struct sjdb_set_builder find, perf, solved, other_find, other_solved;
+    struct sjdb_set_builder find, perf, solved, other_find, other_solved, unmeasured;
     struct sjdb_kernels kernels;
     struct sjdb_recipes recipes, other_recipes;
+    /* The never-measured solutions of the problem whose solutions are being added, and what was added of it:
+     * the ids of solver and params, which tell them apart. `items` is empty before the first one. */
+    struct problem open;
+    GArray *items; /* struct sjdb_set_item */
+    GArray *added; /* struct config_id */
+};
+
+struct config_id {
+    guint32 solver;
+    uint64_t params;
 };
 
 static void names_init(struct names *names)
@@ -102,6 +113,9 @@ SjdbWriter *sjdb_writer_new(const char *path)
     sjdb_set_builder_init(&writer->solved, path);
     sjdb_set_builder_init(&writer->other_find, path);
     sjdb_set_builder_init(&writer->other_solved, path);
+    sjdb_set_builder_init(&writer->unmeasured, path);
+    writer->items = g_array_new(FALSE, TRUE, sizeof(struct sjdb_set_item));
+    writer->added = g_array_new(FALSE, FALSE, sizeof(struct config_id));
     sjdb_kernels_init(&writer->kernels, path);
     sjdb_recipes_init(&writer->recipes, path, false);
     sjdb_recipes_init(&writer->other_recipes, path, true);
@@ -120,6 +134,9 @@ void sjdb_writer_free(SjdbWriter *writer)
     sjdb_set_builder_clear(&writer->solved);
     sjdb_set_builder_clear(&writer->other_find);
     sjdb_set_builder_clear(&writer->other_solved);
+    sjdb_set_builder_clear(&writer->unmeasured);
+    g_array_unref(writer->items);
+    g_array_unref(writer->added);
     sjdb_kernels_clear(&writer->kernels);
     sjdb_recipes_clear(&writer->recipes);
     sjdb_recipes_clear(&writer->other_recipes);
@@ -320,11 +337,21 @@ static bool is_other(const struct problem *problem, const struct solution *solut
     return other;
 }
 
+static guint32 add_recipe(SjdbWriter *writer, struct sjdb_recipes *recipes, const char *params,
+                          const struct solution *solution, const struct sjdb_kernel_name *kernels)
+{
+    uint64_t entries[SOLUTION_LAUNCHES_MAX], names[SOLUTION_LAUNCHES_MAX];
+    for (int i = 0; i < solution->launch_count; i++) {
+        entries[i] = names_add(&writer->texts, solution->launches[i].entry);
+        names[i] = sjdb_kernels_id(&writer->kernels, kernels[i].name, kernels[i].args);
+    }
+    return sjdb_recipes_add(recipes, solution, add_text(writer, params), entries, names);
+}
+
 bool sjdb_writer_add_solution(SjdbWriter *writer, const struct problem *problem, const char *solver,
                               const char *params, const struct solution *solution,
                               const struct sjdb_kernel_name *kernels, GError **error)
 {
-    uint64_t entries[SOLUTION_LAUNCHES_MAX], names[SOLUTION_LAUNCHES_MAX];
     struct sjdb_set_place place;
     guint32 id = add_solver(writer, solver);
     if (!sjdb_recipes_check(solution, error)) {
@@ -339,13 +366,64 @@ bool sjdb_writer_add_solution(SjdbWriter *writer, const struct problem *problem,
                     problem_key(problem, key), solver);
         return false;
     }
-    for (int i = 0; i < solution->launch_count; i++) {
-        entries[i] = names_add(&writer->texts, solution->launches[i].entry);
-        names[i] = sjdb_kernels_id(&writer->kernels, kernels[i].name, kernels[i].args);
-    }
     sjdb_set_answer(set, &place,
-                    sjdb_recipes_add(other ? &writer->other_recipes : &writer->recipes, solution,
-                                     add_text(writer, params), entries, names));
+                    add_recipe(writer, other ? &writer->other_recipes : &writer->recipes, params,
+                               solution, kernels));
+    return true;
+}
+
+/* Adds the open problem with its never-measured solutions to the set, if there are any. */
+static void close_unmeasured(SjdbWriter *writer)
+{
+    struct skipjackdb_problem read = {.size = sizeof read};
+    if (writer->items->len == 0) {
+        return;
+    }
+    to_reader(&writer->open, &read);
+    sjdb_set_add(&writer->unmeasured, &read, add_form(writer, &read),
+                 (const struct sjdb_set_item *)(const void *)writer->items->data,
+                 writer->items->len);
+    g_array_set_size(writer->items, 0);
+    g_array_set_size(writer->added, 0);
+}
+
+static bool was_added(const SjdbWriter *writer, const struct config_id *id)
+{
+    for (guint i = 0; i < writer->added->len; i++) {
+        const struct config_id *other = &g_array_index(writer->added, struct config_id, i);
+        if (other->solver == id->solver && other->params == id->params) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool sjdb_writer_add_unmeasured(SjdbWriter *writer, const struct problem *problem,
+                                const char *solver, const char *params,
+                                const struct solution *solution,
+                                const struct sjdb_kernel_name *kernels, GError **error)
+{
+    struct sjdb_set_item item = {0};
+    if (!sjdb_recipes_check(solution, error)) {
+        return false;
+    }
+    if (!problem_equal(problem, &writer->open)) {
+        close_unmeasured(writer);
+        writer->open = *problem;
+    }
+    const struct config_id id = {add_solver(writer, solver), add_text(writer, params)};
+    if (writer->items->len >= SJDB_UNMEASURED_MAX || was_added(writer, &id)) {
+        char key[PROBLEM_KEY_MAX];
+        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_SYNTAX,
+                    "the problem '%s' has the config '%s' of '%s' already, or too many",
+                    problem_key(problem, key), params, solver);
+        return false;
+    }
+    item.choice = sjdb_rows_add(&writer->unmeasured.choices,
+                                (const uint64_t[CHOICE_FIELDS]){[CHOICE_SOLVER] = id.solver});
+    item.value = add_recipe(writer, &writer->other_recipes, params, solution, kernels);
+    g_array_append_val(writer->items, item);
+    g_array_append_val(writer->added, id);
     return true;
 }
 
@@ -469,11 +547,13 @@ static bool write_sets(SjdbWriter *writer, const GArray *text_rank, const GArray
     return write_find(writer, &find, file, error) &&
            sjdb_set_write(&writer->perf, &perf, SJDB_PERF, NULL, file, error) &&
            sjdb_set_write(&writer->solved, &solved, SJDB_SOLVED, NULL, file, error) &&
-           sjdb_set_write(&writer->other_solved, &other, SJDB_OTHER_SOLVED, NULL, file, error);
+           sjdb_set_write(&writer->other_solved, &other, SJDB_OTHER_SOLVED, NULL, file, error) &&
+           sjdb_set_write(&writer->unmeasured, &other, SJDB_UNMEASURED, NULL, file, error);
 }
 
 bool sjdb_writer_finish(SjdbWriter *writer, GError **error)
 {
+    close_unmeasured(writer);
     g_autoptr(SjdbFile) file = sjdb_file_new(writer->path);
     g_autoptr(GArray) text_order = names_order(&writer->texts);
     g_autoptr(GArray) text_rank = sjdb_rank_of(text_order);

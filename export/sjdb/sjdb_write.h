@@ -70,6 +70,18 @@ bool sjdb_writer_add_solution(SjdbWriter *writer, const struct problem *problem,
                               const char *params, const struct solution *solution,
                               const struct sjdb_kernel_name *kernels, GError **error);
 
+/* Most never-measured solutions of one problem. */
+#define SJDB_UNMEASURED_MAX 1024
+/* Adds a solution that was built and never measured, with the same errors and promises. A problem's solutions are
+ * added one after the other, in the order in which they should be tried; a solver may have one for each config.
+ * EXPORT_ERROR_SYNTAX for a second one of the same solver and params, and for more than SJDB_UNMEASURED_MAX of a problem.
+ * If a problem's solutions do not follow each other, sjdb_writer_finish() fails. Such solutions are in sections that
+ * readers from before 1.5 do not see. */
+bool sjdb_writer_add_unmeasured(SjdbWriter *writer, const struct problem *problem,
+                                const char *solver, const char *params,
+                                const struct solution *solution,
+                                const struct sjdb_kernel_name *kernels, GError **error);
+
 /* Adds a kernel's code object, which is spooled. Adding the same again changes nothing;
  * EXPORT_ERROR_SYNTAX if the kernel with this name and args already has a different one. */
 bool sjdb_writer_add_kernel(SjdbWriter *writer, const char *name, const char *args, GBytes *code,

@@ -224,6 +224,7 @@ static bool use_sjdb(const struct file_use *use, const char *path, GError **erro
     int64_t unused = 0;
     int code = skipjackdb_open(path, &db);
     uint64_t count = skipjackdb_problem_count(db);
+    uint64_t unmeasured = skipjackdb_unmeasured(db, sizeof(struct skipjackdb_problem));
     for (uint64_t i = 0; i < count; i++) {
         int read = use_sjdb_problem(use, db, i, entries);
         if (read != SKIPJACKDB_OK && use->network == NULL) {
@@ -237,6 +238,13 @@ static bool use_sjdb(const struct file_use *use, const char *path, GError **erro
         return false;
     }
     say_more(path, unused, "skipjack check --json");
+    if (count == 0 && unmeasured > 0) {
+        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_KIND,
+                    "'%s' is a build-only export: none of its %" G_GUINT64_FORMAT
+                    " problems was measured, and times are what usage counts",
+                    path, unmeasured);
+        return false;
+    }
     return true;
 }
 

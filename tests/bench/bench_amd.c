@@ -5,11 +5,12 @@
  * of a SIMD, and of the hot loop (kernels/objects/hot_loop.h) how many cycles of a SIMD each unit needs for it: the
  * arithmetic at the peak's rate, vector instructions, bytes of local memory and of the caches. The unit with the most
  * cycles bounds the loop; "at most" is the share of the peak that the loop then reaches. Waiting, and all outside of
- * the loop, makes a kernel slower than that.
+ * the loop, makes a kernel slower than that. "memory" is the card's roofline: the share of the peak at which the problem's
+ * multiply-adds last as long as reading and writing each tensor once at the card's bandwidth, at most 100 %.
  *
- * Beside it stands what MIOpen's shipped find-db says that an MI300X took for the same key, as a share of the same peak.
- * The problems are keys of that find-db (SKIPJACK_DATA/miopen), evenly spread over their sizes; without it, layers of
- * ResNet-50. solvers/AMD.md explains the columns and the rates.
+ * Beside them is what MIOpen's shipped find-db says that the card took for the same key, as a share of the same peak, for
+ * each target whose find-db SKIPJACK_DATA/miopen holds (MI210, MI300X). The problems are keys of the MI300X's,
+ * evenly spread over their sizes; without it, layers of ResNet-50. solvers/AMD.md explains the columns and the rates.
  *
  * usage: bench_amd [--problems COUNT] [TARGET]...
  */
@@ -26,8 +27,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A compute unit's rates, from the vendor's peaks: CDNA 2 and CDNA 3 white papers (MI210: 104 units, 1.7 GHz; MI300X: 304
- * units, 2.1 GHz), data sheets of RX 7900 XTX (96 units, 2.5 GHz) and RX 9070 XT (64 units, 2.97 GHz). Bytes of the
+/* A card's rates and those of a compute unit, from the vendor's peaks: CDNA 2 and CDNA 3 white papers (MI210, MI300X),
+ * data sheets of RX 7900 XTX and RX 9070 XT. Bytes of the
  * vector caches are AMD's for CDNA (ROCm Compute Profiler's documentation); 0: left out, no source was found. */
 static const struct rates {
     const char *arch, *target;
@@ -36,14 +37,20 @@ static const struct rates {
     double fp16,
         fp32; /* operations a cycle: matrix instructions of FP16, the better of FP32's two ways */
     double local, caches; /* bytes a cycle */
-    double ghz;           /* of the card whose times the find-db has */
-    const char *find_db;
+    const char *card;
+    int units;             /* the target's id counts pairs of them on RDNA 3 */
+    double ghz, gigabytes; /* clock; bandwidth of the card's memory, GB/s */
+    const char *find_db;   /* MIOpen's for the card, NULL where it ships none */
 } rates[] = {
-    {"gfx90a", "gfx90a68", 4, 4, 1024, 256, 128, 64, 0, NULL},
-    {"gfx942", "gfx942130", 4, 4, 2048, 256, 128, 64, 2.1, "gfx942130.HIP.fdb.txt.bz2"},
-    {"gfx1100", "gfx1100_48", 2, 1, 512, 256, 128, 0, 0, NULL},
-    {"gfx1201", "gfx1201_64", 2, 1, 1024, 256, 128, 0, 0, NULL},
+    {"gfx90a", "gfx90a68", 4, 4, 1024, 256, 128, 64, "MI210", 104, 1.7, 1638,
+     "gfx90a68.HIP.fdb.txt.bz2"},
+    {"gfx942", "gfx942130", 4, 4, 2048, 256, 128, 64, "MI300X", 304, 2.1, 5300,
+     "gfx942130.HIP.fdb.txt.bz2"},
+    {"gfx1100", "gfx1100_48", 2, 1, 512, 256, 128, 0, "RX 7900 XTX", 96, 2.5, 960, NULL},
+    {"gfx1201", "gfx1201_64", 2, 1, 1024, 256, 128, 0, "RX 9070 XT", 64, 2.97, 640, NULL},
 };
+/* The target whose find-db gives the problems. */
+#define KEYS_OF (&rates[1])
 
 static const char *const resnet[] = {
     "64-56-56-1x1-64-56-56-64-0x0-1x1-1x1-0-NCHW-FP16-F",
@@ -112,13 +119,20 @@ static GArray *rows_of_find_db(const char *path)
     return rows;
 }
 
+/* Returns the rows of the card's find-db; NULL if MIOpen's data is not here, or lacks it. */
+static GArray *rows_of_card(const struct rates *r)
+{
+    g_autofree char *folder = r->find_db ? real_data("miopen") : NULL;
+    g_autofree char *path = folder ? g_build_filename(folder, r->find_db, NULL) : NULL;
+    return path && g_file_test(path, G_FILE_TEST_EXISTS) ? rows_of_find_db(path) : NULL;
+}
+
 /* `count` rows of the find-db, evenly spread over its convolutions in the order of their work. */
 static GArray *choose_rows(int count)
 {
-    g_autofree char *folder = real_data("miopen");
-    g_autofree char *path = folder ? g_build_filename(folder, rates[1].find_db, NULL) : NULL;
+    g_autoptr(GArray) all = rows_of_card(KEYS_OF);
     GArray *chosen = g_array_new(FALSE, FALSE, sizeof(struct row));
-    if (!path || !g_file_test(path, G_FILE_TEST_EXISTS)) {
+    if (!all) {
         for (gsize i = 0; i < G_N_ELEMENTS(resnet); i++) {
             struct row row = {0};
             bool known = problem_key_parse(resnet[i], &row.problem, NULL);
@@ -128,7 +142,6 @@ static GArray *choose_rows(int count)
         }
         return chosen;
     }
-    g_autoptr(GArray) all = rows_of_find_db(path);
     g_array_sort(all, by_work);
     for (int i = 0; i < count && all->len > 0; i++) {
         guint place = (guint)(((double)i + 0.5) * all->len / count);
@@ -248,12 +261,53 @@ static double share_of(const struct hot_loop *loop, const struct target *target,
     return most > 0 ? arithmetic / most : 0;
 }
 
+static double peak_of(const struct rates *r, const struct problem *p)
+{
+    return p->type[TENSOR_X] == TYPE_FP16 ? r->fp16 : r->fp32;
+}
+
+/* The share of the card's peak at which the problem's operations last as long as moving each tensor once. */
+static double memory_share(const struct rates *r, const struct problem *p)
+{
+    double bytes = 0, flops = 2 * problem_macs(p);
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        bytes += (double)problem_tensor_bytes(p, (enum tensor_role)t);
+    double least = bytes / (r->gigabytes * 1e9);
+    double busy = flops / (peak_of(r, p) * r->ghz * 1e9 * r->units);
+    return MIN(1, busy / least);
+}
+
 /* ---- the table ---- */
 
 struct sums {
-    double logs, miopen_logs;
-    int count, miopen_count;
+    double logs, memory_logs, waves, miopen_logs,
+        mix[3]; /* mix: of matrix, vector, scalar instructions, in shares */
+    int count, mixed, miopen_count;
 };
+
+static void add_mix(struct sums *sums, const struct hot_loop *loop)
+{
+    const double counts[] = {loop->matrix, loop->vector, loop->scalar};
+    double all = counts[0] + counts[1] + counts[2];
+    for (int i = 0; all > 0 && i < 3; i++)
+        sums->mix[i] += counts[i] / all;
+    sums->mixed += all > 0;
+}
+
+/* Sets what MIOpen's best took on this card for the problem; 0 if its find-db does not say. held: its rows, NULL for
+ * no find-db. */
+static void find_miopen(struct row *row, const GArray *held)
+{
+    row->miopen_ms = 0;
+    for (guint i = 0; held && i < held->len; i++) {
+        const struct row *other = &g_array_index(held, struct row, i);
+        if (problem_equal(&other->problem, &row->problem)) {
+            row->miopen_ms = other->miopen_ms;
+            g_strlcpy(row->miopen_solver, other->miopen_solver, sizeof row->miopen_solver);
+            return;
+        }
+    }
+}
 
 /* sums: NULL for a second solver of the problem, which does not count. */
 static void print_row(const struct row *row, const struct solver *solver, const struct rates *r,
@@ -263,7 +317,7 @@ static void print_row(const struct row *row, const struct solver *solver, const 
     g_autoptr(GError) error = NULL;
     char key[PROBLEM_KEY_MAX];
     const char *unit = "-";
-    double peak = row->problem.type[TENSOR_X] == TYPE_FP16 ? r->fp16 : r->fp32;
+    double peak = peak_of(r, &row->problem), memory = memory_share(r, &row->problem);
     printf("%-56s  ", sums ? problem_key(&row->problem, key) : "");
     if (!built.solver || !build(&row->problem, context, &built, &error)) {
         printf("%s\n", error ? error->message : "no solver but the naive one");
@@ -272,18 +326,21 @@ static void print_row(const struct row *row, const struct solver *solver, const 
     }
     const struct hot_loop *loop = &built.loop;
     double share = share_of(loop, context->target, r, peak, &unit);
-    printf("%-24s %4d %5d %6.1f  %4d %5d %5d  %5.1f %%  %-19s", built.solver->name,
-           built.object.registers, waves_of(&built, context->target, r),
+    int waves = waves_of(&built, context->target, r);
+    printf("%-24s %4d %5d %6.1f  %4d %5d %5d  %5.1f %%  %-19s  %5.1f %%", built.solver->name,
+           built.object.registers, waves,
            (double)(built.object.local_bytes + built.launch.local_bytes) / 1024, loop->matrix,
-           loop->vector, loop->scalar, 100 * share, unit);
+           loop->vector, loop->scalar, 100 * share, unit, 100 * memory);
     if (sums) {
         sums->logs += log(MAX(share, 1e-9));
+        sums->memory_logs += log(MAX(memory, 1e-9));
+        sums->waves += waves;
         sums->count++;
+        add_mix(sums, loop);
     }
-    if (sums && r->ghz > 0 && row->miopen_ms > 0) {
+    if (sums && row->miopen_ms > 0) {
         double seconds = row->miopen_ms / 1e3;
-        double reached =
-            2 * row->macs / seconds / (peak * r->ghz * 1e9 * context->target->compute_units);
+        double reached = 2 * row->macs / seconds / (peak * r->ghz * 1e9 * r->units);
         printf("  %5.1f %%  %s", 100 * reached, row->miopen_solver);
         sums->miopen_logs += log(reached);
         sums->miopen_count++;
@@ -313,17 +370,29 @@ static void print_target(const struct rates *r, const GArray *rows)
     bool known = target_parse(r->target, &target, NULL);
     g_assert_true(known);
     context_init(&context, &target);
-    printf("\n%s: compiled, never run\n%-56s  %-24s %4s %5s %6s  %4s %5s %5s  %7s  %-19s%s\n",
-           r->target, "problem", "solver, default config", "regs", "waves", "local", "mat", "vec",
-           "scal", "at most", "bound by", r->ghz > 0 ? "  MIOpen's best" : "");
-    for (guint i = 0; i < rows->len; i++)
-        print_solvers(&g_array_index(rows, struct row, i), r, &context, &sums);
+    g_autoptr(GArray) held = rows_of_card(r);
+    printf("\n%s: compiled, never run; shares are of the %s's peak\n"
+           "%-56s  %-24s %4s %5s %6s  %4s %5s %5s  %7s  %-19s  %7s%s\n",
+           r->target, r->card, "problem", "solver, default config", "regs", "waves", "local", "mat",
+           "vec", "scal", "at most", "bound by", "memory", held ? "  MIOpen's best" : "");
+    for (guint i = 0; i < rows->len; i++) {
+        struct row row = g_array_index(rows, struct row, i);
+        find_miopen(&row, held);
+        print_solvers(&row, r, &context, &sums);
+    }
     if (sums.count > 0)
-        printf("geometric mean of %d: at most %.1f %% of the peak", sums.count,
-               100 * exp(sums.logs / sums.count));
+        printf("geometric means of %d: the loops at most %.1f %% of the peak, the memory %.1f %%",
+               sums.count, 100 * exp(sums.logs / sums.count),
+               100 * exp(sums.memory_logs / sums.count));
     if (sums.miopen_count > 0)
-        printf("; MIOpen measured %.1f %% on an MI300X",
-               100 * exp(sums.miopen_logs / sums.miopen_count));
+        printf("; MIOpen measured %.1f %% for %d of them on an %s",
+               100 * exp(sums.miopen_logs / sums.miopen_count), sums.miopen_count, r->card);
+    if (sums.mixed > 0)
+        printf(
+            "\nmeans: %.1f waves of a SIMD; of a hot loop's instructions %.0f %% are matrix, %.0f %% "
+            "vector, %.0f %% scalar",
+            sums.waves / sums.count, 100 * sums.mix[0] / sums.mixed, 100 * sums.mix[1] / sums.mixed,
+            100 * sums.mix[2] / sums.mixed);
     printf("\n");
 }
 

@@ -77,6 +77,11 @@ static int read_params(const struct question *question, const struct source *sou
     if (db == NULL) {
         return SKIPJACKDB_OK;
     }
+    if (source->how == SKIPJACKDB_UNMEASURED) {
+        choice->params = candidate->params[0] != '\0' ? candidate->params : NULL;
+        choice->marks |= SKIPJACKDB_READY;
+        return SKIPJACKDB_OK;
+    }
     int code = read_solution(question, source, choice);
     if (code != SKIPJACKDB_NOT_FOUND) {
         return code;
@@ -165,7 +170,8 @@ static int ask_caller(const struct question *question, struct skipjackdb_choice 
 static int try_candidate(const struct question *question, const struct source *source,
                          const struct sjdb_candidate *candidate, struct skipjackdb_choice *choice)
 {
-    bool exact = source->how == SKIPJACKDB_EXACT || source->how == SKIPJACKDB_OTHER_TARGET;
+    bool exact = source->how == SKIPJACKDB_EXACT || source->how == SKIPJACKDB_OTHER_TARGET ||
+                 source->how == SKIPJACKDB_UNMEASURED;
     make_choice(source, candidate, choice);
     bool known = (choice->flags & SKIPJACKDB_FORMS_KNOWN) != 0;
     uint32_t lacking = question->needed & ~choice->flags;
@@ -235,12 +241,15 @@ static int ask_solved(const struct question *question, const struct source *sour
 }
 
 /* What a file is asked for. */
-enum step { THE_PROBLEM, ITS_TWIN, NEAR_PROBLEMS };
+enum step { THE_PROBLEM, ITS_TWIN, NEAR_PROBLEMS, NEVER_MEASURED };
 
 static int32_t how_of(enum step step, size_t index)
 {
     if (step == THE_PROBLEM) {
         return index == 0 ? SKIPJACKDB_EXACT : SKIPJACKDB_OTHER_TARGET;
+    }
+    if (step == NEVER_MEASURED) {
+        return SKIPJACKDB_UNMEASURED;
     }
     return step == ITS_TWIN ? SKIPJACKDB_OTHER_STRIDES : SKIPJACKDB_NEAREST;
 }
@@ -256,6 +265,7 @@ static int ask_dbs(const struct question *question, enum step step, size_t first
         [THE_PROBLEM] = sjdb_candidates_exact,
         [ITS_TWIN] = sjdb_candidates_packed,
         [NEAR_PROBLEMS] = sjdb_candidates_near,
+        [NEVER_MEASURED] = sjdb_candidates_unmeasured,
     };
     struct sjdb_candidates list;
     int code = SKIPJACKDB_NOT_FOUND;
@@ -268,7 +278,7 @@ static int ask_dbs(const struct question *question, enum step step, size_t first
         if (code == SKIPJACKDB_OK) {
             code = pick(question, &source, &list, choice);
         }
-        if (code == SKIPJACKDB_NOT_FOUND && step != NEAR_PROBLEMS) {
+        if (code == SKIPJACKDB_NOT_FOUND && (step == THE_PROBLEM || step == ITS_TWIN)) {
             code = ask_solved(question, &source, choice);
         }
         if (code == SKIPJACKDB_DAMAGED) {
@@ -388,6 +398,7 @@ static int answer(const struct question *question, uint32_t flags, struct skipja
         {THE_PROBLEM, near, question->count},
         {ITS_TWIN, near, question->count},
         {NEAR_PROBLEMS, near, question->count},
+        {NEVER_MEASURED, 0, question->rules.unmeasured != 0 && question->count > 0},
     };
     int code = SKIPJACKDB_NOT_FOUND;
     for (size_t i = 0; i < sizeof steps / sizeof steps[0] && code == SKIPJACKDB_NOT_FOUND; i++) {
@@ -425,7 +436,7 @@ static void give(int code, const struct skipjackdb_choice *made, struct skipjack
     room->size = size;
 }
 
-/* Checks the size of a caller's choice, which may be that of 1.3. */
+/* Checks the size of a caller's choice, which may be that of 1.3. The rules may be those of 1.4. */
 static bool is_sized(const struct skipjackdb_choice *choice)
 {
     return choice != NULL && choice->size >= SJDB_CHOICE_1_3;
@@ -436,7 +447,7 @@ static bool is_usable(const struct question *question, const struct skipjackdb_r
 {
     const struct skipjackdb_problem *problem = question->problem;
     return (question->dbs != NULL || question->count == 0) && sjdb_problem_sized(problem) &&
-           (rules == NULL || (SJDB_SIZED(rules) && rules->mode >= SKIPJACKDB_NORMAL &&
+           (rules == NULL || (rules->size >= SJDB_RULES_1_4 && rules->mode >= SKIPJACKDB_NORMAL &&
                               rules->mode <= SKIPJACKDB_HYBRID)) &&
            is_sized(choice) && (later == NULL || is_sized(later));
 }
@@ -455,7 +466,8 @@ int skipjackdb_choose(skipjackdb *const *dbs, size_t count,
     question.problem = &own;
     question.needed = sjdb_needed_flags(&own);
     if (rules != NULL) {
-        question.rules = *rules;
+        size_t given = rules->size < sizeof *rules ? rules->size : sizeof *rules;
+        memcpy(&question.rules, rules, given);
     }
     int32_t mode = question.rules.mode;
     int code = mode == SKIPJACKDB_HYBRID

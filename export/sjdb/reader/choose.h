@@ -45,7 +45,8 @@ struct sjdb_candidate {
     /* the entry; time and workspace are scaled to the wanted problem if it comes from another
      * one */
     struct skipjackdb_entry entry;
-    double order; /* candidates with smaller values are tried first */
+    const char *params; /* those of a solution that was never measured; else NULL */
+    double order;       /* candidates with smaller values are tried first */
     /* number of the problem that the entry comes from, and its distance to the wanted one */
     uint64_t number, distance;
 };
@@ -65,6 +66,11 @@ int sjdb_candidates_exact(const struct skipjackdb *db, const struct skipjackdb_p
  * a time. Includes solvers that have no entry. SKIPJACKDB_NOT_FOUND if no solver has launches. */
 int sjdb_candidates_solved(const struct skipjackdb *db, const struct skipjackdb_problem *problem,
                            struct sjdb_candidates *found);
+/* Lists the very problem's solutions that were never measured, in the order in which they should be tried: one
+ * candidate for each solver and config, all without a time. SKIPJACKDB_NOT_FOUND if there are none. */
+int sjdb_candidates_unmeasured(const struct skipjackdb *db,
+                               const struct skipjackdb_problem *problem,
+                               struct sjdb_candidates *found);
 /* Lists the entries of the problem with packed tensors, as sjdb_candidates_exact() does.
  * SKIPJACKDB_NOT_FOUND if the problem's own tensors are packed. */
 int sjdb_candidates_packed(const struct skipjackdb *db, const struct skipjackdb_problem *problem,

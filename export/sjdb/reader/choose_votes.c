@@ -32,6 +32,19 @@ static int read_entries(const struct skipjackdb *db, uint64_t number,
     return code;
 }
 
+/* Adds a solution as a candidate without a time. */
+static struct sjdb_candidate *add_solution(struct sjdb_candidates *found,
+                                           const struct skipjackdb_solution *solution)
+{
+    const struct skipjackdb_entry entry = {.solver = solution->solver,
+                                           .algorithm = "",
+                                           .library = "",
+                                           .workspace_bytes = solution->workspace_bytes,
+                                           .revision = solution->revision,
+                                           .flags = solution->flags};
+    return add(found, &entry, SKIPJACKDB_UNKNOWN);
+}
+
 /* Adds the solvers that have solutions under a problem's number. */
 static int add_solved(const struct skipjackdb *db, uint64_t number, struct sjdb_candidates *found)
 {
@@ -41,13 +54,7 @@ static int add_solved(const struct skipjackdb *db, uint64_t number, struct sjdb_
         skipjackdb_solutions(db, number, solutions, sizeof solutions[0], SJDB_CANDIDATES, &count);
     count = count < SJDB_CANDIDATES ? count : SJDB_CANDIDATES;
     for (size_t i = 0; code == SKIPJACKDB_OK && i < count; i++) {
-        const struct skipjackdb_entry entry = {.solver = solutions[i].solver,
-                                               .algorithm = "",
-                                               .library = "",
-                                               .workspace_bytes = solutions[i].workspace_bytes,
-                                               .revision = solutions[i].revision,
-                                               .flags = solutions[i].flags};
-        add(found, &entry, SKIPJACKDB_UNKNOWN);
+        add_solution(found, &solutions[i]);
     }
     return code;
 }
@@ -63,6 +70,28 @@ int sjdb_candidates_solved(const struct skipjackdb *db, const struct skipjackdb_
     }
     if (code == SKIPJACKDB_OK && skipjackdb_solved_other(db, problem, &number) == SKIPJACKDB_OK) {
         code = add_solved(db, number, found);
+    }
+    return code;
+}
+
+int sjdb_candidates_unmeasured(const struct skipjackdb *db,
+                               const struct skipjackdb_problem *problem,
+                               struct sjdb_candidates *found)
+{
+    struct skipjackdb_solution solutions[SJDB_CANDIDATES];
+    uint64_t number = 0;
+    size_t count = 0;
+    found->count = 0;
+    int code = skipjackdb_unmeasured_find(db, problem, &number);
+    if (code == SKIPJACKDB_OK) {
+        code = skipjackdb_unmeasured_solutions(db, number, solutions, sizeof solutions[0],
+                                               SJDB_CANDIDATES, &count);
+    }
+    count = count < SJDB_CANDIDATES ? count : SJDB_CANDIDATES;
+    for (size_t i = 0; code == SKIPJACKDB_OK && i < count; i++) {
+        struct sjdb_candidate *added = add_solution(found, &solutions[i]);
+        added->params = solutions[i].params;
+        added->order = (double)i;
     }
     return code;
 }

@@ -31,7 +31,7 @@ const char *skipjackdb_error_text(int code)
 
 const char *skipjackdb_version(void)
 {
-    return "1.4";
+    return "1.5";
 }
 
 /* A row of the section table. */
@@ -70,8 +70,8 @@ static struct sjdb_array *array_of(struct skipjackdb *db, uint32_t kind)
     if (kind > 0 && kind < SJDB_SINGLES) {
         return &db->single[kind];
     }
-    struct sjdb_set *const sets[SJDB_SET_COUNT] = {&db->find, &db->perf, &db->solved,
-                                                   &db->other_find, &db->other_solved};
+    struct sjdb_set *const sets[SJDB_SET_COUNT] = {
+        &db->find, &db->perf, &db->solved, &db->other_find, &db->other_solved, &db->unmeasured};
     uint32_t set = kind / SJDB_SET_KINDS, part = kind % SJDB_SET_KINDS;
     return set >= 1 && set <= SJDB_SET_COUNT && part < SJDB_PART_COUNT ? &sets[set - 1]->part[part]
                                                                        : NULL;
@@ -265,7 +265,8 @@ static int read_sections(struct skipjackdb *db)
     bool whole = texts_end(&db->single[SJDB_META]) && texts_end(&db->single[SJDB_STRINGS]) &&
                  read_times(db) && intervals_fit(db) && read_set(db, &db->find) &&
                  read_set(db, &db->perf) && read_set(db, &db->solved) &&
-                 read_set(db, &db->other_find) && read_set(db, &db->other_solved);
+                 read_set(db, &db->other_find) && read_set(db, &db->other_solved) &&
+                 read_set(db, &db->unmeasured);
     if (!whole) {
         return SKIPJACKDB_DAMAGED;
     }
@@ -274,6 +275,7 @@ static int read_sections(struct skipjackdb *db)
     make_ready(db, &db->solved);
     make_ready(db, &db->other_find);
     make_ready(db, &db->other_solved);
+    make_ready(db, &db->unmeasured);
     return SKIPJACKDB_OK;
 }
 

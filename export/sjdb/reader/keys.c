@@ -227,7 +227,8 @@ static bool read_variant(struct sjdb_look *look, const struct sjdb_set *set, uin
     if (!sjdb_variant_from_fields(fields, problem)) {
         return false;
     }
-    bool any = set == &look->db->other_find || set == &look->db->other_solved;
+    bool any = set == &look->db->other_find || set == &look->db->other_solved ||
+               set == &look->db->unmeasured;
     return any ? sjdb_form_read(form, problem) : sjdb_epilogue_read(form, problem);
 }
 

@@ -45,10 +45,11 @@ static const char *const kind_names[] = {
 };
 
 /* The names of a section in the sets of problems: those with find entries, perf rows, and solutions;
- * then the other forms of problems with find entries and with solutions. */
+ * then the other forms of problems with find entries and with solutions; last, solutions that were never
+ * measured. */
 #define PART(number, text)                                                                         \
-    [number] = {"find " text, "perf " text, "solved " text, "other find " text,                    \
-                "other solved " text}
+    [number] = {"find " text,       "perf " text,         "solved " text,                          \
+                "other find " text, "other solved " text, "unmeasured " text}
 static const char *const part_names[SJDB_PART_COUNT][SJDB_SET_COUNT] = {
     PART(SJDB_BUCKETS, "buckets"),
     PART(SJDB_FINGERPRINTS, "fingerprints"),

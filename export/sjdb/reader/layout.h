@@ -12,7 +12,7 @@
 #define SJDB_MAGIC         "\x89SJDB\r\n\x1a"
 #define SJDB_MAGIC_BYTES   8
 #define SJDB_MAJOR         1
-#define SJDB_MINOR         4
+#define SJDB_MINOR         5
 #define SJDB_HEADER_BYTES  32
 #define SJDB_SECTION_BYTES 40
 #define SJDB_SECTIONS_MAX  1024
@@ -75,9 +75,13 @@ enum sjdb_kind {
      * others: operators, strides, epilogues. A variant's text is its form (sjdb_form_write()). */
     SJDB_OTHER_FIND = 0x400,
     SJDB_OTHER_SOLVED = 0x500, /* likewise for problems with SJDB_OTHER_RECIPES */
+    /* Likewise for problems with solutions that were built and never measured, of any form. Their recipes are
+     * in SJDB_OTHER_RECIPES; a list's choices are in the order in which they should be tried, and a solver is
+     * in it once for each config. */
+    SJDB_UNMEASURED = 0x600,
 };
 #define SJDB_SET_KINDS 0x100
-#define SJDB_SET_COUNT 5
+#define SJDB_SET_COUNT 6
 
 /* Sections of a set of problems. A kind is the set's first kind (SJDB_FIND, SJDB_PERF or
  * SJDB_SOLVED) plus one of these. */

@@ -43,7 +43,7 @@ enum skipjackdb_code {
 
 /* Returns the text of a code. Static. */
 const char *skipjackdb_error_text(int code);
-/* Returns the version of this library, such as "1.4". Static. */
+/* Returns the version of this library, such as "1.5". Static. */
 const char *skipjackdb_version(void);
 
 /* ---- a problem ---- */
@@ -386,6 +386,33 @@ int skipjackdb_solution(const skipjackdb *db, const struct skipjackdb_problem *p
                         const char *solver, struct skipjackdb_solution *solution,
                         size_t solution_size);
 
+/* ---- solutions that were never measured (since 1.5) ----
+ * A build-only export holds solutions that were compiled for the target and run by nobody: no time of them is
+ * known, nor whether their results are right. They are complete in all else: launches, arguments, workspace and
+ * code objects. No function above finds them, so a program gets one only by asking for it here, or by
+ * skipjackdb_rules.unmeasured. Check the results of what you run. */
+
+/* Returns how many problems have such solutions, of those that a struct skipjackdb_problem of this size can
+ * express. They are numbered from 0, independently of all others. */
+uint64_t skipjackdb_unmeasured(const skipjackdb *db, size_t problem_size);
+/* Sets *problem to the problem with this number. The caller sets problem->size first. */
+int skipjackdb_unmeasured_at(const skipjackdb *db, uint64_t number,
+                             struct skipjackdb_problem *problem);
+/* Sets *number to the problem's number among those with such solutions. */
+int skipjackdb_unmeasured_find(const skipjackdb *db, const struct skipjackdb_problem *problem,
+                               uint64_t *number);
+/* Writes the problem's solutions in the order in which they should be tried: the solver of the best estimate
+ * first, and of a solver its default config first. A solver comes once for each config that was built.
+ * solution_size, room and count are as in skipjackdb_entries(). skipjackdb_launch_at() reads their launches. */
+int skipjackdb_unmeasured_solutions(const skipjackdb *db, uint64_t number,
+                                    struct skipjackdb_solution *solutions, size_t solution_size,
+                                    size_t room, size_t *count);
+/* Finds one of them: of this solver (NULL for any; then params must be NULL, too) and config (`params`, NULL
+ * for any), the first in that order. */
+int skipjackdb_unmeasured_solution(const skipjackdb *db, const struct skipjackdb_problem *problem,
+                                   const char *solver, const char *params,
+                                   struct skipjackdb_solution *solution, size_t solution_size);
+
 struct skipjackdb_launch {
     size_t size;
     uint64_t number;   /* number of the launch, which skipjackdb_args() uses */
@@ -516,6 +543,9 @@ struct skipjackdb_rules {
                       struct skipjackdb_candidate *candidate);
     double (*estimate)(void *user, const struct skipjackdb_problem *problem, const char *solver);
     void *user;
+    /* since 1.5: 1 to accept a solution of the first database that was never measured, where nothing measured
+     * is an answer; 0 never to get one, as programs from before 1.5 do */
+    int32_t unmeasured;
 };
 
 enum skipjackdb_how {
@@ -528,6 +558,10 @@ enum skipjackdb_how {
     /* since 1.2: the problem was measured with packed tensors, and the solver takes any strides; the
      * launches of skipjackdb_packed_twin() run it */
     SKIPJACKDB_OTHER_STRIDES,
+    /* since 1.5, only if rules.unmeasured is set: the target's own file holds a solution of the problem that was
+     * built and never measured; skipjackdb_unmeasured_solution() with the choice's solver and params has its
+     * launches */
+    SKIPJACKDB_UNMEASURED,
 };
 
 /* Sets *twin to the problem with packed tensors: the one whose solution serves it where a choice's
@@ -548,7 +582,7 @@ enum skipjackdb_marks {
     SKIPJACKDB_PARAMS_FOREIGN =
         16, /* the params are those of another problem or target and may be invalid here */
     /* The target's own file holds launches and code objects (skipjackdb_solution()), so nothing
-     * need be compiled. */
+     * need be compiled. If `how` is SKIPJACKDB_UNMEASURED, skipjackdb_unmeasured_solution() finds them. */
     SKIPJACKDB_READY = 32,
     /* since 1.3: the problem may be computed in TF32, and this is the choice of the same problem in full
      * FP32 (mode ""). Ask for its launches with that one. */
@@ -568,7 +602,7 @@ struct skipjackdb_choice {
     uint32_t revision, flags;
     /* The origin: index of the database, number of the problem in it, and its distance from the
      * problem asked for, 0 if equal. For an estimate, db is the number of databases. For a solver
-     * with launches but no entry, problem is SKIPJACKDB_UNKNOWN. */
+     * with launches but no entry, measured or not, problem is SKIPJACKDB_UNKNOWN. */
     uint64_t db, problem;
     double distance;
     /* since 1.4: the interval of time_ms, as in struct skipjackdb_entry; of a foreign time it is that

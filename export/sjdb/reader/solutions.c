@@ -179,7 +179,7 @@ void sjdb_recipe_read(struct sjdb_look *look, uint64_t number, struct skipjackdb
 
 uint64_t sjdb_recipe_of(const struct skipjackdb *db, const struct sjdb_item *item)
 {
-    uint64_t recipes = item->set == &db->other_solved ? count_of(db, SJDB_RECIPE_STARTS) : 0;
+    uint64_t recipes = item->set != &db->solved ? count_of(db, SJDB_RECIPE_STARTS) : 0;
     return item->value > UINT64_MAX - recipes ? UINT64_MAX : item->value + recipes;
 }
 
@@ -274,6 +274,77 @@ int skipjackdb_solution(const skipjackdb *db, const struct skipjackdb_problem *p
     }
     sjdb_hand_out(&found, sizeof found, solution, solution_size);
     return SKIPJACKDB_OK;
+}
+
+/* ---- solutions that were never measured ---- */
+
+uint64_t skipjackdb_unmeasured(const skipjackdb *db, size_t problem_size)
+{
+    return db != NULL && problem_size >= sizeof(struct skipjackdb_problem)
+               ? sjdb_set_count(&db->unmeasured)
+               : 0;
+}
+
+int skipjackdb_unmeasured_at(const skipjackdb *db, uint64_t number,
+                             struct skipjackdb_problem *problem)
+{
+    struct skipjackdb_problem own = {.size = sizeof own};
+    if (db == NULL || !sjdb_problem_sized(problem)) {
+        return SKIPJACKDB_USAGE;
+    }
+    int code = sjdb_set_problem(db, &db->unmeasured, number, &own);
+    return code == SKIPJACKDB_OK ? sjdb_problem_give(&own, problem) : code;
+}
+
+int skipjackdb_unmeasured_find(const skipjackdb *db, const struct skipjackdb_problem *problem,
+                               uint64_t *number)
+{
+    struct skipjackdb_problem own;
+    char form[SJDB_FORM_MAX];
+    if (db == NULL || !sjdb_problem_sized(problem) || number == NULL ||
+        !sjdb_problem_take(problem, &own)) {
+        return SKIPJACKDB_USAGE;
+    }
+    return sjdb_form_write(&own, form) ? sjdb_set_find(db, &db->unmeasured, &own, form, number)
+                                       : SKIPJACKDB_NOT_FOUND;
+}
+
+int skipjackdb_unmeasured_solutions(const skipjackdb *db, uint64_t number,
+                                    struct skipjackdb_solution *solutions, size_t solution_size,
+                                    size_t room, size_t *count)
+{
+    const struct sjdb_entries into = {solutions, sizeof *solutions, solution_size, room,
+                                      fill_solution};
+    return db != NULL ? sjdb_set_entries(db, &db->unmeasured, number, &into, count)
+                      : SKIPJACKDB_USAGE;
+}
+
+int skipjackdb_unmeasured_solution(const skipjackdb *db, const struct skipjackdb_problem *problem,
+                                   const char *solver, const char *params,
+                                   struct skipjackdb_solution *solution, size_t solution_size)
+{
+    struct sjdb_look look = {db, false};
+    struct skipjackdb_solution found;
+    struct sjdb_items items;
+    struct sjdb_item item;
+    uint64_t number = 0;
+    if (solution == NULL || solution_size < sizeof found || (solver == NULL && params != NULL)) {
+        return SKIPJACKDB_USAGE;
+    }
+    int code = skipjackdb_unmeasured_find(db, problem, &number);
+    if (code != SKIPJACKDB_OK) {
+        return code;
+    }
+    sjdb_items_init(&look, &db->unmeasured, number, &items);
+    while (sjdb_items_next(&look, &items, &item)) {
+        fill_solution(&look, &item, &found);
+        if (!look.damaged && (solver == NULL || strcmp(found.solver, solver) == 0) &&
+            (params == NULL || strcmp(found.params, params) == 0)) {
+            sjdb_hand_out(&found, sizeof found, solution, solution_size);
+            return SKIPJACKDB_OK;
+        }
+    }
+    return look.damaged ? SKIPJACKDB_DAMAGED : SKIPJACKDB_NOT_FOUND;
 }
 
 /* ---- launches ---- */

@@ -28,7 +28,8 @@ static uint64_t payload_end(struct sjdb_look *look, const struct sjdb_set *set, 
         sjdb_text(look, sjdb_get(look, &look->db->single[SJDB_SOLVER_NAMES], solver));
         if (set == &look->db->perf) {
             sjdb_text(look, item.value);
-        } else if (set == &look->db->solved || set == &look->db->other_solved) {
+        } else if (set == &look->db->solved || set == &look->db->other_solved ||
+                   set == &look->db->unmeasured) {
             struct skipjackdb_solution solution;
             sjdb_recipe_read(look, sjdb_recipe_of(look->db, &item), &solution);
         }
@@ -137,8 +138,8 @@ static bool intervals_hold(const struct skipjackdb *db)
 
 int sjdb_verify_records(const struct skipjackdb *db)
 {
-    const struct sjdb_set *const sets[] = {&db->find, &db->perf, &db->solved, &db->other_find,
-                                           &db->other_solved};
+    const struct sjdb_set *const sets[] = {&db->find,       &db->perf,         &db->solved,
+                                           &db->other_find, &db->other_solved, &db->unmeasured};
     int code = names_hold(db) ? SKIPJACKDB_OK : SKIPJACKDB_DAMAGED;
     for (size_t i = 0; code == SKIPJACKDB_OK && i < sizeof sets / sizeof sets[0]; i++) {
         code = verify_set(db, sets[i]);

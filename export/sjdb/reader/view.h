@@ -94,6 +94,7 @@ struct skipjackdb {
     /* problems of other forms than packed convolutions without epilogue; their numbers follow those
      * of `find` and `solved` */
     struct sjdb_set other_find, other_solved;
+    struct sjdb_set unmeasured; /* problems of any form with solutions that were never measured */
     struct sjdb_time_range times[SJDB_TIME_RANGES_MAX];
     uint32_t time_range_count;
     uint64_t first_rare; /* codes from this one on are indices into the rare times */
@@ -185,6 +186,8 @@ int64_t sjdb_text_number(struct sjdb_look *look, const char *text);
 /* The sizes of struct skipjackdb_entry and struct skipjackdb_choice before 1.4. */
 #define SJDB_ENTRY_1_3    offsetof(struct skipjackdb_entry, low_ms)
 #define SJDB_CHOICE_1_3   offsetof(struct skipjackdb_choice, low_ms)
+/* The size of struct skipjackdb_rules before 1.5. */
+#define SJDB_RULES_1_4    offsetof(struct skipjackdb_rules, unmeasured)
 
 /* Checks the size of a caller's problem, which may be that of 1.1. */
 static inline bool sjdb_problem_sized(const struct skipjackdb_problem *problem)

@@ -48,9 +48,9 @@ sub check_release {
     my ($id, $target) = @_;
     my ($output, $errors, $status) = run('export', '--campaign', $id, '-o', "$folder/$target");
     is $status, 0, "$target: its kernels are exported" or diag $errors;
-    like $output, qr/^built, not measured: 17 configs$/m, 'of all configs';
-    is_deeply [glob "$folder/$target/*"], [map { "$folder/$target/$target.$_" } 'export.json', 'kdb'],
-        'into a kernel-db alone, beside the record of the export';
+    like $output, qr/^built, not measured: 17 configs of 2 problems$/m, 'of all configs';
+    is_deeply [glob "$folder/$target/*"], [map { "$folder/$target/$target.$_" } 'export.json', 'kdb', 'sjdb'],
+        'into a kernel-db and a .sjdb alone, beside the record of the export';
     my %objects = objects_of("$folder/$target/$target.kdb");
     cmp_ok scalar(keys %objects), ">=", 4, 'with the kernels of all solvers';
     my @wrong = grep {
@@ -58,7 +58,11 @@ sub check_release {
         $magic ne "\x7fELF" || $machine != 224 || ($flags & 0xff) != $machines{$target};
     } keys %objects;
     is_deeply \@wrong, [], "each is an ELF file for the GPU";
-    is((run('check', "$folder/$target/$target.kdb"))[2], 0, 'and check finds nothing');
+    is((run('check', $_))[2], 0, 'and check finds nothing')
+        for "$folder/$target/$target.kdb", "$folder/$target/$target.sjdb", "$folder/$target";
+    my $stats = json_of('lookup', "$folder/$target/$target.sjdb", '--stats');
+    is $stats->{unmeasured_solutions}, 17, 'the .sjdb has each config';
+    is $stats->{kernels}, scalar(keys %objects), 'and all kernels';
 
     my $report = json_of('report', '--campaign', $id);
     is $report->{built}{configs}, 17, 'the report counts them too';
@@ -89,7 +93,7 @@ like((run('report', '--campaign', $first))[0], qr/done: built, not measured.*Con
     'and its report says what is built');
 check_release($first, 'gfx90a68');
 
-for my $case (['--find'], ['--kernels', '--compact'], ['--kernels', '--workspace', '0']) {
+for my $case (['--find'], ['--perf', '--compact'], ['--kernels', '--workspace', '0']) {
     my (undef, $why, $wrong) = run('export', '--campaign', $first, @$case, '-o', "$folder/none");
     is $wrong, 1, "there is nothing for '@$case'";
     like $why, qr/build-only: nothing of it was measured/, 'as is said';

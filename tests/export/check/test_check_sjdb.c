@@ -160,11 +160,61 @@ static void a_target_that_the_name_does_not_say_is_unfit(void)
     }
 }
 
+/* Solutions that were never measured are fit to ship in a file that says so, and in no other; such a file holds
+ * nothing measured. */
+static void what_was_never_measured_is_fit_in_a_build_only_export_alone(void)
+{
+    static const struct {
+        const char *meta;
+        bool built, measured;
+        enum finding finding; /* FINDING_COUNT: none */
+    } cases[] = {
+        {"{\"build_only\":true}", true, false, FINDING_COUNT},
+        {"{}", true, false, FINDING_NEVER_MEASURED},
+        {"{\"build_only\":false}", true, false, FINDING_NEVER_MEASURED},
+        {"{\"build_only\":\"yes\"}", true, false, FINDING_NEVER_MEASURED},
+        {"{}", true, true, FINDING_NEVER_MEASURED},
+        {"{\"build_only\":true}", true, true, FINDING_MEASURED_BESIDE},
+        {"{\"build_only\":true}", false, true, FINDING_MEASURED_BESIDE},
+        {"{}", false, true, FINDING_COUNT},
+    };
+    static const struct sjdb_find_entry entry = {"ConvDirectNaive", GEMM, NULL, 1, 0, 0, 0};
+    static const struct sjdb_kernel_name kernel = {"a.cl.o", "-O3 -mcpu=gfx90a"};
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autoptr(TempFolder) folder = temp_folder_new();
+        const char *path = temp_folder_path(folder, "a.sjdb");
+        g_autoptr(SjdbWriter) writer = sjdb_writer_new(path);
+        g_autoptr(GBytes) code = g_bytes_new_static("code", 4);
+        struct problem problem;
+        struct solution solution;
+        g_assert_true(problem_key_parse(KEY, &problem, NULL));
+        sjdb_writer_set_meta(writer, cases[i].meta);
+        g_assert_true(sjdb_writer_add_kernel(writer, kernel.name, kernel.args, code, NULL));
+        if (cases[i].measured) {
+            g_assert_true(sjdb_writer_add_find(writer, &problem, &entry, 1, NULL));
+        }
+        if (cases[i].built) {
+            solution_init(&solution);
+            solution_add_launch(&solution, "a.cl", "a");
+            g_assert_true(sjdb_writer_add_unmeasured(writer, &problem, "ConvDirectNaive", "",
+                                                     &solution, &kernel, NULL));
+        }
+        g_assert_true(sjdb_writer_finish(writer, NULL));
+        g_autoptr(CheckReport) report = check_file(path);
+        for (int finding = 0; finding < FINDING_COUNT; finding++) {
+            g_assert_cmpint(report->findings[finding], ==, finding == (int)cases[i].finding);
+        }
+        g_assert_true(check_report_clean(report) == (cases[i].finding == FINDING_COUNT));
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/check/sjdb/each_finding_is_made_alone", each_finding_is_made_alone);
     g_test_add_func("/check/sjdb/all_parts_are_counted", all_parts_are_counted);
+    g_test_add_func("/check/sjdb/what_was_never_measured_is_fit_in_a_build_only_export_alone",
+                    what_was_never_measured_is_fit_in_a_build_only_export_alone);
     g_test_add_func("/check/sjdb/a_target_that_the_name_does_not_say_is_unfit",
                     a_target_that_the_name_does_not_say_is_unfit);
     return g_test_run();

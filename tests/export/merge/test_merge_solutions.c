@@ -319,10 +319,171 @@ static void intervals_go_with_the_entries_that_are_kept(void)
     }
 }
 
+/* ---- solutions that were never measured ---- */
+
+/* A build-only export: configs of solvers for problems, in the order of trying. `revision` is that of all solvers,
+ * `code` the code object of their one kernel. */
+struct built {
+    const char *code;
+    unsigned revision;
+    struct {
+        const char *key, *solver, *params;
+    } configs[4];
+};
+
+static char *write_built(TempFolder *folder, const char *name, const char *meta,
+                         const struct built *built)
+{
+    static const struct sjdb_kernel_name kernel = {"a.cl.o", "-DA=1 -mcpu=gfx90a"};
+    const char *path = temp_folder_path(folder, name);
+    g_autoptr(SjdbWriter) writer = sjdb_writer_new(path);
+    g_autoptr(GBytes) code = g_bytes_new_static(built->code, strlen(built->code));
+    sjdb_writer_set_meta(writer, meta);
+    g_assert_true(sjdb_writer_add_kernel(writer, kernel.name, kernel.args, code, NULL));
+    for (gsize i = 0; i < G_N_ELEMENTS(built->configs) && built->configs[i].key != NULL; i++) {
+        struct problem problem;
+        struct solution solution;
+        g_assert_true(problem_key_parse(built->configs[i].key, &problem, NULL));
+        solution_init(&solution);
+        launch_arg_tensor(solution_add_launch(&solution, "a.cl", "a"), TENSOR_Y);
+        sjdb_writer_set_solver(writer, built->configs[i].solver, built->revision,
+                               sjdb_known_flags(true, false));
+        g_assert_true(sjdb_writer_add_unmeasured(writer, &problem, built->configs[i].solver,
+                                                 built->configs[i].params, &solution, &kernel,
+                                                 NULL));
+    }
+    g_assert_true(sjdb_writer_finish(writer, NULL));
+    return (char *)path;
+}
+
+/* Asserts the never-measured configs of a problem: "S a, T b". */
+static void assert_built(const skipjackdb *db, const char *key, const char *expected)
+{
+    struct skipjackdb_problem problem = {.size = sizeof problem};
+    struct skipjackdb_solution list[8];
+    g_autoptr(GString) found = g_string_new(NULL);
+    uint64_t number = 0;
+    size_t count = 0;
+    g_assert_cmpint(skipjackdb_problem_parse(key, &problem), ==, SKIPJACKDB_OK);
+    if (skipjackdb_unmeasured_find(db, &problem, &number) == SKIPJACKDB_OK) {
+        skipjackdb_unmeasured_solutions(db, number, list, sizeof *list, 8, &count);
+    }
+    for (size_t i = 0; i < count; i++) {
+        g_string_append_printf(found, "%s%s %s", i > 0 ? ", " : "", list[i].solver, list[i].params);
+    }
+    g_assert_cmpstr(found->str, ==, expected);
+}
+
+/* S was measured for K1, T has a measured solution for K2 without an entry: what was built of these gives way, in
+ * either order of the inputs and under every policy. */
+static void what_was_measured_wins_over_what_was_built(void)
+{
+    static const struct known measured[] = {{K1, "S", 2, "m", 0, 0}, {K2, "T", 0, "m", 0, 0}};
+    static const struct built built = {
+        "code", 3, {{K1, "U", "b"}, {K1, "S", "b"}, {K1, "S", "c"}, {K2, "T", "b"}}};
+    static const enum merge_prefer policies[] = {MERGE_NEWEST, MERGE_FIRST, MERGE_FASTEST};
+    for (gsize i = 0; i < 2 * G_N_ELEMENTS(policies); i++) {
+        g_autoptr(TempFolder) folder = temp_folder_new();
+        struct merge_options options = {.prefer = policies[i / 2]};
+        const char *out = temp_folder_path(folder, "c.sjdb");
+        skipjackdb *db = NULL;
+        char *one = write_sjdb(folder, "a.sjdb", "{\"a\": 1}", measured, 2);
+        char *other = write_built(folder, "b.sjdb", "{\"build_only\": true}", &built);
+        g_autoptr(MergeReport) report =
+            merge(i % 2 == 0 ? one : other, i % 2 == 0 ? other : one, out, &options);
+        g_assert_cmpint(skipjackdb_open(out, &db), ==, SKIPJACKDB_OK);
+        assert_solution(db, K1, "S", "m");
+        assert_solution(db, K2, "T", "m");
+        assert_built(db, K1, "U b");
+        assert_built(db, K2, "");
+        g_assert_cmpint(report->gave_way, ==, 3);
+        g_assert_cmpint(report->unmeasured, ==, 1);
+        skipjackdb_close(db);
+    }
+}
+
+/* A kernel of the same name with other code: that of the measured solution stays, whatever the policy says. */
+static void built_code_takes_no_name_of_measured_code(void)
+{
+    static const struct known measured[] = {{K1, "S", 2, "m", 0, 0}};
+    static const struct built built = {"another", 3, {{K2, "U", "b"}}};
+    static const enum merge_prefer policies[] = {MERGE_NEWEST, MERGE_FIRST};
+    for (gsize i = 0; i < 2 * G_N_ELEMENTS(policies); i++) {
+        g_autoptr(TempFolder) folder = temp_folder_new();
+        struct merge_options options = {.prefer = policies[i / 2]};
+        const char *out = temp_folder_path(folder, "c.sjdb");
+        char code[16] = "";
+        size_t bytes = 0;
+        skipjackdb *db = NULL;
+        char *one = write_sjdb(folder, "a.sjdb", "{}", measured, 1);
+        char *other = write_built(folder, "b.sjdb", "{}", &built);
+        g_autoptr(MergeReport) report =
+            merge(i % 2 == 0 ? one : other, i % 2 == 0 ? other : one, out, &options);
+        g_assert_cmpint(skipjackdb_open(out, &db), ==, SKIPJACKDB_OK);
+        assert_solution(db, K1, "S", "m");
+        assert_built(db, K2, "");
+        g_assert_cmpint(report->place_count, ==, 1); /* the built solution is named */
+        g_assert_cmpint(
+            skipjackdb_kernel(db, "a.cl.o", "-DA=1 -mcpu=gfx90a", code, sizeof code, &bytes), ==,
+            SKIPJACKDB_OK);
+        g_assert_cmpstr(code, ==, "code");
+        skipjackdb_close(db);
+    }
+}
+
+/* Configs of two build-only exports are put together, each once, the wanted input's first; the result is a
+ * build-only export, too. A solver's other revision is left out and named. */
+static void build_only_exports_are_merged_into_one(void)
+{
+    static const struct built first = {"code", 3, {{K1, "S", "a"}, {K1, "S", "b"}, {K2, "S", "a"}}};
+    static const struct built last = {"code", 3, {{K1, "T", "x"}, {K1, "S", "b"}, {K1, "S", "c"}}};
+    static const struct built newer = {"code", 4, {{K1, "T", "x"}, {K1, "S", "b"}, {K1, "S", "c"}}};
+    static const struct {
+        const struct built *other;
+        enum merge_prefer prefer;
+        const char *plain, *half; /* expected of K1 and K2 */
+        gint64 left_out;
+    } cases[] = {
+        {&last, MERGE_FIRST, "S a, S b, T x, S c", "S a", 0},
+        {&last, MERGE_NEWEST, "T x, S b, S c, S a", "S a", 0},
+        {&newer, MERGE_FIRST, "S a, S b, T x", "S a", 2},
+        {&newer, MERGE_NEWEST, "T x, S b, S c", "", 3},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autoptr(TempFolder) folder = temp_folder_new();
+        struct merge_options options = {.prefer = cases[i].prefer};
+        const char *out = temp_folder_path(folder, "gfx90a68.sjdb");
+        skipjackdb *db = NULL;
+        char *one =
+            write_built(folder, "a.sjdb",
+                        "{\"target\":\"gfx90a68\",\"campaign\":\"a\",\"build_only\":true}", &first);
+        char *other = write_built(
+            folder, "b.sjdb", "{\"target\":\"gfx90a68\",\"campaign\":\"b\",\"build_only\":true}",
+            cases[i].other);
+        g_autoptr(MergeReport) report = merge(one, other, out, &options);
+        g_autoptr(MergeReport) finds =
+            merge(one, (char *)temp_folder_write(folder, "f.fdb.txt", K1 "=S:3,0," DIRECT "\n", -1),
+                  temp_folder_path(folder, "c.fdb.txt"), &options);
+        g_assert_cmpint(skipjackdb_open(out, &db), ==, SKIPJACKDB_OK);
+        assert_built(db, K1, cases[i].plain);
+        assert_built(db, K2, cases[i].half);
+        g_assert_cmpint(report->place_count, ==, cases[i].left_out);
+        g_assert_cmpstr(skipjackdb_meta(db), ==, "{\"target\":\"gfx90a68\",\"build_only\":true}");
+        g_assert_cmpint(finds->losses[LOSS_UNMEASURED], ==, 3);
+        skipjackdb_close(db);
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
+    g_test_add_func("/merge_solutions/never_measured/what_was_measured_wins_over_what_was_built",
+                    what_was_measured_wins_over_what_was_built);
+    g_test_add_func("/merge_solutions/never_measured/built_code_takes_no_name_of_measured_code",
+                    built_code_takes_no_name_of_measured_code);
+    g_test_add_func("/merge_solutions/never_measured/build_only_exports_are_merged_into_one",
+                    build_only_exports_are_merged_into_one);
     g_test_add_func("/merge_solutions/other_problems_are_kept_or_counted",
                     other_problems_are_kept_or_counted);
     g_test_add_func("/merge/solutions/a_file_is_converted_to_itself",

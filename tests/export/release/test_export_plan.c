@@ -267,12 +267,73 @@ static void a_loser_may_not_take_another_code_objects_name(void)
     export_scene_clear(&scene);
 }
 
+/* ---- build-only campaigns ---- */
+
+/* Returns "solver config workspace" of all entries of a problem that the .sjdb gets, in their order. */
+static char *own_configs(struct export_scene *scene)
+{
+    GString *text = g_string_new(NULL);
+    const struct planned_line *planned = NULL;
+    g_autoptr(ExportLines) lines = export_lines_open(&scene->spool, SPOOL_OWN, 4, NULL);
+    while (export_lines_next(lines, &planned, NULL) == READ_ROW) {
+        for (guint i = 0; i < planned->entries->len; i++) {
+            const struct planned_entry *entry =
+                &g_array_index(planned->entries, struct planned_entry, i);
+            g_assert_cmpfloat(entry->time_ms, ==, 0);
+            g_string_append_printf(text, "%s%s %s %d", text->len > 0 ? ", " : "",
+                                   entry->solver->name, entry->params, (int)entry->workspace_bytes);
+        }
+    }
+    return g_string_free(text, FALSE);
+}
+
+/* A built config has no time, outcome and stated workspace. */
+static void add_built(struct export_scene *scene, int64_t job, const char *solver,
+                      const char *config)
+{
+    struct result *result = export_scene_add(scene, job, EXPORT_SCENE_FORWARD, solver, config, 0);
+    result->verified = false;
+    result->kept.workspace_bytes = 0;
+}
+
+static void built_configs_are_ordered_by_estimate_then_as_proposed(void)
+{
+    struct export_scene scene;
+    int64_t results = 0;
+    int beyond = 0;
+    export_scene_init(&scene);
+    scene.gate.built_only = true;
+    add_built(&scene, 1, "ConvTuned", "4");
+    add_built(&scene, 1, "ConvTuned", "16");
+    add_built(&scene, 1, "ConvTuned", "1");
+    add_built(&scene, 1, "ConvTuned", "4"); /* of a later round */
+    add_built(&scene, 2, "ConvB", "");
+    add_built(&scene, 3, "ConvA", "");
+    g_assert_true(export_spool_open(&scene.spool, temp_folder_path(scene.folder, "s"), NULL));
+    g_assert_true(export_plan_make(&scene.source, &scene.spool, &scene.summary, &results, NULL));
+    g_autofree char *all = own_configs(&scene);
+    g_assert_cmpstr(all, ==, "ConvB  0, ConvA  0, ConvTuned 4 0, ConvTuned 16 4096, ConvTuned 1 0");
+    g_assert_cmpint(scene.summary.refused.count, ==, 0);
+    g_assert_cmpint(scene.summary.built_configs, ==, 5);
+    g_assert_cmpint(scene.summary.built_problems, ==, 1);
+    g_assert_cmpint(scene.summary.kernels, ==, 4); /* ConvA and ConvB share one */
+    g_assert_cmpint(scene.summary.beyond_sjdb, ==, 0);
+    g_assert_true(export_spool_limit_own(&scene.spool, 3, &beyond, NULL));
+    g_autofree char *first = own_configs(&scene);
+    g_assert_cmpstr(first, ==, "ConvB  0, ConvA  0, ConvTuned 4 0");
+    g_assert_cmpint(beyond, ==, 2);
+    export_spool_close(&scene.spool);
+    export_scene_clear(&scene);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_set_nonfatal_assertions();
     g_test_add_func("/export_plan/best_four_are_sorted_by_time_then_name",
                     best_four_are_sorted_by_time_then_name);
+    g_test_add_func("/export_plan/built_configs_are_ordered_by_estimate_then_as_proposed",
+                    built_configs_are_ordered_by_estimate_then_as_proposed);
     g_test_add_func("/export_plan/only_the_best_config_of_a_job_is_exported",
                     only_the_best_config_of_a_job_is_exported);
     g_test_add_func("/export_plan/heavier_problem_gives_a_shared_row_its_params",

@@ -64,15 +64,31 @@ static bool solve(const struct problem *p, const struct context *context,
     return true;
 }
 
-#define SOLVER(NAME, SPACE, DEFAULT)                                                               \
+/* ConvB thinks most of itself, all others alike. */
+static double usual_estimate(const struct problem *p, const struct context *context)
+{
+    (void)p;
+    (void)context;
+    return 1;
+}
+
+static double high_estimate(const struct problem *p, const struct context *context)
+{
+    (void)p;
+    (void)context;
+    return 2;
+}
+
+#define SOLVER(NAME, SPACE, DEFAULT, ESTIMATE)                                                     \
     {                                                                                              \
         .provider = "test", .name = NAME, .revision = 3, .algorithm = "Direct",                    \
         .sources = sources, .is_applicable = applies, .default_config = DEFAULT, .space = SPACE,   \
-        .solve = solve, .any_strides = true, .epilogues = EPILOGUE_DOES_ALL                        \
+        .solve = solve, .any_strides = true, .epilogues = EPILOGUE_DOES_ALL, .estimate = ESTIMATE  \
     }
 const struct solver export_scene_solvers[EXPORT_SCENE_SOLVERS] = {
-    SOLVER("ConvTuned", &space, usual), SOLVER("ConvA", NULL, none), SOLVER("ConvB", NULL, none),
-    SOLVER("ConvC", NULL, none),        SOLVER("ConvD", NULL, none),
+    SOLVER("ConvTuned", &space, usual, usual_estimate), SOLVER("ConvA", NULL, none, usual_estimate),
+    SOLVER("ConvB", NULL, none, high_estimate),         SOLVER("ConvC", NULL, none, usual_estimate),
+    SOLVER("ConvD", NULL, none, usual_estimate),
 };
 
 static void free_result(void *result)
@@ -169,7 +185,7 @@ struct kernel_row *export_scene_add_kernel(struct export_scene *scene, const cha
     kernel->options = g_strdup(options);
     kernel->arch = g_strdup("gfx90a");
     kernel->code_sha256 = g_compute_checksum_for_string(G_CHECKSUM_SHA256, code, -1);
-    g_hash_table_insert(scene->gate.kernels, kernel->key, kernel);
+    g_hash_table_replace(scene->gate.kernels, kernel->key, kernel);
     return kernel;
 }
 

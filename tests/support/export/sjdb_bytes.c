@@ -102,6 +102,34 @@ static void add_solutions(SjdbWriter *writer)
     }
 }
 
+/* Adds the configs of three solutions that were never measured: two of one solver for a plain problem, one for a
+ * problem with an epilogue. */
+static void add_unmeasured(SjdbWriter *writer)
+{
+    static const struct {
+        const char *key, *solver, *params;
+    } cases[] = {
+        {"5-56-56-3x3-64-56-56-16-1x1-1x1-1x1-0-NCHW-FP32-F", "ConvE", ""},
+        {"5-56-56-3x3-64-56-56-16-1x1-1x1-1x1-0-NCHW-FP32-F", "ConvA", "8,16"},
+        {"5-56-56-3x3-64-56-56-16-1x1-1x1-1x1-0-NCHW-FP32-F", "ConvA", "8,32"},
+        {"5-56-56-3x3-64-56-56-16-1x1-1x1-1x1-0-NCHW-FP32-F+bias+relu", "ConvA", "4"},
+    };
+    static const struct sjdb_kernel_name kernel = {"conv.cl.o", "-DA=2 -mcpu=gfx90a"};
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        struct problem problem;
+        struct solution solution;
+        g_assert_true(problem_key_parse(cases[i].key, &problem, NULL));
+        solution_init(&solution);
+        solution.workspace_bytes = 512 * i;
+        struct launch *launch = solution_add_launch(&solution, "conv.cl", "other");
+        launch_set_grid(launch, (const int64_t[]){256, 1, 1}, (const int[]){64, 1, 1});
+        launch_arg_tensor(launch, TENSOR_Y);
+        launch_arg_int32(launch, (int)i);
+        g_assert_true(sjdb_writer_add_unmeasured(writer, &problem, cases[i].solver, cases[i].params,
+                                                 &solution, &kernel, NULL));
+    }
+}
+
 GByteArray *sjdb_bytes_make(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
@@ -114,6 +142,7 @@ GByteArray *sjdb_bytes_make(void)
     add_rows(writer);
     add_kernels(writer);
     add_solutions(writer);
+    add_unmeasured(writer);
     g_assert_true(sjdb_writer_finish(writer, NULL));
     return g_bytes_unref_to_array(temp_folder_read(path));
 }
@@ -242,7 +271,8 @@ static void ask_choice(skipjackdb *db, uint64_t number)
                                      .mode = (int32_t)(number % 3),
                                      .applicable = refuse_most,
                                      .estimate = estimate,
-                                     .user = &calls};
+                                     .user = &calls,
+                                     .unmeasured = (int32_t)(number % 2)};
     if (skipjackdb_problem_at(db, number, &problem) == SKIPJACKDB_OK) {
         problem.n += (int64_t)(number % 2);
         int code = skipjackdb_choose(dbs, 2, &problem, &rules, &choice, &later);
@@ -299,6 +329,33 @@ static void ask_solution(const skipjackdb *db, uint64_t number)
     }
 }
 
+static void ask_unmeasured(skipjackdb *db, uint64_t number)
+{
+    struct skipjackdb_problem problem = {.size = sizeof problem};
+    struct skipjackdb_solution solutions[4];
+    struct skipjackdb_choice choice = {.size = sizeof choice};
+    struct skipjackdb_rules rules = {
+        .size = sizeof rules, .workspace_bytes = UINT64_MAX, .unmeasured = 1};
+    size_t count = 0;
+    uint64_t found = 0;
+    if (skipjackdb_unmeasured_at(db, number, &problem) == SKIPJACKDB_OK) {
+        skipjackdb_unmeasured_find(db, &problem, &found);
+        skipjackdb_unmeasured_solution(db, &problem, "ConvA", "8,32", solutions,
+                                       sizeof solutions[0]);
+        int code = skipjackdb_choose(&db, 1, &problem, &rules, &choice, NULL);
+        g_assert_true((code == SKIPJACKDB_OK) == (choice.solver != NULL));
+    }
+    if (skipjackdb_unmeasured_solutions(db, number, solutions, sizeof solutions[0],
+                                        G_N_ELEMENTS(solutions), &count) == SKIPJACKDB_OK) {
+        for (gsize i = 0; i < MIN(count, G_N_ELEMENTS(solutions)); i++) {
+            g_assert_cmpuint(strlen(solutions[i].solver) + strlen(solutions[i].params), <, 1 << 20);
+            for (uint32_t l = 0; l < solutions[i].launch_count; l++) {
+                ask_launch(db, &problem, &solutions[i], l);
+            }
+        }
+    }
+}
+
 static void ask_kernel(const skipjackdb *db, uint64_t number)
 {
     struct skipjackdb_kernel kernel = {.size = sizeof kernel};
@@ -329,6 +386,10 @@ bool sjdb_bytes_ask(const guint8 *bytes, gsize length, int *opened, int *verifie
     }
     for (uint64_t i = 0; i < MIN(skipjackdb_solved_count(db), 64); i++) {
         ask_solution(db, i);
+    }
+    uint64_t unmeasured = skipjackdb_unmeasured(db, sizeof(struct skipjackdb_problem));
+    for (uint64_t i = 0; i < MIN(unmeasured, 64); i++) {
+        ask_unmeasured(db, i);
     }
     for (uint64_t i = 0; i < MIN(skipjackdb_kernel_count(db), 64); i++) {
         ask_kernel(db, i);

@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 /* Makes a file of twelve problems, three of them of a form that no key of MIOpen names, with both forms of
- * entries (some with rare times), two perf rows, three kernels, and two problems with solutions, of
- * which one packs its filter. */
+ * entries (some with rare times), two perf rows, three kernels, two problems with solutions, of
+ * which one packs its filter, and two with solutions that were never measured. */
 GByteArray *sjdb_bytes_make(void);
 
 /* A section's offset and length, and its row in the section table. */

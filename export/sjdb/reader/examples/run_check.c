@@ -256,7 +256,8 @@ static double allowed_off(const struct tensor *a, const struct tensor *b, const 
                           double largest)
 {
     double input = fmax(rounding_of(a->type), rounding_of(b->type));
-    if (strstr(algorithm, "Winograd") != NULL || strstr(algorithm, "FFT") != NULL) {
+    if (strstr(algorithm, "Winograd") != NULL || strstr(algorithm, "FFT") != NULL ||
+        strstr(algorithm, "Fft") != NULL) {
         return (256 * 0x1p-24 + (input > 0x1p-24 ? input / 8 : 0)) * largest;
     }
     return largest < 0x1p24 ? 0 : 16 * 0x1p-24 * largest;

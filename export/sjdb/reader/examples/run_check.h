@@ -12,6 +12,8 @@
 
 /* Prints "run_convolution: " and the message, and exits with 1. */
 _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Fails with what was wanted and the code's text unless the code is SKIPJACKDB_OK. */
+void want(int code, const char *what);
 /* Returns zeroed memory; exits with an error if there is none. */
 void *allocate(size_t count, size_t size);
 
@@ -37,7 +39,7 @@ void tensor_clear(struct tensor *tensor);
 int32_t output_of(const struct skipjackdb_problem *problem);
 /* Computes the output from the other operands with plain loops, epilogue and all, compares it with
  * the stored one, and returns the largest error divided by the allowed error. Up to 1 the output is
- * right. */
+ * right. `algorithm`: the algorithm's name, or that of the solver where no algorithm is known. */
 double output_error(const struct skipjackdb_problem *problem, const struct tensor *tensors,
                     const char *algorithm);
 

@@ -3,15 +3,25 @@
  * result against a convolution computed here, with strides and epilogue, measures it, and says what the
  * file says it takes.
  *
- *   run_convolution FILE KEY [--json] [--solver NAME] [--workspace BYTES] [--device N] [--unchecked]
- *   cc run_convolution.c run_check.c run_opencl.c $(pkg-config --cflags --libs skipjackdb) -lOpenCL -lm
- *   cc run_convolution.c run_check.c run_cuda.c $(pkg-config --cflags --libs skipjackdb) -l:libcuda.so.1 -lm
- *
  * --unchecked measures without computing the convolution here, which takes minutes for large problems.
  *
- * Exit status: 0 when the result is right or unchecked, 1 when it is not or cannot be had, 2 for wrong usage.
+ * --dry-run says what would be launched, with every argument, and needs no device. --unmeasured takes a solution
+ * of a build-only export, which nobody has run: of several, the first in the file, or the one of --solver and
+ * --params. --dry-run takes such a solution by itself where the file has no measured one.
+ *
+ *   run_convolution FILE KEY [--dry-run] [--unmeasured] [--json] [--solver NAME [--params TEXT]]
+ *                   [--workspace BYTES] [--device N] [--unchecked]
+ *   sources="run_convolution.c run_check.c run_print.c"
+ *   cc $sources run_opencl.c $(pkg-config --cflags --libs skipjackdb) -lOpenCL -lm
+ *   cc $sources run_cuda.c $(pkg-config --cflags --libs skipjackdb) -l:libcuda.so.1 -lm
+ *   cc $sources run_hip.c $(pkg-config --cflags --libs skipjackdb) -lamdhip64 -lm
+ *   cc $sources run_none.c $(pkg-config --cflags --libs skipjackdb) -lm     # --dry-run alone
+ *
+ * Exit status: 0 when the result is right or unchecked, or with --dry-run when there is something to launch; 1 when it is not or
+ * cannot be had; 2 for wrong usage.
  */
 #include "run_device.h"
+#include "run_print.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -67,7 +77,7 @@ struct run {
     uint32_t launch_count;
 };
 
-static void want(int code, const char *what)
+void want(int code, const char *what)
 {
     if (code != SKIPJACKDB_OK) {
         fail("%s: %s", what, skipjackdb_error_text(code));
@@ -336,16 +346,16 @@ static double measure(struct run *run)
 /* ---- the command ---- */
 
 struct wish {
-    const char *file, *key, *solver;
+    const char *file, *key, *solver, *params;
     uint64_t workspace_bytes;
     int device;
-    bool json, unchecked;
+    bool json, dry_run, unmeasured, unchecked;
 };
 
 static void usage(void)
 {
-    fputs("usage: run_convolution FILE KEY [--json] [--solver NAME] [--workspace BYTES]"
-          " [--device N] [--unchecked]\n",
+    fputs("usage: run_convolution FILE KEY [--dry-run] [--unmeasured] [--json]"
+          " [--solver NAME [--params TEXT]] [--workspace BYTES] [--device N] [--unchecked]\n",
           stderr);
     exit(2);
 }
@@ -372,6 +382,12 @@ static struct wish read_wish(int argc, char **argv)
             wish.json = true;
         } else if (strcmp(argv[i], "--unchecked") == 0) {
             wish.unchecked = true;
+        } else if (strcmp(argv[i], "--dry-run") == 0) {
+            wish.dry_run = true;
+        } else if (strcmp(argv[i], "--unmeasured") == 0) {
+            wish.unmeasured = true;
+        } else if (strcmp(argv[i], "--params") == 0 && has_value) {
+            wish.params = argv[++i];
         } else if (strcmp(argv[i], "--solver") == 0 && has_value) {
             wish.solver = argv[++i];
         } else if (strcmp(argv[i], "--workspace") == 0 && has_value) {
@@ -384,7 +400,7 @@ static struct wish read_wish(int argc, char **argv)
             usage();
         }
     }
-    if (taken < 2) {
+    if (taken < 2 || (wish.params != NULL && wish.solver == NULL)) {
         usage();
     }
     return wish;
@@ -413,19 +429,9 @@ static struct skipjackdb_entry find_entry(const skipjackdb *db, const struct wis
     fail("%s: the file has no entry of %s within the workspace", wish->key, wish->solver);
 }
 
-static void print_text(const char *text)
-{
-    putchar('"');
-    for (; *text != '\0'; text++) {
-        if (*text == '"' || *text == '\\') {
-            putchar('\\');
-        }
-        putchar(*text);
-    }
-    putchar('"');
-}
-
 struct report {
+    bool measured; /* false for a solution that was never measured: the file has no time of it */
+    /* of a solution that was never measured only solver, algorithm (the solver's name) and workspace are set */
     struct skipjackdb_entry entry;
     struct skipjackdb_solution solution;
     bool unchecked;
@@ -433,6 +439,62 @@ struct report {
     double measured_ms;
     const char *device;
 };
+
+static void find_measured(const skipjackdb *db, const struct wish *wish,
+                          const struct skipjackdb_problem *problem, struct report *report)
+{
+    report->measured = true;
+    report->entry = find_entry(db, wish, problem);
+    want(skipjackdb_solution(db, problem, report->entry.solver, &report->solution,
+                             sizeof report->solution),
+         "how to run it");
+    if (wish->params != NULL && strcmp(wish->params, report->solution.params) != 0) {
+        fail("%s: %s was measured with the params %s", wish->key, report->entry.solver,
+             report->solution.params);
+    }
+}
+
+/* Takes the first never-measured solution of the wished solver and params within the workspace. */
+static void find_unmeasured(const skipjackdb *db, const struct wish *wish,
+                            const struct skipjackdb_problem *problem, struct report *report)
+{
+    struct skipjackdb_solution list[1024];
+    uint64_t number = 0;
+    size_t count = 0;
+    want(skipjackdb_unmeasured_find(db, problem, &number), wish->key);
+    want(skipjackdb_unmeasured_solutions(db, number, list, sizeof *list, 1024, &count), wish->key);
+    for (size_t i = 0; i < count && i < 1024; i++) {
+        if ((wish->solver == NULL || strcmp(list[i].solver, wish->solver) == 0) &&
+            (wish->params == NULL || strcmp(list[i].params, wish->params) == 0) &&
+            list[i].workspace_bytes <= wish->workspace_bytes) {
+            report->measured = false;
+            report->solution = list[i];
+            report->entry = (struct skipjackdb_entry){.solver = list[i].solver,
+                                                      .algorithm = list[i].solver,
+                                                      .workspace_bytes = list[i].workspace_bytes};
+            return;
+        }
+    }
+    fail("%s: the file has no such never-measured solution within the workspace", wish->key);
+}
+
+/* Finds what is run: a measured solution, or one that was never measured if the user wants that. */
+static void find_solution(const skipjackdb *db, const struct wish *wish,
+                          const struct skipjackdb_problem *problem, struct report *report)
+{
+    uint64_t number = 0;
+    bool measured = skipjackdb_find(db, problem, &number) == SKIPJACKDB_OK;
+    bool built = skipjackdb_unmeasured_find(db, problem, &number) == SKIPJACKDB_OK;
+    if (wish->unmeasured || (wish->dry_run && built && !measured)) {
+        find_unmeasured(db, wish, problem, report);
+    } else if (built && !measured) {
+        fail("%s: the file holds it as built and never measured: --unmeasured runs it, --dry-run "
+             "says what that would launch",
+             wish->key);
+    } else {
+        find_measured(db, wish, problem, report);
+    }
+}
 
 static void print_json(const struct wish *wish, const struct report *report)
 {
@@ -446,14 +508,19 @@ static void print_json(const struct wish *wish, const struct report *report)
         printf("%s\"%s\":", i == 0 ? "{" : ",", texts[i].name);
         print_text(texts[i].text);
     }
-    printf(",\"launches\":%u,\"workspace_bytes\":%llu,\"correct\":%s,\"recorded_ms\":%.9g,"
-           "\"measured_ms\":%.9g,\"ratio\":%.6g}\n",
+    printf(",\"launches\":%u,\"workspace_bytes\":%llu,\"correct\":%s,\"measured_ms\":%.9g,",
            (unsigned)report->solution.launch_count,
            (unsigned long long)report->solution.workspace_bytes,
            report->unchecked    ? "null"
            : report->error <= 1 ? "true"
                                 : "false",
-           report->entry.time_ms, report->measured_ms, report->measured_ms / report->entry.time_ms);
+           report->measured_ms);
+    if (report->measured) {
+        printf("\"recorded_ms\":%.9g,\"ratio\":%.6g}\n", report->entry.time_ms,
+               report->measured_ms / report->entry.time_ms);
+    } else {
+        printf("\"recorded_ms\":null,\"ratio\":null}\n");
+    }
 }
 
 static void print_words(const struct report *report)
@@ -465,17 +532,60 @@ static void print_words(const struct report *report)
         printf("%s: the largest error is %.3g times what is allowed\n",
                report->error <= 1 ? "right" : "WRONG", report->error);
     }
-    printf("recorded %.6g ms, measured %.6g ms, ratio %.3f\n", report->entry.time_ms,
-           report->measured_ms, report->measured_ms / report->entry.time_ms);
+    if (report->measured) {
+        printf("recorded %.6g ms, measured %.6g ms, ratio %.3f\n", report->entry.time_ms,
+               report->measured_ms, report->measured_ms / report->entry.time_ms);
+    } else {
+        printf("never measured before, measured %.6g ms\n", report->measured_ms);
+    }
+}
+
+/* ---- what would be launched ---- */
+
+static void print_plan_json(const skipjackdb *db, const struct wish *wish,
+                            const struct skipjackdb_problem *problem, const struct report *report)
+{
+    const struct skipjackdb_solution *solution = &report->solution;
+    const struct {
+        const char *name, *text;
+    } texts[] = {{"key", wish->key}, {"solver", solution->solver}, {"params", solution->params}};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        printf("%s\"%s\":", i == 0 ? "{" : ",", texts[i].name);
+        print_text(texts[i].text);
+    }
+    printf(",\"measured\":%s,\"recorded_ms\":", report->measured ? "true" : "false");
+    if (report->measured) {
+        printf("%.9g", report->entry.time_ms);
+    } else {
+        printf("null");
+    }
+    printf(",\"workspace_bytes\":%llu,\"packed_bytes\":%llu,\"launches\":",
+           (unsigned long long)solution->workspace_bytes,
+           (unsigned long long)solution->packed_bytes);
+    print_launches_json(db, problem, solution);
+    printf("}\n");
+}
+
+static void print_plan(const skipjackdb *db, const struct skipjackdb_problem *problem,
+                       const struct report *report)
+{
+    const struct skipjackdb_solution *solution = &report->solution;
+    printf("%s [%s], %u launches, %llu bytes of workspace, %llu bytes of packed filter\n",
+           solution->solver, solution->params, (unsigned)solution->launch_count,
+           (unsigned long long)solution->workspace_bytes,
+           (unsigned long long)solution->packed_bytes);
+    if (report->measured) {
+        printf("recorded %.6g ms\n", report->entry.time_ms);
+    } else {
+        printf("built and never measured: its time is not known, nor whether it is right\n");
+    }
+    print_launches(db, problem, solution);
 }
 
 static void prepare(const skipjackdb *db, const struct wish *wish, struct run *run,
                     struct report *report, struct device_facts *facts)
 {
-    report->entry = find_entry(db, wish, run->problem);
-    want(skipjackdb_solution(db, run->problem, report->entry.solver, &report->solution,
-                             sizeof report->solution),
-         "how to run it");
+    find_solution(db, wish, run->problem, report);
     for (int32_t t = 0; t < TENSORS; t++) {
         tensor_init(&run->tensors[t], run->problem, t);
         tensor_fill(&run->tensors[t], (uint64_t)t + 1, is_divisor(run->problem, t));
@@ -515,6 +625,19 @@ static bool run_and_report(const skipjackdb *db, const struct wish *wish,
     return report.error <= 1;
 }
 
+/* Prints what running the solution would launch. */
+static void say_what_would_run(const skipjackdb *db, const struct wish *wish,
+                               const struct skipjackdb_problem *problem)
+{
+    struct report report;
+    find_solution(db, wish, problem, &report);
+    if (wish->json) {
+        print_plan_json(db, wish, problem, &report);
+    } else {
+        print_plan(db, problem, &report);
+    }
+}
+
 int main(int argc, char **argv)
 {
     struct wish wish = read_wish(argc, argv);
@@ -522,10 +645,15 @@ int main(int argc, char **argv)
     skipjackdb *db = NULL;
     want(skipjackdb_open(wish.file, &db), wish.file);
     want(skipjackdb_problem_parse(wish.key, &problem), wish.key);
-    if (problem.kind != SKIPJACKDB_CONV) {
+    if (problem.kind != SKIPJACKDB_CONV && !wish.dry_run) {
         fail("%s: this example computes convolutions alone", wish.key);
     }
-    bool right = run_and_report(db, &wish, &problem);
+    bool right = true;
+    if (wish.dry_run) {
+        say_what_would_run(db, &wish, &problem);
+    } else {
+        right = run_and_report(db, &wish, &problem);
+    }
     skipjackdb_close(db);
     return right ? 0 : 1;
 }

@@ -1,6 +1,6 @@
 /*
- * The functions of a device that run_convolution.c uses. run_opencl.c and run_cuda.c implement
- * them, and a program is linked with one of the two. A program has one device at a time. On failure
+ * The functions of a device that run_convolution.c uses. run_opencl.c, run_cuda.c and run_hip.c implement
+ * them, run_none.c for a machine without a device, and a program is linked with one of these. A program has one device at a time. On failure
  * all functions end the program by fail().
  */
 #ifndef RUN_DEVICE_H

@@ -60,7 +60,7 @@ my $prefix = "$folder/usr";
 is $status, 0, 'libskipjackdb is installed' or diag $text;
 $ENV{PKG_CONFIG_PATH} = "$prefix/lib/pkgconfig";
 $ENV{LD_LIBRARY_PATH} = "$prefix/lib";
-my $sources = join ' ', map { "'$root/export/sjdb/reader/examples/$_.c'" } qw(run_convolution run_check run_opencl);
+my $sources = join ' ', map { "'$root/export/sjdb/reader/examples/$_.c'" } qw(run_convolution run_check run_print run_opencl);
 ($text, $status) = run("$cc -Wall -Wextra -Werror -O2 -o '$folder/run' $sources",
     '$(pkg-config --cflags --libs skipjackdb) -l:libOpenCL.so.1 -lm');
 is $status, 0, 'the example is built by what was installed' or diag $text;
@@ -94,11 +94,47 @@ for my $key (sort keys %keys) {
     run_one($key, $_->{solver}) for grep { !$_->{best} } @entries;
 }
 
+# The same layers built for this machine and never measured: here somebody does run them, and they are right.
+{
+    (my $target = $db) =~ s{.*/(.*)\.sjdb}{$1};
+    my ($id, $created) = run("'$program' campaign create --target '$target' --problems '$folder/layers.txt' --build-only",
+        "--configs 2 --solvers ConvDirectNaive,ConvCpuDirect");
+    is $created, 0, 'they are planned once more, to be built only' or diag $id;
+    ($id) = $id =~ /^(\d+)$/m;
+    ($text, $status) = run("'$program' worker --eval none --embedded --until-empty");
+    is $status, 0, 'and built' or diag $text;
+    ($text, $status) = run("'$program' export --campaign $id -o '$folder/built'");
+    is $status, 0, 'and exported' or diag $text;
+    my $built = "$folder/built/$target.sjdb";
+    for my $key (sort keys %keys) {
+        my ($said, $code) = run("'$folder/run' '$built' '$key' --unmeasured --json");
+        is $code, 0, "$key is right, though nobody had run it" or diag $said;
+        my $report = eval { decode_json($said) } // {};
+        ok $report->{correct} && !defined $report->{recorded_ms} && $report->{measured_ms} > 0, 'with no time recorded';
+    }
+}
+
 my ($one) = sort keys %keys;
 ($text, $status) = run("'$folder/run' '$db' '$one' --json --unchecked");
 my $unchecked = eval { decode_json($text) } // {};
 ok $status == 0 && exists $unchecked->{correct} && !defined $unchecked->{correct}, 'an unchecked run does not say that it is right';
 cmp_ok $unchecked->{measured_ms} // 0, '>', 0, 'it is measured';
+{
+    my ($said, $done) = run("'$folder/run' '$db' '$one' --dry-run --json");
+    is $done, 0, 'what would be launched is said, too' or diag $said;
+    my $plan = eval { decode_json($said) } // {};
+    my ($held) = run("'$program' lookup --json '$db' '$one'");
+    my ($best) = grep { $_->{best} } @{decode_json($held)->{entries}};
+    ok $plan->{measured} && $best->{measured}, 'as measured';
+    is_deeply [$plan->{solver}, $plan->{recorded_ms}, $plan->{workspace_bytes}],
+        [@{$best}{qw(solver time_ms workspace_bytes)}], 'for the fastest entry, with its time';
+    is_deeply [map { my $l = $_; [map { $l->{$_} } qw(kernel options entry grid block local_bytes)] } @{$plan->{launches}}],
+        [map { my $l = $_; [map { $l->{$_} } qw(kernel options entry grid block local_bytes)] } @{$best->{launches}}],
+        'with the launches that lookup shows';
+    like +(run("'$folder/run' '$db' '$one' --dry-run"))[0], qr/^recorded .* ms$/m, 'and in words';
+    ($said, $done) = run("'$folder/run' '$db' '$one' --unmeasured --dry-run");
+    is $done, 1, 'nothing in this file was built only';
+}
 ($text, $status) = run("'$folder/run' '$db' '$one' --solver None");
 is $status, 1, 'a solver that the file has no entry of';
 like $text, qr/no entry of None/, 'is named';

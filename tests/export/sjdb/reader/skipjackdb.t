@@ -88,7 +88,7 @@ examples=$root/export/sjdb/reader/examples
 if [ -e /usr/include/CL/cl.h ]; then
     # shellcheck disable=SC2046
     ${CC:-cc} -Wall -Wextra -Werror -o "$scratch/run" "$examples/run_convolution.c" "$examples/run_check.c" \
-        "$examples/run_opencl.c" $(pkg-config --cflags --libs skipjackdb) -l:libOpenCL.so.1 -lm 2>"$scratch/cc.log"
+        "$examples/run_print.c" "$examples/run_opencl.c" $(pkg-config --cflags --libs skipjackdb) -l:libOpenCL.so.1 -lm 2>"$scratch/cc.log"
     is 'C: what a file does not say how to run is not run' "$("$scratch/run" "$db" $key 2>&1)" \
         'run_convolution: how to run it: the database does not hold it'
 else
@@ -98,6 +98,27 @@ fi
 ${CC:-cc} -Wall -Wextra -Werror -c -o "$scratch/cuda.o" "$examples/run_cuda.c" $(pkg-config --cflags skipjackdb) \
     2>"$scratch/cc.log"
 is "C: for NVIDIA's driver too, without its headers" "$(cat "$scratch/cc.log")" ''
+# shellcheck disable=SC2046
+${CC:-cc} -Wall -Wextra -Werror -c -o "$scratch/hip.o" "$examples/run_hip.c" $(pkg-config --cflags skipjackdb) \
+    2>"$scratch/cc.log"
+is 'C: and for HIP' "$(cat "$scratch/cc.log")" ''
+# shellcheck disable=SC2046
+${CC:-cc} -Wall -Wextra -Werror -o "$scratch/dry" "$examples/run_convolution.c" "$examples/run_check.c" \
+    "$examples/run_print.c" "$examples/run_none.c" $(pkg-config --cflags --libs skipjackdb) -lm 2>"$scratch/cc.log"
+built=$root/tests/fuzz/corpus/sjdb/unmeasured
+never=5-56-56-3x3-64-56-56-16-1x1-1x1-1x1-0-NCHW-FP32-F
+is 'C: what nobody has run is not run unasked' "$("$scratch/dry" "$built" $never 2>&1)" \
+    "run_convolution: $never: the file holds it as built and never measured: --unmeasured runs it, --dry-run says what that would launch"
+is 'C: what it would launch, without a device' "$("$scratch/dry" "$built" $never --dry-run --solver ConvA --params 8,32)" \
+    'ConvA [8,32], 1 launches, 1024 bytes of workspace, 0 bytes of packed filter
+built and never measured: its time is not known, nor whether it is right
+launch 1: other of conv.cl.o
+  code         21 bytes for gfx90a, -DA=2 -mcpu=gfx90a
+  grid         256 x 1 x 1 work-items, 4 x 1 x 1 workgroups
+  block        64 x 1 x 1 work-items
+  local memory 0 bytes beside the kernel'"'"'s own
+  argument 0   pointer to y, 12845056 bytes
+  argument 1   int32 2'
 
 expected='GemmB 12.25 ms
 ConvC<2> 0.333333 ms'
