@@ -550,7 +550,7 @@ to := $(DESTDIR)$(PREFIX)
 # Every page, and the sources that pages link to: their links work where they are installed, too. build/ may hold a copy
 # of the tree (make mutations).
 linked := $(shell grep -o '(\.\./[a-z_/]*\.h)' coordinator/LIFE_OF_A_JOB.md | tr -d '()' | cut -c4-)
-pages := README.md LICENSE $(sort $(linked) $(filter-out build/%,$(wildcard */*.md */*/*.md */*/*/*.md)) $(wildcard export/sjdb/reader/*.h export/sjdb/reader/examples/*.c \
+pages := README.md LICENSE $(sort $(linked) $(filter-out build/%,$(wildcard */*.md */*/*.md */*/*/*.md)) $(wildcard export/sjdb/reader/*.h export/sjdb/reader/examples/*.[ch] \
 	coordinator/serve/screenshots/*.png coordinator/nights/nightly*.json coordinator/serve/openapi.json \
 	coordinator/network/autotune/tuned.schema.json coordinator/replay/recorded_space.schema.json))
 scripts := slurm/submit slurm/nightly slurm/worker.sbatch systemd/publish

@@ -4,7 +4,6 @@
 #include "export/formats/find_db.h"
 #include "export/golden/golden_release.h"
 #include "export/release/export_manifest.h"
-#include "export/sjdb/sjdb_write.h"
 #include "schema/server/database.h"
 
 #include <jansson.h>
@@ -168,8 +167,8 @@ static void print_built(const struct export_summary *summary)
            "find-db, perf-db: not written, they state what was measured\n",
            summary->built_configs, summary->built_problems, summary->kernels);
     if (summary->beyond_sjdb > 0) {
-        printf("not in the .sjdb: %d configs, it holds the %d of a problem that come first\n",
-               summary->beyond_sjdb, SJDB_UNMEASURED_MAX);
+        printf("not in the .sjdb: %d configs, since their problems have too many\n",
+               summary->beyond_sjdb);
     }
     if (summary->inexpressible > 0) {
         print_inexpressible(summary);

@@ -1,7 +1,7 @@
 #!/usr/bin/perl
-# Builds three problems for two AMD GPUs that are not here, and exports them as .sjdb files whose solutions are marked as
+# Builds four problems for two AMD GPUs that are not here, and exports them as .sjdb files whose solutions are marked as
 # never measured: what lookup, check, merge, diff, usage and golden make of them, and what the example program says it
-# would launch, linked without any device.
+# would launch, linked without any device. Kernels in AMD's assembly are run on an interpreter, from the file alone.
 use strict;
 use warnings;
 use Cwd qw(abs_path);
@@ -18,17 +18,18 @@ my $root = abs_path(dirname($0) . '/../../..');
 my $plain = '8-8-8-3x3-16-8-8-1-1x1-1x1-1x1-0-NCHW-FP32-F';
 my $halves = '16-8-8-1x1-16-8-8-1-0x0-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-F';
 my $fused = '8-8-8-3x3-16-8-8-1-1x1-1x1-1x1-0-NCHW-FP32-F+bias+relu';
+my $whole = '64-14-14-1x1-64-14-14-1-0x0-1x1-1x1-0-NCHW-FP32-F';
 my %solvers = (gfx942130 => 'ConvMfma', gfx1100_48 => 'ConvWmma');
 my %arch = (gfx942130 => 'gfx942', gfx1100_48 => 'gfx1100');
 
 open my $list, '>', "$folder/keys.txt" or die $!;
-print $list "$_\n" for $plain, $halves, $fused;
+print $list "$_\n" for $plain, $halves, $fused, $whole;
 close $list;
 
 my %campaigns;
 for my $target (sort keys %solvers) {
     my ($id) = run('campaign', 'create', '--target', $target, '--problems', "$folder/keys.txt", '--build-only',
-        '--configs', '3', '--solvers', "ConvDirectNaive,ConvSimt,ConvGemm1x1,$solvers{$target}");
+        '--configs', '3', '--solvers', "ConvDirectNaive,ConvSimt,ConvGemm1x1,ConvAsm1x1,$solvers{$target}");
     chomp($campaigns{$target} = $id);
 }
 my (undef, $errors, $status) = run('worker', '--eval', 'none', '--build', '2', '--embedded', '--until-empty');
@@ -63,18 +64,18 @@ sub check_target {
     my $file = sjdb($target);
     my ($output, $why, $code) = run('export', '--campaign', $campaigns{$target}, '-o', "$folder/$target");
     is $code, 0, "$target: what was built is exported" or diag $why;
-    like $output, qr/of 3 problems$/m, 'all three problems';
+    like $output, qr/of 4 problems$/m, 'all four problems';
     like $output, qr/^find-db, perf-db: not written/m, 'and not the files that state times';
     like $output, qr/for the \.sjdb alone \(1 with an epilogue\)/, 'one of which only the .sjdb can name';
     is((run('check', $file))[2], 0, 'check finds nothing');
     my $stats = json_of('lookup', $file, '--stats');
     is $stats->{entries} + $stats->{solutions} + $stats->{problems}, 0, 'nothing in it passes for a measurement';
-    is $stats->{unmeasured_problems}, 3, 'the problems are there as never measured';
+    is $stats->{unmeasured_problems}, 4, 'the problems are there as never measured';
     ok $stats->{meta}{build_only}, 'and the file says so itself';
     open my $manifest, '<', "$folder/$target/$target.export.json" or die $!;
     ok decode_json(join '', <$manifest>)->{build_only}, 'as its manifest does';
 
-    for my $key ($plain, $halves, $fused) {
+    for my $key ($plain, $halves, $fused, $whole) {
         my @entries = entries_of($file, $key);
         cmp_ok scalar(@entries), '>=', 2, "$key has its configs";
         is scalar(grep { $_->{measured} || defined $_->{time_ms} || $_->{best} } @entries), 0, 'without any time';
@@ -134,6 +135,19 @@ is $code, 1, 'which is a failure';
 ($text, $code) = example("'$amd' '$halves' --dry-run --params 1");
 is $code, 2, 'params without a solver are wrong usage';
 
+# ---- tried on an interpreter of gfx9 instructions
+
+(my $emulator = $program) =~ s{skipjack$}{tests/coordinator/campaigns/sjdb_emulated};
+SKIP: {
+    -x $emulator or skip 'the interpreter is not built', 2;
+    my $run = qx('$emulator' '$amd' '$whole' ConvAsm1x1 2>&1);
+    is $?, 0, 'the file holds all that running a kernel takes' or diag $run;
+    my @right = $run =~ /^ConvAsm1x1 \[.*\]: right$/mg;
+    is scalar(@right), scalar(grep { $_->{solver} eq 'ConvAsm1x1' } entries_of($amd, $whole)),
+        'and every config of the assembly kernel computes what it should';
+    note $run;
+}
+
 # ---- what is golden was measured; files with times are not written
 
 (undef, $errors, $status) = run('golden', 'propose', '--campaign', $campaigns{gfx942130});
@@ -178,7 +192,7 @@ is system("cmp -s '$amd' '$folder/again.sjdb'"), 0, 'to itself';
 my $same = json_of('diff', $amd, "$folder/again.sjdb");
 ok $same->{equal}, 'diff finds it equal';
 my $report = decode_json((run('diff', '--json', "$folder/measured/gfx942130.sjdb", $amd))[0]);
-is scalar(grep { $_->{what} eq 'gained' && $_->{second} =~ /never measured, the first/ } @{$report->{differences}}), 3,
+is scalar(grep { $_->{what} eq 'gained' && $_->{second} =~ /never measured, the first/ } @{$report->{differences}}), 4,
     'and names never-measured problems that one file lacks';
 
 done_testing;

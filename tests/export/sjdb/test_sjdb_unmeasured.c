@@ -366,6 +366,33 @@ static void configs_of_a_problem_must_follow_each_other(void)
     g_assert_nonnull(strstr(error->message, "comes twice"));
 }
 
+static void a_problem_has_so_many_and_no_more(void)
+{
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    const char *path = temp_folder_path(folder, "a.sjdb");
+    g_autoptr(SjdbWriter) writer = sjdb_writer_new(path);
+    g_autoptr(GError) error = NULL;
+    g_autofree struct skipjackdb_solution *held =
+        g_new(struct skipjackdb_solution, SJDB_UNMEASURED_MAX);
+    char params[16];
+    size_t count = 0;
+    sjdb_small_add_kernel(writer);
+    for (int i = 0; i <= SJDB_UNMEASURED_MAX; i++) {
+        g_snprintf(params, sizeof params, "%d", i);
+        const struct config config = {PLAIN, "ConvA", params, 100};
+        g_assert_true(add(writer, &config, i < SJDB_UNMEASURED_MAX ? NULL : &error) ==
+                      (i < SJDB_UNMEASURED_MAX));
+    }
+    g_assert_error(error, EXPORT_ERROR, EXPORT_ERROR_SYNTAX);
+    skipjackdb *db = sjdb_small_finish(writer, path);
+    g_assert_cmpint(
+        skipjackdb_unmeasured_solutions(db, 0, held, sizeof *held, SJDB_UNMEASURED_MAX, &count), ==,
+        SKIPJACKDB_OK);
+    g_assert_cmpuint(count, ==, SJDB_UNMEASURED_MAX);
+    g_assert_cmpstr(held[SJDB_UNMEASURED_MAX - 1].params, ==, "1023");
+    skipjackdb_close(db);
+}
+
 static void measured_ones_of_the_same_problem_stay_apart(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
@@ -472,6 +499,8 @@ int main(int argc, char **argv)
     g_test_add_func("/sjdb_unmeasured/write/a_config_twice_is_refused", a_config_twice_is_refused);
     g_test_add_func("/sjdb_unmeasured/write/configs_of_a_problem_must_follow_each_other",
                     configs_of_a_problem_must_follow_each_other);
+    g_test_add_func("/sjdb_unmeasured/write/a_problem_has_so_many_and_no_more",
+                    a_problem_has_so_many_and_no_more);
     g_test_add_func("/sjdb_unmeasured/write/measured_ones_of_the_same_problem_stay_apart",
                     measured_ones_of_the_same_problem_stay_apart);
     g_test_add_func("/sjdb_unmeasured/damage/indexes_out_of_range_are_found",
