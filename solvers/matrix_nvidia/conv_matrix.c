@@ -52,8 +52,8 @@ static struct matrix_blocks blocks_of(const int32_t *values)
 static int64_t local_bytes_of(const struct problem *p, const int32_t *values)
 {
     const struct matrix_blocks blocks = blocks_of(values);
-    int64_t places =
-        p->direction == DIRECTION_W ? 2 * (int64_t)values[BLOCK_K] * MATRIX_PLACE_BYTES : 0;
+    int64_t terms = values[BLOCK_K] / matrix_number_elements(p);
+    int64_t places = p->direction == DIRECTION_W ? 2 * terms * MATRIX_PLACE_BYTES : 0;
     int64_t stages = (int64_t)MIN(values[STAGES], matrix_steps(p, &blocks)) *
                      (values[BLOCK_M] + values[BLOCK_N]) * values[BLOCK_K] * MATRIX_ELEMENT_BYTES;
     int64_t sums = (int64_t)values[BLOCK_M] * values[BLOCK_N] * MATRIX_ELEMENT_BYTES;

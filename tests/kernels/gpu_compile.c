@@ -216,8 +216,8 @@ static void add_cell(GHashTable *tasks, const struct solver *solver, int number,
 }
 
 /* Types, and channels first or last, give different kernels. Every machine compiles the first of
- * these combinations, and one machine each of the others; number -1: all. FP32 stands for TF32, too, which most solvers
- * compute by the same kernels. */
+ * these combinations, and one machine each of the others; number -1: all. Cells in TF32 go with those in FP32: most
+ * solvers have the same kernels for both. */
 static bool is_quick(const struct conv_cell *cell, int number)
 {
     static const struct {

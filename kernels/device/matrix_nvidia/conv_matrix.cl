@@ -26,17 +26,17 @@
 
 #if LONG_NUMBERS
 /* In TF32 a lane has a number of each matrix of 8 by 4: of row (or column) lane / 4 and term lane % 4. Loads it from an
- * operand with rows or columns innermost; `row` is a multiple of 8, and `term` of 4. The place is that of chunk_at(), with
- * what depends on the lane and what the compiler knows in two parts, which take fewer registers: the first term of a matrix
- * and the lane's permute chunks by different bits. */
+ * operand with rows or columns innermost; `row` is a multiple of 8, and `term` of 4. The place is that of chunk_at(), as a
+ * part for the lane and a part that the compiler knows: so few places are kept in registers. The two parts permute chunks
+ * by different bits. */
 DEVICE unsigned number_of_lane(LOCAL_POINTER unsigned char *memory, unsigned tile, int row,
                                int term, int lines, int lane)
 {
-    unsigned of_lane = lane % 4 * 128 + ((lane / 16 ^ TURN_OF(lane % 4)) & 7) * CHUNK_BYTES +
+    unsigned of_lane = lane % 4 * 128 + ((lane / 16 ^ PERMUTED_BY(lane % 4)) & 7) * CHUNK_BYTES +
                        lane / 4 % 4 * 4;
     unsigned panel = (term + row / 32 * lines) * 128;
     return load_number(memory, (tile + panel + of_lane) ^
-                                   ((row % 32 / 4 ^ TURN_OF(term)) & 7) * CHUNK_BYTES);
+                                   ((row % 32 / 4 ^ PERMUTED_BY(term)) & 7) * CHUNK_BYTES);
 }
 #endif
 

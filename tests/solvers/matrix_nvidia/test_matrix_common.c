@@ -222,15 +222,24 @@ static void only_problems_that_ask_get_tf32(void)
         double inputs; /* 0: not served */
         int copies;
     } rows[] = {
-        {"ConvMatrix", LAST "F_cxTF32", 0x1p-11, 0},   {"ConvMatrix", PLANES "F_cxTF32", 0x1p-11, 3},
-        {"ConvMatrix", LAST "B_cxTF32", 0x1p-11, 0},   {"ConvMatrix", PLANES "B_cxTF32", 0x1p-11, 3},
-        {"ConvMatrix", LAST "W_cxTF32", 0x1p-11, 0},   {"ConvMatrix", LAST "F", 0, 0},
-        {"ConvMatrix", LAST "B", 0, 0},                {"ConvWgmma", LAST "F_cxTF32", 0x1p-10, 0},
-        {"ConvWgmma", PLANES "F_cxTF32", 0x1p-10, 3},  {"ConvWgmma", LAST "B_cxTF32", 0x1p-10, 1},
-        {"ConvWgmma", PLANES "B_cxTF32", 0x1p-10, 3},  {"ConvWgmma", LAST "W_cxTF32", 0, 0},
-        {"ConvWgmma", LAST "F", 0, 0},                 {"ConvTma", LAST "F_cxTF32", 0x1p-10, 0},
-        {"ConvTma", PLANES "F_cxTF32", 0x1p-10, 3},    {"ConvTma", LAST "B_cxTF32", 0x1p-10, 1},
-        {"ConvTma", PLANES "B_cxTF32", 0x1p-10, 3},    {"ConvTma", LAST "W_cxTF32", 0, 0},
+        {"ConvMatrix", LAST "F_cxTF32", 0x1p-11, 0},
+        {"ConvMatrix", PLANES "F_cxTF32", 0x1p-11, 3},
+        {"ConvMatrix", LAST "B_cxTF32", 0x1p-11, 0},
+        {"ConvMatrix", PLANES "B_cxTF32", 0x1p-11, 3},
+        {"ConvMatrix", LAST "W_cxTF32", 0x1p-11, 0},
+        {"ConvMatrix", LAST "F", 0, 0},
+        {"ConvMatrix", LAST "B", 0, 0},
+        {"ConvWgmma", LAST "F_cxTF32", 0x1p-10, 0},
+        {"ConvWgmma", PLANES "F_cxTF32", 0x1p-10, 3},
+        {"ConvWgmma", LAST "B_cxTF32", 0x1p-10, 1},
+        {"ConvWgmma", PLANES "B_cxTF32", 0x1p-10, 3},
+        {"ConvWgmma", LAST "W_cxTF32", 0, 0},
+        {"ConvWgmma", LAST "F", 0, 0},
+        {"ConvTma", LAST "F_cxTF32", 0x1p-10, 0},
+        {"ConvTma", PLANES "F_cxTF32", 0x1p-10, 3},
+        {"ConvTma", LAST "B_cxTF32", 0x1p-10, 1},
+        {"ConvTma", PLANES "B_cxTF32", 0x1p-10, 3},
+        {"ConvTma", LAST "W_cxTF32", 0, 0},
         {"ConvTma", LAST "F", 0, 0},
     };
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {

@@ -61,8 +61,8 @@ static void check_launch(const struct row *row, const struct toolchain *toolchai
                    object.registers, object.spills, counts);
     g_assert_cmpstr(object.log, ==, "");
     g_assert_cmpint(object.spills, ==, 0);
-    g_assert_null(limits_excess(target, object.scratch_bytes,
-                                object.local_bytes + launch->local_bytes));
+    g_assert_null(
+        limits_excess(target, object.scratch_bytes, object.local_bytes + launch->local_bytes));
     g_assert_cmpint(count_of(counts, row->instruction) > 0, ==, is_product);
     for (gsize i = 0; i < G_N_ELEMENTS(others); i++)
         g_assert_cmpint(count_of(counts, others[i]), ==, 0);
