@@ -16,6 +16,8 @@
 /* Each shape of a case runs on one of so many days. */
 #define SHAPE_DAYS     4
 #define EPILOGUES_LONG 24
+/* Single problems, of which PoCL compiles a kernel each, run on one of so many days. */
+#define SINGLE_DAYS    3
 /* One of so many random problems is run, of at most so many products. */
 #define RANDOM_OF      4
 #define RANDOM_MACS    2e5
@@ -344,7 +346,8 @@ static void add_tests(struct solution_runner *opened, const struct context *made
     for (gsize i = 0; i < G_N_ELEMENTS(blocks); i++) {
         g_autofree char *path =
             g_strdup_printf("/conv_matrix/single_problems_are_right/%s", blocks[i].name);
-        g_test_add_data_func(path, GSIZE_TO_POINTER(i), single_problem);
+        if (test_is_long() || test_is_turn((int)i, SINGLE_DAYS))
+            g_test_add_data_func(path, GSIZE_TO_POINTER(i), single_problem);
     }
     if (test_is_long())
         g_test_add_data_func("/conv_matrix/random_problems_in_tf32_are_right", NULL,
