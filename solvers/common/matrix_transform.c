@@ -187,9 +187,9 @@ static struct move move_turned(const struct problem *p, const struct side *side)
     move.from = (struct steps){.batch = side->channels, .group = side->batches * batch};
     move.from_row = batch;
     move.from_column = 1;
-    move.to = (struct steps){.batch = side->padded_batches,
-                             .group = side->padded_channels * side->positions *
-                                      side->padded_batches};
+    move.to =
+        (struct steps){.batch = side->padded_batches,
+                       .group = side->padded_channels * side->positions * side->padded_batches};
     move.to_row = side->padded_batches * (is_last ? side->positions : 1);
     return move;
 }

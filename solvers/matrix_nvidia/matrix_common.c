@@ -71,8 +71,7 @@ int64_t matrix_elements_of(const struct problem *p, int64_t channels)
     return channels * data_type_bytes(p->type[TENSOR_X]) / MATRIX_ELEMENT_BYTES;
 }
 
-/* Elements of a term of W, of which an operand has rows or columns innermost. */
-static double elements_a_term(const struct problem *p)
+int matrix_number_elements(const struct problem *p)
 {
     return problem_is_tf32(p) ? 2 : 1;
 }
@@ -94,7 +93,7 @@ struct matrix_product matrix_product_of(const struct problem *p)
     if (p->direction == DIRECTION_F)
         return (struct matrix_product){y, k, c_terms * taps_of(p), groups};
     if (p->direction == DIRECTION_W)
-        return (struct matrix_product){k, c * taps_of(p), y * elements_a_term(p), groups};
+        return (struct matrix_product){k, c * taps_of(p), y * matrix_number_elements(p), groups};
     for (int axis = AXIS_D; axis <= AXIS_W; axis++) {
         product.rows *= (double)phase_positions(p, (enum axis)axis);
         product.terms *= (double)phase_taps(p, (enum axis)axis);

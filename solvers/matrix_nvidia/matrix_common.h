@@ -1,10 +1,9 @@
 /*
  * Shared by solvers of NVIDIA's matrix units. Their kernels read packed NHWC or NDHWC tensors with the channels of
  * a group in chunks of 16 bytes, FP16, BF16 or (where the problem permits it) FP32 in TF32, or forward INT8 with an INT32
- * result; other layouts are copied first (matrix_transform.h). Kernels for two dimensions also compute the problems of three that conv_flatten() makes
- * flat; the others have the option DEPTH. Here are the matrix product of a problem
- * (kernels/device/matrix_nvidia/matrix_nhwc.h), the choice of blocks and splits by estimated cycles, and the
- * launches.
+ * result; other layouts are copied first (matrix_transform.h). Kernels for two dimensions also compute the problems of
+ * three that conv_flatten() makes flat; the others have the option DEPTH. Here are the matrix product of a problem
+ * (kernels/device/matrix_nvidia/matrix_nhwc.h), the choice of blocks and splits by estimated cycles, and the launches.
  */
 #ifndef SOLVERS_MATRIX_NVIDIA_MATRIX_COMMON_H
 #define SOLVERS_MATRIX_NVIDIA_MATRIX_COMMON_H
@@ -29,7 +28,7 @@ struct matrix_product matrix_product_of(const struct problem *p);
  *
  *   MATRIX_MMA    loads operands into registers, in any order of memory, and rounds them to the nearest. F, B and W.
  *   MATRIX_WGMMA  reads them from local memory, with terms innermost, and cuts them off. F and B; B's filter is copied
- *                 with k innermost. W would have to copy x for each filter position. */
+ *                 with k innermost. W's terms are positions, which neither operand has innermost. */
 enum matrix_unit { MATRIX_MMA, MATRIX_WGMMA };
 
 /* Whether the kernels serve the problem on a target that has their instructions; otherwise *reason says why not. */
@@ -42,6 +41,8 @@ int64_t matrix_k_of(const struct problem *p);
 /* Elements of 16 bits of so many channels, as kernels count those that an operand has innermost: INT8 channels go in pairs,
  * those of TF32 count twice. */
 int64_t matrix_elements_of(const struct problem *p, int64_t channels);
+/* Elements of 16 bits of a number that an operand does not have innermost: 2 in TF32. W's terms are such numbers. */
+int matrix_number_elements(const struct problem *p);
 
 /* How a config divides the product: rows, columns and terms (in elements of 16 bits) of a block, and split-K parts; and by
  * which instructions it is computed. */

@@ -24,14 +24,19 @@
 
 /* ---- registers ---- */
 
-/* In TF32 a lane has a number of each matrix of 8 by 4: of row (or column) lane / 4 and term lane % 4. Loads it from an
- * operand with rows or columns innermost. */
 #if LONG_NUMBERS
+/* In TF32 a lane has a number of each matrix of 8 by 4: of row (or column) lane / 4 and term lane % 4. Loads it from an
+ * operand with rows or columns innermost; `row` is a multiple of 8, and `term` of 4. The place is that of chunk_at(), as a
+ * part for the lane and a part that the compiler knows: so few places are kept in registers. The two parts permute chunks
+ * by different bits. */
 DEVICE unsigned number_of_lane(LOCAL_POINTER unsigned char *memory, unsigned tile, int row,
-                               int term, int lines, int chunks, int lane)
+                               int term, int lines, int lane)
 {
-    int line = term + lane % 4, at = row + lane / 4;
-    return load_number(memory, tile + chunk_at(line, at / 4, lines, chunks) + at % 4 * 4);
+    unsigned of_lane = lane % 4 * 128 + ((lane / 16 ^ PERMUTED_BY(lane % 4)) & 7) * CHUNK_BYTES +
+                       lane / 4 % 4 * 4;
+    unsigned panel = (term + row / 32 * lines) * 128;
+    return load_number(memory, (tile + panel + of_lane) ^
+                                   ((row % 32 / 4 ^ PERMUTED_BY(term)) & 7) * CHUNK_BYTES);
 }
 #endif
 
@@ -42,8 +47,7 @@ DEVICE void load_a(LOCAL_POINTER unsigned char *memory, unsigned *to, unsigned t
 {
 #if LONG_NUMBERS && A_BY_TERM
     UNROLL for (int i = 0; i < 4; i++) to[i] =
-        number_of_lane(memory, tile, row + i % 2 * 8, term / WIDTH + i / 2 * 4, A_LINES, A_CHUNKS,
-                       item % 32);
+        number_of_lane(memory, tile, row + i % 2 * 8, term / WIDTH + i / 2 * 4, A_LINES, item % 32);
 #else
     int lane = item % 32, line = row + (lane & 15), chunk = term / 8 + (lane >> 4);
     if (A_BY_TERM) {
@@ -62,7 +66,7 @@ DEVICE void load_b(LOCAL_POINTER unsigned char *memory, unsigned *to, unsigned t
 #if LONG_NUMBERS && B_BY_TERM
     UNROLL for (int i = 0; i < 4; i++) to[i] =
         number_of_lane(memory, tile, column + i / 2 * 8, term / WIDTH + i % 2 * 4, B_LINES,
-                       B_CHUNKS, item % 32);
+                       item % 32);
 #else
     int lane = item % 32;
     int line = column + (lane >> 4) * 8 + (lane & 7), chunk = term / 8 + (lane >> 3 & 1);

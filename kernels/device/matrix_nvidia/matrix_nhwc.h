@@ -98,19 +98,19 @@
 
 /* ---- local memory ---- */
 
-/* What permutes the chunks of a line. In TF32 a warp loads two neighbouring chunks of four lines at once where rows or
- * columns are innermost: the eight chunks must be in different banks, too. */
+/* The number by which the chunks of a line are permuted. In TF32 a warp loads two neighbouring chunks of four lines at
+ * once where rows or columns are innermost: those eight chunks must be in different banks, too. */
 #if LONG_NUMBERS && (A_BY_TERM || B_BY_TERM)
-#define TURN_OF(line) ((line) << 1 | ((line) >> 2 & 1))
+#define PERMUTED_BY(line) ((line) << 1 | ((line) >> 2 & 1))
 #else
-#define TURN_OF(line) (line)
+#define PERMUTED_BY(line) (line)
 #endif
 
 /* The offset in bytes, within an operand's block in local memory, of a chunk of a line. Two lines of four chunks take
  * the place of one line of eight. */
 DEVICE unsigned chunk_at(int line, int chunk, int lines, int chunks)
 {
-    int place = line * 8 + (chunk / 8 * lines * 8) + ((chunk ^ TURN_OF(line)) & 7);
+    int place = line * 8 + (chunk / 8 * lines * 8) + ((chunk ^ PERMUTED_BY(line)) & 7);
     if (chunks == 4)
         place = line * 4 + (chunk ^ (line >> 1 & 3));
     return (unsigned)place * CHUNK_BYTES;

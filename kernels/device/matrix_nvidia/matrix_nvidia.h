@@ -236,16 +236,16 @@ DEVICE void end_stage(void)
 #define TEXT_TF32(text) text("tf32")
 #define TYPE_TEXT(text) DIALECT_JOIN(TEXT_, TYPE)(text)
 /* The terms of one product, 32 bytes of an operand's line, and the sums' type. */
-#define TERMS_FP16      "k16"
-#define TERMS_BF16      "k16"
-#define TERMS_INT8      "k32"
-#define TERMS_TF32      "k8"
-#define TYPE_TERMS      DIALECT_JOIN(TERMS_, TYPE)
-#define SUMS_FP16       "f32"
-#define SUMS_BF16       "f32"
-#define SUMS_INT8       "s32"
-#define SUMS_TF32       "f32"
-#define TYPE_SUMS       DIALECT_JOIN(SUMS_, TYPE)
+#define TERMS_FP16 "k16"
+#define TERMS_BF16 "k16"
+#define TERMS_INT8 "k32"
+#define TERMS_TF32 "k8"
+#define TYPE_TERMS DIALECT_JOIN(TERMS_, TYPE)
+#define SUMS_FP16  "f32"
+#define SUMS_BF16  "f32"
+#define SUMS_INT8  "s32"
+#define SUMS_TF32  "f32"
+#define TYPE_SUMS  DIALECT_JOIN(SUMS_, TYPE)
 
 #if LONG_NUMBERS
 /* The nearest number of TF32, ties away from zero. */

@@ -4,10 +4,10 @@
  * manual's sections on tensormap.replace, cp.async.bulk.tensor and mbarrier describe the fields, coordinates and
  * phases.
  *
- * A box has 64 channels (as "elements" of 16 bits, matrix_nvidia.h), a line of 128 bytes for each position, with chunks
- * permuted as in wgmma.h. FP32 numbers are copied as TF32, to which the engine converts them. Tensor maps
- * are made on the device: each workgroup has its own slots in the workspace. With MATRIX_EMULATED all
- * work-items of a workgroup copy a box at once, and copies have no barriers.
+ * A box has 64 "elements" of channels (of 16 bits, matrix_nvidia.h), a line of 128 bytes for each position, with chunks
+ * permuted as in wgmma.h. FP32 numbers are copied as TF32, to which the engine converts them. Tensor maps are made on
+ * the device: each workgroup has its own slots in the workspace. With MATRIX_EMULATED all work-items of a workgroup
+ * copy a box at once, and copies have no barriers.
  *
  * Defined before it is included: matrix_nvidia.h, ITEMS.
  */
@@ -17,7 +17,7 @@
 #define CHANNELS_LINE 64
 #define LINE_BYTES    128
 
-/* A tensor of packed channels; axes from the fastest: channels as elements, w, h, with depth d, images. A box has `box` positions of
+/* A tensor of packed channels; axes from the fastest: elements of channels, w, h, with depth d, images. A box has `box` of
  * each axis, `stride` apart. */
 #define MAP_AXES   (4 + DEPTH)
 #define MAP_IMAGES (3 + DEPTH) /* the images' axis */

@@ -184,7 +184,7 @@ DEVICE void end_products(void)
 #endif
 /* clang-format on */
 #define SUM(i) SUM_REGISTER(sums[(i) / 4][(i) % 4])
-/* What follows the operands: the signs of floats, and the order of operands of 16 bits. */
+/* The instruction's text behind its operands: the signs of floats, and the order of operands of 16 bits. */
 #define TURNS_TEXT       ", 1, 1, " STRING(A_BY_TERM) ", " STRING(B_BY_TERM) ";"
 #define ORDERS_FP16      TURNS_TEXT
 #define ORDERS_BF16      TURNS_TEXT
