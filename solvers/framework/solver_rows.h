@@ -51,7 +51,8 @@
     ROW(lrn_pieces) \
     ROW(pointwise_transpose) \
     ROW(pool_global) \
-    ROW(conv_gemv)
+    ROW(conv_gemv) \
+    ROW(conv_matrix_small)
 /* clang-format on */
 
 #define SOLVER_DECLARATION(name) extern const struct solver solver_##name;
