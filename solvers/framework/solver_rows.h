@@ -52,7 +52,8 @@
     ROW(pointwise_transpose) \
     ROW(pool_global) \
     ROW(conv_gemv) \
-    ROW(conv_matrix_small)
+    ROW(conv_matrix_small) \
+    ROW(conv_few_outputs)
 /* clang-format on */
 
 #define SOLVER_DECLARATION(name) extern const struct solver solver_##name;
