@@ -53,7 +53,8 @@
     ROW(pool_global) \
     ROW(conv_gemv) \
     ROW(conv_matrix_small) \
-    ROW(conv_few_outputs)
+    ROW(conv_few_outputs) \
+    ROW(conv_tma_patches)
 /* clang-format on */
 
 #define SOLVER_DECLARATION(name) extern const struct solver solver_##name;
