@@ -31,7 +31,7 @@ enum { TILE_H, TILE_W, TILES_M, DEPTH, PARAM_COUNT };
 #define REGISTERS_BESIDE 56
 #define REGISTERS_MOST   240
 #define REGISTERS_UNIT   65536
-/* What a workgroup's start and end cost, in bytes that it could have copied meanwhile. */
+/* Bytes that a workgroup could copy in the time of its start and end. */
 #define START_BYTES      16384
 #define TILES_MOST       0x1p24
 

@@ -54,7 +54,8 @@
     ROW(conv_gemv) \
     ROW(conv_matrix_small) \
     ROW(conv_few_outputs) \
-    ROW(conv_tma_patches)
+    ROW(conv_tma_patches) \
+    ROW(conv_product_small)
 /* clang-format on */
 
 #define SOLVER_DECLARATION(name) extern const struct solver solver_##name;

@@ -15,6 +15,7 @@
 #include "solvers/common/conv_common.h"
 #include "solvers/common/conv_epilogue.h"
 #include "solvers/common/matrix_sum.h"
+#include "solvers/common/small_product.h"
 #include "solvers/framework/solver_rows.h"
 
 enum { TILES_M, TILES_N, SHARES, DEPTH, PARAM_COUNT };
@@ -45,52 +46,20 @@ static const struct space_param params[PARAM_COUNT] = {
 
 /* ---- the product ---- */
 
-struct product {
-    int64_t rows, columns, terms;
-};
-
-/* Whether each image is one row: the filter is the whole image. Otherwise each position is a row. */
-static bool filter_is_image(const struct problem *p)
-{
-    for (int a = 0; a < AXIS_COUNT; a++) {
-        if (p->fil[a] != p->in[a] || p->out[a] != 1 || p->pad[a] != 0 ||
-            (p->dilation[a] != 1 && p->fil[a] != 1))
-            return false;
-    }
-    return true;
-}
-
-static struct product product_of(const struct problem *p)
-{
-    int64_t images = p->n, inner = p->c;
-
-    for (int a = 0; a < AXIS_COUNT; a++) {
-        if (filter_is_image(p))
-            inner *= p->in[a];
-        else
-            images *= p->in[a];
-    }
-    if (p->direction == DIRECTION_F)
-        return (struct product){images, p->k, inner};
-    if (p->direction == DIRECTION_B)
-        return (struct product){images, inner, p->k};
-    return (struct product){p->k, inner, images};
-}
-
 /* Blocks of terms of each share. */
 static int64_t turns_of(const struct problem *p, const int32_t *values)
 {
-    return conv_divide_up(conv_divide_up(product_of(p).terms, BLOCK_TERMS), values[SHARES]);
+    return conv_divide_up(conv_divide_up(small_product_of(p).terms, BLOCK_TERMS), values[SHARES]);
 }
 
 static int64_t row_blocks(const struct problem *p, const int32_t *values)
 {
-    return conv_divide_up(product_of(p).rows, (int64_t)TILE_ROWS * values[TILES_M]);
+    return conv_divide_up(small_product_of(p).rows, (int64_t)TILE_ROWS * values[TILES_M]);
 }
 
 static int64_t column_blocks(const struct problem *p, const int32_t *values)
 {
-    return conv_divide_up(product_of(p).columns, (int64_t)TILE_COLUMNS * values[TILES_N]);
+    return conv_divide_up(small_product_of(p).columns, (int64_t)TILE_COLUMNS * values[TILES_N]);
 }
 
 /* Bytes of local memory of a workgroup: each share's blocks of terms; then pairs of sums of each share, with 33 places
@@ -134,14 +103,13 @@ struct pieces {
 
 static struct pieces pieces_of(const struct problem *p, const int32_t *values)
 {
-    const struct product product = product_of(p);
     bool a_by_term = p->direction == DIRECTION_W, b_by_term = p->direction != DIRECTION_F;
 
     return (struct pieces){
-        a_by_term ? piece_of(product.rows, line_elements(2 * values[TILES_M]))
-                  : piece_of(product.terms, CHUNK_ELEMENTS),
-        b_by_term ? piece_of(product.columns, line_elements(values[TILES_N]))
-                  : piece_of(product.terms, CHUNK_ELEMENTS),
+        piece_of(small_product_inner_a(p),
+                 a_by_term ? line_elements(2 * values[TILES_M]) : CHUNK_ELEMENTS),
+        piece_of(small_product_inner_b(p),
+                 b_by_term ? line_elements(values[TILES_N]) : CHUNK_ELEMENTS),
     };
 }
 
@@ -151,21 +119,21 @@ static bool rows_are_filled(const struct problem *p, const struct context *conte
                             const int32_t *values)
 {
     (void)context;
-    return values[TILES_M] == 1 || TILE_ROWS * values[TILES_M] < 2 * product_of(p).rows;
+    return values[TILES_M] == 1 || TILE_ROWS * values[TILES_M] < 2 * small_product_of(p).rows;
 }
 
 static bool columns_are_filled(const struct problem *p, const struct context *context,
                                const int32_t *values)
 {
     (void)context;
-    return values[TILES_N] == 1 || TILE_COLUMNS * values[TILES_N] < 2 * product_of(p).columns;
+    return values[TILES_N] == 1 || TILE_COLUMNS * values[TILES_N] < 2 * small_product_of(p).columns;
 }
 
 static bool shares_suit_terms(const struct problem *p, const struct context *context,
                               const int32_t *values)
 {
     return values[SHARES] == 1 || (values[SHARES] * WARP_ITEMS <= context->target->max_workgroup &&
-                                   (values[SHARES] - 1) * BLOCK_TERMS < product_of(p).terms);
+                                   (values[SHARES] - 1) * BLOCK_TERMS < small_product_of(p).terms);
 }
 
 static bool depth_suits_terms(const struct problem *p, const struct context *context,
@@ -213,30 +181,6 @@ static bool types_are_served(const struct problem *p)
            p->type[TENSOR_Y] == type;
 }
 
-/* Whether the tensors are packed matrices. With one position everywhere all layouts are the same memory. */
-static bool layouts_are_served(const struct problem *p, const char **reason)
-{
-    if (!conv_layouts_are_plain(p, reason))
-        return false;
-    for (int t = 0; t < TENSOR_COUNT; t++) {
-        if (p->layout[t] == LAYOUT_CHWN) {
-            *reason = "needs layouts in which images follow each other";
-            return false;
-        }
-    }
-    if (filter_is_image(p)) {
-        *reason = "needs x and w of one layout";
-        return p->layout[TENSOR_X] == p->layout[TENSOR_W];
-    }
-    *reason =
-        "needs a filter that is the whole image, or a 1x1 filter of stride 1 without padding and channels innermost";
-    for (int a = 0; a < AXIS_COUNT; a++) {
-        if (p->fil[a] != 1 || p->stride[a] != 1 || p->pad[a] != 0)
-            return false;
-    }
-    return conv_is_channels_last(p->layout[TENSOR_X]) && conv_is_channels_last(p->layout[TENSOR_Y]);
-}
-
 static const int32_t smallest[PARAM_COUNT] = {1, 1, 1, 1};
 
 /* Copies have at least four bytes. */
@@ -254,18 +198,17 @@ static bool matrix_small_is_applicable(const struct problem *p, const struct con
         *reason = "needs NVIDIA's matrix units, sm_80 or later";
         return false;
     }
-    if (!types_are_served(p) || p->groups != 1) {
-        *reason = "needs tensors of one type, FP16 or BF16, and one group";
+    if (!types_are_served(p)) {
+        *reason = "needs tensors of one type, FP16 or BF16";
         return false;
     }
-    if (!conv_is_plain(p, reason) || !layouts_are_served(p, reason) ||
-        !conv_counts_fit_32_bits(p, reason))
+    if (!small_product_serves(p, reason))
         return false;
     if (!pieces_are_pairs(p)) {
         *reason = "needs even sizes of what is innermost in both operands";
         return false;
     }
-    if (product_of(p).terms > MATRIX_TERMS_MOST) {
+    if (small_product_of(p).terms > MATRIX_TERMS_MOST) {
         *reason = "needs at most 32768 terms";
         return false;
     }
@@ -277,12 +220,12 @@ static bool matrix_small_is_applicable(const struct problem *p, const struct con
  * tiles. */
 static double matrix_small_estimate(const struct problem *p, const struct context *context)
 {
-    const struct product product = product_of(p);
-    double macs = (double)product.rows * (double)product.columns * (double)product.terms;
+    const struct small_product product = small_product_of(p);
 
     (void)context;
     return 500.0 * conv_used_part((double)product.rows, TILE_ROWS) *
-           conv_used_part((double)product.columns, TILE_COLUMNS) * MIN(1, SMALL_MACS / macs);
+           conv_used_part((double)product.columns, TILE_COLUMNS) *
+           MIN(1, SMALL_MACS / small_product_macs(&product));
 }
 
 /* Tiles, from the largest. */
@@ -328,25 +271,15 @@ static void add_options(const struct problem *p, const struct perf_config *confi
     launch_option_text(launch, "LANE", conv_sum_type(p));
     launch_option_int(launch, "PIECE_A", pieces.a);
     launch_option_int(launch, "PIECE_B", pieces.b);
-    launch_option_int(launch, "PAIRS", product_of(p).columns % 2 == 0);
+    launch_option_int(launch, "PAIRS", small_product_of(p).columns % 2 == 0);
     conv_add_epilogue_options(p, launch);
     launch_sort_options(launch);
-}
-
-/* Columns that neighbour each other within a channel of the output. */
-static int64_t channel_step(const struct problem *p)
-{
-    if (p->direction == DIRECTION_F || !filter_is_image(p) ||
-        conv_is_channels_last(p->layout[TENSOR_X]))
-        return 1;
-    return p->in[AXIS_D] * p->in[AXIS_H] * p->in[AXIS_W];
 }
 
 static bool matrix_small_solve(const struct problem *p, const struct context *context,
                                const struct perf_config *config, struct solution *solution,
                                GError **error)
 {
-    const struct product product = product_of(p);
     const int32_t *values = config->values;
     int items = WARP_ITEMS * values[SHARES];
     struct launch *launch =
@@ -357,15 +290,7 @@ static bool matrix_small_solve(const struct problem *p, const struct context *co
     add_options(p, config, launch);
     launch->local_bytes = local_bytes_of(values);
     conv_add_product_args(p, false, false, launch);
-    launch_arg_int32(launch, product.rows);
-    launch_arg_int32(launch, product.columns);
-    launch_arg_int32(launch, product.terms);
-    launch_arg_int32(launch, column_blocks(p, values));
-    if (p->epilogue[0] != '\0') {
-        launch_arg_int32(launch, channel_step(p));
-        launch_arg_int32(launch, p->direction == DIRECTION_F ? p->k : p->c);
-        conv_add_epilogue_args(p, launch);
-    }
+    small_product_add_args(p, column_blocks(p, values), launch);
     launch_set_line(launch, row_blocks(p, values) * column_blocks(p, values) * items, items);
     conv_set_exact_work(p, solution);
     return true;

@@ -2,7 +2,7 @@
  * Convolutions whose filters do not overlap along the width, as those that embed patches of an image, as ConvTma computes
  * them with fewer filter positions and more channels. F, B and W of 2D convolutions in NHWC, FP16 or BF16, one group; the
  * filter's width is the stride, columns have neither padding nor dilation, and filters fill each row. B has no epilogue.
- * What else it needs is what ConvTma needs of the other problem. sm_90 only.
+ * The other problem must be one that ConvTma serves. sm_90 only.
  *
  * In NHWC the elements that a filter's row multiplies are neighbours in memory: the row's columns with their channels. So
  * the row is one position of fil_w * c channels, and x has out_w such columns. ConvTma pads channels to whole chunks of
@@ -101,12 +101,14 @@ static uint64_t tma_patches_workspace_bytes(const struct problem *p, const struc
     return solver_conv_tma.workspace_bytes(&view, context);
 }
 
+/* The estimate is above ConvTma's, whose copies have gaps of a stride here, and above ConvFewChannelsMatrix's where the
+ * patches' channels fill the blocks of terms. */
 static double tma_patches_estimate(const struct problem *p, const struct context *context)
 {
     struct problem view;
 
     view_of(p, &view);
-    return solver_conv_tma.estimate(&view, context);
+    return 1.1 * solver_conv_tma.estimate(&view, context);
 }
 
 static void tma_patches_default_config(const struct problem *p, const struct context *context,

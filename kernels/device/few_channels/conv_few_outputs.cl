@@ -91,8 +91,9 @@ DEVICE struct tile find_tile(const struct sizes *s, int number, int tiles_h, int
 
 /* ---- the source ---- */
 
-/* Where the lane's elements of its warp's positions are in an image of the source: in NHWC for each matrix the first term
- * of a position, or -1 where it is none; in NCHW neighbouring positions of the first term, of which `left` are there. */
+/* The lane's elements of its warp's positions, as places in an image of the source. NHWC: for each matrix the first term
+ * of a position, -1 for a position outside of the image. NCHW: neighbouring positions of the first term, of which the
+ * image has `left`. */
 struct own_places {
     int at[MATRICES];
     int left;

@@ -12,7 +12,7 @@
  * Options: DIRECTION_*; TYPE, LANE (float); TILES_M, TILES_N, SHARES, DEPTH; PIECE_A and PIECE_B, elements of a copy;
  * PAIRS, 1 where the number of columns is even; those of an epilogue (epilogue.h), whose last arguments follow
  * `channel_step` and `channels`: column / channel_step % channels is the output's channel.
- * Grid: blocks of rows by blocks of columns, the latter fastest.
+ * Grid: one workgroup for each tile; tiles of one block of rows follow each other.
  */
 #include "dialect.h"
 #include "epilogue.h"
