@@ -14,6 +14,21 @@ static bool filter_is_image(const struct problem *p)
     return true;
 }
 
+/* Whether filters have one position, and meet each position. */
+static bool filter_is_position(const struct problem *p)
+{
+    for (int a = 0; a < AXIS_COUNT; a++) {
+        if (p->fil[a] != 1 || p->stride[a] != 1 || p->pad[a] != 0)
+            return false;
+    }
+    return true;
+}
+
+bool small_product_is_one(const struct problem *p)
+{
+    return filter_is_image(p) || filter_is_position(p);
+}
+
 /* Whether the tensors are packed matrices. */
 static bool layouts_are_served(const struct problem *p, const char **reason)
 {
@@ -31,11 +46,8 @@ static bool layouts_are_served(const struct problem *p, const char **reason)
     }
     *reason = "needs a filter that is the whole image, or a 1x1 filter of stride 1 without padding "
               "and channels innermost";
-    for (int a = 0; a < AXIS_COUNT; a++) {
-        if (p->fil[a] != 1 || p->stride[a] != 1 || p->pad[a] != 0)
-            return false;
-    }
-    return conv_is_channels_last(p->layout[TENSOR_X]) && conv_is_channels_last(p->layout[TENSOR_Y]);
+    return filter_is_position(p) && conv_is_channels_last(p->layout[TENSOR_X]) &&
+           conv_is_channels_last(p->layout[TENSOR_Y]);
 }
 
 bool small_product_serves(const struct problem *p, const char **reason)
@@ -70,6 +82,12 @@ double small_product_macs(const struct small_product *product)
     return (double)product->rows * (double)product->columns * (double)product->terms;
 }
 
+bool small_product_is_small(const struct small_product *product, const char **reason)
+{
+    *reason = "needs at most 2^31 multiply-accumulates";
+    return small_product_macs(product) <= SMALL_PRODUCT_MACS_MOST;
+}
+
 int64_t small_product_inner_a(const struct problem *p)
 {
     const struct small_product product = small_product_of(p);
@@ -93,14 +111,8 @@ static int64_t channel_step(const struct problem *p)
     return p->in[AXIS_D] * p->in[AXIS_H] * p->in[AXIS_W];
 }
 
-void small_product_add_args(const struct problem *p, int64_t column_blocks, struct launch *launch)
+void small_product_add_epilogue_args(const struct problem *p, struct launch *launch)
 {
-    const struct small_product product = small_product_of(p);
-
-    launch_arg_int32(launch, product.rows);
-    launch_arg_int32(launch, product.columns);
-    launch_arg_int32(launch, product.terms);
-    launch_arg_int32(launch, column_blocks);
     if (p->epilogue[0] == '\0')
         return;
     launch_arg_int32(launch, channel_step(p));

@@ -33,6 +33,9 @@ enum { TILE_H, TILE_W, TILES_M, DEPTH, PARAM_COUNT };
 #define REGISTERS_UNIT   65536
 /* Bytes that a workgroup could copy in the time of its start and end. */
 #define START_BYTES      16384
+/* A multiprocessor has four schedulers: fewer warps leave some without work, unless workgroups share it. */
+#define WARPS_WANTED     4
+#define FEW_WARPS_COST   1.25
 #define TILES_MOST       0x1p24
 
 static const char *const sources[] = {"conv_few_outputs.cl", NULL};
@@ -287,7 +290,7 @@ static double cost_of(const struct problem *p, const struct context *context, co
     double rounds = (double)conv_divide_up((int64_t)count_tiles(p, values),
                                            MAX(context->target->compute_units, 1));
 
-    return rounds * tile;
+    return rounds * tile * (count_warps(p, values) < WARPS_WANTED ? FEW_WARPS_COST : 1);
 }
 
 /* The cheapest tile; then as many blocks in flight as are valid. */

@@ -80,13 +80,17 @@ static bool items_suit_target(const struct problem *p, const struct context *con
            items_of(values) <= MIN(ITEMS_MOST, context->target->max_workgroup);
 }
 
+/* The fewest shares that make a workgroup. */
+static int least_shares(const int32_t *values)
+{
+    return MAX(ITEMS_LEAST / (values[LANES_M] * values[LANES_N]), 1);
+}
+
 static bool shares_suit_terms(const struct problem *p, const struct context *context,
                               const int32_t *values)
 {
-    int least = MAX(ITEMS_LEAST / (values[LANES_M] * values[LANES_N]), 1);
-
     (void)context;
-    return values[SHARES] <= least ||
+    return values[SHARES] <= least_shares(values) ||
            (int64_t)(values[SHARES] / 2) * params[TERMS].values[0] < small_product_of(p).terms;
 }
 
@@ -134,6 +138,8 @@ static bool types_are_served(const struct problem *p)
 static bool product_small_is_applicable(const struct problem *p, const struct context *context,
                                         const char **reason)
 {
+    struct small_product product;
+
     if (context_is_cpu(context)) {
         *reason = "needs a GPU";
         return false;
@@ -143,6 +149,9 @@ static bool product_small_is_applicable(const struct problem *p, const struct co
         return false;
     }
     if (!small_product_serves(p, reason))
+        return false;
+    product = small_product_of(p);
+    if (!small_product_is_small(&product, reason))
         return false;
     *reason = "needs fewer than 2^22 tiles of 16 by 16";
     return (double)row_blocks(p, smallest) * (double)column_blocks(p, smallest) < TILES_MOST;
@@ -161,23 +170,33 @@ static double product_small_estimate(const struct problem *p, const struct conte
            MIN(1, SMALL_MACS / small_product_macs(&product));
 }
 
-/* Tiles, from the largest. */
-static const int32_t tiles[][2] = {{8, 8}, {4, 8}, {4, 4}};
+static const int32_t tiles[][2] = {{4, 4}, {4, 8}, {8, 4}, {8, 8}};
 
-/* The largest tile that gives each multiprocessor a workgroup; as many shares as have two blocks of terms; then the
- * longest blocks. */
+/* Lines that a multiprocessor loads for its tiles, of each of which it loads all terms. */
+static int64_t lines_of(const struct problem *p, const struct context *context,
+                        const int32_t *values)
+{
+    int64_t count = row_blocks(p, values) * column_blocks(p, values);
+
+    return conv_divide_up(count, MAX(context->target->compute_units, 1)) *
+           (values[LANES_M] + values[LANES_N]);
+}
+
+/* The tile for which a multiprocessor loads least; as many shares as have two blocks of terms; then the longest
+ * blocks. */
 static void product_small_default_config(const struct problem *p, const struct context *context,
                                          struct perf_config *config)
 {
-    int32_t *values = config->values;
+    int64_t least = INT64_MAX;
 
     config->count = PARAM_COUNT;
-    memcpy(values, smallest, sizeof smallest);
+    memcpy(config->values, smallest, sizeof smallest);
     for (gsize i = 0; i < G_N_ELEMENTS(tiles); i++) {
-        memcpy(values, tiles[i], sizeof tiles[i]);
-        if (lanes_suit_product(p, context, values) &&
-            row_blocks(p, values) * column_blocks(p, values) >= context->target->compute_units)
-            break;
+        if (!lanes_suit_product(p, context, tiles[i]) || lines_of(p, context, tiles[i]) >= least)
+            continue;
+        least = lines_of(p, context, tiles[i]);
+        memcpy(config->values, tiles[i], sizeof tiles[i]);
+        config->values[SHARES] = least_shares(tiles[i]);
     }
     for (int at = SHARES; at <= TERMS; at++) {
         for (int i = 0; i < params[at].count; i++) {
@@ -196,6 +215,7 @@ static bool product_small_solve(const struct problem *p, const struct context *c
                                 const struct perf_config *config, struct solution *solution,
                                 GError **error)
 {
+    const struct small_product product = small_product_of(p);
     const int32_t *values = config->values;
     int items = items_of(values);
     struct launch *launch =
@@ -212,7 +232,11 @@ static bool product_small_solve(const struct problem *p, const struct context *c
     conv_add_epilogue_options(p, launch);
     launch_sort_options(launch);
     conv_add_product_args(p, false, false, launch);
-    small_product_add_args(p, column_blocks(p, values), launch);
+    launch_arg_int32(launch, product.rows);
+    launch_arg_int32(launch, product.columns);
+    launch_arg_int32(launch, product.terms);
+    launch_arg_int32(launch, column_blocks(p, values));
+    small_product_add_epilogue_args(p, launch);
     launch_set_line(launch, row_blocks(p, values) * column_blocks(p, values) * items, items);
     conv_set_exact_work(p, solution);
     return true;

@@ -5,6 +5,9 @@
  * group. Static: how many neighbouring elements a load may take is compiled in, which the sizes decide. One launch,
  * without a workspace. sm_80 and later.
  *
+ * ConvMatrixTaps computes other filters likewise, for small images in NHWC: F, and B with stride 1, of 2D convolutions whose
+ * channels are in blocks of 32 terms. Filter, strides and dilation are compiled in.
+ *
  * Such a product has too few tiles for all multiprocessors where tiles are as large as ConvMatrix's, and a second launch
  * for split-K costs as much as the product. Here the warps of a workgroup share the terms of one small tile.
  *
@@ -28,6 +31,7 @@ enum { TILES_M, TILES_N, SHARES, DEPTH, PARAM_COUNT };
 #define CHUNK_ELEMENTS   8   /* 16 bytes */
 /* Registers: of a work-item beside sums and operands; the most of a work-item; of a multiprocessor. */
 #define REGISTERS_BESIDE 40
+#define REGISTERS_A_ROW  3
 #define REGISTERS_MOST   240
 #define REGISTERS_UNIT   65536
 /* The most multiply-accumulates for which waiting, not multiplying, takes the time. On an H100 a product of 2^27 takes
@@ -46,20 +50,34 @@ static const struct space_param params[PARAM_COUNT] = {
 
 /* ---- the product ---- */
 
+/* With several filter positions the rows are positions of the result, and the terms are the filter's positions with their
+ * channels. */
+static struct small_product product_of(const struct problem *p)
+{
+    const int64_t *result = p->direction == DIRECTION_F ? p->out : p->in;
+    int64_t rows = p->n * result[AXIS_H] * result[AXIS_W];
+    int64_t taps = p->fil[AXIS_H] * p->fil[AXIS_W];
+
+    if (small_product_is_one(p))
+        return small_product_of(p);
+    return p->direction == DIRECTION_F ? (struct small_product){rows, p->k, taps * p->c}
+                                       : (struct small_product){rows, p->c, taps * p->k};
+}
+
 /* Blocks of terms of each share. */
 static int64_t turns_of(const struct problem *p, const int32_t *values)
 {
-    return conv_divide_up(conv_divide_up(small_product_of(p).terms, BLOCK_TERMS), values[SHARES]);
+    return conv_divide_up(conv_divide_up(product_of(p).terms, BLOCK_TERMS), values[SHARES]);
 }
 
 static int64_t row_blocks(const struct problem *p, const int32_t *values)
 {
-    return conv_divide_up(small_product_of(p).rows, (int64_t)TILE_ROWS * values[TILES_M]);
+    return conv_divide_up(product_of(p).rows, (int64_t)TILE_ROWS * values[TILES_M]);
 }
 
 static int64_t column_blocks(const struct problem *p, const int32_t *values)
 {
-    return conv_divide_up(small_product_of(p).columns, (int64_t)TILE_COLUMNS * values[TILES_N]);
+    return conv_divide_up(product_of(p).columns, (int64_t)TILE_COLUMNS * values[TILES_N]);
 }
 
 /* Bytes of local memory of a workgroup: each share's blocks of terms; then pairs of sums of each share, with 33 places
@@ -73,11 +91,13 @@ static int64_t local_bytes_of(const int32_t *values)
     return values[SHARES] * MAX(blocks, sums);
 }
 
-static int registers_of(const int32_t *values)
+/* With several filter positions a work-item keeps where each of its rows is. */
+static int registers_of(const struct problem *p, const int32_t *values)
 {
     int m = values[TILES_M], n = values[TILES_N];
+    int places = small_product_is_one(p) ? 0 : 2 * m * REGISTERS_A_ROW;
 
-    return 4 * m * n + 8 * m + 4 * n + REGISTERS_BESIDE;
+    return 4 * m * n + 8 * m + 4 * n + places + REGISTERS_BESIDE;
 }
 
 /* Elements of a copy: a divisor of the operand's innermost size, at most `most`. */
@@ -105,6 +125,10 @@ static struct pieces pieces_of(const struct problem *p, const int32_t *values)
 {
     bool a_by_term = p->direction == DIRECTION_W, b_by_term = p->direction != DIRECTION_F;
 
+    if (!small_product_is_one(p))
+        return (struct pieces){CHUNK_ELEMENTS, b_by_term
+                                                   ? piece_of(p->c, line_elements(values[TILES_N]))
+                                                   : CHUNK_ELEMENTS};
     return (struct pieces){
         piece_of(small_product_inner_a(p),
                  a_by_term ? line_elements(2 * values[TILES_M]) : CHUNK_ELEMENTS),
@@ -119,21 +143,21 @@ static bool rows_are_filled(const struct problem *p, const struct context *conte
                             const int32_t *values)
 {
     (void)context;
-    return values[TILES_M] == 1 || TILE_ROWS * values[TILES_M] < 2 * small_product_of(p).rows;
+    return values[TILES_M] == 1 || TILE_ROWS * values[TILES_M] < 2 * product_of(p).rows;
 }
 
 static bool columns_are_filled(const struct problem *p, const struct context *context,
                                const int32_t *values)
 {
     (void)context;
-    return values[TILES_N] == 1 || TILE_COLUMNS * values[TILES_N] < 2 * small_product_of(p).columns;
+    return values[TILES_N] == 1 || TILE_COLUMNS * values[TILES_N] < 2 * product_of(p).columns;
 }
 
 static bool shares_suit_terms(const struct problem *p, const struct context *context,
                               const int32_t *values)
 {
     return values[SHARES] == 1 || (values[SHARES] * WARP_ITEMS <= context->target->max_workgroup &&
-                                   (values[SHARES] - 1) * BLOCK_TERMS < small_product_of(p).terms);
+                                   (values[SHARES] - 1) * BLOCK_TERMS < product_of(p).terms);
 }
 
 static bool depth_suits_terms(const struct problem *p, const struct context *context,
@@ -146,9 +170,8 @@ static bool depth_suits_terms(const struct problem *p, const struct context *con
 static bool tile_fits_registers(const struct problem *p, const struct context *context,
                                 const int32_t *values)
 {
-    int registers = registers_of(values);
+    int registers = registers_of(p, values);
 
-    (void)p;
     (void)context;
     return registers <= REGISTERS_MOST && registers * WARP_ITEMS * values[SHARES] <= REGISTERS_UNIT;
 }
@@ -191,24 +214,18 @@ static bool pieces_are_pairs(const struct problem *p)
     return pieces.a >= 2 && pieces.b >= 2;
 }
 
-static bool matrix_small_is_applicable(const struct problem *p, const struct context *context,
-                                       const char **reason)
+/* What both solvers need beside a product that they serve. */
+static bool product_is_served(const struct problem *p, const char **reason)
 {
-    if (target_compute_capability(context->target) < 80) {
-        *reason = "needs NVIDIA's matrix units, sm_80 or later";
-        return false;
-    }
-    if (!types_are_served(p)) {
-        *reason = "needs tensors of one type, FP16 or BF16";
-        return false;
-    }
-    if (!small_product_serves(p, reason))
+    const struct small_product product = product_of(p);
+
+    if (!small_product_is_small(&product, reason))
         return false;
     if (!pieces_are_pairs(p)) {
         *reason = "needs even sizes of what is innermost in both operands";
         return false;
     }
-    if (small_product_of(p).terms > MATRIX_TERMS_MOST) {
+    if (product.terms > MATRIX_TERMS_MOST) {
         *reason = "needs at most 32768 terms";
         return false;
     }
@@ -216,11 +233,65 @@ static bool matrix_small_is_applicable(const struct problem *p, const struct con
     return (double)row_blocks(p, smallest) * (double)column_blocks(p, smallest) < BLOCKS_MOST;
 }
 
+static bool tensors_are_served(const struct problem *p, const struct context *context,
+                               const char **reason)
+{
+    if (target_compute_capability(context->target) < 80) {
+        *reason = "needs NVIDIA's matrix units, sm_80 or later";
+        return false;
+    }
+    *reason = "needs tensors of one type, FP16 or BF16";
+    return types_are_served(p);
+}
+
+static bool matrix_small_is_applicable(const struct problem *p, const struct context *context,
+                                       const char **reason)
+{
+    return tensors_are_served(p, context, reason) && small_product_serves(p, reason) &&
+           product_is_served(p, reason);
+}
+
+/* Channels of the tensor whose positions meet filters. */
+static int64_t source_channels(const struct problem *p)
+{
+    return p->direction == DIRECTION_F ? p->c : p->k;
+}
+
+static bool matrix_taps_is_applicable(const struct problem *p, const struct context *context,
+                                      const char **reason)
+{
+    bool is_strided = p->stride[AXIS_H] != 1 || p->stride[AXIS_W] != 1;
+
+    if (!tensors_are_served(p, context, reason))
+        return false;
+    if (p->direction == DIRECTION_W || (p->direction == DIRECTION_B && is_strided) ||
+        p->groups != 1 || p->spatial_dim != 2) {
+        *reason = "needs direction F, or B with stride 1, one group and 2 dimensions";
+        return false;
+    }
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        if (p->layout[t] != LAYOUT_NHWC) {
+            *reason = "needs tensors in NHWC";
+            return false;
+        }
+    }
+    if (small_product_is_one(p)) {
+        *reason = "needs filters of several positions, or a stride or padding";
+        return false;
+    }
+    if (source_channels(p) % BLOCK_TERMS != 0) {
+        *reason = "needs 32, 64, 96, ... input channels, or in B output channels";
+        return false;
+    }
+    return conv_is_plain(p, reason) && conv_counts_fit_32_bits(p, reason) &&
+           product_is_served(p, reason);
+}
+
 /* A multiprocessor loads the operands of each tile anew, so that large products lose against kernels with larger
  * tiles. */
 static double matrix_small_estimate(const struct problem *p, const struct context *context)
 {
-    const struct small_product product = small_product_of(p);
+    const struct small_product product = product_of(p);
 
     (void)context;
     return 500.0 * conv_used_part((double)product.rows, TILE_ROWS) *
@@ -228,22 +299,33 @@ static double matrix_small_estimate(const struct problem *p, const struct contex
            MIN(1, SMALL_MACS / small_product_macs(&product));
 }
 
-/* Tiles, from the largest. */
-static const int32_t tiles[][2] = {{4, 8}, {2, 8}, {2, 4}, {1, 4}, {1, 2}, {1, 1}};
+/* Lines that a multiprocessor loads for its tiles, of each of which it loads all terms. */
+static int64_t lines_of(const struct problem *p, const struct context *context,
+                        const int32_t *values)
+{
+    int64_t count = row_blocks(p, values) * column_blocks(p, values);
+    int64_t lines = TILE_ROWS * values[TILES_M] + TILE_COLUMNS * values[TILES_N];
 
-/* The largest tile that gives each multiprocessor a workgroup; as many shares as have two blocks of terms, since warps
- * that have loads in flight are what such products lack; then blocks in flight. */
+    return conv_divide_up(count, MAX(context->target->compute_units, 1)) * lines;
+}
+
+/* The tile for which a multiprocessor loads least; as many shares as have two blocks of terms, since warps that have
+ * copies in flight are what such products lack; then blocks in flight. */
 static void matrix_small_default_config(const struct problem *p, const struct context *context,
                                         struct perf_config *config)
 {
-    int32_t *values = config->values;
+    int64_t least = INT64_MAX;
 
     *config = (struct perf_config){PARAM_COUNT, {1, 1, 1, 1}};
-    for (gsize i = 0; i < G_N_ELEMENTS(tiles); i++) {
-        memcpy(values, tiles[i], sizeof tiles[i]);
-        if (rows_are_filled(p, context, values) && columns_are_filled(p, context, values) &&
-            row_blocks(p, values) * column_blocks(p, values) >= context->target->compute_units)
-            break;
+    for (int i = 0; i < params[TILES_M].count * params[TILES_N].count; i++) {
+        const int32_t values[PARAM_COUNT] = {params[TILES_M].values[i / params[TILES_N].count],
+                                             params[TILES_N].values[i % params[TILES_N].count], 1,
+                                             1};
+        if (!rows_are_filled(p, context, values) || !columns_are_filled(p, context, values) ||
+            !tile_fits_registers(p, context, values) || lines_of(p, context, values) >= least)
+            continue;
+        least = lines_of(p, context, values);
+        memcpy(config->values, values, sizeof values);
     }
     for (int at = SHARES; at <= DEPTH; at++) {
         for (int i = 1; i < params[at].count; i++) {
@@ -258,6 +340,33 @@ static void matrix_small_default_config(const struct problem *p, const struct co
 
 /* ---- the launch ---- */
 
+static void add_tap_options(const struct problem *p, struct launch *launch)
+{
+    int sign = p->direction == DIRECTION_F ? 1 : -1;
+
+    launch_option_int(launch, "TAPS", p->fil[AXIS_H] * p->fil[AXIS_W]);
+    launch_option_int(launch, "CHANNELS", source_channels(p));
+    launch_option_int(launch, "FIL_W", p->fil[AXIS_W]);
+    launch_option_int(launch, "STRIDE_H", p->stride[AXIS_H]);
+    launch_option_int(launch, "STRIDE_W", p->stride[AXIS_W]);
+    launch_option_int(launch, "STEP_H", sign * p->dilation[AXIS_H]);
+    launch_option_int(launch, "STEP_W", sign * p->dilation[AXIS_W]);
+}
+
+/* In B the first filter position meets the position of y that is behind that of x by the padding. */
+static void add_image(const struct problem *p, struct launch *launch)
+{
+    bool is_f = p->direction == DIRECTION_F;
+    const int64_t *source = is_f ? p->in : p->out, *result = is_f ? p->out : p->in;
+
+    launch_arg_int32(launch, source[AXIS_H]);
+    launch_arg_int32(launch, source[AXIS_W]);
+    launch_arg_int32(launch, result[AXIS_H]);
+    launch_arg_int32(launch, result[AXIS_W]);
+    launch_arg_int32(launch, is_f ? p->pad[AXIS_H] : -p->pad[AXIS_H]);
+    launch_arg_int32(launch, is_f ? p->pad[AXIS_W] : -p->pad[AXIS_W]);
+}
+
 static void add_options(const struct problem *p, const struct perf_config *config,
                         struct launch *launch)
 {
@@ -271,7 +380,9 @@ static void add_options(const struct problem *p, const struct perf_config *confi
     launch_option_text(launch, "LANE", conv_sum_type(p));
     launch_option_int(launch, "PIECE_A", pieces.a);
     launch_option_int(launch, "PIECE_B", pieces.b);
-    launch_option_int(launch, "PAIRS", small_product_of(p).columns % 2 == 0);
+    launch_option_int(launch, "PAIRS", product_of(p).columns % 2 == 0);
+    if (!small_product_is_one(p))
+        add_tap_options(p, launch);
     conv_add_epilogue_options(p, launch);
     launch_sort_options(launch);
 }
@@ -280,6 +391,7 @@ static bool matrix_small_solve(const struct problem *p, const struct context *co
                                const struct perf_config *config, struct solution *solution,
                                GError **error)
 {
+    const struct small_product product = product_of(p);
     const int32_t *values = config->values;
     int items = WARP_ITEMS * values[SHARES];
     struct launch *launch =
@@ -290,7 +402,13 @@ static bool matrix_small_solve(const struct problem *p, const struct context *co
     add_options(p, config, launch);
     launch->local_bytes = local_bytes_of(values);
     conv_add_product_args(p, false, false, launch);
-    small_product_add_args(p, column_blocks(p, values), launch);
+    launch_arg_int32(launch, product.rows);
+    launch_arg_int32(launch, product.columns);
+    launch_arg_int32(launch, product.terms);
+    launch_arg_int32(launch, column_blocks(p, values));
+    if (!small_product_is_one(p))
+        add_image(p, launch);
+    small_product_add_epilogue_args(p, launch);
     launch_set_line(launch, row_blocks(p, values) * column_blocks(p, values) * items, items);
     conv_set_exact_work(p, solution);
     return true;
@@ -305,6 +423,21 @@ const struct solver solver_conv_matrix_small = {
     .epilogues = EPILOGUE_DOES_ALL,
     .sources = sources,
     .is_applicable = matrix_small_is_applicable,
+    .estimate = matrix_small_estimate,
+    .default_config = matrix_small_default_config,
+    .space = &space,
+    .solve = matrix_small_solve,
+};
+
+const struct solver solver_conv_matrix_taps = {
+    .provider = "skipjack",
+    .name = "ConvMatrixTaps",
+    .revision = 1,
+    .algorithm = "ImplicitGEMM",
+    .native = true,
+    .epilogues = EPILOGUE_DOES_ALL,
+    .sources = sources,
+    .is_applicable = matrix_taps_is_applicable,
     .estimate = matrix_small_estimate,
     .default_config = matrix_small_default_config,
     .space = &space,

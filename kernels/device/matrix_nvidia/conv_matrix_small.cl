@@ -9,8 +9,15 @@
  * from every SHARES-th block of 32 terms. It keeps the copies of DEPTH blocks in flight (fragments.h), and waits for no
  * other warp. At the end the warps' sums are added up in local memory, in the order of the shares.
  *
+ * With the option TAPS, the number of the filter's positions, the rows of a are gathered instead: convolutions of NHWC
+ * images, F, and B with stride 1. A row is a position of the result, and its terms are the filter's positions with
+ * CHANNELS terms each, a multiple of 32, so that a block of terms belongs to one position of the filter:
+ *
+ *   F: a[position][channel], b[column][tap][channel]      B: a[position][channel], b[channel][tap][column]
+ *
  * Options: DIRECTION_*; TYPE, LANE (float); TILES_M, TILES_N, SHARES, DEPTH; PIECE_A and PIECE_B, elements of a copy;
- * PAIRS, 1 where the number of columns is even; those of an epilogue (epilogue.h), whose last arguments follow
+ * PAIRS, 1 where the number of columns is even; with TAPS also CHANNELS, FIL_W, STRIDE_H, STRIDE_W, and STEP_H and STEP_W, the
+ * positions of a from one of the filter's to the next (in B negative); those of an epilogue (epilogue.h), whose last arguments follow
  * `channel_step` and `channels`: column / channel_step % channels is the output's channel.
  * Grid: one workgroup for each tile; tiles of one block of rows follow each other.
  */
@@ -60,10 +67,78 @@
 #define CHANNEL_ARGUMENTS
 #endif
 
+#ifdef TAPS
+/* The image that a is, and the result's. `pad`: how far the first position that a row meets lies before the row (in B
+ * behind it, so that it is negative). */
+struct image {
+    int in_h, in_w, out_h, out_w, pad_h, pad_w;
+};
+#define IMAGE_PARAMETERS , int in_h, int in_w, int out_h, int out_w, int pad_h, int pad_w
+/* The first positions that the lane's rows meet: in all images, and in their own one. */
+struct met {
+    int at[MATRICES_A], h[MATRICES_A], w[MATRICES_A];
+};
+#define NOWHERE (-(1 << 30))
+#else
+#define IMAGE_PARAMETERS
+#endif
+
 struct operands {
     GLOBAL const half_bits *a, *b;
     int row, rows, column, columns, terms;
+#ifdef TAPS
+    struct image image;
+    struct met met;
+#endif
 };
+
+#ifdef TAPS
+
+DEVICE void find_rows(struct operands *operands, int lane)
+{
+    const struct image *image = &operands->image;
+    UNROLL for (int m = 0; m < MATRICES_A; m++)
+    {
+        const int row = operands->row + fragment_line(m, GROUP_A, lane / 4);
+        const int h = row / image->out_w % image->out_h * STRIDE_H - image->pad_h;
+        const int w = row % image->out_w * STRIDE_W - image->pad_w;
+        const int n = row / image->out_w / image->out_h;
+        operands->met.h[m] = row < operands->rows ? h : NOWHERE;
+        operands->met.w[m] = w;
+        operands->met.at[m] = (n * image->in_h + h) * image->in_w + w;
+    }
+}
+
+/* Starts to copy a block of terms of both operands; zeros past the last term and outside of images. */
+DEVICE void copy_block(LOCAL_POINTER unsigned char *memory, unsigned to,
+                       const struct operands *from, int term, int lane)
+{
+    const int tap = term / CHANNELS, channel = term % CHANNELS;
+    const int down = tap / FIL_W * STEP_H, across = tap % FIL_W * STEP_W;
+    const int is_term = term < from->terms;
+    UNROLL for (int m = 0; m < MATRICES_A; m++)
+    {
+        const int h = from->met.h[m] + down, w = from->met.w[m] + across;
+        const int there =
+            is_term && h >= 0 && h < from->image.in_h && w >= 0 && w < from->image.in_w;
+        const int at = there ? from->met.at[m] + down * from->image.in_w + across : 0;
+        copy_elements(memory, to + m * FRAGMENT_BYTES + lane * 16,
+                      from->a + (i64)at * CHANNELS + (there ? channel + lane % 4 * 8 : 0),
+                      there ? 8 : 0, 8, 8);
+    }
+    to += MATRICES_A * FRAGMENT_BYTES;
+#if defined(DIRECTION_F)
+    copy_by_line(memory, to, from->b, from->column, from->columns, term, from->terms, TILES_N,
+                 GROUP_B, PIECE_B, lane);
+#else
+    copy_by_pitch(memory, to, from->b + (is_term ? tap : 0) * from->columns, TAPS * from->columns,
+                  from->column, from->columns, channel, is_term ? CHANNELS : 0, TILES_N, GROUP_B,
+                  PIECE_B, lane);
+#endif
+    end_stage();
+}
+
+#else
 
 /* Starts to copy a block of terms of both operands; zeros past the last term. */
 DEVICE void copy_block(LOCAL_POINTER unsigned char *memory, unsigned to,
@@ -75,6 +150,8 @@ DEVICE void copy_block(LOCAL_POINTER unsigned char *memory, unsigned to,
            from->terms, TILES_N, GROUP_B, PIECE_B, lane);
     end_stage();
 }
+
+#endif
 
 DEVICE void multiply_block(LOCAL_POINTER unsigned char *memory, unsigned from,
                            LANE sums[TILES_M][TILES_N][4], int item)
@@ -138,22 +215,26 @@ DEVICE void store_tile(GLOBAL half_bits *result, LOCAL_POINTER const float *shar
 KERNEL(ITEMS, 1, 1)
 conv_matrix_small(GLOBAL const half_bits *RESTRICT a, GLOBAL const half_bits *RESTRICT b,
                   GLOBAL half_bits *RESTRICT result, int rows, int columns, int terms,
-                  int column_blocks CHANNEL_PARAMETERS LOCAL_MEMORY_PARAMETER)
+                  int column_blocks IMAGE_PARAMETERS CHANNEL_PARAMETERS LOCAL_MEMORY_PARAMETER)
 {
     const int item = (int)LOCAL_ID(0), lane = item % 32, share = item / 32;
-    const struct operands operands = {a,
-                                      b,
-                                      (int)GROUP_ID(0) / column_blocks * BLOCK_M,
-                                      rows,
-                                      (int)GROUP_ID(0) % column_blocks * BLOCK_N,
-                                      columns,
-                                      terms};
+    struct operands operands = {a,
+                                b,
+                                (int)GROUP_ID(0) / column_blocks * BLOCK_M,
+                                rows,
+                                (int)GROUP_ID(0) % column_blocks * BLOCK_N,
+                                columns,
+                                terms};
     const int turns = (terms + SHARES * FRAGMENT_TERMS - 1) / (SHARES * FRAGMENT_TERMS);
     LANE sums[TILES_M][TILES_N][4];
     OPEN_LOCAL_MEMORY;
     const unsigned own = local_place(local_memory) + share * WARP_BYTES;
     LOCAL_POINTER float *shares = (LOCAL_POINTER float *)(LOCAL_POINTER void *)local_memory;
 
+#ifdef TAPS
+    operands.image = (struct image){in_h, in_w, out_h, out_w, pad_h, pad_w};
+    find_rows(&operands, lane);
+#endif
     UNROLL for (int m = 0; m < TILES_M; m++) UNROLL for (int n = 0; n < TILES_N; n++)
         UNROLL for (int e = 0; e < 4; e++) sums[m][n][e] = 0;
     UNROLL for (int turn = 0; turn < DEPTH; turn++)

@@ -141,10 +141,11 @@ DEVICE void words_by_line(LOCAL_POINTER unsigned char *memory, unsigned from, in
         words_at(memory, from + m * FRAGMENT_BYTES + item % 32 * 16, 4, to[m]);
 }
 
-/* The same for an operand with lines innermost. Lines past the last one are zeros. */
-DEVICE void copy_by_term(LOCAL_POINTER unsigned char *memory, unsigned to,
-                         GLOBAL const half_bits *from, int line, int lines, int term, int terms,
-                         int matrices, int group, int piece, int lane)
+/* The same for an operand with lines innermost, whose terms are `pitch` elements apart. Lines past the last one are
+ * zeros. */
+DEVICE void copy_by_pitch(LOCAL_POINTER unsigned char *memory, unsigned to,
+                          GLOBAL const half_bits *from, int pitch, int line, int lines, int term,
+                          int terms, int matrices, int group, int piece, int lane)
 {
     line += lane % 4 * (2 * group);
     term += lane / 8 * 8 + lane / 4 % 2;
@@ -154,8 +155,15 @@ DEVICE void copy_by_term(LOCAL_POINTER unsigned char *memory, unsigned to,
         const int left = own < terms ? lines - own_line : 0;
         copy_elements(memory,
                       to + first * FRAGMENT_BYTES + i * COPY_PITCH(2 * group) + lane * 4 * group,
-                      from + (left > 0 ? (i64)own * lines + own_line : 0), left, 2 * group, piece);
+                      from + (left > 0 ? (i64)own * pitch + own_line : 0), left, 2 * group, piece);
     }
+}
+
+DEVICE void copy_by_term(LOCAL_POINTER unsigned char *memory, unsigned to,
+                         GLOBAL const half_bits *from, int line, int lines, int term, int terms,
+                         int matrices, int group, int piece, int lane)
+{
+    copy_by_pitch(memory, to, from, lines, line, lines, term, terms, matrices, group, piece, lane);
 }
 
 DEVICE void words_by_term(LOCAL_POINTER unsigned char *memory, unsigned from, int matrices,
