@@ -51,7 +51,12 @@
     ROW(lrn_pieces) \
     ROW(pointwise_transpose) \
     ROW(pool_global) \
-    ROW(conv_gemv)
+    ROW(conv_gemv) \
+    ROW(conv_matrix_small) \
+    ROW(conv_few_outputs) \
+    ROW(conv_tma_patches) \
+    ROW(conv_product_small) \
+    ROW(conv_matrix_taps)
 /* clang-format on */
 
 #define SOLVER_DECLARATION(name) extern const struct solver solver_##name;

@@ -76,7 +76,7 @@
 /* for writing and reading a byte of parts, on one multiprocessor */
 #define CYCLES_PART_BYTE 0.12
 
-static const struct space_param params[TMA_PARAM_COUNT] = {
+const struct space_param conv_tma_params[TMA_PARAM_COUNT] = {
     {"BLOCK_M", 4, (const int32_t[]){64, 128, 192, 256}},
     {"BLOCK_N", 4, (const int32_t[]){64, 128, 192, 256}},
     {"RESIDENT", 2, (const int32_t[]){1, 2}},
@@ -91,7 +91,7 @@ static const char *const sources[] = {"conv_tma.cl", "conv_matrix_sum.cl", "conv
 
 uint64_t conv_tma_maps_bytes(const struct context *context)
 {
-    int most = params[TMA_RESIDENT].values[params[TMA_RESIDENT].count - 1];
+    int most = conv_tma_params[TMA_RESIDENT].values[conv_tma_params[TMA_RESIDENT].count - 1];
 
     return workspace_align((uint64_t)context->target->compute_units * (uint64_t)most *
                            TMA_MAPS_BYTES);
@@ -297,8 +297,8 @@ static const struct space_constraint constraints[] = {
     {"splits_suit_target", "compute units", TMA_SPLITS + 1, splits_suit_target},
 };
 
-static const struct space conv_tma_space = {TMA_PARAM_COUNT, params, G_N_ELEMENTS(constraints),
-                                            constraints};
+static const struct space conv_tma_space = {TMA_PARAM_COUNT, conv_tma_params,
+                                            G_N_ELEMENTS(constraints), constraints};
 
 /* ---- the default ---- */
 
@@ -369,7 +369,8 @@ static void try_values(const struct problem *p, const struct context *context,
 static void try_parts(const struct problem *p, const struct context *context, int32_t *values,
                       struct choice *choice)
 {
-    const struct space_param *teams = &params[TMA_TEAM], *splits = &params[TMA_SPLITS];
+    const struct space_param *teams = &conv_tma_params[TMA_TEAM],
+                             *splits = &conv_tma_params[TMA_SPLITS];
 
     if (!sums_fit_registers(p, context, values) || !block_suits_sizes(p, context, values) ||
         !stages_fit_local_memory(p, context, values))
@@ -391,8 +392,8 @@ static void try_parts(const struct problem *p, const struct context *context, in
 static void conv_tma_default_config(const struct problem *p, const struct context *context,
                                     struct perf_config *config)
 {
-    const struct space_param *m = &params[TMA_BLOCK_M], *n = &params[TMA_BLOCK_N];
-    const struct space_param *resident = &params[TMA_RESIDENT];
+    const struct space_param *m = &conv_tma_params[TMA_BLOCK_M], *n = &conv_tma_params[TMA_BLOCK_N];
+    const struct space_param *resident = &conv_tma_params[TMA_RESIDENT];
     struct choice choice = {.least = G_MAXDOUBLE};
 
     tma_boxes_init(&choice.boxes, p);
@@ -488,7 +489,7 @@ static void add_options(const struct problem *p, const struct context *context,
                         const int32_t *values, int parts, struct launch *launch)
 {
     for (int i = 0; i < TMA_SPLITS; i++)
-        launch_option_int(launch, params[i].name, values[i]);
+        launch_option_int(launch, conv_tma_params[i].name, values[i]);
     launch_option_int(launch, "STAGES", conv_tma_stages(context, values));
     matrix_add_options(p, MATRIX_WGMMA, parts, launch);
 }

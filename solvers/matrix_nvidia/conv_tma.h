@@ -12,6 +12,7 @@
  * the workgroups of a team (TMA_TEAM), a cluster whose workgroups share a tile and add up their sums through local
  * memory, and into parts in the workspace (TMA_SPLITS). */
 enum { TMA_BLOCK_M, TMA_BLOCK_N, TMA_RESIDENT, TMA_TEAM, TMA_SPLITS, TMA_PARAM_COUNT };
+extern const struct space_param conv_tma_params[TMA_PARAM_COUNT];
 
 #define TMA_BLOCK_K    64  /* terms of a block of terms: a line of 128 bytes */
 #define TMA_MAPS_BYTES 256 /* bytes of a workgroup's tensor maps in the workspace */

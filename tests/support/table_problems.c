@@ -26,6 +26,8 @@ static const char *const rare_keys[] = {
     "20-15-15-5x5-20-8-8-3-2x2-2x2-1x1-0-NHWC-NHWC-NHWC-FP32-F_g20",
     "3-32-32-7x7-16-16-16-4-3x3-2x2-1x1-0-NHWC-NHWC-NHWC-FP16-F",
     "64-28-28-1x1-64-28-28-4-0x0-1x1-1x1-0-NCHW-FP16-F",
+    "960-1-1-1x1-240-1-1-32-0x0-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-F",
+    "3-64-64-16x16-64-4-4-4-0x0-16x16-1x1-0-NHWC-NHWC-NHWC-FP16-F",
 };
 /* Operators other than convolutions, which are forward only. */
 static const char *const operator_keys[] = {
