@@ -36,7 +36,7 @@ bool conv_is_plain(const struct problem *p, const char **reason)
             return false;
         }
     }
-    return conv_epilogue_is_served(p, reason);
+    return conv_epilogue_is_served(p, false, reason);
 }
 
 int64_t conv_reach(const struct problem *p, enum axis axis)
@@ -228,6 +228,17 @@ void conv_add_type_options(const struct problem *p, struct launch *launch)
 
     for (int t = 0; t < TENSOR_COUNT; t++)
         launch_option_text(launch, names[t], data_type_name(p->type[t]));
+}
+
+void conv_add_cast_options(const struct problem *p, struct launch *launch)
+{
+    static const char *const names[TENSOR_COUNT] = {"CAST_X", "CAST_W", "CAST_Y"};
+
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        if (p->cast[t] != TYPE_NONE && p->cast[t] != TYPE_FP64 &&
+            (enum tensor_role)t != problem_output_role(p))
+            launch_option_text(launch, names[t], data_type_name(p->cast[t]));
+    }
 }
 
 void conv_add_tensor_args(struct launch *launch)

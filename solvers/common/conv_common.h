@@ -74,6 +74,8 @@ int64_t conv_loop_items(int64_t count, int block);
 void conv_add_direction_option(const struct problem *p, struct launch *launch);
 /* Adds the options TYPE_X, TYPE_W and TYPE_Y, the tensors' data types. */
 void conv_add_type_options(const struct problem *p, struct launch *launch);
+/* Adds the options CAST_X, CAST_W and CAST_Y for inputs that are cast; none to FP64, which holds every element as it is. */
+void conv_add_cast_options(const struct problem *p, struct launch *launch);
 /* Adds pointers to x, w and y as arguments. */
 void conv_add_tensor_args(struct launch *launch);
 /* Adds the operands of the matrix product, then its result: x w y for F, y w x for B, y x w for W. With

@@ -1,5 +1,6 @@
 /*
- * The plain convolution, a work-item for each output element: every direction, layout and type of the dialect.
+ * The plain convolution, a work-item for each output element: every direction, layout and type of the dialect, with cast
+ * inputs.
  * Not tunable. Other solvers' estimates are relative to it.
  */
 #include "solvers/common/conv_common.h"
@@ -15,7 +16,7 @@ static const char *const entries[DIRECTION_COUNT] = {"conv_naive_f", "conv_naive
 
 static bool is_floating(enum data_type type)
 {
-    return type == TYPE_FP32 || type == TYPE_FP16 || type == TYPE_BF16 || type == TYPE_FP64;
+    return type != TYPE_INT8 && type != TYPE_INT32;
 }
 
 static bool types_are_served(const struct problem *p, const char **reason)
@@ -26,7 +27,7 @@ static bool types_are_served(const struct problem *p, const char **reason)
     if (floating)
         return true;
     if (!conv_is_int8(p)) {
-        *reason = "needs FP64, FP32, FP16 or BF16 tensors, or INT8 with an INT32 output";
+        *reason = "needs tensors of floating types, or INT8 with an INT32 output";
         return false;
     }
     if (p->direction != DIRECTION_F) {
@@ -53,7 +54,7 @@ static bool naive_is_applicable(const struct problem *p, const struct context *c
                                 const char **reason)
 {
     (void)context;
-    if (!conv_is_plain(p, reason) || !types_are_served(p, reason))
+    if (!conv_epilogue_is_served(p, true, reason) || !types_are_served(p, reason))
         return false;
     for (int a = 0; a < AXIS_COUNT; a++) {
         if (conv_reach(p, (enum axis)a) > INT32_MAX) {
@@ -101,6 +102,7 @@ static void add_options(const struct problem *p, struct launch *launch)
     static const char *const block_names[TENSOR_COUNT] = {"BLOCK_X", "BLOCK_W", "BLOCK_Y"};
 
     conv_add_type_options(p, launch);
+    conv_add_cast_options(p, launch);
     for (int t = 0; t < TENSOR_COUNT; t++)
         launch_option_int(launch, block_names[t], problem_layout_block(p->layout[t]));
     launch_option_text(launch, "ACC", sum_type(p));

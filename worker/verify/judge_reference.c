@@ -158,6 +158,8 @@ static void add_problem(struct judge_args *arguments, const struct judge *judge)
     for (int t = 0; t < TENSOR_COUNT; t++)
         judge_add_int32(arguments, judge_type_number(judge->tensors[t].type));
     for (int t = 0; t < TENSOR_COUNT; t++)
+        judge_add_int32(arguments, judge_type_number(problem_cast_type(p, (enum tensor_role)t)));
+    for (int t = 0; t < TENSOR_COUNT; t++)
         judge_add_int32(arguments, judge->tensors[t].block);
     for (int t = 0; t < TENSOR_COUNT; t++)
         for (int i = 0; i < TENSOR_AXES; i++)

@@ -26,8 +26,8 @@ struct reference {
     int uses;      /* number of owners; reference_unref() ends the use of one */
 };
 
-/* False and WORKER_ERROR_INVALID for a problem whose kind has no reference (reference_kinds.h), with a cast, an
- * unsupported data type or a tensor whose elements overlap. A bias in the problem's key is allowed: a kernel of its
+/* False and WORKER_ERROR_INVALID for a problem whose kind has no reference (reference_kinds.h), with an unsupported data
+ * type or a tensor whose elements overlap. Inputs that are cast are rounded before they are multiplied. A bias in the problem's key is allowed: a kernel of its
  * own adds it. */
 bool reference_supports(const struct problem *p, GError **error);
 

@@ -4,11 +4,30 @@
  * it is kept simple.
  *
  * Options: TYPE_X, TYPE_W, TYPE_Y are the stored types, ACC the sum's type, BLOCK_X, BLOCK_W, BLOCK_Y the
- * layouts' channel blocks (1 where channels are not blocked). DIRECTION_F, DIRECTION_B or DIRECTION_W chooses
- * the one entry that is compiled.
+ * layouts' channel blocks (1 where channels are not blocked). CAST_X, CAST_W, CAST_Y are the types to which an input's
+ * elements are rounded before they are multiplied, where they are. DIRECTION_F, DIRECTION_B or DIRECTION_W chooses the
+ * one entry that is compiled.
  */
 #include "coordinates.h"
+#include "float8.h"
 #include "epilogue.h"
+
+#define ROUNDED(type, value) DIALECT_JOIN(from_, type)(EPILOGUE_ROUND(type, value))
+#ifdef CAST_X
+#define LOAD_X(at) ((ACC)ROUNDED(CAST_X, (float)LOAD(TYPE_X, x, at)))
+#else
+#define LOAD_X(at) ((ACC)LOAD(TYPE_X, x, at))
+#endif
+#ifdef CAST_W
+#define LOAD_W(at) ((ACC)ROUNDED(CAST_W, (float)LOAD(TYPE_W, w, at)))
+#else
+#define LOAD_W(at) ((ACC)LOAD(TYPE_W, w, at))
+#endif
+#ifdef CAST_Y
+#define LOAD_Y(at) ((ACC)ROUNDED(CAST_Y, (float)LOAD(TYPE_Y, y, at)))
+#else
+#define LOAD_Y(at) ((ACC)LOAD(TYPE_Y, y, at))
+#endif
 
 #define PARAMETERS                                                                                 \
     GLOBAL STORAGE(TYPE_X) * x, GLOBAL STORAGE(TYPE_W) * w, GLOBAL STORAGE(TYPE_Y) * y, i64 x_n,   \
@@ -49,8 +68,8 @@ KERNEL(64, 1, 1) conv_naive_f(PARAMETERS)
                 if (iw < 0 || iw >= in_w)
                     continue;
                 for (int c = 0; c < c_count; c++)
-                    sum += (ACC)LOAD(TYPE_X, x, x_at + channel_offset(first_c + c, BLOCK_X, x_c)) *
-                           (ACC)LOAD(TYPE_W, w, w_at + channel_offset(c, BLOCK_W, w_c));
+                    sum += LOAD_X(x_at + channel_offset(first_c + c, BLOCK_X, x_c)) *
+                           LOAD_W(w_at + channel_offset(c, BLOCK_W, w_c));
             }
         }
     }
@@ -91,8 +110,7 @@ KERNEL(64, 1, 1) conv_naive_b(PARAMETERS)
                 if (ow < 0)
                     continue;
                 for (int k = first_k; k < first_k + k_count; k++)
-                    sum += (ACC)LOAD(TYPE_Y, y, y_at + channel_offset(k, BLOCK_Y, y_k)) *
-                           (ACC)LOAD(TYPE_W, w, w_at + k * w_k);
+                    sum += LOAD_Y(y_at + channel_offset(k, BLOCK_Y, y_k)) * LOAD_W(w_at + k * w_k);
             }
         }
     }
@@ -130,8 +148,8 @@ KERNEL(64, 1, 1) conv_naive_w(PARAMETERS)
                     int iw = ow * stride_w - pad_w + fw * dilation_w;
                     if (iw < 0 || iw >= in_w)
                         continue;
-                    sum += (ACC)LOAD(TYPE_X, x, x_at + id * x_d + ih * x_h + iw * x_w) *
-                           (ACC)LOAD(TYPE_Y, y, y_at + od * y_d + oh * y_h + ow * y_w);
+                    sum += LOAD_X(x_at + id * x_d + ih * x_h + iw * x_w) *
+                           LOAD_Y(y_at + od * y_d + oh * y_h + ow * y_w);
                 }
             }
         }

@@ -289,7 +289,7 @@ static void the_naive_solver_serves_what_others_refuse(void)
         const char *unused;
         bool is_served =
             p->kind == OP_CONV && (problem_epilogue_classes(p) & ~naive->epilogues) == 0 &&
-            conv_epilogue_is_served(p, &unused) && (!is_int8 || p->direction == DIRECTION_F);
+            conv_epilogue_is_served(p, true, &unused) && (!is_int8 || p->direction == DIRECTION_F);
         g_assert_true(solver_applicable(naive, p, &context, NULL) == is_served);
     }
 }

@@ -10,11 +10,12 @@ struct conv_cell {
     enum direction direction;
     enum layout layout[TENSOR_COUNT];
     enum data_type type[TENSOR_COUNT];
+    enum data_type cast[TENSOR_COUNT];
 };
 
 /* The number of cells: each direction with each layout (all tensors alike, or mixed layouts in
- * FP32) and with each type (all tensors alike, INT8 with an INT32 output, or mixed types in
- * NCHW). */
+ * FP32) and with each type (all tensors alike, INT8 with an INT32 output, or mixed types and
+ * casts in NCHW). */
 int conv_cell_count(void);
 void conv_cell_at(int index, struct conv_cell *cell);
 bool conv_cell_is_3d(const struct conv_cell *cell);
