@@ -252,11 +252,32 @@ judge_reference(GLOBAL const unsigned char *x, GLOBAL const unsigned char *w,
     }
 }
 
-/* Adds the other parts of the reference to the first one. Each workgroup also stores the largest magnitude among its
+DEVICE double clamp_to(double v, double low, double high)
+{
+    return v < low ? low : v > high ? high : v;
+}
+
+#define FP8_LARGEST (FLOAT8_FNUZ ? 240.0 : 448.0)
+
+/* The value within the range of a type that saturates; a NaN is 0 in integers. */
+DEVICE double within_type(int type, double v)
+{
+    if ((type == 3 || type == 4) && v != v)
+        return 0;
+    if (type == 3)
+        return clamp_to(v, -128, 127);
+    if (type == 6)
+        return clamp_to(v, -FP8_LARGEST, FP8_LARGEST);
+    if (type == 7)
+        return clamp_to(v, -57344, 57344);
+    return type == 4 ? clamp_to(v, -2147483648.0, 2147483647.0) : v;
+}
+
+/* Adds the other parts of the reference to the first one. type: -1, or the output's, to whose range values then keep. Each workgroup also stores the largest magnitude among its
  * elements. */
 KERNEL(ITEMS, 1, 1)
 judge_join(GLOBAL double *value, GLOBAL float *magnitude, GLOBAL float *largest, i64 count,
-           int parts, int group_count)
+           int parts, int group_count, int type)
 {
     LOCAL_ARRAY float found[ITEMS];
     float most = 0;
@@ -266,7 +287,7 @@ judge_join(GLOBAL double *value, GLOBAL float *magnitude, GLOBAL float *largest,
             sum += value[part * count + i];
             size += magnitude[part * count + i];
         }
-        value[i] = sum;
+        value[i] = within_type(type, sum);
         magnitude[i] = (float)size;
         most = (float)size > most ? (float)size : most;
     }
@@ -394,11 +415,6 @@ DEVICE double erf_of(double v)
 DEVICE double erfc_of(double v)
 {
     return v < 2.5 ? 1 - erf_of(v) : erfc_tail(v);
-}
-
-DEVICE double clamp_to(double v, double low, double high)
-{
-    return v < low ? low : v > high ? high : v;
 }
 
 /* ---- the references of the other operators ---- */
@@ -688,21 +704,6 @@ DEVICE double own_error_of(int op, double a, double b, double v, double result, 
     case EP_OP_GELU: return power + size_of(v) * TINY;
     default: return 4 * size_of(result);
     }
-}
-
-#define FP8_LARGEST (FLOAT8_FNUZ ? 240.0 : 448.0)
-
-DEVICE double within_type(int type, double v)
-{
-    if ((type == 3 || type == 4) && v != v)
-        return 0;
-    if (type == 3)
-        return clamp_to(v, -128, 127);
-    if (type == 6)
-        return clamp_to(v, -FP8_LARGEST, FP8_LARGEST);
-    if (type == 7)
-        return clamp_to(v, -57344, 57344);
-    return type == 4 ? clamp_to(v, -2147483648.0, 2147483647.0) : v;
 }
 
 /* Does the epilogue on the joined elements, which value then holds. steps: four numbers each, operation, a, b and

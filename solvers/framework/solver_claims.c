@@ -34,7 +34,7 @@ static void set_types(struct problem *p, enum data_type type)
     for (int t = 0; t < TENSOR_COUNT; t++)
         p->type[t] = type;
     if (type == TYPE_INT8 && p->kind == OP_CONV)
-        p->type[TENSOR_Y] = TYPE_INT32;
+        p->type[problem_output_role(p)] = TYPE_INT32;
 }
 
 /* Gives an operator other than a convolution a mode, and the fields that it has. False where the probe asks for what the

@@ -245,6 +245,17 @@ bool problem_is_tf32(const struct problem *p)
     return p->kind == OP_CONV && strcmp(p->mode, OP_MODE_TF32) == 0;
 }
 
+bool problem_sums_int8(const struct problem *p)
+{
+    enum tensor_role out = problem_output_role(p);
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        if ((enum tensor_role)t != out && p->type[t] != TYPE_INT8) {
+            return false;
+        }
+    }
+    return p->kind == OP_CONV;
+}
+
 enum data_type problem_peak_type(const struct problem *p)
 {
     return problem_is_tf32(p) ? TYPE_FP16 : p->type[TENSOR_X];

@@ -88,6 +88,8 @@ static void compute_run(void *data, int64_t run)
         element->gain = 1;
         if (judge_has_epilogue(judge))
             finish_element(judge, index, element);
+        else
+            element->value = tensor_clamp(judge->bound.output, element->value);
     }
 }
 

@@ -13,7 +13,7 @@
 struct reference {
     enum tensor_role role; /* the tensor that the direction writes */
     int64_t count;         /* number of the output's logical elements */
-    /* Dense (tensor.h), with the epilogue done, not rounded to the output's type; integer types: within their range.
+    /* Dense (tensor.h), with the epilogue done, not rounded to the output's type; types that saturate: within their range.
      * NaN also where an epilogue's square root of a negative number is the right result. */
     double *value;
     float *magnitude; /* each element's sum of |x||w|; NaN for an element that was not computed */

@@ -139,7 +139,8 @@ void tolerance_init(struct tolerance *tolerance, const struct problem *p,
     bool integers = p->kind == OP_CONV && is_integer(p->type[a]) && is_integer(p->type[b]);
     bool copies_integers = p->kind != OP_CONV && is_integer(p->type[TENSOR_X]) &&
                            is_integer(p->type[out]) && is_selection(p);
-    tolerance->exact = (integers || copies_integers) && !p->epilogue[0];
+    tolerance->exact =
+        ((integers && is_integer(p->type[out])) || copies_integers) && !p->epilogue[0];
     tolerance->tensor_wide = rounding && rounding->transforms;
     if (all_double)
         factor *= 2;

@@ -5,7 +5,8 @@
  *
  * Options: TYPE_X, TYPE_W, TYPE_Y are the stored types, ACC the sum's type, BLOCK_X, BLOCK_W, BLOCK_Y the
  * layouts' channel blocks (1 where channels are not blocked). CAST_X, CAST_W, CAST_Y are the types to which an input's
- * elements are rounded before they are multiplied, where they are. DIRECTION_F, DIRECTION_B or DIRECTION_W chooses the
+ * elements are rounded before they are multiplied, where they are. ROUND_SUM: the output is of integers that the sum is
+ * rounded to, by nearest, ties to even, within their range. DIRECTION_F, DIRECTION_B or DIRECTION_W chooses the
  * one entry that is compiled.
  */
 #include "coordinates.h"
@@ -27,6 +28,35 @@
 #define LOAD_Y(at) ((ACC)ROUNDED(CAST_Y, (float)LOAD(TYPE_Y, y, at)))
 #else
 #define LOAD_Y(at) ((ACC)LOAD(TYPE_Y, y, at))
+#endif
+
+#ifdef ROUND_SUM
+
+/* ACC may be double, whose INT32 a float does not hold. */
+DEVICE int rounded_sum(ACC sum)
+{
+    ACC rest;
+    int whole;
+    if (sum != sum)
+        return 0;
+    if (sum >= (ACC)2147483647)
+        return 2147483647;
+    if (sum <= -(ACC)2147483647 - 1)
+        return -2147483647 - 1;
+    whole = (int)sum;
+    rest = sum - (ACC)whole;
+    if (rest > (ACC)0.5 || (rest == (ACC)0.5 && (whole & 1)))
+        return whole + 1;
+    if (rest < -(ACC)0.5 || (rest == -(ACC)0.5 && (whole & 1)))
+        return whole - 1;
+    return whole;
+}
+
+#define to_INT8(value) ((signed char)((value) > 127 ? 127 : (value) < -128 ? -128 : (value)))
+#define STORE_SUM(type, pointer, index, sum, channel) STORE(type, pointer, index, rounded_sum(sum))
+#else
+#define STORE_SUM(type, pointer, index, sum, channel)                                              \
+    EPILOGUE_STORE(type, pointer, index, sum, channel)
 #endif
 
 #define PARAMETERS                                                                                 \
@@ -73,9 +103,9 @@ KERNEL(64, 1, 1) conv_naive_f(PARAMETERS)
             }
         }
     }
-    EPILOGUE_STORE(TYPE_Y, y,
-                   rest * y_n + channel_offset(k, BLOCK_Y, y_k) + od * y_d + oh * y_h + ow * y_w,
-                   sum, k);
+    STORE_SUM(TYPE_Y, y,
+              rest * y_n + channel_offset(k, BLOCK_Y, y_k) + od * y_d + oh * y_h + ow * y_w,
+              sum, k);
 }
 
 #endif
@@ -114,9 +144,9 @@ KERNEL(64, 1, 1) conv_naive_b(PARAMETERS)
             }
         }
     }
-    EPILOGUE_STORE(TYPE_X, x,
-                   rest * x_n + channel_offset(c, BLOCK_X, x_c) + id * x_d + ih * x_h + iw * x_w,
-                   sum, c);
+    STORE_SUM(TYPE_X, x,
+              rest * x_n + channel_offset(c, BLOCK_X, x_c) + id * x_d + ih * x_h + iw * x_w,
+              sum, c);
 }
 
 #endif
@@ -154,8 +184,8 @@ KERNEL(64, 1, 1) conv_naive_w(PARAMETERS)
             }
         }
     }
-    STORE(TYPE_W, w,
-          k * w_k + channel_offset(c, BLOCK_W, w_c) + fd * w_d + fh * w_h + fw * w_w, sum);
+    STORE_SUM(TYPE_W, w,
+              k * w_k + channel_offset(c, BLOCK_W, w_c) + fd * w_d + fh * w_h + fw * w_w, sum, k);
 }
 
 #endif

@@ -36,6 +36,10 @@ static const enum data_type mixed_types[][2][TENSOR_COUNT] = {
     {{TYPE_FP8, TYPE_FP8, TYPE_FP32}, {TYPE_NONE, TYPE_NONE, TYPE_NONE}},
     {{TYPE_BF8, TYPE_FP8, TYPE_BF16}, {TYPE_NONE, TYPE_NONE, TYPE_NONE}},
     {{TYPE_FP8, TYPE_BF8, TYPE_FP16}, {TYPE_NONE, TYPE_NONE, TYPE_NONE}},
+    {{TYPE_INT8, TYPE_INT8, TYPE_INT8}, {TYPE_NONE, TYPE_NONE, TYPE_NONE}},
+    {{TYPE_INT8, TYPE_FP16, TYPE_INT32}, {TYPE_NONE, TYPE_NONE, TYPE_NONE}},
+    {{TYPE_INT32, TYPE_INT32, TYPE_INT32}, {TYPE_NONE, TYPE_NONE, TYPE_NONE}},
+    {{TYPE_INT8, TYPE_INT8, TYPE_FP32}, {TYPE_NONE, TYPE_NONE, TYPE_NONE}},
     {{TYPE_FP16, TYPE_FP16, TYPE_FP16}, {TYPE_FP8, TYPE_FP8, TYPE_BF8}},
     {{TYPE_FP32, TYPE_FP16, TYPE_FP8}, {TYPE_BF8, TYPE_NONE, TYPE_FP16}},
 };
@@ -68,6 +72,12 @@ void conv_cell_at(int index, struct conv_cell *cell)
     cell->direction = (enum direction)((gsize)index / CELLS);
     memcpy(cell->layout, layout, sizeof(cell->layout));
     memcpy(cell->type, type, sizeof(cell->type));
+    if (type[TENSOR_X] == TYPE_INT8 && type[TENSOR_Y] == TYPE_INT32) { /* the output is INT32 */
+        cell->type[TENSOR_Y] = TYPE_INT8;
+        cell->type[cell->direction == DIRECTION_F   ? TENSOR_Y
+                   : cell->direction == DIRECTION_B ? TENSOR_X
+                                                    : TENSOR_W] = TYPE_INT32;
+    }
     memcpy(cell->cast, cast, sizeof(cell->cast));
 }
 
