@@ -28,7 +28,12 @@ double conv_used_part(double count, int block)
     return count / (ceil(count / block) * block);
 }
 
-bool conv_is_plain(const struct problem *p, const char **reason)
+static bool is_16_or_32_bit_float(enum data_type type)
+{
+    return type == TYPE_FP32 || type == TYPE_FP16 || type == TYPE_BF16;
+}
+
+bool conv_is_uncast(const struct problem *p, const char **reason)
 {
     for (int t = 0; t < TENSOR_COUNT; t++) {
         if (p->cast[t] != TYPE_NONE) {
@@ -36,17 +41,30 @@ bool conv_is_plain(const struct problem *p, const char **reason)
             return false;
         }
     }
-    return conv_epilogue_is_served(p, false, reason);
+    return true;
+}
+
+bool conv_is_plain(const struct problem *p, const char **reason)
+{
+    return conv_is_uncast(p, reason) && conv_epilogue_is_served(p, false, reason);
+}
+
+bool conv_is_float8(const struct problem *p)
+{
+    enum tensor_role out = problem_output_role(p);
+
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        bool is_float8 = p->type[t] == TYPE_FP8 || p->type[t] == TYPE_BF8;
+        bool is_output = (enum tensor_role)t == out;
+        if (!is_float8 && !(is_output && is_16_or_32_bit_float(p->type[t])))
+            return false;
+    }
+    return true;
 }
 
 int64_t conv_reach(const struct problem *p, enum axis axis)
 {
     return p->in[axis] + 2 * p->pad[axis] + p->dilation[axis] * (p->fil[axis] - 1);
-}
-
-static bool is_16_or_32_bit_float(enum data_type type)
-{
-    return type == TYPE_FP32 || type == TYPE_FP16 || type == TYPE_BF16;
 }
 
 bool conv_is_int8(const struct problem *p)

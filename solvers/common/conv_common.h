@@ -21,6 +21,12 @@ double conv_used_part(double count, int block);
  * without it, and another kernel adds the bias. (An epilogue "+bias" means one kernel for both.) */
 bool conv_is_plain(const struct problem *p, const char **reason);
 
+/* The same without a look at the epilogue: whether no tensor has a cast type. */
+bool conv_is_uncast(const struct problem *p, const char **reason);
+
+/* Whether each of the two inputs is FP8 or BF8, and the output one of these, FP16, BF16 or FP32. */
+bool conv_is_float8(const struct problem *p);
+
 /* A bound for positions in the input: an input position computed from any output and filter position is less
  * than this far from the input's start, in either direction, even where a filter reaches past the padding. */
 int64_t conv_reach(const struct problem *p, enum axis axis);

@@ -74,12 +74,12 @@ static const char *sum_type(const struct problem *p)
     return "float";
 }
 
-/* Whether storing the sum rounds it to an integer, or to one of fewer bits. */
+/* Whether storing the sum rounds it to an integer. */
 static bool rounds_to_integer(const struct problem *p)
 {
     enum data_type type = p->type[problem_output_role(p)];
 
-    return type == TYPE_INT8 || (type == TYPE_INT32 && !problem_sums_int8(p));
+    return (type == TYPE_INT8 || type == TYPE_INT32) && !problem_sums_int8(p);
 }
 
 static void add_options(const struct problem *p, struct launch *launch)

@@ -5,8 +5,8 @@
  *
  * Options: TYPE_X, TYPE_W, TYPE_Y are the stored types, ACC the sum's type, BLOCK_X, BLOCK_W, BLOCK_Y the
  * layouts' channel blocks (1 where channels are not blocked). CAST_X, CAST_W, CAST_Y are the types to which an input's
- * elements are rounded before they are multiplied, where they are. ROUND_SUM: the output is of integers that the sum is
- * rounded to, by nearest, ties to even, within their range. DIRECTION_F, DIRECTION_B or DIRECTION_W chooses the
+ * elements are rounded before they are multiplied, where they are. ROUND_SUM: a floating sum is
+ * rounded to an integer output, to nearest, ties to even, within the output's range. DIRECTION_F, DIRECTION_B or DIRECTION_W chooses the
  * one entry that is compiled.
  */
 #include "coordinates.h"
@@ -30,6 +30,9 @@
 #define LOAD_Y(at) ((ACC)LOAD(TYPE_Y, y, at))
 #endif
 
+/* An integer within the range of INT8. */
+#define to_INT8(value) ((signed char)((value) > 127 ? 127 : (value) < -128 ? -128 : (value)))
+
 #ifdef ROUND_SUM
 
 /* ACC may be double, whose INT32 a float does not hold. */
@@ -52,7 +55,6 @@ DEVICE int rounded_sum(ACC sum)
     return whole;
 }
 
-#define to_INT8(value) ((signed char)((value) > 127 ? 127 : (value) < -128 ? -128 : (value)))
 #define STORE_SUM(type, pointer, index, sum, channel) STORE(type, pointer, index, rounded_sum(sum))
 #else
 #define STORE_SUM(type, pointer, index, sum, channel)                                              \
