@@ -77,6 +77,17 @@ bool conv_is_int8(const struct problem *p)
            (p->epilogue[0] != '\0' && (y == TYPE_INT8 || is_16_or_32_bit_float(y)));
 }
 
+bool conv_floats_are_served(const struct problem *p, const char **reason)
+{
+    bool all = true;
+
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        enum data_type type = p->type[t];
+        all = all && (is_16_or_32_bit_float(type) || type == TYPE_FP8 || type == TYPE_BF8);
+    }
+    return all || conv_types_are_served(p, reason);
+}
+
 bool conv_types_are_served(const struct problem *p, const char **reason)
 {
     if (is_16_or_32_bit_float(p->type[TENSOR_X]) && is_16_or_32_bit_float(p->type[TENSOR_W]) &&

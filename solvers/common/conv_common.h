@@ -39,6 +39,9 @@ int64_t conv_stride_period(const struct problem *p, enum axis axis);
  * output that conv_is_int8() takes. Otherwise *reason says so. */
 bool conv_types_are_served(const struct problem *p, const char **reason);
 
+/* The same with FP8 and BF8 in the mixture, for kernels that include float8.h. */
+bool conv_floats_are_served(const struct problem *p, const char **reason);
+
 /* Whether x and w are INT8 and y is INT32. With an epilogue, which converts the sums, y may also be INT8, FP32, FP16 or
  * BF16. */
 bool conv_is_int8(const struct problem *p);
