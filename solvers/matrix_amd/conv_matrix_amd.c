@@ -246,8 +246,9 @@ static bool tensors_are_served(const struct problem *p, const char **reason)
     enum data_type type = p->type[TENSOR_X];
     bool is_alike = p->type[TENSOR_W] == type && p->type[TENSOR_Y] == type;
 
-    *reason = "needs FP32, FP16 or BF16, and one type for all tensors, INT8 with an INT32 output, or "
-              "FP8 and BF8 with an output of at most 32 bits";
+    *reason =
+        "needs FP32, FP16 or BF16, and one type for all tensors, INT8 with an INT32 output, or "
+        "FP8 and BF8 with an output of at most 32 bits";
     if (!conv_is_int8(p) && !conv_is_float8(p) &&
         (!is_alike || (type != TYPE_FP32 && type != TYPE_FP16 && type != TYPE_BF16)))
         return false;
@@ -263,8 +264,7 @@ static bool tensors_are_served(const struct problem *p, const char **reason)
 static bool serves(const struct problem *p, const char **reason)
 {
     if (!conv_is_uncast(p, reason) || !conv_epilogue_is_served(p, true, reason) ||
-        !tensors_are_served(p, reason) ||
-        !conv_counts_fit_32_bits(p, reason))
+        !tensors_are_served(p, reason) || !conv_counts_fit_32_bits(p, reason))
         return false;
     const struct matrix_amd_product product = matrix_amd_product_of(p);
     double channels = fmax((double)matrix_amd_group_c(p), (double)matrix_amd_group_k(p));
@@ -486,7 +486,8 @@ static bool wmma_is_applicable(const struct problem *p, const struct context *co
 {
     struct matrix_amd_unit unit;
 
-    *reason = "needs AMD's WMMA for the type (gfx110x, gfx120x: FP16, BF16, INT8; gfx120x: FP8, BF8)";
+    *reason =
+        "needs AMD's WMMA for the type (gfx110x, gfx120x: FP16, BF16, INT8; gfx120x: FP8, BF8)";
     return matrix_amd_find_unit(context->target, p->type[TENSOR_X], 16, &unit) && unit.wmma != 0 &&
            serves(p, reason);
 }

@@ -77,7 +77,7 @@ enum data_type {
     TYPE_FP8_FNUZ,
     TYPE_BF8_FNUZ,
 };
-#define DATA_TYPE_COUNT (TYPE_BF8 + 1) /* the types that a problem's fields may have */
+#define DATA_TYPE_COUNT   (TYPE_BF8 + 1) /* the types that a problem's fields may have */
 #define STORED_TYPE_COUNT (TYPE_BF8_FNUZ + 1)
 
 /* The order of a packed tensor's axes, outermost first. Filters have K in the place of N. */

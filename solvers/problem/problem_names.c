@@ -8,10 +8,17 @@ static const struct {
     const char *name;
     int bytes;
 } type_table[STORED_TYPE_COUNT] = {
-    [TYPE_NONE] = {"", 0},     [TYPE_FP32] = {"FP32", 4},         [TYPE_FP16] = {"FP16", 2},
-    [TYPE_BF16] = {"BF16", 2}, [TYPE_INT8] = {"INT8", 1},         [TYPE_INT32] = {"INT32", 4},
-    [TYPE_FP64] = {"FP64", 8}, [TYPE_FP8] = {"FP8", 1},           [TYPE_BF8] = {"BF8", 1},
-    [TYPE_FP8_FNUZ] = {"FP8_FNUZ", 1}, [TYPE_BF8_FNUZ] = {"BF8_FNUZ", 1},
+    [TYPE_NONE] = {"", 0},
+    [TYPE_FP32] = {"FP32", 4},
+    [TYPE_FP16] = {"FP16", 2},
+    [TYPE_BF16] = {"BF16", 2},
+    [TYPE_INT8] = {"INT8", 1},
+    [TYPE_INT32] = {"INT32", 4},
+    [TYPE_FP64] = {"FP64", 8},
+    [TYPE_FP8] = {"FP8", 1},
+    [TYPE_BF8] = {"BF8", 1},
+    [TYPE_FP8_FNUZ] = {"FP8_FNUZ", 1},
+    [TYPE_BF8_FNUZ] = {"BF8_FNUZ", 1},
 };
 
 static const char *const layout_table[LAYOUT_COUNT] = {

@@ -50,8 +50,8 @@ int judge_type_number(enum data_type type)
 {
     /* judge.cl is compiled for the target's form of FP8 and BF8. */
     static const int numbers[STORED_TYPE_COUNT] = {
-        [TYPE_NONE] = -1, [TYPE_FP32] = 0, [TYPE_FP16] = 1, [TYPE_BF16] = 2,
-        [TYPE_INT8] = 3,  [TYPE_INT32] = 4, [TYPE_FP64] = 5, [TYPE_FP8] = 6,
+        [TYPE_NONE] = -1, [TYPE_FP32] = 0,     [TYPE_FP16] = 1,     [TYPE_BF16] = 2,
+        [TYPE_INT8] = 3,  [TYPE_INT32] = 4,    [TYPE_FP64] = 5,     [TYPE_FP8] = 6,
         [TYPE_BF8] = 7,   [TYPE_FP8_FNUZ] = 6, [TYPE_BF8_FNUZ] = 7,
     };
 

@@ -247,9 +247,7 @@ void tensor_store(enum data_type type, void *data, int64_t offset, double value)
     case TYPE_FP8:
     case TYPE_BF8:
     case TYPE_FP8_FNUZ:
-    case TYPE_BF8_FNUZ:
-        ((uint8_t *)data)[offset] = float8_from_float(type, (float)value);
-        break;
+    case TYPE_BF8_FNUZ: ((uint8_t *)data)[offset] = float8_from_float(type, (float)value); break;
     default: g_assert_not_reached();
     }
 }

@@ -286,9 +286,9 @@ static void the_naive_solver_serves_what_others_refuse(void)
     for (guint i = 0; i < problems->len; i++) {
         const struct problem *p = problems->pdata[i];
         const char *unused;
-        bool is_served =
-            p->kind == OP_CONV && (problem_epilogue_classes(p) & ~naive->epilogues) == 0 &&
-            conv_epilogue_is_served(p, true, &unused);
+        bool is_served = p->kind == OP_CONV &&
+                         (problem_epilogue_classes(p) & ~naive->epilogues) == 0 &&
+                         conv_epilogue_is_served(p, true, &unused);
         g_assert_true(solver_applicable(naive, p, &context, NULL) == is_served);
     }
 }
