@@ -22,8 +22,9 @@ static const struct variant hmma[] = {
     {0, 0, NULL},
 };
 static const struct variant hgmma[] = {
-    {0x1800, 0x0800, "HGMMA.FP16"},
-    {0x1800, 0x1800, "HGMMA.BF16"},
+    {0x3800, 0x0800, "HGMMA.FP16"},
+    {0x3800, 0x1800, "HGMMA.BF16"},
+    {0x3800, 0x2800, "HGMMA.TF32"},
     {0, 0, NULL},
 };
 

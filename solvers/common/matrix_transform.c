@@ -29,6 +29,7 @@ struct side {
     enum tensor_role role;
     int64_t batches, groups, channels, positions;
     int64_t padded_batches, padded_channels;
+    bool is_turned; /* the filter's copy has k innermost */
 };
 
 /* Distances in elements between neighbouring batches, groups, channels and positions. */
@@ -41,7 +42,7 @@ int64_t matrix_transform_channels(int64_t channels, const struct problem *p, int
     return conv_divide_up(channels / p->groups, chunk) * chunk;
 }
 
-static struct side side_of(const struct problem *p, enum tensor_role role, int chunk)
+static struct side side_of(const struct problem *p, enum tensor_role role, int chunk, bool turned)
 {
     const int64_t *plane = role == TENSOR_X ? p->in : role == TENSOR_W ? p->fil : p->out;
     int64_t channels = role == TENSOR_Y ? p->k : p->c, k = p->k / p->groups;
@@ -55,6 +56,7 @@ static struct side side_of(const struct problem *p, enum tensor_role role, int c
         .positions = plane[AXIS_D] * plane[AXIS_H] * plane[AXIS_W],
         .padded_batches = is_filter ? matrix_transform_channels(p->k, p, chunk) : p->n,
         .padded_channels = matrix_transform_channels(channels, p, chunk),
+        .is_turned = is_filter && turned,
     };
 }
 
@@ -66,7 +68,8 @@ static double padded_elements(const struct side *side)
 
 static bool is_moved(const struct problem *p, const struct side *side)
 {
-    return side->padded_channels != side->channels || side->padded_batches != side->batches ||
+    return side->is_turned || side->padded_channels != side->channels ||
+           side->padded_batches != side->batches ||
            (conv_is_planes(p->layout[side->role]) && side->positions > 1 &&
             side->channels * side->groups > 1);
 }
@@ -77,16 +80,26 @@ static uint64_t moved_bytes(const struct problem *p, const struct side *side)
                            (uint64_t)data_type_bytes(p->type[side->role]));
 }
 
-uint64_t matrix_transform_bytes(const struct problem *p, int chunk)
+static uint64_t all_bytes(const struct problem *p, int chunk, bool turned)
 {
     uint64_t bytes = 0;
 
     for (int t = 0; t < TENSOR_COUNT; t++) {
-        const struct side side = side_of(p, (enum tensor_role)t, chunk);
+        const struct side side = side_of(p, (enum tensor_role)t, chunk, turned);
         if (is_moved(p, &side))
             bytes += moved_bytes(p, &side);
     }
     return bytes;
+}
+
+uint64_t matrix_transform_bytes(const struct problem *p, int chunk)
+{
+    return all_bytes(p, chunk, false);
+}
+
+uint64_t matrix_transform_turned_bytes(const struct problem *p, int chunk)
+{
+    return all_bytes(p, chunk, true);
 }
 
 /* Whether both ways of copying (whole tiles, and element by element) can serve the tensor; its layout decides which
@@ -104,7 +117,7 @@ static bool move_is_served(const struct side *side)
 bool matrix_transform_serves(const struct problem *p, int chunk, const char **reason)
 {
     for (int t = 0; t < TENSOR_COUNT; t++) {
-        const struct side side = side_of(p, (enum tensor_role)t, chunk);
+        const struct side side = side_of(p, (enum tensor_role)t, chunk, false);
         *reason = "needs channels innermost (NHWC, NDHWC) or planes (NCHW, NCDHW)";
         if (!conv_is_channels_last(p->layout[t]) && !conv_is_planes(p->layout[t]))
             return false;
@@ -161,6 +174,26 @@ static struct move move_in(const struct problem *p, const struct side *side)
     return move;
 }
 
+/* The copy of the filter with k innermost. Where channels are innermost it is a transposition of k and c for each filter
+ * position; else one of k and of c and filter positions together, which follow each other in both. */
+static struct move move_turned(const struct problem *p, const struct side *side)
+{
+    bool is_last = conv_is_channels_last(p->layout[side->role]);
+    struct move move = {.rows = side->batches, .fill = side->padded_batches, .is_tiled = true};
+    int64_t batch = side->channels * side->positions;
+
+    move.planes = side->groups * (is_last ? side->positions : 1);
+    move.columns = is_last ? side->channels : batch;
+    move.from = (struct steps){.batch = side->channels, .group = side->batches * batch};
+    move.from_row = batch;
+    move.from_column = 1;
+    move.to =
+        (struct steps){.batch = side->padded_batches,
+                       .group = side->padded_channels * side->positions * side->padded_batches};
+    move.to_row = side->padded_batches * (is_last ? side->positions : 1);
+    return move;
+}
+
 /* The copy of a result from the workspace back into the tensor. */
 static struct move move_out(const struct problem *p, const struct side *side)
 {
@@ -206,7 +239,9 @@ static void add_move(const struct problem *p, const struct side *side, const str
     };
     struct launch *launch =
         solution_add_launch(solution, "conv_transpose.cl", entries[side->role][0]);
-    const int64_t sizes[] = {blocks_of(move), side->groups,  side->batches,
+    /* planes of a turned filter are its positions, which are all there */
+    const int64_t batches = side->is_turned ? side->positions : side->batches;
+    const int64_t sizes[] = {blocks_of(move), side->groups,  batches,
                              move->rows,      move->columns, move->fill};
     const int64_t steps[] = {move->from.batch, move->from.group, move->from_row, move->from_column,
                              move->to.batch,   move->to.group,   move->to_row};
@@ -304,11 +339,14 @@ static void add_side(const struct problem *p, const struct side *side, uint64_t 
 {
     struct block_move blocks;
 
-    if (conv_is_planes(p->layout[side->role]) && find_block_move(p, side, &blocks)) {
+    if (!side->is_turned && conv_is_planes(p->layout[side->role]) &&
+        find_block_move(p, side, &blocks)) {
         add_block_move(p, side, &blocks, offset, is_in, solution);
         return;
     }
-    const struct move move = is_in ? move_in(p, side) : move_out(p, side);
+    const struct move move = side->is_turned ? move_turned(p, side)
+                             : is_in         ? move_in(p, side)
+                                             : move_out(p, side);
     add_move(p, side, &move, offset, is_in, solution);
 }
 
@@ -323,19 +361,20 @@ static void find_in_workspace(struct launch *launch, enum tensor_role role, uint
     }
 }
 
-void matrix_transform_solution(const struct problem *p, int chunk, struct solution *solution)
+static void transform_solution(const struct problem *p, int chunk, bool turned,
+                               struct solution *solution)
 {
     struct solution inner = *solution;
     uint64_t offsets[TENSOR_COUNT], at = workspace_align(inner.workspace_bytes);
     enum tensor_role output = problem_output_role(p);
     struct side sides[TENSOR_COUNT];
 
-    if (matrix_transform_bytes(p, chunk) == 0)
+    if (all_bytes(p, chunk, turned) == 0)
         return;
     memset(solution->launches, 0, sizeof(solution->launches));
     solution->launch_count = 0;
     for (int t = 0; t < TENSOR_COUNT; t++) {
-        sides[t] = side_of(p, (enum tensor_role)t, chunk);
+        sides[t] = side_of(p, (enum tensor_role)t, chunk, turned);
         if (!is_moved(p, &sides[t]))
             continue;
         offsets[t] = at;
@@ -352,4 +391,14 @@ void matrix_transform_solution(const struct problem *p, int chunk, struct soluti
             inner.launches[i];
     if (is_moved(p, &sides[output]))
         add_side(p, &sides[output], offsets[output], false, solution);
+}
+
+void matrix_transform_solution(const struct problem *p, int chunk, struct solution *solution)
+{
+    transform_solution(p, chunk, false, solution);
+}
+
+void matrix_transform_turned_solution(const struct problem *p, int chunk, struct solution *solution)
+{
+    transform_solution(p, chunk, true, solution);
 }

@@ -2,6 +2,10 @@
  * Kernels of matrix units read packed NHWC or NDHWC tensors whose groups have whole chunks of channels. Other tensors
  * are copied to that layout in the workspace before the kernel, and its result is copied back
  * (kernels/device/common/conv_transpose*.cl). Tensors that already have the layout are not copied.
+ *
+ * Some kernels want the filter `turned`, with k innermost: w[group][c][filter positions][k], both c and k rounded up to
+ * whole chunks. It is always copied. The copy has zeros for k past the end, and nothing for such c: what those give is in
+ * channels of the result that are not copied back.
  */
 #ifndef SOLVERS_COMMON_MATRIX_TRANSFORM_H
 #define SOLVERS_COMMON_MATRIX_TRANSFORM_H
@@ -15,8 +19,13 @@ bool matrix_transform_serves(const struct problem *p, int chunk, const char **re
 int64_t matrix_transform_channels(int64_t channels, const struct problem *p, int chunk);
 /* Bytes of the copies in the workspace, 0 where nothing is copied. */
 uint64_t matrix_transform_bytes(const struct problem *p, int chunk);
+/* The same with a turned filter. */
+uint64_t matrix_transform_turned_bytes(const struct problem *p, int chunk);
 /* Completes a solution for a problem whose tensors must be copied. The solution's launches then read and write the
  * copies, which follow its own workspace; launches that copy are added before and after them. */
 void matrix_transform_solution(const struct problem *p, int chunk, struct solution *solution);
+/* The same for launches that read a turned filter, for a problem whose filter is an input. */
+void matrix_transform_turned_solution(const struct problem *p, int chunk,
+                                      struct solution *solution);
 
 #endif

@@ -253,7 +253,7 @@ static bool tensors_are_served(const struct problem *p, const char **reason)
         (!is_alike || (type != TYPE_FP32 && type != TYPE_FP16 && type != TYPE_BF16)))
         return false;
     *reason = "needs the forward direction for INT8, FP8 and BF8";
-    if (data_type_bytes(type) == 1 && p->direction != DIRECTION_F)
+    if ((conv_is_int8(p) || conv_is_float8(p)) && p->direction != DIRECTION_F)
         return false;
     *reason = "needs groups of at least four channels";
     if (p->groups > 1 && (p->c / p->groups < CHANNELS_LEAST || p->k / p->groups < CHANNELS_LEAST))

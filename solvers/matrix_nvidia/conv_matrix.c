@@ -1,7 +1,8 @@
 /*
  * Convolutions on NVIDIA's matrix units by mma instructions: products of 16 by 8 by 16 (INT8: 32, TF32: 8) with FP32
  * (INT32) sums. F, B and W in two and three dimensions, all tensors packed, channels or positions innermost, FP16
- * or BF16; F also INT8 with an INT32 result, and FP32 problems that ask for TF32; groups, stride, dilation, any padding. Dynamic. sm_80 and later.
+ * or BF16, and FP32 where the problem permits TF32; F also INT8 with an INT32 result; groups, stride, dilation, any
+ * padding. Dynamic. sm_80 and later.
  * Tensors that are not NHWC or NDHWC with the channels of a group in chunks of 16 bytes are copied first. Terms may
  * be split into parts (SPLITS), whose sums are added up from the workspace.
  * Epilogues: all, with a residual of the output's layout. An INT8 product then has any output but FP64.
@@ -42,8 +43,8 @@ static int warps_of(const int32_t *values)
 
 static struct matrix_blocks blocks_of(const int32_t *values)
 {
-    return (struct matrix_blocks){values[BLOCK_M], values[BLOCK_N], values[BLOCK_K],
-                                  values[SPLITS]};
+    return (struct matrix_blocks){values[BLOCK_M], values[BLOCK_N], values[BLOCK_K], values[SPLITS],
+                                  MATRIX_MMA};
 }
 
 /* Bytes of local memory: in W tables of positions, then the blocks of terms in flight; or the sums before they are
@@ -51,8 +52,8 @@ static struct matrix_blocks blocks_of(const int32_t *values)
 static int64_t local_bytes_of(const struct problem *p, const int32_t *values)
 {
     const struct matrix_blocks blocks = blocks_of(values);
-    int64_t places =
-        p->direction == DIRECTION_W ? 2 * (int64_t)values[BLOCK_K] * MATRIX_PLACE_BYTES : 0;
+    int64_t terms = values[BLOCK_K] / matrix_number_elements(p);
+    int64_t places = p->direction == DIRECTION_W ? 2 * terms * MATRIX_PLACE_BYTES : 0;
     int64_t stages = (int64_t)MIN(values[STAGES], matrix_steps(p, &blocks)) *
                      (values[BLOCK_M] + values[BLOCK_N]) * values[BLOCK_K] * MATRIX_ELEMENT_BYTES;
     int64_t sums = (int64_t)values[BLOCK_M] * values[BLOCK_N] * MATRIX_ELEMENT_BYTES;
@@ -96,12 +97,13 @@ static bool items_share_loads(const struct problem *p, const struct context *con
 static bool block_suits_sizes(const struct problem *p, const struct context *context,
                               const int32_t *values)
 {
-    const struct matrix_blocks blocks = {values[BLOCK_M], values[BLOCK_N], values[BLOCK_K], 1};
+    const struct matrix_blocks blocks = {values[BLOCK_M], values[BLOCK_N], values[BLOCK_K], 1,
+                                         MATRIX_MMA};
 
     (void)context;
     return matrix_block_suits(p, &blocks) &&
            (values[BLOCK_K] == 32 || p->direction != DIRECTION_B ||
-            values[BLOCK_K] <= p->k / p->groups);
+            values[BLOCK_K] <= matrix_elements_of(p, p->k / p->groups));
 }
 
 MATRIX_STAGE_CONSTRAINTS(2)
@@ -125,7 +127,7 @@ static bool conv_matrix_is_applicable(const struct problem *p, const struct cont
 {
     *reason = "needs NVIDIA's matrix units, sm_80 or later";
     return target_compute_capability(context->target) >= 80 &&
-           matrix_serves(p, context, true, reason);
+           matrix_serves(p, context, MATRIX_MMA, reason);
 }
 
 static void conv_matrix_default_config(const struct problem *p, const struct context *context,
@@ -148,12 +150,13 @@ static void conv_matrix_default_config(const struct problem *p, const struct con
 
 static uint64_t conv_matrix_workspace_bytes(const struct problem *p, const struct context *context)
 {
-    static const struct matrix_blocks largest = {256, 256, 32, 1};
+    static const struct matrix_blocks largest = {256, 256, 32, 1, MATRIX_MMA};
 
     return matrix_workspace_bytes(p, context, &largest);
 }
 
-/* In full blocks matrix units are eight times as fast as vector units, in TF32 half as fast as in FP16. */
+/* In full blocks matrix units are eight times as fast as vector units. In TF32 they are half as fast as in FP16, which is
+ * still faster than Winograd's 120 on vector units. */
 static double conv_matrix_estimate(const struct problem *p, const struct context *context)
 {
     struct perf_config config;
@@ -161,7 +164,7 @@ static double conv_matrix_estimate(const struct problem *p, const struct context
 
     conv_matrix_default_config(p, context, &config);
     blocks = blocks_of(config.values);
-    return (problem_is_tf32(p) ? 150.0 : 200.0) * matrix_used_part(p, &blocks);
+    return (problem_is_tf32(p) ? 130.0 : 200.0) * matrix_used_part(p, &blocks);
 }
 
 /* ---- the launch ---- */

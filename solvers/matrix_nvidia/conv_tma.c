@@ -1,6 +1,7 @@
 /*
  * Convolutions on Hopper's matrix units with operands brought by the copy engine (TMA). F, B and W in two and
- * three dimensions, all tensors packed, FP16 or BF16; one group, or groups with channels in 64; stride (up to 8
+ * three dimensions, all tensors packed, FP16 or BF16; F and B also FP32 where the problem permits TF32 (B's filter is then
+ * copied with k innermost); one group, or groups with channels in 64; stride (up to 8
  * in F and W), dilation, any padding. Dynamic. sm_90 only. Tensors that are not NHWC or NDHWC with channels in
  * chunks of 16 bytes are copied first.
  *
@@ -23,7 +24,6 @@
 #include "solvers/common/conv_common.h"
 #include "solvers/common/matrix_epilogue.h"
 #include "solvers/common/matrix_sum.h"
-#include "solvers/common/matrix_transform.h"
 #include "solvers/framework/solver_rows.h"
 
 #define GROUP_CHANNELS   64
@@ -110,9 +110,9 @@ static struct context conv_tma_beside_maps(const struct context *context)
  * twice as many parts as the largest valid number of the list. */
 static uint64_t conv_tma_workspace_bytes(const struct problem *p, const struct context *context)
 {
-    static const struct matrix_blocks largest = {256, 256, TMA_BLOCK_K, 1};
+    static const struct matrix_blocks largest = {256, 256, TMA_BLOCK_K, 1, MATRIX_WGMMA};
     const struct context rest = conv_tma_beside_maps(context);
-    uint64_t moved = matrix_transform_bytes(p, TMA_CHUNK_CHANNELS);
+    uint64_t moved = matrix_copies_bytes(p, MATRIX_WGMMA);
     uint64_t parts = matrix_workspace_bytes(p, &rest, &largest) - moved;
 
     return MAX(MIN(moved + 2 * parts, rest.workspace_limit), moved + parts) +
@@ -133,7 +133,7 @@ static struct matrix_blocks conv_tma_blocks(const struct problem *p, const struc
                                             const int32_t *values)
 {
     struct matrix_blocks blocks = {values[TMA_BLOCK_M], values[TMA_BLOCK_N], TMA_BLOCK_K,
-                                   values[TMA_SPLITS] * values[TMA_TEAM]};
+                                   values[TMA_SPLITS] * values[TMA_TEAM], MATRIX_WGMMA};
 
     if (values[TMA_SPLITS] == TO_FILL)
         blocks.splits = (int)CLAMP(places_of(context, values) / matrix_workgroups(p, &blocks), 1,
@@ -192,7 +192,8 @@ int64_t conv_tma_local_bytes(const struct context *context, const int32_t *value
 static bool block_suits_sizes(const struct problem *p, const struct context *context,
                               const int32_t *values)
 {
-    const struct matrix_blocks blocks = {values[TMA_BLOCK_M], values[TMA_BLOCK_N], TMA_BLOCK_K, 1};
+    const struct matrix_blocks blocks = {values[TMA_BLOCK_M], values[TMA_BLOCK_N], TMA_BLOCK_K, 1,
+                                         MATRIX_WGMMA};
 
     (void)context;
     return matrix_block_suits(p, &blocks);
@@ -319,9 +320,9 @@ static double steps_of(const struct problem *p, const struct tma_boxes *boxes)
     if (p->direction == DIRECTION_W)
         return (double)boxes->count;
     if (p->direction == DIRECTION_F)
-        return taps * ceil((double)matrix_c_of(p) / TMA_BLOCK_K);
+        return taps * ceil((double)matrix_elements_of(p, matrix_c_of(p)) / TMA_BLOCK_K);
     return ceil(taps / (double)(p->stride[AXIS_D] * p->stride[AXIS_H] * p->stride[AXIS_W])) *
-           ceil((double)matrix_k_of(p) / TMA_BLOCK_K);
+           ceil((double)matrix_elements_of(p, matrix_k_of(p)) / TMA_BLOCK_K);
 }
 
 /* Cycles for adding up split-K sums: a team's parts of a tile, or the parts in the workspace. */
@@ -417,6 +418,7 @@ static bool tensors_are_served(const struct problem *p, const char **reason)
     bool is_strided = p->direction != DIRECTION_B && stride > STRIDE_MOST;
     double c = (double)matrix_c_of(p), k = (double)matrix_k_of(p);
     double x = (double)p->n * c, y = (double)p->n * k, w = c * k;
+    double bytes = (double)p->groups * (double)data_type_bytes(p->type[TENSOR_X]);
 
     for (int axis = AXIS_D; axis <= AXIS_W; axis++) {
         x *= (double)p->in[axis];
@@ -431,14 +433,15 @@ static bool tensors_are_served(const struct problem *p, const char **reason)
     if (is_strided)
         return false;
     *reason = "needs tensors of less than 2^40 bytes";
-    return MAX(MAX(x, y), w) * (double)p->groups * MATRIX_ELEMENT_BYTES < TENSOR_BYTES;
+    return MAX(MAX(x, y), w) * bytes < TENSOR_BYTES;
 }
 
 /* Whether all tiles can be counted in int: those of the smallest blocks, for all groups, phases and split-K parts. */
 static bool tiles_are_served(const struct problem *p, const struct context *context,
                              const char **reason)
 {
-    static const struct matrix_blocks smallest = {MATRIX_SMALLEST, MATRIX_SMALLEST, TMA_BLOCK_K, 1};
+    static const struct matrix_blocks smallest = {MATRIX_SMALLEST, MATRIX_SMALLEST, TMA_BLOCK_K, 1,
+                                                  MATRIX_WGMMA};
     struct tma_boxes boxes;
     struct tma_grid grid;
 
@@ -457,17 +460,18 @@ static bool is_applicable(const struct problem *p, const struct context *context
     *reason = "needs Hopper's copy engine (sm_90)";
     if (target_compute_capability(context->target) != 90)
         return false;
-    *reason = "needs FP16 or BF16 tensors";
-    if (p->type[TENSOR_X] != TYPE_FP16 && p->type[TENSOR_X] != TYPE_BF16)
+    *reason = "needs FP16 or BF16 tensors, or FP32 where TF32 is permitted";
+    if (p->type[TENSOR_X] != TYPE_FP16 && p->type[TENSOR_X] != TYPE_BF16 && !problem_is_tf32(p))
         return false;
     if (!tensors_are_served(p, reason))
         return false;
     *reason = "needs a workspace for tensor maps";
     return conv_tma_maps_bytes(context) <= context->workspace_limit &&
-           matrix_serves(p, &rest, false, reason) && tiles_are_served(p, &rest, reason);
+           matrix_serves(p, &rest, MATRIX_WGMMA, reason) && tiles_are_served(p, &rest, reason);
 }
 
-/* The estimate is above ConvWgmma's, whose work-items compute the addresses of all they load. */
+/* The estimate is above ConvWgmma's, whose work-items compute the addresses of all they load. TF32 is half as fast as FP16.
+ */
 static double estimate(const struct problem *p, const struct context *context)
 {
     struct perf_config config;
@@ -475,7 +479,7 @@ static double estimate(const struct problem *p, const struct context *context)
 
     conv_tma_default_config(p, context, &config);
     blocks = conv_tma_blocks(p, context, config.values);
-    return 400.0 * matrix_used_part(p, &blocks);
+    return (problem_is_tf32(p) ? 200.0 : 400.0) * matrix_used_part(p, &blocks);
 }
 
 /* ---- the launch ---- */
@@ -486,7 +490,7 @@ static void add_options(const struct problem *p, const struct context *context,
     for (int i = 0; i < TMA_SPLITS; i++)
         launch_option_int(launch, params[i].name, values[i]);
     launch_option_int(launch, "STAGES", conv_tma_stages(context, values));
-    matrix_add_options(p, parts, launch);
+    matrix_add_options(p, MATRIX_WGMMA, parts, launch);
 }
 
 static void add_plane(struct launch *launch, const int64_t size[AXIS_COUNT])
@@ -523,7 +527,7 @@ static void add_shape(const struct problem *p, const struct tma_boxes *boxes,
                               grid->workgroups};
 
     launch_arg_int32(launch, boxes->n);
-    launch_arg_int32(launch, matrix_c_of(p));
+    launch_arg_int32(launch, matrix_elements_of(p, matrix_c_of(p)));
     launch_arg_int32(launch, matrix_k_of(p));
     launch_arg_int32(launch, p->groups);
     for (size_t i = 0; i < G_N_ELEMENTS(planes); i++)
@@ -570,8 +574,7 @@ static bool solve(const struct problem *p, const struct context *context,
     if (parts > 1)
         matrix_add_sum(p, elements, parts, solution);
     solution->workspace_bytes = maps + (uint64_t)grid.workgroups * TMA_MAPS_BYTES;
-    matrix_transform_solution(p, TMA_CHUNK_CHANNELS, solution);
-    conv_set_exact_work(p, solution);
+    matrix_add_copies(p, MATRIX_WGMMA, solution);
     return true;
 }
 

@@ -1,7 +1,8 @@
 /*
  * Convolutions on Hopper's matrix units by wgmma instructions, which read operands from local memory and run
  * while work-items load the next block. F, B and W in two and three dimensions, all tensors packed, channels or
- * positions innermost, FP16 or BF16; F also INT8 with an INT32 result; groups, stride, dilation, any padding.
+ * positions innermost, FP16 or BF16; F also INT8 with an INT32 result, F and B also FP32 where the problem permits TF32
+ * (B's filter is then copied with k innermost); groups, stride, dilation, any padding.
  * Dynamic. sm_90 only. Tensors that are not NHWC or NDHWC with the channels of a group in chunks of 16 bytes are
  * copied first. Terms may be split into parts (SPLITS), whose sums are added up from the workspace.
  * Epilogues: all, with a residual of the output's layout. An INT8 product then has any output but FP64.
@@ -34,7 +35,8 @@ static const struct space_param params[PARAM_COUNT] = {
 
 static struct matrix_blocks blocks_of(const int32_t *values)
 {
-    return (struct matrix_blocks){values[BLOCK_M], values[BLOCK_N], BLOCK_K, values[SPLITS]};
+    return (struct matrix_blocks){values[BLOCK_M], values[BLOCK_N], BLOCK_K, values[SPLITS],
+                                  MATRIX_WGMMA};
 }
 
 static int items_of(const int32_t *values)
@@ -76,7 +78,8 @@ static bool sums_fit_registers(const struct problem *p, const struct context *co
 static bool block_suits_sizes(const struct problem *p, const struct context *context,
                               const int32_t *values)
 {
-    const struct matrix_blocks blocks = {values[BLOCK_M], values[BLOCK_N], BLOCK_K, 1};
+    const struct matrix_blocks blocks = {values[BLOCK_M], values[BLOCK_N], BLOCK_K, 1,
+                                         MATRIX_WGMMA};
 
     (void)context;
     return matrix_block_suits(p, &blocks);
@@ -103,7 +106,7 @@ static bool is_applicable(const struct problem *p, const struct context *context
     *reason = "needs Hopper's matrix units (sm_90)";
     if (target_compute_capability(context->target) != 90)
         return false;
-    return matrix_serves(p, context, false, reason);
+    return matrix_serves(p, context, MATRIX_WGMMA, reason);
 }
 
 /* Sets the default: the block with the fewest estimated cycles. The smallest block is tried first, because it is
@@ -111,15 +114,16 @@ static bool is_applicable(const struct problem *p, const struct context *context
 static void default_config(const struct problem *p, const struct context *context,
                            struct perf_config *config)
 {
-    static const struct matrix_blocks candidates[] = {
-        {64, 64, BLOCK_K, 1},  {64, 128, BLOCK_K, 1},  {128, 64, BLOCK_K, 1},
-        {64, 256, BLOCK_K, 1}, {128, 128, BLOCK_K, 1}, {128, 192, BLOCK_K, 1},
-        {128, 256, BLOCK_K, 1}};
-    struct matrix_blocks best = candidates[0];
+    static const int candidates[][2] = {{64, 64},   {64, 128},  {128, 64}, {64, 256},
+                                        {128, 128}, {128, 192}, {128, 256}};
+    struct matrix_blocks best = {64, 64, BLOCK_K, 1, MATRIX_WGMMA};
     double least = G_MAXDOUBLE;
 
-    for (size_t i = 0; i < G_N_ELEMENTS(candidates); i++)
-        matrix_choose(p, context, &candidates[i], &best, &least);
+    for (size_t i = 0; i < G_N_ELEMENTS(candidates); i++) {
+        const struct matrix_blocks candidate = {candidates[i][0], candidates[i][1], BLOCK_K, 1,
+                                                MATRIX_WGMMA};
+        matrix_choose(p, context, &candidate, &best, &least);
+    }
     config->count = PARAM_COUNT;
     config->values[BLOCK_M] = best.m;
     config->values[BLOCK_N] = best.n;
@@ -132,12 +136,12 @@ static void default_config(const struct problem *p, const struct context *contex
 
 static uint64_t workspace_bytes(const struct problem *p, const struct context *context)
 {
-    static const struct matrix_blocks largest = {256, 256, BLOCK_K, 1};
+    static const struct matrix_blocks largest = {256, 256, BLOCK_K, 1, MATRIX_WGMMA};
 
     return matrix_workspace_bytes(p, context, &largest);
 }
 
-/* The estimate is relative to ConvMatrix, whose instructions are half as fast. */
+/* The estimate is relative to ConvMatrix, whose instructions are half as fast. TF32 is half as fast as FP16. */
 static double estimate(const struct problem *p, const struct context *context)
 {
     struct perf_config config;
@@ -145,7 +149,7 @@ static double estimate(const struct problem *p, const struct context *context)
 
     default_config(p, context, &config);
     blocks = blocks_of(config.values);
-    return 300.0 * matrix_used_part(p, &blocks);
+    return (problem_is_tf32(p) ? 150.0 : 300.0) * matrix_used_part(p, &blocks);
 }
 
 static bool solve(const struct problem *p, const struct context *context,

@@ -316,7 +316,8 @@ static bool is_applicable(const struct problem *p, const struct context *context
 static double cycles_of(const struct problem *p, const struct context *context,
                         const int32_t *values)
 {
-    const struct matrix_blocks blocks = {values[BLOCK_M], values[BLOCK_N], BLOCK_K, values[SPLITS]};
+    const struct matrix_blocks blocks = {values[BLOCK_M], values[BLOCK_N], BLOCK_K, values[SPLITS],
+                                         MATRIX_WGMMA};
     const struct matrix_effort effort = {.workgroups = workgroups_of(p, values),
                                          .steps = (double)steps_of(p, values),
                                          .start = START_CYCLES,

@@ -8,7 +8,6 @@
 #include "solvers/common/matrix_transform.h"
 
 #define CHUNK_BYTES       16
-#define ELEMENTS_A_CHUNK  8 /* of 16 bits */
 #define CHANNELS_LEAST    4
 #define GRID_MOST         65535 /* the most workgroups along a grid's third axis on every GPU */
 #define BLOCKS_MOST       0x1p24
@@ -22,8 +21,9 @@
 #define WORKGROUPS_A_UNIT 4
 /* The share of a kernel's speed that is left where tensors are copied to NHWC first. */
 #define USED_BY_MOVES     0.7
-/* Half a step of TF32's 10 fraction bits, by the number. */
+/* The most that TF32's 10 fraction bits change a number, by the number: half a step by rounding, a step by cutting off. */
 #define TF32_ROUNDOFF     0x1p-11
+#define TF32_CUT          0x1p-10
 
 /* ---- the product ---- */
 
@@ -56,12 +56,9 @@ static int chunk_of(const struct problem *p)
     return CHUNK_BYTES / (int)data_type_bytes(p->type[TENSOR_X]);
 }
 
-/* Channels of a group of x and w, rounded up to whole chunks, in elements of 16 bits. */
 int64_t matrix_c_of(const struct problem *p)
 {
-    int chunk = chunk_of(p);
-
-    return matrix_transform_channels(p->c, p, chunk) / chunk * ELEMENTS_A_CHUNK;
+    return matrix_transform_channels(p->c, p, chunk_of(p));
 }
 
 int64_t matrix_k_of(const struct problem *p)
@@ -69,16 +66,34 @@ int64_t matrix_k_of(const struct problem *p)
     return matrix_transform_channels(p->k, p, chunk_of(p));
 }
 
+int64_t matrix_elements_of(const struct problem *p, int64_t channels)
+{
+    return channels * data_type_bytes(p->type[TENSOR_X]) / MATRIX_ELEMENT_BYTES;
+}
+
+int matrix_number_elements(const struct problem *p)
+{
+    return problem_is_tf32(p) ? 2 : 1;
+}
+
+/* Whether the filter is copied with k innermost, so that B's terms are. */
+static bool filter_is_turned(const struct problem *p, enum matrix_unit unit)
+{
+    return unit == MATRIX_WGMMA && p->direction == DIRECTION_B && problem_is_tf32(p);
+}
+
 struct matrix_product matrix_product_of(const struct problem *p)
 {
     double c = (double)matrix_c_of(p), k = (double)matrix_k_of(p), n = (double)p->n;
+    double c_terms = (double)matrix_elements_of(p, matrix_c_of(p));
+    double k_terms = (double)matrix_elements_of(p, matrix_k_of(p));
     double groups = (double)p->groups, y = n * positions_of(p->out);
-    struct matrix_product product = {n, c, k, groups}; /* of B, to which axes come */
+    struct matrix_product product = {n, c, k_terms, groups}; /* of B, to which axes come */
 
     if (p->direction == DIRECTION_F)
-        return (struct matrix_product){y, k, c * taps_of(p), groups};
+        return (struct matrix_product){y, k, c_terms * taps_of(p), groups};
     if (p->direction == DIRECTION_W)
-        return (struct matrix_product){k, c * taps_of(p), y, groups};
+        return (struct matrix_product){k, c * taps_of(p), y * matrix_number_elements(p), groups};
     for (int axis = AXIS_D; axis <= AXIS_W; axis++) {
         product.rows *= (double)phase_positions(p, (enum axis)axis);
         product.terms *= (double)phase_taps(p, (enum axis)axis);
@@ -104,7 +119,7 @@ double matrix_workgroups(const struct problem *p, const struct matrix_blocks *bl
 static double all_steps(const struct problem *p, int block_k)
 {
     const struct matrix_product product = matrix_product_of(p);
-    double k = (double)matrix_k_of(p);
+    double k = (double)matrix_elements_of(p, matrix_k_of(p));
 
     if (p->direction != DIRECTION_B)
         return blocks_of(product.terms, block_k);
@@ -130,13 +145,13 @@ double matrix_used_part(const struct problem *p, const struct matrix_blocks *blo
     double channels = (double)p->c * (double)p->k / (double)(p->groups * p->groups);
 
     return conv_used_part(product.rows, blocks->m) * conv_used_part(product.columns, blocks->n) *
-           channels / (double)(matrix_transform_channels(p->c, p, chunk_of(p)) * matrix_k_of(p)) *
+           channels / (double)(matrix_c_of(p) * matrix_k_of(p)) *
            (matrix_transform_bytes(p, chunk_of(p)) > 0 ? USED_BY_MOVES : 1);
 }
 
 /* ---- parts ---- */
 
-/* Elements of the result, with channels rounded up to whole loads of 16 bytes. */
+/* Numbers of the result, with channels rounded up to whole loads of 16 bytes. */
 double matrix_result_elements(const struct problem *p)
 {
     double c = (double)matrix_c_of(p) * (double)p->groups,
@@ -160,19 +175,21 @@ static double split_bytes(const struct problem *p, int splits)
     return splits > 1 ? splits * matrix_result_elements(p) * (double)sizeof(float) : 0;
 }
 
-static uint64_t transform_bytes(const struct problem *p)
+uint64_t matrix_copies_bytes(const struct problem *p, enum matrix_unit unit)
 {
-    return matrix_transform_bytes(p, chunk_of(p));
+    return filter_is_turned(p, unit) ? matrix_transform_turned_bytes(p, chunk_of(p))
+                                     : matrix_transform_bytes(p, chunk_of(p));
 }
 
 /* Whether the grid and the workspace limit allow so many split-K parts. The workspace is divided as in the solution.
  * */
-static bool parts_fit(const struct problem *p, const struct context *context, int splits)
+static bool parts_fit(const struct problem *p, const struct context *context, enum matrix_unit unit,
+                      int splits)
 {
     if (matrix_product_of(p).layers * splits > GRID_MOST ||
         (splits > 1 && matrix_result_elements(p) > MATRIX_SUM_MOST))
         return false;
-    return workspace_align((uint64_t)split_bytes(p, splits)) + transform_bytes(p) <=
+    return workspace_align((uint64_t)split_bytes(p, splits)) + matrix_copies_bytes(p, unit) <=
            context->workspace_limit;
 }
 
@@ -183,7 +200,7 @@ bool matrix_splits_suit(const struct problem *p, const struct context *context,
 
     if (blocks->splits <= least)
         return blocks->splits == least;
-    return parts_fit(p, context, blocks->splits) &&
+    return parts_fit(p, context, blocks->unit, blocks->splits) &&
            blocks->splits * STEPS_A_PART <= all_steps(p, blocks->k) &&
            matrix_workgroups(p, blocks) * blocks->splits <=
                (double)WORKGROUPS_A_UNIT * context->target->compute_units;
@@ -262,16 +279,18 @@ uint64_t matrix_workspace_bytes(const struct problem *p, const struct context *c
         if (matrix_splits_suit(p, context, &parts))
             break;
     }
-    return workspace_align((uint64_t)split_bytes(p, parts.splits)) + transform_bytes(p);
+    return workspace_align((uint64_t)split_bytes(p, parts.splits)) +
+           matrix_copies_bytes(p, largest->unit);
 }
 
 /* ---- what is served ---- */
 
-static bool tensors_are_served(const struct problem *p, bool does_tf32, const char **reason)
+static bool tensors_are_served(const struct problem *p, enum matrix_unit unit, const char **reason)
 {
-    if (does_tf32 && problem_is_tf32(p)) {
-        *reason = "computes in TF32 in direction F alone";
-        return p->direction == DIRECTION_F && matrix_transform_serves(p, chunk_of(p), reason);
+    if (problem_is_tf32(p)) {
+        *reason = "computes in TF32 in directions F and B alone";
+        return (unit == MATRIX_MMA || p->direction != DIRECTION_W) &&
+               matrix_transform_serves(p, chunk_of(p), reason);
     }
     *reason = p->epilogue[0] != '\0'
                   ? "needs FP16 or BF16 tensors of one type, or forward INT8"
@@ -323,18 +342,19 @@ static double places_of(const struct problem *p)
  * elements of a filter, in every direction. */
 static bool places_fit_32_bits(const struct problem *p, const char **reason)
 {
-    double c = (double)matrix_c_of(p),
-           channels = fmax(c, (double)matrix_k_of(p)) * (double)p->groups;
+    double c = (double)matrix_elements_of(p, matrix_c_of(p)), k = (double)matrix_k_of(p);
+    double k_elements = (double)matrix_elements_of(p, matrix_k_of(p));
+    double channels = fmax(c, fmax(k, k_elements)) * (double)p->groups;
 
     *reason = "needs tensors of fewer than 2^31 positions, channels and elements of a filter";
     return places_of(p) <= PLACES_MOST && channels <= PLACES_MOST && c * taps_of(p) <= PLACES_MOST;
 }
 
 static bool sizes_are_served(const struct problem *p, const struct context *context,
-                             const char **reason)
+                             enum matrix_unit unit, const char **reason)
 {
     const struct matrix_product product = matrix_product_of(p);
-    const struct matrix_blocks smallest = {MATRIX_SMALLEST, MATRIX_SMALLEST, 1, 1};
+    const struct matrix_blocks smallest = {MATRIX_SMALLEST, MATRIX_SMALLEST, 1, 1, unit};
     int least = least_splits(p);
 
     *reason =
@@ -343,20 +363,21 @@ static bool sizes_are_served(const struct problem *p, const struct context *cont
         matrix_workgroups(p, &smallest) / product.layers > BLOCKS_MOST)
         return false;
     *reason = "needs shorter sums, or a workspace for their parts and for copies of tensors";
-    return matrix_parts_are_short(product.terms, least) && parts_fit(p, context, least);
+    return matrix_parts_are_short(product.terms, least) && parts_fit(p, context, unit, least);
 }
 
-bool matrix_serves(const struct problem *p, const struct context *context, bool does_tf32,
+bool matrix_serves(const struct problem *p, const struct context *context, enum matrix_unit unit,
                    const char **reason)
 {
-    return conv_is_plain(p, reason) && tensors_are_served(p, does_tf32, reason) &&
+    return conv_is_plain(p, reason) && tensors_are_served(p, unit, reason) &&
            groups_are_served(p, reason) && conv_counts_fit_32_bits(p, reason) &&
-           places_fit_32_bits(p, reason) && sizes_are_served(p, context, reason);
+           places_fit_32_bits(p, reason) && sizes_are_served(p, context, unit, reason);
 }
 
 /* ---- the launches ---- */
 
-void matrix_add_options(const struct problem *p, int splits, struct launch *launch)
+void matrix_add_options(const struct problem *p, enum matrix_unit unit, int splits,
+                        struct launch *launch)
 {
     if (conv_has_depth(p))
         launch_option_int(launch, "DEPTH", 1);
@@ -365,6 +386,8 @@ void matrix_add_options(const struct problem *p, int splits, struct launch *laun
     launch_option_text(launch, "LANE", conv_sum_type(p));
     launch_option_text(launch, "TYPE",
                        problem_is_tf32(p) ? OP_MODE_TF32 : data_type_name(p->type[TENSOR_X]));
+    if (filter_is_turned(p, unit))
+        launch_option_int(launch, "TURNED", 1);
     if (splits == 1)
         matrix_add_epilogue_options(p, launch);
     launch_sort_options(launch);
@@ -403,14 +426,14 @@ static void add_shape(const struct problem *p, struct launch *launch)
             p->direction == DIRECTION_B ? phase_positions(p, (enum axis)axis) : p->out[axis];
     }
     launch_arg_int32(launch, p->n);
-    launch_arg_int32(launch, matrix_c_of(p));
+    launch_arg_int32(launch, matrix_elements_of(p, matrix_c_of(p)));
     launch_arg_int32(launch, matrix_k_of(p));
     launch_arg_int32(launch, p->groups);
     for (size_t i = 0; i < G_N_ELEMENTS(sizes); i++)
         add_plane(launch, sizes[i]);
     matrix_add_divisor(launch, plane[AXIS_H] * plane[AXIS_W]);
     matrix_add_divisor(launch, plane[AXIS_W]);
-    matrix_add_divisor(launch, matrix_c_of(p) / ELEMENTS_A_CHUNK);
+    matrix_add_divisor(launch, matrix_c_of(p) / chunk_of(p));
     matrix_add_divisor(launch, p->fil[AXIS_W]);
     if (p->spatial_dim == 2)
         return;
@@ -430,7 +453,7 @@ void matrix_finish_launch(const struct problem *p, const struct matrix_blocks *b
     struct problem flat;
 
     conv_flatten(p, &flat);
-    matrix_add_options(p, blocks->splits, launch);
+    matrix_add_options(p, blocks->unit, blocks->splits, launch);
     conv_add_product_args(p, false, blocks->splits > 1, launch);
     add_shape(&flat, launch);
     launch_arg_int32(launch, columns);
@@ -441,14 +464,23 @@ void matrix_finish_launch(const struct problem *p, const struct matrix_blocks *b
     launch_set_grid(launch, grid, (const int[]){items, 1, 1});
 }
 
+void matrix_add_copies(const struct problem *p, enum matrix_unit unit, struct solution *solution)
+{
+    if (filter_is_turned(p, unit))
+        matrix_transform_turned_solution(p, chunk_of(p), solution);
+    else
+        matrix_transform_solution(p, chunk_of(p), solution);
+    conv_set_exact_work(p, solution);
+    if (problem_is_tf32(p))
+        solution->rounding =
+            (struct solution_rounding){.inputs = unit == MATRIX_WGMMA ? TF32_CUT : TF32_ROUNDOFF,
+                                       .terms = conv_shortest_sum(p)};
+}
+
 void matrix_finish_solution(const struct problem *p, const struct matrix_blocks *blocks,
                             struct solution *solution)
 {
     if (blocks->splits > 1)
         matrix_add_sum(p, (int64_t)matrix_result_elements(p), blocks->splits, solution);
-    matrix_transform_solution(p, chunk_of(p), solution);
-    conv_set_exact_work(p, solution);
-    if (problem_is_tf32(p))
-        solution->rounding =
-            (struct solution_rounding){.inputs = TF32_ROUNDOFF, .terms = conv_shortest_sum(p)};
+    matrix_add_copies(p, blocks->unit, solution);
 }

@@ -31,7 +31,7 @@ static struct context contexts[CONTEXT_COUNT];
 static struct solution_runner *runner;
 static const struct solver *solver;
 
-/* The configs drawn for all claims with one direction and set of types. Kernels seldom depend on
+/* The configs drawn for all claims with one direction and set of types (or TF32). Kernels seldom depend on
  * layouts, so configs compiled for one layout are used for the other layouts, too. */
 struct draws {
     int turn;       /* number of this direction and set of types, which decides the day */
@@ -323,7 +323,7 @@ static void one_binary_serves_all_strides(gconstpointer data)
 /* Finds the draws for the cell's direction and types; makes them at the first use. */
 static struct draws *find_draws(GHashTable *all, const struct conv_cell *cell)
 {
-    int key = (int)cell->direction;
+    int key = 2 * (int)cell->direction + cell->tf32;
     struct draws *draws;
 
     for (int t = 0; t < TENSOR_COUNT; t++)

@@ -94,6 +94,8 @@ static void make_problem(const struct conv_cell *cell, const struct shape *shape
     p->direction = cell->direction;
     memcpy(p->layout, cell->layout, sizeof(p->layout));
     memcpy(p->type, cell->type, sizeof(p->type));
+    if (cell->tf32)
+        g_strlcpy(p->mode, OP_MODE_TF32, sizeof(p->mode));
     p->spatial_dim = conv_cell_is_3d(cell) ? 3 : 2;
     p->n = shape->n;
     p->c = shape->c;
@@ -214,7 +216,8 @@ static void add_cell(GHashTable *tasks, const struct solver *solver, int number,
 }
 
 /* Types, and channels first or last, give different kernels. Every machine compiles the first of
- * these combinations, and one machine each of the others; number -1: all. */
+ * these combinations, and one machine each of the others; number -1: all. Cells in TF32 go with those in FP32: most
+ * solvers have the same kernels for both. */
 static bool is_quick(const struct conv_cell *cell, int number)
 {
     static const struct {

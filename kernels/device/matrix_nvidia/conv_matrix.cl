@@ -3,9 +3,10 @@
  * terms.
  *
  * A workgroup computes BLOCK_M by BLOCK_N sums, and each of its warps WARP_M by WARP_N of them in registers, by
- * products of 16 by 8 by 16 (INT8: 32, TF32: 8). Blocks of BLOCK_K terms of both operands are copied into local memory without
- * registers (cp.async), STAGES of them at once, with zeros outside of a tensor. An operand with rows or columns
- * innermost is transposed by the load into registers (ldmatrix, .trans).
+ * products of 16 by 8 by 16 (INT8: 32, TF32: 8). Blocks of BLOCK_K elements of terms of both operands are copied into
+ * local memory without registers (cp.async), STAGES of them at once, with zeros outside of a tensor. An operand with rows
+ * or columns innermost is transposed by the load into registers (ldmatrix, .trans). That instruction transposes 16
+ * bits, so numbers of TF32 are then loaded one by one.
  *
  * Options: DIRECTION_*, TYPE (FP16, BF16, INT8 or TF32), LANE, the sizes above, SPLIT.
  */
@@ -23,24 +24,50 @@
 
 /* ---- registers ---- */
 
-/* Loads the four matrices of 8 by 8 that make 16 rows by 16 terms, in operand a's order: rows first. Each lane
- * names a line of one of them. */
+#if LONG_NUMBERS
+/* In TF32 a lane has a number of each matrix of 8 by 4: of row (or column) lane / 4 and term lane % 4. Loads it from an
+ * operand with rows or columns innermost; `row` is a multiple of 8, and `term` of 4. The place is that of chunk_at(), as a
+ * part for the lane and a part that the compiler knows: so few places are kept in registers. The two parts permute chunks
+ * by different bits. */
+DEVICE unsigned number_of_lane(LOCAL_POINTER unsigned char *memory, unsigned tile, int row,
+                               int term, int lines, int lane)
+{
+    unsigned of_lane = lane % 4 * 128 + ((lane / 16 ^ PERMUTED_BY(lane % 4)) & 7) * CHUNK_BYTES +
+                       lane / 4 % 4 * 4;
+    unsigned panel = (term + row / 32 * lines) * 128;
+    return load_number(memory, (tile + panel + of_lane) ^
+                                   ((row % 32 / 4 ^ PERMUTED_BY(term)) & 7) * CHUNK_BYTES);
+}
+#endif
+
+/* Loads the four matrices of 8 by 8 "elements" that make 16 rows by 16 elements of terms, in operand a's order: rows
+ * first. Each lane names a line of one of them. */
 DEVICE void load_a(LOCAL_POINTER unsigned char *memory, unsigned *to, unsigned tile, int row,
                    int term, int item)
 {
+#if LONG_NUMBERS && A_BY_TERM
+    UNROLL for (int i = 0; i < 4; i++) to[i] =
+        number_of_lane(memory, tile, row + i % 2 * 8, term / WIDTH + i / 2 * 4, A_LINES, item % 32);
+#else
     int lane = item % 32, line = row + (lane & 15), chunk = term / 8 + (lane >> 4);
     if (A_BY_TERM) {
         line = term + (lane >> 4) * 8 + (lane & 7);
         chunk = row / 8 + (lane >> 3 & 1);
     }
     load_matrices(memory, to, tile + chunk_at(line, chunk, A_LINES, A_CHUNKS), A_BY_TERM, item);
+#endif
 }
 
-/* Loads two operands b, for 16 columns by 16 terms, terms first. Each lane names a line of one of the four matrices.
- * */
+/* Loads two operands b, for 16 columns by 16 elements of terms, terms first. Each lane names a line of one of the four
+ * matrices. */
 DEVICE void load_b(LOCAL_POINTER unsigned char *memory, unsigned *to, unsigned tile, int column,
                    int term, int item)
 {
+#if LONG_NUMBERS && B_BY_TERM
+    UNROLL for (int i = 0; i < 4; i++) to[i] =
+        number_of_lane(memory, tile, column + i / 2 * 8, term / WIDTH + i % 2 * 4, B_LINES,
+                       item % 32);
+#else
     int lane = item % 32;
     int line = column + (lane >> 4) * 8 + (lane & 7), chunk = term / 8 + (lane >> 3 & 1);
     if (B_BY_TERM) {
@@ -48,6 +75,7 @@ DEVICE void load_b(LOCAL_POINTER unsigned char *memory, unsigned *to, unsigned t
         chunk = column / 8 + (lane >> 4);
     }
     load_matrices(memory, to, tile + chunk_at(line, chunk, B_LINES, B_CHUNKS), B_BY_TERM, item);
+#endif
 }
 
 /* ---- the product ---- */

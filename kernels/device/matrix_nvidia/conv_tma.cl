@@ -6,9 +6,9 @@
  * buffers in turn. It runs ahead as far as buffers are free, also into the next tile. Groups of four warps multiply
  * the blocks that have arrived, 64 rows each, and store the tile.
  *
- * Options: DIRECTION_*, TYPE (FP16 or BF16), LANE, BLOCK_M (64 for each group of four warps), BLOCK_N (64, 128,
- * 192 or 256), STAGES, RESIDENT (workgroups on a unit, which share its registers), TEAM (workgroups of a cluster that
- * share a tile: each sums a part of its terms, tma_team.h), SPLIT.
+ * Options: DIRECTION_*, TYPE (FP16, BF16, or in F and B TF32), LANE, TURNED, BLOCK_M (64 for each group of four warps),
+ * BLOCK_N (64, 128, 192 or 256), STAGES, RESIDENT (workgroups on a unit, which share its registers), TEAM (workgroups of a
+ * cluster that share a tile: each sums a part of its terms, tma_team.h), SPLIT.
  */
 #include "dialect.h"
 

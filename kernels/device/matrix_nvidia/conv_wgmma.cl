@@ -5,8 +5,9 @@
  * Four warps together compute 64 by BLOCK_N sums. STAGES blocks of terms are in local memory: one is being
  * multiplied, the multiplication of the block before may still be running, and the others are arriving.
  *
- * Options: DIRECTION_*, TYPE (FP16, BF16 or INT8), LANE, BLOCK_M (64 for each group of four warps), BLOCK_N
- * (64, 128, 192 or 256), STAGES, NEAR (elements that filter positions share stay in the unit's cache), SPLIT.
+ * Options: DIRECTION_*, TYPE (FP16, BF16, in F INT8, in F and B TF32), LANE, TURNED, BLOCK_M (64 for each group of four
+ * warps), BLOCK_N (64, 128, 192 or 256), STAGES, NEAR (elements that filter positions share stay in the unit's cache),
+ * SPLIT.
  */
 #include "dialect.h"
 

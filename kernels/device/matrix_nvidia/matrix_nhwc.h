@@ -1,6 +1,7 @@
 /*
  * Convolutions as matrix products with channels innermost (NHWC, and NDHWC with DEPTH): blocks of two operands on
- * their way into local memory, and sums on their way to memory. A chunk is eight channels, one load of 16 bytes.
+ * their way into local memory, and sums on their way to memory. A chunk is eight channels, one load of 16 bytes; in
+ * TF32, whose channels count twice, it is four.
  *
  *   DIRECTION_F  rows: positions of y; columns: k; terms: filter positions, c within
  *   DIRECTION_B  rows: positions of x of one phase; columns: c; terms: filter positions, k within
@@ -15,9 +16,13 @@
  *
  * Defined before it is included: BLOCK_M, BLOCK_N, BLOCK_K (the block of sums and of terms), ITEMS of a
  * workgroup, a power of 2; WARP_M by WARP_N, a warp's sums, which are TILES_M by TILES_N times 16 by 8; one of
- * DIRECTION_F, DIRECTION_B and DIRECTION_W; TYPE (FP16, BF16, or in F INT8, whose channels are counted in
- * pairs, so that c is half their number, or TF32, whose channels count twice) and LANE; SPLIT: terms are split into parts, whose sums are stored for
- * conv_matrix_sum.cl.
+ * DIRECTION_F, DIRECTION_B and DIRECTION_W; TYPE (FP16, BF16, TF32, or in F INT8) and LANE; SPLIT: terms are split into
+ * parts, whose sums are stored for conv_matrix_sum.cl. TURNED: in B the filter is a copy with k innermost,
+ * w[c][fil_d][fil_h][fil_w][k], for units that need terms innermost.
+ *
+ * Operands are counted in "elements" of 16 bits (matrix_nvidia.h), rows and columns of the result in numbers. So c is
+ * half the number of channels in INT8 and twice that number in TF32, and a number of TF32 has WIDTH elements. BLOCK_K
+ * counts elements, whichever operand they are of: in TF32 half as many terms.
  *
  * In local memory an operand has its order in memory: terms innermost, or (BY_TERM) rows or columns innermost.
  * Lines of up to eight chunks make a panel; the chunks of a line are permuted by the line's number, so that
@@ -33,17 +38,23 @@
 #define B_BY_TERM 0
 #elif defined(DIRECTION_B)
 #define A_BY_TERM 0
+#if defined(TURNED)
+#define B_BY_TERM 0
+#else
 #define B_BY_TERM 1
+#endif
 #else
 #define A_BY_TERM 1
 #define B_BY_TERM 1
 #endif
 
+/* The terms of a block. */
+#define TERMS    (BLOCK_K / WIDTH)
 /* An operand's block in local memory: number of lines, and chunks of a line. */
-#define A_LINES  (A_BY_TERM ? BLOCK_K : BLOCK_M)
-#define A_CHUNKS (A_BY_TERM ? BLOCK_M / 8 : BLOCK_K / 8)
-#define B_LINES  (B_BY_TERM ? BLOCK_K : BLOCK_N)
-#define B_CHUNKS (B_BY_TERM ? BLOCK_N / 8 : BLOCK_K / 8)
+#define A_LINES  (A_BY_TERM ? TERMS : BLOCK_M)
+#define A_CHUNKS (A_BY_TERM ? BLOCK_M * WIDTH / 8 : BLOCK_K / 8)
+#define B_LINES  (B_BY_TERM ? TERMS : BLOCK_N)
+#define B_CHUNKS (B_BY_TERM ? BLOCK_N * WIDTH / 8 : BLOCK_K / 8)
 /* Chunks of each operand that a work-item loads for a block of terms. */
 #define A_LOADS  (A_LINES * A_CHUNKS / ITEMS)
 #define B_LOADS  (B_LINES * B_CHUNKS / ITEMS)
@@ -51,7 +62,7 @@
 /* In W local memory begins with two tables (for two blocks of terms in turn) of where each position of y meets x. */
 #if defined(DIRECTION_W)
 #define PLACE_BYTES  16
-#define PLACES_BYTES (2 * BLOCK_K * PLACE_BYTES)
+#define PLACES_BYTES (2 * TERMS * PLACE_BYTES)
 #else
 #define PLACES_BYTES 0
 #endif
@@ -87,11 +98,19 @@
 
 /* ---- local memory ---- */
 
+/* The number by which the chunks of a line are permuted. In TF32 a warp loads two neighbouring chunks of four lines at
+ * once where rows or columns are innermost: those eight chunks must be in different banks, too. */
+#if LONG_NUMBERS && (A_BY_TERM || B_BY_TERM)
+#define PERMUTED_BY(line) ((line) << 1 | ((line) >> 2 & 1))
+#else
+#define PERMUTED_BY(line) (line)
+#endif
+
 /* The offset in bytes, within an operand's block in local memory, of a chunk of a line. Two lines of four chunks take
  * the place of one line of eight. */
 DEVICE unsigned chunk_at(int line, int chunk, int lines, int chunks)
 {
-    int place = line * 8 + (chunk / 8 * lines * 8) + ((chunk ^ line) & 7);
+    int place = line * 8 + (chunk / 8 * lines * 8) + ((chunk ^ PERMUTED_BY(line)) & 7);
     if (chunks == 4)
         place = line * 4 + (chunk ^ (line >> 1 & 3));
     return (unsigned)place * CHUNK_BYTES;
@@ -115,7 +134,7 @@ DEVICE int line_of(int i, int item, int lines, int chunks)
 /* ---- the shape ---- */
 
 struct sizes {
-    int n, c, k, groups; /* c and k of a group */
+    int n, c, k, groups; /* of a group: c in elements of 16 bits, k in numbers */
     int in_h, in_w, out_h, out_w, fil_h, fil_w;
     int pad_h, pad_w, stride_h, stride_w, dilation_h, dilation_w;
     /* period of the stride: filter positions this far apart meet the same phase */
@@ -183,6 +202,7 @@ struct step {
 
 #if !defined(DIRECTION_W)
 
+/* CHANNELS: of the tensor that is gathered, in elements; COLUMNS: in numbers. */
 #if defined(DIRECTION_F)
 #define SOURCE_D s->in_d
 #define SOURCE_H s->in_h
@@ -195,8 +215,8 @@ struct step {
 #define SOURCE_D s->out_d
 #define SOURCE_H s->out_h
 #define SOURCE_W s->out_w
-#define CHANNELS s->k
-#define COLUMNS  s->c
+#define CHANNELS ELEMENTS_K(s)
+#define COLUMNS  NUMBERS_C(s)
 #define OUTSIDE  (-1)
 #endif
 
@@ -297,12 +317,16 @@ DEVICE void load_rows(LOCAL_POINTER unsigned char *memory, unsigned tile,
     }
 }
 
-/* Loads chunks of the filter w[k][fil_d][fil_h][fil_w][c]. */
+/* Loads chunks of the filter w[k][fil_d][fil_h][fil_w][c], or of the one that is TURNED. */
 DEVICE void load_filter(LOCAL_POINTER unsigned char *memory, unsigned tile,
                         GLOBAL const half_bits *w, const struct sizes *s, const struct taps *taps,
                         const struct step *step, int column, int item)
 {
+#if defined(TURNED)
+    const int line_terms = IF_DEPTH(s->fil_d *) s->fil_h * s->fil_w * ELEMENTS_K(s);
+#else
     const int line_terms = IF_DEPTH(s->fil_d *) s->fil_h * s->fil_w * s->c;
+#endif
 #if defined(DIRECTION_F)
     (void)taps;
 #else
@@ -318,8 +342,12 @@ DEVICE void load_filter(LOCAL_POINTER unsigned char *memory, unsigned tile,
         int k = column + line, term = step->term + chunk * 8;
         int there = k < s->k && term < line_terms;
         i64 at = (i64)k * line_terms + term;
+#elif defined(TURNED)
+        int c = column + line, term = step->term + chunk * 8;
+        int there = c < NUMBERS_C(s) && term < ELEMENTS_K(s);
+        i64 at = (i64)c * line_terms + (tap * ELEMENTS_K(s) + term);
 #else
-        int k = step->term + line, c = column + chunk * 8;
+        int k = step->term / WIDTH + line, c = column * WIDTH + chunk * 8;
         int there = k < s->k && c < s->c;
         i64 at = (i64)k * line_terms + (tap * s->c + c);
 #endif
@@ -335,7 +363,7 @@ DEVICE int count_steps(const struct sizes *s, const struct taps *taps)
 #if defined(DIRECTION_F)
     return (count * s->c + BLOCK_K - 1) / BLOCK_K;
 #else
-    return count * ((s->k + BLOCK_K - 1) / BLOCK_K);
+    return count * ((ELEMENTS_K(s) + BLOCK_K - 1) / BLOCK_K);
 #endif
 }
 
@@ -344,7 +372,7 @@ DEVICE struct step step_at(int number, const struct sizes *s, const struct taps 
 {
     struct step step = {IF_DEPTH(0, ) 0, 0, number * BLOCK_K};
 #if defined(DIRECTION_B)
-    int blocks = (s->k + BLOCK_K - 1) / BLOCK_K, tap = number / blocks;
+    int blocks = (ELEMENTS_K(s) + BLOCK_K - 1) / BLOCK_K, tap = number / blocks;
     step.term = (number - tap * blocks) * BLOCK_K;
     step.h = taps->w.count > 0 ? tap / taps->w.count : 0;
     step.w = tap - step.h * taps->w.count;
@@ -363,7 +391,7 @@ DEVICE void advance(struct step *step, const struct sizes *s, const struct taps 
 {
     step->term += BLOCK_K;
 #if defined(DIRECTION_B)
-    if (step->term < s->k)
+    if (step->term < ELEMENTS_K(s))
         return;
     step->term = 0;
     if (++step->w == taps->w.count) {
@@ -422,11 +450,11 @@ DEVICE int row_number(int row, int rows, const struct sizes *s, int phase_h,
 DEVICE i64 row_at(int number, const struct sizes *s)
 {
 #if defined(DIRECTION_B)
-    return (i64)number * (s->c * s->groups);
+    return (i64)number * (NUMBERS_C(s) * s->groups);
 #elif defined(DIRECTION_F)
     return (i64)number * (s->k * s->groups);
 #else
-    return (i64)number * (IF_DEPTH(s->fil_d *) s->fil_h * s->fil_w * s->c);
+    return (i64)number * (IF_DEPTH(s->fil_d *) s->fil_h * s->fil_w * NUMBERS_C(s));
 #endif
 }
 
@@ -448,6 +476,25 @@ DEVICE i64 row_at(int number, const struct sizes *s)
 
 #if STORES_SUMS
 
+/* Stores the results of two neighbouring columns. Those of TF32 are stored at once: `to` is a multiple of 8 bytes, since
+ * channels of a group are filled up to chunks. */
+#if LONG_NUMBERS
+struct ALIGNED(8) result_pair {
+    float value[2];
+};
+#define STORE_PAIR(to, first, second)                                                              \
+    do {                                                                                           \
+        const struct result_pair stored = {{(first), (second)}};                                   \
+        *(GLOBAL struct result_pair *)(GLOBAL void *)(to) = stored;                                \
+    } while (0)
+#else
+#define STORE_PAIR(to, first, second)                                                              \
+    do {                                                                                           \
+        (to)[0] = (first);                                                                         \
+        (to)[1] = (second);                                                                        \
+    } while (0)
+#endif
+
 /* Stores a warp's sums from registers. A lane has rows lane / 4 and lane / 4 + 8, and of each eight columns the pair
  * lane % 4. */
 DEVICE void store_part(GLOBAL RESULT *to, LANE sums[TILES_M][TILES_N][4], const struct sizes *s,
@@ -464,8 +511,7 @@ DEVICE void store_part(GLOBAL RESULT *to, LANE sums[TILES_M][TILES_N][4], const 
             const LANE *pair = sums[i][j] + 2 * part;
             if (number >= 0 && column < work->columns) {
                 FINISH_PAIR(pair, number, column);
-                to[at + column] = STORED(FIRST(pair));
-                to[at + column + 1] = STORED(SECOND(pair));
+                STORE_PAIR(to + (at + column), STORED(FIRST(pair)), STORED(SECOND(pair)));
             }
         }
     }

@@ -15,7 +15,7 @@ DEVICE void note_meetings(LOCAL_POINTER unsigned char *memory, const struct size
 {
     LOCAL_POINTER struct meeting *to = (LOCAL_POINTER struct meeting *)(LOCAL_POINTER void *)memory;
     struct meeting meeting;
-    int position = number * BLOCK_K + item;
+    int position = number * TERMS + item;
     struct place place = place_of(position, s);
     int h = place.h * s->stride_h - s->pad_h, w = place.w * s->stride_w - s->pad_w;
     /* a term past the last position gets a coordinate so far outside that every filter position reads zero */
@@ -24,8 +24,8 @@ DEVICE void note_meetings(LOCAL_POINTER unsigned char *memory, const struct size
     IF_DEPTH(int d = place.d * s->stride_d - s->pad_d;)
     meeting.at = ((place.image IF_DEPTH(* s->in_d + d)) * s->in_h + h) * s->in_w + w;
     meeting.d = IF_DEPTH(d +) 0;
-    if (item < BLOCK_K)
-        to[number % 2 * BLOCK_K + item] = meeting;
+    if (item < TERMS)
+        to[number % 2 * TERMS + item] = meeting;
 }
 
 DEVICE void load_outputs(LOCAL_POINTER unsigned char *memory, unsigned tile,
@@ -36,9 +36,9 @@ DEVICE void load_outputs(LOCAL_POINTER unsigned char *memory, unsigned tile,
     {
         int line = line_of(i, item, A_LINES, A_CHUNKS);
         int chunk = chunk_of(i, item, A_LINES, A_CHUNKS);
-        int position = number * BLOCK_K + line, k = first + chunk * 8;
-        int there = position < end && k < s->k;
-        i64 at = (i64)position * (s->k * s->groups) + k;
+        int position = number * TERMS + line, k = first * WIDTH + chunk * 8;
+        int there = position < end && k < ELEMENTS_K(s);
+        i64 at = (i64)position * (ELEMENTS_K(s) * s->groups) + k;
         load_chunk(memory, tile + chunk_at(line, chunk, A_LINES, A_CHUNKS), y + (there ? at : 0),
                    there);
     }
@@ -62,7 +62,7 @@ DEVICE void find_columns(struct column *columns, const struct sizes *s, int firs
 {
     UNROLL for (int i = 0; i < COLUMN_COUNT; i++)
     {
-        int column = first + chunk_of(LOAD_OF(i), item, B_LINES, B_CHUNKS) * 8;
+        int column = first * WIDTH + chunk_of(LOAD_OF(i), item, B_LINES, B_CHUNKS) * 8;
         int tap = column / s->c, h = tap / s->fil_w;
         IF_DEPTH(int d = h / s->fil_h;)
         IF_DEPTH(columns[i].d = d * s->dilation_d;)
@@ -81,7 +81,7 @@ DEVICE void load_inputs(LOCAL_POINTER unsigned char *memory, unsigned tile,
 {
     LOCAL_POINTER const struct meeting *meetings =
         (LOCAL_POINTER const struct meeting *)(LOCAL_POINTER const void *)memory +
-        number % 2 * BLOCK_K;
+        number % 2 * TERMS;
     UNROLL for (int i = 0; i < B_LOADS; i++)
     {
         int line = line_of(i, item, B_LINES, B_CHUNKS);

@@ -6,7 +6,8 @@
  * Defined before it is included: TYPE (FP16, BF16, INT8 or TF32) and LANE (float or int, the sums' type), ITEMS of a
  * workgroup, NEAR. INT8 elements go in pairs: an "element" of 16 bits is then two neighbours, whose products
  * are added. TF32 elements are FP32 numbers in memory, two "elements" of 16 bits each, and are rounded to TF32 on their
- * way from local memory into registers. Functions that compute are called by all work-items of a workgroup.
+ * way from local memory into registers (wgmma.h, whose operands go through no registers, cuts them off). Functions that
+ * compute are called by all work-items of a workgroup.
  *
  * The option MATRIX_EMULATED, which only tests set, replaces the instructions by OpenCL C for any device. Each
  * work-item writes its lane's elements to local memory and computes its own sums from there; a copy is done at
@@ -24,6 +25,12 @@ typedef unsigned short half_bits;
 #define LONG_INT8     0
 #define LONG_TF32     1
 #define LONG_NUMBERS  DIALECT_JOIN(LONG_, TYPE)
+/* The "elements" of 16 bits of a number. INT8 has 1 as well: its numbers are counted in pairs. */
+#define WIDTH         (1 + LONG_NUMBERS)
+/* Sizes s of a convolution have the channels c of x and w in elements, and those of y, k, in numbers: c in numbers, k in
+ * elements. */
+#define NUMBERS_C(s)  ((s)->c / WIDTH)
+#define ELEMENTS_K(s) ((s)->k * WIDTH)
 
 #define CHUNK_BYTES 16
 
@@ -83,6 +90,19 @@ DEVICE int product_of(half_bits a, half_bits b)
 DEVICE unsigned rounded_word(unsigned bits)
 {
     return (bits & 0x7fffffff) > 0x7f800000 ? bits : (bits + 0x1000) & ~0x1fffu;
+}
+
+/* The number of TF32 that a matrix unit takes an operand in local memory for: it does not read the other bits. */
+DEVICE float cut_number(unsigned bits)
+{
+    union float_bits number;
+    number.bits = bits & ~0x1fffu;
+    return number.value;
+}
+
+DEVICE unsigned load_number(LOCAL_POINTER unsigned char *memory, unsigned from)
+{
+    return rounded_word(LOCAL_WORD(memory, from));
 }
 #else
 DEVICE unsigned pair_of(float first, float second)
@@ -215,6 +235,17 @@ DEVICE void end_stage(void)
 #define TEXT_INT8(text) text("s8")
 #define TEXT_TF32(text) text("tf32")
 #define TYPE_TEXT(text) DIALECT_JOIN(TEXT_, TYPE)(text)
+/* The terms of one product, 32 bytes of an operand's line, and the sums' type. */
+#define TERMS_FP16 "k16"
+#define TERMS_BF16 "k16"
+#define TERMS_INT8 "k32"
+#define TERMS_TF32 "k8"
+#define TYPE_TERMS DIALECT_JOIN(TERMS_, TYPE)
+#define SUMS_FP16  "f32"
+#define SUMS_BF16  "f32"
+#define SUMS_INT8  "s32"
+#define SUMS_TF32  "f32"
+#define TYPE_SUMS  DIALECT_JOIN(SUMS_, TYPE)
 
 #if LONG_NUMBERS
 /* The nearest number of TF32, ties away from zero. */
@@ -223,6 +254,15 @@ DEVICE unsigned rounded_word(unsigned bits)
     unsigned rounded;
     asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "r"(bits));
     return rounded;
+}
+
+/* Loads a number from local memory, rounded. */
+DEVICE unsigned load_number(const unsigned char *memory, unsigned from)
+{
+    unsigned bits;
+    (void)memory;
+    asm volatile("ld.shared.b32 %0, [%1];" : "=r"(bits) : "r"(from) : "memory");
+    return rounded_word(bits);
 }
 #elif !WHOLE_NUMBERS
 #define PAIR_TEXT(type) "cvt.rn." type "x2.f32 %0, %2, %1;"
@@ -257,17 +297,13 @@ DEVICE void load_matrices(const unsigned char *memory, unsigned *to, unsigned fr
 }
 
 #define REGISTERS_TEXT "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-#if WHOLE_NUMBERS
-#define SUM_REGISTER        "+r"
-#define MULTIPLY_TEXT(type) "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 " REGISTERS_TEXT
-#elif LONG_NUMBERS
-#define SUM_REGISTER        "+f"
 #define MULTIPLY_TEXT(type)                                                                        \
-    "mma.sync.aligned.m16n8k8.row.col.f32." type "." type ".f32 " REGISTERS_TEXT
+    "mma.sync.aligned.m16n8" TYPE_TERMS ".row.col." TYPE_SUMS "." type "." type "." TYPE_SUMS      \
+    " " REGISTERS_TEXT
+#if WHOLE_NUMBERS
+#define SUM_REGISTER "+r"
 #else
 #define SUM_REGISTER "+f"
-#define MULTIPLY_TEXT(type)                                                                        \
-    "mma.sync.aligned.m16n8k16.row.col.f32." type "." type ".f32 " REGISTERS_TEXT
 #endif
 DEVICE void multiply(const unsigned char *memory, LANE *sums, const unsigned *a, const unsigned *b,
                      int item)

@@ -27,7 +27,7 @@ DEVICE struct work find_work(const struct sizes *s, int column_blocks)
     work.part = layer / s->groups;
 #if defined(DIRECTION_W)
     work.rows = s->k;
-    work.columns = IF_DEPTH(s->fil_d *) s->fil_h * s->fil_w * s->c;
+    work.columns = IF_DEPTH(s->fil_d *) s->fil_h * s->fil_w * NUMBERS_C(s);
 #else
     work.rows = s->n * IF_DEPTH(s->plane_d *) s->plane_h * s->plane_w;
     work.columns = COLUMNS;
@@ -53,9 +53,9 @@ DEVICE void share_steps(struct work *work, int all, int splits)
 #define OPEN_WORK                                                                                  \
     struct column columns[COLUMN_COUNT];                                                           \
     const int end = s->n * IF_DEPTH(s->out_d *) s->out_h * s->out_w;                               \
-    share_steps(&work, (end + BLOCK_K - 1) / BLOCK_K, splits);                                     \
+    share_steps(&work, (end + TERMS - 1) / TERMS, splits);                                         \
     find_columns(columns, s, work.first_column, item);                                             \
-    a += (i64)work.group * s->k;                                                                   \
+    a += (i64)work.group * ELEMENTS_K(s);                                                          \
     b += (i64)work.group * s->c;
 #define PREPARE(number)   note_meetings(local_memory, s, work.first + (number), end, item)
 #define BARRIER_TO_LOAD() BARRIER()

@@ -4,9 +4,10 @@
  * manual's sections on tensormap.replace, cp.async.bulk.tensor and mbarrier describe the fields, coordinates and
  * phases.
  *
- * A box has 64 channels, a line of 128 bytes for each position, with chunks permuted as in wgmma.h. Tensor maps
- * are made on the device: each workgroup has its own slots in the workspace. With MATRIX_EMULATED all
- * work-items of a workgroup copy a box at once, and copies have no barriers.
+ * A box has 64 "elements" of channels (of 16 bits, matrix_nvidia.h), a line of 128 bytes for each position, with chunks
+ * permuted as in wgmma.h. FP32 numbers are copied as TF32, to which the engine converts them. Tensor maps are made on
+ * the device: each workgroup has its own slots in the workspace. With MATRIX_EMULATED all work-items of a workgroup
+ * copy a box at once, and copies have no barriers.
  *
  * Defined before it is included: matrix_nvidia.h, ITEMS.
  */
@@ -16,7 +17,7 @@
 #define CHANNELS_LINE 64
 #define LINE_BYTES    128
 
-/* A tensor of packed channels; axes from the fastest: channels, w, h, with depth d, images. A box has `box` positions of
+/* A tensor of packed channels; axes from the fastest: elements of channels, w, h, with depth d, images. A box has `box` of
  * each axis, `stride` apart. */
 #define MAP_AXES   (4 + DEPTH)
 #define MAP_IMAGES (3 + DEPTH) /* the images' axis */
@@ -88,14 +89,15 @@ DEVICE void copy_box(LOCAL_POINTER unsigned char *memory, unsigned to, unsigned 
     asm volatile("tensormap.replace.tile." field ".shared::cta.b1024.b32 [%0], %1;" ::"r"(at),     \
                  "n"(value)                                                                        \
                  : "memory")
-#define KIND_U16 1
-#define KIND_128 3 /* value of a tensor map's swizzle field for lines of 128 bytes */
+/* The value of a tensor map's type field: 16 bits of any kind, or TF32. */
+#define KIND_ELEMENT (LONG_NUMBERS ? 11 : 1)
+#define KIND_128     3 /* value of a tensor map's swizzle field for lines of 128 bytes */
 
-#define REPLACE_SIZES(axis)                                                                        \
+#define REPLACE_SIZES(axis, width)                                                                 \
     do {                                                                                           \
         int span = (map->box[axis] - 1) * map->stride[axis] + 1;                                   \
-        REPLACE_AXIS("box_dim", axis, "b32", "r", span);                                           \
-        REPLACE_AXIS("global_dim", axis, "b32", "r", map->size[axis]);                             \
+        REPLACE_AXIS("box_dim", axis, "b32", "r", span / (width));                                 \
+        REPLACE_AXIS("global_dim", axis, "b32", "r", map->size[axis] / (width));                   \
         REPLACE_AXIS("element_stride", axis, "b32", "r", map->stride[axis]);                       \
     } while (0)
 
@@ -106,17 +108,17 @@ DEVICE void write_map(unsigned at, const struct map *map)
     const u64 w = (u64)map->size[0] * 2, h = w * (unsigned)map->size[1];
     REPLACE("global_address", "b64", "l", (u64)map->source);
     REPLACE("rank", "b32", "r", MAP_AXES - 1);
-    REPLACE_SIZES(0);
-    REPLACE_SIZES(1);
-    REPLACE_SIZES(2);
-    REPLACE_SIZES(3);
-    IF_DEPTH(REPLACE_SIZES(4);)
+    REPLACE_SIZES(0, WIDTH);
+    REPLACE_SIZES(1, 1);
+    REPLACE_SIZES(2, 1);
+    REPLACE_SIZES(3, 1);
+    IF_DEPTH(REPLACE_SIZES(4, 1);)
     REPLACE_AXIS("global_stride", 0, "b64", "l", w);
     REPLACE_AXIS("global_stride", 1, "b64", "l", h);
     REPLACE_AXIS("global_stride", 2, "b64", "l", h * (unsigned)map->size[2]);
     IF_DEPTH(REPLACE_AXIS("global_stride", 3, "b64", "l",
                           h * (unsigned)map->size[2] * (unsigned)map->size[3]);)
-    REPLACE_KIND("elemtype", KIND_U16);
+    REPLACE_KIND("elemtype", KIND_ELEMENT);
     REPLACE_KIND("interleave_layout", 0);
     REPLACE_KIND("swizzle_mode", KIND_128);
     REPLACE_KIND("fill_mode", 0);
@@ -154,12 +156,13 @@ DEVICE void copy_box(const unsigned char *memory, unsigned to, unsigned barrier,
 #if DEPTH
     asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
                  "[%0], [%1, {%2, %3, %4, %5, %6}], [%7];" ::"r"(to),
-                 "l"(map->slot), "r"(channel), "r"(w), "r"(h), "r"(d), "r"(image), "r"(barrier)
+                 "l"(map->slot), "r"(channel / WIDTH), "r"(w), "r"(h), "r"(d), "r"(image),
+                 "r"(barrier)
                  : "memory");
 #else
     asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
                  "[%0], [%1, {%2, %3, %4, %5}], [%6];" ::"r"(to),
-                 "l"(map->slot), "r"(channel), "r"(w), "r"(h), "r"(image), "r"(barrier)
+                 "l"(map->slot), "r"(channel / WIDTH), "r"(w), "r"(h), "r"(image), "r"(barrier)
                  : "memory");
 #endif
 }

@@ -8,13 +8,14 @@
  */
 #include "matrix_epilogue.h"
 
-#if SPLIT
+#if SPLIT || LONG_NUMBERS
 #define RESULT LANE
 #else
 #define RESULT half_bits
 #endif
-/* Sums are stored as pairs of neighbouring columns, the form in which lanes hold them. */
-#define BY_PAIRS     (SPLIT || TEAM > 1)
+/* Sums are stored as pairs of neighbouring columns, the form in which lanes hold them: also those of TF32, of which four
+ * lanes store a whole sector. */
+#define BY_PAIRS     (SPLIT || TEAM > 1 || LONG_NUMBERS)
 /* Bytes of local memory in which a warp puts results before it stores them. */
 #define STAGED_BYTES (BY_PAIRS ? 0 : 16 * LINE_BYTES)
 
@@ -67,7 +68,7 @@ DEVICE struct stored_rows find_stored_rows(const struct shape *s, int item)
 #if defined(DIRECTION_F)
 #define COLUMNS s->k
 #elif defined(DIRECTION_B)
-#define COLUMNS s->c
+#define COLUMNS NUMBERS_C(s)
 #endif
 
 /* Finds the numbers of `count` rows in the result; -1 for a row past the end. In F and B `inside` says where the rows
@@ -160,7 +161,17 @@ DEVICE void finish_pair(LANE *sums, int number, int column, const struct panel *
 
 #if BY_PAIRS
 
-#if SPLIT
+#if LONG_NUMBERS
+/* of 8 bytes, of which a place is a multiple, since channels of a group are filled up to chunks */
+struct ALIGNED(8) result_pair {
+    float value[2];
+};
+#define STORE_PAIR(place, sums, at)                                                                \
+    do {                                                                                           \
+        const struct result_pair stored = {{(sums)[at], (sums)[(at) + 1]}};                        \
+        *(GLOBAL struct result_pair *)(GLOBAL void *)(place) = stored;                             \
+    } while (0)
+#elif SPLIT
 #define STORE_PAIR(place, sums, at)                                                                \
     do {                                                                                           \
         (place)[0] = (sums)[at];                                                                   \

@@ -1,7 +1,7 @@
 /*
  * Convolutions in NHWC (with DEPTH in NDHWC) as matrix products with operands in boxes of positions (tma.h): the
- * tiles of the product, and the boxes of each block of 64 terms. matrix_nhwc.h defines rows, columns, terms, and B's
- * phases.
+ * tiles of the product, and the boxes of each block of 64 elements of terms. matrix_nhwc.h defines rows, columns, terms,
+ * elements, a filter that is TURNED, and B's phases.
  *
  * 64 rows of F and B, or the 64 terms of a block of W, are a box of box_w by box_h by (with depth) box_d by box_n
  * positions of y, or in B of a phase; fewer where no such box fits. For each filter position the box in the other
@@ -21,14 +21,18 @@
 #define B_BY_TERM 0
 #elif defined(DIRECTION_B)
 #define A_BY_TERM 0
+#if defined(TURNED)
+#define B_BY_TERM 0
+#else
 #define B_BY_TERM 1
+#endif
 #else
 #define A_BY_TERM 1
 #define B_BY_TERM 1
 #endif
 
 struct shape {
-    int n, c, k, groups; /* c and k of a group */
+    int n, c, k, groups; /* of a group: c in elements of 16 bits, k in numbers */
     int in_w, in_h, out_w, out_h, fil_w, fil_h;
     int pad_w, pad_h, stride_w, stride_h, dilation_w, dilation_h;
     /* period of the stride: filter positions this far apart meet the same phase */
@@ -127,7 +131,7 @@ DEVICE int count_steps(const struct shape *s, const struct tile *tile)
            ((s->c + BLOCK_K - 1) / BLOCK_K);
 #elif defined(DIRECTION_B)
     return tile->w.count * tile->h.count * IF_DEPTH(tile->d.count *)
-           ((s->k + BLOCK_K - 1) / BLOCK_K);
+           ((ELEMENTS_K(s) + BLOCK_K - 1) / BLOCK_K);
 #else
     (void)tile;
     return s->boxes;
@@ -208,7 +212,7 @@ DEVICE struct map map_of_a(GLOBAL const half_bits *a, const struct shape *s)
     map.stride[2] = s->stride_h;
     IF_DEPTH(map.stride[3] = s->stride_d;)
 #else
-    struct map map = open_map(a, s->k * s->groups, s->out_w, s->out_h, IF_DEPTH(s->out_d, ) s->n);
+    struct map map = open_map(a, ELEMENTS_K(s) * s->groups, s->out_w, s->out_h, IF_DEPTH(s->out_d, ) s->n);
 #endif
     map.box[1] = s->box_w;
     map.box[2] = s->box_h;
@@ -217,8 +221,8 @@ DEVICE struct map map_of_a(GLOBAL const half_bits *a, const struct shape *s)
     return map;
 }
 
-/* The tensor map of operand b. In F and B it is the filter, whose positions are one axis of the map and whose k are
- * the next. */
+/* The tensor map of operand b. In F and B it is the filter, whose positions are one axis of the map and whose k (of the
+ * one that is TURNED: c) are the next. */
 DEVICE struct map map_of_b(GLOBAL const half_bits *b, const struct shape *s)
 {
 #if defined(DIRECTION_W)
@@ -231,8 +235,13 @@ DEVICE struct map map_of_b(GLOBAL const half_bits *b, const struct shape *s)
     IF_DEPTH(map.box[3] = s->box_d;)
     map.box[MAP_IMAGES] = s->box_n;
 #else
+#if defined(TURNED)
+    struct map map = open_map(b, ELEMENTS_K(s), s->fil_w * s->fil_h IF_DEPTH(* s->fil_d),
+                              NUMBERS_C(s) * s->groups, IF_DEPTH(1, ) 1);
+#else
     struct map map = open_map(b, s->c, s->fil_w * s->fil_h IF_DEPTH(* s->fil_d),
                               s->k * s->groups, IF_DEPTH(1, ) 1);
+#endif
     map.box[2] = B_BY_TERM ? BLOCK_K : BLOCK_N;
 #endif
     return map;
@@ -311,10 +320,11 @@ struct feed {
     int tap_w, tap_h, IF_DEPTH(tap_d, ) term;
 };
 
+/* of the tensor that is gathered, in elements */
 #if defined(DIRECTION_F)
 #define CHANNELS s->c
 #else
-#define CHANNELS s->k
+#define CHANNELS ELEMENTS_K(s)
 #endif
 
 DEVICE struct feed open_feed(const struct shape *s, const struct tile *tile)
@@ -362,6 +372,9 @@ DEVICE void load_step(LOCAL_POINTER unsigned char *memory, unsigned to, unsigned
 #if defined(DIRECTION_F)
     copy_box(memory, to, barrier, b, feed->term, tap,
              tile->group * s->k + tile->column_block * BLOCK_N, IF_DEPTH(0, ) 0, item);
+#elif defined(TURNED)
+    copy_box(memory, to, barrier, b, feed->term, tap,
+             tile->group * NUMBERS_C(s) + tile->column_block * BLOCK_N, IF_DEPTH(0, ) 0, item);
 #else
     UNROLL for (int i = 0; i < PANELS; i++)
         copy_box(memory, to + i * PANEL, barrier, b, tile->column_block * BLOCK_N + i * 64, tap,

@@ -2,10 +2,13 @@
  * Hopper's matrix units (wgmma, sm_90a): products with operands in local memory, which run while the next
  * blocks of terms are loaded. Operands are panels of lines of 128 bytes with chunks permuted by the unit's
  * 128-byte swizzle, which is also chunk_at()'s. The PTX manual's sections on wgmma describe the swizzle, the
- * descriptors and the lanes' elements.
+ * descriptors and the lanes' elements. Operands of TF32 must have terms innermost, and numbers are cut off.
  *
  * Defined before it is included: matrix_nhwc.h with a BLOCK_K of 64, one row of tiles for a work-item.
  */
+#if LONG_NUMBERS && (A_BY_TERM || B_BY_TERM)
+#error "the unit transposes operands of 16 bits alone"
+#endif
 
 /* LINES_STEP: bytes from a group of eight lines to the next. PANEL_STEP: bytes from panel to panel of an operand
  * whose BLOCK_K lines are terms. */
@@ -13,7 +16,7 @@
 #define PANEL_STEP  (BLOCK_K * 128)
 #define PATTERN_128 1
 
-/* Bytes in local memory from one instruction's 16 terms to the next instruction's. */
+/* Bytes in local memory from one instruction's terms (16 "elements") to the next instruction's. */
 #define A_TERMS_STEP (A_BY_TERM ? 16 * 128 : 16 * 2)
 #define B_TERMS_STEP (B_BY_TERM ? 16 * 128 : 16 * 2)
 
@@ -48,15 +51,33 @@ DEVICE half_bits operand_element(LOCAL_POINTER unsigned char *memory, u64 operan
     return LOCAL_HALF(memory, at);
 }
 
+/* The product of a term of a row and of a column. */
+DEVICE LANE product_at(LOCAL_POINTER unsigned char *memory, u64 a, u64 b, int row, int column,
+                       int term)
+{
+#if LONG_NUMBERS
+    half_bits halves[4];
+    LOOP for (int i = 0; i < 2; i++)
+    {
+        halves[i] = operand_element(memory, a, A_BY_TERM, row, 2 * term + i);
+        halves[2 + i] = operand_element(memory, b, B_BY_TERM, column, 2 * term + i);
+    }
+    return cut_number(halves[0] | (unsigned)halves[1] << 16) *
+           cut_number(halves[2] | (unsigned)halves[3] << 16);
+#else
+    return product_of(operand_element(memory, a, A_BY_TERM, row, term),
+                      operand_element(memory, b, B_BY_TERM, column, term));
+#endif
+}
+
 DEVICE void multiply_group(LOCAL_POINTER unsigned char *memory, LANE sums[TILES_N][4], u64 a, u64 b,
                            int item)
 {
     int row = item % 128 / 32 * 16 + item % 32 / 4, column = item % 4 * 2;
     LOOP for (int j = 0; j < TILES_N; j++) LOOP for (int e = 0; e < 4; e++)
-        LOOP for (int term = 0; term < 16; term++)
+        LOOP for (int term = 0; term < 16 / WIDTH; term++)
             sums[j][e] +=
-                product_of(operand_element(memory, a, A_BY_TERM, row + e / 2 * 8, term),
-                           operand_element(memory, b, B_BY_TERM, j * 8 + column + e % 2, term));
+                product_at(memory, a, b, row + e / 2 * 8, j * 8 + column + e % 2, term);
 }
 
 #else
@@ -163,19 +184,19 @@ DEVICE void end_products(void)
 #endif
 /* clang-format on */
 #define SUM(i) SUM_REGISTER(sums[(i) / 4][(i) % 4])
-#if WHOLE_NUMBERS
-#define ORDERS_TEXT ";"
+/* The instruction's text behind its operands: the signs of floats, and the order of operands of 16 bits. */
+#define TURNS_TEXT       ", 1, 1, " STRING(A_BY_TERM) ", " STRING(B_BY_TERM) ";"
+#define ORDERS_FP16      TURNS_TEXT
+#define ORDERS_BF16      TURNS_TEXT
+#define ORDERS_INT8      ";"
+#define ORDERS_TF32      ", 1, 1;"
+#define ORDERS_TEXT      DIALECT_JOIN(ORDERS_, TYPE)
+#define SHAPE_TEXT       "m64n" STRING(BLOCK_N) TYPE_TERMS
 #define PRODUCT_TEXT(type)                                                                         \
-    "wgmma.mma_async.sync.aligned.m64n" STRING(BLOCK_N) "k32.s32.s8.s8 {" SUMS_TEXT                \
-                                                        "}, " OPERANDS_TEXT
-#else
-#define ORDERS_TEXT ", 1, 1, " STRING(A_BY_TERM) ", " STRING(B_BY_TERM) ";"
-#define PRODUCT_TEXT(type)                                                                         \
-    "wgmma.mma_async.sync.aligned.m64n" STRING(BLOCK_N) "k16.f32." type "." type " {" SUMS_TEXT    \
-                                                        "}, " OPERANDS_TEXT
-#endif
+    "wgmma.mma_async.sync.aligned." SHAPE_TEXT "." TYPE_SUMS "." type "." type " {" SUMS_TEXT      \
+    "}, " OPERANDS_TEXT
 
-/* Multiplies 64 rows by BLOCK_N columns by 16 terms. */
+/* Multiplies 64 rows by BLOCK_N columns by 16 "elements" of terms. */
 DEVICE void multiply_group(const unsigned char *memory, LANE sums[TILES_N][4], u64 a, u64 b,
                            int item)
 {

@@ -196,12 +196,11 @@ static void test_a_target_that_llvm_does_not_know_is_not_counted(void)
     " : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"r\"(a[4]), \"r\"(a[5]));\n"          \
     "  c[0] = d[0]; c[1] = d[1]; c[2] = d[2]; c[3] = d[3]; }\n"
 
-#define WGMMA(SHAPE)                                                                               \
+#define WGMMA(SHAPE, SCALES)                                                                       \
     "extern \"C\" __global__ void k(float *c, unsigned long long a, unsigned long long b) {\n"     \
     "  float d[4] = {c[0], c[1], c[2], c[3]};\n"                                                   \
     "  asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\n"                              \
-    "  asm volatile(\"wgmma.mma_async.sync.aligned." SHAPE                                         \
-    " {%0,%1,%2,%3}, %4, %5, 1, 1, 1, 0, 0;\""                                                     \
+    "  asm volatile(\"wgmma.mma_async.sync.aligned." SHAPE " {%0,%1,%2,%3}, %4, %5, " SCALES ";\"" \
     " : \"+f\"(d[0]), \"+f\"(d[1]), \"+f\"(d[2]), \"+f\"(d[3]) : \"l\"(a), \"l\"(b));\n"           \
     "  asm volatile(\"wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;\""         \
     " ::: \"memory\");\n"                                                                          \
@@ -239,8 +238,13 @@ static void test_nvidias_instructions_are_told_by_their_families(void)
          MMA("m16n8k8.row.col.f32.tf32.tf32.f32", "float", "f"),
          {{"HMMA.TF32", 5}}},
         {"sm_120_170_32g", MMA("m16n8k32.row.col.s32.s8.s8.s32", "int", "r"), {{"IMMA", 5}}},
-        {"sm_90a_132_80g", WGMMA("m64n8k16.f32.f16.f16"), {{"HGMMA.FP16", 1}, {"HGMMA.BF16", 0}}},
-        {"sm_90a_132_80g", WGMMA("m64n8k16.f32.bf16.bf16"), {{"HGMMA.BF16", 1}}},
+        {"sm_90a_132_80g",
+         WGMMA("m64n8k16.f32.f16.f16", "1, 1, 1, 0, 0"),
+         {{"HGMMA.FP16", 1}, {"HGMMA.BF16", 0}}},
+        {"sm_90a_132_80g", WGMMA("m64n8k16.f32.bf16.bf16", "1, 1, 1, 0, 0"), {{"HGMMA.BF16", 1}}},
+        {"sm_90a_132_80g",
+         WGMMA("m64n8k8.f32.tf32.tf32", "1, 1, 1"),
+         {{"HGMMA.TF32", 1}, {"HGMMA.FP16", 0}}},
         {"sm_90_132_80g",
          widths_text,
          {{"LDG.128", 1},

@@ -122,7 +122,11 @@ static void tf32_is_claimed_by_who_computes_in_it(void)
     static const struct {
         const char *solver;
         unsigned directions;
-    } rows[] = {{"ConvMatrix", 1u << DIRECTION_F}, {"ConvMfma", 7}, {"ConvSimt", 0}};
+    } rows[] = {{"ConvMatrix", 7},
+                {"ConvWgmma", 1u << DIRECTION_F | 1u << DIRECTION_B},
+                {"ConvTma", 1u << DIRECTION_F | 1u << DIRECTION_B},
+                {"ConvMfma", 7},
+                {"ConvSimt", 0}};
 
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
         struct solver_claims claims;

@@ -1,5 +1,6 @@
 /* Shared code of the solvers for NVIDIA's matrix units: how sums are split, the workspace of copied
  * tensors, and, shared with AMD's, which positions fit an int. */
+#include "solvers/common/conv_common.h"
 #include "solvers/common/matrix_transform.h"
 #include "solvers/framework/solver.h"
 #include "solvers/matrix_nvidia/matrix_common.h"
@@ -210,34 +211,82 @@ static void places_in_kernels_stay_below_32_bits(void)
 #undef DEEP
 }
 
-/* Where a problem asks for TF32, its inputs may be rounded; plain FP32 problems, and kernels without TF32's instructions,
- * get none of that. */
+/* Where a problem asks for TF32, its inputs may be rounded or cut off, which the solution says; plain FP32 problems get
+ * none of that. By wgmma B's filter is copied with k innermost, and W is not served. */
 static void only_problems_that_ask_get_tf32(void)
 {
+#define LAST   "64-28-28-3x3-64-28-28-8-1x1-1x1-1x1-0-NHWC-NHWC-NHWC-FP32-"
+#define PLANES "21-28-28-3x3-64-28-28-8-1x1-1x1-1x1-0-NCHW-FP32-"
     static const struct {
         const char *solver, *key;
-        bool serves;
+        double inputs; /* 0: not served */
+        int copies;
     } rows[] = {
-        {"ConvMatrix", "64-28-28-3x3-64-28-28-8-1x1-1x1-1x1-0-NHWC-NHWC-NHWC-FP32-F_cxTF32", true},
-        {"ConvMatrix", "21-28-28-3x3-64-28-28-8-1x1-1x1-1x1-0-NCHW-FP32-F_cxTF32", true},
-        {"ConvMatrix", "64-28-28-3x3-64-28-28-8-1x1-1x1-1x1-0-NHWC-NHWC-NHWC-FP32-B_cxTF32", false},
-        {"ConvMatrix", "64-28-28-3x3-64-28-28-8-1x1-1x1-1x1-0-NHWC-NHWC-NHWC-FP32-F", false},
-        {"ConvWgmma", "64-28-28-3x3-64-28-28-8-1x1-1x1-1x1-0-NHWC-NHWC-NHWC-FP32-F_cxTF32", false},
-        {"ConvTma", "64-28-28-3x3-64-28-28-8-1x1-1x1-1x1-0-NHWC-NHWC-NHWC-FP32-F_cxTF32", false},
+        {"ConvMatrix", LAST "F_cxTF32", 0x1p-11, 0},
+        {"ConvMatrix", PLANES "F_cxTF32", 0x1p-11, 3},
+        {"ConvMatrix", LAST "B_cxTF32", 0x1p-11, 0},
+        {"ConvMatrix", PLANES "B_cxTF32", 0x1p-11, 3},
+        {"ConvMatrix", LAST "W_cxTF32", 0x1p-11, 0},
+        {"ConvMatrix", LAST "F", 0, 0},
+        {"ConvMatrix", LAST "B", 0, 0},
+        {"ConvWgmma", LAST "F_cxTF32", 0x1p-10, 0},
+        {"ConvWgmma", PLANES "F_cxTF32", 0x1p-10, 3},
+        {"ConvWgmma", LAST "B_cxTF32", 0x1p-10, 1},
+        {"ConvWgmma", PLANES "B_cxTF32", 0x1p-10, 3},
+        {"ConvWgmma", LAST "W_cxTF32", 0, 0},
+        {"ConvWgmma", LAST "F", 0, 0},
+        {"ConvTma", LAST "F_cxTF32", 0x1p-10, 0},
+        {"ConvTma", PLANES "F_cxTF32", 0x1p-10, 3},
+        {"ConvTma", LAST "B_cxTF32", 0x1p-10, 1},
+        {"ConvTma", PLANES "B_cxTF32", 0x1p-10, 3},
+        {"ConvTma", LAST "W_cxTF32", 0, 0},
+        {"ConvTma", LAST "F", 0, 0},
     };
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
         const struct solver *solver = solver_find(rows[i].solver);
+        int copies = 0;
         struct problem p;
         struct perf_config config = {0};
         struct solution solution;
+        g_test_message("%s: %s", rows[i].solver, rows[i].key);
         g_assert_true(problem_key_parse(rows[i].key, &p, NULL));
-        g_assert_cmpint(solver_applicable(solver, &p, &context, NULL), ==, rows[i].serves);
-        if (!rows[i].serves)
+        g_assert_cmpint(solver_applicable(solver, &p, &context, NULL), ==, rows[i].inputs > 0);
+        if (rows[i].inputs == 0)
             continue;
         solver->default_config(&p, &context, &config);
         g_assert_true(solver_solve(solver, &p, &context, &config, &solution, NULL));
-        g_assert_cmpfloat(solution.rounding.inputs, ==, 0x1p-11);
-        g_assert_cmpfloat(solution.rounding.terms, ==, (double)p.c * 4); /* of a corner */
+        g_assert_cmpfloat(solution.rounding.inputs, ==, rows[i].inputs);
+        g_assert_cmpfloat(solution.rounding.terms, ==, conv_shortest_sum(&p));
+        for (int l = 0; l < solution.launch_count; l++)
+            copies += g_str_has_prefix(solution.launches[l].file, "conv_transpose");
+        g_assert_cmpint(copies, ==, rows[i].copies);
+        g_assert_cmpuint(solution.workspace_bytes, <=,
+                         solver_workspace_bytes(solver, &p, &context));
+    }
+#undef LAST
+#undef PLANES
+}
+
+/* Solvers of matrix units, fastest first, as plans without measurements order them: all are faster in TF32 than on vector
+ * units, and slower than in FP16. */
+static void tf32_is_estimated_between_fp32_and_fp16(void)
+{
+    static const char *const names[] = {"ConvTma", "ConvWgmma", "ConvMatrix", "ConvWinograd",
+                                        "ConvSimt"};
+    double before = G_MAXDOUBLE;
+    struct problem p, half;
+
+    g_assert_true(problem_key_parse(
+        "256-28-28-3x3-256-28-28-32-1x1-1x1-1x1-0-NHWC-NHWC-NHWC-FP32-F_cxTF32", &p, NULL));
+    g_assert_true(problem_key_parse(
+        "256-28-28-3x3-256-28-28-32-1x1-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-F", &half, NULL));
+    for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
+        const struct solver *solver = solver_find(names[i]);
+        double estimate = solver->estimate(&p, &context);
+        g_assert_cmpfloat(estimate, <, before);
+        if (solver->native && solver_applicable(solver, &half, &context, NULL))
+            g_assert_cmpfloat(estimate, <, solver->estimate(&half, &context));
+        before = estimate;
     }
 }
 
@@ -254,6 +303,8 @@ int main(int argc, char **argv)
                     phases_leave_out_what_does_not_meet);
     g_test_add_func("/matrix_common/only_problems_that_ask_get_tf32",
                     only_problems_that_ask_get_tf32);
+    g_test_add_func("/matrix_common/tf32_is_estimated_between_fp32_and_fp16",
+                    tf32_is_estimated_between_fp32_and_fp16);
     g_test_add_func("/matrix_common/only_other_layouts_are_copied", only_other_layouts_are_copied);
     g_test_add_func("/matrix_common/places_in_kernels_stay_below_32_bits",
                     places_in_kernels_stay_below_32_bits);

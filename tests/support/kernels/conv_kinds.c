@@ -46,7 +46,8 @@ static const enum data_type mixed_types[][2][TENSOR_COUNT] = {
 /* clang-format on */
 
 #define PLAIN_CELLS (G_N_ELEMENTS(layouts) * G_N_ELEMENTS(types))
-#define CELLS       (PLAIN_CELLS + G_N_ELEMENTS(mixed_layouts) + G_N_ELEMENTS(mixed_types))
+#define FLOAT_CELLS (PLAIN_CELLS + G_N_ELEMENTS(mixed_layouts) + G_N_ELEMENTS(mixed_types))
+#define CELLS       (FLOAT_CELLS + G_N_ELEMENTS(layouts)) /* the last ones in TF32 */
 
 int conv_cell_count(void)
 {
@@ -60,7 +61,10 @@ void conv_cell_at(int index, struct conv_cell *cell)
     const enum data_type *type = types[0], *cast = mixed_types[0][1];
 
     g_assert(index >= 0 && index < conv_cell_count());
-    if (i < PLAIN_CELLS) {
+    cell->tf32 = i >= FLOAT_CELLS;
+    if (cell->tf32) {
+        layout = layouts[i - FLOAT_CELLS];
+    } else if (i < PLAIN_CELLS) {
         layout = layouts[i % G_N_ELEMENTS(layouts)];
         type = types[i / G_N_ELEMENTS(layouts)];
     } else if (i < PLAIN_CELLS + G_N_ELEMENTS(mixed_layouts)) {
@@ -108,7 +112,10 @@ const char *conv_cell_name(const struct conv_cell *cell, char buffer[CONV_CELL_N
     }
     g_string_append_c(text, direction_letter(cell->direction));
     write_names(text, layout, false);
-    write_names(text, type, cell->type[TENSOR_X] == TYPE_INT8);
+    if (cell->tf32)
+        g_string_append(text, " " OP_MODE_TF32);
+    else
+        write_names(text, type, cell->type[TENSOR_X] == TYPE_INT8);
     for (int t = 0; t < TENSOR_COUNT; t++) {
         if (cell->cast[t] != TYPE_NONE)
             g_string_append_printf(text, " cast %c %s", "xwy"[t], data_type_name(cell->cast[t]));
@@ -288,6 +295,8 @@ void conv_kind_problem(GRand *random, int kind, enum conv_sizes sizes, const str
     memcpy(p->layout, cell->layout, sizeof(p->layout));
     memcpy(p->type, cell->type, sizeof(p->type));
     memcpy(p->cast, cell->cast, sizeof(p->cast));
+    if (cell->tf32)
+        g_strlcpy(p->mode, OP_MODE_TF32, sizeof(p->mode));
     p->spatial_dim = conv_cell_is_3d(cell) ? 3 : 2;
     p->n = fit(between(random, 1, 3), sizes == SIZES_WHOLE ? SIZES_ANY : sizes, 1);
     choose_channels(random, &kinds[kind], sizes, much, p);
@@ -303,6 +312,21 @@ void conv_kind_problem(GRand *random, int kind, enum conv_sizes sizes, const str
 #define TRIES_OF_FEW 240 /* more tries, since the problem's sizes must fit each other */
 #define PROBED_MACS  1e6
 
+static bool is_served(const struct solver *solver, const struct conv_cell *cell,
+                      const struct problem *p, const struct context *context)
+{
+    struct perf_config config;
+    struct solution solution;
+
+    if (!solver_applicable(solver, p, context, NULL))
+        return false;
+    if (!cell->tf32)
+        return true;
+    solver->default_config(p, context, &config);
+    return solver_solve(solver, p, context, &config, &solution, NULL) &&
+           solution.rounding.inputs > 0;
+}
+
 static bool kind_is_served(const struct solver *solver, const struct conv_cell *cell,
                            const struct context *contexts, int context_count, int kind,
                            GRand *random)
@@ -314,7 +338,7 @@ static bool kind_is_served(const struct solver *solver, const struct conv_cell *
         struct problem p;
         conv_kind_problem(random, kind, (enum conv_sizes)(i % CONV_SIZES_COUNT), cell, PROBED_MACS,
                           &p);
-        served = served || solver_applicable(solver, &p, &contexts[i / tries], NULL);
+        served = served || is_served(solver, cell, &p, &contexts[i / tries]);
     }
     return served;
 }

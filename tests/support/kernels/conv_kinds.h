@@ -11,10 +11,11 @@ struct conv_cell {
     enum layout layout[TENSOR_COUNT];
     enum data_type type[TENSOR_COUNT];
     enum data_type cast[TENSOR_COUNT];
+    bool tf32; /* FP32 problems that permit computing in TF32 */
 };
 
 /* The number of cells: each direction with each layout (all tensors alike, or mixed layouts in
- * FP32) and with each type (all tensors alike, INT8 with an INT32 output, or mixed types and
+ * FP32) and with each type (all tensors alike, INT8 with an INT32 output, TF32, or mixed types and
  * casts in NCHW). */
 int conv_cell_count(void);
 void conv_cell_at(int index, struct conv_cell *cell);
@@ -42,7 +43,8 @@ void conv_kind_problem(GRand *random, int kind, enum conv_sizes sizes, const str
                        double most_macs, struct problem *p);
 
 /* A mask of the kinds (a bit each) of which the solver serves some problem of the cell in any of
- * the contexts. The kind of few channels is tried only where no other kind is served. */
+ * the contexts. The kind of few channels is tried only where no other kind is served. A cell in TF32
+ * counts as served where the solver's default computes in TF32, not in full FP32. */
 unsigned conv_kinds_served(const struct solver *solver, const struct conv_cell *cell,
                            const struct context *contexts, int context_count);
 

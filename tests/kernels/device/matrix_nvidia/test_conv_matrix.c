@@ -3,6 +3,7 @@
  * parts, epilogues. */
 #include <string.h>
 
+#include "tests/support/kernels/conv_kinds.h"
 #include "tests/support/kernels/conv_shapes.h"
 #include "tests/support/kernels/emulated_solver.h"
 #include "tests/support/kernels/pocl_leaks.h"
@@ -15,6 +16,9 @@
 /* Each shape of a case runs on one of so many days. */
 #define SHAPE_DAYS     4
 #define EPILOGUES_LONG 24
+/* One of so many random problems is run, of at most so many products. */
+#define RANDOM_OF      4
+#define RANDOM_MACS    2e5
 
 static struct solution_runner *runner;
 static const struct context *contexts;
@@ -238,6 +242,43 @@ static const struct {
     {"tf32_in_depth", "ConvMatrix",
      "16-3-5-6-2x3x3-20-2-5-6-1-0x1x1-1x1x1-1x1x1-0-NDHWC-NDHWC-NDHWC-FP32-F_cxTF32",
      "64,64,32,32,32,2,1"},
+    {"tf32_backward", "ConvMatrix",
+     "36-9-7-3x3-68-5-4-2-1x1-2x2-1x1-0-NHWC-NHWC-NHWC-FP32-B_cxTF32", "64,64,32,32,64,2,1"},
+    {"tf32_backward_from_planes", "ConvMatrix",
+     "42-5-7-3x2-70-5-6-1-1x0-1x1-1x1-0-NCHW-FP32-B_g2_cxTF32+bias+add(FP32,NCHW)+relu",
+     "64,64,32,32,32,2,1"},
+    {"tf32_of_weights", "ConvMatrix",
+     "36-9-7-3x3-68-5-4-2-1x1-2x2-1x1-0-NHWC-NHWC-NHWC-FP32-W_cxTF32", "64,64,32,32,32,2,1"},
+    {"tf32_of_weights_from_planes", "ConvMatrix",
+     "42-15-13-3x2-70-15-12-2-1x0-1x1-1x1-0-NCHW-FP32-W_g2_cxTF32", "64,64,32,32,64,3,2"},
+    {"tf32_of_weights_in_depth", "ConvMatrix",
+     "16-3-5-6-2x3x3-20-2-5-6-1-0x1x1-1x1x1-1x1x1-0-NDHWC-NDHWC-NDHWC-FP32-W_cxTF32",
+     "64,64,32,32,32,2,1"},
+    {"tf32_by_groups_of_warps", "ConvWgmma",
+     "36-9-7-3x3-68-5-4-2-1x1-2x2-1x1-0-NHWC-NHWC-NHWC-FP32-F_cxTF32", "64,128,3,1,1"},
+    {"tf32_by_groups_of_warps_from_planes", "ConvWgmma",
+     "42-5-7-3x2-70-5-6-1-1x0-1x1-1x1-0-NCHW-FP32-F_g2_cxTF32+bias+add(FP32,NCHW)+relu",
+     "64,64,3,0,1"},
+    {"tf32_backward_by_groups_of_warps", "ConvWgmma",
+     "72-9-7-3x3-136-5-4-2-1x1-2x2-1x1-0-NHWC-NHWC-NHWC-FP32-B_cxTF32+bias", "64,64,3,0,1"},
+    {"tf32_backward_by_groups_of_warps_from_planes", "ConvWgmma",
+     "42-5-7-3x2-70-5-6-1-1x0-1x1-1x1-0-NCHW-FP32-B_g2_cxTF32", "64,64,3,1,1"},
+    {"tf32_backward_by_groups_of_warps_in_depth", "ConvWgmma",
+     "16-3-5-6-2x3x3-20-2-5-6-1-0x1x1-1x1x1-1x1x1-0-NDHWC-NDHWC-NDHWC-FP32-B_cxTF32",
+     "64,64,3,0,1"},
+    {"tf32_with_boxes", "ConvTma", "36-9-7-3x3-68-5-4-2-1x1-2x2-1x1-0-NHWC-NHWC-NHWC-FP32-F_cxTF32",
+     "64,128,1,1,1"},
+    {"tf32_with_boxes_from_planes", "ConvTma",
+     "42-5-7-3x2-70-5-6-1-1x0-1x1-1x1-0-NCHW-FP32-F_cxTF32+bias+add(FP32,NCHW)+relu",
+     "64,64,1,1,1"},
+    {"tf32_backward_with_boxes", "ConvTma",
+     "128-5-4-3x2-256-5-3-1-1x0-1x1-1x1-0-NHWC-NHWC-NHWC-FP32-B_g2_cxTF32", "64,64,1,2,1"},
+    {"tf32_backward_with_boxes_from_planes", "ConvTma",
+     "42-5-7-3x2-70-3-3-1-1x0-2x2-1x1-0-NCHW-FP32-B_cxTF32+bias+add(FP32,NCHW)+relu",
+     "64,64,1,1,1"},
+    {"tf32_backward_with_boxes_in_depth", "ConvTma",
+     "16-3-5-6-2x3x3-20-2-5-6-1-0x1x1-1x1x1-1x1x1-0-NDHWC-NDHWC-NDHWC-FP32-B_cxTF32",
+     "64,64,1,1,1"},
 };
 
 static void single_problem(gconstpointer data)
@@ -246,6 +287,38 @@ static void single_problem(gconstpointer data)
 
     g_assert_true(conv_trial_check_key(blocks[i].key, runner, emulated_solver(blocks[i].solver),
                                        &contexts[CONTEXT_NVIDIA], blocks[i].config));
+}
+
+/* Random problems in TF32 of all kinds, layouts and sizes, with each solver's default config (long suite). */
+static void random_problems_in_tf32(gconstpointer data)
+{
+    static const char *const names[] = {"ConvMatrix", "ConvWgmma", "ConvTma"};
+    g_autoptr(GRand) random = g_rand_new_with_seed(test_seed());
+    int tried = 0;
+
+    for (int i = 0; i < conv_cell_count() * conv_kind_count(); i++) {
+        const struct solver *solver = emulated_solver(names[i % 3]);
+        const struct context *context = &contexts[CONTEXT_NVIDIA];
+        struct perf_config config;
+        struct conv_trial trial;
+        struct conv_cell cell;
+        struct problem p;
+        conv_cell_at(i / conv_kind_count(), &cell);
+        if (!cell.tf32 || g_rand_int_range(random, 0, RANDOM_OF) > 0)
+            continue;
+        conv_kind_problem(random, i % conv_kind_count(), (enum conv_sizes)(i % CONV_SIZES_COUNT),
+                          &cell, RANDOM_MACS, &p);
+        if (!problem_validate(&p, NULL) || !solver_applicable(solver, &p, context, NULL))
+            continue;
+        solver->default_config(&p, context, &config);
+        conv_trial_init(&trial, &p, TRIAL_PACKED, random);
+        conv_trial_check(&trial, runner, solver, context, &config);
+        conv_trial_clear(&trial);
+        tried++;
+    }
+    (void)data;
+    g_test_message("%d problems", tried);
+    g_assert_cmpint(tried, >, 10);
 }
 
 static void add_test(const struct trial_case *row, const char *name, GTestDataFunc test)
@@ -273,6 +346,9 @@ static void add_tests(struct solution_runner *opened, const struct context *made
             g_strdup_printf("/conv_matrix/single_problems_are_right/%s", blocks[i].name);
         g_test_add_data_func(path, GSIZE_TO_POINTER(i), single_problem);
     }
+    if (test_is_long())
+        g_test_add_data_func("/conv_matrix/random_problems_in_tf32_are_right", NULL,
+                             random_problems_in_tf32);
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
         bool is_due = !cases[i].is_long || test_is_long();
         if (is_due)
