@@ -1,5 +1,5 @@
 /*
- * Problems that no solver serves (FP8 and BF8, casts, some epilogues): users hear
+ * Problems that no solver serves (epilogues in FP64, pools in FP8, huge tensors): users hear
  * of them when they import a list and when they make a campaign, with the
  * reason, and not only from a report.
  */

@@ -4,9 +4,11 @@
  * outputs (verify.h). Types, layouts and shapes are arguments: one object serves all problems of a target. Elements are
  * counted in logical order, N C D H W.
  *
- * Types are numbered as in worker/verify/judge_launch.c: 0 FP32, 1 FP16, 2 BF16, 3 INT8, 4 INT32, 5 FP64.
+ * Types are numbered as in worker/verify/judge_launch.c: 0 FP32, 1 FP16, 2 BF16, 3 INT8, 4 INT32, 5 FP64, 6 FP8, 7 BF8,
+ * the last two in the target's form (float8.h).
  */
 #include "coordinates.h"
+#include "float8.h"
 #include "epilogue.h"
 
 /* An unsigned type of 64 bits in HIP, CUDA and OpenCL C. */
@@ -23,6 +25,8 @@ DEVICE double load_any(int type, GLOBAL const unsigned char *data, i64 at)
     case 2: return LOAD(BF16, (GLOBAL const storage_BF16 *)data, at);
     case 3: return LOAD(INT8, (GLOBAL const storage_INT8 *)data, at);
     case 4: return ((GLOBAL const storage_INT32 *)data)[at];
+    case 6: return LOAD(FP8, (GLOBAL const storage_FP8 *)data, at);
+    case 7: return LOAD(BF8, (GLOBAL const storage_BF8 *)data, at);
     default: return LOAD(FP64, (GLOBAL const storage_FP64 *)data, at);
     }
 }
@@ -35,7 +39,24 @@ DEVICE void store_any(int type, GLOBAL unsigned char *data, i64 at, double value
     case 2: STORE(BF16, (GLOBAL storage_BF16 *)data, at, (float)value); return;
     case 3: ((GLOBAL storage_INT8 *)data)[at] = (storage_INT8)(int)value; return;
     case 4: STORE(INT32, (GLOBAL storage_INT32 *)data, at, value); return;
+    case 6: STORE(FP8, (GLOBAL storage_FP8 *)data, at, (float)value); return;
+    case 7: STORE(BF8, (GLOBAL storage_BF8 *)data, at, (float)value); return;
     default: STORE(FP64, (GLOBAL storage_FP64 *)data, at, value); return;
+    }
+}
+
+/* The value rounded to a type. cast: -1 for none. */
+DEVICE double cast_any(int cast, double value)
+{
+    switch (cast) {
+    case 0: return (float)value;
+    case 1: return from_FP16(to_FP16((float)value));
+    case 2: return from_BF16(to_BF16((float)value));
+    case 3: return epilogue_round_INT8((float)value);
+    case 4: return epilogue_round_INT32((float)value);
+    case 6: return from_FP8(to_FP8((float)value));
+    case 7: return from_BF8(to_BF8((float)value));
+    default: return value;
     }
 }
 
@@ -100,12 +121,12 @@ judge_random(GLOBAL unsigned char *data, i64 count, i64 seed, int positive, int 
 
 /* Adds to each channel's sum the product of `shared` and the channel's own factor at `at`, in which i is the
  * channel. */
-#define ADD_PRODUCTS(shared, type, data, at)                                                       \
+#define ADD_PRODUCTS(shared, shared_cast, type, cast, data, at)                                    \
     do {                                                                                           \
-        double factor = shared;                                                                    \
+        double factor = cast_any(shared_cast, shared);                                             \
         for (int i = 0; i < BLOCK; i++) {                                                          \
             if (i < live) {                                                                        \
-                double product = factor * load_any(type, data, at);                                \
+                double product = factor * cast_any(cast, load_any(type, data, at));                \
                 sum[i] += product;                                                                 \
                 size[i] += product < 0 ? -product : product;                                       \
             }                                                                                      \
@@ -118,7 +139,7 @@ KERNEL(ITEMS, 1, 1)
 judge_reference(GLOBAL const unsigned char *x, GLOBAL const unsigned char *w,
                 GLOBAL const unsigned char *y, GLOBAL double *value, GLOBAL float *magnitude,
                 i64 count, i64 items, int rows, int parts, int direction, int type_x, int type_w,
-                int type_y, int block_x, int block_w, int block_y, i64 x_n, i64 x_c, i64 x_d,
+                int type_y, int cast_x, int cast_w, int cast_y, int block_x, int block_w, int block_y, i64 x_n, i64 x_c, i64 x_d,
                 i64 x_h, i64 x_w, i64 w_k, i64 w_c, i64 w_d, i64 w_h, i64 w_w, i64 y_n, i64 y_k,
                 i64 y_d, i64 y_h, i64 y_w, int n_count, int groups, int c_count, int k_count,
                 int in_d, int in_h, int in_w, int fil_d, int fil_h, int fil_w, int out_d,
@@ -161,7 +182,7 @@ judge_reference(GLOBAL const unsigned char *x, GLOBAL const unsigned char *w,
             for (int c = 0; c < c_count; c++) {
                 i64 w_at = w_from + channel_offset(c, block_w, w_c);
                 ADD_PRODUCTS(load_any(type_x, x, x_at + channel_offset(first_c + c, block_x, x_c)),
-                             type_w, w, w_at + i * w_k);
+                             cast_x, type_w, cast_w, w, w_at + i * w_k);
             }
         }
     } else if (direction == 1) { /* x[n][c][i], over k and the filter */
@@ -188,7 +209,8 @@ judge_reference(GLOBAL const unsigned char *x, GLOBAL const unsigned char *w,
             if (od < 0 || oh < 0 || ow < 0)
                 continue;
             for (int k = first_k; k < first_k + k_count; k++)
-                ADD_PRODUCTS(load_any(type_y, y, y_at + channel_offset(k, block_y, y_k)), type_w, w,
+                ADD_PRODUCTS(load_any(type_y, y, y_at + channel_offset(k, block_y, y_k)), cast_y,
+                             type_w, cast_w, w,
                              w_from + k * w_k + channel_offset(first_c + i, block_w, w_c));
         }
     } else { /* w[k][c][f], over n and the outputs */
@@ -217,7 +239,7 @@ judge_reference(GLOBAL const unsigned char *x, GLOBAL const unsigned char *w,
                 i64 y_at = y_from + ow * y_w;
                 if (iw < 0 || iw >= in_w)
                     continue;
-                ADD_PRODUCTS(load_any(type_x, x, x_at + iw * x_w), type_y, y,
+                ADD_PRODUCTS(load_any(type_x, x, x_at + iw * x_w), cast_x, type_y, cast_y, y,
                              y_at + channel_offset(first_k + i, block_y, y_k));
             }
         }
@@ -230,11 +252,32 @@ judge_reference(GLOBAL const unsigned char *x, GLOBAL const unsigned char *w,
     }
 }
 
-/* Adds the other parts of the reference to the first one. Each workgroup also stores the largest magnitude among its
+DEVICE double clamp_to(double v, double low, double high)
+{
+    return v < low ? low : v > high ? high : v;
+}
+
+#define FP8_LARGEST (FLOAT8_FNUZ ? 240.0 : 448.0)
+
+/* The value within the range of a type that saturates; a NaN is 0 in integers. */
+DEVICE double within_type(int type, double v)
+{
+    if ((type == 3 || type == 4) && v != v)
+        return 0;
+    if (type == 3)
+        return clamp_to(v, -128, 127);
+    if (type == 6)
+        return clamp_to(v, -FP8_LARGEST, FP8_LARGEST);
+    if (type == 7)
+        return clamp_to(v, -57344, 57344);
+    return type == 4 ? clamp_to(v, -2147483648.0, 2147483647.0) : v;
+}
+
+/* Adds the other parts of the reference to the first one. type: -1, or the output's, to whose range values then keep. Each workgroup also stores the largest magnitude among its
  * elements. */
 KERNEL(ITEMS, 1, 1)
 judge_join(GLOBAL double *value, GLOBAL float *magnitude, GLOBAL float *largest, i64 count,
-           int parts, int group_count)
+           int parts, int group_count, int type)
 {
     LOCAL_ARRAY float found[ITEMS];
     float most = 0;
@@ -244,7 +287,7 @@ judge_join(GLOBAL double *value, GLOBAL float *magnitude, GLOBAL float *largest,
             sum += value[part * count + i];
             size += magnitude[part * count + i];
         }
-        value[i] = sum;
+        value[i] = within_type(type, sum);
         magnitude[i] = (float)size;
         most = (float)size > most ? (float)size : most;
     }
@@ -372,11 +415,6 @@ DEVICE double erf_of(double v)
 DEVICE double erfc_of(double v)
 {
     return v < 2.5 ? 1 - erf_of(v) : erfc_tail(v);
-}
-
-DEVICE double clamp_to(double v, double low, double high)
-{
-    return v < low ? low : v > high ? high : v;
 }
 
 /* ---- the references of the other operators ---- */
@@ -668,15 +706,6 @@ DEVICE double own_error_of(int op, double a, double b, double v, double result, 
     }
 }
 
-DEVICE double within_type(int type, double v)
-{
-    if ((type == 3 || type == 4) && v != v)
-        return 0;
-    if (type == 3)
-        return clamp_to(v, -128, 127);
-    return type == 4 ? clamp_to(v, -2147483648.0, 2147483647.0) : v;
-}
-
 /* Does the epilogue on the joined elements, which value then holds. steps: four numbers each, operation, a, b and
  * whether scales are one a channel. unit: half of the last place of 1 in the type in which kernels do the steps.
  * integers: sums are INT32, and so is the bias. bias_type: -1 for no bias. TENSOR: the residual. */
@@ -728,7 +757,8 @@ judge_epilogue(GLOBAL double *value, GLOBAL const float *magnitude, GLOBAL float
 
 /* ---- the comparison ---- */
 
-/* Whether an element of a floating type still holds the poison, bytes of 0xff. */
+/* Whether an element of a floating type still holds the poison, bytes of 0xff: a NaN that no kernel stores. FNUZ forms have a
+ * number there. */
 DEVICE int is_poison(int type, GLOBAL const unsigned char *data, i64 at)
 {
     switch (type) {
@@ -736,6 +766,8 @@ DEVICE int is_poison(int type, GLOBAL const unsigned char *data, i64 at)
     case 1:
     case 2: return ((GLOBAL const unsigned short *)data)[at] == 0xffffu;
     case 5: return ((GLOBAL const u64 *)data)[at] == ~(u64)0;
+    case 6:
+    case 7: return !FLOAT8_FNUZ && data[at] == 0xff;
     default: return 0;
     }
 }
@@ -805,7 +837,7 @@ judge_compare(GLOBAL const unsigned char *got, GLOBAL const double *value,
 /* Whether an element's bytes are not all the poison. */
 DEVICE int was_written(int type, GLOBAL const unsigned char *data, i64 at, int poison)
 {
-    int bytes = type == 0 || type == 4 ? 4 : type == 5 ? 8 : type == 3 ? 1 : 2, written = 0;
+    int bytes = type == 0 || type == 4 ? 4 : type == 5 ? 8 : type == 1 || type == 2 ? 2 : 1, written = 0;
     for (int i = 0; i < bytes; i++)
         written |= data[at * bytes + i] != poison;
     return written;

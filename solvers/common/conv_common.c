@@ -28,7 +28,12 @@ double conv_used_part(double count, int block)
     return count / (ceil(count / block) * block);
 }
 
-bool conv_is_plain(const struct problem *p, const char **reason)
+static bool is_16_or_32_bit_float(enum data_type type)
+{
+    return type == TYPE_FP32 || type == TYPE_FP16 || type == TYPE_BF16;
+}
+
+bool conv_is_uncast(const struct problem *p, const char **reason)
 {
     for (int t = 0; t < TENSOR_COUNT; t++) {
         if (p->cast[t] != TYPE_NONE) {
@@ -36,17 +41,30 @@ bool conv_is_plain(const struct problem *p, const char **reason)
             return false;
         }
     }
-    return conv_epilogue_is_served(p, reason);
+    return true;
+}
+
+bool conv_is_plain(const struct problem *p, const char **reason)
+{
+    return conv_is_uncast(p, reason) && conv_epilogue_is_served(p, false, reason);
+}
+
+bool conv_is_float8(const struct problem *p)
+{
+    enum tensor_role out = problem_output_role(p);
+
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        bool is_float8 = p->type[t] == TYPE_FP8 || p->type[t] == TYPE_BF8;
+        bool is_output = (enum tensor_role)t == out;
+        if (!is_float8 && !(is_output && is_16_or_32_bit_float(p->type[t])))
+            return false;
+    }
+    return true;
 }
 
 int64_t conv_reach(const struct problem *p, enum axis axis)
 {
     return p->in[axis] + 2 * p->pad[axis] + p->dilation[axis] * (p->fil[axis] - 1);
-}
-
-static bool is_16_or_32_bit_float(enum data_type type)
-{
-    return type == TYPE_FP32 || type == TYPE_FP16 || type == TYPE_BF16;
 }
 
 bool conv_is_int8(const struct problem *p)
@@ -57,6 +75,17 @@ bool conv_is_int8(const struct problem *p)
         return false;
     return y == TYPE_INT32 ||
            (p->epilogue[0] != '\0' && (y == TYPE_INT8 || is_16_or_32_bit_float(y)));
+}
+
+bool conv_floats_are_served(const struct problem *p, const char **reason)
+{
+    bool all = true;
+
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        enum data_type type = p->type[t];
+        all = all && (is_16_or_32_bit_float(type) || type == TYPE_FP8 || type == TYPE_BF8);
+    }
+    return all || conv_types_are_served(p, reason);
 }
 
 bool conv_types_are_served(const struct problem *p, const char **reason)
@@ -228,6 +257,17 @@ void conv_add_type_options(const struct problem *p, struct launch *launch)
 
     for (int t = 0; t < TENSOR_COUNT; t++)
         launch_option_text(launch, names[t], data_type_name(p->type[t]));
+}
+
+void conv_add_cast_options(const struct problem *p, struct launch *launch)
+{
+    static const char *const names[TENSOR_COUNT] = {"CAST_X", "CAST_W", "CAST_Y"};
+
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        if (p->cast[t] != TYPE_NONE && p->cast[t] != TYPE_FP64 &&
+            (enum tensor_role)t != problem_output_role(p))
+            launch_option_text(launch, names[t], data_type_name(p->cast[t]));
+    }
 }
 
 void conv_add_tensor_args(struct launch *launch)

@@ -21,6 +21,12 @@ double conv_used_part(double count, int block);
  * without it, and another kernel adds the bias. (An epilogue "+bias" means one kernel for both.) */
 bool conv_is_plain(const struct problem *p, const char **reason);
 
+/* The same without a look at the epilogue: whether no tensor has a cast type. */
+bool conv_is_uncast(const struct problem *p, const char **reason);
+
+/* Whether each of the two inputs is FP8 or BF8, and the output one of these, FP16, BF16 or FP32. */
+bool conv_is_float8(const struct problem *p);
+
 /* A bound for positions in the input: an input position computed from any output and filter position is less
  * than this far from the input's start, in either direction, even where a filter reaches past the padding. */
 int64_t conv_reach(const struct problem *p, enum axis axis);
@@ -32,6 +38,9 @@ int64_t conv_stride_period(const struct problem *p, enum axis axis);
 /* Whether the types are FP32, FP16 and BF16 in any mixture (summed in FP32), or forward INT8 (summed in INT32) with an
  * output that conv_is_int8() takes. Otherwise *reason says so. */
 bool conv_types_are_served(const struct problem *p, const char **reason);
+
+/* The same with FP8 and BF8 in the mixture, for kernels that include float8.h. */
+bool conv_floats_are_served(const struct problem *p, const char **reason);
 
 /* Whether x and w are INT8 and y is INT32. With an epilogue, which converts the sums, y may also be INT8, FP32, FP16 or
  * BF16. */
@@ -74,6 +83,8 @@ int64_t conv_loop_items(int64_t count, int block);
 void conv_add_direction_option(const struct problem *p, struct launch *launch);
 /* Adds the options TYPE_X, TYPE_W and TYPE_Y, the tensors' data types. */
 void conv_add_type_options(const struct problem *p, struct launch *launch);
+/* Adds the options CAST_X, CAST_W and CAST_Y for inputs that are cast; none to FP64, which holds every element as it is. */
+void conv_add_cast_options(const struct problem *p, struct launch *launch);
 /* Adds pointers to x, w and y as arguments. */
 void conv_add_tensor_args(struct launch *launch);
 /* Adds the operands of the matrix product, then its result: x w y for F, y w x for B, y x w for W. With

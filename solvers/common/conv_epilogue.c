@@ -13,13 +13,25 @@ static struct epilogue epilogue_of(const struct problem *p)
     return epilogue;
 }
 
-bool conv_epilogue_is_served(const struct problem *p, const char **reason)
+static enum data_type residual_type(const struct epilogue *epilogue)
 {
-    enum data_type residual = problem_operand_type(p, TENSOR_RESIDUAL);
+    const struct epilogue_step *step = epilogue_residual(epilogue);
 
-    if (p->epilogue[0] == '\0')
+    return step ? step->type : TYPE_NONE;
+}
+
+bool conv_epilogue_is_served(const struct problem *p, bool float8, const char **reason)
+{
+    struct epilogue epilogue = epilogue_of(p);
+    enum data_type residual = residual_type(&epilogue);
+
+    if (epilogue.count == 0)
         return true;
-    if (residual == TYPE_FP64 || residual == TYPE_FP8 || residual == TYPE_BF8) {
+    if (residual == TYPE_FP64) {
+        *reason = "needs a second tensor of the epilogue in other types than FP64";
+        return false;
+    }
+    if (!float8 && (residual == TYPE_FP8 || residual == TYPE_BF8)) {
         *reason = "needs a second tensor of the epilogue in FP32, FP16, BF16, INT8 or INT32";
         return false;
     }
@@ -83,8 +95,7 @@ static void add_operand_options(const struct problem *p, const struct epilogue *
     if (problem_has_operand(p, TENSOR_BIAS))
         launch_option_text(launch, "EP_BIAS", data_type_name(problem_operand_type(p, TENSOR_BIAS)));
     if (problem_has_operand(p, TENSOR_RESIDUAL))
-        launch_option_text(launch, "EP_RESIDUAL",
-                           data_type_name(problem_operand_type(p, TENSOR_RESIDUAL)));
+        launch_option_text(launch, "EP_RESIDUAL", data_type_name(residual_type(epilogue)));
     if (problem_has_operand(p, TENSOR_SCALES))
         launch_option_int(launch, "EP_SCALES", scales_are_per_channel(epilogue) ? 2 : 1);
     if (scales_residual(p))

@@ -9,9 +9,10 @@
 #include "solvers/problem/epilogue.h"
 #include "solvers/problem/problem.h"
 
-/* Whether kernels/device/common/epilogue.h computes the problem's epilogue: all but those of FP64 problems, and of second
- * tensors of 8-bit floats. Otherwise *reason says so. True without epilogue. */
-bool conv_epilogue_is_served(const struct problem *p, const char **reason);
+/* Whether kernels/device/common/epilogue.h computes the problem's epilogue: all but those of FP64 problems and second
+ * tensors. float8: whether the kernel includes float8.h, so that the second tensor may be FP8 or BF8. Otherwise *reason says
+ * so. True without epilogue. */
+bool conv_epilogue_is_served(const struct problem *p, bool float8, const char **reason);
 
 /* Adds the options of the epilogue's steps. Call launch_sort_options() after it. */
 void conv_add_epilogue_options(const struct problem *p, struct launch *launch);

@@ -1,5 +1,6 @@
 /*
- * The plain convolution, a work-item for each output element: every direction, layout and type of the dialect.
+ * The plain convolution, a work-item for each output element: every direction, layout and mixture of types, with
+ * cast inputs. It serves every valid convolution whose counts it can count.
  * Not tunable. Other solvers' estimates are relative to it.
  */
 #include "solvers/common/conv_common.h"
@@ -12,29 +13,6 @@
 static const char *const sources[] = {"conv_direct_naive.cl", NULL};
 static const char *const entries[DIRECTION_COUNT] = {"conv_naive_f", "conv_naive_b",
                                                      "conv_naive_w"};
-
-static bool is_floating(enum data_type type)
-{
-    return type == TYPE_FP32 || type == TYPE_FP16 || type == TYPE_BF16 || type == TYPE_FP64;
-}
-
-static bool types_are_served(const struct problem *p, const char **reason)
-{
-    bool floating = is_floating(p->type[TENSOR_X]) && is_floating(p->type[TENSOR_W]) &&
-                    is_floating(p->type[TENSOR_Y]);
-
-    if (floating)
-        return true;
-    if (!conv_is_int8(p)) {
-        *reason = "needs FP64, FP32, FP16 or BF16 tensors, or INT8 with an INT32 output";
-        return false;
-    }
-    if (p->direction != DIRECTION_F) {
-        *reason = "needs the forward direction for INT8";
-        return false;
-    }
-    return true;
-}
 
 /* Elements of the output without the padding of blocked layouts. */
 static double output_items(const struct problem *p)
@@ -53,7 +31,7 @@ static bool naive_is_applicable(const struct problem *p, const struct context *c
                                 const char **reason)
 {
     (void)context;
-    if (!conv_is_plain(p, reason) || !types_are_served(p, reason))
+    if (!conv_epilogue_is_served(p, true, reason))
         return false;
     for (int a = 0; a < AXIS_COUNT; a++) {
         if (conv_reach(p, (enum axis)a) > INT32_MAX) {
@@ -83,15 +61,25 @@ static void naive_default_config(const struct problem *p, const struct context *
     *config = (struct perf_config){.count = 0};
 }
 
+/* Products of INT32 need more than FP32's 24 bits. */
 static const char *sum_type(const struct problem *p)
 {
-    if (conv_is_int8(p))
+    if (problem_sums_int8(p))
         return "int";
     for (int t = 0; t < TENSOR_COUNT; t++) {
-        if (p->type[t] == TYPE_FP64)
+        bool is_written = (enum tensor_role)t == problem_output_role(p);
+        if (p->type[t] == TYPE_FP64 || (p->type[t] == TYPE_INT32 && !is_written))
             return "double";
     }
     return "float";
+}
+
+/* Whether storing the sum rounds it to an integer. */
+static bool rounds_to_integer(const struct problem *p)
+{
+    enum data_type type = p->type[problem_output_role(p)];
+
+    return (type == TYPE_INT8 || type == TYPE_INT32) && !problem_sums_int8(p);
 }
 
 static void add_options(const struct problem *p, struct launch *launch)
@@ -101,10 +89,13 @@ static void add_options(const struct problem *p, struct launch *launch)
     static const char *const block_names[TENSOR_COUNT] = {"BLOCK_X", "BLOCK_W", "BLOCK_Y"};
 
     conv_add_type_options(p, launch);
+    conv_add_cast_options(p, launch);
     for (int t = 0; t < TENSOR_COUNT; t++)
         launch_option_int(launch, block_names[t], problem_layout_block(p->layout[t]));
     launch_option_text(launch, "ACC", sum_type(p));
     launch_option_int(launch, direction_names[p->direction], 1);
+    if (p->epilogue[0] == '\0' && rounds_to_integer(p))
+        launch_option_int(launch, "ROUND_SUM", 1);
     conv_add_epilogue_options(p, launch);
     launch_sort_options(launch);
 }

@@ -34,7 +34,7 @@ static void set_types(struct problem *p, enum data_type type)
     for (int t = 0; t < TENSOR_COUNT; t++)
         p->type[t] = type;
     if (type == TYPE_INT8 && p->kind == OP_CONV)
-        p->type[TENSOR_Y] = TYPE_INT32;
+        p->type[problem_output_role(p)] = TYPE_INT32;
 }
 
 /* Gives an operator other than a convolution a mode, and the fields that it has. False where the probe asks for what the
@@ -189,8 +189,9 @@ static void note_served(const struct solver *solver, const struct probe *probe,
     claims->features[probe->feature] |= direction;
     claims->many_channels = claims->many_channels || !probe->few;
     claims->filters |= 1u << probe->filter;
+    enum tensor_role input = problem_output_role(p) == TENSOR_X ? TENSOR_Y : TENSOR_X;
     if (probe->feature < FEATURE_MIXED_LAYOUTS)
-        claims->served[p->layout[TENSOR_X]][p->type[TENSOR_X]] |= direction;
+        claims->served[p->layout[TENSOR_X]][p->type[input]] |= direction;
     if (configs_matter(probe, claims)) {
         claims->looked_at[p->layout[TENSOR_X]] |= direction;
         note_configs(solver, p, context, claims);

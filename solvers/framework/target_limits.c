@@ -252,3 +252,10 @@ double target_least_ms(const struct target *t, enum data_type type, double flops
     double peak = target_type_peak(t, type);
     return peak > 0 ? flops / peak * 1e3 : 0;
 }
+
+void target_set_forms(const struct target *t, struct problem *p)
+{
+    static const char *const fnuz[] = {"gfx940", "gfx941", "gfx942", NULL};
+
+    p->fnuz = t->vendor == VENDOR_AMD && g_strv_contains(fnuz, t->arch);
+}

@@ -196,8 +196,9 @@ static bool is_applicable(const struct problem *p, const struct context *context
     double m, n, k;
 
     (void)context;
-    if (!conv_is_plain(p, reason) || !conv_types_are_served(p, reason) ||
-        !conv_layouts_are_plain(p, reason) || !conv_counts_fit_32_bits(p, reason))
+    if (!conv_is_uncast(p, reason) || !conv_epilogue_is_served(p, true, reason) ||
+        !conv_floats_are_served(p, reason) || !conv_layouts_are_plain(p, reason) ||
+        !conv_counts_fit_32_bits(p, reason))
         return false;
     conv_gemm_sizes(p, &m, &n, &k);
     *reason =

@@ -5,7 +5,7 @@
  *   ConvWmma   RDNA 3 and 4 (gfx110x, gfx120x): WMMA instructions, waves of 32, 16 by 16 by 16; no FP32
  *
  * F, B and W in two and three dimensions, all tensors packed, channels or positions innermost; FP32, FP16 and BF16, all
- * tensors alike, and INT8 to INT32 in F; FP32 in XF32 on gfx942 where the problem permits TF32; groups, stride, dilation, any padding. Sums are FP32 or INT32. The kernel reads
+ * tensors alike, and in F INT8 to INT32, and FP8 and BF8 in any mixture to any floating type but FP64 (gfx942, gfx120x); FP32 in XF32 on gfx942 where the problem permits TF32; groups, stride, dilation, any padding. Sums are FP32 or INT32. The kernel reads
  * NHWC or NDHWC with the channels of a group in whole chunks of 16 bytes; other tensors are first copied to that layout
  * (matrix_transform.h). W may split its long sums (split-K, SPLITS), whose parts are added up from the workspace.
  * Epilogues: all, with a residual of the output's layout. An INT8 product then has any output but FP64.
@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "solvers/common/conv_common.h"
+#include "solvers/common/conv_epilogue.h"
 #include "solvers/common/matrix_epilogue.h"
 #include "solvers/common/matrix_sum.h"
 #include "solvers/common/matrix_transform.h"
@@ -246,12 +247,13 @@ static bool tensors_are_served(const struct problem *p, const char **reason)
     bool is_alike = p->type[TENSOR_W] == type && p->type[TENSOR_Y] == type;
 
     *reason =
-        "needs FP32, FP16 or BF16, and one type for all tensors, or INT8 with an INT32 output";
-    if (!conv_is_int8(p) &&
+        "needs FP32, FP16 or BF16, and one type for all tensors, INT8 with an INT32 output, or "
+        "FP8 and BF8 with an output of at most 32 bits";
+    if (!conv_is_int8(p) && !conv_is_float8(p) &&
         (!is_alike || (type != TYPE_FP32 && type != TYPE_FP16 && type != TYPE_BF16)))
         return false;
-    *reason = "needs the forward direction for INT8";
-    if (type == TYPE_INT8 && p->direction != DIRECTION_F)
+    *reason = "needs the forward direction for INT8, FP8 and BF8";
+    if ((conv_is_int8(p) || conv_is_float8(p)) && p->direction != DIRECTION_F)
         return false;
     *reason = "needs groups of at least four channels";
     if (p->groups > 1 && (p->c / p->groups < CHANNELS_LEAST || p->k / p->groups < CHANNELS_LEAST))
@@ -261,8 +263,8 @@ static bool tensors_are_served(const struct problem *p, const char **reason)
 
 static bool serves(const struct problem *p, const char **reason)
 {
-    if (!conv_is_plain(p, reason) || !tensors_are_served(p, reason) ||
-        !conv_counts_fit_32_bits(p, reason))
+    if (!conv_is_uncast(p, reason) || !conv_epilogue_is_served(p, true, reason) ||
+        !tensors_are_served(p, reason) || !conv_counts_fit_32_bits(p, reason))
         return false;
     const struct matrix_amd_product product = matrix_amd_product_of(p);
     double channels = fmax((double)matrix_amd_group_c(p), (double)matrix_amd_group_k(p));
@@ -343,6 +345,10 @@ static void add_options(const struct problem *p, const struct matrix_amd_shape *
     launch_option_int(launch, "WMMA", shape->unit.wmma);
     conv_add_direction_option(p, launch);
     launch_option_text(launch, "TYPE", data_type_name(p->type[TENSOR_X]));
+    if (conv_is_float8(p)) {
+        launch_option_text(launch, "TYPE_B", data_type_name(p->type[TENSOR_W]));
+        launch_option_text(launch, "TYPE_Y", data_type_name(p->type[TENSOR_Y]));
+    }
     matrix_add_epilogue_options(p, launch);
     launch_sort_options(launch);
 }
@@ -430,7 +436,7 @@ static bool mfma_is_applicable(const struct problem *p, const struct context *co
 {
     struct matrix_amd_unit unit;
 
-    *reason = "needs AMD's MFMA for the type (gfx908, gfx90a, gfx942)";
+    *reason = "needs AMD's MFMA for the type (gfx908, gfx90a, gfx942; FP8 and BF8: gfx942)";
     return matrix_amd_find_unit(context->target, p->type[TENSOR_X], 32, &unit) && serves(p, reason);
 }
 
@@ -480,7 +486,8 @@ static bool wmma_is_applicable(const struct problem *p, const struct context *co
 {
     struct matrix_amd_unit unit;
 
-    *reason = "needs AMD's WMMA for the type (gfx110x, gfx120x; FP16, BF16, INT8)";
+    *reason =
+        "needs AMD's WMMA for the type (gfx110x, gfx120x: FP16, BF16, INT8; gfx120x: FP8, BF8)";
     return matrix_amd_find_unit(context->target, p->type[TENSOR_X], 16, &unit) && unit.wmma != 0 &&
            serves(p, reason);
 }

@@ -64,8 +64,8 @@ int matrix_amd_element_bytes(const struct problem *p)
 
 /* ---- instructions ---- */
 
-/* MFMA instructions by type, UNIT and first architecture. BF16 has twice the terms from CDNA 2 on, INT8 from
- * CDNA 3 on. */
+/* MFMA instructions by the type of operand a, UNIT and first architecture. BF16 has twice the terms from CDNA 2 on, INT8
+ * from CDNA 3 on, which also has FP8 and BF8 in any mixture. */
 static const struct {
     enum data_type type;
     int unit, terms;
@@ -76,6 +76,8 @@ static const struct {
     {TYPE_FP16, 16, 16, NULL},     {TYPE_BF16, 32, 4, "gfx908"}, {TYPE_BF16, 16, 8, "gfx908"},
     {TYPE_BF16, 32, 8, NULL},      {TYPE_BF16, 16, 16, NULL},    {TYPE_INT8, 32, 16, "gfx942"},
     {TYPE_INT8, 16, 32, "gfx942"}, {TYPE_INT8, 32, 8, NULL},     {TYPE_INT8, 16, 16, NULL},
+    {TYPE_FP8, 32, 16, "gfx942"},  {TYPE_FP8, 16, 32, "gfx942"}, {TYPE_BF8, 32, 16, "gfx942"},
+    {TYPE_BF8, 16, 32, "gfx942"},
 };
 
 static bool find_mfma(const char *arch, enum data_type type, int unit,
@@ -100,9 +102,11 @@ bool matrix_amd_find_unit(const struct target *target, enum data_type type, int 
         return false;
     if (strcmp(arch, "gfx908") == 0 || strcmp(arch, "gfx90a") == 0 || strcmp(arch, "gfx942") == 0)
         return find_mfma(arch, type, unit, found);
-    if (unit != WMMA_SIZE || (type != TYPE_FP16 && type != TYPE_BF16 && type != TYPE_INT8))
+    bool is_float8 = type == TYPE_FP8 || type == TYPE_BF8;
+    if (unit != WMMA_SIZE ||
+        (type != TYPE_FP16 && type != TYPE_BF16 && type != TYPE_INT8 && !is_float8))
         return false;
-    if (g_str_has_prefix(arch, "gfx110"))
+    if (g_str_has_prefix(arch, "gfx110") && !is_float8)
         *found = (struct matrix_amd_unit){11, 32, 1, WMMA_SIZE};
     else if (g_str_has_prefix(arch, "gfx120"))
         *found = (struct matrix_amd_unit){12, 32, 2, WMMA_SIZE};

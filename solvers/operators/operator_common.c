@@ -163,7 +163,7 @@ bool operator_types_are_served(const struct problem *p, const char **reason)
         *reason = "needs FP32, FP16, BF16, INT8 or INT32 tensors";
         return false;
     }
-    return conv_epilogue_is_served(p, reason);
+    return conv_epilogue_is_served(p, false, reason);
 }
 
 static double count_outputs(const struct problem *p)

@@ -285,7 +285,7 @@ bool problem_value_is_integer(const struct problem *p)
         return false;
     }
     switch (p->kind) {
-    case OP_CONV:
+    case OP_CONV: return problem_sums_int8(p);
     case OP_POINTWISE: return true;
     case OP_POOL: return strcmp(p->mode, "max") == 0;
     case OP_RESIZE: return g_str_has_prefix(p->mode, "nearest,");

@@ -112,7 +112,7 @@ int64_t epilogue_scales(const struct epilogue *epilogue, int64_t channels);
 /* The classes (enum epilogue_class) of the problem's epilogue, 0 for none. */
 unsigned problem_epilogue_classes(const struct problem *p);
 
-/* Whether v begins as an integer: where x is INT8, and the operator's result of integers is one (not a mean, a softmax or
+/* Whether v begins as an integer: where x is INT8, as the filter of a convolution is, and the operator's result of integers is one (not a mean, a softmax or
  * the like). Then the bias is added in integers; else v begins as FP32, and an INT32 bias is converted. */
 bool problem_value_is_integer(const struct problem *p);
 

@@ -135,7 +135,7 @@ bool problem_from_transposed(const struct problem *t, const int64_t output_pad[A
     return problem_validate(p, error);
 }
 
-#define FIELD_COUNT (7 + 6 * AXIS_COUNT + 3 * TENSOR_COUNT + 1 + STRIDED_COUNT * AXES)
+#define FIELD_COUNT (7 + 6 * AXIS_COUNT + 3 * TENSOR_COUNT + 2 + STRIDED_COUNT * AXES)
 
 /* Writes a problem's numbers in declaration order, so that problems are compared and hashed without the struct's
  * padding bytes. */
@@ -159,6 +159,7 @@ static void flatten(const struct problem *p, int64_t fields[FIELD_COUNT])
     }
     count += 3 * TENSOR_COUNT;
     fields[count++] = p->bias;
+    fields[count++] = p->fnuz;
     memcpy(&fields[count], p->strides, sizeof p->strides);
 }
 
@@ -244,6 +245,17 @@ bool problem_is_tf32(const struct problem *p)
     return p->kind == OP_CONV && strcmp(p->mode, OP_MODE_TF32) == 0;
 }
 
+bool problem_sums_int8(const struct problem *p)
+{
+    enum tensor_role out = problem_output_role(p);
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        if ((enum tensor_role)t != out && p->type[t] != TYPE_INT8) {
+            return false;
+        }
+    }
+    return p->kind == OP_CONV;
+}
+
 enum data_type problem_peak_type(const struct problem *p)
 {
     return problem_is_tf32(p) ? TYPE_FP16 : p->type[TENSOR_X];
@@ -296,16 +308,31 @@ bool problem_has_operand(const struct problem *p, enum tensor_role role)
     return false;
 }
 
+/* The type in the form that the problem's 8-bit floats have. */
+static enum data_type in_form(const struct problem *p, enum data_type type)
+{
+    if (p->fnuz && (type == TYPE_FP8 || type == TYPE_BF8)) {
+        return type == TYPE_FP8 ? TYPE_FP8_FNUZ : TYPE_BF8_FNUZ;
+    }
+    return type;
+}
+
+enum data_type problem_cast_type(const struct problem *p, enum tensor_role role)
+{
+    bool is_input = role < TENSOR_COUNT && role != problem_output_role(p);
+    return is_input ? in_form(p, p->cast[role]) : TYPE_NONE;
+}
+
 enum data_type problem_operand_type(const struct problem *p, enum tensor_role role)
 {
     struct epilogue steps;
     if (role < TENSOR_COUNT) {
-        return p->type[role];
+        return in_form(p, p->type[role]);
     }
     if (role == TENSOR_RESIDUAL) {
         steps = steps_of(p);
         const struct epilogue_step *step = epilogue_residual(&steps);
-        return step != NULL ? step->type : TYPE_NONE;
+        return step != NULL ? in_form(p, step->type) : TYPE_NONE;
     }
     if (role == TENSOR_BIAS && p->type[TENSOR_X] == TYPE_INT8) {
         return TYPE_INT32;
@@ -313,7 +340,7 @@ enum data_type problem_operand_type(const struct problem *p, enum tensor_role ro
     if (role == TENSOR_BIAS && p->type[TENSOR_X] == TYPE_FP64) {
         return TYPE_FP64;
     }
-    return role == TENSOR_PACKED ? p->type[TENSOR_W] : TYPE_FP32;
+    return role == TENSOR_PACKED ? in_form(p, p->type[TENSOR_W]) : TYPE_FP32;
 }
 
 enum layout problem_operand_layout(const struct problem *p, enum tensor_role role)

@@ -70,10 +70,15 @@ enum data_type {
     TYPE_INT8,
     TYPE_INT32,
     TYPE_FP64,
-    TYPE_FP8,
-    TYPE_BF8,
+    TYPE_FP8, /* E4M3; see struct problem's fnuz */
+    TYPE_BF8, /* E5M2 */
+    /* The FNUZ forms of FP8 and BF8, as which problem_operand_type() gives them. No field of a problem holds them, and no
+     * key names them. */
+    TYPE_FP8_FNUZ,
+    TYPE_BF8_FNUZ,
 };
-#define DATA_TYPE_COUNT (TYPE_BF8 + 1)
+#define DATA_TYPE_COUNT   (TYPE_BF8 + 1) /* the types that a problem's fields may have */
+#define STORED_TYPE_COUNT (TYPE_BF8_FNUZ + 1)
 
 /* The order of a packed tensor's axes, outermost first. Filters have K in the place of N. */
 enum layout {
@@ -139,6 +144,9 @@ struct problem {
      * the problem writes has no two elements at one place. Set strides with problem_set_strides(), which keeps this
      * form. */
     int64_t strides[STRIDED_COUNT][5];
+    /* Whether FP8 and BF8 are in their FNUZ forms, which gfx940 to gfx942 have, and not in those of OCP. The target says so,
+     * and no key: false in all problems but those whose numbers are computed (target_set_forms()). */
+    bool fnuz;
 };
 
 /* Sets a 2D FP32 NCHW forward problem with one 1x1 filter and every other field neutral. */
@@ -195,15 +203,21 @@ const char *find_key_lack_name(enum find_key_lack lack);
 /* Whether the problem is a convolution that may be computed in TF32. */
 bool problem_is_tf32(const struct problem *p);
 
+/* Whether the problem is a convolution whose two inputs are INT8: its sums are INT32. */
+bool problem_sums_int8(const struct problem *p);
+
 /* The type whose peak on a target bounds how fast the problem's products can be computed: that of x. Of a problem in TF32 it
  * is FP16: its numbers have as many fraction bits, and every unit multiplies them at least as fast. */
 enum data_type problem_peak_type(const struct problem *p);
 
 /* Whether the problem has an operand of this role. */
 bool problem_has_operand(const struct problem *p, enum tensor_role role);
-/* The stored type of an operand, and the layout in whose order it lies when packed. Bias and scales are lists: their
- * layout is LAYOUT_NCHW with channels alone. */
+/* The stored type of an operand, with the form of FP8 and BF8, and the layout in whose order it lies when packed. Bias and
+ * scales are lists: their layout is LAYOUT_NCHW with channels alone. */
 enum data_type problem_operand_type(const struct problem *p, enum tensor_role role);
+/* The type to which a tensor's elements are rounded before they are multiplied, with its form; TYPE_NONE where they are
+ * not: the tensor is not cast, or is the one that is written. */
+enum data_type problem_cast_type(const struct problem *p, enum tensor_role role);
 enum layout problem_operand_layout(const struct problem *p, enum tensor_role role);
 /* The sizes of an operand's logical axes, N C D H W (K C D H W for w, with C of one group). Bias and scales are
  * 1 x length x 1 x 1 x 1. All 0 for an operand that the problem lacks. */
@@ -232,7 +246,7 @@ void problem_set_strides(struct problem *p, enum tensor_role role, const int64_t
 int problem_layout_block(enum layout layout); /* Channels in a block: 1, 4 or 8. */
 
 /* Names as MIOpen spells them ("FP32", "NCHWc4", "F"). The _parse functions take the exact name and return
- * false for anything else. */
+ * false for anything else. The FNUZ forms are written as "FP8_FNUZ" and "BF8_FNUZ", and not parsed. */
 const char *data_type_name(enum data_type type);
 bool data_type_parse(const char *name, enum data_type *type);
 int data_type_bytes(enum data_type type);

@@ -7,10 +7,18 @@ G_DEFINE_QUARK(skipjack - solvers - error, solvers_error)
 static const struct {
     const char *name;
     int bytes;
-} type_table[DATA_TYPE_COUNT] = {
-    [TYPE_NONE] = {"", 0},     [TYPE_FP32] = {"FP32", 4}, [TYPE_FP16] = {"FP16", 2},
-    [TYPE_BF16] = {"BF16", 2}, [TYPE_INT8] = {"INT8", 1}, [TYPE_INT32] = {"INT32", 4},
-    [TYPE_FP64] = {"FP64", 8}, [TYPE_FP8] = {"FP8", 1},   [TYPE_BF8] = {"BF8", 1},
+} type_table[STORED_TYPE_COUNT] = {
+    [TYPE_NONE] = {"", 0},
+    [TYPE_FP32] = {"FP32", 4},
+    [TYPE_FP16] = {"FP16", 2},
+    [TYPE_BF16] = {"BF16", 2},
+    [TYPE_INT8] = {"INT8", 1},
+    [TYPE_INT32] = {"INT32", 4},
+    [TYPE_FP64] = {"FP64", 8},
+    [TYPE_FP8] = {"FP8", 1},
+    [TYPE_BF8] = {"BF8", 1},
+    [TYPE_FP8_FNUZ] = {"FP8_FNUZ", 1},
+    [TYPE_BF8_FNUZ] = {"BF8_FNUZ", 1},
 };
 
 static const char *const layout_table[LAYOUT_COUNT] = {
@@ -38,7 +46,7 @@ static const char direction_letters[DIRECTION_COUNT] = {'F', 'B', 'W'};
 
 const char *data_type_name(enum data_type type)
 {
-    g_assert(type < DATA_TYPE_COUNT);
+    g_assert(type < STORED_TYPE_COUNT);
     return type_table[type].name;
 }
 
@@ -55,7 +63,7 @@ bool data_type_parse(const char *name, enum data_type *type)
 
 int data_type_bytes(enum data_type type)
 {
-    g_assert(type < DATA_TYPE_COUNT);
+    g_assert(type < STORED_TYPE_COUNT);
     return type_table[type].bytes;
 }
 

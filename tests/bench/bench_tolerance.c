@@ -49,7 +49,8 @@ static const struct conv_shape layers[SHORT_AND_LONG][LAYERS_OF_LENGTH] = {
      {2, 4096, 256, 1, 1, 1, 1, 1, 0, 1, 1}},
 };
 
-static const enum data_type types[] = {TYPE_FP32, TYPE_FP16, TYPE_BF16, TYPE_FP64};
+static const enum data_type types[] = {TYPE_FP32, TYPE_FP16, TYPE_BF16,
+                                       TYPE_FP64, TYPE_FP8,  TYPE_BF8};
 
 /* One row of the table. */
 struct row {

@@ -368,6 +368,8 @@ bool workbench_open(struct workbench *bench, struct device *device, const struct
     means = means ? means : &none;
     *bench = (struct workbench){
         .device = device, .problem = *p, .out = problem_output_role(p), .seed = seed};
+    target_set_forms(&device->row->info(device)->target, &bench->problem);
+    p = &bench->problem;
     bench->means = (struct input_means){device,       &bench->problem, bench->tensors,
                                         means->judge, means->judges,   means->references};
     for (int t = 0; t < OPERAND_COUNT; t++)

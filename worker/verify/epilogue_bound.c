@@ -18,7 +18,7 @@ void epilogue_bound_init(struct epilogue_bound *bound, const struct problem *p)
     enum tensor_role out = problem_output_role(p);
     int64_t sizes[TENSOR_AXES];
 
-    *bound = (struct epilogue_bound){.output = p->type[out]};
+    *bound = (struct epilogue_bound){.output = problem_operand_type(p, out)};
     epilogue_parse(p->epilogue, &bound->epilogue, NULL);
     bound->output_is_integer = p->type[out] == TYPE_INT8 || p->type[out] == TYPE_INT32;
     bound->unit = p->type[TENSOR_X] == TYPE_FP64 ? 0x1p-53 : 0x1p-24;

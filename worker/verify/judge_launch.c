@@ -48,13 +48,14 @@ void judge_add_axes(struct judge_args *arguments, const int64_t values[AXIS_COUN
 
 int judge_type_number(enum data_type type)
 {
-    static const enum data_type numbered[] = {TYPE_FP32, TYPE_FP16,  TYPE_BF16,
-                                              TYPE_INT8, TYPE_INT32, TYPE_FP64};
+    /* judge.cl is compiled for the target's form of FP8 and BF8. */
+    static const int numbers[STORED_TYPE_COUNT] = {
+        [TYPE_NONE] = -1, [TYPE_FP32] = 0,     [TYPE_FP16] = 1,     [TYPE_BF16] = 2,
+        [TYPE_INT8] = 3,  [TYPE_INT32] = 4,    [TYPE_FP64] = 5,     [TYPE_FP8] = 6,
+        [TYPE_BF8] = 7,   [TYPE_FP8_FNUZ] = 6, [TYPE_BF8_FNUZ] = 7,
+    };
 
-    for (int i = 0; i < (int)G_N_ELEMENTS(numbered); i++)
-        if (numbered[i] == type)
-            return i;
-    g_assert_not_reached();
+    return numbers[type];
 }
 
 void judge_add_tensor(struct judge_args *arguments, const struct tensor *tensor)

@@ -158,6 +158,8 @@ static void add_problem(struct judge_args *arguments, const struct judge *judge)
     for (int t = 0; t < TENSOR_COUNT; t++)
         judge_add_int32(arguments, judge_type_number(judge->tensors[t].type));
     for (int t = 0; t < TENSOR_COUNT; t++)
+        judge_add_int32(arguments, judge_type_number(problem_cast_type(p, (enum tensor_role)t)));
+    for (int t = 0; t < TENSOR_COUNT; t++)
         judge_add_int32(arguments, judge->tensors[t].block);
     for (int t = 0; t < TENSOR_COUNT; t++)
         for (int i = 0; i < TENSOR_AXES; i++)
@@ -217,6 +219,7 @@ bool judge_run_reference(struct judge *judge, struct device_memory *const memory
     judge_add_int64(&join, judge->count);
     judge_add_int32(&join, judge->parts);
     judge_add_int32(&join, judge_groups(judge));
+    judge_add_int32(&join, judge_has_epilogue(judge) ? -1 : judge_type_number(judge->bound.output));
     return judge_forget_found(judge, error) && forget_sums(judge, error) &&
            (is_conv ? run_sums(judge, memory, error) : run_operator(judge, memory, error)) &&
            judge_launch(judge, JUDGE_ENTRY_JOIN, judge_groups(judge), &join, error) &&

@@ -49,7 +49,8 @@ static double host_input(const void *data, enum tensor_role role, int64_t index)
 {
     const struct judge *judge = data;
 
-    return random_element(&judge->sources[role], index);
+    return tensor_round(problem_cast_type(&judge->problem, role),
+                        random_element(&judge->sources[role], index));
 }
 
 /* Does the epilogue on the element of the sample. */
@@ -87,6 +88,8 @@ static void compute_run(void *data, int64_t run)
         element->gain = 1;
         if (judge_has_epilogue(judge))
             finish_element(judge, index, element);
+        else
+            element->value = tensor_clamp(judge->bound.output, element->value);
     }
 }
 

@@ -91,7 +91,7 @@ void judge_add_float64(struct judge_args *arguments, double value);
 void judge_add_axes(struct judge_args *arguments, const int64_t values[AXIS_COUNT]);
 /* Adds a tensor's type, block, extents (but the first one) and strides. */
 void judge_add_tensor(struct judge_args *arguments, const struct tensor *tensor);
-/* The number by which judge.cl knows a type: of one that it computes with. */
+/* The number by which judge.cl knows a type; -1 for TYPE_NONE. */
 int judge_type_number(enum data_type type);
 
 /* Starts an entry with so many workgroups of JUDGE_ITEMS work-items. */

@@ -211,6 +211,11 @@ void random_spread_init(struct random_spread *spread, const struct problem *p,
  * inputs are 2^-4, stay above the subnormal numbers. */
 #define HALF_RESULT     7
 #define HALF_EXPONENT   4
+/* FP8 and BF8: typical results near 2^5 stay within 240, the least of the two types' ranges; inputs from 2^-4 on keep all
+ * their fraction bits. */
+#define FLOAT8_RESULT   5
+#define FLOAT8_LARGE    4
+#define FLOAT8_SMALL    2
 #define KIND_SHIFT      56 /* of the kind in a seed */
 
 const char *input_kind_name(enum input_kind kind)
@@ -276,13 +281,29 @@ static bool has_type(const struct problem *p, enum data_type type)
     return p->type[TENSOR_X] == type || p->type[TENSOR_W] == type || p->type[TENSOR_Y] == type;
 }
 
+static bool has_float8(const struct problem *p)
+{
+    bool any = has_type(p, TYPE_FP8) || has_type(p, TYPE_BF8);
+
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        any = any || p->cast[t] == TYPE_FP8 || p->cast[t] == TYPE_BF8;
+    return any;
+}
+
+static double large_results(const struct problem *p, double result, double most)
+{
+    return fmin(fmax(floor((result - log2(result_size(p))) / 2), 0), most);
+}
+
 /* The exponent by which each of the two inputs is made larger. */
 static double large_exponent(const struct problem *p)
 {
     if (p->kind != OP_CONV || p->epilogue[0])
         return GENTLE_EXPONENT;
+    if (has_float8(p))
+        return large_results(p, FLOAT8_RESULT, FLOAT8_LARGE);
     if (has_type(p, TYPE_FP16))
-        return fmin(fmax(floor((HALF_RESULT - log2(result_size(p))) / 2), 0), HALF_EXPONENT);
+        return large_results(p, HALF_RESULT, HALF_EXPONENT);
     return WIDE_EXPONENT;
 }
 
@@ -290,6 +311,8 @@ static double small_exponent(const struct problem *p)
 {
     if (p->kind != OP_CONV || p->epilogue[0])
         return -GENTLE_EXPONENT;
+    if (has_float8(p))
+        return -FLOAT8_SMALL;
     return has_type(p, TYPE_FP16) ? -HALF_EXPONENT : -WIDE_EXPONENT;
 }
 

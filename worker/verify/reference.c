@@ -37,10 +37,6 @@ static const char *find_obstacle(const struct problem *p)
         if (tensor_exists(&tensor) && tensor_overlaps(&tensor))
             return "a tensor whose elements overlap";
     }
-    for (int t = 0; t < TENSOR_COUNT; t++) {
-        if (p->cast[t] != TYPE_NONE)
-            return "a cast";
-    }
     return NULL;
 }
 
@@ -126,24 +122,52 @@ static void finish(const struct problem *p, const double *const dense[OPERAND_CO
     parallel_parts(threads, parallel_pieces(out->count), finish_piece, &finishing);
 }
 
+/* The input after its cast: a copy, which *copy owns, or the input itself where it is not cast. */
+static const double *cast_input(const struct problem *p, enum tensor_role role, const double *dense,
+                                double **copy)
+{
+    enum data_type cast = problem_cast_type(p, role);
+    struct tensor tensor;
+
+    if (cast == TYPE_NONE)
+        return dense;
+    tensor_init(&tensor, p, role);
+    int64_t count = tensor_count(&tensor);
+    *copy = g_new(double, count);
+    for (int64_t i = 0; i < count; i++)
+        (*copy)[i] = tensor_round(cast, dense[i]);
+    return *copy;
+}
+
 struct reference *reference_compute(const struct problem *p,
                                     const double *const dense[OPERAND_COUNT], int threads,
                                     double work_limit, GError **error)
 {
+    const double *inputs[OPERAND_COUNT];
+    double *copies[TENSOR_COUNT] = {NULL};
     struct reference *out;
 
     if (!reference_supports(p, error))
         return NULL;
     out = reference_new(p);
-    kinds[p->kind]->compute(p, dense, MAX(threads, 1), work_limit, out);
+    memcpy(inputs, dense, sizeof(inputs));
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        inputs[t] = cast_input(p, (enum tensor_role)t, dense[t], &copies[t]);
+    kinds[p->kind]->compute(p, inputs, MAX(threads, 1), work_limit, out);
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        g_free(copies[t]);
     int64_t known = 0;
     for (int64_t i = 0; i < out->count; i++) {
         out->largest = fmax(out->largest, (double)out->magnitude[i]);
         known += !isnan(out->magnitude[i]);
     }
     out->share = (double)known / (double)out->count;
-    if (p->epilogue[0])
+    if (p->epilogue[0]) {
         finish(p, dense, threads, out);
+        return out;
+    }
+    for (int64_t i = 0; i < out->count; i++)
+        out->value[i] = tensor_clamp(problem_operand_type(p, out->role), out->value[i]);
     return out;
 }
 

@@ -13,7 +13,7 @@
 struct reference {
     enum tensor_role role; /* the tensor that the direction writes */
     int64_t count;         /* number of the output's logical elements */
-    /* Dense (tensor.h), with the epilogue done, not rounded to the output's type; integer types: within their range.
+    /* Dense (tensor.h), with the epilogue done, not rounded to the output's type; types that saturate: within their range.
      * NaN also where an epilogue's square root of a negative number is the right result. */
     double *value;
     float *magnitude; /* each element's sum of |x||w|; NaN for an element that was not computed */
@@ -26,8 +26,8 @@ struct reference {
     int uses;      /* number of owners; reference_unref() ends the use of one */
 };
 
-/* False and WORKER_ERROR_INVALID for a problem whose kind has no reference (reference_kinds.h), with a cast, an
- * unsupported data type or a tensor whose elements overlap. A bias in the problem's key is allowed: a kernel of its
+/* False and WORKER_ERROR_INVALID for a problem whose kind has no reference (reference_kinds.h), with an unsupported data
+ * type or a tensor whose elements overlap. Inputs that are cast are rounded before they are multiplied. A bias in the problem's key is allowed: a kernel of its
  * own adds it. */
 bool reference_supports(const struct problem *p, GError **error);
 

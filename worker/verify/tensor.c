@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "worker/verify/float8.h"
 #include "worker/verify/parallel.h"
 
 /* ---- 16-bit floating types ---- */
@@ -226,6 +227,10 @@ double tensor_load(enum data_type type, const void *data, int64_t offset)
     case TYPE_INT8: return ((const int8_t *)data)[offset];
     case TYPE_INT32: return ((const int32_t *)data)[offset];
     case TYPE_FP64: return ((const double *)data)[offset];
+    case TYPE_FP8:
+    case TYPE_BF8:
+    case TYPE_FP8_FNUZ:
+    case TYPE_BF8_FNUZ: return float8_to_float(type, ((const uint8_t *)data)[offset]);
     default: return NAN;
     }
 }
@@ -239,6 +244,10 @@ void tensor_store(enum data_type type, void *data, int64_t offset, double value)
     case TYPE_INT8: ((int8_t *)data)[offset] = (int8_t)tensor_round(type, value); break;
     case TYPE_INT32: ((int32_t *)data)[offset] = (int32_t)tensor_round(type, value); break;
     case TYPE_FP64: ((double *)data)[offset] = value; break;
+    case TYPE_FP8:
+    case TYPE_BF8:
+    case TYPE_FP8_FNUZ:
+    case TYPE_BF8_FNUZ: ((uint8_t *)data)[offset] = float8_from_float(type, (float)value); break;
     default: g_assert_not_reached();
     }
 }
@@ -248,6 +257,10 @@ double tensor_clamp(enum data_type type, double value)
     switch (type) {
     case TYPE_INT8: return CLAMP(value, INT8_MIN, INT8_MAX);
     case TYPE_INT32: return CLAMP(value, INT32_MIN, INT32_MAX);
+    case TYPE_FP8:
+    case TYPE_BF8:
+    case TYPE_FP8_FNUZ:
+    case TYPE_BF8_FNUZ: return CLAMP(value, -float8_largest(type), float8_largest(type));
     default: return value;
     }
 }
@@ -260,6 +273,10 @@ double tensor_round(enum data_type type, double value)
     case TYPE_BF16: return bfloat16_to_float(bfloat16_from_float((float)value));
     case TYPE_INT8:
     case TYPE_INT32: return nearbyint(tensor_clamp(type, value));
+    case TYPE_FP8:
+    case TYPE_BF8:
+    case TYPE_FP8_FNUZ:
+    case TYPE_BF8_FNUZ: return float8_to_float(type, float8_from_float(type, (float)value));
     default: return value;
     }
 }
@@ -308,7 +325,11 @@ bool tensor_type_supported(enum data_type type)
     case TYPE_BF16:
     case TYPE_INT8:
     case TYPE_INT32:
-    case TYPE_FP64: return true;
+    case TYPE_FP64:
+    case TYPE_FP8:
+    case TYPE_BF8:
+    case TYPE_FP8_FNUZ:
+    case TYPE_BF8_FNUZ: return true;
     default: return false;
     }
 }

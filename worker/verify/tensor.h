@@ -57,16 +57,17 @@ void tensor_walk_seek(struct tensor_walk *walk, int64_t index);
 double tensor_load(enum data_type type, const void *data, int64_t offset);
 /* Stores a value, rounded to the tensor's type, at an offset in elements. */
 void tensor_store(enum data_type type, void *data, int64_t offset, double value);
-/* The value within the range of an integer type; floating types keep it. */
+/* The value within the range of a type that saturates: integers, FP8 and BF8; other floating types keep it. */
 double tensor_clamp(enum data_type type, double value);
-/* The value after rounding to the type: to nearest, ties to even. Integer types keep to their range. */
+/* The value after rounding to the type: to nearest, ties to even. Integers, FP8 and BF8 keep to their range. TYPE_NONE:
+ * the value. */
 double tensor_round(enum data_type type, double value);
 
 /* Convert between dense doubles and stored elements. Gaps and padding of `data` stay unchanged. */
 void tensor_from_dense(const struct tensor *tensor, const double *dense, void *data);
 void tensor_to_dense(const struct tensor *tensor, const void *data, double *dense);
 
-/* Whether tensor_load() and the references know the type: FP32, FP16, BF16, FP64, INT8 or INT32. */
+/* Whether tensor_load() and the references know the type: all but TYPE_NONE. */
 bool tensor_type_supported(enum data_type type);
 
 /*

@@ -3,12 +3,16 @@
 #include <math.h>
 #include <string.h>
 
+#include "worker/verify/float8.h"
+
 #define PLAIN_MOST       16.0
 #define TRANSFORM_FACTOR 4.0
 #define INPUTS_FACTOR    16.0
 
 static double unit_roundoff(enum data_type type)
 {
+    if (float8_is_type(type))
+        return float8_unit(type);
     switch (type) {
     case TYPE_FP16: return 0x1p-11;
     case TYPE_BF16: return 0x1p-8;
@@ -20,6 +24,8 @@ static double unit_roundoff(enum data_type type)
 /* The absolute part of the tolerance, which matters for results near zero. */
 static double smallest_step(enum data_type type)
 {
+    if (float8_is_type(type))
+        return float8_least(type);
     switch (type) {
     case TYPE_FP16: return 0x1p-24;
     case TYPE_FP64: return 0x1p-1022;
@@ -27,9 +33,12 @@ static double smallest_step(enum data_type type)
     }
 }
 
-/* The smallest value that rounds to infinity; for types without infinity, one that no value reaches. */
+/* The smallest value that rounds to infinity, or to the largest number of a type that saturates; infinite for integers,
+ * whose expected values are within their range. */
 static double overflow_of(enum data_type type)
 {
+    if (float8_is_type(type))
+        return float8_largest(type);
     switch (type) {
     case TYPE_FP16: return 65520;
     case TYPE_FP32: return 0x1.ffffffp127;
@@ -50,6 +59,11 @@ static bool is_selection(const struct problem *p)
            (p->kind == OP_RESIZE && g_str_has_prefix(p->mode, "nearest,"));
 }
 
+static bool is_float8(enum data_type type)
+{
+    return type == TYPE_FP8 || type == TYPE_BF8;
+}
+
 /* Whether each element of a type is a number of the other type, too. */
 static bool holds_exactly(enum data_type to, enum data_type from)
 {
@@ -57,7 +71,11 @@ static bool holds_exactly(enum data_type to, enum data_type from)
     case TYPE_FP64: return true;
     case TYPE_FP32: return from != TYPE_FP64 && from != TYPE_INT32;
     case TYPE_INT32: return is_integer(from);
-    default: return from == to || (from == TYPE_INT8 && !is_integer(to));
+    case TYPE_FP16: return from == to || from == TYPE_INT8 || is_float8(from);
+    case TYPE_BF16: return from == to || from == TYPE_INT8 || is_float8(from);
+    case TYPE_FP8:
+    case TYPE_BF8: return from == to;
+    default: return from == to;
     }
 }
 
@@ -114,21 +132,23 @@ void tolerance_init(struct tolerance *tolerance, const struct problem *p,
     bool all_double = p->type[a] == TYPE_FP64 && p->type[b] == TYPE_FP64;
     double sum_unit = all_double ? 0x1p-53 : 0x1p-24;
     double factor = factor_of(rounding, length);
+    enum data_type stored = problem_operand_type(p, out);
 
     *tolerance = (struct tolerance){0};
     /* Sums of integers; other kinds divide. */
     bool integers = p->kind == OP_CONV && is_integer(p->type[a]) && is_integer(p->type[b]);
     bool copies_integers = p->kind != OP_CONV && is_integer(p->type[TENSOR_X]) &&
                            is_integer(p->type[out]) && is_selection(p);
-    tolerance->exact = (integers || copies_integers) && !p->epilogue[0];
+    tolerance->exact =
+        ((integers && is_integer(p->type[out])) || copies_integers) && !p->epilogue[0];
     tolerance->tensor_wide = rounding && rounding->transforms;
     if (all_double)
         factor *= 2;
     tolerance->per_magnitude = factor * sum_unit;
     if (rounding)
         add_inputs(tolerance, rounding);
-    tolerance->per_value = unit_roundoff(p->type[out]);
-    tolerance->smallest = smallest_step(p->type[out]);
+    tolerance->per_value = unit_roundoff(stored);
+    tolerance->smallest = smallest_step(stored);
     if (is_integer(p->type[out])) {
         tolerance->per_value = 0;
         tolerance->smallest = 0.5;
@@ -137,7 +157,7 @@ void tolerance_init(struct tolerance *tolerance, const struct problem *p,
         tolerance->per_magnitude = 0;
     if (is_selection(p))
         set_for_selection(tolerance, p, all_double ? TYPE_FP64 : TYPE_FP32);
-    tolerance->overflow = overflow_of(p->type[out]);
+    tolerance->overflow = overflow_of(stored);
 }
 
 void tolerance_for_whole(struct tolerance *tolerance)

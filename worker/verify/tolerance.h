@@ -2,9 +2,9 @@
  * How far a right result may be from the reference. A tolerance too small rejects good kernels for the rounding
  * errors of their order of summation; one too large accepts a kernel that leaves out a product.
  *
- * Symbols: u is the unit roundoff of the type in which sums are kept (2^-24 for FP32, FP16 and BF16; 2^-53 for
- * FP64). m is the element's magnitude, the sum of |x||w|. L is the number of products in the longest sum. v is the
- * unit roundoff of the output's type (2^-11 for FP16, 2^-8 for BF16).
+ * Symbols: u is the unit roundoff of the type in which sums are kept (2^-24 for all floating types but FP64, which has
+ * 2^-53). m is the element's magnitude, the sum of |x||w|. L is the number of products in the longest sum. v is the
+ * unit roundoff of the output's type (2^-11 for FP16, 2^-8 for BF16, 2^-4 for FP8, 2^-3 for BF8).
  *
  *   tolerance = f * u * m  +  v * |expected|  +  the output type's smallest step.
  *
@@ -87,7 +87,8 @@
  * roundings are some 10^-6 of a result: a result of another step is right only where it is that close to a tie.
  *
  * Where the expected value overflows the output's type, or rounding may make it overflow, infinity is right: both
- * values are compared as if they were the type's largest.
+ * values are compared as if they were the type's largest. FP8 and BF8 saturate, so that their largest number is right
+ * there, and an infinite BF8 is no error either.
  */
 #ifndef WORKER_VERIFY_TOLERANCE_H
 #define WORKER_VERIFY_TOLERANCE_H

@@ -11,6 +11,7 @@
  * at / channel_step % channels.
  */
 #include "dialect.h"
+#include "float8.h"
 #include "epilogue.h"
 
 #ifdef EPILOGUE

@@ -4,11 +4,62 @@
  * it is kept simple.
  *
  * Options: TYPE_X, TYPE_W, TYPE_Y are the stored types, ACC the sum's type, BLOCK_X, BLOCK_W, BLOCK_Y the
- * layouts' channel blocks (1 where channels are not blocked). DIRECTION_F, DIRECTION_B or DIRECTION_W chooses
- * the one entry that is compiled.
+ * layouts' channel blocks (1 where channels are not blocked). CAST_X, CAST_W, CAST_Y are the types to which an input's
+ * elements are rounded before they are multiplied, where they are. ROUND_SUM: a floating sum is
+ * rounded to an integer output, to nearest, ties to even, within the output's range. DIRECTION_F, DIRECTION_B or DIRECTION_W chooses the
+ * one entry that is compiled.
  */
 #include "coordinates.h"
+#include "float8.h"
 #include "epilogue.h"
+
+#define ROUNDED(type, value) DIALECT_JOIN(from_, type)(EPILOGUE_ROUND(type, value))
+#ifdef CAST_X
+#define LOAD_X(at) ((ACC)ROUNDED(CAST_X, (float)LOAD(TYPE_X, x, at)))
+#else
+#define LOAD_X(at) ((ACC)LOAD(TYPE_X, x, at))
+#endif
+#ifdef CAST_W
+#define LOAD_W(at) ((ACC)ROUNDED(CAST_W, (float)LOAD(TYPE_W, w, at)))
+#else
+#define LOAD_W(at) ((ACC)LOAD(TYPE_W, w, at))
+#endif
+#ifdef CAST_Y
+#define LOAD_Y(at) ((ACC)ROUNDED(CAST_Y, (float)LOAD(TYPE_Y, y, at)))
+#else
+#define LOAD_Y(at) ((ACC)LOAD(TYPE_Y, y, at))
+#endif
+
+/* An integer within the range of INT8. */
+#define to_INT8(value) ((signed char)((value) > 127 ? 127 : (value) < -128 ? -128 : (value)))
+
+#ifdef ROUND_SUM
+
+/* ACC may be double, whose INT32 a float does not hold. */
+DEVICE int rounded_sum(ACC sum)
+{
+    ACC rest;
+    int whole;
+    if (sum != sum)
+        return 0;
+    if (sum >= (ACC)2147483647)
+        return 2147483647;
+    if (sum <= -(ACC)2147483647 - 1)
+        return -2147483647 - 1;
+    whole = (int)sum;
+    rest = sum - (ACC)whole;
+    if (rest > (ACC)0.5 || (rest == (ACC)0.5 && (whole & 1)))
+        return whole + 1;
+    if (rest < -(ACC)0.5 || (rest == -(ACC)0.5 && (whole & 1)))
+        return whole - 1;
+    return whole;
+}
+
+#define STORE_SUM(type, pointer, index, sum, channel) STORE(type, pointer, index, rounded_sum(sum))
+#else
+#define STORE_SUM(type, pointer, index, sum, channel)                                              \
+    EPILOGUE_STORE(type, pointer, index, sum, channel)
+#endif
 
 #define PARAMETERS                                                                                 \
     GLOBAL STORAGE(TYPE_X) * x, GLOBAL STORAGE(TYPE_W) * w, GLOBAL STORAGE(TYPE_Y) * y, i64 x_n,   \
@@ -49,14 +100,14 @@ KERNEL(64, 1, 1) conv_naive_f(PARAMETERS)
                 if (iw < 0 || iw >= in_w)
                     continue;
                 for (int c = 0; c < c_count; c++)
-                    sum += (ACC)LOAD(TYPE_X, x, x_at + channel_offset(first_c + c, BLOCK_X, x_c)) *
-                           (ACC)LOAD(TYPE_W, w, w_at + channel_offset(c, BLOCK_W, w_c));
+                    sum += LOAD_X(x_at + channel_offset(first_c + c, BLOCK_X, x_c)) *
+                           LOAD_W(w_at + channel_offset(c, BLOCK_W, w_c));
             }
         }
     }
-    EPILOGUE_STORE(TYPE_Y, y,
-                   rest * y_n + channel_offset(k, BLOCK_Y, y_k) + od * y_d + oh * y_h + ow * y_w,
-                   sum, k);
+    STORE_SUM(TYPE_Y, y,
+              rest * y_n + channel_offset(k, BLOCK_Y, y_k) + od * y_d + oh * y_h + ow * y_w,
+              sum, k);
 }
 
 #endif
@@ -91,14 +142,13 @@ KERNEL(64, 1, 1) conv_naive_b(PARAMETERS)
                 if (ow < 0)
                     continue;
                 for (int k = first_k; k < first_k + k_count; k++)
-                    sum += (ACC)LOAD(TYPE_Y, y, y_at + channel_offset(k, BLOCK_Y, y_k)) *
-                           (ACC)LOAD(TYPE_W, w, w_at + k * w_k);
+                    sum += LOAD_Y(y_at + channel_offset(k, BLOCK_Y, y_k)) * LOAD_W(w_at + k * w_k);
             }
         }
     }
-    EPILOGUE_STORE(TYPE_X, x,
-                   rest * x_n + channel_offset(c, BLOCK_X, x_c) + id * x_d + ih * x_h + iw * x_w,
-                   sum, c);
+    STORE_SUM(TYPE_X, x,
+              rest * x_n + channel_offset(c, BLOCK_X, x_c) + id * x_d + ih * x_h + iw * x_w,
+              sum, c);
 }
 
 #endif
@@ -130,14 +180,14 @@ KERNEL(64, 1, 1) conv_naive_w(PARAMETERS)
                     int iw = ow * stride_w - pad_w + fw * dilation_w;
                     if (iw < 0 || iw >= in_w)
                         continue;
-                    sum += (ACC)LOAD(TYPE_X, x, x_at + id * x_d + ih * x_h + iw * x_w) *
-                           (ACC)LOAD(TYPE_Y, y, y_at + od * y_d + oh * y_h + ow * y_w);
+                    sum += LOAD_X(x_at + id * x_d + ih * x_h + iw * x_w) *
+                           LOAD_Y(y_at + od * y_d + oh * y_h + ow * y_w);
                 }
             }
         }
     }
-    STORE(TYPE_W, w,
-          k * w_k + channel_offset(c, BLOCK_W, w_c) + fd * w_d + fh * w_h + fw * w_w, sum);
+    STORE_SUM(TYPE_W, w,
+              k * w_k + channel_offset(c, BLOCK_W, w_c) + fd * w_d + fh * w_h + fw * w_w, sum, k);
 }
 
 #endif

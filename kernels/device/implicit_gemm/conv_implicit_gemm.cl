@@ -23,6 +23,8 @@
  * neighbouring work-items load neighbouring terms; B_RUNS and C_RUNS, 1 to load and store VEC neighbouring
  * columns as vectors (C_RUNS: FP32 only).
  */
+#include "dialect.h"
+#include "float8.h"
 #include "tile.h"
 #include "conv_shape.h"
 #include "conv_walk.h"

@@ -12,7 +12,8 @@
  * chunks that one instruction of RDNA 3 takes. A step is the fragments of all groups. The order of a step's
  * terms may be any, as long as it is the same in both operands.
  *
- * Defined before it is included: TYPE, UNIT, UNIT_K, WMMA (0 for MFMA, 11 or 12), ITEMS of a workgroup, TILES_M
+ * Defined before it is included: TYPE, and for FP8 and BF8 TYPE_B, the type of operand b, which may be the other of the
+ * two, and TYPE_Y; UNIT, UNIT_K, WMMA (0 for MFMA, 11 or 12), ITEMS of a workgroup, TILES_M
  * and TILES_N, the tiles of UNIT rows and columns that a wave computes. With MATRIX_EMULATED the instructions
  * are computed in OpenCL C from the lanes' elements on any device, so that everything but the instruction
  * itself can be tested.
@@ -21,18 +22,28 @@
 #define BYTES_FP16    2
 #define BYTES_BF16    2
 #define BYTES_INT8    1
+#define BYTES_FP8     1
+#define BYTES_BF8     1
 #define ELEMENT_BYTES DIALECT_JOIN(BYTES_, TYPE)
 
-/* The result's type: that of the tensors, or for INT8 tensors INT32 or what the epilogue gives (TYPE_Y). */
-#if ELEMENT_BYTES == 1
+#define IS_INTEGER_FP32 0
+#define IS_INTEGER_FP16 0
+#define IS_INTEGER_BF16 0
+#define IS_INTEGER_INT8 1
+#define IS_INTEGER_FP8  0
+#define IS_INTEGER_BF8  0
+
+/* The result's type: TYPE_Y where it is given, else that of the tensors, or INT32 for INT8 tensors. */
+#if DIALECT_JOIN(IS_INTEGER_, TYPE)
 #define SUM int
-#if defined(EPILOGUE)
-#define RESULT_TYPE TYPE_Y
 #else
-#define RESULT_TYPE INT32
+#define SUM float
 #endif
+#if defined(TYPE_Y)
+#define RESULT_TYPE TYPE_Y
+#elif DIALECT_JOIN(IS_INTEGER_, TYPE)
+#define RESULT_TYPE INT32
 #else
-#define SUM         float
 #define RESULT_TYPE TYPE
 #endif
 

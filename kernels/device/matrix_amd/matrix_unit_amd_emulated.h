@@ -44,7 +44,8 @@ DEVICE int documented_row(int e, int lane)
 /* An element as the unit multiplies it. FP32 with UNIT * UNIT_K of 128 in the place of 64 is XF32: 13 bits of the fraction
  * are lost, here by cutting them off, which is the most that may be lost. */
 #if ELEMENT_BYTES == 4 && UNIT * UNIT_K == 128
-DEVICE float unit_element(LOCAL_POINTER const struct fragment *fragments, int at)
+#define unit_element(type, fragments, at) unit_xf32(fragments, at)
+DEVICE float unit_xf32(LOCAL_POINTER const struct fragment *fragments, int at)
 {
     union float_bits number;
     number.value = ((LOCAL_POINTER const float *)fragments)[at / ELEMENT_BYTES];
@@ -52,8 +53,12 @@ DEVICE float unit_element(LOCAL_POINTER const struct fragment *fragments, int at
     return number.value;
 }
 #else
-#define unit_element(fragments, at)                                                                \
-    LOAD(TYPE, (LOCAL_POINTER const STORAGE(TYPE) *)(fragments), (at) / ELEMENT_BYTES)
+#define unit_element(type, fragments, at)                                                          \
+    LOAD(type, (LOCAL_POINTER const STORAGE(type) *)(fragments), (at) / ELEMENT_BYTES)
+#endif
+
+#if !defined(TYPE_B)
+#define TYPE_B TYPE
 #endif
 
 DEVICE SUM unit_product(LOCAL_POINTER const struct fragment *a,
@@ -63,7 +68,7 @@ DEVICE SUM unit_product(LOCAL_POINTER const struct fragment *a,
     SUM sum = 0;
     for (int k = 0; k < UNIT_K; k++) {
         int at_a = operand_at(wave, row, part, k), at_b = operand_at(wave, column, part, k);
-        sum += unit_element(a, at_a) * unit_element(b, at_b);
+        sum += unit_element(TYPE, a, at_a) * unit_element(TYPE_B, b, at_b);
     }
     return sum;
 }

@@ -148,11 +148,11 @@ for option in --tag --network --name; do
     run "$scratch/list.txt" --dry-run $option ""
     check "$option without a name is wrong usage" 2 $status
 done
-echo "8-8-8-3x3-8-8-8-1-1x1-1x1-1x1-0-NCHW-FP8-F" >"$scratch/fp8.txt"
-run "$scratch/fp8.txt" "$scratch/list.txt" --dry-run
+echo "8-8-8-3x3-8-8-8-1-1x1-1x1-1x1-0-NCHW-FP64-F+relu" >"$scratch/fp64.txt"
+run "$scratch/fp64.txt" "$scratch/list.txt" --dry-run
 check "problems that no solver serves are told, with the reason" "no solver serves 1 of the problems" \
     "$(sed -n 's/,.*//; /^no solver/p' "$scratch/err")"
-check "and with an example" 1 "$(grep -c '8-8-8-3x3-8-8-8-1-1x1-1x1-1x1-0-NCHW-FP8-F: ConvDirectNaive needs' "$scratch/err")"
+check "and with an example" 1 "$(grep -c '8-8-8-3x3-8-8-8-1-1x1-1x1-1x1-0-NCHW-FP64-F+relu: ConvDirectNaive needs' "$scratch/err")"
 run "$scratch/list.txt" --dry-run --json
 check "others are not" 1 "$(grep -c '"unserved": \[\]' "$scratch/out")"
 

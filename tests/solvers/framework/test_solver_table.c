@@ -285,11 +285,10 @@ static void the_naive_solver_serves_what_others_refuse(void)
     context_init(&context, &targets[0]);
     for (guint i = 0; i < problems->len; i++) {
         const struct problem *p = problems->pdata[i];
-        bool is_int8 = p->type[TENSOR_X] == TYPE_INT8;
         const char *unused;
-        bool is_served =
-            p->kind == OP_CONV && (problem_epilogue_classes(p) & ~naive->epilogues) == 0 &&
-            conv_epilogue_is_served(p, &unused) && (!is_int8 || p->direction == DIRECTION_F);
+        bool is_served = p->kind == OP_CONV &&
+                         (problem_epilogue_classes(p) & ~naive->epilogues) == 0 &&
+                         conv_epilogue_is_served(p, true, &unused);
         g_assert_true(solver_applicable(naive, p, &context, NULL) == is_served);
     }
 }

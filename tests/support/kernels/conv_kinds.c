@@ -26,10 +26,22 @@ static const enum data_type types[][TENSOR_COUNT] = {
     {TYPE_BF16, TYPE_BF16, TYPE_BF16},
     {TYPE_INT8, TYPE_INT8, TYPE_INT32},
     {TYPE_FP64, TYPE_FP64, TYPE_FP64},
+    {TYPE_FP8, TYPE_FP8, TYPE_FP8},
+    {TYPE_BF8, TYPE_BF8, TYPE_BF8},
 };
-static const enum data_type mixed_types[][TENSOR_COUNT] = {
-    {TYPE_FP16, TYPE_FP16, TYPE_FP32},
-    {TYPE_FP32, TYPE_BF16, TYPE_FP16},
+/* The types of x, w and y, and their casts. */
+static const enum data_type mixed_types[][2][TENSOR_COUNT] = {
+    {{TYPE_FP16, TYPE_FP16, TYPE_FP32}, {TYPE_NONE, TYPE_NONE, TYPE_NONE}},
+    {{TYPE_FP32, TYPE_BF16, TYPE_FP16}, {TYPE_NONE, TYPE_NONE, TYPE_NONE}},
+    {{TYPE_FP8, TYPE_FP8, TYPE_FP32}, {TYPE_NONE, TYPE_NONE, TYPE_NONE}},
+    {{TYPE_BF8, TYPE_FP8, TYPE_BF16}, {TYPE_NONE, TYPE_NONE, TYPE_NONE}},
+    {{TYPE_FP8, TYPE_BF8, TYPE_FP16}, {TYPE_NONE, TYPE_NONE, TYPE_NONE}},
+    {{TYPE_INT8, TYPE_INT8, TYPE_INT8}, {TYPE_NONE, TYPE_NONE, TYPE_NONE}},
+    {{TYPE_INT8, TYPE_FP16, TYPE_INT32}, {TYPE_NONE, TYPE_NONE, TYPE_NONE}},
+    {{TYPE_INT32, TYPE_INT32, TYPE_INT32}, {TYPE_NONE, TYPE_NONE, TYPE_NONE}},
+    {{TYPE_INT8, TYPE_INT8, TYPE_FP32}, {TYPE_NONE, TYPE_NONE, TYPE_NONE}},
+    {{TYPE_FP16, TYPE_FP16, TYPE_FP16}, {TYPE_FP8, TYPE_FP8, TYPE_BF8}},
+    {{TYPE_FP32, TYPE_FP16, TYPE_FP8}, {TYPE_BF8, TYPE_NONE, TYPE_FP16}},
 };
 /* clang-format on */
 
@@ -46,7 +58,7 @@ void conv_cell_at(int index, struct conv_cell *cell)
 {
     gsize i = (gsize)index % CELLS;
     const enum layout *layout = layouts[0];
-    const enum data_type *type = types[0];
+    const enum data_type *type = types[0], *cast = mixed_types[0][1];
 
     g_assert(index >= 0 && index < conv_cell_count());
     cell->tf32 = i >= FLOAT_CELLS;
@@ -58,11 +70,19 @@ void conv_cell_at(int index, struct conv_cell *cell)
     } else if (i < PLAIN_CELLS + G_N_ELEMENTS(mixed_layouts)) {
         layout = mixed_layouts[i - PLAIN_CELLS];
     } else {
-        type = mixed_types[i - PLAIN_CELLS - G_N_ELEMENTS(mixed_layouts)];
+        type = mixed_types[i - PLAIN_CELLS - G_N_ELEMENTS(mixed_layouts)][0];
+        cast = mixed_types[i - PLAIN_CELLS - G_N_ELEMENTS(mixed_layouts)][1];
     }
     cell->direction = (enum direction)((gsize)index / CELLS);
     memcpy(cell->layout, layout, sizeof(cell->layout));
     memcpy(cell->type, type, sizeof(cell->type));
+    if (type[TENSOR_X] == TYPE_INT8 && type[TENSOR_Y] == TYPE_INT32) { /* the output is INT32 */
+        cell->type[TENSOR_Y] = TYPE_INT8;
+        cell->type[cell->direction == DIRECTION_F   ? TENSOR_Y
+                   : cell->direction == DIRECTION_B ? TENSOR_X
+                                                    : TENSOR_W] = TYPE_INT32;
+    }
+    memcpy(cell->cast, cast, sizeof(cell->cast));
 }
 
 bool conv_cell_is_3d(const struct conv_cell *cell)
@@ -96,6 +116,10 @@ const char *conv_cell_name(const struct conv_cell *cell, char buffer[CONV_CELL_N
         g_string_append(text, " " OP_MODE_TF32);
     else
         write_names(text, type, cell->type[TENSOR_X] == TYPE_INT8);
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        if (cell->cast[t] != TYPE_NONE)
+            g_string_append_printf(text, " cast %c %s", "xwy"[t], data_type_name(cell->cast[t]));
+    }
     g_strlcpy(buffer, text->str, CONV_CELL_NAME_MAX);
     return buffer;
 }
@@ -270,6 +294,7 @@ void conv_kind_problem(GRand *random, int kind, enum conv_sizes sizes, const str
     p->direction = cell->direction;
     memcpy(p->layout, cell->layout, sizeof(p->layout));
     memcpy(p->type, cell->type, sizeof(p->type));
+    memcpy(p->cast, cell->cast, sizeof(p->cast));
     if (cell->tf32)
         g_strlcpy(p->mode, OP_MODE_TF32, sizeof(p->mode));
     p->spatial_dim = conv_cell_is_3d(cell) ? 3 : 2;

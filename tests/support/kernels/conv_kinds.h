@@ -10,12 +10,13 @@ struct conv_cell {
     enum direction direction;
     enum layout layout[TENSOR_COUNT];
     enum data_type type[TENSOR_COUNT];
+    enum data_type cast[TENSOR_COUNT];
     bool tf32; /* FP32 problems that permit computing in TF32 */
 };
 
 /* The number of cells: each direction with each layout (all tensors alike, or mixed layouts in
- * FP32) and with each type (all tensors alike, INT8 with an INT32 output, TF32, or mixed types in
- * NCHW). */
+ * FP32) and with each type (all tensors alike, INT8 with an INT32 output, TF32, or mixed types and
+ * casts in NCHW). */
 int conv_cell_count(void);
 void conv_cell_at(int index, struct conv_cell *cell);
 bool conv_cell_is_3d(const struct conv_cell *cell);

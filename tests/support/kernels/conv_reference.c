@@ -88,31 +88,6 @@ static void add_filter(struct sums *sums, const int64_t y_at[AXES])
     }
 }
 
-int64_t conv_reference(const struct problem *p, double *const plain[TENSOR_COUNT],
-                       double *magnitude)
-{
-    struct sums sums = {.p = p, .plain = plain, .magnitude = magnitude};
-    int64_t counts[TENSOR_COUNT], longest = 0, output_count;
-    g_autofree int64_t *length = NULL;
-
-    if (p->kind != OP_CONV)
-        return operator_reference(p, plain, magnitude);
-    for (int t = 0; t < TENSOR_COUNT; t++)
-        counts[t] = conv_plain_sizes(p, (enum tensor_role)t, sums.sizes[t]);
-    output_count = counts[problem_output_role(p)];
-    sums.length = length = g_new0(int64_t, output_count);
-    memset(plain[problem_output_role(p)], 0, (size_t)output_count * sizeof(double));
-    memset(magnitude, 0, (size_t)output_count * sizeof(double));
-    for (int64_t i = 0; i < counts[TENSOR_Y]; i++) {
-        int64_t y_at[AXES];
-        unflat(sums.sizes[TENSOR_Y], i, y_at);
-        add_filter(&sums, y_at);
-    }
-    for (int64_t i = 0; i < output_count; i++)
-        longest = MAX(longest, length[i]);
-    return longest;
-}
-
 /* Rounds a value to a 16-bit float with that many exponent bits, by arithmetic alone. */
 static guint16 small_float(double value, int exponent_bits)
 {
@@ -144,6 +119,102 @@ static double small_float_value(guint16 stored, int exponent_bits)
     return stored & 0x8000 ? -magnitude : magnitude;
 }
 
+double float8_number(enum data_type type, guint8 code)
+{
+    bool fnuz = type == TYPE_FP8_FNUZ || type == TYPE_BF8_FNUZ;
+    int exponent_bits = type == TYPE_FP8 || type == TYPE_FP8_FNUZ ? 4 : 5;
+    int fraction = 7 - exponent_bits, bias = (1 << (exponent_bits - 1)) - !fnuz;
+    int field = (code & 0x7f) >> fraction, rest = code & ((1 << fraction) - 1);
+    bool is_last = field == (1 << exponent_bits) - 1;
+    double size = field ? ldexp(rest + (1 << fraction), field - bias - fraction)
+                        : ldexp(rest, 1 - bias - fraction);
+
+    if (fnuz ? code == 0x80 : is_last && (exponent_bits == 4 ? rest == 7 : rest > 0))
+        return NAN;
+    if (!fnuz && is_last && exponent_bits == 5)
+        size = INFINITY;
+    return code & 0x80 ? -size : size;
+}
+
+guint8 float8_nearest(enum data_type type, double value)
+{
+    guint8 nearest = 0;
+    double off = INFINITY;
+
+    value = CLAMP(value, -1e6, 1e6); /* infinities have no distance */
+    for (int code = 0; code < 256; code++) {
+        double number = float8_number(type, (guint8)code), distance = fabs(number - value);
+        if (!isfinite(number) || (number != 0 && (number < 0) != (value < 0)))
+            continue;
+        /* At a tie the even one of two neighbours, which have neighbouring codes. */
+        if (distance < off || (distance == off && code % 2 == 0)) {
+            nearest = (guint8)code;
+            off = distance;
+        }
+    }
+    return nearest;
+}
+
+static double rounded_to(enum data_type cast, double value)
+{
+    switch (cast) {
+    case TYPE_NONE:
+    case TYPE_FP64: return value;
+    case TYPE_FP32: return (float)value;
+    case TYPE_FP16: return small_float_value(small_float(value, 5), 5);
+    case TYPE_BF16: return small_float_value(small_float(value, 8), 8);
+    case TYPE_INT8: return nearbyint(CLAMP(value, INT8_MIN, INT8_MAX));
+    case TYPE_INT32: return nearbyint(CLAMP(value, INT32_MIN, INT32_MAX));
+    default: return float8_number(cast, float8_nearest(cast, value));
+    }
+}
+
+/* The input after its cast: a copy, or the input itself where it is not cast. */
+static double *cast_input(const struct problem *p, enum tensor_role role, double *plain,
+                          int64_t count)
+{
+    enum data_type cast = problem_cast_type(p, role);
+
+    if (cast == TYPE_NONE)
+        return plain;
+    double *copy = g_new(double, count);
+    for (int64_t i = 0; i < count; i++)
+        copy[i] = rounded_to(cast, plain[i]);
+    return copy;
+}
+
+int64_t conv_reference(const struct problem *p, double *const plain[TENSOR_COUNT],
+                       double *magnitude)
+{
+    double *inputs[TENSOR_COUNT];
+    struct sums sums = {.p = p, .plain = inputs, .magnitude = magnitude};
+    int64_t counts[TENSOR_COUNT], longest = 0, output_count;
+    g_autofree int64_t *length = NULL;
+
+    if (p->kind != OP_CONV)
+        return operator_reference(p, plain, magnitude);
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        counts[t] = conv_plain_sizes(p, (enum tensor_role)t, sums.sizes[t]);
+    output_count = counts[problem_output_role(p)];
+    sums.length = length = g_new0(int64_t, output_count);
+    for (int t = 0; t < TENSOR_COUNT; t++)
+        inputs[t] = cast_input(p, (enum tensor_role)t, plain[t], counts[t]);
+    memset(plain[problem_output_role(p)], 0, (size_t)output_count * sizeof(double));
+    memset(magnitude, 0, (size_t)output_count * sizeof(double));
+    for (int64_t i = 0; i < counts[TENSOR_Y]; i++) {
+        int64_t y_at[AXES];
+        unflat(sums.sizes[TENSOR_Y], i, y_at);
+        add_filter(&sums, y_at);
+    }
+    for (int64_t i = 0; i < output_count; i++)
+        longest = MAX(longest, length[i]);
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        if (inputs[t] != plain[t])
+            g_free(inputs[t]);
+    }
+    return longest;
+}
+
 static int64_t offset_of(const struct problem *p, enum tensor_role role, const int64_t strides[5],
                          int64_t index)
 {
@@ -170,6 +241,12 @@ void conv_store(const struct problem *p, enum tensor_role role, const int64_t st
     case TYPE_BF16: ((guint16 *)data)[at] = small_float(value, 8); break;
     case TYPE_INT8: ((gint8 *)data)[at] = (gint8)lrint(value); break;
     case TYPE_INT32: ((gint32 *)data)[at] = (gint32)lrint(value); break;
+    case TYPE_FP8:
+    case TYPE_BF8:
+    case TYPE_FP8_FNUZ:
+    case TYPE_BF8_FNUZ:
+        ((guint8 *)data)[at] = float8_nearest(problem_operand_type(p, role), value);
+        break;
     default: g_assert_not_reached();
     }
 }
@@ -186,6 +263,11 @@ double conv_load(const struct problem *p, enum tensor_role role, const int64_t s
     case TYPE_BF16: return small_float_value(((const guint16 *)data)[at], 8);
     case TYPE_INT8: return ((const gint8 *)data)[at];
     case TYPE_INT32: return ((const gint32 *)data)[at];
+    case TYPE_FP8:
+    case TYPE_BF8:
+    case TYPE_FP8_FNUZ:
+    case TYPE_BF8_FNUZ:
+        return float8_number(problem_operand_type(p, role), ((const guint8 *)data)[at]);
     default: g_assert_not_reached();
     }
 }
@@ -206,6 +288,10 @@ double conv_type_epsilon(enum data_type type)
     case TYPE_FP32: return ldexp(1, -23);
     case TYPE_FP16: return ldexp(1, -10);
     case TYPE_BF16: return ldexp(1, -7);
+    case TYPE_FP8:
+    case TYPE_FP8_FNUZ: return ldexp(1, -3);
+    case TYPE_BF8:
+    case TYPE_BF8_FNUZ: return ldexp(1, -2);
     default: return 0;
     }
 }

@@ -11,8 +11,13 @@
  * the problem lacks. */
 int64_t conv_plain_sizes(const struct problem *p, enum tensor_role role, int64_t sizes[5]);
 
+/* The number of a code of FP8, BF8 or one of their FNUZ forms, and the code of the number that is nearest to a value, the
+ * even one at a tie; beyond the largest number the largest. Found by trying all codes. */
+double float8_number(enum data_type type, guint8 code);
+guint8 float8_nearest(enum data_type type, double value);
+
 /* Computes the output of p's direction, before its epilogue, from the other two plain arrays
- * (plain[] by role); the output's own array is overwritten. magnitude[], of the output's length,
+ * (plain[] by role), which are rounded first where they are cast; the output's own array is overwritten. magnitude[], of the output's length,
  * gets the sum of the absolute products of each element. Returns the number of products of the
  * longest sum. */
 int64_t conv_reference(const struct problem *p, double *const plain[TENSOR_COUNT],

@@ -166,8 +166,11 @@ static void finish_reference(struct conv_trial *trial, int64_t count)
     struct epilogue epilogue;
 
     trial->sums = g_memdup2(trial->plain[output], (gsize)count * sizeof(double));
-    if (trial->p.epilogue[0] == '\0' && trial->p.kind == OP_CONV)
+    if (trial->p.epilogue[0] == '\0' && trial->p.kind == OP_CONV) {
+        for (int64_t i = 0; i < count; i++)
+            trial->plain[output][i] = limited(trial->p.type[output], trial->sums[i]);
         return;
+    }
     g_assert_true(epilogue_parse(trial->p.epilogue, &epilogue, NULL));
     for (int64_t i = 0; i < count; i++)
         trial->plain[output][i] = conv_trial_epilogue(trial, &epilogue, i);

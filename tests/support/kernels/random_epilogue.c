@@ -62,7 +62,7 @@ static bool set_int8(GRand *random, unsigned classes, struct problem *p, GString
         g_string_append(text, "+bias");
     if ((classes & EPILOGUE_DOES_SCALES) == 0)
         return text->len > 0;
-    p->type[TENSOR_Y] = type;
+    p->type[problem_output_role(p)] = type;
     if (coin(random) && (type == TYPE_INT8 || type == TYPE_INT32))
         g_string_append_printf(text, "+requant(%s,%s)", data_type_name(type), scope);
     else
@@ -84,7 +84,7 @@ bool random_epilogue(GRand *random, unsigned classes, struct problem *p)
 {
     g_autoptr(GString) text = g_string_new(NULL);
 
-    if (p->type[TENSOR_X] != TYPE_INT8)
+    if (p->type[TENSOR_X] != TYPE_INT8 && !problem_sums_int8(p))
         set_float(random, classes, text);
     else if (!set_int8(random, classes, p, text))
         return false;

@@ -225,6 +225,41 @@ static void test_strides_are_no_matter(void)
     g_assert_nonnull(strstr(error->message, "overlap"));
 }
 
+/* An input that is cast is rounded to that type, in the target's form, before it is multiplied; the cast of the tensor that
+ * is written says nothing. */
+static void test_casts(void)
+{
+    static const struct {
+        enum data_type x, w, y;
+        bool fnuz;
+        double expected;
+    } rows[] = {
+        {TYPE_NONE, TYPE_NONE, TYPE_NONE, false, 300 * 1.3},
+        {TYPE_FP8, TYPE_NONE, TYPE_INT8, false, 288 * 1.3},
+        {TYPE_FP8, TYPE_NONE, TYPE_INT8, true, 240 * 1.3},
+        {TYPE_NONE, TYPE_BF8, TYPE_NONE, false, 300 * 1.25},
+        {TYPE_FP8, TYPE_FP8, TYPE_FP8, false, 288 * 1.25},
+        {TYPE_INT8, TYPE_INT32, TYPE_NONE, false, 127},
+    };
+    const double x = 300, w = 1.3;
+    const double *const dense[OPERAND_COUNT] = {&x, &w, NULL};
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_autoptr(GError) error = NULL;
+        struct problem p;
+        problem_init(&p);
+        p.type[TENSOR_X] = p.type[TENSOR_W] = TYPE_FP64;
+        p.cast[TENSOR_X] = rows[i].x;
+        p.cast[TENSOR_W] = rows[i].w;
+        p.cast[TENSOR_Y] = rows[i].y;
+        p.fnuz = rows[i].fnuz;
+        struct reference *r = reference_compute(&p, dense, 1, 0, &error);
+        g_assert_no_error(error);
+        g_test_message("row %d", (int)i);
+        g_assert_cmpfloat_with_epsilon(r->value[0], rows[i].expected, 1e-9);
+        reference_unref(r);
+    }
+}
+
 static void test_unknown_is_refused(void)
 {
     const double *dense[OPERAND_COUNT] = {NULL};
@@ -236,7 +271,7 @@ static void test_unknown_is_refused(void)
     g_assert_error(error, WORKER_ERROR, WORKER_ERROR_INVALID);
     g_clear_error(&error);
     problem_init(&p);
-    p.type[TENSOR_X] = TYPE_FP8;
+    p.type[TENSOR_X] = TYPE_NONE;
     g_assert_null(reference_compute(&p, dense, 1, 0, &error));
     g_assert_error(error, WORKER_ERROR, WORKER_ERROR_INVALID);
 }
@@ -280,6 +315,7 @@ int main(int argc, char **argv)
     g_test_add_func("/reference/epilogue_is_done", test_epilogue_is_done);
     g_test_add_func("/reference/strides_are_no_matter", test_strides_are_no_matter);
     g_test_add_func("/reference/bias_of_a_key_is_ignored", test_bias_is_no_matter);
+    g_test_add_func("/reference/casts_round_the_inputs", test_casts);
     g_test_add_func("/reference/unknown_problem_is_refused", test_unknown_is_refused);
     g_test_add_func("/reference/cache_drops_the_least_recently_used", test_cache);
     return g_test_run();

@@ -224,6 +224,38 @@ static void test_overflow(void)
     g_assert_cmpfloat(tolerance_error(&tolerance, NAN, NAN), ==, 0);
 }
 
+/* FP8 and BF8 saturate: beyond their largest number nothing but that is right. Their last place is an eighth and a quarter. */
+static void test_float8(void)
+{
+    static const struct {
+        enum data_type type;
+        bool fnuz;
+        double largest, unit, least;
+    } rows[] = {{TYPE_FP8, false, 448, 0x1p-4, 0x1p-9},
+                {TYPE_FP8, true, 240, 0x1p-4, 0x1p-10},
+                {TYPE_BF8, false, 57344, 0x1p-3, 0x1p-16},
+                {TYPE_BF8, true, 57344, 0x1p-3, 0x1p-17}};
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        const struct expected one = {1, 1, 1, 0}, large = {1e9, 1, 1, 0};
+        struct tolerance tolerance;
+        struct problem p;
+        problem_init(&p);
+        p.type[TENSOR_Y] = rows[i].type;
+        p.fnuz = rows[i].fnuz;
+        tolerance_init(&tolerance, &p, NULL, 10);
+        g_test_message("row %d", (int)i);
+        double allowed = tolerance_at(&tolerance, &one, 1);
+        g_assert_cmpfloat(allowed, >=, rows[i].unit);
+        g_assert_cmpfloat(allowed, <=, rows[i].unit + rows[i].least + 1e-5);
+        g_assert_cmpfloat(tolerance_error(&tolerance, 1e9, rows[i].largest), ==, 0);
+        g_assert_cmpfloat(tolerance_error(&tolerance, -1e9, rows[i].largest), >,
+                          tolerance_at(&tolerance, &large, 1));
+        g_assert_cmpfloat(tolerance_error(&tolerance, 1e9, rows[i].largest / 2), >,
+                          tolerance_at(&tolerance, &large, 1));
+        g_assert_true(isinf(tolerance_error(&tolerance, 1e9, NAN)));
+    }
+}
+
 /* The rounding of a solver's default config for an H100. */
 static struct solution_rounding rounding_of(const char *solver_name, const struct problem *p)
 {
@@ -285,6 +317,7 @@ int main(int argc, char **argv)
     g_test_add_func("/tolerance/selections_are_exact", test_selections_are_exact);
     g_test_add_func("/tolerance/requantised_results_are_off_at_ties_alone", test_requantised);
     g_test_add_func("/tolerance/epilogues_let_it_grow", test_gain_and_slack);
+    g_test_add_func("/tolerance/eight_bit_floats_saturate", test_float8);
     g_test_add_func("/tolerance/overflow_to_infinity_is_right", test_overflow);
     return g_test_run();
 }

@@ -31,7 +31,7 @@ static const struct conv_shape strided = {2, 32, 64, 2, 7, 8, 3, 2, 1, 2, 1},
                                moved = {2, 10, 18, 2, 5, 7, 3, 2, 1, 1, 1};
 
 static const struct {
-    const char *target, *type;
+    const char *target, *type; /* of all tensors, or of x, w and y */
     enum direction direction;
     const char *config; /* BLOCK_M, BLOCK_N, WAVE_M, WAVE_N, UNIT, BLOCK_K, BUFFERS, SPLITS */
     const struct conv_shape *shapes[2];
@@ -50,19 +50,27 @@ static const struct {
     {"gfx1100_48", "INT8", DIRECTION_F, "32,64,16,64,16,64,1,1", {&plain, &images}},
     {"gfx1201_64", "FP16", DIRECTION_B, "64,32,32,32,16,64,2,1", {&strided, &plain}},
     {"gfx1201_64", "INT8", DIRECTION_F, "64,64,64,32,16,64,2,1", {&dilated, &plain}},
+    {"gfx942130", "FP8-FP8-FP8", DIRECTION_F, "64,64,32,32,16,64,2,1", {&strided, &moved}},
+    {"gfx942130", "BF8-FP8-FP32", DIRECTION_F, "64,32,32,32,32,64,1,1", {&dilated, &moved}},
+    {"gfx942130", "FP8-BF8-FP16", DIRECTION_F, "64,64,32,32,16,64,1,1", {&plain, &strided}},
+    {"gfx1201_64", "FP8-BF8-BF8", DIRECTION_F, "64,64,64,32,16,64,2,1", {&dilated, &moved}},
+    {"gfx1201_64", "BF8-FP8-BF16", DIRECTION_F, "64,32,32,32,16,64,1,1", {&strided, &plain}},
 };
 
 static void make_problem(gsize row, const struct conv_shape *shape, struct problem *p)
 {
+    g_auto(GStrv) names = g_strsplit(cases[row].type, "-", TENSOR_COUNT);
     enum data_type type;
 
     bool is_tf32 = strcmp(cases[row].type, OP_MODE_TF32) == 0;
-    g_assert_true(data_type_parse(is_tf32 ? "FP32" : cases[row].type, &type));
+    g_assert_true(data_type_parse(is_tf32 ? "FP32" : names[0], &type));
     conv_shape_problem(shape, cases[row].direction, shape == &moved ? LAYOUT_NCHW : LAYOUT_NHWC, p);
     for (int t = 0; t < TENSOR_COUNT; t++)
         p->type[t] = type;
     if (type == TYPE_INT8)
         p->type[TENSOR_Y] = TYPE_INT32;
+    for (int t = 1; names[1] && t < TENSOR_COUNT; t++)
+        g_assert_true(data_type_parse(names[t], &p->type[t]));
     if (is_tf32)
         g_strlcpy(p->mode, OP_MODE_TF32, sizeof p->mode);
     g_assert_true(problem_validate(p, NULL));
@@ -93,6 +101,7 @@ static void solve_emulated(gsize row, const struct problem *p, struct solution *
     }
 }
 
+/* The emulation reads FP8 and BF8 in the form of the device on which it runs. */
 static void check(gsize row, const struct problem *p, GRand *random)
 {
     struct conv_trial trial;

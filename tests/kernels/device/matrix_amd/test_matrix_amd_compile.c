@@ -37,12 +37,16 @@ static const struct {
     {"gfx942130", TYPE_FP16, {"v_mfma_f32_16x16x16_f16", "v_mfma_f32_32x32x8_f16"}},
     {"gfx942130", TYPE_BF16, {"v_mfma_f32_16x16x16_bf16", "v_mfma_f32_32x32x8_bf16"}},
     {"gfx942130", TYPE_INT8, {"v_mfma_i32_16x16x32_i8", "v_mfma_i32_32x32x16_i8"}},
+    {"gfx942130", TYPE_FP8, {"v_mfma_f32_16x16x32_fp8_fp8", "v_mfma_f32_32x32x16_fp8_fp8"}},
+    {"gfx942130", TYPE_BF8, {"v_mfma_f32_16x16x32_bf8_bf8", "v_mfma_f32_32x32x16_bf8_bf8"}},
     {"gfx1100_48", TYPE_FP16, {"v_wmma_f32_16x16x16_f16", NULL}},
     {"gfx1100_48", TYPE_BF16, {"v_wmma_f32_16x16x16_bf16", NULL}},
     {"gfx1100_48", TYPE_INT8, {"v_wmma_i32_16x16x16_iu8", NULL}},
     {"gfx1201_64", TYPE_FP16, {"v_wmma_f32_16x16x16_f16", NULL}},
     {"gfx1201_64", TYPE_BF16, {"v_wmma_f32_16x16x16_bf16", NULL}},
     {"gfx1201_64", TYPE_INT8, {"v_wmma_i32_16x16x16_iu8", NULL}},
+    {"gfx1201_64", TYPE_FP8, {"v_wmma_f32_16x16x16_fp8_fp8", NULL}},
+    {"gfx1201_64", TYPE_BF8, {"v_wmma_f32_16x16x16_bf8_bf8", NULL}},
 };
 
 /* The first shape is large enough for every block size, the second too small for most. */
@@ -220,8 +224,9 @@ static void compiles_without_spills_to_its_instructions(gconstpointer data)
         return;
     }
     for (int d = 0; d < DIRECTION_COUNT; d++) {
-        bool is_served = rows[row].type != TYPE_INT8 || d == DIRECTION_F;
-        bool is_turn = test_is_long() || rows[row].type == TYPE_INT8 || d == (int)(row % 3);
+        bool is_byte = data_type_bytes(rows[row].type) == 1; /* served in F alone */
+        bool is_served = !is_byte || d == DIRECTION_F;
+        bool is_turn = test_is_long() || is_byte || d == (int)(row % 3);
         if (is_served && is_turn)
             check_direction(row, (enum direction)d);
     }
