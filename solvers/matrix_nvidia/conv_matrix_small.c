@@ -38,6 +38,7 @@ enum { TILES_M, TILES_N, SHARES, DEPTH, PARAM_COUNT };
  * half a microsecond at full speed, less than the launch. */
 #define SMALL_MACS       0x1p27
 #define BLOCKS_MOST      0x1p24
+#define POSITIONS_MOST   0x1p30 /* that the kernel counts in int, those in front of images included */
 
 static const char *const sources[] = {"conv_matrix_small.cl", NULL};
 
@@ -214,7 +215,7 @@ static bool pieces_are_pairs(const struct problem *p)
     return pieces.a >= 2 && pieces.b >= 2;
 }
 
-/* What both solvers need beside a product that they serve. */
+/* The limits of both solvers' products. */
 static bool product_is_served(const struct problem *p, const char **reason)
 {
     const struct small_product product = product_of(p);
@@ -283,8 +284,12 @@ static bool matrix_taps_is_applicable(const struct problem *p, const struct cont
         *reason = "needs 32, 64, 96, ... input channels, or in B output channels";
         return false;
     }
-    return conv_is_plain(p, reason) && conv_counts_fit_32_bits(p, reason) &&
-           product_is_served(p, reason);
+    if (!conv_is_plain(p, reason) || !conv_counts_fit_32_bits(p, reason) ||
+        !product_is_served(p, reason))
+        return false;
+    *reason = "needs fewer than 2^30 positions";
+    return (double)p->n * (double)p->in[AXIS_H] * (double)p->in[AXIS_W] < POSITIONS_MOST &&
+           (double)p->n * (double)p->out[AXIS_H] * (double)p->out[AXIS_W] < POSITIONS_MOST;
 }
 
 /* A multiprocessor loads the operands of each tile anew, so that large products lose against kernels with larger

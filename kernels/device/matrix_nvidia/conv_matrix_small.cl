@@ -68,8 +68,8 @@
 #endif
 
 #ifdef TAPS
-/* The image that a is, and the result's. `pad`: how far the first position that a row meets lies before the row (in B
- * behind it, so that it is negative). */
+/* Sizes of a's images and of the result's. pad_h, pad_w: the distance from the first position that a row meets to the
+ * row's own; in B the row's own comes first, and they are negative. */
 struct image {
     int in_h, in_w, out_h, out_w, pad_h, pad_w;
 };
@@ -232,7 +232,8 @@ conv_matrix_small(GLOBAL const half_bits *RESTRICT a, GLOBAL const half_bits *RE
     LOCAL_POINTER float *shares = (LOCAL_POINTER float *)(LOCAL_POINTER void *)local_memory;
 
 #ifdef TAPS
-    operands.image = (struct image){in_h, in_w, out_h, out_w, pad_h, pad_w};
+    const struct image image = {in_h, in_w, out_h, out_w, pad_h, pad_w};
+    operands.image = image;
     find_rows(&operands, lane);
 #endif
     UNROLL for (int m = 0; m < TILES_M; m++) UNROLL for (int n = 0; n < TILES_N; n++)
