@@ -9,7 +9,7 @@
  *   ConvImplicitGemmPartial  parameters FIX_<PART> of the config say which parts of the shape are compiled in
  *
  * All three serve F, B and W; 2D and 3D; every layout whose channels are not in blocks, with any strides of tensors;
- * FP32, FP16 and BF16 in any mixture, INT8 forward; groups, stride, dilation and any padding.
+ * FP32, FP16, BF16, FP8 and BF8 in any mixture, INT8 forward; groups, stride, dilation and any padding.
  */
 #include <math.h>
 

@@ -81,8 +81,8 @@ DEVICE unsigned int float8_code(float value, int fraction, int fnuz)
     return fnuz && result == 0 ? 0 : sign | result;
 }
 
-#if defined(__HIP__) && (FLOAT8_FNUZ || defined(__gfx950__) || defined(__gfx12__) ||               \
-                         defined(__gfx1200__) || defined(__gfx1201__))
+#if defined(__HIP__) &&                                                                            \
+    (FLOAT8_FNUZ || defined(__gfx950__) || defined(__gfx1200__) || defined(__gfx1201__))
 
 /* One instruction each way, in the target's form. The one for storing does not saturate by itself. */
 #define from_FP8(stored) __builtin_amdgcn_cvt_f32_fp8((int)(stored), 0)

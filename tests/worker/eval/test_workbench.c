@@ -12,6 +12,7 @@
 #define SEED 77
 #define KEY  "64-9-11-3x3-16-5-6-2-1x1-2x2-1x1-0-NCHW-FP32-F"
 
+static const char *key = KEY; /* the problem of the next trial */
 static struct device *device;
 static struct device_program *program;
 static const struct device_row *healthy;
@@ -48,7 +49,7 @@ static void trial_open(struct trial *t, const struct workbench_means *means)
     const struct perf_config config = {0};
     context_init(&context, &device->row->info(device)->target);
     solution_init(&solution);
-    g_assert_true(problem_key_parse(KEY, &t->problem, NULL));
+    g_assert_true(problem_key_parse(key, &t->problem, NULL));
     solver_solve(solver_find("ConvDirectNaive"), &t->problem, &context, &config, &solution, &error);
     g_assert_no_error(error);
     const struct launch *launch = &solution.launches[0];
@@ -107,6 +108,30 @@ static void test_overruled(void)
     judge_cache_free(means.judges);
     device->row = healthy;
     device->row->program_free(trial.naive);
+}
+
+/* 8-bit floats, casts and integers in all directions, compared by the device and by the host. */
+static void test_types(void)
+{
+    static const char *const keys[] = {
+        "16-9-11-3x3-16-5-6-2-1x1-2x2-1x1-0-NCHW-FP8-F",
+        "16-8-8-3x3-8-8-8-2-1x1-1x1-1x1-0-NHWC-NHWC-NHWC-BF8FP8FP16-B",
+        "8-8-8-3x3-8-8-8-1-1x1-1x1-1x1-0-NCHW-FP32-W_ciBF8_cwFP16_coFP8",
+        "16-8-8-3x3-8-8-8-1-1x1-1x1-1x1-0-NCHW-FP8-F+scale(channel)+bias+add(FP8,NCHW)+relu",
+        "8-8-8-3x3-8-8-8-1-1x1-1x1-1x1-0-NCHW-INT8INT8INT32-B",
+        "8-8-8-3x3-8-8-8-1-1x1-1x1-1x1-0-NCHW-INT8FP16INT8-F",
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(keys) * 2; i++) {
+        const struct workbench_means means = {i % 2 == 0 ? program : NULL, NULL, NULL};
+        struct trial trial = {0};
+        key = keys[i / 2];
+        g_test_message("%s by the %s", key, i % 2 == 0 ? "device" : "host");
+        trial_open(&trial, &means);
+        trial_verify(&trial);
+        trial_close(&trial);
+        device->row->program_free(trial.naive);
+    }
+    key = KEY;
 }
 
 static int launches_left; /* launches until one is dropped without an error */
@@ -314,6 +339,7 @@ static void add_tests(struct device *opened, struct device_program *loaded)
     program = loaded;
     g_test_add_func("/workbench/host_overrules_the_device_and_its_reference_is_kept",
                     test_overruled);
+    g_test_add_func("/workbench/eight_bit_floats_casts_and_integers_are_verified", test_types);
     g_test_add_func("/workbench/dropped_comparison_is_a_device_fault", test_dropped);
     g_test_add_func("/workbench/each_dropped_launch_is_noticed", test_dropped_at_first);
     g_test_add_func("/workbench/references_are_computed_again_after_stray_writes", test_strayed);
