@@ -49,6 +49,10 @@ static bool serves_form(const struct solver *solver, const struct problem *p, co
                                     : "needs a problem without epilogue";
         return false;
     }
+    if (solver->epilogues_forward && p->direction != DIRECTION_F && p->epilogue[0] != '\0') {
+        *reason = "does epilogues in direction F alone";
+        return false;
+    }
     if (!solver->any_strides && !solver->own_strides && problem_is_strided(p)) {
         *reason = "needs packed tensors";
         return false;

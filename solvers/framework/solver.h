@@ -39,6 +39,8 @@ struct solver {
     /* The epilogues that its kernels do: bits of enum epilogue_class. A problem with any other is not given to
      * is_applicable(). 0: none. */
     unsigned epilogues;
+    /* It does them in direction F alone. */
+    bool epilogues_forward;
     /* Its kernels use instructions of the targets that it serves, and compile for no other target. */
     bool native;
     bool nondeterministic;      /* results may differ from run to run (sums by atomics) */

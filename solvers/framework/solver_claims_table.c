@@ -150,7 +150,10 @@ static void features_cell(GString *text, const struct solver *solver,
     if (solver->own_strides)
         append_claim(text, cell, "own-strides", claims->directions, claims);
     if ((solver->epilogues & EPILOGUE_DOES_ALL) == EPILOGUE_DOES_ALL)
-        append_claim(text, cell, "epilogues", claims->directions & ~(1u << DIRECTION_W), claims);
+        append_claim(text, cell, "epilogues",
+                     claims->directions &
+                         (solver->epilogues_forward ? 1u << DIRECTION_F : ~(1u << DIRECTION_W)),
+                     claims);
     if (solver->nondeterministic)
         append_claim(text, cell, "nondeterministic", claims->directions, claims);
 }

@@ -80,10 +80,6 @@ static bool tma_patches_is_applicable(const struct problem *p, const struct cont
         *reason = "needs one group and 2 dimensions";
         return false;
     }
-    if (p->direction == DIRECTION_B && p->epilogue[0] != '\0') {
-        *reason = "needs a problem without epilogue in direction B";
-        return false;
-    }
     if (p->fil[AXIS_W] == 1 || !is_divided(p, AXIS_W)) {
         *reason =
             "needs filters of several columns that lie side by side in each row, without padding";
@@ -136,6 +132,7 @@ const struct solver solver_conv_tma_patches = {
     .revision = 1,
     .algorithm = "ImplicitGEMM",
     .epilogues = EPILOGUE_DOES_ALL,
+    .epilogues_forward = true,
     .dynamic = true,
     .native = true,
     .sources = sources,

@@ -396,7 +396,8 @@ static void add_tests(const GArray *claims)
         const struct claim *claim = &g_array_index(claims, struct claim, i);
         unsigned direction = 1u << claim->cell.direction;
         if (epilogue_is_due(claim) && solver->epilogues != 0 &&
-            claim->cell.direction != DIRECTION_W && claim->cell.type[TENSOR_X] != TYPE_FP64)
+            claim->cell.direction <= (solver->epilogues_forward ? DIRECTION_F : DIRECTION_B) &&
+            claim->cell.type[TENSOR_X] != TYPE_FP64)
             add_claim(claim, epilogues_are_right, "does_epilogues_of");
         if (!is_due(claim))
             continue;

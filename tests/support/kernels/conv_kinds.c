@@ -77,10 +77,11 @@ void conv_cell_at(int index, struct conv_cell *cell)
     memcpy(cell->layout, layout, sizeof(cell->layout));
     memcpy(cell->type, type, sizeof(cell->type));
     if (type[TENSOR_X] == TYPE_INT8 && type[TENSOR_Y] == TYPE_INT32) { /* the output is INT32 */
-        cell->type[TENSOR_Y] = TYPE_INT8;
-        cell->type[cell->direction == DIRECTION_F   ? TENSOR_Y
-                   : cell->direction == DIRECTION_B ? TENSOR_X
-                                                    : TENSOR_W] = TYPE_INT32;
+        int output = cell->direction == DIRECTION_F   ? TENSOR_Y
+                     : cell->direction == DIRECTION_B ? TENSOR_X
+                                                      : TENSOR_W;
+        cell->type[TENSOR_Y] = type[output];
+        cell->type[output] = TYPE_INT32;
     }
     memcpy(cell->cast, cast, sizeof(cell->cast));
 }
@@ -90,15 +91,26 @@ bool conv_cell_is_3d(const struct conv_cell *cell)
     return cell->layout[0] == LAYOUT_NCDHW || cell->layout[0] == LAYOUT_NDHWC;
 }
 
-/* Writes one name if all tensors' names are equal. INT8 is written as one name, too, since it
- * decides its INT32 output. */
-static void write_names(GString *text, const char *const names[TENSOR_COUNT], bool is_int8)
+/* Writes one name if all tensors' names are equal, else three. */
+static void write_names(GString *text, const char *const names[TENSOR_COUNT])
 {
-    bool same = strcmp(names[0], names[1]) == 0 && (is_int8 || strcmp(names[0], names[2]) == 0);
-
     g_string_append_printf(text, " %s", names[0]);
-    if (!same)
+    if (strcmp(names[0], names[1]) != 0 || strcmp(names[0], names[2]) != 0)
         g_string_append_printf(text, "-%s-%s", names[1], names[2]);
+}
+
+/* "INT8" alone is the usual problem of INT8, whose output is INT32; three tensors of INT8 are written out. */
+static void write_types(GString *text, const struct conv_cell *cell,
+                        const char *const names[TENSOR_COUNT])
+{
+    bool has_int8 = cell->type[TENSOR_X] == TYPE_INT8 && cell->type[TENSOR_W] == TYPE_INT8;
+
+    if (has_int8 && cell->type[TENSOR_Y] == TYPE_INT32)
+        g_string_append(text, " INT8");
+    else if (has_int8 && cell->type[TENSOR_Y] == TYPE_INT8)
+        g_string_append(text, " INT8-INT8-INT8");
+    else
+        write_names(text, names);
 }
 
 const char *conv_cell_name(const struct conv_cell *cell, char buffer[CONV_CELL_NAME_MAX])
@@ -111,11 +123,11 @@ const char *conv_cell_name(const struct conv_cell *cell, char buffer[CONV_CELL_N
         type[t] = data_type_name(cell->type[t]);
     }
     g_string_append_c(text, direction_letter(cell->direction));
-    write_names(text, layout, false);
+    write_names(text, layout);
     if (cell->tf32)
         g_string_append(text, " " OP_MODE_TF32);
     else
-        write_names(text, type, cell->type[TENSOR_X] == TYPE_INT8);
+        write_types(text, cell, type);
     for (int t = 0; t < TENSOR_COUNT; t++) {
         if (cell->cast[t] != TYPE_NONE)
             g_string_append_printf(text, " cast %c %s", "xwy"[t], data_type_name(cell->cast[t]));

@@ -21,7 +21,7 @@ int conv_cell_count(void);
 void conv_cell_at(int index, struct conv_cell *cell);
 bool conv_cell_is_3d(const struct conv_cell *cell);
 /* A cell's name is "F NCHW FP32"; layouts or types that differ are joined by dashes, as three
- * names. */
+ * names. "INT8" has an INT32 output. No two cells have the same name. */
 #define CONV_CELL_NAME_MAX 96
 const char *conv_cell_name(const struct conv_cell *cell, char buffer[CONV_CELL_NAME_MAX]);
 
