@@ -7,48 +7,124 @@
 /* Multiply-accumulates of a step that are computed on the host. */
 #define WORK_LIMIT 5e7
 
-static bool read_dense(const struct verifiable *step, enum tensor_role role, double **dense,
-                       GError **error)
+/* A step whose operands have more elements than this is compared for some of its images. */
+#define WHOLE_ELEMENTS 4e6
+#define IMAGES_MAX     4
+
+/* The part of a step that one comparison looks at: the whole step, or one image of its batch as a step of its own. */
+struct view {
+    struct problem problem;
+    int64_t image; /* its first image */
+    double *dense[OPERAND_COUNT];
+};
+
+static bool has_images(enum tensor_role role)
 {
-    const struct tensor *tensor = &step->tensors[role];
-    int64_t bytes = tensor_bytes(tensor);
-    g_autofree char *image = g_malloc((gsize)bytes);
-    if (!step->device->row->read(step->memory[role], 0, image, bytes, error))
-        return false;
-    *dense = g_new(double, (gsize)tensor_count(tensor));
-    tensor_to_dense(tensor, image, *dense);
-    return true;
+    return role == TENSOR_X || role == TENSOR_Y || role == TENSOR_RESIDUAL;
 }
 
-static bool read_operands(const struct verifiable *step, enum tensor_role out,
-                          double *dense[OPERAND_COUNT], GError **error)
+/* The operand as the view has it, and the byte at which it begins. */
+static struct tensor tensor_of(const struct verifiable *step, const struct view *view,
+                               enum tensor_role role, int64_t *offset)
+{
+    struct tensor tensor = step->tensors[role];
+    *offset = 0;
+    if (has_images(role) && view->problem.n < step->problem->n) {
+        *offset = view->image * tensor.stride[0] * data_type_bytes(tensor.type);
+        tensor.extent[0] = 1;
+    }
+    return tensor;
+}
+
+static void clear_views(struct view *views, int count)
+{
+    for (int i = 0; i < count; i++) {
+        for (int role = 0; role < OPERAND_COUNT; role++)
+            g_free(views[i].dense[role]);
+    }
+}
+
+static void take_image(const struct problem *whole, int64_t image, struct view *view)
+{
+    *view = (struct view){.problem = *whole, .image = image};
+    view->problem.n = 1;
+    for (int role = 0; role < STRIDED_COUNT; role++) {
+        int64_t strides[TENSOR_AXES];
+        if (!has_images((enum tensor_role)role) ||
+            !problem_has_operand(whole, (enum tensor_role)role))
+            continue;
+        problem_strides(whole, (enum tensor_role)role, strides);
+        strides[0] = 0;
+        problem_set_strides(&view->problem, (enum tensor_role)role, strides);
+    }
+}
+
+/* Images of a batch are computed alike. A step is wrong in its place because it met another step's memory, which shows in
+ * the first image, the last or in between; its config was compared in full when it was tuned. Returns the number of
+ * views. */
+static int choose_views(const struct verifiable *step, struct view views[IMAGES_MAX])
+{
+    const struct problem *p = step->problem;
+    double elements = 0;
+
+    for (int role = 0; role < OPERAND_COUNT; role++) {
+        if (problem_has_operand(p, (enum tensor_role)role))
+            elements += (double)tensor_count(&step->tensors[role]);
+    }
+    if (elements <= WHOLE_ELEMENTS || p->direction != DIRECTION_F || p->n <= IMAGES_MAX) {
+        views[0] = (struct view){.problem = *p};
+        return 1;
+    }
+    for (int i = 0; i < IMAGES_MAX; i++)
+        take_image(p, i * (p->n - 1) / (IMAGES_MAX - 1), &views[i]);
+    return IMAGES_MAX;
+}
+
+static bool read_operands(const struct verifiable *step, enum tensor_role out, struct view *view,
+                          GError **error)
 {
     for (int role = 0; role < OPERAND_COUNT; role++) {
-        if (role != (int)out && problem_has_operand(step->problem, (enum tensor_role)role) &&
-            !read_dense(step, (enum tensor_role)role, &dense[role], error))
+        if (role == (int)out || !problem_has_operand(step->problem, (enum tensor_role)role))
+            continue;
+        int64_t offset;
+        struct tensor tensor = tensor_of(step, view, (enum tensor_role)role, &offset);
+        int64_t bytes = tensor_bytes(&tensor);
+        g_autofree char *image = g_malloc((gsize)bytes);
+        if (!step->device->row->read(step->memory[role], offset, image, bytes, error))
             return false;
+        view->dense[role] = g_new(double, (gsize)tensor_count(&tensor));
+        tensor_to_dense(&tensor, image, view->dense[role]);
     }
     return true;
 }
 
-static bool compare(const struct verifiable *step, enum tensor_role out,
-                    double *const dense[OPERAND_COUNT], uint8_t poison, struct verdict *verdict,
-                    GError **error)
+static bool compare(const struct verifiable *step, enum tensor_role out, const struct view *view,
+                    uint8_t poison, struct verdict *verdict, GError **error)
 {
-    const struct tensor *tensor = &step->tensors[out];
+    int64_t offset;
+    struct tensor tensor = tensor_of(step, view, out, &offset);
     struct tolerance tolerance;
-    int64_t bytes = tensor_bytes(tensor);
+    struct verdict found = {0};
+    int64_t bytes = tensor_bytes(&tensor);
     g_autofree char *image = g_malloc((gsize)bytes);
-    if (!step->device->row->read(step->memory[out], 0, image, bytes, error))
+    if (!step->device->row->read(step->memory[out], offset, image, bytes, error))
         return false;
-    struct reference *reference = reference_compute(step->problem, (const double *const *)dense,
-                                                    (int)g_get_num_processors(), WORK_LIMIT, error);
+    struct reference *reference =
+        reference_compute(&view->problem, (const double *const *)view->dense,
+                          (int)g_get_num_processors(), WORK_LIMIT, error);
     if (!reference)
         return false;
-    tolerance_init(&tolerance, step->problem, step->rounding, reference->length);
+    tolerance_init(&tolerance, &view->problem, step->rounding, reference->length);
     tolerance_for_real(&tolerance, reference->length);
-    verify_output(tensor, image, poison, reference, &tolerance, verdict);
+    verify_output(&tensor, image, poison, reference, &tolerance, &found);
     reference_unref(reference);
+    if (view->problem.n < step->problem->n && found.failure) {
+        g_autofree char *detail =
+            g_strdup_printf("image %" G_GINT64_FORMAT ": %s", view->image, found.detail);
+        g_strlcpy(found.detail, detail, sizeof(found.detail));
+    }
+    if ((found.failure && !verdict->failure) || (!verdict->failure && found.error > verdict->error))
+        *verdict = found;
     return true;
 }
 
@@ -57,16 +133,20 @@ bool pipeline_verify_step(const struct verifiable *step, struct verdict *verdict
     enum tensor_role out = problem_output_role(step->problem);
     const struct device_row *row = step->device->row;
     uint8_t poison = guarded_poison_of(step->problem->type[out]);
-    double *dense[OPERAND_COUNT] = {NULL};
     bool poisons = !step->is_in_place && tensor_is_packed(&step->tensors[out]);
+    struct view views[IMAGES_MAX];
+    int count = choose_views(step, views);
+    bool done = true;
 
     *verdict = (struct verdict){0};
-    bool done = read_operands(step, out, dense, error) &&
-                (!poisons || row->fill(step->memory[out], 0, tensor_bytes(&step->tensors[out]),
-                                       poison, error)) &&
-                step->launch(step->data, error) && row->sync(step->device, error) &&
-                compare(step, out, dense, poison, verdict, error);
-    for (int role = 0; role < OPERAND_COUNT; role++)
-        g_free(dense[role]);
+    for (int i = 0; i < count && done; i++)
+        done = read_operands(step, out, &views[i], error);
+    done = done &&
+           (!poisons ||
+            row->fill(step->memory[out], 0, tensor_bytes(&step->tensors[out]), poison, error)) &&
+           step->launch(step->data, error) && row->sync(step->device, error);
+    for (int i = 0; i < count && done; i++)
+        done = compare(step, out, &views[i], poison, verdict, error);
+    clear_views(views, count);
     return done;
 }
