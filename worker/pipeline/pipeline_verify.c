@@ -1,21 +1,21 @@
 #include "worker/pipeline/pipeline_verify.h"
 
-#include <math.h>
+#include <string.h>
 
 #include "worker/verify/guarded.h"
 
-/* Multiply-accumulates of a step that are computed on the host. */
+/* Multiply-accumulates of a step that are computed on the host, in all views. */
 #define WORK_LIMIT 5e7
 
-/* A step whose operands have more elements than this is compared for some of its images. */
+/* A step is compared for some of its images if their elements are more than this. */
 #define WHOLE_ELEMENTS 4e6
 #define IMAGES_MAX     4
 
 /* The part of a step that one comparison looks at: the whole step, or one image of its batch as a step of its own. */
 struct view {
     struct problem problem;
-    int64_t image; /* its first image */
-    double *dense[OPERAND_COUNT];
+    int64_t image;                /* its first image */
+    double *dense[OPERAND_COUNT]; /* those that have no images belong to the first view */
 };
 
 static bool has_images(enum tensor_role role)
@@ -39,8 +39,10 @@ static struct tensor tensor_of(const struct verifiable *step, const struct view 
 static void clear_views(struct view *views, int count)
 {
     for (int i = 0; i < count; i++) {
-        for (int role = 0; role < OPERAND_COUNT; role++)
-            g_free(views[i].dense[role]);
+        for (int role = 0; role < OPERAND_COUNT; role++) {
+            if (i == 0 || has_images((enum tensor_role)role))
+                g_free(views[i].dense[role]);
+        }
     }
 }
 
@@ -60,18 +62,21 @@ static void take_image(const struct problem *whole, int64_t image, struct view *
 }
 
 /* Images of a batch are computed alike. A step is wrong in its place because it met another step's memory, which shows in
- * the first image, the last or in between; its config was compared in full when it was tuned. Returns the number of
- * views. */
-static int choose_views(const struct verifiable *step, struct view views[IMAGES_MAX])
+ * the first image, the last or in between. The rows of a matrix product, which are images of one pixel, are compared in
+ * full. Returns the number of views. */
+static int choose_views(const struct verifiable *step, enum tensor_role out,
+                        struct view views[IMAGES_MAX])
 {
     const struct problem *p = step->problem;
+    const int64_t *extent = step->tensors[out].extent;
     double elements = 0;
 
     for (int role = 0; role < OPERAND_COUNT; role++) {
-        if (problem_has_operand(p, (enum tensor_role)role))
+        if (has_images((enum tensor_role)role) && problem_has_operand(p, (enum tensor_role)role))
             elements += (double)tensor_count(&step->tensors[role]);
     }
-    if (elements <= WHOLE_ELEMENTS || p->direction != DIRECTION_F || p->n <= IMAGES_MAX) {
+    if (elements <= WHOLE_ELEMENTS || p->direction != DIRECTION_F || p->n <= IMAGES_MAX ||
+        extent[2] * extent[3] * extent[4] == 1) {
         views[0] = (struct view){.problem = *p};
         return 1;
     }
@@ -80,12 +85,16 @@ static int choose_views(const struct verifiable *step, struct view views[IMAGES_
     return IMAGES_MAX;
 }
 
-static bool read_operands(const struct verifiable *step, enum tensor_role out, struct view *view,
-                          GError **error)
+static bool read_operands(const struct verifiable *step, enum tensor_role out,
+                          const struct view *first, struct view *view, GError **error)
 {
     for (int role = 0; role < OPERAND_COUNT; role++) {
         if (role == (int)out || !problem_has_operand(step->problem, (enum tensor_role)role))
             continue;
+        if (view != first && !has_images((enum tensor_role)role)) {
+            view->dense[role] = first->dense[role];
+            continue;
+        }
         int64_t offset;
         struct tensor tensor = tensor_of(step, view, (enum tensor_role)role, &offset);
         int64_t bytes = tensor_bytes(&tensor);
@@ -99,7 +108,7 @@ static bool read_operands(const struct verifiable *step, enum tensor_role out, s
 }
 
 static bool compare(const struct verifiable *step, enum tensor_role out, const struct view *view,
-                    uint8_t poison, struct verdict *verdict, GError **error)
+                    uint8_t poison, double work_limit, struct verdict *verdict, GError **error)
 {
     int64_t offset;
     struct tensor tensor = tensor_of(step, view, out, &offset);
@@ -111,7 +120,7 @@ static bool compare(const struct verifiable *step, enum tensor_role out, const s
         return false;
     struct reference *reference =
         reference_compute(&view->problem, (const double *const *)view->dense,
-                          (int)g_get_num_processors(), WORK_LIMIT, error);
+                          (int)g_get_num_processors(), work_limit, error);
     if (!reference)
         return false;
     tolerance_init(&tolerance, &view->problem, step->rounding, reference->length);
@@ -128,6 +137,31 @@ static bool compare(const struct verifiable *step, enum tensor_role out, const s
     return true;
 }
 
+/* Looks for elements that still hold the poison, in all images. As a floating type of two bytes or more it is no number,
+ * which no right result is. */
+static bool find_unwritten(const struct verifiable *step, enum tensor_role out, uint8_t poison,
+                           struct verdict *verdict, GError **error)
+{
+    const struct tensor *tensor = &step->tensors[out];
+    int64_t bytes = tensor_bytes(tensor), size = data_type_bytes(tensor->type), first = -1;
+    g_autofree uint8_t *data = g_malloc((gsize)bytes);
+    uint8_t unwritten[8];
+
+    memset(unwritten, poison, sizeof(unwritten));
+    if (!step->device->row->read(step->memory[out], 0, data, bytes, error))
+        return false;
+    for (int64_t i = 0; i < bytes && first < 0; i += size) {
+        if (data[i] == poison && memcmp(data + i, unwritten, (size_t)size) == 0)
+            first = i / size;
+    }
+    if (first >= 0) {
+        verdict->failure = FAILURE_WRONG_RESULT;
+        g_snprintf(verdict->detail, sizeof(verdict->detail),
+                   "the element at place %" G_GINT64_FORMAT " was not written", first);
+    }
+    return true;
+}
+
 bool pipeline_verify_step(const struct verifiable *step, struct verdict *verdict, GError **error)
 {
     enum tensor_role out = problem_output_role(step->problem);
@@ -135,18 +169,21 @@ bool pipeline_verify_step(const struct verifiable *step, struct verdict *verdict
     uint8_t poison = guarded_poison_of(step->problem->type[out]);
     bool poisons = !step->is_in_place && tensor_is_packed(&step->tensors[out]);
     struct view views[IMAGES_MAX];
-    int count = choose_views(step, views);
+    int count = choose_views(step, out, views);
     bool done = true;
 
     *verdict = (struct verdict){0};
     for (int i = 0; i < count && done; i++)
-        done = read_operands(step, out, &views[i], error);
+        done = read_operands(step, out, &views[0], &views[i], error);
     done = done &&
            (!poisons ||
             row->fill(step->memory[out], 0, tensor_bytes(&step->tensors[out]), poison, error)) &&
            step->launch(step->data, error) && row->sync(step->device, error);
     for (int i = 0; i < count && done; i++)
-        done = compare(step, out, &views[i], poison, verdict, error);
+        done = compare(step, out, &views[i], poison, WORK_LIMIT / count, verdict, error);
+    if (done && count > 1 && poisons && poison == 0xff && step->tensors[out].block == 1 &&
+        data_type_bytes(step->tensors[out].type) > 1 && !verdict->failure)
+        done = find_unwritten(step, out, poison, verdict, error);
     clear_views(views, count);
     return done;
 }

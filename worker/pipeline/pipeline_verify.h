@@ -22,8 +22,9 @@ struct verifiable {
     void *data;
 };
 
-/* Launches the step once, and sets the verdict. A long convolution is compared in part, as in tuning; of a large step of
- * more than four images the first, the last and two between are compared. False with an error
+/* Launches the step once, and sets the verdict. A long convolution is compared in part, as in tuning; of a large forward step
+ * of more than four images, each of several pixels, the first, the last and two between are compared, and the others must
+ * be written. False with an error
  * of the device, or WORKER_ERROR_INVALID for a problem without a reference. */
 bool pipeline_verify_step(const struct verifiable *step, struct verdict *verdict, GError **error);
 

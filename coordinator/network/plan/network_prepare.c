@@ -63,6 +63,12 @@ struct graph *network_reference(struct graph *graph, const struct prepare_option
     return begin(graph, options, &generated, error);
 }
 
+/* INT8 networks have bias and activation fused at least. */
+static enum fusion_level fusion_of(const struct prepare_options *options)
+{
+    return options->type == TYPE_INT8 ? MAX(options->fusion, FUSION_ACTIVATION) : options->fusion;
+}
+
 static bool set_type(struct graph *graph, const struct prepare_options *options,
                      struct quantise_result *quantised, GError **error)
 {
@@ -70,7 +76,7 @@ static bool set_type(struct graph *graph, const struct prepare_options *options,
         /* What quantising leaves in FP32 is fused again: a dequantised tensor with what reads it. */
         return network_set_type(graph, ELEMENT_FLOAT32, error) &&
                network_quantise(graph, &options->quantise, quantised, error) &&
-               network_fuse(graph, options->fusion, NULL, error);
+               network_fuse(graph, fusion_of(options), NULL, error);
     }
     enum element_type type = element_type_of_data_type(options->type);
     if (!element_type_is_float(type) || options->type == TYPE_FP8 || options->type == TYPE_BF8) {
@@ -80,12 +86,6 @@ static bool set_type(struct graph *graph, const struct prepare_options *options,
     }
     /* First what a model in another type has no rounding for. */
     return network_set_type(graph, ELEMENT_FLOAT32, error) && network_set_type(graph, type, error);
-}
-
-/* INT8 networks have bias and activation fused at least. */
-static enum fusion_level fusion_of(const struct prepare_options *options)
-{
-    return options->type == TYPE_INT8 ? MAX(options->fusion, FUSION_ACTIVATION) : options->fusion;
 }
 
 /* The passes up to the layout. */

@@ -55,10 +55,12 @@ void gpu_farm_say(const char *words)
 {
     static const char *const marks[] = {"double.glitched", "double.gone", "double.off0",
                                         "double.off1"};
-    /* The words come first: a device whose mark is gone opens again, and must not meet the former words. */
-    temp_folder_write(folder, "double", words, -1);
+    /* Nothing is said while the marks go: a device whose mark is gone opens again and must not meet the former words, and
+     * a mark that the new words make must stay. */
+    temp_folder_write(folder, "double", "", -1);
     for (gsize i = 0; i < G_N_ELEMENTS(marks); i++)
         g_remove(temp_folder_path(folder, marks[i]));
+    temp_folder_write(folder, "double", words, -1);
 }
 
 /* Counts the events of this kind; *detail gets the text of the last one listed. */

@@ -10,6 +10,8 @@
 #define SMALL "1-16-16-1x1-1-16-16-8-0x0-1x1-1x1-0-NCHW-FP32-F"
 #define LARGE "1-256-256-1x1-1-256-256-64-0x0-1x1-1x1-0-NCHW-FP32-F"
 
+#define ROWS "1-1-1-1x1-1-1-1-3000000-0x0-1x1-1x1-0-NCHW-FP32-F"
+
 struct scene {
     struct fake_device fake;
     struct problem problem;
@@ -107,6 +109,28 @@ static void test_faults(gconstpointer key)
     scene_clear(&scene);
 }
 
+/* An image that is not compared must be written. */
+static void test_all_images_are_written(void)
+{
+    struct scene scene;
+    scene_init(&scene, LARGE);
+    scene.missing_image = 30;
+    struct verdict verdict = verdict_of(&scene);
+    g_assert_cmpint(verdict.failure, ==, FAILURE_WRONG_RESULT);
+    g_assert_nonnull(strstr(verdict.detail, "was not written"));
+    scene_clear(&scene);
+}
+
+/* The rows of a matrix product: any of them may be wrong. */
+static void test_rows_are_compared_in_full(void)
+{
+    struct scene scene;
+    scene_init(&scene, ROWS);
+    scene.wrong_image = 1234567;
+    g_assert_cmpint(verdict_of(&scene).failure, ==, FAILURE_WRONG_RESULT);
+    scene_clear(&scene);
+}
+
 static void test_image_is_named(void)
 {
     struct scene scene;
@@ -125,6 +149,10 @@ int main(int argc, char **argv)
     g_test_add_data_func(
         "/pipeline_verify/a_large_step_is_compared_from_its_first_to_its_last_image", LARGE,
         test_faults);
+    g_test_add_func("/pipeline_verify/images_that_are_not_compared_must_be_written",
+                    test_all_images_are_written);
+    g_test_add_func("/pipeline_verify/rows_of_a_matrix_product_are_compared_in_full",
+                    test_rows_are_compared_in_full);
     g_test_add_func("/pipeline_verify/a_wrong_image_is_named", test_image_is_named);
     return g_test_run();
 }

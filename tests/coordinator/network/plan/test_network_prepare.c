@@ -143,15 +143,17 @@ static void test_quantised(void)
     check_keys(&ways[5], keys);
 }
 
-/* Prepares the block in INT8, calibrated with random samples of the seed. */
-static void prepare_int8(struct graph *graph, enum layout_choice layout, guint64 seed,
-                         struct calibrated_networks *calibrated, struct prepared_network *prepared)
+/* Prepares a network in INT8, calibrated with random samples of the seed. */
+static void prepare_int8(struct graph *graph, enum layout_choice layout, enum fusion_level fusion,
+                         guint64 seed, struct calibrated_networks *calibrated,
+                         struct prepared_network *prepared)
 {
     struct prepare_options options;
     g_autoptr(GError) error = NULL;
     prepare_options_init(&options);
     options.type = TYPE_INT8;
     options.layout = layout;
+    options.fusion = fusion;
     options.quantise.sample_count = 2;
     options.quantise.seed = seed;
     options.calibrated = calibrated;
@@ -166,10 +168,10 @@ static void test_calibrated_once(void)
     struct calibrated_networks calibrated = {0};
     struct prepared_network first, again, alone, other;
     struct samples_distance same, different;
-    prepare_int8(graph, LAYOUT_CHOICE_NCHW, 1, &calibrated, &first);
-    prepare_int8(graph, LAYOUT_CHOICE_NHWC, 2, &calibrated, &again);
-    prepare_int8(graph, LAYOUT_CHOICE_NHWC, 1, NULL, &alone);
-    prepare_int8(graph, LAYOUT_CHOICE_NHWC, 2, NULL, &other);
+    prepare_int8(graph, LAYOUT_CHOICE_NCHW, FUSION_ALL, 1, &calibrated, &first);
+    prepare_int8(graph, LAYOUT_CHOICE_NHWC, FUSION_ALL, 2, &calibrated, &again);
+    prepare_int8(graph, LAYOUT_CHOICE_NHWC, FUSION_ALL, 1, NULL, &alone);
+    prepare_int8(graph, LAYOUT_CHOICE_NHWC, FUSION_ALL, 2, NULL, &other);
     networks_compare(again.graph, alone.graph, &same);
     networks_compare(again.graph, other.graph, &different);
     g_assert_cmpfloat(same.max_error, ==, 0);
@@ -182,6 +184,39 @@ static void test_calibrated_once(void)
     prepared_network_clear(&alone);
     prepared_network_clear(&other);
     calibrated_networks_clear(&calibrated);
+}
+
+/* The transposed convolution stays in FP32, and what quantises its result is a step that fusing can move. */
+static const char *const transposed_first[] = {
+    "input x 1,8,6,6",
+    "weight w1 8,8,2,2",
+    "weight w2 8,8,3,3",
+    "ConvTranspose x w1 = a strides=[2,2]",
+    "Conv a w2 = b pads=[1,1,1,1]",
+    "Relu b = y",
+    "output y",
+    NULL,
+};
+
+/* The steps do not depend on which level of fusion was prepared before, with the same calibration. */
+static void test_calibration_keeps_steps(void)
+{
+    g_autoptr(Graph) graph = network_of(transposed_first);
+    for (int first = FUSION_NONE; first <= FUSION_ACTIVATION; first++) {
+        struct calibrated_networks calibrated = {0};
+        for (int i = 0; i < 2; i++) {
+            enum fusion_level level = i == 0                 ? (enum fusion_level)first
+                                      : first == FUSION_NONE ? FUSION_ACTIVATION
+                                                             : FUSION_NONE;
+            struct prepared_network shared, alone;
+            prepare_int8(graph, LAYOUT_CHOICE_NCHW, level, 1, &calibrated, &shared);
+            prepare_int8(graph, LAYOUT_CHOICE_NCHW, level, 1, NULL, &alone);
+            g_assert_cmpint(shared.plan->steps->len, ==, alone.plan->steps->len);
+            prepared_network_clear(&shared);
+            prepared_network_clear(&alone);
+        }
+        calibrated_networks_clear(&calibrated);
+    }
 }
 
 /* What one step does when all is fused has one group when nothing is. */
@@ -328,6 +363,8 @@ int main(int argc, char **argv)
     g_test_add_func("/prepare/int8_stays_between_convolutions", test_quantised);
     g_test_add_func("/prepare/networks_that_differ_in_layout_are_calibrated_once",
                     test_calibrated_once);
+    g_test_add_func("/prepare/steps_do_not_depend_on_what_was_calibrated_before",
+                    test_calibration_keeps_steps);
     g_test_add_func("/prepare/groups_are_the_fused_steps", test_groups);
     g_test_add_func("/prepare/real_networks_compute_the_same_in_every_way", test_models);
     g_test_add_func("/prepare/real_networks_have_so_many_steps", test_step_counts);
