@@ -1,6 +1,6 @@
 /*
  * Convolutions whose filters do not overlap along the width, as those that embed patches of an image, as ConvTma computes
- * them with fewer filter positions and more channels. F, B and W of 2D convolutions in NHWC, FP16 or BF16, one group; the
+ * them with fewer filter positions and more channels. F, B and W of 2D convolutions in NHWC, FP16, BF16 or, as far as ConvTma does, TF32, one group; the
  * filter's width is the stride, columns have neither padding nor dilation, and filters fill each row. B has no epilogue.
  * The other problem must be one that ConvTma serves. sm_90 only.
  *

@@ -47,7 +47,8 @@
  *   deviations. It leaves room for inputs of which a few are much larger than the others (random.h): of those alone the
  *   sum then consists.
  * - An element at an edge has fewer products, so terms is that of the element with the fewest. A missing product changes the
- * sum by m / terms, which is found up to (2^11 / 16)^2 = 2^14 terms.
+ * sum by m / terms, which is found up to (2^11 / 16)^2 = 2^14 terms where inputs are rounded, 2^12 where they are cut off; whole
+ *   numbers (random.h) find it in sums of any length.
  *
  * Selections (pointwise operators, which copy, transpose and convert; max pools; nearest resizes). Each result is an
  * element of x, so nothing is rounded before the epilogue and the output. Without an epilogue a result of the same type

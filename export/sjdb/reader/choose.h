@@ -66,8 +66,14 @@ int sjdb_candidates_exact(const struct skipjackdb *db, const struct skipjackdb_p
  * a time. Includes solvers that have no entry. SKIPJACKDB_NOT_FOUND if no solver has launches. */
 int sjdb_candidates_solved(const struct skipjackdb *db, const struct skipjackdb_problem *problem,
                            struct sjdb_candidates *found);
-/* Lists the very problem's solutions that were never measured, in the order in which they should be tried: one
- * candidate for each solver and config, all without a time. SKIPJACKDB_NOT_FOUND if there are none. */
+/* Calls visit() for each never-measured solution of the problem with that number, in the order of the file. */
+int sjdb_unmeasured_each(const struct skipjackdb *db, uint64_t number,
+                         void (*visit)(void *context, const struct skipjackdb_solution *solution),
+                         void *context);
+/* Lists the very problem's solutions that were never measured, in the order in which they should be tried: a
+ * candidate for each solver and config, all without a time. A problem may have a thousand: of more than
+ * SJDB_CANDIDATES, each solver's come first that need less workspace than those before them, or are the first dynamic
+ * ones, so that some candidate fits any rules that some solution fits. SKIPJACKDB_NOT_FOUND if there are none. */
 int sjdb_candidates_unmeasured(const struct skipjackdb *db,
                                const struct skipjackdb_problem *problem,
                                struct sjdb_candidates *found);

@@ -2,6 +2,7 @@
 #include "export/sjdb/reader/choose.h"
 
 #include <float.h>
+#include <string.h>
 
 /* Weight of a vote. Each neighbour votes for its solvers: for the fastest with 1 / (NEAR +
  * distance), for others with less, in proportion to how much slower they are. */
@@ -74,24 +75,62 @@ int sjdb_candidates_solved(const struct skipjackdb *db, const struct skipjackdb_
     return code;
 }
 
+struct unmeasured {
+    struct sjdb_candidates *found;
+    uint64_t place;  /* of the next solution in the file */
+    bool takes_rest; /* the second walk, which takes what the first one left */
+};
+
+/* Whether an earlier candidate of the solver fits wherever the solution does: by workspace, and dynamic or not. */
+static bool is_covered(const struct sjdb_candidates *found, uint64_t place,
+                       const struct skipjackdb_solution *solution)
+{
+    for (uint32_t i = 0; i < found->count; i++) {
+        const struct sjdb_candidate *held = &found->list[i];
+        bool is_dynamic_enough = (held->entry.flags & SKIPJACKDB_DYNAMIC) != 0 ||
+                                 (solution->flags & SKIPJACKDB_DYNAMIC) == 0;
+        if (held->order < (double)place && strcmp(held->entry.solver, solution->solver) == 0 &&
+            held->entry.workspace_bytes <= solution->workspace_bytes && is_dynamic_enough) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_held(const struct sjdb_candidates *found, uint64_t place)
+{
+    for (uint32_t i = 0; i < found->count; i++) {
+        if (found->list[i].order == (double)place) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void take_unmeasured(void *context, const struct skipjackdb_solution *solution)
+{
+    struct unmeasured *walk = context;
+    uint64_t place = walk->place++;
+    if (walk->takes_rest ? is_held(walk->found, place) : is_covered(walk->found, place, solution)) {
+        return;
+    }
+    struct sjdb_candidate *added = add_solution(walk->found, solution);
+    if (added != NULL) {
+        added->params = solution->params;
+        added->order = (double)place;
+    }
+}
+
 int sjdb_candidates_unmeasured(const struct skipjackdb *db,
                                const struct skipjackdb_problem *problem,
                                struct sjdb_candidates *found)
 {
-    struct skipjackdb_solution solutions[SJDB_CANDIDATES];
     uint64_t number = 0;
-    size_t count = 0;
     found->count = 0;
     int code = skipjackdb_unmeasured_find(db, problem, &number);
-    if (code == SKIPJACKDB_OK) {
-        code = skipjackdb_unmeasured_solutions(db, number, solutions, sizeof solutions[0],
-                                               SJDB_CANDIDATES, &count);
-    }
-    count = count < SJDB_CANDIDATES ? count : SJDB_CANDIDATES;
-    for (size_t i = 0; code == SKIPJACKDB_OK && i < count; i++) {
-        struct sjdb_candidate *added = add_solution(found, &solutions[i]);
-        added->params = solutions[i].params;
-        added->order = (double)i;
+    for (int i = 0; i < 2 && code == SKIPJACKDB_OK; i++) {
+        struct unmeasured walk = {found, 0, i == 1};
+        code = sjdb_unmeasured_each(db, number, take_unmeasured, &walk);
     }
     return code;
 }

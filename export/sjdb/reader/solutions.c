@@ -1,6 +1,7 @@
 /* Reads how solvers compute problems. A recipe has the launches of a solution, a launch its kernel
  * and argument values, a form what launches of different sizes share. All are records of LEB128
  * numbers. */
+#include "export/sjdb/reader/choose.h"
 #include "export/sjdb/reader/forms.h"
 
 /* The part of a record that was not read yet. */
@@ -345,6 +346,24 @@ int skipjackdb_unmeasured_solution(const skipjackdb *db, const struct skipjackdb
         }
     }
     return look.damaged ? SKIPJACKDB_DAMAGED : SKIPJACKDB_NOT_FOUND;
+}
+
+int sjdb_unmeasured_each(const struct skipjackdb *db, uint64_t number,
+                         void (*visit)(void *context, const struct skipjackdb_solution *solution),
+                         void *context)
+{
+    struct sjdb_look look = {db, false};
+    struct skipjackdb_solution found;
+    struct sjdb_items items;
+    struct sjdb_item item;
+    sjdb_items_init(&look, &db->unmeasured, number, &items);
+    while (sjdb_items_next(&look, &items, &item)) {
+        fill_solution(&look, &item, &found);
+        if (!look.damaged) {
+            visit(context, &found);
+        }
+    }
+    return look.damaged ? SKIPJACKDB_DAMAGED : SKIPJACKDB_OK;
 }
 
 /* ---- launches ---- */

@@ -304,6 +304,44 @@ static void choose_takes_them_only_if_asked_for_and_last(void)
 }
 
 /* Another target's file, and one behind the first, are not asked: their launches are not for this device. */
+/* A hundred configs of one solver, which ranks first, hide no other solver that the rules ask for. */
+static void choose_looks_behind_many_configs_of_a_solver(void)
+{
+    static const struct {
+        uint64_t workspace_bytes;
+        uint32_t mode;
+        const char *solver;
+    } cases[] = {{UINT64_MAX, SKIPJACKDB_NORMAL, "ConvB"},
+                 {100, SKIPJACKDB_NORMAL, "ConvA"},
+                 {UINT64_MAX, SKIPJACKDB_FAST, "ConvA"}};
+    g_autoptr(TempFolder) folder = temp_folder_new();
+    const char *path = temp_folder_path(folder, "a.sjdb");
+    g_autoptr(SjdbWriter) writer = sjdb_writer_new(path);
+    struct skipjackdb_problem problem;
+    sjdb_small_add_kernel(writer);
+    sjdb_writer_set_solver(writer, "ConvA", 3, sjdb_known_flags(true, true));
+    sjdb_writer_set_solver(writer, "ConvB", 4, sjdb_known_flags(false, true));
+    for (int i = 0; i <= 100; i++) {
+        g_autofree char *params = g_strdup_printf("%d", i);
+        const struct config config = {PLAIN, i < 100 ? "ConvB" : "ConvA", params,
+                                      i < 100 ? 200 : 100};
+        g_assert_true(add(writer, &config, NULL));
+    }
+    skipjackdb *db = sjdb_small_finish(writer, path);
+    parse(PLAIN, &problem);
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        struct skipjackdb_choice choice = {.size = sizeof choice};
+        const struct skipjackdb_rules rules = {.size = sizeof rules,
+                                               .workspace_bytes = cases[i].workspace_bytes,
+                                               .mode = (int32_t)cases[i].mode,
+                                               .unmeasured = 1};
+        g_assert_cmpint(skipjackdb_choose(&db, 1, &problem, &rules, &choice, NULL), ==,
+                        SKIPJACKDB_OK);
+        g_assert_cmpstr(choice.solver, ==, cases[i].solver);
+    }
+    skipjackdb_close(db);
+}
+
 static void choose_asks_the_targets_own_file_alone(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();
@@ -492,6 +530,8 @@ int main(int argc, char **argv)
                     an_older_reader_sees_a_file_without_them);
     g_test_add_func("/sjdb_unmeasured/choose/takes_them_only_if_asked_for_and_last",
                     choose_takes_them_only_if_asked_for_and_last);
+    g_test_add_func("/sjdb_unmeasured/choose/looks_behind_many_configs_of_a_solver",
+                    choose_looks_behind_many_configs_of_a_solver);
     g_test_add_func("/sjdb_unmeasured/choose/asks_the_targets_own_file_alone",
                     choose_asks_the_targets_own_file_alone);
     g_test_add_func("/sjdb_unmeasured/choose/rules_of_older_programs_never_ask_for_them",
