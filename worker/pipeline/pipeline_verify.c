@@ -147,6 +147,7 @@ static bool find_unwritten(const struct verifiable *step, enum tensor_role out, 
     g_autofree uint8_t *data = g_malloc((gsize)bytes);
     uint8_t unwritten[8];
 
+    g_assert(size > 0);
     memset(unwritten, poison, sizeof(unwritten));
     if (!step->device->row->read(step->memory[out], 0, data, bytes, error))
         return false;

@@ -46,15 +46,33 @@ static void test_known_numbers(void)
         uint8_t code;
         float number;
     } rows[] = {
-        {TYPE_FP8, 0x00, 0},        {TYPE_FP8, 0x80, -0.0f},         {TYPE_FP8, 0x01, 0x1p-9f},
-        {TYPE_FP8, 0x07, 0x7p-9f},  {TYPE_FP8, 0x08, 0x1p-6f},       {TYPE_FP8, 0x38, 1},
-        {TYPE_FP8, 0x7e, 448},      {TYPE_FP8, 0xfe, -448},          {TYPE_FP8, 0x7f, NAN},
-        {TYPE_FP8, 0xff, NAN},      {TYPE_BF8, 0x01, 0x1p-16f},      {TYPE_BF8, 0x04, 0x1p-14f},
-        {TYPE_BF8, 0x3c, 1},        {TYPE_BF8, 0x7b, 57344},         {TYPE_BF8, 0x7c, INFINITY},
-        {TYPE_BF8, 0xfc, -INFINITY}, {TYPE_BF8, 0x7d, NAN},          {TYPE_BF8, 0xff, NAN},
-        {TYPE_FP8_FNUZ, 0x80, NAN}, {TYPE_FP8_FNUZ, 0x01, 0x1p-10f}, {TYPE_FP8_FNUZ, 0x40, 1},
-        {TYPE_FP8_FNUZ, 0x7f, 240}, {TYPE_FP8_FNUZ, 0xff, -240},     {TYPE_BF8_FNUZ, 0x80, NAN},
-        {TYPE_BF8_FNUZ, 0x01, 0x1p-17f}, {TYPE_BF8_FNUZ, 0x40, 1},   {TYPE_BF8_FNUZ, 0x7f, 57344},
+        {TYPE_FP8, 0x00, 0},
+        {TYPE_FP8, 0x80, -0.0f},
+        {TYPE_FP8, 0x01, 0x1p-9f},
+        {TYPE_FP8, 0x07, 0x7p-9f},
+        {TYPE_FP8, 0x08, 0x1p-6f},
+        {TYPE_FP8, 0x38, 1},
+        {TYPE_FP8, 0x7e, 448},
+        {TYPE_FP8, 0xfe, -448},
+        {TYPE_FP8, 0x7f, NAN},
+        {TYPE_FP8, 0xff, NAN},
+        {TYPE_BF8, 0x01, 0x1p-16f},
+        {TYPE_BF8, 0x04, 0x1p-14f},
+        {TYPE_BF8, 0x3c, 1},
+        {TYPE_BF8, 0x7b, 57344},
+        {TYPE_BF8, 0x7c, INFINITY},
+        {TYPE_BF8, 0xfc, -INFINITY},
+        {TYPE_BF8, 0x7d, NAN},
+        {TYPE_BF8, 0xff, NAN},
+        {TYPE_FP8_FNUZ, 0x80, NAN},
+        {TYPE_FP8_FNUZ, 0x01, 0x1p-10f},
+        {TYPE_FP8_FNUZ, 0x40, 1},
+        {TYPE_FP8_FNUZ, 0x7f, 240},
+        {TYPE_FP8_FNUZ, 0xff, -240},
+        {TYPE_BF8_FNUZ, 0x80, NAN},
+        {TYPE_BF8_FNUZ, 0x01, 0x1p-17f},
+        {TYPE_BF8_FNUZ, 0x40, 1},
+        {TYPE_BF8_FNUZ, 0x7f, 57344},
     };
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
         g_test_message("row %d", (int)i);
@@ -72,8 +90,12 @@ static void test_target_has_form(void)
     static const struct {
         const char *id;
         bool fnuz;
-    } rows[] = {{"gfx942130", true},          {"gfx942_38_cpx_nps4", true}, {"gfx94068", true},
-                {"gfx90a68", false},          {"gfx1201_64", false},        {"sm_90_132_80g", false},
+    } rows[] = {{"gfx942130", true},
+                {"gfx942_38_cpx_nps4", true},
+                {"gfx94068", true},
+                {"gfx90a68", false},
+                {"gfx1201_64", false},
+                {"sm_90_132_80g", false},
                 {"cpu-skylake-avx512_2", false}};
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
         g_autoptr(GError) error = NULL;
@@ -123,7 +145,7 @@ static void test_all_codes(void)
  * floats; then floats out of range, of either sign. */
 static int edge_cases(enum data_type type, float edges[4096])
 {
-    static const float others[] = {0x1p-149f, 0x1p-126f, 0x1p-30f, 0x1p-18f, 460,  464,
+    static const float others[] = {0x1p-149f, 0x1p-126f, 0x1p-30f, 0x1p-18f, 460,   464,
                                    465,       512,       61440,    65536,    1e30f, 0x1.fffffep127f,
                                    INFINITY};
     int count = 0;
@@ -132,8 +154,8 @@ static int edge_cases(enum data_type type, float edges[4096])
         float number = (float)float8_number(type, (guint8)code);
         float next = (float)float8_number(type, (guint8)(code + 1));
         float middle = (number + next) / 2;
-        const float near[] = {number, nextafterf(number, 1e9f), nextafterf(number, 0), middle,
-                              nextafterf(middle, 1e9f), nextafterf(middle, 0)};
+        const float near[] = {number, nextafterf(number, 1e9f), nextafterf(number, 0),
+                              middle, nextafterf(middle, 1e9f), nextafterf(middle, 0)};
         for (gsize i = 0; i < G_N_ELEMENTS(near) && isfinite(number) && isfinite(next); i++)
             edges[count++] = near[i];
     }
@@ -302,8 +324,8 @@ static void compiles_for(gconstpointer data)
 int main(int argc, char **argv)
 {
     static const struct gpu gpus[] = {
-        {"gfx90a68", "clang"},         {"gfx942130", "clang"},     {"gfx1201_64", "clang"},
-        {"sm_80_108_80g", "nvrtc"},    {"sm_90_132_80g", "nvrtc"},
+        {"gfx90a68", "clang"},      {"gfx942130", "clang"},     {"gfx1201_64", "clang"},
+        {"sm_80_108_80g", "nvrtc"}, {"sm_90_132_80g", "nvrtc"},
     };
     g_autoptr(TempFolder) folder = temp_folder_new();
     int status;
