@@ -312,7 +312,7 @@ sanitized_tests := $(patsubst $(BUILD)/%,$(sanitized_build)/%,$(BUILD)/tests/ker
 # Most of them look at the same cases in both builds: the short suite runs these with sanitizers alone. The others, known
 # by functions of tests/support/test_effort.h, look at more cases without.
 effort_counts := $(shell grep -lwE 'test_(effort|is_sanitized|is_case)' $(patsubst $(sanitized_build)/%,%.c,$(sanitized_tests)))
-# What valgrind runs (valgrind.t) has no sanitizers.
+# valgrind.t runs these programs; valgrind and sanitizers exclude each other.
 valgrind_runs := $(addprefix $(BUILD)/tests/export/sjdb/reader/test_,reader_threads choose choose_target)
 sanitized_alone = $(if $(SKIPJACK_TEST_LONG),,$(filter-out $(effort_counts:%.c=$(BUILD)/%) $(valgrind_runs), \
 	$(sanitized_tests:$(sanitized_build)/%=$(BUILD)/%)))
