@@ -122,6 +122,19 @@ bool conv_layouts_are_plain(const struct problem *p, const char **reason)
     return true;
 }
 
+bool conv_images_follow(const struct problem *p, const char **reason)
+{
+    if (!conv_layouts_are_plain(p, reason))
+        return false;
+    for (int t = 0; t < TENSOR_COUNT; t++) {
+        if (p->layout[t] == LAYOUT_CHWN) {
+            *reason = "needs layouts in which images follow each other";
+            return false;
+        }
+    }
+    return true;
+}
+
 bool conv_is_channels_last(enum layout layout)
 {
     return layout == LAYOUT_NHWC || layout == LAYOUT_NDHWC;

@@ -51,6 +51,8 @@ const char *conv_sum_type(const struct problem *p);
 
 /* Whether no tensor has its channels in blocks (NCHWc), so that one stride for each axis describes it. */
 bool conv_layouts_are_plain(const struct problem *p, const char **reason);
+/* The same for layouts in which, besides, each image lies behind the one before it: all but CHWN. */
+bool conv_images_follow(const struct problem *p, const char **reason);
 
 /* Whether a layout has channels innermost: NHWC, NDHWC; whether it is one of planes: NCHW, NCDHW. */
 bool conv_is_channels_last(enum layout layout);

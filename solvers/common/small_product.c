@@ -32,14 +32,8 @@ bool small_product_is_one(const struct problem *p)
 /* Whether the tensors are packed matrices. */
 static bool layouts_are_served(const struct problem *p, const char **reason)
 {
-    if (!conv_layouts_are_plain(p, reason))
+    if (!conv_images_follow(p, reason))
         return false;
-    for (int t = 0; t < TENSOR_COUNT; t++) {
-        if (p->layout[t] == LAYOUT_CHWN) {
-            *reason = "needs layouts in which images follow each other";
-            return false;
-        }
-    }
     if (filter_is_image(p)) {
         *reason = "needs x and w of one layout";
         return p->layout[TENSOR_X] == p->layout[TENSOR_W];

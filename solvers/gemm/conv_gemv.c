@@ -92,14 +92,8 @@ static const struct space space = {PARAM_COUNT, params, G_N_ELEMENTS(constraints
 /* Whether x and w have their elements in the same order, and y's channels lie side by side. */
 static bool layouts_are_served(const struct problem *p, const char **reason)
 {
-    if (!conv_layouts_are_plain(p, reason))
+    if (!conv_images_follow(p, reason))
         return false;
-    for (int t = 0; t < TENSOR_COUNT; t++) {
-        if (p->layout[t] == LAYOUT_CHWN) {
-            *reason = "needs layouts in which images follow each other";
-            return false;
-        }
-    }
     *reason = "needs x and w of one layout";
     return p->layout[TENSOR_X] == p->layout[TENSOR_W];
 }

@@ -206,8 +206,8 @@ bool problem_is_tf32(const struct problem *p);
 /* Whether the problem is a convolution whose two inputs are INT8: its sums are INT32. */
 bool problem_sums_int8(const struct problem *p);
 
-/* The type whose peak on a target bounds how fast the problem's products can be computed: that of x. Of a problem in TF32 it
- * is FP16: its numbers have as many fraction bits, and every unit multiplies them at least as fast. */
+/* The type whose peak on a target bounds how fast the problem's products can be computed: that of x. A problem
+ * in TF32 has the peak of FP16: its numbers have as many fraction bits, and every unit multiplies them at least as fast. */
 enum data_type problem_peak_type(const struct problem *p);
 
 /* Whether the problem has an operand of this role. */

@@ -73,7 +73,7 @@ static bool set_type(struct graph *graph, const struct prepare_options *options,
                      struct quantise_result *quantised, GError **error)
 {
     if (options->type == TYPE_INT8) {
-        /* What quantising leaves in FP32 is fused again: a dequantised tensor with what reads it. */
+        /* Kernels that quantising leaves in FP32 are fused again: one that dequantises with the one that reads its result. */
         return network_set_type(graph, ELEMENT_FLOAT32, error) &&
                network_quantise(graph, &options->quantise, quantised, error) &&
                network_fuse(graph, fusion_of(options), NULL, error);

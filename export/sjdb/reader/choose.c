@@ -240,7 +240,7 @@ static int ask_solved(const struct question *question, const struct source *sour
     return code == SKIPJACKDB_OK ? pick(question, source, &list, choice) : code;
 }
 
-/* What a file is asked for. */
+/* The questions that a file is asked. */
 enum step { THE_PROBLEM, ITS_TWIN, NEAR_PROBLEMS, NEVER_MEASURED };
 
 static int32_t how_of(enum step step, size_t index)

@@ -73,7 +73,8 @@ int sjdb_unmeasured_each(const struct skipjackdb *db, uint64_t number,
 /* Lists the very problem's solutions that were never measured, in the order in which they should be tried: a
  * candidate for each solver and config, all without a time. A problem may have a thousand: of more than
  * SJDB_CANDIDATES, each solver's come first that need less workspace than those before them, or are the first dynamic
- * ones, so that some candidate fits any rules that some solution fits. SKIPJACKDB_NOT_FOUND if there are none. */
+ * ones, so that some candidate fits any rules that some solution fits. Returns SKIPJACKDB_NOT_FOUND for a problem without such
+ * solutions. */
 int sjdb_candidates_unmeasured(const struct skipjackdb *db,
                                const struct skipjackdb_problem *problem,
                                struct sjdb_candidates *found);
