@@ -10,6 +10,7 @@
 #include "schema/store/store_campaigns.h"
 #include "tests/support/farm/live_farm.h"
 #include "tests/support/farm/scratch_db.h"
+#include "tests/support/patience.h"
 #include "tests/support/temp_folder.h"
 
 #define PROBLEM "4-6-6-1x1-5-6-6-1-0x0-1x1-1x1-0-NCHW-FP32-F\n"
@@ -70,7 +71,8 @@ static bool clocks_are(const char *what)
 
 static void wait_for_clocks(const char *what)
 {
-    for (int i = 0; i < 600 && !clocks_are(what); i++)
+    gint64 limit = patience_end();
+    while (!clocks_are(what) && g_get_monotonic_time() < limit)
         g_usleep(50000);
     g_assert_true(clocks_are(what));
 }
@@ -101,7 +103,7 @@ static void assert_says(const char *text, const char *words)
 static void wait_for_end(Store *store, int64_t campaign)
 {
     struct progress progress = {0};
-    for (int i = 0; i < 600; i++) {
+    for (gint64 limit = patience_end(); g_get_monotonic_time() < limit;) {
         g_assert_true(store_progress(store, campaign, &progress, NULL));
         if (progress.jobs > 0 && progress.done + progress.failed == progress.jobs)
             return;
@@ -130,6 +132,8 @@ static void test_a_throttled_device_is_reported(void)
     g_autoptr(GPtrArray) rows = store_list_part_conditions(store, campaign, &all_problems, &error);
     g_assert_no_error(error);
     g_assert_cmpuint(rows->len, ==, 1);
+    if (rows->len == 0)
+        return;
     const struct conditions *seen = &((const struct job_conditions *)rows->pdata[0])->seen;
     g_assert_true(g_str_has_prefix(seen->device, UUIDS));
     g_assert_cmpint(seen->sm_mhz_min, ==, 1700);

@@ -6,9 +6,9 @@ use warnings;
 use Cwd qw(realpath);
 use IO::Handle;
 use lib 'tests/support';
+use Exposition qw(wait_for);
 use ScratchProgram qw($program $folder run json_of);
 use Test::More;
-use Time::HiRes qw(sleep);
 
 sub write_list {
     my ($name, @batches) = @_;
@@ -91,13 +91,6 @@ is $status, 1, '/dev/zero is refused';
 # ---- stopped
 
 sub ask { return (run('db', 'psql', '-Atc', "\"$_[0]\""))[0] }
-
-# Returns true as soon as the check holds, false after a minute.
-sub wait_for {
-    my ($check) = @_;
-    for (1 .. 1200) { return 1 if $check->(); sleep 0.05 }
-    return 0;
-}
 
 sub stopped_rightly {
     my ($status, $when) = @_;

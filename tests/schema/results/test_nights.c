@@ -6,6 +6,7 @@
 #include "tests/support/farm/queue_farm.h"
 #include "tests/support/farm/role_farm.h"
 #include "tests/support/farm/scratch_db.h"
+#include "tests/support/patience.h"
 
 #include <string.h>
 
@@ -96,7 +97,7 @@ static void one_session_works_on_a_night_and_its_end_frees_the_night(void)
     g_assert_cmpstr(night->begun_by, ==, "one process 7");
     night_free(night);
     store_close(second);
-    for (int i = 0; i < 3000 && !take(first, id); i++)
+    for (gint64 limit = patience_end(); !take(first, id) && g_get_monotonic_time() < limit;)
         g_usleep(10000);
     g_assert_true(store_move_night(first, id, NIGHT_PLANNING, NIGHT_TUNING, &error));
     g_assert_no_error(error);

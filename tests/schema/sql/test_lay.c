@@ -1,6 +1,7 @@
 /* Functions, views and triggers that a migration lays anew. */
 #include "schema/sql/migrate.h"
 #include "tests/support/farm/scratch_db.h"
+#include "tests/support/patience.h"
 
 #include <locale.h>
 #include <string.h>
@@ -252,7 +253,7 @@ static void test_tables_at_work_are_left_alone(void)
 /* Holds a table while a migration waits for it, and then waits for the migration. */
 static gpointer work_on_table(gpointer connection)
 {
-    gint64 end_us = g_get_monotonic_time() + 20 * G_USEC_PER_SEC;
+    gint64 end_us = patience_end();
     for (bool waits = false; !waits && g_get_monotonic_time() < end_us;) {
         g_autofree char *count = ask(connection, "SELECT count(*) FROM pg_locks WHERE NOT granted"
                                                  " AND relation = 'skipjack.one'::regclass");

@@ -5,6 +5,7 @@ use strict;
 use warnings;
 use JSON::PP qw(decode_json encode_json);
 use lib 'tests/support';
+use Exposition qw(wait_for);
 use ScratchProgram qw($program $folder write_file read_file);
 use SmallModel;
 use Test::More;
@@ -70,10 +71,7 @@ if ($stopped == 0) {
     exec $program, @slow;
     exit 127;
 }
-for (1 .. 600) {
-    last if said() =~ /^campaign /m;
-    select undef, undef, undef, 0.1;
-}
+wait_for(sub { said() =~ /^campaign /m });
 kill INT => $stopped;
 waitpid $stopped, 0;
 is $? >> 8, 130, 'Ctrl-C is said by the status' or diag said();
