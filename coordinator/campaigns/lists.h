@@ -17,8 +17,8 @@ int list_command(const struct cli *cli, Table *(*make)(Store *store, GError **er
  * error if the database refuses. Free with table_free(). */
 Table *list_events(Store *store, int64_t campaign, int limit, GError **error);
 
-/* Returns all campaigns (struct campaign *) except foreign ones, the newest first. Sets
- * COORDINATOR_ERROR_EMPTY if there are none. */
+/* Returns all campaigns (struct campaign *) except foreign ones, the newest first. NULL with
+ * COORDINATOR_ERROR_EMPTY if the database has no such campaign. */
 GPtrArray *list_own_campaigns(Store *store, GError **error);
 
 /* The first columns of every table of campaigns, and the function that fills them. */

@@ -102,7 +102,7 @@ int dynamism_kinds(const GArray *problems)
 /* ---- the gain of specialising ---- */
 
 /* The shortest times of a pair of configs, or of all pairs of a problem, in parts of the default
- * config's time: [0] without specialising, [1] with. INFINITY if there is none. */
+ * config's time: [0] without specialising, [1] with. INFINITY before any time was added. */
 struct times {
     double share[2];
 };

@@ -271,7 +271,7 @@ static void show_json(const Import *import, const Unserved *unserved)
     table_show_json(json);
 }
 
-/* What the lines are: convolutions, unless there is another operator among them. */
+/* The noun for the imported problems: "operators" if any of them is not a convolution. */
 static const char *lines_word(const Import *import)
 {
     for (int i = 0; i < problem_list_count(import->problems); i++) {

@@ -32,10 +32,12 @@ struct import_options {
     const char *network;
     /* set of directions to import; 0: those that the list states, in layer tables F */
     int directions;
-    /* batch sizes to import; if there are none, those of the list, in layer tables 1 */
+    /* batch sizes to import; with batch_count 0 those that the list states, or 1 for layer
+     * tables */
     int64_t batches[IMPORT_CHOICES_MAX];
     int batch_count;
-    /* data types to import; if there are none, those of the list, in layer tables FP32 */
+    /* data types to import; with type_count 0 those that the list states, or FP32 for layer
+     * tables */
     enum data_type types[IMPORT_CHOICES_MAX];
     int type_count;
     /* for each of them: its convolutions may be computed in TF32; the type is then FP32 */

@@ -268,7 +268,8 @@ bool import_is_perf_text_line(const char *line)
     return looks_like_entry(line, 'x', PERF_ROW_INTS); /* a complete perf-db key has two more 'x' */
 }
 
-/* Returns what is behind the operator in front of a key ("pool(max)-", "softmax-"), or the key where there is none. */
+/* Returns the key without the operator in front of it ("pool(max)-", "softmax-"), or the whole key if it names no
+ * operator. */
 static const char *behind_operator(const char *key)
 {
     char name[16] = "";

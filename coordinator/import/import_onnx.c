@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* What one model comes to. */
+/* Counts of one model's convolutions. */
 struct count {
     int resolved, unresolved, integers, unsigned_values;
 };
@@ -101,8 +101,9 @@ static void say_count(Import *import, const char *name, const struct count *coun
     }
 }
 
-/* The batch that the layers are for. The first size of the network's input is none where the first convolution has no
- * multiple of it: an image without a batch begins with its channels. */
+/* The batch that the layers are for: the stated one, which is the first size of the network's input, if the first
+ * convolution's batch is a multiple of it. Otherwise the input has no batch (an image may begin with its channels), and
+ * the first convolution's batch counts. */
 static int64_t batch_of(const GArray *layers, int64_t stated)
 {
     for (guint i = 0; i < layers->len; i++) {

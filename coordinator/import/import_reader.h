@@ -31,7 +31,7 @@ struct import_lines {
     bool plain; /* true for formats in which a line never continues in the next one */
     GString *line;
     GString *ahead;       /* the line behind the one returned last, which was read already */
-    int64_t ahead_number; /* number of the line in `ahead`, 0 if there is none */
+    int64_t ahead_number; /* number of the line in `ahead`, 0 if no line was read ahead */
     GError *failure;      /* the reason if the source could not be read to its end */
 };
 

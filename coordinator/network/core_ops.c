@@ -88,7 +88,7 @@ static bool infer_packed(const struct op_call *call, struct shape *outputs, GErr
     return shape_set_packed(&outputs[0], input->type, input->rank, input->dim, error);
 }
 
-/* What is known of the elements stays known. */
+/* Known contents of the input are known of the output, unless the type changes. */
 static bool fold_copy(const struct op_call *call, const struct shape *outputs,
                       struct tensor **constants, GError **error)
 {

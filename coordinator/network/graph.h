@@ -262,8 +262,8 @@ struct operand {
     struct shape stored;    /* strides in that memory, and the type that is stored there */
     enum element_type type; /* as which the operator sees the elements */
 };
-/* What an instruction reads as one of its inputs. For `copy` nodes the axes may be split finer than the value's
- * (view_refined_shape()); the order of the elements is the same. */
+/* Sets *operand to what an instruction reads as input `input`. For `copy` nodes the axes may be split finer than the
+ * value's (view_refined_shape()); the order of the elements is the same. */
 void node_operand(const struct node *node, int input, struct operand *operand);
 /* The same for a value, such as an output of the graph, whose users read it in place. */
 void value_operand(struct value *value, struct operand *operand);

@@ -1,5 +1,5 @@
 /*
- * Functions that the files of the graph share. Nobody else includes this header.
+ * Functions that the files of the graph share. Only these files include this header.
  */
 #ifndef COORDINATOR_NETWORK_GRAPH_INSIDE_H
 #define COORDINATOR_NETWORK_GRAPH_INSIDE_H

@@ -126,7 +126,7 @@ bool node_is_view(const struct node *node)
     return true;
 }
 
-/* What a computation finds out about an output. */
+/* The shape, contents and view that propagation finds for one output of a node. */
 struct finding {
     struct shape shape;
     struct tensor *constant; /* a reference */

@@ -2,8 +2,8 @@
  * Views are settled in one walk along the topological order, behind the propagation of all shapes. At each node, in this
  * order: inputs that it cannot read become automatic copies; its shapes are computed again if its inputs' strides
  * changed; and it is decided how it stores its outputs, from what the readers of its outputs, also through views, can
- * read. Whatever stands in front of the node is final by then, so the walk is linear. Decisions of an earlier
- * call are taken back first: the result depends on the graph alone.
+ * read. All nodes in front of the node are final by then, so the walk is linear. Decisions of an earlier call are taken
+ * back first: the result depends on the graph alone.
  */
 #include "coordinator/network/graph_inside.h"
 #include "coordinator/network/order.h"

@@ -530,7 +530,8 @@ static void collect_values(const struct draft *draft, guint i, guint *places)
     }
 }
 
-/* What a search sees of a value. */
+/* The integer that a search gets for a value: the value itself or, if the parameter's values are
+ * numbered, its place. */
 static int32_t searched_value(const struct recorded_param *param, guint place)
 {
     return param->numbered ? (int32_t)place

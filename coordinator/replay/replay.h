@@ -32,7 +32,7 @@ extern const struct replay_mark replay_marks[REPLAY_MARK_COUNT];
 /* Configs that a search asks for at once, as a round of a campaign's job does. */
 #define REPLAY_BATCH 4
 
-/* What a prior is made of: the best configs of other spaces, as the product's own priors are. */
+/* The sources of a prior: the best configs of other spaces, as in the product's own priors. */
 struct replay_prior {
     const GPtrArray
         *others; /* struct recorded_space *; of equally near ones the earlier comes first */
@@ -66,7 +66,7 @@ struct replay_setup {
 
 struct replay_try {
     int index;          /* of the config in the space */
-    double observed_ms; /* what the search was told; INFINITY if it failed */
+    double observed_ms; /* the time that the search saw; INFINITY for a failed config */
 };
 
 /* One search. */

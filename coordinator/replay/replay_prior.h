@@ -13,7 +13,7 @@
 double replay_distance(const struct recorded_space *a, const struct recorded_space *b);
 
 /* The configs of the setup's prior (struct perf_config), the most promising first: by the distance of their space plus
- * the place behind its fastest. Of equally near ones the better place comes first, then the earlier space. Empty
+ * the place behind its fastest. If these sums are equal the better place comes first, then the earlier space. Empty
  * without a prior. The other spaces' own searches have this seed. */
 GArray *replay_prior_configs(const struct replay_setup *setup, uint64_t seed);
 

@@ -96,7 +96,7 @@ static Table *list_measured(Store *store, int64_t campaign, const char *login, G
     return table;
 }
 
-/* Returns the id of the newest campaign. 0 with an error if there is none. */
+/* Returns the id of the newest campaign, 0 with an error if the database has none. */
 static int64_t newest_campaign(Store *store, GError **error)
 {
     g_autoptr(GPtrArray) campaigns = list_own_campaigns(store, error);

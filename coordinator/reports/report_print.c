@@ -45,7 +45,7 @@ static const struct table_column columns[] = {
     {"config", "config", TABLE_TEXT, 0},
 };
 
-/* Adds a number to the table. 0 means that there is none, or that the device did not report it, and is shown as "-". */
+/* Adds a number to the table. 0, a number that the device did not report or that the row lacks, is shown as "-". */
 static void cell_known(Table *table, double value)
 {
     table_number(table, value > 0 ? value : NAN);

@@ -158,7 +158,7 @@ double plan_bound_ms(const struct network_plan *plan, const struct target *targe
     for (guint i = 0; i < plan->steps->len; i++) {
         const struct problem *p = &plan_step_at(plan, (int)i)->problem;
         double products = p->kind == OP_CONV ? problem_macs(p) : 0;
-        /* Whatever the algorithm, an output element takes a product for each input channel. */
+        /* Every algorithm needs a product for each output element and input channel. */
         for (int a = 0; a < AXIS_COUNT; a++)
             products /= (double)p->fil[a];
         ms += target_least_ms(target, problem_peak_type(p), 2 * products);

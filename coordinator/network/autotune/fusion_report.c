@@ -85,8 +85,8 @@ static struct choice *choose_fused(const struct plan_step *step, int index, void
     return choose_tuned(report, report->current->fused, step, error);
 }
 
-/* What was tuned for the operator of a fused step in the unfused network: there its problem has no epilogue, or, in INT8,
- * the requantisation alone. NULL if it was done in another way. */
+/* Returns what was tuned for the operator of a fused step where the network was not fused. Its problem has no epilogue
+ * there or, in INT8, the requantisation alone. NULL if the unfused network does the operator in another way. */
 static const struct tuned_step *find_operator(const struct pair *pair, int index)
 {
     const struct plan_step *step = plan_step_at(pair->plans[WAY_TUNED_FUSED], index);
@@ -196,8 +196,9 @@ static int neighbour(const struct network_plan *plan, int index)
     return -1;
 }
 
-/* Which fused step does each unfused one: by the model's first node that it does; a step that does none (it quantises or
- * dequantises) by its name, else as its neighbour. -1 where no fused step does it. */
+/* Returns for each unfused step the index of the fused step that does its work, or -1. The fused step is the one that
+ * does the same first node of the model. A step without nodes (it quantises or dequantises) is matched by its name, or
+ * else goes with its neighbour. */
 static int *match_steps(const struct network_plan *plain, const struct network_plan *fused)
 {
     g_autoptr(GHashTable) place = g_hash_table_new(g_str_hash, g_str_equal);

@@ -25,7 +25,7 @@ struct knob_row {
 };
 extern const struct knob_row knob_table[KNOB_COUNT];
 
-/* What the user wants of each knob: for each a NULL-terminated list of values to measure. */
+/* The values to measure for each knob, as the user asked: NULL-terminated lists. */
 struct knob_wishes {
     const char *const *values[KNOB_COUNT];
     const char *single[KNOB_COUNT][2]; /* the lists of those that have one value */

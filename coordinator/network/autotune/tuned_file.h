@@ -1,7 +1,7 @@
 /*
- * What `autotune` found, as a JSON file: for each combination of the global knobs every layer's solver, config and time, and
- * the time of the whole pipeline; the winner is marked. `run-network` applies it without tuning. One table of fields
- * (tuned_file.c) is reader, writer's check and JSON Schema (tuned.schema.json).
+ * The JSON file with the results of `autotune`: for each combination of the global knobs, every layer's solver, config
+ * and time, and the time of the whole pipeline. The winner is marked. `run-network` applies it without tuning. One
+ * table of fields (tuned_file.c) is reader, writer's check and JSON Schema (tuned.schema.json).
  */
 #ifndef COORDINATOR_NETWORK_AUTOTUNE_TUNED_FILE_H
 #define COORDINATOR_NETWORK_AUTOTUNE_TUNED_FILE_H
@@ -27,7 +27,7 @@ struct tuned_step {
     double alone_ms, spread; /* measured alone, caches cold; 0 if pinned, estimated or exchanged */
     double pipeline_ms;      /* in its place in the pipeline */
     gboolean pinned;
-    gboolean estimated; /* no config was measured: the solver with the best estimate stands in */
+    gboolean estimated; /* no config was measured: this is the solver with the best estimate */
     gboolean exchanged; /* the config won in another combination, and was quicker here, in place */
 };
 

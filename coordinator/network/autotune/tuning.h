@@ -40,7 +40,7 @@ void tuning_clear(struct tuning *tuning);
  * of each to the choices. A problem that nothing serves, or whose every config failed, stays without a choice. */
 enum supervise_end tuning_run(struct tuning *tuning, const char *name, const GArray *problems,
                               GError **error);
-/* NULL if there is none. */
+/* Returns the problem's choice, NULL for a problem without one. */
 const struct choice *tuning_choice(const struct tuning *tuning, const struct problem *problem);
 
 #endif

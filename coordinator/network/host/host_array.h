@@ -26,7 +26,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(HostArray, host_array_unref)
 struct tensor *host_array_tensor(const struct host_array *array);
 /* Rounds all elements to the type: floats to nearest even, integers to nearest even and into their range. */
 void host_array_round(struct host_array *array);
-/* What the view shows, as an array of its own. */
+/* Returns a new array with the elements that the view shows. */
 struct host_array *host_array_through(const struct host_array *array, const struct view *view);
 /* Fills `to` with the elements of `from` that strides and an offset reach: to[i...] = from[offset + sum i * stride]. */
 void host_gather(struct host_array *to, const double *from, int64_t offset, const int64_t *strides);

@@ -1,6 +1,6 @@
 /*
- * What each operator computes, on the host: a table by operators' names, ONNX's and those of passes/kernel_op.h. Views
- * need no row: they show what they show.
+ * The functions that compute operators on the host: a table by the names of operators, ONNX's and those of
+ * passes/kernel_op.h. Views have no row, since they compute nothing.
  */
 #ifndef COORDINATOR_NETWORK_HOST_HOST_OPS_H
 #define COORDINATOR_NETWORK_HOST_HOST_OPS_H

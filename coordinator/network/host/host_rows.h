@@ -1,5 +1,6 @@
 /*
- * What the files of operators share: their tables, what they read of a call, and what several of them compute.
+ * Declarations that the files of operators share: their tables, the functions that read a call, and the computations
+ * that several of them need.
  */
 #ifndef COORDINATOR_NETWORK_HOST_HOST_ROWS_H
 #define COORDINATOR_NETWORK_HOST_HOST_ROWS_H

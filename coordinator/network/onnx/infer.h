@@ -1,6 +1,6 @@
 /*
- * What the rows of ONNX's operators share: reading attributes and known contents of inputs with their checks, and the
- * functions of the rows themselves, which onnx_ops.c puts into one table. Internal to this folder.
+ * Functions that the rows of ONNX's operators share: they read and check attributes and the known contents of inputs.
+ * Also the functions of the rows themselves, which onnx_ops.c puts into one table. Internal to this folder.
  *
  * All functions are pure. Messages do not name the node; the graph does.
  */

@@ -1,6 +1,6 @@
 /*
  * An ONNX model as a file holds it: checked, decoded, and with the data of its tensors, which may be in other files
- * beside the model. Nothing here knows what an operator means.
+ * beside the model. This reader does not know what operators mean.
  */
 #ifndef COORDINATOR_NETWORK_ONNX_ONNX_FILE_H
 #define COORDINATOR_NETWORK_ONNX_ONNX_FILE_H

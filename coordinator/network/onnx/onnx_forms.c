@@ -370,7 +370,7 @@ static void pad_input(struct node *node, const struct conv_inputs *at, struct wi
         pads[rank + first + i] = window->after[i];
         window->before[i] = window->after[i] = 0;
     }
-    /* zeros, or what stands for zero in quantised tensors */
+    /* The new border is zero, or the zero point of a quantised tensor. */
     bool quantised = strcmp(node->op->name, "ConvInteger") == 0 ||
                      g_str_has_suffix(node->op->name, "QLinearConv");
     struct value *zero = quantised && node->input_count > 2 ? node->inputs[2] : NULL;

@@ -103,7 +103,7 @@ bool onnx_read_shape(struct reader *reader, const Onnx__ValueInfoProto *info, bo
     return shape_is_known(shape);
 }
 
-/* The batch is the first size of the first input that looks like images; of the first input if there is none. */
+/* The batch is the first size of the first input that looks like images, or of the first input if no input does. */
 static void note_batch(struct reader *reader)
 {
     const struct shape *found = NULL;

@@ -152,7 +152,7 @@ static struct node *find_blame(struct value *value, struct value **input)
     }
 }
 
-/* What a node's operator is called: also one that nobody knows. */
+/* Returns the name of a node's operator, also of an operator that has no row. */
 static const char *operator_name(const struct node *node)
 {
     return node->op == &op_unknown ? attributes_string(node->attributes, "op", "?")

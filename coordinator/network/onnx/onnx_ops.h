@@ -7,8 +7,8 @@
 
 #include "coordinator/network/op.h"
 
-/* The row of an operator; NULL if there is none. `domain` is "", "ai.onnx" or "com.microsoft". Cast and Transpose are
- * the core's rows. */
+/* Returns the row of an operator, NULL for an operator without one. `domain` is "", "ai.onnx" or "com.microsoft". Cast
+ * and Transpose are the core's rows. */
 const struct op *onnx_op_find(const char *domain, const char *name);
 /* All rows in the table's order, ends with NULL: for pages and tests. */
 const struct op *onnx_op_at(int index);

@@ -40,11 +40,11 @@ struct onnx_options {
     bool without_weights;
 };
 
-/* What reading had to decide, for the user. */
+/* Notes for the user on what reading had to decide. */
 struct onnx_notes {
     GPtrArray *lines; /* char *: sentences */
-    int64_t batch; /* the first size of the network's first image-like input; 1 if there is none */
-    int hidden;    /* convolutions in branches and loops that cannot be read */
+    int64_t batch;    /* the first size of the first image-like input; 1 without such an input */
+    int hidden;       /* convolutions in branches and loops that cannot be read */
 };
 void onnx_notes_init(struct onnx_notes *notes);
 void onnx_notes_clear(struct onnx_notes *notes);
@@ -59,7 +59,7 @@ bool onnx_dim_parse(char *word, struct onnx_options *options, GError **error);
 Graph *onnx_read_graph(const OnnxFile *file, const struct onnx_options *options,
                        struct onnx_notes *notes, GError **error);
 
-/* What a model says of itself. Strings are owned; NULL where it says nothing. */
+/* A model's own statements about itself. Strings are owned; NULL where the model states nothing. */
 struct onnx_about {
     char *framework, *model, *version;
 };

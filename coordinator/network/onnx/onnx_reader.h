@@ -1,6 +1,6 @@
 /*
- * What the files of reading a model share: the model that is being read, the names of its values, and the steps of reading.
- * Functions that return false or NULL set an error, but for those that look something up.
+ * State and functions that the files of the ONNX reader share: the model that is being read, the names of its values,
+ * and the steps of reading. Functions that return false or NULL set an error; only lookups return NULL without one.
  */
 #ifndef COORDINATOR_NETWORK_ONNX_ONNX_READER_H
 #define COORDINATOR_NETWORK_ONNX_ONNX_READER_H
@@ -46,7 +46,8 @@ const char *onnx_draft_name(const Onnx__NodeProto *node);
 
 /* ---- values: onnx_reader.c ---- */
 
-/* The value of this name here or in a graph around; NULL if there is none. */
+/* Returns the value of this name in this scope, or else in the nearest outer one that has it; NULL
+ * if no scope has it. */
 struct value *onnx_find_value(const struct scope *scope, const char *name);
 void onnx_name_value(const struct scope *scope, const char *name, struct value *value);
 /* A value about which nothing can be known, with the reason. */

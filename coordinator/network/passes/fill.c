@@ -21,7 +21,7 @@ static double next_number(guint64 *state)
 
 enum role { ROLE_FILTER, ROLE_SCALE, ROLE_VARIANCE, ROLE_LIST };
 
-/* What the constant is to its first user. */
+/* The role of the constant in the first node that uses it. */
 static enum role role_of(const struct value *value)
 {
     const struct use *use = value->use_count > 0 ? &value->uses[0] : NULL;

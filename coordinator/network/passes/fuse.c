@@ -26,7 +26,7 @@ bool fusion_level_parse(const char *name, enum fusion_level *level)
 /* ---- looking through views ---- */
 
 /* The kernel whose output the value shows with nothing moved between: an identity, or a view that only splits, merges or
- * drops axes of a tensor. NULL if there is none. */
+ * drops axes of a tensor. NULL if the value shows no kernel's output so. */
 static struct node *producer_behind(struct value *value)
 {
     struct view view;

@@ -1,7 +1,7 @@
 /*
  * Fusing: a pointwise kernel becomes the epilogue of the kernel that computes its input. The two are then one problem,
- * tuned as it will run. Of an addition's two inputs the one that is computed last takes it: the other is ready then, as
- * the residual.
+ * tuned as it will run. An addition joins the kernel of that input which is computed last: by then the other input is
+ * ready, as the residual.
  */
 #ifndef COORDINATOR_NETWORK_PASSES_FUSE_H
 #define COORDINATOR_NETWORK_PASSES_FUSE_H

@@ -88,7 +88,8 @@ static bool has_order_of(const struct shape *stored, const enum layout *layouts,
     return false;
 }
 
-/* Whether a tensor lies in the order of some layout, apart from gaps and repetition. */
+/* Whether the tensor's axes have the order of some layout. Gaps and repeated elements do not
+ * matter. */
 static bool is_in_some_layout(const struct shape *stored)
 {
     return stored->rank == 5 ? has_order_of(stored, deep_layouts, G_N_ELEMENTS(deep_layouts))
@@ -515,8 +516,8 @@ static bool is_ordered_in(enum layout layout, const int64_t sizes[5], const int6
     return true;
 }
 
-/* The layout that a tensor lies in: the wanted one if it can be that, else the first in which it is packed, else
- * the first whose order it keeps. */
+/* The layout of a stored tensor: one in which it is packed, else one whose order its strides keep. The wanted layout is
+ * tried first each time, and is the answer if no layout fits. */
 static enum layout find_layout(int spatial_dim, enum layout wanted, const int64_t sizes[5],
                                const int64_t strides[5])
 {

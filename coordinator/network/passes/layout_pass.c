@@ -125,8 +125,8 @@ static void find_readers(const struct chooser *c, struct value *value, struct va
     }
 }
 
-/* What a value costs if it is written in one layout and read in the other: once for each direction, however many
- * read it. */
+/* Adds the cost of a value that is written in one layout and read in the other. A copy in each direction is paid once,
+ * however many kernels read it. */
 static void add_value(struct chooser *c, struct value *value, int writer)
 {
     g_autoptr(GArray) readers = g_array_new(FALSE, FALSE, sizeof(int));

@@ -10,15 +10,15 @@
 #include "coordinator/network/passes/kernel_op.h"
 
 struct layout_costs {
-    /* What a problem takes, in any unit, copies too; INFINITY if nothing serves it. NULL: layers cost nothing in either
-     * layout and a copy costs its bytes, so that the graph has as few and small copies as it can. */
+    /* Returns the time of a problem, also of a copy, in any unit; INFINITY if no solver serves it. NULL: layers cost
+     * nothing in either layout and a copy costs its bytes, so that the graph has as few and small copies as it can. */
     double (*cost)(const struct problem *problem, void *context);
     void *context;
 };
 
 enum layout_wish { LAYOUT_WISH_FIRST, LAYOUT_WISH_LAST, LAYOUT_WISH_CHEAPEST };
 
-/* What the pass did. */
+/* Counts that the pass returns. */
 struct layout_result {
     int first, last; /* kernels with channels in front, and last */
     int copies;      /* that it had to add */

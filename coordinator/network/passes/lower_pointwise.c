@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Which steps do a binary operator with a number on the right, on the left, with a list, with a tensor. */
+/* Binary operators that steps of an epilogue can do: with a number on the right or the left, a list, or a tensor. */
 enum binary { BINARY_ADD, BINARY_SUB, BINARY_MUL, BINARY_DIV, BINARY_MAX, BINARY_MIN };
 
 static const enum epilogue_op residual_ops[] = {EPILOGUE_ADD, EPILOGUE_SUB,     EPILOGUE_MUL,

@@ -1,5 +1,6 @@
 /*
- * What the files of lowering share: the node that is being lowered, their tables, and the kernels that several of them add.
+ * State and functions that the files of lowering share: the node that is being lowered, the tables of these files, and
+ * the kernels that several of them add.
  */
 #ifndef COORDINATOR_NETWORK_PASSES_LOWERING_H
 #define COORDINATOR_NETWORK_PASSES_LOWERING_H

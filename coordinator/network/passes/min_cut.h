@@ -15,9 +15,9 @@ struct min_cut;
 struct min_cut *min_cut_new(int nodes); /* nodes are numbered from 0 */
 void min_cut_free(struct min_cut *cut);
 int min_cut_add_node(struct min_cut *cut); /* another node's number */
-/* What it costs to label a node 0, and to label it 1. */
+/* Adds the cost of labelling a node 0, and of labelling it 1. */
 void min_cut_labels(struct min_cut *cut, int node, double cost_of_0, double cost_of_1);
-/* What it costs if a is labelled 0 and b is labelled 1. */
+/* Adds a cost that is paid if a is labelled 0 and b is labelled 1. */
 void min_cut_edge(struct min_cut *cut, int a, int b, double cost);
 /* Solves; returns the cost. Labels are read with min_cut_label(). A node that may have either gets 0. */
 double min_cut_solve(struct min_cut *cut);

@@ -1,5 +1,5 @@
 /*
- * What the passes share: looking at nodes and constants, and making small constants.
+ * Functions that the passes share: they look at nodes and constants, and make small constants.
  */
 #ifndef COORDINATOR_NETWORK_PASSES_PASS_H
 #define COORDINATOR_NETWORK_PASSES_PASS_H

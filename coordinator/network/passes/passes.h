@@ -1,6 +1,6 @@
 /*
- * The smaller passes. Each edits a graph in place and leaves it propagated; none changes what the graph computes, but for
- * the rounding of types. PASSES.md shows their order and what they do to a block of ResNet.
+ * The smaller passes. Each edits a graph in place and leaves it propagated; none changes what the graph computes,
+ * except by the rounding of types. PASSES.md shows their order and what they do to a block of ResNet.
  */
 #ifndef COORDINATOR_NETWORK_PASSES_PASSES_H
 #define COORDINATOR_NETWORK_PASSES_PASSES_H

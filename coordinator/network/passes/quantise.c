@@ -36,7 +36,7 @@ void quantise_options_init(struct quantise_options *options)
         .sample_count = 4, .seed = 1, .calibration = CALIBRATION_MIN_MAX, .percentile = 99.99};
 }
 
-/* What is known of one value. */
+/* The range of one value. */
 struct range {
     double largest;   /* absolute value, of the values tied to it */
     double *bins;     /* BINS counts up to `largest`, NULL without */

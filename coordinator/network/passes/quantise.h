@@ -1,7 +1,7 @@
 /*
- * INT8 by calibration. The network runs on the host with sample inputs; from what its tensors hold there follow their
- * scales (an INT8 element q stands for q * scale; zero points are 0). Convolutions with constant filters then compute with
- * INT8 operands and INT32 sums, and requantise in their epilogues; the filter's scales are one for each output channel, or
+ * INT8 by calibration. The network runs on the host with sample inputs; the contents of its tensors give their scales
+ * (an INT8 element q means q * scale; zero points are 0). Convolutions with constant filters then compute with INT8
+ * operands and INT32 sums, and requantise in their epilogues; the filter's scales are one for each output channel, or
  * one. Pools of the largest, joins, parts, borders and resizes by the nearest element carry INT8 between them; tensors
  * that they tie together have one scale. All else stays in FP32, with quantising and dequantising kernels between.
  */

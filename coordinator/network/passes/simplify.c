@@ -62,7 +62,8 @@ int network_fold_constants(struct graph *graph)
 
 /* ---- scales behind convolutions ---- */
 
-/* What becomes of channel k of a convolution: factor[k] * v + offset[k]. */
+/* The linear steps behind a convolution: its result v becomes factor[k] * v + offset[k] in channel
+ * k. */
 struct affine {
     int64_t channels;
     double *factor, *offset;

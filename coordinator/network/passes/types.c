@@ -30,8 +30,8 @@ static bool change_inputs(struct node *node, enum element_type type, GError **er
     return true;
 }
 
-/* A cast behind the node, back to the type that its users know. There is none where the new type is wider: rounding to
- * the old one again would not go away. */
+/* Lets the node compute in the new type, with a cast behind it back to the type that its users know. A wider type gets
+ * no cast: a cast that rounds could not be removed later. */
 static bool change_output(struct node *node, enum element_type type, enum element_type result,
                           GError **error)
 {

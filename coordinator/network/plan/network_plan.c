@@ -49,7 +49,7 @@ static GArray *array_of(guint size, GDestroyNotify clear)
     return array;
 }
 
-/* What weights are found by. */
+/* A constant and the buffer that holds it. Constants of equal shape and bytes share a buffer. */
 struct weight {
     struct shape shape;
     GBytes *data;

@@ -36,8 +36,8 @@ struct plan_buffer {
     char *name; /* unique in the plan */
     enum plan_buffer_kind kind;
     int64_t bytes;
-    /* The type, sizes and strides of what lies there, for inputs and outputs as the network names their axes.
-     * For weights the packed list of their elements. */
+    /* The type, sizes and strides of the tensor in the buffer. Inputs and outputs have their axes in the network's
+     * order; weights are a packed list of elements. */
     struct shape shape;
     /* -1, or the index of the buffer that this one is a part of, from byte `alias_offset` on. Only outputs and
      * activations are aliases. */

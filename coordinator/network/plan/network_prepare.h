@@ -10,7 +10,7 @@
 #include "coordinator/network/passes/quantise.h"
 #include "coordinator/network/plan/plan_builder.h"
 
-/* Which order of axes activations have. */
+/* The layouts of activations. */
 enum layout_choice {
     LAYOUT_CHOICE_NCHW,  /* all NCHW (3D: NCDHW) */
     LAYOUT_CHOICE_NHWC,  /* all NHWC (3D: NDHWC) */

@@ -35,7 +35,8 @@ static struct place *place_of(struct builder *b, const struct value *value)
     return &b->places[value->id];
 }
 
-/* What has the elements of a value, and how the value shows it. A copy that resolving added has its own. */
+/* Returns the value in whose memory the elements of `value` are, and sets *view to how `value` shows them. A copy that
+ * resolving added has memory of its own. */
 static struct value *storage_of(struct value *value, struct view *view)
 {
     if (value->producer == NULL || !value->producer->is_automatic) {
@@ -459,7 +460,8 @@ static bool is_servable(struct builder *b, struct kernel_step *s, GError **error
     return is_aligned(s) && make_problem(b, s, error) && serves(b, &s->problem);
 }
 
-/* A constant filter lies in the kernel's layout and in the type of x. */
+/* Sets the step's filter. A constant filter is stored in the kernel's layout and in the type of
+ * x. */
 static bool read_filter(struct builder *b, struct kernel_step *s)
 {
     struct value *w = s->node->inputs[KERNEL_W];
@@ -564,8 +566,8 @@ static bool emit_kernel(struct builder *b, struct kernel_step *s)
     return true;
 }
 
-/* What may have to be moved so that some kernel serves the problem: one bit for each of x, y and the residual, and one
- * for a layout that is not the node's own. */
+/* Changes after which some kernel may serve a problem that no kernel serves as it is: one bit for a copy of each of x,
+ * y and the residual, and one for another layout than the node's own. */
 enum repair { REPAIR_X = 1, REPAIR_RESIDUAL = 2, REPAIR_Y = 4, REPAIR_LAYOUT = 8, REPAIR_END = 16 };
 
 static enum layout repair_layout(const struct kernel *kernel, int repair)
