@@ -83,7 +83,7 @@ struct golden_logins {
     int awaited;
     int disagreed; /* those of `awaited` that several logins measured with different times */
     /* logins, joined by ", ", that measured these winners, and that could measure them again; NULL
-     * if there are none */
+     * for no login */
     char *measured_by, *able;
 };
 struct golden_summary {

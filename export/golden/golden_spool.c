@@ -82,8 +82,8 @@ static bool keep_all(struct golden_spool *spool, const struct golden_job *job, G
     return true;
 }
 
-/* Finds the entry that the scratch database already holds for the job's key; *id is 0 if there is
- * none. *better becomes true if its result is better than the job's: that entry then stays. */
+/* Finds the entry that the scratch database already holds for the job's key; *id is 0 if it holds
+ * no entry. *better becomes true if its result is better than the job's: that entry then stays. */
 static bool find_held(struct golden_spool *spool, enum golden_side side,
                       const struct golden_job *job, int64_t *id, bool *better, GError **error)
 {

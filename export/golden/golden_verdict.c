@@ -43,7 +43,8 @@ find_base(const struct golden_confirmation *confirmation)
     return NULL;
 }
 
-/* Returns the fastest verified config other than the base's, NULL if there is none. */
+/* Returns the fastest verified config other than the base's, NULL if no other config is
+ * verified. */
 static const struct golden_confirmed_config *
 find_fastest(const struct golden_confirmation *confirmation)
 {

@@ -40,7 +40,7 @@ struct words {
 };
 
 /* Sets *chosen to the index of the option's value among `words`, 0 if the option is not given.
- * Returns false with an error for a value that is none of them. */
+ * Returns false with an error for any other value. */
 static bool choose(const char *option, const char *word, const char *const *words, int count,
                    int *chosen, GError **error)
 {

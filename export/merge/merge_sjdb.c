@@ -750,7 +750,7 @@ static int read_solved(struct sjdb_reading *reading, uint64_t number)
         code = skipjackdb_solutions(reading->db, number, reading->solutions,
                                     sizeof reading->solutions[0], SJDB_LIST_MAX, &count);
     }
-    /* A perf-db's row stands for a packed convolution in full precision alone. */
+    /* Only packed convolutions in full precision have a row in perf-dbs. */
     bool has_row = perf_db_is_wanted(reading->merge) && problem_key_parse(key, &ours, &error) &&
                    problem_has_perf_row(&ours);
     for (size_t i = 0; code == SKIPJACKDB_OK && i < MIN(count, SJDB_LIST_MAX); i++) {

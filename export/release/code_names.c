@@ -39,7 +39,7 @@ void code_names_clear(struct code_names *names)
     memset(names, 0, sizeof *names);
 }
 
-/* Finds the row of a code object by its key in the store; *id becomes 0 if there is none yet. */
+/* Finds the row of a code object by its key in the store; *id becomes 0 if no row was added yet. */
 static bool find(struct code_names *names, const char *key, int64_t *id, GError **error)
 {
     enum read_step step = sqlite_ask(names->find, error, "lt", (int64_t)names->side, key);

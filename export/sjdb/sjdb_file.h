@@ -49,8 +49,8 @@ void sjdb_file_add_bytes(SjdbFile *file, uint32_t kind, const void *bytes, gsize
 bool sjdb_file_add_spooled(SjdbFile *file, uint32_t kind, const Spool *spool, goffset start,
                            gsize count, GError **error);
 
-/* Writes a temporary file and renames it. Nobody can open half a file, and a process that has the
- * old file mapped keeps it. */
+/* Writes a temporary file and renames it, so no process can open half a file, and a process that
+ * has the old file mapped keeps it. */
 bool sjdb_file_write(const SjdbFile *file, GError **error);
 
 #endif

@@ -4,7 +4,7 @@
 
 struct answer {
     guint32 choice, value;
-    /* number of the problem's answer that was added before this one, + 1; 0 if there is none */
+    /* number of the problem's answer that was added before this one, + 1; 0 for the first */
     guint32 next;
 };
 

@@ -62,10 +62,10 @@ struct sjdb_kernel_name {
 };
 /* Adds how a solver computes a problem: the config's text ("" for none) and the launches.
  * kernels[i] names the kernel of solution->launches[i]; its code object may be added before or
- * after. A solution's params belong to the problem alone, whatever its perf-db row holds. Of the
- * launches' kernels the file keeps no source, only entry and identity. Fails with the errors of
- * solution_validate(), and with EXPORT_ERROR_SYNTAX for a second solution of the solver. If a
- * kernel never gets a code object, sjdb_writer_finish() fails. */
+ * after. A solution's params belong to the problem alone, whatever its perf-db row holds. The file
+ * keeps only the entry and identity of the launches' kernels, not their source. Fails with the
+ * errors of solution_validate(), and with EXPORT_ERROR_SYNTAX for a second solution of the solver.
+ * If a kernel never gets a code object, sjdb_writer_finish() fails. */
 bool sjdb_writer_add_solution(SjdbWriter *writer, const struct problem *problem, const char *solver,
                               const char *params, const struct solution *solution,
                               const struct sjdb_kernel_name *kernels, GError **error);

@@ -83,7 +83,7 @@ int sjdb_candidates_unmeasured(const struct skipjackdb *db,
 int sjdb_candidates_packed(const struct skipjackdb *db, const struct skipjackdb_problem *problem,
                            struct sjdb_candidates *found);
 /* Lists the solvers of the nearest problems. Their `order` makes those with the most votes be tried
- * first. SKIPJACKDB_NOT_FOUND if there are none. */
+ * first. SKIPJACKDB_NOT_FOUND if no solver is found. */
 int sjdb_candidates_near(const struct skipjackdb *db, const struct skipjackdb_problem *problem,
                          struct sjdb_candidates *found);
 /* Sets *number to the number of the solver with this name. Returns false if the file has no such

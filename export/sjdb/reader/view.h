@@ -262,8 +262,8 @@ int sjdb_set_entries(const struct skipjackdb *db, const struct sjdb_set *set, ui
 /* Looks up what a choice's numbers stand for. An invalid number marks damage. */
 void sjdb_choice_read(struct sjdb_look *look, const struct sjdb_set *set, uint64_t number,
                       struct sjdb_choice *choice);
-/* Returns what choice `number` of an entry (its solver, algorithm and the like) stands for: as looked up when the
- * file was opened, or else looked up now into *spare. */
+/* Returns the solver, algorithm and the like that choice `number` of an entry names: as looked up when the file was
+ * opened, or else looked up now into *spare. */
 static inline const struct sjdb_choice *sjdb_choice_of(struct sjdb_look *look,
                                                        const struct sjdb_set *set, uint64_t number,
                                                        struct sjdb_choice *spare)

@@ -282,7 +282,7 @@ static void read_steps(const struct skipjackdb_problem *p, struct steps *steps)
     }
 }
 
-/* What the steps read for one element of the output. */
+/* The values that the epilogue's steps read for one element of the output. */
 struct operands {
     double bias, residual, channel_scale, tensor_scale;
 };

@@ -14,7 +14,7 @@
 _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Fails with what was wanted and the code's text unless the code is SKIPJACKDB_OK. */
 void want(int code, const char *what);
-/* Returns zeroed memory; exits with an error if there is none. */
+/* Returns zeroed memory; exits with an error if no memory is left. */
 void *allocate(size_t count, size_t size);
 
 /* A tensor in memory. An operand that the problem lacks has 0 bytes. */
@@ -29,7 +29,7 @@ struct tensor {
 };
 void tensor_init(struct tensor *tensor, const struct skipjackdb_problem *problem, int32_t which);
 /* Fills the tensor with integers from -2 to 2, the same ones for the same seed; without zeros if it
- * is a divisor. What lies between its elements becomes 0. */
+ * is a divisor. Memory between its elements becomes 0. */
 void tensor_fill(struct tensor *tensor, uint64_t seed, int is_divisor);
 /* Returns 1 if a step of the problem's epilogue divides by the operand. */
 int is_divisor(const struct skipjackdb_problem *problem, int32_t which);
