@@ -672,7 +672,7 @@ DEVICE double steepness_of(int op, double a, double t, double result, double res
     }
 }
 
-/* What a step may be off by itself, in units of the last place. */
+/* The most by which a step's own rounding is off, in judge_epilogue()'s `unit`. */
 DEVICE double own_error_of(int op, double a, double b, double v, double result, double residual,
                            int residual_is_scaled, double steepness)
 {

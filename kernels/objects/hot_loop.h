@@ -1,6 +1,6 @@
 /*
- * The innermost loop of AMD's code that does most of the arithmetic, and what one pass of it asks of the units of a compute
- * unit. What bounds a kernel that was never run can be read from it: solvers/AMD.md.
+ * The innermost loop of AMD's code that does most of the arithmetic, and the work of one pass for each unit of a
+ * compute unit. It shows what bounds a kernel that was never run (solvers/AMD.md).
  *
  * A loop is the code between a backward branch and its target. Widths follow the names of instructions (AMD's ISA
  * documents; both spellings, "ds_read_b128" and "ds_load_b128"). A matrix instruction's operations are 2 m n k of its name;

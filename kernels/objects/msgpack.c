@@ -28,7 +28,7 @@ static bool number_behind(const struct msgpack *cursor, int bytes, uint64_t *num
 /* The kind of a value, as its first byte says. */
 enum kind { KIND_OTHER, KIND_INT, KIND_TEXT, KIND_MAP, KIND_ARRAY };
 
-/* What a value's first bytes say: its kind, the length of these bytes, its number or count of elements, and the
+/* A value's first bytes, decoded: its kind, the length of these bytes, its number or count of elements, and the
  * `payload` bytes that follow them. */
 struct head {
     enum kind kind;

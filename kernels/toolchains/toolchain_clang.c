@@ -151,7 +151,7 @@ static bool has_linker(const char *path)
     return g_file_test(linker, G_FILE_TEST_IS_EXECUTABLE);
 }
 
-/* The path of a program by name or path, with links resolved; NULL where there is none. */
+/* The path of a program by name or path, with links resolved; NULL if no such program is found. */
 static char *real_program(const char *name)
 {
     g_autofree char *found = g_find_program_in_path(name);

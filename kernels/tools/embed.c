@@ -15,8 +15,8 @@
  * kernel's hash and nothing has to be compiled or measured again for it. There
  * are no #line directives: the hash does not depend on the folder of the build.
  *
- * In SQL @NAME stands for a number of schema/sql/numbers.h. Definitions are CREATE OR
- * REPLACE statements. Comments between them are left out.
+ * In SQL @NAME is replaced by a number of schema/sql/numbers.h. Definitions are CREATE OR REPLACE
+ * statements. Comments between them are left out.
  */
 #include "schema/sql/numbers.h"
 

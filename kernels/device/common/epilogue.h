@@ -1,7 +1,7 @@
 /*
- * What a kernel does to a result before it stores it: the steps of a problem's epilogue (solvers/problem/epilogue.h),
- * folded into the kernel by compile options. A kernel whose last step stores by these words does every epilogue, and
- * without an epilogue it is the same code as with STORE:
+ * The steps of a problem's epilogue (solvers/problem/epilogue.h), which a kernel does to a result before it stores it.
+ * Compile options fold them into the kernel. A kernel that stores by these words does every epilogue, and without an
+ * epilogue it is the same code as with STORE:
  *
  *   KERNEL(64, 1, 1) name(GLOBAL float *y, int n EPILOGUE_PARAMETERS)   last in an entry and in functions of the device
  *   helper(y, n EPILOGUE_ARGUMENTS)                                     passes them on

@@ -85,7 +85,7 @@ DEVICE void unfold_panel(const struct shape *shape, GLOBAL const float *x, int p
 }
 
 /* Adds `length` rows of crs to TILE_K times PANEL sums, which are kept in y until the last rows are added. Channels past
- * k_left repeat the last channel. Neither these channels nor pixels past pixels_left are stored. */
+ * k_left repeat the last channel. These channels, and pixels past pixels_left, are not stored. */
 DEVICE void add_tile(GLOBAL const float *w, int w_row, const float *panel, int length,
                      GLOBAL float *y, int y_row, int k_left, int pixels_left, int is_first,
                      int is_last EPILOGUE_PARAMETERS)

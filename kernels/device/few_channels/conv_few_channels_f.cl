@@ -222,8 +222,8 @@ DEVICE void multiply_part(LOCAL_POINTER unsigned char *memory,
 
 /* ---- out ---- */
 
-/* What is stored of a sum: the sum itself, or what the epilogue makes of it, for an element of y that is there. `at`:
- * the element's place in its image. */
+/* The value that is stored for a sum: the sum itself, or the epilogue's result if y has the element. `at`: the
+ * element's place in its image. */
 #ifdef EPILOGUE
 DEVICE float finished(float sum, int there, int channel, i64 at EPILOGUE_PARAMETERS)
 {

@@ -231,8 +231,8 @@ DEVICE void multiply_row(LOCAL_POINTER unsigned char *memory, LANE sums[WARP_TIL
 
 #if KEEP
 
-/* The row of the result to which filter row r adds when it multiplies row h of the patch; negative where there is
- * none. */
+/* The row of the result to which filter row r adds when it multiplies row h of the patch; negative if it adds to no
+ * row. */
 DEVICE int row_met(int h, int r)
 {
     int d = h - SHIFT_H(r);

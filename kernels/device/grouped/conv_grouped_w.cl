@@ -108,7 +108,8 @@ struct work {
     unsigned place, out;
 };
 
-/* The row of y's positions that filter row r combines with row h of the patch of x; negative where there is none. */
+/* The row of y's positions that filter row r combines with row h of the patch of x; negative if it combines h with no
+ * row. */
 DEVICE int row_met(int h, int r)
 {
     int d = h - SHIFT_H(r);

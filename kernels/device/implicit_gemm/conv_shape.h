@@ -1,7 +1,7 @@
 /*
  * Strides and shape as arguments of convolution kernels. STRIDE_PARAMETERS and SHAPE_PARAMETERS are the
- * arguments that the solvers' conv_add_stride_args() and conv_add_shape_args() add; CONV_SHAPE gathers the
- * latter into a struct.
+ * arguments that the solvers' conv_add_stride_args() and conv_add_shape_args() add; CONV_SHAPE gathers the arguments of
+ * the shape into a struct.
  *
  * Options: FIX_<NAME>=value compiles a value in, and the kernel ignores the argument: FIX_N, FIX_GROUPS, FIX_C and
  * FIX_K (of a group), and for each axis D, H and W FIX_IN_D, FIX_FIL_D, FIX_OUT_D, FIX_PAD_D, FIX_STRIDE_D and
@@ -26,7 +26,7 @@
 #define FIX_DILATION_D 1
 #endif
 
-/* For each argument that is not compiled in, FIX_<NAME> stands for the argument. */
+/* FIX_<NAME> is the argument itself unless a value is compiled in. */
 #ifndef FIX_N
 #define FIX_N shape_n
 #endif

@@ -121,8 +121,8 @@ struct step {
 #define COLUMNS  s->c
 #endif
 
-/* What a work-item loads of a: the same rows for each block of terms. h and w (and d): in F, the position in x under the
- * filter's first element; in B, the position in x plus padding, from which a filter position leads to y. `at`
+/* The rows of a that a work-item loads, the same for each block of terms. h and w (and d): in F, the position in x
+ * under the filter's first element; in B, the position in x plus padding, from which a filter position leads to y. `at`
  * (offsets) and `there` (a bit for each row) are valid for one filter position. */
 struct source {
     int image[A_LOADS], IF_DEPTH(d[A_LOADS], ) h[A_LOADS], w[A_LOADS];
@@ -149,8 +149,8 @@ UNIT_UNROLL
     }
 }
 
-/* The position along an axis of the source (F: x, B: y) to which a filter position leads from `from`; negative
- * where there is none. */
+/* The position along an axis of the source (F: x, B: y) to which a filter position leads from `from`; negative if it
+ * leads to no position. */
 DEVICE int source_at(int from, int filter, int stride, int dilation, int size)
 {
 #if defined(DIRECTION_F)

@@ -393,8 +393,8 @@ DEVICE void store_result(GLOBAL half_bits *to, struct result_part part)
 
 #endif
 
-/* What the epilogue makes of a sum. `row` is the output's channel, all groups
- * counted, and `column` the position's number in all images. Results of rows and columns past the end are not used. */
+/* The epilogue's result for a sum. `row` is the output's channel, all groups counted, and `column` the position's
+ * number in all images. Results of rows and columns past the end are not used. */
 #ifdef EPILOGUE
 DEVICE float finished(float sum, int row, int column, int end EPILOGUE_PARAMETERS)
 {
