@@ -243,9 +243,9 @@ endef
 $(foreach room,$(rooms) faults chaos bench,$(eval $(call test_program,$(room))))
 $(eval $(call test_program,fuzz,-fsanitize=fuzzer))
 
-# A fuzzer sees in all code where it was. What values were compared it sees in the files that fuzz targets call and in
-# those beside them (of solvers/framework in those that read text): to watch each comparison takes a test three times as
-# long.
+# All code reports its coverage to a fuzzer. The values that it compares are reported by the files that fuzz targets
+# call and by the files beside them (of solvers/framework only by those that read text): a test takes three times as
+# long if each comparison is reported.
 ifneq ($(filter %$(comma)fuzzer-no-link,$(SANITIZE)),)
 fuzzed_headers := $(shell sed -n 's/^\#include "\(.*\)"/\1/p' $(wildcard tests/fuzz/*.c))
 fuzzed := $(wildcard tests/fuzz/*.c solvers/framework/solver.c solvers/framework/target.c \

@@ -47,7 +47,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(BlobStore, blob_store_close)
 bool blob_store_put(BlobStore *store, const char *name, GBytes *bytes, GError **error);
 /* Reads an object. An object of more than `most` bytes is an error, and is not read to its end. */
 GBytes *blob_store_get(BlobStore *store, const char *name, gsize most, GError **error);
-/* Removes an object; true also if there is none. */
+/* Removes an object; true also if the store has no such object. */
 bool blob_store_remove(BlobStore *store, const char *name, GError **error);
 
 /* Whether this node may use the store: puts, reads and removes a test object. */

@@ -9,7 +9,7 @@
 #include "schema/store/store.h"
 
 struct s3_credentials {
-    char *key_id, *secret, *session_token; /* token NULL if there is none */
+    char *key_id, *secret, *session_token; /* session_token may be NULL */
 };
 void s3_credentials_clear(struct s3_credentials *credentials);
 typedef struct s3_credentials S3Credentials;

@@ -8,7 +8,7 @@
  * hit another object.
  *
  * A move reads and verifies an object, uploads it to the current place, reads it
- * back, and then changes the kernel's row if it still names the former place.
+ * back, and then changes the kernel's row if it still names the old place.
  */
 #include "schema/blobs/blobs.h"
 

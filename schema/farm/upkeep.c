@@ -3,10 +3,9 @@
  * BATCH_ROWS rows and returns how far it came, so that no transaction is long
  * and the run can stop between any two.
  *
- * Code objects are the expensive part. Which kernels are needed is found out
- * once a run, by a scan of kept results and open rounds into a temporary table
- * of the session. A kernel that a build asks for after the scan is protected by
- * the time of that question (asked_before), not by the table.
+ * Code objects are the expensive part. Once a run, a scan of kept results and open rounds writes
+ * the needed kernels into a temporary table of the session. A kernel that a build asks for after
+ * the scan is protected by the time of that question (asked_before), not by the table.
  */
 #include "schema/farm/upkeep.h"
 

@@ -9,7 +9,7 @@
 #include "schema/results/store_results.h"
 #include "schema/store/store_queue.h"
 
-/* Reasons why a device ran slower than it could. The power cap is none of THROTTLE_MARKED: under
+/* Reasons why a device ran slower than it could. THROTTLE_MARKED leaves out the power cap: under
  * load a GPU always runs at it. */
 enum throttle {
     THROTTLE_POWER_CAP = 1,
@@ -35,7 +35,7 @@ struct conditions {
 
 /* Adds samples of the same device to `all`. */
 void conditions_add(struct conditions *all, const struct conditions *more);
-/* The names of throttle reasons: "heat, power brake"; "" if there are none. Free with g_free(). */
+/* The names of throttle reasons: "heat, power brake"; "" for no reason. Free with g_free(). */
 char *conditions_throttle_text(unsigned throttle);
 
 /* The conditions as columns of the table round_conditions; unknown numbers are null. Returns a

@@ -7,7 +7,7 @@
 
 #include "schema/results/store_results.h"
 
-/* What one problem took and gained so far. Times of unknown length are NAN. */
+/* The time that one problem has taken and gained so far. Times of unknown length are NAN. */
 struct problem_time {
     struct problem problem;
     int multiplicity;

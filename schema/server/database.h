@@ -15,11 +15,11 @@ const char *database_worker_command(void);
 /* A URL or connection string without its passwords, for printing: unchanged if it has none, "(unreadable)" if libpq
  * cannot parse it. Free with g_free(). */
 char *database_without_password(const char *url);
-/* What a migration of the database did; all zero if nothing was missing. */
+/* The result of a migration of the database; all zero if nothing was missing. */
 struct migrated {
     int migrations;  /* how many it applied */
     bool functions;  /* whether it laid the functions anew */
-    bool was_former; /* whether it took over a database of the former migrations 0001 to 0071 */
+    bool was_former; /* whether it took over a database of the old migrations 0001 to 0071 */
 };
 /* Applies what is missing in one transaction, one program at a time. Says on stderr if it took over a former database. */
 bool database_migrate(const char *url, struct migrated *done, GError **error);

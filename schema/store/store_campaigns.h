@@ -135,8 +135,9 @@ struct progress {
     double deadline_seconds;
     double compile_seconds, eval_seconds; /* sums */
     bool build_only; /* built jobs are done; their configs stay in configs_open */
-    /* Jobs by what ended their search (but for SEARCH_GOES_ON, and for jobs of older programs); those that the
-     * campaign's budget ended, and how many of these never began: they count as done, but have no config. */
+    /* search_ends: jobs by the reason that ended their search, without jobs of older programs, which recorded none;
+     * SEARCH_GOES_ON is not counted. ended_by_budget: jobs that the campaign's budget ended. untried_by_budget: how
+     * many of these never began; they count as done, but have no config. */
     int search_ends[SEARCH_END_COUNT], ended_by_budget, untried_by_budget;
     int64_t finals_left;  /* problems that are still to be measured a second time, at most */
     double final_seconds; /* the device time that each of these may take */

@@ -204,7 +204,7 @@ static bool read_text(const json_t *object, const char *name, char *text, gsize 
     return true;
 }
 
-/* Reads the strides. All tensors are packed if there are none: rows of older programs lack them. */
+/* Reads the strides. Without strides all tensors are packed: rows of older programs lack them. */
 static bool read_strides(const json_t *object, struct problem *p, GError **error)
 {
     const json_t *array = json_object_get(object, "strides");

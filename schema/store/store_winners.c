@@ -139,7 +139,7 @@ static void spoil(GPtrArray *jobs, const GError *failure)
     }
 }
 
-/* The texts with '@', or those without it; NULL if there are none. */
+/* Returns the texts with '@' or those without it, NULL if no text is of that kind. */
 static char **texts_of_kind(char **texts, bool attempts)
 {
     GPtrArray *found = g_ptr_array_new();

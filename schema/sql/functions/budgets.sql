@@ -39,8 +39,9 @@ END $$;
 -- whose problem has a verified config, and those that another open job of the problem leads. solver_ids: of the worker that
 -- asks. A job that no worker can do leads no problem.
 --
--- The bundle is locked, and c is what the claim read before. None of the jobs is needless if the budget has changed since:
--- extend_campaign(), which locks all bundles first, has opened again what the old budget ended, and does not come back.
+-- The bundle is locked, and c is what the claim read before. If the budget has changed since, no job is needless:
+-- extend_campaign(), which locks all bundles first, has already opened again the jobs that the old budget ended, and
+-- would not open those that end now.
 CREATE OR REPLACE FUNCTION needless_jobs(c campaigns, b bundles, solver_ids bigint[]) RETURNS bigint[]
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off
@@ -170,7 +171,8 @@ END $$;
 
 -- Opens the next leader of each of these problems (NULL: of all) that has neither a verified config nor an open job that a
 -- living worker can do: the first of its jobs that the budget ended before their first round and that a living worker can
--- do. If there is none of these, and no open job at all, it is the first one that the budget ended.
+-- do. If no living worker can do any of them, and the problem has no open job, it is the first job
+-- that the budget ended.
 CREATE OR REPLACE FUNCTION open_next_leaders(campaign bigint, problems bigint[]) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan AS $$
 DECLARE

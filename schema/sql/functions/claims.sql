@@ -102,10 +102,10 @@ END $$;
 --
 -- Prices rise while a bundle waits: other solvers shorten the problem's best time, and there is less to
 -- save. So a price is computed anew when its bundle would be claimed for building, and a
--- bundle that has become dearer goes back to its place. What is claimed is the cheapest
--- though no other price was looked at (Minoux, Accelerated greedy algorithms for maximizing
--- submodular set functions, 1978). If all were dearer, what is first after that is claimed.
--- Later rounds are left that are not worth building now (worth_building()).
+-- bundle that has become dearer goes back to its place. The claimed bundle is the cheapest, though
+-- no other price was computed (Minoux, Accelerated greedy algorithms for maximizing submodular set
+-- functions, 1978). If all bundles have become dearer, the first one in the new order is claimed. A
+-- claim for building leaves later rounds that are not worth it now (worth_building()).
 --
 -- A bundle with strikes has lost a worker before. One job of it is claimed, and no other job
 -- with it, so a job that kills workers takes no other job with it.

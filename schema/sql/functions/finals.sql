@@ -2,7 +2,7 @@
 -- are measured together, and the result ships.
 --
 -- A final is carried by a bundle that measures again (bundles.remeasures), of the job with the fastest config. It
--- begins as built, since its code objects are stored. What it measures becomes one more round of each job that has a
+-- begins as built, since its code objects are stored. Its measurements become one more round of each job that has a
 -- config in it, so each result stays proved by a stored round of its job.
 
 -- Configs within this factor of the fastest take part, and at most so many of them.
@@ -25,9 +25,10 @@ BEGIN
     END IF;
 END $$;
 
--- The entrants of a problem's final, the fastest first: the kept configs in reach of the fastest; the default configs of
--- the fastest's job, and of the first one, whose solver was estimated best, since gains are told against it; and yesterday's winner, also where this campaign did not try golden's config but has a job of its solver.
--- best_ms: the time that counts as the fastest, if a former attempt found the kept ones too low.
+-- The entrants of a problem's final, the fastest first: the kept configs in reach of the fastest; the default configs
+-- of the fastest config's job and of the first job, whose solver was estimated best, since gains are reported against
+-- that default; and yesterday's winner, also where this campaign did not try golden's config but has a job of its
+-- solver. best_ms: the time that counts as the fastest, if a former attempt found the kept ones too low.
 CREATE OR REPLACE FUNCTION final_entrants(c campaigns, problem bigint, least_ms double precision)
 RETURNS TABLE (entrant jsonb, job bigint, pin text)
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan
@@ -227,7 +228,8 @@ BEGIN
             WHERE f.campaign_id = campaign AND f.job_id = job AND f.number = its_number AND f.state = 'asked');
 END $$;
 
--- What a worker has to know of the same final beside its round: the time that it may take, and the solver of each entrant.
+-- The facts that a worker needs of the same final beside its round: the time that it may take, and the solver of each
+-- entrant.
 CREATE OR REPLACE FUNCTION final_wish(campaign bigint, job bigint, its_number integer) RETURNS json
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp AS $$
 BEGIN
@@ -255,8 +257,9 @@ END $$;
 -- object: median_ms (null without a time), low_ms, high_ms (the interval of its median), dynamic, workspace_bytes,
 -- code_bytes, former (yesterday's winner).
 --
--- Entrants whose interval meets that of the fastest are as fast, as far as was measured, if they are in its reach. Of these
--- wins a dynamic solver, then the smaller workspace, then the smaller code, then yesterday's winner, then the faster one.
+-- Entrants whose interval meets that of the fastest are as fast, as far as was measured, if they are in its reach.
+-- Among them a dynamic solver wins, then the smaller workspace, then the smaller code, then yesterday's winner, then
+-- the faster one.
 CREATE OR REPLACE FUNCTION choose_final(entrants jsonb) RETURNS integer
 LANGUAGE plpgsql IMMUTABLE SET search_path = skipjack, pg_temp AS $$
 BEGIN
@@ -422,7 +425,7 @@ BEGIN
       AND NOT EXISTS (SELECT FROM results r WHERE r.campaign_id = f.campaign_id AND r.job_id = g.job);
 END $$;
 
--- What choose_final() has to know of each entrant.
+-- The entrants as choose_final() takes them.
 CREATE OR REPLACE FUNCTION final_facts(f finals, i outcomes, lows double precision[], highs double precision[])
 RETURNS jsonb
 LANGUAGE plpgsql STABLE SET search_path = skipjack, pg_temp AS $$

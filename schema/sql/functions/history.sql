@@ -68,9 +68,9 @@ LANGUAGE sql SET search_path = skipjack, pg_temp AS $$
     ON CONFLICT (campaign_id) DO UPDATE SET progress = EXCLUDED.progress, final = EXCLUDED.final, whole = true
 $$;
 
--- Sessions take turns to add and to thin points, until their transactions end. Two sessions that gathered one problem
--- at once would not see each other's points: both solvers would win. The sessions would also lock the same
--- rows in different orders.
+-- Sessions take turns to add and to thin points, until their transactions end. Otherwise two sessions that gather one
+-- problem at once would both miss the points that the other session adds, and both solvers would win. They would also
+-- lock the same rows in different orders.
 CREATE OR REPLACE FUNCTION hold_history() RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp AS $$
 BEGIN

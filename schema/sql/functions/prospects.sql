@@ -1,5 +1,6 @@
--- What the next round of a job is expected to save its network, and what it costs: the order
--- in which a campaign of limited time works. coordinator/CAMPAIGNS.md derives the rule.
+-- The order in which a campaign of limited time works: by the time that the next round of a job is
+-- expected to save its network, and by what the round costs. coordinator/CAMPAIGNS.md derives the
+-- rule.
 
 -- A campaign whose time is limited. Any other campaign does all rounds of all jobs, so it
 -- goes by rounds.
@@ -48,7 +49,7 @@ BEGIN
     FROM once o;
 END $$;
 
--- What the next round of each job is expected to save, by the rule of
+-- The time that the next round of each job is expected to save, by the rule of
 -- solvers/search/expected_gain.h on the job's own tries, but with a tail of four times
 -- (coordinator/CAMPAIGNS.md has the figures):
 --
@@ -141,7 +142,8 @@ BEGIN
     RETURN coalesce(price_of(b.campaign_id, b.job_ids), 1e-300);
 END $$;
 
--- What evaluated rounds took, as add_spent() takes it; zeros for NULL.
+-- The number of evaluated rounds and the seconds of building and evaluating them, as add_spent()
+-- takes them; zeros if items is NULL.
 CREATE OR REPLACE FUNCTION rounds_took(campaign bigint, items outcomes[], OUT rounds bigint,
                                        OUT build_seconds double precision,
                                        OUT eval_seconds double precision)

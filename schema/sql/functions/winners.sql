@@ -173,7 +173,7 @@ BEGIN
 END $$;
 
 -- Gathers the ten fastest configs of each of the campaign's jobs with ids over `after` and up to `last`, from all of
--- their rounds. Of each solver, problem and target the ten fastest stay; a config's newest time counts.
+-- their rounds. The ten fastest configs of each solver, problem and target are kept; a config's newest time counts.
 CREATE OR REPLACE FUNCTION gather_contenders(campaign bigint, after bigint, last bigint) RETURNS void
 LANGUAGE plpgsql SET search_path = skipjack, pg_temp SET plan_cache_mode = force_custom_plan
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
