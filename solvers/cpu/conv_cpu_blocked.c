@@ -112,7 +112,7 @@ static bool positions_fill_tiles(const struct problem *p, const struct context *
     return tile_wastes_little(row_width(p, &view), values[TILE_W], TILE_W_MIN);
 }
 
-/* Of the blocks that hold all terms of the problem, only the smallest is valid: larger ones give the same kernel. */
+/* Only the smallest of the blocks that hold all terms of the problem is valid: larger ones give the same kernel. */
 static bool crs_block_is_distinct(const struct problem *p, const struct context *context,
                                   const int32_t *values)
 {

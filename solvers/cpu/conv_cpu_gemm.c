@@ -28,7 +28,7 @@ static const struct space_param params[PARAM_COUNT] = {
     [K_BLOCK] = {"K_BLOCK", 2, (const int32_t[]){K_BLOCK_MIN, 256}},
 };
 
-/* Of the blocks that hold all terms of the problem, only the smallest is valid: larger ones give the same kernel. */
+/* Only the smallest of the blocks that hold all terms of the problem is valid: larger ones give the same kernel. */
 static bool crs_block_is_distinct(const struct problem *p, const struct context *context,
                                   const int32_t *values)
 {

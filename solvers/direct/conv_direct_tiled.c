@@ -176,7 +176,7 @@ static bool repeat_saves_loads(const struct problem *p, const struct context *co
            (values[BLOCK_C] >= p->c / p->groups && block * values[REPEAT_K] < 2 * k_count);
 }
 
-/* Each value of BLOCK_C is four times the one before. Of the values that hold all channels only the smallest is
+/* Each value of BLOCK_C is four times the one before. Only the smallest of the values that hold all channels is
  * valid. */
 static bool channels_fill_block(const struct problem *p, const struct context *context,
                                 const int32_t *values)

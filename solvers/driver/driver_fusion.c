@@ -8,7 +8,7 @@
 
 enum norm_mode { NORM_PER_ACTIVATION, NORM_SPATIAL };
 
-/* What follows the convolution, by the numbers of --fusion_mode. */
+/* The operators that are fused, by the numbers of --fusion_mode. */
 static const struct {
     bool convolution, bias, norm, activation;
 } fusions[] = {

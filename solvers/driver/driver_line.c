@@ -234,7 +234,8 @@ struct opening {
     bool fused;     /* the command is CBAInfer */
 };
 
-/* The variable with which MIOpen's driver is told to compute in TF32: it has no flag for it. */
+/* The environment variable that makes MIOpen's driver compute in TF32: the driver has no flag for
+ * it. */
 static const char tf32_variable[] = "MIOPEN_TF32_OVERRIDE=";
 
 /* If the word is a shell's assignment of that variable, sets *tf32 to whether MIOpen takes the value for true. */

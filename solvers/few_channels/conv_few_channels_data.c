@@ -108,7 +108,7 @@ static bool taps_are_spelled_out(const struct problem *p, const struct context *
     return (double)count_weights(p) * values[TILE_W] <= UNROLLED_MOST;
 }
 
-/* Of several values of MOST_W that divide a row into the same number of pieces, only the smallest is valid. */
+/* If several values of MOST_W divide a row into the same number of pieces, only the smallest is valid. */
 static bool row_is_needed(const struct problem *p, const struct context *context,
                           const int32_t *values)
 {

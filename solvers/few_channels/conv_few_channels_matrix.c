@@ -117,7 +117,7 @@ static bool rows_suit_image(const struct problem *p, const struct context *conte
     return rows == 1 || rows < 2 * p->out[AXIS_H];
 }
 
-/* Of several values that divide a row into the same number of pieces, only the smallest number of warps is valid. */
+/* If several numbers of warps divide a row into the same number of pieces, only the smallest is valid. */
 static bool warps_suit_row(const struct problem *p, const struct context *context,
                            const int32_t *values)
 {

@@ -100,8 +100,8 @@ static bool items_suit_target(const struct problem *p, const struct context *con
     return items_of(p, values) <= MIN(ITEMS_MOST, context->target->max_workgroup);
 }
 
-/* Each of the SHARES warps must have positions. Of several steps that divide a row into the same number of pieces,
- * only the shortest is valid. */
+/* Each of the SHARES warps must have positions. If several steps divide a row into the same number of pieces, only the
+ * shortest is valid. */
 static bool step_suits_row(const struct problem *p, const struct context *context,
                            const int32_t *values)
 {

@@ -117,8 +117,8 @@ static bool items_suit_target(const struct problem *p, const struct context *con
            (values[SHARES] == 1 || items_of(p, smallest) * values[SHARES] <= ITEMS_MOST);
 }
 
-/* Each of the SHARES work-items must have positions. Of several steps that divide a row into the same number of
- * pieces, only the shortest is valid. */
+/* Each of the SHARES work-items must have positions. If several steps divide a row into the same number of pieces, only
+ * the shortest is valid. */
 static bool step_suits_row(const struct problem *p, const struct context *context,
                            const int32_t *values)
 {

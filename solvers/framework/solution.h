@@ -5,9 +5,9 @@
  * and non-packed tensors.
  *
  * A solution may want the filter in an order of its own. Then its first launches pack it: they read TENSOR_W and
- * write TENSOR_PACKED, and the other launches read TENSOR_PACKED. Whoever runs the solution runs the packing
- * launches once for each filter, keeps the packed filter (packed_bytes), and runs the others as often as it likes.
- * The packed order is a function of the problem and the config alone.
+ * write TENSOR_PACKED, and the other launches read TENSOR_PACKED. A program that runs the solution runs the packing
+ * launches once for each filter, keeps the packed filter (packed_bytes), and runs the other launches as often as it
+ * likes. The packed order is a function of the problem and the config alone.
  */
 #ifndef SOLVERS_FRAMEWORK_SOLUTION_H
 #define SOLVERS_FRAMEWORK_SOLUTION_H

@@ -27,7 +27,7 @@ extern const int claim_filters[CLAIM_FILTER_COUNT];
 /* Directions are bits 1 << enum direction, vendors are bits 1 << enum vendor. */
 struct solver_claims {
     unsigned directions, vendors;
-    /* directions served with all tensors of this layout and type; INT8 stands for INT8 to INT32 */
+    /* directions served with all tensors of this layout and type; INT8 means INT8 to INT32 */
     unsigned served[LAYOUT_COUNT][DATA_TYPE_COUNT];
     unsigned
         tf32; /* directions computed in TF32 where the problem permits it; not those served in full FP32 alone */

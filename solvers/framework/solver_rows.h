@@ -1,8 +1,7 @@
 /*
- * The list of the built-in solvers. A row NAME stands for `const struct solver solver_NAME`, defined in a file
- * of its family's folder. Lists and reports use this order; choosing goes by estimates. A row is never removed
- * while a database may name its solver. Only solver tables are made from the list; everything else walks
- * solver_table.
+ * The list of the built-in solvers. A row NAME adds `const struct solver solver_NAME`, which a file of its family's
+ * folder defines. Lists and reports use this order; choosing goes by estimates. A row is never removed while a database
+ * may name its solver. Only solver tables are made from the list; everything else walks solver_table.
  */
 #ifndef SOLVERS_FRAMEWORK_SOLVER_ROWS_H
 #define SOLVERS_FRAMEWORK_SOLVER_ROWS_H

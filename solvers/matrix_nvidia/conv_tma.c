@@ -10,9 +10,8 @@
  * blocks (wgmma) and then store the tile. This is the persistent, warp-specialised scheme of NVIDIA's CUTLASS.
  *
  * Terms may be split (split-K) in two ways. A team is a cluster of workgroups, each of which sums a part of a
- * tile's terms; they add up their sums through each other's local memory (distributed shared memory), so that
- * nothing goes through the workspace. Other parts are added up from the workspace, in front of the tensor maps
- * that workgroups make there.
+ * tile's terms; they add up their sums in distributed shared memory, so that nothing goes through the workspace. Other
+ * parts are added up from the workspace, in front of the tensor maps that workgroups make there.
  *
  * Epilogues: all, with a residual of the output's layout.
  */
@@ -46,8 +45,9 @@
 /* Registers of a work-item that multiplies, beside its sums, with which an epilogue spills two at most, and B with depth
  * nothing; with fewer they spill. */
 #define REGISTERS_FUSED  56
-/* Registers of a work-item up to which the copying warps give theirs to those that multiply, and those that they keep,
- * as in conv_tma.cl; with depth they keep eight more, which leaves the fewest that others get as they are. */
+/* If work-items have at most REGISTERS_MOVED registers each, the copying warps keep REGISTERS_KEPT and give the rest to
+ * the multiplying warps, as in conv_tma.cl. With depth the copying warps keep eight more, which does not change the
+ * fewest registers that the multiplying warps get. */
 #define REGISTERS_MOVED  168
 #define REGISTERS_KEPT   24
 #define BARRIERS_BYTES   16   /* of a stage */
@@ -127,8 +127,8 @@ static int places_of(const struct context *context, const int32_t *values)
     return context->target->compute_units * values[TMA_RESIDENT];
 }
 
-/* How a config divides the product. `splits` counts all parts of the terms: those that the workgroups of one cluster
- * (a team) add up in local memory, times those that another kernel adds up from the workspace. */
+/* How a config divides the product. `splits` counts all parts of the terms: TMA_TEAM parts, which the workgroups of one
+ * cluster (a team) add up in local memory, times TMA_SPLITS parts, which another kernel adds up from the workspace. */
 static struct matrix_blocks conv_tma_blocks(const struct problem *p, const struct context *context,
                                             const int32_t *values)
 {

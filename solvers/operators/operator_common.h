@@ -1,5 +1,5 @@
 /*
- * What the solvers of operators other than convolutions share: the division of an output into pieces
+ * Functions that the solvers of operators other than convolutions share: the division of an output into pieces
  * (kernels/device/operators/pieces.h), the space of its configs, and the parts of a launch that follow from both. Pure
  * functions.
  */
@@ -20,13 +20,13 @@ struct operator_axes {
     int count;
     int logical[OPERATOR_AXES]; /* the axis of problem.h, or -1 for several that were merged */
     int64_t size[OPERATOR_AXES];
-    int64_t stride[STRIDED_COUNT]
-                  [OPERATOR_AXES]; /* of x, y and the second tensor; 0 where there is none */
+    /* of x, y and the second tensor; 0 for a tensor that the problem lacks */
+    int64_t stride[STRIDED_COUNT][OPERATOR_AXES];
 };
 
 /* Sets the axes in the order of y's layout, without D in 2D. */
 void operator_axes_init(const struct problem *p, struct operator_axes *axes);
-/* Takes an axis out; one axis of one element stays where there would be none. */
+/* Takes an axis out. If no axis would be left, one axis of one element stays. */
 void operator_axes_drop(struct operator_axes *axes, int logical);
 /* Drops axes of one element, and merges neighbouring axes wherever each tensor lies as one axis would. The channels stay
  * an axis of their own where the epilogue reads a value for each. */

@@ -83,7 +83,7 @@ struct epilogue {
     struct epilogue_step steps[EPILOGUE_STEPS_MAX];
 };
 
-/* What a solver must be able to do to serve an epilogue: bits of struct solver's `epilogues`. */
+/* Abilities that a solver needs to serve an epilogue: bits of struct solver's `epilogues`. */
 enum epilogue_class {
     EPILOGUE_DOES_BIAS = 1,
     EPILOGUE_DOES_ACTIVATION = 2, /* all steps that read no operand */

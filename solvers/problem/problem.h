@@ -186,12 +186,13 @@ double problem_macs(const struct problem *p);
 
 /* Whether MIOpen's keys can name the problem: a convolution of packed tensors without epilogue. */
 bool problem_has_find_key(const struct problem *p);
-/* What a problem has that MIOpen's keys cannot name: the first that applies. */
+/* The first property of a problem that MIOpen's keys cannot name. */
 enum find_key_lack { LACK_NONE, LACK_OPERATOR, LACK_STRIDES, LACK_EPILOGUE, LACK_TF32 };
 #define FIND_KEY_LACKS (LACK_TF32 + 1)
 enum find_key_lack problem_find_key_lack(const struct problem *p);
-/* What a perf-db's row cannot name: the same, and TF32 (LACK_TF32), which keys name and rows do not. The row of a
- * problem in TF32 would be that of the plain FP32 problem, so it has none, and a release for MIOpen leaves it out. */
+/* The first property of a problem that a perf-db's row cannot name: the same ones, and TF32 (LACK_TF32), which keys
+ * name and rows do not. The row of a problem in TF32 would be that of the plain FP32 problem, so it has none, and a
+ * release for MIOpen leaves it out. */
 enum find_key_lack problem_perf_row_lack(const struct problem *p);
 bool problem_has_perf_row(const struct problem *p);
 /* "an operator other than a convolution", "strided tensors", "an epilogue", "computing in TF32"; "" for LACK_NONE.

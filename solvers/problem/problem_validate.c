@@ -171,7 +171,7 @@ static bool validate_products(const struct problem *p, GError **error)
     return true;
 }
 
-/* What INT8 problems' epilogues must keep to, see epilogue.h. */
+/* Checks the steps against the problem's types, axes and direction. */
 static bool validate_steps(const struct problem *p, const struct epilogue *epilogue, GError **error)
 {
     for (int i = 0; i < epilogue->count; i++) {

@@ -1,9 +1,9 @@
 /*
- * What more tries of a search are worth.
+ * The gain that is expected from more tries of a search.
  *
  * Let r be the number of tries since the best one. Suppose that each further try beats the best with the same unknown
  * chance p, and that nothing was known of p before (all values equally likely). After r failures in a row, p has the
- * density (r + 1)(1 - p)^r, so the chance that one of the next m tries is a new best is
+ * density (r + 1)(1 - p)^r. So the chance that one of the next m tries is a new best is
  *
  *     1 - integral of (1 - p)^m (r + 1)(1 - p)^r dp  =  m / (r + m + 1)
  *

@@ -1,6 +1,6 @@
 /*
- * A space as a search sees it: names and values of parameters, and which combinations are valid. Nothing here knows
- * what is tuned: a solver's space for one problem and target is one, and so is a space that was recorded elsewhere.
+ * A space as a search sees it: names and values of parameters, and which combinations are valid. It may be a solver's
+ * space for one problem and target, or a space that was recorded elsewhere.
  *
  * Values are integers. A space whose parameters take other values (texts, fractions) numbers them in ascending order.
  */
@@ -22,7 +22,8 @@ struct search_space {
     void (*walk)(const struct search_space *space, search_visit_fn *visit, gpointer data);
 };
 
-/* What the space of a solver for one problem and target reads; it must outlive the space. */
+/* A solver's space, and the problem and context that it is for. It must outlive the search
+ * space. */
 struct solver_search_space {
     const struct space *space; /* solver_space(); not NULL */
     const struct problem *problem;

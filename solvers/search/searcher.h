@@ -11,9 +11,9 @@
  * a search goes on anywhere: a new searcher with the same setup that observes the stored tries in the same order
  * proposes what the old one would have proposed. Times may be in any unit, as long as it is the same for all.
  *
- * The strategy is a row of solvers/framework/strategy.h; strategy_rows.h says how to write one. No strategy proposes
- * a config twice, or one that the space does not contain (but for `first`). Each goes on until a budget is spent or
- * every config of the space was tried. Failed configs count as tries.
+ * The strategy is a row of solvers/framework/strategy.h; strategy_rows.h says how to write one. No strategy proposes a
+ * config twice, or a config outside of the space, except `first`. Each goes on until a budget is spent or every config
+ * of the space was tried. Failed configs count as tries.
  */
 #ifndef SOLVERS_SEARCH_SEARCHER_H
 #define SOLVERS_SEARCH_SEARCHER_H
@@ -21,7 +21,7 @@
 #include "solvers/framework/strategy.h"
 #include "solvers/search/search_space.h"
 
-/* When a search ends, beside the end of its space. 0 stands for no limit. */
+/* Limits at which a search ends before it has tried its whole space. 0: no limit. */
 struct search_budget {
     int tries;      /* most configs that count (struct search_try's `beyond_budget`) */
     double seconds; /* ends when the tries that count took so long; a batch is not cut short */
@@ -31,8 +31,8 @@ struct search_budget {
 };
 
 /* A search of a solver's own, which replaces the strategy's: writes at most `wanted` configs, the most promising
- * first, and returns how many; 0 when it is over. tries: each config once, in the order of the first try. Of what it
- * writes only new configs that the space contains are taken. */
+ * first, and returns how many; 0 when it is over. tries: each config once, in the order of the first try. The searcher
+ * ignores configs that are not new or not in the space. */
 typedef int search_own_fn(gconstpointer of, const struct tried_config *tries, int count, int wanted,
                           struct perf_config *configs);
 

@@ -1,11 +1,12 @@
 /*
- * Simulated annealing (Kirkpatrick, Gelatt and Vecchi, Optimization by Simulated Annealing, 1983). The search stands
- * at one config and tries its neighbours, which differ in one parameter. It moves to a faster one always, and to one
- * that is slower by the factor f with the chance f^(-1/T). The temperature T falls from ANNEALING_HOT by a constant factor
- * from try to try, and is ANNEALING_COLD after ANNEALING_TRIES of them; then the next descent begins, hot, at the fastest config.
- * Logarithms of times make T a number without a unit, the same for all spaces.
+ * Simulated annealing (Kirkpatrick, Gelatt and Vecchi, Optimization by Simulated Annealing, 1983). The search is at one
+ * config and tries its neighbours, which differ in one parameter. It moves to a faster one always, and to one that is
+ * slower by the factor f with the chance f^(-1/T). The temperature T falls from ANNEALING_HOT by a constant factor from
+ * try to try, and is ANNEALING_COLD after ANNEALING_TRIES of them; then the next descent begins, hot, at the fastest
+ * config. Logarithms of times make T a number without a unit, the same for all spaces.
  *
- * Where the search stands follows from the tries: they are gone through again, in their order, with the same random numbers.
+ * The config that the search is at follows from the tries: they are gone through again, in their order, with the same
+ * random numbers.
  */
 #include "solvers/search/strategy_rows.h"
 

@@ -2,8 +2,8 @@
  * A search by a model of the times: a Gaussian process over the space, and the config next whose expected improvement
  * is largest (Jones, Schonlau and Welch, Efficient Global Optimization of Expensive Black-Box Functions, 1998).
  *
- *   - What is modelled is the logarithm of the time. Times slower than MODEL_CLIP of all that succeeded count as that
- *     one, and so do failures: how slow a slow config is says nothing about the fast ones.
+ *   - The process models the logarithm of the time. Times above the quantile MODEL_CLIP of the successful ones count as
+ *     that quantile, and so do failures: how slow a slow config is says nothing about the fast ones.
  *   - Two configs are alike by k = exp(-s d). Each parameter in which they differ adds to d: MODEL_OTHER, and the rest of 1
  *     by how many of its values lie between. s is the likeliest of MODEL_SCALES; MODEL_NOISE is added for each measurement.
  *   - Hints (searcher_hint()) are read like tries, times the median ratio of the configs that have both.
@@ -197,7 +197,8 @@ static double hint_shift(const struct proposal *proposal)
     return apart->len > 0 ? g_array_index(apart, double, apart->len / 2) : 0;
 }
 
-/* What is known of configs (struct tried_config): the tries, and the hints about others as if they were tries. */
+/* Returns the known configs (struct tried_config): the tries, and the hints about other configs as if they were
+ * tries. */
 static GArray *known_configs(const struct proposal *proposal)
 {
     GArray *known = g_array_new(FALSE, FALSE, sizeof(struct tried_config));
@@ -239,8 +240,8 @@ static GArray *tries_to_read(const struct proposal *proposal, const GArray *know
     return read;
 }
 
-/* Sets the model's points and values; false where nothing can be learned yet. tried: of the tries that succeeded,
- * fastest first. */
+/* Sets the model's points and values; returns false if nothing can be learned yet. tried_order: the tries that
+ * succeeded, fastest first. */
 static bool read_tries(struct model *model, const struct proposal *proposal,
                        const GArray *tried_order)
 {
@@ -311,7 +312,7 @@ static GArray *make_candidates(const struct proposal *proposal, const GArray *or
 }
 
 /* Takes the candidate of the largest expected improvement, of the near ones alone with `near`, and adds its expected
- * value to the model. False where there is none. */
+ * value to the model. Returns false if no candidate is left. */
 static bool take_best(struct proposal *proposal, struct model *model, const GArray *candidates,
                       bool near)
 {

@@ -1,8 +1,8 @@
 /*
- * What a strategy is made of: one function, which adds configs to a proposal. It reads the search's setup and the
- * tries so far and keeps nothing, so it cannot depend on what a process remembers. A strategy that moves from try to
- * try, as annealing does, goes through the tries again. A new one is a function here, a row in searcher.c and a row
- * in solvers/framework/strategy.h.
+ * The functions of the strategies. A strategy is one function, which adds configs to a proposal. It reads the search's
+ * setup and the tries so far and keeps nothing, so it cannot depend on what a process remembers. A strategy that moves
+ * from try to try, as annealing does, goes through the tries again. A new one is a function here, a row in searcher.c
+ * and a row in solvers/framework/strategy.h.
  *
  * A function may stop early only if the proposal is full, or holds every config of the space that was not tried.
  */
