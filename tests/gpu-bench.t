@@ -1,6 +1,7 @@
 #!/bin/sh
-# What the GPU benchmark does without a GPU: its fused problems are those of ResNet-50, solvers of matrix units serve
-# them, and its parts work as their tests say, with doubles of PyTorch, torchvision and libcudnn (tests/bench/test_*.py).
+# Checks of the GPU benchmark that need no GPU: its fused problems are those of ResNet-50, solvers of matrix units serve
+# them, and its parts work as their tests say, with doubles of PyTorch, torchvision and libcudnn
+# (tests/bench/test_*.py).
 set -u
 export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tests/bench
 

@@ -1,12 +1,12 @@
 /*
- * What bounds our kernels on AMD's GPUs, none of which is at hand: found in compiled code alone, nothing is run. For each
- * problem and target the solver with the best estimate is compiled with its default config, and so is the one for the
- * target's own matrix instructions where that is another. Printed are registers, waves
- * of a SIMD, and of the hot loop (kernels/objects/hot_loop.h) how many cycles of a SIMD each unit needs for it: the
- * arithmetic at the peak's rate, vector instructions, bytes of local memory and of the caches. The unit with the most
- * cycles bounds the loop; "at most" is the share of the peak that the loop then reaches. Waiting, and all outside of
- * the loop, makes a kernel slower than that. "memory" is the card's roofline: the share of the peak at which the problem's
- * multiply-adds last as long as reading and writing each tensor once at the card's bandwidth, at most 100 %.
+ * Finds what bounds our kernels on AMD's GPUs. It reads compiled code and runs nothing, since we have no such GPU. For
+ * each problem and target the solver with the best estimate is compiled with its default config, and so is the one for
+ * the target's own matrix instructions where that is another. It prints registers, waves of a SIMD, and how many cycles
+ * of a SIMD each unit needs for the hot loop (kernels/objects/hot_loop.h): the arithmetic at the peak's rate, vector
+ * instructions, bytes of local memory and of the caches. The unit with the most cycles bounds the loop; "at most" is
+ * the share of the peak that the loop then reaches. Waiting, and all outside of the loop, makes a kernel slower than
+ * that. "memory" is the card's roofline: the share of the peak at which the problem's multiply-adds last as long as
+ * reading and writing each tensor once at the card's bandwidth, at most 100 %.
  *
  * Beside them is what MIOpen's shipped find-db says that the card took for the same key, as a share of the same peak, for
  * each target whose find-db SKIPJACK_DATA/miopen holds (MI210, MI300X). The problems are keys of the MI300X's,

@@ -1,6 +1,6 @@
 /*
- * What each step of measuring is worth (worker/MEASURING.md), on this machine's CPU or, with SKIPJACK_TEST_DEVICE=gpu,
- * on its first GPU. Four parts:
+ * Measures what each step of measuring is worth (worker/MEASURING.md), on this machine's CPU or, with
+ * SKIPJACK_TEST_DEVICE=gpu, on its first GPU. Four parts:
  *
  *   steps    rounds of a config between two measurements of the default config, and a slow one, with the whole protocol
  *            and with one step left out: the config's time over that of the whole protocol (bias), how far

@@ -255,7 +255,7 @@ static void measure_scenario(const struct bench *bench, const struct scenario *s
 
 /* ---- ending where little is to be gained ---- */
 
-/* What ending at a gain costs: over searches of one set, budget of tries and gain. */
+/* The cost of ending searches at a gain, for one set, budget of tries and gain. */
 struct gain_cost {
     double tries, all_tries; /* sums: tries at the end, and without the gain */
     double

@@ -129,7 +129,8 @@ static struct graph *read_model(const char *name)
 
 /* ---- changes ---- */
 
-/* What a series of changes draws from: the nodes that the graph had before the first one, with outputs of rank 4. */
+/* The nodes that a series of changes draws from: those that the graph had before the first change, with outputs of rank
+ * 4. */
 struct series {
     struct graph *graph;
     GPtrArray *nodes; /* struct node * */

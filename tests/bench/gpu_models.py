@@ -28,7 +28,7 @@ TORCHVISION = {
     "tv-r3d-18": ("r3d_18", (3, 16, 112, 112), {}),
     "tv-r2plus1d-18": ("r2plus1d_18", (3, 16, 112, 112), {}),
 }
-# A layer's columns: c and k as in a layer table, then a list of two or three sizes each, but for groups and mode.
+# A layer's columns: mode, c, k and groups have one value as in a layer table, the others a list of two or three sizes.
 Layer = collections.namedtuple("Layer", "mode c k groups inp fil pad stride dilation out")
 # The table's columns of each of these lists, by depth, height and width.
 COLUMNS = {

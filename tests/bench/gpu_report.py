@@ -28,11 +28,12 @@ import math
 import re
 
 VERSION = 1
-# What must be equal in rows of one table: times of two devices, or taken in two ways, are not comparable.
+# Facts that must be equal in all rows of one table: times of two devices, or taken in two ways, are not comparable.
 FACTS = ("device", "torch", "cudnn", "way")
 
 
-# What keeps a problem from being compared: in words, and the row's member that says why.
+# Reasons why a problem was not compared: the report's words, and the row's member that has the
+# reason.
 EXCUSES = {"not measured": "failed", "not compared": "unsupported"}
 
 

@@ -19,7 +19,7 @@ enum slip {
     SLIP_NO_SATURATION, /* keeps the low 8 bits of results outside the range */
     SLIP_ROUNDING,      /* towards zero */
     SLIP_PACK_BEYOND,   /* packing writes behind the packed filter */
-    SLIP_PACK_WRONG,    /* packs two filters in each other's place */
+    SLIP_PACK_WRONG,    /* exchanges two filters when it packs them */
     SLIP_PACK_ANEW,     /* the run changes the packed filter: a second run finds another one */
     SLIP_PACK_READS_W,  /* the run reads the filter that it has packed */
 };

@@ -62,7 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     gsize length;
     const guint8 *bytes = g_bytes_get_data(model, &length);
     g_autofree guint8 *changed = g_memdup2(bytes, length);
-    for (size_t i = 0; i + 2 < size; i += 3) { /* a place and what stands there */
+    for (size_t i = 0; i + 2 < size; i += 3) { /* a place and its new byte */
         changed[(data[i] | (size_t)data[i + 1] << 8) % length] = data[i + 2];
     }
     read_model(changed, length);

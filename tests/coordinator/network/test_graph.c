@@ -132,7 +132,7 @@ static void test_cycles_are_refused(void)
     g_assert_null(graph_add(graph, &self, NULL));
     check(graph);
     g_assert_cmpint(graph->node_count, ==, 3);
-    /* No cycle: the source only stands behind its new user. */
+    /* This makes no cycle: the source only comes after its new user in the order. */
     struct value *d = unary(&small_strict, x);
     g_assert_true(graph_set_input(a->producer, 0, d, NULL));
     check(graph);

@@ -158,7 +158,7 @@ static void test_shuffled_channels_take_one_copy(void)
     struct value *y = graph_reshape(x, 4, (int64_t[]){2, 2, 3, 4});
     y = graph_transpose(y, (int[]){0, 2, 1, 3}, 4);
     y = graph_reshape(y, 3, (int64_t[]){2, 6, 4});
-    graph_add_output(graph, unary(&small_relu, y)); /* reads strides, but there are none */
+    graph_add_output(graph, unary(&small_relu, y)); /* reads strides, but the view has none */
     resolve(graph);
     g_assert_cmpint(copies(graph), ==, 1);
 }

@@ -108,7 +108,7 @@ static void test_prior_of_the_same_space_begins_with_its_best(void)
     struct replay_run *run = replay_once(&setup, 4);
     g_assert_cmpfloat(run->tries_to[REPLAY_OPTIMUM], ==, 1);
     replay_run_free(run);
-    /* What five tries of the other space's search found is not its best. */
+    /* Five tries of the other space's search do not find its best config. */
     prior.tries = 5;
     run = replay_once(&setup, 4);
     g_assert_cmpfloat(run->tries_to[REPLAY_OPTIMUM], >, 1);

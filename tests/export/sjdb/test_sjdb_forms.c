@@ -196,7 +196,7 @@ static void an_older_program_goes_on(void)
         spaces += code == SKIPJACKDB_SPACE;
     }
     g_assert_cmpint(spaces, ==, 2);
-    /* Nothing is written behind the struct that it knows. */
+    /* The reader writes nothing behind the struct that the program knows. */
     for (gsize i = OLD_PROBLEM; i < sizeof old.problem; i++) {
         g_assert_cmphex(((guint8 *)&old.problem)[i], ==, 0xa5);
     }
@@ -546,7 +546,7 @@ static void tf32_takes_full_precision_for_want_of_better(void)
     skipjackdb_close(db);
 }
 
-/* The struct of 1.1 has no place for TF32: a program with it is told so, and never given FP32 instead. */
+/* The struct of 1.1 has no place for TF32: a program with it gets an error, and never FP32 instead. */
 static void programs_from_before_tf32_are_not_given_it(void)
 {
     g_autoptr(TempFolder) folder = temp_folder_new();

@@ -445,7 +445,8 @@ static void the_winner_is_the_fastest_of_the_newest_points(void)
         "ConvOne 04 t, ConvTwo 04 f, ConvOne 05 f, ConvTwo 06 t, ConvOne 07 f");
 }
 
-/* What a second measurement chose wins over a faster one of its own campaign, and over none of another one. */
+/* A config that a second measurement chose wins over a faster one of its own campaign, but not over a faster one of
+ * another campaign. */
 static void the_winner_is_the_chosen_one_of_the_fastest_ones_campaign(void)
 {
     g_autoptr(Store) store = store_with_series();

@@ -20,7 +20,7 @@ static void expect_next(struct farm *farm, int64_t channels, const char *solver)
     job_free(job);
 }
 
-/* What is expected of the only job. */
+/* A query for a column of the only job's prospects. */
 #define PROSPECT(column)                                                                           \
     "SELECT p." column " FROM skipjack.jobs j, skipjack.prospects(j.campaign_id, ARRAY[j.id]) AS p"
 

@@ -352,7 +352,7 @@ static void a_job_is_told_of_earlier_attempts(void)
     farm_clear(&farm);
 }
 
-/* Of many attempts the 80 fastest stay, and the newest of the others. */
+/* The 80 fastest of many attempts are kept, and the newest of the others. */
 static void fast_and_new_attempts_stay(void)
 {
     struct farm farm;

@@ -168,7 +168,7 @@ static char *fingerprint(const struct solver *solver)
     return g_strdup_printf("%s %d %s", solver->name, solver->revision, g_checksum_get_string(sum));
 }
 
-/* Of all solvers, under a sanitizer of some of them, others each day. */
+/* Checks all solvers or, under a sanitizer, some of them, others each day. */
 static void change_only_with_a_raised_revision(void)
 {
     g_autofree char *kept = NULL;

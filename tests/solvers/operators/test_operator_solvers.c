@@ -1,5 +1,5 @@
-/* What the solvers of operators make of problems: sizes up to the largest, strides that decide the axes of a launch, and
- * the bytes that a solution cannot avoid. */
+/* Checks of the solvers of operators: sizes up to the largest, strides that decide the axes of a launch, and the bytes
+ * that a solution cannot avoid. */
 #include <string.h>
 
 #include "solvers/framework/solver.h"

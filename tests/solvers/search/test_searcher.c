@@ -1,4 +1,4 @@
-/* What holds for every strategy: over a made-up space. */
+/* Properties of every strategy, over a made-up space. */
 #include "solvers/search/searcher.h"
 
 #include "tests/support/made_space.h"
@@ -66,7 +66,8 @@ static void every_strategy_outlives_failures_of_all_configs(void)
     }
 }
 
-/* Whoever observes the same tries in the same order proposes the same, after every single try. */
+/* A searcher that observes the same tries in the same order proposes the same, after every single
+ * try. */
 static void every_strategy_goes_on_in_another_process(void)
 {
     enum { ROUNDS = 12 };

@@ -12,7 +12,7 @@ static double row_sum(const double *row, const double *values, int count)
     return sum;
 }
 
-/* What the filtering makes of a filter and an input that are 1 at one element each, at one output. */
+/* The filtering's result at one output, for a filter and an input that are 1 at one element each. */
 static double filtered(const struct winograd_filtering *f, int output, int tap, int element)
 {
     double sum = 0;

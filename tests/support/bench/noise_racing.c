@@ -57,7 +57,7 @@ static void shuffle(int *order, int count, GRand *random)
     }
 }
 
-/* What became of the configs of one order. */
+/* The state of a race, in which the configs of a space are measured in one order. */
 struct race {
     double best_ms; /* the fastest median so far, 0 for none */
     int winner;

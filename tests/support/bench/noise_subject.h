@@ -55,7 +55,8 @@ bool noise_subject_run(void *data, int64_t run, GError **error);
 void noise_subject_measure(struct noise_subject *s, double sample_seconds, double best_ms,
                            unsigned without, struct measurement *m);
 
-/* The applicable solver with the highest estimate but the naive one; NULL if there is none. */
+/* Returns the applicable solver with the highest estimate except the naive one, NULL if no other
+ * solver is applicable. */
 const struct solver *noise_best_solver(const struct noise_problem *p);
 
 /* The median, and the quartiles' distance over the median; sorts the values. */

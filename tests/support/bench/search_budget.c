@@ -31,7 +31,7 @@ static const struct rule {
 
 struct job {
     int problem;
-    double tried_ms[TRIES_MAX]; /* what the search was told, in order; INFINITY for a failure */
+    double tried_ms[TRIES_MAX]; /* the times that the search saw; INFINITY for a failure */
     double true_ms[TRIES_MAX];  /* the recorded times of the same configs */
     int tries, most;            /* done, and all */
     double price;               /* of the next round; of a first round less than any other's */

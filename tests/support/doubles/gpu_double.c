@@ -286,7 +286,7 @@ BOTH(hipMemcpyDtoDAsync, cuMemcpyDtoDAsync_v2, (void *to, void *from, size_t byt
     return move(to, from, bytes);
 }
 
-/* What a graph does, in order: launches and fills. */
+/* The launches and fills of a graph, in order. */
 #define RECORDED_MOST  64
 #define ARGUMENTS_MOST 64
 struct graph {

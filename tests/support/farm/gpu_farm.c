@@ -55,8 +55,8 @@ void gpu_farm_say(const char *words)
 {
     static const char *const marks[] = {"double.glitched", "double.gone", "double.off0",
                                         "double.off1"};
-    /* The file is empty while the marks are removed. A device opens again once its mark is gone: it must not find the former
-     * words then. A device that finds the new words makes a mark, which must stay. */
+    /* The file is empty while the marks are removed. A device opens again once its mark is gone: it must not find the
+     * old words then. A device that finds the new words makes a mark, which must stay. */
     temp_folder_write(folder, "double", "", -1);
     for (gsize i = 0; i < G_N_ELEMENTS(marks); i++)
         g_remove(temp_folder_path(folder, marks[i]));

@@ -119,7 +119,7 @@ struct epilogue_values {
     double bias, residual, scale;
 };
 
-/* What the epilogue's steps read at an element of the output. */
+/* Returns the operands' values that the epilogue's steps read at an element of the output. */
 static struct epilogue_values values_at(const struct conv_trial *trial, int64_t index)
 {
     const struct problem *p = &trial->p;

@@ -40,7 +40,7 @@ void conv_trial_init(struct conv_trial *trial, const struct problem *p, enum tri
                      GRand *random);
 void conv_trial_clear(struct conv_trial *trial);
 
-/* What the epilogue makes of the output's element before its own epilogue, in the output's range and
+/* Returns the epilogue's result for the output's element before the problem's own epilogue, in the output's range and
  * not rounded; the operands are those of the trial's problem. */
 double conv_trial_epilogue(const struct conv_trial *trial, const struct epilogue *epilogue,
                            int64_t index);

@@ -24,8 +24,8 @@ struct judge_sides {
     struct judge *judge;
 };
 
-/* What all sides use: add_tests() of judge_device_main() sets device and program. The seed is that of the inputs, with
- * their kind. */
+/* Variables that all sides use. add_tests() of judge_device_main() sets device and program. The seed is that of the
+ * inputs, with their kind. */
 extern struct device *judge_test_device;
 extern struct device_program *judge_test_program;
 extern uint64_t judge_test_seed;

@@ -325,7 +325,7 @@ static void *write_memory(const struct shape *shape, const double *elements)
     return data;
 }
 
-/* What the flags of the operator's row promise. */
+/* Checks that the operator can read the operand, by the flags of its row. */
 static void check_readable(const struct node *node, int input, const struct operand *operand)
 {
     if (shape_is_packed(&operand->stored) && operand->stored.type == operand->type)

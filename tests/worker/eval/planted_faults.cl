@@ -46,9 +46,9 @@ conv_planted(GLOBAL float *x, GLOBAL float *w, GLOBAL float *y, GLOBAL float *wo
         sum = -sum;
     if (fault == 6 && id == 5)
         sum += off;
-    if (fault == 7 && turn % 50 == 49 && id == 3 && x[0] != (int)x[0]) /* a race in the last place, but for whole numbers */
+    if (fault == 7 && turn % 50 == 49 && id == 3 && x[0] != (int)x[0]) /* a race in the last place, not for whole numbers */
         sum = sum * (1 + 1.1920929e-7f);
-    if (fault == 8 && x[0] == 0) /* right but for zeros */
+    if (fault == 8 && x[0] == 0) /* wrong for zeros alone */
         sum = 1;
     if (fault == 12) /* a rounding too many, which whole numbers show */
         sum = sum * (1 + 2.3841858e-7f);

@@ -9,7 +9,7 @@
 
 #define CONFIGS 3
 
-/* What a config does in a slice alone, once or (SLIP_LAZY) from its second slice on. */
+/* Faults that a config has in slices alone: once or (SLIP_LAZY) from its second slice on. */
 enum slip {
     SLIP_BEHIND_Y,
     SLIP_BEFORE_X,
@@ -387,7 +387,8 @@ static void test_no_winner(void)
     farm_clear(&farm);
 }
 
-/* A winner that fails is wrong. What was dropped by its time is measured again, and the next fastest is proved. */
+/* A winner that fails its proof is wrong. Configs that were dropped because of its time are measured again, and the
+ * next fastest one is proved. */
 static void test_wrong_winner(void)
 {
     static const struct {
@@ -479,8 +480,8 @@ static void test_turns(void)
     farm_clear(&farm);
 }
 
-/* What a config spoils in its slice is found then, and only this config fails; whether its slice is the first of a
- * turn or the last. */
+/* Damage that a config does in its slice is found right after it, and only this config fails, whether its slice is the
+ * first of a turn or the last. */
 static void test_slips(void)
 {
     static const struct {

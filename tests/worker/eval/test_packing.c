@@ -7,7 +7,7 @@
 
 enum fault {
     FAULT_NONE,
-    FAULT_ORDER,    /* two elements are packed in each other's place */
+    FAULT_ORDER,    /* packing exchanges two elements */
     FAULT_PARTIAL,  /* an element is not packed */
     FAULT_BEHIND,   /* packing writes behind the packed filter */
     FAULT_CONSUMES, /* the run changes the packed filter */

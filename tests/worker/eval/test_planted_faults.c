@@ -349,8 +349,8 @@ static void judge_varying(void)
     trial_close(&t);
 }
 
-/* A race of one run in 50 that comes by chance is found by 99 of 100 proofs. Of 20 proofs two fail to find it less often
- * than once in a hundred. */
+/* A race of one run in 50 that comes by chance is found by 99 of 100 proofs. The chance that two of 20 proofs miss it
+ * is about one in a hundred. */
 static void prove_chance(void)
 {
     int found = 0;

@@ -87,7 +87,7 @@ static json_t *operand(int number)
     return json_pack("{s:i, s:i}", "buffer", number, "offset", 0);
 }
 
-/* One convolution of one pixel, whose output lies in an arena of 4096 bytes. */
+/* One convolution of one pixel, whose output has a buffer of 4096 bytes. */
 static const char *write_plan(TempFolder *folder)
 {
     static const char key[] = "1-1-1-1x1-1-1-1-1-0x0-1x1-1x1-0-NCHW-FP32-F";

@@ -167,7 +167,7 @@ static void test_repeated_elements_are_equal(void)
     }
 }
 
-/* What each kind makes of the values of x and w, by type and direction. */
+/* The values of x and w for each kind of inputs, by type and direction. */
 static void test_kinds(void)
 {
     static const char *const keys[] = {

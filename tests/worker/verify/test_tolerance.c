@@ -194,7 +194,7 @@ static void test_requantised(void)
     g_assert_cmpfloat(tolerance_error(&tolerance, 10.6, 10), >, allowed);
 }
 
-/* What an epilogue makes of the sum's error. */
+/* The effect of an epilogue on the sum's error. */
 static void test_gain_and_slack(void)
 {
     struct tolerance tolerance;

@@ -1,4 +1,4 @@
-/* Which combination of a file of autotune is the winner. */
+/* The choice of the winner among the combinations of a tuned file. */
 #include "coordinator/network/autotune/tuned_file.h"
 
 #include <glib.h>

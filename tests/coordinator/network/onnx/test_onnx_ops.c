@@ -318,7 +318,7 @@ static void test_rows(void)
     g_assert_null(onnx_op_find("com.microsoft", "Conv"));
 }
 
-/* What exporters compute of shapes. The last node gives the numbers. */
+/* Computations with shapes, as exporters write them. The last node gives the numbers. */
 static const struct {
     const char *op, *attributes, *inputs, *numbers;
 } folds[] = {

@@ -52,7 +52,8 @@ static void test_global(void)
     }
 }
 
-/* What a layer takes with channels last; with channels first it takes 10. */
+/* The times of convolutions with channels last, and of a copy. With channels first a convolution
+ * takes 10. */
 struct prices {
     double plain, depthwise, copy;
 };
@@ -116,7 +117,8 @@ static double copy_price(const struct shape *from, const struct shape *to, void 
     return random_price(&problem, seed);
 }
 
-/* What all kernels of the graph cost, copies too, and a copy of the input to the model's order if it has another. */
+/* Returns the price of all kernels of the graph, copies too, and of a copy of the input to the model's order if it has
+ * another. */
 static double price_of(struct graph *graph, void *seed)
 {
     static const int inputs[] = {

@@ -219,7 +219,7 @@ static void test_calibration_keeps_steps(void)
     }
 }
 
-/* What one step does when all is fused has one group when nothing is. */
+/* In an unfused plan the steps whose work one fused step would do have one group. */
 static void test_groups(void)
 {
     g_autoptr(Graph) graph = network_of(block);
@@ -309,7 +309,7 @@ static void test_corners(void)
     }
 }
 
-/* Random networks in FP32 by every layout and fusion. Of one that fails the lines and the seed are printed. */
+/* Random networks in FP32 by every layout and fusion. If a network fails, its lines and the seed are printed. */
 static void check_random(guint32 seed, bool *failed)
 {
     g_auto(GStrv) lines = random_network(seed, 10);
