@@ -501,7 +501,7 @@ void call_event(struct agent *agent, const char *kind, struct work *work, const 
 }
 
 /* A blob store that refuses this node's requests counts as a lost database: the call is repeated
- * until somebody has repaired the store. Neither the kernels nor their jobs are to blame. */
+ * until somebody has repaired the store. The kernels and their jobs are not to blame. */
 static bool wait_where_refused(bool done, GError **error)
 {
     if (!done && g_error_matches(*error, STORE_ERROR, STORE_ERROR_BLOBS))

@@ -46,8 +46,8 @@ bool work_is_overdue(const struct work *work);
 struct log_about work_about(const struct work *work);
 
 /* Proposes the next round, with no config built yet, and appends it to the job's rounds as the
- * open one. Its configs are those that the job's wish lists to be measured again, or else those
- * that its search tries next. Returns false if nothing is left to propose. */
+ * open one. Its configs are the ones that the job's wish lists to be measured again, or else the
+ * next ones of its search. Returns false if nothing is left to propose. */
 bool work_propose(struct work *work);
 /* Whether the search would propose another config after the job's rounds. *end: why not; SEARCH_GOES_ON if it would, or if
  * the open round measures again, which says nothing of the search. */

@@ -68,8 +68,8 @@ long child_pid(const Child *child); /* 0 for a child that is not up */
 /* Sends a request. The child must be up. If its process has ended meanwhile, the frame is lost, and died() follows.
  * head stays the caller's. */
 void child_send(Child *child, json_t *head, GBytes *blob);
-/* Kills the child if it is still up after so many seconds. Replaces an earlier deadline; with 0
- * there is none. */
+/* Kills the child if it is still up after so many seconds. Replaces an earlier deadline; 0 removes
+ * it. */
 void child_set_deadline(Child *child, double seconds);
 /* Closes the child's standard input, which asks it to end, and kills it after grace_seconds. */
 void child_end(Child *child, double grace_seconds);

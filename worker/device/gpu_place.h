@@ -1,7 +1,7 @@
 /*
  * A GPU's place in its host: the cores near it, and a lock that lets one process
- * at a time measure on it. If two processes measured at once, the times of both
- * would contain the other's kernels, and would still look sound.
+ * at a time measure on it. If two processes measured at once, each would also time kernels of the
+ * other process, and the times would still look sound.
  */
 #ifndef WORKER_DEVICE_GPU_PLACE_H
 #define WORKER_DEVICE_GPU_PLACE_H

@@ -19,7 +19,7 @@ struct eval_device {
     struct gpu_clocks clocks;
     int locked_mhz; /* MHz at which the clocks are locked; 0: the driver chooses them */
     struct device_identity identity;
-    GpuMonitor *monitor; /* monitor of clocks and temperature; NULL if there is none */
+    GpuMonitor *monitor; /* monitor of clocks and temperature; NULL if none works */
     char *unwatched;     /* why there is no monitor; NULL for a CPU */
 };
 

@@ -395,7 +395,7 @@ static bool measure_all(struct state *s, struct eval_end *end, GError **error)
 
 /* ---- a config's turns ---- */
 
-/* What a slice of a config needs besides its solution. */
+/* The measure job of a slice, with all that the slice needs besides its config's solution. */
 static struct measure_job together_job(const struct state *s, struct workbench_run *run)
 {
     return (struct measure_job){.device = s->round->device,

@@ -11,7 +11,7 @@
 #include "worker/verify/reference.h"
 #include "worker/verify/verify.h"
 
-/* What all sets of a workbench share. */
+/* The parts that all sets of a workbench share. */
 struct input_means {
     struct device *device;
     const struct problem *problem;

@@ -19,7 +19,8 @@ struct invocation {
     struct invocation_launch {
         struct device_launch launch;
         struct device_arg args[LAUNCH_ARGS_MAX];
-        /* Role of the operand whose memory is the argument, -1 for an argument that is none. */
+        /* Role of the operand whose memory is the argument, -1 for an argument that is no
+         * operand. */
         int tensor_of[LAUNCH_ARGS_MAX];
     } launches[SOLUTION_LAUNCHES_MAX];
     GPtrArray *slices; /* struct device_memory *: slices of the workspace that are arguments */

@@ -514,7 +514,8 @@ struct part {
     int first, count;
 };
 
-/* Looks at the zones of a tensor's copies. The zone before the first one lies behind the copy before it. */
+/* Looks at the zones of a tensor's copies. The zone before the part's first copy is the one behind the copy before
+ * it. */
 static bool check_zones_of_tensor(struct workbench *bench, int role, struct part part,
                                   struct verdict *found, GError **error)
 {
@@ -528,7 +529,7 @@ static bool check_zones_of_tensor(struct workbench *bench, int role, struct part
         !input_set_find_damaged(&bench->sets[0], guarded, first, end - first, damaged, error))
         return false;
     for (int copy = first; copy < end; copy++) {
-        /* The zone before the first copy of all is behind none. */
+        /* The zone before the first copy of all is behind no copy. */
         if ((copy == 0 || damaged[copy - first]) &&
             !check_zones(guarded, copy, role_names[role], found, error))
             return false;
@@ -956,7 +957,7 @@ bool workbench_after_timing(struct workbench *bench, const struct invocation *in
 
 /* ---- slices ---- */
 
-/* What a look after a slice finds. */
+/* The findings of a look after a slice. */
 struct slice_look {
     const struct invocation *invocation; /* NULL: outputs are not compared */
     const uint64_t *results;

@@ -126,11 +126,11 @@ bool workbench_after_timing(struct workbench *bench, const struct invocation *in
                             struct verdict *verdict, GError **error);
 
 /*
- * Around a slice: some timed runs of a config that was verified before and takes turns with others. What the slice
- * spoils of the copies that it used, or beside them, is found before the next config's slice. Unlike the two functions
- * above, these leave caches as the runs left them: they touch the copies that the slice used, in its order, and outputs
- * get their poison after the runs. So a write far outside, into a copy that the slice did not use, is found only when
- * that copy is used.
+ * Around a slice: some timed runs of a config that was verified before and takes turns with others. Damage that the
+ * slice does to the copies that it used, or beside them, is found before the next config's slice. Unlike the two
+ * functions above, these leave caches as the runs left them: they touch the copies that the slice used, in its order,
+ * and outputs get their poison after the runs. So a write far outside, into a copy that the slice did not use, is found
+ * only when that copy is used.
  *
  * results: the fingerprints that bench->results had after the config was verified. An output with other bytes is
  * compared in full, and is a race. A verdict as of workbench_look(). If the slice failed with an error, the next

@@ -24,7 +24,7 @@ struct contender {
     int turns;
     int count;
     double *readings; /* ms of one run, in the order of time */
-    /* Of the readings so far. */
+    /* The statistics of the readings so far. */
     double median, low, high, precision;
 };
 

@@ -10,7 +10,7 @@
 #define PLAN_VERSION   1
 #define PLAN_BYTES_MAX ((gsize)256 << 20)
 
-/* What kernels of convolutions load and store at once, in bytes. */
+/* The bytes that kernels of convolutions load and store at once. */
 #define OPERAND_ALIGNMENT 16
 
 /* Where the reader is, for messages. */

@@ -30,7 +30,7 @@ struct ready_step {
     struct tensor tensors[OPERAND_COUNT];
     struct invocation invocation; /* points into this struct: a step must not be moved */
     struct device_memory *memory[OPERAND_COUNT];
-    struct device_memory *packed; /* the packed filter; NULL if there is none */
+    struct device_memory *packed; /* the packed filter; NULL if the solution packs none */
     bool repacks; /* earlier steps or the network's inputs make the filter: each run packs it */
     double times_ms[TURNS_MAX]; /* by pass, or by turn */
     struct verdict verdict;     /* of its result in its place */
@@ -378,7 +378,7 @@ static bool run_once(struct pipeline *pipeline, const json_t *request, GError **
 
 /* ---- the answer ---- */
 
-/* What was measured of the pipeline in one form: launch by launch, or as a graph. */
+/* The measurements of the pipeline in one form: launch by launch, or as a graph. */
 struct form {
     struct measurement times;
     int turns;                  /* 0: it was measured by itself */

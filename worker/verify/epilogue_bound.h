@@ -29,9 +29,9 @@
  * sqrt(2))), v (1 - sigmoid(-v)) and log(1 + exp(v)) for a v far below zero are off by some units of 1, which can be
  * all that the result has. A kernel may take numbers below tiny = 2^-126 as zero.
  *
- * tail(v): functions that fall to zero for negative v are flat there, and so is the error of their input. With t = v +
- * the sum's error (by any solution's tolerance at most 2^-12 of the element's magnitude, grown by the steps before), and
- * t below -1, the slopes are bounded by
+ * tail(v): functions that fall to zero for negative v are flat there, and so is the error of their input. Let t be v +
+ * the sum's error, which any solution's tolerance keeps to at most 2^-12 of the element's magnitude, grown by the steps
+ * before. Where t is below -1 the slopes are at most:
  *
  *   sigmoid, softplus   exp(t)
  *   silu, mish          (1 + |t|) exp(t)                       sigmoid(t) and tanh(softplus(t)) are below exp(t)

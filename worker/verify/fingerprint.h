@@ -1,7 +1,7 @@
 /*
- * A fingerprint of bytes: equal bytes have equal fingerprints, and two that differ have different ones but for one
- * case in 2^64. Fingerprints tell whether an input was changed and whether two runs gave the same bytes, without a
- * copy of either. The device computes the same ones (judge_fingerprints()).
+ * A fingerprint of bytes: equal bytes have equal fingerprints, and different bytes have different ones except in one
+ * case of 2^64. Fingerprints tell whether an input was changed and whether two runs gave the same bytes, without a copy
+ * of either. The device computes the same ones (judge_fingerprints()).
  *
  * The bytes are read as little-endian words of 64 bits, the last one filled up with zeros. The fingerprint is the sum
  * of random_bits(word, place) over all words, modulo 2^64, so the words may be taken in any order.

@@ -60,7 +60,8 @@ struct judge {
     struct epilogue_bound bound;
     struct device_kernel *kernels[JUDGE_ENTRY_COUNT];
     int64_t count; /* elements of the output */
-    /* Of a convolution's reference: work-items without their parts, blocks of channels in a group of the output. */
+    /* For a convolution's reference: the work-items of one part, and the blocks of channels in a group of the
+     * output. */
     int64_t items, rows;
     int parts;
     /* Doubles and floats, [parts][count]: each part is a partial sum of every element.

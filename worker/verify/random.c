@@ -43,8 +43,8 @@ static double typical_size(const struct problem *p, enum tensor_role role)
     return is_integer(p->type[role]) ? RANGE_SIZE * (double)range_of(p) : FLOAT_SIZE;
 }
 
-/* What an LRN's inputs are multiplied by, so that the sum of squares counts as much as the bias beside it. Smaller
- * inputs would show nothing of the sum: with an alpha of 1e-4 the result is x within 1e-4, less than a place of FP16. */
+/* The factor of an LRN's inputs with which the sum of squares counts as much as the bias beside it. Smaller inputs
+ * would show nothing of the sum: with an alpha of 1e-4 the result is x within 1e-4, less than a place of FP16. */
 static double lrn_scale(const struct problem *p)
 {
     struct lrn_mode lrn = lrn_mode_of(p);
@@ -75,7 +75,7 @@ static double result_size(const struct problem *p)
     return size * typical_size(p, TENSOR_W) * sqrt(length);
 }
 
-/* What is known of an epilogue's values while its steps are walked through. */
+/* The state of a walk through an epilogue's steps. */
 struct walk {
     const struct problem *p;
     double size;         /* the typical size of v at this step */

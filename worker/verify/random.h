@@ -11,7 +11,7 @@
 #include "worker/verify/tensor.h"
 
 /*
- * Kinds of inputs. What each changes of a problem's random values:
+ * Kinds of inputs, and how each changes a problem's random values:
  *   INPUT_WHOLE  floating values are whole numbers from 1 to a range so small that every sum of the problem is exact
  *                in the type of its sums: a plain sum must come out exactly (tolerance_for_whole())
  *   INPUT_LARGE  floating values times a power of two: as large as the types bear, with room for transforms

@@ -24,7 +24,8 @@ double reference_length(const struct problem *p)
     return kinds[p->kind]->length(p);
 }
 
-/* What keeps the host from computing the problem's reference, NULL for nothing. */
+/* Returns the reason why the host cannot compute the problem's reference, as the end of "a problem
+ * with ..."; NULL if it can. */
 static const char *find_obstacle(const struct problem *p)
 {
     if (p->kind >= OP_KIND_COUNT || !kinds[p->kind])

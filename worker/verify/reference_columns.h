@@ -1,10 +1,10 @@
 /*
- * Which elements a partial reference has: columns of a convolution's matrix product (reference_conv.c), or positions of the
- * channels that other operators compute one by one (reference_operators.c). Every tile that a kernel may work on, and every
- * edge, has an element that is compared.
+ * The elements that a partial reference has: columns of a convolution's matrix product (reference_conv.c), or positions
+ * of the channels that other operators compute one by one (reference_operators.c). Every tile that a kernel may work
+ * on, and every edge, has an element that is compared.
  *
  * A column of F and B is a position of an image, a column of W a tap of the filter in a channel. In W the channels of a
- * group stand for one axis of an image, and the taps for another. Kept are
+ * group count as one axis of an image, and the taps as another. Kept are
  *
  * - the corners of each image: the positions that are first or last on every axis;
  * - all edges of the first and the last image, positions first or last on any axis (in W the first and the last channel

@@ -369,7 +369,7 @@ static void compute_piece(const struct product *m, int64_t group, int64_t piece,
         compute_block(m, group, bench);
 }
 
-/* What a thread does: it computes pieces until all are begun. */
+/* The work of a thread: it computes pieces until all are begun. */
 static void compute_pieces(void *data, int64_t thread)
 {
     struct product *m = data;

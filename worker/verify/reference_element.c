@@ -58,7 +58,7 @@ static void add(struct element *e, enum tensor_role a, int64_t a_at, enum tensor
 }
 
 /* Sets the input position that output position `out` multiplies with filter position f. Returns
- * false if it lies in the padding. */
+ * false if that position is padding. */
 static bool meets(const struct problem *p, const int64_t out[AXIS_COUNT],
                   const int64_t f[AXIS_COUNT], int64_t in[AXIS_COUNT])
 {
@@ -71,7 +71,7 @@ static bool meets(const struct problem *p, const int64_t out[AXIS_COUNT],
 }
 
 /* The inverse of meets(): sets the output position that multiplies this input position with
- * filter position f. Returns false if there is none. */
+ * filter position f. Returns false if no output position does. */
 static bool is_met(const struct problem *p, const int64_t in[AXIS_COUNT],
                    const int64_t f[AXIS_COUNT], int64_t out[AXIS_COUNT])
 {

@@ -52,9 +52,9 @@
  *
  * Selections (pointwise operators, which copy, transpose and convert; max pools; nearest resizes). Each result is an
  * element of x, so nothing is rounded before the epilogue and the output. Without an epilogue a result of the same type
- * or of a wider one must be equal, but for the smallest step: a device may flush subnormal numbers to zero. Where the
- * output's type is narrower, its own rounding counts (v). An x whose type the sums do not hold (INT32, or FP64 beside
- * tensors of other types) may be rounded to FP32 before: it keeps the f of plain sums.
+ * or of a wider one must be equal within the smallest step, since a device may flush subnormal numbers to zero. Where
+ * the output's type is narrower, its own rounding counts (v). An x whose type the sums do not hold (INT32, or FP64
+ * beside tensors of other types) may be rounded to FP32 before: it keeps the f of plain sums.
  *
  * Transformed tiles (Winograd, FFT). Inputs are read exactly, and all else is FP32 whatever the tensors' type, so
  * nothing but the output's own rounding (v) depends on the type.

@@ -74,7 +74,7 @@ static struct expected expected_at(const struct reference *reference, int64_t i)
     return expected;
 }
 
-/* What an output is compared with. */
+/* The comparison of an output with its reference, and what it found. */
 struct comparison {
     const struct tensor *tensor;
     const struct reference *reference;

@@ -48,7 +48,8 @@ void builder_limit(Builder *builder, int children);
 /* The node's toolchains, such as "clang 15.0.6; opencl PoCL 3.1"; "" if the pool builds nothing.
  * NULL until a child has answered; agent_schedule() is called when it has. */
 const char *builder_stack(Builder *builder);
-/* A text about the first target that this node could not build for; NULL if there is none. */
+/* A text about the first target that this node could not build for; NULL as long as it could build
+ * for all. */
 const char *builder_refusal(const Builder *builder);
 /* Claims jobs, and gives idle children their next requests. */
 void builder_pump(Builder *builder);

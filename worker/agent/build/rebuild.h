@@ -25,7 +25,7 @@ void rebuilds_withdraw(struct eval_job *job);
  * built all its code. */
 bool rebuild_doubted(struct eval_job *job, int index, enum failure failure, const char *detail);
 /* A text that names the workers of other logins who built the code that the config ran; NULL if
- * there are none. Free with g_free(). */
+ * this login built all of it. Free with g_free(). */
 char *rebuild_builders(const struct eval_job *job, int index);
 
 /* ---- for the build children ---- */

@@ -218,7 +218,7 @@ void eval_job_ask(struct eval_job *job)
         remeasures ? 0.0 : agent_best_ms(evaluator->agent, &job->work), "sample_seconds",
         evaluator->agent->options->sample_seconds, "keep", remeasures);
     json_object_set_new(head, "limits", limits_to_json(&job->work.job->limits));
-    /* What is measured again may ship: each of its configs is proved. */
+    /* Times of a round that measures again may ship, so each of its configs is proved. */
     json_object_set_new(head, "proof_runs", json_integer(remeasures ? PROOF_RUNS : 0));
     if (job->work.job->final)
         json_object_set_new(head, "together_seconds", json_real(job->work.job->final->seconds));

@@ -199,8 +199,8 @@ static bool serves_finals(const struct evaluator *evaluator)
     return !evaluator->has_searched && evaluator->finals_served < FINALS_A_CHILD;
 }
 
-/* The waiting job to do next: the first one; or, while a child does finals, the first of them that is ready. NULL if
- * there is none. */
+/* Returns the waiting job to do next. While a child does finals it is the first final that is ready; if no final is
+ * ready, and otherwise, it is the first job. NULL if no job waits. */
 static GList *next_job(const struct evaluator *evaluator)
 {
     for (GList *at = evaluator->jobs.head;
